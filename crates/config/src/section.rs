@@ -1,0 +1,104 @@
+//! Sections, and the whole file.
+
+use crate::diagnostic::Place;
+use crate::settings::Settings;
+use std::sync::Arc;
+
+/// The kinds of section that hold keywords.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum SectionKind {
+    /// `global`: the process.
+    Global = 1,
+    /// `defaults`: what the proxies after it start with.
+    Defaults = 2,
+    /// `frontend`: listeners.
+    Frontend = 4,
+    /// `backend`: servers.
+    Backend = 8,
+    /// `listen`: both in one.
+    Listen = 16,
+    /// `http-errors`: named sets of error files.
+    HttpErrors = 32,
+}
+
+/// A set of kinds of section.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sections(pub u8);
+
+impl Sections {
+    /// `global` alone.
+    pub const GLOBAL: Sections = Sections(1);
+    /// `defaults`, `frontend`, `backend`, `listen`.
+    pub const PROXY: Sections = Sections(2 | 4 | 8 | 16);
+    /// `defaults`, `frontend`, `listen`.
+    pub const FRONT: Sections = Sections(2 | 4 | 16);
+    /// `defaults`, `backend`, `listen`.
+    pub const BACK: Sections = Sections(2 | 8 | 16);
+    /// `frontend`, `listen`.
+    pub const FRONT_ONLY: Sections = Sections(4 | 16);
+    /// `backend`, `listen`.
+    pub const BACK_ONLY: Sections = Sections(8 | 16);
+    /// `frontend`, `backend`, `listen`.
+    pub const PROXY_ONLY: Sections = Sections(4 | 8 | 16);
+    /// `http-errors`.
+    pub const HTTP_ERRORS: Sections = Sections(32);
+
+    /// Whether a kind is in the set.
+    pub const fn has(self, kind: SectionKind) -> bool {
+        self.0 & kind as u8 != 0
+    }
+
+    /// Both sets.
+    pub const fn or(self, other: Sections) -> Sections {
+        Sections(self.0 | other.0)
+    }
+}
+
+impl SectionKind {
+    /// The word that opens it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SectionKind::Global => "global",
+            SectionKind::Defaults => "defaults",
+            SectionKind::Frontend => "frontend",
+            SectionKind::Backend => "backend",
+            SectionKind::Listen => "listen",
+            SectionKind::HttpErrors => "http-errors",
+        }
+    }
+
+    /// Whether it has listeners.
+    pub const fn is_front(self) -> bool {
+        matches!(self, SectionKind::Frontend | SectionKind::Listen)
+    }
+
+    /// Whether it has servers.
+    pub const fn is_back(self) -> bool {
+        matches!(self, SectionKind::Backend | SectionKind::Listen)
+    }
+}
+
+/// One section and what its keywords left.
+pub struct Section {
+    /// Its kind.
+    pub kind: SectionKind,
+    /// Its name; empty for `global` and nameless `defaults`.
+    pub name: Arc<str>,
+    /// Where it begins.
+    pub place: Place,
+    /// What its keywords left, on top of what its defaults left.
+    pub settings: Settings,
+}
+
+/// A configuration, read.
+pub struct Config {
+    /// All `global` sections in one.
+    pub global: Section,
+    /// `frontend`, `backend`, `listen` and the other named sections, in order.
+    pub sections: Vec<Section>,
+    /// What belongs to no section: names of variables, tables of samples.
+    pub shared: Settings,
+    /// Tuning words in use that change nothing here: the word, and why it cannot (listed by `-V`).
+    pub accepted: Vec<(Place, &'static str)>,
+}

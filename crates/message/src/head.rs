@@ -1,0 +1,208 @@
+//! Requests' and responses' heads.
+
+use crate::fields::{Fields, Known};
+use std::ops::Range;
+
+/// The protocol's version that a message came with.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Version {
+    /// HTTP/1.0
+    Http10,
+    /// HTTP/1.1
+    #[default]
+    Http11,
+    /// HTTP/2
+    Http2,
+}
+
+impl Version {
+    /// As logs write it: `HTTP/1.1`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Version::Http10 => "HTTP/1.0",
+            Version::Http11 => "HTTP/1.1",
+            Version::Http2 => "HTTP/2.0",
+        }
+    }
+}
+
+/// How long a body is, as far as its head says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum BodyLength {
+    /// There is no body, and none may be sent (a request without one; 1xx, 204, 304; an answer to HEAD).
+    #[default]
+    None,
+    /// So many bytes.
+    Exact(u64),
+    /// It ends when it ends: chunks, DATA frames, or the end of the connection.
+    Unknown,
+}
+
+/// A request's head.
+#[derive(Clone, Default, Debug)]
+pub struct Request {
+    /// Its fields.
+    pub fields: Fields,
+    /// The version it came with.
+    pub version: Version,
+    /// The body that follows.
+    pub body: BodyLength,
+    method: Range<usize>,
+    target: Range<usize>,
+}
+
+impl Request {
+    /// Forgets everything, keeps the memory.
+    pub fn clear(&mut self) {
+        self.fields.clear();
+        (self.version, self.body) = (Version::Http11, BodyLength::None);
+        (self.method, self.target) = (0..0, 0..0);
+    }
+
+    /// Says where in the loaded buffer the method and the target lie.
+    pub fn place_line(&mut self, method: Range<usize>, target: Range<usize>) {
+        (self.method, self.target) = (method, target);
+    }
+
+    /// The method, as sent (methods are case-sensitive).
+    pub fn method(&self) -> &[u8] {
+        &self.fields.bytes()[self.method.clone()]
+    }
+
+    /// The target as it stands in the first line: origin form, absolute form, authority form or `*` (RFC 9112 section 3.2).
+    pub fn target(&self) -> &[u8] {
+        &self.fields.bytes()[self.target.clone()]
+    }
+
+    /// The path of the target, without its query: `/` and what follows, `*` for the asterisk form, empty for the authority form.
+    pub fn path(&self) -> &[u8] {
+        let whole = self.path_and_query();
+        &whole[..memchr::memchr(b'?', whole).unwrap_or(whole.len())]
+    }
+
+    /// The query, without its `?`; `None` when there is no `?`.
+    pub fn query(&self) -> Option<&[u8]> {
+        let whole = self.path_and_query();
+        memchr::memchr(b'?', whole).map(|i| &whole[i + 1..])
+    }
+
+    /// The target without scheme and authority.
+    pub fn path_and_query(&self) -> &[u8] {
+        let target = self.target();
+        match target.first() {
+            Some(b'/' | b'*') => target,
+            _ => match target.windows(3).position(|w| w == b"://") {
+                Some(i) => {
+                    let rest = &target[i + 3..];
+                    let at = memchr::memchr2(b'/', b'?', rest).unwrap_or(rest.len());
+                    if rest.get(at) == Some(&b'/') || rest.get(at) == Some(&b'?') { &rest[at..] } else { b"/" }
+                }
+                None => b"",
+            },
+        }
+    }
+
+    /// The authority that is asked for: that of an absolute target, or the Host field.
+    pub fn authority(&self) -> Option<&[u8]> {
+        let target = self.target();
+        if let (Some(first), Some(i)) = (target.first(), target.windows(3).position(|w| w == b"://"))
+            && first.is_ascii_alphabetic()
+        {
+            let rest = &target[i + 3..];
+            return Some(&rest[..memchr::memchr3(b'/', b'?', b'#', rest).unwrap_or(rest.len())]);
+        }
+        self.fields.first(Known::Host)
+    }
+
+    /// Puts another method in the first line.
+    pub fn set_method(&mut self, method: &[u8]) {
+        self.method = self.fields.append(method);
+    }
+
+    /// Puts another target in the first line.
+    pub fn set_target(&mut self, target: &[u8]) {
+        self.target = self.fields.append(target);
+    }
+
+    /// Whether repeating the request does no more than sending it once (RFC 9110 section 9.2.2).
+    pub fn is_idempotent(&self) -> bool {
+        matches!(self.method(), b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE")
+    }
+}
+
+/// A response's head.
+#[derive(Clone, Default, Debug)]
+pub struct Response {
+    /// Its fields.
+    pub fields: Fields,
+    /// The version it came with.
+    pub version: Version,
+    /// The body that follows.
+    pub body: BodyLength,
+    /// The status code, 100 to 999.
+    pub status: u16,
+    reason: Range<usize>,
+}
+
+impl Response {
+    /// Forgets everything, keeps the memory.
+    pub fn clear(&mut self) {
+        self.fields.clear();
+        (self.version, self.body, self.status, self.reason) = (Version::Http11, BodyLength::None, 0, 0..0);
+    }
+
+    /// Says where in the loaded buffer the reason phrase lies.
+    pub fn place_reason(&mut self, reason: Range<usize>) {
+        self.reason = reason;
+    }
+
+    /// The reason phrase; may be empty.
+    pub fn reason(&self) -> &[u8] {
+        &self.fields.bytes()[self.reason.clone()]
+    }
+
+    /// Puts another reason phrase in the first line.
+    pub fn set_reason(&mut self, reason: &[u8]) {
+        self.reason = self.fields.append(reason);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(target: &str) -> Request {
+        let mut r = Request::default();
+        r.set_method(b"GET");
+        r.set_target(target.as_bytes());
+        r
+    }
+
+    #[test]
+    fn targets_in_every_form() {
+        for (target, path, query, authority) in [
+            ("/a/b?c=d", "/a/b", Some("c=d"), None),
+            ("/a?", "/a", Some(""), None),
+            ("http://h:1/x?y", "/x", Some("y"), Some("h:1")),
+            ("http://h", "/", None, Some("h")),
+            ("http://h?q", "", Some("q"), Some("h")),
+            ("*", "*", None, None),
+            ("h:443", "", None, None),
+            ("/http://x", "/http://x", None, None),
+        ] {
+            let r = request(target);
+            assert_eq!(r.path(), path.as_bytes(), "{target}");
+            assert_eq!(r.query(), query.map(str::as_bytes), "{target}");
+            assert_eq!(r.authority(), authority.map(str::as_bytes), "{target}");
+        }
+    }
+
+    #[test]
+    fn first_line_can_be_rewritten() {
+        let mut r = request("/old");
+        r.set_method(b"PUT");
+        r.set_target(b"/new\r\n");
+        assert_eq!((r.method(), r.target()), (&b"PUT"[..], &b"/new  "[..]));
+        assert!(r.is_idempotent());
+    }
+}

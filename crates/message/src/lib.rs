@@ -1,0 +1,18 @@
+//! Messages as values: heads, lengths of bodies, and the causes of an abort.
+//!
+//! Everything here is what `http`, `sample`, `compress` and `proxy` speak of together. Nothing here knows a version of the
+//! protocol's wire format, a socket, a clock or the configuration.
+//!
+//! Invariants:
+//! * A head owns one buffer of bytes; its fields are places in it. Reading a field never allocates.
+//! * Bytes put into a head by [`Fields::push`] and its siblings cannot contain CR, LF or NUL: they are replaced by blanks, so no
+//!   rule of a configuration can split a message (RFC 9110 section 5.5).
+
+pub mod abort;
+pub mod fields;
+pub mod head;
+pub mod list;
+
+pub use abort::{Abort, Cause, Phase, Who};
+pub use fields::{Fields, Known};
+pub use head::{BodyLength, Request, Response, Version};
