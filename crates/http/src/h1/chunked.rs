@@ -1,0 +1,229 @@
+//! The chunked transfer coding (RFC 9112 section 7.1), one step at a time.
+//!
+//! ```text
+//!  Size --CR LF--> Data --size bytes--> DataEnd --CR LF--> Size
+//!    \--(size 0) CR LF--> Trailers --empty line--> Done
+//! ```
+//! The decoder keeps no data: it says which bytes of the input are data. Chunk extensions are read and dropped, as an intermediary
+//! that recodes may; trailers are kept, up to a limit.
+
+use super::malformed::Malformed;
+use std::ops::Range;
+
+/// The most bytes of one chunk-size line, extensions included. Longer ones serve only to waste time.
+pub const MAX_SIZE_LINE: usize = 1024;
+
+/// The most bytes of all trailers.
+pub const MAX_TRAILERS: usize = 8 * 1024;
+
+/// What the decoder found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// These bytes of the input are data.
+    Data(Range<usize>),
+    /// The input is used up.
+    More,
+    /// The body has ended; trailers, if any, are in [`ChunkDecoder::trailers`].
+    End,
+}
+
+/// Where in a chunked body the input stands.
+#[derive(Clone, Debug, Default)]
+pub struct ChunkDecoder {
+    state: State,
+    line: usize,
+    trailers: Vec<u8>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Size { value: u64, digits: u8 },
+    Extension { value: u64, cr: bool },
+    Data { left: u64 },
+    DataEnd { cr: bool },
+    Trailers,
+    Done,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State::Size { value: 0, digits: 0 }
+    }
+}
+
+impl ChunkDecoder {
+    /// Takes the next step: how many bytes of `input` it used, and what they were. Called again with the rest until [`Step::More`]
+    /// or [`Step::End`].
+    pub fn step(&mut self, input: &[u8]) -> Result<(usize, Step), Malformed> {
+        let mut at = 0;
+        while let Some(&byte) = input.get(at) {
+            match self.state {
+                State::Size { value, digits } => {
+                    self.count_line()?;
+                    match (byte as char).to_digit(16) {
+                        // 15 digits: no overflow, and no disagreement with readers that have 64 bits and a sign.
+                        Some(_) if digits == 15 => return Err(Malformed::ChunkSize),
+                        Some(digit) => self.state = State::Size { value: value << 4 | u64::from(digit), digits: digits + 1 },
+                        None if digits == 0 => return Err(Malformed::ChunkSize),
+                        None => match byte {
+                            b'\r' => self.state = State::Extension { value, cr: true },
+                            b';' | b' ' | b'\t' => self.state = State::Extension { value, cr: false },
+                            _ => return Err(Malformed::ChunkSize),
+                        },
+                    }
+                    at += 1;
+                }
+                State::Extension { value, cr } => {
+                    self.count_line()?;
+                    match (byte, cr) {
+                        (b'\n', true) => {
+                            self.line = 0;
+                            self.state = if value == 0 { State::Trailers } else { State::Data { left: value } };
+                        }
+                        (b'\r', false) => self.state = State::Extension { value, cr: true },
+                        (b'\n' | b'\r' | 0, _) | (_, true) => return Err(Malformed::LineEnd),
+                        _ => {}
+                    }
+                    at += 1;
+                }
+                State::Data { left } => {
+                    let n = left.min((input.len() - at) as u64);
+                    self.state = if n == left { State::DataEnd { cr: false } } else { State::Data { left: left - n } };
+                    return Ok((at + n as usize, Step::Data(at..at + n as usize)));
+                }
+                State::DataEnd { cr } => {
+                    self.state = match (byte, cr) {
+                        (b'\r', false) => State::DataEnd { cr: true },
+                        (b'\n', true) => State::default(),
+                        _ => return Err(Malformed::ChunkEnd),
+                    };
+                    at += 1;
+                }
+                State::Trailers => {
+                    at += self.take_trailers(&input[at..])?;
+                }
+                State::Done => break,
+            }
+        }
+        Ok((at, if self.state == State::Done { Step::End } else { Step::More }))
+    }
+
+    /// Whether the body has ended.
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// The trailer section, its last empty line included; empty when there were no trailers.
+    pub fn trailers(&self) -> &[u8] {
+        if self.trailers.len() > 2 { &self.trailers } else { b"" }
+    }
+
+    /// Takes bytes up to the empty line that ends the trailers.
+    fn take_trailers(&mut self, input: &[u8]) -> Result<usize, Malformed> {
+        for (i, &byte) in input.iter().enumerate() {
+            let last = self.trailers.last().copied();
+            if (byte == b'\n') != (last == Some(b'\r')) {
+                return Err(Malformed::LineEnd);
+            }
+            if self.trailers.len() == MAX_TRAILERS {
+                return Err(Malformed::Trailer);
+            }
+            self.trailers.push(byte);
+            if byte == b'\n' && (self.trailers.len() == 2 || self.trailers.ends_with(b"\r\n\r\n")) {
+                self.state = State::Done;
+                return Ok(i + 1);
+            }
+        }
+        Ok(input.len())
+    }
+
+    fn count_line(&mut self) -> Result<(), Malformed> {
+        self.line += 1;
+        if self.line > MAX_SIZE_LINE { Err(Malformed::ChunkSize) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Feeds `input` in pieces; gives the data and what was left behind the end.
+    fn decode(input: &[u8], piece: usize) -> Result<(Vec<u8>, Vec<u8>, usize), Malformed> {
+        let (mut decoder, mut data, mut used) = (ChunkDecoder::default(), Vec::new(), 0);
+        for part in input.chunks(piece) {
+            let mut at = 0;
+            loop {
+                let (n, step) = decoder.step(&part[at..])?;
+                if let Step::Data(range) = &step {
+                    data.extend_from_slice(&part[at..][range.clone()]);
+                }
+                at += n;
+                match step {
+                    Step::Data(_) => {}
+                    Step::More => break,
+                    Step::End => return Ok((data, decoder.trailers().to_vec(), used + at)),
+                }
+            }
+            used += at;
+        }
+        Ok((data, Vec::new(), usize::MAX))
+    }
+
+    #[test]
+    fn bodies_with_extensions_and_trailers() {
+        let body = b"5\r\nhello\r\n6;a=b;c\r\n world\r\n000\r\nX-Sum: 1\r\nY: 2\r\n\r\nNEXT";
+        for piece in 1..body.len() {
+            let (data, trailers, used) = decode(body, piece).unwrap();
+            assert_eq!(data, b"hello world");
+            assert_eq!(trailers, b"X-Sum: 1\r\nY: 2\r\n\r\n");
+            assert_eq!(&body[used..], b"NEXT");
+        }
+    }
+
+    #[test]
+    fn refuses_what_can_be_read_in_two_ways() {
+        for (body, why) in [
+            (&b"\r\n"[..], Malformed::ChunkSize),
+            (b"-1\r\n", Malformed::ChunkSize),
+            (b"0x5\r\nhello\r\n", Malformed::ChunkSize),
+            (b"+5\r\n", Malformed::ChunkSize),
+            (b"1000000000000000\r\n", Malformed::ChunkSize),
+            (b"5\nhello\r\n", Malformed::ChunkSize),
+            (b"5;x\nhello\r\n", Malformed::LineEnd),
+            (b"5;\rx\nhello", Malformed::LineEnd),
+            (b"5\r\nhelloX", Malformed::ChunkEnd),
+            (b"5\r\nhello\n", Malformed::ChunkEnd),
+            (b"0\r\nA: b\n\r\n", Malformed::LineEnd),
+            (b"0\r\n\n", Malformed::LineEnd),
+            (b"0\r\nA: b\rc\r\n\r\n", Malformed::LineEnd),
+        ] {
+            assert_eq!(decode(body, 64).unwrap_err(), why, "{}", body.escape_ascii());
+        }
+        let long = [b"5;".to_vec(), vec![b'x'; MAX_SIZE_LINE]].concat();
+        assert_eq!(decode(&long, 100).unwrap_err(), Malformed::ChunkSize);
+        let many = [b"0\r\n".to_vec(), b"a: b\r\n".repeat(2000)].concat();
+        assert_eq!(decode(&many, 100).unwrap_err(), Malformed::Trailer);
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_gives_the_same(chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..40), 0..8), piece in 1usize..64) {
+            let mut body = Vec::new();
+            for chunk in &chunks {
+                body.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+                body.extend_from_slice(chunk);
+                body.extend_from_slice(b"\r\n");
+            }
+            body.extend_from_slice(b"0\r\n\r\n");
+            let (data, _, used) = decode(&body, piece).unwrap();
+            prop_assert_eq!(data, chunks.concat());
+            prop_assert_eq!(used, body.len());
+        }
+
+        #[test]
+        fn never_panics(input in prop::collection::vec(any::<u8>(), 0..200), piece in 1usize..64) {
+            let _ = decode(&input, piece);
+        }
+    }
+}

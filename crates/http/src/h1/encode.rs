@@ -1,0 +1,167 @@
+//! Values to bytes: heads and chunks.
+
+use terse_message::{Request, Response, Version};
+
+/// How the message's connection goes on, as the next hop is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Connection {
+    /// It is understood from the version: nothing is said.
+    Implied,
+    /// `Connection: close`.
+    Close,
+    /// `Connection: keep-alive`, for HTTP/1.0.
+    KeepAlive,
+    /// `Connection: upgrade`.
+    Upgrade,
+}
+
+/// Writes a request's head in HTTP/1.1. `chunked` adds the transfer coding: the caller has seen to it that no length stands beside.
+pub fn request_head(request: &Request, connection: Connection, out: &mut Vec<u8>) {
+    out.extend_from_slice(request.method());
+    out.push(b' ');
+    out.extend_from_slice(request.target());
+    out.extend_from_slice(b" HTTP/1.1\r\n");
+    request.fields.write_to(out);
+    end_head(connection, out);
+}
+
+/// Writes a response's head. The version is that of the proxy (RFC 9110 section 6.2), not of what it answers.
+pub fn response_head(response: &Response, connection: Connection, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    let status = response.status.clamp(100, 999);
+    out.extend_from_slice(&[b'0' + (status / 100) as u8, b'0' + (status / 10 % 10) as u8, b'0' + (status % 10) as u8, b' ']);
+    match response.reason() {
+        b"" => out.extend_from_slice(reason(status).as_bytes()),
+        given => out.extend_from_slice(given),
+    }
+    out.extend_from_slice(b"\r\n");
+    response.fields.write_to(out);
+    end_head(connection, out);
+}
+
+fn end_head(connection: Connection, out: &mut Vec<u8>) {
+    out.extend_from_slice(match connection {
+        Connection::Implied => b"\r\n",
+        Connection::Close => b"Connection: close\r\n\r\n",
+        Connection::KeepAlive => b"Connection: keep-alive\r\n\r\n",
+        Connection::Upgrade => b"Connection: upgrade\r\n\r\n",
+    });
+}
+
+/// What a response to a client of this version says about its connection.
+pub fn response_connection(keep_alive: bool, version: Version) -> Connection {
+    match (keep_alive, version) {
+        (false, _) => Connection::Close,
+        (true, Version::Http10) => Connection::KeepAlive,
+        (true, _) => Connection::Implied,
+    }
+}
+
+/// Writes the line before a chunk's data. `size` is not 0.
+pub fn chunk_start(size: usize, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    debug_assert!(size > 0);
+    let nibbles = (usize::BITS - size.leading_zeros()).div_ceil(4).max(1);
+    for i in (0..nibbles).rev() {
+        out.push(DIGITS[size >> (i * 4) & 15]);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// What follows a chunk's data.
+pub const CHUNK_END: &[u8] = b"\r\n";
+
+/// Ends a chunked body; `trailers` are lines with their empty line, or nothing.
+pub fn last_chunk(trailers: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"0\r\n");
+    out.extend_from_slice(if trailers.is_empty() { b"\r\n" } else { trailers });
+}
+
+/// The usual reason phrase of a status (RFC 9110 section 15).
+pub const fn reason(status: u16) -> &'static str {
+    match status {
+        100 => "Continue",
+        101 => "Switching Protocols",
+        102 => "Processing",
+        103 => "Early Hints",
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        203 => "Non-Authoritative Information",
+        204 => "No Content",
+        205 => "Reset Content",
+        206 => "Partial Content",
+        300 => "Multiple Choices",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        304 => "Not Modified",
+        305 => "Use Proxy",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        402 => "Payment Required",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        406 => "Not Acceptable",
+        407 => "Proxy Authentication Required",
+        408 => "Request Time-out",
+        409 => "Conflict",
+        410 => "Gone",
+        411 => "Length Required",
+        412 => "Precondition Failed",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        415 => "Unsupported Media Type",
+        416 => "Range Not Satisfiable",
+        417 => "Expectation Failed",
+        421 => "Misdirected Request",
+        422 => "Unprocessable Content",
+        423 => "Locked",
+        424 => "Failed Dependency",
+        425 => "Too Early",
+        426 => "Upgrade Required",
+        428 => "Precondition Required",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        451 => "Unavailable For Legal Reasons",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Time-out",
+        505 => "HTTP Version Not Supported",
+        506 => "Variant Also Negotiates",
+        507 => "Insufficient Storage",
+        508 => "Loop Detected",
+        511 => "Network Authentication Required",
+        _ => "Other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_in_hexadecimal() {
+        for size in [1usize, 9, 10, 15, 16, 255, 256, 65_535, 1 << 20, usize::MAX] {
+            let mut out = Vec::new();
+            chunk_start(size, &mut out);
+            assert_eq!(out, format!("{size:x}\r\n").into_bytes());
+        }
+    }
+
+    #[test]
+    #[allow(clippy::field_reassign_with_default)]
+    fn heads_read_as_they_were_written() {
+        let mut response = Response::default();
+        response.status = 404;
+        response.fields.push(b"A", b"b");
+        let mut out = Vec::new();
+        response_head(&response, Connection::Close, &mut out);
+        assert_eq!(out, b"HTTP/1.1 404 Not Found\r\nA: b\r\nConnection: close\r\n\r\n");
+    }
+}

@@ -1,0 +1,73 @@
+//! What can be wrong with a message.
+
+/// Why a message is refused. `Copy` and small: it ends in a log line and a counter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Malformed {
+    /// The first line is not one of RFC 9112 section 3 or 4.
+    FirstLine,
+    /// A method with a byte that no token has.
+    Method,
+    /// A target that fits no form of RFC 9112 section 3.2, or not this method's.
+    Target,
+    /// Neither HTTP/1.0 nor HTTP/1.1.
+    Version,
+    /// A field name with a byte that no token has, or a blank before its colon.
+    FieldName,
+    /// A field value with a control character.
+    FieldValue,
+    /// A field continued on the next line (obsolete folding, RFC 9112 section 5.2).
+    Folding,
+    /// A line that ends in LF alone, or a CR without LF.
+    LineEnd,
+    /// More bytes than a head may have.
+    HeadTooLarge,
+    /// More fields than a head may have.
+    TooManyFields,
+    /// `Content-Length` that is no number, or too large, or given more than once.
+    ContentLength,
+    /// `Content-Length` together with `Transfer-Encoding`, or `Transfer-Encoding` in HTTP/1.0.
+    Framing,
+    /// A transfer coding that is not understood (RFC 9112 section 6.1).
+    TransferCoding,
+    /// No `Host` in HTTP/1.1, several ones, or one that contradicts the target (RFC 9112 section 3.2).
+    Host,
+    /// A chunk whose size is no number, or too large.
+    ChunkSize,
+    /// A chunk's data that no CR LF follows.
+    ChunkEnd,
+    /// Trailers that are malformed or too large.
+    Trailer,
+}
+
+impl Malformed {
+    /// The status that a client is told (RFC 9110 section 15.5 and 15.6).
+    pub const fn status(self) -> u16 {
+        match self {
+            Malformed::TransferCoding => 501,
+            _ => 400,
+        }
+    }
+
+    /// A few words for logs and counters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Malformed::FirstLine => "first line",
+            Malformed::Method => "method",
+            Malformed::Target => "target",
+            Malformed::Version => "version",
+            Malformed::FieldName => "field name",
+            Malformed::FieldValue => "field value",
+            Malformed::Folding => "folded field",
+            Malformed::LineEnd => "line end",
+            Malformed::HeadTooLarge => "head too large",
+            Malformed::TooManyFields => "too many fields",
+            Malformed::ContentLength => "content length",
+            Malformed::Framing => "ambiguous length",
+            Malformed::TransferCoding => "transfer coding",
+            Malformed::Host => "host",
+            Malformed::ChunkSize => "chunk size",
+            Malformed::ChunkEnd => "chunk end",
+            Malformed::Trailer => "trailer",
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The HTTP/1 codec: heads, bodies in chunks, and what ends at each hop.
+
+pub mod chunked;
+pub mod encode;
+pub mod head;
+pub mod hop;
+pub mod malformed;
+pub mod target;
+
+pub use chunked::{ChunkDecoder, Step};
+pub use head::{MAX_FIELDS, Parsed, parse_request, parse_response};
+pub use hop::Persistence;
+pub use malformed::Malformed;

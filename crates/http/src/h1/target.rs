@@ -1,0 +1,114 @@
+//! Request targets and the host they name (RFC 9112 section 3.2).
+
+use super::malformed::Malformed;
+use terse_message::{Known, Request, Version};
+
+/// Refuses a target that does not fit its method, and a host that is missing, repeated or contradicts the target.
+pub fn check(request: &Request) -> Result<(), Malformed> {
+    let (method, target) = (request.method(), request.target());
+    // RFC 3986: no blank, control, fragment or byte beyond ASCII may stand in a target.
+    if !target.iter().all(|&b| matches!(b, b'!'..=b'~') && b != b'#') {
+        return Err(Malformed::Target);
+    }
+    let authority = match target {
+        _ if method == b"CONNECT" => Some(connect_authority(target)?),
+        b"*" if method == b"OPTIONS" => None,
+        [b'/', ..] => None,
+        _ => Some(absolute_authority(target)?),
+    };
+    host(request, authority)
+}
+
+/// `host:port`, both needed.
+fn connect_authority(target: &[u8]) -> Result<&[u8], Malformed> {
+    match split_port(target) {
+        Some((host, port)) if !port.is_empty() && valid_authority(target) && !host.is_empty() => Ok(target),
+        _ => Err(Malformed::Target),
+    }
+}
+
+/// The authority of `scheme://authority/...`.
+fn absolute_authority(target: &[u8]) -> Result<&[u8], Malformed> {
+    let at = memchr::memmem::find(target, b"://").ok_or(Malformed::Target)?;
+    let scheme = &target[..at];
+    if !scheme.first().is_some_and(u8::is_ascii_alphabetic) || !scheme.iter().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(b)) {
+        return Err(Malformed::Target);
+    }
+    let rest = &target[at + 3..];
+    let authority = &rest[..memchr::memchr2(b'/', b'?', rest).unwrap_or(rest.len())];
+    let host = without_userinfo(authority);
+    if host.is_empty() || !valid_authority(host) { Err(Malformed::Target) } else { Ok(authority) }
+}
+
+fn host(request: &Request, authority: Option<&[u8]>) -> Result<(), Malformed> {
+    let mut hosts = request.fields.every(Known::Host);
+    let Some(host) = hosts.next() else {
+        // RFC 9112 section 3.2: a server must answer 400 to an HTTP/1.1 request without one.
+        return if request.version == Version::Http11 { Err(Malformed::Host) } else { Ok(()) };
+    };
+    if hosts.any(|other| !other.eq_ignore_ascii_case(host)) || !valid_authority(host) {
+        return Err(Malformed::Host);
+    }
+    match authority {
+        Some(authority) if !same_host(without_userinfo(authority), host, default_port(request)) => Err(Malformed::Host),
+        _ => Ok(()),
+    }
+}
+
+fn same_host(a: &[u8], b: &[u8], default: &[u8]) -> bool {
+    let normal = |x| match split_port(x) {
+        Some((host, port)) if port.is_empty() || port == default => (host, &b""[..]),
+        Some((host, port)) => (host, port),
+        None => (x, &b""[..]),
+    };
+    let ((host_a, port_a), (host_b, port_b)) = (normal(a), normal(b));
+    host_a.eq_ignore_ascii_case(host_b) && port_a == port_b
+}
+
+/// The port that need not be written: the scheme's, or for CONNECT, either of the two that HTTP knows.
+fn default_port(request: &Request) -> &'static [u8] {
+    let target = request.target();
+    match request.method() {
+        b"CONNECT" if target.ends_with(b":443") => b"443",
+        b"CONNECT" => b"80",
+        _ if target.get(..6).is_some_and(|s| s.eq_ignore_ascii_case(b"https:")) => b"443",
+        _ => b"80",
+    }
+}
+
+fn without_userinfo(authority: &[u8]) -> &[u8] {
+    memchr::memrchr(b'@', authority).map_or(authority, |at| &authority[at + 1..])
+}
+
+/// Host and port, split at the last colon that no bracket closes behind.
+fn split_port(authority: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = memchr::memrchr(b':', authority)?;
+    let port = &authority[at + 1..];
+    port.iter().all(u8::is_ascii_digit).then_some((&authority[..at], port))
+}
+
+/// `host[:port]` with nothing in it that could mean something else to the next reader (RFC 3986 section 3.2).
+fn valid_authority(authority: &[u8]) -> bool {
+    let (host, port) = match authority {
+        [b'[', ..] => match memchr::memchr(b']', authority) {
+            Some(end) => {
+                let inside = &authority[1..end];
+                if inside.is_empty() || !inside.iter().all(|b| b.is_ascii_hexdigit() || b":.vV".contains(b)) {
+                    return false;
+                }
+                (&b"x"[..], &authority[end + 1..])
+            }
+            None => return false,
+        },
+        _ => match memchr::memchr(b':', authority) {
+            Some(at) => (&authority[..at], &authority[at..]),
+            None => (authority, &b""[..]),
+        },
+    };
+    let port_is_valid = match port {
+        [] | [b':'] => true,
+        [b':', digits @ ..] => std::str::from_utf8(digits).is_ok_and(|d| d.bytes().all(|b| b.is_ascii_digit()) && d.parse::<u16>().is_ok()),
+        _ => false,
+    };
+    port_is_valid && host.iter().all(|&b| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%".contains(&b))
+}

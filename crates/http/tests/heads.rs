@@ -1,0 +1,159 @@
+//! Heads that must be understood, and heads that must be refused.
+
+use proptest::prelude::*;
+use terse_http::h1::{Malformed, Parsed, parse_request, parse_response};
+use terse_message::{BodyLength, Known, Request, Response, Version};
+
+fn request(text: &str) -> Result<(Parsed, Request), Malformed> {
+    let mut request = Request::default();
+    parse_request(text.as_bytes(), &mut request).map(|parsed| (parsed, request))
+}
+
+fn response(text: &str, method: &str) -> Result<Response, Malformed> {
+    let mut response = Response::default();
+    match parse_response(text.as_bytes(), method.as_bytes(), &mut response)? {
+        Parsed::Complete(n) if n == text.len() => Ok(response),
+        other => panic!("{other:?} of {text:?}"),
+    }
+}
+
+#[test]
+fn requests_in_every_form() {
+    let (parsed, r) = request("\r\nGET /a?b HTTP/1.1\r\nHost: h\r\nX:\r\nY:  z \r\n\r\nrest").unwrap();
+    assert_eq!(parsed, Parsed::Complete(44));
+    assert_eq!((r.method(), r.target(), r.version, r.body), (&b"GET"[..], &b"/a?b"[..], Version::Http11, BodyLength::None));
+    assert_eq!(r.fields.get(b"x"), Some(&b""[..]));
+    assert_eq!(r.fields.get(b"y"), Some(&b"z"[..]));
+    for ok in [
+        "OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET http://h:80/ HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET http://H/ HTTP/1.1\r\nHost: h:80\r\n\r\n",
+        "GET http://u:p@h/ HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET https://h:443/ HTTP/1.1\r\nHost: h\r\n\r\n",
+        "CONNECT h:443 HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET / HTTP/1.0\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost:\r\n\r\n",
+    ] {
+        assert!(matches!(request(ok), Ok((Parsed::Complete(n), _)) if n == ok.len()), "{ok:?}: {:?}", request(ok));
+    }
+    assert_eq!(request("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n").unwrap().1.body, BodyLength::Exact(10));
+    assert_eq!(request("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: Chunked\r\n\r\n").unwrap().1.body, BodyLength::Unknown);
+}
+
+#[test]
+fn smuggling_and_broken_requests_are_refused() {
+    use Malformed::*;
+    let host = "Host: h\r\n";
+    for (line, fields, why) in [
+        ("POST / HTTP/1.1", "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", Framing),
+        ("POST / HTTP/1.1", "Content-Length: 3\r\nContent-Length: 3\r\n", ContentLength),
+        ("POST / HTTP/1.1", "Content-Length: 3, 3\r\n", ContentLength),
+        ("POST / HTTP/1.1", "Content-Length: +3\r\n", ContentLength),
+        ("POST / HTTP/1.1", "Content-Length: -3\r\n", ContentLength),
+        ("POST / HTTP/1.1", "Content-Length: 0x3\r\n", ContentLength),
+        ("POST / HTTP/1.1", "Content-Length:\r\n", ContentLength),
+        ("POST / HTTP/1.1", "Content-Length: 99999999999999999999\r\n", ContentLength),
+        ("POST / HTTP/1.0", "Transfer-Encoding: chunked\r\n", Framing),
+        ("POST / HTTP/1.1", "Transfer-Encoding: chunked, chunked\r\n", Framing),
+        ("POST / HTTP/1.1", "Transfer-Encoding: chunked, gzip\r\n", Framing),
+        ("POST / HTTP/1.1", "Transfer-Encoding: gzip, chunked\r\n", TransferCoding),
+        ("POST / HTTP/1.1", "Transfer-Encoding: xchunked\r\n", Framing),
+        ("POST / HTTP/1.1", "Transfer-Encoding:\r\n", Framing),
+        ("GET / HTTP/1.1", "A : b\r\n", FieldName),
+        ("GET / HTTP/1.1", "A: b\r\n c\r\n", Folding),
+        ("GET / HTTP/1.1", "A: b\0c\r\n", FieldValue),
+        ("GET / HTTP/1.1", "A: b\rc\r\n", FieldValue),
+        ("GET / HTTP/1.1", "A: b\n", LineEnd),
+        ("GET / HTTP/1.1", ": b\r\n", FieldName),
+        ("GET / HTTP/1.1", "Host: other\r\n", Host),
+        ("GET http://g/ HTTP/1.1", "", Host),
+        ("GET http://h:81/ HTTP/1.1", "", Host),
+        ("GET * HTTP/1.1", "", Target),
+        ("GET a HTTP/1.1", "", Target),
+        ("GET /a#b HTTP/1.1", "", Target),
+        ("CONNECT / HTTP/1.1", "", Target),
+        ("CONNECT h HTTP/1.1", "", Target),
+        ("OPTIONS */x HTTP/1.1", "", Target),
+        ("GET / HTTP/2.0", "", Version),
+        ("GET / HTTP/1.1x", "", LineEnd),
+        ("GET / http/1.1", "", Version),
+        ("G{T / HTTP/1.1", "", Method),
+    ] {
+        let text = format!("{line}\r\n{host}{fields}\r\n");
+        assert!(matches!(request(&text), Err(found) if found == why), "{text:?}: {:?}", request(&text));
+    }
+    for (text, why) in [
+        ("GET / HTTP/1.1\r\n\r\n", Host),
+        ("GET / HTTP/1.1\r\nHost: a b\r\n\r\n", Host),
+        ("GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", Host),
+        ("GET / HTTP/1.1\r\nHost: a:b\r\n\r\n", Host),
+        ("GET / HTTP/1.1\nHost: h\r\n\r\n", LineEnd),
+        ("GET / HTTP/1.1\r\nHost: h\r\n\n", LineEnd),
+        ("GET / HTTP/1.1\r\nHost: h\n\r\n", LineEnd),
+        ("GET / HTTP/1.1\nHost", LineEnd),
+        ("\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", LineEnd),
+        ("\r\n\r\n\r\n\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", FirstLine),
+    ] {
+        assert!(matches!(request(text), Err(found) if found == why), "{text:?}: {:?}", request(text));
+    }
+    let many = format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(200));
+    assert!(matches!(request(&many), Err(TooManyFields)));
+}
+
+#[test]
+fn responses_and_their_bodies() {
+    for (text, method, body) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "GET", BodyLength::Exact(5)),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "GET", BodyLength::Exact(0)),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "HEAD", BodyLength::None),
+        ("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", "GET", BodyLength::None),
+        ("HTTP/1.1 204\r\n\r\n", "GET", BodyLength::None),
+        ("HTTP/1.1 101 S\r\n\r\n", "GET", BodyLength::None),
+        ("HTTP/1.1 200 \r\n\r\n", "CONNECT", BodyLength::None),
+        ("HTTP/1.0 200 OK\r\n\r\n", "GET", BodyLength::Unknown),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "GET", BodyLength::Unknown),
+    ] {
+        assert_eq!(response(text, method).unwrap().body, body, "{text:?}");
+    }
+    let both = response("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", "GET").unwrap();
+    assert!(!both.fields.has(Known::ContentLength) && both.body == BodyLength::Unknown);
+    for bad in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+        "HTTP/1.1 099 No\r\n\r\n",
+        "HTTP/1.1 2x0 No\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nA: b\n\r\n",
+        "HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
+        "ICY 200 OK\r\n\r\n",
+    ] {
+        assert!(response(bad, "GET").is_err(), "{bad:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_prefix_is_partial_or_refused(cut in 0usize..60) {
+        let text = "GET /a?b HTTP/1.1\r\nHost: h\r\nX: y\r\nAccept: */*\r\n\r\n";
+        let cut = cut.min(text.len() - 1);
+        prop_assert!(matches!(request(&text[..cut]), Ok((Parsed::Partial, _))));
+    }
+
+    #[test]
+    fn never_panics(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _ = parse_request(&bytes, &mut Request::default());
+        let _ = parse_response(&bytes, b"GET", &mut Response::default());
+    }
+
+    #[test]
+    fn a_head_of_odd_bytes_is_refused_or_unambiguous(noise in "[ -~\t\r\n\0]{0,40}") {
+        let text = format!("GET / HTTP/1.1\r\nHost: h\r\nA: {noise}\r\n\r\n");
+        if let Ok((Parsed::Complete(_), r)) = request(&text) {
+            let mut out = Vec::new();
+            terse_http::h1::encode::request_head(&r, terse_http::h1::encode::Connection::Implied, &mut out);
+            let mut again = Request::default();
+            prop_assert_eq!(parse_request(&out, &mut again), Ok(Parsed::Complete(out.len())));
+            prop_assert_eq!(r.fields.iter().collect::<Vec<_>>(), again.fields.iter().collect::<Vec<_>>());
+        }
+    }
+}
