@@ -1,1 +1,42 @@
-//! Placeholder head, replaced by the crate's first landing.
+//! Servers: which one a request goes to, when it may, and whether the server is well.
+//!
+//! A backend's servers are a [`Farm`]. Its configuration ([`FarmSettings`]) never changes; what changes at run time (health, an
+//! operator's word, weights, connections in use, counters) lies in atomics of the [`Server`]s, so that all workers share one farm.
+//!
+//! A request's way through here:
+//!
+//! ```text
+//! Farm::find (cookie) -> Farm::claim -> Grant::Now(Claim)         connect
+//!                                    -> Grant::Wait(Waiter)       await: Ok(Claim) or Retry (choose again)
+//!                                    -> Grant::Full | NoServer    another server, or 503
+//! Farm::mark (Set-Cookie) on the response; dropping the Claim frees the slot and wakes the next waiter
+//! ```
+//!
+//! Invariants:
+//! * Choosing, claiming and releasing take no lock unless the server has a `maxconn` that is reached.
+//! * A slot is held by exactly one [`Claim`], also while it travels to a waiter: dropping either at any time loses none.
+//! * A server's state changes only through the pure transitions of [`state`], under one lock of the farm; the order that the
+//!   algorithms walk is rebuilt there and swapped, never edited.
+//! * No clock is read on the request path: changes and checks bring their time as an argument.
+
+pub mod algorithm;
+pub mod check;
+pub mod counters;
+pub mod farm;
+pub mod keywords;
+pub mod persistence;
+pub mod queue;
+pub mod report;
+pub mod server;
+pub mod settings;
+pub mod state;
+
+pub use algorithm::Key;
+pub use counters::{Count, Counters};
+pub use farm::{Farm, FarmContext, Journal, Level};
+pub use keywords::KEYWORDS;
+pub use persistence::{Affinity, CookieFound, CookieSent};
+pub use queue::{Claim, Grant, Retry, Waiter, Want};
+pub use server::{Address, Server};
+pub use settings::{FarmSettings, Resolver, ServerSettings};
+pub use state::{Admin, AdminOrder, Operation};

@@ -1,0 +1,163 @@
+//! Counters that every request bumps, without workers fighting for a cache line.
+//!
+//! Each set of counters is kept several times, in lanes; a thread adds to its own lane and readers add the lanes up. A sum is exact
+//! once the writers rest; while they run, each single count is right at some moment during the call.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+macro_rules! counts {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// What is counted for a server, and in the same words for its backend.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(usize)]
+        pub enum Count { $($(#[$doc])* $name),* }
+
+        const COUNTS: usize = [$(Count::$name),*].len();
+    };
+}
+
+counts! {
+    /// Streams sent to it (`stot`).
+    Sessions,
+    /// Streams that the algorithm, not persistence, sent to it (`lbtot`).
+    Balanced,
+    /// Bytes from clients (`bin`).
+    BytesIn,
+    /// Bytes to clients (`bout`).
+    BytesOut,
+    /// Requests denied by a rule (`dreq`).
+    DeniedRequests,
+    /// Responses denied by a rule (`dresp`).
+    DeniedResponses,
+    /// Connections that could not be made (`econ`).
+    ConnectErrors,
+    /// Broken responses (`eresp`).
+    ResponseErrors,
+    /// Connections tried again on the same server (`wretr`).
+    Retries,
+    /// Requests sent elsewhere after this server failed (`wredis`).
+    Redispatches,
+    /// Transfers that the client ended (`cli_abrt`).
+    ClientAborts,
+    /// Transfers that the server ended (`srv_abrt`).
+    ServerAborts,
+    /// Responses 1xx (`hrsp_1xx`).
+    Status1xx,
+    /// Responses 2xx (`hrsp_2xx`).
+    Status2xx,
+    /// Responses 3xx (`hrsp_3xx`).
+    Status3xx,
+    /// Responses 4xx (`hrsp_4xx`).
+    Status4xx,
+    /// Responses 5xx (`hrsp_5xx`).
+    Status5xx,
+    /// Responses with another status (`hrsp_other`).
+    StatusOther,
+    /// Requests (`req_tot`).
+    Requests,
+    /// Connections made (`connect`).
+    Connects,
+    /// Requests that went over a connection that was there already (`reuse`).
+    Reuses,
+    /// Health checks that failed while the server was up (`chkfail`).
+    FailedChecks,
+    /// Times it went from up to down (`chkdown`).
+    WentDown,
+    /// Response bytes that compression took in (`comp_in`).
+    CompressIn,
+    /// Response bytes that compression gave out (`comp_out`).
+    CompressOut,
+    /// Response bytes that went past compression (`comp_byp`).
+    CompressBypass,
+    /// Responses compressed (`comp_rsp`).
+    CompressResponses,
+}
+
+/// One set of counters.
+#[derive(Debug)]
+pub struct Counters {
+    lanes: Box<[Lane; LANES]>,
+}
+
+/// Twice a cache line: neighbouring lines are fetched in pairs.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Lane([AtomicU64; COUNTS]);
+
+impl Default for Counters {
+    fn default() -> Counters {
+        Counters { lanes: Box::new(std::array::from_fn(|_| Lane(std::array::from_fn(|_| AtomicU64::new(0))))) }
+    }
+}
+
+impl Counters {
+    /// Adds to one count.
+    pub fn add(&self, count: Count, n: u64) {
+        self.lanes[lane()].0[count as usize].fetch_add(n, Relaxed);
+    }
+
+    /// Adds one.
+    pub fn bump(&self, count: Count) {
+        self.add(count, 1);
+    }
+
+    /// Counts a response by its status.
+    pub fn bump_status(&self, status: u16) {
+        self.bump(match status / 100 {
+            1 => Count::Status1xx,
+            2 => Count::Status2xx,
+            3 => Count::Status3xx,
+            4 => Count::Status4xx,
+            5 => Count::Status5xx,
+            _ => Count::StatusOther,
+        });
+    }
+
+    /// The sum over all threads.
+    pub fn total(&self, count: Count) -> u64 {
+        self.lanes.iter().map(|lane| lane.0[count as usize].load(Relaxed)).fold(0, u64::wrapping_add)
+    }
+
+    /// Sets all to zero (`clear counters all`).
+    pub fn clear(&self) {
+        self.lanes.iter().flat_map(|lane| &lane.0).for_each(|cell| cell.store(0, Relaxed));
+    }
+}
+
+/// As many as one machine usually gives to a proxy; more threads share lanes, which stays right and only costs time.
+const LANES: usize = 16;
+
+/// The lane of this thread.
+fn lane() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static MINE: Cell<usize> = const { Cell::new(usize::MAX) });
+    MINE.with(|mine| match mine.get() {
+        usize::MAX => {
+            mine.set(NEXT.fetch_add(1, Relaxed) % LANES);
+            mine.get()
+        }
+        lane => lane,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_add_up() {
+        let counters = Counters::default();
+        std::thread::scope(|scope| {
+            for _ in 0..20 {
+                scope.spawn(|| (0..100).for_each(|_| counters.add(Count::BytesIn, 3)));
+            }
+        });
+        counters.bump_status(204);
+        counters.bump_status(999);
+        assert_eq!(counters.total(Count::BytesIn), 6000);
+        assert_eq!((counters.total(Count::Status2xx), counters.total(Count::StatusOther)), (1, 1));
+        counters.clear();
+        assert_eq!(counters.total(Count::BytesIn), 0);
+    }
+}
