@@ -1,0 +1,161 @@
+//! Where one proxy's lines go: its targets, opened.
+
+use super::address::Address;
+use super::header::Form;
+use super::level::{Facility, Level};
+use super::sampling::Sampling;
+use super::settings::HostName;
+use super::sinks::{Sinks, Writer};
+use super::target::Target;
+use rustix::net::SocketAddrUnix;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use terse_config::Place;
+
+/// The log of one proxy, or of the process. Workers share it: all that changes is the count that samples are taken by.
+#[derive(Debug)]
+pub struct Journal {
+    pub(super) tag: Box<str>,
+    pub(super) host: Option<Box<str>>,
+    pub(super) outlets: Box<[Outlet]>,
+    mildest: Option<Level>,
+}
+
+/// A target that cannot be opened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OpenError {
+    /// Where its line stands.
+    pub place: Place,
+    /// Why not.
+    pub reason: String,
+}
+
+impl Journal {
+    /// Opens targets: looks names up, which may take time, and finds descriptors. `host` is what `log-send-hostname` says.
+    /// Either all of them are opened, or all that cannot be are told.
+    pub fn open(targets: &[Arc<Target>], tag: &str, host: Option<&HostName>, sinks: &Sinks) -> Result<Journal, Vec<OpenError>> {
+        let default_form = if host.is_some() { Form::Rfc3164 } else { Form::Local };
+        let mut outlets = Vec::with_capacity(targets.len());
+        let mut errors = Vec::new();
+        for target in targets {
+            match Way::open(&target.address, sinks) {
+                Ok(way) => outlets.push(Outlet::new(way, target, default_form)),
+                Err(reason) => errors.push(OpenError { place: target.place.clone(), reason }),
+            }
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Ok(Journal {
+            tag: tag.into(),
+            host: host.map(host_name),
+            mildest: outlets.iter().map(|outlet| outlet.max_level).max(),
+            outlets: outlets.into(),
+        })
+    }
+
+    /// Whether any target takes lines of that level: where none does, no line need be made.
+    pub fn wants(&self, level: Level) -> bool {
+        self.mildest.is_some_and(|mildest| level <= mildest)
+    }
+
+    /// Whether there is no target at all.
+    pub fn is_empty(&self) -> bool {
+        self.outlets.is_empty()
+    }
+
+    /// Whether a target shows structured data: where none does, it need not be made.
+    pub fn shows_structured_data(&self) -> bool {
+        self.outlets.iter().any(|outlet| outlet.form == Form::Rfc5424)
+    }
+
+    /// The most bytes of a line that any target takes.
+    pub fn longest(&self) -> usize {
+        self.outlets.iter().map(|outlet| outlet.len).max().unwrap_or(0)
+    }
+}
+
+/// One target, opened.
+#[derive(Debug)]
+pub(super) struct Outlet {
+    pub(super) way: Way,
+    pub(super) form: Form,
+    pub(super) len: usize,
+    facility: Facility,
+    max_level: Level,
+    min_level: Level,
+    sampled: Option<Sampled>,
+}
+
+impl Outlet {
+    fn new(way: Way, target: &Target, default_form: Form) -> Outlet {
+        Outlet {
+            way,
+            form: target.form.unwrap_or(default_form),
+            len: target.len,
+            facility: target.facility,
+            max_level: target.max_level,
+            min_level: target.min_level,
+            sampled: target.sampling.clone().map(|sampling| Sampled { sampling, count: AtomicU64::new(0) }),
+        }
+    }
+
+    /// The priority that a line of this level carries here, unless it is not for this target. Counts it where samples are taken.
+    pub(super) fn admits(&self, level: Level) -> Option<u8> {
+        let wanted = level <= self.max_level && self.sampled.as_ref().is_none_or(Sampled::takes_next);
+        wanted.then(|| self.facility.priority(level.max(self.min_level)))
+    }
+}
+
+/// How lines get there.
+#[derive(Debug)]
+pub(super) enum Way {
+    Udp(SocketAddr),
+    Unix(SocketAddrUnix),
+    Descriptor(Arc<Writer>),
+}
+
+impl Way {
+    fn open(address: &Address, sinks: &Sinks) -> Result<Way, String> {
+        match address {
+            Address::Udp(address) => Ok(Way::Udp(*address)),
+            Address::UdpName { host, port, v6 } => look_up(host, *port, *v6).map(Way::Udp),
+            Address::Unix(path) => SocketAddrUnix::new(path.as_path()).map(Way::Unix).map_err(|error| error.to_string()),
+            Address::Abstract(name) => {
+                SocketAddrUnix::new_abstract_name(name).map(Way::Unix).map_err(|error| error.to_string())
+            }
+            Address::Descriptor(fd) => {
+                sinks.writer(*fd).map(Way::Descriptor).map_err(|error| format!("cannot log to descriptor {fd}: {error}"))
+            }
+        }
+    }
+}
+
+/// The first address of a name.
+fn look_up(host: &str, port: u16, v6: Option<bool>) -> Result<SocketAddr, String> {
+    let mut found = (host, port).to_socket_addrs().map_err(|error| format!("could not resolve address '{host}': {error}"))?;
+    found
+        .find(|address| v6.is_none_or(|v6| v6 == address.is_ipv6()))
+        .ok_or_else(|| format!("'{host}' has no address of that kind"))
+}
+
+fn host_name(host: &HostName) -> Box<str> {
+    match host {
+        HostName::System => rustix::system::uname().nodename().to_string_lossy().into(),
+        HostName::Named(name) => name.as_str().into(),
+    }
+}
+
+/// Samples are taken of all workers' lines together.
+#[derive(Debug)]
+struct Sampled {
+    sampling: Sampling,
+    count: AtomicU64,
+}
+
+impl Sampled {
+    fn takes_next(&self) -> bool {
+        self.sampling.takes(self.count.fetch_add(1, Ordering::Relaxed))
+    }
+}

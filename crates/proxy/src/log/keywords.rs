@@ -1,0 +1,299 @@
+//! The keywords of logs: what HAProxy's manual lists under `log`, `capture` and `unique-id`.
+
+use super::formats::FormatText;
+use super::settings::{Capture, CookieCapture, HostName, LogLine, LogSettings, TrafficFormat};
+use super::target::Target;
+use std::sync::Arc;
+use terse_config::{Args, Fault, Keyword, Kind, Parser, Place, Scope, SectionKind, Sections};
+
+/// The table.
+pub const KEYWORDS: &[Keyword] = &[
+    Keyword {
+        name: "log",
+        old_names: &[],
+        sections: Sections::GLOBAL.or(Sections::PROXY),
+        arguments: "global | <target> [len <length>] [format <format>] [sample <ranges>:<size>] <facility> [<level> [<minlevel>]]",
+        summary: "Sends log lines to a syslog server, a socket or a descriptor; 'no log' forgets the lines so far.",
+        kind: Kind::Switch(log),
+    },
+    Keyword {
+        name: "log-tag",
+        old_names: &[],
+        sections: Sections::GLOBAL.or(Sections::PROXY),
+        arguments: "<string>",
+        summary: "The program's name in log lines.",
+        kind: Kind::Done(log_tag),
+    },
+    Keyword {
+        name: "log-send-hostname",
+        old_names: &[],
+        sections: Sections::GLOBAL,
+        arguments: "[<string>]",
+        summary: "Puts the host's name, or this one, into log lines.",
+        kind: Kind::Done(log_send_hostname),
+    },
+    proxy("log-format", "<fmt>", "What is logged of each transaction.", log_format),
+    proxy("log-format-sd", "<fmt>", "The structured data of log lines in format rfc5424.", log_format_sd),
+    proxy("error-log-format", "<fmt>", "What is logged of a connection that fails on the client's side.", error_log_format),
+    proxy("unique-id-format", "<fmt>", "Makes an identifier of each request: %ID in logs.", unique_id_format),
+    proxy("unique-id-header", "<name>", "Sends each request's identifier to the server in this header.", unique_id_header),
+    proxy("option httplog", "[clf]", "Logs each request with its timers, status, termination state and counts.", option_httplog),
+    proxy("option tcplog", "[clf]", "Logs each connection with its timers, bytes, termination state and counts.", option_tcplog),
+    Keyword {
+        kind: Kind::Refused("needs TLS on the client's side; use 'option httplog', or 'log-format' with what you need"),
+        ..proxy("option httpslog", "", "Logs each request as 'option httplog' does, and its TLS connection.", option_httplog)
+    },
+    Keyword {
+        kind: Kind::Refused("lines at several steps of a transaction are not built; it is logged once, at its end"),
+        ..proxy("log-steps", "<steps>", "Logs transactions at several steps.", option_httplog)
+    },
+    switch("option dontlognull", "Connections on which no byte came are not logged.", dontlognull),
+    switch("option dontlog-normal", "Only errors, timeouts, retries, redispatches and statuses from 500 are logged.", dontlog_normal),
+    switch("option log-separate-errors", "Those are logged at level 'err'.", log_separate_errors),
+    switch("option logasap", "Logs when the server's head has come, without waiting for the end.", logasap),
+    capture("capture request header", "<name> len <length>", "Keeps the last value of a request's header for logs.", request_header),
+    capture("capture response header", "<name> len <length>", "Keeps the last value of a response's header for logs.", response_header),
+    capture("capture cookie", "<name> len <length>", "Keeps a cookie of the request and of the response for logs.", cookie),
+    capture("declare capture request", "len <length>", "A slot that 'http-request capture ... id' fills.", request_slot),
+    capture("declare capture response", "len <length>", "A slot that 'http-response capture ... id' fills.", response_slot),
+];
+
+const fn proxy(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
+    Keyword { name, old_names: &[], sections: Sections::PROXY, arguments, summary, kind: Kind::Done(parser) }
+}
+
+const fn switch(name: &'static str, summary: &'static str, parser: Parser) -> Keyword {
+    Keyword { kind: Kind::Switch(parser), ..proxy(name, "", summary, parser) }
+}
+
+const fn capture(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
+    Keyword { sections: Sections::PROXY_ONLY, ..proxy(name, arguments, summary, parser) }
+}
+
+fn log(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let in_global = scope.section.kind == SectionKind::Global;
+    if scope.negated {
+        args.end()?;
+        settings(scope).lines.clear();
+        return Ok(());
+    }
+    if let [only] = args.rest()
+        && only.as_str() == "global"
+    {
+        args.take();
+        if in_global {
+            return Err(args.fault("'global' means the log lines of this very section").hint("write a target and a facility"));
+        }
+        settings(scope).lines.push(LogLine::Global);
+        return Ok(());
+    }
+    let target = Target::parse(args, here(args, scope))?;
+    settings(scope).lines.push(LogLine::Target(Arc::new(target)));
+    Ok(())
+}
+
+fn log_tag(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    settings(scope).tag = Some(args.need("<string>")?.into());
+    args.end()
+}
+
+fn log_send_hostname(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let name = args.take().map_or(HostName::System, |name| HostName::Named(name.into()));
+    args.end()?;
+    if settings(scope).host_name.is_some() {
+        return Err(Fault::new(0, "was already specified"));
+    }
+    settings(scope).host_name = Some(name);
+    Ok(())
+}
+
+fn log_format(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let text = format_text(args, scope)?;
+    set_traffic_format(args, scope, TrafficFormat::Custom(text));
+    Ok(())
+}
+
+fn log_format_sd(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let text = format_text(args, scope)?;
+    if in_front(args, scope) {
+        settings(scope).structured_data = Some(text);
+    }
+    Ok(())
+}
+
+fn error_log_format(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let text = format_text(args, scope)?;
+    if !in_front(args, scope) {
+        return Ok(());
+    }
+    if settings(scope).error_format.replace(text).is_some() && scope.section.kind == SectionKind::Defaults {
+        scope.warn(0, "overrides previous 'error-log-format' in 'defaults' section");
+    }
+    Ok(())
+}
+
+fn unique_id_format(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let text = format_text(args, scope)?;
+    settings(scope).unique_id_format = Some(text);
+    Ok(())
+}
+
+fn unique_id_header(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let name = args.need("<name>")?;
+    if !is_token(name) {
+        return Err(args.fault(format!("'{name}' is not a header's name")));
+    }
+    settings(scope).unique_id_header = Some(name.into());
+    args.end()
+}
+
+fn option_httplog(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let (place, clf) = (scope.place.clone(), args.accept("clf"));
+    args.end()?;
+    set_traffic_format(args, scope, TrafficFormat::Http { clf, place });
+    Ok(())
+}
+
+fn option_tcplog(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let (place, clf) = (scope.place.clone(), args.accept("clf"));
+    args.end()?;
+    set_traffic_format(args, scope, TrafficFormat::Tcp { clf, place });
+    Ok(())
+}
+
+fn dontlognull(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    set_switch(args, scope, |settings| &mut settings.dont_log_null)
+}
+
+fn dontlog_normal(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    set_switch(args, scope, |settings| &mut settings.dont_log_normal)
+}
+
+fn log_separate_errors(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    set_switch(args, scope, |settings| &mut settings.separate_errors)
+}
+
+fn logasap(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    set_switch(args, scope, |settings| &mut settings.as_soon_as_possible)
+}
+
+fn request_header(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let capture = header_capture(args)?;
+    add_capture(args, scope, capture, |settings| &mut settings.request_captures);
+    Ok(())
+}
+
+fn response_header(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let capture = header_capture(args)?;
+    add_capture(args, scope, capture, |settings| &mut settings.response_captures);
+    Ok(())
+}
+
+fn request_slot(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let capture = Capture { header: None, len: length(args)? };
+    add_capture(args, scope, capture, |settings| &mut settings.request_captures);
+    Ok(())
+}
+
+fn response_slot(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let capture = Capture { header: None, len: length(args)? };
+    add_capture(args, scope, capture, |settings| &mut settings.response_captures);
+    Ok(())
+}
+
+fn cookie(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let prefix = args.need("<name>")?.to_owned();
+    let len = length(args)?;
+    if len > COOKIE_LIMIT {
+        args.warn(format!("only {COOKIE_LIMIT} bytes of a cookie are kept"));
+    }
+    if in_front(args, scope) {
+        settings(scope).cookie_capture = Some(CookieCapture { prefix, len: len.min(COOKIE_LIMIT) });
+    }
+    Ok(())
+}
+
+fn header_capture(args: &mut Args<'_>) -> Result<Capture, Fault> {
+    let name = args.need("<name>")?;
+    if !is_token(name) {
+        return Err(args.fault(format!("'{name}' is not a header's name")));
+    }
+    Ok(Capture { header: Some(name.to_ascii_lowercase()), len: length(args)? })
+}
+
+/// `len <length>`, and the end of the line.
+fn length(args: &mut Args<'_>) -> Result<usize, Fault> {
+    if args.need("'len'")? != "len" {
+        return Err(args.fault("expects 'len' and the most bytes to keep here"));
+    }
+    let len = args.integer("<length>", 1..=CAPTURE_LIMIT)?;
+    args.end()?;
+    Ok(usize::try_from(len).unwrap_or_default())
+}
+
+fn add_capture(args: &mut Args<'_>, scope: &mut Scope<'_>, capture: Capture, list: fn(&mut LogSettings) -> &mut Vec<Capture>) {
+    if in_front(args, scope) {
+        list(settings(scope)).push(capture);
+    }
+}
+
+fn set_switch(args: &mut Args<'_>, scope: &mut Scope<'_>, of: fn(&mut LogSettings) -> &mut bool) -> Result<(), Fault> {
+    args.end()?;
+    if in_front(args, scope) {
+        *of(settings(scope)) = !scope.negated;
+    }
+    Ok(())
+}
+
+fn set_traffic_format(args: &mut Args<'_>, scope: &mut Scope<'_>, format: TrafficFormat) {
+    if !in_front(args, scope) {
+        return;
+    }
+    let before = settings(scope).format.replace(format);
+    if let (Some(before), SectionKind::Defaults) = (before, scope.section.kind) {
+        scope.warn(0, format!("overrides previous '{}' in 'defaults' section", before.name()));
+    }
+}
+
+/// The one word of a format.
+fn format_text(args: &mut Args<'_>, scope: &Scope<'_>) -> Result<FormatText, Fault> {
+    let place = here(args, scope);
+    let text = args.need_bytes("<fmt>")?.to_vec();
+    match args.take() {
+        None => Ok(FormatText { text, place }),
+        Some(_) => Err(args.fault("expects only one argument").hint("put the format between quotes, or escape its blanks")),
+    }
+}
+
+/// Whether the section has listeners; one that has none is told that the line does nothing there.
+fn in_front(args: &mut Args<'_>, scope: &mut Scope<'_>) -> bool {
+    let front = scope.section.kind != SectionKind::Backend;
+    if !front {
+        scope.warn(0, format!("'{}' is ignored in backends: it is the frontend that logs", args.keyword()));
+    }
+    front
+}
+
+/// The place of the next word.
+fn here(args: &Args<'_>, scope: &Scope<'_>) -> Place {
+    let mut place = scope.place.clone();
+    if let Some(word) = args.rest().first() {
+        place.span = word.span.clone();
+    }
+    place
+}
+
+fn settings<'a>(scope: &'a mut Scope<'_>) -> &'a mut LogSettings {
+    scope.section.settings.entry()
+}
+
+/// RFC 9110 section 5.6.2.
+fn is_token(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}
+
+/// Longer than any head may be.
+const CAPTURE_LIMIT: i64 = i32::MAX as i64;
+
+/// HAProxy's `tune.http.cookielen` when it is not set.
+const COOKIE_LIMIT: usize = 63;

@@ -1,0 +1,161 @@
+//! What a section's keywords say about logs.
+
+use super::formats::{self, FormatText};
+use super::target::Target;
+use std::sync::Arc;
+use terse_config::{Place, Setting};
+
+/// The log settings of one section. A proxy starts with all that its `defaults` hold; its own `log` lines are added to theirs.
+#[derive(Clone, Default, Debug)]
+pub struct LogSettings {
+    /// The `log` lines, in order.
+    pub lines: Vec<LogLine>,
+    /// `log-tag`.
+    pub tag: Option<String>,
+    /// `log-send-hostname`, in `global`.
+    pub host_name: Option<HostName>,
+    /// What is logged of each transaction: `option httplog`, `option tcplog`, `log-format`.
+    pub format: Option<TrafficFormat>,
+    /// `log-format-sd`: the structured data of RFC 5424 lines.
+    pub structured_data: Option<FormatText>,
+    /// `error-log-format`: instead of `format` for connections that fail before there is a transaction.
+    pub error_format: Option<FormatText>,
+    /// `unique-id-format`.
+    pub unique_id_format: Option<FormatText>,
+    /// `unique-id-header`: the name of the header that carries it to the server.
+    pub unique_id_header: Option<String>,
+    /// `option dontlognull`: connections without a byte are not logged.
+    pub dont_log_null: bool,
+    /// `option dontlog-normal`: only errors, timeouts, retries, redispatches and statuses from 500 are logged.
+    pub dont_log_normal: bool,
+    /// `option log-separate-errors`: those are logged at level `err`.
+    pub separate_errors: bool,
+    /// `option logasap`: logged when the server's head has come, without waiting for the end.
+    pub as_soon_as_possible: bool,
+    /// `capture request header` and `declare capture request`, in order; a capture's index is its number.
+    pub request_captures: Vec<Capture>,
+    /// `capture response header` and `declare capture response`, in order.
+    pub response_captures: Vec<Capture>,
+    /// `capture cookie`.
+    pub cookie_capture: Option<CookieCapture>,
+}
+
+impl Setting for LogSettings {
+    fn inherit(&self) -> LogSettings {
+        self.clone()
+    }
+}
+
+impl LogSettings {
+    /// The targets of the section's lines, each `log global` replaced by the lines of `global`, none of them twice.
+    pub fn targets(&self, global: &LogSettings) -> Vec<Arc<Target>> {
+        let mut targets: Vec<Arc<Target>> = Vec::new();
+        for line in &self.lines {
+            match line {
+                LogLine::Target(target) => targets.push(Arc::clone(target)),
+                LogLine::Global => {
+                    for line in &global.lines {
+                        if let LogLine::Target(target) = line
+                            && !targets.iter().any(|other| Arc::ptr_eq(other, target))
+                        {
+                            targets.push(Arc::clone(target));
+                        }
+                    }
+                }
+            }
+        }
+        targets
+    }
+
+    /// The text to compile for transactions, when there is one. In `mode tcp` the HTTP formats fall back to the TCP ones; the second
+    /// value is then what to warn of. Without a format, each connection is logged when it is accepted: `Connect from ...`.
+    pub fn traffic_format(&self, http: bool) -> (Option<FormatText>, Option<&'static str>) {
+        let Some(format) = &self.format else { return (None, None) };
+        let built_in = |text: &str, place: &Place| Some(FormatText { text: text.as_bytes().to_vec(), place: place.clone() });
+        match format {
+            TrafficFormat::Custom(text) => (Some(text.clone()), None),
+            TrafficFormat::Http { clf: false, place } if http => (built_in(formats::HTTP_FORMAT, place), None),
+            TrafficFormat::Http { clf: true, place } if http => (built_in(formats::HTTP_CLF_FORMAT, place), None),
+            TrafficFormat::Http { clf: false, place } => (
+                built_in(formats::TCP_FORMAT, place),
+                Some("'option httplog' not usable here (needs 'mode http'). Falling back to 'option tcplog'"),
+            ),
+            TrafficFormat::Http { clf: true, place } => (
+                built_in(formats::TCP_CLF_FORMAT, place),
+                Some("'option httplog clf' not usable here (needs 'mode http'). Falling back to 'option tcplog clf'"),
+            ),
+            TrafficFormat::Tcp { clf: false, place } => (built_in(formats::TCP_FORMAT, place), None),
+            TrafficFormat::Tcp { clf: true, place } => (built_in(formats::TCP_CLF_FORMAT, place), None),
+        }
+    }
+}
+
+/// One `log` line.
+#[derive(Clone, Debug)]
+pub enum LogLine {
+    /// `log global`: the lines of the `global` section.
+    Global,
+    /// A target of its own.
+    Target(Arc<Target>),
+}
+
+/// The host's name in lines of RFC 3164 and RFC 5424.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum HostName {
+    /// The system's.
+    System,
+    /// This one.
+    Named(String),
+}
+
+/// What is logged of each transaction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TrafficFormat {
+    /// `option httplog [clf]`.
+    Http {
+        /// The common log format of web servers.
+        clf: bool,
+        /// Where it was asked for.
+        place: Place,
+    },
+    /// `option tcplog [clf]`.
+    Tcp {
+        /// In the manner of the common log format.
+        clf: bool,
+        /// Where it was asked for.
+        place: Place,
+    },
+    /// `log-format`.
+    Custom(FormatText),
+}
+
+impl TrafficFormat {
+    /// The words that ask for it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            TrafficFormat::Http { clf: false, .. } => "option httplog",
+            TrafficFormat::Http { clf: true, .. } => "option httplog clf",
+            TrafficFormat::Tcp { clf: false, .. } => "option tcplog",
+            TrafficFormat::Tcp { clf: true, .. } => "option tcplog clf",
+            TrafficFormat::Custom(_) => "log-format",
+        }
+    }
+}
+
+/// A slot for a value that is kept of a transaction for its log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Capture {
+    /// The header whose last value fills it, in lower case; without one, actions fill it (`declare capture`).
+    pub header: Option<String>,
+    /// The most bytes that are kept; the end is cut.
+    pub len: usize,
+}
+
+/// `capture cookie`: the first cookie whose name begins so is kept, of the request and of the response.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CookieCapture {
+    /// How `name=value` begins. With `=` at its end it is one cookie's whole name.
+    pub prefix: String,
+    /// The most bytes that are kept of `name=value`.
+    pub len: usize,
+}

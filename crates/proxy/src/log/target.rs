@@ -1,0 +1,72 @@
+//! One `log` line: where lines go, how they are framed, and which ones.
+
+use super::address::Address;
+use super::header::Form;
+use super::level::{Facility, Level};
+use super::sampling::Sampling;
+use terse_config::{Args, Fault, Place};
+
+/// A target of a `log` line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// Where lines go.
+    pub address: Address,
+    /// The most bytes of a line, its header and line feed included.
+    pub len: usize,
+    /// How lines are framed; without one, [`Form::Local`], and [`Form::Rfc3164`] under `log-send-hostname`.
+    pub form: Option<Form>,
+    /// Which lines it gets; without it, all.
+    pub sampling: Option<Sampling>,
+    /// The facility that lines carry.
+    pub facility: Facility,
+    /// Lines of milder levels than this are not sent.
+    pub max_level: Level,
+    /// Lines of worse levels than this are sent as this level.
+    pub min_level: Level,
+    /// Where the line stands.
+    pub place: Place,
+}
+
+impl Target {
+    /// Reads what stands behind `log`: `<target> [len <n>] [format <form>] [sample <ranges>:<size>] <facility> [<level> [<minlevel>]]`.
+    pub fn parse(args: &mut Args<'_>, place: Place) -> Result<Target, Fault> {
+        let address = args.need_address("<target>")?;
+        let address = Address::parse(&address, args.position().saturating_sub(1))?;
+        let len = match args.accept("len") {
+            true => usize::try_from(args.integer("<length>", 80..=65535)?).unwrap_or(DEFAULT_LEN),
+            false => DEFAULT_LEN,
+        };
+        let form = match args.accept("format") {
+            true => Some(named(args, "<format>", "log format", Form::parse, &Form::NAMES)?),
+            false => None,
+        };
+        let sampling = match args.accept("sample") {
+            true => Some(Sampling::parse(args.need("<ranges>:<size>")?).map_err(|reason| args.fault(reason))?),
+            false => None,
+        };
+        if args.accept("profile") {
+            return Err(args.fault("log profiles are not built").hint("set 'log-format' and 'log-tag' in the proxy itself"));
+        }
+        let facility = named(args, "<facility>", "log facility", Facility::parse, &Facility::NAMES)?;
+        let max_level = optional_level(args)?.unwrap_or(Level::Debug);
+        let min_level = optional_level(args)?.unwrap_or(Level::Emergency);
+        args.end()?;
+        Ok(Target { address, len, form, sampling, facility, max_level, min_level, place })
+    }
+}
+
+fn optional_level(args: &mut Args<'_>) -> Result<Option<Level>, Fault> {
+    match args.peek() {
+        None => Ok(None),
+        Some(_) => named(args, "<level>", "log level", Level::parse, &Level::NAMES).map(Some),
+    }
+}
+
+/// Takes a word that is one of a few names.
+fn named<T>(args: &mut Args<'_>, what: &str, noun: &str, parse: fn(&str) -> Option<T>, names: &[&str]) -> Result<T, Fault> {
+    let word = args.need(what)?;
+    parse(word).ok_or_else(|| args.fault(format!("unknown {noun} '{word}'")).hint(format!("one of {}", names.join(" "))))
+}
+
+/// What every syslog server takes (RFC 3164 section 4.1).
+const DEFAULT_LEN: usize = 1024;
