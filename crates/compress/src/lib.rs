@@ -1,1 +1,47 @@
-//! Placeholder head, replaced by the crate's first landing.
+//! Who compresses what, and the work of compressing.
+//!
+//! A response's way through this crate, driven by the proxy:
+//!
+//! ```text
+//!  request head ──> policy::offer ──> Offer ──> range::guard, head::offload (edits toward the server)
+//!                                       │
+//!  response head ─────────────> policy::decide ──> Verdict ── Pass(reason) ──> head::apply (Vary at most)
+//!                                       │              └───── Compress(plan) ─> head::apply, Compressor
+//!                                       └── Look(plan): wait for the first bytes, policy::look ──> the same
+//!
+//!  body ──> Compressor: feed, pause, finish ──> output in place, or a Job of the offload queue to wait for
+//! ```
+//!
+//! Invariants:
+//! * Policy, heads and coders are pure: no sockets, threads, clocks or environment. Only [`offload`] has threads.
+//! * Every response that is not compressed has one [`Reason`].
+//! * What the server sent before a pause can be decoded by the client once the pause was told ([`Compressor::pause`]).
+//! * No client joins bytes of two representations: [`range`] writes the rules down.
+//! * No input of a peer panics here, and no memory is held that [`Budget`] does not know of.
+
+pub mod accept;
+pub mod agent;
+pub mod body;
+pub mod budget;
+pub mod coder;
+pub mod coding;
+pub mod counters;
+pub mod etag;
+pub mod head;
+pub mod keywords;
+pub mod offload;
+pub mod policy;
+pub mod range;
+pub mod reason;
+pub mod settings;
+pub mod sniff;
+
+pub use body::{Compressor, Fault, Step, Workplace};
+pub use budget::{Budget, Limit};
+pub use coding::{Coding, Level};
+pub use counters::Counters;
+pub use keywords::KEYWORDS;
+pub use offload::{Job, Queue};
+pub use policy::{Decision, Link, Load, Offer, Plan, Verdict};
+pub use reason::Reason;
+pub use settings::{Compression, Effective, Process};

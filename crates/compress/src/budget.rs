@@ -1,0 +1,77 @@
+//! Memory that many share: bytes are taken before they are held, and given back.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// A limit of bytes. The process has one for all buffering; a test may bring its own.
+pub trait Budget: Send + Sync {
+    /// Counts bytes as held; false, and nothing counted, when they do not fit.
+    fn take(&self, bytes: usize) -> bool;
+    /// Says that bytes are no longer held.
+    fn give(&self, bytes: usize);
+    /// Whether so little is left that holders should make themselves small where that costs little.
+    fn is_tight(&self) -> bool;
+}
+
+/// A [`Budget`] on one atomic number.
+#[derive(Debug)]
+pub struct Limit {
+    used: AtomicUsize,
+    refused: AtomicU64,
+    bytes: usize,
+}
+
+impl Limit {
+    /// A limit of so many bytes.
+    pub const fn new(bytes: usize) -> Limit {
+        Limit { used: AtomicUsize::new(0), refused: AtomicU64::new(0), bytes }
+    }
+
+    /// Bytes held now.
+    pub fn used(&self) -> usize {
+        self.used.load(Relaxed)
+    }
+
+    /// How often bytes did not fit.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Relaxed)
+    }
+
+    /// The limit.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Budget for Limit {
+    fn take(&self, bytes: usize) -> bool {
+        let fits = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= self.bytes);
+        let taken = self.used.fetch_update(Relaxed, Relaxed, fits).is_ok();
+        if !taken {
+            self.refused.fetch_add(1, Relaxed);
+        }
+        taken
+    }
+
+    fn give(&self, bytes: usize) {
+        let before = self.used.fetch_sub(bytes, Relaxed);
+        debug_assert!(before >= bytes, "more was given back than taken");
+    }
+
+    fn is_tight(&self) -> bool {
+        self.used() > self.bytes / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_what_fits_and_no_more() {
+        let limit = Limit::new(10);
+        assert!(limit.take(6) && !limit.take(5) && !limit.take(usize::MAX));
+        assert!(limit.is_tight());
+        limit.give(6);
+        assert_eq!((limit.used(), limit.refused(), limit.is_tight()), (0, 2, false));
+    }
+}

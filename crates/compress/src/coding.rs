@@ -1,0 +1,106 @@
+//! The codings that terse can apply: one entry of one table each.
+
+/// A content coding as the configuration names it (`compression algo`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum Coding {
+    /// `gzip` (RFC 1952).
+    Gzip,
+    /// `deflate`: the zlib format (RFC 1950), as RFC 9110 section 8.4.1.2 defines the token.
+    Deflate,
+    /// `raw-deflate`: RFC 1951 without a wrapper under the token `deflate`, which some old clients mean by it.
+    RawDeflate,
+    /// `identity`: the bytes pass through the compressor unchanged, without a length. For debugging, as with HAProxy.
+    Identity,
+}
+
+/// How hard a coder tries. Its meaning is the coding's: zlib's 1 to 9 for the deflate family, 0 stores.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Level(pub u8);
+
+/// What is known of a coding.
+#[derive(Debug)]
+pub struct Entry {
+    /// The coding.
+    pub coding: Coding,
+    /// The configuration's word.
+    pub word: &'static str,
+    /// The token on the wire, in Accept-Encoding and Content-Encoding; empty for `identity`, which is never announced.
+    pub token: &'static str,
+    /// Other names that clients use for the token (RFC 9110 section 8.4.1.3).
+    pub aliases: &'static [&'static str],
+    /// The levels that the configuration may name.
+    pub levels: std::ops::RangeInclusive<u8>,
+    /// The level when the configuration says nothing.
+    pub default_level: Level,
+}
+
+/// The codings, in the order of [`Coding`].
+pub const CODINGS: &[Entry] = &[
+    Entry { coding: Coding::Gzip, word: "gzip", token: "gzip", aliases: &["x-gzip"], levels: 1..=9, default_level: Level(6) },
+    Entry { coding: Coding::Deflate, word: "deflate", token: "deflate", aliases: &[], levels: 1..=9, default_level: Level(6) },
+    Entry {
+        coding: Coding::RawDeflate,
+        word: "raw-deflate",
+        token: "deflate",
+        aliases: &[],
+        levels: 1..=9,
+        default_level: Level(6),
+    },
+    Entry { coding: Coding::Identity, word: "identity", token: "", aliases: &[], levels: 0..=0, default_level: Level(0) },
+];
+
+impl Coding {
+    /// What is known of it.
+    pub const fn entry(self) -> &'static Entry {
+        &CODINGS[self as usize]
+    }
+
+    /// The coding that the configuration means by a word.
+    pub fn of_word(word: &str) -> Option<Coding> {
+        CODINGS.iter().find(|entry| entry.word == word).map(|entry| entry.coding)
+    }
+
+    /// The configuration's word; also what the sample fetch `res.comp_algo` returns.
+    pub const fn word(self) -> &'static str {
+        self.entry().word
+    }
+
+    /// The token on the wire; empty for `identity`.
+    pub const fn token(self) -> &'static str {
+        self.entry().token
+    }
+
+    /// Whether it leaves the bytes as they are.
+    pub const fn is_identity(self) -> bool {
+        matches!(self, Coding::Identity)
+    }
+
+    /// Whether an element of Accept-Encoding names it.
+    pub fn is_named(self, name: &[u8]) -> bool {
+        let entry = self.entry();
+        let same = |token: &str| !token.is_empty() && name.eq_ignore_ascii_case(token.as_bytes());
+        same(entry.token) || entry.aliases.iter().copied().any(same)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_enum() {
+        for (i, entry) in CODINGS.iter().enumerate() {
+            assert_eq!(entry.coding as usize, i);
+            assert_eq!(Coding::of_word(entry.word), Some(entry.coding));
+        }
+    }
+
+    #[test]
+    fn names_in_any_case_and_by_alias() {
+        assert!(Coding::Gzip.is_named(b"X-GZip"));
+        assert!(Coding::RawDeflate.is_named(b"DEFLATE"));
+        assert!(!Coding::Identity.is_named(b""));
+        assert!(!Coding::Gzip.is_named(b"gzipped"));
+    }
+}

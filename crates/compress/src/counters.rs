@@ -1,0 +1,74 @@
+//! What a proxy's compression has done: numbers for the statistics, written by many threads.
+
+use crate::reason::Reason;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Counters of one proxy and one direction. `bytes_in`, `bytes_out` and `bypassed` are HAProxy's `comp_in`, `comp_out` and
+/// `comp_byp`; `compressed` is its `comp_rsp`.
+#[derive(Debug)]
+pub struct Counters {
+    /// Bytes that went into coders.
+    pub bytes_in: AtomicU64,
+    /// Bytes that came out of them.
+    pub bytes_out: AtomicU64,
+    /// Bytes of bodies that were left as they were.
+    pub bypassed: AtomicU64,
+    /// Messages that were compressed.
+    pub compressed: AtomicU64,
+    passed: [AtomicU64; Reason::ALL.len()],
+}
+
+impl Default for Counters {
+    fn default() -> Counters {
+        Counters {
+            bytes_in: AtomicU64::new(0),
+            bytes_out: AtomicU64::new(0),
+            bypassed: AtomicU64::new(0),
+            compressed: AtomicU64::new(0),
+            passed: [const { AtomicU64::new(0) }; Reason::ALL.len()],
+        }
+    }
+}
+
+impl Counters {
+    /// Counts a message that is compressed.
+    pub fn count_compressed(&self) {
+        self.compressed.fetch_add(1, Relaxed);
+    }
+
+    /// Counts bytes that went through a coder.
+    pub fn count_bytes(&self, input: u64, output: u64) {
+        self.bytes_in.fetch_add(input, Relaxed);
+        self.bytes_out.fetch_add(output, Relaxed);
+    }
+
+    /// Counts a message that is left as it is, and why.
+    pub fn count_passed(&self, reason: Reason) {
+        self.passed[reason as usize].fetch_add(1, Relaxed);
+    }
+
+    /// Counts bytes of such a message.
+    pub fn count_bypassed(&self, bytes: u64) {
+        self.bypassed.fetch_add(bytes, Relaxed);
+    }
+
+    /// How many messages were left as they are for that reason.
+    pub fn passed(&self, reason: Reason) -> u64 {
+        self.passed[reason as usize].load(Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_its_own_number() {
+        let counters = Counters::default();
+        for &reason in Reason::ALL {
+            counters.count_passed(reason);
+        }
+        counters.count_passed(Reason::BufferLimit);
+        assert!(Reason::ALL.iter().all(|&r| counters.passed(r) == 1 + u64::from(r == Reason::BufferLimit)));
+    }
+}

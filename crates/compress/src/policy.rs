@@ -1,0 +1,85 @@
+//! The decision: a pure function of the request's head, the response's head, the first bytes, the configuration and the load.
+//!
+//! It is taken in steps, because the facts come in steps: [`offer`] reads the request before it is edited and sent on; [`decide`]
+//! reads the response's head; where that leaves it open, [`look`] reads the first bytes. [`decide_request`] is the same for a
+//! request's own body.
+//!
+//! Facts of the resource are judged before facts of the client. So a verdict knows whether the answer would have been another one
+//! for another Accept-Encoding: exactly then the response needs `Vary: Accept-Encoding` (RFC 9110 section 12.5.5), compressed or not.
+
+mod offer;
+mod request;
+mod response;
+
+pub use offer::{Offer, offer};
+pub use request::decide_request;
+pub use response::{decide, look};
+
+use crate::coding::{Coding, Level};
+use crate::reason::Reason;
+
+/// What to apply.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// The coding.
+    pub coding: Coding,
+    /// How hard to try.
+    pub level: Level,
+}
+
+/// What becomes of a body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Decision {
+    /// It is compressed.
+    Compress(Plan),
+    /// It is compressed if its first bytes do not say otherwise: wait for some, then ask [`look`].
+    Look(Plan),
+    /// It stays as it is.
+    Pass(Reason),
+}
+
+/// A decision, and whether it hangs on Accept-Encoding.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Verdict {
+    /// What becomes of the body.
+    pub decision: Decision,
+    /// Whether another Accept-Encoding could have led to another decision.
+    pub varies: bool,
+}
+
+/// What is known of the link toward the receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Link {
+    /// It compresses all that it carries (TLS record compression).
+    pub compresses: bool,
+}
+
+/// How busy the process is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Load {
+    /// Bytes that entered coders in the last second, process-wide.
+    pub bytes_per_second: u64,
+    /// The part of its time that the thread was idle, in percent.
+    pub idle_percent: u8,
+    /// Whether the limit of memory is reached.
+    pub memory_full: bool,
+}
+
+impl Load {
+    /// Nothing to do.
+    pub const IDLE: Load = Load { bytes_per_second: 0, idle_percent: 100, memory_full: false };
+}
+
+impl Verdict {
+    pub(crate) const fn pass(reason: Reason) -> Verdict {
+        Verdict { decision: Decision::Pass(reason), varies: false }
+    }
+
+    /// Why the body stays as it is.
+    pub const fn reason(&self) -> Option<Reason> {
+        match self.decision {
+            Decision::Pass(reason) => Some(reason),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! What the configuration says: one [`Compression`] a section, one [`Process`] for `global`, joined for a request as [`Effective`].
+//!
+//! A request passes a frontend and a backend, and both may say `compression`. As with HAProxy the backend's word goes first, setting
+//! by setting; `offload` and `direction` of both are joined.
+
+use crate::coding::{CODINGS, Coding, Level};
+use crate::range::EtagMode;
+use regex::bytes::Regex;
+use terse_config::Setting;
+use terse_message::Version;
+
+/// What one section says about compression.
+#[derive(Clone, Default, Debug)]
+pub struct Compression {
+    /// Responses: `algo`, `algo-res`, `type`, `type-res`, `minsize-res`.
+    pub response: Side,
+    /// Requests' bodies: `algo-req`, `type-req`, `minsize-req`.
+    pub request: Side,
+    /// `direction`, once anything about compression was said.
+    pub directions: Option<Directions>,
+    /// The `filter` lines, once there is one: a direction without its filter is off.
+    pub filters: Option<Directions>,
+    /// `offload`: the server shall not compress.
+    pub offload: bool,
+    /// `level <coding> <n>`, by coding.
+    pub levels: [Option<Level>; CODINGS.len()],
+    /// `vary on|off`.
+    pub vary: Option<bool>,
+    /// `sniff on|off`.
+    pub sniff: Option<bool>,
+    /// `http-version`: the lowest version of a client that is sent compressed bodies.
+    pub http_version: Option<Version>,
+    /// `disable-agent <regex>...`.
+    pub disabled_agents: Vec<Regex>,
+    /// `proxied ...`.
+    pub proxied: Option<Proxied>,
+    /// `collect <size>`: bytes of a body held for work on the whole of it.
+    pub collect_bytes: Option<usize>,
+    /// `etag weaken|suffix`.
+    pub etag: Option<EtagMode>,
+}
+
+/// One direction's lists.
+#[derive(Clone, Default, Debug)]
+pub struct Side {
+    /// Codings in the operator's order.
+    pub algorithms: Vec<Coding>,
+    /// Prefixes of Content-Type, in small letters; empty: any.
+    pub types: Vec<Box<[u8]>>,
+    /// Bodies that are known to be smaller stay as they are.
+    pub min_bytes: u64,
+}
+
+/// Which bodies are meant.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Directions {
+    /// Bodies of requests.
+    pub request: bool,
+    /// Bodies of responses.
+    pub response: bool,
+}
+
+/// For which requests that came through another proxy (they carry `Via`) responses are compressed: nginx's `gzip_proxied`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Proxied {
+    /// For all: HAProxy's way, and the default here.
+    Any,
+    /// When one of these holds; for none when no flag is set.
+    When(ProxiedWhen),
+}
+
+/// The flags of [`Proxied::When`].
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ProxiedWhen {
+    /// `expired`: Expires is not after Date, or cannot be read: no cache keeps it.
+    pub expired: bool,
+    /// `no-cache` in Cache-Control.
+    pub no_cache: bool,
+    /// `no-store` in Cache-Control.
+    pub no_store: bool,
+    /// `private` in Cache-Control.
+    pub private: bool,
+    /// No Last-Modified.
+    pub no_last_modified: bool,
+    /// No ETag.
+    pub no_etag: bool,
+    /// The request has Authorization.
+    pub auth: bool,
+}
+
+/// What `global` says about compression.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Process {
+    /// `tune.comp.maxlevel`: the level where none is named, and the cap where one is.
+    pub max_level: Option<u8>,
+    /// `maxcomprate`: kilobytes a second that may enter coders; 0: any.
+    pub max_rate_kbytes: u64,
+    /// `maxcompcpuusage`: percent of the processor's time; 100: any.
+    pub max_cpu_percent: u8,
+    /// `maxzlibmem`: bytes that coders may hold; 0: as much as the process's limit lets them.
+    pub max_memory_bytes: usize,
+    /// `tune.zlib.memlevel`, 1 to 9.
+    pub memory_level: u8,
+    /// `tune.zlib.windowsize`, 8 to 15: the window is two to the power of it, in bytes.
+    pub window_bits: u8,
+    /// `tune.comp.threads`: threads of the offload queue; none: one for each processor.
+    pub threads: Option<usize>,
+    /// `tune.comp.nice`: how far below the workers those threads run.
+    pub nice: u8,
+    /// `tune.comp.queue`: jobs that may wait.
+    pub queue_depth: usize,
+}
+
+impl Default for Process {
+    fn default() -> Process {
+        Process {
+            max_level: None,
+            max_rate_kbytes: 0,
+            max_cpu_percent: 100,
+            max_memory_bytes: 0,
+            memory_level: 8,
+            window_bits: 15,
+            threads: None,
+            nice: crate::offload::DEFAULT_NICE,
+            queue_depth: crate::offload::DEFAULT_DEPTH,
+        }
+    }
+}
+
+impl Setting for Compression {
+    fn inherit(&self) -> Compression {
+        // HAProxy ignores `offload` in a defaults section, and says so.
+        Compression { offload: false, ..self.clone() }
+    }
+}
+
+impl Setting for Process {
+    fn inherit(&self) -> Process {
+        self.clone()
+    }
+}
+
+impl Compression {
+    /// The directions that are on: those named, less those whose filter is missing.
+    pub fn directions(&self) -> Directions {
+        let said = self.directions.unwrap_or(Directions { request: false, response: true });
+        match self.filters {
+            Some(filters) => Directions { request: said.request && filters.request, response: said.response && filters.response },
+            None => said,
+        }
+    }
+}
+
+/// What holds for one request: the words of its frontend and its backend.
+#[derive(Clone, Copy, Debug)]
+pub struct Effective<'a> {
+    front: Option<&'a Compression>,
+    back: Option<&'a Compression>,
+    process: &'a Process,
+}
+
+impl<'a> Effective<'a> {
+    /// Joins them. For a `listen` section both are the same.
+    pub fn new(front: Option<&'a Compression>, back: Option<&'a Compression>, process: &'a Process) -> Effective<'a> {
+        Effective { front, back, process }
+    }
+
+    /// Whether anything is said at all.
+    pub fn is_configured(&self) -> bool {
+        self.front.is_some() || self.back.is_some()
+    }
+
+    /// The directions that are on.
+    pub fn directions(&self) -> Directions {
+        self.both().map(Compression::directions).fold(Directions::default(), |all, one| Directions {
+            request: all.request || one.request,
+            response: all.response || one.response,
+        })
+    }
+
+    /// The codings for responses, in the operator's order.
+    pub fn response_codings(&self) -> &'a [Coding] {
+        self.first(|c| (!c.response.algorithms.is_empty()).then_some(&c.response.algorithms[..])).unwrap_or_default()
+    }
+
+    /// The coding for requests' bodies: the one named last, as with HAProxy.
+    pub fn request_coding(&self) -> Option<Coding> {
+        self.first(|c| c.request.algorithms.last().copied())
+    }
+
+    /// The types of responses; empty: any.
+    pub fn response_types(&self) -> &'a [Box<[u8]>] {
+        self.first(|c| (!c.response.types.is_empty()).then_some(&c.response.types[..])).unwrap_or_default()
+    }
+
+    /// The types of requests' bodies; empty: any.
+    pub fn request_types(&self) -> &'a [Box<[u8]>] {
+        self.first(|c| (!c.request.types.is_empty()).then_some(&c.request.types[..])).unwrap_or_default()
+    }
+
+    /// Responses known to be smaller stay as they are.
+    pub fn response_min_bytes(&self) -> u64 {
+        self.first(|c| (c.response.min_bytes > 0).then_some(c.response.min_bytes)).unwrap_or(0)
+    }
+
+    /// Requests' bodies known to be smaller stay as they are.
+    pub fn request_min_bytes(&self) -> u64 {
+        self.first(|c| (c.request.min_bytes > 0).then_some(c.request.min_bytes)).unwrap_or(0)
+    }
+
+    /// The level for a coding: what is said, or `tune.comp.maxlevel` as HAProxy has it, or the coding's own default; never above
+    /// `tune.comp.maxlevel`.
+    pub fn level(&self, coding: Coding) -> Level {
+        let said = self.first(|c| c.levels[coding as usize]);
+        match self.process.max_level.map(Level) {
+            _ if coding.is_identity() => coding.entry().default_level,
+            Some(max) => said.map_or(max, |level| level.min(max)),
+            None => said.unwrap_or(coding.entry().default_level),
+        }
+    }
+
+    /// Whether the server is kept from compressing.
+    pub fn offload(&self) -> bool {
+        self.both().any(|c| c.offload)
+    }
+
+    /// Whether Vary is kept right.
+    pub fn vary(&self) -> bool {
+        self.first(|c| c.vary).unwrap_or(true)
+    }
+
+    /// Whether the first bytes are looked at.
+    pub fn sniff(&self) -> bool {
+        self.first(|c| c.sniff).unwrap_or(true)
+    }
+
+    /// The lowest version of a client that is sent compressed bodies, and of a server whose bodies are compressed.
+    pub fn http_version(&self) -> Version {
+        self.first(|c| c.http_version).unwrap_or(Version::Http11)
+    }
+
+    /// The User-Agents that are sent plain bodies, beside those that [`crate::agent`] knows.
+    pub fn disabled_agents(&self) -> &'a [Regex] {
+        self.first(|c| (!c.disabled_agents.is_empty()).then_some(&c.disabled_agents[..])).unwrap_or_default()
+    }
+
+    /// What holds for requests that came through another proxy.
+    pub fn proxied(&self) -> Proxied {
+        self.first(|c| c.proxied).unwrap_or(Proxied::Any)
+    }
+
+    /// Bytes of a body held for work on the whole of it.
+    pub fn collect_bytes(&self) -> usize {
+        self.first(|c| c.collect_bytes).unwrap_or(crate::body::DEFAULT_COLLECT_BYTES)
+    }
+
+    /// What becomes of a compressed response's ETag.
+    pub fn etag(&self) -> EtagMode {
+        self.first(|c| c.etag).unwrap_or_default()
+    }
+
+    /// What `global` says.
+    pub fn process(&self) -> &'a Process {
+        self.process
+    }
+
+    fn both(&self) -> impl Iterator<Item = &'a Compression> {
+        self.back.into_iter().chain(self.front)
+    }
+
+    fn first<T>(&self, said: impl Fn(&'a Compression) -> Option<T>) -> Option<T> {
+        self.both().find_map(said)
+    }
+}
