@@ -33,6 +33,12 @@ pub const TCP_FORMAT: &str = "%ci:%cp [%t] %ft %b/%s %Tw/%Tc/%Tt %B %ts %ac/%fc/
 pub const TCP_CLF_FORMAT: &str = "%{+Q}o %{-Q}ci - - [%T] \"TCP \" 000 %B \"\" \"\" %cp %ms %ft %b %s %Th %Tw %Tc %Tt %U %ts-- \
      %ac %fc %bc %sc %rc %sq %bq \"\" \"\" ";
 
+/// Logged when a connection to a proxy in `mode http` is accepted that has targets and no format.
+pub const CONNECT_HTTP_FORMAT: &str = "Connect from %ci:%cp to %fi:%fp (%f/HTTP)";
+
+/// The same in `mode tcp`.
+pub const CONNECT_TCP_FORMAT: &str = "Connect from %ci:%cp to %fi:%fp (%f/TCP)";
+
 /// The variables under which a configuration finds these texts, to extend them: `log-format "${HAPROXY_HTTP_LOG_FMT} %ID"`.
 pub const FORMAT_VARIABLES: [(&str, &str); 5] = [
     ("HAPROXY_HTTP_LOG_FMT", HTTP_FORMAT),

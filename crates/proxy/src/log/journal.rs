@@ -122,9 +122,7 @@ impl Way {
             Address::Udp(address) => Ok(Way::Udp(*address)),
             Address::UdpName { host, port, v6 } => look_up(host, *port, *v6).map(Way::Udp),
             Address::Unix(path) => SocketAddrUnix::new(path.as_path()).map(Way::Unix).map_err(|error| error.to_string()),
-            Address::Abstract(name) => {
-                SocketAddrUnix::new_abstract_name(name).map(Way::Unix).map_err(|error| error.to_string())
-            }
+            Address::Abstract(name) => SocketAddrUnix::new_abstract_name(name).map(Way::Unix).map_err(|error| error.to_string()),
             Address::Descriptor(fd) => {
                 sinks.writer(*fd).map(Way::Descriptor).map_err(|error| format!("cannot log to descriptor {fd}: {error}"))
             }
@@ -135,9 +133,7 @@ impl Way {
 /// The first address of a name.
 fn look_up(host: &str, port: u16, v6: Option<bool>) -> Result<SocketAddr, String> {
     let mut found = (host, port).to_socket_addrs().map_err(|error| format!("could not resolve address '{host}': {error}"))?;
-    found
-        .find(|address| v6.is_none_or(|v6| v6 == address.is_ipv6()))
-        .ok_or_else(|| format!("'{host}' has no address of that kind"))
+    found.find(|address| v6.is_none_or(|v6| v6 == address.is_ipv6())).ok_or_else(|| format!("'{host}' has no address of that kind"))
 }
 
 fn host_name(host: &HostName) -> Box<str> {

@@ -48,11 +48,25 @@ pub const KEYWORDS: &[Keyword] = &[
         ..proxy("log-steps", "<steps>", "Logs transactions at several steps.", option_httplog)
     },
     switch("option dontlognull", "Connections on which no byte came are not logged.", dontlognull),
-    switch("option dontlog-normal", "Only errors, timeouts, retries, redispatches and statuses from 500 are logged.", dontlog_normal),
+    switch(
+        "option dontlog-normal",
+        "Only errors, timeouts, retries, redispatches and statuses from 500 are logged.",
+        dontlog_normal,
+    ),
     switch("option log-separate-errors", "Those are logged at level 'err'.", log_separate_errors),
     switch("option logasap", "Logs when the server's head has come, without waiting for the end.", logasap),
-    capture("capture request header", "<name> len <length>", "Keeps the last value of a request's header for logs.", request_header),
-    capture("capture response header", "<name> len <length>", "Keeps the last value of a response's header for logs.", response_header),
+    capture(
+        "capture request header",
+        "<name> len <length>",
+        "Keeps the last value of a request's header for logs.",
+        request_header,
+    ),
+    capture(
+        "capture response header",
+        "<name> len <length>",
+        "Keeps the last value of a response's header for logs.",
+        response_header,
+    ),
     capture("capture cookie", "<name> len <length>", "Keeps a cookie of the request and of the response for logs.", cookie),
     capture("declare capture request", "len <length>", "A slot that 'http-request capture ... id' fills.", request_slot),
     capture("declare capture response", "len <length>", "A slot that 'http-response capture ... id' fills.", response_slot),
@@ -109,13 +123,13 @@ fn log_send_hostname(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), F
 
 fn log_format(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let text = format_text(args, scope)?;
-    set_traffic_format(args, scope, TrafficFormat::Custom(text));
+    set_traffic_format(scope, TrafficFormat::Custom(text));
     Ok(())
 }
 
 fn log_format_sd(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let text = format_text(args, scope)?;
-    if in_front(args, scope) {
+    if in_front(scope) {
         settings(scope).structured_data = Some(text);
     }
     Ok(())
@@ -123,11 +137,11 @@ fn log_format_sd(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault
 
 fn error_log_format(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let text = format_text(args, scope)?;
-    if !in_front(args, scope) {
+    if !in_front(scope) {
         return Ok(());
     }
     if settings(scope).error_format.replace(text).is_some() && scope.section.kind == SectionKind::Defaults {
-        scope.warn(0, "overrides previous 'error-log-format' in 'defaults' section");
+        scope.warn(0, "overrides the one before it in this 'defaults' section");
     }
     Ok(())
 }
@@ -150,14 +164,14 @@ fn unique_id_header(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fa
 fn option_httplog(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let (place, clf) = (scope.place.clone(), args.accept("clf"));
     args.end()?;
-    set_traffic_format(args, scope, TrafficFormat::Http { clf, place });
+    set_traffic_format(scope, TrafficFormat::Http { clf, place });
     Ok(())
 }
 
 fn option_tcplog(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let (place, clf) = (scope.place.clone(), args.accept("clf"));
     args.end()?;
-    set_traffic_format(args, scope, TrafficFormat::Tcp { clf, place });
+    set_traffic_format(scope, TrafficFormat::Tcp { clf, place });
     Ok(())
 }
 
@@ -179,25 +193,25 @@ fn logasap(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
 
 fn request_header(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let capture = header_capture(args)?;
-    add_capture(args, scope, capture, |settings| &mut settings.request_captures);
+    add_capture(scope, capture, |settings| &mut settings.request_captures);
     Ok(())
 }
 
 fn response_header(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let capture = header_capture(args)?;
-    add_capture(args, scope, capture, |settings| &mut settings.response_captures);
+    add_capture(scope, capture, |settings| &mut settings.response_captures);
     Ok(())
 }
 
 fn request_slot(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let capture = Capture { header: None, len: length(args)? };
-    add_capture(args, scope, capture, |settings| &mut settings.request_captures);
+    add_capture(scope, capture, |settings| &mut settings.request_captures);
     Ok(())
 }
 
 fn response_slot(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let capture = Capture { header: None, len: length(args)? };
-    add_capture(args, scope, capture, |settings| &mut settings.response_captures);
+    add_capture(scope, capture, |settings| &mut settings.response_captures);
     Ok(())
 }
 
@@ -207,7 +221,7 @@ fn cookie(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     if len > COOKIE_LIMIT {
         args.warn(format!("only {COOKIE_LIMIT} bytes of a cookie are kept"));
     }
-    if in_front(args, scope) {
+    if in_front(scope) {
         settings(scope).cookie_capture = Some(CookieCapture { prefix, len: len.min(COOKIE_LIMIT) });
     }
     Ok(())
@@ -231,27 +245,27 @@ fn length(args: &mut Args<'_>) -> Result<usize, Fault> {
     Ok(usize::try_from(len).unwrap_or_default())
 }
 
-fn add_capture(args: &mut Args<'_>, scope: &mut Scope<'_>, capture: Capture, list: fn(&mut LogSettings) -> &mut Vec<Capture>) {
-    if in_front(args, scope) {
+fn add_capture(scope: &mut Scope<'_>, capture: Capture, list: fn(&mut LogSettings) -> &mut Vec<Capture>) {
+    if in_front(scope) {
         list(settings(scope)).push(capture);
     }
 }
 
 fn set_switch(args: &mut Args<'_>, scope: &mut Scope<'_>, of: fn(&mut LogSettings) -> &mut bool) -> Result<(), Fault> {
     args.end()?;
-    if in_front(args, scope) {
+    if in_front(scope) {
         *of(settings(scope)) = !scope.negated;
     }
     Ok(())
 }
 
-fn set_traffic_format(args: &mut Args<'_>, scope: &mut Scope<'_>, format: TrafficFormat) {
-    if !in_front(args, scope) {
+fn set_traffic_format(scope: &mut Scope<'_>, format: TrafficFormat) {
+    if !in_front(scope) {
         return;
     }
     let before = settings(scope).format.replace(format);
     if let (Some(before), SectionKind::Defaults) = (before, scope.section.kind) {
-        scope.warn(0, format!("overrides previous '{}' in 'defaults' section", before.name()));
+        scope.warn(0, format!("overrides '{}' before it in this 'defaults' section", before.name()));
     }
 }
 
@@ -266,10 +280,10 @@ fn format_text(args: &mut Args<'_>, scope: &Scope<'_>) -> Result<FormatText, Fau
 }
 
 /// Whether the section has listeners; one that has none is told that the line does nothing there.
-fn in_front(args: &mut Args<'_>, scope: &mut Scope<'_>) -> bool {
+fn in_front(scope: &mut Scope<'_>) -> bool {
     let front = scope.section.kind != SectionKind::Backend;
     if !front {
-        scope.warn(0, format!("'{}' is ignored in backends: it is the frontend that logs", args.keyword()));
+        scope.warn(0, "is ignored in backends: it is the frontend that logs");
     }
     front
 }

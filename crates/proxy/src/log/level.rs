@@ -26,16 +26,8 @@ pub enum Level {
 
 impl Level {
     /// All of them, the worst first.
-    pub const ALL: [Level; 8] = [
-        Level::Emergency,
-        Level::Alert,
-        Level::Critical,
-        Level::Error,
-        Level::Warning,
-        Level::Notice,
-        Level::Info,
-        Level::Debug,
-    ];
+    pub const ALL: [Level; 8] =
+        [Level::Emergency, Level::Alert, Level::Critical, Level::Error, Level::Warning, Level::Notice, Level::Info, Level::Debug];
 
     /// Their names in the configuration, in the same order.
     pub const NAMES: [&'static str; 8] = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"];

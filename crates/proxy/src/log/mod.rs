@@ -26,7 +26,8 @@ mod target;
 
 pub use address::Address;
 pub use clock::{LocalTime, Zone};
-pub use formats::{FORMAT_VARIABLES, FormatText, HTTP_CLF_FORMAT, HTTP_FORMAT, HTTPS_FORMAT, TCP_CLF_FORMAT, TCP_FORMAT};
+pub use formats::{CONNECT_HTTP_FORMAT, CONNECT_TCP_FORMAT, FORMAT_VARIABLES, FormatText};
+pub use formats::{HTTP_CLF_FORMAT, HTTP_FORMAT, HTTPS_FORMAT, TCP_CLF_FORMAT, TCP_FORMAT};
 pub use header::Form;
 pub use journal::{Journal, OpenError};
 pub use keywords::KEYWORDS;

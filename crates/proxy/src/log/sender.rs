@@ -43,13 +43,12 @@ impl Logger {
     /// The same, with the structured data that lines of RFC 5424 carry: `[id@1 name="value"]`.
     pub fn send_structured(&mut self, journal: &Journal, level: Level, structured_data: &[u8], body: &[u8]) {
         // The clock is read once, and not at all where no header shows it.
-        let mut now = None;
+        let mut timed = false;
         for outlet in &journal.outlets {
             let Some(priority) = outlet.admits(level) else { continue };
-            if outlet.form.has_time() && now.is_none() {
-                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-                self.stamp.turn_to(since);
-                now = Some(since);
+            if outlet.form.has_time() && !timed {
+                self.stamp.turn_to(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO));
+                timed = true;
             }
             self.line.clear();
             let speaker = Speaker { host: journal.host.as_deref(), tag: &journal.tag, pid: &self.pid };
@@ -106,16 +105,203 @@ impl Sockets {
     }
 }
 
-/// The socket of a family. Nothing is ever read from it, so it keeps no room for what is sent to it.
+/// The socket of a family.
 fn opened(slot: &mut Option<OwnedFd>, family: AddressFamily) -> rustix::io::Result<&OwnedFd> {
     match slot {
         Some(socket) => Ok(socket),
         None => {
             let socket = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-            sockopt::set_socket_recv_buffer_size(&socket, 0)?;
+            // Nothing is ever read from it, so it need not keep what is sent to it; it works as well if it does.
+            let _ = sockopt::set_socket_recv_buffer_size(&socket, 0);
             Ok(slot.insert(socket))
         }
     }
 }
 
 const FLAGS: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+
+#[cfg(test)]
+mod tests {
+    use super::super::settings::HostName;
+    use super::super::target::Target;
+    use super::super::{Address, Facility, Form, Sampling};
+    use super::*;
+    use std::net::UdpSocket;
+    use std::os::unix::net::UnixDatagram;
+    use terse_config::Place;
+
+    fn target(address: Address) -> Target {
+        Target {
+            address,
+            len: 1024,
+            form: Some(Form::Priority),
+            sampling: None,
+            facility: Facility::parse("local0").unwrap(),
+            max_level: Level::Debug,
+            min_level: Level::Emergency,
+            place: Place { file: "test".into(), line: 1, text: "".into(), span: 0..0 },
+        }
+    }
+
+    fn server() -> (UdpSocket, Target) {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let target = target(Address::Udp(socket.local_addr().unwrap()));
+        (socket, target)
+    }
+
+    fn sinks() -> Arc<Sinks> {
+        Sinks::new(|_| Err(std::io::ErrorKind::NotFound.into()))
+    }
+
+    fn journal(targets: impl IntoIterator<Item = Target>, sinks: &Sinks) -> Journal {
+        let targets: Vec<_> = targets.into_iter().map(Arc::new).collect();
+        Journal::open(&targets, "haproxy", None, sinks).unwrap()
+    }
+
+    fn received(socket: &UdpSocket) -> String {
+        let mut buffer = vec![0; 65536];
+        let len = socket.recv(&mut buffer).unwrap();
+        String::from_utf8(buffer[..len].to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_line_is_a_datagram_for_each_target() {
+        let ((first, a), (second, b)) = (server(), server());
+        let sinks = sinks();
+        let journal = journal([Target { form: None, ..a }, b], &sinks);
+        Logger::new(&sinks).send(&journal, Level::Info, b"fe be/s1 200\n\0\n");
+        let line = received(&first);
+        let (head, body) = line.split_once(": ").unwrap();
+        assert!(head.starts_with("<134>") && head.ends_with(&format!(" haproxy[{}]", std::process::id())), "{line}");
+        assert_eq!(head.len(), "<134>Feb  6 12:14:14 haproxy[]".len() + std::process::id().to_string().len());
+        assert_eq!(body, "fe be/s1 200\n");
+        assert_eq!(received(&second), "<134>fe be/s1 200\n");
+        assert_eq!(sinks.dropped(), 0);
+    }
+
+    #[test]
+    fn levels_filter_and_cap() {
+        let (socket, target) = server();
+        let sinks = sinks();
+        let journal = journal([Target { max_level: Level::Notice, min_level: Level::Error, ..target }], &sinks);
+        assert!(journal.wants(Level::Notice) && !journal.wants(Level::Info));
+        let mut logger = Logger::new(&sinks);
+        logger.send(&journal, Level::Info, b"not sent");
+        logger.send(&journal, Level::Emergency, b"capped");
+        logger.send(&journal, Level::Notice, b"as it is");
+        assert_eq!(received(&socket), "<131>capped\n");
+        assert_eq!(received(&socket), "<133>as it is\n");
+    }
+
+    #[test]
+    fn long_lines_are_cut_with_their_line_feed_kept() {
+        let (socket, target) = server();
+        let sinks = sinks();
+        let journal = journal([Target { len: 80, ..target }], &sinks);
+        assert_eq!(journal.longest(), 80);
+        Logger::new(&sinks).send(&journal, Level::Info, &[b'x'; 500]);
+        assert_eq!(received(&socket), format!("<134>{}\n", "x".repeat(74)));
+        let mut line = b"longer than its limit".to_vec();
+        finish(&mut line, b"body", 6);
+        assert_eq!(line, b"longe\n");
+    }
+
+    #[test]
+    fn samples_are_counted_over_all_workers() {
+        let (socket, target) = server();
+        let sinks = sinks();
+        let journal = journal([Target { sampling: Some(Sampling::parse("1,3:5").unwrap()), ..target }], &sinks);
+        let mut workers = [Logger::new(&sinks), Logger::new(&sinks)];
+        for n in 0..10 {
+            workers[n % 2].send(&journal, Level::Info, n.to_string().as_bytes());
+        }
+        let lines: Vec<_> = (0..4).map(|_| received(&socket)).collect();
+        assert_eq!(lines, ["<134>0\n", "<134>2\n", "<134>5\n", "<134>7\n"]);
+    }
+
+    #[test]
+    fn host_and_structured_data() {
+        let (socket, target) = server();
+        let sinks = sinks();
+        let targets = [Arc::new(Target { form: Some(Form::Rfc5424), ..target.clone() }), Arc::new(Target { form: None, ..target })];
+        let host = HostName::Named("www".into());
+        let journal = Journal::open(&targets, "tag", Some(&host), &sinks).unwrap();
+        assert!(journal.shows_structured_data());
+        Logger::new(&sinks).send_structured(&journal, Level::Info, b"[a@1 b=\"c\"]", b"body");
+        let line = received(&socket);
+        assert!(line.ends_with(&format!(" www tag {} - [a@1 b=\"c\"] body\n", std::process::id())), "{line}");
+        let line = received(&socket);
+        assert!(line.ends_with(&format!(" www tag[{}]: body\n", std::process::id())), "{line}");
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_disturbs_nobody() {
+        let ((gone, dead), (socket, alive)) = (server(), server());
+        drop(gone);
+        let sinks = sinks();
+        let journal = journal([dead, alive], &sinks);
+        let mut logger = Logger::new(&sinks);
+        for _ in 0..50 {
+            logger.send(&journal, Level::Info, b"line");
+            assert_eq!(received(&socket), "<134>line\n");
+        }
+        assert_eq!(sinks.dropped(), 0);
+    }
+
+    #[test]
+    fn a_daemon_is_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let sinks = sinks();
+        let journal = journal([target(Address::Unix(path.clone()))], &sinks);
+        let mut logger = Logger::new(&sinks);
+        logger.send(&journal, Level::Info, b"too early");
+        assert_eq!(sinks.dropped(), 1);
+        for _ in 0..2 {
+            let daemon = UnixDatagram::bind(&path).unwrap();
+            logger.send(&journal, Level::Info, b"line");
+            let mut buffer = [0; 100];
+            let len = daemon.recv(&mut buffer).unwrap();
+            assert_eq!(&buffer[..len], b"<134>line\n");
+            drop(daemon);
+            std::fs::remove_file(&path).unwrap();
+        }
+        logger.send(&journal, Level::Info, b"too late");
+        assert_eq!(sinks.dropped(), 2);
+    }
+
+    #[test]
+    fn a_daemon_that_sleeps_costs_lines_not_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let _daemon = UnixDatagram::bind(&path).unwrap();
+        let sinks = sinks();
+        let journal = journal([target(Address::Unix(path))], &sinks);
+        let mut logger = Logger::new(&sinks);
+        // More than any socket buffer holds; a send that waited would never come back.
+        for _ in 0..20_000 {
+            logger.send(&journal, Level::Info, &[b'x'; 500]);
+        }
+        assert!(sinks.dropped() > 0);
+    }
+
+    #[test]
+    fn what_cannot_be_opened_is_told_with_its_place() {
+        let bad = Target { place: Place { line: 7, ..target(Address::Descriptor(9)).place }, ..target(Address::Descriptor(9)) };
+        let errors = Journal::open(&[Arc::new(bad)], "haproxy", None, &sinks()).unwrap_err();
+        assert_eq!(errors.len(), 1);
+        assert_eq!(errors[0].place.line, 7);
+        assert!(errors[0].reason.starts_with("cannot log to descriptor 9"), "{}", errors[0].reason);
+    }
+
+    #[test]
+    fn names_are_looked_up() {
+        let (socket, _) = server();
+        let port = socket.local_addr().unwrap().port();
+        let sinks = sinks();
+        let journal = journal([target(Address::UdpName { host: "localhost".into(), port, v6: Some(false) })], &sinks);
+        Logger::new(&sinks).send(&journal, Level::Info, b"line");
+        assert_eq!(received(&socket), "<134>line\n");
+    }
+}

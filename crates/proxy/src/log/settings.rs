@@ -1,6 +1,7 @@
 //! What a section's keywords say about logs.
 
 use super::formats::{self, FormatText};
+use super::level::Level;
 use super::target::Target;
 use std::sync::Arc;
 use terse_config::{Place, Setting};
@@ -67,8 +68,19 @@ impl LogSettings {
         targets
     }
 
+    /// The level that a transaction is logged at, when it is to be logged at all. `trouble`: an error, a timeout, a retry, a redispatch,
+    /// or a status from 500.
+    pub fn level(&self, trouble: bool) -> Option<Level> {
+        match trouble {
+            true if self.separate_errors => Some(Level::Error),
+            false if self.dont_log_normal => None,
+            _ => Some(Level::Info),
+        }
+    }
+
     /// The text to compile for transactions, when there is one. In `mode tcp` the HTTP formats fall back to the TCP ones; the second
-    /// value is then what to warn of. Without a format, each connection is logged when it is accepted: `Connect from ...`.
+    /// value is then what to warn of. Without a format, each connection is logged when it is accepted
+    /// ([`super::CONNECT_HTTP_FORMAT`]).
     pub fn traffic_format(&self, http: bool) -> (Option<FormatText>, Option<&'static str>) {
         let Some(format) = &self.format else { return (None, None) };
         let built_in = |text: &str, place: &Place| Some(FormatText { text: text.as_bytes().to_vec(), place: place.clone() });
@@ -158,4 +170,61 @@ pub struct CookieCapture {
     pub prefix: String,
     /// The most bytes that are kept of `name=value`.
     pub len: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Address, Facility};
+    use super::*;
+
+    fn place() -> Place {
+        Place { file: "test".into(), line: 1, text: "".into(), span: 0..0 }
+    }
+
+    fn line(fd: i32) -> LogLine {
+        LogLine::Target(Arc::new(Target {
+            address: Address::Descriptor(fd),
+            len: 1024,
+            form: None,
+            sampling: None,
+            facility: Facility::parse("local0").unwrap(),
+            max_level: Level::Debug,
+            min_level: Level::Emergency,
+            place: place(),
+        }))
+    }
+
+    #[test]
+    fn global_lines_come_once_and_in_their_place() {
+        let global = LogSettings { lines: vec![line(3), line(4)], ..LogSettings::default() };
+        let proxy = LogSettings { lines: vec![line(5), LogLine::Global, LogLine::Global], ..LogSettings::default() };
+        let shown: Vec<_> = proxy.inherit().targets(&global).iter().map(|target| target.address.to_string()).collect();
+        assert_eq!(shown, ["fd@5", "fd@3", "fd@4"]);
+        assert!(LogSettings::default().targets(&global).is_empty());
+    }
+
+    #[test]
+    fn http_formats_fall_back_in_tcp_mode() {
+        let text = |format: TrafficFormat, http| {
+            let settings = LogSettings { format: Some(format), ..LogSettings::default() };
+            let (text, warning) = settings.traffic_format(http);
+            (String::from_utf8(text.unwrap().text).unwrap(), warning.is_some())
+        };
+        assert_eq!(text(TrafficFormat::Http { clf: false, place: place() }, true), (formats::HTTP_FORMAT.into(), false));
+        assert_eq!(text(TrafficFormat::Http { clf: false, place: place() }, false), (formats::TCP_FORMAT.into(), true));
+        assert_eq!(text(TrafficFormat::Http { clf: true, place: place() }, false), (formats::TCP_CLF_FORMAT.into(), true));
+        assert_eq!(text(TrafficFormat::Tcp { clf: false, place: place() }, true), (formats::TCP_FORMAT.into(), false));
+        let custom = FormatText { text: b"%ci".to_vec(), place: place() };
+        assert_eq!(text(TrafficFormat::Custom(custom), false), ("%ci".into(), false));
+        assert_eq!(LogSettings::default().traffic_format(true), (None, None));
+    }
+
+    #[test]
+    fn levels_of_transactions() {
+        let mut settings = LogSettings::default();
+        assert_eq!((settings.level(false), settings.level(true)), (Some(Level::Info), Some(Level::Info)));
+        settings.separate_errors = true;
+        settings.dont_log_normal = true;
+        assert_eq!((settings.level(false), settings.level(true)), (None, Some(Level::Error)));
+    }
 }

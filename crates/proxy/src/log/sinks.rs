@@ -5,9 +5,9 @@
 //! writes them, one write per line. It starts with the first line, so that a process may fork until then.
 //!
 //! ```text
-//!   worker ─┐                       ┌─ swap ─> batch ─> write, write, write
-//!   worker ─┼─> queue (≤ 1 MiB) ────┤
-//!   worker ─┘   full: drop, count   └─ empty: sleep until a worker wakes it
+//!   worker --+                          +- swap -> batch -> write, write, write
+//!   worker --+-> queue, at most 1 MiB --+
+//!   worker --+   full: drop and count   +- empty: sleep until a worker wakes it
 //! ```
 
 use super::clock::Zone;
@@ -34,12 +34,7 @@ impl Sinks {
     /// No descriptor is open yet. `inherited` gives those that `fd@` names beyond `stdout` and `stderr`. Reads the time zone: to be
     /// made before a chroot.
     pub fn new(inherited: impl Fn(i32) -> io::Result<OwnedFd> + Send + Sync + 'static) -> Arc<Sinks> {
-        Arc::new(Sinks {
-            writers: Mutex::default(),
-            inherited: Box::new(inherited),
-            dropped: Arc::default(),
-            zone: Zone::system(),
-        })
+        Arc::new(Sinks { writers: Mutex::default(), inherited: Box::new(inherited), dropped: Arc::default(), zone: Zone::system() })
     }
 
     /// Lines that were lost so far: full queues and socket buffers, servers and daemons that are not there.
@@ -254,11 +249,125 @@ impl AsFd for Output {
     }
 }
 
-/// A queue stays usable when a thread died while it held the lock: its two vectors are never left half changed for long, and a torn
-/// line is better than no logs.
+/// Takes a lock. Nothing panics under one here; were it to, a torn line would be better than no more logs.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Bounds a descriptor's memory to twice this (one queue, one batch): at 300 bytes a line, 35 ms of 100,000 lines a second.
 const QUEUE_BYTES: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    use rustix::pipe::pipe;
+    use std::fs::File;
+    use std::io::{BufRead, BufReader, Read};
+
+    fn writer(fd: OwnedFd) -> Writer {
+        Writer::new(Output::Inherited(fd), Arc::default())
+    }
+
+    fn dropped(writer: &Writer) -> u64 {
+        writer.shared.dropped.load(Ordering::Relaxed)
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(20)
+    }
+
+    #[test]
+    fn a_full_pipe_drops_and_counts_and_nobody_waits() {
+        let (reader, end) = pipe().unwrap();
+        let writer = writer(end);
+        let line = [[b'x'; 1023].as_slice(), b"\n"].concat();
+        let pushed = 5 * QUEUE_BYTES / line.len();
+        for _ in 0..pushed {
+            writer.push(&line);
+        }
+        let lost = dropped(&writer);
+        assert!(lost > 0);
+        assert!(!writer.flush(Instant::now()));
+        let shared = Arc::clone(&writer.shared);
+        drop(writer);
+        let mut lines = 0;
+        let mut input = BufReader::new(File::from(reader));
+        while lines + lost < pushed as u64 {
+            let mut text = Vec::new();
+            input.read_until(b'\n', &mut text).unwrap();
+            assert_eq!(text, line);
+            lines += 1;
+        }
+        assert_eq!(shared.dropped.load(Ordering::Relaxed), lost);
+    }
+
+    #[test]
+    fn one_write_for_each_line_in_order() {
+        let (reader, end) = socketpair(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None).unwrap();
+        let writer = writer(end);
+        for n in 0..100 {
+            writer.push(format!("line {n}\n").as_bytes());
+        }
+        let mut input = File::from(reader);
+        let mut buffer = [0; 100];
+        for n in 0..100 {
+            let len = input.read(&mut buffer).unwrap();
+            assert_eq!(buffer[..len], *format!("line {n}\n").as_bytes());
+        }
+        assert!(writer.flush(soon()));
+        assert_eq!(dropped(&writer), 0);
+    }
+
+    #[test]
+    fn a_descriptor_that_others_made_non_blocking() {
+        let (reader, end) = pipe().unwrap();
+        rustix::io::ioctl_fionbio(&end, true).unwrap();
+        let writer = writer(end);
+        let line = [[b'x'; 9_999].as_slice(), b"\n"].concat();
+        for _ in 0..50 {
+            writer.push(&line);
+        }
+        let mut input = BufReader::new(File::from(reader));
+        for _ in 0..50 {
+            let mut text = Vec::new();
+            input.read_until(b'\n', &mut text).unwrap();
+            assert_eq!(text, line);
+        }
+        assert!(writer.flush(soon()));
+        assert_eq!(dropped(&writer), 0);
+    }
+
+    #[test]
+    fn a_closed_pipe_costs_its_lines_only() {
+        let (reader, end) = pipe().unwrap();
+        drop(reader);
+        let writer = writer(end);
+        writer.push(b"one\n");
+        writer.push(b"two\n");
+        assert!(writer.flush(soon()));
+        assert_eq!(dropped(&writer), 2);
+    }
+
+    #[test]
+    fn the_thread_ends_with_its_last_user() {
+        let (reader, end) = pipe().unwrap();
+        let writer = writer(end);
+        writer.push(b"one\n");
+        drop(writer);
+        let mut text = String::new();
+        // Ends when the thread has closed the pipe.
+        File::from(reader).read_to_string(&mut text).unwrap();
+        assert_eq!(text, "one\n");
+    }
+
+    #[test]
+    fn a_descriptor_has_one_writer() {
+        let sinks = Sinks::new(|fd| Err(io::Error::other(format!("no {fd}"))));
+        let first = sinks.writer(2).unwrap();
+        assert!(Arc::ptr_eq(&first, &sinks.writer(2).unwrap()));
+        assert!(!Arc::ptr_eq(&first, &sinks.writer(1).unwrap()));
+        assert_eq!(sinks.writer(7).unwrap_err().to_string(), "no 7");
+        assert!(sinks.flush(Duration::ZERO));
+    }
+}

@@ -70,3 +70,48 @@ fn named<T>(args: &mut Args<'_>, what: &str, noun: &str, parse: fn(&str) -> Opti
 
 /// What every syslog server takes (RFC 3164 section 4.1).
 const DEFAULT_LEN: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terse_config::Word;
+
+    fn parse(line: &str) -> Result<Target, Fault> {
+        let words: Vec<Word> = line.split(' ').map(|word| Word { bytes: word.into(), span: 0..word.len() }).collect();
+        Target::parse(&mut Args::new(&words, 1), Place { file: "test".into(), line: 1, text: line.into(), span: 0..0 })
+    }
+
+    #[test]
+    fn shortest_and_longest() {
+        let target = parse("log 127.0.0.1 local0").unwrap();
+        assert_eq!(target.address.to_string(), "udp@127.0.0.1:514");
+        assert_eq!((target.len, target.form, &target.sampling), (1024, None, &None));
+        assert_eq!((target.max_level, target.min_level), (Level::Debug, Level::Emergency));
+        let target = parse("log stderr len 2048 format rfc5424 sample 1,3:5 daemon notice err").unwrap();
+        assert_eq!(target.address, Address::Descriptor(2));
+        assert_eq!((target.len, target.form), (2048, Some(Form::Rfc5424)));
+        assert!(target.sampling.is_some());
+        assert_eq!((target.max_level, target.min_level), (Level::Notice, Level::Error));
+    }
+
+    #[test]
+    fn faults_name_their_word() {
+        for (line, word, reason) in [
+            ("log", 0, "expects <target> as argument"),
+            ("log 127.0.0.1", 1, "expects <facility> as argument"),
+            ("log 127.0.0.1 local9", 2, "unknown log facility 'local9'"),
+            ("log 127.0.0.1 local0 information", 3, "unknown log level 'information'"),
+            ("log 127.0.0.1 local0 info error", 4, "unknown log level 'error'"),
+            ("log 127.0.0.1 local0 info err x", 5, "cannot handle unexpected argument 'x'"),
+            ("log 127.0.0.1 len 79 local0", 3, "<length>: 79 is not between 80 and 65535"),
+            ("log 127.0.0.1 format bsd local0", 3, "unknown log format 'bsd'"),
+            ("log 127.0.0.1 sample 1 local0", 3, "a sample needs its size, as in '1,3:5'"),
+            ("log 127.0.0.1 profile p local0", 2, "log profiles are not built"),
+            ("log ring@r local0", 1, "rings in memory are not built"),
+        ] {
+            let fault = parse(line).unwrap_err();
+            assert_eq!((fault.word, fault.reason.as_str()), (word, reason), "{line}");
+        }
+        assert!(parse("log 127.0.0.1 local0 warn").unwrap_err().hint.unwrap().contains("warning"));
+    }
+}
