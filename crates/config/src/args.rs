@@ -1,14 +1,19 @@
 //! A keyword's arguments: a cursor over the words of a line.
+//!
+//! A parser takes words, says what is wrong with one by a [`Fault`], and leaves nothing over: the loader refuses what is left.
 
+use crate::environment::Environment;
+use crate::units::{self, TimeUnit};
 use crate::words::Word;
+use std::borrow::Cow;
 use std::time::Duration;
 
-/// What a parser says when an argument is wrong. The loader adds file and line.
+/// What a parser says when an argument is wrong. The loader adds the keyword, file and line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// The index of the word that is meant, in the words of the line.
     pub word: usize,
-    /// What is wrong.
+    /// What is wrong, to be read behind the keyword's name: `expects <address> as argument`, `'abc' is not a whole number`.
     pub reason: String,
     /// What to write instead.
     pub hint: Option<String>,
@@ -32,12 +37,30 @@ impl Fault {
 pub struct Args<'a> {
     words: &'a [Word],
     at: usize,
+    keyword: &'a str,
+    environment: Option<&'a Environment>,
+    remarks: Remarks,
+}
+
+/// What parsers say about words that they do not refuse.
+#[derive(Default, Debug)]
+pub(crate) struct Remarks {
+    /// Warnings.
+    pub(crate) warnings: Vec<Fault>,
+    /// Words that change nothing here, and why they cannot.
+    pub(crate) accepted: Vec<(usize, &'static str)>,
 }
 
 impl<'a> Args<'a> {
     /// A cursor over all words of a line, whose first `at` ones are the keyword itself.
     pub fn new(words: &'a [Word], at: usize) -> Args<'a> {
-        Args { words, at }
+        let keyword = words.first().map(Word::as_str).unwrap_or_default();
+        Args { words, at, keyword, environment: None, remarks: Remarks::default() }
+    }
+
+    /// The same for a keyword of that name, with the environment that addresses may speak of.
+    pub fn within(words: &'a [Word], at: usize, keyword: &'a str, environment: &'a Environment) -> Args<'a> {
+        Args { words, at, keyword, environment: Some(environment), remarks: Remarks::default() }
     }
 
     /// The next word, without taking it.
@@ -54,13 +77,37 @@ impl<'a> Args<'a> {
 
     /// Takes the next word; `what` names it in the error, such as `<address>`.
     pub fn need(&mut self, what: &str) -> Result<&'a str, Fault> {
-        self.take().ok_or_else(|| Fault::new(self.words.len().saturating_sub(1), format!("expects {what} as argument")))
+        let bytes = self.need_bytes(what)?;
+        std::str::from_utf8(bytes).map_err(|_| self.fault(format!("{what}: the word is not UTF-8 text")))
     }
 
     /// Takes the next word as bytes.
     pub fn need_bytes(&mut self, what: &str) -> Result<&'a [u8], Fault> {
-        self.need(what)?;
-        Ok(&self.words[self.at - 1].bytes)
+        match self.words.get(self.at) {
+            Some(word) => {
+                self.at += 1;
+                Ok(&word.bytes)
+            }
+            None => Err(Fault::new(self.words.len().saturating_sub(1), format!("expects {what} as argument"))),
+        }
+    }
+
+    /// Takes the next word as an address: `$VAR` and `${VAR}` stand for variables of the environment, also without quotes.
+    pub fn need_address(&mut self, what: &str) -> Result<Cow<'a, str>, Fault> {
+        let word = self.need(what)?;
+        let address = self.expand(word);
+        match address.is_empty() {
+            true => Err(self.fault(format!("{what}: '{word}' is empty once its variables are replaced"))),
+            false => Ok(address),
+        }
+    }
+
+    /// A text with `$VAR` and `${VAR}` replaced by the environment's variables; those that are not set leave nothing.
+    pub fn expand(&self, text: &'a str) -> Cow<'a, str> {
+        match self.environment {
+            Some(environment) => environment.expand(text),
+            None => Cow::Borrowed(text),
+        }
     }
 
     /// Takes the next word if it is this one.
@@ -82,14 +129,19 @@ impl<'a> Args<'a> {
 
     /// Takes the next word as a duration: a number with `us`, `ms`, `s`, `m`, `h` or `d`, milliseconds without a unit.
     pub fn time(&mut self, what: &str) -> Result<Duration, Fault> {
+        self.time_in(what, TimeUnit::Milliseconds)
+    }
+
+    /// The same for a keyword whose numbers without a unit mean something else than milliseconds.
+    pub fn time_in(&mut self, what: &str, unit: TimeUnit) -> Result<Duration, Fault> {
         let word = self.need(what)?;
-        crate::words::parse_time(word).map_err(|reason| self.fault(format!("{what}: {reason}")))
+        units::parse_time_in(word, unit).map_err(|reason| self.fault(format!("{what}: {reason}")))
     }
 
     /// Takes the next word as a number of bytes, with `k`, `m` or `g`.
     pub fn size(&mut self, what: &str) -> Result<u64, Fault> {
         let word = self.need(what)?;
-        crate::words::parse_size(word).map_err(|reason| self.fault(format!("{what}: {reason}")))
+        units::parse_size(word).map_err(|reason| self.fault(format!("{what}: {reason}")))
     }
 
     /// The words that are left, not taken.
@@ -114,9 +166,14 @@ impl<'a> Args<'a> {
         self.at = position.min(self.words.len());
     }
 
-    /// The keyword itself: the first word of the line.
+    /// The keyword's name.
     pub fn keyword(&self) -> &'a str {
-        self.words.first().map(Word::as_str).unwrap_or_default()
+        self.keyword
+    }
+
+    /// The word taken last; empty before the first.
+    pub fn taken(&self) -> &'a str {
+        self.at.checked_sub(1).and_then(|at| self.words.get(at)).map(Word::as_str).unwrap_or_default()
     }
 
     /// Says that the word taken last is wrong.
@@ -124,11 +181,84 @@ impl<'a> Args<'a> {
         Fault::new(self.at.saturating_sub(1), reason)
     }
 
+    /// Warns about the word taken last.
+    pub fn warn(&mut self, reason: impl Into<String>) {
+        let fault = self.fault(reason);
+        self.remarks.warnings.push(fault);
+    }
+
+    /// Records that the word taken last changes nothing here, and why it cannot.
+    pub fn changes_nothing(&mut self, why: &'static str) {
+        self.remarks.accepted.push((self.at.saturating_sub(1), why));
+    }
+
     /// Says that nothing may follow.
     pub fn end(&self) -> Result<(), Fault> {
-        match self.peek() {
+        match self.words.get(self.at) {
             None => Ok(()),
-            Some(word) => Err(Fault::new(self.at, format!("cannot handle unexpected argument '{word}'"))),
+            Some(word) => Err(Fault::new(self.at, format!("cannot handle unexpected argument '{}'", word.display()))),
         }
+    }
+
+    /// What was said on the way.
+    pub(crate) fn into_remarks(self) -> Remarks {
+        self.remarks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<Word> {
+        crate::words::split(line.as_bytes(), &|_| None).unwrap().words
+    }
+
+    #[test]
+    fn words_are_taken_in_order() {
+        let line = words("maxconn 40 size 4k wait 5s");
+        let mut args = Args::new(&line, 1);
+        assert_eq!(args.integer("<n>", 1..=50), Ok(40));
+        assert!(!args.accept("wait"));
+        assert!(args.accept("size"));
+        assert_eq!(args.size("<size>"), Ok(4096));
+        assert_eq!((args.keyword(), args.taken(), args.position()), ("maxconn", "4k", 4));
+        assert_eq!(args.end(), Err(Fault::new(4, "cannot handle unexpected argument 'wait'")));
+        args.take();
+        assert_eq!(args.time("<wait>"), Ok(Duration::from_secs(5)));
+        assert_eq!(args.end(), Ok(()));
+    }
+
+    #[test]
+    fn a_missing_word_is_the_last_words_fault() {
+        let line = words("bind");
+        assert_eq!(Args::new(&line, 1).need("<address>"), Err(Fault::new(0, "expects <address> as argument")));
+    }
+
+    #[test]
+    fn numbers_know_their_range() {
+        let line = words("x 7 seven 99999999999999999999");
+        let mut args = Args::new(&line, 1);
+        assert_eq!(args.integer("<n>", 8..=9).unwrap_err().reason, "<n>: 7 is not between 8 and 9");
+        assert_eq!(args.integer("<n>", 8..=9).unwrap_err(), Fault::new(2, "<n>: 'seven' is not a whole number"));
+        assert!(args.integer("<n>", 8..=9).is_err());
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_are_said_so() {
+        let line = words("x \\xff \\xff");
+        let mut args = Args::new(&line, 1);
+        assert_eq!(args.need("<text>").unwrap_err().word, 1);
+        assert_eq!(args.need_bytes("<bytes>"), Ok(&[0xff][..]));
+    }
+
+    #[test]
+    fn addresses_speak_of_the_environment_without_quotes() {
+        let environment = Environment { variables: [("fe".into(), "7".into())].into(), ..Environment::default() };
+        let line = words("bind fd@${fe} $fe:80 $none");
+        let mut args = Args::within(&line, 1, "bind", &environment);
+        assert_eq!(args.need_address("<address>").as_deref(), Ok("fd@7"));
+        assert_eq!(args.need_address("<address>").as_deref(), Ok("7:80"));
+        assert_eq!(args.need_address("<address>").unwrap_err().word, 3);
     }
 }

@@ -8,12 +8,26 @@ use std::sync::Arc;
 pub struct Place {
     /// The file's name as it was given.
     pub file: Arc<str>,
-    /// The line's number, from 1.
+    /// The line's number, from 1; 0 when no line is meant.
     pub line: u32,
-    /// The line as it stands in the file.
+    /// The line as it stands in the file; bytes that are not UTF-8 are `?`.
     pub text: Arc<str>,
     /// The bytes of `text` that are meant.
     pub span: Range<usize>,
+}
+
+impl Place {
+    /// No place: what stands in no file.
+    pub fn nowhere() -> Place {
+        Place { file: "".into(), line: 0, text: "".into(), span: 0..0 }
+    }
+
+    /// Another part of the same line, widened to whole characters.
+    pub fn at(&self, span: Range<usize>) -> Place {
+        let start = self.text.floor_char_boundary(span.start);
+        let end = self.text.ceil_char_boundary(span.end.max(start));
+        Place { span: start..end, ..self.clone() }
+    }
 }
 
 /// How bad it is.
@@ -40,35 +54,84 @@ pub struct Diagnostic {
     pub hint: Option<String>,
 }
 
+impl Diagnostic {
+    /// A problem at a place.
+    pub fn new(severity: Severity, place: &Place, reason: impl Into<String>) -> Diagnostic {
+        let place = (place.line > 0).then(|| place.clone());
+        Diagnostic { severity, place, reason: reason.into(), hint: None }
+    }
+
+    /// The same, with a hint.
+    pub fn hint(mut self, hint: Option<impl Into<String>>) -> Diagnostic {
+        self.hint = hint.map(Into::into);
+        self
+    }
+}
+
 /// All problems of a configuration, in the order of its lines.
 #[derive(Default, Debug)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
+    worst: Option<Severity>,
+    omitted: usize,
 }
 
 impl Diagnostics {
-    /// Adds one.
+    /// Adds one. Of more than [`MAX_DIAGNOSTICS`] only the number is kept.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        self.list.push(diagnostic);
+        self.worst = self.worst.max(Some(diagnostic.severity));
+        match self.list.len() < MAX_DIAGNOSTICS {
+            true => self.list.push(diagnostic),
+            false => self.omitted += 1,
+        }
     }
 
     /// Adds an alert with a place.
     pub fn alert(&mut self, place: &Place, reason: impl Into<String>) {
-        self.push(Diagnostic { severity: Severity::Alert, place: Some(place.clone()), reason: reason.into(), hint: None });
+        self.push(Diagnostic::new(Severity::Alert, place, reason));
     }
 
     /// Adds a warning with a place.
     pub fn warn(&mut self, place: &Place, reason: impl Into<String>) {
-        self.push(Diagnostic { severity: Severity::Warning, place: Some(place.clone()), reason: reason.into(), hint: None });
+        self.push(Diagnostic::new(Severity::Warning, place, reason));
     }
 
-    /// All of them.
+    /// All of them that are kept.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.list.iter()
     }
 
-    /// The worst of them.
+    /// The worst of all, those that are not kept too.
     pub fn worst(&self) -> Option<Severity> {
-        self.list.iter().map(|d| d.severity).max()
+        self.worst
+    }
+
+    /// How many there were beyond those that are kept.
+    pub fn omitted(&self) -> usize {
+        self.omitted
+    }
+}
+
+/// Nobody reads more, and a file of noise must not fill the memory. (HAProxy stops at 50 errors a file.)
+pub const MAX_DIAGNOSTICS: usize = 500;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_is_known_even_where_it_is_not_kept() {
+        let mut all = Diagnostics::default();
+        assert_eq!(all.worst(), None);
+        (0..MAX_DIAGNOSTICS).for_each(|_| all.warn(&Place::nowhere(), "noise"));
+        all.alert(&Place::nowhere(), "bad");
+        assert_eq!((all.worst(), all.omitted(), all.iter().count()), (Some(Severity::Alert), 1, MAX_DIAGNOSTICS));
+    }
+
+    #[test]
+    fn places_cover_whole_characters() {
+        let line = Place { text: "a\u{e9}b".into(), line: 1, ..Place::nowhere() };
+        assert_eq!(line.at(2..2).span, 1..3);
+        assert_eq!(line.at(7..9).span, 4..4);
     }
 }

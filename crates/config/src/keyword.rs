@@ -2,6 +2,7 @@
 
 use crate::args::{Args, Fault};
 use crate::diagnostic::Place;
+use crate::environment::{self, Change};
 use crate::section::{Section, Sections};
 use crate::settings::Settings;
 
@@ -52,11 +53,23 @@ pub struct Scope<'a> {
     pub keyword: &'static Keyword,
     /// Where the line stands.
     pub place: Place,
+    /// Changes of the environment that this line asks for.
+    pub(crate) changes: Vec<Change>,
 }
 
-impl Scope<'_> {
+impl<'a> Scope<'a> {
+    /// What the parser of a keyword sees at a place.
+    pub fn new(section: &'a mut Section, shared: &'a mut Settings, keyword: &'static Keyword, place: Place) -> Scope<'a> {
+        Scope { section, shared, warnings: Vec::new(), negated: false, keyword, place, changes: Vec::new() }
+    }
+
     /// Says something about a word without refusing the line.
     pub fn warn(&mut self, word: usize, reason: impl Into<String>) {
         self.warnings.push(Fault::new(word, reason));
     }
+}
+
+/// All keywords of the tables, and before them the frame's own (`setenv` and its like).
+pub fn all<'t>(tables: &'t [&'static [Keyword]]) -> impl Iterator<Item = &'static Keyword> + 't {
+    environment::KEYWORDS.iter().chain(tables.iter().flat_map(|table| table.iter()))
 }

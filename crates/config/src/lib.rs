@@ -10,18 +10,35 @@
 //! * Loading never stops at the first problem, and never panics on any input.
 //! * Pure: no files, environment or clock; the caller brings them as arguments.
 
+mod blocks;
+mod environment;
+mod index;
+mod lines;
+mod opened;
+mod opening;
+
 pub mod args;
+pub mod condition;
 pub mod diagnostic;
 pub mod keyword;
 pub mod load;
+pub mod near;
+pub mod params;
+pub mod predicate;
 pub mod section;
 pub mod settings;
+pub mod units;
+pub mod version;
 pub mod words;
 
 pub use args::{Args, Fault};
+pub use condition::ConditionError;
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};
+pub use environment::{Environment, TlsLibrary};
 pub use keyword::{Keyword, Kind, Parser, Scope};
-pub use load::{Environment, Loader, Source};
+pub use load::{Loader, Source};
+pub use params::{Param, ParamKind};
 pub use section::{Config, Section, SectionKind, Sections};
 pub use settings::{Setting, Settings};
+pub use units::TimeUnit;
 pub use words::Word;

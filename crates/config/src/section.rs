@@ -1,6 +1,7 @@
 //! Sections, and the whole file.
 
 use crate::diagnostic::Place;
+use crate::environment::Environment;
 use crate::settings::Settings;
 use std::sync::Arc;
 
@@ -44,6 +45,11 @@ impl Sections {
     /// `http-errors`.
     pub const HTTP_ERRORS: Sections = Sections(32);
 
+    /// The kinds in the set, in the manual's order.
+    pub fn kinds(self) -> impl Iterator<Item = SectionKind> {
+        SectionKind::ALL.into_iter().filter(move |kind| self.has(*kind))
+    }
+
     /// Whether a kind is in the set.
     pub const fn has(self, kind: SectionKind) -> bool {
         self.0 & kind as u8 != 0
@@ -56,6 +62,21 @@ impl Sections {
 }
 
 impl SectionKind {
+    /// All kinds, in the manual's order.
+    pub const ALL: [SectionKind; 6] = [
+        SectionKind::Global,
+        SectionKind::Defaults,
+        SectionKind::Frontend,
+        SectionKind::Listen,
+        SectionKind::Backend,
+        SectionKind::HttpErrors,
+    ];
+
+    /// The kind that a word opens.
+    pub fn from_name(word: &str) -> Option<SectionKind> {
+        SectionKind::ALL.into_iter().find(|kind| kind.name() == word)
+    }
+
     /// The word that opens it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -101,4 +122,6 @@ pub struct Config {
     pub shared: Settings,
     /// Tuning words in use that change nothing here: the word, and why it cannot (listed by `-V`).
     pub accepted: Vec<(Place, &'static str)>,
+    /// The environment as the last line left it.
+    pub environment: Environment,
 }

@@ -1,0 +1,243 @@
+//! The sections of a configuration while it is read: names, references to defaults, and which one lines belong to.
+
+use crate::args::Fault;
+use crate::diagnostic::{Place, Severity};
+use crate::near;
+use crate::opening::{self, Opening};
+use crate::section::{Section, SectionKind};
+use crate::settings::Settings;
+use crate::words::Word;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// All sections seen so far.
+pub(crate) struct Opened {
+    pub(crate) global: Section,
+    /// `frontend`, `backend`, `listen`, `http-errors`.
+    pub(crate) named: Vec<Section>,
+    defaults: Vec<Defaults>,
+    current: Current,
+    /// The first section of each name on each side.
+    names: HashMap<(Side, Arc<str>), usize>,
+}
+
+/// A `defaults` section and who uses it.
+struct Defaults {
+    section: Section,
+    /// Whether a `from` names it.
+    explicit: bool,
+    /// Whether a section without `from` uses it.
+    implicit: bool,
+    /// Where an earlier one of the same name stands.
+    twin: Option<Place>,
+}
+
+/// Where lines go.
+#[derive(Clone, Copy)]
+enum Current {
+    /// No section was opened in this file.
+    Outside,
+    /// A section that is not read.
+    Refused,
+    Global,
+    Defaults(usize),
+    Named(usize),
+}
+
+/// Names are unique on a side.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Side {
+    Front,
+    Back,
+    HttpErrors,
+}
+
+/// Where the lines that follow belong.
+pub(crate) enum Target<'o> {
+    /// To no section.
+    Outside,
+    /// To a section whose lines are skipped.
+    Refused,
+    /// To this section.
+    Section(&'o mut Section),
+}
+
+impl Opened {
+    pub(crate) fn new() -> Opened {
+        Opened {
+            global: Section { kind: SectionKind::Global, name: "".into(), place: Place::nowhere(), settings: Settings::default() },
+            named: Vec::new(),
+            defaults: Vec::new(),
+            current: Current::Outside,
+            names: HashMap::new(),
+        }
+    }
+
+    /// Every file begins outside of any section.
+    pub(crate) fn begin_file(&mut self) {
+        self.current = Current::Outside;
+    }
+
+    /// Skips lines up to the next section.
+    pub(crate) fn refuse(&mut self) {
+        self.current = Current::Refused;
+    }
+
+    /// Where lines go now.
+    pub(crate) fn target(&mut self) -> Target<'_> {
+        let section = match self.current {
+            Current::Outside => return Target::Outside,
+            Current::Refused => return Target::Refused,
+            Current::Global => Some(&mut self.global),
+            Current::Defaults(index) => self.defaults.get_mut(index).map(|defaults| &mut defaults.section),
+            Current::Named(index) => self.named.get_mut(index),
+        };
+        section.map_or(Target::Outside, Target::Section)
+    }
+
+    /// The name of the section that lines go to, its kind when it has none: HAProxy's `.SECTION`.
+    pub(crate) fn label(&self) -> String {
+        let section = match self.current {
+            Current::Outside | Current::Refused => None,
+            Current::Global => Some(&self.global),
+            Current::Defaults(index) => self.defaults.get(index).map(|defaults| &defaults.section),
+            Current::Named(index) => self.named.get(index),
+        };
+        section.map_or_else(String::new, |section| match section.name.is_empty() {
+            true => section.kind.name().to_owned(),
+            false => section.name.to_string(),
+        })
+    }
+
+    /// Opens a section. It is opened even if something is wrong with the line, so that its lines are read.
+    pub(crate) fn open(&mut self, kind: SectionKind, words: &[Word], place: &Place) -> (Opening, Vec<(Severity, Fault)>) {
+        let mut faults = Vec::new();
+        let opening = opening::read(kind, words, &mut faults);
+        let mut said: Vec<_> = faults.into_iter().map(|fault| (Severity::Alert, fault)).collect();
+        let name = text(words, opening.name);
+        match kind {
+            SectionKind::Global => {
+                if self.global.place.line == 0 {
+                    self.global.place = place.clone();
+                }
+                self.current = Current::Global;
+            }
+            SectionKind::Defaults => self.open_defaults(name, opening.from, words, place, &mut said),
+            _ => self.open_named(kind, name, &opening, words, place, &mut said),
+        }
+        (opening, said)
+    }
+
+    fn open_defaults(
+        &mut self,
+        name: Arc<str>,
+        from: Option<usize>,
+        words: &[Word],
+        place: &Place,
+        said: &mut Vec<(Severity, Fault)>,
+    ) {
+        let base = from.and_then(|from| self.refer(words, from, said));
+        let settings = base.map_or_else(Settings::default, |base| self.inherit(base));
+        let twin = self.defaults.iter().rev().find(|other| !name.is_empty() && other.section.name == name);
+        if let Some(twin) = twin.filter(|twin| twin.explicit) {
+            let reason = format!(
+                "'{name}' is the name of the defaults section declared at {} too, which 'from' refers to",
+                at(&twin.section.place)
+            );
+            said.push((Severity::Alert, Fault::new(1, reason)));
+        }
+        let twin = twin.map(|twin| twin.section.place.clone());
+        let section = Section { kind: SectionKind::Defaults, name, place: place.clone(), settings };
+        self.current = Current::Defaults(self.defaults.len());
+        self.defaults.push(Defaults { section, explicit: false, implicit: false, twin });
+    }
+
+    fn open_named(
+        &mut self,
+        kind: SectionKind,
+        name: Arc<str>,
+        opening: &Opening,
+        words: &[Word],
+        place: &Place,
+        said: &mut Vec<(Severity, Fault)>,
+    ) {
+        let index = self.named.len();
+        let earlier = sides(kind).iter().filter_map(|side| self.names.get(&(*side, name.clone()))).min();
+        if let Some(earlier) = earlier.and_then(|earlier| self.named.get(*earlier)).filter(|_| opening.name.is_some()) {
+            let reason =
+                format!("'{name}' has the same name as {} '{name}' declared at {}", earlier.kind.name(), at(&earlier.place));
+            said.push((Severity::Alert, Fault::new(1, reason)));
+        }
+        for side in sides(kind) {
+            self.names.entry((*side, name.clone())).or_insert(index);
+        }
+        let base = match opening.from {
+            _ if kind == SectionKind::HttpErrors => None,
+            Some(from) => self.refer(words, from, said),
+            None => self.imply(said),
+        };
+        let settings = base.map_or_else(Settings::default, |base| self.inherit(base));
+        self.current = Current::Named(index);
+        self.named.push(Section { kind, name, place: place.clone(), settings });
+    }
+
+    /// The defaults section that a `from` names.
+    fn refer(&mut self, words: &[Word], from: usize, said: &mut Vec<(Severity, Fault)>) -> Option<usize> {
+        let name = text(words, Some(from));
+        let Some(index) = self.defaults.iter().rposition(|defaults| defaults.section.name == name) else {
+            let names = self.defaults.iter().map(|defaults| &*defaults.section.name).filter(|name| !name.is_empty());
+            let fault = Fault::new(from, format!("defaults section '{name}' not found"));
+            said.push((Severity::Alert, near::hinted(fault, &name, names)));
+            return None;
+        };
+        let defaults = &mut self.defaults[index];
+        defaults.explicit = true;
+        if let Some(twin) = &defaults.twin {
+            let (first, second) = (at(twin), at(&defaults.section.place));
+            let reason = format!("ambiguous defaults section name '{name}': it is declared at {first} and at {second}");
+            said.push((Severity::Alert, Fault::new(from, reason)));
+        }
+        self.warn_of_both_uses(index, from, said);
+        Some(index)
+    }
+
+    /// The defaults section that a section without `from` uses: the latest.
+    fn imply(&mut self, said: &mut Vec<(Severity, Fault)>) -> Option<usize> {
+        let index = self.defaults.len().checked_sub(1)?;
+        self.defaults[index].implicit = true;
+        self.warn_of_both_uses(index, 0, said);
+        Some(index)
+    }
+
+    fn warn_of_both_uses(&self, index: usize, word: usize, said: &mut Vec<(Severity, Fault)>) {
+        let defaults = &self.defaults[index];
+        if defaults.explicit && defaults.implicit {
+            let (name, place) = (&defaults.section.name, at(&defaults.section.place));
+            let reason = format!("defaults section '{name}' (declared at {place}) is used both by name and without");
+            let hint = "always write 'from', or add a last defaults section that nobody names";
+            said.push((Severity::Warning, Fault::new(word, reason).hint(hint)));
+        }
+    }
+
+    fn inherit(&self, defaults: usize) -> Settings {
+        self.defaults.get(defaults).map_or_else(Settings::default, |defaults| defaults.section.settings.inherit())
+    }
+}
+
+fn sides(kind: SectionKind) -> &'static [Side] {
+    match kind {
+        SectionKind::Frontend => &[Side::Front],
+        SectionKind::Backend => &[Side::Back],
+        SectionKind::Listen => &[Side::Front, Side::Back],
+        SectionKind::HttpErrors => &[Side::HttpErrors],
+        SectionKind::Global | SectionKind::Defaults => &[],
+    }
+}
+
+fn text(words: &[Word], index: Option<usize>) -> Arc<str> {
+    index.and_then(|index| words.get(index)).map_or_else(|| "".into(), |word| word.display().into())
+}
+
+fn at(place: &Place) -> String {
+    format!("{}:{}", place.file, place.line)
+}

@@ -1,0 +1,126 @@
+//! Words within a line: parameters of `bind` and `server`, actions of `http-request`, and their like.
+//!
+//! They are entries of tables as keywords are, with the same three kinds, and fill a draft of the line's type `T`.
+
+use crate::args::{Args, Fault};
+use crate::near;
+
+/// One parameter.
+///
+/// A name that ends in `(` stands for every word that begins with it, such as `set-var(` for `set-var(txn.a)`: the parser finds
+/// the whole word as [`Args::taken`].
+#[derive(Debug)]
+pub struct Param<T: 'static> {
+    /// The word.
+    pub name: &'static str,
+    /// Its arguments as the manual writes them. One that is merely accepted skips as many words as this has.
+    pub arguments: &'static str,
+    /// What it does, one sentence.
+    pub summary: &'static str,
+    /// Done, accepted or refused.
+    pub kind: ParamKind<T>,
+}
+
+/// The three kinds of parameter; there is no fourth.
+#[derive(Debug)]
+pub enum ParamKind<T> {
+    /// It does what it says.
+    Done(ParamParser<T>),
+    /// It cannot change behaviour here, and why it cannot.
+    Accepted(&'static str),
+    /// Understood and not built: an error, with this reason or the name of what to write instead.
+    Refused(&'static str),
+}
+
+/// Reads the parameter's arguments and fills the draft. The parameter itself has been taken.
+pub type ParamParser<T> = fn(&mut Args<'_>, &mut T) -> Result<(), Fault>;
+
+/// Reads `name [arguments]` until the words end; `what` says what the names are: `parameter`.
+pub fn apply<T>(args: &mut Args<'_>, what: &str, table: &[Param<T>], draft: &mut T) -> Result<(), Fault> {
+    while args.peek().is_some() {
+        apply_one(args, what, table, draft)?;
+    }
+    Ok(())
+}
+
+/// Reads one `name [arguments]`, and leaves what follows.
+pub fn apply_one<T>(args: &mut Args<'_>, what: &str, table: &[Param<T>], draft: &mut T) -> Result<(), Fault> {
+    let name = args.need(&format!("<{what}>"))?;
+    let Some(param) = table.iter().find(|param| param.is(name)) else {
+        return Err(near::hinted(args.fault(format!("unknown {what} '{name}'")), name, table.iter().map(|param| param.name)));
+    };
+    match param.kind {
+        ParamKind::Done(parser) => parser(args, draft),
+        ParamKind::Accepted(why) => {
+            args.changes_nothing(why);
+            param.arguments.split_whitespace().try_for_each(|argument| args.need_bytes(argument).map(|_| ()))
+        }
+        ParamKind::Refused(reason) => Err(args.fault(format!("'{name}' is not supported: {reason}"))),
+    }
+}
+
+impl<T> Param<T> {
+    /// Whether a word of the line is this parameter.
+    fn is(&self, word: &str) -> bool {
+        match self.name.ends_with('(') {
+            true => word.starts_with(self.name),
+            false => word == self.name,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default, Debug, PartialEq)]
+    struct Draft {
+        weight: i64,
+        name: String,
+    }
+
+    const TABLE: &[Param<Draft>] = &[
+        Param {
+            name: "weight",
+            arguments: "<n>",
+            summary: "Sets the weight.",
+            kind: ParamKind::Done(|args, draft| {
+                draft.weight = args.integer("<n>", 0..=256)?;
+                Ok(())
+            }),
+        },
+        Param {
+            name: "set-name(",
+            arguments: "",
+            summary: "Sets the name.",
+            kind: ParamKind::Done(|args, draft| {
+                draft.name = args.taken().into();
+                Ok(())
+            }),
+        },
+        Param { name: "nice", arguments: "<n>", summary: "Does nothing.", kind: ParamKind::Accepted("tasks have no priority") },
+        Param { name: "quic", arguments: "", summary: "Does not exist.", kind: ParamKind::Refused("there is no QUIC") },
+    ];
+
+    fn read(line: &str) -> (Result<(), Fault>, Draft, usize) {
+        let words = crate::words::split(line.as_bytes(), &|_| None).unwrap().words;
+        let (mut args, mut draft) = (Args::new(&words, 1), Draft::default());
+        let outcome = apply(&mut args, "parameter", TABLE, &mut draft);
+        (outcome, draft, args.into_remarks().accepted.len())
+    }
+
+    #[test]
+    fn names_and_arguments_until_the_end() {
+        let (outcome, draft, accepted) = read("server weight 4 nice 3 set-name(x)");
+        assert_eq!((outcome, accepted), (Ok(()), 1));
+        assert_eq!(draft, Draft { weight: 4, name: "set-name(x)".into() });
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_at_its_word() {
+        assert_eq!(read("server wieght 4").0, Err(Fault::new(1, "unknown parameter 'wieght'").hint("did you mean 'weight'?")));
+        assert_eq!(read("server weight 4 quic").0, Err(Fault::new(3, "'quic' is not supported: there is no QUIC")));
+        assert_eq!(read("server weight 400").0.unwrap_err().word, 2);
+        assert_eq!(read("server nice").0, Err(Fault::new(1, "expects <n> as argument")));
+    }
+}
