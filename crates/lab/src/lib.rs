@@ -1,0 +1,10 @@
+//! The workbench: an origin whose content is made up, the demonstration, the benchmark against other proxies, and the run of
+//! HAProxy's regression tests.
+//!
+//! The library is what tests use ([`origin`]); the program `terse-lab` has one sub-command for each of the four.
+
+pub mod arguments;
+pub mod command;
+pub mod content;
+pub mod cores;
+pub mod origin;
