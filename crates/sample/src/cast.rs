@@ -1,0 +1,225 @@
+//! Casts between types: which ones there are, and what they do. HAProxy's matrix.
+
+use crate::octets::{Buffer, Octets};
+use crate::value::{Type, Value};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Whether a value of the one type may become one of the other; for [`Type::Any`] only the value itself can tell.
+pub const fn exists(from: Type, to: Type) -> bool {
+    use Type::*;
+    match (from, to) {
+        (Any, _) | (_, Any) => true,
+        (Bool, Bool | Int | Str | Bin) => true,
+        (Int, Bool | Int | Addr | Ipv4 | Ipv6 | Str | Bin) => true,
+        (Addr, Addr | Ipv4 | Ipv6 | Str | Bin | Int) => true,
+        (Ipv4, Int | Addr | Ipv4 | Ipv6 | Str | Bin) => true,
+        (Ipv6, Addr | Ipv4 | Ipv6 | Str | Bin) => true,
+        (Str, _) => true,
+        (Bin, Str | Bin | Method) => true,
+        (Method, Str | Bin | Method) => true,
+        _ => false,
+    }
+}
+
+/// Casts a value; nothing when there is no such cast or the value does not fit.
+///
+/// A boolean asked for may come as a number and the reverse, as HAProxy has it: both are read by [`Value::into_int`].
+#[inline]
+pub fn cast(value: Value<'_>, to: Type) -> Option<Value<'_>> {
+    match (&value, to) {
+        (_, Type::Any) | (Value::Str(_), Type::Str) | (Value::Int(_), Type::Int) => Some(value),
+        _ => convert(value, to),
+    }
+}
+
+fn convert(value: Value<'_>, to: Type) -> Option<Value<'_>> {
+    Some(match (value, to) {
+        (Value::Bool(b), Type::Bool | Type::Int) => Value::Int(i64::from(b)).normal(to),
+        (Value::Int(n), Type::Bool) => Value::Bool(n != 0),
+        (Value::Bool(b), Type::Str) => Value::str(if b { b"1" } else { b"0" }),
+        (Value::Bool(b), Type::Bin) => Value::Bin(Octets::copy(&i64::from(b).to_be_bytes())),
+        (Value::Int(n), Type::Str) => Value::Str(decimal(n)),
+        (Value::Int(n), Type::Bin) => Value::Bin(Octets::copy(&n.to_be_bytes())),
+        (Value::Int(n), Type::Addr | Type::Ipv4) => Value::Addr(Ipv4Addr::from(n as u32).into()),
+        (Value::Int(n), Type::Ipv6) => Value::Addr(Ipv4Addr::from(n as u32).to_ipv6_mapped().into()),
+        (Value::Addr(a), Type::Addr) => Value::Addr(a),
+        (Value::Addr(IpAddr::V4(a)), Type::Ipv4) => Value::Addr(a.into()),
+        (Value::Addr(IpAddr::V6(a)), Type::Ipv6) => Value::Addr(a.into()),
+        (Value::Addr(IpAddr::V4(a)), Type::Ipv6) => Value::Addr(a.to_ipv6_mapped().into()),
+        (Value::Addr(IpAddr::V6(a)), Type::Ipv4) => Value::Addr(embedded_ipv4(a)?.into()),
+        (Value::Addr(IpAddr::V4(a)), Type::Int) => Value::Int(i64::from(u32::from(a))),
+        (Value::Addr(a), Type::Str) => Value::Str(address_text(a)),
+        (Value::Addr(IpAddr::V4(a)), Type::Bin) => Value::Bin(Octets::copy(&a.octets())),
+        (Value::Addr(IpAddr::V6(a)), Type::Bin) => Value::Bin(Octets::copy(&a.octets())),
+        (Value::Str(s), Type::Bool) => Value::Bool(leading_int(&s)? != 0),
+        (Value::Str(s), Type::Int) => Value::Int(leading_int(&s)?),
+        (Value::Str(s), Type::Addr) => Value::Addr(parse_addr(&s)?),
+        (Value::Str(s), Type::Ipv4) => return Value::Addr(parse_addr(&s)?).cast(Type::Ipv4),
+        (Value::Str(s), Type::Ipv6) => return Value::Addr(parse_addr(&s)?).cast(Type::Ipv6),
+        (Value::Str(s), Type::Bin) => Value::Bin(s),
+        (Value::Bin(s), Type::Bin) => Value::Bin(s),
+        (Value::Bin(s), Type::Str) => {
+            let end = memchr::memchr(0, &s).unwrap_or(s.len());
+            Value::Str(s.slice(0..end))
+        }
+        (Value::Str(s) | Value::Bin(s) | Value::Method(s), Type::Method) => Value::Method(s),
+        (Value::Method(s), Type::Str) => Value::Str(s),
+        (Value::Method(s), Type::Bin) => Value::Bin(s),
+        (value @ Value::Str(_), Type::Str) | (value @ Value::Int(_), Type::Int) | (value, Type::Any) => value,
+        _ => return None,
+    })
+}
+
+impl Value<'_> {
+    fn normal(self, to: Type) -> Self {
+        match (self, to) {
+            (Value::Int(n), Type::Bool) => Value::Bool(n != 0),
+            (value, _) => value,
+        }
+    }
+}
+
+/// A number in decimal digits, without allocation.
+pub fn decimal(n: i64) -> Octets<'static> {
+    let mut out = Buffer::new();
+    write_decimal(n, &mut out);
+    Octets::from(out)
+}
+
+/// Appends a number in decimal digits.
+pub fn write_decimal(n: i64, out: &mut impl Extend<u8>) {
+    let mut digits = [0u8; 20];
+    let (mut at, mut left) = (digits.len(), n.unsigned_abs());
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    if n < 0 {
+        at -= 1;
+        digits[at] = b'-';
+    }
+    out.extend(digits[at..].iter().copied());
+}
+
+/// The number at the start of a text, 0 when it does not begin with one, held at the ends of 64 bits; nothing for an empty text.
+pub fn leading_int(text: &[u8]) -> Option<i64> {
+    let (&first, _) = text.split_first()?;
+    let (negative, digits) = match first {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let mut n = 0i64;
+    for digit in digits.iter().take_while(|b| b.is_ascii_digit()) {
+        let digit = i64::from(digit - b'0');
+        n = n.saturating_mul(10);
+        n = if negative { n.saturating_sub(digit) } else { n.saturating_add(digit) };
+    }
+    Some(n)
+}
+
+/// An address, nothing else in the text.
+pub fn parse_addr(text: &[u8]) -> Option<IpAddr> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// The address as text, IPv4 and short IPv6 ones without allocation.
+pub fn address_text(address: IpAddr) -> Octets<'static> {
+    let mut out = Buffer::new();
+    write_address(address, &mut out);
+    Octets::from(out)
+}
+
+/// Appends an address as text.
+pub fn write_address(address: IpAddr, out: &mut impl Extend<u8>) {
+    match address {
+        IpAddr::V4(a) => {
+            for (i, octet) in a.octets().into_iter().enumerate() {
+                if i > 0 {
+                    out.extend([b'.']);
+                }
+                write_decimal(i64::from(octet), out);
+            }
+        }
+        IpAddr::V6(a) => out.extend(a.to_string().into_bytes()),
+    }
+}
+
+/// The IPv4 address inside an IPv6 one: mapped (`::ffff:1.2.3.4`), compatible (`::1.2.3.4`), 6to4 (`2002::/16`).
+fn embedded_ipv4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let o = address.octets();
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0xffff | 0, _, _] => Some(Ipv4Addr::new(o[12], o[13], o[14], o[15])),
+        [0x2002, ..] => Some(Ipv4Addr::new(o[2], o[3], o[4], o[5])),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_values() {
+        for (value, text) in [
+            (Value::Bool(true), "1"),
+            (Value::Bool(false), "0"),
+            (Value::Int(i64::MIN), "-9223372036854775808"),
+            (Value::Int(0), "0"),
+            (Value::Addr("10.0.0.255".parse().unwrap()), "10.0.0.255"),
+            (Value::Addr("::1".parse().unwrap()), "::1"),
+            (Value::Bin(Octets::from("ab\0c")), "ab"),
+            (Value::Method(Octets::from("GET")), "GET"),
+        ] {
+            assert_eq!(value.clone().into_octets().as_deref(), Some(text.as_bytes()), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_texts() {
+        for (text, number) in
+            [("", None), ("12", Some(12)), ("-5x", Some(-5)), ("abc", Some(0)), ("99999999999999999999", Some(i64::MAX))]
+        {
+            assert_eq!(Value::str(text.as_bytes()).into_int(), number, "{text}");
+        }
+        assert_eq!(Value::Addr("1.2.3.4".parse().unwrap()).into_int(), Some(0x0102_0304));
+        assert_eq!(Value::Bool(true).into_int(), Some(1));
+    }
+
+    #[test]
+    fn addresses() {
+        let v6 = Value::str(b"::ffff:1.2.3.4").cast(Type::Ipv4);
+        assert_eq!(v6, Some(Value::Addr("1.2.3.4".parse().unwrap())));
+        assert_eq!(Value::str(b"2001:db8::1").cast(Type::Ipv4), None);
+        assert_eq!(Value::str(b"1.2.3.4 ").cast(Type::Addr), None);
+        assert_eq!(Value::Int(0x0a000001).into_addr(), Some("10.0.0.1".parse().unwrap()));
+    }
+
+    #[test]
+    fn the_matrix_agrees_with_the_casts() {
+        use Type::*;
+        let values = [
+            Value::Bool(true),
+            Value::Int(1),
+            Value::Addr("1.2.3.4".parse().unwrap()),
+            Value::Addr("::ffff:1.2.3.4".parse().unwrap()),
+            Value::str(b"1"),
+            Value::Bin(Octets::from("1")),
+            Value::Method(Octets::from("GET")),
+        ];
+        for value in values {
+            for to in [Any, Bool, Int, Addr, Ipv4, Ipv6, Str, Bin, Method] {
+                let from = value.kind();
+                if value.clone().cast(to).is_some() {
+                    assert!(exists(from, to), "{from:?} to {to:?}");
+                } else {
+                    assert!(!exists(from, to) || from == Str, "{from:?} to {to:?}");
+                }
+            }
+        }
+    }
+}

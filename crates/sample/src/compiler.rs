@@ -1,0 +1,166 @@
+//! From words to expressions: names found, arguments read, casts checked.
+
+use crate::acl::AclSet;
+use crate::argument::{Arg, ArgList, Param, parse_list};
+use crate::cast;
+use crate::expr::{Expr, Step};
+use crate::registry::{ConverterKind, FetchKind, Needs, Registry};
+use crate::value::Type;
+use terse_config::{Args, Fault, Scope};
+
+/// What the compilation of expressions, conditions and log formats may see and change.
+pub struct Compiler<'a> {
+    /// Tables and names.
+    pub registry: &'a mut Registry,
+    /// The ACLs of the section.
+    pub acls: &'a AclSet,
+    /// What will be there when the expression is evaluated.
+    pub have: Needs,
+    /// Warnings of the line.
+    pub warnings: &'a mut Vec<Fault>,
+    /// The word that is compiled, for messages.
+    pub word: usize,
+}
+
+impl<'a> Compiler<'a> {
+    /// For a line of a section.
+    pub fn new(scope: &'a mut Scope<'_>, have: Needs) -> Compiler<'a> {
+        Compiler {
+            registry: scope.shared.entry(),
+            acls: scope.section.settings.entry(),
+            have,
+            warnings: &mut scope.warnings,
+            word: 0,
+        }
+    }
+
+    /// A fault at the word that is compiled.
+    pub fn fault(&self, reason: impl Into<String>) -> Fault {
+        Fault::new(self.word, reason)
+    }
+
+    /// An expression that is the whole text. What it needs is not checked against what will be there.
+    pub fn expression(&mut self, text: &[u8]) -> Result<Expr, Fault> {
+        match self.expression_prefix(text)? {
+            (expr, b"") => Ok(expr),
+            (_, rest) => Err(self.fault(format!("missing comma before '{}' in '{}'", rest.escape_ascii(), text.escape_ascii()))),
+        }
+    }
+
+    /// The expression that a text begins with, and what follows.
+    pub fn expression_prefix<'t>(&mut self, text: &'t [u8]) -> Result<(Expr, &'t [u8]), Fault> {
+        let (mut expr, rest) = self.fetch(text)?;
+        let rest = match rest {
+            [b',', ..] => self.converters(&mut expr, rest)?,
+            _ => rest,
+        };
+        expr.text = String::from_utf8_lossy(&text[..text.len() - rest.len()]).into_owned();
+        Ok((expr, rest))
+    }
+
+    /// An expression from the next word of a line, and from those behind it that are names of converters.
+    pub fn expression_words(&mut self, args: &mut Args<'_>) -> Result<Expr, Fault> {
+        self.word = args.position();
+        let mut expr = self.expression(args.need_bytes("<expression>")?)?;
+        while let Some(word) = args.rest().first()
+            && self.registry.converter(split_name(&word.bytes).0).is_some()
+        {
+            self.word = args.position();
+            args.take();
+            if let rest @ [_, ..] = self.converters(&mut expr, &word.bytes)? {
+                return Err(self.fault(format!("missing comma before '{}'", rest.escape_ascii())));
+            }
+            expr.text = format!("{},{}", expr.text, String::from_utf8_lossy(&word.bytes));
+        }
+        Ok(expr)
+    }
+
+    /// Says when something that is needed will not be there.
+    pub fn check_needs(&self, needs: Needs, text: &str) -> Result<(), Fault> {
+        match needs.without(self.have) {
+            Needs::NONE => Ok(()),
+            missing => Err(self.fault(format!("'{text}' needs {}, which is not available here", missing.describe()))),
+        }
+    }
+
+    fn fetch<'t>(&mut self, text: &'t [u8]) -> Result<(Expr, &'t [u8]), Fault> {
+        let (name, rest) = split_name(text);
+        if name.is_empty() {
+            return Err(self.fault(format!("missing fetch method in '{}'", text.escape_ascii())));
+        }
+        let Some(fetch) = self.registry.fetch(name) else {
+            let fault = self.fault(format!("unknown fetch method '{name}' in '{}'", text.escape_ascii()));
+            return Err(with_hint(fault, self.registry.fetch_near(name)));
+        };
+        let (run, each) = match fetch.kind {
+            FetchKind::One(run) => (run, None),
+            FetchKind::Each(run, each) => (run, Some(each)),
+            FetchKind::Refused(reason) => return Err(self.fault(format!("fetch method '{name}' is not supported: {reason}"))),
+        };
+        let (mut args, rest) = self.arguments(rest, fetch.params, "fetch method", name)?;
+        if let Some(check) = fetch.check {
+            check(&mut args, self).map_err(|reason| self.fault(format!("fetch method '{name}': {reason}")))?;
+        }
+        let (output, needs) = (fetch.output, fetch.needs);
+        Ok((Expr { run, each, args: ArgList::new(args), steps: Vec::new(), output, needs, text: String::new() }, rest))
+    }
+
+    /// Converters with commas between them, as far as they go; commas at the end say nothing.
+    fn converters<'t>(&mut self, expr: &mut Expr, mut text: &'t [u8]) -> Result<&'t [u8], Fault> {
+        loop {
+            text = &text[text.iter().take_while(|&&b| b == b',').count()..];
+            if text.is_empty() {
+                return Ok(text);
+            }
+            text = self.converter(expr, text)?;
+            if !text.starts_with(b",") {
+                return Ok(text);
+            }
+        }
+    }
+
+    fn converter<'t>(&mut self, expr: &mut Expr, text: &'t [u8]) -> Result<&'t [u8], Fault> {
+        let (name, rest) = split_name(text);
+        let Some(converter) = self.registry.converter(name) else {
+            let fault = self.fault(format!("unknown converter '{name}' in '{}'", text.escape_ascii()));
+            return Err(with_hint(fault, self.registry.converter_near(name)));
+        };
+        let run = match converter.kind {
+            ConverterKind::Done(run) => run,
+            ConverterKind::Refused(reason) => return Err(self.fault(format!("converter '{name}' is not supported: {reason}"))),
+        };
+        if !cast::exists(expr.output, converter.input) {
+            let (from, to) = (expr.output.name(), converter.input.name());
+            return Err(self.fault(format!("converter '{name}' cannot be applied: it takes a value of type {to}, not {from}")));
+        }
+        let (mut args, rest) = self.arguments(rest, converter.params, "converter", name)?;
+        if let Some(check) = converter.check {
+            check(&mut args, self).map_err(|reason| self.fault(format!("invalid arguments in converter '{name}': {reason}")))?;
+        }
+        expr.output = match (converter.output, converter.input) {
+            (Type::Any, Type::Any) => expr.output,
+            (Type::Any, input) => input,
+            (output, _) => output,
+        };
+        expr.steps.push(Step { input: converter.input, run, args: ArgList::new(args) });
+        Ok(rest)
+    }
+
+    fn arguments<'t>(&mut self, text: &'t [u8], params: &[Param], what: &str, name: &str) -> Result<(Vec<Arg>, &'t [u8]), Fault> {
+        parse_list(text, params, self).map_err(|reason| self.fault(format!("{what} '{name}': {reason}")))
+    }
+}
+
+/// The name at the start of a text, and what follows.
+pub(crate) fn split_name(text: &[u8]) -> (&str, &[u8]) {
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b':' | b'_' | b'-');
+    let (name, rest) = text.split_at(text.iter().take_while(|b| is_name(b)).count());
+    (std::str::from_utf8(name).unwrap_or_default(), rest)
+}
+
+pub(crate) fn with_hint(fault: Fault, hint: Option<String>) -> Fault {
+    match hint {
+        Some(hint) => fault.hint(hint),
+        None => fault,
+    }
+}

@@ -1,0 +1,158 @@
+//! Conditions: `if` or `unless`, ACLs with `!` before them, side by side for "and", `or` between them.
+
+use crate::acl::Acl;
+use crate::compiler::{Compiler, with_hint};
+use crate::env::Env;
+use crate::near;
+use crate::registry::Needs;
+use std::sync::Arc;
+use terse_config::{Args, Fault, Scope, Word};
+
+/// A compiled condition.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// What holds when the terms hold: `if` true, `unless` false.
+    positive: bool,
+    /// Alternatives, each of terms that must all hold.
+    suites: Vec<Vec<Term>>,
+}
+
+#[derive(Clone, Debug)]
+struct Term {
+    negated: bool,
+    acl: Arc<Acl>,
+}
+
+impl Condition {
+    /// Reads `if` or `unless` and all words behind it; nothing when the next word is neither.
+    pub fn parse(args: &mut Args<'_>, scope: &mut Scope<'_>, have: Needs) -> Result<Option<Condition>, Fault> {
+        let positive = match args.peek() {
+            Some("if") => true,
+            Some("unless") => false,
+            _ => return Ok(None),
+        };
+        args.take();
+        let base = args.position();
+        let words = args.take_rest();
+        Compiler::new(scope, have).condition(words, base, positive).map(Some)
+    }
+
+    /// Whether it holds.
+    pub fn eval(&self, env: &Env<'_>) -> bool {
+        self.suites.iter().any(|terms| terms.iter().all(|t| t.acl.eval(env) != t.negated)) == self.positive
+    }
+}
+
+impl Compiler<'_> {
+    /// Reads the terms of a condition; `base` is the index of the first word in the line.
+    pub fn condition(&mut self, words: &[Word], base: usize, positive: bool) -> Result<Condition, Fault> {
+        let mut condition = Condition { positive, suites: vec![Vec::new()] };
+        let (mut negated, mut at) = (false, 0);
+        while let Some(word) = words.get(at) {
+            self.word = base + at;
+            at += 1;
+            let bangs = word.bytes.iter().take_while(|&&b| b == b'!').count();
+            negated ^= bangs % 2 == 1;
+            let name = match std::str::from_utf8(&word.bytes[bangs..]) {
+                // Exclamation marks may stand alone.
+                Ok("") => continue,
+                Ok(name) => name,
+                Err(_) => return Err(self.fault("not a name of an ACL")),
+            };
+            if name == "||" || name.eq_ignore_ascii_case("or") {
+                condition.suites.push(Vec::new());
+                negated = false;
+                continue;
+            }
+            let acl = if name == "{" {
+                let Some(len) = words[at..].iter().position(|w| w.bytes == b"}") else {
+                    return Err(self.fault("missing closing '}' in condition"));
+                };
+                let criterion = self.criterion(&words[at..at + len], base + at)?;
+                at += len + 1;
+                anonymous(criterion)
+            } else {
+                self.acl(name)?
+            };
+            self.warn_of_needs(&acl, name);
+            if let Some(terms) = condition.suites.last_mut() {
+                terms.push(Term { negated, acl });
+            }
+            negated = false;
+        }
+        condition.suites.retain(|terms| !terms.is_empty());
+        if condition.suites.is_empty() {
+            return Err(Fault::new(base.saturating_sub(1), "expects a condition"));
+        }
+        Ok(condition)
+    }
+
+    /// The terms of the fetch `acl(<name>,!<name>)`: all of them must hold.
+    pub(crate) fn all_of(&mut self, names: &[&str]) -> Result<Condition, String> {
+        let mut terms = Vec::new();
+        for name in names {
+            let bare = name.trim_start_matches('!');
+            let negated = (name.len() - bare.len()) % 2 == 1;
+            terms.push(Term { negated, acl: self.acl(bare).map_err(|fault| fault.reason)? });
+        }
+        Ok(Condition { positive: true, suites: vec![terms] })
+    }
+
+    /// The ACL of that name, of the section or predefined.
+    fn acl(&mut self, name: &str) -> Result<Arc<Acl>, Fault> {
+        if let Some(acl) = self.acls.find(name) {
+            return Ok(acl.clone());
+        }
+        let Some((_, words)) = PREDEFINED.iter().find(|(known, _)| *known == name) else {
+            let known = PREDEFINED.iter().map(|(known, _)| *known);
+            let hint = self.acls.near(name).or_else(|| near::hint(name, known));
+            return Err(with_hint(self.fault(format!("no such ACL: '{name}'")), hint));
+        };
+        let words: Vec<_> = words.iter().map(|w| Word { bytes: w.as_bytes().to_vec(), span: 0..0 }).collect();
+        let here = self.word;
+        let criterion = self.criterion(&words, here).map_err(|fault| Fault { word: here, ..fault });
+        self.word = here;
+        criterion.map(anonymous)
+    }
+
+    fn warn_of_needs(&mut self, acl: &Acl, name: &str) {
+        let missing = acl.needs().without(self.have);
+        if !missing.is_none() {
+            let what = if name == "{" { "this condition".to_owned() } else { format!("ACL '{name}'") };
+            let warning = self.fault(format!("{what} needs {}, which is not available here: it never matches", missing.describe()));
+            self.warnings.push(warning);
+        }
+    }
+}
+
+fn anonymous(criterion: crate::acl::Criterion) -> Arc<Acl> {
+    let acl = Acl::default();
+    acl.push(criterion);
+    Arc::new(acl)
+}
+
+/// ACLs that need no line.
+const PREDEFINED: &[(&str, &[&str])] = &[
+    ("TRUE", &["always_true"]),
+    ("FALSE", &["always_false"]),
+    ("LOCALHOST", &["src", "127.0.0.1/8", "::1"]),
+    ("HTTP", &["req.proto_http"]),
+    ("HTTP_1.0", &["req.ver", "1.0"]),
+    ("HTTP_1.1", &["req.ver", "1.1"]),
+    ("HTTP_2.0", &["req.ver", "2.0"]),
+    ("HTTP_3.0", &["req.ver", "3.0"]),
+    ("METH_CONNECT", &["method", "CONNECT"]),
+    ("METH_DELETE", &["method", "DELETE"]),
+    ("METH_GET", &["method", "GET", "HEAD"]),
+    ("METH_HEAD", &["method", "HEAD"]),
+    ("METH_OPTIONS", &["method", "OPTIONS"]),
+    ("METH_POST", &["method", "POST"]),
+    ("METH_PUT", &["method", "PUT"]),
+    ("METH_TRACE", &["method", "TRACE"]),
+    ("HTTP_URL_ABS", &["url_reg", "^[^/:]*://"]),
+    ("HTTP_URL_SLASH", &["url_beg", "/"]),
+    ("HTTP_URL_STAR", &["url", "*"]),
+    ("HTTP_CONTENT", &["req.hdr_val(content-length)", "gt", "0"]),
+    ("REQ_CONTENT", &["req.len", "gt", "0"]),
+    ("WAIT_END", &["wait_end"]),
+];

@@ -1,0 +1,55 @@
+//! What an expression can see.
+
+use crate::vars::Vars;
+use std::any::Any;
+use std::net::SocketAddr;
+use terse_message::{Request, Response};
+
+/// What an expression can see while it is evaluated: a few pointers, made anew for each evaluation.
+#[derive(Clone, Copy)]
+pub struct Env<'a> {
+    /// The request's head, while it is there.
+    pub request: Option<&'a Request>,
+    /// The response's head, once it is there.
+    pub response: Option<&'a Response>,
+    /// The client's address (`src`), when the connection is over IP.
+    pub client: Option<&'a SocketAddr>,
+    /// The address that the client connected to (`dst`).
+    pub local: Option<&'a SocketAddr>,
+    /// The variables of the scopes that exist here.
+    pub vars: Vars<'a>,
+    /// Time and randomness.
+    pub world: &'a dyn World,
+    /// What upper crates know; their fetches downcast it to their own type.
+    pub facts: &'a dyn Any,
+}
+
+/// Time and randomness, asked for only by the expressions that need them.
+pub trait World {
+    /// The time of day.
+    fn now(&self) -> Now;
+    /// 64 random bits.
+    fn random(&self) -> u64;
+}
+
+/// A time of day.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub struct Now {
+    /// Seconds since 1970-01-01 00:00:00 UTC.
+    pub seconds: i64,
+    /// Microseconds of the second, 0 to 999,999.
+    pub micros: u32,
+}
+
+impl<'a> Env<'a> {
+    /// An environment in which nothing is there but the world: what `global` sees.
+    pub fn bare(world: &'a dyn World) -> Env<'a> {
+        Env { request: None, response: None, client: None, local: None, vars: Vars::default(), world, facts: &() }
+    }
+
+    /// The facts, if they are of that type.
+    #[inline]
+    pub fn facts<T: Any>(&self) -> Option<&'a T> {
+        self.facts.downcast_ref()
+    }
+}

@@ -1,0 +1,299 @@
+//! Log formats: text with expressions and aliases in it, `%ci [%tr] %{+Q}r %[req.hdr(host)]`. Also the values of headers, the
+//! bodies of answers and every other string that may hold expressions.
+
+use crate::cast;
+use crate::compiler::{Compiler, with_hint};
+use crate::env::Env;
+use crate::expr::Expr;
+use crate::registry::{Alias, AliasKind, AliasRun, Needs};
+use crate::value::{Type, Value};
+use std::net::IpAddr;
+use terse_config::{Args, Fault, Scope};
+
+/// A compiled format.
+#[derive(Clone, Debug, Default)]
+pub struct LogFormat {
+    items: Vec<Item>,
+    needs: Needs,
+}
+
+/// What a format is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Usage {
+    /// A line of a log: what is undefined is written as `-`, runs of blanks become one.
+    Log,
+    /// A value of a header or of a URL: what is undefined is empty, control characters in expressions become `%XX`.
+    Http,
+    /// Plain text, a body or a variable: what is undefined is empty.
+    Text,
+}
+
+#[derive(Clone, Debug)]
+enum Item {
+    Text(Box<[u8]>),
+    /// A blank, unless one was just written.
+    Blank,
+    Expr(Box<Expr>, Options),
+    Alias(AliasRun, Options),
+}
+
+/// `%{+Q-X}`.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Options {
+    /// `Q`: strings in double quotes.
+    quote: bool,
+    /// `X`: numbers and addresses in hexadecimal digits.
+    hex: bool,
+    /// `E`: `"`, `\` and `]` behind a backslash (RFC 5424 section 6.3.3).
+    escape: bool,
+    /// `M`: `-` for what is undefined.
+    mandatory: bool,
+    /// Control characters of expressions as `%XX`.
+    http: bool,
+}
+
+/// The aliases that an [`Env`] alone can tell.
+pub(crate) const ALIASES: &[Alias] = &[
+    Alias::new("ci", Needs::NONE, "The client's address.", |env| env.client.map(|a| Value::Addr(a.ip()))),
+    Alias::new("cp", Needs::NONE, "The client's port.", |env| env.client.map(|a| Value::Int(a.port().into()))),
+    Alias::new("fi", Needs::NONE, "The address that the client connected to.", |env| env.local.map(|a| Value::Addr(a.ip()))),
+    Alias::new("fp", Needs::NONE, "The port that the client connected to.", |env| env.local.map(|a| Value::Int(a.port().into()))),
+    Alias::new("HM", Needs::REQUEST, "The request's method.", |env| env.request.map(|r| Value::str(r.method()))),
+    Alias::new("HP", Needs::REQUEST, "The request's path, as far as the query.", |env| env.request.map(|r| Value::str(r.path()))),
+    Alias::new("HPO", Needs::REQUEST, "The request's path.", |env| env.request.map(|r| Value::str(r.path()))),
+    Alias::new("HU", Needs::REQUEST, "The request's target.", |env| env.request.map(|r| Value::str(r.target()))),
+    Alias::new("HV", Needs::REQUEST, "The request's version.", |env| env.request.map(|r| Value::str(r.version.name().as_bytes()))),
+    Alias::new("HQ", Needs::REQUEST, "The request's query, with its question mark.", |env| {
+        let whole = env.request?.path_and_query();
+        Some(Value::str(&whole[memchr::memchr(b'?', whole)?..]))
+    }),
+    Alias::new("ST", Needs::RESPONSE, "The response's status.", |env| env.response.map(|r| Value::Int(r.status.into()))),
+];
+
+impl LogFormat {
+    /// Reads a format from the next word of a line.
+    pub fn parse(args: &mut Args<'_>, scope: &mut Scope<'_>, have: Needs, usage: Usage) -> Result<LogFormat, Fault> {
+        let mut compiler = Compiler::new(scope, have);
+        compiler.word = args.position();
+        compiler.log_format(args.need_bytes("<format>")?, usage)
+    }
+
+    /// A format that is this text, whatever stands in it.
+    pub fn text(text: &[u8]) -> LogFormat {
+        LogFormat { items: vec![Item::Text(text.into())], needs: Needs::NONE }
+    }
+
+    /// Appends what the format says.
+    pub fn write(&self, env: &Env<'_>, out: &mut Vec<u8>) {
+        let start = out.len();
+        for item in &self.items {
+            match item {
+                Item::Text(text) => out.extend_from_slice(text),
+                Item::Blank if out.len() > start && out.last() == Some(&b' ') => {}
+                Item::Blank => out.push(b' '),
+                Item::Expr(expr, options) => options.write_text(expr.eval(env), out),
+                Item::Alias(run, options) => options.write_alias(run(env), out),
+            }
+        }
+    }
+
+    /// The text, when it holds no expression and no alias.
+    pub fn as_text(&self) -> Option<&[u8]> {
+        match self.items.as_slice() {
+            [] => Some(b""),
+            [Item::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What must be there for it.
+    pub fn needs(&self) -> Needs {
+        self.needs
+    }
+}
+
+impl Options {
+    fn write_alias(self, value: Option<Value<'_>>, out: &mut Vec<u8>) {
+        match value {
+            Some(Value::Int(n)) if self.hex => out.extend_from_slice(format!("{n:04X}").as_bytes()),
+            Some(Value::Int(n)) => cast::write_decimal(n, out),
+            Some(Value::Addr(IpAddr::V4(a))) if self.hex => out.extend_from_slice(format!("{:08X}", u32::from(a)).as_bytes()),
+            Some(Value::Addr(IpAddr::V6(a))) if self.hex => out.extend_from_slice(format!("{:032X}", u128::from(a)).as_bytes()),
+            value => self.write_text(value, out),
+        }
+    }
+
+    fn write_text(self, value: Option<Value<'_>>, out: &mut Vec<u8>) {
+        let text = value.and_then(|v| v.cast(Type::Str)).and_then(Value::into_octets).filter(|t| !(t.is_empty() && self.mandatory));
+        if self.quote {
+            out.push(b'"');
+        }
+        match text {
+            Some(text) => self.encode(&text, out),
+            None if self.mandatory => out.push(b'-'),
+            None => {}
+        }
+        if self.quote {
+            out.push(b'"');
+        }
+    }
+
+    fn encode(self, text: &[u8], out: &mut Vec<u8>) {
+        if !self.http && !self.escape {
+            return out.extend_from_slice(text);
+        }
+        for &b in text {
+            if self.http && (b < b' ' && b != b'\t' || b == 0x7f) {
+                out.extend_from_slice(format!("%{b:02X}").as_bytes());
+            } else {
+                if self.escape && matches!(b, b'"' | b'\\' | b']') {
+                    out.push(b'\\');
+                }
+                out.push(b);
+            }
+        }
+    }
+
+    fn change(mut self, text: &str) -> Result<Options, String> {
+        for word in text.split(',') {
+            let mut on = true;
+            let mut rest = word.trim();
+            while let Some(c) = rest.chars().next() {
+                match c {
+                    '+' => on = true,
+                    '-' => on = false,
+                    'Q' => self.quote = on,
+                    'X' => self.hex = on,
+                    'E' => self.escape = on,
+                    'M' => self.mandatory = on,
+                    _ if rest.starts_with("json") || rest.starts_with("cbor") || rest.starts_with("bin") => {
+                        return Err(format!("format option '{rest}' is not supported"));
+                    }
+                    _ => return Err(format!("unknown format option '{c}' in '{text}'")),
+                }
+                rest = &rest[c.len_utf8()..];
+            }
+        }
+        Ok(self)
+    }
+}
+
+impl Compiler<'_> {
+    /// Compiles a format. `self.word` is the word that it stands in.
+    pub fn log_format(&mut self, text: &[u8], usage: Usage) -> Result<LogFormat, Fault> {
+        let mut draft = Draft { format: LogFormat::default(), literal: Vec::new(), blanks: usage == Usage::Log };
+        let mut options = Options { mandatory: usage == Usage::Log, http: usage == Usage::Http, ..Options::default() };
+        let mut rest = text;
+        while let Some(at) = memchr::memchr(b'%', rest) {
+            draft.text(&rest[..at]);
+            rest = &rest[at + 1..];
+            if let Some(after) = rest.strip_prefix(b"%") {
+                draft.literal.push(b'%');
+                rest = after;
+                continue;
+            }
+            rest = self.log_item(rest, &mut options, &mut draft)?;
+        }
+        draft.text(rest);
+        draft.flush();
+        Ok(draft.format)
+    }
+
+    /// What stands behind a percent sign; gives what follows it.
+    fn log_item<'t>(&mut self, text: &'t [u8], common: &mut Options, draft: &mut Draft) -> Result<&'t [u8], Fault> {
+        let mut rest = text;
+        let shown = || String::from_utf8_lossy(text);
+        if let Some(after) = rest.strip_prefix(b"(") {
+            let end = memchr::memchr(b')', after).ok_or_else(|| self.fault(format!("missing ')' in '%{}'", shown())))?;
+            self.item_name(&after[..end])?;
+            rest = &after[end + 1..];
+        }
+        let mut options = *common;
+        if let Some(after) = rest.strip_prefix(b"{") {
+            let end = memchr::memchr(b'}', after).ok_or_else(|| self.fault(format!("missing '}}' in '%{}'", shown())))?;
+            options = options.change(&String::from_utf8_lossy(&after[..end])).map_err(|reason| self.fault(reason))?;
+            rest = &after[end + 1..];
+        }
+        if let Some(after) = rest.strip_prefix(b"[") {
+            let (expr, after) = self.expression_prefix(after)?;
+            self.check_needs(expr.needs(), expr.text())?;
+            let Some(after) = after.strip_prefix(b"]") else {
+                return Err(self.fault(format!("expected ']' after '{}' in '%{}'", expr.text(), shown())));
+            };
+            if !cast::exists(expr.output(), Type::Str) {
+                return Err(self.fault(format!("'{}' cannot be written as text", expr.text())));
+            }
+            draft.format.needs = draft.format.needs.or(expr.needs());
+            draft.item(Item::Expr(Box::new(expr), options));
+            return Ok(after);
+        }
+        let (name, after) = rest.split_at(rest.iter().take_while(|b| b.is_ascii_alphanumeric()).count());
+        let name = std::str::from_utf8(name).unwrap_or_default();
+        if name == "o" {
+            // It writes nothing: its options hold for what follows.
+            *common = options;
+            return Ok(after);
+        }
+        let Some(alias) = self.registry.alias(name) else {
+            let fault =
+                self.fault(format!("no such format alias '%{}' (a percent sign itself is written '%%')", shown_alias(rest)));
+            return Err(with_hint(fault, self.registry.alias_near(name).filter(|_| !name.is_empty())));
+        };
+        let run = match alias.kind {
+            AliasKind::Done(run) => run,
+            AliasKind::Refused(reason) => return Err(self.fault(format!("format alias '%{name}' is not supported: {reason}"))),
+        };
+        self.check_needs(alias.needs, &format!("%{name}"))?;
+        draft.format.needs = draft.format.needs.or(alias.needs);
+        draft.item(Item::Alias(run, options));
+        Ok(after)
+    }
+
+    /// `%(name)` or `%(name:type)`: a name for encodings that have names; it changes nothing in text.
+    fn item_name(&self, text: &[u8]) -> Result<(), Fault> {
+        let text = String::from_utf8_lossy(text);
+        let (name, kind) = text.split_once(':').unwrap_or((&text, "str"));
+        if !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
+            return Err(self.fault(format!("invalid character in item name '{name}'")));
+        }
+        if !matches!(kind, "str" | "sint" | "bool" | "raw") {
+            return Err(self.fault(format!("unknown item type '{kind}', expects one of str, sint, bool, raw")));
+        }
+        Ok(())
+    }
+}
+
+fn shown_alias(rest: &[u8]) -> String {
+    let end = rest.iter().position(|b| !b.is_ascii_alphanumeric()).unwrap_or(rest.len()).max(1);
+    String::from_utf8_lossy(rest.get(..end).unwrap_or_default()).into_owned()
+}
+
+/// A format that is not finished.
+struct Draft {
+    format: LogFormat,
+    literal: Vec<u8>,
+    /// Runs of blanks become one.
+    blanks: bool,
+}
+
+impl Draft {
+    fn text(&mut self, text: &[u8]) {
+        if !self.blanks {
+            return self.literal.extend_from_slice(text);
+        }
+        for &b in text {
+            if b == b' ' { self.item(Item::Blank) } else { self.literal.push(b) }
+        }
+    }
+
+    fn item(&mut self, item: Item) {
+        self.flush();
+        self.format.items.push(item);
+    }
+
+    fn flush(&mut self) {
+        if !self.literal.is_empty() {
+            self.format.items.push(Item::Text(std::mem::take(&mut self.literal).into()));
+        }
+    }
+}

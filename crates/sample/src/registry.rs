@@ -1,0 +1,368 @@
+//! Tables of fetches, converters and aliases, joined; names of variables; what the process gives to parsers.
+
+use crate::argument::{Arg, ArgList, Param};
+use crate::compiler::Compiler;
+use crate::env::Env;
+use crate::value::{Type, Value};
+use crate::vars::VarNames;
+use crate::{convert, fetch, logformat, near};
+use std::collections::HashMap;
+use std::sync::Arc;
+use terse_config::Setting;
+
+/// Where values come from: one entry of a table. HAProxy calls it a sample fetch method.
+#[derive(Clone, Copy, Debug)]
+pub struct Fetch {
+    /// Its name: `req.hdr`.
+    pub name: &'static str,
+    /// Other names that mean the same.
+    pub also: &'static [&'static str],
+    /// Its parameters.
+    pub params: &'static [Param],
+    /// The type of its values, as far as it is known at load.
+    pub output: Type,
+    /// What must be there for it.
+    pub needs: Needs,
+    /// What it gives, one sentence.
+    pub summary: &'static str,
+    /// What stands behind it.
+    pub kind: FetchKind,
+    /// Looks at the arguments when they are read, and may replace them by what [`FetchRun`] wants to find.
+    pub check: Option<Check>,
+}
+
+/// What stands behind a fetch's name.
+#[derive(Clone, Copy, Debug)]
+pub enum FetchKind {
+    /// One value or none.
+    One(FetchRun),
+    /// Several: an ACL tries each of them, everything else takes the one value.
+    Each(FetchRun, FetchEach),
+    /// Understood and not built: an error with this reason.
+    Refused(&'static str),
+}
+
+/// Gives the value.
+pub type FetchRun = for<'a> fn(&'a ArgList, &Env<'a>) -> Option<Value<'a>>;
+
+/// Gives one value after the other until the visitor says `true`; says whether it did.
+pub type FetchEach = for<'a> fn(&'a ArgList, &Env<'a>, &mut dyn FnMut(Value<'a>) -> bool) -> bool;
+
+/// Checks or replaces arguments at load; an error says what is wrong with them.
+pub type Check = fn(&mut Vec<Arg>, &mut Compiler<'_>) -> Result<(), String>;
+
+/// What makes a value of another: one entry of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Converter {
+    /// Its name.
+    pub name: &'static str,
+    /// Its parameters.
+    pub params: &'static [Param],
+    /// What it takes; the value is cast to it.
+    pub input: Type,
+    /// What it makes; [`Type::Any`] for what it took.
+    pub output: Type,
+    /// What it does, one sentence.
+    pub summary: &'static str,
+    /// What stands behind it.
+    pub kind: ConverterKind,
+    /// Looks at the arguments when they are read.
+    pub check: Option<Check>,
+}
+
+/// What stands behind a converter's name.
+#[derive(Clone, Copy, Debug)]
+pub enum ConverterKind {
+    /// It does what it says.
+    Done(ConverterRun),
+    /// Understood and not built: an error with this reason.
+    Refused(&'static str),
+}
+
+/// Makes the new value, or nothing.
+pub type ConverterRun = for<'a> fn(Value<'a>, &'a ArgList, &Env<'a>) -> Option<Value<'a>>;
+
+/// A short name in log formats: `%ci`.
+#[derive(Clone, Copy, Debug)]
+pub struct Alias {
+    /// Its name, without the percent sign.
+    pub name: &'static str,
+    /// What must be there for it.
+    pub needs: Needs,
+    /// What it writes, one sentence.
+    pub summary: &'static str,
+    /// What stands behind it.
+    pub kind: AliasKind,
+}
+
+/// What stands behind an alias.
+#[derive(Clone, Copy, Debug)]
+pub enum AliasKind {
+    /// It writes this value; strings and addresses are quoted with `+Q`, numbers never.
+    Done(AliasRun),
+    /// Understood and not built: an error with this reason.
+    Refused(&'static str),
+}
+
+/// Gives the value to write; nothing becomes `-` in a log.
+pub type AliasRun = for<'a> fn(&Env<'a>) -> Option<Value<'a>>;
+
+/// What must be there for a fetch, or is there where an expression stands.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Needs(pub u8);
+
+/// What stays the same while the process lives, told to parsers.
+#[derive(Clone, Default, Debug)]
+pub struct Constants {
+    /// The machine's name (`hostname`).
+    pub hostname: String,
+    /// Variables of the environment (`env(NAME)`).
+    pub environment: HashMap<String, String>,
+    /// The process's id (`pid`, `%pid`).
+    pub pid: u32,
+    /// The number of worker threads, when it is known (`nbthread`).
+    pub threads: u32,
+}
+
+/// Files of patterns (`acl ... -f FILE`), read by the caller.
+pub trait PatternFiles: Send + Sync {
+    /// The bytes of a file; an error says why there are none.
+    fn read(&self, name: &str) -> Result<Vec<u8>, String>;
+}
+
+/// All tables, names and constants: the setting that every parser of expressions finds in [`terse_config::Scope::shared`].
+#[derive(Clone)]
+pub struct Registry {
+    fetches: HashMap<&'static str, &'static Fetch>,
+    converters: HashMap<&'static str, &'static Converter>,
+    aliases: HashMap<&'static str, &'static Alias>,
+    /// The names of variables that the configuration holds so far.
+    pub names: VarNames,
+    /// Constants of the process.
+    pub constants: Arc<Constants>,
+    /// Where files of patterns come from; without it `-f` is an error.
+    pub files: Option<Arc<dyn PatternFiles>>,
+}
+
+impl Default for Registry {
+    /// With this crate's own tables.
+    fn default() -> Registry {
+        let mut registry = Registry {
+            fetches: HashMap::new(),
+            converters: HashMap::new(),
+            aliases: HashMap::new(),
+            names: VarNames::default(),
+            constants: Arc::default(),
+            files: None,
+        };
+        for table in fetch::TABLES {
+            registry.add_fetches(table);
+        }
+        for table in convert::TABLES {
+            registry.add_converters(table);
+        }
+        registry.add_aliases(logformat::ALIASES);
+        registry
+    }
+}
+
+impl Setting for Registry {
+    fn inherit(&self) -> Registry {
+        self.clone()
+    }
+}
+
+impl Registry {
+    /// Adds a table; a later entry takes an earlier one's place.
+    pub fn add_fetches(&mut self, table: &'static [Fetch]) {
+        for fetch in table {
+            for name in fetch.also.iter().chain([&fetch.name]) {
+                self.fetches.insert(name, fetch);
+            }
+        }
+    }
+
+    /// Adds a table; a later entry takes an earlier one's place.
+    pub fn add_converters(&mut self, table: &'static [Converter]) {
+        self.converters.extend(table.iter().map(|c| (c.name, c)));
+    }
+
+    /// Adds a table; a later entry takes an earlier one's place.
+    pub fn add_aliases(&mut self, table: &'static [Alias]) {
+        self.aliases.extend(table.iter().map(|a| (a.name, a)));
+    }
+
+    /// The fetch of that name.
+    pub fn fetch(&self, name: &str) -> Option<&'static Fetch> {
+        self.fetches.get(name).copied()
+    }
+
+    /// The converter of that name.
+    pub fn converter(&self, name: &str) -> Option<&'static Converter> {
+        self.converters.get(name).copied()
+    }
+
+    /// The alias of that name.
+    pub fn alias(&self, name: &str) -> Option<&'static Alias> {
+        self.aliases.get(name).copied()
+    }
+
+    /// All fetches by name, each once, for the manual and the support matrix.
+    pub fn fetches(&self) -> Vec<&'static Fetch> {
+        let mut all: Vec<_> = self.fetches.iter().filter(|(name, f)| **name == f.name).map(|(_, f)| *f).collect();
+        all.sort_by_key(|f| f.name);
+        all
+    }
+
+    /// All converters by name.
+    pub fn converters(&self) -> Vec<&'static Converter> {
+        let mut all: Vec<_> = self.converters.values().copied().collect();
+        all.sort_by_key(|c| c.name);
+        all
+    }
+
+    /// All aliases by name.
+    pub fn aliases(&self) -> Vec<&'static Alias> {
+        let mut all: Vec<_> = self.aliases.values().copied().collect();
+        all.sort_by_key(|a| a.name);
+        all
+    }
+
+    pub(crate) fn fetch_near(&self, name: &str) -> Option<String> {
+        near::hint(name, self.fetches.keys().copied())
+    }
+
+    pub(crate) fn converter_near(&self, name: &str) -> Option<String> {
+        near::hint(name, self.converters.keys().copied())
+    }
+
+    pub(crate) fn alias_near(&self, name: &str) -> Option<String> {
+        near::hint(name, self.aliases.keys().copied())
+    }
+}
+
+impl Fetch {
+    /// A fetch of one value, without parameters, that can be used anywhere.
+    pub const fn one(name: &'static str, output: Type, summary: &'static str, run: FetchRun) -> Fetch {
+        Fetch::new(name, output, summary, FetchKind::One(run))
+    }
+
+    /// A fetch of several values.
+    pub const fn each(name: &'static str, output: Type, summary: &'static str, run: FetchRun, each: FetchEach) -> Fetch {
+        Fetch::new(name, output, summary, FetchKind::Each(run, each))
+    }
+
+    /// A fetch that is understood and not built.
+    pub const fn refused(name: &'static str, summary: &'static str, reason: &'static str) -> Fetch {
+        Fetch::new(name, Type::Any, summary, FetchKind::Refused(reason))
+    }
+
+    const fn new(name: &'static str, output: Type, summary: &'static str, kind: FetchKind) -> Fetch {
+        Fetch { name, also: &[], params: &[], output, needs: Needs::NONE, summary, kind, check: None }
+    }
+
+    /// The same with other names.
+    pub const fn also(mut self, names: &'static [&'static str]) -> Fetch {
+        self.also = names;
+        self
+    }
+
+    /// The same with parameters.
+    pub const fn params(mut self, params: &'static [Param]) -> Fetch {
+        self.params = params;
+        self
+    }
+
+    /// The same, with what must be there.
+    pub const fn needs(mut self, needs: Needs) -> Fetch {
+        self.needs = needs;
+        self
+    }
+
+    /// The same with a check of its arguments.
+    pub const fn check(mut self, check: Check) -> Fetch {
+        self.check = Some(check);
+        self
+    }
+}
+
+impl Converter {
+    /// A converter without parameters.
+    pub const fn new(name: &'static str, input: Type, output: Type, summary: &'static str, run: ConverterRun) -> Converter {
+        Converter { name, params: &[], input, output, summary, kind: ConverterKind::Done(run), check: None }
+    }
+
+    /// A converter that is understood and not built.
+    pub const fn refused(name: &'static str, summary: &'static str, reason: &'static str) -> Converter {
+        let kind = ConverterKind::Refused(reason);
+        Converter { name, params: &[], input: Type::Any, output: Type::Any, summary, kind, check: None }
+    }
+
+    /// The same with parameters.
+    pub const fn params(mut self, params: &'static [Param]) -> Converter {
+        self.params = params;
+        self
+    }
+
+    /// The same with a check of its arguments.
+    pub const fn check(mut self, check: Check) -> Converter {
+        self.check = Some(check);
+        self
+    }
+}
+
+impl Alias {
+    /// An alias.
+    pub const fn new(name: &'static str, needs: Needs, summary: &'static str, run: AliasRun) -> Alias {
+        Alias { name, needs, summary, kind: AliasKind::Done(run) }
+    }
+
+    /// An alias that is understood and not built.
+    pub const fn refused(name: &'static str, summary: &'static str, reason: &'static str) -> Alias {
+        Alias { name, needs: Needs::NONE, summary, kind: AliasKind::Refused(reason) }
+    }
+}
+
+impl Needs {
+    /// Nothing.
+    pub const NONE: Needs = Needs(0);
+    /// The request's head.
+    pub const REQUEST: Needs = Needs(1);
+    /// The response's head.
+    pub const RESPONSE: Needs = Needs(2);
+    /// The request's body, as far as it was waited for.
+    pub const BODY: Needs = Needs(4);
+    /// The server was chosen.
+    pub const SERVER: Needs = Needs(8);
+    /// The stream has ended: times, counts of bytes, termination state.
+    pub const END: Needs = Needs(16);
+    /// All of them: a log line.
+    pub const ALL: Needs = Needs(31);
+
+    /// Both.
+    pub const fn or(self, other: Needs) -> Needs {
+        Needs(self.0 | other.0)
+    }
+
+    /// What is in this set and not in the other.
+    pub const fn without(self, other: Needs) -> Needs {
+        Needs(self.0 & !other.0)
+    }
+
+    /// Whether nothing is in the set.
+    pub const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The first of them in words, for messages.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Needs(0) => "nothing",
+            Needs(n) if n & 1 != 0 => "the request's head",
+            Needs(n) if n & 2 != 0 => "the response's head",
+            Needs(n) if n & 4 != 0 => "the request's body",
+            Needs(n) if n & 8 != 0 => "the server",
+            Needs(_) => "the stream's end",
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Values and their types.
+
+use crate::cast;
+use crate::octets::Octets;
+use std::net::IpAddr;
+
+/// What a fetch finds or a converter makes. HAProxy calls it a sample.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Value<'a> {
+    /// True or false; as a string `1` or `0`.
+    Bool(bool),
+    /// A signed 64-bit number.
+    Int(i64),
+    /// An IPv4 or IPv6 address.
+    Addr(IpAddr),
+    /// Text, of any bytes.
+    Str(Octets<'a>),
+    /// Bytes that are no text; written as hexadecimal digits where text is wanted by a log, cut at the first NUL by a cast.
+    Bin(Octets<'a>),
+    /// A method of HTTP.
+    Method(Octets<'a>),
+}
+
+/// The types of values, and what a parameter or a converter may ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Type {
+    /// Whatever comes: known only when the value is there.
+    Any,
+    /// [`Value::Bool`]
+    Bool,
+    /// [`Value::Int`]
+    Int,
+    /// [`Value::Addr`] of either family
+    Addr,
+    /// [`Value::Addr`] of IPv4
+    Ipv4,
+    /// [`Value::Addr`] of IPv6
+    Ipv6,
+    /// [`Value::Str`]
+    Str,
+    /// [`Value::Bin`]
+    Bin,
+    /// [`Value::Method`]
+    Method,
+}
+
+impl<'a> Value<'a> {
+    /// A borrowed string.
+    pub fn str(bytes: &'a [u8]) -> Value<'a> {
+        Value::Str(Octets::from(bytes))
+    }
+
+    /// Its type.
+    pub fn kind(&self) -> Type {
+        match self {
+            Value::Bool(_) => Type::Bool,
+            Value::Int(_) => Type::Int,
+            Value::Addr(IpAddr::V4(_)) => Type::Ipv4,
+            Value::Addr(IpAddr::V6(_)) => Type::Ipv6,
+            Value::Str(_) => Type::Str,
+            Value::Bin(_) => Type::Bin,
+            Value::Method(_) => Type::Method,
+        }
+    }
+
+    /// The same value without a borrow, as variables keep it.
+    pub fn store(self) -> Value<'static> {
+        match self {
+            Value::Bool(b) => Value::Bool(b),
+            Value::Int(n) => Value::Int(n),
+            Value::Addr(a) => Value::Addr(a),
+            Value::Str(s) => Value::Str(s.store()),
+            Value::Bin(s) => Value::Bin(s.store()),
+            Value::Method(s) => Value::Method(s.store()),
+        }
+    }
+
+    /// Cast to another type, when HAProxy has such a cast and this value allows it.
+    pub fn cast(self, to: Type) -> Option<Value<'a>> {
+        cast::cast(self, to)
+    }
+
+    /// Cast to a number.
+    pub fn into_int(self) -> Option<i64> {
+        match cast::cast(self, Type::Int)? {
+            Value::Int(n) => Some(n),
+            Value::Bool(b) => Some(i64::from(b)),
+            _ => None,
+        }
+    }
+
+    /// Cast to a boolean: numbers other than 0 are true.
+    pub fn into_bool(self) -> Option<bool> {
+        self.into_int().map(|n| n != 0)
+    }
+
+    /// Cast to an address.
+    pub fn into_addr(self) -> Option<IpAddr> {
+        match cast::cast(self, Type::Addr)? {
+            Value::Addr(a) => Some(a),
+            _ => None,
+        }
+    }
+
+    /// Cast to text.
+    pub fn into_octets(self) -> Option<Octets<'a>> {
+        match cast::cast(self, Type::Str)? {
+            Value::Str(s) | Value::Bin(s) | Value::Method(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    /// The bytes as they are: of a string, a binary value or a method; other types are cast to text.
+    pub fn into_bytes(self) -> Option<Octets<'a>> {
+        match self {
+            Value::Str(s) | Value::Bin(s) | Value::Method(s) => Some(s),
+            other => other.into_octets(),
+        }
+    }
+
+    /// Whether it has a length and that is 0; scalars are never empty.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Value::Str(s) | Value::Bin(s) | Value::Method(s) if s.is_empty())
+    }
+}
+
+impl From<bool> for Value<'_> {
+    fn from(b: bool) -> Self {
+        Value::Bool(b)
+    }
+}
+
+impl From<i64> for Value<'_> {
+    fn from(n: i64) -> Self {
+        Value::Int(n)
+    }
+}
+
+impl From<IpAddr> for Value<'_> {
+    fn from(a: IpAddr) -> Self {
+        Value::Addr(a)
+    }
+}
+
+impl Type {
+    /// The word in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Type::Any => "any",
+            Type::Bool => "bool",
+            Type::Int => "integer",
+            Type::Addr => "address",
+            Type::Ipv4 => "ipv4",
+            Type::Ipv6 => "ipv6",
+            Type::Str => "string",
+            Type::Bin => "binary",
+            Type::Method => "method",
+        }
+    }
+}
