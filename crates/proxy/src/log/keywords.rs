@@ -218,11 +218,8 @@ fn response_slot(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault
 fn cookie(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let prefix = args.need("<name>")?.to_owned();
     let len = length(args)?;
-    if len > COOKIE_LIMIT {
-        args.warn(format!("only {COOKIE_LIMIT} bytes of a cookie are kept"));
-    }
     if in_front(scope) {
-        settings(scope).cookie_capture = Some(CookieCapture { prefix, len: len.min(COOKIE_LIMIT) });
+        settings(scope).cookie_capture = Some(CookieCapture { prefix, len });
     }
     Ok(())
 }
@@ -309,5 +306,113 @@ fn is_token(name: &str) -> bool {
 /// Longer than any head may be.
 const CAPTURE_LIMIT: i64 = i32::MAX as i64;
 
-/// HAProxy's `tune.http.cookielen` when it is not set.
-const COOKIE_LIMIT: usize = 63;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terse_config::{Config, Environment, Loader, Settings, Severity, Source};
+
+    fn load(text: &str) -> (Config, Vec<String>) {
+        let variables = [("S_addr".to_owned(), "127.0.0.1".to_owned())].into();
+        let loader = Loader { tables: vec![KEYWORDS], environment: Environment { variables, ..Environment::default() } };
+        let source = Source { name: "test".into(), bytes: text.into() };
+        let (config, diagnostics) = loader.load(&[source], Settings::default());
+        let said = diagnostics.iter().map(|d| {
+            let line = d.place.as_ref().map_or(0, |place| place.line);
+            let mark = if d.severity == Severity::Alert { '!' } else { '?' };
+            format!("{line}{mark} {}", d.reason)
+        });
+        (config, said.collect())
+    }
+
+    /// The log settings of the last section.
+    fn last(text: &str) -> LogSettings {
+        let (config, said) = load(text);
+        assert_eq!(said, [""; 0]);
+        config.sections.last().and_then(|section| section.settings.get::<LogSettings>()).cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_frontend_adds_its_lines_to_those_of_its_defaults() {
+        let text =
+            "global\n log stderr local0\ndefaults\n log global\n log-tag all\n option logasap\nfrontend f\n log stdout local1\n";
+        let settings = last(text);
+        assert!(matches!(settings.lines[..], [LogLine::Global, LogLine::Target(_)]));
+        assert_eq!(settings.tag.as_deref(), Some("all"));
+        assert!(settings.as_soon_as_possible);
+        let settings = last(&format!("{text} no log\n log-tag own\n no option logasap\n"));
+        assert!(settings.lines.is_empty());
+        assert_eq!(settings.tag.as_deref(), Some("own"));
+        assert!(!settings.as_soon_as_possible);
+    }
+
+    #[test]
+    fn addresses_may_hold_variables() {
+        let settings = last("frontend f\n log ${S_addr}:1514 local0\n");
+        let [LogLine::Target(target)] = &settings.lines[..] else { panic!("{:?}", settings.lines) };
+        assert_eq!(target.address.to_string(), "udp@127.0.0.1:1514");
+        assert_eq!(&target.place.text[target.place.span.clone()], "${S_addr}:1514");
+    }
+
+    #[test]
+    fn formats_keep_their_place() {
+        let text =
+            last("frontend f\n log-format \"%ci %ST\"\n unique-id-format %pid\n unique-id-header X-Id\n option dontlognull\n");
+        let Some(TrafficFormat::Custom(format)) = &text.format else { panic!("{:?}", text.format) };
+        assert_eq!(format.text, b"%ci %ST");
+        assert_eq!((format.place.line, &format.place.text[format.place.span.clone()]), (2, "\"%ci %ST\""));
+        assert_eq!(text.unique_id_format.unwrap().text, b"%pid");
+        assert_eq!(text.unique_id_header.as_deref(), Some("X-Id"));
+        assert!(text.dont_log_null);
+    }
+
+    #[test]
+    fn captures_are_numbered_in_order() {
+        let settings = last(
+            "frontend f\n capture request header Host len 15\n declare capture request len 8\n capture response header ETag len 9\n \
+             capture cookie SID= len 32\n",
+        );
+        let host = Capture { header: Some("host".into()), len: 15 };
+        assert_eq!(settings.request_captures, [host, Capture { header: None, len: 8 }]);
+        assert_eq!(settings.response_captures, [Capture { header: Some("etag".into()), len: 9 }]);
+        assert_eq!(settings.cookie_capture, Some(CookieCapture { prefix: "SID=".into(), len: 32 }));
+    }
+
+    #[test]
+    fn what_does_nothing_is_said() {
+        let (_, said) = load("defaults\n option httplog\n option tcplog\nbackend b\n option httplog\n capture cookie A len 99\n");
+        assert_eq!(said.len(), 3, "{said:?}");
+        assert!(said.iter().all(|line| line.contains('?')), "{said:?}");
+        assert!(said[0].starts_with("3?") && said[0].contains("overrides 'option httplog'"), "{said:?}");
+    }
+
+    #[test]
+    fn faults() {
+        for line in [
+            "log",
+            "log 127.0.0.1",
+            "log 127.0.0.1 local0 info err x",
+            "no log global",
+            "log-tag",
+            "log-format",
+            "log-format a b",
+            "option httplog x",
+            "option httpslog",
+            "log-steps all",
+            "unique-id-header a:b",
+            "capture cookie A 32",
+            "capture request header a len 0",
+            "capture request header a:b len 9",
+            "capture response header a len 9 x",
+            "declare capture request 8",
+        ] {
+            let (_, said) = load(&format!("frontend f\n {line}\n"));
+            assert!(said.len() == 1 && said[0].starts_with("2!"), "{line}: {said:?}");
+        }
+        for text in
+            ["global\n log global\n", "global\n log-send-hostname\n log-send-hostname a\n", "defaults\n capture cookie A len 9\n"]
+        {
+            let (_, said) = load(text);
+            assert!(said.len() == 1 && said[0].contains('!'), "{text}: {said:?}");
+        }
+    }
+}
