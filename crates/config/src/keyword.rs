@@ -3,8 +3,9 @@
 use crate::args::{Args, Fault};
 use crate::diagnostic::Place;
 use crate::environment::{self, Change};
-use crate::section::{Section, Sections};
+use crate::section::{Section, SectionKind, Sections};
 use crate::settings::Settings;
+use std::collections::HashMap;
 
 /// One keyword. The manual, the dump (`-dK`) and the support matrix are made from these tables.
 #[derive(Debug)]
@@ -72,4 +73,116 @@ impl<'a> Scope<'a> {
 /// All keywords of the tables, and before them the frame's own (`setenv` and its like).
 pub fn all<'t>(tables: &'t [&'static [Keyword]]) -> impl Iterator<Item = &'static Keyword> + 't {
     environment::KEYWORDS.iter().chain(tables.iter().flat_map(|table| table.iter()))
+}
+
+impl Kind {
+    /// What it is called in lists.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Done(_) | Kind::Switch(_) => "done",
+            Kind::Accepted(_) => "accepted",
+            Kind::Refused(_) => "refused",
+        }
+    }
+
+    /// Why it is accepted or refused.
+    pub const fn reason(self) -> Option<&'static str> {
+        match self {
+            Kind::Done(_) | Kind::Switch(_) => None,
+            Kind::Accepted(reason) | Kind::Refused(reason) => Some(reason),
+        }
+    }
+}
+
+/// All keywords by name, one a line (`-dK`): kind, sections, name, arguments.
+pub fn dump(tables: &[&'static [Keyword]]) -> String {
+    let mut lines: Vec<String> = all(tables)
+        .map(|keyword| {
+            let no = if matches!(keyword.kind, Kind::Switch(_)) { "[no] " } else { "" };
+            let line = format!("{no}{} {}", keyword.name, keyword.arguments);
+            format!("{}\0{:<9} {:<35} {}\n", keyword.name, keyword.kind.name(), keyword.sections.to_string(), line.trim_end())
+        })
+        .collect();
+    lines.sort_unstable();
+    lines.iter().filter_map(|line| line.split_once('\0')).map(|(_, line)| line).collect()
+}
+
+/// What is wrong with tables: names twice in a section, names that no line can begin with, texts left empty.
+pub fn tables_are_sound(tables: &[&'static [Keyword]]) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut seen: HashMap<&str, Sections> = HashMap::new();
+    for keyword in all(tables) {
+        let name = keyword.name;
+        for name in std::iter::once(name).chain(keyword.old_names.iter().copied()) {
+            let before = seen.entry(name).or_insert(Sections(0));
+            let twice: Vec<_> = keyword.sections.kinds().filter(|kind| before.has(*kind)).map(SectionKind::name).collect();
+            if !twice.is_empty() {
+                problems.push(format!("'{name}' stands twice for {}", twice.join(", ")));
+            }
+            *before = before.or(keyword.sections);
+            let first = name.split(' ').next().unwrap_or_default();
+            let taken =
+                ["no", "default"].contains(&first) || SectionKind::from_name(first).is_some() || first.starts_with(['.', '[']);
+            if taken || name.split(' ').any(str::is_empty) {
+                problems.push(format!("no line can begin with '{name}'"));
+            }
+        }
+        if keyword.sections.kinds().next().is_none() {
+            problems.push(format!("'{name}' stands in no section"));
+        }
+        if !keyword.summary.ends_with('.') {
+            problems.push(format!("the summary of '{name}' is no sentence"));
+        }
+        if keyword.kind.reason().is_some_and(str::is_empty) {
+            problems.push(format!("'{name}' is {} without a reason", keyword.kind.name()));
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn keyword(name: &'static str, sections: Sections, summary: &'static str, kind: Kind) -> Keyword {
+        Keyword { name, old_names: &[], sections, arguments: "<x>", summary, kind }
+    }
+
+    static GOOD: &[Keyword] = &[
+        keyword("option a", Sections::PROXY, "Does.", Kind::Switch(|_, _| Ok(()))),
+        keyword("log", Sections::GLOBAL, "Does.", Kind::Done(|_, _| Ok(()))),
+        keyword("log", Sections::PROXY, "Does.", Kind::Refused("why not")),
+    ];
+
+    static BAD: &[Keyword] = &[
+        keyword("log", Sections::FRONT, "Does.", Kind::Accepted("so")),
+        keyword("listen x", Sections::FRONT, "Does.", Kind::Accepted("")),
+        keyword("a  b", Sections(0), "does", Kind::Accepted("so")),
+    ];
+
+    #[test]
+    fn unsound_tables_are_told() {
+        assert_eq!(tables_are_sound(&[GOOD]), [""; 0]);
+        assert_eq!(
+            tables_are_sound(&[GOOD, BAD]),
+            [
+                "'log' stands twice for defaults, frontend, listen",
+                "no line can begin with 'listen x'",
+                "'listen x' is accepted without a reason",
+                "no line can begin with 'a  b'",
+                "'a  b' stands in no section",
+                "the summary of 'a  b' is no sentence",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_dump_is_sorted() {
+        let dump = dump(&[GOOD]);
+        let lines: Vec<_> = dump.lines().collect();
+        assert_eq!(lines[0], "done      global                              log <x>");
+        assert_eq!(lines[1], "refused   defaults,frontend,listen,backend    log <x>");
+        assert_eq!(lines[2], "done      defaults,frontend,listen,backend    [no] option a <x>");
+        assert!(lines.contains(&"done      global                              setenv <name> <value>"));
+    }
 }

@@ -16,6 +16,7 @@ mod index;
 mod lines;
 mod opened;
 mod opening;
+mod render;
 
 pub mod args;
 pub mod condition;
@@ -25,6 +26,7 @@ pub mod load;
 pub mod near;
 pub mod params;
 pub mod predicate;
+pub mod reference;
 pub mod section;
 pub mod settings;
 pub mod units;

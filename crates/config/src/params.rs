@@ -4,6 +4,7 @@
 
 use crate::args::{Args, Fault};
 use crate::near;
+use std::collections::HashSet;
 
 /// One parameter.
 ///
@@ -69,6 +70,30 @@ impl<T> Param<T> {
     }
 }
 
+/// What is wrong with a table: names twice, texts left empty, skipped arguments that cannot be counted.
+pub fn table_is_sound<T>(table: &[Param<T>]) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut seen = HashSet::new();
+    for Param { name, arguments, summary, kind } in table {
+        if !seen.insert(name) {
+            problems.push(format!("'{name}' stands twice"));
+        }
+        if name.is_empty() || name.contains(' ') {
+            problems.push(format!("no word is '{name}'"));
+        }
+        if !summary.ends_with('.') {
+            problems.push(format!("the summary of '{name}' is no sentence"));
+        }
+        if matches!(kind, ParamKind::Accepted("") | ParamKind::Refused("")) {
+            problems.push(format!("'{name}' has no reason"));
+        }
+        if matches!(kind, ParamKind::Accepted(_)) && arguments.contains(['[', '{', '|', '.']) {
+            problems.push(format!("the arguments of '{name}' cannot be counted"));
+        }
+    }
+    problems
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +139,24 @@ mod tests {
         let (outcome, draft, accepted) = read("server weight 4 nice 3 set-name(x)");
         assert_eq!((outcome, accepted), (Ok(()), 1));
         assert_eq!(draft, Draft { weight: 4, name: "set-name(x)".into() });
+    }
+
+    #[test]
+    fn unsound_tables_are_told() {
+        const BAD: &[Param<Draft>] = &[
+            Param { name: "a", arguments: "[<n>]", summary: "Does.", kind: ParamKind::Accepted("so") },
+            Param { name: "a", arguments: "", summary: "", kind: ParamKind::Refused("") },
+        ];
+        assert_eq!(table_is_sound(TABLE), [""; 0]);
+        assert_eq!(
+            table_is_sound(BAD),
+            [
+                "the arguments of 'a' cannot be counted",
+                "'a' stands twice",
+                "the summary of 'a' is no sentence",
+                "'a' has no reason"
+            ]
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::diagnostic::Place;
 use crate::environment::Environment;
 use crate::settings::Settings;
+use std::fmt;
 use std::sync::Arc;
 
 /// The kinds of section that hold keywords.
@@ -58,6 +59,13 @@ impl Sections {
     /// Both sets.
     pub const fn or(self, other: Sections) -> Sections {
         Sections(self.0 | other.0)
+    }
+}
+
+impl fmt::Display for Sections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.kinds().map(SectionKind::name).collect();
+        f.write_str(&names.join(","))
     }
 }
 
