@@ -1,6 +1,17 @@
-//! Which server is next.
+//! Which server is next (`balance`).
+//!
+//! What the algorithms walk is a [`Roster`]: rebuilt whenever a server's state or weight changes, and read without a lock. A choice
+//! costs an atomic addition, and for `leastconn` a look at each server.
 
+mod hash;
+mod sequence;
+
+use crate::server::Server;
+use crate::settings::{Balance, FarmSettings, HashAffinity, HashMethod};
+use hash::Ring;
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use terse_message::Request;
 
 /// What a choice may depend on.
@@ -10,4 +21,172 @@ pub struct Key<'a> {
     pub source: Option<IpAddr>,
     /// The request, for `balance uri`.
     pub request: Option<&'a Request>,
+}
+
+/// What an algorithm found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Choice {
+    /// This server, which had a free slot a moment ago.
+    Free(usize),
+    /// This server and no other, free or not: its key belongs there.
+    Bound(usize),
+    /// Any server would do, but all slots are in use.
+    AllBusy,
+    /// No server may be used.
+    None,
+}
+
+/// The servers that may be chosen now: the active ones, or without those the first backup, or all backups.
+#[derive(Debug)]
+pub(crate) struct Roster {
+    /// Each once, in the order of the configuration; for `balance first` in the order of their numbers.
+    pub(crate) usable: Vec<u32>,
+    /// Each as often as its weight says.
+    sequence: Vec<u32>,
+    /// For `hash-type consistent`.
+    ring: Option<Ring>,
+    /// Servers with a weight that are up: active ones, and backups, used or not.
+    pub(crate) up: (u32, u32),
+}
+
+impl Roster {
+    /// Looks at all servers.
+    pub(crate) fn new(servers: &[Arc<Server>], settings: &FarmSettings) -> Roster {
+        let eligible = |backup: bool| servers.iter().filter(move |s| s.settings().backup == backup && s.is_eligible());
+        let up = (eligible(false).count() as u32, eligible(true).count() as u32);
+        let mut usable: Vec<&Arc<Server>> = match up {
+            (0, _) if settings.all_backups => eligible(true).collect(),
+            (0, _) => eligible(true).take(1).collect(),
+            _ => eligible(false).collect(),
+        };
+        if settings.balance == Balance::First {
+            usable.sort_by_key(|server| server.id());
+        }
+        let shares: Vec<(u32, u32)> = usable.iter().map(|s| (s.index() as u32, s.effective_weight())).collect();
+        let hashes = matches!(settings.balance, Balance::Source | Balance::Uri(_));
+        let ring = (hashes && settings.hash.method == HashMethod::Consistent)
+            .then(|| Ring::new(usable.iter().map(|s| (s.index() as u32, s.id(), s.effective_weight()))));
+        Roster { usable: shares.iter().map(|(index, _)| *index).collect(), sequence: sequence::spread(&shares), ring, up }
+    }
+}
+
+/// One choice: the roster, and what changes from one choice to the next.
+pub(crate) struct Chooser<'a> {
+    pub(crate) servers: &'a [Arc<Server>],
+    pub(crate) roster: &'a Roster,
+    pub(crate) settings: &'a FarmSettings,
+    /// Counts choices.
+    pub(crate) cursor: &'a AtomicUsize,
+    /// Servers that are taken only when there is no other.
+    pub(crate) avoided: &'a [usize],
+}
+
+impl Chooser<'_> {
+    /// The server that the algorithm wants.
+    pub(crate) fn choose(&self, key: &Key<'_>) -> Choice {
+        let choice = match self.settings.balance {
+            Balance::RoundRobin => self.round_robin(),
+            Balance::LeastConn => self.least_loaded(self.rotated()),
+            Balance::First => self.first_free(self.roster.usable.iter().copied()),
+            Balance::Random(draws) => self.random(draws),
+            Balance::Source => self.bound(key.source.map(|source| hash::of_source(source, self.settings.hash))),
+            Balance::Uri(part) => self.bound(key.request.map(|request| hash::of_target(request, part, self.settings.hash))),
+        };
+        match choice {
+            Choice::None if self.roster.usable.is_empty() => Choice::None,
+            Choice::None | Choice::AllBusy if !self.avoided.is_empty() => Chooser { avoided: &[], ..*self }.choose(key),
+            Choice::None => Choice::AllBusy,
+            choice => choice,
+        }
+    }
+
+    fn round_robin(&self) -> Choice {
+        let sequence = &self.roster.sequence;
+        // Two rounds over equal weights; beyond that, a look at each server is cheaper than waiting for the turn of a light one.
+        for _ in 0..sequence.len().min(2 * self.roster.usable.len()) {
+            let index = sequence[self.cursor.fetch_add(1, Relaxed) % sequence.len()];
+            if self.is_free(index) {
+                return Choice::Free(index as usize);
+            }
+        }
+        self.first_free(self.rotated())
+    }
+
+    fn first_free(&self, mut candidates: impl Iterator<Item = u32>) -> Choice {
+        candidates.find(|index| self.is_free(*index)).map_or(Choice::None, |index| Choice::Free(index as usize))
+    }
+
+    /// The free one with the fewest requests for its weight; the first of equals.
+    fn least_loaded(&self, candidates: impl Iterator<Item = u32>) -> Choice {
+        let least = candidates.filter(|index| self.is_free(*index)).min_by_key(|index| {
+            let server = &self.servers[*index as usize];
+            match u64::from(server.served()) + u64::from(server.queued()) {
+                0 => 0,
+                // Compared as fractions of a common numerator; the weight may drop to 0 while this looks at it.
+                load => ((load + 1) << 24) / u64::from(server.effective_weight().max(1)),
+            }
+        });
+        least.map_or(Choice::None, |index| Choice::Free(index as usize))
+    }
+
+    fn random(&self, draws: u8) -> Choice {
+        let sequence = &self.roster.sequence;
+        if sequence.is_empty() {
+            return Choice::None;
+        }
+        let drawn = (0..draws).map(|_| sequence[scramble(self.cursor.fetch_add(1, Relaxed)) % sequence.len()]);
+        match self.least_loaded(drawn) {
+            Choice::None => self.least_loaded(self.rotated()),
+            choice => choice,
+        }
+    }
+
+    /// The server that a hash belongs to. Without a key, or when that server is avoided, the next one.
+    fn bound(&self, hash: Option<u32>) -> Choice {
+        let Some(hash) = hash else { return self.round_robin() };
+        let wanted = |index: &u32| !self.avoided.contains(&(*index as usize));
+        let found = match &self.roster.ring {
+            Some(ring) => {
+                let full = |index: &u32| self.is_passed_over(*index);
+                ring.from(hash).find(|i| wanted(i) && !full(i)).or_else(|| ring.from(hash).find(wanted))
+            }
+            None => {
+                let sequence = &self.roster.sequence;
+                let start = hash as usize % sequence.len().max(1);
+                sequence[start..].iter().chain(&sequence[..start]).copied().find(wanted)
+            }
+        };
+        found.map_or(Choice::None, |index| Choice::Bound(index as usize))
+    }
+
+    /// All that may be chosen, from another one each time.
+    fn rotated(&self) -> impl Iterator<Item = u32> {
+        let usable = &self.roster.usable;
+        let start = self.cursor.fetch_add(1, Relaxed) % usable.len().max(1);
+        usable[start..].iter().chain(&usable[..start]).copied()
+    }
+
+    fn is_free(&self, index: u32) -> bool {
+        !self.avoided.contains(&(index as usize)) && self.servers[index as usize].has_room()
+    }
+
+    fn is_passed_over(&self, index: u32) -> bool {
+        let server = &self.servers[index as usize];
+        let (limit, queue_limit) = (server.maxconn(), server.settings().maxqueue);
+        match self.settings.hash.affinity {
+            HashAffinity::Always => false,
+            HashAffinity::MaxConn => limit != 0 && server.served() >= limit,
+            HashAffinity::MaxQueue => {
+                limit != 0 && queue_limit != 0 && server.served() + server.queued() >= limit.saturating_add(queue_limit)
+            }
+        }
+    }
+}
+
+/// A number that looks random for each count (the finish of SplitMix64): draws need no state but the cursor.
+fn scramble(count: usize) -> usize {
+    let z = (count as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (z ^ (z >> 31)) as usize
 }

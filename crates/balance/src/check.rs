@@ -1,14 +1,147 @@
-//! Health checks.
+//! Health checks: what is said to a server now and then, what it must answer, and what follows from that.
+//!
+//! ```text
+//! Probe (settings) -> Script (steps) -> attempt (sockets) -> LastCheck -> Farm::record_check -> the server's state
+//! ```
 
-use crate::farm::Farm;
-use std::sync::Arc;
+mod attempt;
+mod expect;
+mod probe;
+mod schedule;
 
-/// What a check says and expects.
-#[derive(Clone, Default, Debug)]
-pub struct Probe {}
+pub use expect::{Expect, Expectation, Pattern};
+pub use probe::{HttpRequest, Probe, ProbeKind, Script, Step};
+pub use schedule::run;
 
-/// Checks the servers of all farms, for ever. One task for each checked server, spawned on the runtime that polls this (the control
-/// thread's); dropping the future ends them.
-pub async fn run(_farms: Vec<Arc<Farm>>) {
-    unreachable!("not built yet")
+use crate::state::{Event, Operation};
+use std::fmt;
+use std::time::Duration;
+
+/// What a check found. The numbers are those of `show servers state`.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(u8)]
+pub enum CheckStatus {
+    /// None has been made.
+    #[default]
+    Initial = 1,
+    /// The connection broke.
+    SocketError = 5,
+    /// Connected.
+    L4Ok = 6,
+    /// Did not connect in time.
+    L4Timeout = 7,
+    /// Could not connect.
+    L4Connection = 8,
+    /// Did not answer in time.
+    L7Timeout = 12,
+    /// Answered what was not expected, or no such protocol.
+    L7Response = 13,
+    /// Answered as expected.
+    L7Ok = 15,
+    /// Answered that it wants no new clients.
+    L7OkStopping = 16,
+    /// Answered with a status that was not expected.
+    L7Status = 17,
+}
+
+impl CheckStatus {
+    /// The word in `show stat`'s column `check_status`.
+    pub const fn code(self) -> &'static str {
+        self.words().0
+    }
+
+    /// The words of the log and of `check_desc`.
+    pub const fn text(self) -> &'static str {
+        self.words().1
+    }
+
+    const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            CheckStatus::Initial => ("INI", "Initializing"),
+            CheckStatus::SocketError => ("SOCKERR", "Socket error"),
+            CheckStatus::L4Ok => ("L4OK", "Layer4 check passed"),
+            CheckStatus::L4Timeout => ("L4TOUT", "Layer4 timeout"),
+            CheckStatus::L4Connection => ("L4CON", "Layer4 connection problem"),
+            CheckStatus::L7Timeout => ("L7TOUT", "Layer7 timeout"),
+            CheckStatus::L7Response => ("L7RSP", "Layer7 invalid response"),
+            CheckStatus::L7Ok => ("L7OK", "Layer7 check passed"),
+            CheckStatus::L7OkStopping => ("L7OKC", "Layer7 check conditionally passed"),
+            CheckStatus::L7Status => ("L7STS", "Layer7 wrong status"),
+        }
+    }
+
+    /// The number of the result in `show servers state`: 0 none, 2 failed, 3 passed, 4 conditionally passed.
+    pub const fn result(self) -> u8 {
+        match self {
+            CheckStatus::Initial => 0,
+            CheckStatus::L4Ok | CheckStatus::L7Ok => 3,
+            CheckStatus::L7OkStopping => 4,
+            _ => 2,
+        }
+    }
+
+    /// Whether it speaks for the server.
+    pub const fn is_pass(self) -> bool {
+        self.result() >= 3
+    }
+
+    /// Whether a code of the protocol belongs to it.
+    const fn has_code(self) -> bool {
+        matches!(self, CheckStatus::L7Ok | CheckStatus::L7OkStopping | CheckStatus::L7Status)
+    }
+
+    /// What it means for a server that is in that state. A server that is down does not come up only to stop.
+    pub(crate) fn event(self, operation: Operation) -> Event {
+        match self {
+            CheckStatus::L7OkStopping if operation == Operation::Stopped => Event::Failed,
+            CheckStatus::L7OkStopping => Event::PassedStopping,
+            status if status.is_pass() => Event::Passed,
+            _ => Event::Failed,
+        }
+    }
+}
+
+/// The outcome of a server's last check. Written as in the log: `, reason: ..., code: ..., info: "...", check duration: ...`.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct LastCheck {
+    /// What it found.
+    pub status: CheckStatus,
+    /// The code that the server answered with, such as 200; 0 without one.
+    pub code: u16,
+    /// More about it; may be empty.
+    pub info: String,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+impl fmt::Display for LastCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ", reason: {}", self.status.text())?;
+        if self.status.has_code() {
+            write!(f, ", code: {}", self.code)?;
+        }
+        if !self.info.is_empty() {
+            write!(f, ", info: \"{}\"", self.info.replace('"', "\\\""))?;
+        }
+        write!(f, ", check duration: {}ms", self.duration.as_millis())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_read_as_in_the_log() {
+        let refused = LastCheck { status: CheckStatus::L4Connection, info: "a \"b\"".into(), ..LastCheck::default() };
+        assert_eq!(refused.to_string(), r#", reason: Layer4 connection problem, info: "a \"b\"", check duration: 0ms"#);
+        let ok = LastCheck { status: CheckStatus::L7Ok, code: 200, duration: Duration::from_micros(1900), ..LastCheck::default() };
+        assert_eq!(ok.to_string(), ", reason: Layer7 check passed, code: 200, check duration: 1ms");
+    }
+
+    #[test]
+    fn a_server_that_is_down_cannot_stop() {
+        assert_eq!(CheckStatus::L7OkStopping.event(Operation::Running), Event::PassedStopping);
+        assert_eq!(CheckStatus::L7OkStopping.event(Operation::Stopped), Event::Failed);
+    }
 }

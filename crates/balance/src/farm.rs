@@ -1,16 +1,16 @@
 //! A backend's servers together.
 
-use crate::algorithm::Key;
+use crate::algorithm::{Choice, Chooser, Key, Roster};
+use crate::check::Script;
 use crate::counters::Counters;
-use crate::queue::{Grant, Want};
-
-use crate::persistence::{Affinity, CookieSent};
+use crate::queue::{Backlog, Claim, Grant, Want};
 use crate::server::Server;
 use crate::settings::FarmSettings;
-use crate::state::AdminOrder;
-use std::sync::Arc;
+use arc_swap::ArcSwap;
+use std::fmt;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use terse_message::{Request, Response};
 
 /// What a farm needs to know of its backend.
 pub struct FarmContext {
@@ -18,6 +18,8 @@ pub struct FarmContext {
     pub id: u32,
     /// The backend's name.
     pub name: Arc<str>,
+    /// What its lines call it: `backend`, or `proxy` for a `listen` section.
+    pub kind: &'static str,
     /// `timeout connect`, which limits the connecting of checks too.
     pub connect_timeout: Option<Duration>,
     /// Where its lines go.
@@ -43,26 +45,70 @@ pub enum Level {
 
 /// The servers of one backend: shared by all workers, for as long as the process lives.
 pub struct Farm {
-    servers: Box<[Arc<Server>]>,
-    settings: FarmSettings,
+    pub(crate) context: FarmContext,
+    pub(crate) settings: FarmSettings,
+    pub(crate) servers: Box<[Arc<Server>]>,
+    pub(crate) roster: ArcSwap<Roster>,
+    pub(crate) backlog: Arc<Backlog>,
+    /// What checks do.
+    pub(crate) script: Script,
+    /// Held while a server's state changes and the roster is rebuilt; what it guards is when the backend went down, and for how
+    /// long it was down before that.
+    pub(crate) changes: Mutex<Outage>,
     /// What is counted for the backend.
     pub counters: Counters,
+    cursor: Cursor,
+}
+
+/// Counts choices, on a line of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Cursor(AtomicUsize);
+
+/// When a backend had no server.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Outage {
+    /// When its last server went or its first one came, from the start.
+    pub(crate) changed: Duration,
+    /// How long it had none before that.
+    pub(crate) down: Duration,
+}
+
+impl fmt::Debug for Farm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Farm").field("name", &self.context.name).field("servers", &self.servers).finish_non_exhaustive()
+    }
 }
 
 impl Farm {
     /// Builds the servers of a backend, in the states that its configuration gives them.
-    pub fn new(_context: FarmContext, _settings: FarmSettings) -> Arc<Farm> {
-        unreachable!("not built yet")
+    pub fn new(context: FarmContext, settings: FarmSettings) -> Arc<Farm> {
+        let backlog = Arc::new(Backlog::new(settings.servers.len()));
+        let server = |(index, server)| Arc::new(Server::new(index, server, backlog.clone()));
+        let servers: Box<[Arc<Server>]> = settings.servers.iter().cloned().enumerate().map(server).collect();
+        let farm = Arc::new(Farm {
+            roster: ArcSwap::from_pointee(Roster::new(&servers, &settings)),
+            script: Script::new(&settings.probe),
+            changes: Mutex::default(),
+            counters: Counters::default(),
+            cursor: Cursor::default(),
+            context,
+            settings,
+            servers,
+            backlog,
+        });
+        farm.rebuild();
+        farm
     }
 
     /// The backend's name.
     pub fn name(&self) -> &str {
-        unreachable!("not built yet")
+        &self.context.name
     }
 
     /// The backend's number in statistics.
     pub fn id(&self) -> u32 {
-        unreachable!("not built yet")
+        self.context.id
     }
 
     /// What the configuration says.
@@ -76,23 +122,62 @@ impl Farm {
     }
 
     /// The server of that name, or of that number when it is written `#<id>`.
-    pub fn find_server(&self, _name: &str) -> Option<&Arc<Server>> {
-        unreachable!("not built yet")
+    pub fn find_server(&self, name: &str) -> Option<&Arc<Server>> {
+        let by_id = |id: &str| self.servers.iter().find(|server| Ok(server.id()) == id.parse());
+        let named = self.servers.iter().find(|server| **server.name() == *name);
+        named.or_else(|| name.strip_prefix('#').and_then(by_id))
     }
 
-    /// The server that the algorithm chooses now; moves its cursor on. `None` when no server that is not excluded may be used.
-    pub fn choose(&self, _key: &Key<'_>, _excluded: &[usize]) -> Option<usize> {
-        unreachable!("not built yet")
+    /// The server that the algorithm chooses now; moves its cursor on. Servers that are avoided are chosen only when there is no
+    /// other. `None` when no server may be used, or all slots are in use.
+    pub fn choose(&self, key: &Key<'_>, avoided: &[usize]) -> Option<usize> {
+        match self.look(&self.roster.load(), key, avoided) {
+            Choice::Free(index) | Choice::Bound(index) => Some(index),
+            Choice::AllBusy | Choice::None => None,
+        }
     }
 
     /// Chooses a server and takes one of its slots, or a place in a queue.
-    pub fn claim(self: &Arc<Farm>, _want: Want<'_>) -> Grant {
-        unreachable!("not built yet")
+    pub fn claim(&self, want: Want<'_>) -> Grant {
+        match want {
+            Want::Server(index) => match self.servers.get(index) {
+                Some(server) => Claim::try_new(server).map_or_else(|| self.backlog.wait_for(server), Grant::Now),
+                None => Grant::NoServer,
+            },
+            Want::Any { key, avoided } => self.claim_any(&key, avoided),
+        }
+    }
+
+    fn claim_any(&self, key: &Key<'_>, avoided: &[usize]) -> Grant {
+        let roster = self.roster.load();
+        // A slot can be taken by somebody else between the look and the grip. Who loses that race so often finds the queue.
+        for _ in 0..MOST_LOST_RACES {
+            match self.look(&roster, key, avoided) {
+                Choice::Bound(index) => return self.claim(Want::Server(index)),
+                Choice::None => return Grant::NoServer,
+                Choice::AllBusy => break,
+                Choice::Free(index) => {
+                    let server = &self.servers[index];
+                    // Nobody passes by those who wait for any server, unless there is room for all.
+                    if server.maxconn() != 0 && self.backlog.in_backend().0 != 0 {
+                        break;
+                    }
+                    if let Some(claim) = Claim::try_new(server) {
+                        return Grant::Now(claim);
+                    }
+                }
+            }
+        }
+        self.backlog.wait_for_any(roster.usable.iter().map(|index| &self.servers[*index as usize]))
+    }
+
+    fn look(&self, roster: &Roster, key: &Key<'_>, avoided: &[usize]) -> Choice {
+        Chooser { servers: &self.servers, roster, settings: &self.settings, cursor: &self.cursor.0, avoided }.choose(key)
     }
 
     /// How many servers are up with a weight: active ones, and backups.
     pub fn up(&self) -> (u32, u32) {
-        unreachable!("not built yet")
+        self.roster.load().up
     }
 
     /// Whether any server can take a new client.
@@ -102,37 +187,18 @@ impl Farm {
 
     /// Requests that wait for any server, and the most there were. Those that wait for one server are counted there.
     pub fn queued(&self) -> (u32, u32) {
-        unreachable!("not built yet")
+        self.backlog.in_backend()
     }
 
-    /// Looks for the persistence cookie, and for its server. Changes nothing.
-    pub fn find(&self, _request: &Request) -> Affinity {
-        unreachable!("not built yet")
-    }
-
-    /// Takes out of the request what the server must not see: the whole cookie (`indirect`), or its prefix (`prefix`).
-    pub fn strip(&self, _request: &mut Request) {
-        unreachable!("not built yet")
-    }
-
-    /// Puts the persistence cookie into the response of the server that answered, or takes the server's own out.
-    /// `post` says whether the request's method was POST.
-    pub fn mark(&self, _response: &mut Response, _server: &Server, _affinity: &Affinity, _post: bool) -> CookieSent {
-        unreachable!("not built yet")
-    }
-
-    /// Carries out an operator's word.
-    pub fn set_admin(&self, _server: &Server, _order: AdminOrder, _now: Instant) {
-        unreachable!("not built yet")
-    }
-
-    /// Sets a server's weight, 0 to 256.
-    pub fn set_weight(&self, _server: &Server, _weight: u32, _now: Instant) {
-        unreachable!("not built yet")
-    }
-
-    /// Sets a server's limit of requests at a time; 0: none.
-    pub fn set_maxconn(&self, _server: &Server, _maxconn: u32) {
-        unreachable!("not built yet")
+    /// Builds the roster anew from the servers' states. The caller holds the lock of changes, or is alone.
+    pub(crate) fn rebuild(&self) {
+        let roster = Roster::new(&self.servers, &self.settings);
+        for server in &self.servers {
+            server.set_serves_any(roster.usable.contains(&(server.index() as u32)));
+        }
+        self.roster.store(Arc::new(roster));
     }
 }
+
+/// How often one request chooses again because its server was full by the time.
+const MOST_LOST_RACES: usize = 8;

@@ -20,6 +20,7 @@
 //! * No clock is read on the request path: changes and checks bring their time as an argument.
 
 pub mod algorithm;
+mod change;
 pub mod check;
 pub mod counters;
 pub mod farm;
@@ -39,4 +40,4 @@ pub use persistence::{Affinity, CookieFound, CookieSent};
 pub use queue::{Claim, Grant, Retry, Waiter, Want};
 pub use server::{Address, Server};
 pub use settings::{FarmSettings, Resolver, ServerSettings};
-pub use state::{Admin, AdminOrder, Operation};
+pub use state::{Admin, AdminOrder, Operation, State};

@@ -1,6 +1,21 @@
-//! Persistence: the cookie that brings a client back to its server.
+//! Persistence: the cookie that brings a client back to its server (`cookie`).
+//!
+//! ```text
+//! request  -> find  -> the server to use, and a letter     request -> strip -> what the server may see
+//! response -> mark  -> the client's Set-Cookie, and a letter
+//! ```
+//!
+//! The cookie says `<server's cookie>`, or `<server's cookie>~<the server's own value>` with `prefix`. What follows a `|` is a date
+//! that HAProxy adds with `maxidle` and `maxlife`; it is passed over here.
 
+mod cacheable;
+mod crumbs;
+
+use crate::farm::Farm;
+use crate::server::Server;
+use crumbs::Crumbs;
 use std::sync::Arc;
+use terse_message::{Fields, Known, Request, Response};
 
 /// `cookie <name> ...`
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,7 +32,7 @@ pub struct CookieSettings {
     pub postonly: bool,
     /// `preserve`: one that the server sends is left alone.
     pub preserve: bool,
-    /// What follows the value in Set-Cookie: `; path=/; domain=...; HttpOnly; Secure; <attributes>`.
+    /// What follows `; path=/` in Set-Cookie: `; domain=...; HttpOnly; Secure; <attributes>`, or nothing.
     pub attributes: Arc<str>,
 }
 
@@ -78,3 +93,154 @@ pub enum CookieSent {
     /// The server sent one, and it was rewritten.
     Rewritten = b'R',
 }
+
+impl Affinity {
+    /// The same after the request had to go to another server than its cookie said.
+    pub fn redispatched(self) -> Affinity {
+        match self.found {
+            CookieFound::Valid => Affinity { server: None, found: CookieFound::Down },
+            found => Affinity { server: None, found },
+        }
+    }
+}
+
+impl Farm {
+    /// Looks for the persistence cookie, and for its server. Changes nothing.
+    pub fn find(&self, request: &Request) -> Affinity {
+        let Some(cookie) = &self.settings.cookie else { return Affinity { server: None, found: CookieFound::Off } };
+        let mut found = CookieFound::None;
+        for field in request.fields.every(Known::Cookie) {
+            for crumb in Crumbs::of(field).filter(|crumb| crumb.name(field) == cookie.name.as_bytes()) {
+                match self.server_of(cookie.server_part(crumb.value(field))) {
+                    (Some(server), here) => return Affinity { server: Some(server), found: here },
+                    (None, here) if found != CookieFound::Down => found = here,
+                    _ => {}
+                }
+            }
+        }
+        Affinity { server: None, found }
+    }
+
+    /// The first server with that cookie that may be used. Several may share one, so that a backup takes over a server's clients.
+    fn server_of(&self, value: &[u8]) -> (Option<usize>, CookieFound) {
+        // An empty value would be that of all servers without a cookie.
+        let theirs = |server: &&Arc<Server>| {
+            !value.is_empty() && server.settings().cookie.as_ref().is_some_and(|cookie| cookie.as_bytes() == value)
+        };
+        let mut known = self.servers.iter().filter(theirs).peekable();
+        if known.peek().is_none() {
+            return (None, CookieFound::Invalid);
+        }
+        match known.find(|server| server.is_up() || self.settings.persist) {
+            Some(server) if server.is_up() => (Some(server.index()), CookieFound::Valid),
+            server => (server.map(|server| server.index()), CookieFound::Down),
+        }
+    }
+
+    /// Takes out of the request what the server must not see: the whole cookie (`indirect`), or its prefix (`prefix`). Other
+    /// cookies stay as they are, byte for byte.
+    pub fn strip(&self, request: &mut Request) {
+        let Some(cookie) = &self.settings.cookie else { return };
+        match cookie.mode {
+            CookieMode::Insert if cookie.indirect => {
+                edit(&mut request.fields, |value| crumbs::without(value, cookie.name.as_bytes()))
+            }
+            CookieMode::Prefix => edit(&mut request.fields, |value| crumbs::without_prefix(value, cookie.name.as_bytes())),
+            _ => {}
+        }
+    }
+
+    /// Puts the persistence cookie into the response of the server that answered, or takes the server's own out. `method` is the
+    /// request's.
+    pub fn mark(&self, response: &mut Response, server: &Server, affinity: &Affinity, method: &[u8]) -> CookieSent {
+        let Some(cookie) = &self.settings.cookie else { return CookieSent::Off };
+        let kept = affinity.server == Some(server.index());
+        let sent = cookie.edit_response(&mut response.fields, server, kept);
+        let wanted = cookie.mode == CookieMode::Insert && !kept && !(sent == CookieSent::Passed && cookie.preserve);
+        if !wanted || (cookie.postonly && method != b"POST") {
+            return sent;
+        }
+        let private = cookie.nocache && cacheable::is_cacheable(response, method);
+        response.fields.push(Known::SetCookie.name().as_bytes(), cookie.set_cookie(server).as_bytes());
+        if private {
+            response.fields.push(Known::CacheControl.name().as_bytes(), b"private");
+        }
+        CookieSent::Inserted
+    }
+}
+
+impl CookieSettings {
+    /// The part of a cookie's value that names the server.
+    fn server_part<'v>(&self, value: &'v [u8]) -> &'v [u8] {
+        let delimiter = if self.mode == CookieMode::Prefix { PREFIX_DELIMITER } else { DATE_DELIMITER };
+        value.split(|byte| *byte == delimiter).next().unwrap_or_default()
+    }
+
+    /// Does what the mode says to the Set-Cookie that the server sent. `kept`: the client had the right cookie.
+    fn edit_response(&self, fields: &mut Fields, server: &Server, kept: bool) -> CookieSent {
+        let ours = server.settings().cookie.as_deref();
+        let mut sent = CookieSent::None;
+        let mut i = 0;
+        while let Some((name, value)) = fields.at(i) {
+            let crumb = crumbs::first_of_set_cookie(value).filter(|crumb| crumb.name(value) == self.name.as_bytes());
+            let Some(crumb) = crumb.filter(|_| Known::of(name) == Known::SetCookie) else {
+                i += 1;
+                continue;
+            };
+            (sent, i) = match (self.mode, ours) {
+                _ if self.preserve => (CookieSent::Passed, i + 1),
+                (CookieMode::Insert, _) => {
+                    fields.remove_at(i);
+                    (CookieSent::Deleted, i)
+                }
+                _ if kept && self.indirect => {
+                    fields.remove_at(i);
+                    (CookieSent::Deleted, i)
+                }
+                (CookieMode::Rewrite, Some(ours)) => {
+                    let edited = [&value[..crumb.value.start], ours.as_bytes(), &value[crumb.value.end..]].concat();
+                    fields.replace(i, &edited);
+                    (CookieSent::Rewritten, i + 1)
+                }
+                (CookieMode::Prefix, Some(ours)) => {
+                    let (before, after) = value.split_at(crumb.value.start);
+                    let edited = [before, ours.as_bytes(), &[PREFIX_DELIMITER], after].concat();
+                    fields.replace(i, &edited);
+                    (CookieSent::Rewritten, i + 1)
+                }
+                _ => (CookieSent::Passed, i + 1),
+            };
+        }
+        sent
+    }
+
+    /// What is sent to a client of that server; one without a cookie takes the client's away.
+    fn set_cookie(&self, server: &Server) -> String {
+        let (name, attributes) = (&self.name, &self.attributes);
+        match server.settings().cookie.as_deref() {
+            Some(value) => format!("{name}={value}; path=/{attributes}"),
+            None => format!("{name}=; Expires=Thu, 01-Jan-1970 00:00:01 GMT; path=/{attributes}"),
+        }
+    }
+}
+
+/// Gives each Cookie field its new value, where there is one; an empty value removes the field.
+fn edit(fields: &mut Fields, change: impl Fn(&[u8]) -> Option<Vec<u8>>) {
+    let mut i = 0;
+    while let Some((name, value)) = fields.at(i) {
+        let changed = if Known::of(name) == Known::Cookie { change(value) } else { None };
+        match changed {
+            Some(value) if value.is_empty() => fields.remove_at(i),
+            Some(value) => {
+                fields.replace(i, &value);
+                i += 1;
+            }
+            None => i += 1,
+        }
+    }
+}
+
+/// Between the server's cookie and the rest, with `prefix`.
+const PREFIX_DELIMITER: u8 = b'~';
+/// Between the server's cookie and dates.
+const DATE_DELIMITER: u8 = b'|';

@@ -1,23 +1,42 @@
-//! Slots and waiting: `maxconn`, `maxqueue` and the two queues, the server's own and the backend's.
+//! Slots and waiting: `maxconn`, `maxqueue` and the two kinds of queue, each server's own and the backend's.
+//!
+//! ```text
+//!               a slot is free
+//!   Want ---------------------------------------> Claim --- drop ---> the slot is free
+//!     |                                             ^                      |
+//!     | all in use                                  | the oldest of the    |
+//!     +-----------> Waiter (in a queue) ------------+ server's queue and <-+
+//!                      |                              the backend's
+//!                      +-- its server went down --> Retry
+//! ```
+//!
+//! A slot is counted in `Use::served` of its server. It is freed with one subtraction; only if someone waits is the lock of the
+//! queues taken. The other way round, who begins to wait looks for a free slot once more after it can be seen waiting. Both sides
+//! write, then read what the other wrote, all sequentially consistent, so at least one of them sees the other and no slot stays
+//! unused while someone waits for it.
 
 use crate::algorithm::Key;
 use crate::server::Server;
+use std::collections::BTreeMap;
+use std::collections::btree_map::OccupiedEntry;
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 /// Which server is wanted.
 #[derive(Clone, Copy, Debug)]
 pub enum Want<'a> {
     /// This one, by its index: persistence, or a retry. Its state is not looked at: the caller has.
     Server(usize),
-    /// Whichever the algorithm chooses, but none of these.
+    /// Whichever the algorithm chooses.
     Any {
         /// What the choice may depend on.
         key: Key<'a>,
-        /// Indices of servers that have failed this request.
-        excluded: &'a [usize],
+        /// Indices of servers that have failed this request: taken only when there is no other.
+        avoided: &'a [usize],
     },
 }
 
@@ -41,9 +60,24 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// Takes a slot, unless all are in use or others wait for this server.
+    pub(crate) fn try_new(server: &Arc<Server>) -> Option<Claim> {
+        (server.queued() == 0 && server.try_enter()).then(|| Claim { server: server.clone() })
+    }
+
     /// The server.
     pub fn server(&self) -> &Arc<Server> {
         &self.server
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.server.leave();
+        let backlog = &self.server.backlog;
+        if backlog.waiting.load(SeqCst) != 0 {
+            backlog.admit(&self.server);
+        }
     }
 }
 
@@ -53,24 +87,228 @@ pub struct Retry;
 
 /// A request in a queue. It may be dropped at any time: it leaves the queue, and a slot that was on its way to it goes to the next.
 #[derive(Debug)]
-pub struct Waiter {}
+pub struct Waiter {
+    backlog: Arc<Backlog>,
+    /// Whose line it stands in; `None` is the backend's.
+    server: Option<Arc<Server>>,
+    ticket: u64,
+    seat: Arc<Seat>,
+    ahead: u32,
+}
 
 impl Waiter {
     /// How many waited for the same server when this one came (the log's `%sq`); `None` when it waits for any server.
     pub fn server_queue(&self) -> Option<u32> {
-        unreachable!("not built yet")
+        self.server.is_some().then_some(self.ahead)
     }
 
     /// How many waited for any server when this one came (the log's `%bq`); `None` when it waits for one server.
     pub fn backend_queue(&self) -> Option<u32> {
-        unreachable!("not built yet")
+        self.server.is_none().then_some(self.ahead)
+    }
+
+    fn into_grant(self) -> Grant {
+        match self.seat.take() {
+            Some(Ok(claim)) => Grant::Now(claim),
+            _ => Grant::Wait(self),
+        }
     }
 }
 
 impl Future for Waiter {
     type Output = Result<Claim, Retry>;
 
-    fn poll(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<Self::Output> {
-        unreachable!("not built yet")
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut outcome = lock(&self.seat.0);
+        match &mut *outcome {
+            Outcome::Waiting(waker) => {
+                *waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+            Outcome::Done(result) => Poll::Ready(mem::replace(result, Err(Retry))),
+        }
     }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        let mut lines = lock(&self.backlog.lines);
+        if lines.of(self.server.as_deref()).remove(&self.ticket).is_some() {
+            self.backlog.count_out(self.server.as_deref(), 1);
+        }
+        // What was granted and not taken lies in the seat, which goes after the lock: a claim's drop takes the lock again.
+    }
+}
+
+/// All that wait for the servers of a farm.
+#[derive(Debug)]
+pub(crate) struct Backlog {
+    /// How many wait, in all lines: each request that ends looks at it.
+    waiting: AtomicU32,
+    in_backend: AtomicU32,
+    in_backend_max: AtomicU32,
+    lines: Mutex<Lines>,
+}
+
+/// Who waits, by the order of their coming.
+#[derive(Debug)]
+struct Lines {
+    servers: Vec<Line>,
+    backend: Line,
+    next_ticket: u64,
+}
+
+type Line = BTreeMap<u64, Arc<Seat>>;
+
+impl Lines {
+    /// A server's line, or the backend's.
+    fn of(&mut self, server: Option<&Server>) -> &mut Line {
+        match server {
+            Some(server) => &mut self.servers[server.index()],
+            None => &mut self.backend,
+        }
+    }
+
+    /// The next one for a slot of the server, and whether it stands in the backend's line.
+    fn next_for(&mut self, server: &Server) -> Option<(bool, OccupiedEntry<'_, u64, Arc<Seat>>)> {
+        let own = self.servers[server.index()].first_entry();
+        let any = if server.serves_any() { self.backend.first_entry() } else { None };
+        match (own, any) {
+            (Some(own), Some(any)) if any.key() < own.key() => Some((true, any)),
+            (Some(own), _) => Some((false, own)),
+            (None, any) => any.map(|any| (true, any)),
+        }
+    }
+}
+
+/// Where a waiter finds what became of its want.
+#[derive(Debug)]
+struct Seat(Mutex<Outcome>);
+
+#[derive(Debug)]
+enum Outcome {
+    Waiting(Option<Waker>),
+    Done(Result<Claim, Retry>),
+}
+
+impl Seat {
+    /// Decides, and says who is to be woken.
+    fn decide(&self, result: Result<Claim, Retry>) -> Option<Waker> {
+        match mem::replace(&mut *lock(&self.0), Outcome::Done(result)) {
+            Outcome::Waiting(waker) => waker,
+            Outcome::Done(_) => None,
+        }
+    }
+
+    /// What was decided, once.
+    fn take(&self) -> Option<Result<Claim, Retry>> {
+        match &mut *lock(&self.0) {
+            Outcome::Waiting(_) => None,
+            Outcome::Done(result) => Some(mem::replace(result, Err(Retry))),
+        }
+    }
+}
+
+impl Backlog {
+    pub(crate) fn new(servers: usize) -> Backlog {
+        Backlog {
+            waiting: AtomicU32::new(0),
+            in_backend: AtomicU32::new(0),
+            in_backend_max: AtomicU32::new(0),
+            lines: Mutex::new(Lines { servers: vec![Line::new(); servers], backend: Line::new(), next_ticket: 0 }),
+        }
+    }
+
+    /// How many wait for any server, and the most there were.
+    pub(crate) fn in_backend(&self) -> (u32, u32) {
+        (self.in_backend.load(Relaxed), self.in_backend_max.load(Relaxed))
+    }
+
+    /// Joins the line of a server, or says that it is full.
+    pub(crate) fn wait_for(self: &Arc<Backlog>, server: &Arc<Server>) -> Grant {
+        let limit = server.settings().maxqueue;
+        let mut lines = lock(&self.lines);
+        if limit != 0 && lines.of(Some(server)).len() >= limit as usize {
+            return Grant::Full;
+        }
+        let waiter = self.join(&mut lines, Some(server));
+        let woken = self.fill(&mut lines, server);
+        drop(lines);
+        woken.into_iter().for_each(Waker::wake);
+        waiter.into_grant()
+    }
+
+    /// Joins the backend's line; `servers` are those that may serve it.
+    pub(crate) fn wait_for_any<'a>(self: &Arc<Backlog>, servers: impl Iterator<Item = &'a Arc<Server>>) -> Grant {
+        let mut lines = lock(&self.lines);
+        let waiter = self.join(&mut lines, None);
+        let woken: Vec<Waker> = servers.flat_map(|server| self.fill(&mut lines, server)).collect();
+        drop(lines);
+        woken.into_iter().for_each(Waker::wake);
+        waiter.into_grant()
+    }
+
+    /// Gives a server's free slots to those who wait; says how many got one.
+    pub(crate) fn admit(&self, server: &Arc<Server>) -> usize {
+        let mut lines = lock(&self.lines);
+        let before = self.waiting.load(Relaxed);
+        let woken = self.fill(&mut lines, server);
+        let admitted = before - self.waiting.load(Relaxed);
+        drop(lines);
+        woken.into_iter().for_each(Waker::wake);
+        admitted as usize
+    }
+
+    /// Sends all of a line to look for another server; says how many there were.
+    pub(crate) fn turn_away(&self, server: Option<&Server>) -> usize {
+        let mut lines = lock(&self.lines);
+        let all = mem::take(lines.of(server));
+        self.count_out(server, all.len() as u32);
+        drop(lines);
+        all.values().filter_map(|seat| seat.decide(Err(Retry))).for_each(Waker::wake);
+        all.len()
+    }
+
+    fn join(self: &Arc<Backlog>, lines: &mut Lines, server: Option<&Arc<Server>>) -> Waiter {
+        let ticket = lines.next_ticket;
+        lines.next_ticket += 1;
+        let line = lines.of(server.map(Arc::as_ref));
+        let ahead = line.len() as u32;
+        let seat = Arc::new(Seat(Mutex::new(Outcome::Waiting(None))));
+        line.insert(ticket, seat.clone());
+        let (count, most) = self.counts(server.map(Arc::as_ref));
+        most.fetch_max(count.fetch_add(1, Relaxed) + 1, Relaxed);
+        self.waiting.fetch_add(1, SeqCst);
+        Waiter { backlog: self.clone(), server: server.cloned(), ticket, seat, ahead }
+    }
+
+    /// Gives the server's free slots to the oldest of its line and the backend's. No claim is dropped in here.
+    fn fill(&self, lines: &mut Lines, server: &Arc<Server>) -> Vec<Waker> {
+        let mut woken = Vec::new();
+        while let Some((in_backend, entry)) = lines.next_for(server)
+            && server.try_enter()
+        {
+            self.count_out((!in_backend).then_some(server), 1);
+            woken.extend(entry.remove().decide(Ok(Claim { server: server.clone() })));
+        }
+        woken
+    }
+
+    fn count_out(&self, server: Option<&Server>, n: u32) {
+        self.counts(server).0.fetch_sub(n, Relaxed);
+        self.waiting.fetch_sub(n, SeqCst);
+    }
+
+    /// The length of a line that everybody can read, and the most it was.
+    fn counts<'a>(&'a self, server: Option<&'a Server>) -> (&'a AtomicU32, &'a AtomicU32) {
+        match server {
+            Some(server) => (&server.load.queued, &server.load.queued_max),
+            None => (&self.in_backend, &self.in_backend_max),
+        }
+    }
+}
+
+/// A lock whose holder panicked is as good as any other: nothing here is left half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

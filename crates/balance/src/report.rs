@@ -1,25 +1,88 @@
 //! What the stats socket prints about servers.
 
 use crate::farm::Farm;
-use crate::server::Server;
+use crate::server::{Address, Server};
+use crate::state::Operation;
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+/// The first lines of `show servers state`: the format's version, and the names of the columns.
+pub const STATE_HEADER: &str = "1\n# be_id be_name srv_id srv_name srv_addr srv_op_state srv_admin_state srv_uweight srv_iweight \
+    srv_time_since_last_change srv_check_status srv_check_result srv_check_health srv_check_state srv_agent_state bk_f_forced_id \
+    srv_f_forced_id srv_fqdn srv_port srvrecord srv_use_ssl srv_check_port srv_check_addr srv_agent_addr srv_agent_port";
+
 /// The line of `show servers state` (format version 1), without its line end.
-pub fn state_line(_farm: &Farm, _server: &Server, _now: Instant) -> String {
-    unreachable!("not built yet")
+pub fn state_line(farm: &Farm, server: &Server, now: Instant) -> String {
+    let (settings, state, check) = (server.settings(), server.state(), server.last_check());
+    let (address, port) = match server.address() {
+        Address::Ip(ip) => (ip.ip().to_string(), ip.port()),
+        _ => ("-".into(), 0),
+    };
+    // Configured and enabled, and paused in maintenance.
+    let check_state = match (settings.check.enabled, state.admin.is_maint()) {
+        (false, _) => 0,
+        (true, false) => 6,
+        (true, true) => 14,
+    };
+    format!(
+        "{} {} {} {} {address} {} {} {} {} {} {} {} {} {check_state} 0 0 {} - {port} - 0 {} {} - 0",
+        farm.id(),
+        farm.name(),
+        server.id(),
+        server.name(),
+        state.operation as u8,
+        state.admin.0,
+        server.weight(),
+        settings.weight,
+        since_change(farm, server, now).as_secs(),
+        check.status as u8,
+        check.status.result(),
+        state.health,
+        u8::from(settings.id.is_some()),
+        settings.check.port.unwrap_or(0),
+        settings.check.address.map_or("-".into(), |ip| ip.to_string()),
+    )
 }
 
 /// The word in `show stat`'s column `status`: `UP`, `DOWN 1/2`, `no check`, `MAINT`, `DRAIN`, ...
-pub fn status(_server: &Server) -> String {
-    unreachable!("not built yet")
+pub fn status(server: &Server) -> String {
+    let (settings, state) = (&server.settings().check, server.state());
+    let well = state.health >= server.settings().rules().best();
+    match state.operation {
+        _ if state.admin.is_maint() => "MAINT".into(),
+        Operation::Stopped if state.health == 0 => "DOWN".into(),
+        Operation::Stopped => format!("DOWN {}/{}", state.health, settings.rise),
+        Operation::Stopping if well => "NOLB".into(),
+        Operation::Stopping => format!("NOLB {}/{}", going_down(server), settings.fall),
+        _ if server.effective_weight() == 0 && (well || !settings.enabled) => "DRAIN".into(),
+        _ if server.effective_weight() == 0 => format!("DRAIN {}/{}", going_down(server), settings.fall),
+        _ if !settings.enabled => "no check".into(),
+        _ if well => "UP".into(),
+        _ => format!("UP {}/{}", going_down(server), settings.fall),
+    }
+}
+
+/// How many failed checks an unwell server is from going down.
+fn going_down(server: &Server) -> u32 {
+    (server.state().health + 1).saturating_sub(server.settings().check.rise)
 }
 
 /// For how long the server has been in its state (`lastchg`).
-pub fn since_change(_farm: &Farm, _server: &Server, _now: Instant) -> Duration {
-    unreachable!("not built yet")
+pub fn since_change(farm: &Farm, server: &Server, now: Instant) -> Duration {
+    let (changed, _) = server.changed_ms();
+    farm.since_start(now).saturating_sub(Duration::from_millis(changed))
 }
 
 /// How long it was down altogether (`downtime`).
-pub fn downtime(_farm: &Farm, _server: &Server, _now: Instant) -> Duration {
-    unreachable!("not built yet")
+pub fn downtime(farm: &Farm, server: &Server, now: Instant) -> Duration {
+    let (_, down) = server.changed_ms();
+    let current = if server.operation() == Operation::Stopped { since_change(farm, server, now) } else { Duration::ZERO };
+    Duration::from_millis(down) + current
+}
+
+/// For how long the backend has had a server, or none; and how long it had none altogether.
+pub fn backend_times(farm: &Farm, now: Instant) -> (Duration, Duration) {
+    let outage = *farm.changes.lock().unwrap_or_else(PoisonError::into_inner);
+    let since = farm.since_start(now).saturating_sub(outage.changed);
+    (since, if farm.is_up() { outage.down } else { outage.down + since })
 }

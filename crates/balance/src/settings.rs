@@ -3,6 +3,7 @@
 use crate::check::Probe;
 use crate::persistence::CookieSettings;
 use crate::server::Address;
+use crate::state::Rules;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,6 +79,13 @@ impl Default for ServerSettings {
             disabled: false,
             check: CheckSettings::default(),
         }
+    }
+}
+
+impl ServerSettings {
+    /// What its changes of state depend on.
+    pub fn rules(&self) -> Rules {
+        Rules { checked: self.check.enabled, rise: self.check.rise, fall: self.check.fall }
     }
 }
 
@@ -157,6 +165,20 @@ pub struct Hash {
     pub function: HashFunction,
     /// `avalanche`: the number's bits are mixed once more.
     pub avalanche: bool,
+    /// `hash-preserve-affinity`: which servers a consistent hash passes over.
+    pub affinity: HashAffinity,
+}
+
+/// When a consistent hash goes on to the next server of the ring.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum HashAffinity {
+    /// `always`: never, while the server is up.
+    #[default]
+    Always,
+    /// `maxconn`: when all its slots are in use.
+    MaxConn,
+    /// `maxqueue`: when its queue is full, too.
+    MaxQueue,
 }
 
 /// How a hash finds its server.
@@ -177,8 +199,6 @@ pub enum HashFunction {
     Sdbm,
     /// `djb2`
     Djb2,
-    /// `wt6`
-    Wt6,
     /// `crc32`
     Crc32,
     /// `none`: the key is the number.

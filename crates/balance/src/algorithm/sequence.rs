@@ -1,0 +1,75 @@
+//! The order in which a round robin with weights goes round.
+//!
+//! Each server appears as often as its weight says, spread as evenly as whole turns allow: after any number of turns, each has had
+//! its share to within one turn. That is the schedule of pfair (Baruah, Cohen, Plaxton, Varvel 1996) on one processor: the
+//! `k`th turn of a server with share `w / W` may come from turn `k W / w` on and must come before turn `(k + 1) W / w`; among those
+//! that may, the one that must come first is taken. Servers of equal weight take turns in the order of the configuration.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The order for these (server, weight) pairs, with weights above 0. It is as long as the sum of the weights over their common
+/// divisor.
+pub(super) fn spread(shares: &[(u32, u32)]) -> Vec<u32> {
+    let divisor = shares.iter().fold(0, |divisor, (_, weight)| common_divisor(divisor, *weight)).max(1);
+    let total: u64 = shares.iter().map(|(_, weight)| u64::from(weight / divisor)).sum();
+    let mut order = Vec::with_capacity(total as usize);
+    // (first turn that may be its next, place in `shares`, turns taken)
+    let mut later: BinaryHeap<_> = (0..shares.len()).map(|place| Reverse((0u64, place, 0u64))).collect();
+    // (turn before which its next must come, place in `shares`, turns taken)
+    let mut ready = BinaryHeap::new();
+    for turn in 0..total {
+        while let Some(&Reverse((from, place, taken))) = later.peek()
+            && from <= turn
+        {
+            later.pop();
+            let weight = u64::from(shares[place].1 / divisor);
+            ready.push(Reverse((((taken + 1) * total).div_ceil(weight), place, taken)));
+        }
+        let Some(Reverse((_, place, taken))) = ready.pop() else { break };
+        let (server, weight) = shares[place];
+        order.push(server);
+        later.push(Reverse(((taken + 1) * total / u64::from(weight / divisor), place, taken + 1)));
+    }
+    order
+}
+
+fn common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn equal_weights_take_turns_in_order() {
+        assert_eq!(spread(&[(7, 10), (8, 10), (9, 10)]), [7, 8, 9]);
+        assert_eq!(spread(&[(3, 256)]), [3]);
+        assert_eq!(spread(&[]), [0; 0]);
+    }
+
+    #[test]
+    fn a_heavy_server_is_spread_between_light_ones() {
+        assert_eq!(spread(&[(0, 3), (1, 1), (2, 1), (3, 1)]), [0, 1, 0, 2, 0, 3]);
+    }
+
+    proptest! {
+        #[test]
+        fn each_has_its_share_to_within_one_turn(weights in prop::collection::vec(1u32..=256, 1..20)) {
+            let shares: Vec<(u32, u32)> = weights.iter().enumerate().map(|(i, w)| (i as u32, *w)).collect();
+            let total: u64 = weights.iter().map(|w| u64::from(*w)).sum();
+            let order = spread(&shares);
+            prop_assert_eq!(total % order.len() as u64, 0);
+            let mut turns = vec![0u64; weights.len()];
+            for (turn, server) in order.iter().enumerate() {
+                turns[*server as usize] += 1;
+                for (had, weight) in turns.iter().zip(&weights) {
+                    let due = (turn as u64 + 1) * u64::from(*weight);
+                    prop_assert!((had * total).abs_diff(due) < total, "{} turns of {} at {}", had, weight, turn);
+                }
+            }
+        }
+    }
+}

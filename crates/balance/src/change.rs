@@ -1,0 +1,178 @@
+//! Changes of a farm's servers: the state, the roster, who waits, and the line that says so.
+//!
+//! The lines are HAProxy's, word for word, because people's alerts look for them.
+
+use crate::check::LastCheck;
+use crate::counters::Count;
+use crate::farm::{Farm, Level, Outage};
+use crate::server::Server;
+use crate::state::{AdminOrder, Event, Operation, State};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+impl Farm {
+    /// Carries out an operator's word.
+    pub fn set_admin(&self, server: &Arc<Server>, order: AdminOrder, now: Instant) {
+        self.change(server, Event::Admin(order), String::new(), now);
+    }
+
+    /// Says what a server's health is; checks go on from there.
+    pub fn set_health(&self, server: &Arc<Server>, operation: Operation, now: Instant) {
+        self.change(server, Event::Health(operation), ", changed from CLI".into(), now);
+    }
+
+    /// Sets a server's weight, 0 to 256.
+    pub fn set_weight(&self, server: &Arc<Server>, weight: u32, now: Instant) {
+        let mut outage = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.up();
+        server.set_weight(weight.min(256));
+        self.rebuild();
+        self.note_outage(&mut outage, before, now);
+        self.backlog.admit(server);
+    }
+
+    /// Sets a server's limit of requests at a time; 0: none.
+    pub fn set_maxconn(&self, server: &Arc<Server>, maxconn: u32) {
+        server.set_maxconn(maxconn);
+        self.backlog.admit(server);
+    }
+
+    /// Takes the outcome of a health check.
+    pub fn record_check(&self, server: &Arc<Server>, check: LastCheck, now: Instant) {
+        let rules = server.settings().rules();
+        let before = server.state();
+        let event = check.status.event(before.operation);
+        let news = check.status != server.last_check().status || before.next(rules, event).health != before.health;
+        if event == Event::Failed && before.health > 0 {
+            server.counters.bump(Count::FailedChecks);
+            self.counters.bump(Count::FailedChecks);
+        }
+        let cause = if self.settings.log_health_checks { String::new() } else { check.to_string() };
+        server.set_last_check(check.clone());
+        if news && self.settings.log_health_checks && !before.admin.is_maint() {
+            self.say(Level::Notice, &check_line(self, server, &check, before.next(rules, event)));
+        }
+        self.change(server, event, cause, now);
+    }
+
+    /// Applies an event. `cause` stands in the line behind what happened.
+    fn change(&self, server: &Arc<Server>, event: Event, cause: String, now: Instant) {
+        let mut outage = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let (old, up_before) = (server.state(), self.up());
+        let new = old.next(server.settings().rules(), event);
+        if new == old {
+            return;
+        }
+        server.set_state(new);
+        if (old.operation, old.admin) == (new.operation, new.admin) {
+            return;
+        }
+        self.rebuild();
+        self.note_operation(server, old.operation, new.operation, now);
+        let leaves = !server.is_eligible();
+        let moved = if leaves { self.backlog.turn_away(Some(server)) } else { self.backlog.admit(server) };
+        if let Some((level, line)) = line(self, server, old, new, &cause, moved) {
+            self.say(level, &line);
+        }
+        self.note_outage(&mut outage, up_before, now);
+    }
+
+    fn note_operation(&self, server: &Server, old: Operation, new: Operation, now: Instant) {
+        if old == new {
+            return;
+        }
+        let now_ms = self.since_start(now).as_millis() as u64;
+        let (changed, mut down) = server.changed_ms();
+        if old == Operation::Stopped {
+            down += now_ms.saturating_sub(changed);
+        } else if new == Operation::Stopped {
+            server.counters.bump(Count::WentDown);
+        }
+        server.set_changed_ms(now_ms, down);
+    }
+
+    /// Notes that the backend lost its last server, or got its first one back.
+    fn note_outage(&self, outage: &mut Outage, before: (u32, u32), now: Instant) {
+        let now = self.since_start(now);
+        match (before != (0, 0), self.is_up()) {
+            (true, false) => {
+                outage.changed = now;
+                self.counters.bump(Count::WentDown);
+                self.backlog.turn_away(None);
+                self.say(Level::Emergency, &format!("{} {} has no server available!", self.context.kind, self.name()));
+            }
+            (false, true) => {
+                outage.down += now.saturating_sub(outage.changed);
+                outage.changed = now;
+            }
+            _ => {}
+        }
+    }
+
+    /// The time of an instant, from the start of the process.
+    pub(crate) fn since_start(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.context.started)
+    }
+
+    fn say(&self, level: Level, line: &str) {
+        (self.context.journal)(level, line);
+    }
+}
+
+/// What is said about a check whose result is news (`option log-health-checks`).
+fn check_line(farm: &Farm, server: &Server, check: &LastCheck, state: State) -> String {
+    let backup = if server.settings().backup { "backup " } else { "" };
+    let conditionally = if check.status.event(Operation::Running) == Event::PassedStopping { "conditionally " } else { "" };
+    let outcome = if check.status.is_pass() { "succeeded" } else { "failed" };
+    let settings = &server.settings().check;
+    let (health, of, word) = match state.health >= settings.rise {
+        true => (state.health - settings.rise + 1, settings.fall, if server.weight() == 0 { "DRAIN" } else { "UP" }),
+        false => (state.health, settings.rise, "DOWN"),
+    };
+    let (farm, name) = (farm.name(), server.name());
+    format!("Health check for {backup}server {farm}/{name} {conditionally}{outcome}{check}, status: {health}/{of} {word}.")
+}
+
+/// What is said about a change, and how loud.
+fn line(farm: &Farm, server: &Server, old: State, new: State, cause: &str, moved: usize) -> Option<(Level, String)> {
+    let was_leaving = old.operation == Operation::Stopping || old.admin.is_drain();
+    let up = if new.operation == Operation::Stopped { "DOWN" } else { "UP" };
+    let drains = if new.admin.is_drain() { "DRAIN" } else { "READY" };
+    let down_level = if was_leaving { Level::Notice } else { Level::Alert };
+    let (level, happened, counts) = match (old.admin.is_maint(), new.admin.is_maint()) {
+        (false, true) if old.operation == Operation::Stopped => {
+            (Level::Notice, "was DOWN and now enters maintenance".into(), false)
+        }
+        (false, true) => (down_level, "is going DOWN for maintenance".into(), true),
+        (true, false) => (Level::Notice, format!("is {up}/{drains} (leaving forced maintenance)"), false),
+        (true, true) => return None,
+        (false, false) => match (old.admin.is_drain(), new.admin.is_drain()) {
+            (false, true) => (Level::Notice, "enters drain state".into(), true),
+            (true, false) => (Level::Notice, format!("is {up} (leaving forced drain)"), false),
+            _ => match (old.operation, new.operation) {
+                (from, to) if from == to => return None,
+                (_, Operation::Stopped) => (down_level, format!("is DOWN{cause}"), true),
+                (_, Operation::Stopping) => (Level::Notice, format!("is stopping{cause}"), true),
+                _ => (Level::Notice, format!("is UP{cause}"), true),
+            },
+        },
+    };
+    let backup = if server.settings().backup { "Backup " } else { "" };
+    let mut line = format!("{backup}Server {}/{} {happened}", farm.name(), server.name());
+    if counts {
+        let (active, backups) = farm.up();
+        let on_backup = if active == 0 && backups != 0 { " Running on backup." } else { "" };
+        let (served, queued) = (server.served(), server.queued());
+        line.push_str(&match new.operation {
+            Operation::Stopped => format!(
+                ". {active} active and {backups} backup servers left.{on_backup} {served} sessions active, {moved} requeued, \
+                 {queued} remaining in queue"
+            ),
+            _ => format!(
+                ". {active} active and {backups} backup servers online.{on_backup} {moved} sessions requeued, {queued} total in queue"
+            ),
+        });
+    }
+    line.push('.');
+    Some((level, line))
+}

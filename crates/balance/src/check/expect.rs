@@ -1,0 +1,185 @@
+//! What an answer must be (`http-check expect`, `tcp-check expect`): pure functions of the bytes so far.
+
+use regex::bytes::Regex;
+use std::ops::RangeInclusive;
+use terse_message::{Response, list};
+
+/// An `expect` line.
+#[derive(Clone, Debug)]
+pub struct Expect {
+    /// What is looked for.
+    pub what: Expectation,
+    /// `!`: it must not be found.
+    pub negated: bool,
+    /// `min-recv`: with so many bytes, what is not there is not waited for.
+    pub min_bytes: Option<usize>,
+    /// `comment`: stands in the log when it fails.
+    pub comment: Option<String>,
+}
+
+/// What is looked for.
+#[derive(Clone, Debug)]
+pub enum Expectation {
+    /// `status`: one of these.
+    Status(Vec<RangeInclusive<u16>>),
+    /// `rstatus`
+    StatusRegex(Regex),
+    /// `hdr`, `fhdr`: a field of that name and, if given, value. `whole`: its commas separate nothing.
+    Field {
+        /// What its name must be.
+        name: Pattern,
+        /// What its value must be.
+        value: Option<Pattern>,
+        /// `fhdr`
+        whole: bool,
+    },
+    /// `string`, `binary`: these bytes, somewhere.
+    Bytes(Vec<u8>),
+    /// `rstring`
+    Regex(Regex),
+}
+
+/// A text and how it is compared (`-m`).
+#[derive(Clone, Debug)]
+pub enum Pattern {
+    /// `str`
+    Exact(Vec<u8>),
+    /// `beg`
+    Begin(Vec<u8>),
+    /// `end`
+    End(Vec<u8>),
+    /// `sub`
+    Part(Vec<u8>),
+    /// `reg`
+    Regex(Regex),
+}
+
+/// What an expectation says to an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Judgement {
+    /// It is met.
+    Met,
+    /// It is not.
+    Failed,
+    /// More bytes may decide.
+    Wait,
+}
+
+impl Expect {
+    /// Judges a response's head; `None` when its body is what counts.
+    pub(super) fn judge_head(&self, response: &Response) -> Option<Judgement> {
+        let found = match &self.what {
+            Expectation::Status(ranges) => ranges.iter().any(|range| range.contains(&response.status)),
+            Expectation::StatusRegex(regex) => regex.is_match(response.status.to_string().as_bytes()),
+            Expectation::Field { name, value, whole } => has_field(response, name, value.as_ref(), *whole),
+            Expectation::Bytes(_) | Expectation::Regex(_) => return None,
+        };
+        Some(self.decide(found))
+    }
+
+    /// Judges content; `last`: nothing more will come.
+    pub(super) fn judge_content(&self, content: &[u8], last: bool) -> Judgement {
+        let enough = content.len() >= self.min_bytes.unwrap_or(0);
+        let found = match &self.what {
+            Expectation::Bytes(bytes) => contains(content, bytes),
+            Expectation::Regex(regex) => regex.is_match(content),
+            _ => false,
+        };
+        match found {
+            _ if last => self.decide(found),
+            _ if !enough => Judgement::Wait,
+            // Its absence is certain only when all is there, or as much as was asked for.
+            false if self.min_bytes.is_none() => Judgement::Wait,
+            _ => self.decide(found),
+        }
+    }
+
+    fn decide(&self, found: bool) -> Judgement {
+        if found != self.negated { Judgement::Met } else { Judgement::Failed }
+    }
+
+    /// What is looked for, in the log's words.
+    pub(super) fn described(&self) -> String {
+        match &self.what {
+            Expectation::Status(_) => "(status codes)".into(),
+            Expectation::StatusRegex(_) | Expectation::Regex(_) => " (regex)".into(),
+            Expectation::Field { .. } => " (header pattern)".into(),
+            Expectation::Bytes(bytes) => format!(" '{}'", String::from_utf8_lossy(bytes)),
+        }
+    }
+}
+
+impl Pattern {
+    fn matches(&self, text: &[u8]) -> bool {
+        match self {
+            Pattern::Exact(wanted) => text == wanted,
+            Pattern::Begin(wanted) => text.starts_with(wanted),
+            Pattern::End(wanted) => text.ends_with(wanted),
+            Pattern::Part(wanted) => contains(text, wanted),
+            Pattern::Regex(regex) => regex.is_match(text),
+        }
+    }
+
+    /// The same without regard to case, as names of fields are compared; what a regular expression says of case stands.
+    fn matches_name(&self, name: &[u8]) -> bool {
+        let lower = |text: &[u8]| text.to_ascii_lowercase();
+        match self {
+            Pattern::Exact(wanted) => name.eq_ignore_ascii_case(wanted),
+            Pattern::Begin(wanted) => lower(name).starts_with(&lower(wanted)),
+            Pattern::End(wanted) => lower(name).ends_with(&lower(wanted)),
+            Pattern::Part(wanted) => contains(&lower(name), &lower(wanted)),
+            Pattern::Regex(regex) => regex.is_match(name),
+        }
+    }
+}
+
+fn has_field(response: &Response, name: &Pattern, value: Option<&Pattern>, whole: bool) -> bool {
+    response.fields.iter().filter(|(field, _)| name.matches_name(field)).any(|(_, text)| match value {
+        None => true,
+        Some(value) if whole => value.matches(text),
+        Some(value) => list::elements(text).any(|element| value.matches(element)),
+    })
+}
+
+fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
+    wanted.is_empty() || bytes.windows(wanted.len()).any(|window| window == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expect(what: Expectation) -> Expect {
+        Expect { what, negated: false, min_bytes: None, comment: None }
+    }
+
+    #[test]
+    fn heads_are_judged_by_status_and_fields() {
+        let mut response = Response::default();
+        response.status = 202;
+        response.fields.push(b"X-Test", b"true, next value");
+        let met = |what| expect(what).judge_head(&response) == Some(Judgement::Met);
+        assert!(met(Expectation::Status(vec![100..=101, 200..=399])));
+        assert!(!met(Expectation::Status(vec![200..=201])));
+        assert!(met(Expectation::StatusRegex(Regex::new("^20").unwrap())));
+        let field =
+            |name: Pattern, value: &str, whole| Expectation::Field { name, value: Some(Pattern::Exact(value.into())), whole };
+        assert!(met(field(Pattern::Exact(b"x-test".to_vec()), "true", false)));
+        assert!(met(field(Pattern::Begin(b"x-".to_vec()), "true, next value", true)));
+        assert!(!met(field(Pattern::End(b"test".to_vec()), "true", true)));
+        assert!(met(Expectation::Field { name: Pattern::Part(b"-TE".to_vec()), value: None, whole: false }));
+    }
+
+    #[test]
+    fn absence_is_certain_only_at_the_end_or_after_enough() {
+        let error = || Expectation::Regex(Regex::new("^error").unwrap());
+        let negated = Expect { negated: true, ..expect(error()) };
+        assert_eq!(negated.judge_content(b"valid", false), Judgement::Wait);
+        assert_eq!(negated.judge_content(b"valid", true), Judgement::Met);
+        assert_eq!(negated.judge_content(b"error 3", false), Judgement::Failed);
+        let enough = Expect { min_bytes: Some(5), ..negated };
+        assert_eq!(enough.judge_content(b"vali", false), Judgement::Wait);
+        assert_eq!(enough.judge_content(b"valid", false), Judgement::Met);
+        assert_eq!(expect(Expectation::Bytes(b"lid".to_vec())).judge_content(b"valid", false), Judgement::Met);
+    }
+}

@@ -1,0 +1,71 @@
+//! When checks are made.
+//!
+//! Each checked server has one task that sleeps, checks and sleeps again. The first checks are spread over the shortest interval, so
+//! that a thousand servers are not asked at once; afterwards each keeps to its own beat, whatever a check takes.
+
+use super::attempt::{Limits, attempt};
+use crate::farm::Farm;
+use crate::server::Server;
+use crate::state::Operation;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+/// Checks the servers of all farms, for ever. One task for each checked server, spawned on the runtime that polls this (the control
+/// thread's); dropping the future ends them.
+pub async fn run(farms: Vec<Arc<Farm>>) {
+    let servers = |farm: &Arc<Farm>| farm.servers().to_vec();
+    let checked: Vec<(Arc<Farm>, Arc<Server>)> = farms
+        .iter()
+        .flat_map(|farm| servers(farm).into_iter().map(move |server| (farm.clone(), server)))
+        .filter(|(_, server)| server.settings().check.enabled)
+        .collect();
+    let shortest = checked.iter().map(|(_, server)| interval(server)).min().unwrap_or_default();
+    let (now, count) = (Instant::now(), checked.len() as u32);
+    let mut tasks = JoinSet::new();
+    for (place, (farm, server)) in (0u32..).zip(checked) {
+        let delay = shortest.max(interval(&server)) * place / count;
+        tasks.spawn(watch(farm, server, now + delay));
+    }
+    while tasks.join_next().await.is_some() {}
+    std::future::pending::<()>().await;
+}
+
+async fn watch(farm: Arc<Farm>, server: Arc<Server>, first: Instant) {
+    let mut due = first;
+    loop {
+        sleep_until(due).await;
+        if !server.admin().is_maint() {
+            let limits = Limits {
+                whole: server.settings().check.inter,
+                connect: farm.context.connect_timeout,
+                answer: farm.settings().check_timeout,
+            };
+            let outcome = attempt(&farm.script, &server, limits).await;
+            farm.record_check(&server, outcome, Instant::now().into_std());
+        }
+        due = next(due, interval(&server), Instant::now());
+    }
+}
+
+/// How long from one check to the next, by what the last one made of the server.
+fn interval(server: &Server) -> Duration {
+    let (settings, state) = (&server.settings().check, server.state());
+    let chosen = match state.health {
+        health if health == server.settings().rules().best() => None,
+        0 if state.operation == Operation::Stopped => settings.downinter,
+        _ => settings.fastinter,
+    };
+    chosen.unwrap_or(settings.inter).max(SHORTEST_INTERVAL)
+}
+
+/// The next beat that is not over. Beats that a slow check has missed are left out.
+fn next(due: Instant, interval: Duration, now: Instant) -> Instant {
+    let late = now.saturating_duration_since(due).as_nanos();
+    let missed = u32::try_from(late / interval.as_nanos().max(1)).unwrap_or(u32::MAX - 1);
+    due + interval.saturating_mul(missed + 1)
+}
+
+/// HAProxy's smallest unit of time here.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
