@@ -2,6 +2,7 @@
 //!
 //! A parser takes words, says what is wrong with one by a [`Fault`], and leaves nothing over: the loader refuses what is left.
 
+use crate::diagnostic::Place;
 use crate::environment::Environment;
 use crate::units::{self, TimeUnit};
 use crate::words::Word;
@@ -13,7 +14,8 @@ use std::time::Duration;
 pub struct Fault {
     /// The index of the word that is meant, in the words of the line.
     pub word: usize,
-    /// What is wrong, to be read behind the keyword's name: `expects <address> as argument`, `'abc' is not a whole number`.
+    /// What is wrong, to be read behind the keyword's name: as the rest of a sentence (`expects <address> as argument`), or behind
+    /// a colon (`<n>: 'abc' is not a whole number`) if it does not begin with a verb such as `expects`, `cannot`, `is`, `may`.
     pub reason: String,
     /// What to write instead.
     pub hint: Option<String>,
@@ -161,6 +163,11 @@ impl<'a> Args<'a> {
         self.at
     }
 
+    /// The place of the next word in the line that `line` is a place of; `line` itself at the end.
+    pub fn place(&self, line: &Place) -> Place {
+        self.rest().first().map_or_else(|| line.clone(), |word| line.at(word.span.clone()))
+    }
+
     /// Goes to a word of the line.
     pub fn seek(&mut self, position: usize) {
         self.at = position.min(self.words.len());
@@ -233,6 +240,17 @@ mod tests {
     fn a_missing_word_is_the_last_words_fault() {
         let line = words("bind");
         assert_eq!(Args::new(&line, 1).need("<address>"), Err(Fault::new(0, "expects <address> as argument")));
+    }
+
+    #[test]
+    fn words_know_their_place() {
+        let text = "bind  :80";
+        let line = Place { file: "f".into(), line: 1, text: text.into(), span: 0..4 };
+        let words = words(text);
+        let mut args = Args::new(&words, 1);
+        assert_eq!(args.place(&line).span, 6..9);
+        args.take();
+        assert_eq!(args.place(&line), line);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::words;
 pub struct ConditionError {
     /// What is wrong.
     pub reason: String,
-    /// The byte of the text that is meant.
+    /// The byte of the text that is meant; of the argument itself when it could not be cut into words.
     pub position: usize,
 }
 

@@ -106,7 +106,12 @@ impl Diagnostics {
         self.worst
     }
 
-    /// How many there were beyond those that are kept.
+    /// Whether nothing more needs to be looked for: there is an alert, and more than can be kept.
+    pub(crate) fn are_enough(&self) -> bool {
+        self.omitted > 0 && self.worst == Some(Severity::Alert)
+    }
+
+    /// How many there were beyond those that are kept, as far as the files were read: after an alert, reading ends there.
     pub fn omitted(&self) -> usize {
         self.omitted
     }

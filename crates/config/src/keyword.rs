@@ -29,11 +29,12 @@ pub struct Keyword {
 pub enum Kind {
     /// It does what it says.
     Done(Parser),
-    /// The same, and `no` before it takes it back ([`Scope::negated`]).
+    /// The same, and `no` or `default` before it takes it back ([`Scope::negated`]).
     Switch(Parser),
-    /// A tuning knob of HAProxy's internals that cannot change behaviour here, and why it cannot.
+    /// A tuning knob of HAProxy's internals that cannot change behaviour here, and why it cannot. Its arguments are not read.
     Accepted(&'static str),
-    /// Understood and not built: an error, with this reason or the name of what to write instead.
+    /// Understood and not built: an error, with this reason or the name of what to write instead. (`no option` of such a kind is
+    /// accepted: what is not built is off.)
     Refused(&'static str),
 }
 
@@ -48,7 +49,7 @@ pub struct Scope<'a> {
     pub shared: &'a mut Settings,
     /// Warnings of this line: word and text.
     pub warnings: Vec<Fault>,
-    /// Whether `no` stands before the keyword.
+    /// Whether `no` or `default` stands before the keyword.
     pub negated: bool,
     /// The keyword's name as it stands in the table.
     pub keyword: &'static Keyword,

@@ -80,6 +80,9 @@ impl Reading {
         self.opened.begin_file();
         for line in lines::lines(&source.bytes) {
             self.line(&line, &name, &mut blocks);
+            if self.diagnostics.are_enough() {
+                return;
+            }
         }
         for place in blocks.unclosed() {
             self.diagnostics.alert(place, "non-terminated '.if' block");
@@ -292,8 +295,9 @@ impl Reading {
 
     /// Says something about a word of a keyword's line.
     fn say_of(&mut self, name: &str, severity: Severity, statement: &Statement<'_>, fault: Fault) {
-        let sentence = ["expects ", "cannot "].iter().any(|verb| fault.reason.starts_with(verb));
-        let reason = format!("'{name}' {}{}", if sentence { "" } else { ": " }, fault.reason);
+        let first = fault.reason.split(' ').next().unwrap_or_default();
+        let colon = if VERBS.contains(&first) { "" } else { ": " };
+        let reason = format!("'{name}' {colon}{}", fault.reason);
         self.say(severity, statement, Fault { reason, ..fault });
     }
 
@@ -331,6 +335,9 @@ fn is_negatable(name: &str) -> bool {
     let switches = ["log", "busy-polling", "set-dumpable", "strict-limits", "insecure-fork-wanted", "numa-cpu-mapping"];
     name.starts_with("option ") || switches.contains(&name)
 }
+
+/// A reason that begins with one of these continues the sentence that the keyword's name begins.
+const VERBS: &[&str] = &["can", "cannot", "does", "expects", "has", "is", "may", "must", "needs", "takes"];
 
 /// Words that act on the reading of lines.
 const DIRECTIVES: &[&str] = &[".if", ".elif", ".else", ".endif", ".notice", ".warning", ".alert", ".diag"];

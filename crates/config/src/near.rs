@@ -2,7 +2,7 @@
 
 use crate::args::Fault;
 
-/// The names nearest to a word, best first, at most [`SUGGESTIONS`], none when nothing is near.
+/// The names nearest to a word, best first, at most three, none when nothing is near.
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let allowed = (word.chars().count() / 3).clamp(1, MAX_DISTANCE);
     let mut near: Vec<(usize, &str)> = names

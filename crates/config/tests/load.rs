@@ -4,6 +4,7 @@ mod toy;
 
 use proptest::prelude::*;
 use std::time::Duration;
+use terse_config::diagnostic::MAX_DIAGNOSTICS;
 use terse_config::{Config, SectionKind, Severity};
 use toy::{Toy, load};
 
@@ -225,6 +226,15 @@ fn odd_files() {
     assert_eq!(said("[spoe]\n"), ["1: scopes belong to files of SPOE, which is not supported"]);
     let (_, diagnostics) = load(&[b"listen l\n", b"say x\n"]);
     assert_eq!(diagnostics.iter().map(|d| d.reason.as_str()).collect::<Vec<_>>(), ["unknown keyword 'say' out of section"]);
+}
+
+#[test]
+fn a_file_of_noise_is_not_read_to_its_end() {
+    let (_, diagnostics) = load(&["noise\n".repeat(100_000).as_bytes()]);
+    assert_eq!((diagnostics.iter().count(), diagnostics.omitted()), (MAX_DIAGNOSTICS, 1));
+    let warnings = ".warning w\n".repeat(MAX_DIAGNOSTICS + 5) + "listen l\n";
+    let (config, diagnostics) = load(&[warnings.as_bytes()]);
+    assert_eq!((diagnostics.omitted(), config.sections.len()), (5, 1));
 }
 
 proptest! {
