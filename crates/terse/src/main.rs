@@ -1,2 +1,7 @@
-//! Placeholder.
-fn main() {}
+//! `terse`: see the library beside this file.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    terse::life::live(std::env::args_os())
+}

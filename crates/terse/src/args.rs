@@ -1,0 +1,274 @@
+//! The command line.
+//!
+//! HAProxy's: single-dash words of one to three letters in any order; some have their value in the next word (`-f FILE`), some glued
+//! to them (`-dMno-merge`), two take words up to the next option (`-sf 12 13`), and behind `--` all words are files. Every option is
+//! one entry of [`flags::FLAGS`], which also is where the help comes from.
+//!
+//! Invariant: an option does what it says, cannot change anything here (and says why), or is refused. Nothing is silently ignored.
+
+pub mod flags;
+
+use flags::{FLAGS, Flag, Value};
+use rustix::process::Pid;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What the command line asks for.
+#[derive(Clone, Default, Debug)]
+pub struct Arguments {
+    /// The name that the program was started under, without its folder.
+    pub program: String,
+    /// What to do.
+    pub action: Action,
+    /// `-f` and what stands behind `--`: files and folders, in order.
+    pub files: Vec<PathBuf>,
+    /// `-C`: where relative names begin.
+    pub folder: Option<PathBuf>,
+    /// `-V`: say more; takes `-q` back.
+    pub verbose: bool,
+    /// `-q`: say nothing.
+    pub quiet: bool,
+    /// `-d`: stay in the foreground and say more.
+    pub debug: bool,
+    /// `-db`: stay in the foreground.
+    pub foreground: bool,
+    /// `-D`: go to the background.
+    pub daemon: bool,
+    /// `-W` and `-Ws`.
+    pub service: Service,
+    /// `-dW`: a warning is an error.
+    pub zero_warning: bool,
+    /// `-p`: where to write the process's number.
+    pub pidfile: Option<PathBuf>,
+    /// `-m`: the limit of the process's data, in MiB.
+    pub memory_limit_mib: Option<u64>,
+    /// `-n`: connections of the process.
+    pub maxconn: Option<u32>,
+    /// `-N`: connections of a proxy that does not say.
+    pub proxy_maxconn: Option<u32>,
+    /// `-L`: the local peer's name.
+    pub localpeer: Option<String>,
+    /// `-dK`: classes of keywords to print.
+    pub keyword_classes: Option<String>,
+    /// `-dD`: `.diag` lines of configurations speak.
+    pub diagnostic: bool,
+    /// `-dS`: no `splice()`.
+    pub no_splice: bool,
+    /// `-dF`: no fast forwarding.
+    pub no_fast_forward: bool,
+    /// `-dR`: no `SO_REUSEPORT`.
+    pub no_reuseport: bool,
+    /// `-sf` and `-st`: the processes that this one replaces.
+    pub old: Vec<Pid>,
+    /// Which of the two was said last.
+    pub old_end: OldEnd,
+    /// `-x`: the stats socket of the process that hands its listening sockets over.
+    pub takeover: Option<PathBuf>,
+    /// Options that change nothing here, and why.
+    pub accepted: Vec<(&'static str, &'static str)>,
+}
+
+/// What to do.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub enum Action {
+    /// Serve.
+    #[default]
+    Run,
+    /// `-c`: read the configuration and say what is wrong with it.
+    Check,
+    /// `-cc`: evaluate a condition.
+    Condition(String),
+    /// `-v`: the version; `-vv`: and what is built in.
+    Version {
+        /// `-vv`.
+        long: bool,
+    },
+    /// `-vq`, `-vqs`, `-vqb`: the version alone, shortened, its branch.
+    BareVersion(VersionPart),
+    /// `-h`.
+    Help,
+}
+
+/// How much of the version a script wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VersionPart {
+    /// All of it.
+    Whole,
+    /// Without what follows a dash.
+    Short,
+    /// Its first two numbers.
+    Branch,
+}
+
+/// How the process stands to its supervisor.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Service {
+    /// It has none.
+    #[default]
+    Plain,
+    /// `-Ws`: it says that it is ready, and ends with 128 plus the number of the signal.
+    Notify,
+}
+
+/// What becomes of the processes that this one replaces.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum OldEnd {
+    /// `-sf`: they finish what they are doing.
+    #[default]
+    Finish,
+    /// `-st`: they stop at once.
+    Terminate,
+}
+
+/// A command line that cannot be understood.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Misuse {
+    /// The option or word that is meant; empty when a word is missing altogether.
+    pub word: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl Misuse {
+    fn new(word: &str, reason: impl Into<String>) -> Misuse {
+        Misuse { word: word.to_owned(), reason: reason.into() }
+    }
+}
+
+impl std::fmt::Display for Misuse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.word.is_empty() { f.write_str(&self.reason) } else { write!(f, "{}: {}", self.word, self.reason) }
+    }
+}
+
+impl Arguments {
+    /// Reads the words of a command line, whose first one is the program's name.
+    pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Misuse> {
+        let mut words = words.into_iter().map(into_text).collect::<Result<Vec<_>, _>>()?.into_iter().peekable();
+        let mut arguments = Arguments { program: base_name(words.next().as_deref().unwrap_or("terse")), ..Arguments::default() };
+        while let Some(word) = words.next() {
+            if word == "--" {
+                arguments.files.extend(words.by_ref().map(PathBuf::from));
+                break;
+            }
+            let flag = find(&word).ok_or_else(|| Misuse::new(&word, "unknown option"))?;
+            let mut act =
+                |value: &str| flag.effect.act(&mut arguments, flag.name, value).map_err(|reason| Misuse::new(flag.name, reason));
+            match flag.value {
+                Value::None => act("")?,
+                Value::Glued(_) => act(&word[flag.name.len()..])?,
+                Value::Word(what) => {
+                    let value = words.next().ok_or_else(|| Misuse::new(flag.name, format!("expects {what}")))?;
+                    act(&value)?;
+                }
+                Value::Words(_) => {
+                    act("")?;
+                    while let Some(value) = words.next_if(|next| !next.starts_with('-')) {
+                        act(&value)?;
+                    }
+                }
+            }
+            if arguments.answers_at_once() {
+                return Ok(arguments);
+            }
+        }
+        if arguments.files.is_empty() && matches!(arguments.action, Action::Run | Action::Check) {
+            return Err(Misuse::new("", "no configuration file (see -f)"));
+        }
+        Ok(arguments)
+    }
+
+    /// Whether it stays in the foreground whatever the configuration says.
+    pub fn stays_in_foreground(&self) -> bool {
+        (self.debug || self.foreground || self.service == Service::Notify) && !self.daemon
+    }
+
+    /// Whether to say more than problems.
+    pub fn talks(&self) -> bool {
+        self.verbose || self.debug
+    }
+
+    /// Version and help end the reading of the line where they stand.
+    fn answers_at_once(&self) -> bool {
+        matches!(self.action, Action::Version { .. } | Action::BareVersion(_) | Action::Help)
+    }
+}
+
+/// The option that a word names: itself, or the longest one with a glued value that the word begins with.
+fn find(word: &str) -> Option<&'static Flag> {
+    let glued = |flag: &&Flag| matches!(flag.value, Value::Glued(_)) && word.starts_with(flag.name);
+    FLAGS.iter().find(|flag| flag.name == word).or_else(|| FLAGS.iter().filter(glued).max_by_key(|flag| flag.name.len()))
+}
+
+fn into_text(word: OsString) -> Result<String, Misuse> {
+    word.into_string().map_err(|word| Misuse::new(&word.to_string_lossy(), "not UTF-8"))
+}
+
+fn base_name(program: &str) -> String {
+    program.rsplit('/').next().unwrap_or(program).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Arguments, Misuse> {
+        Arguments::parse(std::iter::once("/usr/sbin/terse").chain(line.split(' ')).filter(|w| !w.is_empty()).map(OsString::from))
+    }
+
+    #[test]
+    fn options_stand_in_any_order() {
+        for line in ["-d -Ws -dM -dI -dW -f a.cfg -p pid", "-p pid -dW -f a.cfg -Ws -dI -d -dMno-merge,poison"] {
+            let a = parse(line).unwrap();
+            assert!(a.debug && a.zero_warning && a.service == Service::Notify, "{line}");
+            assert_eq!(a.files, [PathBuf::from("a.cfg")]);
+            assert_eq!(a.pidfile.as_deref(), Some("pid".as_ref()));
+            assert_eq!(a.program, "terse");
+        }
+    }
+
+    #[test]
+    fn files_follow_options_and_dashes() {
+        let a = parse("-f a -c -f b -- c -d").unwrap();
+        assert_eq!(a.files, ["a", "b", "c", "-d"].map(PathBuf::from));
+        assert_eq!(a.action, Action::Check);
+        assert!(!a.debug, "behind -- all words are files");
+    }
+
+    #[test]
+    fn old_processes_end_at_the_next_option() {
+        let a = parse("-f a -sf 12 13 -x /run/sock").unwrap();
+        assert_eq!(a.old.iter().map(|p| p.as_raw_nonzero().get()).collect::<Vec<_>>(), [12, 13]);
+        assert_eq!((a.old_end, a.takeover), (OldEnd::Finish, Some("/run/sock".into())));
+        assert_eq!(parse("-f a -sf -st 9").unwrap().old_end, OldEnd::Terminate);
+        assert!(parse("-f a -sf").unwrap().old.is_empty(), "an empty list is what `pidof` gives when nothing runs");
+        for bad in ["0", "12x", "99999999999"] {
+            assert_eq!(parse(&format!("-f a -st {bad}")).unwrap_err().word, "-st");
+        }
+    }
+
+    #[test]
+    fn a_condition_needs_no_file() {
+        let words = ["haproxy", "-dM", "-cc", "1 && 0"].map(OsString::from);
+        assert_eq!(Arguments::parse(words).unwrap().action, Action::Condition("1 && 0".into()));
+        assert_eq!(parse("-vv -nonsense").unwrap().action, Action::Version { long: true });
+        assert_eq!(parse("-vqb").unwrap().action, Action::BareVersion(VersionPart::Branch));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused_by_name() {
+        assert_eq!(parse("").unwrap_err().to_string(), "no configuration file (see -f)");
+        assert_eq!(parse("-f").unwrap_err().to_string(), "-f: expects <file|folder>");
+        assert_eq!(parse("-f a -dQ").unwrap_err().to_string(), "-dQ: unknown option");
+        assert_eq!(parse("-f a stray").unwrap_err().to_string(), "stray: unknown option");
+        assert_eq!(parse("-f a -n many").unwrap_err().word, "-n");
+        assert_eq!(parse("-f a -W").unwrap_err().word, "-W");
+    }
+
+    #[test]
+    fn verbose_takes_quiet_back_and_daemon_debug() {
+        let a = parse("-q -V -D -f a").unwrap();
+        assert!(a.verbose && a.daemon && !a.stays_in_foreground());
+        assert!(parse("-db -f a").unwrap().stays_in_foreground());
+    }
+}

@@ -1,0 +1,335 @@
+//! The options, one entry each.
+
+use super::{Action, Arguments, OldEnd, Service, VersionPart};
+use rustix::process::Pid;
+
+/// One option of the command line.
+pub struct Flag {
+    /// As it is written: `-f`.
+    pub name: &'static str,
+    /// Where its value stands.
+    pub value: Value,
+    /// What it does, for the help.
+    pub summary: &'static str,
+    /// Done, accepted or refused.
+    pub effect: Effect,
+}
+
+/// Where an option's value stands; the text names it in the help.
+#[derive(Clone, Copy, Debug)]
+pub enum Value {
+    /// It has none.
+    None,
+    /// The next word.
+    Word(&'static str),
+    /// Behind the option, in the same word.
+    Glued(&'static str),
+    /// All words up to the next option.
+    Words(&'static str),
+}
+
+/// The three kinds of option, as of keyword; what is done may look at its value in three ways.
+#[derive(Clone, Copy)]
+pub enum Effect {
+    /// Done: the option says it all.
+    Set(fn(&mut Arguments)),
+    /// Done, with any text.
+    Text(fn(&mut Arguments, &str)),
+    /// Done, with a value that may be wrong. For [`Value::Words`] it is called for each word.
+    Parse(fn(&mut Arguments, &str) -> Result<(), String>),
+    /// It cannot change behaviour here, and why.
+    Accepted(&'static str),
+    /// It is understood and not built: what to do instead.
+    Refused(&'static str),
+}
+
+impl Effect {
+    /// Lets the option act on its value.
+    pub(super) fn act(self, arguments: &mut Arguments, name: &'static str, value: &str) -> Result<(), String> {
+        match self {
+            Effect::Set(set) => set(arguments),
+            Effect::Text(take) => take(arguments, value),
+            Effect::Parse(parse) => parse(arguments, value)?,
+            Effect::Accepted(why) => arguments.accepted.push((name, why)),
+            Effect::Refused(why) => return Err(why.to_owned()),
+        }
+        Ok(())
+    }
+}
+
+/// Every option that may be used, with its value and what it does, a line each.
+pub fn help() -> String {
+    let mut text = String::new();
+    for flag in FLAGS {
+        let left = match flag.value {
+            Value::None => flag.name.to_owned(),
+            Value::Word(what) | Value::Words(what) => format!("{} {what}", flag.name),
+            Value::Glued(what) => format!("{}{what}", flag.name),
+        };
+        let right = match flag.effect {
+            Effect::Accepted(why) => format!("{} (accepted: {why})", flag.summary),
+            Effect::Refused(_) => continue,
+            _ => flag.summary.to_owned(),
+        };
+        text.push_str(&format!("  {left:<20} {right}\n"));
+    }
+    text.push_str("  -- <file|folder>...  as -f, for all words that follow\n");
+    text
+}
+
+/// All options.
+pub const FLAGS: &[Flag] = &[
+    Flag {
+        name: "-f",
+        value: Value::Word("<file|folder>"),
+        summary: "reads a file, or a folder's *.cfg in lexical order; may be repeated",
+        effect: Effect::Text(|a, v| a.files.push(v.into())),
+    },
+    Flag {
+        name: "-c",
+        value: Value::None,
+        summary: "checks the configuration and exits with 0, 1 (errors) or 2 (no listener)",
+        effect: Effect::Set(|a| {
+            if a.action == Action::Run {
+                a.action = Action::Check;
+            }
+        }),
+    },
+    Flag {
+        name: "-cc",
+        value: Value::Word("<condition>"),
+        summary: "evaluates a condition and exits with 0 (true), 1 (false) or 2 (error)",
+        effect: Effect::Text(|a, v| a.action = Action::Condition(v.to_owned())),
+    },
+    Flag {
+        name: "-C",
+        value: Value::Word("<folder>"),
+        summary: "goes there before it reads files",
+        effect: Effect::Text(|a, v| a.folder = Some(v.into())),
+    },
+    Flag { name: "-V", value: Value::None, summary: "says more; takes -q back", effect: Effect::Set(|a| a.verbose = true) },
+    Flag { name: "-q", value: Value::None, summary: "says nothing", effect: Effect::Set(|a| a.quiet = true) },
+    Flag {
+        name: "-d",
+        value: Value::None,
+        summary: "stays in the foreground and says more",
+        effect: Effect::Set(|a| a.debug = true),
+    },
+    Flag { name: "-db", value: Value::None, summary: "stays in the foreground", effect: Effect::Set(|a| a.foreground = true) },
+    Flag { name: "-D", value: Value::None, summary: "goes to the background", effect: Effect::Set(|a| a.daemon = true) },
+    Flag {
+        name: "-Ws",
+        value: Value::None,
+        summary: "stays in the foreground and tells systemd when it is ready",
+        effect: Effect::Set(|a| a.service = Service::Notify),
+    },
+    Flag {
+        name: "-W",
+        value: Value::None,
+        summary: "runs a master with workers",
+        effect: Effect::Refused("there is no master process; reload with -sf and -x, or use -Ws under systemd"),
+    },
+    Flag {
+        name: "-S",
+        value: Value::Word("<address>"),
+        summary: "opens the master's command line",
+        effect: Effect::Refused("there is no master process; a 'stats socket' in 'global' takes the commands"),
+    },
+    Flag {
+        name: "-dW",
+        value: Value::None,
+        summary: "does not start with warnings",
+        effect: Effect::Set(|a| a.zero_warning = true),
+    },
+    Flag {
+        name: "-p",
+        value: Value::Word("<file>"),
+        summary: "writes the process's number there",
+        effect: Effect::Text(|a, v| a.pidfile = Some(v.into())),
+    },
+    Flag {
+        name: "-m",
+        value: Value::Word("<MiB>"),
+        summary: "limits the memory of the process",
+        effect: Effect::Parse(|a, v| number(v).map(|n| a.memory_limit_mib = (n > 0).then_some(n))),
+    },
+    Flag {
+        name: "-n",
+        value: Value::Word("<connections>"),
+        summary: "limits the connections of the process; goes before 'maxconn' in 'global'",
+        effect: Effect::Parse(|a, v| number(v).map(|n| a.maxconn = (n > 0).then_some(n))),
+    },
+    Flag {
+        name: "-N",
+        value: Value::Word("<connections>"),
+        summary: "limits the connections of each proxy that has no 'maxconn'",
+        effect: Effect::Parse(|a, v| number(v).map(|n| a.proxy_maxconn = (n > 0).then_some(n))),
+    },
+    Flag {
+        name: "-L",
+        value: Value::Word("<name>"),
+        summary: "names this peer; the host's name otherwise",
+        effect: Effect::Text(|a, v| a.localpeer = Some(v.to_owned())),
+    },
+    Flag {
+        name: "-sf",
+        value: Value::Words("<pid>..."),
+        summary: "when ready, tells these processes to finish and leave",
+        effect: Effect::Parse(|a, v| old_process(a, OldEnd::Finish, v)),
+    },
+    Flag {
+        name: "-st",
+        value: Value::Words("<pid>..."),
+        summary: "when ready, tells these processes to stop at once",
+        effect: Effect::Parse(|a, v| old_process(a, OldEnd::Terminate, v)),
+    },
+    Flag {
+        name: "-x",
+        value: Value::Word("<socket>"),
+        summary: "takes the listening sockets over from the process behind this stats socket",
+        effect: Effect::Text(|a, v| a.takeover = Some(v.into())),
+    },
+    Flag {
+        name: "-v",
+        value: Value::None,
+        summary: "prints the version",
+        effect: Effect::Set(|a| a.action = Action::Version { long: false }),
+    },
+    Flag {
+        name: "-vv",
+        value: Value::None,
+        summary: "prints the version and what is built in",
+        effect: Effect::Set(|a| a.action = Action::Version { long: true }),
+    },
+    Flag {
+        name: "-vq",
+        value: Value::None,
+        summary: "prints the version's number alone",
+        effect: Effect::Set(|a| a.action = Action::BareVersion(VersionPart::Whole)),
+    },
+    Flag {
+        name: "-vqs",
+        value: Value::None,
+        summary: "the same without what follows a dash",
+        effect: Effect::Set(|a| a.action = Action::BareVersion(VersionPart::Short)),
+    },
+    Flag {
+        name: "-vqb",
+        value: Value::None,
+        summary: "its first two numbers",
+        effect: Effect::Set(|a| a.action = Action::BareVersion(VersionPart::Branch)),
+    },
+    Flag { name: "-h", value: Value::None, summary: "prints this", effect: Effect::Set(|a| a.action = Action::Help) },
+    Flag {
+        name: "-dK",
+        value: Value::Glued("<class>[,...]"),
+        summary: "prints the keywords of these classes (-dKhelp lists them)",
+        effect: Effect::Text(|a, v| a.keyword_classes = Some(v.to_owned())),
+    },
+    Flag { name: "-dS", value: Value::None, summary: "does not use splice()", effect: Effect::Set(|a| a.no_splice = true) },
+    Flag {
+        name: "-dF",
+        value: Value::None,
+        summary: "does not forward past the stream",
+        effect: Effect::Set(|a| a.no_fast_forward = true),
+    },
+    Flag {
+        name: "-dR",
+        value: Value::None,
+        summary: "shares one socket among the workers instead of SO_REUSEPORT",
+        effect: Effect::Set(|a| a.no_reuseport = true),
+    },
+    Flag {
+        name: "-dM",
+        value: Value::Glued("[<options>]"),
+        summary: "checks memory",
+        effect: Effect::Accepted("memory is never read before it is written"),
+    },
+    Flag { name: "-dI", value: Value::None, summary: "allows forks", effect: Effect::Accepted("nothing forks after the start") },
+    Flag { name: "-dD", value: Value::None, summary: "lets '.diag' lines speak", effect: Effect::Set(|a| a.diagnostic = true) },
+    Flag {
+        name: "-dG",
+        value: Value::None,
+        summary: "avoids getaddrinfo()",
+        effect: Effect::Accepted("names are only resolved while the configuration is read"),
+    },
+    Flag { name: "-de", value: Value::None, summary: "avoids epoll", effect: Effect::Accepted(ONE_POLLER) },
+    Flag { name: "-dp", value: Value::None, summary: "avoids poll()", effect: Effect::Accepted(ONE_POLLER) },
+    Flag { name: "-dk", value: Value::None, summary: "avoids kqueue", effect: Effect::Accepted(ONE_POLLER) },
+    Flag { name: "-dv", value: Value::None, summary: "avoids event ports", effect: Effect::Accepted(ONE_POLLER) },
+    Flag {
+        name: "-dZ",
+        value: Value::None,
+        summary: "copies what it forwards",
+        effect: Effect::Accepted("bytes are the same either way"),
+    },
+    Flag {
+        name: "-dT",
+        value: Value::None,
+        summary: "avoids TLS in the kernel",
+        effect: Effect::Accepted("TLS is never given to the kernel"),
+    },
+    Flag {
+        name: "-4",
+        value: Value::None,
+        summary: "resolves to IPv4 alone",
+        effect: Effect::Accepted("there are no resolvers at run time"),
+    },
+    Flag {
+        name: "-dV",
+        value: Value::None,
+        summary: "trusts any certificate of a server",
+        effect: Effect::Refused("it takes the servers' protection away; write 'verify none' at the servers that are meant"),
+    },
+    Flag {
+        name: "-dr",
+        value: Value::None,
+        summary: "starts with servers whose names cannot be resolved",
+        effect: Effect::Refused("write 'init-addr none' at the servers that are meant"),
+    },
+    Flag {
+        name: "-dC",
+        value: Value::Glued("[<key>]"),
+        summary: "prints the configuration",
+        effect: Effect::Refused("not built; -c says what is wrong with a configuration, with the lines"),
+    },
+    Flag {
+        name: "-dL",
+        value: Value::None,
+        summary: "lists shared libraries",
+        effect: Effect::Refused("not built; see /proc/<pid>/maps or ldd"),
+    },
+    Flag {
+        name: "-dA",
+        value: Value::Glued("<file>"),
+        summary: "archives shared libraries",
+        effect: Effect::Refused("not built; see /proc/<pid>/maps or ldd"),
+    },
+    Flag {
+        name: "-dc",
+        value: Value::None,
+        summary: "prints the choice of processors",
+        effect: Effect::Refused("not built; -V prints how many workers run"),
+    },
+    Flag {
+        name: "-dt",
+        value: Value::Glued("[<traces>]"),
+        summary: "prints traces",
+        effect: Effect::Refused("not built; logs and the stats socket tell what happens"),
+    },
+];
+
+const ONE_POLLER: &str = "epoll is the only poller";
+
+fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
+    word.parse().map_err(|_| format!("'{word}' is not a number in range"))
+}
+
+fn old_process(arguments: &mut Arguments, end: OldEnd, word: &str) -> Result<(), String> {
+    arguments.old_end = end;
+    for word in word.split_ascii_whitespace() {
+        let pid = word.parse().ok().filter(|&pid| pid > 0).and_then(Pid::from_raw);
+        arguments.old.push(pid.ok_or_else(|| format!("'{word}' is not a process's number"))?);
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! What configurations may ask about this process.
+
+use crate::args::Arguments;
+use crate::process::sys;
+use crate::version;
+use std::collections::HashMap;
+use terse_config::{Environment, Source};
+
+/// What files and conditions may ask: the variables of the environment and those that HAProxy's manual promises (section 2.4), the
+/// version of the language, features, what the command line has left enabled.
+pub fn environment(arguments: &Arguments, sources: &[Source]) -> Environment {
+    let mut variables: HashMap<String, String> =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();
+    let files: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
+    let mut promise = |name: &str, value: &str| drop(variables.insert(name.to_owned(), value.to_owned()));
+    promise("HAPROXY_LOCALPEER", &local_peer(arguments));
+    promise("HAPROXY_CFGFILES", &files.join(";"));
+    promise("HAPROXY_BRANCH", version::branch());
+    promise("HAPROXY_STARTUP_VERSION", version::LANGUAGE);
+    let mut enabled = vec!["EPOLL", "GETADDRINFO"];
+    enabled.extend((!arguments.no_reuseport).then_some("REUSEPORT"));
+    enabled.extend((!arguments.no_fast_forward).then_some("FAST-FORWARD"));
+    Environment {
+        variables,
+        version: version::LANGUAGE.to_owned(),
+        features: version::features().map(str::to_owned).collect(),
+        enabled: enabled.into_iter().map(str::to_owned).collect(),
+        tls: None,
+        diagnostic: arguments.diagnostic,
+    }
+}
+
+/// `-L`, or the host's name.
+pub fn local_peer(arguments: &Arguments) -> String {
+    arguments.localpeer.clone().unwrap_or_else(sys::host_name)
+}

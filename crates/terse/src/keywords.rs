@@ -1,0 +1,89 @@
+//! Everybody's keywords, joined; and what `-dK` prints of them.
+
+use crate::process;
+use std::fmt::Write;
+use terse_config::{Keyword, Kind, SectionKind, reference};
+
+/// The tables of all crates.
+pub fn tables() -> Vec<&'static [Keyword]> {
+    vec![process::keywords::KEYWORDS, process::accepted::KEYWORDS, process::refused::KEYWORDS]
+}
+
+/// What `-dK` prints for a list of classes, separated by commas.
+pub fn dump(classes: &str) -> String {
+    let mut text = String::new();
+    for class in classes.split(',') {
+        match class {
+            "help" => text.push_str(HELP),
+            "all" => CLASSES.iter().for_each(|(_, dump)| dump(&mut text)),
+            _ => match CLASSES.iter().find(|(name, _)| *name == class) {
+                Some((_, dump)) => dump(&mut text),
+                None if class == "manual" => text.push_str(&reference::markdown(&tables())),
+                None => {}
+            },
+        }
+    }
+    text
+}
+
+type Dump = fn(&mut String);
+
+const CLASSES: &[(&str, Dump)] = &[("cfg", configuration)];
+
+const HELP: &str = "\
+# List of supported keyword classes:
+all: list all keywords
+cfg: configuration keywords
+manual: the reference of the configuration language, in Markdown
+";
+
+/// Section by section, in the form of a configuration: what is refused is a comment.
+fn configuration(text: &mut String) {
+    text.push_str("# List of registered configuration keywords:\n");
+    for kind in SectionKind::ALL {
+        let _ = writeln!(text, "{}", kind.name());
+        let mut keywords: Vec<&Keyword> = tables().into_iter().flatten().filter(|keyword| keyword.sections.has(kind)).collect();
+        keywords.sort_by_key(|keyword| keyword.name);
+        for keyword in keywords {
+            let lead = if matches!(keyword.kind, Kind::Refused(_)) { "\t# " } else { "\t" };
+            let line = format!("{lead}{} {}", keyword.name, keyword.arguments);
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    #[test]
+    fn no_two_crates_bring_the_same_keyword() {
+        let mut seen: HashMap<&str, u8> = HashMap::new();
+        for keyword in tables().into_iter().flatten() {
+            for name in keyword.old_names.iter().chain([&keyword.name]) {
+                let sections = seen.entry(name).or_default();
+                assert_eq!(*sections & keyword.sections.0, 0, "{name} stands twice");
+                *sections |= keyword.sections.0;
+            }
+        }
+    }
+
+    #[test]
+    fn texts_are_written_in_one_way() {
+        for keyword in tables().into_iter().flatten() {
+            assert!(keyword.summary.ends_with('.'), "{}", keyword.name);
+            if let Kind::Accepted(why) | Kind::Refused(why) = keyword.kind {
+                assert!(!why.ends_with('.') && !why.is_empty(), "{}", keyword.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_dump_names_sections_and_keywords() {
+        let text = dump("cfg");
+        assert!(text.contains("\nglobal\n") && text.contains("\tmaxconn <number>\n"), "{text}");
+        assert!(dump("help").contains("cfg:"));
+        assert!(dump("manual").starts_with("## "));
+    }
+}

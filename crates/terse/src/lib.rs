@@ -1,0 +1,14 @@
+//! The program: command line, process, sockets, signals, takeover; it joins everybody's keywords and starts the workers.
+//!
+//! Read [`life`] for the order in which a process lives. Everything else is a part that it calls.
+
+pub mod args;
+pub mod environment;
+pub mod files;
+pub mod keywords;
+pub mod life;
+pub mod process;
+pub mod report;
+pub mod sockets;
+pub mod takeover;
+pub mod version;

@@ -1,0 +1,17 @@
+//! The process: its limits, identity, workers, and its standing with the terminal and the supervisor.
+//!
+//! Invariant: everything here but [`workers::pin`] runs on the first thread, before any other is started.
+
+pub mod accepted;
+pub mod daemon;
+pub mod identity;
+pub mod keywords;
+pub mod limits;
+pub mod notify;
+pub mod pidfile;
+pub mod refused;
+pub mod settings;
+pub mod sys;
+pub mod workers;
+
+pub use settings::ProcessSettings;

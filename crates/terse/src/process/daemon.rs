@@ -1,0 +1,89 @@
+//! Going to the background.
+//!
+//! The process forks before any thread runs. The parent waits until the child serves, or has failed, and ends with what the child
+//! says: so whoever starts a daemon learns from its exit status whether it runs.
+
+use super::sys::{self, Forked};
+use rustix::process::WaitOptions;
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+
+/// The child's side of the way back to the parent.
+#[derive(Debug)]
+pub struct Launch {
+    parent: UnixStream,
+}
+
+/// Goes to the background: returns in the child alone, which leads a session of its own. The parent never returns: it ends with 0
+/// once [`Launch::complete`] is called, and otherwise with what the child ends with.
+///
+/// # Errors
+/// What the kernel says about forking.
+pub fn detach() -> io::Result<Launch> {
+    let (mine, theirs) = UnixStream::pair()?;
+    match sys::fork()? {
+        Forked::Parent(child) => {
+            drop(theirs);
+            std::process::exit(wait_for(child, mine));
+        }
+        Forked::Child => {
+            drop(mine);
+            rustix::process::setsid()?;
+            Ok(Launch { parent: theirs })
+        }
+    }
+}
+
+impl Launch {
+    /// Lets the parent end, and leaves the terminal.
+    ///
+    /// # Errors
+    /// `/dev/null` cannot be opened.
+    pub fn complete(mut self) -> io::Result<()> {
+        silence()?;
+        // A parent that was killed does not wait for the answer.
+        let _ = self.parent.write_all(&[READY]);
+        Ok(())
+    }
+}
+
+/// Points the standard streams at nothing.
+///
+/// # Errors
+/// `/dev/null` cannot be opened.
+pub fn silence() -> io::Result<()> {
+    let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    Ok(())
+}
+
+/// Opens what of the standard streams the starter has closed, so that no socket gets their numbers.
+///
+/// # Errors
+/// `/dev/null` cannot be opened.
+pub fn hold_standard_streams() -> io::Result<()> {
+    loop {
+        let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+        if std::os::fd::AsRawFd::as_raw_fd(&null) > 2 {
+            return Ok(());
+        }
+        // A low number was free: it stays with the null device for good.
+        let _ = std::os::fd::IntoRawFd::into_raw_fd(null);
+    }
+}
+
+fn wait_for(child: rustix::process::Pid, mut answer: UnixStream) -> i32 {
+    let mut byte = [0];
+    if matches!(answer.read(&mut byte), Ok(1)) && byte[0] == READY {
+        return 0;
+    }
+    match rustix::process::waitpid(Some(child), WaitOptions::empty()) {
+        Ok(Some((_, status))) => status.exit_status().unwrap_or(1),
+        _ => 1,
+    }
+}
+
+const READY: u8 = b'R';

@@ -1,0 +1,66 @@
+//! Telling systemd, or whoever has set `NOTIFY_SOCKET`, how the process stands (`sd_notify(3)`).
+
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+/// The way to the supervisor, opened while its path can still be reached.
+#[derive(Debug, Default)]
+pub struct Supervisor {
+    socket: Option<UnixDatagram>,
+}
+
+impl Supervisor {
+    /// Opens the socket that an environment's variable names: a path, or an abstract name behind `@`. A supervisor that cannot be
+    /// reached is no supervisor.
+    pub fn new(name: Option<&str>) -> Supervisor {
+        let open = |name: &str| {
+            let address = match name.strip_prefix('@') {
+                Some(name) => SocketAddr::from_abstract_name(name)?,
+                None => SocketAddr::from_pathname(name)?,
+            };
+            let socket = UnixDatagram::unbound()?;
+            socket.connect_addr(&address)?;
+            Ok::<_, std::io::Error>(socket)
+        };
+        Supervisor { socket: name.and_then(|name| open(name).ok()) }
+    }
+
+    /// The process serves.
+    pub fn ready(&self) {
+        self.tell(&format!("READY=1\nMAINPID={}\nSTATUS=Ready.\n", std::process::id()));
+    }
+
+    /// The process has been told to stop.
+    pub fn stopping(&self) {
+        self.tell("STOPPING=1\nSTATUS=Stopping.\n");
+    }
+
+    fn tell(&self, text: &str) {
+        if let Some(socket) = &self.socket {
+            let _ = socket.send(text.as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_word_is_ready() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let receiver = UnixDatagram::bind(&path).unwrap();
+        Supervisor::new(path.to_str()).ready();
+        let mut bytes = [0; 200];
+        let length = receiver.recv(&mut bytes).unwrap();
+        let text = std::str::from_utf8(&bytes[..length]).unwrap();
+        assert_eq!(text, format!("READY=1\nMAINPID={}\nSTATUS=Ready.\n", std::process::id()));
+    }
+
+    #[test]
+    fn nobody_listens_nobody_is_told() {
+        Supervisor::new(Some("/nonexistent/notify")).ready();
+        Supervisor::new(None).stopping();
+    }
+}

@@ -1,0 +1,51 @@
+//! Words of `global` that are understood and not built.
+
+use terse_config::{Keyword, Kind, Sections};
+
+/// The words that are refused.
+pub static KEYWORDS: &[Keyword] = &[
+    refused("lua-load", "<file> [<argument>...]", "Loads a Lua program.", NO_LUA),
+    refused("lua-load-per-thread", "<file> [<argument>...]", "Loads a Lua program for each worker.", NO_LUA),
+    refused(
+        "external-check",
+        "[preserve-env]",
+        "Allows checks by programs.",
+        "no program is started; 'option httpchk' and TCP checks are built",
+    ),
+    refused("server-state-file", "<file>", "States of servers from before.", "servers start in the state that their lines say"),
+    refused("stats-file", "<file>", "Counters from before.", "counters start at zero"),
+    refused("shm-stats-file", "<file>", "Counters shared among processes.", "counters belong to the process"),
+    refused("shm-stats-file-max-objects", "<number>", "Their most objects.", "counters belong to the process"),
+    refused("h1-case-adjust", "<from> <to>", "Spells a field's name otherwise.", "field names leave as they came"),
+    refused("h1-case-adjust-file", "<file>", "Spells fields' names otherwise.", "field names leave as they came"),
+    refused(
+        "h1-accept-payload-with-any-method",
+        "",
+        "Lets GET, HEAD and DELETE bring bodies.",
+        "whether such bodies pass is not for sale",
+    ),
+    refused(
+        "h1-do-not-close-on-insecure-transfer-encoding",
+        "",
+        "Keeps connections that say Content-Length and Transfer-Encoding.",
+        "such messages are request smuggling; they get 400",
+    ),
+    refused("setcap", "<capability>[,...]", "Keeps rights of root.", "no option that needs them is built"),
+    refused("cpu-set", "<rule>...", "Takes processors away.", "use taskset(1), or 'cpu-map' with 'nbthread'"),
+    refused(
+        "harden.reject-privileged-ports.tcp",
+        "on|off",
+        "Drops clients with low ports.",
+        "write 'tcp-request connection reject' with 'src_port lt 1024'",
+    ),
+    refused("pp2-never-send-local", "", "PROXY protocol of checks.", "the PROXY protocol is not sent"),
+    refused("maxconnrate", "<number>", "The most connections a second.", NO_RATE),
+    refused("maxsessrate", "<number>", "The most sessions a second.", NO_RATE),
+];
+
+const fn refused(name: &'static str, arguments: &'static str, summary: &'static str, why: &'static str) -> Keyword {
+    Keyword { name, old_names: &[], sections: Sections::GLOBAL, arguments, summary, kind: Kind::Refused(why) }
+}
+
+const NO_LUA: &str = "no Lua runs here";
+const NO_RATE: &str = "rates are not limited for the whole process";

@@ -1,0 +1,103 @@
+//! What `global` says about the process.
+
+use std::time::Duration;
+use terse_config::{Place, Setting};
+
+/// What `global` says about the process. `None` means that it does not say.
+#[derive(Clone, Default, Debug)]
+pub struct ProcessSettings {
+    /// `user`, `uid`.
+    pub user: Option<Account>,
+    /// `group`, `gid`.
+    pub group: Option<Account>,
+    /// `chroot`: a folder, or `auto`.
+    pub chroot: Option<String>,
+    /// `daemon`.
+    pub daemon: bool,
+    /// `quiet`.
+    pub quiet: bool,
+    /// `zero-warning`.
+    pub zero_warning: bool,
+    /// `pidfile`.
+    pub pidfile: Option<String>,
+    /// `maxconn`: connections of the process.
+    pub maxconn: Option<u32>,
+    /// `ulimit-n`: descriptors of the process.
+    pub descriptors: Option<u64>,
+    /// `fd-hard-limit`: the most descriptors when nothing else says.
+    pub descriptors_most: Option<u64>,
+    /// `no strict-limits`: a limit that cannot be raised is a warning.
+    pub lenient_limits: bool,
+    /// `nbthread`: workers.
+    pub workers: Option<usize>,
+    /// `thread-hard-limit`: the most workers when nothing else says.
+    pub workers_most: Option<usize>,
+    /// `thread-groups`: how `cpu-map` counts workers.
+    pub groups: Option<usize>,
+    /// `cpu-map` lines, in order.
+    pub processors: Vec<super::workers::ProcessorMap>,
+    /// `grace`: the time between the signal and the drain.
+    pub grace: Duration,
+    /// `hard-stop-after`: the longest drain.
+    pub hard_stop_after: Option<Duration>,
+    /// `set-dumpable`.
+    pub dumpable: bool,
+    /// `insecure-setuid-wanted`: programs that it starts may gain rights.
+    pub may_gain_rights: bool,
+    /// `tune.renice.startup`, `tune.renice.runtime`: nice values.
+    pub nice: Nice,
+    /// `noreuseport`: one socket for all workers.
+    pub shared_sockets: bool,
+    /// `nosplice`.
+    pub no_splice: bool,
+    /// `localpeer`.
+    pub localpeer: Option<String>,
+    /// `unix-bind`: what unix sockets of `bind` lines start with.
+    pub unix: UnixDefaults,
+}
+
+/// A user or a group, and where it is named.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// Its name or number.
+    pub who: Who,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// A user's or group's name or number.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Who {
+    /// To be found in the system's database.
+    Name(String),
+    /// As it is.
+    Number(u32),
+}
+
+/// Nice values, from -20 (first) to 19 (last).
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Nice {
+    /// While the configuration is read and sockets are opened.
+    pub start: Option<i32>,
+    /// Then.
+    pub run: Option<i32>,
+}
+
+/// What unix sockets of `bind` lines start with.
+#[derive(Clone, Default, Debug)]
+pub struct UnixDefaults {
+    /// Goes before their paths.
+    pub prefix: Option<String>,
+    /// Their permissions.
+    pub mode: Option<u32>,
+    /// Their owner.
+    pub user: Option<Account>,
+    /// Their group.
+    pub group: Option<Account>,
+}
+
+impl Setting for ProcessSettings {
+    fn inherit(&self) -> ProcessSettings {
+        self.clone()
+    }
+}

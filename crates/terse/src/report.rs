@@ -1,0 +1,81 @@
+//! What the program says about itself on the terminal, in HAProxy's form: `[ALERT]    (pid) : text`.
+//!
+//! Problems of a configuration come from `terse_config`; they are printed here too, so that one place knows what `-q` silences.
+//! Writing never fails the program: whoever closed its output does not want to hear it.
+
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
+use terse_config::Diagnostics;
+
+/// How much is said.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Report {
+    /// `-q` without `-V`.
+    pub quiet: bool,
+    /// `-V` or `-d`.
+    pub talks: bool,
+}
+
+impl Report {
+    /// Something that keeps the program from doing what it was asked for.
+    pub fn alert(&self, text: impl Display) {
+        self.line("[ALERT]   ", text);
+    }
+
+    /// Something that the operator should look at.
+    pub fn warn(&self, text: impl Display) {
+        self.line("[WARNING] ", text);
+    }
+
+    /// Something that happened as asked.
+    pub fn notice(&self, text: impl Display) {
+        self.line("[NOTICE]  ", text);
+    }
+
+    /// A notice for those who asked for more.
+    pub fn detail(&self, text: impl Display) {
+        if self.talks {
+            self.notice(text);
+        }
+    }
+
+    /// What is wrong with a configuration: with the line and the word underlined on a terminal, a line each elsewhere.
+    pub fn diagnostics(&self, diagnostics: &Diagnostics) {
+        let pid = std::process::id();
+        let terminal = std::io::stderr().is_terminal();
+        let colours = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        for diagnostic in diagnostics.iter() {
+            match terminal {
+                true => self.error_text(diagnostic.on_terminal(pid, colours)),
+                false => self.error_text(format_args!("{}\n", diagnostic.one_line(pid))),
+            }
+        }
+        if diagnostics.omitted() > 0 {
+            self.notice(format_args!("config : {} more problems", diagnostics.omitted()));
+        }
+    }
+
+    /// Text that stands for itself, to standard error.
+    pub fn error_text(&self, text: impl Display) {
+        if !self.quiet {
+            let _ = write!(std::io::stderr().lock(), "{text}");
+        }
+    }
+
+    /// An answer, to standard output, with its line's end.
+    pub fn answer(&self, text: impl Display) {
+        if !self.quiet {
+            print(format_args!("{text}\n"));
+        }
+    }
+
+    fn line(&self, severity: &str, text: impl Display) {
+        self.error_text(format_args!("{severity} ({}) : {text}\n", std::process::id()));
+    }
+}
+
+/// Writes to standard output what was asked for on the command line, which `-q` does not silence.
+pub fn print(text: impl Display) {
+    let mut out = std::io::stdout().lock();
+    let _ = write!(out, "{text}").and_then(|()| out.flush());
+}

@@ -1,0 +1,117 @@
+//! Which version this is, which version of HAProxy's language it reads, and what is built in.
+
+use crate::args::VersionPart;
+use std::fmt::Write;
+
+/// The program's own version.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The version of HAProxy whose configuration language is read: what `version_atleast()` compares with.
+pub const LANGUAGE: &str = "3.5-dev5";
+
+/// What `feature()` knows, and whether it is built in. The names are HAProxy's.
+pub const FEATURES: &[(&str, bool)] = &[
+    ("ACCEPT4", true),
+    ("BACKTRACE", true),
+    ("CPU_AFFINITY", true),
+    ("DEVICEATLAS", false),
+    ("ECH", false),
+    ("EPOLL", true),
+    ("GETADDRINFO", true),
+    ("KQUEUE", false),
+    ("KTLS", false),
+    ("LINUX_SPLICE", false),
+    ("LUA", false),
+    ("NS", false),
+    ("OPENSSL", false),
+    ("PCRE", false),
+    ("PCRE2", false),
+    ("PRCTL", true),
+    ("PROMEX", false),
+    ("QUIC", false),
+    ("SLZ", false),
+    ("TFO", true),
+    ("THREAD", true),
+    ("TPROXY", false),
+    ("WURFL", false),
+    ("ZLIB", true),
+];
+
+/// The answer to `-v` and, with `long`, to `-vv`.
+///
+/// Started under the name `haproxy` the program stands in for it, so the first line is the one that scripts look for in HAProxy's
+/// answer; it still says who answers.
+pub fn text(program: &str, long: bool) -> String {
+    let mut text = match program {
+        "haproxy" => format!("HAProxy version {LANGUAGE} (terse {VERSION})\n"),
+        _ => format!("terse {VERSION}\nReads the configuration language of HAProxy version {LANGUAGE}\n"),
+    };
+    let system = rustix::system::uname();
+    for part in [system.sysname(), system.release(), system.version(), system.machine()] {
+        let lead = if std::ptr::eq(part, system.sysname()) { "Running on: " } else { " " };
+        let _ = write!(text, "{lead}{}", part.to_string_lossy());
+    }
+    text.push('\n');
+    if long {
+        text.push_str(&built_in());
+    }
+    text
+}
+
+/// The version as scripts want it: of the language, because they ask in HAProxy's name.
+pub fn bare(part: VersionPart) -> &'static str {
+    match part {
+        VersionPart::Whole => LANGUAGE,
+        VersionPart::Short => LANGUAGE.split('-').next().unwrap_or(LANGUAGE),
+        VersionPart::Branch => branch(),
+    }
+}
+
+/// The first two numbers of the language's version.
+pub fn branch() -> &'static str {
+    let short = LANGUAGE.split('-').next().unwrap_or(LANGUAGE);
+    let end = short.match_indices('.').nth(1).map_or(short.len(), |(at, _)| at);
+    &short[..end]
+}
+
+/// The features that are built in, by name.
+pub fn features() -> impl Iterator<Item = &'static str> {
+    FEATURES.iter().filter(|(_, built_in)| *built_in).map(|(name, _)| *name)
+}
+
+fn built_in() -> String {
+    let mut text = String::from("Build options :\n  TARGET  = linux-glibc\n");
+    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+    let _ = writeln!(text, "  PROFILE = {profile}\n");
+    text.push_str("Feature list :");
+    for (name, built_in) in FEATURES {
+        let _ = write!(text, " {}{name}", if *built_in { '+' } else { '-' });
+    }
+    let _ =
+        writeln!(text, "\n\nWorkers: one a processor that the process may use, {} here.", crate::process::workers::default_count());
+    text.push_str(
+        "\nAvailable polling systems :\n      epoll : pref=300,  test result OK\nTotal: 1 (1 usable), will use epoll.\n\n\
+         Available services : none\nAvailable filters :\n\t[COMP] compression\n",
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_find_the_version_under_haproxys_name() {
+        let text = text("haproxy", true);
+        let first = text.lines().next().unwrap();
+        assert!(first.starts_with("HAProxy version 3.5-dev5 "), "{first}");
+        assert!(text.lines().any(|line| line.trim() == "TARGET  = linux-glibc"));
+        assert!(text.contains("Feature list : +ACCEPT4"));
+    }
+
+    #[test]
+    fn under_its_own_name_it_says_its_own_version_first() {
+        assert!(text("terse", false).starts_with(&format!("terse {VERSION}\n")));
+        assert_eq!((bare(VersionPart::Whole), bare(VersionPart::Short), bare(VersionPart::Branch)), ("3.5-dev5", "3.5", "3.5"));
+    }
+}
