@@ -9,6 +9,9 @@ use std::sync::Arc;
 /// Bytes of a body held for work on the whole of it, unless `compression collect` says otherwise.
 pub const DEFAULT_COLLECT_BYTES: usize = 256 * 1024;
 
+/// The most that `compression collect` may say.
+pub const MAX_COLLECT_BYTES: usize = 64 << 20;
+
 /// A broken coder: the stream must be aborted ([`terse_message::Who::Internal`]).
 pub type Fault = CoderFault;
 

@@ -1,1 +1,150 @@
-//! To come.
+//! Entity tags (RFC 9110 section 8.8.3): reading, weakening, and the suffix that names a coding.
+
+use crate::coding::{CODINGS, Coding};
+
+/// One entity tag.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tag<'a> {
+    /// Whether it begins with `W/`.
+    pub weak: bool,
+    /// What stands between the quotes.
+    pub opaque: &'a [u8],
+}
+
+impl<'a> Tag<'a> {
+    /// The value of an ETag field; `None` when it is no entity tag. A blank inside is let pass, a second quote is not.
+    pub fn parse(value: &'a [u8]) -> Option<Tag<'a>> {
+        let (tag, rest) = Tag::first(value)?;
+        rest.is_empty().then_some(tag)
+    }
+
+    /// The tag at the start of a value, and what follows it.
+    fn first(value: &'a [u8]) -> Option<(Tag<'a>, &'a [u8])> {
+        let quoted = value.strip_prefix(b"W/");
+        let inside = quoted.unwrap_or(value).strip_prefix(b"\"")?;
+        let end = memchr::memchr(b'"', inside)?;
+        Some((Tag { weak: quoted.is_some(), opaque: &inside[..end] }, &inside[end + 1..]))
+    }
+
+    /// The tag as it stands in a field.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        if self.weak {
+            out.extend_from_slice(b"W/");
+        }
+        out.push(b'"');
+        out.extend_from_slice(self.opaque);
+        out.push(b'"');
+    }
+
+    /// The weak tag of the compressed form that carries the coding's name: `W/"x;terse=gzip"`. The mark is long enough that no server's
+    /// own tag ends in it; a suffix of another kind, such as Apache's `-gzip`, is never taken for it.
+    pub fn with_coding(&self, coding: Coding) -> Vec<u8> {
+        let mut opaque = self.opaque.to_vec();
+        opaque.extend_from_slice(MARK);
+        opaque.extend_from_slice(coding.word().as_bytes());
+        let mut out = Vec::with_capacity(opaque.len() + 4);
+        Tag { weak: true, opaque: &opaque }.write(&mut out);
+        out
+    }
+
+    /// The coding that [`Tag::with_coding`] has put into it, and the opaque part before.
+    pub fn coding(&self) -> Option<(&'a [u8], Coding)> {
+        CODINGS.iter().filter(|_| self.weak).find_map(|entry| {
+            let before = self.opaque.strip_suffix(entry.word.as_bytes())?.strip_suffix(MARK)?;
+            Some((before, entry.coding))
+        })
+    }
+}
+
+const MARK: &[u8] = b";terse=";
+
+/// The entity tags of an If-Match or If-None-Match value, in order. Ends at the first thing that is none, which
+/// [`Tags::is_sound`] then tells; `*` is none.
+#[derive(Clone, Debug)]
+pub struct Tags<'a> {
+    rest: &'a [u8],
+    sound: bool,
+}
+
+impl<'a> Tags<'a> {
+    /// The tags of a value.
+    pub fn of(value: &'a [u8]) -> Tags<'a> {
+        Tags { rest: value, sound: true }
+    }
+
+    /// Whether all that was read so far were tags.
+    pub fn is_sound(&self) -> bool {
+        self.sound
+    }
+}
+
+impl<'a> Iterator for Tags<'a> {
+    type Item = Tag<'a>;
+
+    fn next(&mut self) -> Option<Tag<'a>> {
+        let start = self.rest.iter().position(|b| !matches!(b, b' ' | b'\t' | b','))?;
+        match Tag::first(&self.rest[start..]) {
+            Some((tag, rest)) => {
+                self.rest = rest;
+                Some(tag)
+            }
+            None => {
+                (self.rest, self.sound) = (&[], false);
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_strong_weak_or_none() {
+        for (value, expected) in [
+            (&b"\"123\""[..], Some((false, &b"123"[..]))),
+            (b"W/\"456\"", Some((true, b"456"))),
+            (b"\"W/789\"", Some((false, b"W/789"))),
+            (b"\"\"", Some((false, b""))),
+            (b"W/\"\"", Some((true, b""))),
+            (b"\"invalid", None),
+            (b"invalid\"", None),
+            (b"invalid", None),
+            (b"W/\"invalid", None),
+            (b"W/invalid\"", None),
+            (b"W/invalid", None),
+            (b"w/\"x\"", None),
+            (b"\"", None),
+            (b"W/\"", None),
+            (b"\"a\", \"b\"", None),
+            (b"", None),
+        ] {
+            let tag = Tag::parse(value).map(|tag| (tag.weak, tag.opaque));
+            assert_eq!(tag, expected, "{}", String::from_utf8_lossy(value));
+        }
+    }
+
+    #[test]
+    fn lists_are_read_up_to_what_is_no_tag() {
+        let mut tags = Tags::of(br#"W/"a\", "b,c" ,,"d""#);
+        let all: Vec<_> = tags.by_ref().map(|tag| (tag.weak, tag.opaque.to_vec())).collect();
+        assert_eq!(all, [(true, b"a\\".to_vec()), (false, b"b,c".to_vec()), (false, b"d".to_vec())]);
+        assert!(tags.is_sound());
+        let mut tags = Tags::of(b"\"a\", b, \"c\"");
+        assert_eq!(tags.by_ref().count(), 1);
+        assert!(!tags.is_sound());
+    }
+
+    #[test]
+    fn the_suffix_comes_off_again_and_foreign_ones_stay() {
+        let strong = Tag { weak: false, opaque: b"x" };
+        let ours = strong.with_coding(Coding::RawDeflate);
+        assert_eq!(ours, b"W/\"x;terse=raw-deflate\"");
+        let tag = Tag::parse(&ours).unwrap();
+        assert_eq!(tag.coding(), Some((&b"x"[..], Coding::RawDeflate)));
+        for foreign in [&b"\"x-gzip\""[..], b"W/\"x-gzip\"", b"\"x;terse=gzip\"", b"W/\"x;terse=\""] {
+            assert_eq!(Tag::parse(foreign).unwrap().coding(), None);
+        }
+    }
+}

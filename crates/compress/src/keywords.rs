@@ -1,6 +1,502 @@
-//! The configuration's words.
+//! The configuration's words: HAProxy's `compression`, its filters and its tuning, and what nginx's gzip options need beside them.
 
-use terse_config::Keyword;
+use crate::coding::{CODINGS, Coding, Level};
+use crate::range::EtagMode;
+use crate::settings::{Compression, Directions, Process, Proxied, ProxiedWhen};
+use regex::bytes::Regex;
+use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, SectionKind, Sections};
+use terse_message::Version;
 
 /// The table, for the program to join with the others.
-pub const KEYWORDS: &[Keyword] = &[];
+pub const KEYWORDS: &[Keyword] = &[
+    proxy(
+        "compression algo",
+        "<coding>...",
+        "Names the codings for responses, best first: gzip, deflate, raw-deflate, identity. Lines add up.",
+        algorithms,
+    ),
+    proxy("compression algo-res", "<coding>...", "The same as `compression algo`.", algorithms),
+    proxy("compression algo-req", "<coding>", "Names the coding for the bodies of requests toward the server.", request_algorithm),
+    proxy(
+        "compression type",
+        "<type>...",
+        "Names the types of responses that are compressed, by the first characters of Content-Type; without it, all but multipart \
+         ones. Lines add up.",
+        types,
+    ),
+    proxy("compression type-res", "<type>...", "The same as `compression type`.", types),
+    proxy(
+        "compression type-req",
+        "<type>...",
+        "Names the types of requests' bodies that are compressed; without it, all.",
+        request_types,
+    ),
+    proxy("compression minsize-res", "<size>", "Leaves responses alone that are known to be smaller.", min_size),
+    proxy("compression minsize-req", "<size>", "Leaves requests' bodies alone that are known to be smaller.", request_min_size),
+    proxy("compression offload", "", "Keeps servers from compressing: takes Accept-Encoding from what is sent to them.", offload),
+    proxy(
+        "compression direction",
+        "request | response | both",
+        "Says which bodies are compressed; without it, responses.",
+        direction,
+    ),
+    proxy("filter compression", "", "Compresses requests and responses as `compression` says.", filter_both),
+    proxy("filter comp-req", "", "Compresses requests as `compression` says.", filter_request),
+    proxy("filter comp-res", "", "Compresses responses as `compression` says.", filter_response),
+    proxy(
+        "compression level",
+        "<coding> <1-9>",
+        "Says how hard a coding tries: zlib's levels. Without it `tune.comp.maxlevel`, or 6.",
+        level,
+    ),
+    proxy(
+        "compression vary",
+        "on | off",
+        "Adds `Vary: Accept-Encoding` to each response that is compressed for some clients; on without it.",
+        vary,
+    ),
+    proxy(
+        "compression sniff",
+        "on | off",
+        "Looks at the first bytes of a body, and leaves alone what is compressed already; on without it.",
+        sniff,
+    ),
+    proxy(
+        "compression http-version",
+        "1.0 | 1.1",
+        "The lowest version of a client that is sent compressed bodies, and of a server whose bodies are compressed; 1.1 without it.",
+        http_version,
+    ),
+    proxy(
+        "compression disable-agent",
+        "<regex>...",
+        "Sends plain bytes to clients whose User-Agent matches, beside the browsers before Internet Explorer 7. Lines add up.",
+        disable_agent,
+    ),
+    proxy(
+        "compression proxied",
+        "any | off | { expired | no-cache | no-store | private | no_last_modified | no_etag | auth }...",
+        "Says when responses to requests that came through another proxy (with Via) are compressed; any without it.",
+        proxied,
+    ),
+    proxy(
+        "compression collect",
+        "<size>",
+        "Says how much of a body is held to be compressed as a whole, while the server does not pause; 256k without it, 0: nothing.",
+        collect,
+    ),
+    proxy(
+        "compression etag",
+        "weaken | suffix",
+        "Says what becomes of a compressed response's ETag: weak, or weak with the coding's name in it; weaken without it.",
+        etag,
+    ),
+    global("tune.comp.maxlevel", "<1-9>", "The level of codings that name none, and the highest for those that do.", max_level),
+    global("maxcomprate", "<kbytes>", "Compresses no further bodies while more kilobytes a second enter; 0: no limit.", max_rate),
+    global("maxcompcpuusage", "<percent>", "Compresses no further bodies while a thread is busier; 100: no limit.", max_cpu),
+    global("maxzlibmem", "<mbytes>", "The memory that compression may hold, in megabytes; 0: the process's limit.", max_memory),
+    global(
+        "tune.zlib.memlevel",
+        "<1-9>",
+        "zlib's memory level for streams; 8 without it. Whole bodies have their own.",
+        memory_level,
+    ),
+    global("tune.zlib.windowsize", "<8-15>", "zlib's window for streams, as a power of two; 15 without it.", window_bits),
+    global(
+        "tune.comp.threads",
+        "<number>",
+        "Threads that compress larger bodies; one for each processor without it, 0: none.",
+        threads,
+    ),
+    global("tune.comp.nice", "<0-19>", "How far these threads stand back behind the others; 10 without it.", nice),
+    global("tune.comp.queue", "<number>", "Jobs that may wait for these threads; 1024 without it.", queue),
+];
+
+const fn proxy(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
+    Keyword { name, old_names: &[], sections: Sections::PROXY, arguments, summary, kind: Kind::Done(parser) }
+}
+
+const fn global(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
+    Keyword { name, old_names: &[], sections: Sections::GLOBAL, arguments, summary, kind: Kind::Done(parser) }
+}
+
+/// The section's setting. Its first word turns responses on, as with HAProxy.
+fn section<'s>(scope: &'s mut Scope<'_>) -> &'s mut Compression {
+    let compression = scope.section.settings.entry::<Compression>();
+    compression.directions.get_or_insert(Directions { request: false, response: true });
+    compression
+}
+
+fn process<'s>(scope: &'s mut Scope<'_>) -> &'s mut Process {
+    scope.section.settings.entry::<Process>()
+}
+
+fn algorithms(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let list = &mut section(scope).response.algorithms;
+    loop {
+        let coding = coding(args)?;
+        if !list.contains(&coding) {
+            list.push(coding);
+        }
+        if args.peek().is_none() {
+            return Ok(());
+        }
+    }
+}
+
+fn request_algorithm(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let coding = coding(args)?;
+    section(scope).request.algorithms.push(coding);
+    Ok(())
+}
+
+fn coding(args: &mut Args<'_>) -> Result<Coding, Fault> {
+    let word = args.need("<coding>")?;
+    Coding::of_word(word).ok_or_else(|| {
+        let known: Vec<_> = CODINGS.iter().map(|entry| entry.word).collect();
+        args.fault(format!("'{word}' is not a supported algorithm")).hint(format!("one of {}", known.join(", ")))
+    })
+}
+
+fn types(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    read_types(args, &mut section(scope).response.types)
+}
+
+fn request_types(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    read_types(args, &mut section(scope).request.types)
+}
+
+fn read_types(args: &mut Args<'_>, list: &mut Vec<Box<[u8]>>) -> Result<(), Fault> {
+    loop {
+        list.push(args.need_bytes("<type>")?.to_ascii_lowercase().into());
+        if args.peek().is_none() {
+            return Ok(());
+        }
+    }
+}
+
+fn min_size(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    section(scope).response.min_bytes = args.size("<size>")?;
+    Ok(())
+}
+
+fn request_min_size(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    section(scope).request.min_bytes = args.size("<size>")?;
+    Ok(())
+}
+
+fn offload(_: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    if scope.section.kind == SectionKind::Defaults {
+        scope.warn(1, "'offload' ignored in 'defaults' section");
+    }
+    section(scope).offload = true;
+    Ok(())
+}
+
+fn direction(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let (request, response) = match args.need("'request', 'response' or 'both'")? {
+        "request" => (true, false),
+        "response" => (false, true),
+        "both" => (true, true),
+        other => return Err(args.fault(format!("expects 'request', 'response' or 'both', not '{other}'"))),
+    };
+    section(scope).directions = Some(Directions { request, response });
+    Ok(())
+}
+
+fn filter_both(_: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let compression = scope.section.settings.entry::<Compression>();
+    if compression.filters.is_some() {
+        return Err(Fault::new(1, "cannot stand twice in a proxy"));
+    }
+    compression.filters = Some(Directions { request: true, response: true });
+    Ok(())
+}
+
+fn filter_request(_: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    one_filter(scope, |directions| &mut directions.request)
+}
+
+fn filter_response(_: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    one_filter(scope, |directions| &mut directions.response)
+}
+
+/// A filter of one direction turns that direction on, and no other that was not on before.
+fn one_filter(scope: &mut Scope<'_>, pick: fn(&mut Directions) -> &mut bool) -> Result<(), Fault> {
+    let compression = scope.section.settings.entry::<Compression>();
+    let filter = pick(compression.filters.get_or_insert_default());
+    if std::mem::replace(filter, true) {
+        return Err(Fault::new(1, "cannot stand twice in a proxy"));
+    }
+    *pick(compression.directions.get_or_insert_default()) = true;
+    Ok(())
+}
+
+fn level(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let coding = coding(args)?;
+    let levels = coding.entry().levels.clone();
+    if coding.is_identity() {
+        return Err(args.fault("'identity' has no levels"));
+    }
+    let level = args.integer("<level>", i64::from(*levels.start())..=i64::from(*levels.end()))?;
+    section(scope).levels[coding as usize] = u8::try_from(level).ok().map(Level);
+    Ok(())
+}
+
+fn on_off(args: &mut Args<'_>) -> Result<Option<bool>, Fault> {
+    match args.need("'on' or 'off'")? {
+        "on" => Ok(Some(true)),
+        "off" => Ok(Some(false)),
+        other => Err(args.fault(format!("expects 'on' or 'off', not '{other}'"))),
+    }
+}
+
+fn vary(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    section(scope).vary = on_off(args)?;
+    Ok(())
+}
+
+fn sniff(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    section(scope).sniff = on_off(args)?;
+    Ok(())
+}
+
+fn http_version(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let version = match args.need("'1.0' or '1.1'")? {
+        "1.0" => Version::Http10,
+        "1.1" => Version::Http11,
+        other => return Err(args.fault(format!("expects '1.0' or '1.1', not '{other}'"))),
+    };
+    section(scope).http_version = Some(version);
+    Ok(())
+}
+
+fn disable_agent(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    loop {
+        let text = args.need("<regex>")?;
+        let regex = Regex::new(text).map_err(|error| args.fault(format!("'{text}' is no regular expression: {error}")))?;
+        section(scope).disabled_agents.push(regex);
+        if args.peek().is_none() {
+            return Ok(());
+        }
+    }
+}
+
+fn proxied(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    if args.accept("any") {
+        section(scope).proxied = Some(Proxied::Any);
+        return Ok(());
+    }
+    let mut when = ProxiedWhen::default();
+    if !args.accept("off") {
+        loop {
+            let flag = match args.need("'any', 'off' or conditions")? {
+                "expired" => &mut when.expired,
+                "no-cache" => &mut when.no_cache,
+                "no-store" => &mut when.no_store,
+                "private" => &mut when.private,
+                "no_last_modified" => &mut when.no_last_modified,
+                "no_etag" => &mut when.no_etag,
+                "auth" => &mut when.auth,
+                other => return Err(args.fault(format!("'{other}' is no condition of 'proxied'"))),
+            };
+            *flag = true;
+            if args.peek().is_none() {
+                break;
+            }
+        }
+    }
+    section(scope).proxied = Some(Proxied::When(when));
+    Ok(())
+}
+
+fn collect(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let bytes = args.size("<size>")?;
+    match usize::try_from(bytes).ok().filter(|&bytes| bytes <= crate::body::MAX_COLLECT_BYTES) {
+        Some(bytes) => {
+            section(scope).collect_bytes = Some(bytes);
+            Ok(())
+        }
+        None => Err(args.fault(format!("{bytes} is above the limit of {}", crate::body::MAX_COLLECT_BYTES))),
+    }
+}
+
+fn etag(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let mode = match args.need("'weaken' or 'suffix'")? {
+        "weaken" => EtagMode::Weaken,
+        "suffix" => EtagMode::Suffix,
+        other => return Err(args.fault(format!("expects 'weaken' or 'suffix', not '{other}'"))),
+    };
+    section(scope).etag = Some(mode);
+    Ok(())
+}
+
+/// A whole number in a range that fits the type.
+fn number<T: TryFrom<i64>>(args: &mut Args<'_>, what: &str, range: std::ops::RangeInclusive<i64>) -> Result<T, Fault> {
+    let n = args.integer(what, range)?;
+    T::try_from(n).map_err(|_| args.fault(format!("{what}: {n} is too large")))
+}
+
+fn max_level(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    process(scope).max_level = Some(number(args, "<level>", 1..=9)?);
+    Ok(())
+}
+
+fn max_rate(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    process(scope).max_rate_kbytes = number(args, "<kbytes>", 0..=i64::MAX / 1024)?;
+    Ok(())
+}
+
+fn max_cpu(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    process(scope).max_cpu_percent = number(args, "<percent>", 0..=100)?;
+    Ok(())
+}
+
+fn max_memory(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let megabytes: usize = number(args, "<mbytes>", 0..=i64::MAX >> 20)?;
+    process(scope).max_memory_bytes = megabytes << 20;
+    Ok(())
+}
+
+fn memory_level(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    process(scope).memory_level = number(args, "<level>", 1..=9)?;
+    Ok(())
+}
+
+fn window_bits(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    process(scope).window_bits = number(args, "<bits>", 8..=15)?;
+    Ok(())
+}
+
+fn threads(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    process(scope).threads = Some(number(args, "<number>", 0..=1024)?);
+    Ok(())
+}
+
+fn nice(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    process(scope).nice = number(args, "<nice>", 0..=19)?;
+    Ok(())
+}
+
+fn queue(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    process(scope).queue_depth = number(args, "<number>", 1..=1 << 20)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terse_config::{Environment, Loader, Settings, Source};
+
+    fn load(text: &str) -> (terse_config::Config, Vec<String>) {
+        let loader = Loader { tables: vec![KEYWORDS], environment: Environment::default() };
+        let source = Source { name: "test.cfg".into(), bytes: text.as_bytes().to_vec() };
+        let (config, diagnostics) = loader.load(&[source], Settings::default());
+        let said = diagnostics.iter().map(|d| d.reason.clone()).collect();
+        (config, said)
+    }
+
+    #[test]
+    fn the_table_is_sound() {
+        assert_eq!(terse_config::keyword::tables_are_sound(&[KEYWORDS]), [""; 0]);
+    }
+
+    #[test]
+    fn haproxys_lines_mean_what_they_mean_there() {
+        let (config, said) = load(
+            "global\n tune.comp.maxlevel 9\n maxcomprate 100\n maxzlibmem 2\n\
+             defaults\n compression algo gzip\n\
+             backend b\n compression algo deflate gzip\n compression type text/HTML text/plain\n compression minsize-res 1k\n\
+             compression direction both\n compression algo-req gzip\n compression offload\n",
+        );
+        assert_eq!(said, [""; 0]);
+        let back = config.sections[0].settings.get::<Compression>().unwrap();
+        let process = config.global.settings.get::<Process>().unwrap();
+        let effective = crate::Effective::new(None, Some(back), process);
+        assert_eq!(effective.response_codings(), [Coding::Gzip, Coding::Deflate]);
+        assert_eq!(effective.response_types(), [b"text/html"[..].into(), b"text/plain"[..].into()] as [Box<[u8]>; 2]);
+        assert_eq!(effective.response_min_bytes(), 1024);
+        assert_eq!(effective.request_coding(), Some(Coding::Gzip));
+        assert_eq!(effective.directions(), Directions { request: true, response: true });
+        assert_eq!(effective.level(Coding::Gzip), Level(9));
+        assert!(effective.offload());
+        assert_eq!((process.max_rate_kbytes, process.max_memory_bytes), (100, 2 << 20));
+    }
+
+    #[test]
+    fn our_own_lines() {
+        let (config, said) = load(
+            "listen l\n compression algo gzip\n compression level gzip 4\n compression vary off\n compression sniff off\n\
+             compression http-version 1.0\n compression disable-agent ^curl 'old browser'\n compression proxied no-store auth\n\
+             compression collect 64k\n compression etag suffix\n",
+        );
+        assert_eq!(said, [""; 0]);
+        let listen = config.sections[0].settings.get::<Compression>();
+        let process = Process { max_level: Some(3), ..Process::default() };
+        let effective = crate::Effective::new(listen, listen, &process);
+        assert_eq!(effective.level(Coding::Gzip), Level(3));
+        assert_eq!(crate::Effective::new(listen, listen, &Process::default()).level(Coding::Gzip), Level(4));
+        assert_eq!(effective.level(Coding::Deflate), Level(3));
+        assert_eq!(effective.level(Coding::Identity), Level(0));
+        assert!(!effective.vary() && !effective.sniff());
+        assert_eq!(effective.http_version(), Version::Http10);
+        assert_eq!(effective.disabled_agents().len(), 2);
+        assert_eq!(effective.proxied(), Proxied::When(ProxiedWhen { no_store: true, auth: true, ..ProxiedWhen::default() }));
+        assert_eq!((effective.collect_bytes(), effective.etag()), (65536, EtagMode::Suffix));
+    }
+
+    #[test]
+    fn filters_choose_directions() {
+        for (lines, request, response) in [
+            ("compression algo gzip", false, true),
+            ("compression direction request", true, false),
+            ("filter comp-req\n compression algo-req gzip", true, false),
+            ("compression algo gzip\n filter comp-req", true, false),
+            ("filter comp-res\n compression algo gzip", false, true),
+            ("filter compression\n compression algo gzip\n compression direction both", true, true),
+            ("filter compression\n compression algo gzip", false, true),
+        ] {
+            let (config, said) = load(&format!("backend b\n {lines}\n"));
+            assert_eq!(said, [""; 0], "{lines}");
+            let directions = config.sections[0].settings.get::<Compression>().unwrap().directions();
+            assert_eq!((directions.request, directions.response), (request, response), "{lines}");
+        }
+    }
+
+    #[test]
+    fn offload_in_defaults_is_ignored_with_a_warning() {
+        let (config, said) = load("defaults\n compression algo gzip\n compression offload\nbackend b\n");
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(!config.sections[0].settings.get::<Compression>().unwrap().offload);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for line in [
+            "compression algo",
+            "compression algo brotli",
+            "compression type",
+            "compression minsize-res many",
+            "compression direction up",
+            "compression level gzip 10",
+            "compression level identity 1",
+            "compression vary",
+            "compression sniff maybe",
+            "compression http-version 2",
+            "compression disable-agent (",
+            "compression proxied sometimes",
+            "compression proxied off auth",
+            "compression collect 1g",
+            "compression etag strong",
+            "compression offload now",
+            "filter compression\n filter comp-req",
+        ] {
+            let (_, said) = load(&format!("backend b\n {line}\n"));
+            assert_eq!(said.len(), 1, "{line}: {said:?}");
+        }
+        for line in ["tune.comp.maxlevel 0", "maxcompcpuusage 101", "tune.zlib.windowsize 16", "maxcomprate -1"] {
+            let (_, said) = load(&format!("global\n {line}\n"));
+            assert_eq!(said.len(), 1, "{line}: {said:?}");
+        }
+    }
+}

@@ -26,6 +26,7 @@ pub mod budget;
 pub mod coder;
 pub mod coding;
 pub mod counters;
+mod date;
 pub mod etag;
 pub mod head;
 pub mod keywords;

@@ -7,13 +7,18 @@
 //! Facts of the resource are judged before facts of the client. So a verdict knows whether the answer would have been another one
 //! for another Accept-Encoding: exactly then the response needs `Vary: Accept-Encoding` (RFC 9110 section 12.5.5), compressed or not.
 
+mod facts;
 mod offer;
 mod request;
 mod response;
 
 pub use offer::{Offer, offer};
-pub use request::decide_request;
+pub use request::{decide_request, look_request};
 pub use response::{decide, look};
+
+pub(crate) use facts::{agent_is_broken, forbids_transform};
+pub(crate) use offer::Method;
+pub(crate) use response::judge_resource;
 
 use crate::coding::{Coding, Level};
 use crate::reason::Reason;

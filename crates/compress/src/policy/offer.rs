@@ -1,10 +1,11 @@
 //! What a request lets us do with its response.
 
-use super::Link;
+use super::{Link, agent_is_broken, forbids_transform};
+use crate::accept;
 use crate::coding::Coding;
 use crate::reason::Reason;
 use crate::settings::Effective;
-use terse_message::{Request, Version};
+use terse_message::{Known, Request, Version};
 
 /// What is kept of a request for the decision about its response; the request itself may be edited or gone by then.
 #[derive(Clone, Debug)]
@@ -13,10 +14,93 @@ pub struct Offer {
     pub want: Result<Coding, Reason>,
     /// The version that the client speaks.
     pub version: Version,
-    _state: (),
+    /// Whether some response to another request might be compressed: what the client holds may be of ours.
+    pub(crate) may_hold_ours: bool,
+    /// Whether the client takes every coding that it may hold of ours.
+    pub(crate) takes_all: bool,
+    pub(crate) method: Method,
+    /// Whether the request came through another proxy.
+    pub(crate) proxied: bool,
+    pub(crate) authorized: bool,
+    /// If-None-Match as the client sent it, for what a 304 says.
+    pub(crate) if_none_match: Option<Box<[u8]>>,
+}
+
+/// Methods, as far as compression cares.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Method {
+    Get,
+    Head,
+    Connect,
+    Other,
+}
+
+impl Method {
+    pub(crate) fn of(request: &Request) -> Method {
+        match request.method() {
+            b"GET" => Method::Get,
+            b"HEAD" => Method::Head,
+            b"CONNECT" => Method::Connect,
+            _ => Method::Other,
+        }
+    }
+}
+
+impl Offer {
+    /// The coding that changes bytes, if the client would get one.
+    pub fn coded(&self) -> Option<Coding> {
+        self.want.ok().filter(|coding| !coding.is_identity())
+    }
 }
 
 /// Reads a request before it is edited for the server, when frontend and backend are known. `link` is the one toward the client.
-pub fn offer(_request: &Request, _link: Link, _settings: &Effective<'_>) -> Offer {
-    unreachable!("not built yet")
+pub fn offer(request: &Request, link: Link, settings: &Effective<'_>) -> Offer {
+    let fields = &request.fields;
+    let acceptance = accept::negotiate(fields.every(Known::AcceptEncoding), settings.response_codings());
+    let configured = configured(settings);
+    let want = configured.and_then(|()| client_allows(request, link, settings)).and(acceptance.choice);
+    let may_hold_ours = configured.is_ok() && settings.response_codings().iter().any(|coding| !coding.is_identity());
+    Offer {
+        want,
+        version: request.version,
+        may_hold_ours,
+        takes_all: acceptance.takes_all,
+        method: Method::of(request),
+        proxied: fields.has(Known::Via),
+        authorized: fields.has(Known::Authorization),
+        if_none_match: may_hold_ours.then(|| joined(fields.every(Known::IfNoneMatch))).flatten(),
+    }
+}
+
+/// Whether responses are compressed at all.
+fn configured(settings: &Effective<'_>) -> Result<(), Reason> {
+    if !settings.is_configured() {
+        Err(Reason::NotConfigured)
+    } else if !settings.directions().response {
+        Err(Reason::Direction)
+    } else if settings.response_codings().is_empty() {
+        Err(Reason::NoAlgorithm)
+    } else {
+        Ok(())
+    }
+}
+
+/// What of the request, beside Accept-Encoding, speaks against it.
+fn client_allows(request: &Request, link: Link, settings: &Effective<'_>) -> Result<(), Reason> {
+    if link.compresses {
+        Err(Reason::LinkCompresses)
+    } else if request.version < settings.http_version() {
+        Err(Reason::ClientVersion)
+    } else if request.fields.first(Known::UserAgent).is_some_and(|agent| agent_is_broken(agent, settings)) {
+        Err(Reason::Agent)
+    } else if forbids_transform(&request.fields) {
+        Err(Reason::RequestNoTransform)
+    } else {
+        Ok(())
+    }
+}
+
+fn joined<'v>(values: impl Iterator<Item = &'v [u8]>) -> Option<Box<[u8]>> {
+    let all: Vec<&[u8]> = values.collect();
+    (!all.is_empty()).then(|| all.join(&b", "[..]).into_boxed_slice())
 }

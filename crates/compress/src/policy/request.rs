@@ -1,10 +1,73 @@
 //! The decision about a request's own body.
 
-use super::{Link, Load, Verdict};
+use super::facts::{forbids_transform, judge_first, judge_load, judge_type};
+use super::offer::Method;
+use super::{Decision, Link, Load, Plan, Verdict};
+use crate::coding::Coding;
+use crate::reason::Reason;
 use crate::settings::Effective;
-use terse_message::Request;
+use terse_message::{BodyLength, Known, Request};
 
 /// Judges a request's body. `link` is the one toward the server. `varies` is never set.
-pub fn decide_request(_request: &Request, _link: Link, _load: &Load, _settings: &Effective<'_>) -> Verdict {
-    unreachable!("not built yet")
+pub fn decide_request(request: &Request, link: Link, load: &Load, settings: &Effective<'_>) -> Verdict {
+    let allowed = configured(settings)
+        .and_then(|coding| judge_request(request, link, settings).map(|()| coding))
+        .and_then(|coding| judge_load(load, settings).map(|()| coding));
+    match allowed {
+        Err(reason) => Verdict::pass(reason),
+        Ok(coding) => {
+            let plan = Plan { coding, level: settings.level(coding) };
+            // A client that waits for 100-continue sends no first bytes before the server has seen the head.
+            let can_look = settings.sniff() && !coding.is_identity() && !request.fields.has(Known::Expect);
+            Verdict { decision: if can_look { Decision::Look(plan) } else { Decision::Compress(plan) }, varies: false }
+        }
+    }
+}
+
+/// Judges a request's body by its first bytes, as [`super::look`] does for a response.
+pub fn look_request(verdict: &Verdict, first: &[u8], whole: bool, settings: &Effective<'_>) -> Verdict {
+    judge_first(verdict, first, whole, settings.request_min_bytes())
+}
+
+fn configured(settings: &Effective<'_>) -> Result<Coding, Reason> {
+    if !settings.is_configured() {
+        Err(Reason::NotConfigured)
+    } else if !settings.directions().request {
+        Err(Reason::Direction)
+    } else {
+        settings.request_coding().ok_or(Reason::NoAlgorithm)
+    }
+}
+
+fn judge_request(request: &Request, link: Link, settings: &Effective<'_>) -> Result<(), Reason> {
+    let fields = &request.fields;
+    if link.compresses {
+        return Err(Reason::LinkCompresses);
+    }
+    match Method::of(request) {
+        Method::Connect => return Err(Reason::Upgrade),
+        Method::Head => return Err(Reason::Head),
+        Method::Get | Method::Other => {}
+    }
+    if fields.has(Known::Upgrade) {
+        return Err(Reason::Upgrade);
+    }
+    match request.body {
+        BodyLength::None | BodyLength::Exact(0) => return Err(Reason::NoBody),
+        BodyLength::Exact(bytes) if bytes < settings.request_min_bytes() => return Err(Reason::TooSmall),
+        BodyLength::Exact(_) | BodyLength::Unknown => {}
+    }
+    if request.version < settings.http_version() {
+        return Err(Reason::ClientVersion);
+    }
+    if fields.has(Known::ContentRange) {
+        return Err(Reason::Partial);
+    }
+    if fields.has(Known::ContentEncoding) {
+        return Err(Reason::AlreadyCoded);
+    }
+    if forbids_transform(fields) {
+        return Err(Reason::RequestNoTransform);
+    }
+    judge_type(fields.first(Known::ContentType), settings.request_types())
 }

@@ -1,17 +1,125 @@
 //! The decision about a response.
 
-use super::{Load, Offer, Plan, Verdict};
-use crate::settings::Effective;
-use terse_message::Response;
+use super::facts::{forbids_transform, has_directive, has_prefix, judge_first, judge_load, judge_type};
+use super::offer::Method;
+use super::{Decision, Load, Offer, Plan, Verdict};
+use crate::etag::Tag;
+use crate::reason::Reason;
+use crate::settings::{Effective, Proxied};
+use terse_message::{BodyLength, Known, Response};
 
-/// Judges a response by its head.
-pub fn decide(_offer: &Offer, _response: &Response, _load: &Load, _settings: &Effective<'_>) -> Verdict {
-    unreachable!("not built yet")
+/// Judges a response by its head. The offer is that of its request, under the same settings.
+pub fn decide(offer: &Offer, response: &Response, load: &Load, settings: &Effective<'_>) -> Verdict {
+    if let Err(reason @ (Reason::NotConfigured | Reason::Direction | Reason::NoAlgorithm)) = offer.want {
+        return Verdict::pass(reason);
+    }
+    if let Err(reason) = judge_message(offer, response, settings).and_then(|()| judge_resource(response, settings)) {
+        return Verdict::pass(reason);
+    }
+    let allowed = judge_proxied(offer, response, settings)
+        .and(if offer.method == Method::Head { Err(Reason::Head) } else { Ok(()) })
+        .and(offer.want)
+        .and_then(|coding| judge_load(load, settings).map(|()| coding));
+    let decision = match allowed {
+        Err(reason) => Decision::Pass(reason),
+        Ok(coding) => {
+            let plan = Plan { coding, level: settings.level(coding) };
+            if settings.sniff() && !coding.is_identity() { Decision::Look(plan) } else { Decision::Compress(plan) }
+        }
+    };
+    Verdict { decision, varies: offer.may_hold_ours }
 }
 
-/// Judges a response, or a request's body, by its first bytes, after a verdict that asked for them. `first` is what has come so far,
-/// `whole` says that it is all there is. Any first piece will do: the more, the better the judgement, up to
-/// [`crate::sniff::LOOK_BYTES`].
-pub fn look(_verdict: &Verdict, _first: &[u8], _whole: bool, _settings: &Effective<'_>) -> Verdict {
-    unreachable!("not built yet")
+/// Judges a response by its first bytes, after a verdict that asked for them. `first` is what has come so far, at least
+/// [`crate::sniff::LOOK_BYTES`] of it if that can be had without waiting; empty says that nothing came in time and the head has to
+/// leave. `whole` says that it is all there is.
+pub fn look(verdict: &Verdict, first: &[u8], whole: bool, settings: &Effective<'_>) -> Verdict {
+    judge_first(verdict, first, whole, settings.response_min_bytes())
+}
+
+/// Whether the message is one that carries a whole body: status, version, framing.
+fn judge_message(offer: &Offer, response: &Response, settings: &Effective<'_>) -> Result<(), Reason> {
+    let fields = &response.fields;
+    match response.status {
+        101 => return Err(Reason::Upgrade),
+        200..=299 if offer.method == Method::Connect => return Err(Reason::Upgrade),
+        100..=199 | 204 | 205 | 304 => return Err(Reason::NoBody),
+        206 => return Err(Reason::Partial),
+        200..=203 => {}
+        _ => return Err(Reason::Status),
+    }
+    if response.version < settings.http_version() {
+        return Err(Reason::ServerVersion);
+    }
+    if fields.has(Known::ContentRange) {
+        return Err(Reason::Partial);
+    }
+    match known_bytes(offer, response) {
+        Some(0) => Err(Reason::NoBody),
+        Some(bytes) if bytes < settings.response_min_bytes() => Err(Reason::TooSmall),
+        _ => Ok(()),
+    }
+}
+
+/// The body's length, as far as it is known; of an answer to HEAD, what GET would have brought.
+fn known_bytes(offer: &Offer, response: &Response) -> Option<u64> {
+    match response.body {
+        BodyLength::Exact(bytes) => Some(bytes),
+        BodyLength::Unknown => None,
+        BodyLength::None if offer.method == Method::Head => {
+            let value = response.fields.first(Known::ContentLength)?;
+            std::str::from_utf8(value).ok()?.parse().ok()
+        }
+        BodyLength::None => Some(0),
+    }
+}
+
+/// Whether what the server sent can be compressed for anybody. Asked for parts of a body as well: they are of such a resource.
+pub(crate) fn judge_resource(response: &Response, settings: &Effective<'_>) -> Result<(), Reason> {
+    let fields = &response.fields;
+    if fields.has(Known::ContentEncoding) {
+        return Err(Reason::AlreadyCoded);
+    }
+    if forbids_transform(fields) {
+        return Err(Reason::NoTransform);
+    }
+    let mut tags = fields.every(Known::Etag);
+    if tags.next().is_some_and(|tag| Tag::parse(tag).is_none()) {
+        return Err(Reason::InvalidEtag);
+    }
+    if tags.next().is_some() {
+        return Err(Reason::MultipleEtags);
+    }
+    let content_type = fields.first(Known::ContentType);
+    if content_type.is_some_and(|value| has_prefix(value, b"multipart")) {
+        return Err(Reason::Multipart);
+    }
+    judge_type(content_type, settings.response_types())
+}
+
+/// What `compression proxied` says about a request that came through another proxy.
+fn judge_proxied(offer: &Offer, response: &Response, settings: &Effective<'_>) -> Result<(), Reason> {
+    let Proxied::When(when) = settings.proxied() else { return Ok(()) };
+    if !offer.proxied {
+        return Ok(());
+    }
+    let fields = &response.fields;
+    let holds = (when.expired && is_expired(response))
+        || (when.no_cache && has_directive(fields, b"no-cache"))
+        || (when.no_store && has_directive(fields, b"no-store"))
+        || (when.private && has_directive(fields, b"private"))
+        || (when.no_last_modified && fields.get(b"Last-Modified").is_none())
+        || (when.no_etag && !fields.has(Known::Etag))
+        || (when.auth && offer.authorized);
+    if holds { Ok(()) } else { Err(Reason::Proxied) }
+}
+
+/// Whether Expires says that no cache may keep the response: not after Date, or no date at all (RFC 9111 section 5.3).
+fn is_expired(response: &Response) -> bool {
+    let Some(expires) = response.fields.get(b"Expires") else { return false };
+    match (crate::date::seconds(expires), response.fields.get(b"Date").and_then(crate::date::seconds)) {
+        (Some(expires), Some(date)) => expires <= date,
+        (Some(_), None) => false,
+        (None, _) => true,
+    }
 }
