@@ -1,9 +1,12 @@
 //! The sub-commands.
 
 use crate::arguments::Arguments;
+use crate::bench::{self, Kind, Rival};
 use crate::origin::{Options, Origin};
 use anyhow::{Result, bail};
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// Runs a command line, without the program's name; true if it went well.
 pub fn run(mut words: impl Iterator<Item = String>) -> Result<bool> {
@@ -11,6 +14,7 @@ pub fn run(mut words: impl Iterator<Item = String>) -> Result<bool> {
     let arguments = Arguments::new(words);
     match name.as_str() {
         "origin" => origin(arguments),
+        "bench" => bench(arguments),
         "-h" | "--help" | "help" => {
             print!("{HELP}");
             Ok(true)
@@ -40,5 +44,46 @@ fn origin(mut arguments: Arguments) -> Result<bool> {
     Ok(true)
 }
 
+fn bench(mut arguments: Arguments) -> Result<bool> {
+    let quick = arguments.switch("--quick");
+    let only: Option<String> = arguments.value("--only")?;
+    let all = !quick && only.is_none();
+    let wanted: Option<String> = arguments.value("--rivals")?;
+    let wanted = |name: &str| wanted.as_ref().is_none_or(|list| list.split(',').any(|one| one == name));
+    let options = bench::Options {
+        rivals: rivals().into_iter().filter(|rival| wanted(&rival.name)).collect(),
+        wrk: program("WRK", "wrk"),
+        scenarios: arguments.value("--scenarios")?.unwrap_or_else(|| PathBuf::from("bench/scenarios")),
+        rounds: arguments.value("--rounds")?.unwrap_or(if quick { 1 } else { 5 }),
+        time: Duration::from_secs(arguments.value("--seconds")?.unwrap_or(if quick { 1 } else { 4 })),
+        only: only.iter().flat_map(|list| list.split(',')).map(String::from).collect(),
+        out: arguments.value("--out")?.or(all.then(|| PathBuf::from("bench"))),
+    };
+    arguments.end()?;
+    bench::run(&options)
+}
+
+/// Who takes part: programs by environment variables.
+fn rivals() -> Vec<Rival> {
+    let rival = |name: &str, kind, program| Rival { name: name.into(), kind, program };
+    let mut rivals = vec![
+        rival("terse", Kind::Terse, program("TERSE", "target/release/terse")),
+        rival("haproxy", Kind::Haproxy, program("HAPROXY", "haproxy")),
+        rival("nginx", Kind::Nginx, program("NGINX", "nginx")),
+    ];
+    if let Some(program) = std::env::var_os("HAPROXY2") {
+        rivals.push(rival("haproxy2", Kind::Haproxy, program.into()));
+    }
+    rivals
+}
+
+/// A program by an environment variable, or else by its name; made absolute, because it is started elsewhere.
+fn program(variable: &str, name: &str) -> PathBuf {
+    let path = std::env::var_os(variable).map_or_else(|| PathBuf::from(name), PathBuf::from);
+    if path.components().count() > 1 { std::path::absolute(&path).unwrap_or(path) } else { path }
+}
+
 const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N] [--core N]
+       terse-lab bench [--quick] [--only SCENARIO,...] [--rivals NAME,...] [--rounds N] [--seconds N] [--out FOLDER]
+                 programs: TERSE=, HAPROXY=, HAPROXY2=, NGINX=, WRK=
 ";

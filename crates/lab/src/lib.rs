@@ -4,6 +4,8 @@
 //! The library is what tests use ([`origin`]); the program `terse-lab` has one sub-command for each of the four.
 
 pub mod arguments;
+pub mod bench;
+pub mod client;
 pub mod command;
 pub mod content;
 pub mod cores;

@@ -1,0 +1,189 @@
+//! One round of one scenario on one proxy that runs.
+
+use super::rival::Running;
+use super::sample::Metric;
+use super::scenario::{DOWNLOADED, DOWNLOADERS, Scenario, Traffic};
+use super::tree;
+use super::wrk::{Load, Outcome, Wrk};
+use crate::client::{Client, Reply};
+use crate::cores;
+use anyhow::{Context, Result, bail};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// What a round gives.
+pub(super) type Numbers = Vec<(Metric, f64)>;
+
+/// The tools of a measurement.
+#[derive(Debug)]
+pub(super) struct Bench<'a> {
+    /// The load generator.
+    pub(super) wrk: &'a Wrk,
+    /// The core that clients stay on.
+    pub(super) core: usize,
+    /// The origin, for comparison.
+    pub(super) origin: SocketAddr,
+    /// For how long a round loads.
+    pub(super) time: Duration,
+}
+
+impl Bench<'_> {
+    /// Sees that the proxy does what the scenario says, fills its caches, and weighs its answers.
+    pub(super) fn check(&self, scenario: &Scenario, proxy: &Running) -> Result<Numbers> {
+        let mut client = Client::connect(proxy.address(), PATIENCE)?;
+        let expected = Client::connect(self.origin, PATIENCE)?.get(scenario.path, &[])?.body.len();
+        let count = if matches!(scenario.traffic, Traffic::Bulk(_)) { 1 } else { CHECKS };
+        let mut wire_bytes = 0;
+        for _ in 0..count {
+            let reply = client.get(scenario.path, ACCEPT)?;
+            check(&reply, expected, scenario.compresses())?;
+            wire_bytes += reply.wire_bytes;
+        }
+        if let Traffic::Tail(_) = scenario.traffic {
+            let expected = Client::connect(self.origin, PATIENCE)?.get(DOWNLOADED, &[])?.body.len();
+            check(&client.get(DOWNLOADED, ACCEPT)?, expected, true)?;
+        }
+        Ok(vec![(Metric::Wire, wire_bytes as f64 / count as f64)])
+    }
+
+    /// Measures once.
+    pub(super) fn round(&self, scenario: &Scenario, proxy: &Running) -> Result<Numbers> {
+        match scenario.traffic {
+            Traffic::Requests(connections) | Traffic::Scale(connections) => self.requests(scenario, proxy, connections, ACCEPT),
+            Traffic::Close(connections) => self.requests(scenario, proxy, connections, &["Connection: close"]),
+            Traffic::Bulk(connections) => self.bulk(scenario, proxy, connections),
+            Traffic::Downloads => self.downloads(scenario, proxy),
+            Traffic::Tail(connections) => self.tail(scenario, proxy, connections),
+            Traffic::Idle(connections) => idle(scenario, proxy, connections),
+        }
+    }
+
+    fn requests(&self, scenario: &Scenario, proxy: &Running, connections: usize, lines: &[&str]) -> Result<Numbers> {
+        let before = tree::cpu_time(proxy.pid());
+        let outcome = self.load(scenario.path, proxy, connections, lines, self.time)?;
+        let cpu = tree::cpu_time(proxy.pid()).saturating_sub(before);
+        let requests = outcome.requests as f64;
+        Ok(vec![
+            (Metric::Cpu, micros(cpu) / requests),
+            (Metric::Rate, requests / outcome.time.as_secs_f64()),
+            (Metric::P99, millis(outcome.p99)),
+        ])
+    }
+
+    fn bulk(&self, scenario: &Scenario, proxy: &Running, connections: usize) -> Result<Numbers> {
+        let before = tree::cpu_time(proxy.pid());
+        let outcome = self.load(scenario.path, proxy, connections, &[], self.time)?;
+        let cpu = tree::cpu_time(proxy.pid()).saturating_sub(before);
+        let answers = outcome.bytes as f64 / BULK_BYTES;
+        Ok(vec![(Metric::Cpu, micros(cpu) / answers), (Metric::Rate, answers / outcome.time.as_secs_f64())])
+    }
+
+    fn downloads(&self, scenario: &Scenario, proxy: &Running) -> Result<Numbers> {
+        let before = tree::cpu_time(proxy.pid());
+        let mut times = Vec::new();
+        std::thread::scope(|scope| {
+            let downloads = scope.spawn(|| -> Result<()> {
+                cores::pin_this_thread(self.core)?;
+                let mut client = Client::connect(proxy.address(), PATIENCE)?;
+                let begun = Instant::now();
+                while begun.elapsed() < self.time || times.len() < DOWNLOADS_LEAST {
+                    times.push(client.get(scenario.path, ACCEPT)?.time);
+                }
+                Ok(())
+            });
+            downloads.join().unwrap_or_else(|_| bail!("a client died"))
+        })?;
+        let cpu = tree::cpu_time(proxy.pid()).saturating_sub(before);
+        times.sort();
+        Ok(vec![(Metric::Cpu, micros(cpu) / times.len() as f64), (Metric::LoadTime, millis(times[times.len() / 2]))])
+    }
+
+    fn tail(&self, scenario: &Scenario, proxy: &Running, connections: usize) -> Result<Numbers> {
+        let alone = self.load(scenario.path, proxy, connections, &[], self.time)?;
+        let (enough, done) = (AtomicBool::new(false), AtomicU64::new(0));
+        let download = || -> Result<()> {
+            cores::pin_this_thread(self.core)?;
+            let mut client = Client::connect(proxy.address(), PATIENCE)?;
+            while !enough.load(Ordering::Relaxed) {
+                client.get(DOWNLOADED, ACCEPT)?;
+                done.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(())
+        };
+        let (outcome, downloads) = std::thread::scope(|scope| {
+            let downloaders: Vec<_> = (0..DOWNLOADERS).map(|_| scope.spawn(download)).collect();
+            super::rival::wait_until(PATIENCE, || done.load(Ordering::Relaxed) > 0 || downloaders.iter().any(|d| d.is_finished()));
+            let before = done.load(Ordering::Relaxed);
+            let outcome = self.load(scenario.path, proxy, connections, &[], self.time);
+            let downloads = done.load(Ordering::Relaxed) - before;
+            enough.store(true, Ordering::Relaxed);
+            for downloader in downloaders {
+                downloader.join().unwrap_or_else(|_| bail!("a client died")).context("a download")?;
+            }
+            Ok::<_, anyhow::Error>((outcome?, downloads))
+        })?;
+        Ok(vec![
+            (Metric::P99Alone, millis(alone.p99)),
+            (Metric::P99, millis(outcome.p99)),
+            (Metric::Downloads, downloads as f64 / outcome.time.as_secs_f64()),
+        ])
+    }
+
+    fn load(&self, path: &str, proxy: &Running, connections: usize, lines: &[&str], time: Duration) -> Result<Outcome> {
+        self.wrk.run(&Load { address: proxy.address(), path, lines, connections, time })
+    }
+}
+
+fn idle(scenario: &Scenario, proxy: &Running, connections: usize) -> Result<Numbers> {
+    let ask = |clients: &mut Vec<Client>, count: usize| -> Result<()> {
+        for _ in 0..count {
+            let mut client = Client::connect(proxy.address(), PATIENCE)?;
+            client.get(scenario.path, &[])?;
+            clients.push(client);
+        }
+        Ok(())
+    };
+    // What the first ones cost is not theirs: tables that grow, an allocator that takes its first arenas.
+    let mut clients = Vec::new();
+    ask(&mut clients, IDLE_BEFORE)?;
+    let before = tree::memory(proxy.pid());
+    ask(&mut clients, connections)?;
+    let after = tree::memory(proxy.pid());
+    let each = |before: u64, after: u64| after.saturating_sub(before) as f64 / connections as f64;
+    Ok(vec![
+        (Metric::OwnMemory, each(before.own_bytes, after.own_bytes)),
+        (Metric::ProportionalMemory, each(before.proportional_bytes, after.proportional_bytes)),
+    ])
+}
+
+fn check(reply: &Reply, expected: usize, compresses: bool) -> Result<()> {
+    if reply.status != 200 {
+        bail!("status {}", reply.status);
+    }
+    if reply.field("content-encoding").is_some() != compresses {
+        bail!("content-encoding: {:?}", reply.field("content-encoding"));
+    }
+    let length = reply.decoded()?.len();
+    if length != expected {
+        bail!("{length} bytes instead of {expected}");
+    }
+    Ok(())
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+const ACCEPT: &[&str] = &["Accept-Encoding: gzip"];
+
+/// A multiple of the number of variants of a body, so that every proxy weighs the same ones.
+const CHECKS: usize = 8;
+const DOWNLOADS_LEAST: usize = 3;
+const IDLE_BEFORE: usize = 500;
+const BULK_BYTES: f64 = (64 << 20) as f64;
+const PATIENCE: Duration = Duration::from_secs(60);

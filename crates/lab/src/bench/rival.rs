@@ -1,0 +1,200 @@
+//! The proxies that are compared, and one of them running.
+
+use super::tree;
+use crate::client::Client;
+use crate::cores;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Whose configuration a proxy reads, and how it is started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Ours.
+    Terse,
+    /// HAProxy.
+    Haproxy,
+    /// nginx.
+    Nginx,
+}
+
+/// A proxy that takes part.
+#[derive(Clone, Debug)]
+pub struct Rival {
+    /// What the tables call it.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Its program.
+    pub program: PathBuf,
+}
+
+/// What a scenario's file is filled in with.
+#[derive(Clone, Debug)]
+pub(super) struct Setting<'a> {
+    /// The name of the file in the folder of scenarios, without its end.
+    pub(super) config: &'a str,
+    /// That folder.
+    pub(super) folder: &'a Path,
+    /// Where the origin listens.
+    pub(super) origin: SocketAddr,
+    /// Worker threads or processes.
+    pub(super) workers: usize,
+    /// The cores that they stay on.
+    pub(super) cores: &'a [usize],
+    /// A program to run it under, with its arguments: valgrind, strace.
+    pub(super) under: &'a [String],
+}
+
+impl Rival {
+    /// What the program says about itself: its version, and the library that it compresses with.
+    pub(super) fn version(&self) -> String {
+        let argument = if self.kind == Kind::Haproxy { "-vv" } else { "-v" };
+        let Ok(output) = Command::new(&self.program).arg(argument).stdin(Stdio::null()).output() else {
+            return "does not run".into();
+        };
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        let first = text.lines().next().unwrap_or("says no version");
+        let first = first.split(" - ").next().unwrap_or(first).to_owned();
+        let library = ["zlib version", "libslz"]
+            .iter()
+            .filter_map(|word| text.lines().find(|line| line.starts_with("Built with") && line.contains(word)));
+        library.fold(first, |version, line| format!("{version}; {}", line.to_lowercase()))
+    }
+
+    /// Starts it on a free port, and waits until it answers.
+    pub(super) fn start(&self, setting: &Setting<'_>) -> Result<Running> {
+        let folder = tempfile::Builder::new().prefix("terse-bench-").tempdir()?;
+        let address = free_port()?;
+        let config = self.write_config(setting, folder.path(), address)?;
+        let mut words = setting.under.to_vec();
+        words.push(self.program.display().to_string());
+        match self.kind {
+            Kind::Nginx => words.extend(
+                ["-p", &folder.path().display().to_string(), "-c", &config.display().to_string(), "-e", "error.log"]
+                    .map(String::from),
+            ),
+            Kind::Haproxy | Kind::Terse => words.extend(["-db", "-f", &config.display().to_string()].map(String::from)),
+        }
+        if self.kind == Kind::Nginx && !setting.under.is_empty() {
+            // Its master would not wait until a worker's counts are written.
+            words.extend(["-g", "master_process off;"].map(String::from));
+        }
+        let log = fs::File::create(folder.path().join("output"))?;
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).current_dir(folder.path()).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        if self.kind == Kind::Terse {
+            command.env("TERSE", "1");
+        }
+        let child = cores::on_cores(setting.cores, || command.spawn()).with_context(|| format!("starting {}", words.join(" ")))?;
+        let mut running = Running { child, address, folder, name: self.name.clone() };
+        running.wait_until_ready()?;
+        Ok(running)
+    }
+
+    fn write_config(&self, setting: &Setting<'_>, folder: &Path, address: SocketAddr) -> Result<PathBuf> {
+        let end = if self.kind == Kind::Nginx { "nginx.conf" } else { "haproxy.cfg" };
+        let source = setting.folder.join(format!("{}.{end}", setting.config));
+        let text = fs::read_to_string(&source).with_context(|| source.display().to_string())?;
+        let text = text
+            .replace("${LISTEN}", &address.to_string())
+            .replace("${ORIGIN}", &setting.origin.to_string())
+            .replace("${WORKERS}", &setting.workers.to_string());
+        let config = folder.join(end);
+        fs::write(&config, text)?;
+        Ok(config)
+    }
+}
+
+/// A proxy at work. Dropping it stops it and removes its files.
+#[derive(Debug)]
+pub(super) struct Running {
+    child: Child,
+    address: SocketAddr,
+    folder: tempfile::TempDir,
+    name: String,
+}
+
+impl Running {
+    /// Where it listens.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The process that was started.
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks it to stop, the innermost process first: what it runs under ends by itself then.
+    pub(super) fn stop(&mut self) {
+        let tree = tree::pids(self.pid());
+        if let Ok(None) = self.child.try_wait() {
+            let program = tree.iter().find(|pid| !is_wrapper(**pid)).copied().unwrap_or(self.pid());
+            signal(program, rustix::process::Signal::TERM);
+            if !wait_until(STOP_PATIENCE, || !matches!(self.child.try_wait(), Ok(None))) {
+                tree.into_iter().for_each(|pid| signal(pid, rustix::process::Signal::KILL));
+            }
+        }
+        let _ = self.child.wait();
+    }
+
+    fn wait_until_ready(&mut self) -> Result<()> {
+        let (address, child) = (self.address, &mut self.child);
+        let mut ended = None;
+        let ready = wait_until(START_PATIENCE, || {
+            ended = child.try_wait().ok().flatten();
+            let answer =
+                Client::connect(address, Duration::from_secs(5)).and_then(|mut client| client.get("/tiny", &["Connection: close"]));
+            ended.is_some() || answer.is_ok_and(|reply| reply.status == 200)
+        });
+        if !ready || ended.is_some() {
+            let output = fs::read_to_string(self.folder.path().join("output")).unwrap_or_default();
+            let log = fs::read_to_string(self.folder.path().join("error.log")).unwrap_or_default();
+            bail!("{} does not serve: {}{}", self.name, output.trim(), log.trim());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Waits for a condition; false if it did not come true in time.
+pub(super) fn wait_until(patience: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let begun = Instant::now();
+    loop {
+        if condition() {
+            return true;
+        }
+        if begun.elapsed() > patience {
+            return false;
+        }
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+}
+
+/// A port that was free a moment ago.
+pub(super) fn free_port() -> Result<SocketAddr> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?)
+}
+
+fn is_wrapper(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "strace")
+}
+
+fn signal(pid: u32, signal: rustix::process::Signal) {
+    if let Some(pid) = rustix::process::Pid::from_raw(pid as i32) {
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+/// Under valgrind a start takes seconds.
+const START_PATIENCE: Duration = Duration::from_secs(30);
+const STOP_PATIENCE: Duration = Duration::from_secs(10);

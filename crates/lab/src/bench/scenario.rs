@@ -1,0 +1,146 @@
+//! What is measured.
+
+/// One kind of traffic.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scenario {
+    /// What `--only` and the tables call it.
+    pub(super) name: &'static str,
+    /// For the reader of the results.
+    pub(super) about: &'static str,
+    /// The name of its files in the folder of scenarios, without their ends.
+    pub(super) config: &'static str,
+    /// What is fetched.
+    pub(super) path: &'static str,
+    /// How.
+    pub(super) traffic: Traffic,
+}
+
+/// How a scenario's path is fetched, and what is of interest then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Traffic {
+    /// Over so many connections at once that stay open: CPU time per answer.
+    Requests(usize),
+    /// The same, each answer followed by the end of its connection.
+    Close(usize),
+    /// The same for bodies so large that many are under way when time is up: CPU time per 64 MB.
+    Bulk(usize),
+    /// One after the other: CPU time, and how long each takes.
+    Downloads,
+    /// Over a few connections, alone and while others download the bitmap compressed: how long the slowest of a hundred takes.
+    Tail(usize),
+    /// So many connections, each silent after one answer: memory.
+    Idle(usize),
+    /// As the first one, by one worker and by two.
+    Scale(usize),
+}
+
+impl Scenario {
+    /// Whether the proxy compresses what is fetched.
+    pub(super) fn compresses(&self) -> bool {
+        self.config != PLAIN && !matches!(self.traffic, Traffic::Tail(_))
+    }
+}
+
+/// All of them.
+pub(super) const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "plain",
+        about: "100 bytes, 32 connections, not compressed",
+        config: PLAIN,
+        path: "/tiny",
+        traffic: Traffic::Requests(32),
+    },
+    Scenario {
+        name: "small",
+        about: "8 KB of JavaScript with a length, gzip level 6",
+        config: "gzip-6",
+        path: "/small.js",
+        traffic: Traffic::Requests(16),
+    },
+    Scenario {
+        name: "page-6",
+        about: "132 KB of JavaScript with a length, gzip level 6",
+        config: "gzip-6",
+        path: "/page.js",
+        traffic: Traffic::Requests(16),
+    },
+    Scenario {
+        name: "page-6-chunked",
+        about: "132 KB of JavaScript in chunks, gzip level 6",
+        config: "gzip-6",
+        path: "/page-chunked.js",
+        traffic: Traffic::Requests(16),
+    },
+    Scenario {
+        name: "page-1",
+        about: "132 KB of JavaScript with a length, gzip level 1",
+        config: "gzip-1",
+        path: "/page.js",
+        traffic: Traffic::Requests(16),
+    },
+    Scenario {
+        name: "page-1-chunked",
+        about: "132 KB of JavaScript in chunks, gzip level 1",
+        config: "gzip-1",
+        path: "/page-chunked.js",
+        traffic: Traffic::Requests(16),
+    },
+    Scenario {
+        name: "bitmap",
+        about: "the bitmap of 7.3 MB, one after the other, gzip level 9",
+        config: "gzip-9",
+        path: "/bitmap.bmp",
+        traffic: Traffic::Downloads,
+    },
+    Scenario {
+        name: "large",
+        about: "64 MB, four connections, not compressed",
+        config: PLAIN,
+        path: "/large",
+        traffic: Traffic::Bulk(4),
+    },
+    Scenario {
+        name: "close",
+        about: "100 bytes, 32 connections, each for one request",
+        config: PLAIN,
+        path: "/tiny",
+        traffic: Traffic::Close(32),
+    },
+    Scenario {
+        name: "tail-1",
+        about: "100 bytes, four connections, alone and beside eight clients that fetch the bitmap, gzip level 1",
+        config: "gzip-1",
+        path: "/tiny",
+        traffic: Traffic::Tail(4),
+    },
+    Scenario { name: "tail-6", about: "the same at level 6", config: "gzip-6", path: "/tiny", traffic: Traffic::Tail(4) },
+    Scenario {
+        name: "idle",
+        about: "4,000 connections that are silent after one answer",
+        config: PLAIN,
+        path: "/tiny",
+        traffic: Traffic::Idle(4000),
+    },
+    Scenario {
+        name: "scale-plain",
+        about: "plain, by one worker on one core and by two on two",
+        config: PLAIN,
+        path: "/tiny",
+        traffic: Traffic::Scale(32),
+    },
+    Scenario {
+        name: "scale-page",
+        about: "page-6, by one worker on one core and by two on two",
+        config: "gzip-6",
+        path: "/page.js",
+        traffic: Traffic::Scale(16),
+    },
+];
+
+/// The clients beside the small requests of [`Traffic::Tail`], and what they fetch.
+pub(super) const DOWNLOADERS: usize = 8;
+/// See [`DOWNLOADERS`].
+pub(super) const DOWNLOADED: &str = "/bitmap.bmp";
+
+/// The files without compression.
+pub(super) const PLAIN: &str = "plain";

@@ -1,0 +1,91 @@
+//! A run of wrk: closed loop, so many connections, so long.
+
+use crate::cores;
+use anyhow::{Context, Result, bail};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// What is asked for, and how hard.
+#[derive(Clone, Debug)]
+pub(super) struct Load<'a> {
+    /// The proxy.
+    pub(super) address: SocketAddr,
+    /// The path.
+    pub(super) path: &'a str,
+    /// Lines of the request's head.
+    pub(super) lines: &'a [&'a str],
+    /// Connections held open at once.
+    pub(super) connections: usize,
+    /// For how long.
+    pub(super) time: Duration,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcome {
+    /// Whole answers.
+    pub(super) requests: u64,
+    /// All bytes received, those of answers that were not whole yet too.
+    pub(super) bytes: u64,
+    /// How long it took.
+    pub(super) time: Duration,
+    /// 99 of 100 came within this time.
+    pub p99: Duration,
+}
+
+/// The program, with its script written out.
+#[derive(Debug)]
+pub(super) struct Wrk {
+    program: PathBuf,
+    folder: tempfile::TempDir,
+    core: usize,
+}
+
+impl Wrk {
+    /// Gets ready to run it on a core.
+    pub(super) fn new(program: &Path, core: usize) -> Result<Wrk> {
+        let folder = tempfile::Builder::new().prefix("terse-wrk-").tempdir()?;
+        std::fs::write(folder.path().join("report.lua"), SCRIPT)?;
+        Ok(Wrk { program: program.into(), folder, core })
+    }
+
+    /// Runs it to its end.
+    pub(super) fn run(&self, load: &Load<'_>) -> Result<Outcome> {
+        self.finish(self.start(load)?)
+    }
+
+    fn start(&self, load: &Load<'_>) -> Result<Child> {
+        let mut command = Command::new(&self.program);
+        command.arg("-t1").arg(format!("-c{}", load.connections)).arg(format!("-d{}s", load.time.as_secs().max(1)));
+        command.arg("-s").arg(self.folder.path().join("report.lua"));
+        command.args(load.lines.iter().flat_map(|line| ["-H", line]));
+        command.arg(format!("http://{}{}", load.address, load.path));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        cores::on_cores(&[self.core], || command.spawn()).with_context(|| format!("starting {}", self.program.display()))
+    }
+
+    fn finish(&self, child: Child) -> Result<Outcome> {
+        let output = child.wait_with_output()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let line = text.lines().find_map(|line| line.strip_prefix("OUTCOME ")).with_context(|| format!("wrk said: {text}"))?;
+        let numbers: Vec<u64> =
+            line.split(' ').map(|n| n.parse::<f64>().map(|n| n as u64)).collect::<Result<_, _>>().context("wrk's numbers")?;
+        let [requests, bytes, time, p99, connect, read, write, status, timeout] = numbers[..] else { bail!("wrk said: {line}") };
+        if connect + read + write + status + timeout > 0 || requests == 0 {
+            bail!("{requests} requests; errors: connect {connect}, read {read}, write {write}, status {status}, timeout {timeout}");
+        }
+        let micros = Duration::from_micros;
+        Ok(Outcome { requests, bytes, time: micros(time), p99: micros(p99) })
+    }
+}
+
+/// Prints exact numbers, which wrk's own report rounds.
+const SCRIPT: &str = r#"
+done = function(summary, latency, requests)
+  local e = summary.errors
+  print(string.format("OUTCOME %d %d %d %d %d %d %d %d %d", summary.requests, summary.bytes, summary.duration, latency:percentile(99),
+     e.connect, e.read, e.write, e.status, e.timeout))
+end
+"#;

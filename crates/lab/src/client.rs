@@ -1,0 +1,219 @@
+//! A client that waits: one request at a time on one connection, every byte counted.
+
+use anyhow::{Context, Result, bail};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// A connection to a server.
+#[derive(Debug)]
+pub struct Client {
+    socket: TcpStream,
+    /// What was read and belongs to no answer yet.
+    rest: Vec<u8>,
+    host: String,
+}
+
+/// Names and values.
+pub type FieldList = Vec<(String, String)>;
+
+/// An answer, whole.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The status code.
+    pub status: u16,
+    /// Names in small letters, and values.
+    pub fields: FieldList,
+    /// The body, chunks undone, its coding not.
+    pub body: Vec<u8>,
+    /// Everything that came over the wire for it: head, body, chunk heads.
+    pub wire_bytes: usize,
+    /// From the request's first byte sent to the answer's last received.
+    pub time: Duration,
+}
+
+impl Reply {
+    /// The first field of that name (in small letters).
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body with its content coding undone.
+    pub fn decoded(&self) -> Result<Vec<u8>> {
+        match self.field("content-encoding") {
+            None | Some("identity") => Ok(self.body.clone()),
+            Some("gzip") => gunzip(&self.body),
+            Some(other) => bail!("content-encoding: {other}"),
+        }
+    }
+}
+
+impl Client {
+    /// Connects; nothing may take longer than `patience` from here on.
+    pub fn connect(address: SocketAddr, patience: Duration) -> Result<Client> {
+        let socket = TcpStream::connect_timeout(&address, patience).with_context(|| format!("connecting to {address}"))?;
+        socket.set_nodelay(true)?;
+        socket.set_read_timeout(Some(patience))?;
+        socket.set_write_timeout(Some(patience))?;
+        Ok(Client { socket, rest: Vec::new(), host: address.to_string() })
+    }
+
+    /// Gets a path with these lines, each `Name: value`, in the request's head.
+    pub fn get(&mut self, path: &str, lines: &[&str]) -> Result<Reply> {
+        let mut request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n", self.host);
+        lines.iter().for_each(|line| request.extend([line, "\r\n"]));
+        request.push_str("\r\n");
+        let begun = Instant::now();
+        self.socket.write_all(request.as_bytes())?;
+        let (status, fields, mut wire_bytes) = self.head()?;
+        let value = |name: &str| fields.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str());
+        let body = if matches!(status, 204 | 304) {
+            Vec::new()
+        } else if value("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
+            self.chunks(&mut wire_bytes)?
+        } else if let Some(length) = value("content-length") {
+            let length = length.parse().context("Content-Length")?;
+            wire_bytes += length;
+            self.take(length)?
+        } else {
+            let mut body = std::mem::take(&mut self.rest);
+            self.socket.read_to_end(&mut body)?;
+            wire_bytes += body.len();
+            body
+        };
+        Ok(Reply { status, fields, body, wire_bytes, time: begun.elapsed() })
+    }
+
+    fn head(&mut self) -> Result<(u16, FieldList, usize)> {
+        let mut wire_bytes = 0;
+        loop {
+            let line = self.line()?;
+            wire_bytes += line.len() + 2;
+            let status: u16 =
+                line.split(' ').nth(1).and_then(|code| code.parse().ok()).with_context(|| format!("no status line: {line:?}"))?;
+            let mut fields = Vec::new();
+            loop {
+                let line = self.line()?;
+                wire_bytes += line.len() + 2;
+                if line.is_empty() {
+                    break;
+                }
+                let (name, value) = line.split_once(':').with_context(|| format!("no field: {line:?}"))?;
+                fields.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+            }
+            if !(100..200).contains(&status) {
+                return Ok((status, fields, wire_bytes));
+            }
+        }
+    }
+
+    fn chunks(&mut self, wire_bytes: &mut usize) -> Result<Vec<u8>> {
+        let mut body = Vec::new();
+        loop {
+            let line = self.line()?;
+            let size = usize::from_str_radix(line.split(';').next().unwrap_or_default().trim(), 16)
+                .with_context(|| format!("no chunk size: {line:?}"))?;
+            *wire_bytes += line.len() + 2 + size;
+            if size > 0 {
+                body.extend(self.take(size)?);
+            }
+            loop {
+                let line = self.line()?;
+                *wire_bytes += line.len() + 2;
+                if line.is_empty() {
+                    break;
+                }
+            }
+            if size == 0 {
+                return Ok(body);
+            }
+        }
+    }
+
+    fn line(&mut self) -> Result<String> {
+        loop {
+            if let Some(end) = self.rest.iter().position(|b| *b == b'\n') {
+                let line: Vec<u8> = self.rest.drain(..=end).collect();
+                return Ok(String::from_utf8_lossy(line.trim_ascii_end()).into_owned());
+            }
+            self.more()?;
+        }
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<Vec<u8>> {
+        let mut taken = std::mem::take(&mut self.rest);
+        if taken.len() > bytes {
+            self.rest = taken.split_off(bytes);
+            return Ok(taken);
+        }
+        let have = taken.len();
+        taken.resize(bytes, 0);
+        self.socket.read_exact(&mut taken[have..])?;
+        Ok(taken)
+    }
+
+    fn more(&mut self) -> Result<()> {
+        let mut part = [0; 16 * 1024];
+        match self.socket.read(&mut part)? {
+            0 => bail!("the connection ended inside an answer"),
+            read => self.rest.extend_from_slice(&part[..read]),
+        }
+        Ok(())
+    }
+}
+
+/// Undoes gzip.
+pub fn gunzip(coded: &[u8]) -> Result<Vec<u8>> {
+    use zlib_rs::{Inflate, InflateFlush, Status};
+    let mut inflate = Inflate::new(true, GZIP_WINDOW_BITS);
+    let (mut out, mut part) = (Vec::new(), vec![0; 64 * 1024]);
+    loop {
+        let (read, written) = (inflate.total_in() as usize, inflate.total_out());
+        let rest = coded.get(read..).unwrap_or_default();
+        let status = inflate
+            .decompress(rest, &mut part, InflateFlush::NoFlush)
+            .map_err(|error| anyhow::anyhow!("gzip: {}", error.as_str()))?;
+        let more = (inflate.total_out() - written) as usize;
+        out.extend_from_slice(&part[..more]);
+        match status {
+            Status::StreamEnd if inflate.total_in() as usize == coded.len() => return Ok(out),
+            Status::StreamEnd => bail!("gzip: bytes behind the end"),
+            _ if more == 0 && inflate.total_in() as usize == read => bail!("gzip: cut off"),
+            _ => {}
+        }
+    }
+}
+
+/// 15, and 16 more for gzip's head and tail.
+const GZIP_WINDOW_BITS: u8 = 31;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::origin::{Options, Origin};
+
+    #[test]
+    fn gets_each_framing_on_one_connection() {
+        let origin = Origin::start(&Options::local(1)).unwrap();
+        let mut client = Client::connect(origin.addresses()[0], Duration::from_secs(10)).unwrap();
+        let whole = client.get("/made?bytes=30000", &[]).unwrap();
+        let chunked = client.get("/made?bytes=30000&chunk=777&trailer=A:b", &[]).unwrap();
+        assert_eq!((whole.body.len(), chunked.body.len()), (30_000, 30_000));
+        assert!(chunked.wire_bytes > chunked.body.len() + 38 * 7);
+        assert_eq!(client.get("/made?status=204", &[]).unwrap().status, 204);
+        assert_eq!(client.get("/made?bytes=9&close=1&length=0", &[]).unwrap().body.len(), 9);
+        assert_eq!((origin.tally().connections(0), origin.tally().requests(0)), (1, 4));
+    }
+
+    #[test]
+    fn undoes_gzip() {
+        let zlib_rs::DeflateConfig { .. } = zlib_rs::DeflateConfig::default();
+        let text = crate::content::script::script(1, 200_000, 2048).bytes;
+        let mut deflate = zlib_rs::Deflate::new(6, true, GZIP_WINDOW_BITS);
+        let mut coded = vec![0; text.len()];
+        assert_eq!(deflate.compress(&text, &mut coded, zlib_rs::DeflateFlush::Finish), Ok(zlib_rs::Status::StreamEnd));
+        coded.truncate(deflate.total_out() as usize);
+        assert_eq!(gunzip(&coded).unwrap(), text);
+        assert!(gunzip(&coded[..coded.len() - 1]).is_err());
+    }
+}
