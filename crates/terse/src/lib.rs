@@ -3,12 +3,15 @@
 //! Read [`life`] for the order in which a process lives. Everything else is a part that it calls.
 
 pub mod args;
+pub mod course;
+pub mod crew;
 pub mod environment;
 pub mod files;
 pub mod keywords;
 pub mod life;
 pub mod process;
 pub mod report;
+pub mod signals;
 pub mod sockets;
 pub mod takeover;
 pub mod version;

@@ -1,0 +1,60 @@
+//! What signals ask of the process.
+//!
+//! | signal | meaning |
+//! |---|---|
+//! | `SIGTERM`, `SIGINT` | stop at once |
+//! | `SIGUSR1` | drain: stop listening, finish, leave |
+//! | `SIGHUP` | log the servers' states |
+//! | `SIGUSR2`, `SIGTTIN`, `SIGTTOU` | nothing: they speak to a master process, or to an HAProxy that pauses its listeners |
+
+use std::io;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// What a signal asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// End now; the signal's number.
+    Stop(i32),
+    /// Listen no more, finish what runs, then end.
+    Drain,
+    /// Log how the servers are.
+    Report,
+}
+
+/// The signals of this process. From here on none of them has its default effect.
+#[derive(Debug)]
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    drain: Signal,
+    report: Signal,
+    _without_effect: [Signal; 3],
+}
+
+impl Signals {
+    /// Catches the signals; needs a runtime.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn new() -> io::Result<Signals> {
+        let ignored = |number: i32| signal(SignalKind::from_raw(number));
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            drain: signal(SignalKind::user_defined1())?,
+            report: signal(SignalKind::hangup())?,
+            _without_effect: [signal(SignalKind::user_defined2())?, ignored(libc::SIGTTIN)?, ignored(libc::SIGTTOU)?],
+        })
+    }
+
+    /// Waits for the next order.
+    pub async fn next(&mut self) -> Order {
+        tokio::select! {
+            biased;
+            _ = self.terminate.recv() => Order::Stop(libc::SIGTERM),
+            _ = self.interrupt.recv() => Order::Stop(libc::SIGINT),
+            _ = self.drain.recv() => Order::Drain,
+            _ = self.report.recv() => Order::Report,
+        }
+    }
+}
