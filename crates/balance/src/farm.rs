@@ -5,8 +5,9 @@ use crate::check::Script;
 use crate::counters::Counters;
 use crate::queue::{Backlog, Claim, Grant, Want};
 use crate::server::Server;
-use crate::settings::FarmSettings;
+use crate::settings::{FarmSettings, ServerSettings};
 use arc_swap::ArcSwap;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
@@ -84,8 +85,9 @@ impl Farm {
     /// Builds the servers of a backend, in the states that its configuration gives them.
     pub fn new(context: FarmContext, settings: FarmSettings) -> Arc<Farm> {
         let backlog = Arc::new(Backlog::new(settings.servers.len()));
-        let server = |(index, server)| Arc::new(Server::new(index, server, backlog.clone()));
-        let servers: Box<[Arc<Server>]> = settings.servers.iter().cloned().enumerate().map(server).collect();
+        let ids = numbers(&settings.servers);
+        let server = |(index, id)| Arc::new(Server::new(index, id, settings.servers[index].clone(), backlog.clone()));
+        let servers: Box<[Arc<Server>]> = ids.into_iter().enumerate().map(server).collect();
         let farm = Arc::new(Farm {
             roster: ArcSwap::from_pointee(Roster::new(&servers, &settings)),
             script: Script::new(&settings.probe),
@@ -198,6 +200,17 @@ impl Farm {
         }
         self.roster.store(Arc::new(roster));
     }
+}
+
+/// The servers' numbers: what their lines say, and for the others the first free one from their place in the backend on.
+fn numbers(servers: &[ServerSettings]) -> Vec<u32> {
+    let mut taken: HashSet<u32> = servers.iter().filter_map(|server| server.id).collect();
+    let number = |(place, server): (u32, &ServerSettings)| {
+        let id = server.id.or_else(|| (place..).find(|id| !taken.contains(id))).unwrap_or(place);
+        taken.insert(id);
+        id
+    };
+    (1u32..).zip(servers).map(number).collect()
 }
 
 /// How often one request chooses again because its server was full by the time.

@@ -1,6 +1,99 @@
 //! The keywords of backends that concern servers.
+//!
+//! HAProxy lets lines for one half of a proxy stand in the other and only warns that they do nothing there; so do these.
 
-use terse_config::Keyword;
+mod accepted;
+mod address;
+mod balance;
+mod check;
+mod cookie;
+mod refused;
+mod server;
+mod server_words;
+mod tls_words;
+
+use crate::settings::FarmSettings;
+use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections};
 
 /// The table.
-pub const KEYWORDS: &[Keyword] = &[];
+pub const KEYWORDS: &[Keyword] = &{
+    use {accepted::*, balance::*, check::*, cookie::*, refused::*, server::*};
+    [
+        BALANCE,
+        HASH_TYPE,
+        HASH_PRESERVE_AFFINITY,
+        ALLBACKUPS,
+        COOKIE,
+        PERSIST,
+        SERVER,
+        DEFAULT_SERVER,
+        HTTPCHK,
+        HTTP_CHECK,
+        TCP_CHECK_OPTION,
+        TCP_CHECK,
+        TIMEOUT_CHECK,
+        LOG_HEALTH_CHECKS,
+        FULLCONN,
+        SERVER_TEMPLATE,
+        DISPATCH,
+        APPSESSION,
+        HASH_BALANCE_FACTOR,
+        LOAD_STATE,
+        STATE_FILE_NAME,
+        CHECKCACHE,
+        EXTERNAL_CHECK,
+        EXTERNAL_CHECK_COMMAND,
+        EXTERNAL_CHECK_PATH,
+        LDAP_CHECK,
+        MYSQL_CHECK,
+        PGSQL_CHECK,
+        REDIS_CHECK,
+        SMTPCHK,
+        SPOP_CHECK,
+        SSL_HELLO_CHK,
+    ]
+};
+
+/// A keyword that does what it says.
+const fn done(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
+    Keyword { name, old_names: &[], sections: Sections::PROXY, arguments, summary, kind: Kind::Done(parser) }
+}
+
+/// The same, and `no` before it takes it back.
+const fn switch(name: &'static str, summary: &'static str, parser: Parser) -> Keyword {
+    Keyword { kind: Kind::Switch(parser), ..done(name, "", summary, parser) }
+}
+
+/// A keyword that is understood and not built.
+const fn refused(name: &'static str, arguments: &'static str, summary: &'static str, reason: &'static str) -> Keyword {
+    Keyword { name, old_names: &[], sections: Sections::PROXY, arguments, summary, kind: Kind::Refused(reason) }
+}
+
+/// Reads the words of a switch, which are none, and sets it; in a frontend it only warns.
+fn set(args: &mut Args<'_>, scope: &mut Scope<'_>, what: fn(&mut FarmSettings) -> &mut bool) -> Result<(), Fault> {
+    args.end()?;
+    let on = !scope.negated;
+    if in_back(scope) {
+        *what(settings(scope)) = on;
+    }
+    Ok(())
+}
+
+/// The section's settings.
+fn settings<'a>(scope: &'a mut Scope<'_>) -> &'a mut FarmSettings {
+    scope.section.settings.entry()
+}
+
+/// Whether the section has servers, or is for sections that have; one that has none is told that the line does nothing there.
+fn in_back(scope: &mut Scope<'_>) -> bool {
+    let section = &scope.section;
+    if Sections::BACK.has(section.kind) {
+        return true;
+    }
+    let text = format!("ignored because {} '{}' has no backend capability", section.kind.name(), section.name);
+    scope.warn(0, text);
+    false
+}
+
+#[cfg(test)]
+mod tests;

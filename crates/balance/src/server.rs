@@ -82,7 +82,7 @@ struct Changing {
 }
 
 impl Server {
-    pub(crate) fn new(index: usize, settings: ServerSettings, backlog: Arc<Backlog>) -> Server {
+    pub(crate) fn new(index: usize, id: u32, settings: ServerSettings, backlog: Arc<Backlog>) -> Server {
         let state = State::initial(settings.rules(), settings.disabled);
         let changing = Changing {
             operation: AtomicU8::new(state.operation as u8),
@@ -96,7 +96,7 @@ impl Server {
         };
         Server {
             index,
-            id: settings.id.unwrap_or(index as u32 + 1),
+            id,
             settings,
             counters: Counters::default(),
             load: Load::default(),

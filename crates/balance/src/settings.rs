@@ -36,7 +36,8 @@ pub struct FarmSettings {
 
 impl Setting for FarmSettings {
     fn inherit(&self) -> FarmSettings {
-        FarmSettings { servers: Vec::new(), ..self.clone() }
+        let probe = Probe { inherited: true, ..self.probe.clone() };
+        FarmSettings { servers: Vec::new(), probe, ..self.clone() }
     }
 }
 
@@ -63,6 +64,8 @@ pub struct ServerSettings {
     pub disabled: bool,
     /// `check` and its words.
     pub check: CheckSettings,
+    /// Idle connections.
+    pub pool: PoolSettings,
 }
 
 impl Default for ServerSettings {
@@ -78,7 +81,25 @@ impl Default for ServerSettings {
             backup: false,
             disabled: false,
             check: CheckSettings::default(),
+            pool: PoolSettings::default(),
         }
+    }
+}
+
+/// What becomes of connections to a server between two requests.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PoolSettings {
+    /// `pool-max-conn`: idle connections in the process; `None`: any number.
+    pub max_idle: Option<u32>,
+    /// `pool-purge-delay`: how long one is kept, 5 s.
+    pub purge_delay: Duration,
+    /// `max-reuse`: requests after the first that one may carry; `None`: any number.
+    pub max_reuse: Option<u32>,
+}
+
+impl Default for PoolSettings {
+    fn default() -> PoolSettings {
+        PoolSettings { max_idle: None, purge_delay: Duration::from_secs(5), max_reuse: None }
     }
 }
 

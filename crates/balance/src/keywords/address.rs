@@ -1,0 +1,111 @@
+//! Addresses of servers: `10.0.0.1:80`, `[::1]:80`, `name:80`, `unix@/path`, `abns@name`.
+
+use crate::server::Address;
+use crate::settings::Resolver;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Which addresses of a name are wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Family {
+    Any,
+    V4,
+    V6,
+}
+
+/// Reads an address.
+pub(super) fn parse(text: &str, resolver: Option<&Resolver>) -> Result<Address, String> {
+    if text.starts_with('/') {
+        return Ok(Address::Unix(text.into()));
+    }
+    let (family, rest) = match text.split_once('@') {
+        None => (Family::Any, text),
+        Some(("ipv4" | "tcp4" | "stream+ipv4", rest)) => (Family::V4, rest),
+        Some(("ipv6" | "tcp6" | "stream+ipv6", rest)) => (Family::V6, rest),
+        Some(("ip" | "tcp" | "stream+ip", rest)) => (Family::Any, rest),
+        Some(("unix" | "uxst" | "stream+unix", path)) => return Ok(Address::Unix(path.into())),
+        Some(("abns", name)) => return Ok(Address::Abstract(name.into())),
+        Some((kind, _)) => return Err(format!("addresses of the kind '{kind}@' come later")),
+    };
+    let (host, port) = split_port(rest)?;
+    let ip = if host.is_empty() || host == "*" { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { resolve(host, family, resolver)? };
+    if ip.is_unspecified() {
+        return Err("a server at the address that the client asked for comes later".into());
+    }
+    Ok(Address::Ip(SocketAddr::new(ip, port)))
+}
+
+/// The host, without brackets, and the port. What follows the last colon is the port: an IPv6 address needs brackets only without.
+fn split_port(text: &str) -> Result<(&str, u16), String> {
+    let (host, port) = match text.rfind(':') {
+        Some(at) if !text.ends_with(']') => (&text[..at], &text[at + 1..]),
+        _ => (text, ""),
+    };
+    let port = match port.as_bytes().first() {
+        None => return Err(format!("'{text}' has no port: the port that the client asked for comes later")),
+        Some(b'+' | b'-') => return Err(format!("'{port}': a port relative to the client's comes later")),
+        Some(_) => port.parse().map_err(|_| format!("'{port}' is not a port"))?,
+    };
+    Ok((host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host), port))
+}
+
+fn resolve(host: &str, family: Family, resolver: Option<&Resolver>) -> Result<IpAddr, String> {
+    let fits = |ip: &IpAddr| match family {
+        Family::Any => true,
+        Family::V4 => ip.is_ipv4(),
+        Family::V6 => ip.is_ipv6(),
+    };
+    let literal = host.parse::<Ipv4Addr>().map(IpAddr::V4).or_else(|_| host.parse::<Ipv6Addr>().map(IpAddr::V6));
+    let found = match (literal, resolver.and_then(|resolver| resolver.0.as_ref())) {
+        (Ok(ip), _) => vec![ip],
+        (Err(_), Some(resolve)) => resolve(host),
+        (Err(_), None) => Vec::new(),
+    };
+    found.into_iter().find(fits).ok_or_else(|| format!("could not resolve address '{host}'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn parsed(text: &str) -> Result<String, String> {
+        let hosts = |name: &str| if name == "localhost" { vec!["::1".parse().unwrap(), [127, 0, 0, 1].into()] } else { vec![] };
+        parse(text, Some(&Resolver(Some(Arc::new(hosts))))).map(|address| address.to_string())
+    }
+
+    #[test]
+    fn addresses_of_every_kind() {
+        for (text, address) in [
+            ("127.0.0.1:80", "127.0.0.1:80"),
+            ("ipv4@127.0.0.1:80", "127.0.0.1:80"),
+            ("[::1]:80", "[::1]:80"),
+            ("2001:db8::1:80", "[2001:db8::1]:80"),
+            ("localhost:8080", "[::1]:8080"),
+            ("ipv4@localhost:8080", "127.0.0.1:8080"),
+            ("/run/a.sock", "unix@/run/a.sock"),
+            ("unix@a.sock", "unix@a.sock"),
+            ("abns@a", "abns@a"),
+        ] {
+            assert_eq!(parsed(text).as_deref(), Ok(address), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_says_why() {
+        for (text, why) in [
+            ("127.0.0.1", "has no port"),
+            ("[::1]", "has no port"),
+            ("127.0.0.1:+1", "relative"),
+            ("127.0.0.1:99999", "is not a port"),
+            ("127.0.0.1:http", "is not a port"),
+            ("nowhere:80", "could not resolve address 'nowhere'"),
+            ("ipv6@127.0.0.1:80", "could not resolve"),
+            ("fd@4", "'fd@' come later"),
+            ("*:80", "comes later"),
+            ("", "has no port"),
+        ] {
+            let reason = parsed(text).unwrap_err();
+            assert!(reason.contains(why), "{text}: {reason}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+use super::*;
+use crate::check::{ProbeKind, Step};
+use crate::persistence::CookieMode;
+use crate::settings::{Balance, HashAffinity, HashMethod, UriKey};
+use std::collections::HashSet;
+use std::time::Duration;
+use terse_config::{Environment, Loader, Settings, Severity, Source};
+
+/// The settings of the last section, and what was said: `line! reason` for alerts, `line? reason` for warnings.
+fn load(text: &str) -> (FarmSettings, Vec<String>) {
+    let loader = Loader { tables: vec![KEYWORDS], environment: Environment::default() };
+    let source = Source { name: "test".into(), bytes: text.into() };
+    let (mut config, diagnostics) = loader.load(&[source], Settings::default());
+    let said = diagnostics.iter().map(|d| {
+        let mark = if d.severity == Severity::Alert { '!' } else { '?' };
+        format!("{}{mark} {}", d.place.as_ref().map_or(0, |place| place.line), d.reason)
+    });
+    let settings = config.sections.last_mut().and_then(|section| section.settings.take()).unwrap_or_default();
+    (settings, said.collect())
+}
+
+/// The settings of a backend with these lines, about which nothing is said.
+fn backend(lines: &str) -> FarmSettings {
+    let (settings, said) = load(&format!("backend b\n{lines}\n"));
+    assert_eq!(said, [""; 0], "{lines}");
+    settings
+}
+
+/// What is said about one line in a backend.
+fn said_of(line: &str) -> String {
+    load(&format!("backend b\n{line}\n")).1.join("; ")
+}
+
+#[test]
+fn no_name_stands_twice() {
+    let mut seen = HashSet::new();
+    assert!(KEYWORDS.iter().all(|keyword| seen.insert(keyword.name)));
+    let mut words = HashSet::new();
+    assert!(server_words::KEYWORDS.iter().chain(tls_words::KEYWORDS).all(|param| words.insert(param.name)));
+}
+
+#[test]
+fn a_service_with_a_cookie_and_a_server_called_backup() {
+    let farm = backend(
+        "cookie  SERVERID insert nocache indirect\n\
+         balance leastconn\n\
+         server RIP_Name 192.168.17.2:80 weight 1 cookie RIP_Name check  inter 2000 rise 2 fall 3\n\
+         server  backup 127.0.0.1:9081 backup",
+    );
+    let cookie = farm.cookie.unwrap();
+    assert_eq!((&*cookie.name, cookie.mode, cookie.indirect, cookie.nocache), ("SERVERID", CookieMode::Insert, true, true));
+    assert_eq!(farm.balance, Balance::LeastConn);
+    let [first, second] = &farm.servers[..] else { panic!() };
+    assert_eq!((&*first.name, first.cookie.as_deref(), first.backup), ("RIP_Name", Some("RIP_Name"), false));
+    assert_eq!((first.check.enabled, first.check.inter), (true, Duration::from_secs(2)));
+    assert_eq!((&*second.name, second.address.to_string().as_str(), second.backup), ("backup", "127.0.0.1:9081", true));
+}
+
+#[test]
+fn defaults_give_everything_but_servers() {
+    let (farm, said) = load(
+        "defaults\nbalance source\noption allbackups\ndefault-server check inter 200ms rise 1 fall 1\ntimeout check 3s\n\
+         backend b\nserver a 10.0.0.1:80\ndefault-server no-check weight 7\nserver b 10.0.0.2:80 rise 4\n",
+    );
+    assert_eq!(said, [""; 0]);
+    assert_eq!((farm.balance, farm.all_backups, farm.check_timeout), (Balance::Source, true, Some(Duration::from_secs(3))));
+    let [a, b] = &farm.servers[..] else { panic!() };
+    assert_eq!((a.check.enabled, a.check.inter, a.check.rise, a.weight), (true, Duration::from_millis(200), 1, 1));
+    assert_eq!((b.check.enabled, b.check.rise, b.check.fall, b.weight), (false, 4, 1, 7));
+}
+
+#[test]
+fn algorithms_and_hashes() {
+    assert_eq!(backend("balance static-rr").balance, Balance::RoundRobin);
+    assert_eq!(backend("balance random").balance, Balance::Random(2));
+    assert_eq!(backend("balance random(3)").balance, Balance::Random(3));
+    let key = UriKey { whole: true, path_only: true, len: 9, depth: 2 };
+    assert_eq!(backend("balance uri whole len 9 path-only depth 2").balance, Balance::Uri(key));
+    let hash = backend("hash-preserve-affinity maxconn\nhash-type consistent").hash;
+    assert_eq!((hash.method, hash.avalanche, hash.affinity), (HashMethod::Consistent, true, HashAffinity::MaxConn));
+    assert!(!backend("hash-type consistent crc32").hash.avalanche);
+    assert!(said_of("balance hdr(host)").contains("comes later"));
+    assert!(said_of("balance random(0)").contains("draws"));
+    assert!(said_of("balance best").contains("unknown algorithm 'best'"));
+}
+
+#[test]
+fn cookies_know_their_attributes() {
+    let cookie = backend("cookie S rewrite attr a=b secure domain .x domain .y httponly postonly").cookie.unwrap();
+    assert_eq!(&*cookie.attributes, "; domain=.x; domain=.y; HttpOnly; Secure; a=b");
+    assert!(cookie.postonly);
+    assert!(said_of("cookie S insert prefix").contains("only one"));
+    assert!(said_of("cookie S preserve").contains("requires"));
+    assert!(said_of("cookie S dynamic").contains("comes later"));
+    assert!(said_of("cookie S attr a;b").contains("cannot stand"));
+    assert!(said_of("cookie a=b").contains("cannot be"));
+}
+
+#[test]
+fn a_sections_own_check_lines_replace_those_of_its_defaults() {
+    let defaults = "defaults\noption httpchk GET /status HTTP/1.1\nhttp-check send hdr Host h body test\n";
+    let probe = |lines: &str| {
+        let (farm, said) = load(&format!("{defaults}backend b\n{lines}"));
+        assert_eq!(said, [""; 0]);
+        farm.probe
+    };
+    let inherited = probe("");
+    assert_eq!((inherited.request.uri.as_deref(), inherited.http.len()), (Some("/status"), 1));
+    let own = probe("http-check send hdr X y\n");
+    assert_eq!((own.kind, own.request.uri, own.http.len()), (ProbeKind::Http, None, 1));
+    let blank = probe("option httpchk\n");
+    assert_eq!((blank.kind, blank.request.uri, blank.http.len()), (ProbeKind::Http, None, 0));
+}
+
+#[test]
+fn check_lines_in_every_form() {
+    let probe = backend("option httpchk HEAD /x HTTP/1.1\\r\\nHost:\\ www\\r\\nX-A:b").probe;
+    assert_eq!(probe.request.version.as_deref(), Some("HTTP/1.1"));
+    assert_eq!(probe.request.fields, [("Host".to_owned(), "www".to_owned()), ("X-A".to_owned(), "b".to_owned())]);
+    assert_eq!(backend("option httpchk /x").probe.request.uri.as_deref(), Some("/x"));
+    assert_eq!(backend("option httpchk GET /x HTTP/1.1 www").probe.request.fields.len(), 1);
+    let steps = backend(
+        "http-check connect port 81\nhttp-check expect ! rstatus ^5\nhttp-check expect comment why string ok\n\
+         http-check expect hdr name -m beg x- value -m reg ^a",
+    );
+    assert!(matches!(steps.probe.http[0], Step::Connect { port: Some(81), .. }));
+    assert!(matches!(&steps.probe.http[1], Step::Expect(expect) if expect.negated));
+    let tcp = backend("option tcp-check\ntcp-check send-binary 0aFF\ntcp-check expect min-recv 5 !rstring ^error").probe;
+    assert!(matches!(&tcp.tcp[0], Step::Send { bytes, .. } if bytes == &[0x0a, 0xff]));
+    assert!(matches!(&tcp.tcp[1], Step::Expect(expect) if expect.negated && expect.min_bytes == Some(5)));
+    for (line, why) in [
+        ("http-check expect status 200-", "'200-' is neither"),
+        ("http-check expect status 300-200", "neither"),
+        ("http-check expect", "expects <match>"),
+        ("http-check expect rstring (", "not a regular expression"),
+        ("http-check send hdr a %[date]", "come later"),
+        ("http-check set-var(check.a) str(b)", "come later"),
+        ("http-check sned", "did you mean"),
+        ("tcp-check send-binary abc", "pairs"),
+        ("option httpchk GET / HTTP/3", "not a version"),
+        ("option smtpchk", "come later"),
+    ] {
+        let loader = Loader { tables: vec![KEYWORDS], environment: Environment::default() };
+        let source = Source { name: "test".into(), bytes: format!("backend b\n{line}\n").into() };
+        let (_, diagnostics) = loader.load(&[source], Settings::default());
+        let said: Vec<_> = diagnostics.iter().map(|d| format!("{} {}", d.reason, d.hint.as_deref().unwrap_or_default())).collect();
+        assert!(said.join(";").contains(why), "{line}: {said:?}");
+    }
+}
+
+#[test]
+fn words_of_servers_that_are_wrong() {
+    for (words, why) in [
+        ("s 10.0.0.1:80 ssl", "TLS comes later"),
+        ("s 10.0.0.1:80 minconn 4", "write 'maxconn'"),
+        ("s 10.0.0.1:80 wieght 4", "unknown parameter 'wieght'"),
+        ("s 10.0.0.1:80 weight 257", "not between 0 and 256"),
+        ("s 10.0.0.1:80 inter 0", "without a pause"),
+        ("s 10.0.0.1:80 cookie a;b", "cannot be a cookie's value"),
+        ("s 10.0.0.1:80 track b/t", "comes later"),
+        ("s 10.0.0.1:80 proto h2", "HTTP/2 comes later"),
+        ("s somewhere:80", "could not resolve address 'somewhere'"),
+        ("s", "expects <address>"),
+    ] {
+        assert!(said_of(&format!("server {words}")).contains(why), "{words}: {}", said_of(&format!("server {words}")));
+    }
+    let (_, said) = load("backend b\nserver s 10.0.0.1:80 id 4\nserver s 10.0.0.2:80\nserver t 10.0.0.1:80 id 4\n");
+    assert_eq!(said.len(), 2);
+    assert!(said[0].starts_with("3? ") && said[1].starts_with("4! "), "{said:?}");
+}
+
+#[test]
+fn a_frontends_lines_only_warn() {
+    let (farm, said) = load("frontend f\nbalance source\nserver s 10.0.0.1:80\noption httpchk\ndefault-server weight 3\n");
+    assert_eq!(said.len(), 4);
+    assert!(said.iter().all(|said| said.contains("? ") && said.contains("no backend capability")), "{said:?}");
+    assert!(farm.servers.is_empty() && farm.template.weight == 1);
+}
