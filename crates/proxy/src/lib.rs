@@ -1,1 +1,39 @@
-//! Placeholder head, replaced by the crate's first landing.
+//! Listener to log: the only crate that moves bytes between sockets.
+//!
+//! A request's way, one file of [`phase`] each, in this order:
+//!
+//! ```text
+//! accept -> read the head -> request rules -> choose the backend -> choose the server, queue -> connect
+//!        -> send -> read the response's head -> response rules -> compression -> body -> log
+//! ```
+//!
+//! Shape: a [`worker`] is one thread with one tokio runtime. It accepts on its own listeners, and each client's connection is one
+//! task of it, a [`session`]; each request in it is a [`stream::Stream`]. The configuration is one immutable [`plan::Plan`] behind
+//! an `Arc`.
+//!
+//! Invariants:
+//! * Nothing that a request touches is shared between workers, except servers (limits, queues, health) and counters.
+//! * An idle connection holds no buffer, no stream and no variables.
+//! * No phase knows the version of the protocol: framing is [`io::Source`]'s and [`io::Sink`]'s.
+//! * Every byte that waits counts against the process-wide limit.
+//! * What ends early has a cause ([`terse_message::Abort`]), and the cause ends in the log.
+
+pub mod captures;
+pub mod counters;
+pub mod facts;
+pub mod io;
+pub mod keywords;
+pub mod log;
+pub mod phase;
+pub mod plan;
+pub mod reply;
+pub mod rules;
+pub mod samples;
+pub mod server;
+pub mod session;
+pub mod settings;
+pub mod stream;
+pub mod tunnel;
+pub mod worker;
+
+pub use keywords::KEYWORDS;

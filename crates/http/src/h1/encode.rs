@@ -15,12 +15,13 @@ pub enum Connection {
     Upgrade,
 }
 
-/// Writes a request's head in HTTP/1.1. `chunked` adds the transfer coding: the caller has seen to it that no length stands beside.
+/// Writes a request's head, in the version that the client spoke: a request without Host, which HTTP/1.0 allows, would not be a
+/// valid one of HTTP/1.1.
 pub fn request_head(request: &Request, connection: Connection, out: &mut Vec<u8>) {
     out.extend_from_slice(request.method());
     out.push(b' ');
     out.extend_from_slice(request.target());
-    out.extend_from_slice(b" HTTP/1.1\r\n");
+    out.extend_from_slice(if request.version == Version::Http10 { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" });
     request.fields.write_to(out);
     end_head(connection, out);
 }
@@ -48,8 +49,8 @@ fn end_head(connection: Connection, out: &mut Vec<u8>) {
     });
 }
 
-/// What a response to a client of this version says about its connection.
-pub fn response_connection(keep_alive: bool, version: Version) -> Connection {
+/// What a message to or from a client of this version says about its connection.
+pub fn connection(keep_alive: bool, version: Version) -> Connection {
     match (keep_alive, version) {
         (false, _) => Connection::Close,
         (true, Version::Http10) => Connection::KeepAlive,

@@ -1,0 +1,171 @@
+//! What is counted of proxies.
+//!
+//! Every request bumps several counters. So each worker has its own copy, on its own cache lines, which it alone writes; readers
+//! add them up.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// One worker's counters of one proxy.
+        #[derive(Default, Debug)]
+        #[repr(align(128))]
+        pub struct Counters {
+            $($(#[$doc])* pub $name: Counter,)*
+        }
+
+        /// The sums over all workers.
+        #[derive(Clone, Copy, Default, Debug)]
+        pub struct Totals {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl Tally {
+            /// The sums over all workers.
+            pub fn totals(&self) -> Totals {
+                let mut totals = Totals::default();
+                for counters in &self.workers {
+                    $(totals.$name += counters.$name.get();)*
+                }
+                totals
+            }
+
+            /// Sets all to 0 (`clear counters`), but what is in use now.
+            pub fn clear(&self) {
+                for counters in &self.workers {
+                    $(if stringify!($name) != "current" { counters.$name.0.store(0, Relaxed); })*
+                }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Connections or requests in this proxy now.
+    current,
+    /// The most there were, by worker; the sum is an upper bound.
+    current_max,
+    /// Connections accepted.
+    connections,
+    /// Sessions: for a backend, requests that were assigned to it.
+    sessions,
+    /// Requests.
+    requests,
+    /// Bytes from clients.
+    bytes_in,
+    /// Bytes to clients.
+    bytes_out,
+    /// Requests denied by rules.
+    denied_requests,
+    /// Responses denied by rules.
+    denied_responses,
+    /// Requests that were malformed, too large, too slow, or broke off.
+    request_errors,
+    /// Connections to servers that failed.
+    connect_errors,
+    /// Responses that were malformed or broke off.
+    response_errors,
+    /// Attempts after the first.
+    retries,
+    /// Requests sent to another server than the first chosen.
+    redispatches,
+    /// Transfers that the client broke off.
+    client_aborts,
+    /// Transfers that the server broke off.
+    server_aborts,
+    /// Responses 1xx.
+    status_1xx,
+    /// Responses 2xx.
+    status_2xx,
+    /// Responses 3xx.
+    status_3xx,
+    /// Responses 4xx.
+    status_4xx,
+    /// Responses 5xx.
+    status_5xx,
+    /// Responses with another status.
+    status_other,
+}
+
+/// A number that one thread writes and any may read.
+#[derive(Default, Debug)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds; only the owning worker may.
+    pub fn add(&self, n: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
+    }
+
+    /// Takes away; only the owning worker may.
+    pub fn sub(&self, n: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_sub(n), Relaxed);
+    }
+
+    /// Raises it to `n`.
+    pub fn raise(&self, n: u64) {
+        if n > self.0.load(Relaxed) {
+            self.0.store(n, Relaxed);
+        }
+    }
+
+    /// What it is.
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// All workers' counters of one proxy.
+#[derive(Debug)]
+pub struct Tally {
+    workers: Box<[Counters]>,
+    /// Connections now, of all workers, against a limit that they share.
+    admitted: AtomicUsize,
+}
+
+impl Tally {
+    /// Counters for so many workers.
+    pub fn new(workers: usize) -> Tally {
+        Tally { workers: (0..workers.max(1)).map(|_| Counters::default()).collect(), admitted: AtomicUsize::new(0) }
+    }
+
+    /// Counts a connection against a limit of all workers (0: none); false when it is reached.
+    pub fn admit(&self, limit: usize) -> bool {
+        if self.admitted.fetch_add(1, Relaxed) >= limit && limit > 0 {
+            self.admitted.fetch_sub(1, Relaxed);
+            return false;
+        }
+        true
+    }
+
+    /// Says that an admitted connection has ended.
+    pub fn leave(&self) {
+        self.admitted.fetch_sub(1, Relaxed);
+    }
+
+    /// The counters of one worker.
+    pub fn of(&self, worker: usize) -> &Counters {
+        &self.workers[worker % self.workers.len()]
+    }
+}
+
+impl Counters {
+    /// One more in this proxy.
+    pub fn enter(&self) {
+        self.current.add(1);
+        self.current_max.raise(self.current.get());
+    }
+
+    /// Counts a response by its class.
+    pub fn response(&self, status: u16) {
+        match status / 100 {
+            1 => &self.status_1xx,
+            2 => &self.status_2xx,
+            3 => &self.status_3xx,
+            4 => &self.status_4xx,
+            5 => &self.status_5xx,
+            _ => &self.status_other,
+        }
+        .add(1);
+    }
+}

@@ -1,0 +1,174 @@
+//! What is known of a stream beside its heads: what fetches, aliases of log formats and counters read.
+
+use crate::log::Level;
+use crate::plan::{Backend, Frontend, Plan};
+use crate::reply::Answer;
+use crate::session::Session;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+use terse_balance::{CookieFound, CookieSent, Server};
+use terse_compress::{Coding, Reason};
+use terse_http::h1::Malformed;
+use terse_message::{Abort, Version};
+
+/// A stream's facts. [`terse_sample::Env::facts`] leads here.
+pub struct Facts {
+    /// The client's connection, and through it the worker and the plan.
+    pub session: Rc<Session>,
+    /// The backend, once it is chosen.
+    pub backend: Option<usize>,
+    /// The server, once it is chosen.
+    pub server: Option<Arc<Server>>,
+    /// When things happened.
+    pub times: Times,
+    /// What is written instead of the head's fields once those are gone: `method target version`.
+    pub request_line: Vec<u8>,
+    /// The version that the client sent; `None` when the request could not be read.
+    pub version: Option<Version>,
+    /// The status that the client was sent; 0 when none was.
+    pub status: u16,
+    /// The status that the server sent, before rules.
+    pub server_status: u16,
+    /// Bytes that the client sent: head and body.
+    pub bytes_in: u64,
+    /// Bytes that the client was sent.
+    pub bytes_out: u64,
+    /// Bytes of the server's answer: head and body.
+    pub bytes_from_server: u64,
+    /// Why it ended early; `None`: it did not.
+    pub abort: Option<Abort>,
+    /// What the request's persistence cookie said.
+    pub cookie_found: CookieFound,
+    /// What became of the response's.
+    pub cookie_sent: CookieSent,
+    /// Attempts after the first.
+    pub retries: u32,
+    /// It went to another server than the first chosen.
+    pub redispatched: bool,
+    /// Who was before it in the server's queue and the backend's.
+    pub queue_positions: (u32, u32),
+    /// Why the answer was not compressed.
+    pub compression: Option<Reason>,
+    /// How it was compressed.
+    pub coding: Option<Coding>,
+    /// Bytes into and out of the compressor.
+    pub compressed: (u64, u64),
+    /// Captured fields of the request, by the number of the capture.
+    pub request_captures: Vec<Option<Box<[u8]>>>,
+    /// Captured fields of the response.
+    pub response_captures: Vec<Option<Box<[u8]>>>,
+    /// The captured cookies of request and response.
+    pub cookie_captures: (Option<Box<[u8]>>, Option<Box<[u8]>>),
+    /// `unique-id-format`, once it was written.
+    pub unique_id: Option<Box<[u8]>>,
+    /// Whether the connection to the server had carried another request.
+    pub server_reused: bool,
+    /// `http-request set-log-level`: the level, or silent.
+    pub log_level: LogLevel,
+    /// How many requests came before it on this connection.
+    pub number: u64,
+    /// What the client gets instead of the server's response, when a response rule says so.
+    pub instead: Option<Box<Answer>>,
+    /// Why the request was refused as malformed.
+    pub refused: Option<Malformed>,
+    /// The rule that ended the evaluation: file and line.
+    pub last_rule: Option<(Arc<str>, u32)>,
+}
+
+/// How the stream's line is logged.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum LogLevel {
+    /// As the configuration has it.
+    #[default]
+    Usual,
+    /// At this level.
+    At(Level),
+    /// Not at all.
+    Silent,
+}
+
+/// When things happened. What did not happen is `None`.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// The first byte of the request came, or the connection was accepted for it.
+    pub start: Instant,
+    /// The same on the clock of the wall: microseconds since 1970.
+    pub start_unix_us: i64,
+    /// How long the connection had been idle before, in milliseconds.
+    pub idle_ms: i64,
+    /// The request's head was complete.
+    pub request: Option<Instant>,
+    /// A slot of a server was free.
+    pub queued: Option<Instant>,
+    /// The connection to the server was there.
+    pub connected: Option<Instant>,
+    /// The response's head was complete.
+    pub response: Option<Instant>,
+    /// The last byte was sent.
+    pub end: Option<Instant>,
+}
+
+impl Facts {
+    /// The facts of a new stream.
+    pub fn new(session: Rc<Session>, start: Instant, number: u64) -> Facts {
+        let start_unix_us = session.worker.clock.unix_us(start);
+        Facts {
+            session,
+            backend: None,
+            server: None,
+            times: Times { start, start_unix_us, idle_ms: 0, request: None, queued: None, connected: None, response: None, end: None },
+            request_line: Vec::new(),
+            version: None,
+            status: 0,
+            server_status: 0,
+            bytes_in: 0,
+            bytes_out: 0,
+            bytes_from_server: 0,
+            abort: None,
+            cookie_found: CookieFound::Off,
+            cookie_sent: CookieSent::Off,
+            retries: 0,
+            redispatched: false,
+            queue_positions: (0, 0),
+            compression: None,
+            coding: None,
+            compressed: (0, 0),
+            request_captures: Vec::new(),
+            response_captures: Vec::new(),
+            cookie_captures: (None, None),
+            unique_id: None,
+            server_reused: false,
+            log_level: LogLevel::Usual,
+            number,
+            instead: None,
+            refused: None,
+            last_rule: None,
+        }
+    }
+
+    /// The configuration.
+    pub fn plan(&self) -> &Plan {
+        &self.session.worker.plan
+    }
+
+    /// The frontend.
+    pub fn frontend(&self) -> &Frontend {
+        self.session.frontend()
+    }
+
+    /// The backend, once it is chosen.
+    pub fn backend(&self) -> Option<&Backend> {
+        self.backend.and_then(|index| self.plan().backends.get(index))
+    }
+}
+
+impl Times {
+    /// Milliseconds from one moment to a later one; -1 when one of them never came, as HAProxy's logs have it.
+    pub fn between(from: Option<Instant>, to: Option<Instant>) -> i64 {
+        match (from, to) {
+            (Some(from), Some(to)) => to.saturating_duration_since(from).as_millis() as i64,
+            _ => -1,
+        }
+    }
+}

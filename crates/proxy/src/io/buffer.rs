@@ -1,0 +1,221 @@
+//! Buffers, and the one limit that all of them count against.
+//!
+//! An idle connection holds no buffer: it borrows one when bytes arrive and gives it back when they have gone on. Workers keep the
+//! memory of given-back buffers for the next; only buffers in use count against the limit.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use terse_compress::{Budget, Limit};
+
+/// One worker's buffers.
+pub struct Pool {
+    size: usize,
+    free: RefCell<Vec<Box<[u8]>>>,
+    memory: Arc<Limit>,
+    /// Bytes that this worker has taken from [`Limit`] and holds as unused credit, so that the shared counter is not touched for
+    /// every request.
+    credit: Cell<usize>,
+    waiting: RefCell<Vec<std::task::Waker>>,
+}
+
+/// A worker's pools: buffers of the configured size (`tune.bufsize`), which hold heads and most bodies, and larger ones for bodies
+/// that fill those: fewer system calls for each megabyte.
+pub struct Pools {
+    /// Of `tune.bufsize`.
+    pub small: Rc<Pool>,
+    /// Of [`BULK_BYTES`].
+    pub bulk: Rc<Pool>,
+}
+
+/// 64 KB: four times HAProxy's buffer, and a quarter of its system calls; more gained nothing, since the kernel's socket buffers
+/// and the processor's second-level cache are the next limits.
+pub const BULK_BYTES: usize = 64 * 1024;
+
+/// How many unused buffers a worker keeps.
+const KEPT: usize = 256;
+/// How many buffers' worth of credit a worker takes at once, and keeps.
+const CREDIT: usize = 16;
+
+impl Pool {
+    /// A pool of buffers of `size` bytes.
+    pub fn new(size: usize, memory: Arc<Limit>) -> Rc<Pool> {
+        Rc::new(Pool { size, free: RefCell::default(), memory, credit: Cell::new(0), waiting: RefCell::default() })
+    }
+
+    /// The size of its buffers in bytes.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// A buffer, unless the limit is reached.
+    pub fn take(self: &Rc<Pool>) -> Option<Buffer> {
+        if self.credit.get() < self.size {
+            let wanted = self.size * CREDIT;
+            if self.memory.take(wanted) {
+                self.credit.set(self.credit.get() + wanted);
+            } else if self.memory.take(self.size) {
+                self.credit.set(self.credit.get() + self.size);
+            } else {
+                return None;
+            }
+        }
+        self.credit.set(self.credit.get() - self.size);
+        let bytes = self.free.borrow_mut().pop().unwrap_or_else(|| vec![0; self.size].into_boxed_slice());
+        Some(Buffer { bytes, head: 0, tail: 0, pool: Some(self.clone()) })
+    }
+
+    /// A buffer; waits while the limit is reached.
+    pub async fn get(self: &Rc<Pool>) -> Buffer {
+        loop {
+            if let Some(buffer) = self.take() {
+                return buffer;
+            }
+            // One of this worker's may come back first; another worker's is seen within 10 ms.
+            let given_back = std::future::poll_fn({
+                let mut told = false;
+                move |cx| {
+                    if std::mem::replace(&mut told, true) {
+                        return std::task::Poll::Ready(());
+                    }
+                    self.waiting.borrow_mut().push(cx.waker().clone());
+                    std::task::Poll::Pending
+                }
+            });
+            let _ = tokio::time::timeout(std::time::Duration::from_millis(10), given_back).await;
+        }
+    }
+
+    fn give(&self, bytes: Box<[u8]>) {
+        let credit = self.credit.get() + self.size;
+        let excess = credit.saturating_sub(2 * CREDIT * self.size);
+        self.memory.give(excess);
+        self.credit.set(credit - excess);
+        let mut free = self.free.borrow_mut();
+        if free.len() < KEPT {
+            free.push(bytes);
+        }
+        drop(free);
+        if let Some(waker) = self.waiting.borrow_mut().pop() {
+            waker.wake();
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.memory.give(self.credit.get());
+    }
+}
+
+/// Bytes that have arrived and not yet gone on: `bytes[head..tail]`.
+#[derive(Default)]
+pub struct Buffer {
+    bytes: Box<[u8]>,
+    head: usize,
+    tail: usize,
+    pool: Option<Rc<Pool>>,
+}
+
+impl Buffer {
+    /// Whether it holds no memory: what an idle connection has.
+    pub fn is_released(&self) -> bool {
+        self.pool.is_none()
+    }
+
+    /// How many bytes it can hold.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The bytes that wait.
+    pub fn filled(&self) -> &[u8] {
+        &self.bytes[self.head..self.tail]
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.head == self.tail
+    }
+
+    /// Whether no byte more can be read into it, even after [`Buffer::compact`].
+    pub fn is_full(&self) -> bool {
+        self.tail - self.head == self.bytes.len()
+    }
+
+    /// Room for more bytes, behind those that wait.
+    pub fn room(&mut self) -> &mut [u8] {
+        if self.head == self.tail {
+            (self.head, self.tail) = (0, 0);
+        } else if self.tail == self.bytes.len() {
+            self.compact();
+        }
+        &mut self.bytes[self.tail..]
+    }
+
+    /// Says that so many bytes were read into the room.
+    pub fn advance(&mut self, n: usize) {
+        self.tail = (self.tail + n).min(self.bytes.len());
+    }
+
+    /// Says that so many of the waiting bytes have gone on.
+    pub fn consume(&mut self, n: usize) {
+        self.head = (self.head + n).min(self.tail);
+    }
+
+    /// Moves what waits to the front.
+    pub fn compact(&mut self) {
+        self.bytes.copy_within(self.head..self.tail, 0);
+        (self.head, self.tail) = (0, self.tail - self.head);
+    }
+
+    /// Gives the memory back if nothing waits in it.
+    pub fn release_if_empty(&mut self) {
+        if self.is_empty() && self.pool.is_some() {
+            *self = Buffer::default();
+        }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.take() {
+            pool.give(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_in_use_count_and_no_others() {
+        let memory = Arc::new(Limit::new(64 * 100));
+        let pool = Pool::new(64, memory.clone());
+        let held: Vec<Buffer> = std::iter::from_fn(|| pool.take()).collect();
+        assert_eq!(held.len(), 100);
+        assert!(memory.refused() > 0);
+        drop(held);
+        assert!(memory.used() <= 2 * CREDIT * 64);
+        drop(pool);
+        assert_eq!(memory.used(), 0);
+    }
+
+    #[test]
+    fn bytes_come_out_as_they_went_in() {
+        let pool = Pool::new(8, Arc::new(Limit::new(1024)));
+        let mut buffer = pool.take().unwrap();
+        buffer.room()[..6].copy_from_slice(b"abcdef");
+        buffer.advance(6);
+        buffer.consume(4);
+        assert_eq!(buffer.filled(), b"ef");
+        buffer.room()[..2].copy_from_slice(b"gh");
+        buffer.advance(2);
+        assert_eq!(buffer.room().len(), 4);
+        assert_eq!(buffer.filled(), b"efgh");
+        buffer.consume(4);
+        buffer.release_if_empty();
+        assert!(buffer.is_released());
+    }
+}

@@ -1,0 +1,13 @@
+//! Bytes between sockets: time-outs, buffers, transports, and bodies on their way.
+
+pub mod buffer;
+pub mod sink;
+pub mod source;
+pub mod timer;
+pub mod transport;
+
+pub use buffer::{BULK_BYTES, Buffer, Pool, Pools};
+pub use sink::{Outgoing, Sink};
+pub use source::{Broken, Incoming, Part, Source};
+pub use timer::{Elapsed, Timer, Wheel};
+pub use transport::{Reader, Transport, Writer};

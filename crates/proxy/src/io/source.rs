@@ -1,0 +1,198 @@
+//! A body on its way in: the message's framing taken off.
+
+use super::buffer::{Buffer, Pools};
+use super::timer::Timer;
+use super::transport::Reader;
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io;
+use std::task::{Poll, ready};
+use std::time::Duration;
+use terse_http::h1::{ChunkDecoder, Malformed, Step};
+use terse_message::BodyLength;
+
+/// How the end of a body is found.
+#[derive(Debug, Default)]
+pub enum Incoming {
+    /// It has ended, or there was none.
+    #[default]
+    Done,
+    /// So many bytes are left.
+    Exact(u64),
+    /// In chunks: the decoder, and how many bytes of data it has found at the front of the buffer.
+    Chunked(Box<ChunkDecoder>, usize),
+    /// All until the peer closes: a body without a length, or a tunnel.
+    UntilClose,
+}
+
+/// What is at the front of the buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// So many bytes of data, at [`Source::data`].
+    Data(usize),
+    /// The end of the body.
+    End,
+}
+
+/// Why a body broke off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Broken {
+    /// The peer closed before the end.
+    Closed,
+    /// The peer reset the connection.
+    Reset,
+    /// The peer was silent too long.
+    Timeout,
+    /// The framing is wrong.
+    Malformed(Malformed),
+}
+
+/// A body and where it comes from.
+pub struct Source<'a> {
+    /// The half that reads.
+    pub reader: Reader<'a>,
+    /// What has been read and not yet gone on.
+    pub buffer: &'a mut Buffer,
+    /// What is left of the body.
+    pub body: &'a mut Incoming,
+    /// Where buffers come from.
+    pub pools: &'a Pools,
+    /// Whether the last read filled its buffer: then the next one gets a larger one.
+    pub full_reads: bool,
+    /// The peer's timer.
+    pub timer: &'a Timer,
+    /// How long the peer may be silent; it may change while the source waits.
+    pub timeout: &'a Cell<Option<Duration>>,
+}
+
+impl Incoming {
+    /// How a body of this length ends, in HTTP/1: `chunked` says whether a body of unknown length comes in chunks.
+    pub fn new(length: BodyLength, chunked: bool) -> Incoming {
+        match length {
+            BodyLength::None | BodyLength::Exact(0) => Incoming::Done,
+            BodyLength::Exact(n) => Incoming::Exact(n),
+            BodyLength::Unknown if chunked => Incoming::Chunked(Box::default(), 0),
+            BodyLength::Unknown => Incoming::UntilClose,
+        }
+    }
+
+    /// Whether nothing is left.
+    pub fn is_done(&self) -> bool {
+        matches!(self, Incoming::Done)
+    }
+}
+
+impl Source<'_> {
+    /// What is at the front, as far as it has been read; `None` when more must be read.
+    pub fn part(&mut self) -> Result<Option<Part>, Broken> {
+        let waiting = self.buffer.filled().len();
+        Ok(match self.body {
+            Incoming::Done => Some(Part::End),
+            Incoming::Exact(_) | Incoming::UntilClose if waiting == 0 => None,
+            Incoming::Exact(left) => Some(Part::Data((*left).min(waiting as u64) as usize)),
+            Incoming::UntilClose => Some(Part::Data(waiting)),
+            Incoming::Chunked(_, found) if *found > 0 => Some(Part::Data(*found)),
+            Incoming::Chunked(decoder, found) => {
+                let (used, step) = decoder.step(self.buffer.filled()).map_err(Broken::Malformed)?;
+                match step {
+                    Step::Data(range) => {
+                        self.buffer.consume(range.start);
+                        *found = range.len();
+                        Some(Part::Data(*found))
+                    }
+                    Step::More => {
+                        self.buffer.consume(used);
+                        None
+                    }
+                    Step::End => {
+                        self.buffer.consume(used);
+                        Some(Part::End)
+                    }
+                }
+            }
+        })
+    }
+
+    /// The first `n` bytes that [`Source::part`] has announced.
+    pub fn data(&self, n: usize) -> &[u8] {
+        let filled = self.buffer.filled();
+        &filled[..n.min(filled.len())]
+    }
+
+    /// Says that `n` bytes of data have gone on.
+    pub fn consume(&mut self, n: usize) {
+        self.buffer.consume(n);
+        match self.body {
+            Incoming::Exact(left) => {
+                *left -= (n as u64).min(*left);
+                if *left == 0 {
+                    *self.body = Incoming::Done;
+                }
+            }
+            Incoming::Chunked(_, found) => *found -= n.min(*found),
+            Incoming::Done | Incoming::UntilClose => {}
+        }
+    }
+
+    /// The trailers of a body in chunks, once it has ended.
+    pub fn trailers(&self) -> &[u8] {
+        match &*self.body {
+            Incoming::Chunked(decoder, _) => decoder.trailers(),
+            _ => b"",
+        }
+    }
+
+    /// Reads more. While it waits with nothing in hand, it holds no buffer.
+    ///
+    /// A peer's close ends a body that has no other end, and breaks any other.
+    pub async fn more(&mut self) -> Result<(), Broken> {
+        let mut waits = false;
+        loop {
+            let read = poll_fn(|cx| {
+                let poll = self.poll_more(cx);
+                if poll.is_pending() {
+                    if !waits {
+                        waits = true;
+                        self.timer.set(self.timeout.get());
+                    }
+                    if self.timer.is_due(cx) {
+                        return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                    }
+                }
+                poll
+            })
+            .await;
+            match read {
+                Ok(Some(0)) if matches!(self.body, Incoming::UntilClose) => {
+                    *self.body = Incoming::Done;
+                    return Ok(());
+                }
+                Ok(Some(0)) => return Err(Broken::Closed),
+                Ok(Some(_)) => return Ok(()),
+                Ok(None) => *self.buffer = self.pools.small.get().await,
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(Broken::Timeout),
+                Err(_) => return Err(Broken::Reset),
+            }
+        }
+    }
+
+    /// `None`: a buffer is needed, and there is none.
+    fn poll_more(&mut self, cx: &mut std::task::Context<'_>) -> Poll<io::Result<Option<usize>>> {
+        if self.buffer.is_released() || (self.full_reads && self.buffer.is_empty() && self.buffer.size() < self.pools.bulk.size()) {
+            ready!(self.reader.poll_readable(cx))?;
+            let bulk = self.full_reads.then(|| self.pools.bulk.take()).flatten();
+            match bulk.or_else(|| self.buffer.is_released().then(|| self.pools.small.take()).flatten()) {
+                Some(buffer) => *self.buffer = buffer,
+                None if self.buffer.is_released() => return Poll::Ready(Ok(None)),
+                None => {}
+            }
+        }
+        let room = self.buffer.room().len();
+        let poll = self.reader.poll_read(cx, self.buffer);
+        match &poll {
+            Poll::Pending => self.buffer.release_if_empty(),
+            Poll::Ready(read) => self.full_reads = read.as_ref().is_ok_and(|&n| n == room),
+        }
+        poll.map(|read| read.map(Some))
+    }
+}

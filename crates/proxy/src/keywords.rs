@@ -1,0 +1,158 @@
+//! The keywords of proxies that belong to no other family: what a section is called, where it listens, where its requests go, how
+//! long it waits, what it answers itself.
+//!
+//! A family is a file with a table; [`KEYWORDS`] joins them and those of this crate's other folders. HAProxy lets lines for one half
+//! of a proxy stand in the other and only warns that they do nothing there; so do these ([`in_front`], [`in_back`]).
+
+mod accepted;
+mod attempts;
+mod bind;
+mod forwarded;
+mod identity;
+mod limits;
+mod options;
+mod pages;
+mod refused;
+mod routing;
+mod timeouts;
+
+use crate::settings::ProxySettings;
+use terse_config::{Keyword, Kind, Parser, Scope, Sections};
+
+/// All tables of this crate.
+pub const KEYWORDS: &[&[Keyword]] = &[
+    identity::KEYWORDS,
+    bind::KEYWORDS,
+    routing::KEYWORDS,
+    limits::KEYWORDS,
+    timeouts::KEYWORDS,
+    options::KEYWORDS,
+    forwarded::KEYWORDS,
+    attempts::KEYWORDS,
+    pages::KEYWORDS,
+    accepted::KEYWORDS,
+    refused::KEYWORDS,
+    crate::log::KEYWORDS,
+];
+
+/// A keyword of any proxy's section that does what it says.
+const fn done(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
+    Keyword { name, old_names: &[], sections: Sections::PROXY, arguments, summary, kind: Kind::Done(parser) }
+}
+
+/// The same, and `no` before it takes it back.
+const fn switch(name: &'static str, summary: &'static str, parser: Parser) -> Keyword {
+    Keyword { kind: Kind::Switch(parser), ..done(name, "", summary, parser) }
+}
+
+/// The same keyword, known under these old names too.
+const fn formerly(old_names: &'static [&'static str], keyword: Keyword) -> Keyword {
+    Keyword { old_names, ..keyword }
+}
+
+/// The section's settings.
+fn settings<'a>(scope: &'a mut Scope<'_>) -> &'a mut ProxySettings {
+    scope.section.settings.entry()
+}
+
+/// Whether the section has a front half; one that has none is told that the line does nothing there.
+fn in_front(scope: &mut Scope<'_>) -> bool {
+    has_half(scope, Sections::FRONT, "frontend")
+}
+
+/// Whether the section has a back half; one that has none is told that the line does nothing there.
+fn in_back(scope: &mut Scope<'_>) -> bool {
+    has_half(scope, Sections::BACK, "backend")
+}
+
+fn has_half(scope: &mut Scope<'_>, sections: Sections, half: &str) -> bool {
+    let section = &scope.section;
+    if sections.has(section.kind) {
+        return true;
+    }
+    let text = format!("ignored because {} '{}' has no {half} capability", section.kind.name(), section.name);
+    scope.warn(0, text);
+    false
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use terse_config::{Config, Environment, Loader, Section, Settings, Severity, Source};
+
+    /// Loads a text by this crate's tables and those below it. Problems are `line! reason` for alerts, `line? reason` for warnings.
+    pub(crate) fn load_with(text: &str, shared: Settings) -> (Config, Vec<String>) {
+        let tables = KEYWORDS.iter().copied().chain([terse_sample::KEYWORDS, terse_balance::KEYWORDS, terse_compress::KEYWORDS]);
+        let loader = Loader { tables: tables.collect(), environment: Environment::default() };
+        let source = Source { name: "test".into(), bytes: text.into() };
+        let (config, diagnostics) = loader.load(&[source], shared);
+        (config, said(diagnostics.iter()))
+    }
+
+    /// Problems in one line each.
+    pub(crate) fn said<'a>(diagnostics: impl Iterator<Item = &'a terse_config::Diagnostic>) -> Vec<String> {
+        diagnostics
+            .map(|d| {
+                let line = d.place.as_ref().map_or(0, |place| place.line);
+                let mark = if d.severity == Severity::Alert { '!' } else { '?' };
+                format!("{line}{mark} {}", d.reason)
+            })
+            .collect()
+    }
+
+    /// Loads a text.
+    pub(crate) fn load(text: &str) -> (Config, Vec<String>) {
+        load_with(text, Settings::default())
+    }
+
+    /// The last section of a text that loads without a word.
+    pub(crate) fn last(text: &str) -> Section {
+        let (mut config, said) = load(text);
+        assert_eq!(said, [""; 0], "{text}");
+        config.sections.pop().unwrap()
+    }
+
+    /// The proxy settings of the last section of a text that loads without a word.
+    pub(crate) fn proxy(text: &str) -> ProxySettings {
+        last(text).settings.take().unwrap_or_default()
+    }
+
+    /// What is said about the lines of one section of that kind.
+    pub(crate) fn said_in(section: &str, lines: &str) -> Vec<String> {
+        load(&format!("{section}\n{lines}\n")).1
+    }
+
+    #[test]
+    fn no_name_stands_twice_for_a_section() {
+        let mut seen = std::collections::HashMap::new();
+        for keyword in KEYWORDS.iter().copied().flatten() {
+            for name in keyword.old_names.iter().chain([&keyword.name]) {
+                let sections: &mut u8 = seen.entry(*name).or_default();
+                assert_eq!(*sections & keyword.sections.0, 0, "{name}");
+                *sections |= keyword.sections.0;
+            }
+        }
+    }
+
+    #[test]
+    fn every_reason_is_a_clause() {
+        for keyword in KEYWORDS.iter().copied().flatten() {
+            if let Kind::Accepted(reason) | Kind::Refused(reason) = keyword.kind {
+                assert!(!reason.is_empty() && !reason.ends_with('.'), "{}: {reason}", keyword.name);
+            }
+            assert!(keyword.summary.ends_with('.'), "{}: {}", keyword.name, keyword.summary);
+        }
+    }
+
+    #[test]
+    fn lines_for_the_other_half_are_ignored_with_a_warning() {
+        for line in ["bind :80", "monitor-uri /x", "default_backend x", "timeout client 1s", "option http-ignore-probes", "maxconn 9"] {
+            let said = said_in("backend b", line);
+            assert!(said.len() == 1 && said[0].contains("ignored because backend 'b' has no frontend capability"), "{said:?}");
+        }
+        for line in ["retries 2", "timeout server 1s", "option redispatch", "http-reuse safe", "option prefer-last-server"] {
+            let said = said_in("frontend f", line);
+            assert!(said.len() == 1 && said[0].contains("ignored because frontend 'f' has no backend capability"), "{said:?}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Words of proxies that tune HAProxy's insides and cannot change what happens here.
+
+use super::done;
+use terse_config::{Keyword, Kind};
+
+/// The table.
+pub(super) const KEYWORDS: &[Keyword] = &[
+    accepted("option splice-auto", "", "Bytes may be copied inside the kernel.", COPYING),
+    accepted("option splice-request", "", "Bytes of requests may be copied inside the kernel.", COPYING),
+    accepted("option splice-response", "", "Bytes of responses may be copied inside the kernel.", COPYING),
+    accepted("option use-small-buffers", "[queue] [l7-retries] [check]", "Which buffers may be small.", "buffers are as large as what they hold"),
+    accepted("option contstats", "", "Bytes are counted while they pass, not at the end.", "bytes are always counted while they pass"),
+    accepted(
+        "option tcp-smart-accept",
+        "",
+        "Saves a packet when a connection is accepted.",
+        "it changes which packets carry the bytes, not which bytes go",
+    ),
+    accepted(
+        "option tcp-smart-connect",
+        "",
+        "Saves a packet when a connection to a server is made.",
+        "it changes which packets carry the bytes, not which bytes go",
+    ),
+    accepted("option disable-h2-upgrade", "", "HTTP/1 connections do not become HTTP/2 ones.", "none becomes one here"),
+    accepted(
+        "option h1-case-adjust-bogus-client",
+        "",
+        "Names of fields are written to clients as 'h1-case-adjust' lists them.",
+        "there is no such list, and names keep the case that they came in",
+    ),
+    accepted(
+        "option h1-case-adjust-bogus-server",
+        "",
+        "Names of fields are written to servers as 'h1-case-adjust' lists them.",
+        "there is no such list, and names keep the case that they came in",
+    ),
+    accepted("guid", "<name>", "The proxy's name in files of statistics.", "no files of statistics are written or read"),
+    accepted(
+        "max-session-srv-conns",
+        "<number>",
+        "The most idle connections to servers that a client's connection keeps.",
+        "idle connections belong to workers, not to clients",
+    ),
+    accepted("timeout client-hs", "<time>", "How long a client's TLS handshake may take.", "TLS is not spoken to clients"),
+];
+
+const COPYING: &str = "it changes how bytes are copied, not which";
+
+const fn accepted(name: &'static str, arguments: &'static str, summary: &'static str, why: &'static str) -> Keyword {
+    Keyword { kind: Kind::Accepted(why), ..done(name, arguments, summary, |_, _| Ok(())) }
+}

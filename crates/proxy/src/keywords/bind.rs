@@ -1,0 +1,89 @@
+//! `bind`: where a frontend listens.
+
+mod address;
+mod parameters;
+mod workers;
+
+use super::{done, in_front, settings};
+use crate::settings::BindSettings;
+use terse_config::{Args, Fault, Keyword, Scope, Sections, params};
+
+/// The table.
+pub(super) const KEYWORDS: &[Keyword] = &[Keyword {
+    sections: Sections::PROXY_ONLY,
+    ..done(
+        "bind",
+        "<address>[,<address>]... [<parameter>]...",
+        "Listens on addresses: '[<host>]:<port>[-<last>]', '/<path>', 'unix@<path>', 'abns@<name>', 'fd@<number>'.",
+        bind,
+    )
+}];
+
+fn bind(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let place = scope.place.at(args.rest().first().map_or_else(|| scope.place.span.clone(), |word| word.span.clone()));
+    let list = args.need_address("<address>")?;
+    let addresses = address::expand(&list).map_err(|reason| args.fault(reason))?;
+    let mut draft = BindSettings {
+        address: String::new(),
+        name: None,
+        id: None,
+        maxconn: None,
+        backlog: None,
+        interface: None,
+        mode: None,
+        user: None,
+        group: None,
+        v6only: None,
+        transparent: false,
+        defer_accept: false,
+        fast_open: false,
+        mss: None,
+        workers: 0,
+        place,
+    };
+    params::apply(args, "parameter", parameters::TABLE, &mut draft)?;
+    if in_front(scope) {
+        let first = draft.id;
+        settings(scope).binds.extend(addresses.into_iter().zip(0..).map(|(address, n)| BindSettings {
+            address,
+            // The addresses of one line are numbered on from the number that it gives.
+            id: first.map(|first| first.saturating_add(n)),
+            ..draft.clone()
+        }));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{proxy, said_in};
+
+    fn addresses(line: &str) -> Vec<String> {
+        proxy(&format!("frontend f\n bind {line}\n")).binds.into_iter().map(|bind| bind.address).collect()
+    }
+
+    #[test]
+    fn lists_and_ranges_are_one_entry_each() {
+        assert_eq!(addresses(":80"), [":80"]);
+        assert_eq!(addresses("127.0.0.1:80,[::1]:8080-8082,/run/x.sock"), ["127.0.0.1:80", "[::1]:8080", "[::1]:8081", "[::1]:8082", "/run/x.sock"]);
+        let settings = proxy("frontend f\n bind :1,:2 name two id 7 maxconn 5\n bind :3\n");
+        let all: Vec<_> = settings.binds.iter().map(|b| (b.name.as_deref(), b.id, b.maxconn)).collect();
+        assert_eq!(all, [(Some("two"), Some(7), Some(5)), (Some("two"), Some(8), Some(5)), (None, None, None)]);
+        assert_eq!(&settings.binds[2].place.text[settings.binds[2].place.span.clone()], ":3");
+    }
+
+    #[test]
+    fn the_old_form_behind_a_sections_name() {
+        let said = said_in("listen l 127.0.0.1:80", "mode http");
+        assert!(said.len() == 1 && said[0].starts_with("1?"), "{said:?}");
+    }
+
+    #[test]
+    fn faults() {
+        for words in ["", "80", ":x", ":0-3", ":70000", ":9-8", "quic4@:443", "udp@:53", "fd@x", ":80,", ":80 ssl crt x", ":80 foo", ":80 name", ":80 nmae x"] {
+            let said = said_in("frontend f", &format!("bind {words}"));
+            assert!(said.len() == 1 && said[0].starts_with("2!"), "{words}: {said:?}");
+        }
+        assert!(said_in("defaults", "bind :80")[0].contains("not allowed in 'defaults' section"));
+    }
+}

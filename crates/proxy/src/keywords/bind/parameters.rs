@@ -1,0 +1,201 @@
+//! The parameters of `bind` lines.
+
+use super::workers;
+use crate::settings::BindSettings;
+use terse_config::{Args, Fault, Param, ParamKind};
+
+/// The table.
+pub(super) const TABLE: &[Param<BindSettings>] = &[
+    done("name", "<name>", "Its name in statistics.", |args, bind| {
+        bind.name = Some(args.need("<name>")?.to_owned());
+        Ok(())
+    }),
+    done("id", "<number>", "Its number in statistics.", |args, bind| {
+        bind.id = Some(whole(args, "<number>", 1..=i64::from(i32::MAX))?);
+        Ok(())
+    }),
+    done("maxconn", "<number>", "The most connections of this address at a time.", |args, bind| {
+        bind.maxconn = Some(whole::<usize>(args, "<number>", 0..=i64::from(i32::MAX))?).filter(|most| *most > 0);
+        Ok(())
+    }),
+    done("backlog", "<number>", "The most connections that wait in the kernel.", |args, bind| {
+        bind.backlog = Some(whole::<u32>(args, "<number>", 0..=i64::from(i32::MAX))?).filter(|most| *most > 0);
+        Ok(())
+    }),
+    done("interface", "<name>", "Only connections that come in by this network interface.", |args, bind| {
+        bind.interface = Some(args.need("<name>")?.to_owned());
+        Ok(())
+    }),
+    done("mode", "<mode>", "The permissions of a unix socket's file, such as 660.", |args, bind| {
+        let word = args.need("<mode>")?;
+        let mode = u32::from_str_radix(word, 8).ok().filter(|mode| *mode <= 0o777);
+        bind.mode = Some(mode.ok_or_else(|| args.fault(format!("'{word}' is not a mode such as 660")))?);
+        Ok(())
+    }),
+    done("user", "<name>", "The owner of a unix socket's file.", |args, bind| {
+        bind.user = Some(args.need("<name>")?.to_owned());
+        Ok(())
+    }),
+    done("uid", "<number>", "The owner of a unix socket's file, by number.", |args, bind| {
+        bind.user = Some(whole::<u32>(args, "<number>", 0..=i64::from(u32::MAX - 1))?.to_string());
+        Ok(())
+    }),
+    done("group", "<name>", "The group of a unix socket's file.", |args, bind| {
+        bind.group = Some(args.need("<name>")?.to_owned());
+        Ok(())
+    }),
+    done("gid", "<number>", "The group of a unix socket's file, by number.", |args, bind| {
+        bind.group = Some(whole::<u32>(args, "<number>", 0..=i64::from(u32::MAX - 1))?.to_string());
+        Ok(())
+    }),
+    done("v4v6", "", "An IPv6 socket takes IPv4 too.", |_, bind| {
+        bind.v6only = Some(false);
+        Ok(())
+    }),
+    done("v6only", "", "An IPv6 socket takes nothing but IPv6.", |_, bind| {
+        bind.v6only = Some(true);
+        Ok(())
+    }),
+    done("transparent", "", "The address need not be one of this machine.", |_, bind| {
+        bind.transparent = true;
+        Ok(())
+    }),
+    done("defer-accept", "", "Connections are accepted once their first bytes are there.", |_, bind| {
+        bind.defer_accept = true;
+        Ok(())
+    }),
+    done("tfo", "", "TCP fast open.", |_, bind| {
+        bind.fast_open = true;
+        Ok(())
+    }),
+    done("mss", "<bytes>", "The largest TCP segment that is announced.", |args, bind| {
+        bind.mss = Some(whole(args, "<bytes>", 1..=65535)?);
+        Ok(())
+    }),
+    done("thread", "<workers>[,<workers>]...", "The workers that accept: 'all', 'odd', 'even', numbers and ranges.", |args, bind| {
+        bind.workers = workers::parse(args.need("<workers>")?).map_err(|reason| args.fault(reason))?;
+        Ok(())
+    }),
+    done("process", "<workers>", "An old word for 'thread'.", |args, bind| {
+        args.warn("'process' is an old name for 'thread'");
+        bind.workers = workers::parse(args.need("<workers>")?).map_err(|reason| args.fault(reason))?;
+        Ok(())
+    }),
+    done("proto", "h1", "The protocol that is spoken from the first byte on.", |args, _| match args.need("<protocol>")? {
+        "h1" => Ok(()),
+        other => Err(args.fault(format!("protocol '{other}' is not supported: clients are spoken to in HTTP/1"))),
+    }),
+    accepted("nice", "<nice>", "How urgent its connections are.", "a worker takes its connections in the order in which they come"),
+    accepted("shards", "<number>", "How many sockets it has.", "each worker has a socket of its own"),
+    accepted("idle-ping", "<time>", "How often idle HTTP/2 clients are asked for a sign.", "HTTP/2 is not spoken to clients"),
+    accepted("level", "<level>", "What a stats socket lets its clients do.", "it speaks of stats sockets, and this is none"),
+    accepted("severity-output", "<form>", "How a stats socket writes severities.", "it speaks of stats sockets, and this is none"),
+    accepted("expose-fd", "<what>", "Whether a stats socket hands sockets over.", "it speaks of stats sockets, and this is none"),
+    accepted("guid-prefix", "<prefix>", "Its name in files of statistics.", "no files of statistics are written or read"),
+    accepted("label", "<label>", "Its name for other words of the file.", "no other word speaks of it"),
+    refused("accept-proxy", "", "Connections begin with the PROXY protocol's head.", "the PROXY protocol comes later"),
+    refused("accept-netscaler-cip", "<magic>", "Connections begin with NetScaler's head.", "that protocol is not built"),
+    refused("cc", "<algorithm>", "The TCP congestion control.", "set the system's: net.ipv4.tcp_congestion_control"),
+    refused("namespace", "<name>", "The network namespace.", "network namespaces are not built"),
+    refused("nbconn", "<number>", "How many connections are reversed.", "connections are not reversed"),
+    refused("tcp-md5sig", "<password>", "TCP's MD5 signatures.", "signatures of TCP segments are not built"),
+    refused("tcp-ss", "<mode>", "Saves the first packet of connections.", "first packets are not kept"),
+    refused("tcp-ut", "<time>", "How long sent bytes may go without an acknowledgement.", "set the system's: net.ipv4.tcp_retries2"),
+    refused("quic-cc-algo", "<algorithm>", "QUIC's congestion control.", QUIC),
+    refused("quic-force-retry", "", "QUIC's address validation.", QUIC),
+    refused("quic-socket", "<mode>", "Sockets of QUIC connections.", QUIC),
+    refused("allow-0rtt", "", "TLS early data.", TLS),
+    refused("alpn", "<protocols>", "Protocols offered by TLS.", TLS),
+    refused("ca-file", "<file>", "Authorities for clients' certificates.", TLS),
+    refused("ca-ignore-err", "<errors>", "Errors of clients' certificates.", TLS),
+    refused("ca-sign-file", "<file>", "The authority of made certificates.", TLS),
+    refused("ca-sign-pass", "<password>", "The authority's password.", TLS),
+    refused("ca-verify-file", "<file>", "Authorities for clients' certificates.", TLS),
+    refused("ciphers", "<ciphers>", "Ciphers of TLS.", TLS),
+    refused("ciphersuites", "<suites>", "Ciphers of TLS 1.3.", TLS),
+    refused("client-sigalgs", "<algorithms>", "Signatures of clients.", TLS),
+    refused("crl-file", "<file>", "Revoked certificates.", TLS),
+    refused("crt", "<file>", "A certificate.", TLS),
+    refused("crt-ignore-err", "<errors>", "Errors of clients' certificates.", TLS),
+    refused("crt-list", "<file>", "A list of certificates.", TLS),
+    refused("curves", "<curves>", "Curves of TLS.", TLS),
+    refused("default-crt", "<file>", "The certificate for unknown names.", TLS),
+    refused("ecdhe", "<curve>", "The curve of TLS.", TLS),
+    refused("ech", "<file>", "Encrypted hellos of TLS.", TLS),
+    refused("force-sslv3", "", "The version of TLS.", TLS),
+    refused("force-tlsv10", "", "The version of TLS.", TLS),
+    refused("force-tlsv11", "", "The version of TLS.", TLS),
+    refused("force-tlsv12", "", "The version of TLS.", TLS),
+    refused("force-tlsv13", "", "The version of TLS.", TLS),
+    refused("generate-certificates", "", "Certificates are made.", TLS),
+    refused("ktls", "<on>", "TLS in the kernel.", TLS),
+    refused("no-alpn", "", "No protocols offered by TLS.", TLS),
+    refused("no-ca-names", "", "Authorities are not named to clients.", TLS),
+    refused("no-sslv3", "", "The version of TLS.", TLS),
+    refused("no-strict-sni", "", "What happens to unknown names.", TLS),
+    refused("no-tls-tickets", "", "Tickets of TLS sessions.", TLS),
+    refused("no-tlsv10", "", "The version of TLS.", TLS),
+    refused("no-tlsv11", "", "The version of TLS.", TLS),
+    refused("no-tlsv12", "", "The version of TLS.", TLS),
+    refused("no-tlsv13", "", "The version of TLS.", TLS),
+    refused("npn", "<protocols>", "Protocols offered by TLS.", TLS),
+    refused("prefer-client-ciphers", "", "Who chooses the cipher.", TLS),
+    refused("sigalgs", "<algorithms>", "Signatures of TLS.", TLS),
+    refused("ssl", "", "TLS.", TLS),
+    refused("ssl-max-ver", "<version>", "The version of TLS.", TLS),
+    refused("ssl-min-ver", "<version>", "The version of TLS.", TLS),
+    refused("strict-sni", "", "What happens to unknown names.", TLS),
+    refused("tls-ticket-keys", "<file>", "Keys of TLS sessions.", TLS),
+    refused("tls-tickets", "", "Tickets of TLS sessions.", TLS),
+    refused("verify", "<how>", "Whether clients show certificates.", TLS),
+];
+
+const TLS: &str = "TLS comes later";
+const QUIC: &str = "there is no QUIC yet";
+
+const fn done(
+    name: &'static str,
+    arguments: &'static str,
+    summary: &'static str,
+    parser: fn(&mut Args<'_>, &mut BindSettings) -> Result<(), Fault>,
+) -> Param<BindSettings> {
+    Param { name, arguments, summary, kind: ParamKind::Done(parser) }
+}
+
+const fn accepted(name: &'static str, arguments: &'static str, summary: &'static str, why: &'static str) -> Param<BindSettings> {
+    Param { name, arguments, summary, kind: ParamKind::Accepted(why) }
+}
+
+const fn refused(name: &'static str, arguments: &'static str, summary: &'static str, why: &'static str) -> Param<BindSettings> {
+    Param { name, arguments, summary, kind: ParamKind::Refused(why) }
+}
+
+fn whole<T: TryFrom<i64>>(args: &mut Args<'_>, what: &str, range: std::ops::RangeInclusive<i64>) -> Result<T, Fault> {
+    T::try_from(args.integer(what, range)?).map_err(|_| args.fault(format!("{what} is out of range")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::tests::{proxy, said_in};
+
+    #[test]
+    fn each_fills_its_field() {
+        let settings = proxy(
+            "frontend f\n bind :80 name n id 3 maxconn 4 backlog 5 interface eth0 mode 660 user u group g v6only transparent defer-accept tfo mss 1400 \
+             thread 1-2 proto h1 nice -5 shards by-thread\n bind :81 uid 7 gid 8 v4v6 maxconn 0\n",
+        );
+        let [a, b] = &settings.binds[..] else { panic!("{:?}", settings.binds) };
+        assert_eq!((a.name.as_deref(), a.id, a.maxconn, a.backlog), (Some("n"), Some(3), Some(4), Some(5)));
+        assert_eq!((a.interface.as_deref(), a.mode, a.user.as_deref(), a.group.as_deref()), (Some("eth0"), Some(0o660), Some("u"), Some("g")));
+        assert_eq!((a.v6only, a.transparent, a.defer_accept, a.fast_open, a.mss, a.workers), (Some(true), true, true, true, Some(1400), 3));
+        assert_eq!((b.user.as_deref(), b.group.as_deref(), b.v6only, b.maxconn, b.workers), (Some("7"), Some("8"), Some(false), None, 0));
+    }
+
+    #[test]
+    fn what_is_not_built_is_named() {
+        for (words, reason) in [("ssl crt x", "TLS comes later"), ("accept-proxy", "PROXY protocol"), ("proto h2", "HTTP/1"), ("mode 999", "mode")] {
+            let said = said_in("frontend f", &format!("bind :80 {words}"));
+            assert!(said.len() == 1 && said[0].contains(reason), "{said:?}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Telling servers who the client is: `option forwardfor`.
+
+use super::{done, settings};
+use crate::settings::ForwardedFor;
+use std::net::IpAddr;
+use std::sync::Arc;
+use terse_config::{Args, Fault, Keyword, Kind, Scope};
+
+/// The table.
+pub(super) const KEYWORDS: &[Keyword] = &[Keyword {
+    kind: Kind::Switch(forwardfor),
+    ..done(
+        "option forwardfor",
+        "[except <network>] [header <name>] [if-none]",
+        "Adds the client's address to X-Forwarded-For of requests.",
+        forwardfor,
+    )
+}];
+
+fn forwardfor(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    if scope.negated {
+        args.end()?;
+        settings(scope).forwarded_for = None;
+        return Ok(());
+    }
+    let mut forwarded = ForwardedFor { header: Arc::from(&b"X-Forwarded-For"[..]), except: None, if_none: false };
+    while let Some(word) = args.take() {
+        match word {
+            "except" => forwarded.except = Some(network(args)?),
+            "header" => {
+                let name = args.need("<name>")?;
+                if !is_token(name) {
+                    return Err(args.fault(format!("'{name}' is not a field's name")));
+                }
+                forwarded.header = Arc::from(name.as_bytes());
+            }
+            "if-none" => forwarded.if_none = true,
+            _ => return Err(args.fault("only supports optional values: 'except', 'header' and 'if-none'")),
+        }
+    }
+    settings(scope).forwarded_for = Some(forwarded);
+    Ok(())
+}
+
+/// `<address>[/<bits> | /<mask>]`
+fn network(args: &mut Args<'_>) -> Result<(IpAddr, u8), Fault> {
+    let word = args.need("<network>")?;
+    let (address, mask) = word.split_once('/').map_or((word, None), |(address, mask)| (address, Some(mask)));
+    let Ok(address) = address.parse::<IpAddr>() else { return Err(args.fault(format!("'{word}' is not a network"))) };
+    let widest = if address.is_ipv4() { 32 } else { 128 };
+    let bits = match mask {
+        None => Some(widest),
+        Some(mask) => mask.parse().ok().filter(|bits| *bits <= widest).or_else(|| dotted(mask).filter(|_| address.is_ipv4())),
+    };
+    bits.map(|bits| (address, bits)).ok_or_else(|| args.fault(format!("'{word}' has no mask of up to {widest} bits")))
+}
+
+/// The bits of a mask such as 255.255.0.0.
+fn dotted(mask: &str) -> Option<u8> {
+    let mask = u32::from(mask.parse::<std::net::Ipv4Addr>().ok()?);
+    let bits = mask.leading_ones();
+    (mask.checked_shl(bits).unwrap_or(0) == 0).then_some(bits as u8)
+}
+
+/// RFC 9110 section 5.6.2.
+fn is_token(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{proxy, said_in};
+    use super::*;
+
+    #[test]
+    fn forms() {
+        let of = |line: &str| proxy(&format!("defaults\n option forwardfor\nlisten l\n {line}\n")).forwarded_for;
+        let plain = of("").unwrap();
+        assert_eq!((&*plain.header, plain.except, plain.if_none), (&b"X-Forwarded-For"[..], None, false));
+        let full = of("option forwardfor if-none header X-Client except 10.0.0.0/8").unwrap();
+        assert_eq!((&*full.header, full.except, full.if_none), (&b"X-Client"[..], Some(([10, 0, 0, 0].into(), 8)), true));
+        assert_eq!(of("option forwardfor except 127.0.0.1").unwrap().except, Some(([127, 0, 0, 1].into(), 32)));
+        assert_eq!(of("option forwardfor except 10.0.0.0/255.255.0.0").unwrap().except.unwrap().1, 16);
+        assert_eq!(of("option forwardfor except fd00::/8").unwrap().except.unwrap().1, 8);
+        assert!(of("no option forwardfor").is_none());
+    }
+
+    #[test]
+    fn faults() {
+        for words in ["except", "except x", "except 10.0.0.0/33", "except 10.0.0.0/255.0.255.0", "except ::/255.0.0.0", "header", "header a:b", "x"] {
+            let said = said_in("listen l", &format!("option forwardfor {words}"));
+            assert!(said.len() == 1 && said[0].starts_with("2!"), "{words}: {said:?}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Switches: `option <name>`, which `no` takes back.
+
+use super::{done, formerly, in_back, in_front, settings, switch};
+use crate::settings::{ConnectionMode, Options};
+use terse_config::{Args, Fault, Keyword, Scope};
+
+/// The table.
+pub(super) const KEYWORDS: &[Keyword] = &[
+    formerly(
+        &["option forceclose"],
+        switch("option httpclose", "Connections on both sides are closed after a response.", |args, scope| {
+            connection(args, scope, ConnectionMode::Close)
+        }),
+    ),
+    switch("option http-server-close", "Connections to servers are closed after a response, those to clients go on.", |args, scope| {
+        connection(args, scope, ConnectionMode::ServerClose)
+    }),
+    switch("option http-keep-alive", "Connections on both sides go on after a response; so by default.", |args, scope| {
+        connection(args, scope, ConnectionMode::KeepAlive)
+    }),
+    switch("option abortonclose", "A request whose client has closed is given up, also while it waits.", |args, scope| {
+        any(args, scope, |o| &mut o.abort_on_close)
+    }),
+    switch("option http-ignore-probes", "A connection on which no byte came is closed without an answer or a line.", |args, scope| {
+        front(args, scope, |o| &mut o.ignore_probes)
+    }),
+    switch("option http-no-delay", "Nothing is held back to be sent together.", |args, scope| any(args, scope, |o| &mut o.no_delay)),
+    switch("option prefer-last-server", "A request goes to the server of the one before it when nothing speaks against it.", |args, scope| {
+        back(args, scope, |o| &mut o.prefer_last_server)
+    }),
+    switch("option http-pretend-keepalive", "Servers are not told that their connections will be closed.", |args, scope| {
+        back(args, scope, |o| &mut o.pretend_keep_alive)
+    }),
+    done("option tcpka", "", "TCP's own keep-alive probes on both sides.", |args, scope| {
+        args.end()?;
+        let options = &mut settings(scope).options;
+        (options.client_keep_alive, options.server_keep_alive) = (true, true);
+        Ok(())
+    }),
+    switch("option clitcpka", "TCP's own keep-alive probes to clients.", |args, scope| front(args, scope, |o| &mut o.client_keep_alive)),
+    switch("option srvtcpka", "TCP's own keep-alive probes to servers.", |args, scope| back(args, scope, |o| &mut o.server_keep_alive)),
+    switch("option http-buffer-request", "A request's body is read, as far as a buffer holds it, before rules run.", |args, scope| {
+        any(args, scope, |o| &mut o.buffer_request)
+    }),
+    switch("option nolinger", "Connections are closed by a reset: what was not sent is lost.", |args, scope| {
+        any(args, scope, |o| &mut o.no_linger)
+    }),
+    switch("option http-use-proxy-header", "Clients that send Proxy-Connection are answered by it.", |args, scope| {
+        front(args, scope, |o| &mut o.proxy_header)
+    }),
+];
+
+/// Where one of them is kept.
+type Of = fn(&mut Options) -> &mut bool;
+
+fn any(args: &mut Args<'_>, scope: &mut Scope<'_>, of: Of) -> Result<(), Fault> {
+    args.end()?;
+    *of(&mut settings(scope).options) = !scope.negated;
+    Ok(())
+}
+
+fn front(args: &mut Args<'_>, scope: &mut Scope<'_>, of: Of) -> Result<(), Fault> {
+    if in_front(scope) { any(args, scope, of) } else { args.end() }
+}
+
+fn back(args: &mut Args<'_>, scope: &mut Scope<'_>, of: Of) -> Result<(), Fault> {
+    if in_back(scope) { any(args, scope, of) } else { args.end() }
+}
+
+/// Of the three modes the last one holds; `no` takes back only the one that it names.
+fn connection(args: &mut Args<'_>, scope: &mut Scope<'_>, mode: ConnectionMode) -> Result<(), Fault> {
+    args.end()?;
+    let negated = scope.negated;
+    let current = &mut settings(scope).options.connection;
+    match negated {
+        false => *current = Some(mode),
+        true if *current == Some(mode) => *current = None,
+        true => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{proxy, said_in};
+    use super::*;
+
+    #[test]
+    fn the_last_mode_holds_and_no_takes_back_its_own() {
+        let mode = |lines: &str| proxy(&format!("defaults\n option httpclose\nlisten l\n{lines}")).options.connection;
+        assert_eq!(mode(""), Some(ConnectionMode::Close));
+        assert_eq!(mode(" option http-server-close\n"), Some(ConnectionMode::ServerClose));
+        assert_eq!(mode(" no option httpclose\n"), None);
+        assert_eq!(mode(" no option http-server-close\n"), Some(ConnectionMode::Close));
+        assert!(said_in("listen l", "option forceclose")[0].contains("old name"));
+    }
+
+    #[test]
+    fn switches_go_on_and_off() {
+        let options = proxy("defaults\n option abortonclose\n option tcpka\nlisten l\n no option abortonclose\n no option srvtcpka\n").options;
+        assert!(!options.abort_on_close && options.client_keep_alive && !options.server_keep_alive);
+        let options = proxy(
+            "listen l\n option http-ignore-probes\n option http-no-delay\n option prefer-last-server\n option http-buffer-request\n option nolinger\n \
+             option http-use-proxy-header\n option http-pretend-keepalive\n",
+        )
+        .options;
+        assert!(options.ignore_probes && options.no_delay && options.prefer_last_server && options.buffer_request);
+        assert!(options.no_linger && options.proxy_header && options.pretend_keep_alive);
+    }
+
+    #[test]
+    fn unknown_ones_and_arguments_are_refused() {
+        for line in ["option", "option abortonclosed", "option abortonclose x", "option httpclose x", "option http_proxy", "option http-tunnel"] {
+            let said = said_in("listen l", line);
+            assert!(said.len() == 1 && said[0].starts_with("2!"), "{line}: {said:?}");
+        }
+    }
+}

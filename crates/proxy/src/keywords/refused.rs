@@ -1,0 +1,113 @@
+//! Words of proxies that are understood and not built, and those that HAProxy itself has dropped: each with what to write instead.
+
+use super::done;
+use terse_config::{Keyword, Kind, Sections};
+
+/// The table.
+pub(super) const KEYWORDS: &[Keyword] = &[
+    refused("option forwarded", "Adds the field Forwarded to requests.", "use 'option forwardfor'"),
+    refused("option originalto", "Adds the field X-Original-To to requests.", "use 'http-request set-header X-Original-To %[dst]'"),
+    refused("option http-drop-request-trailers", "Trailers of requests are dropped.", "trailers are passed on"),
+    refused("option http-drop-response-trailers", "Trailers of responses are dropped.", "trailers are passed on"),
+    refused(
+        "option http-restrict-req-hdr-names",
+        "What happens to requests with unusual names of fields.",
+        "names are passed on as they came; use 'http-request del-header' or 'http-request deny'",
+    ),
+    refused(
+        "option idle-close-on-response",
+        "While the process stops, idle connections wait for one more request.",
+        "idle connections are closed at once when the process stops",
+    ),
+    refused(
+        "option independent-streams",
+        "Each direction of a connection has a time-out of its own.",
+        "a connection that is written to is not silent",
+    ),
+    refused("option socket-stats", "Each address has statistics of its own.", "addresses are counted with their frontend"),
+    refused(
+        "option accept-unsafe-violations-in-http-request",
+        "Malformed requests are passed on.",
+        "malformed messages are never passed on",
+    ),
+    refused(
+        "option accept-unsafe-violations-in-http-response",
+        "Malformed responses are passed on.",
+        "malformed messages are never passed on",
+    ),
+    refused("option accept-invalid-http-request", "Malformed requests are passed on.", "malformed messages are never passed on"),
+    refused("option accept-invalid-http-response", "Malformed responses are passed on.", "malformed messages are never passed on"),
+    refused("option transparent", "Connections go where clients sent them.", "write a 'server' with an address"),
+    refused("option http_proxy", "Requests go to the host in their target.", "write a 'server' with an address"),
+    refused("option http-tunnel", "Only the first request of a connection is looked at.", "remove it: every request is looked at"),
+    refused("option assume-rfc6587-ntf", "How syslog messages are framed.", LOGS),
+    refused("option dont-parse-log", "Syslog messages are passed on as they are.", LOGS),
+    refused("clitcpka-cnt", "How many keep-alive probes to clients.", PROBES),
+    refused("clitcpka-idle", "When keep-alive probes to clients begin.", PROBES),
+    refused("clitcpka-intvl", "The time between keep-alive probes to clients.", PROBES),
+    refused("srvtcpka-cnt", "How many keep-alive probes to servers.", PROBES),
+    refused("srvtcpka-idle", "When keep-alive probes to servers begin.", PROBES),
+    refused("srvtcpka-intvl", "The time between keep-alive probes to servers.", PROBES),
+    refused("max-keep-alive-queue", "When a request leaves the server of the one before it.", "requests do not wait for it"),
+    refused("rate-limit sessions", "The most new connections a second.", "there is no limit of a rate; 'maxconn' limits connections"),
+    refused("monitor fail", "When the monitor's page is a failure.", "use 'http-request return status 503 if ...' before 'monitor-uri'"),
+    refused("force-be-switch", "Persistence lets requests go to unpublished backends.", "backends are not unpublished"),
+    refused("be-unpublished", "The backend is not chosen by rules.", "remove the rules that choose it"),
+    refused("http-send-name-header", "Adds the server's name to requests.", "there is no word for it yet"),
+    refused("email-alert from", "Who sends mails.", MAIL),
+    refused("email-alert level", "Which lines are mailed.", MAIL),
+    refused("email-alert mailers", "Who carries mails.", MAIL),
+    refused("email-alert myhostname", "The host's name in mails.", MAIL),
+    refused("email-alert to", "Who gets mails.", MAIL),
+    refused("filter-sequence", "The order of filters.", "filters have a fixed order"),
+    refused("use-fcgi-app", "Servers speak FastCGI.", "FastCGI is not spoken"),
+    refused("quic-initial", "Rules on QUIC's first packets.", "there is no QUIC yet"),
+    refused("crt", "A certificate.", "TLS comes later"),
+    refused("ssl-f-use", "A certificate.", "TLS comes later"),
+    // What HAProxy has dropped.
+    refused("redispatch", "Another server on the last attempt.", "write 'option redispatch'"),
+    refused("redisp", "Another server on the last attempt.", "write 'option redispatch'"),
+    refused("transparent", "Connections go where clients sent them.", "write a 'server' with an address"),
+    refused("monitor-net", "Networks that are answered at once.", "write 'http-request return status 200 if { src <network> }'"),
+    refused("block", "Denies requests.", "write 'http-request deny if ...'"),
+    refused("bind-process", "Which processes serve the proxy.", "there is one process; 'bind ... thread' says which workers accept"),
+    refused("grace", "How long the proxy goes on when the process stops.", "write 'grace' in 'global'"),
+    refused("usesrc", "The address that servers see.", "it followed 'source', which is not built"),
+    refused("reqadd", "Adds a field to requests.", "write 'http-request add-header <name> <value>'"),
+    refused("reqdel", "Removes fields of requests.", DELETE_REQUEST),
+    refused("reqidel", "Removes fields of requests.", DELETE_REQUEST),
+    refused("reqdeny", "Denies requests.", DENY_REQUEST),
+    refused("reqideny", "Denies requests.", DENY_REQUEST),
+    refused("reqtarpit", "Holds requests.", TARPIT),
+    refused("reqitarpit", "Holds requests.", TARPIT),
+    refused("reqallow", "Allows requests.", "write 'http-request allow if ...'"),
+    refused("reqiallow", "Allows requests.", "write 'http-request allow if ...'"),
+    refused("reqpass", "Leaves fields of requests alone.", "write conditions behind 'http-request' rules"),
+    refused("reqipass", "Leaves fields of requests alone.", "write conditions behind 'http-request' rules"),
+    refused("reqrep", "Replaces in requests.", REPLACE_REQUEST),
+    refused("reqirep", "Replaces in requests.", REPLACE_REQUEST),
+    refused("cliexp", "Replaces in requests.", REPLACE_REQUEST),
+    refused("rspadd", "Adds a field to responses.", "write 'http-response add-header <name> <value>'"),
+    refused("rspdel", "Removes fields of responses.", DELETE_RESPONSE),
+    refused("rspidel", "Removes fields of responses.", DELETE_RESPONSE),
+    refused("rspdeny", "Denies responses.", "write 'http-response deny if ...'"),
+    refused("rspideny", "Denies responses.", "write 'http-response deny if ...'"),
+    refused("rsprep", "Replaces in responses.", REPLACE_RESPONSE),
+    refused("rspirep", "Replaces in responses.", REPLACE_RESPONSE),
+    refused("srvexp", "Replaces in responses.", REPLACE_RESPONSE),
+];
+
+const LOGS: &str = "syslog messages are not carried";
+const PROBES: &str = "the system's values hold: net.ipv4.tcp_keepalive_*";
+const MAIL: &str = "no mail is sent; watch the logs";
+const DELETE_REQUEST: &str = "write 'http-request del-header <name>'";
+const DENY_REQUEST: &str = "write 'http-request deny if ...'";
+const TARPIT: &str = "write 'http-request tarpit if ...'";
+const REPLACE_REQUEST: &str =
+    "write 'http-request replace-path', 'replace-uri' or 'replace-header', whichever the expression was about";
+const DELETE_RESPONSE: &str = "write 'http-response del-header <name>'";
+const REPLACE_RESPONSE: &str = "write 'http-response replace-header <name> <regex> <format>'";
+
+const fn refused(name: &'static str, summary: &'static str, instead: &'static str) -> Keyword {
+    Keyword { kind: Kind::Refused(instead), sections: Sections::PROXY, ..done(name, "...", summary, |_, _| Ok(())) }
+}

@@ -1,0 +1,91 @@
+//! Which backend a frontend's requests go to.
+
+use super::{done, in_front, settings};
+use crate::settings::{Switch, SwitchTarget};
+use std::sync::Arc;
+use terse_config::{Args, Fault, Keyword, Place, Scope, Sections};
+use terse_sample::{Condition, LogFormat, Needs, Usage};
+
+/// The table.
+pub(super) const KEYWORDS: &[Keyword] = &[
+    done("default_backend", "<backend>", "The backend of requests that no 'use_backend' takes.", default_backend),
+    Keyword {
+        sections: Sections::PROXY_ONLY,
+        ..done(
+            "use_backend",
+            "<backend> [if | unless <condition>]",
+            "The backend of requests for which the condition holds; the name may hold expressions.",
+            use_backend,
+        )
+    },
+];
+
+fn default_backend(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let place = next_word(args, scope);
+    let name = args.need("<backend>")?.to_owned();
+    args.end()?;
+    if in_front(scope) {
+        settings(scope).default_backend = Some((name, place));
+    }
+    Ok(())
+}
+
+fn use_backend(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let place = next_word(args, scope);
+    let format = LogFormat::parse(args, scope, HAVE, Usage::Text)?;
+    let target = match format.as_text() {
+        Some(name) => SwitchTarget::Name(String::from_utf8_lossy(name).into_owned()),
+        None => SwitchTarget::Format(format),
+    };
+    let condition = Condition::parse(args, scope, HAVE)?;
+    if let Some(word) = args.peek() {
+        let reason = format!("unexpected keyword '{word}' after switching rule, only 'if' and 'unless' are allowed");
+        return Err(Fault::new(args.position(), reason));
+    }
+    if in_front(scope) {
+        settings(scope).switches.push(Arc::new(Switch { target, condition, place }));
+    }
+    Ok(())
+}
+
+/// The place of the next word.
+fn next_word(args: &Args<'_>, scope: &Scope<'_>) -> Place {
+    args.rest().first().map_or_else(|| scope.place.clone(), |word| scope.place.at(word.span.clone()))
+}
+
+/// What is there when a backend is chosen: the request, with as much of its body as was waited for.
+const HAVE: Needs = Needs::REQUEST.or(Needs::BODY);
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{proxy, said_in};
+    use super::*;
+
+    #[test]
+    fn names_and_expressions() {
+        let settings = proxy("frontend f\n acl a path /a\n use_backend b if a\n use_backend \"%[hdr(host)]\"\n default_backend c\n");
+        let names = settings.switches.iter().map(|switch| match &switch.target {
+            SwitchTarget::Name(name) => (name.as_str(), switch.condition.is_some()),
+            SwitchTarget::Format(_) => ("format", switch.condition.is_some()),
+        });
+        assert_eq!(names.collect::<Vec<_>>(), [("b", true), ("format", false)]);
+        let (name, place) = settings.default_backend.unwrap();
+        assert_eq!((name.as_str(), place.line, &place.text[place.span.clone()]), ("c", 5, "c"));
+    }
+
+    #[test]
+    fn lines_of_a_defaults_section_are_inherited_but_not_its_switches() {
+        let settings = proxy("defaults\n default_backend b\nfrontend f\n");
+        assert_eq!(settings.default_backend.unwrap().0, "b");
+        let said = said_in("defaults", "use_backend b");
+        assert!(said[0].contains("not allowed in 'defaults' section"), "{said:?}");
+    }
+
+    #[test]
+    fn faults() {
+        for line in ["default_backend", "default_backend a b", "use_backend", "use_backend b when x", "use_backend b if nothing", "use_backend %[x]"] {
+            let said = said_in("frontend f", line);
+            assert!(said.len() == 1 && said[0].starts_with("2!"), "{line}: {said:?}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Accepting: from a listener to a session's task.
+
+use crate::io::Transport;
+use crate::phase::converse;
+use crate::session::Session;
+use crate::worker::{Control, Listener, Worker};
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::net::{TcpListener, UnixListener};
+
+/// Accepts from `listener`, for the address of that index, until the worker drains.
+pub fn spawn(worker: &Rc<Worker>, bind: usize, listener: Listener) -> io::Result<()> {
+    let listener = match listener {
+        Listener::Tcp(io) => Accepting::Tcp(TcpListener::from_std(io)?),
+        Listener::Unix(io) => Accepting::Unix(UnixListener::from_std(io)?),
+    };
+    tokio::task::spawn_local(accept(worker.clone(), bind, listener));
+    Ok(())
+}
+
+enum Accepting {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// How long nothing is accepted after the kernel had no descriptor or memory for it: somebody else must let go first.
+const BREATH: Duration = Duration::from_millis(100);
+/// How long a worker that has no room waits before it looks whether another worker's connections have ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+async fn accept(worker: Rc<Worker>, bind: usize, listener: Accepting) {
+    let mut control = worker.watch_control();
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            _ = control.wait_for(|c| *c != Control::Running) => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok(io) => {
+                // What exceeds the limits is not served yet: this connection waits here, the next ones in the kernel.
+                let Some(place) = Place::wait_for(&worker, bind).await else { return };
+                let session = Session::new(&worker, bind, &io);
+                tokio::task::spawn_local(async move {
+                    converse::run(io, session).await;
+                    drop(place);
+                });
+            }
+            Err(error) if is_exhausted(&error) => tokio::time::sleep(BREATH).await,
+            // The connection was gone before it was accepted.
+            Err(_) => {}
+        }
+    }
+}
+
+fn is_exhausted(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
+}
+
+impl Accepting {
+    async fn accept(&self) -> io::Result<Transport> {
+        Ok(match self {
+            Accepting::Tcp(io) => Transport::from_tcp(io.accept().await?.0),
+            Accepting::Unix(io) => Transport::Unix(io.accept().await?.0),
+        })
+    }
+}
+
+/// A connection's place within the limits of the process and of its frontend.
+struct Place {
+    worker: Rc<Worker>,
+    frontend: usize,
+}
+
+impl Place {
+    async fn wait_for(worker: &Rc<Worker>, bind: usize) -> Option<Place> {
+        let frontend = worker.plan.binds[bind].frontend;
+        loop {
+            if let Some(place) = Place::take(worker, frontend) {
+                return Some(place);
+            }
+            let _ = tokio::time::timeout(LOOK_AGAIN, worker.released.notified()).await;
+            if !worker.is_running() {
+                return None;
+            }
+        }
+    }
+
+    fn take(worker: &Rc<Worker>, frontend: usize) -> Option<Place> {
+        let front = &worker.plan.frontends[frontend];
+        if !worker.admit() {
+            return None;
+        }
+        if !front.tally.admit(front.maxconn) {
+            worker.release();
+            return None;
+        }
+        let counters = front.tally.of(worker.index);
+        counters.connections.add(1);
+        counters.enter();
+        Some(Place { worker: worker.clone(), frontend })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let tally = &self.worker.plan.frontends[self.frontend].tally;
+        tally.of(self.worker.index).current.sub(1);
+        tally.leave();
+        self.worker.release();
+    }
+}

@@ -1,0 +1,139 @@
+//! Answers that are made here, on their way to the client.
+
+use crate::io::{Outgoing, Sink};
+use crate::phase::judge::Verdict;
+use crate::phase::{Client, Next, respond};
+use crate::reply::Answer;
+use crate::stream::Stream;
+use std::io;
+use std::time::Instant;
+use terse_http::h1::{Persistence, encode};
+use terse_message::{Abort, BodyLength, Cause, Phase, Version, Who};
+
+/// Answers as a rule has decided.
+pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, verdict: Verdict) -> Result<Next, Abort> {
+    let counters = match stream.facts.backend() {
+        Some(backend) => &backend.tally,
+        None => &stream.facts.frontend().tally,
+    };
+    let counters = counters.of(stream.facts.session.worker.index);
+    let denied = Abort::new(Who::Proxy, Phase::Request, Cause::Denied);
+    match verdict {
+        Verdict::Answer(answer) => {
+            stream.facts.abort = Some(Abort::new(Who::Local, Phase::Request, Cause::Denied));
+            send(client, stream, out, &answer).await
+        }
+        Verdict::Deny(answer) => {
+            counters.denied_requests.add(1);
+            stream.facts.abort = Some(denied);
+            send(client, stream, out, &answer).await
+        }
+        Verdict::Tarpit(answer) => {
+            counters.denied_requests.add(1);
+            stream.facts.abort = Some(Abort::new(Who::Proxy, Phase::Tarpit, Cause::Denied));
+            let timeouts = stream.facts.backend().map_or(stream.facts.frontend().timeouts, |b| b.timeouts);
+            client.timer.set(timeouts.tarpit.or(timeouts.connect));
+            client.timer.expired().await;
+            send(client, stream, out, &answer).await
+        }
+        Verdict::Drop => {
+            counters.denied_requests.add(1);
+            stream.facts.abort = Some(denied);
+            Ok(Next::Close)
+        }
+    }
+}
+
+/// Ends a stream that was aborted: an error page, where the client can still be told.
+pub async fn to_abort(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, abort: Abort) -> Next {
+    stream.facts.abort = Some(abort);
+    // What was being written when the exchange broke off is no part of the answer.
+    out.clear();
+    let begun = stream.facts.status != 0;
+    if let Some(answer) = stream.facts.instead.take() {
+        return send(client, stream, out, &answer).await.unwrap_or(Next::Close);
+    }
+    let Some(status) = status(stream, abort).filter(|_| !begun) else { return Next::Close };
+    let answer = page(stream, status);
+    let next = send(client, stream, out, &answer).await.unwrap_or(Next::Close);
+    if next == Next::Close && matches!(abort.phase, Phase::Request | Phase::Data) { Next::Linger } else { next }
+}
+
+/// The status that a client is told; nothing when it has gone, or shall not be told.
+fn status(stream: &Stream, abort: Abort) -> Option<u16> {
+    Some(match (abort.who, abort.phase, abort.cause) {
+        (Who::Client, Phase::Request, Cause::Closed) if stream.facts.bytes_in == 0 => return None,
+        (Who::Client, _, Cause::Reset) => return None,
+        (Who::Client, ..) => 400,
+        (Who::ClientTimeout, ..) => 408,
+        (Who::Proxy, Phase::Request | Phase::Data, Cause::Malformed | Cause::TooLarge) => stream.facts.refused.map_or(400, |m| m.status()),
+        (Who::Proxy, Phase::Headers, Cause::Denied) => return None,
+        (Who::Proxy, Phase::Headers, _) => 502,
+        (Who::Server, Phase::Headers, _) => 502,
+        (Who::ServerTimeout, Phase::Headers | Phase::Data, _) => 504,
+        (Who::Server | Who::ServerTimeout | Who::Resource | Who::Down, ..) => 503,
+        (Who::Internal, ..) => 500,
+        (Who::Proxy, ..) => 403,
+        (Who::Local | Who::Killed, ..) => return None,
+    })
+}
+
+/// The error page for a status: the backend's, the frontend's, or the built-in one.
+pub fn page(stream: &Stream, status: u16) -> Answer {
+    let configured = stream.facts.backend().and_then(|b| b.pages.get(status)).or_else(|| stream.facts.frontend().pages.get(status));
+    configured.map_or_else(|| Answer::error(status), |page| Answer::clone(page))
+}
+
+/// Sends an answer.
+pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, answer: &Answer) -> Result<Next, Abort> {
+    let session = stream.facts.session.clone();
+    let is_head = stream.request.method() == b"HEAD";
+    let read_whole = skip_body(client, stream);
+    answer.write_head(&mut stream.response);
+    stream.has_response = true;
+    respond::after_rules(stream, &session);
+    let version = stream.facts.version.unwrap_or(Version::Http11);
+    let wants = stream.facts.version.is_some() && wants_more(stream, version);
+    let keep = wants && read_whole && !answer.close && session.worker.is_running();
+    let keep = keep && session.frontend().options.connection.unwrap_or_default() != crate::settings::ConnectionMode::Close;
+    encode::response_head(&stream.response, encode::connection(keep, version), out);
+    stream.facts.status = stream.response.status;
+    let timeout = session.frontend().timeouts.client;
+    let (_, writer) = client.io.split();
+    let mut sink = Sink { writer, out, framing: Outgoing::Plain, written: 0, timer: &client.timer, timeout };
+    let sent = async {
+        if !is_head && stream.response.body != BodyLength::None {
+            sink.send(&answer.body).await?;
+        }
+        sink.flush().await
+    };
+    let sent: io::Result<()> = sent.await;
+    stream.facts.bytes_out += sink.written;
+    stream.facts.times.end = Some(Instant::now());
+    match sent {
+        Ok(()) if keep => Ok(Next::Request),
+        Ok(()) if read_whole => Ok(Next::Close),
+        Ok(()) => Ok(Next::Linger),
+        Err(error) => {
+            stream.facts.abort = Some(respond::to_client(&error).abort);
+            Ok(Next::Close)
+        }
+    }
+}
+
+/// Takes the request's body out of the buffer, if all of it is there; says whether nothing of the request is left to come.
+fn skip_body(client: &mut Client, stream: &Stream) -> bool {
+    match stream.request.body {
+        BodyLength::None => true,
+        BodyLength::Exact(n) if n <= client.buffer.filled().len() as u64 => {
+            client.buffer.consume(n as usize);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Whether the client takes another response on this connection.
+fn wants_more(stream: &mut Stream, version: Version) -> bool {
+    Persistence::take(&mut stream.request.fields, version).keep_alive
+}

@@ -1,0 +1,218 @@
+//! A server for a request: chosen, waited for, connected; and again when that fails.
+
+use crate::phase::Client;
+use crate::phase::prepare::Exchange;
+use crate::phase::transfer::Failure;
+use crate::plan::Backend;
+use crate::server::{self, ServerConnection};
+use crate::stream::Stream;
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+use terse_balance::{Claim, Grant, Key, Want};
+use terse_message::{Abort, Cause, Phase, Who};
+
+/// A connection to a server, and the right to use it.
+pub struct Assigned {
+    /// The connection.
+    pub connection: ServerConnection,
+    claim: Claim,
+}
+
+/// How long a server that refused is left alone before it is tried again by the same request: HAProxy's turn-around.
+const TURN_AROUND: Duration = Duration::from_secs(1);
+
+/// Finds a server and a connection to it.
+pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exchange) -> Result<Assigned, Abort> {
+    let session = stream.facts.session.clone();
+    let worker = &session.worker;
+    let Some(backend) = stream.facts.backend.map(|index| &worker.plan.backends[index]) else {
+        return Err(Abort::new(Who::Server, Phase::Connect, Cause::NoServer));
+    };
+    loop {
+        let claim = claim(client, stream, exchange, backend).await?;
+        let chosen = claim.server().clone();
+        stream.facts.times.queued = Some(Instant::now());
+        stream.facts.redispatched |= stream.facts.server.as_ref().is_some_and(|before| before.index() != chosen.index());
+        stream.facts.server = Some(chosen.clone());
+        let index = backend.first_server + chosen.index();
+        let first = stream.facts.number == 0;
+        if let Some(connection) = worker.idle.take(index, backend.reuse, session.number, first) {
+            stream.facts.server_reused = true;
+            stream.facts.times.connected = stream.facts.times.queued;
+            return Ok(Assigned { connection, claim });
+        }
+        stream.facts.server_reused = false;
+        client.timer.set(backend.timeouts.connect);
+        let connecting = pin!(server::connect(chosen.address(), &worker.wheel, index, session.number));
+        let failure = match client.timer.guard(connecting).await {
+            Ok(Ok(connection)) => {
+                client.timer.clear();
+                stream.facts.times.connected = Some(Instant::now());
+                return Ok(Assigned { connection, claim });
+            }
+            Ok(Err(error)) => connect_failure(&error),
+            Err(_) => Abort::new(Who::ServerTimeout, Phase::Connect, Cause::Timeout),
+        };
+        backend.tally.of(worker.index).connect_errors.add(1);
+        drop(claim);
+        if !next_attempt(stream, exchange, backend) {
+            return Err(failure);
+        }
+        if exchange.failed.is_empty() {
+            // The same server again: it gets a moment to come back.
+            let pause = backend.timeouts.connect.map_or(TURN_AROUND, |limit| limit.min(TURN_AROUND));
+            tokio::time::sleep(pause).await;
+        }
+    }
+}
+
+/// Whether a failed exchange may be tried again; counts the attempt.
+pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure) -> bool {
+    let session = stream.facts.session.clone();
+    let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index]) else { return false };
+    // A connection that had been idle may have been closed by the server just then. A request that can be repeated without harm is,
+    // on a fresh one (RFC 9110 section 9.2.2); what else is repeated is the operator's word.
+    let harmless = stream.request.is_idempotent() && !exchange.body_begun;
+    let allowed = match failure.kind {
+        FailureKind::Unsent => !exchange.body_begun,
+        FailureKind::Empty => harmless && (stream.facts.server_reused || backend.retry_on.empty),
+        FailureKind::Junk => harmless && backend.retry_on.junk,
+        FailureKind::Timeout => harmless && backend.retry_on.timeout,
+        FailureKind::Status(status) => harmless && backend.retry_on.statuses.contains(&status),
+        FailureKind::Late => false,
+    };
+    allowed && next_attempt(stream, exchange, backend)
+}
+
+/// How far an exchange had come when it failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FailureKind {
+    /// No byte of the request was taken by the server's kernel.
+    Unsent,
+    /// No byte of a response came.
+    Empty,
+    /// What came was no response.
+    Junk,
+    /// Nothing came in time.
+    Timeout,
+    /// The status is one that is tried again.
+    Status(u16),
+    /// Part of the response has gone to the client, or the client is to blame.
+    Late,
+}
+
+/// Counts a failed attempt and chooses where the next goes; false when there shall be none.
+fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend: &Backend) -> bool {
+    if exchange.failures >= backend.retries {
+        return false;
+    }
+    exchange.failures += 1;
+    stream.facts.retries += 1;
+    let counters = backend.tally.of(stream.facts.session.worker.index);
+    counters.retries.add(1);
+    let Some(failed) = stream.facts.server.as_ref().map(|s| s.index()) else { return true };
+    let bound = exchange.affinity.server.is_some();
+    if redispatches(backend.redispatch, exchange.failures, backend.retries) || !bound {
+        if exchange.affinity.server.take().is_some() {
+            counters.redispatches.add(1);
+        }
+        exchange.failed.push(failed);
+        // When all have failed, each may be tried again.
+        if backend.farm.choose(&Key::default(), &exchange.failed).is_none() {
+            exchange.failed.clear();
+        }
+    }
+    true
+}
+
+/// `option redispatch <interval>`: after every nth failure, or for a negative one every nth from the last.
+fn redispatches(interval: i32, failures: u32, retries: u32) -> bool {
+    match interval {
+        0 => false,
+        n if n > 0 => failures.is_multiple_of(n.unsigned_abs()),
+        n => (retries - failures).is_multiple_of(n.unsigned_abs()),
+    }
+}
+
+async fn claim(client: &mut Client, stream: &mut Stream, exchange: &Exchange, backend: &Backend) -> Result<Claim, Abort> {
+    loop {
+        let source = stream.facts.session.client.map(|c| c.ip());
+        let want = match exchange.affinity.server {
+            Some(index) => Want::Server(index),
+            None => Want::Any { key: Key { source, request: Some(&stream.request) }, avoided: &exchange.failed },
+        };
+        let waiter = match backend.farm.claim(want) {
+            Grant::Now(claim) => return Ok(claim),
+            Grant::Wait(waiter) => waiter,
+            Grant::Full => return Err(Abort::new(Who::Server, Phase::Queue, Cause::QueueFull)),
+            Grant::NoServer => return Err(Abort::new(Who::Server, Phase::Connect, Cause::NoServer)),
+        };
+        let facts = &mut stream.facts;
+        facts.queue_positions.0 += waiter.server_queue().unwrap_or(0);
+        facts.queue_positions.1 += waiter.backend_queue().unwrap_or(0);
+        client.timer.set(backend.timeouts.queue.or(backend.timeouts.connect));
+        let abort_on_close = backend.options.abort_on_close || facts.frontend().options.abort_on_close;
+        let mut waiter = pin!(waiter);
+        let granted = poll_fn(|cx| {
+            if let Poll::Ready(granted) = waiter.as_mut().poll(cx) {
+                return Poll::Ready(Ok(granted));
+            }
+            if abort_on_close && has_closed(client, cx) {
+                return Poll::Ready(Err(Abort::new(Who::Client, Phase::Queue, Cause::Closed)));
+            }
+            if client.timer.is_due(cx) {
+                return Poll::Ready(Err(Abort::new(Who::ServerTimeout, Phase::Queue, Cause::Timeout)));
+            }
+            Poll::Pending
+        })
+        .await;
+        client.timer.clear();
+        match granted? {
+            Ok(claim) => return Ok(claim),
+            Err(terse_balance::Retry) => {}
+        }
+    }
+}
+
+/// Whether the client has closed; what it sends in advance is kept.
+pub fn has_closed(client: &mut Client, cx: &mut std::task::Context<'_>) -> bool {
+    if client.io.poll_readable(cx).is_pending() || client.buffer.is_full() && !client.buffer.is_released() {
+        return false;
+    }
+    if client.buffer.is_released() {
+        return false;
+    }
+    let Client { io, buffer, .. } = client;
+    loop {
+        match io.split().0.poll_read(cx, buffer) {
+            Poll::Pending => return false,
+            Poll::Ready(Ok(n)) if n > 0 && !buffer.is_full() => {}
+            Poll::Ready(Ok(n)) => return n == 0,
+            Poll::Ready(Err(_)) => return true,
+        }
+    }
+}
+
+fn connect_failure(error: &io::Error) -> Abort {
+    let cause = match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM | libc::EADDRNOTAVAIL | libc::EAGAIN) => Cause::Exhausted,
+        _ => Cause::Refused,
+    };
+    let who = if cause == Cause::Exhausted { Who::Resource } else { Who::Server };
+    Abort::new(who, Phase::Connect, cause)
+}
+
+impl Assigned {
+    /// Keeps the connection for another request if it can carry one, and lets the next request have the slot.
+    pub fn keep_if(mut self, keep: bool, stream: &Stream) {
+        self.connection.requests += 1;
+        if keep {
+            stream.facts.session.worker.idle.put(self.connection);
+        }
+        drop(self.claim);
+    }
+}
+

@@ -1,0 +1,159 @@
+//! A session: requests and responses on one connection, one after the other.
+
+use crate::io::{Buffer, Transport};
+use crate::phase::{Client, Next, answer, assign, finish, judge, prepare, read, route, transfer};
+use crate::session::Session;
+use crate::settings::Mode;
+use crate::stream::Stream;
+use crate::tunnel;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+use terse_message::Abort;
+
+/// Serves a client's connection to its end.
+pub async fn run(io: Transport, session: Rc<Session>) {
+    let client = Client { io, buffer: Buffer::default(), timer: session.worker.wheel.timer() };
+    session.frontend().tally.of(session.worker.index).sessions.add(1);
+    match session.frontend().mode {
+        Mode::Tcp => Box::pin(tunnel::serve(client, session)).await,
+        Mode::Http => http(client, session).await,
+    }
+}
+
+/// While it waits for a request, a connection is this future and nothing else: no buffer, no stream. What a request needs lives in
+/// the boxed future of [`exchange`].
+async fn http(mut client: Client, session: Rc<Session>) {
+    loop {
+        let idle_since = Instant::now();
+        match wait(&mut client, &session).await {
+            Arrival::Bytes => {}
+            Arrival::Nothing => return,
+            Arrival::Late => {
+                if session.requests.get() == 0 && !session.frontend().options.ignore_probes {
+                    Box::pin(finish::late(&mut client, &session)).await;
+                }
+                return;
+            }
+        }
+        let next = Box::pin(exchange(&mut client, &session, idle_since)).await;
+        match next {
+            Next::Request => {}
+            Next::Close => return,
+            Next::Linger => return Box::pin(linger(&mut client)).await,
+        }
+    }
+}
+
+enum Arrival {
+    /// There are bytes to look at.
+    Bytes,
+    /// The client has gone, or the worker drains.
+    Nothing,
+    /// The client was silent too long.
+    Late,
+}
+
+/// Waits for the first byte of a request.
+async fn wait(client: &mut Client, session: &Session) -> Arrival {
+    if !client.buffer.is_empty() {
+        return Arrival::Bytes;
+    }
+    client.buffer.release_if_empty();
+    let timeouts = &session.frontend().timeouts;
+    let limit = match session.requests.get() {
+        0 => timeouts.request.or(timeouts.client),
+        _ => timeouts.keep_alive.or(timeouts.request).or(timeouts.client),
+    };
+    client.timer.set(limit);
+    let arrival = poll_fn(|cx| {
+        if client.io.poll_readable(cx).is_ready() {
+            Poll::Ready(Arrival::Bytes)
+        } else if session.requests.get() > 0 && !session.worker.is_running() {
+            Poll::Ready(Arrival::Nothing)
+        } else if client.timer.is_due(cx) {
+            Poll::Ready(Arrival::Late)
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+    if let Arrival::Bytes = arrival {
+        client.buffer = session.worker.pools.small.get().await;
+        // What has been announced is there; nothing else is waited for.
+        if !matches!(client.io.read(&mut client.buffer).await, Ok(1..)) {
+            return Arrival::Nothing;
+        }
+    }
+    arrival
+}
+
+/// One request and its response.
+async fn exchange(client: &mut Client, session: &Rc<Session>, idle_since: Instant) -> Next {
+    let mut stream = Stream::new(session, Instant::now());
+    let idle = stream.facts.times.start.saturating_duration_since(idle_since);
+    stream.facts.times.idle_ms = idle.as_millis() as i64;
+    session.requests.set(session.requests.get() + 1);
+    let mut out = session.worker.take_scratch();
+    let next = match serve(client, &mut stream, &mut out).await {
+        Ok(next) => next,
+        Err(abort) => answer::to_abort(client, &mut stream, &mut out, abort).await,
+    };
+    session.worker.give_scratch(out);
+    finish::stream(&mut stream);
+    next
+}
+
+async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> Result<Next, Abort> {
+    read::head(client, stream).await?;
+    if let Some(ready) = judge::monitor(stream) {
+        return answer::send(client, stream, out, &ready).await;
+    }
+    if let Some(verdict) = judge::frontend(stream) {
+        return answer::by_rule(client, stream, out, verdict).await;
+    }
+    route::choose(stream)?;
+    if let Some(verdict) = judge::backend(stream) {
+        return answer::by_rule(client, stream, out, verdict).await;
+    }
+    let mut exchange = prepare::request(stream);
+    loop {
+        let mut server = assign::server(client, stream, &mut exchange).await?;
+        match transfer::run(client, &mut server.connection, stream, &mut exchange, out).await {
+            Ok(next) => {
+                server.keep_if(exchange.server_keeps, stream);
+                return Ok(next);
+            }
+            Err(failure) if assign::may_retry(stream, &mut exchange, &failure) => out.clear(),
+            Err(failure) => return Err(failure.abort),
+        }
+    }
+}
+
+/// How long, and how many bytes, a client that was answered before it had finished is listened to.
+const LINGER: Duration = Duration::from_secs(2);
+const LINGER_BYTES: usize = 1 << 20;
+
+async fn linger(client: &mut Client) {
+    client.timer.set(Some(LINGER));
+    if client.io.shutdown().await.is_err() {
+        return;
+    }
+    let mut left = LINGER_BYTES;
+    while left > 0 {
+        let at = client.buffer.filled().len();
+        client.buffer.consume(at);
+        if client.buffer.is_released() {
+            return;
+        }
+        let read = poll_fn(|cx| match client.io.split().0.poll_read(cx, &mut client.buffer) {
+            Poll::Pending if client.timer.is_due(cx) => Poll::Ready(Ok(0)),
+            poll => poll,
+        });
+        match read.await {
+            Ok(n) if n > 0 => left = left.saturating_sub(n),
+            _ => return,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The end of a stream: counted and logged.
+
+use crate::facts::{LogLevel, Times};
+use crate::phase::{Client, answer};
+use crate::session::Session;
+use crate::stream::Stream;
+use std::rc::Rc;
+use std::time::Instant;
+use terse_balance::Count;
+use terse_message::{Abort, Cause, Phase, Who};
+
+/// Counts and logs a stream that has ended.
+pub fn stream(stream: &mut Stream) {
+    stream.facts.times.end.get_or_insert_with(Instant::now);
+    count(stream);
+    log(stream);
+}
+
+/// Tells a client that connected and then said nothing that it was too slow.
+pub async fn late(client: &mut Client, session: &Rc<Session>) {
+    let mut stream = Stream::new(session, session.accepted);
+    let mut out = session.worker.take_scratch();
+    let abort = Abort::new(Who::ClientTimeout, Phase::Request, Cause::Timeout);
+    answer::to_abort(client, &mut stream, &mut out, abort).await;
+    session.worker.give_scratch(out);
+    self::stream(&mut stream);
+}
+
+fn count(stream: &Stream) {
+    let facts = &stream.facts;
+    let worker = &facts.session.worker;
+    let front = facts.frontend().tally.of(worker.index);
+    let back = facts.backend().map(|backend| backend.tally.of(worker.index));
+    front.requests.add(1);
+    for counters in [Some(front), back].into_iter().flatten() {
+        counters.bytes_in.add(facts.bytes_in);
+        counters.bytes_out.add(facts.bytes_out);
+        if facts.status > 0 {
+            counters.response(facts.status);
+        }
+        match facts.abort {
+            Some(Abort { who: Who::Client | Who::ClientTimeout, phase: Phase::Request, .. }) => counters.request_errors.add(1),
+            Some(Abort { who: Who::Proxy, phase: Phase::Request, cause: Cause::Malformed | Cause::TooLarge }) => {
+                counters.request_errors.add(1);
+            }
+            Some(Abort { who: Who::Client | Who::ClientTimeout, .. }) => counters.client_aborts.add(1),
+            Some(Abort { who: Who::Server | Who::ServerTimeout, phase: Phase::Data, .. }) => counters.server_aborts.add(1),
+            Some(Abort { phase: Phase::Headers, cause: Cause::Denied, .. }) => counters.denied_responses.add(1),
+            Some(Abort { phase: Phase::Headers, .. }) => counters.response_errors.add(1),
+            _ => {}
+        }
+    }
+    if let Some(back) = back {
+        back.requests.add(1);
+        back.current.sub(1);
+    }
+    if let Some(server) = &facts.server {
+        server.counters.bump(Count::Requests);
+        server.counters.add(Count::BytesIn, facts.bytes_in);
+        server.counters.add(Count::BytesOut, facts.bytes_out);
+        server.counters.bump(if facts.server_reused { Count::Reuses } else { Count::Connects });
+        if facts.server_status > 0 {
+            server.counters.bump_status(facts.server_status);
+        }
+    }
+}
+
+fn log(stream: &mut Stream) {
+    let session = stream.facts.session.clone();
+    let plan = &session.frontend().log;
+    let Some(format) = &plan.format else { return };
+    if plan.journal.is_empty() || stream.facts.log_level == LogLevel::Silent {
+        return;
+    }
+    let unread = stream.facts.version.is_none();
+    if unread && stream.facts.bytes_in == 0 && plan.settings.dont_log_null {
+        return;
+    }
+    let Some(level) = plan.settings.level(is_trouble(stream)) else { return };
+    let level = match stream.facts.log_level {
+        LogLevel::At(level) => level,
+        _ => level,
+    };
+    if !plan.journal.wants(level) {
+        return;
+    }
+    let format = plan.error_format.as_ref().filter(|_| unread).unwrap_or(format);
+    let mut line = session.worker.take_scratch();
+    format.write(&stream.env(), &mut line);
+    match &plan.structured_data {
+        Some(data) if plan.journal.shows_structured_data() => {
+            let mut text = session.worker.take_scratch();
+            data.write(&stream.env(), &mut text);
+            session.worker.logger.borrow_mut().send_structured(&plan.journal, level, &text, &line);
+            session.worker.give_scratch(text);
+        }
+        _ => session.worker.logger.borrow_mut().send(&plan.journal, level, &line),
+    }
+    session.worker.give_scratch(line);
+}
+
+/// Whether somebody who looks only at what went wrong wants to see it (`option dontlog-normal`, `option log-separate-errors`).
+fn is_trouble(stream: &Stream) -> bool {
+    let facts = &stream.facts;
+    let failed = facts.abort.is_some_and(|abort| abort.who != Who::Local);
+    failed || facts.status >= 500 || facts.retries > 0 || facts.redispatched
+}
+
+/// Milliseconds from the first byte of the request to the last of the response.
+pub fn active_ms(times: &Times) -> i64 {
+    Times::between(Some(times.start), times.end)
+}

@@ -1,0 +1,69 @@
+//! Judging a request by rules.
+
+use crate::reply::Answer;
+use crate::rules::{self, Flow};
+use crate::stream::Stream;
+use std::sync::Arc;
+use terse_balance::Farm;
+
+/// What a rule has decided.
+pub enum Verdict {
+    /// The client gets this.
+    Answer(Box<Answer>),
+    /// The client gets this, and it counts as denied.
+    Deny(Box<Answer>),
+    /// The same, later.
+    Tarpit(Box<Answer>),
+    /// The connection closes.
+    Drop,
+}
+
+/// `monitor-uri`: the answer, when the request is one to it. Such a request is neither logged nor forwarded.
+pub fn monitor(stream: &mut Stream) -> Option<Answer> {
+    let frontend = stream.facts.frontend();
+    let asked = stream.request.path() == frontend.monitor_uri.as_deref()?;
+    if !asked {
+        return None;
+    }
+    stream.facts.log_level = crate::facts::LogLevel::Silent;
+    Some(Answer {
+        body: Arc::from(&b"<html><body><h1>200 OK</h1>\nService ready.\n</body></html>\n"[..]),
+        close: false,
+        ..Answer::error(200)
+    })
+}
+
+/// Runs the frontend's `http-request` rules.
+pub fn frontend(stream: &mut Stream) -> Option<Verdict> {
+    let worker = stream.facts.session.worker.clone();
+    let frontend = &worker.plan.frontends[stream.facts.session.frontend];
+    run(&frontend.request_rules, stream)
+}
+
+/// Runs the backend's `http-request` rules, when it is not the other half of the frontend.
+pub fn backend(stream: &mut Stream) -> Option<Verdict> {
+    let worker = stream.facts.session.worker.clone();
+    let backend = &worker.plan.backends[stream.facts.backend?];
+    if backend.twin == Some(stream.facts.session.frontend) {
+        return None;
+    }
+    run(&backend.request_rules, stream)
+}
+
+fn run(rules: &[Arc<rules::Rule>], stream: &mut Stream) -> Option<Verdict> {
+    if rules.is_empty() {
+        return None;
+    }
+    match rules::run(rules, stream) {
+        Flow::Next | Flow::Stop => None,
+        Flow::Answer(answer) => Some(Verdict::Answer(answer)),
+        Flow::Deny(answer) => Some(Verdict::Deny(answer)),
+        Flow::Tarpit(answer) => Some(Verdict::Tarpit(answer)),
+        Flow::Drop => Some(Verdict::Drop),
+    }
+}
+
+/// The farm of the stream's backend.
+pub fn farm(stream: &Stream) -> Option<Arc<Farm>> {
+    stream.facts.backend().map(|b| b.farm.clone())
+}

@@ -1,0 +1,38 @@
+//! A request's way, one phase a file, in the order of the files below.
+
+pub mod accept;
+pub mod converse;
+pub mod read;
+pub mod judge;
+pub mod route;
+pub mod prepare;
+pub mod assign;
+pub mod transfer;
+pub mod respond;
+pub mod body;
+pub mod answer;
+pub mod finish;
+
+use crate::io::{Buffer, Timer, Transport};
+
+/// The client's end of a session.
+pub struct Client {
+    /// The socket.
+    pub io: Transport,
+    /// What has been read from it and not yet gone on.
+    pub buffer: Buffer,
+    /// Its time-outs.
+    pub timer: Timer,
+}
+
+/// What follows a request and its response.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// Another request may come.
+    Request,
+    /// The connection ends.
+    Close,
+    /// The connection ends, but bytes of the client's are still on their way: they are read and dropped for a moment, or the
+    /// kernel would answer them with a reset that could overtake our answer (RFC 9112 section 9.6).
+    Linger,
+}

@@ -1,0 +1,150 @@
+//! Preparing a request for the server: what ends at this hop goes, what the configuration adds comes.
+
+use crate::io::Incoming;
+use crate::plan::{Backend, Frontend};
+use crate::settings::{ConnectionMode, ForwardedFor};
+use crate::stream::Stream;
+use smallvec::SmallVec;
+use std::net::IpAddr;
+use terse_balance::{Affinity, CookieFound};
+use terse_compress::{Effective, Link, Offer, policy};
+use terse_http::h1::Persistence;
+use terse_message::{Known, Version};
+
+/// A request on its way to a server, over all attempts.
+pub struct Exchange {
+    /// What is left of the request's body.
+    pub upload: Incoming,
+    /// Whether bytes of the body have been sent: such a request cannot be sent again.
+    pub body_begun: bool,
+    /// Whether the client's connection may go on behind the response.
+    pub keep_client: bool,
+    /// Whether the client asks for another protocol.
+    pub upgrade: bool,
+    /// How connections go on.
+    pub mode: ConnectionMode,
+    /// What the client would take, when compression is configured.
+    pub offer: Option<Offer>,
+    /// What the persistence cookie said.
+    pub affinity: Affinity,
+    /// Attempts that failed.
+    pub failures: u32,
+    /// Servers that they failed on.
+    pub failed: SmallVec<[usize; 4]>,
+    /// Whether the server's connection may carry another request.
+    pub server_keeps: bool,
+}
+
+/// Edits the stream's request for the server.
+pub fn request(stream: &mut Stream) -> Exchange {
+    let session = stream.facts.session.clone();
+    let frontend = session.frontend();
+    let plan = &session.worker.plan;
+    let backend = stream.facts.backend.map(|index| &plan.backends[index]);
+    let mode = connection_mode(frontend, backend);
+    let request = &mut stream.request;
+    let version = request.version;
+    let persistence = Persistence::take(&mut request.fields, version);
+    let is_connect = request.method() == b"CONNECT";
+
+    let settings = compression(frontend, backend, &plan.process.compression);
+    let offer = settings.is_configured().then(|| policy::offer(request, Link::default(), &settings));
+    if let Some(offer) = &offer {
+        terse_compress::range::guard(request, offer, &settings);
+        terse_compress::head::offload(request, offer, &settings);
+    }
+
+    let affinity = match backend {
+        Some(backend) => {
+            let affinity = backend.farm.find(request);
+            backend.farm.strip(request);
+            affinity
+        }
+        None => Affinity { server: None, found: CookieFound::Off },
+    };
+    stream.facts.cookie_found = affinity.found;
+    let client = session.client.map(|c| c.ip());
+    if let Some(ip) = client {
+        let rule = backend.and_then(|b| b.forwarded_for.as_ref()).or(frontend.forwarded_for.as_ref());
+        if let Some(rule) = rule {
+            forwarded_for(rule, ip, stream);
+        }
+    }
+    if let (Some(name), Some(id)) = (&frontend.log.unique_id_header, &frontend.log.unique_id) {
+        let mut text = Vec::new();
+        id.write(&stream.env(), &mut text);
+        stream.request.fields.push(name, &text);
+        stream.facts.unique_id = Some(text.into_boxed_slice());
+    }
+    let request = &stream.request;
+    Exchange {
+        upload: Incoming::new(request.body, request.fields.has(Known::TransferEncoding)),
+        body_begun: false,
+        keep_client: persistence.keep_alive && mode != ConnectionMode::Close,
+        upgrade: persistence.upgrade || is_connect,
+        mode,
+        offer,
+        affinity,
+        failures: 0,
+        failed: SmallVec::new(),
+        server_keeps: false,
+    }
+}
+
+/// The same for a connection of bytes.
+pub fn bytes() -> Exchange {
+    Exchange {
+        upload: Incoming::UntilClose,
+        body_begun: false,
+        keep_client: false,
+        upgrade: false,
+        mode: ConnectionMode::Close,
+        offer: None,
+        affinity: Affinity { server: None, found: CookieFound::Off },
+        failures: 0,
+        failed: SmallVec::new(),
+        server_keeps: false,
+    }
+}
+
+/// What frontend and backend say about compression together.
+pub fn compression<'a>(
+    frontend: &'a Frontend,
+    backend: Option<&'a Backend>,
+    process: &'a terse_compress::settings::Process,
+) -> Effective<'a> {
+    Effective::new(frontend.compression.as_deref(), backend.and_then(|b| b.compression.as_deref()), process)
+}
+
+/// The stricter of what both say; a backend's word counts where the frontend has none.
+fn connection_mode(frontend: &Frontend, backend: Option<&Backend>) -> ConnectionMode {
+    let back = backend.and_then(|b| b.options.connection);
+    let rank = |mode| match mode {
+        ConnectionMode::KeepAlive => 0,
+        ConnectionMode::ServerClose => 1,
+        ConnectionMode::Close => 2,
+    };
+    [frontend.options.connection, back].into_iter().flatten().max_by_key(|m| rank(*m)).unwrap_or_default()
+}
+
+fn forwarded_for(rule: &ForwardedFor, client: IpAddr, stream: &mut Stream) {
+    let excepted = rule.except.is_some_and(|(network, bits)| in_network(client, network, bits));
+    if excepted || (rule.if_none && stream.request.fields.get(&rule.header).is_some()) {
+        return;
+    }
+    stream.request.fields.push(&rule.header, client.to_string().as_bytes());
+}
+
+/// Whether an address lies in a network of so many leading bits.
+pub fn in_network(address: IpAddr, network: IpAddr, bits: u8) -> bool {
+    match (address, network) {
+        (IpAddr::V4(a), IpAddr::V4(n)) => (u32::from(a) ^ u32::from(n)).leading_zeros() >= u32::from(bits.min(32)),
+        (IpAddr::V6(a), IpAddr::V6(n)) => (u128::from(a) ^ u128::from(n)).leading_zeros() >= u32::from(bits.min(128)),
+        _ => false,
+    }
+}
+
+/// Whether a client of this version understands chunks and interim responses.
+pub fn is_modern(version: Version) -> bool {
+    version != Version::Http10
+}

@@ -1,0 +1,65 @@
+//! Reading a request's head.
+
+use crate::io::Broken;
+use crate::phase::Client;
+use crate::stream::Stream;
+use std::future::poll_fn;
+use std::io;
+use std::task::Poll;
+use std::time::Instant;
+use terse_http::h1::{self, Malformed, Parsed};
+use terse_message::{Abort, Cause, Phase, Who};
+
+/// Reads the head of the stream's request; its first bytes are in the client's buffer.
+pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
+    let timeouts = stream.facts.frontend().timeouts;
+    let mut waits = false;
+    loop {
+        match h1::parse_request(client.buffer.filled(), &mut stream.request) {
+            Ok(Parsed::Complete(n)) => {
+                client.buffer.consume(n);
+                stream.facts.bytes_in = n as u64;
+                break;
+            }
+            Ok(Parsed::Partial) if client.buffer.is_full() => return Err(refuse(stream, Malformed::HeadTooLarge)),
+            Ok(Parsed::Partial) => {}
+            Err(malformed) => return Err(refuse(stream, malformed)),
+        }
+        if !waits {
+            waits = true;
+            client.timer.set(timeouts.request.or(timeouts.client));
+        }
+        let read = poll_fn(|cx| match client.io.split().0.poll_read(cx, &mut client.buffer) {
+            Poll::Pending if client.timer.is_due(cx) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            poll => poll,
+        });
+        match read.await {
+            Ok(0) => return Err(broken(Broken::Closed)),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(broken(Broken::Timeout)),
+            Err(_) => return Err(broken(Broken::Reset)),
+        }
+    }
+    let facts = &mut stream.facts;
+    facts.times.request = Some(Instant::now());
+    facts.version = Some(stream.request.version);
+    crate::captures::request(stream);
+    Ok(())
+}
+
+fn refuse(stream: &mut Stream, malformed: Malformed) -> Abort {
+    stream.request.clear();
+    let cause = if malformed == Malformed::HeadTooLarge { Cause::TooLarge } else { Cause::Malformed };
+    stream.facts.refused = Some(malformed);
+    Abort::new(Who::Proxy, Phase::Request, cause)
+}
+
+/// What a client's broken request means.
+pub fn broken(broken: Broken) -> Abort {
+    match broken {
+        Broken::Closed => Abort::new(Who::Client, Phase::Request, Cause::Closed),
+        Broken::Reset => Abort::new(Who::Client, Phase::Request, Cause::Reset),
+        Broken::Timeout => Abort::new(Who::ClientTimeout, Phase::Request, Cause::Timeout),
+        Broken::Malformed(_) => Abort::new(Who::Proxy, Phase::Request, Cause::Malformed),
+    }
+}

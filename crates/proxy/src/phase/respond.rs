@@ -1,0 +1,281 @@
+//! The response: its head read, judged, edited, decided upon, sent; then its body.
+
+use crate::io::source::Incoming;
+use crate::io::{Broken, Outgoing, Part, Sink, Source};
+use crate::phase::assign::FailureKind;
+use crate::phase::transfer::Failure;
+use crate::phase::{body, prepare};
+use crate::rules::{self, Flow};
+use crate::session::Session;
+use crate::settings::ConnectionMode;
+use crate::stream::Stream;
+use std::io;
+use std::time::{Duration, Instant};
+use terse_balance::Affinity;
+use terse_compress::{Decision, Effective, Load, Offer, Plan, Verdict, policy};
+use terse_http::h1::{self, Parsed, Persistence, encode};
+use terse_message::{Abort, BodyLength, Cause, Known, Phase, Version, Who};
+
+/// What the response depends on beside the stream, and what it decides.
+pub struct Reply<'a> {
+    /// Whether the client's connection may go on.
+    pub keep_client: bool,
+    /// Whether the client has asked for another protocol.
+    pub upgrade: bool,
+    /// How connections go on.
+    pub mode: ConnectionMode,
+    /// What the client would take.
+    pub offer: Option<&'a Offer>,
+    /// What the persistence cookie said.
+    pub affinity: &'a Affinity,
+    /// Whether the server's connection may carry another request.
+    pub server_keeps: bool,
+    /// Whether the connection is a tunnel from here on.
+    pub switched: bool,
+}
+
+/// How long a server may be silent before what it has sent so far is on its way: half of what is promised (5 ms), so that timers
+/// and coders have the other half.
+pub const PAUSE: Duration = Duration::from_millis(1);
+
+/// Reads the response and brings it to the client.
+pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>) -> Result<(), Failure> {
+    let session = stream.facts.session.clone();
+    head(down, sink, stream).await?;
+    let version = stream.request.version;
+    let persistence = Persistence::take(&mut stream.response.fields, stream.response.version);
+    if stream.response.status == 101 || is_tunnel(stream) {
+        return switch(sink, stream, reply, &session).await;
+    }
+    let chunked = stream.response.fields.has(Known::TransferEncoding);
+    *down.body = Incoming::new(stream.response.body, chunked);
+    reply.server_keeps =
+        persistence.keep_alive && reply.mode == ConnectionMode::KeepAlive && !matches!(down.body, Incoming::UntilClose);
+    if !stream.facts.server.as_ref().is_some_and(|s| s.is_up()) {
+        reply.server_keeps = false;
+    }
+    judge(stream, &session)?;
+    if let (Some(backend), Some(server)) = (stream.facts.backend, stream.facts.server.clone()) {
+        let farm = &session.worker.plan.backends[backend].farm;
+        stream.facts.cookie_sent = farm.mark(&mut stream.response, &server, reply.affinity, stream.request.method());
+    }
+
+    let plan = &session.worker.plan;
+    let backend = stream.facts.backend.map(|index| &plan.backends[index]);
+    let settings = prepare::compression(session.frontend(), backend, &plan.process.compression);
+    let verdict = match reply.offer {
+        Some(offer) => Some(decide(down, stream, offer, &settings).await?),
+        None => None,
+    };
+    let compression = match verdict.map(|v| v.decision) {
+        Some(Decision::Compress(plan)) => {
+            stream.facts.coding = Some(plan.coding);
+            Some(plan)
+        }
+        Some(Decision::Pass(reason)) => {
+            stream.facts.compression = Some(reason);
+            None
+        }
+        _ => None,
+    };
+    let known_bytes = match stream.response.body {
+        BodyLength::Exact(n) => Some(n),
+        _ => None,
+    };
+    after_rules(stream, &session);
+    if let (Some(offer), Some(verdict)) = (reply.offer, &verdict) {
+        terse_compress::head::apply(&mut stream.response, offer, verdict, &settings);
+    }
+    sink.framing = frame(stream, reply, version, &session);
+    encode::response_head(&stream.response, encode::connection(reply.keep_client, version), sink.out);
+    stream.facts.status = stream.response.status;
+    let sent = match compression {
+        Some(plan) => compressed(down, sink, stream, plan, known_bytes, &settings, &session).await,
+        None => body::pass(down, sink).await,
+    };
+    stream.facts.times.end = Some(Instant::now());
+    sent
+}
+
+/// Reads the head of the final response; interim ones go to the client as they come (RFC 9110 section 15.2).
+async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -> Result<(), Failure> {
+    loop {
+        match h1::parse_response(down.buffer.filled(), stream.request.method(), &mut stream.response) {
+            Ok(Parsed::Complete(n)) => {
+                down.buffer.consume(n);
+                stream.facts.bytes_from_server += n as u64;
+                if !matches!(stream.response.status, 100 | 102..=199) {
+                    break;
+                }
+                if prepare::is_modern(stream.request.version) {
+                    Persistence::take(&mut stream.response.fields, stream.response.version);
+                    encode::response_head(&stream.response, encode::Connection::Implied, sink.out);
+                    sink.flush().await.map_err(|e| to_client(&e))?;
+                }
+            }
+            Ok(Parsed::Partial) if down.buffer.is_full() && !down.buffer.is_released() => return Err(junk(Cause::TooLarge)),
+            Ok(Parsed::Partial) => {
+                let empty = down.buffer.is_empty();
+                down.more().await.map_err(|broken| no_head(broken, empty))?;
+            }
+            Err(_) => return Err(junk(Cause::Malformed)),
+        }
+    }
+    stream.has_response = true;
+    stream.facts.server_status = stream.response.status;
+    stream.facts.times.response = Some(Instant::now());
+    crate::captures::response(stream);
+    let status = stream.response.status;
+    if stream.facts.backend().is_some_and(|b| b.retry_on.statuses.contains(&status)) {
+        let failure = Abort::new(Who::Server, Phase::Headers, Cause::Refused);
+        // Only if it cannot be tried again does the client see it: that is for the caller to say.
+        if stream.facts.retries < stream.facts.backend().map_or(0, |b| b.retries) && stream.request.is_idempotent() {
+            stream.has_response = false;
+            return Err(Failure { abort: failure, kind: FailureKind::Status(status) });
+        }
+    }
+    Ok(())
+}
+
+fn is_tunnel(stream: &Stream) -> bool {
+    stream.request.method() == b"CONNECT" && stream.response.status / 100 == 2
+}
+
+/// The connection becomes a tunnel: the head goes as it is, what follows is not ours.
+async fn switch(sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>, session: &Session) -> Result<(), Failure> {
+    if !reply.upgrade {
+        return Err(junk(Cause::Malformed));
+    }
+    after_rules(stream, session);
+    let connection = if stream.response.status == 101 { encode::Connection::Upgrade } else { encode::Connection::Implied };
+    encode::response_head(&stream.response, connection, sink.out);
+    stream.facts.status = stream.response.status;
+    reply.switched = true;
+    sink.flush().await.map_err(|e| to_client(&e))
+}
+
+/// Runs `http-response`: the backend's rules, then the frontend's.
+fn judge(stream: &mut Stream, session: &Session) -> Result<(), Failure> {
+    let plan = &session.worker.plan;
+    let backend = stream.facts.backend.map(|index| &plan.backends[index]);
+    let twin = backend.is_some_and(|b| b.twin == Some(session.frontend));
+    let sets = [backend.map(|b| &b.response_rules), Some(&session.frontend().response_rules).filter(|_| !twin)];
+    for rules in sets.into_iter().flatten().filter(|rules| !rules.is_empty()) {
+        match rules::run(rules, stream) {
+            Flow::Next | Flow::Stop => {}
+            Flow::Answer(answer) => return Err(answered(stream, answer, Who::Local)),
+            Flow::Deny(answer) | Flow::Tarpit(answer) => return Err(answered(stream, answer, Who::Proxy)),
+            Flow::Drop => return Err(Failure::late(Who::Proxy, Phase::Headers, Cause::Denied)),
+        }
+    }
+    Ok(())
+}
+
+fn answered(stream: &mut Stream, answer: Box<crate::reply::Answer>, who: Who) -> Failure {
+    stream.has_response = false;
+    stream.facts.instead = Some(answer);
+    Failure::late(who, Phase::Headers, Cause::Denied)
+}
+
+/// Runs `http-after-response`, the last word on any response: the backend's rules, then the frontend's.
+pub fn after_rules(stream: &mut Stream, session: &Session) {
+    let plan = &session.worker.plan;
+    let backend = stream.facts.backend.map(|index| &plan.backends[index]);
+    let twin = backend.is_some_and(|b| b.twin == Some(session.frontend));
+    for rules in [backend.map(|b| &b.after_rules), Some(&session.frontend().after_rules).filter(|_| !twin)].into_iter().flatten() {
+        if !rules.is_empty() {
+            rules::run(rules, stream);
+        }
+    }
+}
+
+/// Decides about compression; looks at the body's first bytes where the head does not settle it.
+async fn decide(down: &mut Source<'_>, stream: &Stream, offer: &Offer, settings: &Effective<'_>) -> Result<Verdict, Failure> {
+    let worker = &stream.facts.session.worker;
+    let load = Load { memory_full: terse_compress::Budget::is_tight(&*worker.plan.memory), ..Load::IDLE };
+    let verdict = policy::decide(offer, &stream.response, &load, settings);
+    if !matches!(verdict.decision, Decision::Look(_)) {
+        return Ok(verdict);
+    }
+    loop {
+        match down.part().map_err(from_server)? {
+            Some(Part::Data(n)) => return Ok(policy::look(&verdict, down.data(n), false, settings)),
+            Some(Part::End) => return Ok(policy::look(&verdict, b"", true, settings)),
+            None => match tokio::time::timeout(PAUSE, down.more()).await {
+                Ok(more) => more.map_err(from_server)?,
+                // The server has sent its head and is silent: the head must go, so the type is believed.
+                Err(_) => return Ok(policy::look(&verdict, b"", false, settings)),
+            },
+        }
+    }
+}
+
+/// How the client finds the end of the body; what the head says of it.
+fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, session: &Session) -> Outgoing {
+    let bodyless = stream.response.body == BodyLength::None;
+    reply.keep_client &= session.worker.is_running();
+    if stream.response.body != BodyLength::Unknown {
+        if !bodyless {
+            stream.response.fields.remove_known(Known::TransferEncoding);
+        }
+        return Outgoing::Plain;
+    }
+    let chunked = stream.response.fields.has(Known::TransferEncoding);
+    if prepare::is_modern(version) {
+        if !chunked {
+            stream.response.fields.push(b"Transfer-Encoding", b"chunked");
+        }
+        Outgoing::Chunked
+    } else {
+        stream.response.fields.remove_known(Known::TransferEncoding);
+        reply.keep_client = false;
+        Outgoing::Plain
+    }
+}
+
+async fn compressed(
+    down: &mut Source<'_>,
+    sink: &mut Sink<'_>,
+    stream: &mut Stream,
+    plan: Plan,
+    known_bytes: Option<u64>,
+    settings: &Effective<'_>,
+    session: &Session,
+) -> Result<(), Failure> {
+    let mut compressor = terse_compress::Compressor::new(plan, known_bytes, settings.collect_bytes(), &session.worker.workplace);
+    let result = body::compress(down, sink, &mut compressor).await;
+    stream.facts.compressed = (compressor.bytes_in(), compressor.bytes_out());
+    result
+}
+
+/// What a failed write to the client means.
+pub fn to_client(error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::TimedOut => Failure::late(Who::ClientTimeout, Phase::Data, Cause::Timeout),
+        _ => Failure::late(Who::Client, Phase::Data, Cause::Reset),
+    }
+}
+
+/// What a server's broken body means.
+pub fn from_server(broken: Broken) -> Failure {
+    match broken {
+        Broken::Closed => Failure::late(Who::Server, Phase::Data, Cause::Closed),
+        Broken::Reset => Failure::late(Who::Server, Phase::Data, Cause::Reset),
+        Broken::Timeout => Failure::late(Who::ServerTimeout, Phase::Data, Cause::Timeout),
+        Broken::Malformed(_) => Failure::late(Who::Server, Phase::Data, Cause::Malformed),
+    }
+}
+
+fn no_head(broken: Broken, empty: bool) -> Failure {
+    let (who, cause, kind) = match broken {
+        Broken::Timeout => (Who::ServerTimeout, Cause::Timeout, FailureKind::Timeout),
+        Broken::Reset => (Who::Server, Cause::Reset, FailureKind::Empty),
+        _ => (Who::Server, Cause::Closed, FailureKind::Empty),
+    };
+    let kind = if empty || kind == FailureKind::Timeout { kind } else { FailureKind::Junk };
+    Failure { abort: Abort::new(who, Phase::Headers, cause), kind }
+}
+
+fn junk(cause: Cause) -> Failure {
+    Failure { abort: Abort::new(Who::Proxy, Phase::Headers, cause), kind: FailureKind::Junk }
+}

@@ -1,0 +1,38 @@
+//! Choosing the backend: `use_backend`, `default_backend`.
+
+use crate::settings::SwitchTarget;
+use crate::stream::Stream;
+use terse_message::{Abort, Cause, Phase, Who};
+
+/// Chooses the stream's backend.
+pub fn choose(stream: &mut Stream) -> Result<(), Abort> {
+    let session = stream.facts.session.clone();
+    let frontend = session.frontend();
+    let mut chosen = None;
+    for (switch, known) in &frontend.switches {
+        if switch.condition.as_ref().is_some_and(|condition| !condition.eval(&stream.env())) {
+            continue;
+        }
+        chosen = match (&switch.target, known) {
+            (_, Some(index)) => Some(*index),
+            (SwitchTarget::Format(format), None) => {
+                let mut name = Vec::new();
+                format.write(&stream.env(), &mut name);
+                session.worker.plan.backend_named(&name)
+            }
+            (SwitchTarget::Name(_), None) => None,
+        };
+        // As with HAProxy, a name that is made and means nothing leaves the choice to the default.
+        break;
+    }
+    stream.facts.backend = chosen.or(frontend.default_backend);
+    match stream.facts.backend {
+        Some(index) => {
+            let counters = session.worker.plan.backends[index].tally.of(session.worker.index);
+            counters.enter();
+            counters.sessions.add(1);
+            Ok(())
+        }
+        None => Err(Abort::new(Who::Server, Phase::Connect, Cause::NoServer)),
+    }
+}

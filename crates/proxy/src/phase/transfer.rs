@@ -1,0 +1,273 @@
+//! A request to the server and its response back, at the same time where the request has a body.
+
+use crate::io::source::Incoming;
+use crate::io::{Broken, Outgoing, Part, Sink, Source};
+use crate::phase::assign::FailureKind;
+use crate::phase::prepare::Exchange;
+use crate::phase::{Client, Next, respond};
+use crate::server::ServerConnection;
+use crate::settings::ConnectionMode;
+use crate::stream::Stream;
+use crate::tunnel;
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::pin;
+use std::task::{Context, Poll};
+use terse_http::h1::encode;
+use terse_message::{Abort, BodyLength, Cause, Phase, Who};
+
+/// Why an exchange failed, and how far it had come.
+#[derive(Clone, Copy, Debug)]
+pub struct Failure {
+    /// For the log and the client.
+    pub abort: Abort,
+    /// For the decision to try again.
+    pub kind: FailureKind,
+}
+
+impl Failure {
+    /// A failure behind which nothing can be tried again.
+    pub const fn late(who: Who, phase: Phase, cause: Cause) -> Failure {
+        Failure { abort: Abort::new(who, phase, cause), kind: FailureKind::Late }
+    }
+}
+
+/// Sends the stream's request and brings the response to the client.
+pub async fn run(
+    client: &mut Client,
+    server: &mut ServerConnection,
+    stream: &mut Stream,
+    exchange: &mut Exchange,
+    out: &mut Vec<u8>,
+) -> Result<Next, Failure> {
+    let session = stream.facts.session.clone();
+    let worker = &*session.worker;
+    let frontend = session.frontend();
+    let timeouts = stream.facts.backend().map_or(frontend.timeouts, |b| b.timeouts);
+    let (client_timeout, server_timeout) = (Cell::new(frontend.timeouts.client), Cell::new(None));
+    let mut head = worker.take_scratch();
+    encode::request_head(&stream.request, server_connection(stream, exchange), &mut head);
+
+    let watches = frontend.options.abort_on_close || stream.facts.backend().is_some_and(|b| b.options.abort_on_close);
+    let has_upload = !exchange.upload.is_done();
+    let begin = stream.facts.bytes_in;
+    let pools = &worker.pools;
+    let (client_reader, client_writer) = client.io.split();
+    let (server_reader, server_writer) = server.io.split();
+    let mut up = Source {
+        reader: client_reader,
+        buffer: &mut client.buffer,
+        body: &mut exchange.upload,
+        pools,
+        full_reads: false,
+        timer: &client.timer,
+        timeout: &client_timeout,
+    };
+    let framing = if matches!(up.body, Incoming::Chunked(..)) { Outgoing::Chunked } else { Outgoing::Plain };
+    let mut up_sink =
+        Sink { writer: server_writer, out: &mut head, framing, written: 0, timer: &server.timer, timeout: timeouts.server };
+    let mut download_body = Incoming::Done;
+    let mut down = Source {
+        reader: server_reader,
+        buffer: &mut server.buffer,
+        body: &mut download_body,
+        pools,
+        full_reads: false,
+        timer: &server.timer,
+        timeout: &server_timeout,
+    };
+    let mut down_sink = Sink {
+        writer: client_writer,
+        out,
+        framing: Outgoing::Plain,
+        written: 0,
+        timer: &client.timer,
+        timeout: frontend.timeouts.client,
+    };
+    let mut reply = respond::Reply {
+        keep_client: exchange.keep_client,
+        upgrade: exchange.upgrade,
+        mode: exchange.mode,
+        offer: exchange.offer.as_ref(),
+        affinity: &exchange.affinity,
+        server_keeps: false,
+        switched: false,
+    };
+
+    let result = if !has_upload {
+        // The usual request: its head leaves in one piece, and only then is there something to wait for.
+        match up_sink.flush().await {
+            Ok(()) => {
+                server_timeout.set(timeouts.server);
+                let download = pin!(respond::run(&mut down, &mut down_sink, stream, &mut reply));
+                if watches { while_client_stays(download, &mut up).await } else { download.await }
+            }
+            Err(error) => Err(unsent(&error, up_sink.written)),
+        }
+    } else {
+        let sent = Cell::new(0);
+        let mut up_bytes = 0;
+        let joined = {
+            let upload = pin!(upload(&mut up, &mut up_sink, &mut up_bytes, &sent));
+            let download = pin!(respond::run(&mut down, &mut down_sink, stream, &mut reply));
+            both(upload, download, || {
+                server_timeout.set(timeouts.server);
+                server.timer.set(timeouts.server);
+            })
+            .await
+        };
+        exchange.body_begun = sent.get() > 0;
+        stream.facts.bytes_in = begin + up_bytes;
+        joined
+    };
+    stream.facts.bytes_out += down_sink.written;
+    let upload_done = up.body.is_done() || matches!(up.body, Incoming::Chunked(d, 0) if d.is_done());
+    let result = match result {
+        Ok(()) if reply.switched => {
+            let limit = timeouts.tunnel;
+            client_timeout.set(limit.or(client_timeout.get()));
+            server_timeout.set(limit.or(timeouts.server));
+            (up_sink.timeout, down_sink.timeout) = (server_timeout.get(), client_timeout.get());
+            (*up.body, *down.body) = (Incoming::UntilClose, Incoming::UntilClose);
+            (up_sink.framing, down_sink.framing) = (Outgoing::Plain, Outgoing::Plain);
+            let before = down_sink.written;
+            let ended = tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink).await;
+            stream.facts.bytes_out += down_sink.written - before;
+            stream.facts.abort = ended.err();
+            Ok(Next::Close)
+        }
+        Ok(()) => Ok(match (reply.keep_client, upload_done) {
+            (true, true) => Next::Request,
+            (_, false) => Next::Linger,
+            (false, true) if !up.buffer.is_empty() => Next::Linger,
+            (false, true) => Next::Close,
+        }),
+        Err(failure) => Err(failure),
+    };
+    exchange.server_keeps = reply.server_keeps && upload_done && result.is_ok() && !reply.switched;
+    worker.give_scratch(head);
+    result
+}
+
+/// What the server is told about its connection.
+fn server_connection(stream: &Stream, exchange: &Exchange) -> encode::Connection {
+    match exchange.mode {
+        _ if exchange.upgrade && stream.request.body == BodyLength::None => encode::Connection::Upgrade,
+        ConnectionMode::KeepAlive => encode::connection(true, stream.request.version),
+        ConnectionMode::ServerClose | ConnectionMode::Close => encode::Connection::Close,
+    }
+}
+
+/// Sends the request's body as it comes.
+async fn upload(up: &mut Source<'_>, sink: &mut Sink<'_>, bytes: &mut u64, sent: &Cell<u64>) -> Result<(), Upload> {
+    loop {
+        match up.part().map_err(Upload::Client)? {
+            Some(Part::Data(n)) => {
+                sent.set(sink.written + 1);
+                *bytes += n as u64;
+                sink.send(up.data(n)).await.map_err(|e| Upload::Server(unsent(&e, sink.written)))?;
+                up.consume(n);
+            }
+            Some(Part::End) => return sink.finish(up.trailers()).await.map_err(|e| Upload::Server(unsent(&e, sink.written))),
+            None => {
+                sink.flush().await.map_err(|e| Upload::Server(unsent(&e, sink.written)))?;
+                up.more().await.map_err(Upload::Client)?;
+            }
+        }
+    }
+}
+
+/// Whose fault it is that the request's body did not arrive.
+enum Upload {
+    Client(Broken),
+    Server(Failure),
+}
+
+/// Drives both directions until the response is complete. A client that breaks off ends the exchange; a server that takes no more
+/// may still have something to say, such as 413.
+async fn both(
+    mut upload: std::pin::Pin<&mut impl Future<Output = Result<(), Upload>>>,
+    mut download: std::pin::Pin<&mut impl Future<Output = Result<(), Failure>>>,
+    on_sent: impl Fn(),
+) -> Result<(), Failure> {
+    let (mut uploading, mut refused) = (true, None);
+    poll_fn(|cx| {
+        if uploading && let Poll::Ready(result) = upload.as_mut().poll(cx) {
+            uploading = false;
+            on_sent();
+            match result {
+                Ok(()) => {}
+                Err(Upload::Client(broken)) => return Poll::Ready(Err(from_client(broken))),
+                Err(Upload::Server(failure)) => refused = Some(failure),
+            }
+        }
+        match download.as_mut().poll(cx) {
+            // What the server's refusal of the request says is closer to the truth than the end of its silence.
+            Poll::Ready(Err(failure)) if failure.kind != FailureKind::Late => Poll::Ready(Err(refused.take().unwrap_or(failure))),
+            poll => poll,
+        }
+    })
+    .await
+}
+
+/// Drives the download, and gives it up when the client closes (`option abortonclose`).
+async fn while_client_stays(
+    mut download: std::pin::Pin<&mut impl Future<Output = Result<(), Failure>>>,
+    up: &mut Source<'_>,
+) -> Result<(), Failure> {
+    let mut watching = true;
+    poll_fn(|cx| {
+        if let Poll::Ready(result) = download.as_mut().poll(cx) {
+            return Poll::Ready(result);
+        }
+        while watching {
+            match poll_ahead(up, cx) {
+                Poll::Pending => break,
+                Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => {
+                    return Poll::Ready(Err(Failure::late(Who::Client, Phase::Headers, Cause::Closed)));
+                }
+                Poll::Ready(Ok(_)) => watching = !up.buffer.is_full(),
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// Reads what the client sends in advance: only so can its close be seen.
+fn poll_ahead(up: &mut Source<'_>, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    if up.buffer.is_released() {
+        std::task::ready!(up.reader.poll_readable(cx))?;
+        match up.pools.small.take() {
+            Some(buffer) => *up.buffer = buffer,
+            None => return Poll::Pending,
+        }
+    }
+    let poll = up.reader.poll_read(cx, up.buffer);
+    if poll.is_pending() {
+        up.buffer.release_if_empty();
+    }
+    poll
+}
+
+/// What a client's broken body means.
+fn from_client(broken: Broken) -> Failure {
+    match broken {
+        Broken::Closed => Failure::late(Who::Client, Phase::Data, Cause::Closed),
+        Broken::Reset => Failure::late(Who::Client, Phase::Data, Cause::Reset),
+        Broken::Timeout => Failure::late(Who::ClientTimeout, Phase::Data, Cause::Timeout),
+        Broken::Malformed(_) => Failure::late(Who::Proxy, Phase::Data, Cause::Malformed),
+    }
+}
+
+/// What a failed write to the server means.
+fn unsent(error: &io::Error, written: u64) -> Failure {
+    let (who, cause) = match error.kind() {
+        io::ErrorKind::TimedOut => (Who::ServerTimeout, Cause::Timeout),
+        _ => (Who::Server, Cause::Reset),
+    };
+    let kind = if written == 0 { FailureKind::Unsent } else { FailureKind::Empty };
+    Failure { abort: Abort::new(who, Phase::Headers, cause), kind }
+}
+

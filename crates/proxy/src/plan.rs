@@ -1,0 +1,186 @@
+//! The configuration as the workers use it: compiled, checked, immutable.
+
+pub mod build;
+
+use crate::counters::Tally;
+use crate::log::{Journal, Level, Sinks};
+use crate::reply::Pages;
+use crate::rules::Rule;
+use crate::settings::{BindSettings, ForwardedFor, Mode, Options, RetryOn, Reuse, Switch, Timeouts};
+use std::collections::HashMap;
+use std::sync::Arc;
+use terse_balance::Farm;
+use terse_compress::{Compression, Limit};
+use terse_config::Place;
+use terse_sample::{LogFormat, ProcessStore};
+
+/// Everything that a worker needs to know.
+pub struct Plan {
+    /// Frontends and the front halves of `listen`, in order.
+    pub frontends: Vec<Frontend>,
+    /// Backends and the back halves of `listen`, in order.
+    pub backends: Vec<Backend>,
+    /// Addresses to listen on, of all frontends.
+    pub binds: Vec<Bind>,
+    /// Variables of the process.
+    pub process_variables: ProcessStore,
+    /// What `global` says.
+    pub process: ProcessPlan,
+    /// Where lines go.
+    pub sinks: Arc<Sinks>,
+    /// The log of the process: lines that belong to no proxy.
+    pub journal: Journal,
+    /// The process-wide limit of buffering.
+    pub memory: Arc<Limit>,
+    /// The pages of `http-errors` sections, by their names.
+    pub error_sets: HashMap<Arc<str>, Pages>,
+}
+
+/// What `global` says to the workers.
+#[derive(Clone, Debug)]
+pub struct ProcessPlan {
+    /// How many workers there are.
+    pub workers: usize,
+    /// `maxconn`: connections of all clients at a time, in the process; 0: any.
+    pub maxconn: usize,
+    /// `tune.bufsize`: bytes of a buffer, and so of a head.
+    pub buffer_bytes: usize,
+    /// `tune.memory.buffers`: bytes that may wait in the process.
+    pub memory_bytes: usize,
+    /// Compression's part.
+    pub compression: terse_compress::settings::Process,
+}
+
+/// A frontend.
+pub struct Frontend {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its number in statistics.
+    pub id: u32,
+    /// Its kind of traffic.
+    pub mode: Mode,
+    /// Its time-outs.
+    pub timeouts: Timeouts,
+    /// Its switches.
+    pub options: Options,
+    /// `option forwardfor`.
+    pub forwarded_for: Option<ForwardedFor>,
+    /// `maxconn`; 0: any.
+    pub maxconn: usize,
+    /// `use_backend`, with the names that are known resolved.
+    pub switches: Vec<(Arc<Switch>, Option<usize>)>,
+    /// `default_backend`, or for a `listen` its own back half.
+    pub default_backend: Option<usize>,
+    /// `http-request`.
+    pub request_rules: Vec<Arc<Rule>>,
+    /// `http-response`.
+    pub response_rules: Vec<Arc<Rule>>,
+    /// `http-after-response`.
+    pub after_rules: Vec<Arc<Rule>>,
+    /// Error pages.
+    pub pages: Pages,
+    /// `monitor-uri`.
+    pub monitor_uri: Option<Vec<u8>>,
+    /// What is said about compression.
+    pub compression: Option<Arc<Compression>>,
+    /// Its log.
+    pub log: LogPlan,
+    /// What is counted.
+    pub tally: Tally,
+    /// Where it begins.
+    pub place: Place,
+}
+
+/// A backend.
+pub struct Backend {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its number in statistics.
+    pub id: u32,
+    /// Its kind of traffic.
+    pub mode: Mode,
+    /// Its servers.
+    pub farm: Arc<Farm>,
+    /// The index of its first server among all servers of the process: the workers' tables of connections use it.
+    pub first_server: usize,
+    /// Its time-outs.
+    pub timeouts: Timeouts,
+    /// Its switches.
+    pub options: Options,
+    /// `option forwardfor`.
+    pub forwarded_for: Option<ForwardedFor>,
+    /// `retries`.
+    pub retries: u32,
+    /// `option redispatch`.
+    pub redispatch: i32,
+    /// `retry-on`.
+    pub retry_on: RetryOn,
+    /// `http-reuse`.
+    pub reuse: Reuse,
+    /// `http-request`.
+    pub request_rules: Vec<Arc<Rule>>,
+    /// `http-response`.
+    pub response_rules: Vec<Arc<Rule>>,
+    /// `http-after-response`.
+    pub after_rules: Vec<Arc<Rule>>,
+    /// Error pages.
+    pub pages: Pages,
+    /// What is said about compression.
+    pub compression: Option<Arc<Compression>>,
+    /// Whether it is the back half of this frontend: a `listen`.
+    pub twin: Option<usize>,
+    /// The log of its servers' changes.
+    pub journal: Arc<Journal>,
+    /// What is counted.
+    pub tally: Tally,
+    /// Where it begins.
+    pub place: Place,
+}
+
+/// An address to listen on.
+#[derive(Clone, Debug)]
+pub struct Bind {
+    /// Its place in [`Plan::binds`].
+    pub index: usize,
+    /// Its frontend.
+    pub frontend: usize,
+    /// What its line says.
+    pub settings: BindSettings,
+}
+
+/// A frontend's log.
+pub struct LogPlan {
+    /// Where its lines go; empty: nowhere.
+    pub journal: Journal,
+    /// The line of a transaction; `None`: the short line of accepted connections.
+    pub format: Option<LogFormat>,
+    /// The line of a connection that failed before there was a transaction.
+    pub error_format: Option<LogFormat>,
+    /// `log-format-sd`.
+    pub structured_data: Option<LogFormat>,
+    /// `unique-id-format`.
+    pub unique_id: Option<LogFormat>,
+    /// `unique-id-header`.
+    pub unique_id_header: Option<Arc<[u8]>>,
+    /// The level of lines.
+    pub level: Level,
+    /// The switches and captures, as they were written.
+    pub settings: crate::log::LogSettings,
+}
+
+impl Plan {
+    /// The addresses to listen on.
+    pub fn binds(&self) -> &[Bind] {
+        &self.binds
+    }
+
+    /// How many servers there are in all backends.
+    pub fn server_count(&self) -> usize {
+        self.backends.last().map_or(0, |b| b.first_server + b.farm.servers().len())
+    }
+
+    /// The backend of that name.
+    pub fn backend_named(&self, name: &[u8]) -> Option<usize> {
+        self.backends.iter().position(|b| b.name.as_bytes() == name)
+    }
+}

@@ -1,0 +1,100 @@
+//! From a configuration to a plan: names found, formats compiled, halves told apart.
+//!
+//! ```text
+//! sections -> drafts (settings, number, index of the back half) -> remarks -> backends and their farms -> frontends and their binds
+//! ```
+//!
+//! Nothing is opened but logs: names of syslog servers are looked up, descriptors found.
+
+mod backends;
+mod drafts;
+mod frontends;
+mod logs;
+mod pages;
+mod references;
+mod remarks;
+
+use crate::log::{LogSettings, Sinks};
+use crate::plan::{Plan, ProcessPlan};
+use drafts::Draft;
+use std::sync::Arc;
+use std::time::Instant;
+use terse_compress::Limit;
+use terse_config::{Config, Diagnostics, Severity};
+use terse_sample::{ProcessStore, Registry};
+
+/// What the program knows and `global` says, as far as the plan depends on it.
+#[derive(Clone)]
+pub struct Host {
+    /// How many workers there are.
+    pub workers: usize,
+    /// `maxconn`: connections of the process; 0: any.
+    pub maxconn: usize,
+    /// `tune.bufsize`.
+    pub buffer_bytes: usize,
+    /// `tune.memory.buffers`.
+    pub memory_bytes: usize,
+    /// The program's name in log lines, when no `log-tag` gives another.
+    pub tag: String,
+    /// When the process started.
+    pub started: Instant,
+    /// Where lines go.
+    pub sinks: Arc<Sinks>,
+    /// Where else lines about servers are told, such as standard error.
+    pub notices: Option<terse_balance::Journal>,
+}
+
+/// Builds the plan. All that is wrong is said; there is none if anything is.
+///
+/// It may be called for a configuration of which alerts were said already, to say all of them in one run.
+pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Option<Plan> {
+    let Config { mut global, sections, mut shared, .. } = config;
+    let global_log = global.settings.take::<LogSettings>().unwrap_or_default();
+    let compression = global.settings.take::<terse_compress::settings::Process>().unwrap_or_default();
+    let error_sets = pages::sets(&sections);
+    pages::check_uses(&shared, &error_sets, diagnostics);
+    let mut drafts = drafts::of(sections, diagnostics);
+    for draft in &mut drafts {
+        remarks::of(draft, &global_log, diagnostics);
+    }
+    let mut building = Building {
+        host,
+        logs: logs::Logs { global: &global_log, host, registry: shared.entry::<Registry>() },
+        error_sets: &error_sets,
+        diagnostics,
+    };
+    let backends = backends::build(&mut drafts, &mut building);
+    let (frontends, binds) = frontends::build(&drafts, &mut building);
+    let journal = building.logs.journal(&global_log, building.diagnostics);
+    if diagnostics.worst() == Some(Severity::Alert) {
+        return None;
+    }
+    Some(Plan {
+        frontends,
+        backends,
+        binds,
+        process_variables: ProcessStore::new(&shared.entry::<Registry>().names),
+        process: ProcessPlan {
+            workers: host.workers.max(1),
+            maxconn: host.maxconn,
+            buffer_bytes: host.buffer_bytes,
+            memory_bytes: host.memory_bytes,
+            compression,
+        },
+        sinks: host.sinks.clone(),
+        journal,
+        memory: Arc::new(Limit::new(host.memory_bytes)),
+        error_sets,
+    })
+}
+
+/// What is needed on the way.
+struct Building<'a> {
+    host: &'a Host,
+    logs: logs::Logs<'a>,
+    error_sets: &'a pages::Sets,
+    diagnostics: &'a mut Diagnostics,
+}
+
+#[cfg(test)]
+mod tests;

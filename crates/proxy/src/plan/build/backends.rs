@@ -1,0 +1,65 @@
+//! Back halves, and their farms.
+
+use super::drafts::Draft;
+use super::logs::{self, Speaker};
+use super::{Building, pages};
+use crate::counters::Tally;
+use crate::plan::Backend;
+use std::sync::Arc;
+use terse_balance::{Farm, FarmContext};
+
+/// The back halves, in order.
+pub(super) fn build(drafts: &mut [Draft], building: &mut Building<'_>) -> Vec<Backend> {
+    let speaker = Speaker::new(&building.host.sinks);
+    let mut backends: Vec<Backend> = Vec::new();
+    let mut first_server = 0;
+    for draft in drafts.iter_mut().filter(|draft| draft.back.is_some()) {
+        let backend = build_one(draft, first_server, &speaker, building);
+        first_server += backend.farm.servers().len();
+        backends.push(backend);
+    }
+    backends
+}
+
+fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, building: &mut Building<'_>) -> Backend {
+    let journal = Arc::new(building.logs.journal(&draft.log, building.diagnostics));
+    let proxy = &draft.proxy;
+    let mut timeouts = proxy.timeouts;
+    // The old word for the time to connect was one for these too.
+    timeouts.queue = timeouts.queue.or(timeouts.connect);
+    timeouts.tarpit = timeouts.tarpit.or(timeouts.connect);
+    let context = FarmContext {
+        id: draft.id,
+        name: draft.name.clone(),
+        kind: draft.noun(),
+        connect_timeout: timeouts.connect,
+        journal: logs::farm_journal(journal.clone(), speaker.clone(), building.host),
+        started: building.host.started,
+    };
+    Backend {
+        name: draft.name.clone(),
+        id: draft.id,
+        mode: proxy.mode,
+        farm: Farm::new(context, std::mem::take(&mut draft.farm)),
+        first_server,
+        timeouts,
+        options: proxy.options,
+        forwarded_for: proxy.forwarded_for.clone(),
+        retries: proxy.retries.unwrap_or(DEFAULT_RETRIES),
+        redispatch: proxy.redispatch,
+        retry_on: proxy.retry_on.clone().unwrap_or_default(),
+        reuse: proxy.reuse.unwrap_or_default(),
+        request_rules: proxy.request_rules.clone(),
+        response_rules: proxy.response_rules.clone(),
+        after_rules: proxy.after_rules.clone(),
+        pages: pages::of(&draft.errors, building.error_sets, building.diagnostics),
+        compression: draft.compression.clone(),
+        twin: draft.front,
+        journal,
+        tally: Tally::new(building.host.workers),
+        place: draft.place.clone(),
+    }
+}
+
+/// HAProxy's.
+const DEFAULT_RETRIES: u32 = 3;

@@ -1,0 +1,121 @@
+//! Proxies on their way into the plan: what their sections say, their numbers, their places.
+
+use crate::log::LogSettings;
+use crate::settings::{ErrorSettings, ErrorSource, Mode, ProxySettings};
+use std::collections::HashMap;
+use std::sync::Arc;
+use terse_balance::FarmSettings;
+use terse_compress::Compression;
+use terse_config::{Diagnostics, Place, Section, SectionKind};
+use terse_sample::AclSet;
+
+/// A proxy on its way.
+pub(super) struct Draft {
+    pub(super) kind: SectionKind,
+    pub(super) name: Arc<str>,
+    pub(super) place: Place,
+    /// Its number in statistics.
+    pub(super) id: u32,
+    /// The index of its back half among all backends.
+    pub(super) back: Option<usize>,
+    /// The index of its front half among all frontends. A proxy that is disabled has none.
+    pub(super) front: Option<usize>,
+    pub(super) proxy: ProxySettings,
+    pub(super) farm: FarmSettings,
+    pub(super) log: LogSettings,
+    pub(super) errors: Vec<ErrorSource>,
+    pub(super) acls: AclSet,
+    pub(super) compression: Option<Arc<Compression>>,
+}
+
+/// The proxies of a configuration, in order.
+pub(super) fn of(sections: Vec<Section>, diagnostics: &mut Diagnostics) -> Vec<Draft> {
+    let mut drafts = Vec::with_capacity(sections.len());
+    let (mut fronts, mut backs) = (0, 0);
+    for mut section in sections {
+        if !section.kind.is_front() && !section.kind.is_back() {
+            continue;
+        }
+        let settings = &mut section.settings;
+        let proxy: ProxySettings = settings.take().unwrap_or_default();
+        let mut farm: FarmSettings = settings.take().unwrap_or_default();
+        if proxy.disabled {
+            // It can still be named, and answers 503 as one whose servers are all down.
+            farm.servers.clear();
+        }
+        let front = (section.kind.is_front() && !proxy.disabled).then_some(fronts);
+        let back = section.kind.is_back().then_some(backs);
+        fronts += usize::from(front.is_some());
+        backs += usize::from(back.is_some());
+        drafts.push(Draft {
+            kind: section.kind,
+            name: section.name,
+            place: section.place,
+            id: 0,
+            back,
+            front,
+            farm,
+            log: settings.take().unwrap_or_default(),
+            errors: settings.take::<ErrorSettings>().unwrap_or_default().sources,
+            acls: settings.take().unwrap_or_default(),
+            compression: settings.take().map(Arc::new),
+            proxy,
+        });
+    }
+    number(&mut drafts, diagnostics);
+    drafts
+}
+
+/// Gives each proxy its number: its own, or its place in the file, or the next one that is free. So does HAProxy.
+fn number(drafts: &mut [Draft], diagnostics: &mut Diagnostics) {
+    let mut used: HashMap<u32, usize> = HashMap::new();
+    for (index, draft) in drafts.iter().enumerate() {
+        let Some(id) = draft.proxy.id else { continue };
+        if let Some(other) = used.insert(id, index).and_then(|other| drafts.get(other)) {
+            let at = format!("{}:{}", other.place.file, other.place.line);
+            let reason = format!("{} reuses same custom id as {} (declared at {at})", draft.label(), other.label());
+            diagnostics.alert(&draft.place, reason);
+        }
+    }
+    let mut next = 1;
+    for (index, draft) in drafts.iter_mut().enumerate() {
+        draft.id = draft.proxy.id.unwrap_or_else(|| {
+            while used.contains_key(&next) {
+                next += 1;
+            }
+            used.insert(next, index);
+            next
+        });
+        next += 1;
+    }
+}
+
+impl Draft {
+    /// What messages call it: `frontend 'f'`, `proxy 'l'`.
+    pub(super) fn label(&self) -> String {
+        format!("{} '{}'", self.noun(), self.name)
+    }
+
+    /// The same, with its place.
+    pub(super) fn label_at(&self) -> String {
+        format!("{} ({}:{})", self.label(), self.place.file, self.place.line)
+    }
+
+    /// What HAProxy's messages call its kind.
+    pub(super) fn noun(&self) -> &'static str {
+        match self.kind {
+            SectionKind::Listen => "proxy",
+            kind => kind.name(),
+        }
+    }
+
+    /// Whether it carries requests and responses.
+    pub(super) fn is_http(&self) -> bool {
+        self.proxy.mode == Mode::Http
+    }
+
+    /// How messages write its mode.
+    pub(super) fn mode(&self) -> &'static str {
+        if self.is_http() { "http" } else { "tcp" }
+    }
+}

@@ -1,0 +1,66 @@
+//! Front halves, and the addresses that they listen on.
+
+use super::drafts::Draft;
+use super::{Building, pages, references};
+use crate::counters::Tally;
+use crate::plan::{Bind, Frontend};
+use crate::settings::{Switch, SwitchTarget};
+use std::sync::Arc;
+
+/// The front halves, in order, and all their addresses.
+pub(super) fn build(drafts: &[Draft], building: &mut Building<'_>) -> (Vec<Frontend>, Vec<Bind>) {
+    let mut frontends = Vec::new();
+    let mut binds: Vec<Bind> = Vec::new();
+    for draft in drafts {
+        let Some(frontend) = draft.front else { continue };
+        for settings in &draft.proxy.binds {
+            let mut settings = settings.clone();
+            settings.backlog = settings.backlog.or(draft.proxy.backlog);
+            binds.push(Bind { index: binds.len(), frontend, settings });
+        }
+        frontends.push(build_one(draft, drafts, building));
+    }
+    (frontends, binds)
+}
+
+fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Frontend {
+    let proxy = &draft.proxy;
+    let mut timeouts = proxy.timeouts;
+    timeouts.tarpit = timeouts.tarpit.or(timeouts.connect);
+    let default_backend = match &proxy.default_backend {
+        Some((name, place)) => references::backend(name, "default_backend", place, draft, drafts, building.diagnostics),
+        None => draft.back,
+    };
+    Frontend {
+        name: draft.name.clone(),
+        id: draft.id,
+        mode: proxy.mode,
+        timeouts,
+        options: proxy.options,
+        forwarded_for: proxy.forwarded_for.clone(),
+        maxconn: proxy.maxconn.unwrap_or(0),
+        switches: proxy.switches.iter().map(|switch| (switch.clone(), resolve(switch, draft, drafts, building))).collect(),
+        default_backend,
+        request_rules: proxy.request_rules.clone(),
+        response_rules: proxy.response_rules.clone(),
+        after_rules: proxy.after_rules.clone(),
+        // For a `listen` section its back half says what is wrong with them.
+        pages: match draft.back {
+            Some(_) => pages::of(&draft.errors, building.error_sets, &mut Default::default()),
+            None => pages::of(&draft.errors, building.error_sets, building.diagnostics),
+        },
+        monitor_uri: proxy.monitor_uri.clone(),
+        compression: draft.compression.clone(),
+        log: building.logs.plan(draft, building.diagnostics),
+        tally: Tally::new(building.host.workers),
+        place: draft.place.clone(),
+    }
+}
+
+/// The backend that a `use_backend` line always means.
+fn resolve(switch: &Arc<Switch>, draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Option<usize> {
+    match &switch.target {
+        SwitchTarget::Name(name) => references::backend(name, "use_backend", &switch.place, draft, drafts, building.diagnostics),
+        SwitchTarget::Format(_) => None,
+    }
+}

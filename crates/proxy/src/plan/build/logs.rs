@@ -1,0 +1,114 @@
+//! A proxy's log: targets opened, formats compiled.
+
+use super::Host;
+use super::drafts::Draft;
+use crate::log::{FormatText, Journal, Level, LogSettings, Logger, Sinks};
+use crate::plan::LogPlan;
+use std::sync::{Arc, Mutex, PoisonError};
+use terse_config::{Diagnostic, Diagnostics, Severity};
+use terse_sample::{AclSet, Compiler, LogFormat, Needs, Registry, Usage};
+
+/// What all logs are made with.
+pub(super) struct Logs<'a> {
+    pub(super) global: &'a LogSettings,
+    pub(super) host: &'a Host,
+    pub(super) registry: &'a mut Registry,
+}
+
+impl Logs<'_> {
+    /// The targets of a section, opened; those that cannot be are said.
+    pub(super) fn journal(&self, settings: &LogSettings, diagnostics: &mut Diagnostics) -> Journal {
+        let tag = settings.tag.as_ref().or(self.global.tag.as_ref()).unwrap_or(&self.host.tag);
+        let open = |targets: &[_]| Journal::open(targets, tag, self.global.host_name.as_ref(), &self.host.sinks);
+        let opened = open(&settings.targets(self.global)).or_else(|errors| {
+            for error in errors {
+                diagnostics.alert(&error.place, error.reason);
+            }
+            open(&[])
+        });
+        opened.unwrap_or_else(|_| unreachable!("nothing can fail to be opened where there is nothing"))
+    }
+
+    /// The log of a front half.
+    pub(super) fn plan(&mut self, draft: &Draft, diagnostics: &mut Diagnostics) -> LogPlan {
+        let settings = &draft.log;
+        let journal = self.journal(settings, diagnostics);
+        let (format, warning) = settings.traffic_format(draft.is_http());
+        if let (Some(format), Some(warning)) = (&format, warning) {
+            diagnostics.warn(&format.place, format!("{}: {warning}", draft.label()));
+        }
+        let acls = &draft.acls;
+        let line = (Needs::ALL, Usage::Log);
+        LogPlan {
+            format: self.compile(format.as_ref(), line, acls, diagnostics),
+            error_format: self.compile(settings.error_format.as_ref(), line, acls, diagnostics),
+            structured_data: self.compile(settings.structured_data.as_ref(), line, acls, diagnostics),
+            unique_id: self.compile(settings.unique_id_format.as_ref(), (Needs::REQUEST, Usage::Text), acls, diagnostics),
+            unique_id_header: settings.unique_id_header.as_ref().map(|name| Arc::from(name.as_bytes())),
+            level: Level::Info,
+            settings: settings.clone(),
+            journal,
+        }
+    }
+
+    fn compile(
+        &mut self,
+        text: Option<&FormatText>,
+        (have, usage): (Needs, Usage),
+        acls: &AclSet,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<LogFormat> {
+        let text = text?;
+        let mut warnings = Vec::new();
+        let mut compiler = Compiler { registry: &mut *self.registry, acls, have, warnings: &mut warnings, word: 0 };
+        let outcome = compiler.log_format(&text.text, usage);
+        let outcome = outcome.and_then(|format| compiler.check_needs(format.needs(), "the format").map(|()| format));
+        for warning in warnings {
+            diagnostics.push(Diagnostic::new(Severity::Warning, &text.place, warning.reason).hint(warning.hint));
+        }
+        outcome
+            .map_err(|fault| {
+                let reason = format!("failed to parse log format: {}", fault.reason);
+                diagnostics.push(Diagnostic::new(Severity::Alert, &text.place, reason).hint(fault.hint));
+            })
+            .ok()
+    }
+}
+
+/// Takes the lines of a farm: its backend's log, and where else the host wants them.
+pub(super) fn farm_journal(journal: Arc<Journal>, logger: Arc<Speaker>, host: &Host) -> terse_balance::Journal {
+    let notices = host.notices.clone();
+    Arc::new(move |level, line| {
+        if let Some(notices) = &notices {
+            notices(level, line);
+        }
+        logger.say(&journal, level_of(level), line);
+    })
+}
+
+fn level_of(level: terse_balance::Level) -> Level {
+    match level {
+        terse_balance::Level::Emergency => Level::Emergency,
+        terse_balance::Level::Alert => Level::Alert,
+        terse_balance::Level::Notice => Level::Notice,
+    }
+}
+
+/// The logger of lines that no worker sends. It is made by the first line, which the process sends once it has forked.
+pub(super) struct Speaker {
+    sinks: Arc<Sinks>,
+    logger: Mutex<Option<Logger>>,
+}
+
+impl Speaker {
+    pub(super) fn new(sinks: &Arc<Sinks>) -> Arc<Speaker> {
+        Arc::new(Speaker { sinks: sinks.clone(), logger: Mutex::new(None) })
+    }
+
+    fn say(&self, journal: &Journal, level: Level, line: &str) {
+        if journal.wants(level) {
+            let mut logger = self.logger.lock().unwrap_or_else(PoisonError::into_inner);
+            logger.get_or_insert_with(|| Logger::new(&self.sinks)).send(journal, level, line.as_bytes());
+        }
+    }
+}

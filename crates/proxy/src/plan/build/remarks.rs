@@ -1,0 +1,103 @@
+//! What is said about a proxy as a whole: words that have no effect in its mode, time-outs that are missing. HAProxy says the same.
+
+use super::drafts::Draft;
+use crate::log::LogSettings;
+use terse_balance::settings::Balance;
+use terse_config::{Diagnostic, Diagnostics, Severity};
+
+/// Says it, and takes out what has no effect.
+pub(super) fn of(draft: &mut Draft, global_log: &LogSettings, diagnostics: &mut Diagnostics) {
+    let mut said = Vec::new();
+    if !draft.is_http() {
+        without_http(draft, &mut said);
+    }
+    if draft.front.is_some() {
+        front(draft, global_log, &mut said);
+    }
+    for reason in said {
+        diagnostics.warn(&draft.place, reason);
+    }
+    if draft.proxy.disabled {
+        return;
+    }
+    if let missing @ [_, ..] = &missing_timeouts(draft)[..] {
+        let reason = format!("missing timeouts for {}", draft.label());
+        let hint = format!("give {} a value: without them, connections that died unseen stay for ever", missing.join(", "));
+        diagnostics.push(Diagnostic::new(Severity::Warning, &draft.place, reason).hint(Some(hint)));
+    }
+}
+
+fn front(draft: &Draft, global_log: &LogSettings, said: &mut Vec<String>) {
+    let label = draft.label();
+    if draft.proxy.binds.is_empty() {
+        said.push(format!("{label} has no 'bind' directive. Please declare it as a backend if this was intended"));
+    }
+    let formats = draft.log.format.is_some() || draft.log.structured_data.is_some();
+    if formats && draft.log.targets(global_log).is_empty() {
+        said.push(format!("log format ignored for {label} since it has no log address"));
+    }
+    if draft.proxy.default_backend.is_some() && !draft.farm.servers.is_empty() {
+        said.push(format!(
+            "in {label}, the 'default_backend' rule always has precedence over the servers, which will never be used"
+        ));
+    }
+}
+
+/// Takes out of a proxy in mode tcp what speaks of requests and responses.
+fn without_http(draft: &mut Draft, said: &mut Vec<String>) {
+    let label = draft.label();
+    if draft.farm.cookie.take().is_some() && draft.back.is_some() {
+        said.push(format!("cookie will be ignored for {label} (needs 'mode http')"));
+    }
+    if matches!(draft.farm.balance, Balance::Uri(_)) {
+        draft.farm.balance = Balance::default();
+        said.push(format!("Layer 7 hash not possible for {label} (needs 'mode http'). Falling back to round robin"));
+    }
+    for server in draft.farm.servers.iter_mut().filter(|server| server.cookie.is_some()) {
+        server.cookie = None;
+        said.push(format!("{label} : ignoring cookie for server '{}' as HTTP mode is disabled", server.name));
+    }
+    let proxy = &mut draft.proxy;
+    let mut ignored = |what: &str, there: bool| {
+        if there {
+            said.push(format!("{what} ignored for {label} as it requires HTTP mode"));
+        }
+    };
+    ignored("'capture' statement", draft.log.cookie_capture.take().is_some());
+    ignored("'monitor-uri' statement", proxy.monitor_uri.take().is_some());
+    for (name, rules) in [
+        ("'http-request' rules", &mut proxy.request_rules),
+        ("'http-response' rules", &mut proxy.response_rules),
+        ("'http-after-response' rules", &mut proxy.after_rules),
+    ] {
+        ignored(name, !std::mem::take(rules).is_empty());
+    }
+    let options = &mut proxy.options;
+    for (name, option) in [
+        ("'option http-ignore-probes'", &mut options.ignore_probes),
+        ("'option http-no-delay'", &mut options.no_delay),
+        ("'option prefer-last-server'", &mut options.prefer_last_server),
+        ("'option http-pretend-keepalive'", &mut options.pretend_keep_alive),
+        ("'option http-buffer-request'", &mut options.buffer_request),
+        ("'option http-use-proxy-header'", &mut options.proxy_header),
+    ] {
+        ignored(name, std::mem::take(option));
+    }
+    // Of these HAProxy says nothing.
+    (options.connection, proxy.forwarded_for) = (None, None);
+}
+
+/// The time-outs without which a proxy keeps what is dead.
+fn missing_timeouts(draft: &Draft) -> Vec<&'static str> {
+    let timeouts = &draft.proxy.timeouts;
+    let (front, back) = (draft.front.is_some(), draft.back.is_some() && !draft.farm.servers.is_empty());
+    let silent_server = timeouts.server.is_none() && (draft.is_http() || timeouts.tunnel.is_none());
+    [
+        ("'timeout client'", front && timeouts.client.is_none()),
+        ("'timeout connect'", back && timeouts.connect.is_none()),
+        ("'timeout server'", back && silent_server),
+    ]
+    .into_iter()
+    .filter_map(|(name, missing)| missing.then_some(name))
+    .collect()
+}

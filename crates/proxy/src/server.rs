@@ -1,0 +1,110 @@
+//! Connections to servers: made, kept while idle, taken again.
+
+use crate::io::{Buffer, Timer, Transport, Wheel};
+use crate::settings::Reuse;
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use terse_balance::Address;
+use tokio::net::{TcpStream, UnixStream};
+
+/// A connection to a server.
+pub struct ServerConnection {
+    /// The socket.
+    pub io: Transport,
+    /// What has been read from it and not yet gone on.
+    pub buffer: Buffer,
+    /// Its time-outs.
+    pub timer: Timer,
+    /// The index of the server among all servers of the process.
+    pub server: usize,
+    /// The session that made it.
+    pub owner: u64,
+    /// Requests that it has carried.
+    pub requests: u64,
+    /// When it became idle.
+    pub idle_since: Instant,
+}
+
+/// A worker's idle connections, by server.
+pub struct IdleConnections {
+    lists: RefCell<Vec<Vec<ServerConnection>>>,
+}
+
+/// How long a connection is kept idle: HAProxy's `pool-purge-delay`.
+const KEPT_IDLE: Duration = Duration::from_secs(5);
+/// The most idle connections of one server in one worker.
+const MOST_IDLE: usize = 1024;
+
+impl IdleConnections {
+    /// Room for the connections of so many servers.
+    pub fn new(servers: usize) -> IdleConnections {
+        IdleConnections { lists: RefCell::new((0..servers).map(|_| Vec::new()).collect()) }
+    }
+
+    /// A connection to that server that a request of this session may use; connections that the server has closed are dropped.
+    pub fn take(&self, server: usize, reuse: Reuse, session: u64, first: bool) -> Option<ServerConnection> {
+        let mut lists = self.lists.borrow_mut();
+        let list = lists.get_mut(server)?;
+        loop {
+            let may = |c: &ServerConnection| {
+                c.owner == session
+                    || match reuse {
+                        Reuse::Never => false,
+                        Reuse::Safe => !first,
+                        Reuse::Aggressive => !first || c.requests > 1,
+                        Reuse::Always => true,
+                    }
+            };
+            // The one used last is the warmest, and leaves the others to grow old and go.
+            let at = list.iter().rposition(may)?;
+            let connection = list.remove(at);
+            if !connection.io.is_stale() {
+                return Some(connection);
+            }
+        }
+    }
+
+    /// Keeps a connection whose last response has been read to its end.
+    pub fn put(&self, mut connection: ServerConnection) {
+        connection.timer.clear();
+        connection.buffer.release_if_empty();
+        let mut lists = self.lists.borrow_mut();
+        if let Some(list) = lists.get_mut(connection.server)
+            && list.len() < MOST_IDLE
+            && connection.buffer.is_released()
+        {
+            connection.idle_since = Instant::now();
+            list.push(connection);
+        }
+    }
+
+    /// Drops what is too old, or closed by its server.
+    pub fn purge(&self, now: Instant) {
+        for list in self.lists.borrow_mut().iter_mut() {
+            list.retain(|c| now.saturating_duration_since(c.idle_since) < KEPT_IDLE && !c.io.is_stale());
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.lists.borrow().iter().map(Vec::len).sum()
+    }
+}
+
+/// Makes a connection. The caller limits how long it may take.
+pub async fn connect(address: &Address, wheel: &Rc<Wheel>, server: usize, owner: u64) -> io::Result<ServerConnection> {
+    let io = match address {
+        Address::Ip(ip) => Transport::from_tcp(TcpStream::connect(ip).await?),
+        Address::Unix(path) => Transport::Unix(UnixStream::connect(path).await?),
+        Address::Abstract(name) => {
+            use std::os::linux::net::SocketAddrExt;
+            let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
+            let io = std::os::unix::net::UnixStream::connect_addr(&address)?;
+            io.set_nonblocking(true)?;
+            Transport::Unix(UnixStream::from_std(io)?)
+        }
+    };
+    Ok(ServerConnection { io, buffer: Buffer::default(), timer: wheel.timer(), server, owner, requests: 0, idle_since: Instant::now() })
+}

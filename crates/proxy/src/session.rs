@@ -1,0 +1,56 @@
+//! A client's connection.
+
+use crate::io::Transport;
+use crate::plan::Frontend;
+use crate::worker::Worker;
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Instant;
+use terse_sample::Store;
+
+/// What is known of a client's connection for as long as it lives.
+pub struct Session {
+    /// The worker that it belongs to.
+    pub worker: Rc<Worker>,
+    /// The index of its frontend.
+    pub frontend: usize,
+    /// The index of the address that it came in by.
+    pub bind: usize,
+    /// The client's address, over IP.
+    pub client: Option<SocketAddr>,
+    /// The address that it connected to, over IP.
+    pub local: Option<SocketAddr>,
+    /// When it was accepted.
+    pub accepted: Instant,
+    /// Variables of the scope `sess`.
+    pub variables: Store,
+    /// Requests read so far.
+    pub requests: Cell<u64>,
+    /// A number that no other session of this worker has.
+    pub number: u64,
+}
+
+impl Session {
+    /// The session of a connection that was just accepted.
+    pub fn new(worker: &Rc<Worker>, bind: usize, io: &Transport) -> Rc<Session> {
+        let number = worker.next_session.get();
+        worker.next_session.set(number + 1);
+        Rc::new(Session {
+            worker: worker.clone(),
+            frontend: worker.plan.binds[bind].frontend,
+            bind,
+            client: io.peer(),
+            local: io.local(),
+            accepted: Instant::now(),
+            variables: Store::default(),
+            requests: Cell::new(0),
+            number,
+        })
+    }
+
+    /// Its frontend.
+    pub fn frontend(&self) -> &Frontend {
+        &self.worker.plan.frontends[self.frontend]
+    }
+}

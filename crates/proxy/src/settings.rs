@@ -1,0 +1,281 @@
+//! What the configuration says of a proxy, as its keywords leave it.
+
+use crate::reply::Answer;
+use crate::rules::Rule;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use terse_config::{Place, Setting};
+use terse_sample::{Condition, LogFormat};
+
+/// A proxy's settings: of `defaults`, `frontend`, `backend` and `listen` sections.
+#[derive(Clone, Default)]
+pub struct ProxySettings {
+    /// `mode`.
+    pub mode: Mode,
+    /// `timeout ...`.
+    pub timeouts: Timeouts,
+    /// Switches: `option ...`.
+    pub options: Options,
+    /// `option forwardfor`.
+    pub forwarded_for: Option<ForwardedFor>,
+    /// `retries`: attempts after the first.
+    pub retries: Option<u32>,
+    /// `option redispatch [interval]`: 0 never, n every nth retry, -n every nth from the last.
+    pub redispatch: i32,
+    /// `retry-on`.
+    pub retry_on: Option<RetryOn>,
+    /// `http-reuse`.
+    pub reuse: Option<Reuse>,
+    /// `maxconn`: of a frontend.
+    pub maxconn: Option<usize>,
+    /// `backlog`: connections that the kernel may hold.
+    pub backlog: Option<u32>,
+    /// `bind` lines.
+    pub binds: Vec<BindSettings>,
+    /// `default_backend`.
+    pub default_backend: Option<(String, Place)>,
+    /// `use_backend`, in order.
+    pub switches: Vec<Arc<Switch>>,
+    /// `http-request`, in order, those of the defaults first.
+    pub request_rules: Vec<Arc<Rule>>,
+    /// `http-response`.
+    pub response_rules: Vec<Arc<Rule>>,
+    /// `http-after-response`.
+    pub after_rules: Vec<Arc<Rule>>,
+    /// `monitor-uri`.
+    pub monitor_uri: Option<Vec<u8>>,
+    /// `disabled`.
+    pub disabled: bool,
+    /// `id`.
+    pub id: Option<u32>,
+    /// `description`.
+    pub description: Option<String>,
+}
+
+impl Setting for ProxySettings {
+    fn inherit(&self) -> ProxySettings {
+        ProxySettings { binds: Vec::new(), switches: Vec::new(), monitor_uri: self.monitor_uri.clone(), id: None, ..self.clone() }
+    }
+}
+
+/// Error pages of a proxy or of an `http-errors` section, in order: of two for one status, the later holds.
+#[derive(Clone, Default, Debug)]
+pub struct ErrorSettings {
+    /// `errorfile`, `errorloc302`, `errorloc303`, `errorfiles`.
+    pub sources: Vec<ErrorSource>,
+}
+
+impl Setting for ErrorSettings {
+    fn inherit(&self) -> ErrorSettings {
+        self.clone()
+    }
+}
+
+/// Where an error page comes from.
+#[derive(Clone, Debug)]
+pub enum ErrorSource {
+    /// This one is sent in the place of a status.
+    Page(u16, Arc<Answer>),
+    /// Those of an `http-errors` section.
+    Set(ErrorSetUse),
+}
+
+/// An `http-errors` section, used by name.
+#[derive(Clone, Debug)]
+pub struct ErrorSetUse {
+    /// Its name.
+    pub name: String,
+    /// The statuses that are meant; empty: all that it has.
+    pub statuses: Vec<u16>,
+    /// Where it is used.
+    pub place: Place,
+}
+
+/// Uses of `http-errors` sections by rules, in the shared settings: the plan says which of them do not exist.
+#[derive(Clone, Default, Debug)]
+pub struct ErrorSetUses {
+    /// All of them.
+    pub uses: Vec<ErrorSetUse>,
+}
+
+impl Setting for ErrorSetUses {
+    fn inherit(&self) -> ErrorSetUses {
+        self.clone()
+    }
+}
+
+/// `mode`.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Mode {
+    /// Bytes.
+    #[default]
+    Tcp,
+    /// Requests and responses.
+    Http,
+}
+
+/// `timeout ...`; without one, for ever.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Timeouts {
+    /// `client`: how long the client may be silent.
+    pub client: Option<Duration>,
+    /// `client-fin`: the same once one direction is closed.
+    pub client_fin: Option<Duration>,
+    /// `connect`: to a server.
+    pub connect: Option<Duration>,
+    /// `http-keep-alive`: between two requests.
+    pub keep_alive: Option<Duration>,
+    /// `http-request`: for a whole head.
+    pub request: Option<Duration>,
+    /// `queue`: for a free slot; `connect` when not given.
+    pub queue: Option<Duration>,
+    /// `server`: how long the server may be silent.
+    pub server: Option<Duration>,
+    /// `server-fin`: the same once one direction is closed.
+    pub server_fin: Option<Duration>,
+    /// `tarpit`: how long a tarpitted request is held; `connect` when not given.
+    pub tarpit: Option<Duration>,
+    /// `tunnel`: how long a tunnel may be silent; `client` and `server` when not given.
+    pub tunnel: Option<Duration>,
+}
+
+/// How connections to clients and servers go on after a response.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum ConnectionMode {
+    /// `option http-keep-alive`, and the default: both sides go on.
+    #[default]
+    KeepAlive,
+    /// `option http-server-close`: the client's goes on.
+    ServerClose,
+    /// `option httpclose`: neither does.
+    Close,
+}
+
+/// Switches: `option <name>`.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Options {
+    /// `http-keep-alive`, `http-server-close`, `httpclose`.
+    pub connection: Option<ConnectionMode>,
+    /// `abortonclose`: a client that closes is not served any more.
+    pub abort_on_close: bool,
+    /// `http-ignore-probes`: browsers' speculative connections get no 408.
+    pub ignore_probes: bool,
+    /// `http-no-delay`: nothing is held back to be sent together.
+    pub no_delay: bool,
+    /// `prefer-last-server`.
+    pub prefer_last_server: bool,
+    /// `http-pretend-keepalive`: servers are not told that their connections will be closed.
+    pub pretend_keep_alive: bool,
+    /// `tcpka`, `clitcpka`: TCP keep-alive to clients.
+    pub client_keep_alive: bool,
+    /// `tcpka`, `srvtcpka`: TCP keep-alive to servers.
+    pub server_keep_alive: bool,
+    /// `http-buffer-request`: the request's body is read first.
+    pub buffer_request: bool,
+    /// `nolinger`.
+    pub no_linger: bool,
+    /// `http-use-proxy-header`.
+    pub proxy_header: bool,
+}
+
+/// `option forwardfor`.
+#[derive(Clone, Debug)]
+pub struct ForwardedFor {
+    /// `header`: the field's name, X-Forwarded-For.
+    pub header: Arc<[u8]>,
+    /// `except`: clients of this network are not written.
+    pub except: Option<(IpAddr, u8)>,
+    /// `if-none`: only where the request has no such field.
+    pub if_none: bool,
+}
+
+/// `http-reuse`: when a request may go on a connection that carried another client's.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Reuse {
+    /// Never.
+    Never,
+    /// Not the first request of a session.
+    #[default]
+    Safe,
+    /// The first one too, on connections that have proven themselves.
+    Aggressive,
+    /// Always.
+    Always,
+}
+
+/// `retry-on`: after which failures a request is sent again, beside connections that could not be made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RetryOn {
+    /// `conn-failure`: no connection.
+    pub connect: bool,
+    /// `empty-response`: closed before the first byte.
+    pub empty: bool,
+    /// `junk-response`: a malformed one.
+    pub junk: bool,
+    /// `response-timeout`: none in time.
+    pub timeout: bool,
+    /// Statuses that are tried again.
+    pub statuses: Vec<u16>,
+}
+
+impl Default for RetryOn {
+    fn default() -> RetryOn {
+        RetryOn { connect: true, empty: false, junk: false, timeout: false, statuses: Vec::new() }
+    }
+}
+
+/// `use_backend <name> [if | unless <condition>]`
+pub struct Switch {
+    /// The backend's name, which may hold expressions.
+    pub target: SwitchTarget,
+    /// When.
+    pub condition: Option<Condition>,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// What `use_backend` names.
+pub enum SwitchTarget {
+    /// A backend, by name.
+    Name(String),
+    /// A name that is made for each request.
+    Format(LogFormat),
+}
+
+/// A `bind` line: one address of it.
+#[derive(Clone, Debug)]
+pub struct BindSettings {
+    /// The address as it is written: `:80`, `*:80`, `127.0.0.1:80`, `[::1]:80`, `/path`, `unix@/path`, `abns@name`, `fd@3`.
+    pub address: String,
+    /// `name`: for statistics.
+    pub name: Option<String>,
+    /// `id`: for statistics.
+    pub id: Option<u32>,
+    /// `maxconn`.
+    pub maxconn: Option<usize>,
+    /// `backlog`.
+    pub backlog: Option<u32>,
+    /// `interface`.
+    pub interface: Option<String>,
+    /// `mode`: of a unix socket's file.
+    pub mode: Option<u32>,
+    /// `user` or `uid`: of a unix socket's file.
+    pub user: Option<String>,
+    /// `group` or `gid`: of a unix socket's file.
+    pub group: Option<String>,
+    /// `v4v6` or `v6only`.
+    pub v6only: Option<bool>,
+    /// `transparent`.
+    pub transparent: bool,
+    /// `defer-accept`.
+    pub defer_accept: bool,
+    /// `tfo`.
+    pub fast_open: bool,
+    /// `mss`.
+    pub mss: Option<u32>,
+    /// `process`, `thread`: which workers accept; 0 means all.
+    pub workers: u64,
+    /// Where it stands.
+    pub place: Place,
+}

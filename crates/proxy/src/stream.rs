@@ -1,0 +1,87 @@
+//! One request and its response.
+
+use crate::facts::Facts;
+use crate::session::Session;
+use std::rc::Rc;
+use std::time::Instant;
+use terse_message::{Request, Response};
+use terse_sample::{Env, Store, Vars};
+
+/// One request and its response, from the first byte to the log line.
+pub struct Stream {
+    /// The request's head.
+    pub request: Request,
+    /// The response's head; meaningful once [`Stream::has_response`].
+    pub response: Response,
+    /// Whether there is a response's head.
+    pub has_response: bool,
+    /// Variables of the scope `txn`.
+    pub transaction: Store,
+    /// Variables of the scope `req`.
+    pub request_variables: Store,
+    /// Variables of the scope `res`.
+    pub response_variables: Store,
+    /// What else is known.
+    pub facts: Facts,
+}
+
+/// The memory of two heads, kept for the next stream.
+#[derive(Default)]
+pub struct Heads {
+    request: Request,
+    response: Response,
+}
+
+impl Stream {
+    /// A new stream of a session.
+    pub fn new(session: &Rc<Session>, start: Instant) -> Stream {
+        let Heads { request, response } = session.worker.heads.borrow_mut().pop().unwrap_or_default();
+        Stream {
+            request,
+            response,
+            has_response: false,
+            transaction: Store::default(),
+            request_variables: Store::default(),
+            response_variables: Store::default(),
+            facts: Facts::new(session.clone(), start, session.requests.get()),
+        }
+    }
+
+    /// What expressions see.
+    pub fn env(&self) -> Env<'_> {
+        let session = &*self.facts.session;
+        Env {
+            request: Some(&self.request).filter(|r| !r.method().is_empty()),
+            response: self.has_response.then_some(&self.response),
+            client: session.client.as_ref(),
+            local: session.local.as_ref(),
+            vars: Vars {
+                process: Some(&session.worker.plan.process_variables),
+                session: Some(&session.variables),
+                transaction: Some(&self.transaction),
+                request: Some(&self.request_variables),
+                response: Some(&self.response_variables),
+                check: None,
+            },
+            world: &*session.worker,
+            facts: &self.facts,
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let worker = &self.facts.session.worker;
+        let mut kept = worker.heads.borrow_mut();
+        if kept.len() < KEPT && self.request.fields.capacity() + self.response.fields.capacity() < KEPT_BYTES {
+            let (mut request, mut response) = (std::mem::take(&mut self.request), std::mem::take(&mut self.response));
+            request.clear();
+            response.clear();
+            kept.push(Heads { request, response });
+        }
+    }
+}
+
+/// How many heads a worker keeps, and how large ones.
+const KEPT: usize = 64;
+const KEPT_BYTES: usize = 32 * 1024;

@@ -1,0 +1,135 @@
+//! Bytes both ways: `mode tcp`, and what follows a change of protocol.
+
+use crate::io::{Broken, Incoming, Outgoing, Part, Sink, Source};
+use crate::phase::transfer::Failure;
+use crate::phase::{Client, assign, finish, prepare, respond, route};
+use crate::session::Session;
+use crate::stream::Stream;
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+use terse_message::{Abort, Cause, Phase, Who};
+
+/// Serves a connection in `mode tcp` to its end.
+pub async fn serve(mut client: Client, session: Rc<Session>) {
+    let mut stream = Stream::new(&session, session.accepted);
+    stream.facts.times.request = Some(stream.facts.times.start);
+    session.requests.set(1);
+    if let Err(abort) = connect_and_relay(&mut client, &mut stream).await {
+        stream.facts.abort = Some(abort);
+    }
+    finish::stream(&mut stream);
+}
+
+async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
+    route::choose(stream)?;
+    let mut exchange = prepare::bytes();
+    let mut server = assign::server(client, stream, &mut exchange).await?;
+    let session = stream.facts.session.clone();
+    let worker = &session.worker;
+    let front = session.frontend().timeouts;
+    let back = stream.facts.backend().map_or(front, |b| b.timeouts);
+    let (client_timeout, server_timeout) = (Cell::new(back.tunnel.or(front.client)), Cell::new(back.tunnel.or(back.server)));
+    let (mut up_body, mut down_body) = (Incoming::UntilClose, Incoming::UntilClose);
+    let (mut up_out, mut down_out) = (Vec::new(), Vec::new());
+    let connection = &mut server.connection;
+    let (client_reader, client_writer) = client.io.split();
+    let (server_reader, server_writer) = connection.io.split();
+    let source = |reader, buffer, body, timer, timeout| Source {
+        reader,
+        buffer,
+        body,
+        pools: &worker.pools,
+        full_reads: false,
+        timer,
+        timeout,
+    };
+    let mut up = source(client_reader, &mut client.buffer, &mut up_body, &client.timer, &client_timeout);
+    let mut down = source(server_reader, &mut connection.buffer, &mut down_body, &connection.timer, &server_timeout);
+    let sink = |writer, out, timer, timeout| Sink { writer, out, framing: Outgoing::Plain, written: 0, timer, timeout };
+    let mut up_sink = sink(server_writer, &mut up_out, &connection.timer, server_timeout.get());
+    let mut down_sink = sink(client_writer, &mut down_out, &client.timer, client_timeout.get());
+    let ended = relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink).await;
+    (stream.facts.bytes_in, stream.facts.bytes_out) = (up_sink.written, down_sink.written);
+    stream.facts.times.end = Some(Instant::now());
+    server.keep_if(false, stream);
+    ended
+}
+
+/// Moves bytes both ways until both directions have ended. A direction that ends closes the other side's input; the other direction
+/// goes on.
+pub async fn relay_both(up: &mut Source<'_>, up_sink: &mut Sink<'_>, down: &mut Source<'_>, down_sink: &mut Sink<'_>) -> Result<(), Abort> {
+    let last = Cell::new(Instant::now());
+    let mut upward = pin!(relay(up, up_sink, &last));
+    let mut downward = pin!(relay(down, down_sink, &last));
+    let (mut up_done, mut down_done) = (false, false);
+    poll_fn(|cx| {
+        if !up_done && let Poll::Ready(result) = upward.as_mut().poll(cx) {
+            up_done = true;
+            if let Err(end) = result {
+                return Poll::Ready(Err(end.into_abort(true)));
+            }
+        }
+        if !down_done && let Poll::Ready(result) = downward.as_mut().poll(cx) {
+            down_done = true;
+            if let Err(end) = result {
+                return Poll::Ready(Err(end.into_abort(false)));
+            }
+        }
+        if up_done && down_done { Poll::Ready(Ok(())) } else { Poll::Pending }
+    })
+    .await
+}
+
+/// Where one direction broke.
+enum End {
+    Source(Broken),
+    Sink(Failure),
+}
+
+impl End {
+    fn into_abort(self, upward: bool) -> Abort {
+        match (self, upward) {
+            (End::Source(broken), false) => respond::from_server(broken).abort,
+            (End::Source(Broken::Timeout), true) => Abort::new(Who::ClientTimeout, Phase::Data, Cause::Timeout),
+            (End::Source(_), true) => Abort::new(Who::Client, Phase::Data, Cause::Reset),
+            (End::Sink(failure), false) => failure.abort,
+            (End::Sink(failure), true) => Abort::new(Who::Server, Phase::Data, failure.abort.cause),
+        }
+    }
+}
+
+/// Moves bytes one way. While the other direction is alive, silence here is no reason to end.
+async fn relay(source: &mut Source<'_>, sink: &mut Sink<'_>, last: &Cell<Instant>) -> Result<(), End> {
+    loop {
+        match source.part().map_err(End::Source)? {
+            Some(Part::Data(n)) => {
+                last.set(Instant::now());
+                sink.send(source.data(n)).await.map_err(|e| End::Sink(respond::to_client(&e)))?;
+                source.consume(n);
+            }
+            Some(Part::End) => {
+                sink.flush().await.map_err(|e| End::Sink(respond::to_client(&e)))?;
+                // A peer that has closed altogether cannot be told any more; that is no error of this direction.
+                let _ = sink.writer.shutdown().await;
+                return Ok(());
+            }
+            None => {
+                sink.flush().await.map_err(|e| End::Sink(respond::to_client(&e)))?;
+                loop {
+                    match source.more().await {
+                        Err(Broken::Timeout) if is_recent(last.get(), source.timeout.get()) => {}
+                        result => break result.map_err(End::Source)?,
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn is_recent(at: Instant, limit: Option<Duration>) -> bool {
+    limit.is_none_or(|limit| at.elapsed() < limit)
+}

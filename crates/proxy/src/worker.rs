@@ -1,0 +1,253 @@
+//! A worker: one thread, one runtime, its own listeners, connections, timers and buffers.
+
+use crate::io::{BULK_BYTES, Pool, Pools, Transport, Wheel};
+use crate::log::Logger;
+use crate::phase::accept;
+use crate::plan::Plan;
+use crate::server::IdleConnections;
+use crate::stream::Heads;
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use terse_compress::coder::Tuning;
+use terse_compress::{Queue, Workplace};
+use terse_sample::{Now, World};
+use tokio::sync::{Notify, watch};
+
+/// What the control thread wants of the workers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Control {
+    /// Serve.
+    Running,
+    /// Accept no more, let go of idle clients, end when the last stream has ended.
+    Draining,
+    /// End now.
+    Stopping,
+}
+
+/// A socket to accept from; it does not block.
+#[derive(Debug)]
+pub enum Listener {
+    /// Over IPv4 or IPv6.
+    Tcp(std::net::TcpListener),
+    /// A unix socket.
+    Unix(std::os::unix::net::UnixListener),
+}
+
+/// What all workers share.
+#[derive(Clone)]
+pub struct Shared {
+    /// What the control thread wants.
+    pub control: watch::Receiver<Control>,
+    /// Clients' connections in the process, against `maxconn`.
+    pub connections: Arc<AtomicUsize>,
+    /// Where compression goes that would hold a worker up.
+    pub queue: Option<Arc<Queue>>,
+}
+
+/// One worker's state, shared by its tasks.
+pub struct Worker {
+    /// The configuration.
+    pub plan: Arc<Plan>,
+    /// Which of the workers it is.
+    pub index: usize,
+    /// Its timers.
+    pub wheel: Rc<Wheel>,
+    /// Its buffers.
+    pub pools: Pools,
+    /// Memory of heads that ended streams have left.
+    pub heads: RefCell<Vec<Heads>>,
+    /// Memory of what is on its way out.
+    pub scratch: RefCell<Vec<Vec<u8>>>,
+    /// Connections to servers that wait for a request.
+    pub idle: IdleConnections,
+    /// Its way to the logs.
+    pub logger: RefCell<Logger>,
+    /// The time of day.
+    pub clock: Clock,
+    /// What compressors need.
+    pub workplace: Arc<Workplace>,
+    /// Clients' connections of this worker.
+    pub sessions: Cell<usize>,
+    /// Numbers for sessions.
+    pub next_session: Cell<u64>,
+    /// Tells the accepting tasks, and a draining worker, that a connection has ended.
+    pub released: Notify,
+    shared: Shared,
+    random: Cell<u64>,
+}
+
+/// Turns moments of the monotonic clock into times of day.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    instant: Instant,
+    unix_us: i64,
+}
+
+/// How often connections to servers are looked through.
+const PURGE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Runs a worker on this thread until it has drained or must stop.
+pub fn run(plan: Arc<Plan>, index: usize, listeners: Vec<(usize, Listener)>, shared: Shared) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default())?;
+    runtime.block_on(async {
+        let worker = Worker::new(plan, index, shared);
+        tokio::task::spawn_local(worker.wheel.clone().drive());
+        for (bind, listener) in listeners {
+            accept::spawn(&worker, bind, listener)?;
+        }
+        tokio::task::spawn_local(purge(worker.clone()));
+        worker.wait_for_the_end().await;
+        Ok(())
+    })
+}
+
+async fn purge(worker: Rc<Worker>) {
+    let mut tick = tokio::time::interval(PURGE_INTERVAL);
+    loop {
+        tick.tick().await;
+        worker.idle.purge(Instant::now());
+    }
+}
+
+impl Worker {
+    fn new(plan: Arc<Plan>, index: usize, shared: Shared) -> Rc<Worker> {
+        let pools = Pools {
+            small: Pool::new(plan.process.buffer_bytes, plan.memory.clone()),
+            bulk: Pool::new(BULK_BYTES.max(plan.process.buffer_bytes), plan.memory.clone()),
+        };
+        let workplace = Arc::new(Workplace {
+            pool: Arc::new(terse_compress::coder::Pool::new(Tuning {
+                window_bits: plan.process.compression.window_bits,
+                memory_level: plan.process.compression.memory_level,
+            })),
+            queue: shared.queue.clone(),
+            budget: plan.memory.clone(),
+        });
+        let clock = Clock::new();
+        Rc::new(Worker {
+            index,
+            wheel: Wheel::new(),
+            pools,
+            heads: RefCell::default(),
+            scratch: RefCell::default(),
+            idle: IdleConnections::new(plan.server_count()),
+            logger: RefCell::new(Logger::new(&plan.sinks)),
+            clock,
+            workplace,
+            sessions: Cell::new(0),
+            next_session: Cell::new(0),
+            released: Notify::new(),
+            shared,
+            random: Cell::new((clock.unix_us as u64 ^ (index as u64) << 56) | 1),
+            plan,
+        })
+    }
+
+    /// What the control thread wants.
+    pub fn control(&self) -> Control {
+        *self.shared.control.borrow()
+    }
+
+    /// Whether new work is taken.
+    pub fn is_running(&self) -> bool {
+        self.control() == Control::Running
+    }
+
+    /// What the control thread wants, to be awaited.
+    pub fn watch_control(&self) -> watch::Receiver<Control> {
+        self.shared.control.clone()
+    }
+
+    /// Counts a connection against the process's limit; false when it is reached.
+    pub fn admit(&self) -> bool {
+        let limit = self.plan.process.maxconn;
+        if self.shared.connections.fetch_add(1, Relaxed) >= limit && limit > 0 {
+            self.shared.connections.fetch_sub(1, Relaxed);
+            return false;
+        }
+        self.sessions.set(self.sessions.get() + 1);
+        true
+    }
+
+    /// Says that an admitted connection has ended.
+    pub fn release(&self) {
+        self.shared.connections.fetch_sub(1, Relaxed);
+        self.sessions.set(self.sessions.get() - 1);
+        self.released.notify_one();
+    }
+
+    /// An empty vector with memory, for what is on its way out.
+    pub fn take_scratch(&self) -> Vec<u8> {
+        self.scratch.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Takes it back.
+    pub fn give_scratch(&self, mut scratch: Vec<u8>) {
+        let mut kept = self.scratch.borrow_mut();
+        if kept.len() < 64 && scratch.capacity() <= 64 * 1024 {
+            scratch.clear();
+            kept.push(scratch);
+        }
+    }
+
+    async fn wait_for_the_end(self: &Rc<Worker>) {
+        let mut control = self.watch_control();
+        // A closed channel means that nobody is there to stop us: the same as being stopped.
+        let draining = control.wait_for(|c| *c != Control::Running).await.is_ok();
+        if !draining || self.control() == Control::Stopping {
+            return;
+        }
+        self.wheel.wake_all();
+        while self.sessions.get() > 0 {
+            tokio::select! {
+                () = self.released.notified() => {}
+                stop = control.wait_for(|c| *c == Control::Stopping) => {
+                    let _ = stop;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl World for Worker {
+    fn now(&self) -> Now {
+        let us = self.clock.unix_us(Instant::now());
+        Now { seconds: us.div_euclid(1_000_000), micros: us.rem_euclid(1_000_000) as u32 }
+    }
+
+    fn random(&self) -> u64 {
+        // splitmix64: fast, and good enough for what is not a secret.
+        let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.random.set(state);
+        let mut z = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+}
+
+impl Clock {
+    fn new() -> Clock {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Clock { instant: Instant::now(), unix_us: unix.as_micros() as i64 }
+    }
+
+    /// Microseconds since 1970 at that moment.
+    pub fn unix_us(&self, at: Instant) -> i64 {
+        let later = at.saturating_duration_since(self.instant).as_micros() as i64;
+        self.unix_us + later - self.instant.saturating_duration_since(at).as_micros() as i64
+    }
+}
+
+impl Transport {
+    /// Takes over a connected socket.
+    pub fn from_tcp(io: tokio::net::TcpStream) -> Transport {
+        // Everything is written in as few pieces as possible here: the kernel need not wait for more (RFC 1122's Nagle).
+        let _ = io.set_nodelay(true);
+        Transport::Tcp(io)
+    }
+}
