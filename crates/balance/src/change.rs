@@ -176,3 +176,99 @@ fn line(farm: &Farm, server: &Server, old: State, new: State, cause: &str, moved
     line.push('.');
     Some((level, line))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::CheckStatus;
+    use crate::fixture::logged;
+    use crate::report;
+
+    fn check(status: CheckStatus, code: u16, info: &str) -> LastCheck {
+        LastCheck { status, code, info: info.into(), duration: Duration::from_millis(2) }
+    }
+
+    fn refused() -> LastCheck {
+        check(CheckStatus::L4Connection, 0, "Connection refused")
+    }
+
+    #[test]
+    fn lines_of_a_server_that_goes_and_comes() {
+        let (farm, log) = logged("server s1 10.0.0.1:80 check rise 1 fall 2\nserver s2 10.0.0.2:80 backup");
+        let (server, now) = (&farm.servers()[0], Instant::now());
+        farm.record_check(server, check(CheckStatus::L4Ok, 0, ""), now);
+        assert_eq!(log.texts(), [""; 0]);
+        farm.record_check(server, refused(), now);
+        assert_eq!((log.texts(), report::status(server)), (vec![], "UP 1/2".into()));
+        farm.record_check(server, refused(), now);
+        let line = "Server be/s1 is DOWN, reason: Layer4 connection problem, info: \"Connection refused\", check duration: 2ms. \
+                    0 active and 1 backup servers left. Running on backup. 0 sessions active, 0 requeued, 0 remaining in queue.";
+        assert_eq!(log.take(), [(Level::Alert, line.into())]);
+        farm.record_check(server, refused(), now);
+        farm.record_check(server, check(CheckStatus::L7Ok, 200, ""), now);
+        let line = "Server be/s1 is UP, reason: Layer7 check passed, code: 200, check duration: 2ms. \
+                    1 active and 1 backup servers online. 0 sessions requeued, 0 total in queue.";
+        assert_eq!(log.take(), [(Level::Notice, line.into())]);
+        assert_eq!((server.counters.total(Count::FailedChecks), server.counters.total(Count::WentDown)), (2, 1));
+    }
+
+    #[test]
+    fn lines_of_checks_that_are_logged() {
+        let (farm, log) =
+            logged("option log-health-checks\nserver s1 10.0.0.1:80 check rise 1 fall 1\nserver s2 10.0.0.2:80 check");
+        let now = Instant::now();
+        farm.record_check(&farm.servers()[0], check(CheckStatus::L4Ok, 0, ""), now);
+        farm.record_check(&farm.servers()[0], check(CheckStatus::L4Ok, 0, ""), now);
+        farm.record_check(&farm.servers()[1], check(CheckStatus::L7OkStopping, 404, ""), now);
+        farm.record_check(&farm.servers()[0], refused(), now);
+        assert_eq!(
+            log.texts(),
+            [
+                "Health check for server be/s1 succeeded, reason: Layer4 check passed, check duration: 2ms, status: 1/1 UP.",
+                "Health check for server be/s2 conditionally succeeded, reason: Layer7 check conditionally passed, code: 404, check \
+                 duration: 2ms, status: 3/3 UP.",
+                "Server be/s2 is stopping. 1 active and 0 backup servers online. 0 sessions requeued, 0 total in queue.",
+                "Health check for server be/s1 failed, reason: Layer4 connection problem, info: \"Connection refused\", check \
+                 duration: 2ms, status: 0/1 DOWN.",
+                "Server be/s1 is DOWN. 0 active and 0 backup servers left. 0 sessions active, 0 requeued, 0 remaining in queue.",
+                "backend be has no server available!",
+            ]
+        );
+    }
+
+    #[test]
+    fn lines_of_an_operators_words() {
+        let (farm, log) = logged("server s1 10.0.0.1:80 check\nserver s2 10.0.0.2:80 disabled");
+        let now = Instant::now();
+        let said = |server: usize, order| {
+            farm.set_admin(&farm.servers()[server], order, now);
+            log.take()
+        };
+        let down = "Server be/s1 is going DOWN for maintenance. 0 active and 0 backup servers left. 0 sessions active, 0 requeued, 0 \
+                    remaining in queue.";
+        let lost = "backend be has no server available!";
+        assert_eq!(said(0, AdminOrder::Maint), [(Level::Alert, down.into()), (Level::Emergency, lost.into())]);
+        assert_eq!(said(0, AdminOrder::Maint), []);
+        let back = |server, state| (Level::Notice, format!("Server be/{server} is UP/{state} (leaving forced maintenance)."));
+        assert_eq!(said(0, AdminOrder::Ready), [back("s1", "READY")]);
+        assert_eq!(said(1, AdminOrder::Drain), [back("s2", "DRAIN")]);
+        assert_eq!(said(1, AdminOrder::Ready), [(Level::Notice, "Server be/s2 is UP (leaving forced drain).".into())]);
+        assert!(said(1, AdminOrder::Drain)[0].1.starts_with("Server be/s2 enters drain state. 1 active"));
+        farm.set_health(&farm.servers()[0], Operation::Stopped, now);
+        assert!(log.texts()[0].starts_with("Server be/s1 is DOWN, changed from CLI. 0 active"));
+        assert_eq!(said(0, AdminOrder::Maint)[0].1, "Server be/s1 was DOWN and now enters maintenance.");
+    }
+
+    #[test]
+    fn times_are_counted() {
+        let (farm, _) = logged("server s1 10.0.0.1:80");
+        let (server, start) = (&farm.servers()[0], farm.context.started);
+        let at = |seconds| start + Duration::from_secs(seconds);
+        farm.set_admin(server, AdminOrder::Maint, at(10));
+        assert_eq!(report::since_change(&farm, server, at(13)), Duration::from_secs(3));
+        assert_eq!(report::downtime(&farm, server, at(13)), Duration::from_secs(3));
+        farm.set_admin(server, AdminOrder::Ready, at(15));
+        assert_eq!(report::downtime(&farm, server, at(23)), Duration::from_secs(5));
+        assert_eq!(report::backend_times(&farm, at(23)), (Duration::from_secs(8), Duration::from_secs(5)));
+    }
+}

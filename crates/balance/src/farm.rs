@@ -215,3 +215,159 @@ fn numbers(servers: &[ServerSettings]) -> Vec<u32> {
 
 /// How often one request chooses again because its server was full by the time.
 const MOST_LOST_RACES: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::farm;
+    use crate::state::AdminOrder;
+    use terse_message::Request;
+
+    const ANYONE: Key<'_> = Key { source: None, request: None };
+
+    fn chosen(farm: &Farm, times: usize) -> Vec<usize> {
+        (0..times).map(|_| farm.choose(&ANYONE, &[]).unwrap()).collect()
+    }
+
+    fn order(farm: &Farm, server: usize, order: AdminOrder) {
+        farm.set_admin(&farm.servers()[server], order, Instant::now());
+    }
+
+    fn four(balance: &str) -> Arc<Farm> {
+        let servers: String = (1..5).map(|n| format!("server srv{n} 10.0.0.{n}:80\n")).collect();
+        farm(&format!("{balance}\n{servers}"))
+    }
+
+    fn server_of(farm: &Farm, target: &str) -> usize {
+        let mut request = Request::default();
+        request.set_method(b"GET");
+        request.set_target(target.as_bytes());
+        farm.choose(&Key { source: None, request: Some(&request) }, &[]).unwrap()
+    }
+
+    #[test]
+    fn round_robin_is_in_strict_order() {
+        let farm = four("balance roundrobin");
+        assert_eq!(chosen(&farm, 9), [0, 1, 2, 3, 0, 1, 2, 3, 0]);
+        order(&farm, 1, AdminOrder::Drain);
+        assert!(!chosen(&farm, 6).contains(&1));
+        order(&farm, 1, AdminOrder::Ready);
+        assert!(chosen(&farm, 4).contains(&1));
+    }
+
+    #[test]
+    fn round_robin_is_in_strict_order_across_threads() {
+        let farm = four("balance roundrobin");
+        let counts: Vec<AtomicUsize> = (0..4).map(|_| AtomicUsize::new(0)).collect();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for server in chosen(&farm, 1000) {
+                        counts[server].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        assert!(counts.into_iter().all(|count| count.into_inner() == 1000));
+    }
+
+    #[test]
+    fn weights_are_shares_and_weight_0_is_none() {
+        let farm = farm("server a 10.0.0.1:80 weight 30\nserver b 10.0.0.2:80 weight 10\nserver c 10.0.0.3:80 weight 0");
+        assert_eq!(chosen(&farm, 8), [0, 0, 0, 1, 0, 0, 0, 1]);
+        farm.set_weight(&farm.servers()[2], 40, Instant::now());
+        assert_eq!(chosen(&farm, 8).iter().filter(|server| **server == 2).count(), 4);
+        assert_eq!(farm.up(), (3, 0));
+    }
+
+    #[test]
+    fn backups_work_only_when_nobody_else_does() {
+        let lines = "server a 10.0.0.1:80\nserver b 10.0.0.2:80 backup\nserver c 10.0.0.3:80 backup";
+        for (option, wanted) in [("", &[1, 1, 1][..]), ("option allbackups\n", &[1, 2, 1])] {
+            let farm = farm(&format!("{option}{lines}"));
+            assert_eq!((chosen(&farm, 2), farm.up()), (vec![0, 0], (1, 2)));
+            order(&farm, 0, AdminOrder::Maint);
+            let backups: Vec<usize> = chosen(&farm, 4).into_iter().skip_while(|server| *server != 1).take(3).collect();
+            assert_eq!(backups, wanted);
+            order(&farm, 1, AdminOrder::Maint);
+            assert_eq!(chosen(&farm, 2), [2, 2]);
+            order(&farm, 2, AdminOrder::Maint);
+            assert_eq!(farm.choose(&ANYONE, &[]), None);
+            assert!(!farm.is_up());
+        }
+    }
+
+    #[test]
+    fn those_that_failed_a_request_come_last() {
+        let farm = four("balance roundrobin");
+        assert!((0..8).all(|_| farm.choose(&ANYONE, &[0, 2, 3]) == Some(1)));
+        assert!(farm.choose(&ANYONE, &[0, 1, 2, 3]).is_some());
+    }
+
+    #[test]
+    fn least_conn_looks_at_requests_and_weights() {
+        let farm = farm("balance leastconn\nserver a 10.0.0.1:80 weight 1\nserver b 10.0.0.2:80 weight 3");
+        let take = || match farm.claim(Want::Any { key: ANYONE, avoided: &[] }) {
+            Grant::Now(claim) => claim,
+            other => panic!("{other:?}"),
+        };
+        let claims: Vec<Claim> = (0..40).map(|_| take()).collect();
+        let on_a = claims.iter().filter(|claim| claim.server().index() == 0).count();
+        assert!((9..=11).contains(&on_a), "{on_a}");
+        drop(claims);
+        let idle: Vec<usize> = chosen(&farm, 4);
+        assert!(idle.contains(&0) && idle.contains(&1));
+    }
+
+    #[test]
+    fn first_fills_one_after_the_other() {
+        let farm = farm("balance first\nserver a 10.0.0.1:80 id 9 maxconn 1\nserver b 10.0.0.2:80 id 4 maxconn 2");
+        let claims: Vec<usize> = (0..3)
+            .map(|_| match farm.claim(Want::Any { key: ANYONE, avoided: &[] }) {
+                Grant::Now(claim) => {
+                    let index = claim.server().index();
+                    std::mem::forget(claim);
+                    index
+                }
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(claims, [1, 1, 0]);
+        assert!(matches!(farm.claim(Want::Any { key: ANYONE, avoided: &[] }), Grant::Wait(_)));
+    }
+
+    #[test]
+    fn targets_go_where_haproxy_sends_them() {
+        let farm = four("balance uri");
+        let servers = ["/url1", "/url1?ignore=this-arg", "/url2", "/url3", "/url4"].map(|target| server_of(&farm, target));
+        assert_eq!(servers, [1, 1, 2, 3, 0]);
+    }
+
+    #[test]
+    fn a_key_without_affinity_to_a_full_server_moves_on() {
+        let lines = "balance uri\nhash-type consistent\nserver a 10.0.0.1:80 maxconn 1\nserver b 10.0.0.2:80 maxconn 1";
+        for (affinity, moves) in [("", false), ("hash-preserve-affinity maxconn\n", true)] {
+            let farm = farm(&format!("{affinity}{lines}"));
+            let own = server_of(&farm, "/test-url");
+            assert_eq!(own, 0);
+            let Grant::Now(_held) = farm.claim(Want::Server(own)) else { panic!() };
+            assert_eq!(server_of(&farm, "/test-url") != own, moves);
+        }
+    }
+
+    #[test]
+    fn random_draws_spread() {
+        let farm = four("balance random");
+        let drawn = chosen(&farm, 400);
+        assert!((0..4).all(|server| drawn.iter().filter(|drawn| **drawn == server).count() > 50));
+    }
+
+    #[test]
+    fn numbers_are_free_ones() {
+        let farm = farm("server a 10.0.0.1:80\nserver b 10.0.0.1:80 id 1\nserver c 10.0.0.1:80\nserver d 10.0.0.1:80 id 4");
+        assert_eq!(farm.servers().iter().map(|server| server.id()).collect::<Vec<_>>(), [2, 1, 3, 4]);
+        assert_eq!(farm.find_server("#3").map(|server| server.index()), Some(2));
+        assert_eq!(farm.find_server("b").map(|server| server.index()), Some(1));
+        assert!(farm.find_server("#x").is_none());
+    }
+}

@@ -24,6 +24,8 @@ mod change;
 pub mod check;
 pub mod counters;
 pub mod farm;
+#[cfg(test)]
+mod fixture;
 pub mod keywords;
 pub mod persistence;
 pub mod queue;

@@ -244,3 +244,133 @@ fn edit(fields: &mut Fields, change: impl Fn(&[u8]) -> Option<Vec<u8>>) {
 const PREFIX_DELIMITER: u8 = b'~';
 /// Between the server's cookie and dates.
 const DATE_DELIMITER: u8 = b'|';
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::farm;
+    use crate::state::AdminOrder;
+    use std::time::Instant;
+
+    const SERVERS: &str = "server a 10.0.0.1:80 cookie s1\nserver b 10.0.0.2:80 cookie s2\nserver c 10.0.0.3:80 backup";
+
+    fn request(cookies: &[&str]) -> Request {
+        let mut request = Request::default();
+        cookies.iter().for_each(|cookie| request.fields.push(b"Cookie", cookie.as_bytes()));
+        request
+    }
+
+    fn response(fields: &[(&str, &str)]) -> Response {
+        let mut response = Response::default();
+        response.status = 200;
+        fields.iter().for_each(|(name, value)| response.fields.push(name.as_bytes(), value.as_bytes()));
+        response
+    }
+
+    fn fields(fields: &Fields) -> Vec<String> {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        fields.iter().map(|(name, value)| format!("{}: {}", text(name), text(value))).collect()
+    }
+
+    /// The letter and the fields of a response of server `server` to a client whose cookie said `wanted`.
+    fn marked(cookie: &str, server: usize, wanted: Option<usize>, sent: &[(&str, &str)], method: &str) -> (char, Vec<String>) {
+        let farm = farm(&format!("cookie {cookie}\n{SERVERS}"));
+        let mut response = response(sent);
+        let affinity = Affinity { server: wanted, found: CookieFound::Valid };
+        let letter = farm.mark(&mut response, &farm.servers()[server], &affinity, method.as_bytes());
+        (letter as u8 as char, fields(&response.fields))
+    }
+
+    #[test]
+    fn a_cookie_leads_to_its_server() {
+        let farm = farm(&format!("cookie S insert\n{SERVERS}"));
+        let found = |cookies: &[&str]| {
+            let affinity = farm.find(&request(cookies));
+            (affinity.server, affinity.found as u8 as char)
+        };
+        assert_eq!(found(&[]), (None, 'N'));
+        assert_eq!(found(&["a=1; S=s2"]), (Some(1), 'V'));
+        assert_eq!(found(&["a=1", "S=s1|AAAAA; b"]), (Some(0), 'V'));
+        assert_eq!(found(&["S=s3"]), (None, 'I'));
+        assert_eq!(found(&["S="]), (None, 'I'));
+        assert_eq!(found(&["S=s3; S=s1"]), (Some(0), 'V'));
+        farm.set_admin(&farm.servers()[1], AdminOrder::Maint, Instant::now());
+        assert_eq!(found(&["S=s2"]), (None, 'D'));
+        farm.set_admin(&farm.servers()[1], AdminOrder::Drain, Instant::now());
+        assert_eq!(found(&["S=s2"]), (Some(1), 'V'));
+    }
+
+    #[test]
+    fn a_backup_may_share_a_servers_cookie() {
+        let farm = farm(
+            "cookie S\noption persist\nserver a 10.0.0.1:80 cookie x\nserver b 10.0.0.2:80 cookie y\nserver c 10.0.0.3:80 cookie x",
+        );
+        let now = Instant::now();
+        farm.set_admin(&farm.servers()[0], AdminOrder::Maint, now);
+        farm.set_admin(&farm.servers()[1], AdminOrder::Maint, now);
+        assert_eq!(farm.find(&request(&["S=y"])), Affinity { server: Some(1), found: CookieFound::Down });
+    }
+
+    #[test]
+    fn without_a_cookie_keyword_nothing_is_looked_at() {
+        let farm = farm(SERVERS);
+        assert_eq!(farm.find(&request(&["S=s1"])), Affinity { server: None, found: CookieFound::Off });
+        let affinity = Affinity { server: None, found: CookieFound::Off };
+        assert_eq!(farm.mark(&mut response(&[]), &farm.servers()[0], &affinity, b"GET"), CookieSent::Off);
+    }
+
+    #[test]
+    fn the_server_does_not_see_what_it_must_not() {
+        let stripped = |cookie: &str, cookies: &[&str]| {
+            let farm = farm(&format!("cookie {cookie}\n{SERVERS}"));
+            let mut request = request(cookies);
+            farm.strip(&mut request);
+            fields(&request.fields)
+        };
+        assert_eq!(stripped("S insert indirect", &["S=s1"]), [""; 0]);
+        assert_eq!(stripped("S insert indirect", &["a=1; S=s1; b=2", "S=x", "c=3"]), ["Cookie: a=1; b=2", "Cookie: c=3"]);
+        assert_eq!(stripped("S insert", &["S=s1"]), ["Cookie: S=s1"]);
+        assert_eq!(stripped("S prefix", &["a=1; S=s1~mine"]), ["Cookie: a=1; S=mine"]);
+    }
+
+    #[test]
+    fn insert_sets_the_cookie_of_a_new_client() {
+        let set = "Set-Cookie: S=s1; path=/";
+        assert_eq!(marked("S insert indirect", 0, None, &[], "GET"), ('I', vec![set.into()]));
+        assert_eq!(marked("S insert indirect", 0, Some(0), &[], "GET"), ('N', vec![]));
+        assert_eq!(marked("S insert", 0, Some(1), &[], "GET"), ('I', vec![set.into()]));
+        assert_eq!(marked("S insert postonly", 0, None, &[], "GET"), ('N', vec![]));
+        assert_eq!(marked("S insert postonly", 0, None, &[], "POST"), ('I', vec![set.into()]));
+        assert_eq!(marked("S insert secure domain .x", 0, None, &[], "GET").1, ["Set-Cookie: S=s1; path=/; domain=.x; Secure"]);
+        let away = "Set-Cookie: S=; Expires=Thu, 01-Jan-1970 00:00:01 GMT; path=/";
+        assert_eq!(marked("S insert", 2, None, &[], "GET"), ('I', vec![away.into()]));
+    }
+
+    #[test]
+    fn insert_takes_the_servers_own_out() {
+        let own = [("Set-Cookie", "S=own; path=/x"), ("Set-Cookie", "T=1")];
+        assert_eq!(marked("S insert", 0, Some(0), &own, "GET"), ('D', vec!["Set-Cookie: T=1".into()]));
+        assert_eq!(marked("S insert", 0, None, &own, "GET").1, ["Set-Cookie: T=1", "Set-Cookie: S=s1; path=/"]);
+        assert_eq!(marked("S insert preserve", 0, None, &own, "GET").0, 'P');
+        assert_eq!(marked("S insert preserve", 0, None, &own, "GET").1.len(), 2);
+        assert_eq!(marked("S indirect", 0, Some(0), &own, "GET"), ('D', vec!["Set-Cookie: T=1".into()]));
+        assert_eq!(marked("S", 0, Some(0), &own, "GET").0, 'P');
+    }
+
+    #[test]
+    fn rewrite_and_prefix_edit_the_servers_own() {
+        let own = [("Set-Cookie", "S=own; path=/x")];
+        assert_eq!(marked("S rewrite", 0, None, &own, "GET"), ('R', vec!["Set-Cookie: S=s1; path=/x".into()]));
+        assert_eq!(marked("S prefix", 1, None, &own, "GET"), ('R', vec!["Set-Cookie: S=s2~own; path=/x".into()]));
+        assert_eq!(marked("S rewrite", 2, None, &own, "GET").0, 'P');
+        assert_eq!(marked("S rewrite", 0, None, &[("Set-Cookie", "s=own")], "GET").0, 'N');
+    }
+
+    #[test]
+    fn nocache_speaks_to_caches_only_where_one_could_keep_the_answer() {
+        let fresh = [("Last-Modified", "x")];
+        assert_eq!(marked("S insert nocache", 0, None, &fresh, "GET").1[2], "Cache-Control: private");
+        assert_eq!(marked("S insert nocache", 0, None, &fresh, "POST").1.len(), 2);
+        assert_eq!(marked("S insert nocache", 0, Some(0), &fresh, "GET").1.len(), 1);
+    }
+}

@@ -86,3 +86,55 @@ pub fn backend_times(farm: &Farm, now: Instant) -> (Duration, Duration) {
     let since = farm.since_start(now).saturating_sub(outage.changed);
     (since, if farm.is_up() { outage.down } else { outage.down + since })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{CheckStatus, LastCheck};
+    use crate::fixture::farm;
+    use crate::state::AdminOrder;
+
+    #[test]
+    fn state_lines_have_all_columns() {
+        let farm = farm(
+            "default-server rise 1 fall 1\nserver a 10.0.0.1:80\nserver b [::1]:81 check id 9 weight 3 port 82 addr 10.0.0.9\n\
+             server c /run/c",
+        );
+        let [a, b, c] = farm.servers() else { panic!() };
+        let now = farm.context.started;
+        let columns = STATE_HEADER.lines().nth(1).unwrap().split(' ').count() - 1;
+        assert!(farm.servers().iter().all(|server| state_line(&farm, server, now).split(' ').count() == columns));
+        assert_eq!(state_line(&farm, a, now), "3 be 1 a 10.0.0.1 2 0 1 1 0 1 0 1 0 0 0 0 - 80 - 0 0 - - 0");
+        farm.record_check(b, LastCheck { status: CheckStatus::L4Ok, ..LastCheck::default() }, now);
+        assert_eq!(state_line(&farm, b, now), "3 be 9 b ::1 2 0 3 3 0 6 3 1 6 0 0 1 - 81 - 0 82 10.0.0.9 - 0");
+        farm.set_admin(b, AdminOrder::Maint, now);
+        farm.set_weight(b, 5, now);
+        let later = now + Duration::from_secs(4);
+        assert_eq!(state_line(&farm, b, later), "3 be 9 b ::1 0 1 5 3 4 6 3 0 14 0 0 1 - 81 - 0 82 10.0.0.9 - 0");
+        assert_eq!(state_line(&farm, c, now), "3 be 3 c - 2 0 1 1 0 1 0 1 0 0 0 0 - 0 - 0 0 - - 0");
+    }
+
+    #[test]
+    fn words_for_every_state() {
+        let farm = farm("server a 10.0.0.1:80\nserver b 10.0.0.2:80 check rise 2 fall 3");
+        let ([a, b], now) = (farm.servers(), Instant::now()) else { panic!() };
+        let record = |status| farm.record_check(b, LastCheck { status, ..LastCheck::default() }, now);
+        assert_eq!((status(a), status(b)), ("no check".into(), "UP 1/3".into()));
+        record(CheckStatus::L4Ok);
+        assert_eq!(status(b), "UP");
+        record(CheckStatus::L4Timeout);
+        assert_eq!(status(b), "UP 2/3");
+        record(CheckStatus::L4Timeout);
+        record(CheckStatus::L4Timeout);
+        assert_eq!(status(b), "DOWN");
+        record(CheckStatus::L4Ok);
+        assert_eq!(status(b), "DOWN 1/2");
+        record(CheckStatus::L4Ok);
+        record(CheckStatus::L7OkStopping);
+        assert_eq!(status(b), "NOLB");
+        farm.set_admin(a, AdminOrder::Drain, now);
+        assert_eq!(status(a), "DRAIN");
+        farm.set_admin(a, AdminOrder::Maint, now);
+        assert_eq!(status(a), "MAINT");
+    }
+}

@@ -1,0 +1,50 @@
+//! Farms for tests, from the lines of a backend.
+
+use crate::farm::{Farm, FarmContext, Journal, Level};
+use crate::settings::FarmSettings;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use terse_config::{Environment, Loader, Settings, Source};
+
+/// A backend called `be` with these lines.
+pub(crate) fn farm(lines: &str) -> Arc<Farm> {
+    logged(lines).0
+}
+
+/// The same, with what its journal was told.
+pub(crate) fn logged(lines: &str) -> (Arc<Farm>, Lines) {
+    let loader = Loader { tables: vec![crate::KEYWORDS], environment: Environment::default() };
+    let source = Source { name: "test".into(), bytes: format!("backend be\n{lines}\n").into() };
+    let (mut config, diagnostics) = loader.load(&[source], Settings::default());
+    let said: Vec<_> = diagnostics.iter().map(|diagnostic| &diagnostic.reason).collect();
+    assert!(said.is_empty(), "{said:?}");
+    let settings: FarmSettings = config.sections[0].settings.take().unwrap_or_default();
+    let log = Lines::default();
+    let written = log.0.clone();
+    let journal: Journal = Arc::new(move |level: Level, line: &str| written.lock().unwrap().push((level, line.to_owned())));
+    let context = FarmContext {
+        id: 3,
+        name: "be".into(),
+        kind: "backend",
+        connect_timeout: Some(Duration::from_secs(5)),
+        journal,
+        started: Instant::now(),
+    };
+    (Farm::new(context, settings), log)
+}
+
+/// Lines of a log.
+#[derive(Clone, Default)]
+pub(crate) struct Lines(Arc<Mutex<Vec<(Level, String)>>>);
+
+impl Lines {
+    /// Takes what was written.
+    pub(crate) fn take(&self) -> Vec<(Level, String)> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+
+    /// Takes what was written, without its level.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.take().into_iter().map(|(_, text)| text).collect()
+    }
+}
