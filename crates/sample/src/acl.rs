@@ -106,6 +106,10 @@ impl AclSet {
         self.by_name.get(name)
     }
 
+    pub(crate) fn add(&mut self, name: &str, criterion: Criterion) {
+        self.by_name.entry(name.to_owned()).or_default().push(criterion);
+    }
+
     pub(crate) fn near(&self, name: &str) -> Option<String> {
         near::hint(name, self.by_name.keys().map(String::as_str))
     }
@@ -119,16 +123,16 @@ impl Setting for AclSet {
 
 fn parse_acl(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let name = args.need("<name>")?;
-    if name.is_empty() || split_name(name.as_bytes()).0 != name {
+    if name.is_empty() || split_name(name.as_bytes()).0 != name || name.contains('+') {
         return Err(args.fault(format!("invalid ACL name '{name}': only letters, digits, '.', ':', '_' and '-' may be in it")));
     }
-    if matches!(name, "or") {
+    if name.eq_ignore_ascii_case("or") {
         return Err(args.fault("'or' cannot be the name of an ACL: it joins conditions"));
     }
     let base = args.position();
     let words = args.take_rest();
     let criterion = Compiler::new(scope, Needs::ALL).criterion(words, base)?;
-    scope.section.settings.entry::<AclSet>().by_name.entry(name.to_owned()).or_default().push(criterion);
+    scope.section.settings.entry::<AclSet>().add(name, criterion);
     Ok(())
 }
 
@@ -178,17 +182,23 @@ impl Compiler<'_> {
     /// The expression of a criterion, whose fetch may carry a matching method: `path_beg` is `path` with `beg`.
     fn criterion_expression(&mut self, text: &[u8]) -> Result<(Expr, Option<Matching>), Fault> {
         let (name, rest) = split_name(text);
-        if self.registry.fetch(name).is_none()
-            && let Some((base, suffix)) = name.rsplit_once('_')
-            && let Some(matching) = Matching::named(suffix)
-            && self.registry.fetch(base).is_some_and(|f| matches!(f.output, Type::Str | Type::Method | Type::Bin | Type::Any))
-        {
-            let expr = self.expression(&[base.as_bytes(), rest].concat())?;
-            // Behind a converter it is the converter's type that counts.
-            let derived = if expr.has_converters() { None } else { Some(matching) };
-            return Ok((expr, derived));
-        }
-        Ok((self.expression(text)?, None))
+        let is_text = |kind| matches!(kind, Type::Str | Type::Method | Type::Bin | Type::Any);
+        let derived = name.rsplit_once('_').filter(|_| self.registry.fetch(name).is_none()).and_then(|(base, suffix)| {
+            let fetch = self.registry.fetch(base).filter(|f| is_text(f.output));
+            fetch.and(Matching::named(suffix)).map(|matching| (base, matching))
+        });
+        // What follows the message that is processed (`hdr`) follows the request in an ACL, wherever the ACL is used.
+        let have = std::mem::replace(&mut self.have, Needs::ALL);
+        let expr = match derived {
+            Some((base, _)) => self.expression(&[base.as_bytes(), rest].concat()),
+            None => self.expression(text),
+        };
+        self.have = have;
+        // Behind a converter it is the converter's type that counts.
+        expr.map(|expr| match derived {
+            Some((_, matching)) if !expr.has_converters() => (expr, Some(matching)),
+            _ => (expr, None),
+        })
     }
 
     /// Reads one flag; says how many of the words behind it were its argument.
@@ -240,4 +250,122 @@ struct Flags {
     matching: Option<Matching>,
     forced: bool,
     files: Vec<(String, Vec<u8>)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::PatternFiles;
+    use crate::testing::Bench;
+    use crate::value::Value;
+
+    #[test]
+    fn criteria() {
+        let mut bench = Bench::new();
+        bench.set("txn.x", Value::str(b"x"));
+        for (text, expected) in [
+            ("path /dir/file.html", true),
+            ("path /dir", false),
+            ("path_beg -i /DIR", true),
+            ("path_dir dir", true),
+            ("path_reg ^/d.r/", true),
+            ("path_len gt 10", true),
+            ("path_sub file", true),
+            ("path -m sub file", true),
+            ("url_end C=4", true),
+            ("url_param(a) 3", true),
+            ("hdr(x-list) three", true),
+            ("hdr(x-list) nine", false),
+            ("req.hdr(x-list,1) four", false),
+            ("hdr_beg(host) Example", true),
+            ("hdr_dom(host) -i example.com", true),
+            ("hdr_cnt(x-list) 5", true),
+            ("hdr_ip(x-addr) 192.0.2.0/24", true),
+            ("hdr_val(x-num) 12", true),
+            ("hdr(x-empty) -m found", true),
+            ("hdr(x-none) -m found", false),
+            ("cook(c1) v1", true),
+            ("cook_beg(c1) v", true),
+            ("method GET POST", true),
+            ("method PUT", false),
+            ("status ge 400 lt 300", true),
+            ("status 200:299", false),
+            ("src 198.51.100.0/24", true),
+            ("src_port gt 1024", true),
+            ("always_true", true),
+            ("always_false", false),
+            ("src_port -m bool", true),
+            ("var(txn.x) -m str x", true),
+            ("var(txn.x) -m found", true),
+            ("var(txn.none) -m found", false),
+            ("path,field(2,/) dir", true),
+            ("path_beg,field(2,/) dir", true),
+            ("path -- /dir/file.html", true),
+            ("str(-i) -- -i", true),
+            ("path,length gt 5", true),
+            ("bin(00ff) -m bin 00FF", true),
+        ] {
+            assert_eq!(bench.holds(&format!("{{ {text} }}")), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let mut bench = Bench::new();
+        for (text, said) in [
+            ("var(txn.x) x", "'-m'"),
+            ("path -m sup x", "unknown matching method 'sup'"),
+            ("src -m reg", ""),
+            ("path", ""),
+            ("always_true -m ip 1.2.3.4", "cannot be used"),
+            ("path -m", "expects an argument"),
+            ("path -m str -m beg x", "once"),
+            ("path -z x", "'-z' is no flag"),
+            ("path_reg (", "unclosed"),
+            ("status abc", "'abc' is not a number"),
+            ("path -f list", "cannot be read"),
+            ("path -u x", "whole number"),
+        ] {
+            match bench.acl("a", text) {
+                Ok(()) => assert_eq!(said, "", "{text}"),
+                Err(fault) => assert!(!said.is_empty() && fault.reason.contains(said), "{text}: {}", fault.reason),
+            }
+        }
+        assert!(bench.warnings.iter().any(|w| w.reason.contains("never matches")));
+    }
+
+    struct One;
+
+    impl PatternFiles for One {
+        fn read(&self, name: &str) -> Result<Vec<u8>, String> {
+            if name == "list" { Ok(b"# comment\n\n /none \n/dir/file.html\n".to_vec()) } else { Err("no such file".into()) }
+        }
+    }
+
+    #[test]
+    fn patterns_of_files() {
+        let mut bench = Bench::new();
+        bench.registry.files = Some(Arc::new(One));
+        assert!(bench.holds("{ path -f list }"));
+        assert!(bench.holds("{ path -i -f list /x }"));
+        assert!(bench.acl("a", "path -f other").unwrap_err().reason.contains("no such file"));
+        assert!(bench.acl("a", "path -f list -m beg").is_err());
+    }
+
+    #[test]
+    fn long_lists_do_not_use_the_stack() {
+        let mut bench = Bench::new();
+        let criterion = bench.compiler().criterion(&crate::testing::words("always_false"), 0).unwrap();
+        let acl = Acl::default();
+        // Each push walks the list, so the list is built from its end.
+        let mut first = OnceLock::new();
+        for _ in 0..100_000 {
+            let line = Box::new(Line { criterion: criterion.clone(), next: first });
+            first = OnceLock::from(line);
+        }
+        if let Some(line) = first.take() {
+            assert!(acl.first.set(line).is_ok());
+        }
+        assert!(!acl.eval(&bench.env()));
+    }
 }

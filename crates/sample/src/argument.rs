@@ -217,12 +217,12 @@ pub(crate) fn parse_list<'t>(
     compiler: &mut Compiler<'_>,
 ) -> Result<(Vec<Arg>, &'t [u8]), String> {
     let required = params.iter().take_while(|p| p.required).count();
-    let Some(mut rest) = text.strip_prefix(b"(") else {
-        return match params.first() {
-            Some(p) if p.required => Err(format!("missing arguments (got 0/{required}), type '{}' expected", p.kind.name())),
-            _ => Ok((Vec::new(), text)),
-        };
-    };
+    let inside = text.strip_prefix(b"(");
+    if inside.is_none() && required == 0 {
+        return Ok((Vec::new(), text));
+    }
+    // As in HAProxy, no parentheses where an argument is demanded are an empty argument.
+    let mut rest = inside.unwrap_or_default();
     let mut args = Vec::new();
     while args.len() < params.len() {
         let (word, after) = unquote(rest);
@@ -231,7 +231,8 @@ pub(crate) fn parse_list<'t>(
         if args.is_empty() && word.is_empty() && rest.starts_with(b")") && required == 0 {
             break;
         }
-        args.push(compile(&word, params[args.len()], args.len(), compiler)?);
+        let arg = compile(&word, params[args.len()], args.len(), compiler)?;
+        args.push(arg);
         match rest.strip_prefix(b",") {
             Some(after) if args.len() < params.len() => rest = after,
             _ => break,
@@ -241,6 +242,7 @@ pub(crate) fn parse_list<'t>(
         return Err(format!("missing arguments (got {}/{required}), type '{}' expected", args.len(), missing.kind.name()));
     }
     match rest.strip_prefix(b")") {
+        _ if inside.is_none() => Ok((args, text)),
         Some(after) => Ok((args, after)),
         None if rest.is_empty() => Err("expected ')'".into()),
         None => Err(format!("expected ')' before '{}'", rest.escape_ascii())),

@@ -7,18 +7,18 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Whether a value of the one type may become one of the other; for [`Type::Any`] only the value itself can tell.
 pub const fn exists(from: Type, to: Type) -> bool {
     use Type::*;
-    match (from, to) {
-        (Any, _) | (_, Any) => true,
-        (Bool, Bool | Int | Str | Bin) => true,
-        (Int, Bool | Int | Addr | Ipv4 | Ipv6 | Str | Bin) => true,
-        (Addr, Addr | Ipv4 | Ipv6 | Str | Bin | Int) => true,
-        (Ipv4, Int | Addr | Ipv4 | Ipv6 | Str | Bin) => true,
-        (Ipv6, Addr | Ipv4 | Ipv6 | Str | Bin) => true,
-        (Str, _) => true,
-        (Bin, Str | Bin | Method) => true,
-        (Method, Str | Bin | Method) => true,
-        _ => false,
-    }
+    matches!(
+        (from, to),
+        (Any | Str, _)
+            | (_, Any)
+            | (Bool, Bool | Int | Str | Bin)
+            | (Int, Bool | Int | Addr | Ipv4 | Ipv6 | Str | Bin)
+            | (Addr, Addr | Ipv4 | Ipv6 | Str | Bin | Int)
+            | (Ipv4, Int | Addr | Ipv4 | Ipv6 | Str | Bin)
+            | (Ipv6, Addr | Ipv4 | Ipv6 | Str | Bin)
+            | (Bin, Str | Bin | Method)
+            | (Method, Str | Bin | Method)
+    )
 }
 
 /// Casts a value; nothing when there is no such cast or the value does not fit.

@@ -153,7 +153,7 @@ impl<'a> Compiler<'a> {
 
 /// The name at the start of a text, and what follows.
 pub(crate) fn split_name(text: &[u8]) -> (&str, &[u8]) {
-    let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b':' | b'_' | b'-');
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b':' | b'_' | b'-' | b'+');
     let (name, rest) = text.split_at(text.iter().take_while(|b| is_name(b)).count());
     (std::str::from_utf8(name).unwrap_or_default(), rest)
 }

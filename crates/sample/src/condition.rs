@@ -156,3 +156,83 @@ const PREDEFINED: &[(&str, &[&str])] = &[
     ("REQ_CONTENT", &["req.len", "gt", "0"]),
     ("WAIT_END", &["wait_end"]),
 ];
+
+#[cfg(test)]
+mod tests {
+    use crate::registry::Needs;
+    use crate::testing::Bench;
+
+    #[test]
+    fn terms_and_alternatives() {
+        let mut bench = Bench::new();
+        bench.acl("yes", "path_beg /dir").unwrap();
+        bench.acl("no", "path_beg /none").unwrap();
+        for (text, expected) in [
+            ("yes", true),
+            ("no", false),
+            ("!no", true),
+            ("! no", true),
+            ("!!yes", true),
+            ("yes no", false),
+            ("yes !no", true),
+            ("no or yes", true),
+            ("no || yes", true),
+            ("no OR yes !no", true),
+            ("yes no or no", false),
+            ("{ path_end .html }", true),
+            ("!{ path_end .html } or no", false),
+            ("METH_GET", true),
+            ("METH_POST", false),
+            ("HTTP_1.1 !HTTP_1.0 HTTP_URL_SLASH TRUE !FALSE", true),
+            ("LOCALHOST", false),
+        ] {
+            assert_eq!(bench.holds(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn unless_is_the_opposite() {
+        let mut bench = Bench::new();
+        let words = crate::testing::words("FALSE");
+        let condition = bench.compiler().condition(&words, 0, false).unwrap();
+        assert!(condition.eval(&bench.env()));
+    }
+
+    #[test]
+    fn a_line_that_follows_counts_for_rules_before_it() {
+        let mut bench = Bench::new();
+        bench.acl("late", "path_beg /none").unwrap();
+        let condition = bench.condition("late").unwrap();
+        assert!(!condition.eval(&bench.env()));
+        bench.acl("late", "path_beg /dir").unwrap();
+        assert!(condition.eval(&bench.env()));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let mut bench = Bench::new();
+        bench.acl("images", "path_end .png").unwrap();
+        for (text, word, said) in [
+            ("", 0, "expects a condition"),
+            ("or", 0, "expects a condition"),
+            ("images imags", 1, "no such ACL: 'imags'"),
+            ("images { path /x", 1, "missing closing '}'"),
+            ("{ }", 0, "expects a criterion"),
+            ("images { pth /x }", 2, "unknown fetch method 'pth'"),
+            ("{ src 1.2.3.4/40 }", 2, "'1.2.3.4/40' is not an address"),
+        ] {
+            let fault = bench.condition(text).expect_err(text);
+            assert!(fault.reason.contains(said), "{text}: {}", fault.reason);
+            assert_eq!(fault.word, word, "{text}");
+        }
+        assert_eq!(bench.condition("imags").unwrap_err().hint.as_deref(), Some("did you mean 'images'?"));
+    }
+
+    #[test]
+    fn what_is_not_there_is_warned_of() {
+        let mut bench = Bench::new();
+        bench.have = Needs::REQUEST;
+        bench.condition("{ status 200 }").unwrap();
+        assert!(bench.warnings[0].reason.contains("the response's head"), "{:?}", bench.warnings);
+    }
+}

@@ -1,6 +1,39 @@
 //! The converters that need nothing but their value, their arguments and variables.
 
+#![allow(clippy::ptr_arg, reason = "checks of arguments share one signature, and some of them add arguments")]
+
 use crate::registry::Converter;
 
+mod address;
+mod arithmetic;
+pub(crate) mod base64;
+mod digest;
+mod encoding;
+pub(crate) mod hash;
+mod http;
+mod json;
+mod part;
+mod text;
+pub(crate) mod time;
+mod url;
+mod variable;
+
 /// All tables of this folder.
-pub(crate) const TABLES: &[&[Converter]] = &[];
+pub(crate) const TABLES: &[&[Converter]] = &[
+    address::CONVERTERS,
+    arithmetic::CONVERTERS,
+    base64::CONVERTERS,
+    digest::CONVERTERS,
+    encoding::CONVERTERS,
+    hash::CONVERTERS,
+    http::CONVERTERS,
+    json::CONVERTERS,
+    part::CONVERTERS,
+    text::CONVERTERS,
+    time::CONVERTERS,
+    url::CONVERTERS,
+    variable::CONVERTERS,
+];
+
+#[cfg(test)]
+mod tests;

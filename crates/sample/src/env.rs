@@ -30,6 +30,10 @@ pub trait World {
     fn now(&self) -> Now;
     /// 64 random bits.
     fn random(&self) -> u64;
+    /// How many seconds local time is ahead of UTC at that time: 3600 for Berlin's winter.
+    fn utc_offset(&self, _seconds: i64) -> i32 {
+        0
+    }
 }
 
 /// A time of day.

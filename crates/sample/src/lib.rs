@@ -31,6 +31,11 @@ pub mod registry;
 pub mod value;
 pub mod vars;
 
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod testing;
+
 pub use acl::{Acl, AclSet, KEYWORDS};
 pub use argument::{Arg, ArgList, HeaderName, Param, ParamKind};
 pub use compiler::Compiler;

@@ -297,3 +297,73 @@ impl Draft {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Bench;
+
+    #[test]
+    fn formats() {
+        let mut bench = Bench::new();
+        for (text, usage, expected) in [
+            ("plain", Usage::Http, "plain"),
+            ("100%%", Usage::Http, "100%"),
+            ("%ci:%cp [%HM]", Usage::Log, "198.51.100.7:1234 [GET]"),
+            ("a  b", Usage::Log, "a b"),
+            ("a  b", Usage::Http, "a  b"),
+            ("a   %ST   b", Usage::Log, "a 404 b"),
+            ("%{+Q}HM %{+Q}ST", Usage::Log, "\"GET\" 404"),
+            ("%{+Q}o %HM %{-Q}HM %[path]", Usage::Log, " \"GET\" GET \"/dir/file.html\""),
+            ("%[path,field(2,/)]-%[status]", Usage::Text, "dir-404"),
+            ("%[req.hdr(none)]|%[var(txn.none)]", Usage::Http, "|"),
+            ("%[req.hdr(none)]", Usage::Log, "-"),
+            ("%{+Q}[req.hdr(none)]", Usage::Log, "\"-\""),
+            ("%[str('a\nb')]", Usage::Http, "a%0Ab"),
+            ("%[str('a\nb')]", Usage::Text, "a\nb"),
+            ("%{+E}[str('\\\"]')]", Usage::Text, r#"\\\"\]"#),
+            ("%{+X}cp %{+X}ci", Usage::Log, "04D2 C6336407"),
+            ("%(name)ci %(n:sint)[status]", Usage::Log, "198.51.100.7 404"),
+            ("%HP%HQ %HV", Usage::Log, "/dir/file.html?a=1&b=two%20x&a=3&C=4 HTTP/1.1"),
+            ("[%[str(a]b)]]", Usage::Text, "[a]b]"),
+            ("", Usage::Log, ""),
+            ("x\n", Usage::Text, "x\n"),
+        ] {
+            assert_eq!(bench.write(text, usage), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let mut bench = Bench::new();
+        for (text, said) in [
+            ("%", "no such format alias '%'"),
+            ("50% off", "'%%'"),
+            ("%zz", "no such format alias '%zz'"),
+            ("%[path", "expected ']'"),
+            ("%[path x]", "expected ']' after 'path'"),
+            ("%[pathe]", "unknown fetch method 'pathe'"),
+            ("%{+Q", "missing '}'"),
+            ("%{+Z}ci", "unknown format option 'Z'"),
+            ("%{+json}o", "not supported"),
+            ("%(a b)ci", "invalid character"),
+            ("%(a:int)ci", "unknown item type 'int'"),
+        ] {
+            let fault = bench.format(text, Usage::Log).expect_err(text);
+            assert!(fault.reason.contains(said), "{text}: {}", fault.reason);
+        }
+        bench.have = Needs::REQUEST;
+        assert!(bench.format("%ST", Usage::Log).unwrap_err().reason.contains("the response's head"));
+        assert!(bench.format("%[status]", Usage::Log).unwrap_err().reason.contains("the response's head"));
+    }
+
+    #[test]
+    fn what_a_format_holds() {
+        let mut bench = Bench::new();
+        let format = bench.format("%[path] %ST", Usage::Text).unwrap();
+        assert_eq!(format.needs(), Needs::REQUEST.or(Needs::RESPONSE));
+        assert_eq!(format.as_text(), None);
+        assert_eq!(bench.format("a%%b", Usage::Text).unwrap().as_text(), Some(&b"a%b"[..]));
+        assert_eq!(LogFormat::text(b"%raw").as_text(), Some(&b"%raw"[..]));
+    }
+}

@@ -349,6 +349,11 @@ impl Needs {
         Needs(self.0 & !other.0)
     }
 
+    /// Whether all of the other are in this set.
+    pub const fn has(self, other: Needs) -> bool {
+        other.0 & !self.0 == 0
+    }
+
     /// Whether nothing is in the set.
     pub const fn is_none(self) -> bool {
         self.0 == 0

@@ -15,7 +15,7 @@ pub enum Value<'a> {
     Addr(IpAddr),
     /// Text, of any bytes.
     Str(Octets<'a>),
-    /// Bytes that are no text; written as hexadecimal digits where text is wanted by a log, cut at the first NUL by a cast.
+    /// Bytes that are no text; a cast to text cuts them at the first NUL.
     Bin(Octets<'a>),
     /// A method of HTTP.
     Method(Octets<'a>),

@@ -1,0 +1,76 @@
+//! Converters that set variables on the way, and those that stop a value.
+
+use crate::argument::{Arg, Param, ParamKind, may, need};
+use crate::compiler::Compiler;
+use crate::registry::Converter;
+use crate::value::Type;
+use crate::vars::Target;
+
+const NAME_AND_CONDITIONS: &[Param] =
+    &[need(ParamKind::Var), may(ParamKind::Str), may(ParamKind::Str), may(ParamKind::Str), may(ParamKind::Str)];
+
+pub(crate) const CONVERTERS: &[Converter] = &[
+    Converter::new(
+        "set-var",
+        Type::Any,
+        Type::Any,
+        "The value, which is also put into a variable, under conditions.",
+        |value, args, env| {
+            args.own::<Target>(0)?.set(&env.vars, value.clone());
+            Some(value)
+        },
+    )
+    .params(NAME_AND_CONDITIONS)
+    .check(check_target),
+    Converter::new("unset-var", Type::Any, Type::Any, "The value; the variable is unset.", |value, args, env| {
+        env.vars.unset(args.var(0)?);
+        Some(value)
+    })
+    .params(&[need(ParamKind::Var)]),
+    Converter::new(
+        "when",
+        Type::Any,
+        Type::Any,
+        "The value, when an ACL holds: when(acl,<name>), or the opposite: when(!acl,<name>).",
+        |value, args, env| match args.at(0) {
+            Arg::Condition(condition) if condition.eval(env) => Some(value),
+            _ => None,
+        },
+    )
+    .params(&[need(ParamKind::Str), may(ParamKind::Str)])
+    .check(check_when),
+    Converter::refused("debug", "Writes the value to a sink.", "there are no event sinks"),
+];
+
+fn check_target(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
+    let Some(Arg::Var(slot)) = args.first() else { return Err("expects the name of a variable".into()) };
+    let mut target = Target::always(*slot);
+    for arg in &args[1..] {
+        if let Arg::Str(word) = arg
+            && !word.is_empty()
+        {
+            target = target.when(std::str::from_utf8(word).unwrap_or_default())?;
+        }
+    }
+    *args = vec![Arg::own(target)];
+    Ok(())
+}
+
+fn check_when(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>) -> Result<(), String> {
+    let (Some(Arg::Str(selector)), name) = (args.first(), args.get(1)) else { return Err("expects a condition".into()) };
+    let name = match name {
+        Some(Arg::Str(name)) => std::str::from_utf8(name).unwrap_or_default(),
+        _ => "",
+    };
+    let negation = match &**selector {
+        b"acl" => "",
+        b"!acl" => "!",
+        other => return Err(format!("condition '{}' is not supported, only 'acl' is", other.escape_ascii())),
+    };
+    if name.is_empty() {
+        return Err("'acl' expects the name of an ACL".into());
+    }
+    let condition = compiler.all_of(&[&format!("{negation}{name}")])?;
+    *args = vec![Arg::Condition(Box::new(condition))];
+    Ok(())
+}

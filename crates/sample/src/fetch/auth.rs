@@ -1,0 +1,55 @@
+//! The request's Authorization field (RFC 9110 section 11.6.2): `http_auth_user` and its kin.
+
+use crate::argument::{ArgList, ParamKind, may, need};
+use crate::convert::base64;
+use crate::env::Env;
+use crate::octets::Octets;
+use crate::registry::{Fetch, Needs};
+use crate::value::{Type, Value};
+use terse_message::Known;
+
+pub(crate) const FETCHES: &[Fetch] = &[
+    Fetch::one("http_auth_type", Type::Str, "The scheme of the request's credentials: Basic or Bearer.", |_, env| {
+        let (scheme, _) = credentials(env.request?.fields.first(Known::Authorization)?)?;
+        [&b"Basic"[..], b"Bearer"].into_iter().find(|known| known.eq_ignore_ascii_case(scheme)).map(Value::str)
+    })
+    .needs(Needs::REQUEST),
+    Fetch::one("http_auth_user", Type::Str, "The user's name in the request's Basic credentials.", |_, env| Some(basic(env)?.0))
+        .needs(Needs::REQUEST),
+    Fetch::one("http_auth_pass", Type::Str, "The password in the request's Basic credentials.", |_, env| Some(basic(env)?.1))
+        .needs(Needs::REQUEST),
+    Fetch::one(
+        "http_auth_bearer",
+        Type::Str,
+        "The request's Bearer token, from the field of that name or from Authorization.",
+        bearer,
+    )
+    .params(&[may(ParamKind::Header)])
+    .needs(Needs::REQUEST),
+    Fetch::refused("http_auth", "Whether the request's credentials are those of a user of a list.", "userlists are not built")
+        .params(&[need(ParamKind::Str)]),
+    Fetch::refused("http_auth_group", "The user's name, when the credentials are right.", "userlists are not built")
+        .params(&[need(ParamKind::Str)]),
+];
+
+fn credentials(field: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = memchr::memchr(b' ', field).filter(|&at| at > 0)?;
+    Some((&field[..at], field[at..].trim_ascii_start()))
+}
+
+fn basic<'a>(env: &Env<'a>) -> Option<(Value<'a>, Value<'a>)> {
+    let (scheme, rest) = credentials(env.request?.fields.first(Known::Authorization)?)?;
+    let text = base64::decode(rest, base64::STANDARD).filter(|_| scheme.eq_ignore_ascii_case(b"basic"))?;
+    let colon = memchr::memchr(b':', &text)?;
+    Some((Value::Str(Octets::copy(&text[..colon])), Value::Str(Octets::copy(&text[colon + 1..]))))
+}
+
+fn bearer<'a>(args: &'a ArgList, env: &Env<'a>) -> Option<Value<'a>> {
+    let fields = &env.request?.fields;
+    let field = match args.header(0) {
+        Some(name) => name.values(fields).next()?,
+        None => fields.first(Known::Authorization)?,
+    };
+    let (scheme, token) = credentials(field)?;
+    scheme.eq_ignore_ascii_case(b"bearer").then(|| Value::str(token))
+}
