@@ -146,7 +146,9 @@ pub(crate) mod tests {
 
     #[test]
     fn lines_for_the_other_half_are_ignored_with_a_warning() {
-        for line in ["bind :80", "monitor-uri /x", "default_backend x", "timeout client 1s", "option http-ignore-probes", "maxconn 9"] {
+        for line in
+            ["bind :80", "monitor-uri /x", "default_backend x", "timeout client 1s", "option http-ignore-probes", "maxconn 9"]
+        {
             let said = said_in("backend b", line);
             assert!(said.len() == 1 && said[0].contains("ignored because backend 'b' has no frontend capability"), "{said:?}");
         }

@@ -8,8 +8,18 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     accepted("option splice-auto", "", "Bytes may be copied inside the kernel.", COPYING),
     accepted("option splice-request", "", "Bytes of requests may be copied inside the kernel.", COPYING),
     accepted("option splice-response", "", "Bytes of responses may be copied inside the kernel.", COPYING),
-    accepted("option use-small-buffers", "[queue] [l7-retries] [check]", "Which buffers may be small.", "buffers are as large as what they hold"),
-    accepted("option contstats", "", "Bytes are counted while they pass, not at the end.", "bytes are always counted while they pass"),
+    accepted(
+        "option use-small-buffers",
+        "[queue] [l7-retries] [check]",
+        "Which buffers may be small.",
+        "buffers are as large as what they hold",
+    ),
+    accepted(
+        "option contstats",
+        "",
+        "Bytes are counted while they pass, not at the end.",
+        "bytes are always counted while they pass",
+    ),
     accepted(
         "option tcp-smart-accept",
         "",

@@ -1,7 +1,7 @@
 //! Sending a request again, or on a connection that carried another: `retries`, `retry-on`, `option redispatch`, `http-reuse`.
 
 use super::{done, in_back, settings};
-use crate::settings::{Reuse, RetryOn};
+use crate::settings::{RetryOn, Reuse};
 use terse_config::near::nearest;
 use terse_config::{Args, Fault, Keyword, Kind, Scope};
 
@@ -18,7 +18,12 @@ pub(super) const KEYWORDS: &[Keyword] = &[
             redispatch,
         )
     },
-    done("http-reuse", "never | safe | aggressive | always", "Which requests go on connections that carried others' requests.", reuse),
+    done(
+        "http-reuse",
+        "never | safe | aggressive | always",
+        "Which requests go on connections that carried others' requests.",
+        reuse,
+    ),
 ];
 
 fn retries(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {

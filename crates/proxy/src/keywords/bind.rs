@@ -65,7 +65,10 @@ mod tests {
     #[test]
     fn lists_and_ranges_are_one_entry_each() {
         assert_eq!(addresses(":80"), [":80"]);
-        assert_eq!(addresses("127.0.0.1:80,[::1]:8080-8082,/run/x.sock"), ["127.0.0.1:80", "[::1]:8080", "[::1]:8081", "[::1]:8082", "/run/x.sock"]);
+        assert_eq!(
+            addresses("127.0.0.1:80,[::1]:8080-8082,/run/x.sock"),
+            ["127.0.0.1:80", "[::1]:8080", "[::1]:8081", "[::1]:8082", "/run/x.sock"]
+        );
         let settings = proxy("frontend f\n bind :1,:2 name two id 7 maxconn 5\n bind :3\n");
         let all: Vec<_> = settings.binds.iter().map(|b| (b.name.as_deref(), b.id, b.maxconn)).collect();
         assert_eq!(all, [(Some("two"), Some(7), Some(5)), (Some("two"), Some(8), Some(5)), (None, None, None)]);
@@ -80,7 +83,22 @@ mod tests {
 
     #[test]
     fn faults() {
-        for words in ["", "80", ":x", ":0-3", ":70000", ":9-8", "quic4@:443", "udp@:53", "fd@x", ":80,", ":80 ssl crt x", ":80 foo", ":80 name", ":80 nmae x"] {
+        for words in [
+            "",
+            "80",
+            ":x",
+            ":0-3",
+            ":70000",
+            ":9-8",
+            "quic4@:443",
+            "udp@:53",
+            "fd@x",
+            ":80,",
+            ":80 ssl crt x",
+            ":80 foo",
+            ":80 name",
+            ":80 nmae x",
+        ] {
             let said = said_in("frontend f", &format!("bind {words}"));
             assert!(said.len() == 1 && said[0].starts_with("2!"), "{words}: {said:?}");
         }

@@ -70,7 +70,6 @@ fn is_token(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{proxy, said_in};
-    use super::*;
 
     #[test]
     fn forms() {
@@ -87,7 +86,16 @@ mod tests {
 
     #[test]
     fn faults() {
-        for words in ["except", "except x", "except 10.0.0.0/33", "except 10.0.0.0/255.0.255.0", "except ::/255.0.0.0", "header", "header a:b", "x"] {
+        for words in [
+            "except",
+            "except x",
+            "except 10.0.0.0/33",
+            "except 10.0.0.0/255.0.255.0",
+            "except ::/255.0.0.0",
+            "header",
+            "header a:b",
+            "x",
+        ] {
             let said = said_in("listen l", &format!("option forwardfor {words}"));
             assert!(said.len() == 1 && said[0].starts_with("2!"), "{words}: {said:?}");
         }

@@ -68,7 +68,9 @@ mod tests {
 
     #[test]
     fn faults() {
-        for line in ["mode", "mode health", "mode spop", "mode htpp", "mode http x", "id", "id 0", "id x", "description", "disabled x"] {
+        for line in
+            ["mode", "mode health", "mode spop", "mode htpp", "mode http x", "id", "id 0", "id x", "description", "disabled x"]
+        {
             let said = said_in("listen l", line);
             assert!(said.len() == 1 && said[0].starts_with("2!"), "{line}: {said:?}");
         }

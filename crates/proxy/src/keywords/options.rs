@@ -12,22 +12,30 @@ pub(super) const KEYWORDS: &[Keyword] = &[
             connection(args, scope, ConnectionMode::Close)
         }),
     ),
-    switch("option http-server-close", "Connections to servers are closed after a response, those to clients go on.", |args, scope| {
-        connection(args, scope, ConnectionMode::ServerClose)
-    }),
+    switch(
+        "option http-server-close",
+        "Connections to servers are closed after a response, those to clients go on.",
+        |args, scope| connection(args, scope, ConnectionMode::ServerClose),
+    ),
     switch("option http-keep-alive", "Connections on both sides go on after a response; so by default.", |args, scope| {
         connection(args, scope, ConnectionMode::KeepAlive)
     }),
     switch("option abortonclose", "A request whose client has closed is given up, also while it waits.", |args, scope| {
         any(args, scope, |o| &mut o.abort_on_close)
     }),
-    switch("option http-ignore-probes", "A connection on which no byte came is closed without an answer or a line.", |args, scope| {
-        front(args, scope, |o| &mut o.ignore_probes)
+    switch(
+        "option http-ignore-probes",
+        "A connection on which no byte came is closed without an answer or a line.",
+        |args, scope| front(args, scope, |o| &mut o.ignore_probes),
+    ),
+    switch("option http-no-delay", "Nothing is held back to be sent together.", |args, scope| {
+        any(args, scope, |o| &mut o.no_delay)
     }),
-    switch("option http-no-delay", "Nothing is held back to be sent together.", |args, scope| any(args, scope, |o| &mut o.no_delay)),
-    switch("option prefer-last-server", "A request goes to the server of the one before it when nothing speaks against it.", |args, scope| {
-        back(args, scope, |o| &mut o.prefer_last_server)
-    }),
+    switch(
+        "option prefer-last-server",
+        "A request goes to the server of the one before it when nothing speaks against it.",
+        |args, scope| back(args, scope, |o| &mut o.prefer_last_server),
+    ),
     switch("option http-pretend-keepalive", "Servers are not told that their connections will be closed.", |args, scope| {
         back(args, scope, |o| &mut o.pretend_keep_alive)
     }),
@@ -37,11 +45,17 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         (options.client_keep_alive, options.server_keep_alive) = (true, true);
         Ok(())
     }),
-    switch("option clitcpka", "TCP's own keep-alive probes to clients.", |args, scope| front(args, scope, |o| &mut o.client_keep_alive)),
-    switch("option srvtcpka", "TCP's own keep-alive probes to servers.", |args, scope| back(args, scope, |o| &mut o.server_keep_alive)),
-    switch("option http-buffer-request", "A request's body is read, as far as a buffer holds it, before rules run.", |args, scope| {
-        any(args, scope, |o| &mut o.buffer_request)
+    switch("option clitcpka", "TCP's own keep-alive probes to clients.", |args, scope| {
+        front(args, scope, |o| &mut o.client_keep_alive)
     }),
+    switch("option srvtcpka", "TCP's own keep-alive probes to servers.", |args, scope| {
+        back(args, scope, |o| &mut o.server_keep_alive)
+    }),
+    switch(
+        "option http-buffer-request",
+        "A request's body is read, as far as a buffer holds it, before rules run.",
+        |args, scope| any(args, scope, |o| &mut o.buffer_request),
+    ),
     switch("option nolinger", "Connections are closed by a reset: what was not sent is lost.", |args, scope| {
         any(args, scope, |o| &mut o.no_linger)
     }),
@@ -97,7 +111,9 @@ mod tests {
 
     #[test]
     fn switches_go_on_and_off() {
-        let options = proxy("defaults\n option abortonclose\n option tcpka\nlisten l\n no option abortonclose\n no option srvtcpka\n").options;
+        let options =
+            proxy("defaults\n option abortonclose\n option tcpka\nlisten l\n no option abortonclose\n no option srvtcpka\n")
+                .options;
         assert!(!options.abort_on_close && options.client_keep_alive && !options.server_keep_alive);
         let options = proxy(
             "listen l\n option http-ignore-probes\n option http-no-delay\n option prefer-last-server\n option http-buffer-request\n option nolinger\n \
@@ -110,7 +126,14 @@ mod tests {
 
     #[test]
     fn unknown_ones_and_arguments_are_refused() {
-        for line in ["option", "option abortonclosed", "option abortonclose x", "option httpclose x", "option http_proxy", "option http-tunnel"] {
+        for line in [
+            "option",
+            "option abortonclosed",
+            "option abortonclose x",
+            "option httpclose x",
+            "option http_proxy",
+            "option http-tunnel",
+        ] {
             let said = said_in("listen l", line);
             assert!(said.len() == 1 && said[0].starts_with("2!"), "{line}: {said:?}");
         }

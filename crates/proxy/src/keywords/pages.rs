@@ -13,7 +13,12 @@ use terse_sample::Registry;
 pub(super) const KEYWORDS: &[Keyword] = &[
     Keyword {
         sections: Sections::PROXY.or(Sections::HTTP_ERRORS),
-        ..done("errorfile", "<status> <file>", "Answers with a file's head and body; an empty file closes without an answer.", errorfile)
+        ..done(
+            "errorfile",
+            "<status> <file>",
+            "Answers with a file's head and body; an empty file closes without an answer.",
+            errorfile,
+        )
     },
     done("errorloc", "<status> <url>", "Answers by a redirect with status 302.", |args, scope| errorloc(args, scope, 302)),
     done("errorloc302", "<status> <url>", "Answers by a redirect with status 302.", |args, scope| errorloc(args, scope, 302)),
@@ -49,10 +54,7 @@ fn errorloc(args: &mut Args<'_>, scope: &mut Scope<'_>, redirect: u16) -> Result
     let page = Answer {
         status: redirect,
         reason: Arc::from(""),
-        fields: vec![
-            (Arc::from(&b"Cache-Control"[..]), b"no-cache".to_vec()),
-            (Arc::from(&b"Location"[..]), url.to_vec()),
-        ],
+        fields: vec![(Arc::from(&b"Cache-Control"[..]), b"no-cache".to_vec()), (Arc::from(&b"Location"[..]), url.to_vec())],
         body: Arc::from(&b""[..]),
         close: Answer::error(status).close,
     };
@@ -125,10 +127,12 @@ mod tests {
 
     #[test]
     fn files_and_redirects() {
-        let (sources, said) =
-            load("defaults\n errorfile 503 page\nlisten l\n errorfile 408 empty\n errorloc303 404 /gone\n errorfiles set 500 502\n");
+        let (sources, said) = load(
+            "defaults\n errorfile 503 page\nlisten l\n errorfile 408 empty\n errorloc303 404 /gone\n errorfiles set 500 502\n",
+        );
         assert_eq!(said, [""; 0]);
-        let [ErrorSource::Page(503, page), ErrorSource::Page(408, empty), ErrorSource::Page(404, gone), ErrorSource::Set(set)] = &sources[..]
+        let [ErrorSource::Page(503, page), ErrorSource::Page(408, empty), ErrorSource::Page(404, gone), ErrorSource::Set(set)] =
+            &sources[..]
         else {
             panic!("{sources:?}")
         };

@@ -63,7 +63,8 @@ mod tests {
 
     #[test]
     fn names_and_expressions() {
-        let settings = proxy("frontend f\n acl a path /a\n use_backend b if a\n use_backend \"%[hdr(host)]\"\n default_backend c\n");
+        let settings =
+            proxy("frontend f\n acl a path /a\n use_backend b if a\n use_backend \"%[hdr(host)]\"\n default_backend c\n");
         let names = settings.switches.iter().map(|switch| match &switch.target {
             SwitchTarget::Name(name) => (name.as_str(), switch.condition.is_some()),
             SwitchTarget::Format(_) => ("format", switch.condition.is_some()),
@@ -83,7 +84,14 @@ mod tests {
 
     #[test]
     fn faults() {
-        for line in ["default_backend", "default_backend a b", "use_backend", "use_backend b when x", "use_backend b if nothing", "use_backend %[x]"] {
+        for line in [
+            "default_backend",
+            "default_backend a b",
+            "use_backend",
+            "use_backend b when x",
+            "use_backend b if nothing",
+            "use_backend %[x]",
+        ] {
             let said = said_in("frontend f", line);
             assert!(said.len() == 1 && said[0].starts_with("2!"), "{line}: {said:?}");
         }

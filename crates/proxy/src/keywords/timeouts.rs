@@ -16,7 +16,9 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     }),
     formerly(
         &["contimeout"],
-        timeout("timeout connect", "How long connecting to a server may take.", |args, scope| back(args, scope, |t| &mut t.connect)),
+        timeout("timeout connect", "How long connecting to a server may take.", |args, scope| {
+            back(args, scope, |t| &mut t.connect)
+        }),
     ),
     timeout("timeout http-keep-alive", "How long the client may wait between two requests.", |args, scope| {
         any(args, scope, |t| &mut t.keep_alive)
@@ -95,8 +97,7 @@ mod tests {
              timeout queue 6s\n timeout server 7s\n timeout server-fin 8s\n timeout tarpit 9s\n timeout tunnel 10s\n",
         );
         let t = settings.timeouts;
-        let all =
-            [t.client, t.client_fin, t.connect, t.keep_alive, t.request, t.queue, t.server, t.server_fin, t.tarpit, t.tunnel];
+        let all = [t.client, t.client_fin, t.connect, t.keep_alive, t.request, t.queue, t.server, t.server_fin, t.tarpit, t.tunnel];
         assert_eq!(all, std::array::from_fn(|i| Some(Duration::from_secs(i as u64 + 1))));
     }
 
@@ -116,7 +117,9 @@ mod tests {
 
     #[test]
     fn faults() {
-        for line in ["timeout", "timeout client", "timeout client soon", "timeout client 1 2", "timeout cilent 1s", "timeout client 25d"] {
+        for line in
+            ["timeout", "timeout client", "timeout client soon", "timeout client 1s 2", "timeout cilent 1s", "timeout client 25d"]
+        {
             let said = said_in("frontend f", line);
             assert!(said.len() == 1 && said[0].starts_with("2!"), "{line}: {said:?}");
         }

@@ -16,7 +16,6 @@ mod remarks;
 
 use crate::log::{LogSettings, Sinks};
 use crate::plan::{Plan, ProcessPlan};
-use drafts::Draft;
 use std::sync::Arc;
 use std::time::Instant;
 use terse_compress::Limit;

@@ -77,7 +77,23 @@ mod tests {
 
     #[test]
     fn what_is_none() {
-        for address in ["", "80", "[::1]", ":", ":-1", ":1-", ":65536", ":2-1", ":0-1", "unix@", "fd@-1", "abnsz@x", "quic6@:443", "x@:80", ",:80"] {
+        for address in [
+            "",
+            "80",
+            "[::1]",
+            ":",
+            ":-1",
+            ":1-",
+            ":65536",
+            ":2-1",
+            ":0-1",
+            "unix@",
+            "fd@-1",
+            "abnsz@x",
+            "quic6@:443",
+            "x@:80",
+            ",:80",
+        ] {
             assert!(expand(address).is_err(), "{address}");
         }
     }

@@ -72,10 +72,15 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
         bind.mss = Some(whole(args, "<bytes>", 1..=65535)?);
         Ok(())
     }),
-    done("thread", "<workers>[,<workers>]...", "The workers that accept: 'all', 'odd', 'even', numbers and ranges.", |args, bind| {
-        bind.workers = workers::parse(args.need("<workers>")?).map_err(|reason| args.fault(reason))?;
-        Ok(())
-    }),
+    done(
+        "thread",
+        "<workers>[,<workers>]...",
+        "The workers that accept: 'all', 'odd', 'even', numbers and ranges.",
+        |args, bind| {
+            bind.workers = workers::parse(args.need("<workers>")?).map_err(|reason| args.fault(reason))?;
+            Ok(())
+        },
+    ),
     done("process", "<workers>", "An old word for 'thread'.", |args, bind| {
         args.warn("'process' is an old name for 'thread'");
         bind.workers = workers::parse(args.need("<workers>")?).map_err(|reason| args.fault(reason))?;
@@ -100,7 +105,12 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
     refused("nbconn", "<number>", "How many connections are reversed.", "connections are not reversed"),
     refused("tcp-md5sig", "<password>", "TCP's MD5 signatures.", "signatures of TCP segments are not built"),
     refused("tcp-ss", "<mode>", "Saves the first packet of connections.", "first packets are not kept"),
-    refused("tcp-ut", "<time>", "How long sent bytes may go without an acknowledgement.", "set the system's: net.ipv4.tcp_retries2"),
+    refused(
+        "tcp-ut",
+        "<time>",
+        "How long sent bytes may go without an acknowledgement.",
+        "set the system's: net.ipv4.tcp_retries2",
+    ),
     refused("quic-cc-algo", "<algorithm>", "QUIC's congestion control.", QUIC),
     refused("quic-force-retry", "", "QUIC's address validation.", QUIC),
     refused("quic-socket", "<mode>", "Sockets of QUIC connections.", QUIC),
@@ -186,14 +196,25 @@ mod tests {
         );
         let [a, b] = &settings.binds[..] else { panic!("{:?}", settings.binds) };
         assert_eq!((a.name.as_deref(), a.id, a.maxconn, a.backlog), (Some("n"), Some(3), Some(4), Some(5)));
-        assert_eq!((a.interface.as_deref(), a.mode, a.user.as_deref(), a.group.as_deref()), (Some("eth0"), Some(0o660), Some("u"), Some("g")));
-        assert_eq!((a.v6only, a.transparent, a.defer_accept, a.fast_open, a.mss, a.workers), (Some(true), true, true, true, Some(1400), 3));
-        assert_eq!((b.user.as_deref(), b.group.as_deref(), b.v6only, b.maxconn, b.workers), (Some("7"), Some("8"), Some(false), None, 0));
+        assert_eq!(
+            (a.interface.as_deref(), a.mode, a.user.as_deref(), a.group.as_deref()),
+            (Some("eth0"), Some(0o660), Some("u"), Some("g"))
+        );
+        assert_eq!(
+            (a.v6only, a.transparent, a.defer_accept, a.fast_open, a.mss, a.workers),
+            (Some(true), true, true, true, Some(1400), 3)
+        );
+        assert_eq!(
+            (b.user.as_deref(), b.group.as_deref(), b.v6only, b.maxconn, b.workers),
+            (Some("7"), Some("8"), Some(false), None, 0)
+        );
     }
 
     #[test]
     fn what_is_not_built_is_named() {
-        for (words, reason) in [("ssl crt x", "TLS comes later"), ("accept-proxy", "PROXY protocol"), ("proto h2", "HTTP/1"), ("mode 999", "mode")] {
+        for (words, reason) in
+            [("ssl crt x", "TLS comes later"), ("accept-proxy", "PROXY protocol"), ("proto h2", "HTTP/1"), ("mode 999", "mode")]
+        {
             let said = said_in("frontend f", &format!("bind :80 {words}"));
             assert!(said.len() == 1 && said[0].contains(reason), "{said:?}");
         }

@@ -99,8 +99,14 @@ mod tests {
 
     #[test]
     fn as_people_write_them() {
-        let page = parse(b"HTTP/1.0 503 Service Unavailable\nCache-Control: no-cache\nConnection: Keep-Alive, Close\nX:\n\n<h1>Sorry</h1>\n").unwrap();
-        assert_eq!((page.status, &*page.reason, page.close, &*page.body), (503, "Service Unavailable", true, &b"<h1>Sorry</h1>\n"[..]));
+        let page = parse(
+            b"HTTP/1.0 503 Service Unavailable\nCache-Control: no-cache\nConnection: Keep-Alive, Close\nX:\n\n<h1>Sorry</h1>\n",
+        )
+        .unwrap();
+        assert_eq!(
+            (page.status, &*page.reason, page.close, &*page.body),
+            (503, "Service Unavailable", true, &b"<h1>Sorry</h1>\n"[..])
+        );
         let fields: Vec<_> = page.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
         assert_eq!(fields, [(&b"Cache-Control"[..], &b"no-cache"[..]), (b"X", b"")]);
         let page = parse(b"HTTP/1.1 404\r\nContent-Length: 2\r\n\r\nno").unwrap();

@@ -66,7 +66,7 @@ pub(super) fn of(sections: Vec<Section>, diagnostics: &mut Diagnostics) -> Vec<D
     drafts
 }
 
-/// Gives each proxy its number: its own, or its place in the file, or the next one that is free. So does HAProxy.
+/// Gives each proxy its number: its own, or the next one that is free. HAProxy begins with 2, and programs have learnt it.
 fn number(drafts: &mut [Draft], diagnostics: &mut Diagnostics) {
     let mut used: HashMap<u32, usize> = HashMap::new();
     for (index, draft) in drafts.iter().enumerate() {
@@ -77,16 +77,9 @@ fn number(drafts: &mut [Draft], diagnostics: &mut Diagnostics) {
             diagnostics.alert(&draft.place, reason);
         }
     }
-    let mut next = 1;
-    for (index, draft) in drafts.iter_mut().enumerate() {
-        draft.id = draft.proxy.id.unwrap_or_else(|| {
-            while used.contains_key(&next) {
-                next += 1;
-            }
-            used.insert(next, index);
-            next
-        });
-        next += 1;
+    let mut free = (2..).filter(|id| !used.contains_key(id));
+    for draft in drafts {
+        draft.id = draft.proxy.id.or_else(|| free.next()).unwrap_or_default();
     }
 }
 

@@ -1,0 +1,218 @@
+//! Texts of configurations, what becomes of them, and what is said.
+
+use super::*;
+use crate::keywords::tests::{load_with, said};
+use crate::settings::{ConnectionMode, Mode, Reuse};
+use std::sync::Mutex;
+use std::time::Duration;
+use terse_config::Settings;
+use terse_sample::PatternFiles;
+
+struct Files;
+
+impl PatternFiles for Files {
+    fn read(&self, name: &str) -> Result<Vec<u8>, String> {
+        Ok(format!("HTTP/1.0 503 {name}\r\n\r\n").into_bytes())
+    }
+}
+
+fn host() -> Host {
+    Host {
+        workers: 2,
+        maxconn: 100,
+        buffer_bytes: 16384,
+        memory_bytes: 1 << 20,
+        tag: "terse".into(),
+        started: Instant::now(),
+        sinks: Sinks::new(|_| Err(std::io::ErrorKind::NotFound.into())),
+        notices: None,
+    }
+}
+
+/// The plan of a text, and what is said about it after it was read.
+fn plan_on(host: &Host, text: &str) -> (Option<Plan>, Vec<String>) {
+    let mut shared = Settings::default();
+    shared.entry::<Registry>().files = Some(Arc::new(Files));
+    let (config, read) = load_with(text, shared);
+    assert_eq!(read, [""; 0], "{text}");
+    let mut diagnostics = Diagnostics::default();
+    let plan = build(config, host, &mut diagnostics);
+    (plan, said(diagnostics.iter()))
+}
+
+/// The plan of a text about which nothing is said.
+fn plan(text: &str) -> Plan {
+    let (plan, said) = plan_on(&host(), text);
+    assert_eq!(said, [""; 0], "{text}");
+    plan.unwrap()
+}
+
+/// What is said about a text.
+fn remarks(text: &str) -> Vec<String> {
+    plan_on(&host(), text).1
+}
+
+const TIMEOUTS: &str = "defaults\n mode http\n timeout client 5s\n timeout server 6s\n timeout connect 1s\n";
+
+#[test]
+fn a_listen_section_is_two_halves() {
+    let plan = plan(&format!("{TIMEOUTS}listen web\n bind :80\n server a 127.0.0.1:1\n server b 127.0.0.1:2\n"));
+    let ([front], [back], [bind]) = (&plan.frontends[..], &plan.backends[..], &plan.binds[..]) else { panic!() };
+    assert_eq!((&*front.name, &*back.name, front.id, back.id), ("web", "web", 2, 2));
+    assert_eq!((front.default_backend, back.twin, bind.frontend), (Some(0), Some(0), 0));
+    assert_eq!((front.mode, back.mode, back.farm.servers().len()), (Mode::Http, Mode::Http, 2));
+    assert_eq!((front.timeouts.client, back.timeouts.server), (Some(Duration::from_secs(5)), Some(Duration::from_secs(6))));
+    assert_eq!((back.timeouts.queue, front.timeouts.tarpit), (Some(Duration::from_secs(1)), Some(Duration::from_secs(1))));
+    assert_eq!((back.retries, back.redispatch, back.reuse), (3, 0, Reuse::Safe));
+    assert_eq!((plan.process.workers, plan.memory.bytes()), (2, 1 << 20));
+}
+
+#[test]
+fn names_lead_to_backends_whatever_the_order() {
+    let plan = plan(&format!(
+        "{TIMEOUTS}frontend f\n bind :80,:81\n acl x path /x\n use_backend two if x\n use_backend %[path] if x\n default_backend one\n\
+         backend one\n server a 127.0.0.1:1\n server b 127.0.0.1:2\nbackend two\n server c 127.0.0.1:3\n"
+    ));
+    let front = &plan.frontends[0];
+    assert_eq!(front.default_backend, Some(0));
+    assert_eq!(front.switches.iter().map(|(_, backend)| *backend).collect::<Vec<_>>(), [Some(1), None]);
+    assert_eq!(plan.backends.iter().map(|back| back.first_server).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!((plan.server_count(), plan.backend_named(b"two"), plan.binds.len()), (3, Some(1), 2));
+    assert!(plan.binds.iter().enumerate().all(|(index, bind)| bind.index == index && bind.frontend == 0));
+}
+
+#[test]
+fn numbers_are_the_ones_given_or_the_next_that_are_free() {
+    let plan = plan(&format!(
+        "{TIMEOUTS}frontend a\n bind :1\nbackend b\n id 3\nbackend c\nfrontend d\n bind :2\nbackend e\n id 9\nbackend f\n"
+    ));
+    assert_eq!(plan.frontends.iter().map(|front| front.id).collect::<Vec<_>>(), [2, 5]);
+    assert_eq!(plan.backends.iter().map(|back| back.id).collect::<Vec<_>>(), [3, 4, 9, 6]);
+    let said = remarks("backend a\n id 7\nbackend b\n id 7\n");
+    assert_eq!(said, ["3! backend 'b' reuses same custom id as backend 'a' (declared at test:1)"]);
+}
+
+#[test]
+fn what_is_disabled_takes_no_traffic_and_keeps_its_name() {
+    let plan = plan(&format!(
+        "{TIMEOUTS}frontend off\n bind :80\n disabled\nfrontend on\n bind :81\n default_backend gone\nbackend gone\n disabled\n server a 127.0.0.1:1\n"
+    ));
+    assert_eq!((plan.frontends.len(), plan.binds.len(), &*plan.frontends[0].name, plan.frontends[0].id), (1, 1, "on", 3));
+    assert_eq!((plan.frontends[0].default_backend, plan.server_count()), (Some(0), 0));
+}
+
+#[test]
+fn settings_reach_both_halves() {
+    let plan = plan(&format!(
+        "{TIMEOUTS} option httpclose\n option forwardfor\n maxconn 10\n backlog 20\n retries 1\nlisten l\n bind :80 backlog 7\n bind :81\n \
+         server a 127.0.0.1:1\n"
+    ));
+    let (front, back) = (&plan.frontends[0], &plan.backends[0]);
+    assert_eq!((front.options.connection, back.options.connection), (Some(ConnectionMode::Close), Some(ConnectionMode::Close)));
+    assert!(front.forwarded_for.is_some() && back.forwarded_for.is_some());
+    assert_eq!((front.maxconn, back.retries), (10, 1));
+    assert_eq!(plan.binds.iter().map(|bind| bind.settings.backlog).collect::<Vec<_>>(), [Some(7), Some(20)]);
+}
+
+#[test]
+fn error_pages_come_from_lines_and_sections_and_the_last_holds() {
+    let plan = plan(&format!(
+        "http-errors set\n errorfile 503 from-set\n errorfile 404 from-set\n{TIMEOUTS} errorfile 503 from-defaults\n errorfile 408 from-defaults\n\
+         frontend a\n bind :1\n errorfiles set\nfrontend b\n bind :2\n errorfiles set 404\nfrontend c\n bind :3\n errorfiles set\n errorfile 404 own\n"
+    ));
+    let pages = |front: usize, status: u16| plan.frontends[front].pages.get(status).map(|page| page.reason.to_string());
+    let all = |front| [503, 404, 408, 500].map(|status| pages(front, status).unwrap_or_default());
+    assert_eq!(all(0), ["from-set", "from-set", "from-defaults", ""]);
+    assert_eq!(all(1), ["from-defaults", "from-set", "from-defaults", ""]);
+    assert_eq!(all(2), ["from-set", "own", "from-defaults", ""]);
+    assert_eq!(plan.error_sets.len(), 1);
+    let said = remarks(&format!("http-errors set\n{TIMEOUTS}listen a\n bind :1\n errorfiles ste\n errorfiles set 500\n"));
+    assert_eq!(said, ["9! unable to find http-errors section 'ste'", "10? status '500' not declared in http-errors section 'set'"]);
+}
+
+#[test]
+fn logs_are_compiled_and_opened() {
+    let text = format!(
+        "global\n log stderr local0\n{TIMEOUTS} log global\n option httplog\nfrontend a\n bind :1\nfrontend b\n bind :2\n no log\n log-format \"%ci\"\n \
+         log stdout local1\n unique-id-format %ci\n unique-id-header X-Id\nfrontend c\n bind :3\n"
+    );
+    let (plan, said) = plan_on(&host(), &text);
+    // Aliases that speak of a stream are this crate's own, and have their tests where they are joined.
+    assert!(plan.is_some() || said.iter().all(|line| line.contains("failed to parse log format")), "{said:?}");
+    let plan = super::tests::plan(&format!(
+        "{TIMEOUTS}frontend b\n bind :2\n log stdout local1\n log-format \"%ci\"\n unique-id-format %ci\n"
+    ));
+    let log = &plan.frontends[0].log;
+    assert!(log.format.is_some() && log.unique_id.is_some() && log.error_format.is_none() && !log.journal.is_empty());
+    let said =
+        remarks(&format!("{TIMEOUTS}frontend b\n bind :2\n log stdout local1\n log-format \"%[nothing]\"\n log fd@99 local0\n"));
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(
+        said[0].starts_with("10! cannot log to descriptor 99") && said[1].starts_with("9! failed to parse log format"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn changes_of_servers_are_told_to_the_host_too() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let notices = told.clone();
+    let host = Host { notices: Some(Arc::new(move |_, line| notices.lock().unwrap().push(line.to_owned()))), ..host() };
+    let (plan, _) = plan_on(&host, &format!("{TIMEOUTS}backend b\n server a 127.0.0.1:1\n"));
+    let farm = &plan.as_ref().unwrap().backends[0].farm;
+    farm.set_admin(&farm.servers()[0], terse_balance::AdminOrder::Maint, Instant::now());
+    let told = told.lock().unwrap();
+    assert!(!told.is_empty() && told[0].contains("b/a"), "{told:?}");
+}
+
+#[test]
+fn what_leads_nowhere() {
+    for (lines, expected) in [
+        ("default_backend wbe", "frontend 'f': unable to find required default_backend: 'wbe'"),
+        ("use_backend nobody", "frontend 'f': unable to find required use_backend: 'nobody'"),
+        (
+            "default_backend tcp",
+            "http frontend 'f' (test:6) tries to use incompatible tcp backend 'tcp' (test:10) by 'default_backend' (see 'mode')",
+        ),
+    ] {
+        let said = remarks(&format!("{TIMEOUTS}frontend f\n bind :80\n {lines}\nbackend web\nbackend tcp\n mode tcp\n"));
+        assert_eq!(said, [format!("8! {expected}")]);
+    }
+    let said = remarks(&format!("{TIMEOUTS}listen l\n bind :80\n default_backend l\n"));
+    assert_eq!(said, ["8! proxy 'l': loop detected for default_backend: 'l'"]);
+}
+
+#[test]
+fn what_has_no_effect_in_mode_tcp() {
+    let said = remarks(
+        "defaults\n timeout client 5s\n timeout server 6s\n timeout connect 1s\nlisten l\n bind :80\n cookie A insert\n balance uri\n server a 127.0.0.1:1 cookie a\n \
+         monitor-uri /m\n option http-buffer-request\n log stderr local0\n option httplog\n",
+    );
+    for (part, line) in [
+        ("cookie will be ignored for proxy 'l'", 5),
+        ("Layer 7 hash not possible for proxy 'l'", 5),
+        ("proxy 'l' : ignoring cookie for server 'a'", 5),
+        ("'monitor-uri' statement ignored for proxy 'l'", 5),
+        ("'option http-buffer-request' ignored for proxy 'l'", 5),
+        ("'option httplog' not usable here (needs 'mode http')", 13),
+    ] {
+        assert!(said.iter().any(|one| one.contains(part) && one.starts_with(&format!("{line}?"))), "{part}: {said:?}");
+    }
+}
+
+#[test]
+fn what_is_missing() {
+    assert_eq!(remarks("frontend f\n mode http\n bind :80\n"), ["1? missing timeouts for frontend 'f'"]);
+    assert_eq!(remarks("backend b\n mode http\n server a 127.0.0.1:1\n"), ["1? missing timeouts for backend 'b'"]);
+    assert_eq!(remarks("backend b\n server a 127.0.0.1:1\n timeout tunnel 1h\n timeout connect 1s\n"), [""; 0]);
+    assert_eq!(remarks("backend b\n mode http\n"), [""; 0]);
+    let said = remarks(&format!("{TIMEOUTS}frontend f\n"));
+    assert_eq!(said, ["6? frontend 'f' has no 'bind' directive. Please declare it as a backend if this was intended"]);
+    let said = remarks(&format!("{TIMEOUTS} log-format %ci\nfrontend f\n bind :80\n"));
+    assert_eq!(said, ["7? log format ignored for frontend 'f' since it has no log address"]);
+    let said = remarks(&format!("{TIMEOUTS}listen l\n bind :80\n default_backend b\n server a 127.0.0.1:1\nbackend b\n"));
+    assert_eq!(
+        said,
+        ["6? in proxy 'l', the 'default_backend' rule always has precedence over the servers, which will never be used"]
+    );
+}
