@@ -192,6 +192,11 @@ impl Farm {
         self.backlog.in_backend()
     }
 
+    /// Forgets how many waited for any server at most; each server has its own ([`Server::clear_peaks`]).
+    pub fn clear_peak(&self) {
+        self.backlog.clear_peak();
+    }
+
     /// Builds the roster anew from the servers' states. The caller holds the lock of changes, or is alone.
     pub(crate) fn rebuild(&self) {
         let roster = Roster::new(&self.servers, &self.settings);

@@ -56,6 +56,22 @@ impl Counters {
     pub fn passed(&self, reason: Reason) -> u64 {
         self.passed[reason as usize].load(Relaxed)
     }
+
+    /// Adds what another one has counted, so that workers can count apart.
+    pub fn add(&self, other: &Counters) {
+        for (sum, part) in self.all().zip(other.all()) {
+            sum.fetch_add(part.load(Relaxed), Relaxed);
+        }
+    }
+
+    /// Sets all to 0.
+    pub fn clear(&self) {
+        self.all().for_each(|number| number.store(0, Relaxed));
+    }
+
+    fn all(&self) -> impl Iterator<Item = &AtomicU64> {
+        [&self.bytes_in, &self.bytes_out, &self.bypassed, &self.compressed].into_iter().chain(&self.passed)
+    }
 }
 
 #[cfg(test)]
@@ -70,5 +86,19 @@ mod tests {
         }
         counters.count_passed(Reason::BufferLimit);
         assert!(Reason::ALL.iter().all(|&r| counters.passed(r) == 1 + u64::from(r == Reason::BufferLimit)));
+    }
+
+    #[test]
+    fn sums_and_clears() {
+        let (sum, part) = (Counters::default(), Counters::default());
+        part.count_compressed();
+        part.count_bytes(10, 3);
+        part.count_passed(Reason::Head);
+        sum.add(&part);
+        sum.add(&part);
+        assert_eq!((sum.compressed.load(Relaxed), sum.bytes_in.load(Relaxed), sum.bytes_out.load(Relaxed)), (2, 20, 6));
+        assert_eq!(sum.passed(Reason::Head), 2);
+        sum.clear();
+        assert_eq!((sum.bytes_in.load(Relaxed), sum.passed(Reason::Head)), (0, 0));
     }
 }

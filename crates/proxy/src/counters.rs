@@ -12,6 +12,8 @@ macro_rules! counters {
         #[repr(align(128))]
         pub struct Counters {
             $($(#[$doc])* pub $name: Counter,)*
+            /// What compression has done.
+            pub compression: terse_compress::Counters,
         }
 
         /// The sums over all workers.
@@ -34,6 +36,7 @@ macro_rules! counters {
             pub fn clear(&self) {
                 for counters in &self.workers {
                     $(if stringify!($name) != "current" { counters.$name.0.store(0, Relaxed); })*
+                    counters.compression.clear();
                 }
             }
         }
@@ -141,6 +144,20 @@ impl Tally {
     /// Says that an admitted connection has ended.
     pub fn leave(&self) {
         self.admitted.fetch_sub(1, Relaxed);
+    }
+
+    /// Forgets how many there were at most.
+    pub fn clear_peaks(&self) {
+        for counters in &self.workers {
+            counters.current_max.0.store(counters.current.get(), Relaxed);
+        }
+    }
+
+    /// What compression has done, over all workers.
+    pub fn compression(&self) -> terse_compress::Counters {
+        let sum = terse_compress::Counters::default();
+        self.workers.iter().for_each(|counters| sum.add(&counters.compression));
+        sum
     }
 
     /// The counters of one worker.

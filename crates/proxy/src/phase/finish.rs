@@ -1,12 +1,13 @@
 //! The end of a stream: counted and logged.
 
-use crate::facts::{LogLevel, Times};
+use crate::facts::{Facts, LogLevel, Times};
 use crate::phase::{Client, answer};
 use crate::session::Session;
 use crate::stream::Stream;
 use std::rc::Rc;
 use std::time::Instant;
 use terse_balance::Count;
+use terse_compress::Reason;
 use terse_message::{Abort, Cause, Phase, Who};
 
 /// Counts and logs a stream that has ended.
@@ -49,6 +50,7 @@ fn count(stream: &Stream) {
             Some(Abort { phase: Phase::Headers, .. }) => counters.response_errors.add(1),
             _ => {}
         }
+        count_compression(&counters.compression, facts);
     }
     if let Some(back) = back {
         back.requests.add(1);
@@ -62,6 +64,23 @@ fn count(stream: &Stream) {
         if facts.server_status > 0 {
             server.counters.bump_status(facts.server_status);
         }
+    }
+}
+
+fn count_compression(counters: &terse_compress::Counters, facts: &Facts) {
+    match (facts.coding, facts.compression) {
+        (Some(_), _) => {
+            counters.count_compressed();
+            counters.count_bytes(facts.compressed.0, facts.compressed.1);
+        }
+        (None, Some(reason)) => {
+            counters.count_passed(reason);
+            // HAProxy's "bypassed" are the bytes that would have been compressed if there had been more time or memory.
+            if matches!(reason, Reason::RateBrake | Reason::CpuBrake | Reason::BufferLimit) {
+                counters.count_bypassed(facts.bytes_from_server);
+            }
+        }
+        (None, None) => {}
     }
 }
 
