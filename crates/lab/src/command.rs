@@ -3,7 +3,8 @@
 use crate::arguments::Arguments;
 use crate::bench::{self, Kind, Rival};
 use crate::origin::{Options, Origin};
-use anyhow::{Result, bail};
+use crate::{conformance, demo};
+use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +15,9 @@ pub fn run(mut words: impl Iterator<Item = String>) -> Result<bool> {
     let arguments = Arguments::new(words);
     match name.as_str() {
         "origin" => origin(arguments),
+        "demo" => demo(arguments),
         "bench" => bench(arguments),
+        "conformance" => conformance(arguments),
         "-h" | "--help" | "help" => {
             print!("{HELP}");
             Ok(true)
@@ -44,6 +47,19 @@ fn origin(mut arguments: Arguments) -> Result<bool> {
     Ok(true)
 }
 
+fn demo(mut arguments: Arguments) -> Result<bool> {
+    let port = std::env::var("PORT").ok().filter(|port| !port.is_empty());
+    let port = port.map(|port| port.parse()).transpose().context("PORT")?;
+    let options = demo::Options {
+        terse: program("TERSE", "target/release/terse"),
+        config: arguments.value("--config")?.unwrap_or_else(|| PathBuf::from("examples/demo.cfg")),
+        port: port.unwrap_or(8080),
+        once: arguments.switch("--once"),
+    };
+    arguments.end()?;
+    demo::run(&options)
+}
+
 fn bench(mut arguments: Arguments) -> Result<bool> {
     let quick = arguments.switch("--quick");
     let only: Option<String> = arguments.value("--only")?;
@@ -61,6 +77,21 @@ fn bench(mut arguments: Arguments) -> Result<bool> {
     };
     arguments.end()?;
     bench::run(&options)
+}
+
+fn conformance(mut arguments: Arguments) -> Result<bool> {
+    let options = conformance::Options {
+        tests: arguments.value("--tests")?.context("--tests: HAProxy's folder reg-tests")?,
+        vtest: arguments.value("--vtest")?.context("--vtest: the program VTest")?,
+        program: arguments.value("--terse")?.unwrap_or_else(|| program("TERSE", "target/release/terse")),
+        jobs: arguments.value("--jobs")?.unwrap_or(2),
+        time_limit: Duration::from_secs(arguments.value("--time-limit")?.unwrap_or(20)),
+        list: arguments.value("--list")?.unwrap_or_else(|| PathBuf::from("conformance/passing.txt")),
+        update: arguments.switch("--update"),
+        logs: arguments.value("--logs")?,
+        only: arguments.words()?,
+    };
+    conformance::run(&options)
 }
 
 /// Who takes part: programs by environment variables.
@@ -84,6 +115,10 @@ fn program(variable: &str, name: &str) -> PathBuf {
 }
 
 const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N] [--core N]
+       terse-lab demo [--once] [--config FILE]
+                 environment: TERSE=, PORT=
        terse-lab bench [--quick] [--only SCENARIO,...] [--rivals NAME,...] [--rounds N] [--seconds N] [--out FOLDER]
-                 programs: TERSE=, HAPROXY=, HAPROXY2=, NGINX=, WRK=
+                 environment: TERSE=, HAPROXY=, HAPROXY2=, NGINX=, WRK=
+       terse-lab conformance --tests FOLDER --vtest PROGRAM [--terse PROGRAM] [--jobs N] [--time-limit N] [--list FILE]
+                 [--update] [--logs FOLDER] [CATEGORY/[TEST]]...
 ";

@@ -3,10 +3,10 @@
 use super::rival::Running;
 use super::sample::Metric;
 use super::scenario::{DOWNLOADED, DOWNLOADERS, Scenario, Traffic};
-use super::tree;
 use super::wrk::{Load, Outcome, Wrk};
 use crate::client::{Client, Reply};
-use crate::cores;
+use crate::program::wait_until;
+use crate::{cores, tree};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -113,7 +113,7 @@ impl Bench<'_> {
         };
         let (outcome, downloads) = std::thread::scope(|scope| {
             let downloaders: Vec<_> = (0..DOWNLOADERS).map(|_| scope.spawn(download)).collect();
-            super::rival::wait_until(PATIENCE, || done.load(Ordering::Relaxed) > 0 || downloaders.iter().any(|d| d.is_finished()));
+            wait_until(PATIENCE, || done.load(Ordering::Relaxed) > 0 || downloaders.iter().any(|d| d.is_finished()));
             let before = done.load(Ordering::Relaxed);
             let outcome = self.load(scenario.path, proxy, connections, &[], self.time);
             let downloads = done.load(Ordering::Relaxed) - before;

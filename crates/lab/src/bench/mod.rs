@@ -12,7 +12,6 @@ mod report;
 mod rival;
 mod sample;
 mod scenario;
-mod tree;
 mod wrk;
 
 pub use rival::{Kind, Rival};

@@ -1,14 +1,13 @@
 //! The proxies that are compared, and one of them running.
 
-use super::tree;
 use crate::client::Client;
-use crate::cores;
+use crate::program::{Program, wait_until};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Whose configuration a proxy reads, and how it is started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,11 +85,8 @@ impl Rival {
         let log = fs::File::create(folder.path().join("output"))?;
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).current_dir(folder.path()).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        if self.kind == Kind::Terse {
-            command.env("TERSE", "1");
-        }
-        let child = cores::on_cores(setting.cores, || command.spawn()).with_context(|| format!("starting {}", words.join(" ")))?;
-        let mut running = Running { child, address, folder, name: self.name.clone() };
+        let program = Program::start(command, Some(setting.cores))?;
+        let mut running = Running { program, address, folder, name: self.name.clone() };
         running.wait_until_ready()?;
         Ok(running)
     }
@@ -112,7 +108,7 @@ impl Rival {
 /// A proxy at work. Dropping it stops it and removes its files.
 #[derive(Debug)]
 pub(super) struct Running {
-    child: Child,
+    program: Program,
     address: SocketAddr,
     folder: tempfile::TempDir,
     name: String,
@@ -126,57 +122,26 @@ impl Running {
 
     /// The process that was started.
     pub(super) fn pid(&self) -> u32 {
-        self.child.id()
+        self.program.pid()
     }
 
-    /// Asks it to stop, the innermost process first: what it runs under ends by itself then.
+    /// Stops it, and waits for its end.
     pub(super) fn stop(&mut self) {
-        let tree = tree::pids(self.pid());
-        if let Ok(None) = self.child.try_wait() {
-            let program = tree.iter().find(|pid| !is_wrapper(**pid)).copied().unwrap_or(self.pid());
-            signal(program, rustix::process::Signal::TERM);
-            if !wait_until(STOP_PATIENCE, || !matches!(self.child.try_wait(), Ok(None))) {
-                tree.into_iter().for_each(|pid| signal(pid, rustix::process::Signal::KILL));
-            }
-        }
-        let _ = self.child.wait();
+        self.program.stop();
     }
 
     fn wait_until_ready(&mut self) -> Result<()> {
-        let (address, child) = (self.address, &mut self.child);
-        let mut ended = None;
+        let (address, program) = (self.address, &mut self.program);
         let ready = wait_until(START_PATIENCE, || {
-            ended = child.try_wait().ok().flatten();
             let answer =
                 Client::connect(address, Duration::from_secs(5)).and_then(|mut client| client.get("/tiny", &["Connection: close"]));
-            ended.is_some() || answer.is_ok_and(|reply| reply.status == 200)
+            answer.is_ok_and(|reply| reply.status == 200) || program.ended().is_some()
         });
-        if !ready || ended.is_some() {
-            let output = fs::read_to_string(self.folder.path().join("output")).unwrap_or_default();
-            let log = fs::read_to_string(self.folder.path().join("error.log")).unwrap_or_default();
-            bail!("{} does not serve: {}{}", self.name, output.trim(), log.trim());
+        if !ready || program.ended().is_some() {
+            let read = |name: &str| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
+            bail!("{} does not serve: {}{}", self.name, read("output").trim(), read("error.log").trim());
         }
         Ok(())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
-
-/// Waits for a condition; false if it did not come true in time.
-pub(super) fn wait_until(patience: Duration, mut condition: impl FnMut() -> bool) -> bool {
-    let begun = Instant::now();
-    loop {
-        if condition() {
-            return true;
-        }
-        if begun.elapsed() > patience {
-            return false;
-        }
-        std::thread::park_timeout(Duration::from_millis(10));
     }
 }
 
@@ -185,16 +150,5 @@ pub(super) fn free_port() -> Result<SocketAddr> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 
-fn is_wrapper(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "strace")
-}
-
-fn signal(pid: u32, signal: rustix::process::Signal) {
-    if let Some(pid) = rustix::process::Pid::from_raw(pid as i32) {
-        let _ = rustix::process::kill_process(pid, signal);
-    }
-}
-
 /// Under valgrind a start takes seconds.
 const START_PATIENCE: Duration = Duration::from_secs(30);
-const STOP_PATIENCE: Duration = Duration::from_secs(10);

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 /// The pids of a process and its descendants, it first.
-pub(super) fn pids(root: u32) -> Vec<u32> {
+pub fn pids(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for pid in entries("/proc") {
         if let Some(parent) = parent(pid) {
@@ -24,7 +24,7 @@ pub(super) fn pids(root: u32) -> Vec<u32> {
 /// CPU time that they have used, user and kernel, as the scheduler counts it: in nanoseconds, over all threads that live.
 ///
 /// A thread that ends takes its time with it; proxies keep their threads.
-pub(super) fn cpu_time(root: u32) -> Duration {
+pub fn cpu_time(root: u32) -> Duration {
     let threads =
         pids(root).into_iter().flat_map(|pid| entries(&format!("/proc/{pid}/task")).into_iter().map(move |tid| (pid, tid)));
     let nanoseconds = threads.filter_map(|(pid, tid)| {
@@ -35,7 +35,7 @@ pub(super) fn cpu_time(root: u32) -> Duration {
 }
 
 /// Bytes of memory that are theirs alone, and bytes resident in proportion to who else maps them.
-pub(super) fn memory(root: u32) -> Memory {
+pub fn memory(root: u32) -> Memory {
     let mut memory = Memory::default();
     for pid in pids(root) {
         let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
@@ -53,11 +53,16 @@ pub(super) fn memory(root: u32) -> Memory {
 
 /// See [`memory`].
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Memory {
+pub struct Memory {
     /// USS.
-    pub(super) own_bytes: u64,
+    pub own_bytes: u64,
     /// PSS.
-    pub(super) proportional_bytes: u64,
+    pub proportional_bytes: u64,
+}
+
+/// A process's name, as it shows in lists; empty when it is gone.
+pub fn name(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned()
 }
 
 fn parent(pid: u32) -> Option<u32> {
