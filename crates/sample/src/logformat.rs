@@ -35,6 +35,7 @@ enum Item {
     Blank,
     Expr(Box<Expr>, Options),
     Alias(AliasRun, Options),
+    Line(AliasRun, Options),
 }
 
 /// `%{+Q-X}`.
@@ -58,15 +59,18 @@ pub(crate) const ALIASES: &[Alias] = &[
     Alias::new("cp", Needs::NONE, "The client's port.", |env| env.client.map(|a| Value::Int(a.port().into()))),
     Alias::new("fi", Needs::NONE, "The address that the client connected to.", |env| env.local.map(|a| Value::Addr(a.ip()))),
     Alias::new("fp", Needs::NONE, "The port that the client connected to.", |env| env.local.map(|a| Value::Int(a.port().into()))),
-    Alias::new("HM", Needs::REQUEST, "The request's method.", |env| env.request.map(|r| Value::str(r.method()))),
-    Alias::new("HP", Needs::REQUEST, "The request's path, as far as the query.", |env| env.request.map(|r| Value::str(r.path()))),
-    Alias::new("HPO", Needs::REQUEST, "The request's path.", |env| env.request.map(|r| Value::str(r.path()))),
-    Alias::new("HU", Needs::REQUEST, "The request's target.", |env| env.request.map(|r| Value::str(r.target()))),
-    Alias::new("HV", Needs::REQUEST, "The request's version.", |env| env.request.map(|r| Value::str(r.version.name().as_bytes()))),
-    Alias::new("HQ", Needs::REQUEST, "The request's query, with its question mark.", |env| {
-        let whole = env.request?.path_and_query();
-        Some(Value::str(&whole[memchr::memchr(b'?', whole)?..]))
+    Alias::line("HM", "The request's method.", |env| env.request.map(|r| Value::str(r.method()))),
+    Alias::line("HP", "The request's target without its query.", |env| {
+        let target = env.request?.target();
+        Some(Value::str(&target[..query_at(target)]))
     }),
+    Alias::line("HPO", "The path of the request's target.", |env| env.request.map(|r| Value::str(r.path()))),
+    Alias::line("HU", "The request's target.", |env| env.request.map(|r| Value::str(r.target()))),
+    Alias::line("HQ", "The query of the request's target, with its question mark.", |env| {
+        let target = env.request?.target();
+        Some(Value::str(&target[query_at(target)..]))
+    }),
+    Alias::line("HV", "The request's version.", |env| env.request.map(|r| Value::str(r.version.name().as_bytes()))),
     Alias::new("ST", Needs::RESPONSE, "The response's status.", |env| env.response.map(|r| Value::Int(r.status.into()))),
 ];
 
@@ -93,6 +97,7 @@ impl LogFormat {
                 Item::Blank => out.push(b' '),
                 Item::Expr(expr, options) => options.write_text(expr.eval(env), out),
                 Item::Alias(run, options) => options.write_alias(run(env), out),
+                Item::Line(run, options) => options.write_line(run(env), out),
             }
         }
     }
@@ -120,6 +125,19 @@ impl Options {
             Some(Value::Addr(IpAddr::V4(a))) if self.hex => out.extend_from_slice(format!("{:08X}", u32::from(a)).as_bytes()),
             Some(Value::Addr(IpAddr::V6(a))) if self.hex => out.extend_from_slice(format!("{:032X}", u128::from(a)).as_bytes()),
             value => self.write_text(value, out),
+        }
+    }
+
+    fn write_line(self, value: Option<Value<'_>>, out: &mut Vec<u8>) {
+        if self.quote {
+            out.push(b'"');
+        }
+        match value.and_then(Value::into_octets) {
+            Some(text) => encode(&text, b"", out),
+            None => out.extend_from_slice(b"<BADREQ>"),
+        }
+        if self.quote {
+            out.push(b'"');
         }
     }
 
@@ -239,13 +257,14 @@ impl Compiler<'_> {
                 self.fault(format!("no such format alias '%{}' (a percent sign itself is written '%%')", shown_alias(rest)));
             return Err(with_hint(fault, self.registry.alias_near(name).filter(|_| !name.is_empty())));
         };
-        let run = match alias.kind {
-            AliasKind::Done(run) => run,
+        let item = match alias.kind {
+            AliasKind::Done(run) => Item::Alias(run, options),
+            AliasKind::Line(run) => Item::Line(run, options),
             AliasKind::Refused(reason) => return Err(self.fault(format!("format alias '%{name}' is not supported: {reason}"))),
         };
         self.check_needs(alias.needs, &format!("%{name}"))?;
         draft.format.needs = draft.format.needs.or(alias.needs);
-        draft.item(Item::Alias(run, options));
+        draft.item(item);
         Ok(after)
     }
 
@@ -266,6 +285,23 @@ impl Compiler<'_> {
 fn shown_alias(rest: &[u8]) -> String {
     let end = rest.iter().position(|b| !b.is_ascii_alphanumeric()).unwrap_or(rest.len()).max(1);
     String::from_utf8_lossy(rest.get(..end).unwrap_or_default()).into_owned()
+}
+
+/// Where the query of a target begins, at its question mark.
+fn query_at(target: &[u8]) -> usize {
+    memchr::memchr(b'?', target).unwrap_or(target.len())
+}
+
+/// Appends bytes that came from a client: quotes, `#`, what is not printable ASCII and the `reserved` bytes as `#XX`. Captured
+/// header fields reserve `{|}`.
+pub fn encode(bytes: &[u8], reserved: &[u8], out: &mut Vec<u8>) {
+    for &b in bytes {
+        if !(b' '..=b'~').contains(&b) || matches!(b, b'"' | b'#') || reserved.contains(&b) {
+            out.extend_from_slice(format!("#{b:02X}").as_bytes());
+        } else {
+            out.push(b);
+        }
+    }
 }
 
 /// A format that is not finished.
@@ -355,6 +391,17 @@ mod tests {
         bench.have = Needs::REQUEST;
         assert!(bench.format("%ST", Usage::Log).unwrap_err().reason.contains("the response's head"));
         assert!(bench.format("%[status]", Usage::Log).unwrap_err().reason.contains("the response's head"));
+    }
+
+    #[test]
+    fn first_lines_cannot_break_a_log() {
+        let mut bench = Bench::new();
+        bench.request.set_target(b"http://h/\"#\xe9?");
+        assert_eq!(bench.write("%HP|%HPO|%HQ|%{+Q}HU", Usage::Log), "http://h/#22#23#E9|/#22#23#E9|?|\"http://h/#22#23#E9?\"");
+        let format = bench.format("%HM %HU", Usage::Log).unwrap();
+        let mut out = Vec::new();
+        format.write(&Env { request: None, ..bench.env() }, &mut out);
+        assert_eq!(out, b"<BADREQ> <BADREQ>");
     }
 
     #[test]

@@ -98,13 +98,16 @@ pub struct Alias {
 /// What stands behind an alias.
 #[derive(Clone, Copy, Debug)]
 pub enum AliasKind {
-    /// It writes this value; strings and addresses are quoted with `+Q`, numbers never.
+    /// It writes this value; strings and addresses are quoted with `+Q`, numbers never; `-` when there is none.
     Done(AliasRun),
+    /// It writes a part of the request's first line: bytes that could break a log's line as `#XX` ([`crate::logformat::encode`]),
+    /// `<BADREQ>` when there is none.
+    Line(AliasRun),
     /// Understood and not built: an error with this reason.
     Refused(&'static str),
 }
 
-/// Gives the value to write; nothing becomes `-` in a log.
+/// Gives the value to write.
 pub type AliasRun = for<'a> fn(&Env<'a>) -> Option<Value<'a>>;
 
 /// What must be there for a fetch, or is there where an expression stands.
@@ -315,6 +318,11 @@ impl Alias {
     /// An alias.
     pub const fn new(name: &'static str, needs: Needs, summary: &'static str, run: AliasRun) -> Alias {
         Alias { name, needs, summary, kind: AliasKind::Done(run) }
+    }
+
+    /// An alias for a part of the request's first line.
+    pub const fn line(name: &'static str, summary: &'static str, run: AliasRun) -> Alias {
+        Alias { name, needs: Needs::NONE, summary, kind: AliasKind::Line(run) }
     }
 
     /// An alias that is understood and not built.

@@ -49,7 +49,7 @@ fn language<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<Valu
     for element in field.split(|&b| b == b',') {
         let mut parts = element.split(|&b| b == b';').map(<[u8]>::trim_ascii);
         let wanted = parts.next().unwrap_or_default();
-        let Some(found) = known.split(|&b| b == b';').find(|name| !wanted.is_empty() && in_range(wanted, name)) else { continue };
+        let Some(found) = known.split(|&b| b == b';').find(|name| serves(wanted, name)) else { continue };
         let weight = parts.next().and_then(weight).unwrap_or(1000);
         if weight > best.map_or(0, |(weight, _)| weight) {
             best = Some((weight, found));
@@ -58,11 +58,9 @@ fn language<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<Valu
     best.map(|(_, name)| name).or(args.str(1)).filter(|name| !name.is_empty()).map(|name| Value::Str(Octets::from(name)))
 }
 
-/// Whether a language is in a range (RFC 4647 section 3.3.1): `en-GB` is in `en`.
-fn in_range(range: &[u8], language: &[u8]) -> bool {
-    range == b"*"
-        || language.get(..range.len()).is_some_and(|start| start.eq_ignore_ascii_case(range))
-            && matches!(language.get(range.len()), None | Some(b'-'))
+/// Whether a client that asks for a language is served by another: `fr-CH` by `fr`, as HAProxy has it.
+fn serves(wanted: &[u8], known: &[u8]) -> bool {
+    !known.is_empty() && wanted.strip_prefix(known).is_some_and(|rest| matches!(rest.first(), None | Some(b'-')))
 }
 
 /// `q=0.8` in thousandths.
