@@ -8,6 +8,7 @@ mod attempt;
 mod expect;
 mod probe;
 mod schedule;
+mod stream;
 
 pub use expect::{Expect, Expectation, Pattern};
 pub use probe::{HttpRequest, Probe, ProbeKind, Script, Step};

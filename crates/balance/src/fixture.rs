@@ -5,6 +5,7 @@ use crate::settings::FarmSettings;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use terse_config::{Environment, Loader, Settings, Source};
+use tokio::sync::Notify;
 
 /// A backend called `be` with these lines.
 pub(crate) fn farm(lines: &str) -> Arc<Farm> {
@@ -20,8 +21,8 @@ pub(crate) fn logged(lines: &str) -> (Arc<Farm>, Lines) {
     assert!(said.is_empty(), "{said:?}");
     let settings: FarmSettings = config.sections[0].settings.take().unwrap_or_default();
     let log = Lines::default();
-    let written = log.0.clone();
-    let journal: Journal = Arc::new(move |level: Level, line: &str| written.lock().unwrap().push((level, line.to_owned())));
+    let written = log.clone();
+    let journal: Journal = Arc::new(move |level: Level, line: &str| written.write(level, line));
     let context = FarmContext {
         id: 3,
         name: "be".into(),
@@ -35,16 +36,34 @@ pub(crate) fn logged(lines: &str) -> (Arc<Farm>, Lines) {
 
 /// Lines of a log.
 #[derive(Clone, Default)]
-pub(crate) struct Lines(Arc<Mutex<Vec<(Level, String)>>>);
+pub(crate) struct Lines(Arc<Log>);
+
+#[derive(Default)]
+struct Log {
+    lines: Mutex<Vec<(Level, String)>>,
+    more: Notify,
+}
 
 impl Lines {
+    fn write(&self, level: Level, line: &str) {
+        self.0.lines.lock().unwrap().push((level, line.to_owned()));
+        self.0.more.notify_one();
+    }
+
     /// Takes what was written.
     pub(crate) fn take(&self) -> Vec<(Level, String)> {
-        std::mem::take(&mut self.0.lock().unwrap())
+        std::mem::take(&mut self.0.lines.lock().unwrap())
     }
 
     /// Takes what was written, without its level.
     pub(crate) fn texts(&self) -> Vec<String> {
         self.take().into_iter().map(|(_, text)| text).collect()
+    }
+
+    /// Waits until a line with that text was written, and drops all up to then.
+    pub(crate) async fn written(&self, text: &str) {
+        while !self.texts().iter().any(|line| line.contains(text)) {
+            self.0.more.notified().await;
+        }
     }
 }

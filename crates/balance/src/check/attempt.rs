@@ -2,17 +2,12 @@
 
 use super::expect::{Expect, Judgement};
 use super::probe::{Act, Action, ProbeKind, Script};
+use super::stream::{Stream, described};
 use super::{CheckStatus, LastCheck};
-use crate::server::{Address, Server};
-use std::ffi::OsStr;
-use std::io;
-use std::net::SocketAddr;
-use std::os::unix::ffi::OsStrExt;
+use crate::server::Server;
 use std::time::Duration;
 use terse_http::h1::{self, ChunkDecoder, Parsed};
 use terse_message::{BodyLength, Known, Response};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, timeout_at};
 
 /// How long a check may take.
@@ -197,7 +192,7 @@ impl<'a> Attempt<'a> {
             Act::Connect { port: Some(port) } => format!("connect port {port}"),
             Act::Connect { port: None } => "connect".into(),
             Act::Send { .. } => "send".into(),
-            Act::Expect(expect) => format!("expect{}", expect.described().replace(['(', ')'], "")),
+            Act::Expect(expect) => expect.awaited(),
         };
         let comment = step.comment.as_ref().map_or(String::new(), |comment| format!(" comment: '{comment}'"));
         format!(" at step {} of tcp-check ({what}){comment}", step.number.unwrap_or(0))
@@ -238,59 +233,143 @@ fn content(response: &Response, raw: &[u8]) -> Option<(Vec<u8>, bool)> {
     }
 }
 
-/// An error in the log's words: HAProxy's name for it, and the system's.
-fn described(error: &io::Error) -> String {
-    let text = error.to_string();
-    let system = text.split(" (os error").next().unwrap_or_default();
-    let name = match error.kind() {
-        io::ErrorKind::ConnectionRefused => "ECONNREFUSED returned by OS",
-        io::ErrorKind::ConnectionReset => "ECONNRESET returned by OS",
-        io::ErrorKind::BrokenPipe => "EPIPE returned by OS",
-        _ => "General socket error",
-    };
-    format!("{name} ({system})")
-}
-
-/// A connection to a server.
-enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-impl Stream {
-    async fn connect(server: &Server, port: Option<u16>) -> io::Result<Stream> {
-        let check = &server.settings().check;
-        match server.address() {
-            Address::Ip(address) => {
-                let ip = check.address.unwrap_or(address.ip());
-                let port = port.or(check.port).unwrap_or(address.port());
-                let stream = TcpStream::connect(SocketAddr::new(ip, port)).await?;
-                // A check leaves by a reset, so that its port need not wait for packets that come late.
-                stream.set_zero_linger()?;
-                Ok(Stream::Tcp(stream))
-            }
-            Address::Unix(path) => Ok(Stream::Unix(UnixStream::connect(path).await?)),
-            Address::Abstract(name) => {
-                Ok(Stream::Unix(UnixStream::connect(OsStr::from_bytes(&[b"\0", &name[..]].concat())).await?))
-            }
-        }
-    }
-
-    async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Stream::Tcp(stream) => stream.write_all(bytes).await,
-            Stream::Unix(stream) => stream.write_all(bytes).await,
-        }
-    }
-
-    /// Appends what comes next; says how many bytes.
-    async fn receive(&mut self, bytes: &mut Vec<u8>) -> io::Result<usize> {
-        match self {
-            Stream::Tcp(stream) => stream.read_buf(bytes).await,
-            Stream::Unix(stream) => stream.read_buf(bytes).await,
-        }
-    }
-}
-
 /// The most bytes of an answer that are looked at, as HAProxy's buffer (`tune.bufsize`) has it.
 const MOST_BYTES: usize = 16 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::farm;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    /// Checks, by the lines of a backend, a server that answers each connection so: a text for each text that it must have read
+    /// before, and then closes, or stays when the last text is "stay".
+    async fn checked(lines: &str, answers: &[(&str, &str)]) -> LastCheck {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let lines = lines.replace("PORT", &port.to_string());
+        let farm = farm(&format!("{lines}\nserver s 127.0.0.1:{port} check"));
+        tokio::select! {
+            outcome = attempt(&farm.script, &farm.servers()[0], limits(5000, None)) => outcome,
+            never = serve(listener, answers) => match never {},
+        }
+    }
+
+    async fn serve(listener: TcpListener, answers: &[(&str, &str)]) -> std::convert::Infallible {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        for (wanted, answer) in answers {
+            let mut read = Vec::new();
+            while !read.ends_with(wanted.as_bytes()) && stream.read_buf(&mut read).await.unwrap_or(0) != 0 {}
+            match *answer {
+                "stay" => std::future::pending().await,
+                answer => stream.write_all(answer.as_bytes()).await.unwrap(),
+            }
+        }
+        drop((stream, listener));
+        std::future::pending().await
+    }
+
+    fn limits(whole: u64, answer: Option<u64>) -> Limits {
+        Limits { whole: Duration::from_millis(whole), connect: None, answer: answer.map(Duration::from_millis) }
+    }
+
+    async fn refused_port() -> u16 {
+        TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port()
+    }
+
+    fn told(outcome: &LastCheck) -> (CheckStatus, u16, &str) {
+        (outcome.status, outcome.code, outcome.info.as_str())
+    }
+
+    #[tokio::test]
+    async fn connecting_is_enough_without_more_words() {
+        assert_eq!(told(&checked("", &[("", "stay")]).await), (CheckStatus::L4Ok, 0, ""));
+        let farm = farm(&format!("server s 127.0.0.1:{} check", refused_port().await));
+        let outcome = attempt(&farm.script, &farm.servers()[0], limits(5000, None)).await;
+        assert_eq!(told(&outcome), (CheckStatus::L4Connection, 0, "ECONNREFUSED returned by OS (Connection refused)"));
+    }
+
+    #[tokio::test]
+    async fn statuses_are_judged() {
+        const NONE: &str = "\r\n\r\n";
+        let lines = "option httpchk";
+        let ok = checked(lines, &[(NONE, "HTTP/1.1 204 No Content\r\n\r\n")]).await;
+        assert_eq!(told(&ok), (CheckStatus::L7Ok, 204, ""));
+        let bad = checked(lines, &[(NONE, "HTTP/1.0 503 Service Unavailable\r\n\r\nx")]).await;
+        assert_eq!(told(&bad), (CheckStatus::L7Status, 503, "Service Unavailable"));
+        assert_eq!(checked(lines, &[(NONE, "220 smtp\r\n")]).await.status, CheckStatus::L7Response);
+        assert_eq!(checked(lines, &[(NONE, "HTTP/1.1 200 OK\r\nA: ")]).await.status, CheckStatus::L7Response);
+        let empty = checked("option httpchk\nhttp-check expect status 200", &[(NONE, "")]).await;
+        assert_eq!(told(&empty), (CheckStatus::L7Response, 0, "TCPCHK got an empty response at step 1"));
+        let stopping = checked("option httpchk\nhttp-check disable-on-404", &[(NONE, "HTTP/1.0 404 Not Found\r\n\r\n")]).await;
+        assert_eq!(told(&stopping), (CheckStatus::L7OkStopping, 404, ""));
+    }
+
+    #[tokio::test]
+    async fn bodies_are_judged_when_enough_has_come() {
+        let lines = "option httpchk GET / HTTP/1.1\nhttp-check expect string healthy";
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nheal\r\n4\r\nthy!\r\n";
+        let request = "\r\n\r\n";
+        assert_eq!(
+            checked(lines, &[(request, "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nhealthy"), ("", "stay")]).await.status,
+            CheckStatus::L7Ok
+        );
+        assert_eq!(checked(lines, &[(request, head), ("", "stay")]).await.status, CheckStatus::L7Ok);
+        let sick = checked(lines, &[(request, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nsick"), ("", "stay")]).await;
+        assert_eq!(told(&sick), (CheckStatus::L7Response, 200, "HTTP content check did not match"));
+        let none = checked(lines, &[(request, "HTTP/1.1 204 No Content\r\n\r\n")]).await;
+        assert_eq!(told(&none), (CheckStatus::L7Response, 204, "HTTP content check could not find a response body"));
+    }
+
+    #[tokio::test]
+    async fn scripts_go_step_by_step() {
+        let lines = "option tcp-check\ntcp-check connect port PORT\ntcp-check expect min-recv 5 !rstring ^error\n\
+                     tcp-check expect string valid\ntcp-check send 0123\ntcp-check expect string again";
+        let ok = checked(lines, &[("", "valid"), ("0123", "again"), ("", "stay")]).await;
+        assert_eq!(told(&ok), (CheckStatus::L7Ok, 0, "(tcp-check)"));
+        let bad = checked(lines, &[("", "error 3"), ("", "stay")]).await;
+        assert_eq!(told(&bad), (CheckStatus::L7Response, 0, "TCPCHK matched unwanted content (regex) at step 2"));
+    }
+
+    #[tokio::test]
+    async fn a_broken_script_says_where() {
+        let port = refused_port().await;
+        let lines = format!("option tcp-check\ntcp-check connect port PORT\ntcp-check connect port {port} comment why");
+        let outcome = checked(&lines, &[("", "stay")]).await;
+        let info =
+            format!("ECONNREFUSED returned by OS (Connection refused) at step 2 of tcp-check (connect port {port}) comment: 'why'");
+        assert_eq!(told(&outcome), (CheckStatus::L4Connection, 0, info.as_str()));
+    }
+
+    #[tokio::test]
+    async fn who_says_nothing_is_out_of_time() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = format!("server s {} check", listener.local_addr().unwrap());
+        for (lines, info) in [
+            ("option httpchk\n", ""),
+            ("option tcp-check\ntcp-check connect\ntcp-check expect string a\n", " at step 2 of tcp-check (expect string 'a')"),
+        ] {
+            let farm = farm(&format!("{lines}{server}"));
+            for limits in [limits(20, None), limits(60_000, Some(20))] {
+                let outcome = attempt(&farm.script, &farm.servers()[0], limits).await;
+                assert_eq!(told(&outcome), (CheckStatus::L7Timeout, 0, info));
+                assert!(outcome.duration >= Duration::from_millis(20));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn unix_sockets_are_checked_too() {
+        let path = std::env::temp_dir().join(format!("terse-check-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let _listener = tokio::net::UnixListener::bind(&path).unwrap();
+        let farm = farm(&format!("server s {} check\nserver t abns@terse-nobody check", path.display()));
+        let outcomes = [
+            attempt(&farm.script, &farm.servers()[0], limits(5000, None)).await,
+            attempt(&farm.script, &farm.servers()[1], limits(5000, None)).await,
+        ];
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(outcomes.map(|outcome| outcome.status), [CheckStatus::L4Ok, CheckStatus::L4Connection]);
+    }
+}

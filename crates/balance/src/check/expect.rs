@@ -98,7 +98,15 @@ impl Expect {
         if found != self.negated { Judgement::Met } else { Judgement::Failed }
     }
 
-    /// What is looked for, in the log's words.
+    /// What a script was waiting for when it broke off, in the log's words.
+    pub(super) fn awaited(&self) -> String {
+        match &self.what {
+            Expectation::Bytes(bytes) => format!("expect string '{}'", String::from_utf8_lossy(bytes)),
+            _ => "expect regex".into(),
+        }
+    }
+
+    /// What was not found, or found and not wanted, in the log's words.
     pub(super) fn described(&self) -> String {
         match &self.what {
             Expectation::Status(_) => "(status codes)".into(),

@@ -69,3 +69,58 @@ fn next(due: Instant, interval: Duration, now: Instant) -> Instant {
 
 /// HAProxy's smallest unit of time here.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{CheckStatus, LastCheck};
+    use crate::fixture::{farm, logged};
+    use tokio::net::TcpListener;
+
+    #[test]
+    fn beats_are_kept_and_missed_ones_left_out() {
+        let (start, beat) = (Instant::now(), Duration::from_secs(2));
+        let after = |millis| next(start, beat, start + Duration::from_millis(millis)) - start;
+        assert_eq!(after(10), beat);
+        assert_eq!(after(1999), beat);
+        assert_eq!(after(2001), beat * 2);
+        assert_eq!(after(9000), beat * 5);
+    }
+
+    #[test]
+    fn intervals_follow_the_state() {
+        let farm = farm("server s 10.0.0.1:80 check inter 4s fastinter 1s downinter 9s rise 2 fall 2");
+        let server = &farm.servers()[0];
+        let after = |status| {
+            farm.record_check(server, LastCheck { status, ..LastCheck::default() }, std::time::Instant::now());
+            interval(server).as_secs()
+        };
+        assert_eq!(interval(server).as_secs(), 1);
+        assert_eq!(after(CheckStatus::L4Ok), 4);
+        assert_eq!(after(CheckStatus::L4Timeout), 1);
+        assert_eq!(after(CheckStatus::L4Timeout), 9);
+        assert_eq!(after(CheckStatus::L4Ok), 1);
+        assert_eq!(after(CheckStatus::L4Ok), 4);
+    }
+
+    #[tokio::test]
+    async fn a_server_is_watched_as_it_goes_and_comes() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (farm, log) = logged(&format!(
+            "option log-health-checks\ndefault-server check inter 10ms rise 2 fall 2\nserver s {address}\nserver t {address} no-check"
+        ));
+        let checks = tokio::spawn(run(vec![farm.clone()]));
+        let story = async {
+            log.written("Health check for server be/s succeeded, reason: Layer4 check passed, check duration: ").await;
+            drop(listener);
+            log.written("Server be/s is DOWN. 1 active and 0 backup servers left.").await;
+            assert!(!farm.servers()[0].is_up());
+            let _listener = TcpListener::bind(address).await.unwrap();
+            log.written("Server be/s is UP. 2 active and 0 backup servers online.").await;
+        };
+        tokio::time::timeout(Duration::from_secs(20), story).await.unwrap();
+        assert_eq!(farm.servers()[1].last_check(), LastCheck::default());
+        checks.abort();
+    }
+}
