@@ -1,16 +1,37 @@
 //! A body's way through its coder, driven by the proxy.
+//!
+//! ```text
+//!                feed                                          feed: a slice        pause: flush
+//!               ┌────┐                                           ┌────┐               ┌────┐
+//!               │    v          pause, or too large              │    v               │    v
+//!   new ──────> Collecting ───────────────────────────────────> Streaming ────────────────────
+//!                   │ finish: the whole at once                     │ finish: the rest
+//!                   v                                               v
+//!                 Ended <─────────────────────────────────────────────
+//! ```
+//!
+//! Collecting is worth its memory: as a whole a body costs half the time and comes out smaller. It ends where the client would have to
+//! wait for it: at the server's first pause. Each arrow that means more than [`IN_PLACE_NS`] of work may leave through
+//! [`Step::Away`] and come back through [`Compressor::resume`].
+//!
+//! Memory: the collected bytes and the coder count against [`Workplace::budget`]. Where it refuses, the body is streamed, and its coder
+//! makes itself small after each piece: larger on the wire, but nothing fails. Where it is tight, coders do so at each pause.
 
 use crate::budget::Budget;
-use crate::coder::{CoderFault, Pool};
-use crate::offload::{Finished, Job, Queue};
+use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Pool};
+use crate::offload::{Finished, Job, Queue, Work};
 use crate::policy::Plan;
 use std::sync::Arc;
 
-/// Bytes of a body held for work on the whole of it, unless `compression collect` says otherwise.
+/// Bytes of a body held for work on the whole of it, unless `compression collect` says otherwise. Larger ones win little: a bitmap
+/// of 7.3 MB at level 6 comes out 4 % smaller in one piece than streamed, and a script's bytes beyond 32 KB see no further back.
 pub const DEFAULT_COLLECT_BYTES: usize = 256 * 1024;
 
 /// The most that `compression collect` may say.
 pub const MAX_COLLECT_BYTES: usize = 64 << 20;
+
+/// Work that takes less is done in place, in nanoseconds: so long may a worker's other clients wait for it.
+pub const IN_PLACE_NS: u64 = 300_000;
 
 /// A broken coder: the stream must be aborted ([`terse_message::Who::Internal`]).
 pub type Fault = CoderFault;
@@ -40,34 +61,120 @@ pub enum Step {
 /// Drive: `feed` for each piece that the server sends, `pause` when it has been silent for a moment and something was fed since, and
 /// `finish` at the end. After each call (and its job), take what is in `output`.
 pub struct Compressor {
-    _state: (),
+    plan: Plan,
+    engine: &'static Engine,
+    place: Arc<Workplace>,
+    collect_bytes: usize,
+    state: State,
+    output: Vec<u8>,
+    pending: bool,
+    bytes_in: u64,
+    bytes_out: u64,
+    /// Bytes taken from the budget.
+    held: usize,
+}
+
+enum State {
+    Collecting(Vec<u8>),
+    Streaming(Box<dyn Coder>),
+    /// A job has the coder or the body.
+    Away {
+        last: bool,
+    },
+    Ended,
+    Broken,
 }
 
 impl Compressor {
     /// A compressor; `known_bytes` is the body's length where the head says it, `collect_bytes` that of
     /// [`crate::Effective::collect_bytes`].
-    pub fn new(_plan: Plan, _known_bytes: Option<u64>, _collect_bytes: usize, _place: &Arc<Workplace>) -> Compressor {
-        unreachable!("not built yet")
+    pub fn new(plan: Plan, known_bytes: Option<u64>, collect_bytes: usize, place: &Arc<Workplace>) -> Compressor {
+        let engine = Engine::of(plan.coding);
+        // What passes unchanged, or is known to be too large, is not collected.
+        let fits = known_bytes.is_none_or(|bytes| bytes <= collect_bytes as u64) && !plan.coding.is_identity();
+        let state = if fits { State::Collecting(Vec::new()) } else { State::Streaming((engine.stream)(plan.level, &place.pool)) };
+        let collect_bytes = known_bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(collect_bytes).min(collect_bytes);
+        Compressor {
+            plan,
+            engine,
+            place: place.clone(),
+            collect_bytes,
+            state,
+            output: Vec::new(),
+            pending: false,
+            bytes_in: 0,
+            bytes_out: 0,
+            held: 0,
+        }
     }
 
-    /// Takes a piece of the body. Pieces of up to 64 KB are best: one is at most one job.
-    pub fn feed(&mut self, _input: &[u8]) -> Result<Step, Fault> {
-        unreachable!("not built yet")
+    /// Takes a piece of the body. Pieces of up to 64 KB are best: longer ones are cut into slices of that length.
+    pub fn feed(&mut self, input: &[u8]) -> Result<Step, Fault> {
+        if input.is_empty() {
+            return Ok(Step::Done);
+        }
+        self.bytes_in += input.len() as u64;
+        match std::mem::replace(&mut self.state, State::Broken) {
+            State::Collecting(mut body) => {
+                let room = self.make_room(&mut body, input.len());
+                body.extend_from_slice(input);
+                if room {
+                    self.pending = true;
+                    self.state = State::Collecting(body);
+                    return Ok(Step::Done);
+                }
+                let coder = self.new_coder();
+                self.push_owned(coder, body, Flush::None)
+            }
+            State::Streaming(coder) => self.push(coder, input, Flush::None),
+            State::Away { .. } | State::Ended | State::Broken => Err(CoderFault),
+        }
     }
 
     /// Says that the server is silent: all that was fed comes out decodable.
     pub fn pause(&mut self) -> Result<Step, Fault> {
-        unreachable!("not built yet")
+        if !self.pending {
+            return Ok(Step::Done);
+        }
+        match std::mem::replace(&mut self.state, State::Broken) {
+            State::Collecting(body) => {
+                let coder = self.new_coder();
+                self.push_owned(coder, body, Flush::Sync)
+            }
+            State::Streaming(coder) => self.push(coder, &[], Flush::Sync),
+            State::Away { .. } | State::Ended | State::Broken => Err(CoderFault),
+        }
     }
 
     /// Says that the body has ended.
     pub fn finish(&mut self) -> Result<Step, Fault> {
-        unreachable!("not built yet")
+        match std::mem::replace(&mut self.state, State::Broken) {
+            State::Collecting(body) => {
+                let (level, pool) = (self.plan.level, &self.place.pool);
+                if self.stays(self.engine.whole_ns(level, body.len())) {
+                    let before = self.output.len();
+                    (self.engine.whole)(&body, level, pool, &mut self.output)?;
+                    self.bytes_out += (self.output.len() - before) as u64;
+                    self.ended();
+                    return Ok(Step::Done);
+                }
+                let work = Work::whole(self.engine, level, pool.clone(), body);
+                self.send(work, true)
+            }
+            State::Streaming(coder) => self.push(coder, &[], Flush::Finish),
+            State::Away { .. } | State::Ended | State::Broken => Err(CoderFault),
+        }
     }
 
     /// Takes back what a job has finished.
-    pub fn resume(&mut self, _finished: Finished) -> Result<(), Fault> {
-        unreachable!("not built yet")
+    pub fn resume(&mut self, finished: Finished) -> Result<(), Fault> {
+        match std::mem::replace(&mut self.state, State::Broken) {
+            State::Away { last } => self.take_back(finished.0?, last),
+            other => {
+                self.state = other;
+                Err(CoderFault)
+            }
+        }
     }
 
     /// Awaits the step's job, if there is one, and resumes.
@@ -80,21 +187,161 @@ impl Compressor {
 
     /// What has come out so far; the caller takes bytes from it and leaves the rest.
     pub fn output(&mut self) -> &mut Vec<u8> {
-        unreachable!("not built yet")
+        &mut self.output
     }
 
     /// Whether something was fed that has not come out: whether a pause has work to do.
     pub fn has_pending(&self) -> bool {
-        unreachable!("not built yet")
+        self.pending
     }
 
     /// Bytes that were fed.
     pub fn bytes_in(&self) -> u64 {
-        unreachable!("not built yet")
+        self.bytes_in
     }
 
     /// Bytes that came out.
     pub fn bytes_out(&self) -> u64 {
-        unreachable!("not built yet")
+        self.bytes_out
+    }
+
+    fn new_coder(&self) -> Box<dyn Coder> {
+        (self.engine.stream)(self.plan.level, &self.place.pool)
+    }
+
+    /// Whether work of that length is done in place.
+    fn stays(&self, ns: u64) -> bool {
+        ns <= IN_PLACE_NS || self.place.queue.is_none()
+    }
+
+    /// Makes room for that many bytes to be collected; false when they are too many, for the limit or for the budget.
+    fn make_room(&mut self, body: &mut Vec<u8>, more: usize) -> bool {
+        let needed = body.len() + more;
+        if needed > self.collect_bytes {
+            return false;
+        }
+        if needed > body.capacity() {
+            // Twice as much each time, and never more than the limit, which is the body's length where that is known.
+            let capacity = needed.max(body.capacity() * 2).max(MIN_COLLECT_BYTES).min(self.collect_bytes);
+            if !self.hold(capacity) {
+                return false;
+            }
+            body.reserve_exact(capacity - body.len());
+        }
+        true
+    }
+
+    /// Pushes borrowed bytes, copying them only if they have to go away.
+    fn push(&mut self, mut coder: Box<dyn Coder>, input: &[u8], flush: Flush) -> Result<Step, Fault> {
+        if !self.stays(self.engine.stream_ns(self.plan.level, input.len())) {
+            return self.push_owned(coder, input.to_vec(), flush);
+        }
+        let (flush, lighten) = self.economy(&*coder, 0, flush);
+        let before = self.output.len();
+        coder.push(input, &mut self.output, flush)?;
+        self.bytes_out += (self.output.len() - before) as u64;
+        if let Some(keep) = lighten {
+            coder.lighten(keep);
+        }
+        self.pushed(coder, flush);
+        Ok(Step::Done)
+    }
+
+    fn push_owned(&mut self, coder: Box<dyn Coder>, input: Vec<u8>, flush: Flush) -> Result<Step, Fault> {
+        let stays = self.stays(self.engine.stream_ns(self.plan.level, input.len()));
+        let (flush, lighten) = self.economy(&*coder, input.capacity(), flush);
+        self.pending = flush == Flush::None;
+        let work = Work::stream(coder, input, flush, lighten);
+        let last = flush == Flush::Finish;
+        if stays { self.take_back(work.run()?, last).map(|()| Step::Done) } else { self.send(work, last) }
+    }
+
+    /// What a push has to do for the memory's sake: flush, and make the coder small behind it.
+    fn economy(&mut self, coder: &dyn Coder, input: usize, flush: Flush) -> (Flush, Option<Keep>) {
+        let refused = !self.hold(coder.full_memory() + input);
+        let flush = if refused && flush == Flush::None { Flush::Sync } else { flush };
+        let small = refused || (flush == Flush::Sync && self.place.budget.is_tight());
+        let keep = if !refused || self.hold(coder.history_memory()) { Keep::History } else { Keep::Nothing };
+        (flush, (small && flush == Flush::Sync).then_some(keep))
+    }
+
+    /// Gives work to the queue, or does it here when there is no room for it.
+    fn send(&mut self, work: Work, last: bool) -> Result<Step, Fault> {
+        let given = match &self.place.queue {
+            Some(queue) => queue.submit(work),
+            None => Err(work),
+        };
+        match given {
+            Ok(job) => {
+                self.state = State::Away { last };
+                Ok(Step::Away(job))
+            }
+            Err(work) => self.take_back(work.run()?, last).map(|()| Step::Done),
+        }
+    }
+
+    fn take_back(&mut self, work: Work, last: bool) -> Result<(), Fault> {
+        let (coder, mut out) = work.into_parts();
+        self.bytes_out += out.len() as u64;
+        if self.output.is_empty() {
+            self.output = out;
+        } else {
+            self.output.append(&mut out);
+        }
+        match coder {
+            Some(coder) if !last => {
+                self.release_to(coder.memory());
+                self.state = State::Streaming(coder);
+            }
+            _ => self.ended(),
+        }
+        Ok(())
+    }
+
+    fn pushed(&mut self, coder: Box<dyn Coder>, flush: Flush) {
+        if flush == Flush::Finish {
+            self.ended();
+        } else {
+            self.pending = flush == Flush::None;
+            self.release_to(coder.memory());
+            self.state = State::Streaming(coder);
+        }
+    }
+
+    fn ended(&mut self) {
+        self.state = State::Ended;
+        self.pending = false;
+        self.release_to(0);
+    }
+
+    /// Counts so many bytes as held, if they are more than before; false when the budget refuses.
+    fn hold(&mut self, bytes: usize) -> bool {
+        let more = bytes.saturating_sub(self.held);
+        let taken = more == 0 || self.place.budget.take(more);
+        if taken {
+            self.held += more;
+        }
+        taken
+    }
+
+    /// Counts no more than so many bytes as held.
+    fn release_to(&mut self, bytes: usize) {
+        let less = self.held.saturating_sub(bytes);
+        if less > 0 {
+            self.place.budget.give(less);
+            self.held -= less;
+        }
     }
 }
+
+impl Drop for Compressor {
+    fn drop(&mut self) {
+        self.release_to(0);
+    }
+}
+
+/// The room that collecting begins with.
+const MIN_COLLECT_BYTES: usize = 4096;
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,24 @@
 //! The work itself: coders behind two faces.
 //!
-//! [`Coder`] is incremental, for streams; [`Whole`] takes a body at once, which libdeflate does in less time and to fewer bytes.
-//! [`Pool`] keeps their states, which cost more to make than a small body costs to compress.
+//! A [`Coder`] is incremental, for streams; a whole body at once goes through [`Engine::whole`], which libdeflate does in less time
+//! and to fewer bytes. [`Pool`] keeps their states, which cost more to make than a small body costs to compress.
+//!
+//! [`ENGINES`] has one entry for each coding: who adds a coding adds one here and one in [`crate::coding::CODINGS`].
 
+mod deflate;
+mod frame;
+mod identity;
 mod pool;
+mod whole;
+
+#[cfg(test)]
+mod conformance;
 
 pub use pool::{Pool, Tuning};
+
+use crate::coding::{Coding, Level};
+use frame::Format;
+use std::sync::Arc;
 
 /// What has to be decodable when a push returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +35,15 @@ pub enum Flush {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CoderFault;
 
+/// What a coder keeps of the body when it makes itself small.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keep {
+    /// Its last bytes, so that what follows can still refer to them: [`Coder::history_memory`].
+    History,
+    /// Nothing but what the format demands.
+    Nothing,
+}
+
 /// An incremental coder of one body.
 pub trait Coder: Send {
     /// Takes all of `input`, appends what comes out to `out`. After `Flush::Finish` only [`Coder::reset`] may follow.
@@ -30,19 +52,89 @@ pub trait Coder: Send {
     /// Begins another body.
     fn reset(&mut self);
 
-    /// Gives back what memory it can do without until the next push. To be called right after `Flush::Sync`; what the coder has
-    /// learnt of the body may be lost in part, so the next bytes come out larger.
-    fn lighten(&mut self);
+    /// Gives back what memory it can do without until the next push, which will come out larger for it. Only to be called when the
+    /// last push was flushed.
+    fn lighten(&mut self, keep: Keep);
 
-    /// Bytes of memory held.
+    /// Bytes of memory held now.
     fn memory(&self) -> usize;
+
+    /// Bytes of memory held while pushing.
+    fn full_memory(&self) -> usize;
+
+    /// Bytes of memory held after [`Coder::lighten`] with [`Keep::History`].
+    fn history_memory(&self) -> usize;
 }
 
-/// A coder of whole bodies.
-pub trait Whole: Send {
-    /// Appends the coded form of `input` to `out`.
-    fn code(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<(), CoderFault>;
+/// How a coding is done.
+pub struct Engine {
+    /// The coding.
+    pub coding: Coding,
+    /// Makes an incremental coder.
+    pub stream: fn(Level, &Arc<Pool>) -> Box<dyn Coder>,
+    /// Appends the coded form of a whole body to `out`.
+    pub whole: fn(&[u8], Level, &Pool, &mut Vec<u8>) -> Result<(), CoderFault>,
+    /// Nanoseconds a byte of the incremental coder on text, by level.
+    pub stream_cost_ns: [u16; 10],
+    /// The same for whole bodies.
+    pub whole_cost_ns: [u16; 10],
+}
 
-    /// Bytes of memory held.
-    fn memory(&self) -> usize;
+/// The engines, in the order of [`Coding`].
+pub const ENGINES: &[Engine] = &[
+    deflate_engine(
+        Coding::Gzip,
+        |level, pool| deflate::stream(Format::Gzip, level, pool),
+        |input, level, pool, out| whole::code(Format::Gzip, input, level, pool, out),
+    ),
+    deflate_engine(
+        Coding::Deflate,
+        |level, pool| deflate::stream(Format::Zlib, level, pool),
+        |input, level, pool, out| whole::code(Format::Zlib, input, level, pool, out),
+    ),
+    deflate_engine(
+        Coding::RawDeflate,
+        |level, pool| deflate::stream(Format::Raw, level, pool),
+        |input, level, pool, out| whole::code(Format::Raw, input, level, pool, out),
+    ),
+    Engine {
+        coding: Coding::Identity,
+        stream: |_, _| Box::new(identity::Identity),
+        whole: |input, _, _, out| {
+            out.extend_from_slice(input);
+            Ok(())
+        },
+        stream_cost_ns: [0; 10],
+        whole_cost_ns: [0; 10],
+    },
+];
+
+const fn deflate_engine(
+    coding: Coding,
+    stream: fn(Level, &Arc<Pool>) -> Box<dyn Coder>,
+    whole: fn(&[u8], Level, &Pool, &mut Vec<u8>) -> Result<(), CoderFault>,
+) -> Engine {
+    Engine { coding, stream, whole, stream_cost_ns: deflate::COST_NS, whole_cost_ns: whole::COST_NS }
+}
+
+impl Engine {
+    /// The engine of a coding.
+    pub const fn of(coding: Coding) -> &'static Engine {
+        &ENGINES[coding as usize]
+    }
+
+    /// About how long a stream's push takes, in nanoseconds.
+    pub fn stream_ns(&self, level: Level, bytes: usize) -> u64 {
+        cost(&self.stream_cost_ns, level, bytes)
+    }
+
+    /// About how long a whole body takes, in nanoseconds.
+    pub fn whole_ns(&self, level: Level, bytes: usize) -> u64 {
+        cost(&self.whole_cost_ns, level, bytes)
+    }
+}
+
+fn cost(table: &[u16; 10], level: Level, bytes: usize) -> u64 {
+    let ns = table[usize::from(level.0).min(table.len() - 1)];
+    u64::from(ns).saturating_mul(bytes as u64)
 }

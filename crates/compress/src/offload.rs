@@ -1,19 +1,35 @@
 //! The offload queue: threads that compress while the workers go on.
+//!
+//! They run below the workers' priority ([`DEFAULT_NICE`]), so that a small request on the same processor does not wait for a large
+//! body, but with a share of it, so that they never starve. The line is first come, first served, and a stream goes to its end after
+//! each slice of 64 KB: as a connection has at most one job in the line for each of its bodies, everybody gets a turn. The line is
+//! bounded; what does not fit is done by the worker itself, which slows down whoever brings it.
 
 mod job;
+mod work;
 
 pub use job::{Finished, Job};
 
-use std::sync::atomic::AtomicU64;
+pub(crate) use work::Work;
 
-/// How far below the workers the queue's threads run, unless `tune.comp.nice` says otherwise.
+use crate::coder::CoderFault;
+use job::Slot;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+/// How far below the workers the queue's threads run, unless `tune.comp.nice` says otherwise: a tenth of a worker's weight.
 pub const DEFAULT_NICE: u8 = 10;
 /// Jobs that may wait, unless `tune.comp.queue` says otherwise.
 pub const DEFAULT_DEPTH: usize = 1024;
 
-/// The offload queue.
+/// The offload queue. Dropped, it ends its threads after their slices; jobs that wait then come back as faults.
 pub struct Queue {
-    numbers: Numbers,
+    line: Arc<Line>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 /// What the queue has done.
@@ -27,20 +43,169 @@ pub struct Numbers {
     pub bytes: AtomicU64,
     /// Jobs that did not fit and were done in place.
     pub full: AtomicU64,
-    /// Jobs dropped before they began.
+    /// Jobs dropped before they were done.
     pub cancelled: AtomicU64,
-    /// The longest time that a job waited, in microseconds.
+    /// The longest time that a job waited for its first slice, in microseconds.
     pub max_wait_us: AtomicU64,
 }
 
 impl Queue {
-    /// Starts the threads: `threads` of them, `nice` below the caller, for at most `depth` waiting jobs.
-    pub fn start(_threads: usize, _nice: u8, _depth: usize) -> std::io::Result<Queue> {
-        unreachable!("not built yet")
+    /// Starts the threads: `threads` of them (at least one), `nice` below the caller, for at most `depth` waiting jobs. To be called
+    /// after the process has become a daemon: threads do not survive that.
+    pub fn start(threads: usize, nice: u8, depth: usize) -> std::io::Result<Queue> {
+        let mut queue = Queue { line: Arc::new(Line::new(depth)), threads: Vec::new() };
+        for i in 0..threads.max(1) {
+            let line = queue.line.clone();
+            let name = format!("terse-comp-{i}");
+            let thread = std::thread::Builder::new().name(name).spawn(move || {
+                stand_back(nice);
+                line.serve();
+            })?;
+            queue.threads.push(thread);
+        }
+        Ok(queue)
     }
 
     /// What it has done.
     pub fn numbers(&self) -> &Numbers {
-        &self.numbers
+        &self.line.numbers
+    }
+
+    /// Gives work to the threads; gives it back when the line is full.
+    pub(crate) fn submit(&self, work: Work) -> Result<Job, Work> {
+        let job = Job::new(work);
+        if self.line.join(Entry { slot: job.slot(), since: Some(Instant::now()) }) {
+            return Ok(job);
+        }
+        self.line.numbers.full.fetch_add(1, Relaxed);
+        match job.into_work() {
+            Some(work) => Err(work),
+            None => unreachable!("nobody else has seen the job"),
+        }
     }
 }
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.line.stop();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+        for entry in std::mem::take(&mut self.line.lock().waiting) {
+            entry.slot.finish(Err(CoderFault));
+        }
+    }
+}
+
+/// Those who wait.
+struct Line {
+    state: Mutex<LineState>,
+    filled: Condvar,
+    depth: usize,
+    numbers: Numbers,
+}
+
+#[derive(Default)]
+struct LineState {
+    waiting: VecDeque<Entry>,
+    stopped: bool,
+}
+
+struct Entry {
+    slot: Arc<Slot>,
+    /// When it came; none once it had its first slice.
+    since: Option<Instant>,
+}
+
+impl Line {
+    fn new(depth: usize) -> Line {
+        Line { state: Mutex::default(), filled: Condvar::new(), depth, numbers: Numbers::default() }
+    }
+
+    /// A newcomer; false when it does not fit.
+    fn join(&self, entry: Entry) -> bool {
+        let mut state = self.lock();
+        if state.stopped || state.waiting.len() >= self.depth {
+            return false;
+        }
+        self.append(&mut state, entry);
+        true
+    }
+
+    /// A stream with slices left: it was let in before.
+    fn rejoin(&self, entry: Entry) {
+        self.append(&mut self.lock(), entry);
+    }
+
+    fn append(&self, state: &mut LineState, entry: Entry) {
+        state.waiting.push_back(entry);
+        self.numbers.waiting.store(state.waiting.len() as u64, Relaxed);
+        self.filled.notify_one();
+    }
+
+    /// The next; waits for one, none at the end.
+    fn next(&self) -> Option<Entry> {
+        let mut state = self.lock();
+        loop {
+            if state.stopped {
+                return None;
+            }
+            if let Some(entry) = state.waiting.pop_front() {
+                self.numbers.waiting.store(state.waiting.len() as u64, Relaxed);
+                return Some(entry);
+            }
+            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// A thread's life.
+    fn serve(&self) {
+        while let Some(entry) = self.next() {
+            self.slice(entry);
+        }
+    }
+
+    fn slice(&self, entry: Entry) {
+        let Some(mut work) = entry.slot.take() else {
+            self.numbers.cancelled.fetch_add(1, Relaxed);
+            return;
+        };
+        if let Some(since) = entry.since {
+            self.numbers.max_wait_us.fetch_max(u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX), Relaxed);
+        }
+        // A panic is an engine's fault: it ends the stream, not the thread.
+        match catch_unwind(AssertUnwindSafe(|| work.step())).unwrap_or(Err(CoderFault)) {
+            Err(fault) => entry.slot.finish(Err(fault)),
+            Ok(true) => {
+                self.numbers.jobs.fetch_add(1, Relaxed);
+                self.numbers.bytes.fetch_add(work.bytes() as u64, Relaxed);
+                entry.slot.finish(Ok(work));
+            }
+            Ok(false) if entry.slot.put_back(work) => self.rejoin(Entry { since: None, ..entry }),
+            Ok(false) => {
+                self.numbers.cancelled.fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    fn stop(&self) {
+        self.lock().stopped = true;
+        self.filled.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LineState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lowers the calling thread's priority. On Linux a process of that call is a thread. It cannot fail, but if it does, compression runs
+/// beside the workers as an equal, which is still right.
+fn stand_back(nice: u8) {
+    let thread = Some(rustix::thread::gettid());
+    if let Ok(before) = rustix::process::getpriority_process(thread) {
+        let _ = rustix::process::setpriority_process(thread, before.saturating_add(i32::from(nice)).min(19));
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,23 +1,125 @@
 //! One piece of work away from its worker.
+//!
+//! ```text
+//!              take               finish              poll
+//!   Waiting ────────────> Running ─────────> Finished ─────> Gone
+//!      │  ^                  │ │                 │             ^
+//!      │  └── more slices ───┘ │                 │             │
+//!      └───────────────────────┴── Job dropped ──┴─────────────┘
+//! ```
 
+use super::work::Work;
+use crate::coder::CoderFault;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 /// What a job brings back: to be handed to [`crate::Compressor::resume`].
-pub struct Finished {
-    _state: (),
-}
+pub struct Finished(pub(crate) Result<Work, CoderFault>);
 
 /// A piece of work in the offload queue. Ready when it is done; dropped before it began, it is not done at all.
 #[must_use]
 pub struct Job {
-    _state: (),
+    slot: Arc<Slot>,
+}
+
+/// What the job and the queue share.
+pub(super) struct Slot {
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    state: State,
+    waker: Option<Waker>,
+}
+
+enum State {
+    Waiting(Work),
+    Running,
+    Finished(Finished),
+    Gone,
+}
+
+impl Job {
+    pub(super) fn new(work: Work) -> Job {
+        Job { slot: Arc::new(Slot { inner: Mutex::new(Inner { state: State::Waiting(work), waker: None }) }) }
+    }
+
+    pub(super) fn slot(&self) -> Arc<Slot> {
+        self.slot.clone()
+    }
+
+    /// The work of a job that was not taken.
+    pub(super) fn into_work(self) -> Option<Work> {
+        self.slot.take()
+    }
 }
 
 impl Future for Job {
     type Output = Finished;
 
-    fn poll(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<Finished> {
-        unreachable!("not built yet")
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Finished> {
+        let mut inner = self.slot.lock();
+        match std::mem::replace(&mut inner.state, State::Gone) {
+            State::Finished(finished) => Poll::Ready(finished),
+            State::Gone => Poll::Ready(Finished(Err(CoderFault))),
+            going => {
+                inner.state = going;
+                match &mut inner.waker {
+                    Some(waker) => waker.clone_from(context.waker()),
+                    none => *none = Some(context.waker().clone()),
+                }
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        let left = std::mem::replace(&mut self.slot.lock().state, State::Gone);
+        drop(left);
+    }
+}
+
+impl Slot {
+    /// Takes the work to do some of it; none when nobody waits for it any more.
+    pub(super) fn take(&self) -> Option<Work> {
+        let mut inner = self.lock();
+        match std::mem::replace(&mut inner.state, State::Running) {
+            State::Waiting(work) => Some(work),
+            other => {
+                inner.state = other;
+                None
+            }
+        }
+    }
+
+    /// Puts back work of which slices are left; says whether somebody still waits for it.
+    pub(super) fn put_back(&self, work: Work) -> bool {
+        let mut inner = self.lock();
+        let wanted = matches!(inner.state, State::Running);
+        if wanted {
+            inner.state = State::Waiting(work);
+        }
+        wanted
+    }
+
+    /// Hands the result to whoever waits.
+    pub(super) fn finish(&self, result: Result<Work, CoderFault>) {
+        let mut inner = self.lock();
+        if matches!(inner.state, State::Gone) {
+            return;
+        }
+        inner.state = State::Finished(Finished(result));
+        let waker = inner.waker.take();
+        drop(inner);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

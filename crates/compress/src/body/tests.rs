@@ -1,0 +1,211 @@
+use super::*;
+use crate::budget::Limit;
+use crate::coder::Tuning;
+use crate::coding::{Coding, Level};
+use crate::offload::tests::block_on;
+use proptest::prelude::*;
+use std::io::Read;
+
+const GZIP: Plan = Plan { coding: Coding::Gzip, level: Level(6) };
+
+fn place(queue: Option<Queue>, limit: usize) -> (Arc<Workplace>, Arc<Limit>) {
+    let limit = Arc::new(Limit::new(limit));
+    let place = Workplace { pool: Arc::new(Pool::new(Tuning::default())), queue: queue.map(Arc::new), budget: limit.clone() };
+    (Arc::new(place), limit)
+}
+
+fn text(bytes: usize) -> Vec<u8> {
+    (0u32..)
+        .flat_map(|i| format!("item {} is {}; ", i.wrapping_mul(2_654_435_761) >> 20, i % 17).into_bytes())
+        .take(bytes)
+        .collect()
+}
+
+/// What of a gzip stream can be decoded.
+fn decoded(gzip: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut decoder = flate2::read::GzDecoder::new(gzip);
+    let mut buffer = [0; 4096];
+    while let Ok(n @ 1..) = decoder.read(&mut buffer) {
+        out.extend_from_slice(&buffer[..n]);
+    }
+    out
+}
+
+fn drive(compressor: &mut Compressor, step: Result<Step, Fault>) -> bool {
+    let step = step.unwrap();
+    let away = matches!(step, Step::Away(_));
+    block_on(compressor.settle(step)).unwrap();
+    away
+}
+
+#[test]
+fn a_body_that_fits_is_compressed_as_a_whole() {
+    let (place, limit) = place(None, 1 << 20);
+    let body = text(132_000);
+    let mut whole = Vec::new();
+    (Engine::of(Coding::Gzip).whole)(&body, Level(6), &place.pool, &mut whole).unwrap();
+    for known in [None, Some(body.len() as u64)] {
+        let mut compressor = Compressor::new(GZIP, known, DEFAULT_COLLECT_BYTES, &place);
+        for piece in body.chunks(16_000) {
+            let step = compressor.feed(piece);
+            drive(&mut compressor, step);
+        }
+        assert!(compressor.output().is_empty() && compressor.has_pending());
+        assert!(limit.used() >= body.len() && limit.used() <= DEFAULT_COLLECT_BYTES);
+        let step = compressor.finish();
+        drive(&mut compressor, step);
+        assert_eq!(*compressor.output(), whole);
+        assert_eq!((compressor.bytes_in(), compressor.bytes_out()), (body.len() as u64, whole.len() as u64));
+        assert_eq!(limit.used(), 0);
+    }
+}
+
+#[test]
+fn what_came_before_a_pause_can_be_decoded_after_it() {
+    for tight in [false, true] {
+        let (place, limit) = place(None, if tight { 600_000 } else { 8 << 20 });
+        let mut compressor = Compressor::new(GZIP, None, DEFAULT_COLLECT_BYTES, &place);
+        let mut fed = Vec::new();
+        for (i, piece) in text(9000).chunks(300).enumerate() {
+            drop(compressor.feed(piece).unwrap());
+            fed.extend_from_slice(piece);
+            let step = compressor.pause();
+            drive(&mut compressor, step);
+            assert!(!compressor.has_pending());
+            assert_eq!(decoded(compressor.output()), fed, "{i}");
+            assert_eq!(limit.used() < 10_000, tight, "a coder is small when memory is tight: {}", limit.used());
+        }
+        let length = compressor.output().len();
+        let step = compressor.pause();
+        drive(&mut compressor, step);
+        assert_eq!(compressor.output().len(), length, "a second pause adds nothing");
+        let step = compressor.finish();
+        drive(&mut compressor, step);
+        assert_eq!(decoded(compressor.output()), fed);
+        assert_eq!(limit.used(), 0);
+    }
+}
+
+#[test]
+fn large_bodies_stream() {
+    let (place, limit) = place(None, 4 << 20);
+    let body = text(700_000);
+    for known in [None, Some(body.len() as u64)] {
+        let mut compressor = Compressor::new(GZIP, known, DEFAULT_COLLECT_BYTES, &place);
+        let mut out = Vec::new();
+        for piece in body.chunks(64 * 1024) {
+            let step = compressor.feed(piece);
+            drive(&mut compressor, step);
+            out.append(compressor.output());
+        }
+        assert!(out.len() > 10_000, "it comes out while it goes in");
+        let step = compressor.finish();
+        drive(&mut compressor, step);
+        out.append(compressor.output());
+        assert_eq!(decoded(&out), body);
+        assert_eq!(limit.used(), 0);
+        assert!(compressor.feed(b"more").is_err() && compressor.finish().is_err());
+    }
+}
+
+#[test]
+fn without_memory_it_streams_and_holds_nothing() {
+    let (place, limit) = place(None, 1000);
+    let body = text(400_000);
+    let mut compressor = Compressor::new(GZIP, None, DEFAULT_COLLECT_BYTES, &place);
+    for piece in body.chunks(10_000) {
+        let step = compressor.feed(piece);
+        drive(&mut compressor, step);
+        assert!(limit.used() <= 1000);
+    }
+    let step = compressor.finish();
+    drive(&mut compressor, step);
+    assert_eq!(decoded(compressor.output()), body);
+    assert!(limit.refused() > 0 && limit.used() == 0);
+}
+
+#[test]
+fn large_work_leaves_and_small_work_stays() {
+    let (place, limit) = place(Some(Queue::start(2, 0, 8).unwrap()), 4 << 20);
+    let body = text(600_000);
+    let mut compressor = Compressor::new(GZIP, None, DEFAULT_COLLECT_BYTES, &place);
+    let mut left = Vec::new();
+    for piece in body.chunks(60_000) {
+        let step = compressor.feed(piece);
+        left.push(drive(&mut compressor, step));
+    }
+    let step = compressor.pause();
+    left.push(drive(&mut compressor, step));
+    let step = compressor.finish();
+    left.push(drive(&mut compressor, step));
+    assert_eq!(left, [false, false, false, false, true, true, true, true, true, true, false, false]);
+    assert_eq!(decoded(compressor.output()), body);
+    assert_eq!(limit.used(), 0);
+
+    let mut small = Compressor::new(GZIP, Some(8000), DEFAULT_COLLECT_BYTES, &place);
+    drop(small.feed(&body[..8000]).unwrap());
+    assert!(matches!(small.finish(), Ok(Step::Done)));
+    assert_eq!(decoded(small.output()), body[..8000]);
+}
+
+#[test]
+fn a_dropped_job_ends_the_compressor() {
+    let (place, limit) = place(Some(Queue::start(1, 0, 8).unwrap()), 4 << 20);
+    let mut compressor = Compressor::new(GZIP, Some(200_000), DEFAULT_COLLECT_BYTES, &place);
+    drop(compressor.feed(&text(200_000)).unwrap());
+    let Ok(Step::Away(job)) = compressor.finish() else { panic!("it is large enough to leave") };
+    drop(job);
+    assert!(compressor.feed(b"x").is_err() && compressor.pause().is_err() && compressor.finish().is_err());
+    drop(compressor);
+    assert_eq!(limit.used(), 0);
+}
+
+#[test]
+fn identity_passes_at_once() {
+    let (place, _) = place(None, 1000);
+    let plan = Plan { coding: Coding::Identity, level: Level(0) };
+    let mut compressor = Compressor::new(plan, Some(50), DEFAULT_COLLECT_BYTES, &place);
+    drop(compressor.feed(b"abc").unwrap());
+    assert_eq!(compressor.output(), b"abc");
+    let step = compressor.finish();
+    drive(&mut compressor, step);
+    assert_eq!(compressor.output(), b"abc");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn any_drive_comes_back(
+        pieces in prop::collection::vec((0usize..50_000, any::<bool>()), 0..12),
+        collect in prop::sample::select(vec![0usize, 1, 10_000, DEFAULT_COLLECT_BYTES]),
+        memory in prop::sample::select(vec![0usize, 5000, 400_000, 1 << 22]),
+        threads in any::<bool>(),
+        coding in prop::sample::select(vec![Coding::Gzip, Coding::Identity]),
+    ) {
+        let (place, limit) = place(threads.then(|| Queue::start(1, 0, 1).unwrap()), memory);
+        let mut compressor = Compressor::new(Plan { coding, level: Level(3) }, None, collect, &place);
+        let body = text(pieces.iter().map(|(bytes, _)| bytes).sum());
+        let mut at = 0;
+        let mut out = Vec::new();
+        for (bytes, pause) in pieces {
+            let step = compressor.feed(&body[at..at + bytes]);
+            drive(&mut compressor, step);
+            at += bytes;
+            if pause {
+                let step = compressor.pause();
+                drive(&mut compressor, step);
+                out.append(compressor.output());
+                let so_far = if coding.is_identity() { out.clone() } else { decoded(&out) };
+                prop_assert!(so_far == body[..at]);
+            }
+        }
+        let step = compressor.finish();
+        drive(&mut compressor, step);
+        out.append(compressor.output());
+        prop_assert_eq!(compressor.bytes_out(), out.len() as u64);
+        let came_back = if coding.is_identity() { out } else { decoded(&out) };
+        prop_assert!(came_back == body);
+        prop_assert_eq!(limit.used(), 0);
+    }
+}

@@ -1,0 +1,175 @@
+use super::*;
+use crate::coder::{Coder, Flush, Keep};
+use std::pin::pin;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+/// Runs a future on this thread.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+/// A coder that says when it begins a push, and goes on when told.
+struct Gate {
+    name: u8,
+    began: Sender<u8>,
+    go: Receiver<()>,
+    panics: bool,
+}
+
+impl Coder for Gate {
+    fn push(&mut self, input: &[u8], out: &mut Vec<u8>, _: Flush) -> Result<(), CoderFault> {
+        self.began.send(self.name).map_err(|_| CoderFault)?;
+        self.go.recv().map_err(|_| CoderFault)?;
+        assert!(!self.panics, "the engine is broken on purpose");
+        out.extend_from_slice(input);
+        Ok(())
+    }
+
+    fn reset(&mut self) {}
+    fn lighten(&mut self, _: Keep) {}
+    fn memory(&self) -> usize {
+        0
+    }
+    fn full_memory(&self) -> usize {
+        0
+    }
+    fn history_memory(&self) -> usize {
+        0
+    }
+}
+
+struct Bench {
+    began: Receiver<u8>,
+    announce: Sender<u8>,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let (announce, began) = channel();
+        Bench { began, announce }
+    }
+
+    /// Work of so many slices, and what lets one of them go on.
+    fn work(&self, name: u8, slices: usize) -> (Work, Sender<()>) {
+        let (go, gate) = channel();
+        let coder = Gate { name, began: self.announce.clone(), go: gate, panics: false };
+        (Work::stream(Box::new(coder), vec![name; slices * work::SLICE_BYTES], Flush::None, None), go)
+    }
+}
+
+#[test]
+fn slices_of_streams_take_turns() {
+    let (bench, queue) = (Bench::new(), Queue::start(1, 1, 8).unwrap());
+    let (first, go_first) = bench.work(1, 3);
+    let (second, go_second) = bench.work(2, 2);
+    let first = queue.submit(first).ok().unwrap();
+    assert_eq!(bench.began.recv(), Ok(1));
+    let second = queue.submit(second).ok().unwrap();
+    for _ in 0..3 {
+        go_first.send(()).unwrap();
+        go_second.send(()).unwrap();
+    }
+    let order: Vec<_> = (0..4).map(|_| bench.began.recv().unwrap()).collect();
+    assert_eq!(order, [2, 1, 2, 1]);
+    let (_, out) = block_on(first).0.unwrap_or_else(|_| panic!()).into_parts();
+    assert_eq!(out.len(), 3 * work::SLICE_BYTES);
+    assert!(block_on(second).0.is_ok());
+    assert_eq!(queue.numbers().jobs.load(Relaxed), 2);
+    assert_eq!(queue.numbers().bytes.load(Relaxed), 5 * work::SLICE_BYTES as u64);
+}
+
+#[test]
+fn a_full_line_gives_the_work_back() {
+    let (bench, queue) = (Bench::new(), Queue::start(1, 0, 1).unwrap());
+    let (first, go_first) = bench.work(1, 1);
+    let (second, go_second) = bench.work(2, 1);
+    let (third, _go_third) = bench.work(3, 1);
+    let first = queue.submit(first).ok().unwrap();
+    assert_eq!(bench.began.recv(), Ok(1));
+    let second = queue.submit(second).ok().unwrap();
+    assert!(queue.submit(third).is_err_and(|work| work.bytes() == work::SLICE_BYTES));
+    go_first.send(()).unwrap();
+    go_second.send(()).unwrap();
+    assert!(block_on(first).0.is_ok() && block_on(second).0.is_ok());
+    assert_eq!(queue.numbers().full.load(Relaxed), 1);
+}
+
+#[test]
+fn a_dropped_job_is_not_begun_or_not_gone_on_with() {
+    let (bench, queue) = (Bench::new(), Queue::start(1, 0, 8).unwrap());
+    let (first, go_first) = bench.work(1, 2);
+    let (second, _go_second) = bench.work(2, 1);
+    let (third, go_third) = bench.work(3, 1);
+    let first = queue.submit(first).ok().unwrap();
+    assert_eq!(bench.began.recv(), Ok(1));
+    let second = queue.submit(second).ok().unwrap();
+    let third = queue.submit(third).ok().unwrap();
+    drop(first);
+    drop(second);
+    go_first.send(()).unwrap();
+    go_third.send(()).unwrap();
+    assert!(block_on(third).0.is_ok());
+    assert_eq!(bench.began.try_iter().collect::<Vec<_>>(), [3]);
+    assert_eq!(queue.numbers().cancelled.load(Relaxed), 2);
+}
+
+#[test]
+fn a_broken_engine_ends_its_stream_only() {
+    let (bench, queue) = (Bench::new(), Queue::start(1, 0, 8).unwrap());
+    let (go, gate) = channel();
+    let broken = Gate { name: 9, began: bench.announce.clone(), go: gate, panics: true };
+    let broken = queue.submit(Work::stream(Box::new(broken), vec![9], Flush::None, None)).ok().unwrap();
+    go.send(()).unwrap();
+    assert!(block_on(broken).0.is_err());
+    let (sound, go) = bench.work(1, 1);
+    let sound = queue.submit(sound).ok().unwrap();
+    go.send(()).unwrap();
+    assert!(block_on(sound).0.is_ok());
+}
+
+#[test]
+fn an_ending_queue_leaves_nobody_waiting() {
+    let (bench, queue) = (Bench::new(), Queue::start(2, 0, 8).unwrap());
+    let works: Vec<_> = (0..4).map(|name| bench.work(name, 1)).collect();
+    let mut gates = Vec::new();
+    let mut jobs = Vec::new();
+    for (work, go) in works {
+        jobs.push(queue.submit(work).ok().unwrap());
+        gates.push(go);
+    }
+    let begun: Vec<_> = (0..2).map(|_| bench.began.recv().unwrap()).collect();
+    queue.line.stop();
+    for name in begun {
+        gates[usize::from(name)].send(()).unwrap();
+    }
+    drop(queue);
+    let done = jobs.into_iter().map(|job| block_on(job).0.is_ok()).filter(|&ok| ok).count();
+    assert_eq!(done, 2);
+}
+
+#[test]
+fn threads_stand_back() {
+    let before = rustix::process::getpriority_process(None).unwrap();
+    let nice = std::thread::spawn(|| {
+        stand_back(3);
+        rustix::process::getpriority_process(Some(rustix::thread::gettid())).unwrap()
+    });
+    assert_eq!(nice.join().unwrap(), (before + 3).min(19));
+    assert_eq!(rustix::process::getpriority_process(Some(rustix::thread::gettid())).unwrap(), before);
+}
