@@ -65,6 +65,8 @@ pub struct Frontend {
     pub options: Options,
     /// `option forwardfor`.
     pub forwarded_for: Option<ForwardedFor>,
+    /// `option originalto`.
+    pub original_to: Option<ForwardedFor>,
     /// `maxconn`; 0: any.
     pub maxconn: usize,
     /// `use_backend`, with the names that are known resolved.
@@ -109,6 +111,8 @@ pub struct Backend {
     pub options: Options,
     /// `option forwardfor`.
     pub forwarded_for: Option<ForwardedFor>,
+    /// `option originalto`.
+    pub original_to: Option<ForwardedFor>,
     /// `retries`.
     pub retries: u32,
     /// `option redispatch`.

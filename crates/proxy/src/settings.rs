@@ -17,8 +17,10 @@ pub struct ProxySettings {
     pub timeouts: Timeouts,
     /// Switches: `option ...`.
     pub options: Options,
-    /// `option forwardfor`.
+    /// `option forwardfor`: the client's address.
     pub forwarded_for: Option<ForwardedFor>,
+    /// `option originalto`: the address that the client connected to.
+    pub original_to: Option<ForwardedFor>,
     /// `retries`: attempts after the first.
     pub retries: Option<u32>,
     /// `option redispatch [interval]`: 0 never, n every nth retry, -n every nth from the last.
@@ -179,12 +181,12 @@ pub struct Options {
     pub proxy_header: bool,
 }
 
-/// `option forwardfor`.
+/// `option forwardfor`, `option originalto`: a field of requests that carries an address.
 #[derive(Clone, Debug)]
 pub struct ForwardedFor {
-    /// `header`: the field's name, X-Forwarded-For.
+    /// `header`: the field's name, without it X-Forwarded-For or X-Original-To.
     pub header: Arc<[u8]>,
-    /// `except`: clients of this network are not written.
+    /// `except`: addresses of this network are not written.
     pub except: Option<(IpAddr, u8)>,
     /// `if-none`: only where the request has no such field.
     pub if_none: bool,

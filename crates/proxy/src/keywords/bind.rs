@@ -20,6 +20,16 @@ pub(super) const KEYWORDS: &[Keyword] = &[Keyword {
 }];
 
 fn bind(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let binds = read(args, scope, &mut |_| Ok(false))?;
+    if in_front(scope) {
+        settings(scope).binds.extend(binds);
+    }
+    Ok(())
+}
+
+/// Reads addresses and parameters up to the end of the line. Other lines that listen have parameters beside those of `bind`: `own` is
+/// asked first at each word, and says whether it has taken it.
+pub fn read(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>) -> Result<Vec<BindSettings>, Fault> {
     let place = scope.place.at(args.rest().first().map_or_else(|| scope.place.span.clone(), |word| word.span.clone()));
     let list = args.need_address("<address>")?;
     let addresses = address::expand(&list).map_err(|reason| args.fault(reason))?;
@@ -41,18 +51,22 @@ fn bind(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
         workers: 0,
         place,
     };
-    params::apply(args, "parameter", parameters::TABLE, &mut draft)?;
-    if in_front(scope) {
-        let first = draft.id;
-        settings(scope).binds.extend(addresses.into_iter().zip(0..).map(|(address, n)| BindSettings {
-            address,
-            // The addresses of one line are numbered on from the number that it gives.
-            id: first.map(|first| first.saturating_add(n)),
-            ..draft.clone()
-        }));
+    while args.peek().is_some() {
+        if !own(args)? {
+            params::apply_one(args, "parameter", parameters::TABLE, &mut draft)?;
+        }
     }
-    Ok(())
+    let numbered = |(address, n): (String, u32)| BindSettings {
+        address,
+        // The addresses of one line are numbered on from the number that it gives.
+        id: draft.id.map(|first| first.saturating_add(n)),
+        ..draft.clone()
+    };
+    Ok(addresses.into_iter().zip(0..).map(numbered).collect())
 }
+
+/// Takes the next word and what belongs to it, if it knows it.
+pub type Own<'a> = &'a mut dyn FnMut(&mut Args<'_>) -> Result<bool, Fault>;
 
 #[cfg(test)]
 mod tests {

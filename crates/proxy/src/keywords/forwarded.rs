@@ -1,4 +1,4 @@
-//! Telling servers who the client is: `option forwardfor`.
+//! Telling servers the addresses of the client's connection: `option forwardfor`, `option originalto`.
 
 use super::{done, settings};
 use crate::settings::ForwardedFor;
@@ -7,39 +7,60 @@ use std::sync::Arc;
 use terse_config::{Args, Fault, Keyword, Kind, Scope};
 
 /// The table.
-pub(super) const KEYWORDS: &[Keyword] = &[Keyword {
-    kind: Kind::Switch(forwardfor),
-    ..done(
-        "option forwardfor",
-        "[except <network>] [header <name>] [if-none]",
-        "Adds the client's address to X-Forwarded-For of requests.",
-        forwardfor,
-    )
-}];
+pub(super) const KEYWORDS: &[Keyword] = &[
+    Keyword {
+        kind: Kind::Switch(forwardfor),
+        ..done(
+            "option forwardfor",
+            "[except <network>] [header <name>] [if-none]",
+            "Adds the client's address to X-Forwarded-For of requests.",
+            forwardfor,
+        )
+    },
+    Keyword {
+        kind: Kind::Switch(originalto),
+        ..done(
+            "option originalto",
+            "[except <network>] [header <name>]",
+            "Adds the address that the client connected to to X-Original-To of requests.",
+            originalto,
+        )
+    },
+];
 
 fn forwardfor(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
-    if scope.negated {
-        args.end()?;
-        settings(scope).forwarded_for = None;
-        return Ok(());
+    let rule = rule(args, scope.negated, "X-Forwarded-For", "only supports optional values: 'except', 'header' and 'if-none'")?;
+    settings(scope).forwarded_for = rule;
+    Ok(())
+}
+
+fn originalto(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let rule = rule(args, scope.negated, "X-Original-To", "only supports optional values: 'except' and 'header'")?;
+    settings(scope).original_to = rule;
+    Ok(())
+}
+
+/// What the words behind the option say; `no` before it says that there is none.
+fn rule(args: &mut Args<'_>, negated: bool, name: &str, words: &str) -> Result<Option<ForwardedFor>, Fault> {
+    if negated {
+        return args.end().map(|()| None);
     }
-    let mut forwarded = ForwardedFor { header: Arc::from(&b"X-Forwarded-For"[..]), except: None, if_none: false };
+    let mut rule = ForwardedFor { header: Arc::from(name.as_bytes()), except: None, if_none: false };
     while let Some(word) = args.take() {
         match word {
-            "except" => forwarded.except = Some(network(args)?),
+            "except" => rule.except = Some(network(args)?),
             "header" => {
                 let name = args.need("<name>")?;
                 if !is_token(name) {
                     return Err(args.fault(format!("'{name}' is not a field's name")));
                 }
-                forwarded.header = Arc::from(name.as_bytes());
+                rule.header = Arc::from(name.as_bytes());
             }
-            "if-none" => forwarded.if_none = true,
-            _ => return Err(args.fault("only supports optional values: 'except', 'header' and 'if-none'")),
+            "if-none" if words.contains("'if-none'") => rule.if_none = true,
+            _ => return Err(args.fault(words)),
         }
     }
-    settings(scope).forwarded_for = Some(forwarded);
-    Ok(())
+    Ok(Some(rule))
 }
 
 /// `<address>[/<bits> | /<mask>]`
@@ -82,6 +103,15 @@ mod tests {
         assert_eq!(of("option forwardfor except 10.0.0.0/255.255.0.0").unwrap().except.unwrap().1, 16);
         assert_eq!(of("option forwardfor except fd00::/8").unwrap().except.unwrap().1, 8);
         assert!(of("no option forwardfor").is_none());
+    }
+
+    #[test]
+    fn the_other_end_has_its_own_field() {
+        let settings = proxy("defaults\n option originalto except 10.0.0.1/25\nlisten l\n no option forwardfor\n");
+        let rule = settings.original_to.unwrap();
+        assert_eq!((&*rule.header, rule.except), (&b"X-Original-To"[..], Some(([10, 0, 0, 1].into(), 25))));
+        assert!(said_in("listen l", "option originalto if-none")[0].starts_with("2!"));
+        assert!(said_in("listen l", "no option originalto x")[0].starts_with("2!"));
     }
 
     #[test]

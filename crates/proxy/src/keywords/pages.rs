@@ -1,6 +1,6 @@
 //! What a proxy answers itself: error pages and the monitor's page.
 
-mod message;
+pub(crate) mod message;
 
 use super::{done, in_front, settings};
 use crate::reply::Answer;
@@ -94,7 +94,7 @@ fn errors<'a>(scope: &'a mut Scope<'_>) -> &'a mut Vec<ErrorSource> {
 }
 
 /// Those that HAProxy has a page for; 200 is the monitor's.
-const STATUSES: [u16; 21] =
+pub(crate) const STATUSES: [u16; 21] =
     [200, 400, 401, 403, 404, 405, 407, 408, 410, 413, 414, 421, 422, 425, 429, 431, 500, 501, 502, 503, 504];
 
 #[cfg(test)]

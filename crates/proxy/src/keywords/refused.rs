@@ -6,7 +6,6 @@ use terse_config::{Keyword, Kind, Sections};
 /// The table.
 pub(super) const KEYWORDS: &[Keyword] = &[
     refused("option forwarded", "Adds the field Forwarded to requests.", "use 'option forwardfor'"),
-    refused("option originalto", "Adds the field X-Original-To to requests.", "use 'http-request set-header X-Original-To %[dst]'"),
     refused("option http-drop-request-trailers", "Trailers of requests are dropped.", "trailers are passed on"),
     refused("option http-drop-response-trailers", "Trailers of responses are dropped.", "trailers are passed on"),
     refused(
@@ -67,6 +66,31 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refused("email-alert mailers", "Who carries mails.", MAIL),
     refused("email-alert myhostname", "The host's name in mails.", MAIL),
     refused("email-alert to", "Who gets mails.", MAIL),
+    refused("stick match", "Persistence by a table.", TABLES),
+    refused("stick on", "Persistence by a table.", TABLES),
+    refused("stick store-request", "Persistence by a table.", TABLES),
+    refused("stick store-response", "Persistence by a table.", TABLES),
+    refused(
+        "stick-table",
+        "A table of what clients did.",
+        "there are no stick tables; 'cookie' and 'balance source' keep clients on servers",
+    ),
+    refused("use-server", "Which server takes a request.", "write a backend for it and 'use_backend'"),
+    refused("force-persist", "Persistence lets requests go to servers that are down.", "write 'option persist'"),
+    refused(
+        "ignore-persist",
+        "Requests for which persistence does not count.",
+        "write a backend without 'cookie' and 'use_backend'",
+    ),
+    refused("persist rdp-cookie", "Persistence by RDP's cookie.", "RDP is not looked into"),
+    refused("dynamic-cookie-key", "The key of made cookies.", "write 'cookie <value>' behind each server"),
+    refused("source", "The address that servers see.", "the system chooses it"),
+    refused(
+        "tcp-request",
+        "Rules on connections.",
+        "write 'http-request' rules; 'http-request deny' and 'silent-drop' may stand first",
+    ),
+    refused("tcp-response", "Rules on servers' connections.", "write 'http-response' rules"),
     refused("filter-sequence", "The order of filters.", "filters have a fixed order"),
     refused("use-fcgi-app", "Servers speak FastCGI.", "FastCGI is not spoken"),
     refused("quic-initial", "Rules on QUIC's first packets.", "there is no QUIC yet"),
@@ -109,6 +133,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refused("srvexp", "Replaces in responses.", REPLACE_RESPONSE),
 ];
 
+const TABLES: &str = "there are no stick tables; write 'cookie ... insert' or 'balance source'";
 const LOGS: &str = "syslog messages are not carried";
 const PROBES: &str = "the system's values hold: net.ipv4.tcp_keepalive_*";
 const MAIL: &str = "no mail is sent; watch the logs";

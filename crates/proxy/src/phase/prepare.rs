@@ -63,11 +63,12 @@ pub fn request(stream: &mut Stream) -> Exchange {
         None => Affinity { server: None, found: CookieFound::Off },
     };
     stream.facts.cookie_found = affinity.found;
-    let client = session.client.map(|c| c.ip());
-    if let Some(ip) = client {
-        let rule = backend.and_then(|b| b.forwarded_for.as_ref()).or(frontend.forwarded_for.as_ref());
-        if let Some(rule) = rule {
-            forwarded_for(rule, ip, stream);
+    for (address, rule) in [
+        (session.client, backend.and_then(|b| b.forwarded_for.as_ref()).or(frontend.forwarded_for.as_ref())),
+        (session.local, backend.and_then(|b| b.original_to.as_ref()).or(frontend.original_to.as_ref())),
+    ] {
+        if let (Some(address), Some(rule)) = (address, rule) {
+            forwarded_for(rule, address.ip(), stream);
         }
     }
     if let (Some(name), Some(id)) = (&frontend.log.unique_id_header, &frontend.log.unique_id) {

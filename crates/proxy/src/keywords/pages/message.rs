@@ -6,7 +6,7 @@ use crate::reply::Answer;
 use std::sync::Arc;
 
 /// The answer that a file holds; an empty file is no answer.
-pub(super) fn parse(bytes: &[u8]) -> Result<Answer, String> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Answer, String> {
     if bytes.is_empty() {
         return Ok(Answer::nothing());
     }

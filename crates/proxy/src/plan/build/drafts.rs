@@ -16,10 +16,10 @@ pub(super) struct Draft {
     pub(super) place: Place,
     /// Its number in statistics.
     pub(super) id: u32,
-    /// The index of its back half among all backends.
-    pub(super) back: Option<usize>,
-    /// The index of its front half among all frontends. A proxy that is disabled has none.
+    /// The index of its front half among all frontends, unless it is disabled.
     pub(super) front: Option<usize>,
+    /// The index of its back half among all backends, unless it is disabled.
+    pub(super) back: Option<usize>,
     pub(super) proxy: ProxySettings,
     pub(super) farm: FarmSettings,
     pub(super) log: LogSettings,
@@ -38,13 +38,8 @@ pub(super) fn of(sections: Vec<Section>, diagnostics: &mut Diagnostics) -> Vec<D
         }
         let settings = &mut section.settings;
         let proxy: ProxySettings = settings.take().unwrap_or_default();
-        let mut farm: FarmSettings = settings.take().unwrap_or_default();
-        if proxy.disabled {
-            // It can still be named, and answers 503 as one whose servers are all down.
-            farm.servers.clear();
-        }
         let front = (section.kind.is_front() && !proxy.disabled).then_some(fronts);
-        let back = section.kind.is_back().then_some(backs);
+        let back = (section.kind.is_back() && !proxy.disabled).then_some(backs);
         fronts += usize::from(front.is_some());
         backs += usize::from(back.is_some());
         drafts.push(Draft {
@@ -52,9 +47,9 @@ pub(super) fn of(sections: Vec<Section>, diagnostics: &mut Diagnostics) -> Vec<D
             name: section.name,
             place: section.place,
             id: 0,
-            back,
             front,
-            farm,
+            back,
+            farm: settings.take().unwrap_or_default(),
             log: settings.take().unwrap_or_default(),
             errors: settings.take::<ErrorSettings>().unwrap_or_default().sources,
             acls: settings.take().unwrap_or_default(),

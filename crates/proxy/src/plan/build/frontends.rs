@@ -38,8 +38,9 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
         timeouts,
         options: proxy.options,
         forwarded_for: proxy.forwarded_for.clone(),
+        original_to: proxy.original_to.clone(),
         maxconn: proxy.maxconn.unwrap_or(0),
-        switches: proxy.switches.iter().map(|switch| (switch.clone(), resolve(switch, draft, drafts, building))).collect(),
+        switches: switches(draft, drafts, building),
         default_backend,
         request_rules: proxy.request_rules.clone(),
         response_rules: proxy.response_rules.clone(),
@@ -57,10 +58,16 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
     }
 }
 
-/// The backend that a `use_backend` line always means.
-fn resolve(switch: &Arc<Switch>, draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Option<usize> {
-    match &switch.target {
-        SwitchTarget::Name(name) => references::backend(name, "use_backend", &switch.place, draft, drafts, building.diagnostics),
-        SwitchTarget::Format(_) => None,
+/// The `use_backend` lines, with the backends that they always mean. Those to disabled backends are passed over.
+fn switches(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Vec<(Arc<Switch>, Option<usize>)> {
+    let mut resolved = Vec::with_capacity(draft.proxy.switches.len());
+    for switch in &draft.proxy.switches {
+        let SwitchTarget::Name(name) = &switch.target else {
+            resolved.push((switch.clone(), None));
+            continue;
+        };
+        let backend = references::backend(name, "use_backend", &switch.place, draft, drafts, building.diagnostics);
+        resolved.extend(backend.map(|backend| (switch.clone(), Some(backend))));
     }
+    resolved
 }

@@ -4,7 +4,8 @@ use super::drafts::Draft;
 use terse_config::near::nearest;
 use terse_config::{Diagnostic, Diagnostics, Place, Severity};
 
-/// The backend of that name, which a rule of a frontend speaks of. What is wrong with it is said.
+/// The index of the backend of that name, which a rule of a frontend speaks of; none when it is disabled, or when something is wrong
+/// with it, which is said.
 pub(super) fn backend(
     name: &str,
     rule: &str,
@@ -13,7 +14,7 @@ pub(super) fn backend(
     drafts: &[Draft],
     diagnostics: &mut Diagnostics,
 ) -> Option<usize> {
-    let backs = || drafts.iter().filter(|draft| draft.back.is_some());
+    let backs = || drafts.iter().filter(|draft| draft.kind.is_back());
     let mut alert = |reason: String, hint: Option<String>| {
         diagnostics.push(Diagnostic::new(Severity::Alert, place, reason).hint(hint));
     };

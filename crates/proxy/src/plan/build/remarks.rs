@@ -17,9 +17,6 @@ pub(super) fn of(draft: &mut Draft, global_log: &LogSettings, diagnostics: &mut 
     for reason in said {
         diagnostics.warn(&draft.place, reason);
     }
-    if draft.proxy.disabled {
-        return;
-    }
     if let missing @ [_, ..] = &missing_timeouts(draft)[..] {
         let reason = format!("missing timeouts for {}", draft.label());
         let hint = format!("give {} a value: without them, connections that died unseen stay for ever", missing.join(", "));
@@ -84,7 +81,7 @@ fn without_http(draft: &mut Draft, said: &mut Vec<String>) {
         ignored(name, std::mem::take(option));
     }
     // Of these HAProxy says nothing.
-    (options.connection, proxy.forwarded_for) = (None, None);
+    (options.connection, proxy.forwarded_for, proxy.original_to) = (None, None, None);
 }
 
 /// The time-outs without which a proxy keeps what is dead.

@@ -93,12 +93,16 @@ fn numbers_are_the_ones_given_or_the_next_that_are_free() {
 }
 
 #[test]
-fn what_is_disabled_takes_no_traffic_and_keeps_its_name() {
+fn what_is_disabled_is_left_out_and_rules_pass_over_it() {
     let plan = plan(&format!(
-        "{TIMEOUTS}frontend off\n bind :80\n disabled\nfrontend on\n bind :81\n default_backend gone\nbackend gone\n disabled\n server a 127.0.0.1:1\n"
+        "{TIMEOUTS}frontend off\n bind :80\n disabled\nfrontend on\n bind :81\n use_backend gone\n use_backend here\n default_backend gone\n\
+         backend gone\n disabled\n server a 127.0.0.1:1\nbackend here\nlisten both\n bind :82\n disabled\n"
     ));
-    assert_eq!((plan.frontends.len(), plan.binds.len(), &*plan.frontends[0].name, plan.frontends[0].id), (1, 1, "on", 3));
-    assert_eq!((plan.frontends[0].default_backend, plan.server_count()), (Some(0), 0));
+    assert_eq!((plan.frontends.len(), plan.binds.len(), plan.backends.len()), (1, 1, 1));
+    let front = &plan.frontends[0];
+    assert_eq!((&*front.name, front.id, plan.backends[0].id), ("on", 3, 5));
+    assert_eq!(front.switches.iter().map(|(_, backend)| *backend).collect::<Vec<_>>(), [Some(0)]);
+    assert_eq!(front.default_backend, None);
 }
 
 #[test]
