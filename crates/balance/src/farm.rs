@@ -29,7 +29,8 @@ pub struct FarmContext {
     pub started: Instant,
 }
 
-/// Takes the lines that changes of servers write, without a line end: the backend's log, and standard error.
+/// Takes the lines that changes of servers write, without a line end: the backend's log, and standard error. It is called under the
+/// lock of changes: it must not call back.
 pub type Journal = Arc<dyn Fn(Level, &str) + Send + Sync>;
 
 /// How grave a line is, as syslog counts.
@@ -195,6 +196,17 @@ impl Farm {
     /// Forgets how many waited for any server at most; each server has its own ([`Server::clear_peaks`]).
     pub fn clear_peak(&self) {
         self.backlog.clear_peak();
+    }
+
+    /// Requests that wait, for any server or for one.
+    pub fn waiting(&self) -> u32 {
+        self.backlog.waiting()
+    }
+
+    /// Forgets the most there were of requests in use and in queues (`clear counters`).
+    pub fn forget_peaks(&self) {
+        self.backlog.forget_peak();
+        self.servers.iter().for_each(|server| server.forget_peaks());
     }
 
     /// Builds the roster anew from the servers' states. The caller holds the lock of changes, or is alone.

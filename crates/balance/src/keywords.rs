@@ -13,7 +13,7 @@ mod server_words;
 mod tls_words;
 
 use crate::settings::FarmSettings;
-use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections};
+use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections, reference};
 
 /// The table.
 pub const KEYWORDS: &[Keyword] = &{
@@ -53,6 +53,17 @@ pub const KEYWORDS: &[Keyword] = &{
         SSL_HELLO_CHK,
     ]
 };
+
+/// Markdown: the words of `server`, `http-check` and `tcp-check`, for the manual.
+pub fn reference() -> String {
+    let tables = [
+        reference::parameters("Parameters of `server` and `default-server`", server_words::KEYWORDS),
+        reference::parameters("Parameters of `server` that concern TLS", tls_words::KEYWORDS),
+        reference::parameters("Steps of `http-check`", check::HTTP_STEPS),
+        reference::parameters("Steps of `tcp-check`", check::TCP_STEPS),
+    ];
+    tables.join("\n")
+}
 
 /// A keyword that does what it says.
 const fn done(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {

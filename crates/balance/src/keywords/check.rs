@@ -96,7 +96,7 @@ fn httpchk(args: &mut Args<'_>) -> Result<HttpRequest, Fault> {
 }
 
 /// What may follow `http-check`.
-const HTTP_STEPS: &[Param<Probe>] = &[
+pub(super) const HTTP_STEPS: &[Param<Probe>] = &[
     action(
         "send",
         "[meth <method>] [uri <uri>] [ver <version>] [hdr <name> <value>]* [body <text>]",
@@ -119,14 +119,14 @@ const HTTP_STEPS: &[Param<Probe>] = &[
         probe.stops_on_404 = true;
         Ok(())
     }),
-    later("send-state", ""),
-    later("set-var(", "<expression>"),
-    later("set-var-fmt(", "<format>"),
-    later("unset-var(", ""),
+    later("send-state", "", "Tells the server how it is doing."),
+    later("set-var(", "<expression>", "Sets a variable."),
+    later("set-var-fmt(", "<format>", "Sets a variable by a format."),
+    later("unset-var(", "", "Forgets a variable."),
 ];
 
 /// What may follow `tcp-check`.
-const TCP_STEPS: &[Param<Probe>] = &[
+pub(super) const TCP_STEPS: &[Param<Probe>] = &[
     action("connect", "[port <port>] [comment <text>]", "Opens a new connection.", |args, probe| {
         probe.tcp.push(connect(args)?);
         Ok(())
@@ -146,19 +146,19 @@ const TCP_STEPS: &[Param<Probe>] = &[
         Ok(())
     }),
     action("comment", "<text>", "Says something to the reader.", comment),
-    later("send-lf", "<format>"),
-    later("send-binary-lf", "<format>"),
-    later("set-var(", "<expression>"),
-    later("set-var-fmt(", "<format>"),
-    later("unset-var(", ""),
+    later("send-lf", "<format>", "Sends a text by a format."),
+    later("send-binary-lf", "<format>", "Sends bytes by a format."),
+    later("set-var(", "<expression>", "Sets a variable."),
+    later("set-var-fmt(", "<format>", "Sets a variable by a format."),
+    later("unset-var(", "", "Forgets a variable."),
 ];
 
 const fn action(name: &'static str, arguments: &'static str, summary: &'static str, parser: ParamParser<Probe>) -> Param<Probe> {
     Param { name, arguments, summary, kind: ParamKind::Done(parser) }
 }
 
-const fn later(name: &'static str, arguments: &'static str) -> Param<Probe> {
-    Param { name, arguments, summary: LATER, kind: ParamKind::Refused(LATER) }
+const fn later(name: &'static str, arguments: &'static str, summary: &'static str) -> Param<Probe> {
+    Param { name, arguments, summary, kind: ParamKind::Refused(LATER) }
 }
 
 fn send(args: &mut Args<'_>) -> Result<HttpRequest, Fault> {

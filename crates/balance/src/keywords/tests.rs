@@ -40,6 +40,13 @@ fn no_name_stands_twice() {
 }
 
 #[test]
+fn the_reference_has_all_words() {
+    let reference = reference();
+    assert!(reference.contains("* `inter <time>`: ") && reference.contains("* `ssl`: Speaks TLS. Refused: TLS comes later."));
+    assert!(reference.contains("* `disable-on-404`: ") && reference.contains("* `send-binary <hexadecimal> [comment <text>]`: "));
+}
+
+#[test]
 fn a_service_with_a_cookie_and_a_server_called_backup() {
     let farm = backend(
         "cookie  SERVERID insert nocache indirect\n\

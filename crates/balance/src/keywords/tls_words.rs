@@ -1,41 +1,41 @@
 //! The words of a `server` line that concern TLS.
 
-use super::server_words::{Draft, refused};
+use super::server_words::Draft;
 use terse_config::params::{Param, ParamKind};
 
 /// The table.
 pub(super) const KEYWORDS: &[Param<Draft>] = &[
-    tls("ssl", ""),
-    tls("verify", "{ none | required }"),
-    tls("verifyhost", "<name>"),
-    tls("crt", "<file>"),
-    tls("ca-file", "<file>"),
-    tls("crl-file", "<file>"),
-    tls("sni", "<expression>"),
-    tls("sni-auto", ""),
-    tls("alpn", "<protocols>"),
-    tls("npn", "<protocols>"),
-    tls("allow-0rtt", ""),
-    tls("ciphers", "<ciphers>"),
-    tls("ciphersuites", "<ciphers>"),
-    tls("curves", "<curves>"),
-    tls("sigalgs", "<algorithms>"),
-    tls("client-sigalgs", "<algorithms>"),
-    tls("ssl-min-ver", "<version>"),
-    tls("ssl-max-ver", "<version>"),
-    tls("ssl-reuse", ""),
-    tls("tls-tickets", ""),
-    tls("renegotiate", ""),
-    tls("ktls", "{ on | off }"),
-    tls("force-sslv3", ""),
-    tls("force-tlsv10", ""),
-    tls("force-tlsv11", ""),
-    tls("force-tlsv12", ""),
-    tls("force-tlsv13", ""),
-    tls("check-ssl", ""),
-    tls("check-sni", "<name>"),
-    tls("check-sni-auto", ""),
-    tls("check-alpn", "<protocols>"),
+    tls("ssl", "", "Speaks TLS."),
+    tls("verify", "{ none | required }", "Says whether its certificate is verified."),
+    tls("verifyhost", "<name>", "Says which name its certificate must have."),
+    tls("crt", "<file>", "Names the certificate that is shown to it."),
+    tls("ca-file", "<file>", "Names the authorities that are trusted."),
+    tls("crl-file", "<file>", "Names the list of revoked certificates."),
+    tls("sni", "<expression>", "Says which name is asked for."),
+    tls("sni-auto", "", "Asks for the name of the request."),
+    tls("alpn", "<protocols>", "Offers protocols."),
+    tls("npn", "<protocols>", "Offers protocols, the old way."),
+    tls("allow-0rtt", "", "Sends early data."),
+    tls("ciphers", "<ciphers>", "Limits ciphers up to TLS 1.2."),
+    tls("ciphersuites", "<ciphers>", "Limits ciphers of TLS 1.3."),
+    tls("curves", "<curves>", "Limits curves."),
+    tls("sigalgs", "<algorithms>", "Limits signatures."),
+    tls("client-sigalgs", "<algorithms>", "Limits signatures of the certificate that is shown."),
+    tls("ssl-min-ver", "<version>", "Sets the oldest version."),
+    tls("ssl-max-ver", "<version>", "Sets the newest version."),
+    tls("ssl-reuse", "", "Resumes sessions."),
+    tls("tls-tickets", "", "Uses tickets."),
+    tls("renegotiate", "", "Allows renegotiation."),
+    tls("ktls", "{ on | off }", "Leaves the records to the kernel."),
+    tls("force-sslv3", "", "Speaks SSLv3 alone."),
+    tls("force-tlsv10", "", "Speaks TLS 1.0 alone."),
+    tls("force-tlsv11", "", "Speaks TLS 1.1 alone."),
+    tls("force-tlsv12", "", "Speaks TLS 1.2 alone."),
+    tls("force-tlsv13", "", "Speaks TLS 1.3 alone."),
+    tls("check-ssl", "", "Checks by TLS."),
+    tls("check-sni", "<name>", "Says which name checks ask for."),
+    tls("check-sni-auto", "", "Lets checks ask for the name of their request."),
+    tls("check-alpn", "<protocols>", "Offers protocols in checks."),
     off("no-ssl"),
     off("no-check-ssl"),
     off("no-check-sni-auto"),
@@ -51,8 +51,8 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     off("no-tlsv13"),
 ];
 
-const fn tls(name: &'static str, arguments: &'static str) -> Param<Draft> {
-    refused(name, arguments, "TLS comes later")
+const fn tls(name: &'static str, arguments: &'static str, summary: &'static str) -> Param<Draft> {
+    Param { name, arguments, summary, kind: ParamKind::Refused("TLS comes later") }
 }
 
 const fn off(name: &'static str) -> Param<Draft> {

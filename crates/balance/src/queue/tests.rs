@@ -38,7 +38,7 @@ fn slots_go_to_the_oldest_of_both_queues() {
     let mut third = wait(&farm, ANY);
     assert_eq!((first.backend_queue(), first.server_queue()), (Some(0), None));
     assert_eq!((second.server_queue(), third.backend_queue()), (Some(0), Some(1)));
-    assert_eq!((farm.queued(), farm.servers()[0].queued()), ((2, 2), 1));
+    assert_eq!((farm.queued(), farm.servers()[0].queued(), farm.waiting()), ((2, 2), 1, 3));
     drop(held);
     let Poll::Ready(Ok(held)) = poll(&mut first) else { panic!() };
     assert!(poll(&mut second).is_pending());
@@ -47,6 +47,8 @@ fn slots_go_to_the_oldest_of_both_queues() {
     drop(held);
     assert!(is_granted(&mut third));
     assert_eq!((farm.queued(), farm.servers()[0].queued(), farm.servers()[0].served()), ((0, 2), 0, 0));
+    farm.forget_peaks();
+    assert_eq!((farm.queued(), farm.servers()[0].queued_max()), ((0, 0), 0));
 }
 
 #[test]
