@@ -12,7 +12,7 @@ use std::sync::Arc;
 use terse_balance::Farm;
 use terse_compress::{Compression, Limit};
 use terse_config::Place;
-use terse_sample::{LogFormat, ProcessStore};
+use terse_sample::{Condition, LogFormat, ProcessStore};
 
 /// Everything that a worker needs to know.
 pub struct Plan {
@@ -83,6 +83,8 @@ pub struct Frontend {
     pub pages: Pages,
     /// `monitor-uri`.
     pub monitor_uri: Option<Vec<u8>>,
+    /// `monitor fail`.
+    pub monitor_failures: Vec<Condition>,
     /// What is said about compression.
     pub compression: Option<Arc<Compression>>,
     /// Its log.

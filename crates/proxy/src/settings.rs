@@ -47,6 +47,8 @@ pub struct ProxySettings {
     pub after_rules: Vec<Arc<Rule>>,
     /// `monitor-uri`.
     pub monitor_uri: Option<Vec<u8>>,
+    /// `monitor fail`: when one of these holds, the monitor is told so.
+    pub monitor_failures: Vec<Condition>,
     /// `disabled`.
     pub disabled: bool,
     /// `id`.
@@ -57,7 +59,7 @@ pub struct ProxySettings {
 
 impl Setting for ProxySettings {
     fn inherit(&self) -> ProxySettings {
-        ProxySettings { binds: Vec::new(), switches: Vec::new(), monitor_uri: self.monitor_uri.clone(), id: None, ..self.clone() }
+        ProxySettings { binds: Vec::new(), switches: Vec::new(), id: None, ..self.clone() }
     }
 }
 

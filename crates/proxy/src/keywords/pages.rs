@@ -7,7 +7,7 @@ use crate::reply::Answer;
 use crate::settings::{ErrorSetUse, ErrorSettings, ErrorSource};
 use std::sync::Arc;
 use terse_config::{Args, Fault, Keyword, Kind, Scope, Sections};
-use terse_sample::Registry;
+use terse_sample::{Condition, Needs, Registry};
 
 /// The table.
 pub(super) const KEYWORDS: &[Keyword] = &[
@@ -29,6 +29,15 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         ..done("http-error", "status <status> [<what>]...", "Answers with a page that is written here.", errorfiles)
     },
     done("monitor-uri", "<uri>", "Requests for this target are answered with 200, and not logged.", monitor_uri),
+    Keyword {
+        sections: Sections::PROXY_ONLY,
+        ..done(
+            "monitor fail",
+            "{if | unless} <condition>",
+            "Requests for 'monitor-uri' are answered with 503 while this holds.",
+            monitor_fail,
+        )
+    },
 ];
 
 fn errorfile(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
@@ -82,6 +91,16 @@ fn monitor_uri(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> 
     Ok(())
 }
 
+fn monitor_fail(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let condition = Condition::parse(args, scope, Needs::REQUEST)?;
+    let condition =
+        condition.ok_or_else(|| Fault::new(args.position(), "requires either 'if' or 'unless' followed by a condition"))?;
+    if in_front(scope) {
+        settings(scope).monitor_failures.push(condition);
+    }
+    Ok(())
+}
+
 /// A status that has an error page.
 fn status(args: &mut Args<'_>) -> Result<u16, Fault> {
     let word = args.need("<status>")?;
@@ -99,7 +118,7 @@ pub(crate) const STATUSES: [u16; 21] =
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{load_with, said_in};
+    use super::super::tests::{load_with, proxy, said_in};
     use super::*;
     use terse_config::Settings;
     use terse_sample::PatternFiles;
@@ -144,6 +163,13 @@ mod tests {
     }
 
     #[test]
+    fn the_monitors_page() {
+        let settings =
+            proxy("defaults\n monitor-uri /up\nfrontend f\n acl no always_false\n monitor fail if no\n monitor fail unless no\n");
+        assert_eq!((settings.monitor_uri.as_deref(), settings.monitor_failures.len()), (Some(&b"/up"[..]), 2));
+    }
+
+    #[test]
     fn sections_of_error_files() {
         let (sources, said) = load("http-errors e\n errorfile 503 page\n");
         assert!(said.is_empty() && sources.len() == 1, "{said:?}");
@@ -165,6 +191,9 @@ mod tests {
             "errorfiles e 999",
             "monitor-uri",
             "monitor-uri / x",
+            "monitor fail",
+            "monitor fail when x",
+            "monitor fail if nothing",
         ] {
             let (_, said) = load(&format!("listen l\n {line}\n"));
             assert!(said.len() == 1 && said[0].starts_with("2!"), "{line}: {said:?}");

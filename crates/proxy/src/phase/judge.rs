@@ -20,17 +20,25 @@ pub enum Verdict {
 
 /// `monitor-uri`: the answer, when the request is one to it. Such a request is neither logged nor forwarded.
 pub fn monitor(stream: &mut Stream) -> Option<Answer> {
-    let frontend = stream.facts.frontend();
-    let asked = stream.request.path() == frontend.monitor_uri.as_deref()?;
+    let worker = stream.facts.session.worker.clone();
+    let frontend = &worker.plan.frontends[stream.facts.session.frontend];
+    let uri = frontend.monitor_uri.as_deref()?;
+    // A path is meant whatever stands before it; anything else is compared as a whole.
+    let asked = match uri.first() {
+        Some(b'/') => stream.request.path_and_query() == uri,
+        _ => stream.request.target() == uri,
+    };
     if !asked {
         return None;
     }
     stream.facts.log_level = crate::facts::LogLevel::Silent;
-    Some(Answer {
-        body: Arc::from(&b"<html><body><h1>200 OK</h1>\nService ready.\n</body></html>\n"[..]),
-        close: false,
-        ..Answer::error(200)
-    })
+    let fails = frontend.monitor_failures.iter().any(|condition| condition.eval(&stream.env()));
+    let status = if fails { 503 } else { 200 };
+    if let Some(page) = frontend.pages.get(status) {
+        return Some(Answer::clone(page));
+    }
+    let ready = Arc::from(&b"<html><body><h1>200 OK</h1>\nService ready.\n</body></html>\n"[..]);
+    Some(if fails { Answer::error(503) } else { Answer { body: ready, ..Answer::error(200) } })
 }
 
 /// Runs the frontend's `http-request` rules.

@@ -51,6 +51,7 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
             None => pages::of(&draft.errors, building.error_sets, building.diagnostics),
         },
         monitor_uri: proxy.monitor_uri.clone(),
+        monitor_failures: proxy.monitor_failures.clone(),
         compression: draft.compression.clone(),
         log: building.logs.plan(draft, building.diagnostics),
         tally: Tally::new(building.host.workers),
