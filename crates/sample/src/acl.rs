@@ -10,7 +10,7 @@ use crate::value::Type;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use terse_config::{Args, Fault, Keyword, Kind, Scope, Sections, Setting, Word};
+use terse_config::{Args, Fault, Keyword, Kind, Scope, SectionKind, Sections, Setting, Word};
 
 /// A named test. Lines of the same name are alternatives, and those that follow a rule count for that rule too: so a condition
 /// holds the ACL, and the ACL a list that only grows while the configuration loads.
@@ -122,6 +122,9 @@ impl Setting for AclSet {
 }
 
 fn parse_acl(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    if scope.section.kind == SectionKind::Defaults && scope.section.name.is_empty() {
+        return Err(Fault::new(0, "cannot stand in a 'defaults' section without a name"));
+    }
     let name = args.need("<name>")?;
     if name.is_empty() || split_name(name.as_bytes()).0 != name || name.contains('+') {
         return Err(args.fault(format!("invalid ACL name '{name}': only letters, digits, '.', ':', '_' and '-' may be in it")));

@@ -137,11 +137,9 @@ impl<'a> Compiler<'a> {
         if let Some(check) = converter.check {
             check(&mut args, self).map_err(|reason| self.fault(format!("invalid arguments in converter '{name}': {reason}")))?;
         }
-        expr.output = match (converter.output, converter.input) {
-            (Type::Any, Type::Any) => expr.output,
-            (Type::Any, input) => input,
-            (output, _) => output,
-        };
+        if (converter.input, converter.output) != (Type::Any, Type::Any) {
+            expr.output = converter.output;
+        }
         expr.steps.push(Step { input: converter.input, run, args: ArgList::new(args) });
         Ok(rest)
     }

@@ -9,10 +9,13 @@ mod arithmetic;
 pub(crate) mod base64;
 mod digest;
 mod encoding;
+mod forwarded;
 pub(crate) mod hash;
 mod http;
 mod json;
+mod json_query;
 mod part;
+mod refused;
 mod text;
 pub(crate) mod time;
 mod url;
@@ -25,10 +28,13 @@ pub(crate) const TABLES: &[&[Converter]] = &[
     base64::CONVERTERS,
     digest::CONVERTERS,
     encoding::CONVERTERS,
+    forwarded::CONVERTERS,
     hash::CONVERTERS,
     http::CONVERTERS,
     json::CONVERTERS,
+    json_query::CONVERTERS,
     part::CONVERTERS,
+    refused::CONVERTERS,
     text::CONVERTERS,
     time::CONVERTERS,
     url::CONVERTERS,

@@ -142,7 +142,7 @@ impl Options {
     }
 
     fn write_text(self, value: Option<Value<'_>>, out: &mut Vec<u8>) {
-        let text = value.and_then(|v| v.cast(Type::Str)).and_then(Value::into_octets).filter(|t| !(t.is_empty() && self.mandatory));
+        let text = value.and_then(Value::into_octets).filter(|t| !(t.is_empty() && self.mandatory));
         if self.quote {
             out.push(b'"');
         }

@@ -217,15 +217,15 @@ impl Patterns {
             text.to_mut().make_ascii_lowercase();
         }
         let text = &*text;
-        let any = |test: &dyn Fn(&[u8]) -> bool| self.texts.iter().any(|p| test(p));
+        let mut texts = self.texts.iter();
         match self.matching {
-            Matching::Beg => any(&|p| text.starts_with(p)),
-            Matching::End => any(&|p| text.ends_with(p)),
-            Matching::Sub => any(&|p| memchr::memmem::find(text, p).is_some()),
-            Matching::Dir => any(&|p| has_word(text, p, DIR)),
-            Matching::Dom => any(&|p| has_word(text, p, DOM)),
+            Matching::Beg => texts.any(|p| text.starts_with(p)),
+            Matching::End => texts.any(|p| text.ends_with(p)),
+            Matching::Sub => texts.any(|p| memchr::memmem::find(text, p).is_some()),
+            Matching::Dir => texts.any(|p| has_word(text, p, DIR)),
+            Matching::Dom => texts.any(|p| has_word(text, p, DOM)),
             _ if !self.exact.is_empty() => self.exact.contains(text),
-            _ => any(&|p| p == text),
+            _ => texts.any(|p| **p == *text),
         }
     }
 }

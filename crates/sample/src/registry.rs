@@ -60,7 +60,7 @@ pub struct Converter {
     pub params: &'static [Param],
     /// What it takes; the value is cast to it.
     pub input: Type,
-    /// What it makes; [`Type::Any`] for what it took.
+    /// What it makes. [`Type::Any`] is known only at run time; when it takes [`Type::Any`] too, it is what it took.
     pub output: Type,
     /// What it does, one sentence.
     pub summary: &'static str,

@@ -7,18 +7,15 @@ use crate::octets::{Buffer, Octets};
 use crate::registry::Converter;
 use crate::value::{Type, Value};
 
-pub(crate) const CONVERTERS: &[Converter] = &[
-    Converter::new(
-        "json",
-        Type::Str,
-        Type::Str,
-        "The text as the inside of a JSON string; it is ascii, utf8, utf8s, utf8p or utf8ps.",
-        json,
-    )
-    .params(&[may(ParamKind::Str)])
-    .check(check),
-    Converter::refused("json_query", "The value at a path of a JSON text.", "values inside JSON texts are not read"),
-];
+pub(crate) const CONVERTERS: &[Converter] = &[Converter::new(
+    "json",
+    Type::Str,
+    Type::Str,
+    "The text as the inside of a JSON string; it is ascii, utf8, utf8s, utf8p or utf8ps.",
+    json,
+)
+.params(&[may(ParamKind::Str)])
+.check(check)];
 
 /// What the input is, and what to do with what it must not hold.
 #[derive(Clone, Copy, Debug)]

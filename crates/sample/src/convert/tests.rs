@@ -246,6 +246,7 @@ fn wrong_arguments_are_named() {
         ("str(a),set-var(txn.x,ifnever)", "unknown condition"),
         ("always_true,ipmask(8)", "takes a value of type address, not bool"),
         ("str(a),debug", "not supported"),
+        ("str(a),map_beg(file)", "maps are not built"),
     ] {
         let fault = bench.expr(text).expect_err(text);
         assert!(fault.reason.contains(said), "{text}: {}", fault.reason);

@@ -39,7 +39,6 @@ pub(crate) const CONVERTERS: &[Converter] = &[
     )
     .params(&[need(ParamKind::Str), may(ParamKind::Str)])
     .check(check_when),
-    Converter::refused("debug", "Writes the value to a sink.", "there are no event sinks"),
 ];
 
 fn check_target(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {

@@ -1,0 +1,316 @@
+//! Values inside JSON texts (RFC 8259): `json_query('$.a.b[0]')`.
+//!
+//! The text is walked once, nothing is built. Depth is limited, so that no text can use up the stack.
+
+use crate::argument::{Arg, ArgList, ParamKind, may, need};
+use crate::compiler::Compiler;
+use crate::env::Env;
+use crate::octets::{Buffer, Octets};
+use crate::registry::Converter;
+use crate::value::{Type, Value};
+
+pub(crate) const CONVERTERS: &[Converter] = &[Converter::new(
+    "json_query",
+    Type::Str,
+    Type::Any,
+    "The value at a path of a JSON text, such as '$.a.b[0]'; numbers as text, or with \"int\" as whole numbers.",
+    query,
+)
+.params(&[need(ParamKind::Str), may(ParamKind::Str)])
+.check(check)];
+
+/// Whole numbers that every reader of JSON keeps exactly (RFC 8259 section 6).
+const EXACT: std::ops::RangeInclusive<i64> = -9_007_199_254_740_991..=9_007_199_254_740_991;
+
+/// How deep arrays and objects may lie in each other.
+const MAX_DEPTH: usize = 64;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Key(Vec<u8>),
+    Index(usize),
+}
+
+fn check(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
+    let Some(Arg::Str(path)) = args.first() else { return Err("expects a path".into()) };
+    let steps = parse_path(path).ok_or_else(|| format!("'{}' is not a path such as '$.a.b[0]'", path.escape_ascii()))?;
+    let as_int = match args.get(1) {
+        Some(Arg::Str(word)) if &**word == b"int" => 1,
+        Some(Arg::Str(word)) if !word.is_empty() => {
+            return Err(format!("output type '{}' is unknown, only 'int' is", word.escape_ascii()));
+        }
+        _ => 0,
+    };
+    *args = vec![Arg::own(steps), Arg::Int(as_int)];
+    Ok(())
+}
+
+/// A dot inside a key stands behind a backslash.
+fn parse_path(path: &[u8]) -> Option<Vec<Step>> {
+    let (mut rest, mut steps) = (path.strip_prefix(b"$")?, Vec::new());
+    while let Some((&first, after)) = rest.split_first() {
+        rest = match first {
+            b'.' => {
+                let (mut key, mut at) = (Vec::new(), 0);
+                while let Some(&b) = after.get(at).filter(|b| !matches!(b, b'.' | b'[')) {
+                    at += usize::from(b == b'\\' && at + 1 < after.len());
+                    key.push(*after.get(at)?);
+                    at += 1;
+                }
+                steps.push(Step::Key(key));
+                &after[at..]
+            }
+            b'[' => {
+                let end = memchr::memchr(b']', after)?;
+                steps.push(Step::Index(std::str::from_utf8(&after[..end]).ok()?.parse().ok()?));
+                &after[end + 1..]
+            }
+            _ => return None,
+        };
+    }
+    Some(steps)
+}
+
+fn query<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<Value<'a>> {
+    let text = value.into_octets()?;
+    let found = find(&text, args.own::<Vec<Step>>(0)?)?;
+    match found.first()? {
+        b't' => Some(Value::Bool(true)),
+        b'f' => Some(Value::Bool(false)),
+        b'"' => unescape(found).map(|s| Value::Str(Octets::from(s))),
+        b'[' => Some(Value::Str(Octets::copy(found))),
+        b'-' | b'0'..=b'9' if args.int(1) == Some(1) => {
+            let digits = found.iter().skip(1).take_while(|b| b.is_ascii_digit()).count();
+            let n = std::str::from_utf8(&found[..=digits]).ok()?.parse().ok()?;
+            EXACT.contains(&n).then_some(Value::Int(n))
+        }
+        b'-' | b'0'..=b'9' => Some(Value::Str(Octets::from(general(std::str::from_utf8(found).ok()?.parse().ok()?).into_bytes()))),
+        _ => None,
+    }
+}
+
+/// The text of the value at the path.
+fn find<'j>(text: &'j [u8], path: &[Step]) -> Option<&'j [u8]> {
+    let mut scanner = Scanner { text, at: 0 };
+    for step in path {
+        match (scanner.token()?, step) {
+            (b'{', Step::Key(key)) => scanner.enter_key(key)?,
+            (b'[', Step::Index(index)) => scanner.enter_index(*index)?,
+            _ => return None,
+        }
+    }
+    scanner.token()?;
+    let start = scanner.at;
+    scanner.skip(0)?;
+    Some(&text[start..scanner.at])
+}
+
+struct Scanner<'j> {
+    text: &'j [u8],
+    at: usize,
+}
+
+impl Scanner<'_> {
+    /// The next byte that is no blank, not taken.
+    fn token(&mut self) -> Option<u8> {
+        self.at += self.text.get(self.at..)?.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n')).count();
+        self.text.get(self.at).copied()
+    }
+
+    fn take(&mut self, byte: u8) -> Option<()> {
+        (self.token()? == byte).then(|| self.at += 1)
+    }
+
+    /// Stands before the value of that key of the object that begins here.
+    fn enter_key(&mut self, key: &[u8]) -> Option<()> {
+        self.take(b'{')?;
+        loop {
+            self.token()?;
+            let start = self.at;
+            self.skip_string()?;
+            let found = unescape(&self.text[start..self.at])?;
+            self.take(b':')?;
+            if *found == *key {
+                return Some(());
+            }
+            self.skip(0)?;
+            self.take(b',')?;
+        }
+    }
+
+    /// Stands before that element of the array that begins here.
+    fn enter_index(&mut self, index: usize) -> Option<()> {
+        self.take(b'[')?;
+        for _ in 0..index {
+            self.skip(0)?;
+            self.take(b',')?;
+        }
+        (self.token()? != b']').then_some(())
+    }
+
+    fn skip(&mut self, depth: usize) -> Option<()> {
+        match self.token()? {
+            b'"' => self.skip_string(),
+            b'{' => self.skip_all(b'}', depth),
+            b'[' => self.skip_all(b']', depth),
+            b'-' | b'0'..=b'9' => {
+                self.at +=
+                    self.text[self.at..].iter().take_while(|b| matches!(b, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9')).count();
+                Some(())
+            }
+            _ => {
+                let word = [&b"true"[..], b"false", b"null"].into_iter().find(|w| self.text[self.at..].starts_with(w))?;
+                self.at += word.len();
+                Some(())
+            }
+        }
+    }
+
+    fn skip_string(&mut self) -> Option<()> {
+        self.take(b'"')?;
+        loop {
+            self.at += memchr::memchr2(b'"', b'\\', self.text.get(self.at..)?)? + 1;
+            match self.text[self.at - 1] {
+                b'"' => return Some(()),
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    /// An object or an array.
+    fn skip_all(&mut self, end: u8, depth: usize) -> Option<()> {
+        self.at += 1;
+        if depth == MAX_DEPTH {
+            return None;
+        }
+        if self.token()? == end {
+            return self.take(end);
+        }
+        loop {
+            if end == b'}' {
+                self.token()?;
+                self.skip_string()?;
+                self.take(b':')?;
+            }
+            self.skip(depth + 1)?;
+            if self.token()? == end {
+                return self.take(end);
+            }
+            self.take(b',')?;
+        }
+    }
+}
+
+/// The inside of a string with its quotes.
+fn unescape(quoted: &[u8]) -> Option<Buffer> {
+    let mut rest = quoted.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    let mut out = Buffer::new();
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        out.extend_from_slice(&rest[..at]);
+        let (&escaped, mut after) = rest[at + 1..].split_first()?;
+        match escaped {
+            b'u' => {
+                let (first, more) = code_unit(after)?;
+                let second = more.strip_prefix(b"\\u").and_then(code_unit);
+                let units = [first, second.map_or(0, |(unit, _)| unit)];
+                let (c, pair) = match char::decode_utf16(units).next()? {
+                    Ok(c) => (c, c.len_utf16() == 2),
+                    Err(_) => (char::REPLACEMENT_CHARACTER, false),
+                };
+                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                after = second.filter(|_| pair).map_or(more, |(_, more)| more);
+            }
+            b'b' => out.push(8),
+            b'f' => out.push(12),
+            b'n' => out.push(b'\n'),
+            b'r' => out.push(b'\r'),
+            b't' => out.push(b'\t'),
+            b'"' | b'\\' | b'/' => out.push(escaped),
+            _ => return None,
+        }
+        rest = after;
+    }
+    out.extend_from_slice(rest);
+    Some(out)
+}
+
+fn code_unit(text: &[u8]) -> Option<(u16, &[u8])> {
+    let digits = std::str::from_utf8(text.get(..4)?).ok()?;
+    Some((u16::from_str_radix(digits, 16).ok()?, &text[4..]))
+}
+
+/// A number with six digits that count, as `%g` writes it in C.
+fn general(n: f64) -> String {
+    let scientific = format!("{n:.5e}");
+    let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let trim =
+        |text: &str| if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text.to_owned() };
+    if (-4..6).contains(&exponent) {
+        return trim(&format!("{n:.*}", (5 - exponent) as usize));
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{}e{sign}{:02}", trim(digits), exponent.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Bench;
+
+    fn at(json: &str, args: &str) -> Option<String> {
+        let mut bench = Bench::new();
+        bench.set("txn.json", Value::str(json.as_bytes()));
+        bench.eval(&format!("var(txn.json),json_query({args})"))
+    }
+
+    #[test]
+    fn values_at_paths() {
+        let json = r#" { "iss" : "kubernetes.io/x", "i":4, "n":-4, "d": 4.5, "t":true, "f":false, "z":null,
+            "my.key":["v1", "v2",{"deep":[1,[2]]}], "o":{}, "esc":"a\"\u00e9\ud83d\ude00\n\/", "big":9007199254740993, "e":1.5e10 } "#;
+        for (args, expected) in [
+            ("'$.iss'", Some("kubernetes.io/x")),
+            ("'$.i',int", Some("4")),
+            ("'$.n',int", Some("-4")),
+            ("'$.d'", Some("4.5")),
+            ("'$.i'", Some("4")),
+            ("'$.e'", Some("1.5e+10")),
+            ("'$.t'", Some("1")),
+            ("'$.f'", Some("0")),
+            ("'$.z'", None),
+            ("'$.o'", None),
+            ("'$.my\\.key[0]'", Some("v1")),
+            ("'$.my\\.key[2].deep[1]'", Some("[2]")),
+            ("'$.my\\.key[3]'", None),
+            ("'$.my\\.key'", Some(r#"["v1", "v2",{"deep":[1,[2]]}]"#)),
+            ("'$.esc'", Some("a\"é😀\n/")),
+            ("'$.big',int", None),
+            ("'$.none'", None),
+            ("'$.iss.x'", None),
+        ] {
+            assert_eq!(at(json, args).as_deref(), expected, "{args}");
+        }
+        for broken in ["", "{", "{\"a\"", "{\"a\":", "{\"a\":\"", "{\"a\":tru", "{\"b\":1", "[1]", "{\"a\":\"\\"] {
+            assert_eq!(at(broken, "'$.a'"), None, "{broken}");
+        }
+        assert_eq!(at(&"[".repeat(100_000), "'$[0]'"), None);
+    }
+
+    #[test]
+    fn wrong_arguments_are_named() {
+        let mut bench = Bench::new();
+        for (args, said) in [("a", "not a path"), ("'$.a',uint", "'uint'"), ("'$[x]'", "not a path")] {
+            let fault = bench.expr(&format!("str(x),json_query({args})")).expect_err(args);
+            assert!(fault.reason.contains(said), "{args}: {}", fault.reason);
+        }
+    }
+
+    #[test]
+    fn numbers_as_c_writes_them() {
+        for (n, expected) in
+            [(0.0, "0"), (100_000.0, "100000"), (1e6, "1e+06"), (0.0001, "0.0001"), (0.00001, "1e-05"), (1.0 / 3.0, "0.333333")]
+        {
+            assert_eq!(general(n), expected);
+        }
+    }
+}
