@@ -1,5 +1,6 @@
 //! Memory that many share: bytes are taken before they are held, and given back.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// A limit of bytes. The process has one for all buffering; a test may bring its own.
@@ -10,7 +11,19 @@ pub trait Budget: Send + Sync {
     fn give(&self, bytes: usize);
     /// Whether so little is left that holders should make themselves small where that costs little.
     fn is_tight(&self) -> bool;
+
+    /// Whether there is no room for one more body of any size.
+    fn is_full(&self) -> bool {
+        let room = self.take(ONE_BODY_BYTES);
+        if room {
+            self.give(ONE_BODY_BYTES);
+        }
+        !room
+    }
 }
+
+/// What a body is expected to need at least.
+const ONE_BODY_BYTES: usize = 16 * 1024;
 
 /// A [`Budget`] on one atomic number.
 #[derive(Debug)]
@@ -62,9 +75,60 @@ impl Budget for Limit {
     }
 }
 
+/// A limit within another: `maxzlibmem` within the process's.
+pub struct Within {
+    outer: Arc<dyn Budget>,
+    inner: Limit,
+}
+
+impl Within {
+    /// So many bytes of those that `outer` has.
+    pub fn new(outer: Arc<dyn Budget>, bytes: usize) -> Within {
+        Within { outer, inner: Limit::new(bytes) }
+    }
+
+    /// The limit of its own.
+    pub fn limit(&self) -> &Limit {
+        &self.inner
+    }
+}
+
+impl Budget for Within {
+    fn take(&self, bytes: usize) -> bool {
+        if !self.inner.take(bytes) {
+            return false;
+        }
+        let taken = self.outer.take(bytes);
+        if !taken {
+            self.inner.give(bytes);
+        }
+        taken
+    }
+
+    fn give(&self, bytes: usize) {
+        self.inner.give(bytes);
+        self.outer.give(bytes);
+    }
+
+    fn is_tight(&self) -> bool {
+        self.inner.is_tight() || self.outer.is_tight()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_within_another_asks_both() {
+        let outer = Arc::new(Limit::new(40_000));
+        let (small, large) = (Within::new(outer.clone(), 20_000), Within::new(outer.clone(), 90_000));
+        assert!(!small.take(20_001) && small.take(20_000) && !large.take(20_001));
+        assert_eq!((outer.used(), large.limit().used()), (20_000, 0));
+        assert!(small.is_full() && small.is_tight() && !large.is_full());
+        small.give(20_000);
+        assert_eq!((outer.used(), small.limit().used()), (0, 0));
+    }
 
     #[test]
     fn takes_what_fits_and_no_more() {

@@ -66,14 +66,20 @@ pub trait Coder: Send {
     fn history_memory(&self) -> usize;
 }
 
+/// Makes an incremental coder.
+pub type MakeStream = fn(Level, &Arc<Pool>) -> Box<dyn Coder>;
+
+/// Appends the coded form of a whole body to a buffer.
+pub type CodeWhole = fn(&[u8], Level, &Pool, &mut Vec<u8>) -> Result<(), CoderFault>;
+
 /// How a coding is done.
 pub struct Engine {
     /// The coding.
     pub coding: Coding,
-    /// Makes an incremental coder.
-    pub stream: fn(Level, &Arc<Pool>) -> Box<dyn Coder>,
-    /// Appends the coded form of a whole body to `out`.
-    pub whole: fn(&[u8], Level, &Pool, &mut Vec<u8>) -> Result<(), CoderFault>,
+    /// Its incremental face.
+    pub stream: MakeStream,
+    /// Its face for whole bodies.
+    pub whole: CodeWhole,
     /// Nanoseconds a byte of the incremental coder on text, by level.
     pub stream_cost_ns: [u16; 10],
     /// The same for whole bodies.
@@ -109,11 +115,7 @@ pub const ENGINES: &[Engine] = &[
     },
 ];
 
-const fn deflate_engine(
-    coding: Coding,
-    stream: fn(Level, &Arc<Pool>) -> Box<dyn Coder>,
-    whole: fn(&[u8], Level, &Pool, &mut Vec<u8>) -> Result<(), CoderFault>,
-) -> Engine {
+const fn deflate_engine(coding: Coding, stream: MakeStream, whole: CodeWhole) -> Engine {
     Engine { coding, stream, whole, stream_cost_ns: deflate::COST_NS, whole_cost_ns: whole::COST_NS }
 }
 

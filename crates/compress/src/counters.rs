@@ -74,9 +74,54 @@ impl Counters {
     }
 }
 
+/// How many bytes a second enter coders, process-wide: what `maxcomprate` is compared with. Time is the caller's, in milliseconds of
+/// any clock that does not go back.
+#[derive(Default, Debug)]
+pub struct Rate {
+    second: AtomicU64,
+    now: AtomicU64,
+    before: AtomicU64,
+}
+
+impl Rate {
+    /// Counts bytes.
+    pub fn add(&self, now_ms: u64, bytes: u64) {
+        self.turn(now_ms / 1000);
+        self.now.fetch_add(bytes, Relaxed);
+    }
+
+    /// The bytes of the last 1000 milliseconds; of the second before this one, as if they had come evenly.
+    pub fn per_second(&self, now_ms: u64) -> u64 {
+        self.turn(now_ms / 1000);
+        let left = 1000 - now_ms % 1000;
+        self.now.load(Relaxed).saturating_add(self.before.load(Relaxed).saturating_mul(left) / 1000)
+    }
+
+    /// Begins another second, once. Bytes that others add meanwhile may count for either.
+    fn turn(&self, second: u64) {
+        let last = self.second.load(Relaxed);
+        if second > last && self.second.compare_exchange(last, second, Relaxed, Relaxed).is_ok() {
+            let now = self.now.swap(0, Relaxed);
+            self.before.store(if second == last + 1 { now } else { 0 }, Relaxed);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_is_that_of_the_last_second() {
+        let rate = Rate::default();
+        rate.add(5_000, 600);
+        rate.add(5_900, 400);
+        assert_eq!(rate.per_second(5_999), 1000);
+        assert_eq!(rate.per_second(6_250), 750);
+        rate.add(6_500, 100);
+        assert_eq!(rate.per_second(6_500), 600);
+        assert_eq!(rate.per_second(9_000), 0);
+    }
 
     #[test]
     fn each_reason_has_its_own_number() {

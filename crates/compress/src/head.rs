@@ -165,3 +165,6 @@ fn add_vary(fields: &mut Fields) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,10 +37,14 @@ pub mod reason;
 pub mod settings;
 pub mod sniff;
 
+#[cfg(test)]
+mod testing;
+
 pub use body::{Compressor, Fault, Step, Workplace};
-pub use budget::{Budget, Limit};
+pub use budget::{Budget, Limit, Within};
+pub use coder::{Pool, Tuning};
 pub use coding::{Coding, Level};
-pub use counters::Counters;
+pub use counters::{Counters, Rate};
 pub use keywords::KEYWORDS;
 pub use offload::{Job, Queue};
 pub use policy::{Decision, Link, Load, Offer, Plan, Verdict};

@@ -88,3 +88,6 @@ impl Verdict {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

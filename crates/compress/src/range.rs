@@ -142,3 +142,6 @@ fn push(list: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     }
     write(list);
 }
+
+#[cfg(test)]
+mod tests;

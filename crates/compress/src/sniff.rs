@@ -96,10 +96,10 @@ fn repeats(bytes: &[u8]) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn noise(bytes: usize) -> Vec<u8> {
+    pub(crate) fn noise(bytes: usize) -> Vec<u8> {
         let mut state = 0x2545_f491_4f6c_dd1du64;
         std::iter::repeat_with(|| {
             state ^= state << 13;

@@ -5,6 +5,7 @@
 //!
 //! At most [`MAX_IDLE`] states of each kind and level wait here.
 
+use crate::settings::Process;
 use libdeflater::{CompressionLvl, Compressor};
 use std::sync::{Mutex, PoisonError};
 use zlib_rs::{Deflate, DeflateConfig};
@@ -21,6 +22,13 @@ pub struct Tuning {
 impl Default for Tuning {
     fn default() -> Tuning {
         Tuning { window_bits: 15, memory_level: 8 }
+    }
+}
+
+impl Tuning {
+    /// What `global` says.
+    pub fn of(process: &Process) -> Tuning {
+        Tuning { window_bits: process.window_bits, memory_level: process.memory_level }
     }
 }
 

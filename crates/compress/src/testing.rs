@@ -1,0 +1,86 @@
+//! Heads and settings for tests, written as they stand in files and on the wire.
+
+use crate::keywords::KEYWORDS;
+use crate::policy::{self, Link, Load, Offer, Verdict};
+use crate::settings::{Compression, Effective, Process};
+use terse_config::{Config, Environment, Loader, Settings, Source};
+use terse_message::{BodyLength, Fields, Request, Response, Version};
+
+/// A configuration with one `listen` section.
+pub(crate) struct Setup {
+    config: Config,
+    process: Process,
+}
+
+impl Setup {
+    /// The lines of a `listen` section; lines behind `global:` belong there.
+    pub(crate) fn new(lines: &str) -> Setup {
+        let (listen, global) = lines.split_once("global:").unwrap_or((lines, ""));
+        let loader = Loader { tables: vec![KEYWORDS], environment: Environment::default() };
+        let text = format!("global\n{global}\nlisten l\n{listen}\n");
+        let (config, diagnostics) =
+            loader.load(&[Source { name: "test.cfg".into(), bytes: text.into_bytes() }], Settings::default());
+        let said: Vec<_> = diagnostics.iter().map(|d| &d.reason).collect();
+        assert!(said.is_empty(), "{said:?}");
+        let process = config.global.settings.get().cloned().unwrap_or_default();
+        Setup { config, process }
+    }
+
+    pub(crate) fn effective(&self) -> Effective<'_> {
+        let listen = self.config.sections[0].settings.get::<Compression>();
+        Effective::new(listen, listen, &self.process)
+    }
+
+    pub(crate) fn offer(&self, request: &Request) -> Offer {
+        policy::offer(request, Link::default(), &self.effective())
+    }
+
+    pub(crate) fn decide(&self, request: &Request, response: &Response) -> Verdict {
+        policy::decide(&self.offer(request), response, &Load::IDLE, &self.effective())
+    }
+}
+
+/// `METHOD target`, then fields, one a line. HTTP/1.0 behind the target sets the version.
+pub(crate) fn request(head: &str) -> Request {
+    let mut request = Request::default();
+    let (line, fields) = head.split_once('\n').unwrap_or((head, ""));
+    let mut words = line.split(' ');
+    request.set_method(words.next().unwrap().as_bytes());
+    request.set_target(words.next().unwrap_or("/").as_bytes());
+    if words.next() == Some("HTTP/1.0") {
+        request.version = Version::Http10;
+    }
+    push_all(&mut request.fields, fields);
+    if let Some(length) = request.fields.get(b"Content-Length") {
+        request.body = BodyLength::Exact(std::str::from_utf8(length).unwrap().parse().unwrap());
+    }
+    request
+}
+
+/// The status, then fields, one a line. The body has no length unless Content-Length says it.
+pub(crate) fn response(head: &str) -> Response {
+    let (line, fields) = head.split_once('\n').unwrap_or((head, ""));
+    let (status, version) = line.split_once(' ').unwrap_or((line, ""));
+    let version = if version == "HTTP/1.0" { Version::Http10 } else { Version::Http11 };
+    let mut response = Response::default();
+    (response.status, response.body, response.version) = (status.parse().unwrap(), BodyLength::Unknown, version);
+    push_all(&mut response.fields, fields);
+    if let Some(length) = response.fields.get(b"Content-Length") {
+        response.body = BodyLength::Exact(std::str::from_utf8(length).unwrap().parse().unwrap());
+    }
+    response
+}
+
+/// The fields as lines.
+pub(crate) fn lines(fields: &Fields) -> String {
+    let mut out = Vec::new();
+    fields.write_to(&mut out);
+    String::from_utf8(out).unwrap().replace("\r\n", "\n").trim_end().to_owned()
+}
+
+fn push_all(fields: &mut Fields, lines: &str) {
+    for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (name, value) = line.split_once(':').unwrap();
+        fields.push(name.as_bytes(), value.trim().as_bytes());
+    }
+}
