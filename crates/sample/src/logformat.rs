@@ -148,7 +148,7 @@ impl Options {
         }
         match text {
             Some(text) => self.encode(&text, out),
-            None if self.mandatory => out.push(b'-'),
+            None if self.mandatory && !self.quote => out.push(b'-'),
             None => {}
         }
         if self.quote {
@@ -354,7 +354,7 @@ mod tests {
             ("%[path,field(2,/)]-%[status]", Usage::Text, "dir-404"),
             ("%[req.hdr(none)]|%[var(txn.none)]", Usage::Http, "|"),
             ("%[req.hdr(none)]", Usage::Log, "-"),
-            ("%{+Q}[req.hdr(none)]", Usage::Log, "\"-\""),
+            ("%{+Q}[req.hdr(none)]", Usage::Log, "\"\""),
             ("%[str('a\nb')]", Usage::Http, "a%0Ab"),
             ("%[str('a\nb')]", Usage::Text, "a\nb"),
             ("%{+E}[str('\\\"]')]", Usage::Text, r#"\\\"\]"#),

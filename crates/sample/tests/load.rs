@@ -106,7 +106,7 @@ fn run(text: &str) -> String {
             }
         }
     }
-    String::from_utf8(out).unwrap()
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[test]
