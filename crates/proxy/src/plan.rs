@@ -57,6 +57,8 @@ pub struct Frontend {
     pub name: Arc<str>,
     /// Its number in statistics.
     pub id: u32,
+    /// Its place among all proxies of the configuration; both halves of a `listen` have the same.
+    pub order: usize,
     /// Its kind of traffic.
     pub mode: Mode,
     /// Its time-outs.
@@ -101,6 +103,8 @@ pub struct Backend {
     pub name: Arc<str>,
     /// Its number in statistics.
     pub id: u32,
+    /// Its place among all proxies of the configuration; both halves of a `listen` have the same.
+    pub order: usize,
     /// Its kind of traffic.
     pub mode: Mode,
     /// Its servers.

@@ -39,6 +39,7 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
     Backend {
         name: draft.name.clone(),
         id: draft.id,
+        order: draft.order,
         mode: proxy.mode,
         farm: Farm::new(context, std::mem::take(&mut draft.farm)),
         first_server,

@@ -16,6 +16,8 @@ pub(super) struct Draft {
     pub(super) place: Place,
     /// Its number in statistics.
     pub(super) id: u32,
+    /// Its place among all proxies.
+    pub(super) order: usize,
     /// The index of its front half among all frontends, unless it is disabled.
     pub(super) front: Option<usize>,
     /// The index of its back half among all backends, unless it is disabled.
@@ -47,6 +49,7 @@ pub(super) fn of(sections: Vec<Section>, diagnostics: &mut Diagnostics) -> Vec<D
             name: section.name,
             place: section.place,
             id: 0,
+            order: drafts.len(),
             front,
             back,
             farm: settings.take().unwrap_or_default(),

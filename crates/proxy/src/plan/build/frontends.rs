@@ -34,6 +34,7 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
     Frontend {
         name: draft.name.clone(),
         id: draft.id,
+        order: draft.order,
         mode: proxy.mode,
         timeouts,
         options: proxy.options,

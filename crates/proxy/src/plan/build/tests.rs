@@ -88,6 +88,8 @@ fn numbers_are_the_ones_given_or_the_next_that_are_free() {
     ));
     assert_eq!(plan.frontends.iter().map(|front| front.id).collect::<Vec<_>>(), [2, 5]);
     assert_eq!(plan.backends.iter().map(|back| back.id).collect::<Vec<_>>(), [3, 4, 9, 6]);
+    assert_eq!(plan.frontends.iter().map(|front| front.order).collect::<Vec<_>>(), [0, 3]);
+    assert_eq!(plan.backends.iter().map(|back| back.order).collect::<Vec<_>>(), [1, 2, 4, 5]);
     let said = remarks("backend a\n id 7\nbackend b\n id 7\n");
     assert_eq!(said, ["3! backend 'b' reuses same custom id as backend 'a' (declared at test:1)"]);
 }
