@@ -1,9 +1,12 @@
 //! Answers that are made here: errors, `return`, `deny`, `redirect`.
 
+use crate::facts::Facts;
+use crate::stream::Stream;
 use std::collections::HashMap;
 use std::sync::Arc;
 use terse_http::h1::encode;
 use terse_message::{BodyLength, Response};
+use terse_sample::LogFormat;
 
 /// An answer, ready to be sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,6 +27,44 @@ pub struct Answer {
 #[derive(Clone, Default, Debug)]
 pub struct Pages {
     pages: HashMap<u16, Arc<Answer>>,
+}
+
+/// An answer as a rule describes it (`return`, `deny`, `tarpit`); each request makes an [`Answer`] of it.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// Its status.
+    pub status: u16,
+    /// What it consists of.
+    pub content: Content,
+    /// `hdr`: fields beside those that describe the content.
+    pub fields: Vec<(Arc<[u8]>, LogFormat)>,
+}
+
+/// What an answer consists of.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// Nothing.
+    Empty,
+    /// `default-errorfiles`: the proxy's page for the status.
+    Default,
+    /// `errorfile`: this page.
+    Page(Arc<Answer>),
+    /// `errorfiles`: the page for the status of the `http-errors` section of that name.
+    Set(Arc<str>),
+    /// `file`, `string`: these bytes.
+    Bytes {
+        /// `content-type`; none for no bytes.
+        kind: Option<Arc<[u8]>>,
+        /// The body.
+        body: Arc<[u8]>,
+    },
+    /// `lf-file`, `lf-string`: what this says.
+    Text {
+        /// `content-type`
+        kind: Arc<[u8]>,
+        /// The body.
+        body: LogFormat,
+    },
 }
 
 impl Answer {
@@ -89,14 +130,67 @@ impl Pages {
     }
 }
 
+/// The page for a status: the backend's, the frontend's, or the built-in one.
+pub fn page(facts: &Facts, status: u16) -> Answer {
+    let configured = facts.backend().and_then(|b| b.pages.get(status)).or_else(|| facts.frontend().pages.get(status));
+    configured.map_or_else(|| Answer::error(status), |page| Answer::clone(page))
+}
+
+impl Reply {
+    /// The answer for a stream.
+    pub fn answer(&self, stream: &Stream) -> Answer {
+        let (kind, body) = match &self.content {
+            Content::Empty => (None, Arc::from(&b""[..])),
+            Content::Default => return self.judged(page(&stream.facts, self.status)),
+            Content::Page(page) => return Answer::clone(page),
+            Content::Set(name) => {
+                let set = stream.facts.plan().error_sets.get(name);
+                return match set.and_then(|set| set.get(self.status)) {
+                    Some(page) => Answer::clone(page),
+                    None => self.judged(page(&stream.facts, self.status)),
+                };
+            }
+            Content::Bytes { kind, body } => (kind.clone(), body.clone()),
+            Content::Text { kind, body } => {
+                let mut text = Vec::new();
+                body.write(&stream.env(), &mut text);
+                (Some(kind.clone()), Arc::from(text))
+            }
+        };
+        let mut fields = Vec::with_capacity(self.fields.len() + 1);
+        if let Some(kind) = kind {
+            fields.push((Arc::from(&b"Content-Type"[..]), kind.to_vec()));
+        }
+        for (name, format) in &self.fields {
+            let mut value = Vec::new();
+            format.write(&stream.env(), &mut value);
+            fields.push((name.clone(), value));
+        }
+        Answer { status: self.status, reason: Arc::from(""), fields, body, close: false }
+    }
+
+    /// A page that a rule sends: the message before it was whole, so the connection may go on.
+    fn judged(&self, page: Answer) -> Answer {
+        let close = page.close && (matches!(self.status, 400 | 408) || page.is_nothing());
+        Answer { close, ..page }
+    }
+}
+
 /// One sentence for a person who sees the page.
 fn explanation(status: u16) -> &'static str {
     match status {
         400 => "Your browser sent an invalid request.",
+        401 | 407 => "You need a valid user and password to access this content.",
         403 => "Request forbidden by administrative rules.",
+        404 => "Nothing was found here.",
+        405 => "The method is not one that this resource knows.",
         408 => "Your browser didn't send a complete request in time.",
+        410 => "What was here is gone for good.",
         413 => "The request is larger than the server is willing to process.",
+        414 => "The address is longer than the server is willing to process.",
+        425 => "The request came too early to be trusted.",
         429 => "You have sent too many requests in a given amount of time.",
+        431 => "The request's header fields are larger than the server is willing to process.",
         500 => "An internal server error occurred.",
         501 => "The server does not support what the request needs.",
         502 => "The server returned an invalid or incomplete response.",

@@ -4,9 +4,13 @@
 //! that must wait (a tarpit, a body) does not wait itself: it says so by its [`Flow`], and the phase that runs the rules waits.
 
 pub mod answer;
+pub mod capture;
 pub mod field;
 pub mod keywords;
+pub mod later;
 pub mod redirect;
+pub mod rewrite;
+pub mod status;
 pub mod target;
 pub mod variable;
 pub mod verdict;
@@ -15,7 +19,8 @@ use crate::reply::Answer;
 use crate::stream::Stream;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Place, Scope};
-use terse_sample::Condition;
+use terse_message::Fields;
+use terse_sample::{Condition, Needs};
 
 /// One rule.
 pub struct Rule {
@@ -31,6 +36,11 @@ pub struct Rule {
 pub trait Action: Send + Sync {
     /// Does it, and says how the evaluation goes on.
     fn run(&self, stream: &mut Stream) -> Flow;
+
+    /// Whether it runs after all rules of its section that are not so, wherever it stands: the `redirect` line of old.
+    fn is_last(&self) -> bool {
+        false
+    }
 }
 
 /// How the evaluation goes on after an action.
@@ -61,9 +71,36 @@ pub enum RuleSet {
     AfterResponse = 4,
 }
 
+impl RuleSet {
+    /// The keyword.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RuleSet::Request => "http-request",
+            RuleSet::Response => "http-response",
+            RuleSet::AfterResponse => "http-after-response",
+        }
+    }
+
+    /// What is there when its rules run. Rules on responses still see the request, as it was sent to the server.
+    pub const fn have(self) -> Needs {
+        match self {
+            RuleSet::Request => Needs::REQUEST.or(Needs::BODY),
+            RuleSet::Response | RuleSet::AfterResponse => Needs::REQUEST.or(Needs::RESPONSE).or(Needs::SERVER),
+        }
+    }
+
+    /// The fields of the message that its rules judge.
+    pub(crate) fn fields(self, stream: &mut Stream) -> &mut Fields {
+        match self {
+            RuleSet::Request => &mut stream.request.fields,
+            RuleSet::Response | RuleSet::AfterResponse => &mut stream.response.fields,
+        }
+    }
+}
+
 /// One action: its name, where it may stand, and how it is read.
 pub struct ActionWord {
-    /// Its name: `set-header`.
+    /// Its name: `set-header`. One that ends in `(` or `.` stands for every word that begins so: `set-var(`.
     pub name: &'static str,
     /// The sets that have it, as a sum of [`RuleSet`]s.
     pub sets: u8,
@@ -77,18 +114,43 @@ pub struct ActionWord {
 
 /// How an action is read.
 pub enum ActionKind {
-    /// Reads the words up to the condition. The name may end in a parenthesis: `set-var(txn.a)`; the parser finds it as
-    /// the word before the cursor.
-    Done(fn(&mut Args<'_>, &mut Scope<'_>, RuleSet) -> Result<Box<dyn Action>, Fault>),
+    /// Reads the words up to the condition.
+    Done(ActionParser),
     /// Understood and not built, and why.
     Refused(&'static str),
 }
 
+/// Reads the words of an action up to the condition. It finds its own name, with what stands in its parentheses, as [`Args::taken`].
+pub type ActionParser = fn(&mut Args<'_>, &mut Scope<'_>, RuleSet) -> Result<Box<dyn Action>, Fault>;
+
 /// All actions, family by family.
-pub const ACTIONS: &[&[ActionWord]] = &[answer::ACTIONS, field::ACTIONS, redirect::ACTIONS, target::ACTIONS, variable::ACTIONS, verdict::ACTIONS];
+pub const ACTIONS: &[&[ActionWord]] = &[
+    verdict::ACTIONS,
+    answer::ACTIONS,
+    redirect::ACTIONS,
+    field::ACTIONS,
+    status::ACTIONS,
+    target::ACTIONS,
+    variable::ACTIONS,
+    capture::ACTIONS,
+    later::ACTIONS,
+];
+
+/// The sets by which an action is known, for [`ActionWord::sets`].
+const REQUEST: u8 = RuleSet::Request as u8;
+const RESPONSE: u8 = RuleSet::Response as u8;
+const AFTER: u8 = RuleSet::AfterResponse as u8;
+const BOTH: u8 = REQUEST | RESPONSE;
+const ANY: u8 = REQUEST | RESPONSE | AFTER;
+
+/// An action that does what it says.
+const fn done(name: &'static str, sets: u8, arguments: &'static str, summary: &'static str, parser: ActionParser) -> ActionWord {
+    ActionWord { name, sets, arguments, summary, kind: ActionKind::Done(parser) }
+}
 
 /// Runs a set of rules: those whose condition holds, in order, until one says more than [`Flow::Next`].
 pub fn run(rules: &[Arc<Rule>], stream: &mut Stream) -> Flow {
+    stream.facts.soft_rewrites = false;
     for rule in rules {
         if rule.condition.as_ref().is_some_and(|condition| !condition.eval(&stream.env())) {
             continue;

@@ -1,0 +1,120 @@
+//! What is kept of a message's head for the log, before rules change it: captured fields and cookies, the request's first line.
+
+use crate::facts::Facts;
+use crate::log::{Capture, CookieCapture};
+use crate::stream::Stream;
+use std::borrow::Cow;
+use terse_message::{Fields, Known, Request};
+
+/// Keeps what the frontend's log wants of the request. Called once, as soon as the head was read.
+pub fn request(stream: &mut Stream) {
+    let session = stream.facts.session.clone();
+    let settings = &session.frontend().log.settings;
+    stream.facts.asked_head = stream.request.method() == b"HEAD";
+    if !settings.request_captures.is_empty() {
+        stream.facts.request_captures = fields(&settings.request_captures, &stream.request.fields);
+    }
+    if let Some(wanted) = &settings.cookie_capture {
+        stream.facts.cookie_captures.0 = cookie(wanted, &stream.request.fields, Known::Cookie);
+    }
+}
+
+/// Keeps what the frontend's log wants of the server's response. Called once, as soon as the head was read.
+pub fn response(stream: &mut Stream) {
+    let session = stream.facts.session.clone();
+    let settings = &session.frontend().log.settings;
+    if !settings.response_captures.is_empty() {
+        stream.facts.response_captures = fields(&settings.response_captures, &stream.response.fields);
+    }
+    if let Some(wanted) = &settings.cookie_capture {
+        stream.facts.cookie_captures.1 = cookie(wanted, &stream.response.fields, Known::SetCookie);
+    }
+}
+
+/// Keeps the request's first line as the client sent it. Whoever changes it calls this before: a line that nobody changes costs
+/// nothing.
+pub fn keep_request_line(stream: &mut Stream) {
+    if stream.facts.request_line.is_empty() {
+        stream.facts.request_line = line(&stream.request);
+    }
+}
+
+/// The request's first line as the client sent it; nothing when there was none that could be read.
+pub fn request_line<'a>(facts: &'a Facts, request: Option<&Request>) -> Option<Cow<'a, [u8]>> {
+    match facts.request_line.is_empty() {
+        false => Some(Cow::Borrowed(&facts.request_line)),
+        true => request.map(|request| Cow::Owned(line(request))),
+    }
+}
+
+/// Fills a slot; slots before it that nobody has filled are empty.
+pub fn put(slots: &mut Vec<Option<Box<[u8]>>>, slot: usize, value: Box<[u8]>) {
+    if slots.len() <= slot {
+        slots.resize_with(slot + 1, || None);
+    }
+    if let Some(place) = slots.get_mut(slot) {
+        *place = Some(value);
+    }
+}
+
+fn line(request: &Request) -> Vec<u8> {
+    [request.method(), request.target(), request.version.name().as_bytes()].join(&b' ')
+}
+
+fn fields(captures: &[Capture], fields: &Fields) -> Vec<Option<Box<[u8]>>> {
+    let value = |capture: &Capture| {
+        let value = fields.values(capture.header.as_ref()?.as_bytes()).next_back()?;
+        Some(value.get(..capture.len).unwrap_or(value).into())
+    };
+    captures.iter().map(value).collect()
+}
+
+/// The first cookie whose `name=value` begins so.
+fn cookie(wanted: &CookieCapture, fields: &Fields, name: Known) -> Option<Box<[u8]>> {
+    // A response's field holds one cookie, and its attributes behind it.
+    let limit = if name == Known::SetCookie { 1 } else { usize::MAX };
+    let pairs = fields.every(name).flat_map(|field| field.split(|b| *b == b';').take(limit));
+    let found = pairs.map(<[u8]>::trim_ascii).find(|pair| pair.starts_with(wanted.prefix.as_bytes()))?;
+    Some(found.get(..wanted.len).unwrap_or(found).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_field_is_kept_and_cut() {
+        let mut head = Fields::default();
+        for (name, value) in [("Foo", "one"), ("foo", "two-long"), ("Bar", "x")] {
+            head.push(name.as_bytes(), value.as_bytes());
+        }
+        let capture = |header: Option<&str>, len| Capture { header: header.map(str::to_owned), len };
+        let wanted = [capture(Some("foo"), 3), capture(None, 9), capture(Some("none"), 9), capture(Some("bar"), 9)];
+        let kept = fields(&wanted, &head);
+        let kept: Vec<_> = kept.iter().map(Option::as_deref).collect();
+        assert_eq!(kept, [Some(&b"two"[..]), None, None, Some(&b"x"[..])]);
+    }
+
+    #[test]
+    fn the_first_cookie_is_kept() {
+        let mut head = Fields::default();
+        for (name, value) in [("Cookie", "a=1; SRV=s1; SRVX=2"), ("Set-Cookie", "b=1; SRV=no"), ("Set-Cookie", "SRV=s2; path=/")] {
+            head.push(name.as_bytes(), value.as_bytes());
+        }
+        for (prefix, len, request, response) in
+            [("SRV=", 20, Some("SRV=s1"), Some("SRV=s2")), ("SRV", 4, Some("SRV="), Some("SRV=")), ("none", 9, None, None)]
+        {
+            let wanted = CookieCapture { prefix: prefix.into(), len };
+            let said = |name| cookie(&wanted, &head, name).map(|bytes| String::from_utf8(bytes.into()).unwrap());
+            assert_eq!((said(Known::Cookie).as_deref(), said(Known::SetCookie).as_deref()), (request, response), "{prefix}");
+        }
+    }
+
+    #[test]
+    fn slots_are_filled_in_any_order() {
+        let mut slots = Vec::new();
+        put(&mut slots, 1, (*b"b").into());
+        put(&mut slots, 0, (*b"a").into());
+        assert_eq!(slots, [Some((*b"a").into()), Some((*b"b").into())]);
+    }
+}

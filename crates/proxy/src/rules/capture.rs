@@ -1,0 +1,62 @@
+//! Values kept for the log: `capture`.
+
+use super::{ANY, Action, ActionWord, Flow, RuleSet, done};
+use crate::captures;
+use crate::log::{Capture, LogSettings};
+use crate::stream::Stream;
+use terse_config::{Args, Fault, Scope};
+use terse_sample::Expr;
+
+/// The table.
+pub(super) const ACTIONS: &[ActionWord] = &[done(
+    "capture",
+    ANY,
+    "<expression> {len <length> | id <number>}",
+    "Keeps a value for the log: in a slot of its own, or in one that 'declare capture' or 'capture header' has made.",
+    capture,
+)];
+
+struct Keep {
+    value: Expr,
+    slot: usize,
+    set: RuleSet,
+}
+
+impl Action for Keep {
+    fn run(&self, stream: &mut Stream) -> Flow {
+        let session = stream.facts.session.clone();
+        let settings = &session.frontend().log.settings;
+        let (slots, of_request) = match self.set {
+            RuleSet::Request => (&settings.request_captures, true),
+            RuleSet::Response | RuleSet::AfterResponse => (&settings.response_captures, false),
+        };
+        // A backend's rule may speak of a slot that this frontend does not have.
+        let Some(Capture { len, .. }) = slots.get(self.slot) else { return Flow::Next };
+        let Some(text) = self.value.eval(&stream.env()).and_then(|value| value.into_octets()) else { return Flow::Next };
+        let text: Box<[u8]> = text.get(..*len).unwrap_or(&text).into();
+        let kept = if of_request { &mut stream.facts.request_captures } else { &mut stream.facts.response_captures };
+        captures::put(kept, self.slot, text);
+        Flow::Next
+    }
+}
+
+fn capture(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
+    let value = Expr::parse(args, scope, set.have())?;
+    let slot = match args.need("'len' or 'id'")? {
+        "len" if set != RuleSet::Request => {
+            return Err(args.fault("'len' makes a slot for requests only").hint("name a slot of 'declare capture response' by 'id'"));
+        }
+        "len" if !scope.section.kind.is_front() => {
+            return Err(args.fault("'len' makes a slot of a frontend's log, and this section has no frontend").hint("name a slot by 'id'"));
+        }
+        "len" => {
+            let len = usize::try_from(args.integer("<length>", 1..=i64::from(i32::MAX))?).unwrap_or_default();
+            let slots = &mut scope.section.settings.entry::<LogSettings>().request_captures;
+            slots.push(Capture { header: None, len });
+            slots.len() - 1
+        }
+        "id" => usize::try_from(args.integer("<number>", 0..=i64::from(i32::MAX))?).unwrap_or_default(),
+        other => return Err(args.fault(format!("expects 'len' or 'id', not '{other}'"))),
+    };
+    Ok(Box::new(Keep { value, slot, set }))
+}

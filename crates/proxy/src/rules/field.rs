@@ -1,0 +1,324 @@
+//! Header fields: `set-header`, `add-header`, `del-header`, `replace-header`, `replace-value`.
+//!
+//! `Content-Length` and `Transfer-Encoding` say where a message ends. That is known from the message itself, and no rule may say
+//! otherwise: one that names them does nothing, with a warning, and one that matches them passes over them.
+
+use super::{ANY, Action, ActionWord, Flow, RuleSet, done, rewrite, target};
+use crate::stream::Stream;
+use regex::bytes::Regex;
+use smallvec::SmallVec;
+use terse_config::{Args, Fault, Scope};
+use terse_message::fields::is_token;
+use terse_message::{Fields, Known, list};
+use terse_sample::{LogFormat, Usage, regexp};
+
+/// The table.
+pub(super) const ACTIONS: &[ActionWord] = &[
+    done("set-header", ANY, "<name> <fmt>", "Puts a field in the place of all of its name.", set_header),
+    done("add-header", ANY, "<name> <fmt>", "Adds a field behind all others.", add_header),
+    done("del-header", ANY, "<name> [-m <method>]", "Removes the fields whose name is, begins, ends, contains or matches so.", del_header),
+    done("replace-header", ANY, "<name> <regex> <fmt>", "Rewrites the values that match, each as a whole.", replace_header),
+    done("replace-value", ANY, "<name> <regex> <fmt>", "Rewrites those elements of comma-separated values that match.", replace_value),
+];
+
+/// `set-header`, `add-header`
+struct Put {
+    name: Box<[u8]>,
+    value: LogFormat,
+    set: RuleSet,
+    /// Whether the fields of that name go before.
+    alone: bool,
+}
+
+impl Action for Put {
+    fn run(&self, stream: &mut Stream) -> Flow {
+        let done = rewrite::with_text(&self.value, stream, |stream, value| {
+            let limit = rewrite::limit(stream);
+            let fields = self.set.fields(stream);
+            if !rewrite::fits(fields, self.name.len() + value.len(), limit) {
+                return false;
+            }
+            match self.alone {
+                true => fields.set(&self.name, value),
+                false => fields.push(&self.name, value),
+            }
+            true
+        });
+        self.set.after_host(&self.name, stream);
+        rewrite::outcome(done, stream)
+    }
+}
+
+/// `del-header`
+struct Delete {
+    name: NameMatch,
+    set: RuleSet,
+}
+
+/// How fields are chosen by their names, in any case.
+enum NameMatch {
+    Is(Box<[u8]>),
+    Begins(Box<[u8]>),
+    Ends(Box<[u8]>),
+    Contains(Box<[u8]>),
+    Matches(Regex),
+}
+
+impl Action for Delete {
+    fn run(&self, stream: &mut Stream) -> Flow {
+        self.name.delete(self.set.fields(stream));
+        Flow::Next
+    }
+}
+
+impl NameMatch {
+    fn delete(&self, fields: &mut Fields) {
+        match self {
+            NameMatch::Is(name) => {
+                fields.remove(name);
+            }
+            other => {
+                fields.retain(|name, _| is_framing(name) || !other.is_match(name));
+            }
+        }
+    }
+
+    fn is_match(&self, name: &[u8]) -> bool {
+        match self {
+            NameMatch::Is(wanted) => name.eq_ignore_ascii_case(wanted),
+            NameMatch::Begins(start) => name.get(..start.len()).is_some_and(|part| part.eq_ignore_ascii_case(start)),
+            NameMatch::Ends(end) => {
+                let from = name.len().checked_sub(end.len());
+                from.and_then(|from| name.get(from..)).is_some_and(|part| part.eq_ignore_ascii_case(end))
+            }
+            NameMatch::Contains(part) => {
+                part.is_empty() || name.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part))
+            }
+            // HAProxy holds names in lower case, and expressions are written for that.
+            NameMatch::Matches(regex) => regex.is_match(&name.to_ascii_lowercase()),
+        }
+    }
+}
+
+/// `replace-header`, `replace-value`
+struct Replace {
+    name: Box<[u8]>,
+    regex: Regex,
+    to: LogFormat,
+    set: RuleSet,
+    /// Whether elements between commas are looked at, not whole values.
+    elements: bool,
+}
+
+impl Action for Replace {
+    fn run(&self, stream: &mut Stream) -> Flow {
+        if self.set.fields(stream).positions(&self.name).next().is_none() {
+            return Flow::Next;
+        }
+        let done = rewrite::with_text(&self.to, stream, |stream, template| {
+            let limit = rewrite::limit(stream);
+            self.replace(self.set.fields(stream), template, limit)
+        });
+        self.set.after_host(&self.name, stream);
+        rewrite::outcome(done, stream)
+    }
+}
+
+impl Replace {
+    /// Rewrites what matches; false when it would not fit.
+    fn replace(&self, fields: &mut Fields, template: &[u8], limit: usize) -> bool {
+        let places: SmallVec<[usize; 8]> = fields.positions(&self.name).collect();
+        for place in places {
+            let Some((_, value)) = fields.at(place) else { continue };
+            let new = if self.elements { self.rewrite_elements(value, template) } else { self.rewrite(value, template) };
+            if let Some(new) = new {
+                if !rewrite::fits(fields, new.len(), limit) {
+                    return false;
+                }
+                fields.replace(place, &new);
+            }
+        }
+        true
+    }
+
+    fn rewrite(&self, text: &[u8], template: &[u8]) -> Option<Vec<u8>> {
+        let captures = self.regex.captures(text)?;
+        let mut out = Vec::new();
+        regexp::expand(template, &captures, &mut out);
+        Some(out)
+    }
+
+    /// What lies between the elements stays as it is.
+    fn rewrite_elements(&self, value: &[u8], template: &[u8]) -> Option<Vec<u8>> {
+        let (mut out, mut copied) = (Vec::new(), 0);
+        for element in list::elements(value) {
+            if let Some(new) = self.rewrite(element, template) {
+                // Elements are parts of the value.
+                let start = element.as_ptr().addr() - value.as_ptr().addr();
+                out.extend_from_slice(value.get(copied..start)?);
+                out.extend_from_slice(&new);
+                copied = start + element.len();
+            }
+        }
+        (copied > 0).then(|| [&out, value.get(copied..).unwrap_or_default()].concat())
+    }
+}
+
+/// An edit of a field that no rule may edit.
+struct Nothing;
+
+impl Action for Nothing {
+    fn run(&self, _: &mut Stream) -> Flow {
+        Flow::Next
+    }
+}
+
+impl RuleSet {
+    /// A request's target that names an authority says the same as its Host field (RFC 9112 section 3.2.2).
+    fn after_host(self, name: &[u8], stream: &mut Stream) {
+        if self == RuleSet::Request && Known::of(name) == Known::Host {
+            target::follow_host(&mut stream.request);
+        }
+    }
+}
+
+fn set_header(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
+    put(args, scope, set, true)
+}
+
+fn add_header(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
+    put(args, scope, set, false)
+}
+
+fn put(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet, alone: bool) -> Result<Box<dyn Action>, Fault> {
+    let name = field_name(args)?;
+    let framing = warn_of_framing(args, &name);
+    let value = LogFormat::parse(args, scope, set.have(), Usage::Http)?;
+    Ok(if framing { Box::new(Nothing) } else { Box::new(Put { name, value, set, alone }) })
+}
+
+fn del_header(args: &mut Args<'_>, _: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
+    let word = args.position();
+    let name: Box<[u8]> = args.need_bytes("<name>")?.into();
+    let name = match args.accept("-m") {
+        false => NameMatch::Is(name),
+        true => match args.need("<method>")? {
+            "str" => NameMatch::Is(name),
+            "beg" => NameMatch::Begins(name),
+            "end" => NameMatch::Ends(name),
+            "sub" => NameMatch::Contains(name),
+            "reg" => NameMatch::Matches(regexp::compile(&name, false).map_err(|reason| Fault::new(word, reason))?),
+            other => return Err(args.fault(format!("unsupported matching method '{other}'")).hint("one of str, beg, end, sub, reg")),
+        },
+    };
+    match &name {
+        NameMatch::Is(name) if warn_of_framing(args, name) => Ok(Box::new(Nothing)),
+        _ => Ok(Box::new(Delete { name, set })),
+    }
+}
+
+fn replace_header(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
+    replace(args, scope, set, false)
+}
+
+fn replace_value(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
+    replace(args, scope, set, true)
+}
+
+fn replace(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet, elements: bool) -> Result<Box<dyn Action>, Fault> {
+    let name = field_name(args)?;
+    let framing = warn_of_framing(args, &name);
+    let regex = regexp::compile(args.need_bytes("<regex>")?, false).map_err(|reason| args.fault(reason))?;
+    let to = LogFormat::parse(args, scope, set.have(), Usage::Http)?;
+    Ok(if framing { Box::new(Nothing) } else { Box::new(Replace { name, regex, to, set, elements }) })
+}
+
+/// A name that a field can have (RFC 9110 section 5.1).
+pub(super) fn field_name(args: &mut Args<'_>) -> Result<Box<[u8]>, Fault> {
+    let name = args.need_bytes("<name>")?;
+    match name.iter().find(|b| !is_token(**b)) {
+        Some(b) => {
+            let (name, b) = (name.escape_ascii(), [*b]);
+            Err(args.fault(format!("header name '{name}' contains forbidden character '{}'", b.escape_ascii())))
+        }
+        None if name.is_empty() => Err(args.fault("a header's name cannot be empty")),
+        None => Ok(name.into()),
+    }
+}
+
+/// Whether a field says where its message ends.
+pub(super) fn is_framing(name: &[u8]) -> bool {
+    matches!(Known::of(name), Known::ContentLength | Known::TransferEncoding)
+}
+
+fn warn_of_framing(args: &mut Args<'_>, name: &[u8]) -> bool {
+    let framing = is_framing(name);
+    if framing {
+        args.warn(format!("'{}' follows from the message itself and is not edited: this rule does nothing", name.escape_ascii()));
+    }
+    framing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(all: &[(&str, &str)]) -> Fields {
+        let mut fields = Fields::default();
+        all.iter().for_each(|(name, value)| fields.push(name.as_bytes(), value.as_bytes()));
+        fields
+    }
+
+    #[test]
+    fn names_are_matched_in_every_way() {
+        let regex = NameMatch::Matches(regexp::compile(b"^x.reg.$", false).unwrap());
+        let part = |text: &str| text.as_bytes().into();
+        for (by, gone) in [
+            (NameMatch::Is(part("x-str1")), "X-Str1"),
+            (NameMatch::Begins(part("x-beg")), "x-beg1 X-BEG2"),
+            (NameMatch::Ends(part("END1")), "x-end1"),
+            (NameMatch::Contains(part("sub")), "x-sub1 x-Sub2"),
+            (regex, "X-Reg1 x-reg2"),
+            (NameMatch::Contains(part("")), "X-Str1 x-beg1 X-BEG2 x-end1 x-end2 x-sub1 x-Sub2 X-Reg1 x-reg2 x"),
+        ] {
+            let all = ["X-Str1", "x-beg1", "X-BEG2", "x-end1", "x-end2", "x-sub1", "x-Sub2", "X-Reg1", "x-reg2", "x", "Content-Length"];
+            let mut fields = fields(&all.map(|name| (name, "1")));
+            by.delete(&mut fields);
+            let left: Vec<_> = all.into_iter().filter(|name| fields.get(name.as_bytes()).is_none()).collect();
+            assert_eq!(left.join(" "), gone);
+        }
+    }
+
+    fn replaced(name: &str, regex: &str, template: &str, elements: bool, before: &[(&str, &str)]) -> Vec<String> {
+        let regex = regexp::compile(regex.as_bytes(), false).unwrap();
+        let to = LogFormat::text(template.as_bytes());
+        let replace = Replace { name: name.as_bytes().into(), regex, to, set: RuleSet::Request, elements };
+        let mut fields = fields(before);
+        assert!(replace.replace(&mut fields, template.as_bytes(), 10_000));
+        fields.iter().map(|(_, value)| String::from_utf8_lossy(value).into_owned()).collect()
+    }
+
+    #[test]
+    fn whole_values_and_elements_are_rewritten() {
+        let cookie = "foo=foobar; expires=Tue, 14-Jun-2016 01:40:45 GMT;";
+        let new = "foo=foobar;ip=192.168.1.20; expires=Tue, 14-Jun-2016 01:40:45 GMT;";
+        assert_eq!(replaced("cookie", "foo=([^;]*);(.*)", "foo=\\1;ip=192.168.1.20;\\2", false, &[("Cookie", cookie)]), [new]);
+        let agents = [("User-Agent", "curl/7"), ("X", "curl"), ("user-agent", "x")];
+        assert_eq!(replaced("User-Agent", "curl", "foo", false, &agents), ["foo", "curl", "x"]);
+        let from = "192.168.10.1, 192.168.13.24,  10.0.0.37";
+        let to = "172.16.10.1, 172.16.13.24,  10.0.0.37";
+        assert_eq!(replaced("X-F", "^192\\.168\\.(.*)$", "172.16.\\1", true, &[("X-F", from)]), [to]);
+        assert_eq!(replaced("C", "^public$", "private", true, &[("C", "max-age=3600, public")]), ["max-age=3600, private"]);
+        assert_eq!(replaced("C", "^public$", "private", true, &[("C", "\"a, public\"")]), ["\"a, public\""]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out() {
+        let regex = regexp::compile(b"a", false).unwrap();
+        let to = LogFormat::text(b"");
+        let replace = Replace { name: (*b"X").into(), regex, to, set: RuleSet::Request, elements: false };
+        let mut fields = fields(&[("X", "a")]);
+        assert!(!replace.replace(&mut fields, &[b'b'; 100], 100));
+        assert_eq!(fields.get(b"x"), Some(&b"a"[..]));
+    }
+}

@@ -1,0 +1,125 @@
+//! The keywords that hold rules, and the line of one: `http-request <action> [<arguments>] [if | unless <condition>]`.
+
+use super::{ACTIONS, ActionKind, ActionWord, Rule, RuleSet, redirect};
+use crate::settings::ProxySettings;
+use std::sync::Arc;
+use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, SectionKind, Sections, near};
+use terse_sample::Condition;
+
+/// The table.
+pub const KEYWORDS: &[Keyword] = &[
+    keyword("http-request", "Judges and edits requests, rule by rule.", |args, scope| rule(args, scope, RuleSet::Request)),
+    keyword("http-response", "Judges and edits servers' responses, rule by rule.", |args, scope| {
+        rule(args, scope, RuleSet::Response)
+    }),
+    keyword("http-after-response", "Edits all responses, those that are made here too.", |args, scope| {
+        rule(args, scope, RuleSet::AfterResponse)
+    }),
+    Keyword {
+        name: "redirect",
+        sections: Sections::PROXY_ONLY,
+        arguments: "{location | prefix | scheme} <to> [<option>]... [if | unless <condition>]",
+        ..keyword("redirect", "Redirects requests, after all 'http-request' rules of the section.", old_redirect)
+    },
+];
+
+const fn keyword(name: &'static str, summary: &'static str, parser: Parser) -> Keyword {
+    let arguments = "<action> [<argument>]... [if | unless <condition>]";
+    Keyword { name, old_names: &[], sections: Sections::PROXY, arguments, summary, kind: Kind::Done(parser) }
+}
+
+fn rule(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<(), Fault> {
+    if scope.section.kind == SectionKind::Defaults && scope.section.name.is_empty() {
+        return Err(Fault::new(0, "is not allowed in a 'defaults' section without a name"));
+    }
+    let name = args.need("<action>")?;
+    let word = find(name, set).ok_or_else(|| unknown(args, name, set))?;
+    let parser = match word.kind {
+        ActionKind::Done(parser) => parser,
+        ActionKind::Refused(reason) => return Err(args.fault(format!("action '{name}' is not supported: {reason}"))),
+    };
+    let action = parser(args, scope, set)?;
+    if args.peek().is_some_and(|word| !matches!(word, "if" | "unless")) {
+        let word = args.take().unwrap_or_default();
+        return Err(args.fault(format!("'{name}' takes no argument '{word}' here")).hint(usage(word_of(name), set)));
+    }
+    let condition = Condition::parse(args, scope, set.have())?;
+    let rule = Arc::new(Rule { action, condition, place: scope.place.clone() });
+    let settings: &mut ProxySettings = scope.section.settings.entry();
+    match set {
+        RuleSet::Request => {
+            let at = settings.request_rules.partition_point(|rule| !rule.action.is_last());
+            if at < settings.request_rules.len() {
+                scope.warn(0, "stands behind a 'redirect' line, and runs before it all the same");
+            }
+            let settings: &mut ProxySettings = scope.section.settings.entry();
+            settings.request_rules.insert(at, rule);
+        }
+        RuleSet::Response => settings.response_rules.push(rule),
+        RuleSet::AfterResponse => settings.after_rules.push(rule),
+    }
+    Ok(())
+}
+
+/// `redirect ...`: the line of old, whose texts are no formats.
+fn old_redirect(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let action = redirect::parse_old(args, scope)?;
+    let condition = Condition::parse(args, scope, RuleSet::Request.have())?;
+    let rule = Arc::new(Rule { action, condition, place: scope.place.clone() });
+    scope.section.settings.entry::<ProxySettings>().request_rules.push(rule);
+    Ok(())
+}
+
+/// The action of that name that a set has.
+fn find(name: &str, set: RuleSet) -> Option<&'static ActionWord> {
+    words(set).find(|word| word.is(name))
+}
+
+fn words(set: RuleSet) -> impl Iterator<Item = &'static ActionWord> {
+    ACTIONS.iter().copied().flatten().filter(move |word| word.sets & set as u8 != 0)
+}
+
+fn unknown(args: &Args<'_>, name: &str, set: RuleSet) -> Fault {
+    let elsewhere: Vec<_> = [RuleSet::Request, RuleSet::Response, RuleSet::AfterResponse]
+        .into_iter()
+        .filter(|other| find(name, *other).is_some())
+        .map(|other| format!("'{}'", other.name()))
+        .collect();
+    if !elsewhere.is_empty() {
+        return args.fault(format!("action '{name}' is one of {} only", elsewhere.join(" and ")));
+    }
+    let fault = args.fault(format!("unknown action '{name}'"));
+    match near::nearest(word_of(name), words(set).map(ActionWord::bare)).as_slice() {
+        [] => {
+            let done = words(set).filter(|word| matches!(word.kind, ActionKind::Done(_)));
+            let names: Vec<_> = done.map(ActionWord::bare).collect();
+            fault.hint(format!("one of {}", names.join(", ")))
+        }
+        names => fault.hint(format!("did you mean '{}'?", names.join("' or '"))),
+    }
+}
+
+/// How an action is written.
+fn usage(name: &str, set: RuleSet) -> String {
+    let arguments = words(set).find(|word| word.bare() == name).map_or("", |word| word.arguments);
+    format!("write '{}'", format!("{} {name} {arguments}", set.name()).trim_end())
+}
+
+/// A word without what stands in parentheses.
+fn word_of(name: &str) -> &str {
+    name.split('(').next().unwrap_or_default()
+}
+
+impl ActionWord {
+    /// Whether a word of the line is this action.
+    fn is(&self, word: &str) -> bool {
+        match self.name.ends_with(['(', '.']) {
+            true => word.starts_with(self.name),
+            false => word == self.name,
+        }
+    }
+
+    fn bare(&self) -> &'static str {
+        self.name.trim_end_matches(['(', '.'])
+    }
+}

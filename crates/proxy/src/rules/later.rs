@@ -1,0 +1,61 @@
+//! Actions that are understood and not built, each with why, or with what to write instead.
+
+use super::{ANY, ActionKind, ActionWord, BOTH, REQUEST, RESPONSE};
+
+/// The table.
+pub(super) const ACTIONS: &[ActionWord] = &[
+    later("add-acl(", BOTH, "Adds a pattern to an ACL's file.", FILES),
+    later("del-acl(", BOTH, "Removes a pattern from an ACL's file.", FILES),
+    later("set-map(", ANY, "Puts an entry into a map.", FILES),
+    later("del-map(", ANY, "Removes an entry of a map.", FILES),
+    later("add-headers-bin", ANY, "Adds fields from a binary list.", "name the fields by 'add-header'"),
+    later("set-headers-bin", ANY, "Sets fields from a binary list.", "name the fields by 'set-header'"),
+    later("del-headers-bin", ANY, "Removes fields by a binary list.", "name the fields by 'del-header'"),
+    later("cache-use", REQUEST, "Answers from a cache.", CACHE),
+    later("cache-store", RESPONSE, "Keeps the response in a cache.", CACHE),
+    later("disable-l7-retry", REQUEST, "Tries again only when no connection was made.", "say by 'retry-on' what is tried again"),
+    later("do-log", ANY, "Logs now.", "a stream is logged once, at its end"),
+    later("do-resolve(", REQUEST, "Looks a name up.", "sections of 'resolvers' come later"),
+    later("early-hint", REQUEST, "Sends a 103 response ahead.", "interim responses of our own come later"),
+    later("lua.", ANY, "Calls a function in Lua.", "Lua comes later"),
+    later("normalize-uri", REQUEST, "Brings the target into a normal form.", "comes later; 'replace-path' can do some of it"),
+    later("pause", BOTH, "Waits.", "rules that wait come later"),
+    later("sc-add-gpc(", ANY, "Adds to a counter.", TABLES),
+    later("sc-inc-gpc(", ANY, "Counts.", TABLES),
+    later("sc-inc-gpc0(", ANY, "Counts.", TABLES),
+    later("sc-inc-gpc1(", ANY, "Counts.", TABLES),
+    later("sc-set-gpt(", ANY, "Sets a tag.", TABLES),
+    later("sc-set-gpt0(", ANY, "Sets a tag.", TABLES),
+    later("track-sc0", BOTH, "Tracks a key in a stick table.", TABLES),
+    later("track-sc1", BOTH, "Tracks a key in a stick table.", TABLES),
+    later("track-sc2", BOTH, "Tracks a key in a stick table.", TABLES),
+    later("send-spoe-group", BOTH, "Asks an agent.", "SPOE comes later"),
+    later("set-bandwidth-limit", BOTH, "Limits the rate of bytes.", "filters of bandwidth come later"),
+    later("set-bc-mark", REQUEST, "Marks the packets to the server.", MARKS),
+    later("set-bc-tos", REQUEST, "Sets the TOS field of packets to the server.", MARKS),
+    later("set-fc-mark", BOTH, "Marks the packets to the client.", MARKS),
+    later("set-fc-tos", BOTH, "Sets the TOS field of packets to the client.", MARKS),
+    later("set-mark", BOTH, "Marks the packets to the client.", MARKS),
+    later("set-tos", BOTH, "Sets the TOS field of packets to the client.", MARKS),
+    later("set-dst", REQUEST, "Changes the address that the client connected to.", ADDRESSES),
+    later("set-dst-port", REQUEST, "Changes the port that the client connected to.", ADDRESSES),
+    later("set-src", REQUEST, "Changes the client's address.", ADDRESSES),
+    later("set-src-port", REQUEST, "Changes the client's port.", ADDRESSES),
+    later("set-priority-class", REQUEST, "Changes the place in queues.", "queues serve in the order of arrival"),
+    later("set-priority-offset", REQUEST, "Changes the place in queues.", "queues serve in the order of arrival"),
+    later("set-retries", REQUEST, "Changes how often a request is tried again.", "'retries' says it for the whole backend"),
+    later("set-timeout", BOTH, "Changes a time-out of this stream.", "time-outs of single streams come later"),
+    later("use-service", REQUEST, "Answers by a service.", "services come later"),
+    later("wait-for-body", BOTH, "Waits for the body.", "comes later; 'option http-buffer-request' waits for requests' bodies"),
+    later("wait-for-handshake", REQUEST, "Waits for the TLS handshake.", "TLS on the client's side comes later"),
+];
+
+const fn later(name: &'static str, sets: u8, summary: &'static str, reason: &'static str) -> ActionWord {
+    ActionWord { name, sets, arguments: "...", summary, kind: ActionKind::Refused(reason) }
+}
+
+const FILES: &str = "ACLs and maps that change at run time come later";
+const CACHE: &str = "caches come later";
+const TABLES: &str = "stick tables come later";
+const MARKS: &str = "marks of packets come later";
+const ADDRESSES: &str = "addresses of the client's connection are as the kernel has them";

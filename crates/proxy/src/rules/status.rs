@@ -1,0 +1,78 @@
+//! A response's first line: `set-status`.
+
+use super::{AFTER, Action, ActionWord, Flow, RESPONSE, RuleSet, done, rewrite};
+use crate::stream::Stream;
+use terse_config::{Args, Fault, Scope};
+use terse_http::h1::encode;
+use terse_message::{BodyLength, Response};
+
+/// The table.
+pub(super) const ACTIONS: &[ActionWord] =
+    &[done("set-status", RESPONSE | AFTER, "<status> [reason <text>]", "Puts another status in the first line.", parse)];
+
+struct SetStatus {
+    status: u16,
+    /// The reason phrase; the usual one when none is given.
+    reason: Box<[u8]>,
+}
+
+impl Action for SetStatus {
+    fn run(&self, stream: &mut Stream) -> Flow {
+        let done = self.apply(&mut stream.response);
+        rewrite::outcome(done, stream)
+    }
+}
+
+impl SetStatus {
+    /// A status decides whether a body follows (RFC 9112 section 6.3): one that allows none cannot be given to a response that has
+    /// one, and one that allows a body says that there is none.
+    fn apply(&self, response: &mut Response) -> bool {
+        if is_bodyless(self.status) && response.body != BodyLength::None {
+            return false;
+        }
+        if is_bodyless(response.status) && !is_bodyless(self.status) {
+            response.fields.set(b"Content-Length", b"0");
+            response.body = BodyLength::Exact(0);
+        }
+        response.status = self.status;
+        response.set_reason(&self.reason);
+        true
+    }
+}
+
+fn is_bodyless(status: u16) -> bool {
+    matches!(status, 100..=199 | 204 | 304)
+}
+
+fn parse(args: &mut Args<'_>, _: &mut Scope<'_>, _: RuleSet) -> Result<Box<dyn Action>, Fault> {
+    let status = u16::try_from(args.integer("<status>", 100..=999)?).unwrap_or_default();
+    let reason = match args.accept("reason") {
+        true => args.need_bytes("<text>")?.into(),
+        false => encode::reason(status).as_bytes().into(),
+    };
+    Ok(Box::new(SetStatus { status, reason }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(from: u16, body: BodyLength, to: u16) -> (bool, Response) {
+        let mut response = Response { status: from, body, ..Response::default() };
+        let done = SetStatus { status: to, reason: (*b"Why").into() }.apply(&mut response);
+        (done, response)
+    }
+
+    #[test]
+    fn the_body_stays_what_it_is() {
+        let (done, response) = set(200, BodyLength::Unknown, 503);
+        assert_eq!((done, response.status, response.reason(), response.body), (true, 503, &b"Why"[..], BodyLength::Unknown));
+        let (done, response) = set(200, BodyLength::Exact(3), 204);
+        assert_eq!((done, response.status), (false, 200));
+        let (done, response) = set(304, BodyLength::None, 200);
+        assert_eq!((done, response.fields.get(b"content-length"), response.body), (true, Some(&b"0"[..]), BodyLength::Exact(0)));
+        // An answer to HEAD.
+        let (done, response) = set(200, BodyLength::None, 404);
+        assert_eq!((done, response.fields.len(), response.body), (true, 0, BodyLength::None));
+    }
+}

@@ -1,0 +1,98 @@
+//! How the evaluation goes on, and how the stream is logged: `allow`, `reject`, `silent-drop`, `strict-mode`, `set-log-level`.
+
+use super::{ANY, Action, ActionWord, BOTH, Flow, REQUEST, RuleSet, done};
+use crate::facts::LogLevel;
+use crate::log::Level;
+use crate::stream::Stream;
+use terse_config::{Args, Fault, Scope};
+
+/// The table.
+pub(super) const ACTIONS: &[ActionWord] = &[
+    done("allow", ANY, "", "Runs no further rule of this set.", |_, _, _| Ok(Box::new(Allow))),
+    done("reject", REQUEST, "", "Closes the connection without an answer.", |_, _, _| Ok(Box::new(Drop))),
+    done("silent-drop", BOTH, "[rst-ttl <ttl>]", "Closes the connection without an answer.", silent_drop),
+    done("strict-mode", ANY, "{on | off}", "Whether an edit that cannot be done ends in an error.", strict_mode),
+    done("set-log-level", ANY, "<level>", "Logs the stream at this level, or not at all with 'silent'.", set_log_level),
+    done("set-nice", BOTH, "<nice>", "Does nothing: streams have no priority.", set_nice),
+];
+
+struct Allow;
+
+impl Action for Allow {
+    fn run(&self, _: &mut Stream) -> Flow {
+        Flow::Stop
+    }
+}
+
+struct Drop;
+
+impl Action for Drop {
+    fn run(&self, _: &mut Stream) -> Flow {
+        Flow::Drop
+    }
+}
+
+struct StrictMode {
+    on: bool,
+}
+
+impl Action for StrictMode {
+    fn run(&self, stream: &mut Stream) -> Flow {
+        stream.facts.soft_rewrites = !self.on;
+        Flow::Next
+    }
+}
+
+struct SetLogLevel {
+    level: LogLevel,
+}
+
+impl Action for SetLogLevel {
+    fn run(&self, stream: &mut Stream) -> Flow {
+        stream.facts.log_level = self.level;
+        Flow::Next
+    }
+}
+
+struct Nothing;
+
+impl Action for Nothing {
+    fn run(&self, _: &mut Stream) -> Flow {
+        Flow::Next
+    }
+}
+
+fn silent_drop(args: &mut Args<'_>, _: &mut Scope<'_>, _: RuleSet) -> Result<Box<dyn Action>, Fault> {
+    if args.accept("rst-ttl") {
+        args.integer("<ttl>", 1..=255)?;
+        args.changes_nothing("the connection is closed as by 'reject'; packets are not forged");
+    }
+    Ok(Box::new(Drop))
+}
+
+fn strict_mode(args: &mut Args<'_>, _: &mut Scope<'_>, _: RuleSet) -> Result<Box<dyn Action>, Fault> {
+    match args.need("'on' or 'off'")? {
+        "on" => Ok(Box::new(StrictMode { on: true })),
+        "off" => Ok(Box::new(StrictMode { on: false })),
+        other => Err(args.fault(format!("expects 'on' or 'off', not '{other}'"))),
+    }
+}
+
+fn set_log_level(args: &mut Args<'_>, _: &mut Scope<'_>, _: RuleSet) -> Result<Box<dyn Action>, Fault> {
+    let word = args.need("<level>")?;
+    let level = match Level::parse(word) {
+        Some(level) => LogLevel::At(level),
+        None if word == "silent" => LogLevel::Silent,
+        None => {
+            let hint = format!("one of {}, silent", Level::NAMES.join(", "));
+            return Err(args.fault(format!("'{word}' is no level of logs")).hint(hint));
+        }
+    };
+    Ok(Box::new(SetLogLevel { level }))
+}
+
+fn set_nice(args: &mut Args<'_>, _: &mut Scope<'_>, _: RuleSet) -> Result<Box<dyn Action>, Fault> {
+    args.integer("<nice>", -1024..=1024)?;
+    args.changes_nothing("streams take turns, none has a priority");
+    Ok(Box::new(Nothing))
+}
