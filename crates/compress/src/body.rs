@@ -185,7 +185,8 @@ impl Compressor {
         }
     }
 
-    /// What has come out so far; the caller takes bytes from it and leaves the rest.
+    /// What has come out so far; the caller takes bytes from it and leaves the rest. Taken as a whole by [`std::mem::take`] it leaves
+    /// no buffer behind, which is right for a body whose server pauses.
     pub fn output(&mut self) -> &mut Vec<u8> {
         &mut self.output
     }

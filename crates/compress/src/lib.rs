@@ -17,7 +17,9 @@
 //! * Every response that is not compressed has one [`Reason`].
 //! * What the server sent before a pause can be decoded by the client once the pause was told ([`Compressor::pause`]).
 //! * No client joins bytes of two representations: [`range`] writes the rules down.
-//! * No input of a peer panics here, and no memory is held that [`Budget`] does not know of.
+//! * No input of a peer panics here.
+//! * What a body makes us hold, collected bytes and a coder's state, counts against a [`Budget`]; a refusal costs bytes on the wire,
+//!   never the response. Beside it there is only what has come out and was not taken yet, and the few idle states of a [`Pool`].
 
 pub mod accept;
 pub mod agent;
