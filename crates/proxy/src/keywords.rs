@@ -6,12 +6,12 @@
 
 mod accepted;
 mod attempts;
-mod bind;
+pub mod bind;
 mod forwarded;
 mod identity;
 mod limits;
 mod options;
-mod pages;
+pub(crate) mod pages;
 mod refused;
 mod routing;
 mod timeouts;
@@ -33,6 +33,7 @@ pub const KEYWORDS: &[&[Keyword]] = &[
     accepted::KEYWORDS,
     refused::KEYWORDS,
     crate::log::KEYWORDS,
+    crate::rules::keywords::KEYWORDS,
 ];
 
 /// A keyword of any proxy's section that does what it says.

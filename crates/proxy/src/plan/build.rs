@@ -45,15 +45,17 @@ pub struct Host {
 
 /// Builds the plan. All that is wrong is said; there is none if anything is.
 ///
-/// It may be called for a configuration of which alerts were said already, to say all of them in one run.
+/// `diagnostics` holds what was said when the configuration was read. It may hold alerts: then what is wrong beyond them is said, but
+/// nothing of what seems to be missing, because it may stand in a line that was refused.
 pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Option<Plan> {
     let Config { mut global, sections, mut shared, .. } = config;
+    let complete = diagnostics.worst() != Some(Severity::Alert);
     let global_log = global.settings.take::<LogSettings>().unwrap_or_default();
     let compression = global.settings.take::<terse_compress::settings::Process>().unwrap_or_default();
     let error_sets = pages::sets(&sections);
     pages::check_uses(&shared, &error_sets, diagnostics);
     let mut drafts = drafts::of(sections, diagnostics);
-    for draft in &mut drafts {
+    for draft in drafts.iter_mut().filter(|_| complete) {
         remarks::of(draft, &global_log, diagnostics);
     }
     let mut building = Building {

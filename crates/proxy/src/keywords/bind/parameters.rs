@@ -93,6 +93,9 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
     accepted("nice", "<nice>", "How urgent its connections are.", "a worker takes its connections in the order in which they come"),
     accepted("shards", "<number>", "How many sockets it has.", "each worker has a socket of its own"),
     accepted("idle-ping", "<time>", "How often idle HTTP/2 clients are asked for a sign.", "HTTP/2 is not spoken to clients"),
+    accepted("alpn", "<protocols>", "Protocols offered by TLS.", OFFER),
+    accepted("no-alpn", "", "No protocols offered by TLS.", OFFER),
+    accepted("npn", "<protocols>", "Protocols offered by TLS.", OFFER),
     accepted("level", "<level>", "What a stats socket lets its clients do.", "it speaks of stats sockets, and this is none"),
     accepted("severity-output", "<form>", "How a stats socket writes severities.", "it speaks of stats sockets, and this is none"),
     accepted("expose-fd", "<what>", "Whether a stats socket hands sockets over.", "it speaks of stats sockets, and this is none"),
@@ -115,7 +118,6 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
     refused("quic-force-retry", "", "QUIC's address validation.", QUIC),
     refused("quic-socket", "<mode>", "Sockets of QUIC connections.", QUIC),
     refused("allow-0rtt", "", "TLS early data.", TLS),
-    refused("alpn", "<protocols>", "Protocols offered by TLS.", TLS),
     refused("ca-file", "<file>", "Authorities for clients' certificates.", TLS),
     refused("ca-ignore-err", "<errors>", "Errors of clients' certificates.", TLS),
     refused("ca-sign-file", "<file>", "The authority of made certificates.", TLS),
@@ -139,7 +141,6 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
     refused("force-tlsv13", "", "The version of TLS.", TLS),
     refused("generate-certificates", "", "Certificates are made.", TLS),
     refused("ktls", "<on>", "TLS in the kernel.", TLS),
-    refused("no-alpn", "", "No protocols offered by TLS.", TLS),
     refused("no-ca-names", "", "Authorities are not named to clients.", TLS),
     refused("no-sslv3", "", "The version of TLS.", TLS),
     refused("no-strict-sni", "", "What happens to unknown names.", TLS),
@@ -148,7 +149,6 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
     refused("no-tlsv11", "", "The version of TLS.", TLS),
     refused("no-tlsv12", "", "The version of TLS.", TLS),
     refused("no-tlsv13", "", "The version of TLS.", TLS),
-    refused("npn", "<protocols>", "Protocols offered by TLS.", TLS),
     refused("prefer-client-ciphers", "", "Who chooses the cipher.", TLS),
     refused("sigalgs", "<algorithms>", "Signatures of TLS.", TLS),
     refused("ssl", "", "TLS.", TLS),
@@ -161,6 +161,7 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
 ];
 
 const TLS: &str = "TLS comes later";
+const OFFER: &str = "TLS offers them, and this address does not speak it";
 const QUIC: &str = "there is no QUIC yet";
 
 const fn done(

@@ -189,6 +189,16 @@ fn what_leads_nowhere() {
 }
 
 #[test]
+fn what_may_stand_in_a_refused_line_is_not_said_to_be_missing() {
+    let (config, read) = load_with("frontend f\n bind :80 ssl\n default_backend x\n", Settings::default());
+    assert_eq!(read.len(), 1);
+    let mut diagnostics = Diagnostics::default();
+    diagnostics.alert(&config.sections[0].place, "refused");
+    assert!(build(config, &host(), &mut diagnostics).is_none());
+    assert_eq!(said(diagnostics.iter()), ["1! refused", "3! frontend 'f': unable to find required default_backend: 'x'"]);
+}
+
+#[test]
 fn what_has_no_effect_in_mode_tcp() {
     let said = remarks(
         "defaults\n timeout client 5s\n timeout server 6s\n timeout connect 1s\nlisten l\n bind :80\n cookie A insert\n balance uri\n server a 127.0.0.1:1 cookie a\n \
