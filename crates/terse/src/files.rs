@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use terse_config::Source;
+use terse_sample::PatternFiles;
 
 /// A file or folder that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +34,16 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Source>, Vec<Unreadable>> {
         }
     }
     if missing.is_empty() { Ok(sources) } else { Err(missing) }
+}
+
+/// Files that lines of the configuration name, such as lists of patterns.
+#[derive(Clone, Copy, Debug)]
+pub struct Disk;
+
+impl PatternFiles for Disk {
+    fn read(&self, name: &str) -> Result<Vec<u8>, String> {
+        std::fs::read(name).map_err(|error| format!("failed to open file '{name}' : {error}"))
+    }
 }
 
 fn list(path: &Path) -> io::Result<Vec<PathBuf>> {

@@ -1,12 +1,33 @@
 //! Everybody's keywords, joined; and what `-dK` prints of them.
 
+use crate::files::Disk;
 use crate::process;
 use std::fmt::Write;
-use terse_config::{Keyword, Kind, SectionKind, reference};
+use std::sync::Arc;
+use terse_config::{Environment, Keyword, Kind, SectionKind, reference};
+use terse_sample::{Constants, Registry};
 
 /// The tables of all crates.
 pub fn tables() -> Vec<&'static [Keyword]> {
-    vec![process::keywords::KEYWORDS, process::accepted::KEYWORDS, process::refused::KEYWORDS]
+    let mut tables = vec![process::keywords::KEYWORDS, process::accepted::KEYWORDS, process::refused::KEYWORDS];
+    tables.extend(terse_proxy::KEYWORDS);
+    tables.extend([terse_balance::KEYWORDS, terse_compress::KEYWORDS, terse_sample::KEYWORDS]);
+    tables
+}
+
+/// Everybody's fetches, converters and aliases, and what they may know of the process.
+pub fn samples(environment: &Environment) -> Registry {
+    let mut registry = Registry::default();
+    registry.constants = Arc::new(Constants {
+        hostname: process::sys::host_name(),
+        environment: environment.variables.clone(),
+        pid: std::process::id(),
+        threads: 0,
+    });
+    registry.add_fetches(terse_proxy::samples::FETCHES);
+    registry.add_aliases(terse_proxy::samples::ALIASES);
+    registry.files = Some(Arc::new(Disk));
+    registry
 }
 
 /// What `-dK` prints for a list of classes, separated by commas.

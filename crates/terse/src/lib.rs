@@ -3,15 +3,19 @@
 //! Read [`life`] for the order in which a process lives. Everything else is a part that it calls.
 
 pub mod args;
+pub mod configuration;
 pub mod course;
 pub mod crew;
 pub mod environment;
 pub mod files;
 pub mod keywords;
 pub mod life;
+pub mod listening;
 pub mod process;
 pub mod report;
+pub mod service;
 pub mod signals;
 pub mod sockets;
+pub mod states;
 pub mod takeover;
 pub mod version;

@@ -48,6 +48,9 @@ pub static KEYWORDS: &[Keyword] = &[
     knob("no-memory-trimming", "", "Keeps freed memory.", ALLOCATOR),
     knob("tune.memory.hot-size", "<bytes>", "Memory cached a thread.", ALLOCATOR),
     knob("tune.fail-alloc", "<percent>", "Makes allocations fail.", "for the tests of HAProxy's own code"),
+    knob("tune.maxrewrite", "<bytes>", "Room in buffers for fields that are added.", "added fields need no room in the buffer"),
+    knob("tune.bufsize.large", "<bytes>", "Size of large buffers.", ONE_BUFFER),
+    knob("tune.bufsize.small", "<bytes>", "Size of small buffers.", ONE_BUFFER),
     knob(
         "tune.buffers.reserve",
         "<number>",
@@ -69,12 +72,30 @@ pub static KEYWORDS: &[Keyword] = &[
     knob("tune.h1.zero-copy-fwd-send", "on|off", "Does not copy what HTTP/1 sends.", SAME_BYTES),
     knob("tune.h2.zero-copy-fwd-send", "on|off", "Does not copy what HTTP/2 sends.", SAME_BYTES),
     knob("tune.quic.zero-copy-fwd-send", "on|off", "Does not copy what QUIC sends.", SAME_BYTES),
+    // The kernel's buffers.
+    knob("tune.rcvbuf.client", "<bytes>", "Receives from clients.", KERNEL_BUFFERS),
+    knob("tune.rcvbuf.server", "<bytes>", "Receives from servers.", KERNEL_BUFFERS),
+    knob("tune.rcvbuf.frontend", "<bytes>", "Receives datagrams from clients.", KERNEL_BUFFERS),
+    knob("tune.rcvbuf.backend", "<bytes>", "Receives datagrams from servers.", KERNEL_BUFFERS),
+    knob("tune.sndbuf.client", "<bytes>", "Sends to clients.", KERNEL_BUFFERS),
+    knob("tune.sndbuf.server", "<bytes>", "Sends to servers.", KERNEL_BUFFERS),
+    knob("tune.sndbuf.frontend", "<bytes>", "Sends datagrams to clients.", KERNEL_BUFFERS),
+    knob("tune.sndbuf.backend", "<bytes>", "Sends datagrams to servers.", KERNEL_BUFFERS),
+    knob("tune.notsent-lowat.client", "<bytes>", "Unsent bytes to clients.", KERNEL_BUFFERS),
+    knob("tune.notsent-lowat.server", "<bytes>", "Unsent bytes to servers.", KERNEL_BUFFERS),
+    knob("tune.maxaccept", "<number>", "Connections accepted at once.", EVENT_LOOP),
     // Connections to servers.
     knob("tune.idle-pool.shared", "on|off", "Shares idle connections among threads.", "each worker keeps its own idle connections"),
     knob("tune.pool-high-fd-ratio", "<percent>", "Where idle connections are closed.", IDLE_BOUND),
     knob("tune.pool-low-fd-ratio", "<percent>", "Where idle connections are not kept.", IDLE_BOUND),
     knob("tune.idletimer", "<time>", "When buffers grow for bulk.", "buffers do not change their size"),
+    // Health checks.
+    knob("spread-checks", "<percent>", "How far checks stray from their beat.", SPREAD),
+    knob("max-spread-checks", "<time>", "The time that first checks are spread over.", SPREAD),
+    knob("tune.max-checks-per-thread", "<number>", "Checks at once.", "checks wait for no processor: they have the control thread"),
     // Samples.
+    knob("tune.stick-counters", "<number>", "Counters a stream.", "there are no stick tables"),
+    knob("tune.http.logurilen", "<bytes>", "Length of logged requests.", "only 'len' on a 'log' line cuts what is logged"),
     knob("tune.pattern.cache-size", "<number>", "Remembered look-ups of patterns.", "no look-up is remembered: each is as quick"),
     knob("tune.chksize", "<bytes>", "Buffer of health checks.", "checks read what they need"),
     knob(
@@ -228,10 +249,13 @@ const EVENT_LOOP: &str = "it tunes HAProxy's event loop; the one here bounds its
 const NO_PROFILER: &str = "it measures HAProxy's own code";
 const NO_GROUPS: &str = "workers share nothing that groups would divide";
 const PLACEMENT: &str = "workers are placed by 'cpu-map' and 'nbthread', and by the system otherwise";
+const ONE_BUFFER: &str = "'tune.bufsize' sizes the buffers; an idle connection has none";
 const ALLOCATOR: &str = "it tunes HAProxy's allocator";
 const NO_SPLICE: &str = "bytes are not moved through pipes";
 const SAME_BYTES: &str = "bytes are the same either way";
+const KERNEL_BUFFERS: &str = "the kernel sizes its buffers as connections need them";
 const IDLE_BOUND: &str = "idle connections are bounded by 'pool-max-conn' and the process's descriptors";
+const SPREAD: &str = "first checks are spread over an interval, and each then keeps its beat";
 const TLS: &str = "no connection uses TLS: 'ssl' on a bind or server line is refused";
 const H2: &str = "no connection uses HTTP/2";
 const QUIC: &str = "no connection uses QUIC: such addresses are refused";

@@ -38,22 +38,34 @@ pub enum Refusal {
     User(u32, io::Error),
 }
 
+/// A user or a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A user.
+    User,
+    /// A group.
+    Group,
+}
+
+/// The number of an account. A name that does not exist is an alert at its place.
+pub fn look_up(account: &Account, kind: Kind, diagnostics: &mut Diagnostics) -> Option<u32> {
+    let (found, kind) = match (&account.who, kind) {
+        (Who::Number(number), _) => return Some(*number),
+        (Who::Name(name), Kind::User) => (sys::user(name), "user"),
+        (Who::Name(name), Kind::Group) => (sys::group(name), "group"),
+    };
+    if let (None, Who::Name(name)) = (found, &account.who) {
+        diagnostics.alert(&account.place, format!("cannot find {kind} id for '{name}'"));
+    }
+    found
+}
+
 impl Identity {
     /// Looks the names up. Unknown ones are alerts at their place.
     pub fn resolve(user: Option<&Account>, group: Option<&Account>, diagnostics: &mut Diagnostics) -> Identity {
-        let mut find = |account: &Account, kind: &str, look_up: &dyn Fn(&str) -> Option<u32>| match &account.who {
-            Who::Number(number) => Some(*number),
-            Who::Name(name) => {
-                let number = look_up(name);
-                if number.is_none() {
-                    diagnostics.alert(&account.place, format!("cannot find {kind} id for '{name}'"));
-                }
-                number
-            }
-        };
         Identity {
-            user: user.and_then(|account| find(account, "user", &|name| sys::user(name).map(|(uid, _)| uid))),
-            group: group.and_then(|account| find(account, "group", &sys::group)),
+            user: user.and_then(|account| look_up(account, Kind::User, diagnostics)),
+            group: group.and_then(|account| look_up(account, Kind::Group, diagnostics)),
         }
     }
 

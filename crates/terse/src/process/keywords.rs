@@ -2,6 +2,7 @@
 
 use super::settings::{Account, ProcessSettings, UnixDefaults, Who};
 use super::workers::{self, ProcessorMap};
+use std::path::{Path, PathBuf};
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections, Word};
 
 /// The words that are done.
@@ -62,6 +63,23 @@ pub static KEYWORDS: &[Keyword] = &[
         process(scope).descriptors_most = Some(whole(args, "<number>", 16..=1 << 30)?);
         Ok(())
     }),
+    done("tune.bufsize", "<bytes>", "The size of a buffer, and so of the largest head; 16384 by default.", |args, scope| {
+        let bytes = args.size("<bytes>")?;
+        let bytes = usize::try_from(bytes).ok().filter(|bytes| (1024..=1 << 24).contains(bytes));
+        process(scope).buffer_bytes = Some(bytes.ok_or_else(|| args.fault("expects a size between 1024 and 16m"))?);
+        Ok(())
+    }),
+    done(
+        "tune.memory.buffers",
+        "<bytes>",
+        "The most bytes that may wait in the process; a quarter of the machine's memory by default.",
+        |args, scope| {
+            let bytes = args.size("<bytes>")?;
+            let bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes >= 1 << 20);
+            process(scope).memory_bytes = Some(bytes.ok_or_else(|| args.fault("expects at least 1m"))?);
+            Ok(())
+        },
+    ),
     switch("strict-limits", "", "Does not start when a limit cannot be raised; so by default.", |_, scope| {
         process(scope).lenient_limits = scope.negated;
         Ok(())
@@ -129,6 +147,24 @@ pub static KEYWORDS: &[Keyword] = &[
         process(scope).localpeer = Some(args.need("<name>")?.to_owned());
         Ok(())
     }),
+    done("description", "<text>...", "A text for people, in statistics.", |args, scope| {
+        args.need("<text>")?;
+        args.seek(1);
+        process(scope).description = Some(args.take_rest().iter().map(Word::as_str).collect::<Vec<_>>().join(" "));
+        Ok(())
+    }),
+    done("node", "<name>", "This machine's name in statistics; the host's name by default.", |args, scope| {
+        process(scope).node = Some(args.need("<name>")?.to_owned());
+        Ok(())
+    }),
+    done("default-path", "current|config|parent|origin <folder>", "Where relative names of files begin.", default_path),
+    done("tune.http.maxhdr", "<number>", "The most fields of a head.", |args, _| {
+        if args.integer("<number>", 1..=32767)? > MOST_FIELDS {
+            return Err(args.fault(format!("a head has at most {MOST_FIELDS} fields")));
+        }
+        args.changes_nothing("heads always have room for 128 fields");
+        Ok(())
+    }),
     done(
         "unix-bind",
         "[prefix <prefix>] [mode <mode>] [user <name>] [uid <number>] [group <name>] [gid <number>]",
@@ -176,8 +212,25 @@ fn numbered(args: &mut Args<'_>, scope: &Scope<'_>) -> Result<Account, Fault> {
     Ok(Account { who: Who::Number(whole(args, "<number>", 0..=i64::from(u32::MAX - 1))?), place: scope.place.clone() })
 }
 
+/// Goes there, as HAProxy does; whoever loads the configuration comes back.
+fn default_path(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let file = PathBuf::from(&*scope.place.file);
+    let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = match args.need("current, config, parent or origin")? {
+        "current" => return Ok(()),
+        "config" => beside.to_owned(),
+        "parent" => beside.join(".."),
+        "origin" => PathBuf::from(args.need("<folder>")?),
+        word => return Err(args.fault(format!("expects current, config, parent or origin instead of '{word}'"))),
+    };
+    std::env::set_current_dir(&folder).map_err(|error| args.fault(format!("cannot go to '{}': {error}", folder.display())))
+}
+
 fn mode(args: &mut Args<'_>) -> Result<u32, Fault> {
     let word = args.need("<mode>")?;
     let mode = u32::from_str_radix(word, 8).ok().filter(|mode| *mode <= 0o777);
     mode.ok_or_else(|| args.fault(format!("'{word}' is not a mode such as 660")))
 }
+
+/// The codec's.
+const MOST_FIELDS: i64 = 128;

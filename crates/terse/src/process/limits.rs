@@ -114,6 +114,16 @@ pub fn limit_memory(mib: u64) -> Result<(), Refusal> {
     setrlimit(Resource::Data, limit).map_err(|error| Refusal::Memory { mib, error: error.into() })
 }
 
+/// The bytes that may wait in the process when nothing says: a quarter of the machine's memory, or half of what `-m` allows.
+pub fn buffer_memory(limit_mib: Option<u64>) -> usize {
+    let system = rustix::system::sysinfo();
+    let bytes = match limit_mib {
+        Some(mib) => (mib << 20) / 2,
+        None => (system.totalram as u64).saturating_mul(system.mem_unit.max(1).into()) / 4,
+    };
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
 /// Standard streams, the control thread's runtime, files that are read: what every process has.
 const RESERVE: u64 = 32;
 

@@ -22,7 +22,7 @@ pub static KEYWORDS: &[Keyword] = &[
         "h1-accept-payload-with-any-method",
         "",
         "Lets GET, HEAD and DELETE bring bodies.",
-        "whether such bodies pass is not for sale",
+        "bodies are taken as RFC 9110 has it",
     ),
     refused(
         "h1-do-not-close-on-insecure-transfer-encoding",
@@ -39,6 +39,29 @@ pub static KEYWORDS: &[Keyword] = &[
         "write 'tcp-request connection reject' with 'src_port lt 1024'",
     ),
     refused("pp2-never-send-local", "", "PROXY protocol of checks.", "the PROXY protocol is not sent"),
+    refused(
+        "close-spread-time",
+        "<time>",
+        "The time over which a drain closes connections.",
+        "a drain closes each at its next response",
+    ),
+    refused("http-err-codes", "<codes>", "Statuses that count as errors of clients.", "they are 400 to 499"),
+    refused("http-fail-codes", "<codes>", "Statuses that count as failures of servers.", "they are 500 to 599"),
+    refused(
+        "tune.buffers.limit",
+        "<number>",
+        "The most buffers of a worker.",
+        "'tune.memory.buffers' limits the bytes of the process",
+    ),
+    refused("tune.vars.global-max-size", "<bytes>", "The most memory of variables.", NO_VARIABLE_LIMIT),
+    refused("tune.vars.proc-max-size", "<bytes>", "The most memory of the process's variables.", NO_VARIABLE_LIMIT),
+    refused("tune.vars.sess-max-size", "<bytes>", "The most memory of sessions' variables.", NO_VARIABLE_LIMIT),
+    refused("tune.vars.txn-max-size", "<bytes>", "The most memory of transactions' variables.", NO_VARIABLE_LIMIT),
+    refused("tune.vars.reqres-max-size", "<bytes>", "The most memory of requests' variables.", NO_VARIABLE_LIMIT),
+    refused("tune.vars.check-max-size", "<bytes>", "The most memory of checks' variables.", NO_VARIABLE_LIMIT),
+    refused("tune.glitches.kill.cpu-usage", "<percent>", "When odd connections are killed.", NO_GLITCHES),
+    refused("tune.h1.be.glitches-threshold", "<number>", "Oddities before a server is left.", NO_GLITCHES),
+    refused("tune.h1.fe.glitches-threshold", "<number>", "Oddities before a client is left.", NO_GLITCHES),
     refused("maxconnrate", "<number>", "The most connections a second.", NO_RATE),
     refused("maxsessrate", "<number>", "The most sessions a second.", NO_RATE),
 ];
@@ -49,3 +72,5 @@ const fn refused(name: &'static str, arguments: &'static str, summary: &'static 
 
 const NO_LUA: &str = "no Lua runs here";
 const NO_RATE: &str = "rates are not limited for the whole process";
+const NO_VARIABLE_LIMIT: &str = "variables are bounded by the rules that set them";
+const NO_GLITCHES: &str = "the first malformed message already ends a connection";

@@ -26,6 +26,10 @@ pub struct ProcessSettings {
     pub descriptors: Option<u64>,
     /// `fd-hard-limit`: the most descriptors when nothing else says.
     pub descriptors_most: Option<u64>,
+    /// `tune.bufsize`: bytes of a buffer, and so of a head.
+    pub buffer_bytes: Option<usize>,
+    /// `tune.memory.buffers`: bytes that may wait in the process.
+    pub memory_bytes: Option<usize>,
     /// `no strict-limits`: a limit that cannot be raised is a warning.
     pub lenient_limits: bool,
     /// `nbthread`: workers.
@@ -48,10 +52,12 @@ pub struct ProcessSettings {
     pub nice: Nice,
     /// `noreuseport`: one socket for all workers.
     pub shared_sockets: bool,
-    /// `nosplice`.
-    pub no_splice: bool,
     /// `localpeer`.
     pub localpeer: Option<String>,
+    /// `description`: a text for people, in statistics.
+    pub description: Option<String>,
+    /// `node`: this machine's name in statistics.
+    pub node: Option<String>,
     /// `unix-bind`: what unix sockets of `bind` lines start with.
     pub unix: UnixDefaults,
 }
@@ -72,6 +78,13 @@ pub enum Who {
     Name(String),
     /// As it is.
     Number(u32),
+}
+
+impl From<&str> for Who {
+    /// A number where it is one.
+    fn from(word: &str) -> Who {
+        word.parse().map_or_else(|_| Who::Name(word.to_owned()), Who::Number)
+    }
 }
 
 /// Nice values, from -20 (first) to 19 (last).

@@ -90,8 +90,8 @@ fn set_option(socket: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> io::
     }
 }
 
-/// The number of a user by its name, with the number of its first group.
-pub fn user(name: &str) -> Option<(u32, u32)> {
+/// The number of a user by its name.
+pub fn user(name: &str) -> Option<u32> {
     let name = CString::new(name).ok()?;
     let mut buffer = vec![0 as libc::c_char; RECORD_BYTES];
     let mut record = std::mem::MaybeUninit::<libc::passwd>::uninit();
@@ -102,8 +102,7 @@ pub fn user(name: &str) -> Option<(u32, u32)> {
         return None;
     }
     // SAFETY: `found` is not null, so the call has filled the record.
-    let record = unsafe { record.assume_init() };
-    Some((record.pw_uid, record.pw_gid))
+    Some(unsafe { record.assume_init() }.pw_uid)
 }
 
 /// The number of a group by its name.
@@ -137,7 +136,7 @@ mod tests {
 
     #[test]
     fn root_is_zero() {
-        assert_eq!(user("root"), Some((0, 0)));
+        assert_eq!(user("root"), Some(0));
         assert_eq!(group("root"), Some(0));
         assert_eq!(user("no such user"), None);
         assert_eq!(group("a\0b"), None);

@@ -1,0 +1,150 @@
+//! From the files to what the process is to do.
+
+use crate::args::Arguments;
+use crate::environment::{environment, local_peer};
+use crate::listening;
+use crate::process::identity::Identity;
+use crate::process::limits::{self, Limits, Wishes};
+use crate::process::{ProcessSettings, sys, workers};
+use crate::report::Report;
+use crate::sockets::Wanted;
+use crate::{files, keywords};
+use std::sync::Arc;
+use std::time::Instant;
+use terse_config::{Config, Diagnostics, Loader, Settings, Severity, Source};
+use terse_proxy::log::Sinks;
+use terse_proxy::plan::Plan;
+use terse_proxy::plan::build::{Host, build};
+
+/// A configuration that can be run.
+pub struct Configuration {
+    /// What the workers need to know.
+    pub plan: Plan,
+    /// What `global` says about the process.
+    pub process: ProcessSettings,
+    /// Who the process becomes.
+    pub identity: Identity,
+    /// Its limits.
+    pub limits: Limits,
+    /// Where it listens for clients.
+    pub wanted: Vec<Wanted>,
+}
+
+/// Why there is none. All that is wrong has been said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unusable;
+
+/// What was said about a configuration that can be run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Remarks {
+    /// There were warnings.
+    pub warnings: bool,
+}
+
+/// Reads the files that the command line names.
+///
+/// # Errors
+/// [`Unusable`], once all files that cannot be read have been said.
+pub fn sources(arguments: &Arguments, report: &Report) -> Result<Vec<Source>, Unusable> {
+    if let Some(folder) = &arguments.folder
+        && let Err(error) = std::env::set_current_dir(folder)
+    {
+        report.alert(format_args!("Could not change to directory {} : {error}", folder.display()));
+        return Err(Unusable);
+    }
+    files::read(&arguments.files).map_err(|missing| {
+        missing.iter().for_each(|missing| report.alert(format_args!("config : {missing}")));
+        Unusable
+    })
+}
+
+/// Understands the files. Everything that is wrong with them is said in one run.
+///
+/// # Errors
+/// [`Unusable`], once all reasons have been said.
+pub fn understand(arguments: &Arguments, sources: &[Source], report: &Report) -> Result<(Configuration, Remarks), Unusable> {
+    let here = std::env::current_dir();
+    let (configuration, diagnostics, zero_warning) = load(arguments, sources, report);
+    // `default-path` lines have led elsewhere.
+    if let Ok(here) = here {
+        let _ = std::env::set_current_dir(here);
+    }
+    report.diagnostics(&diagnostics);
+    let worst = diagnostics.worst();
+    match configuration {
+        Some(_) if worst == Some(Severity::Warning) && zero_warning => {
+            report.alert("Some warnings were found and 'zero-warning' is set. Aborting.");
+            Err(Unusable)
+        }
+        Some(configuration) if worst < Some(Severity::Alert) => {
+            Ok((configuration, Remarks { warnings: worst == Some(Severity::Warning) }))
+        }
+        _ => {
+            report.alert("config : Fatal errors found in configuration.");
+            Err(Unusable)
+        }
+    }
+}
+
+fn load(arguments: &Arguments, sources: &[Source], report: &Report) -> (Option<Configuration>, Diagnostics, bool) {
+    let mut environment = environment(arguments, sources);
+    let mut shared = Settings::default();
+    environment.variables.extend(terse_proxy::log::FORMAT_VARIABLES.map(|(name, text)| (name.to_owned(), text.to_owned())));
+    *shared.entry() = keywords::samples(&environment);
+    let loader = Loader { tables: keywords::tables(), environment };
+    let (mut config, mut diagnostics) = loader.load(sources, shared);
+    for (place, why) in &config.accepted {
+        let word = place.text.get(place.span.clone()).unwrap_or_default();
+        report.detail(format_args!("config : [{}:{}] : '{word}' changes nothing here: {why}", place.file, place.line));
+    }
+    let mut process: ProcessSettings = config.global.settings.take().unwrap_or_default();
+    process.localpeer.get_or_insert_with(|| local_peer(arguments));
+    let zero_warning = arguments.zero_warning || process.zero_warning;
+    let configuration = plan(arguments, config, process, report, &mut diagnostics);
+    (configuration, diagnostics, zero_warning)
+}
+
+fn plan(
+    arguments: &Arguments,
+    config: Config,
+    process: ProcessSettings,
+    report: &Report,
+    diagnostics: &mut Diagnostics,
+) -> Option<Configuration> {
+    let identity = Identity::resolve(process.user.as_ref(), process.group.as_ref(), diagnostics);
+    let buffer_bytes = process.buffer_bytes.unwrap_or(BUFFER_BYTES);
+    let memory_bytes = process.memory_bytes.unwrap_or_else(|| limits::buffer_memory(arguments.memory_limit_mib));
+    let said = *report;
+    let host = Host {
+        workers: workers::count(&process),
+        maxconn: 0,
+        buffer_bytes,
+        memory_bytes,
+        tag: arguments.program.clone(),
+        started: Instant::now(),
+        sinks: Sinks::new(sys::duplicate),
+        notices: Some(Arc::new(move |_, line| said.warn(line))),
+    };
+    let mut plan = build(config, &host, diagnostics);
+    let wanted = plan.as_ref().map(|plan| listening::wanted(plan, &process, arguments, diagnostics)).unwrap_or_default();
+    let plan_now = plan.as_mut()?;
+    let fixed = fixed_descriptors(plan_now, &wanted, host.workers);
+    let limits = Wishes::new(&process, arguments.maxconn, arguments.memory_limit_mib, buffer_bytes as u64, fixed).settle();
+    plan_now.process.maxconn = limits.connections as usize;
+    for frontend in plan_now.frontends.iter_mut().filter(|frontend| frontend.maxconn == 0) {
+        frontend.maxconn = arguments.proxy_maxconn.unwrap_or(0) as usize;
+    }
+    Some(Configuration { plan: plan?, process, identity, limits, wanted })
+}
+
+/// Descriptors that do not belong to connections: listeners and their duplicates, checks, each worker's runtime, logs.
+fn fixed_descriptors(plan: &Plan, wanted: &[Wanted], workers: usize) -> u64 {
+    let listeners: usize = wanted.iter().map(|wanted| wanted.count).sum();
+    (2 * listeners + plan.server_count() + WORKER_DESCRIPTORS * workers) as u64
+}
+
+/// HAProxy's default.
+const BUFFER_BYTES: usize = 16384;
+
+/// A runtime has four (poll, wake-up, signals), a logger up to three.
+const WORKER_DESCRIPTORS: usize = 8;

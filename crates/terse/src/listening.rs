@@ -1,0 +1,93 @@
+//! From the plan's `bind` lines to the listeners of each worker.
+
+use crate::args::Arguments;
+use crate::process::settings::{Account, Who};
+use crate::process::{ProcessSettings, identity};
+use crate::sockets::unix::FileOptions;
+use crate::sockets::{Endpoint, Listening, Options, Wanted};
+use socket2::{Domain, SockRef};
+use terse_config::Diagnostics;
+use terse_proxy::plan::{Bind, Plan};
+use terse_proxy::worker::Listener;
+
+/// Listeners of one worker, each with the index of its `bind` line.
+pub type Listeners = Vec<(usize, Listener)>;
+
+/// What is to be opened for all `bind` lines. Addresses that cannot be read and users that do not exist are alerts.
+pub fn wanted(plan: &Plan, process: &ProcessSettings, arguments: &Arguments, diagnostics: &mut Diagnostics) -> Vec<Wanted> {
+    let prefix = process.unix.prefix.as_deref().unwrap_or_default();
+    let mut all = Vec::new();
+    for bind in plan.binds() {
+        let endpoints = Endpoint::parse(&bind.settings.address, prefix).unwrap_or_else(|reason| {
+            diagnostics.alert(&bind.settings.place, format!("'bind' : {reason}"));
+            Vec::new()
+        });
+        let options = options(bind, process, arguments, diagnostics);
+        let place = &bind.settings.place;
+        let name = plan.frontends.get(bind.frontend).map_or("", |frontend| &frontend.name);
+        for endpoint in endpoints {
+            all.push(Wanted {
+                line: bind.index,
+                owner: format!("[{}:{}] for frontend {name}", place.file, place.line),
+                endpoint,
+                options: options.clone(),
+                count: chosen(bind, plan.process.workers).len(),
+            });
+        }
+    }
+    all
+}
+
+/// Deals the sockets out: of those that come once for each worker one to each that may accept on its line, the others, which are
+/// one for all, to one worker after the other.
+pub fn deal(sockets: Vec<Listening>, plan: &Plan) -> Vec<Listeners> {
+    let workers = plan.process.workers;
+    let mut listeners: Vec<Listeners> = (0..workers).map(|_| Vec::new()).collect();
+    let mut turn = vec![0; plan.binds().len()];
+    let mut shared_turn = 0;
+    for listening in sockets {
+        let Some(bind) = plan.binds().get(listening.line) else { continue };
+        let turn = if listening.own { &mut turn[listening.line] } else { &mut shared_turn };
+        let chosen = chosen(bind, workers);
+        listeners[chosen[*turn % chosen.len()]].push((listening.line, listener(listening)));
+        *turn += 1;
+    }
+    listeners
+}
+
+/// The workers that may accept on a line; all where it says nothing, or names none that there is.
+fn chosen(bind: &Bind, workers: usize) -> Vec<usize> {
+    let mask = bind.settings.workers;
+    let named: Vec<usize> = (0..workers.min(64)).filter(|worker| mask >> worker & 1 == 1).collect();
+    if named.is_empty() { (0..workers).collect() } else { named }
+}
+
+fn options(bind: &Bind, process: &ProcessSettings, arguments: &Arguments, diagnostics: &mut Diagnostics) -> Options {
+    let line = &bind.settings;
+    let mut find = |name: &Option<String>, default: &Option<Account>, kind| {
+        let own = name.as_deref().map(|name| Account { who: Who::from(name), place: line.place.clone() });
+        own.as_ref().or(default.as_ref()).and_then(|account| identity::look_up(account, kind, diagnostics))
+    };
+    Options {
+        backlog: line.backlog.or_else(|| line.maxconn.and_then(|maxconn| u32::try_from(maxconn).ok())),
+        interface: line.interface.clone(),
+        v6only: line.v6only,
+        transparent: line.transparent,
+        defer_accept: line.defer_accept,
+        fast_open: line.fast_open,
+        mss: line.mss,
+        shared: process.shared_sockets || arguments.no_reuseport,
+        file: FileOptions {
+            mode: line.mode.or(process.unix.mode),
+            user: find(&line.user, &process.unix.user, identity::Kind::User),
+            group: find(&line.group, &process.unix.group, identity::Kind::Group),
+        },
+    }
+}
+
+fn listener(listening: Listening) -> Listener {
+    match SockRef::from(&listening.socket).domain() {
+        Ok(Domain::UNIX) => Listener::Unix(listening.socket.into()),
+        _ => Listener::Tcp(listening.socket.into()),
+    }
+}

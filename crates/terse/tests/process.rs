@@ -1,0 +1,291 @@
+//! The process: how it starts, who it becomes, how it ends.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use rustix::process::{Pid, Signal, getuid, kill_process};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use support::client::{Client, get};
+use support::{PATIENCE, Terse, number_in, origin::Origin, until};
+
+/// A proxy that answers itself.
+const ANSWER: &str = "
+defaults
+    mode http
+    timeout client 10s
+    timeout server 10s
+    timeout connect 10s
+frontend web
+    bind fd@${web}
+    http-request return status 200 content-type text/plain string hello
+";
+
+fn with_global(lines: &str) -> String {
+    format!("global\n{lines}\n{ANSWER}")
+}
+
+fn status_field(pid: i32, name: &str) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name} in {status}"));
+    line.split_once(':').unwrap().1.trim().to_owned()
+}
+
+#[test]
+fn it_serves_and_stops() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let terse = Terse::with(ANSWER).listen("web").arg(&["-d", "-dM", "-dI", "-dW"]).start();
+        assert_eq!(get(terse.address("web"), "/").text(), "hello");
+        terse.signal(signal);
+        terse.wait().expect(0);
+    }
+}
+
+#[test]
+fn a_bad_configuration_does_not_start() {
+    Terse::with("frontend web\n bnd :80\n").run().expect(1);
+    let idle = Terse::with("global\n maxconn 10\n").run().expect(1);
+    assert!(idle.stderr.contains("No enabled listener found"), "{}", idle.stderr);
+}
+
+#[test]
+fn every_address_that_cannot_be_had_is_said() {
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = holder.local_addr().unwrap().port();
+    let text = format!("{ANSWER}\n bind 127.0.0.1:{port}\n bind /nonexistent/sock\n bind 127.0.0.1:0\n");
+    let failed = Terse::with(&text).listen("web").run().expect(1);
+    for said in [
+        &format!("for frontend web: cannot bind socket (Address already in use) for [127.0.0.1:{port}]"),
+        "cannot bind UNIX socket (No such file or directory) for [/nonexistent/sock]",
+        "Some protocols failed to start their listeners! Exiting.",
+    ] {
+        assert!(failed.stderr.contains(said), "{said}: {}", failed.stderr);
+    }
+}
+
+#[test]
+fn sighup_says_how_servers_are() {
+    let text = format!("{ANSWER}backend app\n server one 127.0.0.1:1\n");
+    let terse = Terse::with(&text).listen("web").start();
+    get(terse.address("web"), "/");
+    terse.signal(Signal::HUP);
+    until("the states", || terse.stderr().contains("SIGHUP: Server app/one is UP").then_some(()));
+    terse.stop().expect(0);
+}
+
+#[test]
+fn a_drain_lets_requests_finish() {
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let origin = Origin::start(move |request, stream| {
+        use std::io::Write;
+        if request.line.starts_with("GET /slow") {
+            wait.lock().unwrap().recv().unwrap();
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate").unwrap();
+    });
+    let text = ANSWER.replace("http-request return status 200 content-type text/plain string hello", "default_backend app");
+    let text = format!("{text}\nbackend app\n server one {}\n", origin.address());
+    let mut terse = Terse::with(&text).listen("web").start();
+    let mut client = Client::connect(terse.address("web"));
+    let mut idle = Client::connect(terse.address("web"));
+    assert_eq!(idle.get("/", &[]).status, 200);
+    client.send("GET /slow HTTP/1.1\r\nHost: test\r\n\r\n");
+    until("the request", || (origin.requests().len() == 2).then_some(()));
+    let address = terse.let_go("web");
+    terse.signal(Signal::USR1);
+    until("the listener to close", || TcpStream::connect(address).is_err().then_some(()));
+    assert!(idle.is_closed(), "an idle connection is closed");
+    assert!(terse.is_running());
+    go.send(()).unwrap();
+    let answer = client.response("GET");
+    assert_eq!((answer.status, answer.text().as_str()), (200, "late"));
+    assert!(client.is_closed(), "kept alive no longer");
+    let ended = terse.wait().expect(0);
+    assert!(ended.stderr.contains("Proxy web stopped (cumulated conns: FE: "), "{}", ended.stderr);
+}
+
+#[test]
+fn a_drain_has_an_end() {
+    let origin = Origin::start(|_, _| ());
+    let text = ANSWER.replace("http-request return status 200 content-type text/plain string hello", "default_backend app");
+    let text = format!("global\n hard-stop-after 50ms\n{text}\nbackend app\n server one {}\n", origin.address());
+    let terse = Terse::with(&text).listen("web").start();
+    let mut client = Client::connect(terse.address("web"));
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    until("the request", || (!origin.requests().is_empty()).then_some(()));
+    terse.signal(Signal::USR1);
+    terse.wait().expect(0);
+    drop(client);
+}
+
+#[test]
+fn a_daemon_leaves_its_starter_once_it_serves() {
+    let folder = tempfile::tempdir().unwrap();
+    let pidfile = folder.path().join("pid");
+    let text = with_global(&format!(" daemon\n pidfile {}", pidfile.display()));
+    let terse = Terse::with(&text).listen("web").start();
+    let address = terse.address("web");
+    let starter = terse.pid().as_raw_nonzero().get();
+    let started = terse.wait().expect(0);
+    let daemon = number_in(&pidfile).unwrap();
+    assert_ne!(daemon, starter);
+    assert_eq!(get(address, "/").text(), "hello", "{started:?}");
+    for stream in 0..3 {
+        let target = std::fs::read_link(format!("/proc/{daemon}/fd/{stream}")).unwrap();
+        assert_eq!(target, Path::new("/dev/null"), "stream {stream}");
+    }
+    let session = std::fs::read_to_string(format!("/proc/{daemon}/stat")).unwrap();
+    let session: i32 = session.rsplit(") ").next().unwrap().split(' ').nth(3).unwrap().parse().unwrap();
+    assert_eq!(session, daemon, "it leads a session of its own");
+    kill_process(Pid::from_raw(daemon).unwrap(), Signal::TERM).unwrap();
+    until("the daemon's end", || (!Path::new(&format!("/proc/{daemon}/fd/0")).exists()).then_some(()));
+}
+
+#[test]
+fn a_daemon_that_fails_tells_its_starter() {
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let text = with_global(" daemon").replace("fd@${web}", &holder.local_addr().unwrap().to_string());
+    let failed = Terse::with(&text).run().expect(1);
+    assert!(failed.stderr.contains("Address already in use"), "{}", failed.stderr);
+}
+
+#[test]
+fn the_foreground_wins_over_the_configuration() {
+    for option in ["-d", "-db"] {
+        let mut terse = Terse::with(&with_global(" daemon")).listen("web").arg(&[option]).start();
+        assert_eq!(get(terse.address("web"), "/").status, 200);
+        assert!(terse.is_running());
+        terse.stop().expect(0);
+    }
+}
+
+#[test]
+fn the_pid_file_of_the_command_line_is_always_written() {
+    let terse = Terse::with(ANSWER).listen("web").arg(&["-p", "pid"]).start();
+    get(terse.address("web"), "/");
+    assert_eq!(number_in(&terse.path("pid")), Some(terse.pid().as_raw_nonzero().get()));
+    terse.stop().expect(0);
+    let failed = Terse::with(ANSWER).listen("web").arg(&["-p", "/nonexistent/pid"]).run().expect(1);
+    assert!(failed.stderr.contains("Cannot create pidfile /nonexistent/pid"), "{}", failed.stderr);
+}
+
+#[test]
+fn rights_are_given_up() {
+    if !getuid().is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let text = with_global(&format!(" user nobody\n gid 65533\n chroot {}\n tune.renice.runtime 3", folder.path().display()));
+    let terse = Terse::with(&text).listen("web").start();
+    assert_eq!(get(terse.address("web"), "/").text(), "hello");
+    let pid = terse.pid().as_raw_nonzero().get();
+    let nobody = status_field(pid, "Uid").split('\t').map(str::to_owned).collect::<Vec<_>>();
+    assert!(nobody.iter().all(|uid| uid == &nobody[0] && uid != "0"), "{nobody:?}");
+    assert_eq!(status_field(pid, "Gid"), "65533\t65533\t65533\t65533");
+    assert_eq!(status_field(pid, "Groups"), "");
+    assert_eq!(status_field(pid, "NoNewPrivs"), "1");
+    assert_eq!(std::fs::read_link(format!("/proc/{pid}/root")).unwrap(), folder.path());
+    for task in std::fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
+        let status = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap();
+        assert!(status.contains("Gid:\t65533\t65533\t65533\t65533"), "{status}");
+    }
+    terse.stop().expect(0);
+}
+
+#[test]
+fn an_empty_root_is_made_and_gone() {
+    if !getuid().is_root() {
+        return;
+    }
+    let terse = Terse::with(&with_global(" chroot auto")).listen("web").start();
+    assert_eq!(get(terse.address("web"), "/").text(), "hello");
+    let pid = terse.pid().as_raw_nonzero().get();
+    let root = std::fs::read_link(format!("/proc/{pid}/root")).unwrap();
+    assert!(root.to_string_lossy().ends_with(" (deleted)"), "{}", root.display());
+    terse.stop().expect(0);
+    let failed = Terse::with(&with_global(" chroot /nonexistent")).listen("web").run().expect(1);
+    assert!(failed.stderr.contains("Cannot chroot(/nonexistent): "), "{}", failed.stderr);
+}
+
+#[test]
+fn users_that_do_not_exist_are_errors_of_the_configuration() {
+    let failed = Terse::with(&with_global(" user no-such-user")).listen("web").arg(&["-c"]).run().expect(1);
+    assert!(failed.stderr.contains("terse.cfg:2] : cannot find user id for 'no-such-user'"), "{}", failed.stderr);
+}
+
+#[test]
+fn limits_are_in_force() {
+    let terse = Terse::with(&with_global(" maxconn 700\n nbthread 3")).listen("web").arg(&["-m", "300"]).start();
+    get(terse.address("web"), "/");
+    let pid = terse.pid().as_raw_nonzero().get();
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let limit = |name: &str| -> u64 {
+        let line = limits.lines().find(|line| line.starts_with(name)).unwrap();
+        line[name.len()..].split_whitespace().next().unwrap().parse().unwrap()
+    };
+    assert!(limit("Max open files") >= 1400);
+    assert_eq!(limit("Max data size"), 300 << 20);
+    let is_worker = |task: &Path| std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with("worker/"));
+    let tasks = || std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().map(|task| task.unwrap().path());
+    until("three workers", || (tasks().filter(|task| is_worker(task)).count() == 3).then_some(()));
+    terse.stop().expect(0);
+}
+
+#[test]
+fn connections_beyond_the_limit_wait() {
+    let terse = Terse::with(ANSWER).listen("web").arg(&["-n", "1"]).start();
+    let mut first = Client::connect(terse.address("web"));
+    assert_eq!(first.get("/", &[]).status, 200);
+    let mut second = Client::connect(terse.address("web"));
+    second.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert!(!support::readable(second.stream(), std::time::Duration::from_millis(200)), "served beyond the limit");
+    drop(first);
+    assert_eq!(second.response("GET").status, 200);
+    terse.stop().expect(0);
+}
+
+#[test]
+fn a_service_says_that_it_is_ready() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let supervisor = UnixDatagram::bind(&path).unwrap();
+    supervisor.set_read_timeout(Some(PATIENCE)).unwrap();
+    let notify = ("NOTIFY_SOCKET", path.to_str().unwrap());
+    let terse = Terse::with(ANSWER).listen("web").env(notify.0, notify.1).arg(&["-d", "-Ws", "-p", "pid"]).start();
+    let mut bytes = [0; 512];
+    let length = supervisor.recv(&mut bytes).unwrap();
+    let pid = terse.pid().as_raw_nonzero().get();
+    let said = String::from_utf8_lossy(&bytes[..length]).into_owned();
+    assert!(said.starts_with("READY=1\n") && said.contains(&format!("MAINPID={pid}\n")), "{said}");
+    assert_eq!(number_in(&terse.path("pid")), Some(pid));
+    assert_eq!(get(terse.address("web"), "/").status, 200);
+    terse.signal(Signal::INT);
+    terse.wait().expect(130);
+}
+
+#[test]
+fn unix_sockets_are_as_their_lines_say() {
+    use std::os::unix::fs::PermissionsExt;
+    let text = ANSWER.replace("fd@${web}", "\"${dir}/sock\" mode 640");
+    let terse = Terse::with(&text).start();
+    let path = terse.path("sock");
+    let mut stream = until("the socket", || std::os::unix::net::UnixStream::connect(&path).ok());
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    use std::io::{Read, Write};
+    stream.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.ends_with("hello"), "{answer}");
+    terse.stop().expect(0);
+}
+
+#[test]
+fn one_inherited_socket_serves_two_lines() {
+    let text = format!("{ANSWER}\nfrontend again\n bind fd@${{web}}\n http-request return status 200\n");
+    let terse = Terse::with(&text).listen("web").start();
+    assert_eq!(get(terse.address("web"), "/").status, 200);
+    terse.stop().expect(0);
+}

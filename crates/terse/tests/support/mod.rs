@@ -1,0 +1,64 @@
+//! Real processes under test.
+//!
+//! ```ignore
+//! let terse = Terse::with("frontend web\n mode http\n bind fd@${web}\n http-request return status 200\n").listen("web").start();
+//! let answer = client::get(terse.address("web"), "/");
+//! assert_eq!(terse.stop().code(), Some(0));
+//! ```
+//!
+//! A listener is opened here, before the process starts, and inherited under a number that the variable of its name holds (as VTest
+//! does it). So its port is known, connections wait in the kernel until the process accepts them, and nothing waits for a start.
+//! The configuration is a file in a folder of its own, whose path is the variable `dir`; other files can be put beside it.
+//!
+//! Invariant: no process outlives its [`Terse`]; what it has said is printed when a test fails.
+#![allow(dead_code, unused_imports, unreachable_pub, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+pub mod client;
+pub mod origin;
+mod process;
+
+pub use process::{Finished, Terse, number_in};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+/// The longest that anything may take.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Waits until a condition gives something.
+///
+/// # Panics
+/// When it does not in time; `what` says what was waited for.
+pub fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = condition() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited too long for {what}");
+        std::thread::park_timeout(Duration::from_millis(2));
+    }
+}
+
+/// Whether a descriptor can be read before the time is over.
+pub fn readable(descriptor: impl AsFd, within: Duration) -> bool {
+    let mut descriptors = [PollFd::new(&descriptor, PollFlags::IN)];
+    let within = rustix::event::Timespec::try_from(within).unwrap();
+    rustix::io::retry_on_intr(|| poll(&mut descriptors, Some(&within))).unwrap() > 0
+}
+
+/// Whether the other side has closed the connection, once it has done so or the time is over. What it sends is thrown away.
+pub fn is_closed(stream: &mut TcpStream, within: Duration) -> bool {
+    use std::io::Read;
+    stream.set_read_timeout(Some(within)).unwrap();
+    loop {
+        match stream.read(&mut [0; 4096]) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(error) => return error.kind() == std::io::ErrorKind::ConnectionReset,
+        }
+    }
+}
