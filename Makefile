@@ -1,0 +1,60 @@
+# Each target installs the Debian packages that it needs; Rust and gcc must be there.
+
+export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
+
+CARGO ?= cargo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+LAB := $(TARGET)/release/terse-lab
+SECONDS ?= 20
+ARGS ?=
+
+.PHONY: help build demo test bench conformance fuzz
+
+help:
+	@echo "make build          builds the program: $(TARGET)/release/terse"
+	@echo "make demo           starts servers and terse in front of them, and shows what compression does (PORT=8080)"
+	@echo "make test           everything that must hold before a change goes in"
+	@echo "make bench          terse beside haproxy and nginx: bench/results.md (HAPROXY=, HAPROXY2=, NGINX=, ARGS=--quick)"
+	@echo "make conformance    HAProxy's regression tests (HAPROXY_TESTS=.../reg-tests VTEST=.../vtest, ARGS=--update)"
+	@echo "make fuzz           each fuzz target for SECONDS=20"
+
+build:
+	$(CARGO) build --release --locked -p terse
+
+.PHONY: lab
+lab: build
+	$(CARGO) build --release --locked -p terse-lab
+
+demo: lab
+	@TERSE="$${TERSE:-$(TARGET)/release/terse}" $(LAB) demo $(ARGS)
+
+test:
+	@scripts/packages curl:curl nginx:nginx apache2:apache2-bin haproxy:haproxy g++:g++
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+	$(CARGO) build --workspace --locked
+	$(CARGO) test --workspace --locked
+	@for file in examples/*.cfg bench/scenarios/*.cfg; do \
+		echo "terse -c -f $$file"; \
+		LISTEN=127.0.0.1:8080 ORIGIN=127.0.0.1:9080 WORKERS=1 $(TARGET)/debug/terse -c -q -f $$file || exit 1; \
+	done
+	$(MAKE) --no-print-directory fuzz
+	@echo
+	@echo "All of it holds. Left out:"
+	@echo "  make bench: half an hour on a machine that does nothing else"
+	@echo "  make conformance: HAProxy's tests and VTest are not part of this repository"
+
+bench: lab
+	@scripts/packages wrk:wrk haproxy:haproxy nginx:nginx valgrind:valgrind strace:strace
+	@TERSE="$${TERSE:-$(TARGET)/release/terse}" $(LAB) bench $(ARGS)
+
+conformance: lab
+	@test -n "$(HAPROXY_TESTS)" -a -n "$(VTEST)" || \
+		{ echo "make conformance HAPROXY_TESTS=folder/reg-tests VTEST=program"; exit 1; }
+	@scripts/packages socat:socat openssl:openssl curl:curl
+	@TERSE="$${TERSE:-$(TARGET)/release/terse}" $(LAB) conformance --tests "$(HAPROXY_TESTS)" --vtest "$(VTEST)" $(ARGS)
+
+fuzz:
+	@scripts/packages g++:g++
+	fuzz/run.sh $(SECONDS)

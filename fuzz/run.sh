@@ -1,0 +1,24 @@
+#!/bin/sh
+# Runs each fuzz target for so many seconds, from its corpus in this folder: run.sh SECONDS [TARGET...]
+#
+# The stable compiler can put in libFuzzer's counters; what needs a nightly one is only the address sanitizer.
+set -eu
+cd "$(dirname "$0")"
+seconds=$1
+shift
+[ $# -gt 0 ] || set -- config_parser h1_codec
+host=$(rustc -vV | sed -n 's/^host: //p')
+RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+ -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+ -Cllvm-args=-sanitizer-coverage-trace-compares" \
+    cargo build --quiet --release --locked --target "$host"
+found=$(mktemp -d)
+trap 'rm -rf "$found"' EXIT
+mkdir -p artifacts
+for target in "$@"; do
+    echo "fuzz: $target, $seconds s"
+    # What is new goes into the first folder, which is thrown away; the corpus is only read.
+    "${CARGO_TARGET_DIR:-target}/$host/release/$target" "$found" "corpus/$target" -max_total_time="$seconds" -timeout=10 \
+        -max_len=4096 -rss_limit_mb=2048 -artifact_prefix="artifacts/$target-" -print_final_stats=1 -verbosity=0
+    rm -rf "${found:?}"/*
+done
