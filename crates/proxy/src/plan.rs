@@ -91,6 +91,8 @@ pub struct Frontend {
     pub compression: Option<Arc<Compression>>,
     /// Its log.
     pub log: LogPlan,
+    /// What compression has done.
+    pub compressed: terse_compress::Counters,
     /// What is counted.
     pub tally: Tally,
     /// Where it begins.
@@ -141,6 +143,8 @@ pub struct Backend {
     pub twin: Option<usize>,
     /// The log of its servers' changes.
     pub journal: Arc<Journal>,
+    /// What compression has done.
+    pub compressed: terse_compress::Counters,
     /// What is counted.
     pub tally: Tally,
     /// Where it begins.
