@@ -238,3 +238,28 @@ const BITMAP_STAMP_EVERY: usize = 256 * 1024;
 
 const NOISE_BYTES: usize = 256 * 1024;
 const LARGE_BYTES: u64 = 64 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zlib_rs::{Deflate, DeflateFlush, Status};
+
+    fn compressed_bytes(bytes: &[u8], level: i32) -> u64 {
+        let mut deflate = Deflate::new(level, true, 31);
+        let mut out = vec![0; bytes.len() + bytes.len() / 8];
+        assert_eq!(deflate.compress(bytes, &mut out, DeflateFlush::Finish), Ok(Status::StreamEnd));
+        deflate.total_out()
+    }
+
+    #[test]
+    fn bodies_shrink_as_real_ones_do() {
+        let bitmap = bitmap().bytes;
+        assert_eq!((bitmap.len(), bitmap.starts_with(b"BM")), (7_300_854, true));
+        let bitmap = compressed_bytes(&bitmap, 9);
+        assert!((174_000..182_300).contains(&bitmap), "{bitmap}");
+        let page = compressed_bytes(&script::script(1, PAGE_BYTES, STAMP_EVERY).bytes, 6);
+        assert!((40_000..46_000).contains(&page), "{page}");
+        let photo = photo::photo(1);
+        assert!(photo.starts_with(b"\xff\xd8\xff") && compressed_bytes(&photo, 1) > photo.len() as u64 * 97 / 100);
+    }
+}
