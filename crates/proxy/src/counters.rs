@@ -160,6 +160,11 @@ impl Tally {
         sum
     }
 
+    /// How many connections or requests there are now, over all workers.
+    pub fn current(&self) -> u64 {
+        self.workers.iter().map(|counters| counters.current.get()).sum()
+    }
+
     /// The counters of one worker.
     pub fn of(&self, worker: usize) -> &Counters {
         &self.workers[worker % self.workers.len()]

@@ -4,6 +4,8 @@ use crate::log::Level;
 use crate::plan::{Backend, Frontend, Plan};
 use crate::reply::Answer;
 use crate::session::Session;
+use std::cell::{Cell, OnceCell};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,6 +13,7 @@ use terse_balance::{CookieFound, CookieSent, Server};
 use terse_compress::{Coding, Reason};
 use terse_http::h1::Malformed;
 use terse_message::{Abort, Version};
+use terse_sample::Env;
 
 /// A stream's facts. [`terse_sample::Env::facts`] leads here.
 pub struct Facts {
@@ -22,8 +25,12 @@ pub struct Facts {
     pub server: Option<Arc<Server>>,
     /// When things happened.
     pub times: Times,
-    /// What is written instead of the head's fields once those are gone: `method target version`.
+    /// The request's first line as the client sent it, `method target version`, once a rule has changed it.
     pub request_line: Vec<u8>,
+    /// Whether the client's method was HEAD, whatever rules made of it: such a client gets no body.
+    pub asked_head: bool,
+    /// `strict-mode off`: edits of heads that cannot be done are left out, until this set of rules ends.
+    pub soft_rewrites: bool,
     /// The version that the client sent; `None` when the request could not be read.
     pub version: Option<Version>,
     /// The status that the client was sent; 0 when none was.
@@ -60,14 +67,20 @@ pub struct Facts {
     pub response_captures: Vec<Option<Box<[u8]>>>,
     /// The captured cookies of request and response.
     pub cookie_captures: (Option<Box<[u8]>>, Option<Box<[u8]>>),
-    /// `unique-id-format`, once it was written.
-    pub unique_id: Option<Box<[u8]>>,
+    /// `unique-id-format`, once it was asked for.
+    unique_id: OnceCell<Box<[u8]>>,
+    /// Whether it is being written just now.
+    writes_id: Cell<bool>,
+    /// The address from which the server was connected to, over IP.
+    pub server_local: Option<SocketAddr>,
     /// Whether the connection to the server had carried another request.
     pub server_reused: bool,
     /// `http-request set-log-level`: the level, or silent.
     pub log_level: LogLevel,
     /// How many requests came before it on this connection.
     pub number: u64,
+    /// A number that no other stream of the process has.
+    pub id: u64,
     /// What the client gets instead of the server's response, when a response rule says so.
     pub instead: Option<Box<Answer>>,
     /// Why the request was refused as malformed.
@@ -113,12 +126,15 @@ impl Facts {
     /// The facts of a new stream.
     pub fn new(session: Rc<Session>, start: Instant, number: u64) -> Facts {
         let start_unix_us = session.worker.clock.unix_us(start);
+        let id = session.worker.number_stream();
         Facts {
             session,
             backend: None,
             server: None,
             times: Times { start, start_unix_us, idle_ms: 0, request: None, queued: None, connected: None, response: None, end: None },
             request_line: Vec::new(),
+            asked_head: false,
+            soft_rewrites: false,
             version: None,
             status: 0,
             server_status: 0,
@@ -137,14 +153,33 @@ impl Facts {
             request_captures: Vec::new(),
             response_captures: Vec::new(),
             cookie_captures: (None, None),
-            unique_id: None,
+            unique_id: OnceCell::new(),
+            writes_id: Cell::new(false),
+            server_local: None,
             server_reused: false,
             log_level: LogLevel::Usual,
             number,
+            id,
             instead: None,
             refused: None,
             last_rule: None,
         }
+    }
+
+    /// The stream's identifier (`unique-id-format`), written when it is first asked for and the same from then on.
+    pub fn unique_id(&self, env: &Env<'_>) -> Option<&[u8]> {
+        if let Some(id) = self.unique_id.get() {
+            return Some(id);
+        }
+        let format = self.frontend().log.unique_id.as_ref()?;
+        // A format that speaks of itself finds nothing there.
+        if self.writes_id.replace(true) {
+            return None;
+        }
+        let mut text = Vec::new();
+        format.write(env, &mut text);
+        self.writes_id.set(false);
+        Some(self.unique_id.get_or_init(|| text.into()))
     }
 
     /// The configuration.

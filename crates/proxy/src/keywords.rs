@@ -2,7 +2,7 @@
 //! long it waits, what it answers itself.
 //!
 //! A family is a file with a table; [`KEYWORDS`] joins them and those of this crate's other folders. HAProxy lets lines for one half
-//! of a proxy stand in the other and only warns that they do nothing there; so do these ([`in_front`], [`in_back`]).
+//! of a proxy stand in the other and only warns that they do nothing there; so do these.
 
 mod accepted;
 mod attempts;

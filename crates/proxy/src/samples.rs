@@ -1,9 +1,28 @@
-//! Fetches and aliases of log formats that need to know the stream, its proxies or its server.
+//! Fetches and aliases of log formats that need to know the stream, its proxies, its server or the plan: what lies in [`Facts`].
+//!
+//! A fetch is an entry of a table, a family of fetches a file. Where HAProxy's "current backend" is asked for before one is chosen,
+//! there is no value.
 
-use terse_sample::{Alias, Fetch};
+mod alias;
+mod capture;
+mod date;
+mod later;
+mod proxy;
+mod server;
+mod stream;
+mod timer;
 
-/// The fetches.
-pub const FETCHES: &[Fetch] = &[];
+use crate::facts::Facts;
+use terse_sample::{Alias, Env, Fetch};
 
-/// The aliases.
-pub const ALIASES: &[Alias] = &[];
+/// The tables of fetches.
+pub const FETCHES: &[&[Fetch]] =
+    &[proxy::FETCHES, server::FETCHES, stream::FETCHES, timer::FETCHES, date::FETCHES, capture::FETCHES, later::FETCHES];
+
+/// The tables of aliases.
+pub const ALIASES: &[&[Alias]] = &[alias::ALIASES, date::ALIASES, timer::ALIASES, capture::ALIASES];
+
+/// The facts of the stream, where there is one.
+fn facts<'a>(env: &Env<'a>) -> Option<&'a Facts> {
+    env.facts()
+}

@@ -5,8 +5,9 @@ use crate::settings::Reuse;
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use terse_balance::Address;
+use terse_balance::settings::PoolSettings;
 use tokio::net::{TcpStream, UnixStream};
 
 /// A connection to a server.
@@ -23,8 +24,8 @@ pub struct ServerConnection {
     pub owner: u64,
     /// Requests that it has carried.
     pub requests: u64,
-    /// When it became idle.
-    pub idle_since: Instant,
+    /// When it has been idle long enough.
+    pub idle_until: Instant,
 }
 
 /// A worker's idle connections, by server.
@@ -32,8 +33,6 @@ pub struct IdleConnections {
     lists: RefCell<Vec<Vec<ServerConnection>>>,
 }
 
-/// How long a connection is kept idle: HAProxy's `pool-purge-delay`.
-const KEPT_IDLE: Duration = Duration::from_secs(5);
 /// The most idle connections of one server in one worker.
 const MOST_IDLE: usize = 1024;
 
@@ -44,7 +43,7 @@ impl IdleConnections {
     }
 
     /// A connection to that server that a request of this session may use; connections that the server has closed are dropped.
-    pub fn take(&self, server: usize, reuse: Reuse, session: u64, first: bool) -> Option<ServerConnection> {
+    pub fn take(&self, server: usize, reuse: Reuse, session: u64, first: bool, pool: &PoolSettings) -> Option<ServerConnection> {
         let mut lists = self.lists.borrow_mut();
         let list = lists.get_mut(server)?;
         loop {
@@ -60,22 +59,23 @@ impl IdleConnections {
             // The one used last is the warmest, and leaves the others to grow old and go.
             let at = list.iter().rposition(may)?;
             let connection = list.remove(at);
-            if !connection.io.is_stale() {
+            let worn = pool.max_reuse.is_some_and(|most| connection.requests > u64::from(most));
+            if !worn && !connection.io.is_stale() {
                 return Some(connection);
             }
         }
     }
 
     /// Keeps a connection whose last response has been read to its end.
-    pub fn put(&self, mut connection: ServerConnection) {
+    pub fn put(&self, mut connection: ServerConnection, pool: &PoolSettings) {
         connection.timer.clear();
         connection.buffer.release_if_empty();
         let mut lists = self.lists.borrow_mut();
         if let Some(list) = lists.get_mut(connection.server)
-            && list.len() < MOST_IDLE
+            && list.len() < pool.max_idle.map_or(MOST_IDLE, |most| most as usize)
             && connection.buffer.is_released()
         {
-            connection.idle_since = Instant::now();
+            connection.idle_until = Instant::now() + pool.purge_delay;
             list.push(connection);
         }
     }
@@ -83,7 +83,7 @@ impl IdleConnections {
     /// Drops what is too old, or closed by its server.
     pub fn purge(&self, now: Instant) {
         for list in self.lists.borrow_mut().iter_mut() {
-            list.retain(|c| now.saturating_duration_since(c.idle_since) < KEPT_IDLE && !c.io.is_stale());
+            list.retain(|c| now < c.idle_until && !c.io.is_stale());
         }
     }
 
@@ -106,5 +106,5 @@ pub async fn connect(address: &Address, wheel: &Rc<Wheel>, server: usize, owner:
             Transport::Unix(UnixStream::from_std(io)?)
         }
     };
-    Ok(ServerConnection { io, buffer: Buffer::default(), timer: wheel.timer(), server, owner, requests: 0, idle_since: Instant::now() })
+    Ok(ServerConnection { io, buffer: Buffer::default(), timer: wheel.timer(), server, owner, requests: 0, idle_until: Instant::now() })
 }

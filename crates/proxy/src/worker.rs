@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use terse_compress::coder::Tuning;
-use terse_compress::{Queue, Workplace};
+use terse_compress::counters::Rate;
+use terse_compress::{Budget, Load, Queue, Within, Workplace};
 use terse_sample::{Now, World};
 use tokio::sync::{Notify, watch};
 
@@ -46,6 +47,8 @@ pub struct Shared {
     pub connections: Arc<AtomicUsize>,
     /// Where compression goes that would hold a worker up.
     pub queue: Option<Arc<Queue>>,
+    /// Bytes that enter coders, against `maxcomprate`.
+    pub compression_rate: Arc<Rate>,
 }
 
 /// One worker's state, shared by its tasks.
@@ -74,8 +77,14 @@ pub struct Worker {
     pub sessions: Cell<usize>,
     /// Numbers for sessions.
     pub next_session: Cell<u64>,
+    /// Streams so far.
+    pub streams: Cell<u64>,
     /// Tells the accepting tasks, and a draining worker, that a connection has ended.
     pub released: Notify,
+    /// Whether new work is taken: this worker's own copy, since it is asked for with every request.
+    running: Cell<bool>,
+    /// The part of the last second that this worker had nothing to do, in percent: for `maxcompcpuusage`.
+    idle_percent: Cell<u8>,
     shared: Shared,
     random: Cell<u64>,
 }
@@ -107,9 +116,15 @@ pub fn run(plan: Arc<Plan>, index: usize, listeners: Vec<(usize, Listener)>, sha
 
 async fn purge(worker: Rc<Worker>) {
     let mut tick = tokio::time::interval(PURGE_INTERVAL);
+    let metrics = tokio::runtime::Handle::current().metrics();
+    let (mut busy, mut at) = (metrics.worker_total_busy_duration(0), Instant::now());
     loop {
         tick.tick().await;
-        worker.idle.purge(Instant::now());
+        let (busy_now, now) = (metrics.worker_total_busy_duration(0), Instant::now());
+        let share = (busy_now - busy).as_secs_f64() / (now - at).as_secs_f64().max(1e-3);
+        worker.idle_percent.set(100 - (share * 100.0).clamp(0.0, 100.0) as u8);
+        (busy, at) = (busy_now, now);
+        worker.idle.purge(now);
     }
 }
 
@@ -120,12 +135,9 @@ impl Worker {
             bulk: Pool::new(BULK_BYTES.max(plan.process.buffer_bytes), plan.memory.clone()),
         };
         let workplace = Arc::new(Workplace {
-            pool: Arc::new(terse_compress::coder::Pool::new(Tuning {
-                window_bits: plan.process.compression.window_bits,
-                memory_level: plan.process.compression.memory_level,
-            })),
+            pool: Arc::new(terse_compress::coder::Pool::new(Tuning::of(&plan.process.compression))),
             queue: shared.queue.clone(),
-            budget: plan.memory.clone(),
+            budget: compression_budget(&plan),
         });
         let clock = Clock::new();
         Rc::new(Worker {
@@ -140,26 +152,36 @@ impl Worker {
             workplace,
             sessions: Cell::new(0),
             next_session: Cell::new(0),
+            streams: Cell::new(0),
             released: Notify::new(),
+            running: Cell::new(true),
+            idle_percent: Cell::new(100),
             shared,
             random: Cell::new((clock.unix_us as u64 ^ (index as u64) << 56) | 1),
             plan,
         })
     }
 
-    /// What the control thread wants.
-    pub fn control(&self) -> Control {
-        *self.shared.control.borrow()
-    }
-
     /// Whether new work is taken.
     pub fn is_running(&self) -> bool {
-        self.control() == Control::Running
+        self.running.get()
     }
 
     /// What the control thread wants, to be awaited.
     pub fn watch_control(&self) -> watch::Receiver<Control> {
         self.shared.control.clone()
+    }
+
+    /// Clients' connections of all workers.
+    pub fn connections(&self) -> usize {
+        self.shared.connections.load(Relaxed)
+    }
+
+    /// A number that no other stream of the process has.
+    pub fn number_stream(&self) -> u64 {
+        let number = self.streams.get();
+        self.streams.set(number + 1);
+        number * self.plan.process.workers.max(1) as u64 + self.index as u64
     }
 
     /// Counts a connection against the process's limit; false when it is reached.
@@ -180,6 +202,25 @@ impl Worker {
         self.released.notify_one();
     }
 
+    /// How busy the process is, as far as decisions about compression look.
+    pub fn load(&self, limits: &terse_compress::settings::Process) -> Load {
+        // Nobody asks for what is not limited, and the clock is not free.
+        let rate = if limits.max_rate_kbytes == 0 { 0 } else { self.shared.compression_rate.per_second(self.now_ms()) };
+        let memory_full = terse_compress::Budget::is_full(&*self.workplace.budget);
+        Load { bytes_per_second: rate, idle_percent: self.idle_percent.get(), memory_full }
+    }
+
+    /// Counts bytes that entered a coder.
+    pub fn count_compressed(&self, bytes: u64) {
+        if self.plan.process.compression.max_rate_kbytes > 0 {
+            self.shared.compression_rate.add(self.now_ms(), bytes);
+        }
+    }
+
+    fn now_ms(&self) -> u64 {
+        (self.clock.unix_us(Instant::now()) / 1000).max(0) as u64
+    }
+
     /// An empty vector with memory, for what is on its way out.
     pub fn take_scratch(&self) -> Vec<u8> {
         self.scratch.borrow_mut().pop().unwrap_or_default()
@@ -197,8 +238,9 @@ impl Worker {
     async fn wait_for_the_end(self: &Rc<Worker>) {
         let mut control = self.watch_control();
         // A closed channel means that nobody is there to stop us: the same as being stopped.
-        let draining = control.wait_for(|c| *c != Control::Running).await.is_ok();
-        if !draining || self.control() == Control::Stopping {
+        let told = control.wait_for(|c| *c != Control::Running).await.map(|c| *c);
+        self.running.set(false);
+        if !matches!(told, Ok(Control::Draining)) {
             return;
         }
         self.wheel.wake_all();
@@ -211,6 +253,14 @@ impl Worker {
                 }
             }
         }
+    }
+}
+
+/// The memory of coders counts against the process's limit, and within it against `maxzlibmem`.
+fn compression_budget(plan: &Plan) -> Arc<dyn Budget> {
+    match plan.process.compression.max_memory_bytes {
+        0 => plan.memory.clone(),
+        bytes => Arc::new(Within::new(plan.memory.clone(), bytes)),
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::course::{self, Leave, Outcome, Turn};
 use crate::crew::{Crew, Job};
 use crate::listening::Listeners;
-use crate::process::notify::Supervisor;
+use crate::master::lifeline::Lifeline;
 use crate::process::{ProcessSettings, workers};
 use crate::report::Report;
 use crate::signals::{Order, Signals};
@@ -32,8 +32,8 @@ pub struct Service {
     pub exported: Arc<Exported>,
     /// What `global` says about the process.
     pub process: ProcessSettings,
-    /// Who is told when it is ready and when it stops.
-    pub supervisor: Supervisor,
+    /// Its master, who is told when it is ready.
+    pub lifeline: Option<Lifeline>,
     /// What is said on the terminal.
     pub report: Report,
 }
@@ -46,15 +46,15 @@ impl Service {
     pub fn run(mut self, ready: impl FnOnce() -> io::Result<()>) -> io::Result<Outcome> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let outcome = runtime.block_on(async {
-            let mut orders = {
-                let (give, orders) = unbounded_channel();
-                tokio::spawn(forward(Signals::new()?, give));
-                orders
-            };
+            let (give, mut orders) = unbounded_channel();
+            tokio::spawn(forward(Signals::new()?, give.clone()));
             let (control, state) = watch::channel(Control::Running);
             let mut crew = self.start(state)?;
-            self.supervisor.ready();
             ready()?;
+            if let Some(lifeline) = self.lifeline.take() {
+                lifeline.ready(&self.exported)?;
+                tokio::spawn(end_with_the_master(lifeline, give));
+            }
             let farms = self.plan.backends.iter().map(|backend| backend.farm.clone()).collect();
             tokio::spawn(terse_balance::check::run(farms));
             let leave = Leave { grace: self.process.grace, most: self.process.hard_stop_after };
@@ -71,7 +71,7 @@ impl Service {
             0 => None,
             threads => Some(Arc::new(Queue::start(threads, compression.nice, compression.queue_depth)?)),
         };
-        let shared = Shared { control, connections: Arc::new(AtomicUsize::new(0)), queue };
+        let shared = Shared { control, connections: Arc::new(AtomicUsize::new(0)), queue, compression_rate: Arc::default() };
         let processors = workers::processors(&self.process);
         let jobs = self.listeners.drain(..).enumerate().map(|(index, listeners)| {
             let (plan, shared) = (self.plan.clone(), shared.clone());
@@ -84,13 +84,11 @@ impl Service {
     fn turn(&self, turn: Turn, control: &watch::Sender<Control>, voice: &mut Voice) {
         match turn {
             Turn::Drain => {
-                self.supervisor.stopping();
                 self.exported.close();
                 control.send_replace(Control::Draining);
                 states::stopped(&self.plan, voice);
             }
             Turn::Stop => {
-                self.supervisor.stopping();
                 self.exported.close();
                 control.send_replace(Control::Stopping);
             }
@@ -115,6 +113,11 @@ impl Voice {
 
 async fn forward(mut signals: Signals, give: UnboundedSender<Order>) {
     while give.send(signals.next().await).is_ok() {}
+}
+
+async fn end_with_the_master(lifeline: Lifeline, give: UnboundedSender<Order>) {
+    lifeline.end().await;
+    let _ = give.send(Order::Stop(libc::SIGTERM));
 }
 
 /// How long the end waits for lines that are not written yet.

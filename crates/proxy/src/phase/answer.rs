@@ -32,8 +32,10 @@ pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>
             counters.denied_requests.add(1);
             stream.facts.abort = Some(Abort::new(Who::Proxy, Phase::Tarpit, Cause::Denied));
             let timeouts = stream.facts.backend().map_or(stream.facts.frontend().timeouts, |b| b.timeouts);
-            client.timer.set(timeouts.tarpit.or(timeouts.connect));
-            client.timer.expired().await;
+            if let Some(held) = timeouts.tarpit.or(timeouts.connect) {
+                client.timer.set(Some(held));
+                client.timer.expired().await;
+            }
             send(client, stream, out, &answer).await
         }
         Verdict::Drop => {

@@ -31,15 +31,21 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
     let Some(backend) = stream.facts.backend.map(|index| &worker.plan.backends[index]) else {
         return Err(Abort::new(Who::Server, Phase::Connect, Cause::NoServer));
     };
+    let mut refused = None;
     loop {
         let claim = claim(client, stream, exchange, backend).await?;
         let chosen = claim.server().clone();
+        if refused == Some(backend.first_server + chosen.index()) {
+            // There is no other: it gets a moment to come back.
+            let pause = backend.timeouts.connect.map_or(TURN_AROUND, |limit| limit.min(TURN_AROUND));
+            tokio::time::sleep(pause).await;
+        }
         stream.facts.times.queued = Some(Instant::now());
         stream.facts.redispatched |= stream.facts.server.as_ref().is_some_and(|before| before.index() != chosen.index());
         stream.facts.server = Some(chosen.clone());
         let index = backend.first_server + chosen.index();
         let first = stream.facts.number == 0;
-        if let Some(connection) = worker.idle.take(index, backend.reuse, session.number, first) {
+        if let Some(connection) = worker.idle.take(index, backend.reuse, session.number, first, &chosen.settings().pool) {
             stream.facts.server_reused = true;
             stream.facts.times.connected = stream.facts.times.queued;
             return Ok(Assigned { connection, claim });
@@ -61,11 +67,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         if !next_attempt(stream, exchange, backend) {
             return Err(failure);
         }
-        if exchange.failed.is_empty() {
-            // The same server again: it gets a moment to come back.
-            let pause = backend.timeouts.connect.map_or(TURN_AROUND, |limit| limit.min(TURN_AROUND));
-            tokio::time::sleep(pause).await;
-        }
+        refused = Some(index);
     }
 }
 
@@ -120,10 +122,6 @@ fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend: &Backend)
             counters.redispatches.add(1);
         }
         exchange.failed.push(failed);
-        // When all have failed, each may be tried again.
-        if backend.farm.choose(&Key::default(), &exchange.failed).is_none() {
-            exchange.failed.clear();
-        }
     }
     true
 }
@@ -137,7 +135,7 @@ fn redispatches(interval: i32, failures: u32, retries: u32) -> bool {
     }
 }
 
-async fn claim(client: &mut Client, stream: &mut Stream, exchange: &Exchange, backend: &Backend) -> Result<Claim, Abort> {
+async fn claim(client: &mut Client, stream: &mut Stream, exchange: &mut Exchange, backend: &Backend) -> Result<Claim, Abort> {
     loop {
         let source = stream.facts.session.client.map(|c| c.ip());
         let want = match exchange.affinity.server {
@@ -147,6 +145,7 @@ async fn claim(client: &mut Client, stream: &mut Stream, exchange: &Exchange, ba
         let waiter = match backend.farm.claim(want) {
             Grant::Now(claim) => return Ok(claim),
             Grant::Wait(waiter) => waiter,
+            Grant::Full if exchange.affinity.server.take().is_some() && backend.redispatch != 0 => continue,
             Grant::Full => return Err(Abort::new(Who::Server, Phase::Queue, Cause::QueueFull)),
             Grant::NoServer => return Err(Abort::new(Who::Server, Phase::Connect, Cause::NoServer)),
         };
@@ -172,7 +171,8 @@ async fn claim(client: &mut Client, stream: &mut Stream, exchange: &Exchange, ba
         client.timer.clear();
         match granted? {
             Ok(claim) => return Ok(claim),
-            Err(terse_balance::Retry) => {}
+            // The server that its cookie names has gone: any other is better than none.
+            Err(terse_balance::Retry) => exchange.affinity.server = None,
         }
     }
 }
@@ -210,7 +210,7 @@ impl Assigned {
     pub fn keep_if(mut self, keep: bool, stream: &Stream) {
         self.connection.requests += 1;
         if keep {
-            stream.facts.session.worker.idle.put(self.connection);
+            stream.facts.session.worker.idle.put(self.connection, &self.claim.server().settings().pool);
         }
         drop(self.claim);
     }

@@ -68,12 +68,9 @@ async fn wait(down: &mut Source<'_>, coder: &Compressor, sink: &mut Sink<'_>) ->
 
 /// Hands on what has come out of the coder.
 async fn deliver(coder: &mut Compressor, sink: &mut Sink<'_>) -> Result<(), Failure> {
-    let output = coder.output();
-    if !output.is_empty() {
-        sink.send(output).await.map_err(|e| to_client(&e))?;
-        output.clear();
-    }
-    Ok(())
+    // Taken, not borrowed: a coder that waits for its server keeps no memory for output.
+    let output = std::mem::take(coder.output());
+    sink.send(&output).await.map_err(|e| to_client(&e))
 }
 
 /// The trailers that still hold of a compressed body.

@@ -8,7 +8,7 @@ use crate::stream::Stream;
 use crate::tunnel;
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use terse_message::Abort;
 
@@ -58,6 +58,7 @@ enum Arrival {
 /// Waits for the first byte of a request.
 async fn wait(client: &mut Client, session: &Session) -> Arrival {
     if !client.buffer.is_empty() {
+        // A pipelined request.
         return Arrival::Bytes;
     }
     client.buffer.release_if_empty();
@@ -67,26 +68,46 @@ async fn wait(client: &mut Client, session: &Session) -> Arrival {
         _ => timeouts.keep_alive.or(timeouts.request).or(timeouts.client),
     };
     client.timer.set(limit);
-    let arrival = poll_fn(|cx| {
-        if client.io.poll_readable(cx).is_ready() {
-            Poll::Ready(Arrival::Bytes)
-        } else if session.requests.get() > 0 && !session.worker.is_running() {
-            Poll::Ready(Arrival::Nothing)
-        } else if client.timer.is_due(cx) {
-            Poll::Ready(Arrival::Late)
-        } else {
-            Poll::Pending
-        }
-    })
-    .await;
-    if let Arrival::Bytes = arrival {
-        client.buffer = session.worker.pools.small.get().await;
-        // What has been announced is there; nothing else is waited for.
-        if !matches!(client.io.read(&mut client.buffer).await, Ok(1..)) {
-            return Arrival::Nothing;
+    loop {
+        let arrival = poll_fn(|cx| {
+            if let Poll::Ready(arrival) = poll_first_bytes(client, session, cx) {
+                Poll::Ready(arrival)
+            } else if session.requests.get() > 0 && !session.worker.is_running() {
+                Poll::Ready(Some(Arrival::Nothing))
+            } else if client.timer.is_due(cx) {
+                Poll::Ready(Some(Arrival::Late))
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+        match arrival {
+            Some(arrival) => return arrival,
+            None => client.buffer = session.worker.pools.small.get().await,
         }
     }
-    arrival
+}
+
+/// Reads, once there is something to read; `None` when a buffer is needed and there is none.
+fn poll_first_bytes(client: &mut Client, session: &Session, cx: &mut Context<'_>) -> Poll<Option<Arrival>> {
+    let Client { io, buffer, .. } = client;
+    if buffer.is_released() {
+        if io.poll_readable(cx).is_pending() {
+            return Poll::Pending;
+        }
+        match session.worker.pools.small.take() {
+            Some(taken) => *buffer = taken,
+            None => return Poll::Ready(None),
+        }
+    }
+    match io.split().0.poll_read(cx, buffer) {
+        Poll::Pending => {
+            buffer.release_if_empty();
+            Poll::Pending
+        }
+        Poll::Ready(Ok(1..)) => Poll::Ready(Some(Arrival::Bytes)),
+        Poll::Ready(_) => Poll::Ready(Some(Arrival::Nothing)),
+    }
 }
 
 /// One request and its response.

@@ -33,6 +33,18 @@ fn count(stream: &Stream) {
     let front = facts.frontend().tally.of(worker.index);
     let back = facts.backend().map(|backend| backend.tally.of(worker.index));
     front.requests.add(1);
+    let compressed = [Some(&facts.frontend().compressed), facts.backend().map(|b| &b.compressed)];
+    match (facts.coding, facts.compression) {
+        (Some(_), _) => compressed.into_iter().flatten().for_each(|counters| {
+            counters.count_compressed();
+            counters.count_bytes(facts.compressed.0, facts.compressed.1);
+        }),
+        (None, Some(reason)) => compressed.into_iter().flatten().for_each(|counters| {
+            counters.count_passed(reason);
+            counters.count_bypassed(facts.bytes_out);
+        }),
+        (None, None) => {}
+    }
     for counters in [Some(front), back].into_iter().flatten() {
         counters.bytes_in.add(facts.bytes_in);
         counters.bytes_out.add(facts.bytes_out);

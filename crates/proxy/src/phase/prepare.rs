@@ -71,11 +71,10 @@ pub fn request(stream: &mut Stream) -> Exchange {
             forwarded_for(rule, address.ip(), stream);
         }
     }
-    if let (Some(name), Some(id)) = (&frontend.log.unique_id_header, &frontend.log.unique_id) {
-        let mut text = Vec::new();
-        id.write(&stream.env(), &mut text);
-        stream.request.fields.push(name, &text);
-        stream.facts.unique_id = Some(text.into_boxed_slice());
+    if let Some(name) = &frontend.log.unique_id_header
+        && let Some(id) = stream.facts.unique_id(&stream.env())
+    {
+        stream.request.fields.push(name, id);
     }
     let request = &stream.request;
     Exchange {

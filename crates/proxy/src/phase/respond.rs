@@ -12,7 +12,7 @@ use crate::stream::Stream;
 use std::io;
 use std::time::{Duration, Instant};
 use terse_balance::Affinity;
-use terse_compress::{Decision, Effective, Load, Offer, Plan, Verdict, policy};
+use terse_compress::{Decision, Effective, Offer, Plan, Verdict, policy};
 use terse_http::h1::{self, Parsed, Persistence, encode};
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Version, Who};
 
@@ -191,8 +191,7 @@ pub fn after_rules(stream: &mut Stream, session: &Session) {
 
 /// Decides about compression; looks at the body's first bytes where the head does not settle it.
 async fn decide(down: &mut Source<'_>, stream: &Stream, offer: &Offer, settings: &Effective<'_>) -> Result<Verdict, Failure> {
-    let worker = &stream.facts.session.worker;
-    let load = Load { memory_full: terse_compress::Budget::is_tight(&*worker.plan.memory), ..Load::IDLE };
+    let load = stream.facts.session.worker.load(settings.process());
     let verdict = policy::decide(offer, &stream.response, &load, settings);
     if !matches!(verdict.decision, Decision::Look(_)) {
         return Ok(verdict);
@@ -245,6 +244,7 @@ async fn compressed(
     let mut compressor = terse_compress::Compressor::new(plan, known_bytes, settings.collect_bytes(), &session.worker.workplace);
     let result = body::compress(down, sink, &mut compressor).await;
     stream.facts.compressed = (compressor.bytes_in(), compressor.bytes_out());
+    session.worker.count_compressed(compressor.bytes_in());
     result
 }
 

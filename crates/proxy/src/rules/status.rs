@@ -58,7 +58,8 @@ mod tests {
     use super::*;
 
     fn set(from: u16, body: BodyLength, to: u16) -> (bool, Response) {
-        let mut response = Response { status: from, body, ..Response::default() };
+        let mut response = Response::default();
+        (response.status, response.body) = (from, body);
         let done = SetStatus { status: to, reason: (*b"Why").into() }.apply(&mut response);
         (done, response)
     }

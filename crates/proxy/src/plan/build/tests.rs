@@ -32,7 +32,10 @@ fn host() -> Host {
 /// The plan of a text, and what is said about it after it was read.
 fn plan_on(host: &Host, text: &str) -> (Option<Plan>, Vec<String>) {
     let mut shared = Settings::default();
-    shared.entry::<Registry>().files = Some(Arc::new(Files));
+    let registry = shared.entry::<Registry>();
+    registry.files = Some(Arc::new(Files));
+    registry.add_fetches(crate::samples::FETCHES);
+    registry.add_aliases(crate::samples::ALIASES);
     let (config, read) = load_with(text, shared);
     assert_eq!(read, [""; 0], "{text}");
     let mut diagnostics = Diagnostics::default();

@@ -1,0 +1,66 @@
+//! Aliases of log formats: proxies, server, bytes, counts, how the stream ended.
+
+use super::proxy::{be_name, count};
+use super::server::server_address;
+use super::{facts, stream};
+use terse_sample::{Alias, Needs, Octets, Value};
+
+/// The table.
+pub(super) const ALIASES: &[Alias] = &[
+    Alias::new("f", Needs::NONE, "The frontend's name.", |env| Some(Value::str(facts(env)?.frontend().name.as_bytes()))),
+    Alias::new("ft", Needs::NONE, "The frontend's name; '~' behind it for TLS.", |env| {
+        Some(Value::str(facts(env)?.frontend().name.as_bytes()))
+    }),
+    Alias::new("b", Needs::NONE, "The backend's name.", |env| be_name(env)),
+    Alias::new("s", Needs::NONE, "The server's name.", |env| {
+        Some(Value::str(facts(env)?.server.as_ref().map_or(&b"<NOSRV>"[..], |server| server.name().as_bytes())))
+    }),
+    Alias::new("si", Needs::NONE, "The server's address.", |env| server_address(env).map(|address| Value::Addr(address.ip()))),
+    Alias::new("sp", Needs::NONE, "The server's port.", |env| server_address(env).map(|address| Value::Int(address.port().into()))),
+    Alias::new("bi", Needs::NONE, "The address from which the server was connected to.", |env| {
+        facts(env)?.server_local.map(|address| Value::Addr(address.ip()))
+    }),
+    Alias::new("bp", Needs::NONE, "The port from which the server was connected to.", |env| {
+        facts(env)?.server_local.map(|address| Value::Int(address.port().into()))
+    }),
+    Alias::new("ST", Needs::NONE, "The status that the client was sent; -1 when it was sent none.", |env| stream::status(env)),
+    Alias::new("B", Needs::NONE, "Bytes that the client was sent.", |env| Some(count(facts(env)?.bytes_out))),
+    Alias::new("U", Needs::NONE, "Bytes that the client sent.", |env| Some(count(facts(env)?.bytes_in))),
+    Alias::plain("ts", "Who ended the stream, and when: two letters.", |env| stream::state(env)),
+    Alias::plain("tsc", "The same, and two letters for the persistence cookie.", |env| {
+        let facts = facts(env)?;
+        let [who, when] = stream::letters(env)?;
+        Some(Value::Str(Octets::copy(&[who, when, facts.cookie_found as u8, facts.cookie_sent as u8])))
+    }),
+    Alias::new("ac", Needs::NONE, "Clients' connections in the process.", |env| Some(count(facts(env)?.session.worker.connections()))),
+    Alias::new("fc", Needs::NONE, "Connections of the frontend.", |env| Some(count(facts(env)?.frontend().tally.current()))),
+    Alias::new("bc", Needs::NONE, "Streams of the backend.", |env| {
+        Some(facts(env)?.backend().map_or(Value::Int(0), |backend| count(backend.tally.current())))
+    }),
+    Alias::new("sc", Needs::NONE, "Streams of the server.", |env| {
+        Some(Value::Int(facts(env)?.server.as_ref().map_or(0, |server| server.served().into())))
+    }),
+    Alias::plain("rc", "How often the request was tried again; '+' before it when it went to another server.", |env| {
+        let facts = facts(env)?;
+        let sign = if facts.redispatched { "+" } else { "" };
+        Some(Value::Str(Octets::copy(format!("{sign}{}", facts.retries).as_bytes())))
+    }),
+    Alias::new("sq", Needs::NONE, "Requests that were before this one in the server's queue.", |env| {
+        Some(Value::Int(facts(env)?.queue_positions.0.into()))
+    }),
+    Alias::new("bq", Needs::NONE, "Requests that were before this one in the backend's queue.", |env| {
+        Some(Value::Int(facts(env)?.queue_positions.1.into()))
+    }),
+    Alias::new("rt", Needs::NONE, "A number of 32 bits that tells streams apart.", |env| {
+        Some(Value::Int((facts(env)?.id as u32).into()))
+    }),
+    Alias::new("ID", Needs::NONE, "The stream's identifier: 'unique-id-format'.", |env| stream::unique_id(env)),
+    Alias::new("H", Needs::NONE, "The machine's name.", |_| {
+        Some(Value::Str(Octets::copy(rustix::system::uname().nodename().to_bytes())))
+    }),
+    Alias::new("pid", Needs::NONE, "The process's id.", |_| Some(Value::Int(std::process::id().into()))),
+    Alias::new("sslc", Needs::NONE, "The cipher of the client's TLS connection.", |_| None),
+    Alias::new("sslv", Needs::NONE, "The version of the client's TLS connection.", |_| None),
+    Alias::refused("lc", "How many lines the frontend has logged.", "lines are not numbered"),
+    Alias::refused("OG", "At which step the line is logged.", "a stream is logged once, at its end"),
+];

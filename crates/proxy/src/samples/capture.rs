@@ -1,0 +1,200 @@
+//! What was captured: header fields, cookies, the request's first line as the client sent it.
+
+use super::facts;
+use crate::facts::Facts;
+use terse_message::Request;
+use terse_sample::argument::{Param, ParamKind, need};
+use terse_sample::logformat;
+use terse_sample::{Alias, ArgList, Env, Fetch, Needs, Octets, Type, Value};
+
+const SLOT: &[Param] = &[need(ParamKind::Int)];
+
+/// The table of fetches.
+pub(super) const FETCHES: &[Fetch] = &[
+    Fetch::one("capture.req.hdr", Type::Str, "A captured field of the request, by number from 0.", |args, env| {
+        slot(&facts(env)?.request_captures, args)
+    })
+    .params(SLOT),
+    Fetch::one("capture.res.hdr", Type::Str, "A captured field of the response, by number from 0.", |args, env| {
+        slot(&facts(env)?.response_captures, args)
+    })
+    .params(SLOT),
+    Fetch::one("capture.req.method", Type::Str, "The method that the client sent.", |_, env| Some(Value::str(FirstLine::of(env)?.method()))),
+    Fetch::one("capture.req.uri", Type::Str, "The path and the query that the client sent.", |_, env| {
+        Some(Value::str(FirstLine::of(env)?.path_and_query()))
+    }),
+    Fetch::one("capture.req.ver", Type::Str, "The request's version, such as HTTP/1.1.", |_, env| {
+        Some(Value::str(FirstLine::of(env)?.version()))
+    }),
+    Fetch::one("capture.res.ver", Type::Str, "The response's version, such as HTTP/1.1.", |_, env| {
+        env.response.map(|response| Value::str(response.version.name().as_bytes()))
+    })
+    .needs(Needs::RESPONSE),
+];
+
+/// The table of aliases.
+pub(super) const ALIASES: &[Alias] = &[
+    Alias::list("hr", "Captured fields of the request.", |env, write| {
+        if let Some(facts) = facts(env).filter(|facts| !facts.frontend().log.settings.request_captures.is_empty()) {
+            write(Some(block(&facts.request_captures, facts.frontend().log.settings.request_captures.len())));
+        }
+    }),
+    Alias::list("hs", "Captured fields of the response.", |env, write| {
+        if let Some(facts) = facts(env).filter(|facts| !facts.frontend().log.settings.response_captures.is_empty()) {
+            write(Some(block(&facts.response_captures, facts.frontend().log.settings.response_captures.len())));
+        }
+    }),
+    Alias::list("hrl", "Captured fields of the request, one by one.", |env, write| {
+        if let Some(facts) = facts(env) {
+            one_by_one(&facts.request_captures, facts.frontend().log.settings.request_captures.len(), write);
+        }
+    }),
+    Alias::list("hsl", "Captured fields of the response, one by one.", |env, write| {
+        if let Some(facts) = facts(env) {
+            one_by_one(&facts.response_captures, facts.frontend().log.settings.response_captures.len(), write);
+        }
+    }),
+    Alias::new("CC", Needs::NONE, "The captured cookie of the request.", |env| {
+        facts(env)?.cookie_captures.0.as_deref().map(Value::str)
+    }),
+    Alias::new("CS", Needs::NONE, "The captured cookie of the response.", |env| {
+        facts(env)?.cookie_captures.1.as_deref().map(Value::str)
+    }),
+    Alias::line("r", "The request's first line.", |env| match FirstLine::of(env)? {
+        FirstLine::Kept(line) => Some(Value::str(line)),
+        FirstLine::Live(request) => {
+            Some(Value::Str(Octets::from([request.method(), request.target(), request.version.name().as_bytes()].join(&b' '))))
+        }
+    }),
+    Alias::line("HM", "The request's method.", |env| Some(Value::str(FirstLine::of(env)?.method()))),
+    Alias::line("HU", "The request's target.", |env| Some(Value::str(FirstLine::of(env)?.target()))),
+    Alias::line("HP", "The request's target without its query.", |env| {
+        let target = FirstLine::of(env)?.target();
+        Some(Value::str(target.get(..query_at(target)).unwrap_or_default()))
+    }),
+    Alias::line("HPO", "The path of the request's target.", |env| {
+        let path = FirstLine::of(env)?.path_and_query();
+        Some(Value::str(path.get(..query_at(path)).unwrap_or_default()))
+    }),
+    Alias::line("HQ", "The query of the request's target, with its question mark.", |env| {
+        let target = FirstLine::of(env)?.target();
+        Some(Value::str(target.get(query_at(target)..).unwrap_or_default()))
+    }),
+    Alias::line("HV", "The request's version.", |env| Some(Value::str(FirstLine::of(env)?.version()))),
+];
+
+/// The request's first line as the client sent it: kept aside when a rule has changed it, and otherwise still in the head.
+#[derive(Clone, Copy)]
+enum FirstLine<'a> {
+    Kept(&'a [u8]),
+    Live(&'a Request),
+}
+
+impl<'a> FirstLine<'a> {
+    fn of(env: &Env<'a>) -> Option<FirstLine<'a>> {
+        match facts(env).map(|facts: &Facts| facts.request_line.as_slice()) {
+            Some(kept) if !kept.is_empty() => Some(FirstLine::Kept(kept)),
+            _ => env.request.map(FirstLine::Live),
+        }
+    }
+
+    fn method(self) -> &'a [u8] {
+        match self {
+            FirstLine::Kept(line) => line.get(..memchr::memchr(b' ', line).unwrap_or(line.len())).unwrap_or_default(),
+            FirstLine::Live(request) => request.method(),
+        }
+    }
+
+    fn version(self) -> &'a [u8] {
+        match self {
+            FirstLine::Kept(line) => line.rsplit(|b| *b == b' ').next().unwrap_or_default(),
+            FirstLine::Live(request) => request.version.name().as_bytes(),
+        }
+    }
+
+    fn target(self) -> &'a [u8] {
+        match self {
+            FirstLine::Kept(line) => {
+                let (from, to) = (memchr::memchr(b' ', line).map_or(0, |at| at + 1), memchr::memrchr(b' ', line).unwrap_or(line.len()));
+                line.get(from..to).unwrap_or_default()
+            }
+            FirstLine::Live(request) => request.target(),
+        }
+    }
+
+    fn path_and_query(self) -> &'a [u8] {
+        let target = self.target();
+        match target.windows(3).position(|window| window == b"://") {
+            Some(scheme) if !target.starts_with(b"/") => {
+                let rest = target.get(scheme + 3..).unwrap_or_default();
+                memchr::memchr2(b'/', b'?', rest).and_then(|at| rest.get(at..)).unwrap_or(b"/")
+            }
+            _ => target,
+        }
+    }
+}
+
+fn query_at(target: &[u8]) -> usize {
+    memchr::memchr(b'?', target).unwrap_or(target.len())
+}
+
+fn slot<'a>(slots: &'a [Option<Box<[u8]>>], args: &ArgList) -> Option<Value<'a>> {
+    let slot = usize::try_from(args.int(0)?).ok()?;
+    slots.get(slot)?.as_deref().map(Value::str)
+}
+
+/// `{one|two|}`
+fn block(captured: &[Option<Box<[u8]>>], slots: usize) -> Value<'static> {
+    let mut out = vec![b'{'];
+    for slot in 0..slots {
+        if slot > 0 {
+            out.push(b'|');
+        }
+        if let Some(Some(text)) = captured.get(slot) {
+            logformat::encode(text, b"{|}", &mut out);
+        }
+    }
+    out.push(b'}');
+    Value::Str(Octets::from(out))
+}
+
+fn one_by_one<'a>(captured: &[Option<Box<[u8]>>], slots: usize, write: &mut dyn FnMut(Option<Value<'a>>)) {
+    for slot in 0..slots {
+        write(captured.get(slot).and_then(Option::as_deref).map(|text| {
+            let mut out = Vec::new();
+            logformat::encode(text, b"{|}", &mut out);
+            Value::Str(Octets::from(out))
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_lines_kept_and_live_say_the_same() {
+        for target in ["/a?b=c", "/", "*", "http://h/a?b", "http://h", "h:443"] {
+            let mut request = Request::default();
+            request.set_method(b"GET");
+            request.set_target(target.as_bytes());
+            let line = format!("GET {target} HTTP/1.1");
+            let (kept, live) = (FirstLine::Kept(line.as_bytes()), FirstLine::Live(&request));
+            for of in [FirstLine::method, FirstLine::target, FirstLine::path_and_query, FirstLine::version] {
+                assert_eq!(of(kept), of(live), "{target}");
+            }
+            assert_eq!(kept.target(), target.as_bytes());
+        }
+    }
+
+    #[test]
+    fn blocks_of_captures() {
+        let text = |value: Value<'_>| String::from_utf8(value.into_octets().unwrap().to_vec()).unwrap();
+        let captured = [None, Some((*b"a|b\x7f").into()), None];
+        assert_eq!(text(block(&captured, 3)), "{|a#7Cb#7F|}");
+        assert_eq!(text(block(&[], 2)), "{|}");
+        let mut all = Vec::new();
+        one_by_one(&captured, 3, &mut |value| all.push(value.map(text)));
+        assert_eq!(all, [None, Some("a#7Cb#7F".to_owned()), None]);
+    }
+}

@@ -1,0 +1,95 @@
+//! The stream's server, and servers by name.
+
+use super::facts;
+use super::proxy::{count, free};
+use std::net::SocketAddr;
+use terse_balance::{Address, Server};
+use terse_sample::argument::{Arg, Param, ParamKind, need};
+use terse_sample::{ArgList, Compiler, Env, Fetch, Needs, Type, Value};
+
+/// `[<backend>/]<server>`
+const SERVER: &[Param] = &[need(ParamKind::Str)];
+
+/// The table.
+pub(super) const FETCHES: &[Fetch] = &[
+    Fetch::one("srv_name", Type::Str, "The server's name.", |_, env| {
+        Some(Value::str(facts(env)?.server.as_ref()?.name().as_bytes()))
+    })
+    .needs(Needs::SERVER),
+    Fetch::one("srv_id", Type::Int, "The server's number.", |_, env| Some(Value::Int(facts(env)?.server.as_ref()?.id().into())))
+        .needs(Needs::SERVER),
+    Fetch::one("bc_dst", Type::Addr, "The server's address.", |_, env| server_address(env).map(|a| Value::Addr(a.ip())))
+        .needs(Needs::SERVER),
+    Fetch::one("bc_dst_port", Type::Int, "The server's port.", |_, env| server_address(env).map(|a| Value::Int(a.port().into())))
+        .needs(Needs::SERVER),
+    Fetch::one("bc_reused", Type::Bool, "Whether the connection to the server had carried another request.", |_, env| {
+        Some(Value::Bool(facts(env)?.server_reused))
+    })
+    .needs(Needs::SERVER),
+    Fetch::one("bc_http_major", Type::Int, "The major version of HTTP that the server is spoken to with.", |_, env| {
+        facts(env)?.server.as_ref().map(|_| Value::Int(1))
+    })
+    .needs(Needs::SERVER),
+    Fetch::one("srv_is_up", Type::Bool, "Whether a server is up.", |args, env| Some(Value::Bool(named(args, env)?.is_up())))
+        .params(SERVER)
+        .check(check_name),
+    Fetch::one("srv_conn", Type::Int, "Requests that a server has now.", |args, env| {
+        Some(Value::Int(named(args, env)?.served().into()))
+    })
+    .params(SERVER)
+    .check(check_name),
+    Fetch::one("srv_conn_free", Type::Int, "Slots of a server that are free; -1 when it has no limit.", |args, env| {
+        Some(Value::Int(free(named(args, env)?).unwrap_or(-1)))
+    })
+    .params(SERVER)
+    .check(check_name),
+    Fetch::one("srv_queue", Type::Int, "Requests that wait for a server.", |args, env| {
+        Some(Value::Int(named(args, env)?.queued().into()))
+    })
+    .params(SERVER)
+    .check(check_name),
+    Fetch::one("srv_weight", Type::Int, "The weight of a server that counts now.", |args, env| {
+        Some(Value::Int(named(args, env)?.effective_weight().into()))
+    })
+    .params(SERVER)
+    .check(check_name),
+    Fetch::one("srv_uweight", Type::Int, "The weight of a server that was set.", |args, env| {
+        Some(Value::Int(named(args, env)?.weight().into()))
+    })
+    .params(SERVER)
+    .check(check_name),
+    Fetch::one("srv_iweight", Type::Int, "The weight of a server that its line says.", |args, env| {
+        Some(count(named(args, env)?.settings().weight))
+    })
+    .params(SERVER)
+    .check(check_name),
+];
+
+/// The address of the stream's server, when it is one of IP.
+pub(super) fn server_address(env: &Env<'_>) -> Option<SocketAddr> {
+    match facts(env)?.server.as_ref()?.address() {
+        Address::Ip(address) => Some(*address),
+        _ => None,
+    }
+}
+
+/// The server that the arguments name: of a backend, or of the stream's.
+fn named<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Server> {
+    let facts = facts(env)?;
+    let backend = match args.str(1) {
+        Some(backend) => facts.plan().backends.get(facts.plan().backend_named(backend)?)?,
+        None => facts.backend()?,
+    };
+    let name = args.str(0)?;
+    backend.farm.servers().iter().find(|server| server.name().as_bytes() == name).map(|server| &**server)
+}
+
+/// Splits `<backend>/<server>`, so that the server is the first argument and its backend the second.
+fn check_name(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
+    let Some(Arg::Str(name)) = args.first() else { return Ok(()) };
+    let split = memchr::memchr(b'/', name).map(|slash| (Box::from(&name[..slash]), Box::from(&name[slash + 1..])));
+    if let Some((backend, server)) = split {
+        *args = vec![Arg::Str(server), Arg::Str(backend)];
+    }
+    Ok(())
+}

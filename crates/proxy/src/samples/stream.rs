@@ -1,0 +1,94 @@
+//! What happened to the stream: statuses, bytes, how it ended, what compression did.
+
+use super::facts;
+use super::proxy::count;
+use terse_message::Version;
+use terse_sample::{Env, Fetch, Octets, Type, Value};
+
+/// The table.
+pub(super) const FETCHES: &[Fetch] = &[
+    Fetch::one("txn.status", Type::Int, "The status that the client is sent, as logs show it.", |_, env| status(env)),
+    Fetch::one("server_status", Type::Int, "The status that the server sent, before rules changed it.", |_, env| {
+        Some(facts(env)?.server_status).filter(|status| *status > 0).map(|status| Value::Int(status.into()))
+    }),
+    Fetch::one("txn.id32", Type::Int, "A number of 32 bits that tells streams apart.", |_, env| {
+        Some(Value::Int((facts(env)?.id as u32).into()))
+    }),
+    Fetch::one("txn.conn_retries", Type::Int, "How often the request was tried again.", |_, env| {
+        Some(Value::Int(facts(env)?.retries.into()))
+    }),
+    Fetch::one("txn.redispatched", Type::Bool, "Whether the request went to another server than the first chosen.", |_, env| {
+        Some(Value::Bool(facts(env)?.redispatched))
+    }),
+    Fetch::one("txn.sess_term_state", Type::Str, "Who ended the stream, and when: two letters.", |_, env| state(env)),
+    Fetch::one("last_rule_file", Type::Str, "The file of the rule that ended the evaluation.", |_, env| {
+        Some(Value::str(facts(env)?.last_rule.as_ref()?.0.as_bytes()))
+    }),
+    Fetch::one("last_rule_line", Type::Int, "The line of the rule that ended the evaluation.", |_, env| {
+        Some(Value::Int(facts(env)?.last_rule.as_ref()?.1.into()))
+    }),
+    Fetch::one("last_entity", Type::Str, "The file and line of the rule that ended the evaluation.", |_, env| {
+        let (file, line) = facts(env)?.last_rule.as_ref()?;
+        Some(Value::Str(Octets::from(format!("{file}:{line}").into_bytes())))
+    }),
+    Fetch::one("unique-id", Type::Str, "The stream's identifier: 'unique-id-format'.", |_, env| unique_id(env)),
+    Fetch::one("http_first_req", Type::Bool, "Whether it is the first request of its connection.", |_, env| {
+        Some(Value::Bool(facts(env)?.number == 0))
+    }),
+    Fetch::one("fc_http_major", Type::Int, "The major version of HTTP that the client speaks.", |_, env| {
+        Some(Value::Int(if facts(env)?.version == Some(Version::Http2) { 2 } else { 1 }))
+    }),
+    Fetch::one("fc_rcvd_proxy", Type::Bool, "Whether the client's connection began with a PROXY header.", |_, _| {
+        Some(Value::Bool(false))
+    }),
+    Fetch::one("bytes_in", Type::Int, "Bytes that the client sent.", |_, env| Some(count(facts(env)?.bytes_in))).also(&["req.bytes_in"]),
+    Fetch::one("bytes_out", Type::Int, "Bytes that the client was sent.", |_, env| Some(count(facts(env)?.bytes_out)))
+        .also(&["res.bytes_out"]),
+    Fetch::one("res.bytes_in", Type::Int, "Bytes that the server sent.", |_, env| Some(count(facts(env)?.bytes_from_server))),
+    Fetch::one("res.comp", Type::Bool, "Whether the response is compressed here.", |_, env| {
+        Some(Value::Bool(facts(env)?.coding.is_some()))
+    }),
+    Fetch::one("res.comp_algo", Type::Str, "The algorithm by which the response is compressed here.", |_, env| {
+        Some(Value::str(facts(env)?.coding?.word().as_bytes()))
+    }),
+    Fetch::one("res.comp_reason", Type::Str, "Why the response is not compressed here; empty when it is.", |_, env| {
+        Some(Value::str(facts(env)?.compression.map_or("", |reason| reason.name()).as_bytes()))
+    }),
+    Fetch::one("res.comp_in", Type::Int, "Bytes of the body that compression took in.", |_, env| {
+        Some(count(facts(env)?.compressed.0))
+    }),
+    Fetch::one("res.comp_out", Type::Int, "Bytes of the body that compression gave out.", |_, env| {
+        Some(count(facts(env)?.compressed.1))
+    }),
+    Fetch::one("wait_end", Type::Bool, "Whether all that is waited for has come: true where rules on HTTP stand.", |_, _| {
+        Some(Value::Bool(true))
+    }),
+    Fetch::one("stopping", Type::Bool, "Whether the process is stopping.", |_, env| {
+        Some(Value::Bool(!facts(env)?.session.worker.is_running()))
+    }),
+    Fetch::one("thread", Type::Int, "The number of the worker, from 0.", |_, env| Some(count(facts(env)?.session.worker.index))),
+];
+
+/// The status that the client was sent, or is about to be; -1 when it was sent none.
+pub(super) fn status<'a>(env: &Env<'a>) -> Option<Value<'a>> {
+    let sent = match facts(env)?.status {
+        0 => env.response.map_or(-1, |response| response.status.into()),
+        sent => sent.into(),
+    };
+    Some(Value::Int(sent))
+}
+
+/// Two letters: who ended the stream, and when.
+pub(super) fn state<'a>(env: &Env<'a>) -> Option<Value<'a>> {
+    Some(Value::Str(Octets::copy(&letters(env)?)))
+}
+
+/// The letters of the termination state; `--` for a good end.
+pub(super) fn letters(env: &Env<'_>) -> Option<[u8; 2]> {
+    Some(facts(env)?.abort.map_or(*b"--", |abort| abort.letters()))
+}
+
+/// The stream's identifier.
+pub(super) fn unique_id<'a>(env: &Env<'a>) -> Option<Value<'a>> {
+    facts(env)?.unique_id(env).map(Value::str)
+}

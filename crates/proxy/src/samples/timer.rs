@@ -1,0 +1,125 @@
+//! Timers: how long each part of the stream's way took, in milliseconds, -1 for a part that it did not come to.
+//!
+//! ```text
+//! accept    first byte   head read   server chosen   connected   response's head   last byte
+//!   |--- Ti ---|--- TR ---|---- Tw ----|---- Tc ----|----- Tr -----|----- Td -----|
+//!              |------------------------------ Ta --------------------------------|
+//!   |----------------------------------- Tt --------------------------------------|
+//! ```
+
+use super::facts;
+use crate::facts::Times;
+use std::time::Instant;
+use terse_sample::{Alias, Env, Fetch, Needs, Type, Value};
+
+/// The table of fetches.
+pub(super) const FETCHES: &[Fetch] = &[
+    Fetch::one("req.timer.idle", Type::Int, "How long the connection was idle before the request.", |_, env| timer(env, idle)),
+    Fetch::one("req.timer.hdr", Type::Int, "How long the request's head took to come.", |_, env| timer(env, head)),
+    Fetch::one("req.timer.tq", Type::Int, "`req.timer.idle` and `req.timer.hdr`.", |_, env| timer(env, request)),
+    Fetch::one("req.timer.queue", Type::Int, "How long the request waited for a server.", |_, env| timer(env, queue)),
+    Fetch::one("bc.timer.connect", Type::Int, "How long it took to connect to the server.", |_, env| timer(env, connect)),
+    Fetch::one("res.timer.hdr", Type::Int, "How long the server took to begin its response.", |_, env| timer(env, response)),
+    Fetch::one("res.timer.data", Type::Int, "How long the response's body took.", |_, env| timer(env, data)),
+    Fetch::one("txn.timer.total", Type::Int, "From the first byte of the request to the last of the response.", |_, env| {
+        timer(env, active)
+    }),
+    Fetch::one("txn.timer.user", Type::Int, "The same, as the client saw it.", |_, env| timer(env, active)),
+    Fetch::one("fc.timer.handshake", Type::Int, "How long the handshake of the client's connection took.", |_, env| {
+        timer(env, |_| 0)
+    }),
+    Fetch::one("fc.timer.total", Type::Int, "`txn.timer.total`, and what was idle before.", |_, env| timer(env, total)),
+];
+
+/// The table of aliases.
+pub(super) const ALIASES: &[Alias] = &[
+    alias("Ti", "How long the connection was idle before the request.", |env| timer(env, idle)),
+    alias("TR", "How long the request's head took to come.", |env| timer(env, head)),
+    alias("Tq", "`%Th`, `%Ti` and `%TR`.", |env| timer(env, request)),
+    alias("Tw", "How long the request waited for a server.", |env| timer(env, queue)),
+    alias("Tc", "How long it took to connect to the server.", |env| timer(env, connect)),
+    alias("Tr", "How long the server took to begin its response.", |env| timer(env, response)),
+    alias("Td", "How long the response's body took.", |env| timer(env, data)),
+    alias("Ta", "From the first byte of the request to the last of the response.", |env| timer(env, active)),
+    alias("Tu", "The same, as the client saw it.", |env| timer(env, active)),
+    alias("Th", "How long the handshake of the client's connection took.", |env| timer(env, |_| 0)),
+    alias("Tt", "`%Ta`, and what was idle before.", |env| timer(env, total)),
+];
+
+const fn alias(name: &'static str, summary: &'static str, run: terse_sample::registry::AliasRun) -> Alias {
+    Alias::new(name, Needs::NONE, summary, run)
+}
+
+fn timer<'a>(env: &Env<'a>, of: fn(&Times) -> i64) -> Option<Value<'a>> {
+    Some(Value::Int(of(&facts(env)?.times)))
+}
+
+fn idle(times: &Times) -> i64 {
+    times.idle_ms
+}
+
+fn head(times: &Times) -> i64 {
+    Times::between(Some(times.start), times.request)
+}
+
+fn request(times: &Times) -> i64 {
+    times.request.map_or(-1, |request| times.idle_ms + Times::between(Some(times.start), Some(request)))
+}
+
+fn queue(times: &Times) -> i64 {
+    Times::between(times.request.or(Some(times.start)), times.queued)
+}
+
+fn connect(times: &Times) -> i64 {
+    Times::between(times.queued, times.connected)
+}
+
+fn response(times: &Times) -> i64 {
+    Times::between(times.connected, times.response)
+}
+
+fn data(times: &Times) -> i64 {
+    // A connection of bytes has no head.
+    let from = times.response.or(if times.request.is_none() { times.connected } else { None });
+    if from.is_some() { Times::between(from, Some(end(times))) } else { -1 }
+}
+
+fn active(times: &Times) -> i64 {
+    Times::between(Some(times.start), Some(end(times)))
+}
+
+fn total(times: &Times) -> i64 {
+    times.idle_ms + active(times)
+}
+
+/// The end, or now.
+fn end(times: &Times) -> Instant {
+    times.end.unwrap_or_else(Instant::now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn times(steps: [Option<u64>; 5]) -> [i64; 10] {
+        let start = Instant::now();
+        let at = |ms: Option<u64>| ms.map(|ms| start + Duration::from_millis(ms));
+        let [request, queued, connected, response, end] = steps.map(at);
+        let times = Times { start, start_unix_us: 0, idle_ms: 7, request, queued, connected, response, end };
+        [idle, head, self::request, queue, connect, self::response, data, active, total, |_| 0].map(|of: fn(&Times) -> i64| of(&times))
+    }
+
+    #[test]
+    fn parts_of_the_way() {
+        assert_eq!(times([Some(10), Some(30), Some(60), Some(100), Some(150)]), [7, 10, 17, 20, 30, 40, 50, 150, 157, 0]);
+        // Answered here.
+        assert_eq!(times([Some(10), None, None, None, Some(10)]), [7, 10, 17, -1, -1, -1, -1, 10, 17, 0]);
+        // A server that does not answer.
+        assert_eq!(times([Some(0), Some(0), Some(1), None, Some(9)]), [7, 0, 7, 0, 1, -1, -1, 9, 16, 0]);
+        // Never a whole request.
+        assert_eq!(times([None, None, None, None, Some(9)]), [7, -1, -1, -1, -1, -1, -1, 9, 16, 0]);
+        // Bytes.
+        assert_eq!(times([None, Some(1), Some(3), None, Some(9)]), [7, -1, -1, 1, 2, -1, 6, 9, 16, 0]);
+    }
+}
