@@ -16,9 +16,14 @@ found=$(mktemp -d)
 trap 'rm -rf "$found"' EXIT
 mkdir -p artifacts
 for target in "$@"; do
-    echo "fuzz: $target, $seconds s"
+    mkdir "$found/$target"
     # What is new goes into the first folder, which is thrown away; the corpus is only read.
-    "${CARGO_TARGET_DIR:-target}/$host/release/$target" "$found" "corpus/$target" -max_total_time="$seconds" -timeout=10 \
-        -max_len=4096 -rss_limit_mb=2048 -artifact_prefix="artifacts/$target-" -print_final_stats=1 -verbosity=0
-    rm -rf "${found:?}"/*
+    if "${CARGO_TARGET_DIR:-target}/$host/release/$target" "$found/$target" "corpus/$target" -max_total_time="$seconds" -timeout=10 \
+        -max_len=4096 -rss_limit_mb=2048 -artifact_prefix="artifacts/$target-" >"$found/log" 2>&1; then
+        echo "fuzz: $target: $(tail -n 1 "$found/log")"
+    else
+        tail -n 40 "$found/log"
+        echo "fuzz: $target failed; its input is in fuzz/artifacts"
+        exit 1
+    fi
 done
