@@ -5,7 +5,7 @@ use crate::cast;
 use crate::compiler::{Compiler, with_hint};
 use crate::env::Env;
 use crate::expr::Expr;
-use crate::registry::{Alias, AliasKind, AliasRun, Needs};
+use crate::registry::{Alias, AliasEach, AliasKind, AliasRun, Needs};
 use crate::value::{Type, Value};
 use std::net::IpAddr;
 use terse_config::{Args, Fault, Scope};
@@ -36,6 +36,7 @@ enum Item {
     Expr(Box<Expr>, Options),
     Alias(AliasRun, Options),
     Line(AliasRun, Options),
+    List(AliasEach, Options),
 }
 
 /// `%{+Q-X}`.
@@ -98,6 +99,7 @@ impl LogFormat {
                 Item::Expr(expr, options) => options.write_text(expr.eval(env), out),
                 Item::Alias(run, options) => options.write_alias(run(env), out),
                 Item::Line(run, options) => options.write_line(run(env), out),
+                Item::List(each, options) => options.write_list(*each, env, out),
             }
         }
     }
@@ -126,6 +128,16 @@ impl Options {
             Some(Value::Addr(IpAddr::V6(a))) if self.hex => out.extend_from_slice(format!("{:032X}", u128::from(a)).as_bytes()),
             value => self.write_text(value, out),
         }
+    }
+
+    fn write_list(self, each: AliasEach, env: &Env<'_>, out: &mut Vec<u8>) {
+        let mut first = true;
+        each(env, &mut |value| {
+            if !std::mem::take(&mut first) {
+                out.push(b' ');
+            }
+            self.write_alias(value, out);
+        });
     }
 
     fn write_line(self, value: Option<Value<'_>>, out: &mut Vec<u8>) {
@@ -259,7 +271,9 @@ impl Compiler<'_> {
         };
         let item = match alias.kind {
             AliasKind::Done(run) => Item::Alias(run, options),
+            AliasKind::Plain(run) => Item::Alias(run, Options { quote: false, ..options }),
             AliasKind::Line(run) => Item::Line(run, options),
+            AliasKind::List(each) => Item::List(each, options),
             AliasKind::Refused(reason) => return Err(self.fault(format!("format alias '%{name}' is not supported: {reason}"))),
         };
         self.check_needs(alias.needs, &format!("%{name}"))?;

@@ -100,6 +100,10 @@ pub struct Alias {
 pub enum AliasKind {
     /// It writes this value; strings and addresses are quoted with `+Q`, numbers never; `-` when there is none.
     Done(AliasRun),
+    /// The same, and it is never quoted: dates, states.
+    Plain(AliasRun),
+    /// It writes each of these values, blanks between them; nothing at all when there are none.
+    List(AliasEach),
     /// It writes a part of the request's first line: bytes that could break a log's line as `#XX` ([`crate::logformat::encode`]),
     /// `<BADREQ>` when there is none.
     Line(AliasRun),
@@ -109,6 +113,9 @@ pub enum AliasKind {
 
 /// Gives the value to write.
 pub type AliasRun = for<'a> fn(&Env<'a>) -> Option<Value<'a>>;
+
+/// Gives one value to write after the other.
+pub type AliasEach = for<'a> fn(&Env<'a>, &mut dyn FnMut(Option<Value<'a>>));
 
 /// What must be there for a fetch, or is there where an expression stands.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -318,6 +325,16 @@ impl Alias {
     /// An alias.
     pub const fn new(name: &'static str, needs: Needs, summary: &'static str, run: AliasRun) -> Alias {
         Alias { name, needs, summary, kind: AliasKind::Done(run) }
+    }
+
+    /// An alias that is never quoted.
+    pub const fn plain(name: &'static str, summary: &'static str, run: AliasRun) -> Alias {
+        Alias { name, needs: Needs::NONE, summary, kind: AliasKind::Plain(run) }
+    }
+
+    /// An alias of any number of values.
+    pub const fn list(name: &'static str, summary: &'static str, each: AliasEach) -> Alias {
+        Alias { name, needs: Needs::NONE, summary, kind: AliasKind::List(each) }
     }
 
     /// An alias for a part of the request's first line.

@@ -9,7 +9,8 @@ use terse_sample::{Constants, Registry};
 
 /// The tables of all crates.
 pub fn tables() -> Vec<&'static [Keyword]> {
-    let mut tables = vec![process::keywords::KEYWORDS, process::accepted::KEYWORDS, process::refused::KEYWORDS];
+    let mut tables =
+        vec![process::keywords::KEYWORDS, process::accepted::KEYWORDS, process::refused::KEYWORDS, process::variables::KEYWORDS];
     tables.extend(terse_proxy::KEYWORDS);
     tables.extend([terse_balance::KEYWORDS, terse_compress::KEYWORDS, terse_sample::KEYWORDS]);
     tables
@@ -24,8 +25,8 @@ pub fn samples(environment: &Environment) -> Registry {
         pid: std::process::id(),
         threads: 0,
     });
-    registry.add_fetches(terse_proxy::samples::FETCHES);
-    registry.add_aliases(terse_proxy::samples::ALIASES);
+    terse_proxy::samples::FETCHES.iter().for_each(|table| registry.add_fetches(table));
+    terse_proxy::samples::ALIASES.iter().for_each(|table| registry.add_aliases(table));
     registry.files = Some(Arc::new(Disk));
     registry
 }

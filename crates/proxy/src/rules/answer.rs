@@ -127,7 +127,8 @@ fn parse(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet, status: u16) 
                 draft.source = Some((word.to_owned(), source));
             }
             other => {
-                let hint = "one of status, content-type, default-errorfiles, errorfile, errorfiles, file, lf-file, string, lf-string, hdr";
+                let hint =
+                    "one of status, content-type, default-errorfiles, errorfile, errorfiles, file, lf-file, string, lf-string, hdr";
                 return Err(args.fault(format!("unknown argument '{other}' of an answer")).hint(hint));
             }
         }

@@ -44,10 +44,14 @@ fn capture(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<B
     let value = Expr::parse(args, scope, set.have())?;
     let slot = match args.need("'len' or 'id'")? {
         "len" if set != RuleSet::Request => {
-            return Err(args.fault("'len' makes a slot for requests only").hint("name a slot of 'declare capture response' by 'id'"));
+            return Err(args
+                .fault("'len' makes a slot for requests only")
+                .hint("name a slot of 'declare capture response' by 'id'"));
         }
         "len" if !scope.section.kind.is_front() => {
-            return Err(args.fault("'len' makes a slot of a frontend's log, and this section has no frontend").hint("name a slot by 'id'"));
+            return Err(args
+                .fault("'len' makes a slot of a frontend's log, and this section has no frontend")
+                .hint("name a slot by 'id'"));
         }
         "len" => {
             let len = usize::try_from(args.integer("<length>", 1..=i64::from(i32::MAX))?).unwrap_or_default();

@@ -16,9 +16,21 @@ use terse_sample::{LogFormat, Usage, regexp};
 pub(super) const ACTIONS: &[ActionWord] = &[
     done("set-header", ANY, "<name> <fmt>", "Puts a field in the place of all of its name.", set_header),
     done("add-header", ANY, "<name> <fmt>", "Adds a field behind all others.", add_header),
-    done("del-header", ANY, "<name> [-m <method>]", "Removes the fields whose name is, begins, ends, contains or matches so.", del_header),
+    done(
+        "del-header",
+        ANY,
+        "<name> [-m <method>]",
+        "Removes the fields whose name is, begins, ends, contains or matches so.",
+        del_header,
+    ),
     done("replace-header", ANY, "<name> <regex> <fmt>", "Rewrites the values that match, each as a whole.", replace_header),
-    done("replace-value", ANY, "<name> <regex> <fmt>", "Rewrites those elements of comma-separated values that match.", replace_value),
+    done(
+        "replace-value",
+        ANY,
+        "<name> <regex> <fmt>",
+        "Rewrites those elements of comma-separated values that match.",
+        replace_value,
+    ),
 ];
 
 /// `set-header`, `add-header`
@@ -208,7 +220,9 @@ fn del_header(args: &mut Args<'_>, _: &mut Scope<'_>, set: RuleSet) -> Result<Bo
             "end" => NameMatch::Ends(name),
             "sub" => NameMatch::Contains(name),
             "reg" => NameMatch::Matches(regexp::compile(&name, false).map_err(|reason| Fault::new(word, reason))?),
-            other => return Err(args.fault(format!("unsupported matching method '{other}'")).hint("one of str, beg, end, sub, reg")),
+            other => {
+                return Err(args.fault(format!("unsupported matching method '{other}'")).hint("one of str, beg, end, sub, reg"));
+            }
         },
     };
     match &name {
@@ -281,7 +295,8 @@ mod tests {
             (regex, "X-Reg1 x-reg2"),
             (NameMatch::Contains(part("")), "X-Str1 x-beg1 X-BEG2 x-end1 x-end2 x-sub1 x-Sub2 X-Reg1 x-reg2 x"),
         ] {
-            let all = ["X-Str1", "x-beg1", "X-BEG2", "x-end1", "x-end2", "x-sub1", "x-Sub2", "X-Reg1", "x-reg2", "x", "Content-Length"];
+            let all =
+                ["X-Str1", "x-beg1", "X-BEG2", "x-end1", "x-end2", "x-sub1", "x-Sub2", "X-Reg1", "x-reg2", "x", "Content-Length"];
             let mut fields = fields(&all.map(|name| (name, "1")));
             by.delete(&mut fields);
             let left: Vec<_> = all.into_iter().filter(|name| fields.get(name.as_bytes()).is_none()).collect();

@@ -32,7 +32,9 @@ pub(super) const ALIASES: &[Alias] = &[
         let [who, when] = stream::letters(env)?;
         Some(Value::Str(Octets::copy(&[who, when, facts.cookie_found as u8, facts.cookie_sent as u8])))
     }),
-    Alias::new("ac", Needs::NONE, "Clients' connections in the process.", |env| Some(count(facts(env)?.session.worker.connections()))),
+    Alias::new("ac", Needs::NONE, "Clients' connections in the process.", |env| {
+        Some(count(facts(env)?.session.worker.connections()))
+    }),
     Alias::new("fc", Needs::NONE, "Connections of the frontend.", |env| Some(count(facts(env)?.frontend().tally.current()))),
     Alias::new("bc", Needs::NONE, "Streams of the backend.", |env| {
         Some(facts(env)?.backend().map_or(Value::Int(0), |backend| count(backend.tally.current())))

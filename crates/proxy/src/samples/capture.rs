@@ -19,7 +19,9 @@ pub(super) const FETCHES: &[Fetch] = &[
         slot(&facts(env)?.response_captures, args)
     })
     .params(SLOT),
-    Fetch::one("capture.req.method", Type::Str, "The method that the client sent.", |_, env| Some(Value::str(FirstLine::of(env)?.method()))),
+    Fetch::one("capture.req.method", Type::Str, "The method that the client sent.", |_, env| {
+        Some(Value::str(FirstLine::of(env)?.method()))
+    }),
     Fetch::one("capture.req.uri", Type::Str, "The path and the query that the client sent.", |_, env| {
         Some(Value::str(FirstLine::of(env)?.path_and_query()))
     }),
@@ -115,7 +117,8 @@ impl<'a> FirstLine<'a> {
     fn target(self) -> &'a [u8] {
         match self {
             FirstLine::Kept(line) => {
-                let (from, to) = (memchr::memchr(b' ', line).map_or(0, |at| at + 1), memchr::memrchr(b' ', line).unwrap_or(line.len()));
+                let (from, to) =
+                    (memchr::memchr(b' ', line).map_or(0, |at| at + 1), memchr::memrchr(b' ', line).unwrap_or(line.len()));
                 line.get(from..to).unwrap_or_default()
             }
             FirstLine::Live(request) => request.target(),

@@ -11,14 +11,20 @@ const UNIT: &[Param] = &[may(ParamKind::Str)];
 
 /// The table of fetches.
 pub(super) const FETCHES: &[Fetch] = &[
-    Fetch::one("accept_date", Type::Int, "When the connection was accepted, in seconds, milliseconds or microseconds since 1970.", |args, env| {
-        Some(Value::Int(in_unit(args, accepted_us(env)?)))
-    })
+    Fetch::one(
+        "accept_date",
+        Type::Int,
+        "When the connection was accepted, in seconds, milliseconds or microseconds since 1970.",
+        |args, env| Some(Value::Int(in_unit(args, accepted_us(env)?))),
+    )
     .params(UNIT)
     .check(check_unit),
-    Fetch::one("request_date", Type::Int, "When the request began, in seconds, milliseconds or microseconds since 1970.", |args, env| {
-        Some(Value::Int(in_unit(args, facts(env)?.times.start_unix_us)))
-    })
+    Fetch::one(
+        "request_date",
+        Type::Int,
+        "When the request began, in seconds, milliseconds or microseconds since 1970.",
+        |args, env| Some(Value::Int(in_unit(args, facts(env)?.times.start_unix_us))),
+    )
     .params(UNIT)
     .check(check_unit),
 ];

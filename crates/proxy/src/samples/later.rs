@@ -10,7 +10,11 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::refused("srv_sess_rate", "New streams of a server in a second.", RATES),
     Fetch::refused("bc_src", "The address from which the server is connected to.", OURS),
     Fetch::refused("bc_src_port", "The port from which the server is connected to.", OURS),
-    Fetch::refused("req.bytes_out", "Bytes that the server was sent.", "they are not counted apart; 'req.bytes_in' are those of the client"),
+    Fetch::refused(
+        "req.bytes_out",
+        "Bytes that the server was sent.",
+        "they are not counted apart; 'req.bytes_in' are those of the client",
+    ),
     Fetch::refused("prio_class", "The stream's class in queues.", "queues serve in the order of arrival"),
     Fetch::refused("prio_offset", "The stream's offset in queues.", "queues serve in the order of arrival"),
     Fetch::refused("cur_client_timeout", "The stream's 'timeout client'.", TIMEOUTS),

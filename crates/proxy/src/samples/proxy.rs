@@ -47,9 +47,12 @@ pub(super) const FETCHES: &[Fetch] = &[
         Some(Value::Int(free_slots(&backend(args, env)?.farm)))
     })
     .params(PROXY),
-    Fetch::one("connslots", Type::Int, "Free slots and free places in queues of a backend; -1 when there is no limit.", |args, env| {
-        Some(Value::Int(slots_and_places(&backend(args, env)?.farm)))
-    })
+    Fetch::one(
+        "connslots",
+        Type::Int,
+        "Free slots and free places in queues of a backend; -1 when there is no limit.",
+        |args, env| Some(Value::Int(slots_and_places(&backend(args, env)?.farm))),
+    )
     .params(PROXY),
     Fetch::one("nbsrv", Type::Int, "How many servers of a backend can be used.", |args, env| {
         Some(count(usable(&backend(args, env)?.farm)))

@@ -41,7 +41,8 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("fc_rcvd_proxy", Type::Bool, "Whether the client's connection began with a PROXY header.", |_, _| {
         Some(Value::Bool(false))
     }),
-    Fetch::one("bytes_in", Type::Int, "Bytes that the client sent.", |_, env| Some(count(facts(env)?.bytes_in))).also(&["req.bytes_in"]),
+    Fetch::one("bytes_in", Type::Int, "Bytes that the client sent.", |_, env| Some(count(facts(env)?.bytes_in)))
+        .also(&["req.bytes_in"]),
     Fetch::one("bytes_out", Type::Int, "Bytes that the client was sent.", |_, env| Some(count(facts(env)?.bytes_out)))
         .also(&["res.bytes_out"]),
     Fetch::one("res.bytes_in", Type::Int, "Bytes that the server sent.", |_, env| Some(count(facts(env)?.bytes_from_server))),

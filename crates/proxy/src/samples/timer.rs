@@ -102,24 +102,25 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn times(steps: [Option<u64>; 5]) -> [i64; 10] {
+    fn times(steps: [Option<u64>; 5]) -> [i64; 9] {
         let start = Instant::now();
         let at = |ms: Option<u64>| ms.map(|ms| start + Duration::from_millis(ms));
         let [request, queued, connected, response, end] = steps.map(at);
         let times = Times { start, start_unix_us: 0, idle_ms: 7, request, queued, connected, response, end };
-        [idle, head, self::request, queue, connect, self::response, data, active, total, |_| 0].map(|of: fn(&Times) -> i64| of(&times))
+        let all: [fn(&Times) -> i64; 9] = [idle, head, super::request, queue, connect, super::response, data, active, total];
+        all.map(|of| of(&times))
     }
 
     #[test]
     fn parts_of_the_way() {
-        assert_eq!(times([Some(10), Some(30), Some(60), Some(100), Some(150)]), [7, 10, 17, 20, 30, 40, 50, 150, 157, 0]);
+        assert_eq!(times([Some(10), Some(30), Some(60), Some(100), Some(150)]), [7, 10, 17, 20, 30, 40, 50, 150, 157]);
         // Answered here.
-        assert_eq!(times([Some(10), None, None, None, Some(10)]), [7, 10, 17, -1, -1, -1, -1, 10, 17, 0]);
+        assert_eq!(times([Some(10), None, None, None, Some(10)]), [7, 10, 17, -1, -1, -1, -1, 10, 17]);
         // A server that does not answer.
-        assert_eq!(times([Some(0), Some(0), Some(1), None, Some(9)]), [7, 0, 7, 0, 1, -1, -1, 9, 16, 0]);
+        assert_eq!(times([Some(0), Some(0), Some(1), None, Some(9)]), [7, 0, 7, 0, 1, -1, -1, 9, 16]);
         // Never a whole request.
-        assert_eq!(times([None, None, None, None, Some(9)]), [7, -1, -1, -1, -1, -1, -1, 9, 16, 0]);
+        assert_eq!(times([None, None, None, None, Some(9)]), [7, -1, -1, -1, -1, -1, -1, 9, 16]);
         // Bytes.
-        assert_eq!(times([None, Some(1), Some(3), None, Some(9)]), [7, -1, -1, 1, 2, -1, 6, 9, 16, 0]);
+        assert_eq!(times([None, Some(1), Some(3), None, Some(9)]), [7, -1, -1, 1, 2, -1, 6, 9, 16]);
     }
 }

@@ -34,8 +34,8 @@ fn plan_on(host: &Host, text: &str) -> (Option<Plan>, Vec<String>) {
     let mut shared = Settings::default();
     let registry = shared.entry::<Registry>();
     registry.files = Some(Arc::new(Files));
-    registry.add_fetches(crate::samples::FETCHES);
-    registry.add_aliases(crate::samples::ALIASES);
+    crate::samples::FETCHES.iter().for_each(|table| registry.add_fetches(table));
+    crate::samples::ALIASES.iter().for_each(|table| registry.add_aliases(table));
     let (config, read) = load_with(text, shared);
     assert_eq!(read, [""; 0], "{text}");
     let mut diagnostics = Diagnostics::default();
