@@ -88,6 +88,9 @@ pub fn page(stream: &Stream, status: u16) -> Answer {
 
 /// Sends an answer.
 pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, answer: &Answer) -> Result<Next, Abort> {
+    if answer.is_nothing() {
+        return Ok(Next::Close);
+    }
     let session = stream.facts.session.clone();
     let is_head = stream.request.method() == b"HEAD";
     let read_whole = skip_body(client, stream);
