@@ -33,6 +33,8 @@ pub mod server;
 pub mod session;
 pub mod settings;
 pub mod stream;
+#[cfg(test)]
+mod trial;
 pub mod tunnel;
 pub mod worker;
 

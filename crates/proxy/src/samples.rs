@@ -26,3 +26,6 @@ pub const ALIASES: &[&[Alias]] = &[alias::ALIASES, date::ALIASES, timer::ALIASES
 fn facts<'a>(env: &Env<'a>) -> Option<&'a Facts> {
     env.facts()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! Connections to servers: made, kept while idle, taken again.
 
 use crate::io::{Buffer, Timer, Transport, Wheel};
-use crate::settings::Reuse;
+use crate::settings::{Options, Reuse};
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
@@ -94,7 +94,7 @@ impl IdleConnections {
 }
 
 /// Makes a connection. The caller limits how long it may take.
-pub async fn connect(address: &Address, wheel: &Rc<Wheel>, server: usize, owner: u64) -> io::Result<ServerConnection> {
+pub async fn connect(address: &Address, options: &Options, wheel: &Rc<Wheel>, server: usize, owner: u64) -> io::Result<ServerConnection> {
     let io = match address {
         Address::Ip(ip) => Transport::from_tcp(TcpStream::connect(ip).await?),
         Address::Unix(path) => Transport::Unix(UnixStream::connect(path).await?),
@@ -106,5 +106,6 @@ pub async fn connect(address: &Address, wheel: &Rc<Wheel>, server: usize, owner:
             Transport::Unix(UnixStream::from_std(io)?)
         }
     };
+    io.apply(options.server_keep_alive, options.no_linger);
     Ok(ServerConnection { io, buffer: Buffer::default(), timer: wheel.timer(), server, owner, requests: 0, idle_until: Instant::now() })
 }

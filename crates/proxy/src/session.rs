@@ -27,6 +27,8 @@ pub struct Session {
     pub variables: Store,
     /// Requests read so far.
     pub requests: Cell<u64>,
+    /// The server of the request before: backend and index (`option prefer-last-server`).
+    pub last_server: Cell<Option<(usize, usize)>>,
     /// A number that no other session of this worker has.
     pub number: u64,
 }
@@ -34,17 +36,23 @@ pub struct Session {
 impl Session {
     /// The session of a connection that was just accepted.
     pub fn new(worker: &Rc<Worker>, bind: usize, io: &Transport) -> Rc<Session> {
+        Session::between(worker, bind, io.peer(), io.local())
+    }
+
+    /// The session of a connection between two addresses.
+    pub(crate) fn between(worker: &Rc<Worker>, bind: usize, client: Option<SocketAddr>, local: Option<SocketAddr>) -> Rc<Session> {
         let number = worker.next_session.get();
         worker.next_session.set(number + 1);
         Rc::new(Session {
             worker: worker.clone(),
             frontend: worker.plan.binds[bind].frontend,
             bind,
-            client: io.peer(),
-            local: io.local(),
+            client,
+            local,
             accepted: Instant::now(),
             variables: Store::default(),
             requests: Cell::new(0),
+            last_server: Cell::new(None),
             number,
         })
     }

@@ -165,8 +165,6 @@ pub struct Options {
     pub abort_on_close: bool,
     /// `http-ignore-probes`: browsers' speculative connections get no 408.
     pub ignore_probes: bool,
-    /// `http-no-delay`: nothing is held back to be sent together.
-    pub no_delay: bool,
     /// `prefer-last-server`.
     pub prefer_last_server: bool,
     /// `http-pretend-keepalive`: servers are not told that their connections will be closed.
@@ -179,8 +177,6 @@ pub struct Options {
     pub buffer_request: bool,
     /// `nolinger`.
     pub no_linger: bool,
-    /// `http-use-proxy-header`.
-    pub proxy_header: bool,
 }
 
 /// `option forwardfor`, `option originalto`: a field of requests that carries an address.

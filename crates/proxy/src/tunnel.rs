@@ -1,6 +1,6 @@
 //! Bytes both ways: `mode tcp`, and what follows a change of protocol.
 
-use crate::io::{Broken, Incoming, Outgoing, Part, Sink, Source};
+use crate::io::{Broken, Incoming, Outgoing, Part, Sink, Source, Timer};
 use crate::phase::transfer::Failure;
 use crate::phase::{Client, assign, finish, prepare, respond, route};
 use crate::session::Session;
@@ -52,7 +52,7 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
     let sink = |writer, out, timer, timeout| Sink { writer, out, framing: Outgoing::Plain, written: 0, timer, timeout };
     let mut up_sink = sink(server_writer, &mut up_out, &connection.timer, server_timeout.get());
     let mut down_sink = sink(client_writer, &mut down_out, &client.timer, client_timeout.get());
-    let ended = relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink).await;
+    let ended = relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, (front.client_fin, back.server_fin)).await;
     (stream.facts.bytes_in, stream.facts.bytes_out) = (up_sink.written, down_sink.written);
     stream.facts.times.end = Some(Instant::now());
     server.keep_if(false, stream);
@@ -61,7 +61,22 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
 
 /// Moves bytes both ways until both directions have ended. A direction that ends closes the other side's input; the other direction
 /// goes on.
-pub async fn relay_both(up: &mut Source<'_>, up_sink: &mut Sink<'_>, down: &mut Source<'_>, down_sink: &mut Sink<'_>) -> Result<(), Abort> {
+///
+/// `fins`: how long the client and the server may be silent once the other direction has ended.
+pub async fn relay_both(
+    up: &mut Source<'_>,
+    up_sink: &mut Sink<'_>,
+    down: &mut Source<'_>,
+    down_sink: &mut Sink<'_>,
+    fins: (Option<Duration>, Option<Duration>),
+) -> Result<(), Abort> {
+    let (client, server) = ((up.timer, up.timeout), (down.timer, down.timeout));
+    let shorten = |(timer, timeout): (&Timer, &Cell<Option<Duration>>), fin: Option<Duration>| {
+        if fin.is_some() {
+            timeout.set(fin);
+            timer.set(fin);
+        }
+    };
     let last = Cell::new(Instant::now());
     let mut upward = pin!(relay(up, up_sink, &last));
     let mut downward = pin!(relay(down, down_sink, &last));
@@ -69,12 +84,14 @@ pub async fn relay_both(up: &mut Source<'_>, up_sink: &mut Sink<'_>, down: &mut 
     poll_fn(|cx| {
         if !up_done && let Poll::Ready(result) = upward.as_mut().poll(cx) {
             up_done = true;
+            shorten(server, fins.1);
             if let Err(end) = result {
                 return Poll::Ready(Err(end.into_abort(true)));
             }
         }
         if !down_done && let Poll::Ready(result) = downward.as_mut().poll(cx) {
             down_done = true;
+            shorten(client, fins.0);
             if let Err(end) = result {
                 return Poll::Ready(Err(end.into_abort(false)));
             }

@@ -129,7 +129,7 @@ async fn purge(worker: Rc<Worker>) {
 }
 
 impl Worker {
-    fn new(plan: Arc<Plan>, index: usize, shared: Shared) -> Rc<Worker> {
+    pub(crate) fn new(plan: Arc<Plan>, index: usize, shared: Shared) -> Rc<Worker> {
         let pools = Pools {
             small: Pool::new(plan.process.buffer_bytes, plan.memory.clone()),
             bulk: Pool::new(BULK_BYTES.max(plan.process.buffer_bytes), plan.memory.clone()),
@@ -299,5 +299,21 @@ impl Transport {
         // Everything is written in as few pieces as possible here: the kernel need not wait for more (RFC 1122's Nagle).
         let _ = io.set_nodelay(true);
         Transport::Tcp(io)
+    }
+
+    /// Sets what options of a proxy ask for: TCP's own keep-alive probes, and a close that does not wait.
+    pub fn apply(&self, probes: bool, reset: bool) {
+        // A socket that refuses an option serves all the same.
+        if let Transport::Tcp(io) = self
+            && (probes || reset)
+        {
+            let socket = socket2::SockRef::from(io);
+            if probes {
+                let _ = socket.set_keepalive(true);
+            }
+            if reset {
+                let _ = socket.set_linger(Some(Duration::ZERO));
+            }
+        }
     }
 }

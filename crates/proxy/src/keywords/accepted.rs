@@ -9,6 +9,12 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     accepted("option splice-request", "", "Bytes of requests may be copied inside the kernel.", COPYING),
     accepted("option splice-response", "", "Bytes of responses may be copied inside the kernel.", COPYING),
     accepted(
+        "option http-no-delay",
+        "",
+        "Nothing is held back to be sent together.",
+        "what a server has sent is on its way as soon as the server pauses, without the option",
+    ),
+    accepted(
         "option use-small-buffers",
         "[queue] [l7-retries] [check]",
         "Which buffers may be small.",

@@ -28,9 +28,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "A connection on which no byte came is closed without an answer or a line.",
         |args, scope| front(args, scope, |o| &mut o.ignore_probes),
     ),
-    switch("option http-no-delay", "Nothing is held back to be sent together.", |args, scope| {
-        any(args, scope, |o| &mut o.no_delay)
-    }),
     switch(
         "option prefer-last-server",
         "A request goes to the server of the one before it when nothing speaks against it.",
@@ -58,9 +55,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     ),
     switch("option nolinger", "Connections are closed by a reset: what was not sent is lost.", |args, scope| {
         any(args, scope, |o| &mut o.no_linger)
-    }),
-    switch("option http-use-proxy-header", "Clients that send Proxy-Connection are answered by it.", |args, scope| {
-        front(args, scope, |o| &mut o.proxy_header)
     }),
 ];
 
@@ -120,8 +114,8 @@ mod tests {
              option http-use-proxy-header\n option http-pretend-keepalive\n",
         )
         .options;
-        assert!(options.ignore_probes && options.no_delay && options.prefer_last_server && options.buffer_request);
-        assert!(options.no_linger && options.proxy_header && options.pretend_keep_alive);
+        assert!(options.ignore_probes && options.prefer_last_server && options.buffer_request);
+        assert!(options.no_linger && options.pretend_keep_alive);
     }
 
     #[test]

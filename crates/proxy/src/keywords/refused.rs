@@ -5,6 +5,11 @@ use terse_config::{Keyword, Kind, Sections};
 
 /// The table.
 pub(super) const KEYWORDS: &[Keyword] = &[
+    refused(
+        "option http-use-proxy-header",
+        "Clients that send Proxy-Connection are answered by it.",
+        "no client of today needs it; Connection is understood by all",
+    ),
     refused("option forwarded", "Adds the field Forwarded to requests.", "use 'option forwardfor'"),
     refused("option http-drop-request-trailers", "Trailers of requests are dropped.", "trailers are passed on"),
     refused("option http-drop-response-trailers", "Trailers of responses are dropped.", "trailers are passed on"),

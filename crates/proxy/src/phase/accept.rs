@@ -42,6 +42,8 @@ async fn accept(worker: Rc<Worker>, bind: usize, listener: Accepting) {
                 // What exceeds the limits is not served yet: this connection waits here, the next ones in the kernel.
                 let Some(place) = Place::wait_for(&worker, bind).await else { return };
                 let session = Session::new(&worker, bind, &io);
+                let options = &session.frontend().options;
+                io.apply(options.client_keep_alive, options.no_linger);
                 tokio::task::spawn_local(async move {
                     converse::run(io, session).await;
                     drop(place);

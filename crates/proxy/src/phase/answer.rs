@@ -3,7 +3,7 @@
 use crate::io::{Outgoing, Sink};
 use crate::phase::judge::Verdict;
 use crate::phase::{Client, Next, respond};
-use crate::reply::Answer;
+use crate::reply::{self, Answer};
 use crate::stream::Stream;
 use std::io;
 use std::time::Instant;
@@ -56,7 +56,7 @@ pub async fn to_abort(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8
         return send(client, stream, out, &answer).await.unwrap_or(Next::Close);
     }
     let Some(status) = status(stream, abort).filter(|_| !begun) else { return Next::Close };
-    let answer = page(stream, status);
+    let answer = reply::page(&stream.facts, status);
     let next = send(client, stream, out, &answer).await.unwrap_or(Next::Close);
     if next == Next::Close && matches!(abort.phase, Phase::Request | Phase::Data) { Next::Linger } else { next }
 }
@@ -78,12 +78,6 @@ fn status(stream: &Stream, abort: Abort) -> Option<u16> {
         (Who::Proxy, ..) => 403,
         (Who::Local | Who::Killed, ..) => return None,
     })
-}
-
-/// The error page for a status: the backend's, the frontend's, or the built-in one.
-pub fn page(stream: &Stream, status: u16) -> Answer {
-    let configured = stream.facts.backend().and_then(|b| b.pages.get(status)).or_else(|| stream.facts.frontend().pages.get(status));
-    configured.map_or_else(|| Answer::error(status), |page| Answer::clone(page))
 }
 
 /// Sends an answer.

@@ -43,6 +43,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         stream.facts.times.queued = Some(Instant::now());
         stream.facts.redispatched |= stream.facts.server.as_ref().is_some_and(|before| before.index() != chosen.index());
         stream.facts.server = Some(chosen.clone());
+        session.last_server.set(stream.facts.backend.map(|of| (of, chosen.index())));
         let index = backend.first_server + chosen.index();
         let first = stream.facts.number == 0;
         if let Some(connection) = worker.idle.take(index, backend.reuse, session.number, first, &chosen.settings().pool) {
@@ -52,7 +53,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         }
         stream.facts.server_reused = false;
         client.timer.set(backend.timeouts.connect);
-        let connecting = pin!(server::connect(chosen.address(), &worker.wheel, index, session.number));
+        let connecting = pin!(server::connect(chosen.address(), &backend.options, &worker.wheel, index, session.number));
         let failure = match client.timer.guard(connecting).await {
             Ok(Ok(connection)) => {
                 client.timer.clear();
@@ -138,7 +139,7 @@ fn redispatches(interval: i32, failures: u32, retries: u32) -> bool {
 async fn claim(client: &mut Client, stream: &mut Stream, exchange: &mut Exchange, backend: &Backend) -> Result<Claim, Abort> {
     loop {
         let source = stream.facts.session.client.map(|c| c.ip());
-        let want = match exchange.affinity.server {
+        let want = match exchange.affinity.server.or_else(|| preferred(stream, exchange, backend)) {
             Some(index) => Want::Server(index),
             None => Want::Any { key: Key { source, request: Some(&stream.request) }, avoided: &exchange.failed },
         };
@@ -194,6 +195,13 @@ pub fn has_closed(client: &mut Client, cx: &mut std::task::Context<'_>) -> bool 
             Poll::Ready(Err(_)) => return true,
         }
     }
+}
+
+/// `option prefer-last-server`: the server of the request before, while nothing speaks against it.
+fn preferred(stream: &Stream, exchange: &Exchange, backend: &Backend) -> Option<usize> {
+    let (of, index) = stream.facts.session.last_server.get().filter(|_| backend.options.prefer_last_server)?;
+    let fits = Some(of) == stream.facts.backend && exchange.failures == 0 && backend.farm.servers().get(index)?.is_eligible();
+    fits.then_some(index)
 }
 
 fn connect_failure(error: &io::Error) -> Abort {

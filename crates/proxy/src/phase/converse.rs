@@ -128,6 +128,9 @@ async fn exchange(client: &mut Client, session: &Rc<Session>, idle_since: Instan
 
 async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> Result<Next, Abort> {
     read::head(client, stream).await?;
+    if stream.facts.frontend().options.buffer_request {
+        read::body(client, stream).await?;
+    }
     if let Some(ready) = judge::monitor(stream) {
         return answer::send(client, stream, out, &ready).await;
     }

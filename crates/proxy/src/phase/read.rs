@@ -7,8 +7,8 @@ use std::future::poll_fn;
 use std::io;
 use std::task::Poll;
 use std::time::Instant;
-use terse_http::h1::{self, Malformed, Parsed};
-use terse_message::{Abort, Cause, Phase, Who};
+use terse_http::h1::{self, ChunkDecoder, Malformed, Parsed, Step};
+use terse_message::{Abort, BodyLength, Cause, Known, Phase, Who};
 
 /// Reads the head of the stream's request; its first bytes are in the client's buffer.
 pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
@@ -45,6 +45,49 @@ pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
     facts.version = Some(stream.request.version);
     crate::captures::request(stream);
     Ok(())
+}
+
+/// `option http-buffer-request`: reads the body as far as a buffer holds it, before rules run.
+pub async fn body(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
+    let timeouts = stream.facts.frontend().timeouts;
+    let chunked = stream.request.fields.has(Known::TransferEncoding);
+    client.timer.set(timeouts.request.or(timeouts.client));
+    while !client.buffer.is_full() && !is_whole(stream.request.body, chunked, client.buffer.filled())? {
+        let Client { io, buffer, timer } = client;
+        let read = poll_fn(|cx| match io.split().0.poll_read(cx, buffer) {
+            Poll::Pending if timer.is_due(cx) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            poll => poll,
+        });
+        match read.await {
+            Ok(0) => return Err(broken(Broken::Closed)),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(broken(Broken::Timeout)),
+            Err(_) => return Err(broken(Broken::Reset)),
+        }
+    }
+    Ok(())
+}
+
+/// Whether all of a body is in these bytes.
+fn is_whole(length: BodyLength, chunked: bool, bytes: &[u8]) -> Result<bool, Abort> {
+    match length {
+        BodyLength::None => Ok(true),
+        BodyLength::Exact(n) => Ok(bytes.len() as u64 >= n),
+        BodyLength::Unknown if !chunked => Ok(false),
+        BodyLength::Unknown => {
+            let (mut decoder, mut at) = (ChunkDecoder::default(), 0);
+            loop {
+                let rest = bytes.get(at..).unwrap_or_default();
+                let (used, step) = decoder.step(rest).map_err(|m| broken(Broken::Malformed(m)))?;
+                at += used;
+                match step {
+                    Step::Data(_) => {}
+                    Step::More => return Ok(false),
+                    Step::End => return Ok(true),
+                }
+            }
+        }
+    }
 }
 
 fn refuse(stream: &mut Stream, malformed: Malformed) -> Abort {

@@ -132,7 +132,8 @@ pub async fn run(
             (*up.body, *down.body) = (Incoming::UntilClose, Incoming::UntilClose);
             (up_sink.framing, down_sink.framing) = (Outgoing::Plain, Outgoing::Plain);
             let before = down_sink.written;
-            let ended = tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink).await;
+            let fins = (frontend.timeouts.client_fin, timeouts.server_fin);
+            let ended = tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins).await;
             stream.facts.bytes_out += down_sink.written - before;
             stream.facts.abort = ended.err();
             Ok(Next::Close)
@@ -155,6 +156,9 @@ fn server_connection(stream: &Stream, exchange: &Exchange) -> encode::Connection
     match exchange.mode {
         _ if exchange.upgrade && stream.request.body == BodyLength::None => encode::Connection::Upgrade,
         ConnectionMode::KeepAlive => encode::connection(true, stream.request.version),
+        ConnectionMode::ServerClose if stream.facts.backend().is_some_and(|b| b.options.pretend_keep_alive) => {
+            encode::connection(true, stream.request.version)
+        }
         ConnectionMode::ServerClose | ConnectionMode::Close => encode::Connection::Close,
     }
 }

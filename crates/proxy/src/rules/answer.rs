@@ -159,7 +159,8 @@ impl Source {
             "default-errorfiles" => Source::Default,
             "errorfile" => {
                 let bytes = read_file(args, scope)?;
-                Source::Page(pages::message::parse(&bytes).map_err(|reason| args.fault(reason))?)
+                let page = pages::message::parse(&bytes);
+                Source::Page(page.map_err(|reason| args.fault(format!("'{}': {reason}", args.taken())))?)
             }
             "errorfiles" => {
                 let place = args.place(&scope.place);

@@ -165,3 +165,6 @@ pub fn run(rules: &[Arc<Rule>], stream: &mut Stream) -> Flow {
     }
     Flow::Next
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,7 +43,7 @@ impl Logs<'_> {
             format: self.compile(format.as_ref(), line, acls, diagnostics),
             error_format: self.compile(settings.error_format.as_ref(), line, acls, diagnostics),
             structured_data: self.compile(settings.structured_data.as_ref(), line, acls, diagnostics),
-            unique_id: self.compile(settings.unique_id_format.as_ref(), (Needs::REQUEST, Usage::Text), acls, diagnostics),
+            unique_id: self.compile(settings.unique_id_format.as_ref(), (Needs::REQUEST, Usage::Id), acls, diagnostics),
             unique_id_header: settings.unique_id_header.as_ref().map(|name| Arc::from(name.as_bytes())),
             level: Level::Info,
             settings: settings.clone(),

@@ -72,11 +72,9 @@ fn without_http(draft: &mut Draft, said: &mut Vec<String>) {
     let options = &mut proxy.options;
     for (name, option) in [
         ("'option http-ignore-probes'", &mut options.ignore_probes),
-        ("'option http-no-delay'", &mut options.no_delay),
         ("'option prefer-last-server'", &mut options.prefer_last_server),
         ("'option http-pretend-keepalive'", &mut options.pretend_keep_alive),
         ("'option http-buffer-request'", &mut options.buffer_request),
-        ("'option http-use-proxy-header'", &mut options.proxy_header),
     ] {
         ignored(name, std::mem::take(option));
     }

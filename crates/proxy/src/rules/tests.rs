@@ -1,0 +1,263 @@
+//! Lines of configurations, and what they do to messages.
+
+use super::Flow;
+use crate::reply::Answer;
+use crate::stream::Stream;
+use crate::trial::{Trial, front, load};
+
+const GET: &str = "GET /a/b?c=d HTTP/1.1\nHost: h.example\nX-One: 1\nX-Two: a, b\nCookie: k=v";
+
+/// The first line and the fields of a request after these rules.
+fn request_after(rules: &[&str], head: &str) -> (String, Flow) {
+    let trial = Trial::front(&lines("http-request", rules));
+    let mut stream = trial.stream(head);
+    let flow = trial.judge_request(&mut stream);
+    (shown(&stream), flow)
+}
+
+fn lines(keyword: &str, rules: &[&str]) -> String {
+    rules.iter().map(|rule| format!("{keyword} {rule}\n ")).collect()
+}
+
+fn shown(stream: &Stream) -> String {
+    let request = &stream.request;
+    let mut out = [request.method(), b" ", request.target(), b"\n"].concat();
+    request.fields.write_to(&mut out);
+    String::from_utf8(out).unwrap().replace("\r\n", "\n")
+}
+
+#[test]
+fn requests_are_edited() {
+    let before = request_after(&[], GET).0;
+    for (rules, from, to) in [
+        (&["set-header X-One %[path] if { path_beg /a }"][..], "X-One: 1\nX-Two: a, b\nCookie: k=v", "X-Two: a, b\nCookie: k=v\nX-One: /a/b"),
+        (&["set-header X-One no unless { path_beg /a }"], "", ""),
+        (&["add-header X-One 2"], "Cookie: k=v", "Cookie: k=v\nX-One: 2"),
+        (&["add-header X-New \"%[src]:%cp %HM %HU\""], "Cookie: k=v", "Cookie: k=v\nX-New: 192.0.2.7:1234 GET /a/b?c=d"),
+        (&["add-header X-New %[req.hdr(cookie)],%%"], "Cookie: k=v", "Cookie: k=v\nX-New: k=v,%"),
+        (&["del-header x-one"], "X-One: 1\n", ""),
+        (&["del-header x- -m beg"], "X-One: 1\nX-Two: a, b\n", ""),
+        (&["replace-header X-Two ^(.).*(.)$ \\2%[method]\\1"], "a, b", "bGETa"),
+        (&["replace-value X-Two ^b$ c"], "a, b", "a, c"),
+        (&["replace-value X-Two ^x$ c", "replace-header X-None . c"], "", ""),
+        (&["set-method POST"], "GET /", "POST /"),
+        (&["set-path /fe%[path]"], "/a/b?", "/fe/a/b?"),
+        (&["set-path \"/x y\""], "/a/b?", "/x%20y?"),
+        (&["set-pathq /x"], "/a/b?c=d", "/x"),
+        (&["set-query %[query,regsub(=,:)]&e"], "c=d", "c:d&e"),
+        (&["set-uri http://o.example%[pathq]"], "/a/b?c=d\nHost: h.example\nX-One: 1\nX-Two: a, b\nCookie: k=v", "http://o.example/a/b?c=d\nX-One: 1\nX-Two: a, b\nCookie: k=v\nHost: o.example"),
+        (&["replace-path (.*) /foo\\1", "replace-path (.*) \\1/bar"], "/a/b?", "/foo/a/b/bar?"),
+        (&["replace-pathq /([^?]*)\\?(.*) /\\2/\\1"], "/a/b?c=d", "/c=d/a/b"),
+        (&["replace-uri ^/x /y"], "", ""),
+        (&["set-var(txn.p) path,field(2,/)", "set-header X-One <%[var(txn.p)]>", "unset-var(txn.p)", "add-header X-Two <%[var(txn.p)]>"],
+         "X-One: 1\nX-Two: a, b\nCookie: k=v", "X-Two: a, b\nCookie: k=v\nX-One: <a>\nX-Two: <>"),
+        (&["set-var-fmt(req.p) %[path]+%[src]", "set-var(req.p,ifnotset) str(no)", "set-header X-One %[var(req.p)]"],
+         "X-One: 1\nX-Two: a, b\nCookie: k=v", "X-Two: a, b\nCookie: k=v\nX-One: /a/b+192.0.2.7"),
+        (&["allow if { src 192.0.2.0/24 }", "del-header x-one"], "", ""),
+        (&["set-log-level silent", "strict-mode on", "capture path len 3"], "", ""),
+    ] {
+        let (after, _) = request_after(rules, GET);
+        let expected = if from.is_empty() { before.clone() } else { before.replacen(from, to, 1) };
+        assert_eq!(after, expected, "{rules:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_an_error_or_is_left_out() {
+    for (rule, soft) in [("set-method \"G ET\"", true), ("set-uri %[var(txn.none)]", true), ("set-method %[var(txn.none)]", false)] {
+        let rules = ["strict-mode off", rule, "add-header Done yes"];
+        let (after, flow) = request_after(if soft { &rules } else { &rules[1..] }, GET);
+        match flow {
+            Flow::Next => assert!(soft && after.contains("GET /a/b?c=d\n") && after.contains("Done: yes\n"), "{rule}"),
+            Flow::Deny(answer) => assert!(!soft && answer.status == 500, "{rule}"),
+            _ => panic!("{rule}"),
+        }
+    }
+    let large = format!("set-header X-Large {}", "x".repeat(17_000));
+    let (after, flow) = request_after(&["strict-mode off", &large], GET);
+    assert!(matches!(flow, Flow::Next) && !after.contains("X-Large"));
+}
+
+#[test]
+fn framing_is_not_a_rules() {
+    for rule in ["set-header Content-Length 5", "del-header Transfer-Encoding", "add-header content-length 1", "replace-value Transfer-Encoding . x"] {
+        let (plan, said) = load(&front(&lines("http-request", &[rule])));
+        assert!(plan.is_some() && said.len() == 1 && said[0].contains("? ") && said[0].contains("does nothing"), "{said:?}");
+    }
+    let (after, _) = request_after(&["del-header . -m reg"], "POST / HTTP/1.1\nHost: h\nContent-Length: 3");
+    assert_eq!(after, "POST /\nContent-Length: 3\n");
+}
+
+/// The answer of one rule: its kind, its status, its fields as lines, its body.
+fn answer(keyword: &str, rule: &str) -> (char, u16, String, String) {
+    let trial = Trial::front(&lines(keyword, &[rule]));
+    let mut stream = trial.stream(GET);
+    let flow = match keyword {
+        "http-request" => trial.judge_request(&mut stream),
+        _ => {
+            trial.respond(&mut stream, "HTTP/1.1 200 OK\nContent-Length: 0");
+            trial.judge_response(&mut stream)
+        }
+    };
+    let (kind, answer): (char, Box<Answer>) = match flow {
+        Flow::Answer(answer) => ('a', answer),
+        Flow::Deny(answer) => ('d', answer),
+        Flow::Tarpit(answer) => ('t', answer),
+        _ => panic!("{rule}"),
+    };
+    assert_eq!(stream.facts.last_rule.as_ref().map(|(_, line)| *line), Some(11), "{rule}");
+    let fields = answer.fields.iter().map(|(name, value)| {
+        format!("{}: {}\n", String::from_utf8_lossy(name), String::from_utf8_lossy(value))
+    });
+    (kind, answer.status, fields.collect(), String::from_utf8(answer.body.to_vec()).unwrap())
+}
+
+#[test]
+fn answers() {
+    for (rule, kind, status, fields, body) in [
+        ("return", 'a', 200, "", ""),
+        ("return status 403", 'a', 403, "", ""),
+        ("return hdr x-a %[url] hdr x-b b", 'a', 200, "x-a: /a/b?c=d\nx-b: b\n", ""),
+        ("return content-type text/plain string hello%[path]", 'a', 200, "Content-Type: text/plain\n", "hello%[path]"),
+        ("return content-type text/plain lf-string <%[path]>", 'a', 200, "Content-Type: text/plain\n", "</a/b>"),
+        ("return content-type text/plain lf-file text hdr X y", 'a', 200, "Content-Type: text/plain\nX: y\n", "path is /a/b\n"),
+        ("return file empty hdr X y", 'a', 200, "X: y\n", ""),
+        ("return status 404 errorfile page", 'a', 404, "X-Page: yes\n", "No.\n"),
+        ("return status 404 errorfiles set", 'a', 404, "X-Page: yes\n", "No.\n"),
+        ("deny status 429", 'd', 429, "", ""),
+        ("deny status 500 content-type text/plain string no", 'd', 500, "Content-Type: text/plain\n", "no"),
+        ("deny deny_status 404 errorfile page if { path_beg /a }", 'd', 404, "X-Page: yes\n", "No.\n"),
+        ("deny errorfile empty", 'd', 0, "", ""),
+        ("tarpit status 503", 't', 503, "", ""),
+        ("redirect location /x", 'a', 302, "Location: /x\nCache-Control: no-cache\n", ""),
+        ("redirect code 301 location http://%[req.hdr(host)]%[path] keep-query", 'a', 301, "Location: http://h.example/a/b?c=d\n", ""),
+        ("redirect prefix https://o drop-query append-slash code 308", 'a', 308, "Location: https://o/a/b/\n", ""),
+        ("redirect prefix / code 303 set-cookie SEEN=1 if !{ req.cook(SEEN) -m found }", 'a', 303,
+         "Location: /a/b?c=d\nCache-Control: no-cache\nSet-Cookie: SEEN=1; path=/;\n", ""),
+        ("redirect scheme https clear-cookie K= code 307", 'a', 307,
+         "Location: https://h.example/a/b?c=d\nCache-Control: no-cache\nSet-Cookie: K=; path=/; Max-Age=0;\n", ""),
+        ("redirect location / set-cookie-fmt P=%[path]", 'a', 302, "Location: /\nCache-Control: no-cache\nSet-Cookie: P=/a/b; path=/;\n", ""),
+    ] {
+        let expected = (kind, status, fields.to_owned(), body.to_owned());
+        assert_eq!(answer("http-request", rule), expected, "{rule}");
+    }
+    assert_eq!(answer("http-response", "return status 204"), ('a', 204, String::new(), String::new()));
+    assert_eq!(answer("http-response", "redirect location /%[status]").2, "Location: /200\nCache-Control: no-cache\n");
+}
+
+#[test]
+fn pages_of_the_proxy() {
+    for (keyword, rule, kind, status) in [
+        ("http-request", "deny", 'd', 403),
+        ("http-request", "deny deny_status 429", 'd', 429),
+        ("http-request", "tarpit", 't', 500),
+        ("http-response", "deny", 'd', 502),
+        ("http-request", "return status 400 default-errorfiles", 'a', 400),
+        ("http-request", "auth realm \"my \\\"own\\\"\"", 'a', 401),
+    ] {
+        let (said_kind, said_status, fields, body) = answer(keyword, rule);
+        assert_eq!((said_kind, said_status), (kind, status), "{rule}");
+        assert!(fields.starts_with("Cache-Control: no-cache\nContent-Type: text/html\n"), "{rule}: {fields}");
+        assert!(body.starts_with(&format!("<html><body><h1>{status} ")), "{rule}: {body}");
+    }
+    assert!(answer("http-request", "auth realm \"my \\\"own\\\"\"").2.ends_with("WWW-Authenticate: Basic realm=\"my \\\"own\\\"\"\n"));
+    assert!(answer("http-request", "auth").2.ends_with("realm=\"fe\"\n"));
+}
+
+#[test]
+fn the_line_of_old_runs_last() {
+    let text = front("redirect location /%[path]\n http-request deny if { path /x }");
+    let (plan, said) = load(&text);
+    assert!(said.len() == 1 && said[0].contains("runs before it"), "{said:?}");
+    let rules = &plan.unwrap().frontends[0].request_rules;
+    assert_eq!(rules.iter().map(|rule| rule.action.is_last()).collect::<Vec<_>>(), [false, true]);
+    let trial = Trial::front("redirect location /%[path] code 301");
+    let Flow::Answer(answer) = trial.judge_request(&mut trial.stream(GET)) else { panic!() };
+    assert_eq!((answer.status, &*answer.fields[0].1), (301, &b"/%[path]"[..]));
+}
+
+#[test]
+fn nowhere_to_redirect() {
+    let (_, flow) = request_after(&["redirect location %[var(txn.none)] ignore-empty", "deny status 418"], GET);
+    assert!(matches!(flow, Flow::Deny(answer) if answer.status == 418));
+}
+
+#[test]
+fn responses_are_edited() {
+    let rules = ["set-header X %[status]-%[srv_name]", "set-status 503 reason \"Slow Down\"", "add-header Y %[path]", "del-header Etag"];
+    let trial = Trial::front(&lines("http-response", &rules));
+    let mut stream = trial.stream(GET);
+    trial.respond(&mut stream, "HTTP/1.1 200 OK\nETag: \"e\"\nContent-Length: 3");
+    assert!(matches!(trial.judge_response(&mut stream), Flow::Next));
+    let mut out = Vec::new();
+    stream.response.fields.write_to(&mut out);
+    assert_eq!((stream.response.status, stream.response.reason()), (503, &b"Slow Down"[..]));
+    assert_eq!(String::from_utf8(out).unwrap(), "Content-Length: 3\r\nX: 200-one\r\nY: /a/b\r\n");
+}
+
+#[test]
+fn connections_are_dropped() {
+    for rule in ["reject", "silent-drop"] {
+        assert!(matches!(request_after(&[rule], GET).1, Flow::Drop), "{rule}");
+    }
+    assert!(matches!(request_after(&["allow", "reject"], GET).1, Flow::Stop));
+}
+
+#[test]
+fn faults_stand_at_their_word() {
+    for (line, fault) in [
+        ("http-request", "expects <action>"),
+        ("http-request set-heder X y", "unknown action 'set-heder'"),
+        ("http-request set-status 200", "is one of 'http-response' and 'http-after-response' only"),
+        ("http-response set-path /", "is one of 'http-request' only"),
+        ("http-request set-header X", "expects <format>"),
+        ("http-request set-header X: y", "forbidden character ':'"),
+        ("http-request set-header X y z", "takes no argument 'z'"),
+        ("http-request set-header X %[status]", "which is not available here"),
+        ("http-request set-header X %[nofetch]", "unknown fetch method"),
+        ("http-request del-header X -m found", "unsupported matching method 'found'"),
+        ("http-request del-header ( -m reg", "regular expression"),
+        ("http-request set-var(a) path", "invalid variable name"),
+        ("http-request set-var(txn.a path", "no closing parenthesis"),
+        ("http-request set-var(txn.a,ifx) path", "unknown condition 'ifx'"),
+        ("http-request deny if { path /x", "missing closing '}'"),
+        ("http-request deny if none", "no such ACL"),
+        ("http-request deny if", "expects a condition"),
+        ("http-request deny deny_status 299", "has no error page"),
+        ("http-request deny status 42", "is not between"),
+        ("http-request return string x", "expects 'content-type'"),
+        ("http-request return status 204 content-type a/b string x", "has no body"),
+        ("http-request return string x file y content-type a/b", "'string' already defined"),
+        ("http-request return file none", "error opening file"),
+        ("http-request return errorfile text", "'text': there is no empty line"),
+        ("http-request return errorfiles none status 404", "none"),
+        ("http-request redirect code 302", "expects 'location', 'prefix' or 'scheme'"),
+        ("http-request redirect location / code 304", "unsupported HTTP code"),
+        ("http-response redirect prefix /x", "'location' only"),
+        ("http-request set-log-level loud", "no level"),
+        ("http-request strict-mode maybe", "'on' or 'off'"),
+        ("http-response capture status len 3", "for requests only"),
+        ("http-request capture path", "expects 'len' or 'id'"),
+        ("http-request track-sc0 src", "stick tables come later"),
+        ("http-request lua.f", "Lua comes later"),
+        ("http-request set-map(f) a b", "come later"),
+        ("http-request cache-use c", "caches come later"),
+    ] {
+        let (_, said) = load(&front(line));
+        assert!(said.len() == 1 && said[0].contains("! ") && said[0].contains(fault), "{line}: {said:?}");
+    }
+    let (_, said) = load("defaults\n mode http\n http-request deny\n");
+    assert!(said.iter().any(|said| said.contains("without a name")), "{said:?}");
+}
+
+#[test]
+fn the_table_is_sound() {
+    let mut seen = std::collections::HashSet::new();
+    for word in super::ACTIONS.iter().copied().flatten() {
+        assert!(seen.insert(word.name), "'{}' stands twice", word.name);
+        assert!(word.sets != 0 && word.sets <= 7 && word.summary.ends_with('.'), "{}", word.name);
+        if let super::ActionKind::Refused(reason) = word.kind {
+            assert!(!reason.is_empty() && !reason.ends_with('.'), "{}", word.name);
+        }
+    }
+}
