@@ -1,1 +1,38 @@
-//! Placeholder head, replaced by the crate's first landing.
+//! Looking at a running process and changing it: the stats socket (HAProxy's runtime API).
+//!
+//! A command's way:
+//!
+//! ```text
+//! socket -> client -> input (lines, payloads) -> words (commands of a line) -> command (the table) -> commands::* -> answer
+//!                                                                                                        |
+//!                                                        plan, farms, counters, host <--- context -------+
+//! ```
+//!
+//! Everything runs on the control thread; workers are not asked, their counters are read. What commands change lies beside the
+//! plan, in atomics of the servers.
+//!
+//! Invariants:
+//! * An answer has no empty line inside and one behind it: that is how scripts find its end.
+//! * What is not known is an empty field or a missing line, never a made-up number.
+//! * A command of HAProxy's that is not built is refused by its name, with what to use instead.
+//! * A client can hold up neither the traffic nor other clients, and everything that it can make this crate hold has a limit.
+
+mod answer;
+mod client;
+mod command;
+mod commands;
+mod context;
+mod figures;
+mod help;
+mod input;
+mod rates;
+mod serve;
+mod words;
+
+pub mod keywords;
+pub mod settings;
+
+pub use context::{Context, Host, Process};
+pub use keywords::KEYWORDS;
+pub use serve::serve;
+pub use settings::{AdminSettings, Level, SeverityForm, StatsSocket};

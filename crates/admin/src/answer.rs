@@ -1,0 +1,95 @@
+//! What a command answers: a text, or a message that can say how grave it is.
+
+use crate::settings::SeverityForm;
+
+/// What a command says when it has done its work.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Answer {
+    /// Nothing: it is done.
+    Done,
+    /// Lines; each ends with a line feed.
+    Text(String),
+    /// A message.
+    Said(Message),
+}
+
+/// A line for people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Message {
+    /// How grave it is.
+    pub(crate) severity: Severity,
+    /// The line or lines, without the last line end.
+    pub(crate) text: String,
+}
+
+/// How grave a message is, as syslog counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Severity {
+    /// The command was wrong, or not allowed.
+    Error = 3,
+    /// It worked.
+    Info = 6,
+}
+
+/// An answer, or why there is none.
+pub(crate) type Outcome = Result<Answer, Message>;
+
+impl Message {
+    /// What was wrong with a command.
+    pub(crate) fn error(text: impl Into<String>) -> Message {
+        Message { severity: Severity::Error, text: text.into() }
+    }
+
+    /// What a client hears whose level is too low.
+    pub(crate) fn denied() -> Message {
+        Message::error("Permission denied")
+    }
+
+    /// That something worked.
+    pub(crate) fn info(text: impl Into<String>) -> Message {
+        Message { severity: Severity::Info, text: text.into() }
+    }
+}
+
+/// The answer as it is sent, with the empty line behind it.
+pub(crate) fn render(outcome: Outcome, form: SeverityForm) -> String {
+    let message = match outcome {
+        Ok(Answer::Done) => return "\n".into(),
+        Ok(Answer::Text(mut text)) => {
+            text.push('\n');
+            return text;
+        }
+        Ok(Answer::Said(message)) | Err(message) => message,
+    };
+    let Message { severity, text } = message;
+    match form {
+        SeverityForm::None => format!("{text}\n\n"),
+        SeverityForm::Number => format!("[{}]: {text}\n\n", severity as u8),
+        SeverityForm::Text => format!("[{}]: {text}\n\n", severity.word()),
+    }
+}
+
+impl Severity {
+    const fn word(self) -> &'static str {
+        match self {
+            Severity::Error => "err",
+            Severity::Info => "info",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_line_ends_every_answer() {
+        let wrong = || Err(Message::error("No such server."));
+        assert_eq!(render(Ok(Answer::Done), SeverityForm::Number), "\n");
+        assert_eq!(render(Ok(Answer::Text("a\nb\n".into())), SeverityForm::Number), "a\nb\n\n");
+        assert_eq!(render(wrong(), SeverityForm::None), "No such server.\n\n");
+        assert_eq!(render(wrong(), SeverityForm::Number), "[3]: No such server.\n\n");
+        assert_eq!(render(Ok(Answer::Said(Message::info("Done."))), SeverityForm::Text), "[info]: Done.\n\n");
+    }
+}

@@ -1,0 +1,120 @@
+//! A client's conversation: what it said about itself, and its commands one by one. No socket here.
+//!
+//! ```text
+//!             "prompt n", "prompt"                        "prompt p", "prompt"
+//!   Prompt ------------------------> Single (at first) -------------------------> Prompt
+//!      \                               |  ^                                        ^
+//!       \------- "prompt i" ---------> |  | "prompt n"                             |
+//!                                      v  |                                        |
+//!                                   Interactive ----------- "prompt", "prompt p" --/
+//!
+//!   Single: the connection closes behind the answers to one line
+//! ```
+
+use crate::answer::{Message, render};
+use crate::command::{self, Call};
+use crate::context::Context;
+use crate::help;
+use crate::settings::{Level, SeverityForm, StatsSocket};
+use crate::words::{MOST_WORDS, TooManyWords};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// A client.
+#[derive(Debug)]
+pub(crate) struct Client {
+    /// What it may do.
+    pub(crate) level: Level,
+    /// How the conversation goes on behind a line.
+    pub(crate) mode: Mode,
+    /// Whether the prompt shows how long the process runs.
+    pub(crate) timed: bool,
+    /// How long it may be silent.
+    pub(crate) timeout: Duration,
+    /// How messages say how grave they are.
+    pub(crate) severity: SeverityForm,
+    /// Whether it may have the listening sockets.
+    pub(crate) may_take_listeners: bool,
+    /// How it ends, once that is known.
+    pub(crate) ending: Option<Ending>,
+}
+
+/// How a conversation goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Mode {
+    /// One line is answered.
+    #[default]
+    Single,
+    /// Lines are answered until the client goes.
+    Interactive,
+    /// The same, and a prompt asks for each.
+    Prompt,
+}
+
+/// How a conversation ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ending {
+    /// The connection closes.
+    Close,
+    /// The listening sockets go over the connection.
+    HandOver,
+}
+
+impl Client {
+    /// A client of a socket.
+    pub(crate) fn new(socket: &StatsSocket, timeout: Duration) -> Client {
+        Client {
+            level: socket.level,
+            mode: Mode::default(),
+            timed: false,
+            timeout,
+            severity: socket.severity,
+            may_take_listeners: socket.exposes_listeners,
+            ending: None,
+        }
+    }
+
+    /// The answer to a command, as it is sent.
+    pub(crate) fn answer(&mut self, words: Result<Vec<String>, TooManyWords>, context: &Context) -> String {
+        context.tally.commands.fetch_add(1, Relaxed);
+        let words = match words {
+            Ok(words) if words.is_empty() => return "\n".into(),
+            Ok(words) => words,
+            Err(TooManyWords) => {
+                let message = format!("Too many arguments. Commands must have at most {MOST_WORDS} arguments.");
+                return render(Err(Message::error(message)), self.severity);
+            }
+        };
+        if words == ["_getsocks"] {
+            // No command for people: a process that takes this one's place asks so, and reads sockets, not text.
+            self.ending = Some(if self.may_take_listeners { Ending::HandOver } else { Ending::Close });
+            return String::new();
+        }
+        let outcome = match command::find(&words) {
+            Some((command, _)) if command.level > self.level => Err(Message::denied()),
+            Some((command, args)) => (command.run)(&mut Call { args, client: self, context }),
+            None => Err(help::unknown(&words)),
+        };
+        match self.ending {
+            Some(_) => String::new(),
+            None => render(outcome, self.severity),
+        }
+    }
+
+    /// What asks for the next line; empty when nothing does.
+    pub(crate) fn prompt(&self, context: &Context, now: Instant) -> String {
+        if self.mode != Mode::Prompt {
+            return String::new();
+        }
+        if !self.timed {
+            return "> ".into();
+        }
+        let s = now.saturating_duration_since(context.process.started).as_secs();
+        format!("[{}:{:02}:{:02}:{:02}]> ", s / 86400, s / 3600 % 24, s / 60 % 60, s % 60)
+    }
+
+    /// What asks for the rest of a payload.
+    pub(crate) fn payload_prompt(&self) -> &'static str {
+        if self.mode == Mode::Prompt { "+ " } else { "" }
+    }
+}

@@ -1,0 +1,120 @@
+//! Commands: entries of tables, one file of [`crate::commands`] a family.
+
+use crate::answer::{Message, Outcome};
+use crate::client::Client;
+use crate::commands;
+use crate::context::Context;
+use crate::settings::Level;
+use std::sync::Arc;
+use terse_balance::Server;
+use terse_proxy::plan::Backend;
+
+/// A command.
+pub(crate) struct Command {
+    /// Its words, separated by single blanks: `show stat`.
+    pub(crate) name: &'static str,
+    /// What stands in lists: the words and what may follow.
+    pub(crate) usage: &'static str,
+    /// What it does, in a few words.
+    pub(crate) summary: &'static str,
+    /// Who may use it.
+    pub(crate) level: Level,
+    /// Does it.
+    pub(crate) run: fn(&mut Call<'_>) -> Outcome,
+}
+
+/// A command that a client sent.
+pub(crate) struct Call<'a> {
+    /// The words behind the command's own.
+    pub(crate) args: &'a [String],
+    /// The client.
+    pub(crate) client: &'a mut Client,
+    /// The process.
+    pub(crate) context: &'a Context,
+}
+
+/// All commands, in the order of their names.
+pub(crate) fn all() -> impl Iterator<Item = &'static Command> {
+    let mut all: Vec<&Command> = commands::FAMILIES.iter().copied().flatten().collect();
+    all.sort_by_key(|command| command.name);
+    all.into_iter()
+}
+
+/// The command whose words these begin with, and the words behind it. Of several the longest is meant.
+pub(crate) fn find(words: &[String]) -> Option<(&'static Command, &[String])> {
+    let commands = commands::FAMILIES.iter().copied().flatten();
+    commands.filter_map(|command| Some((command, behind(command.name, words)?))).min_by_key(|(_, args)| args.len())
+}
+
+/// The words behind a name, if they begin with it.
+pub(crate) fn behind<'w>(name: &str, words: &'w [String]) -> Option<&'w [String]> {
+    let mut rest = words;
+    for part in name.split(' ') {
+        let (first, behind) = rest.split_first()?;
+        if first != part {
+            return None;
+        }
+        rest = behind;
+    }
+    Some(rest)
+}
+
+impl<'a> Call<'a> {
+    /// The argument at an index; empty when there is none.
+    pub(crate) fn arg(&self, index: usize) -> &'a str {
+        self.args.get(index).map_or("", String::as_str)
+    }
+
+    /// Refuses clients below a level, for commands some of whose forms need more than their entry says.
+    pub(crate) fn require(&self, level: Level) -> Result<(), Message> {
+        if self.client.level >= level { Ok(()) } else { Err(Message::denied()) }
+    }
+
+    /// The backend of a name, or of a number written `#<number>`.
+    pub(crate) fn backend(&self, name: &str) -> Option<&'a Backend> {
+        let backends = &self.context.plan.backends;
+        let named = backends.iter().find(|backend| *backend.name == *name);
+        named.or_else(|| {
+            let id: u32 = name.strip_prefix('#')?.parse().ok()?;
+            backends.iter().find(|backend| backend.id == id)
+        })
+    }
+
+    /// The server that an argument names as `<backend>/<server>`.
+    pub(crate) fn server(&self, index: usize) -> Result<(&'a Backend, &'a Arc<Server>), Message> {
+        let named = self.arg(index).split_once('/').filter(|(_, server)| !server.is_empty());
+        let (backend, server) = named.ok_or_else(|| Message::error("Require 'backend/server'."))?;
+        let backend = self.backend(backend).ok_or_else(|| Message::error("No such backend."))?;
+        let server = backend.farm.find_server(server).ok_or_else(|| Message::error("No such server."))?;
+        Ok((backend, server))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_longest_name_is_meant() {
+        let found = |text: &str| find(&words(text)).map(|(command, args)| (command.name, args.len()));
+        assert_eq!(found("show stat be 1 2"), Some(("show stat", 3)));
+        assert_eq!(found("set maxconn server a/b 1"), Some(("set maxconn server", 2)));
+        assert_eq!(found("show"), None);
+        assert_eq!(found("show sta"), None);
+    }
+
+    #[test]
+    fn entries_are_written_in_one_way() {
+        let mut names = HashSet::new();
+        for command in all() {
+            assert!(names.insert(command.name), "{} stands twice", command.name);
+            assert!(command.usage.starts_with(command.name), "{}", command.usage);
+            assert!(!command.summary.is_empty() && !command.summary.ends_with('.'), "{}", command.summary);
+        }
+    }
+}

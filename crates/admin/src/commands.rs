@@ -1,0 +1,32 @@
+//! The commands, a family a file.
+
+pub(crate) mod absent;
+mod compression;
+mod conversation;
+mod counters;
+mod info;
+mod limits;
+mod process;
+mod server;
+mod servers;
+mod statistics;
+mod weight;
+
+use crate::command::Command;
+
+/// All families.
+pub(crate) const FAMILIES: &[&[Command]] = &[
+    compression::COMMANDS,
+    conversation::COMMANDS,
+    counters::COMMANDS,
+    info::COMMANDS,
+    limits::COMMANDS,
+    process::COMMANDS,
+    server::COMMANDS,
+    servers::COMMANDS,
+    statistics::COMMANDS,
+    weight::COMMANDS,
+];
+
+#[cfg(test)]
+pub(crate) mod fixture;

@@ -1,0 +1,144 @@
+//! Commands of HAProxy's that are not built, each with what to use instead.
+
+use crate::command;
+
+/// A command that is not built.
+pub(crate) struct Absent {
+    /// The words that it begins with.
+    pub(crate) name: &'static str,
+    /// Why, or what to use instead.
+    pub(crate) reason: &'static str,
+}
+
+/// The entry that some words mean. Of several the longest is meant.
+pub(crate) fn find(words: &[String]) -> Option<&'static Absent> {
+    let entries = ABSENT.iter().filter_map(|absent| Some((absent, command::behind(absent.name, words)?)));
+    entries.min_by_key(|(_, args)| args.len()).map(|(absent, _)| absent)
+}
+
+const ABSENT: &[Absent] = &[
+    absent("abort ssl", TLS),
+    absent("acme", TLS),
+    absent("add acl", PATTERNS),
+    absent("add backend", BACKENDS),
+    absent("add map", PATTERNS),
+    absent("add server", SERVERS),
+    absent("add ssl", TLS),
+    absent("clear acl", PATTERNS),
+    absent("clear map", PATTERNS),
+    absent("clear table", TABLES),
+    absent("commit acl", PATTERNS),
+    absent("commit map", PATTERNS),
+    absent("commit ssl", TLS),
+    absent("debug", INTERNALS),
+    absent("del acl", PATTERNS),
+    absent("del backend", BACKENDS),
+    absent("del map", PATTERNS),
+    absent("del server", SERVERS),
+    absent("del ssl", TLS),
+    absent("disable agent", AGENTS),
+    absent("disable dynamic-cookie", COOKIES),
+    absent("disable frontend", FRONTENDS),
+    absent("disable health", "checks pause while a server is in maintenance; use 'disable server'"),
+    absent("dump ssl", TLS),
+    absent("dump stats-file", "counters belong to the process; 'show stat typed' has them"),
+    absent("enable agent", AGENTS),
+    absent("enable dynamic-cookie", COOKIES),
+    absent("enable frontend", FRONTENDS),
+    absent("enable health", "checks go on when a server leaves maintenance; use 'enable server'"),
+    absent("experimental-mode", MODES),
+    absent("expert-mode", MODES),
+    absent("get acl", PATTERNS),
+    absent("get map", PATTERNS),
+    absent("get var", VARIABLES),
+    absent("new ssl", TLS),
+    absent("prepare acl", PATTERNS),
+    absent("prepare map", PATTERNS),
+    absent("publish backend", BACKENDS),
+    absent("reload", "send the process SIGUSR1 once its successor has started with -sf, or let the service manager do it"),
+    absent("set anon", "nothing is hidden in answers"),
+    absent("set dynamic-cookie-key", COOKIES),
+    absent("set map", PATTERNS),
+    absent("set maxconn frontend", LIMITS),
+    absent("set maxconn global", LIMITS),
+    absent("set profiling", INTERNALS),
+    absent("set rate-limit", "the process has no limits of rates"),
+    absent("set ssl", TLS),
+    absent("set table", TABLES),
+    absent("set var", VARIABLES),
+    absent("show acl", PATTERNS),
+    absent("show activity", INTERNALS),
+    absent("show anon", "nothing is hidden in answers"),
+    absent("show cache", "no cache is built"),
+    absent("show default-server", "servers are shown by 'show servers state'"),
+    absent("show defaults", "sections of defaults are forgotten once they are read"),
+    absent("show dev", INTERNALS),
+    absent("show events", "events are logged, not kept"),
+    absent("show fd", INTERNALS),
+    absent("show libs", INTERNALS),
+    absent("show map", PATTERNS),
+    absent("show peers", TABLES),
+    absent("show pools", "memory is not pooled; 'show info' shows what buffers hold"),
+    absent("show proc", "there is no master process"),
+    absent("show profiling", INTERNALS),
+    absent("show quic", "there is no QUIC"),
+    absent("show resolvers", "names are only looked up while the configuration is read"),
+    absent("show schema", "figures have the shape of HAProxy's schema"),
+    absent("show servers conn", "idle connections belong to workers and are not listed; 'show stat' has the figures"),
+    absent("show sess", "sessions are counted, not listed: 'show info' and 'show stat' have the figures"),
+    absent("show ssl", TLS),
+    absent("show table", TABLES),
+    absent("show tasks", INTERNALS),
+    absent("show threads", INTERNALS),
+    absent("show tls-keys", TLS),
+    absent("show trace", INTERNALS),
+    absent("shutdown frontend", FRONTENDS),
+    absent("shutdown session", "sessions are not listed; 'set server <bk>/<srv> state maint' keeps new ones away"),
+    absent("shutdown sessions", "sessions are not listed; 'set server <bk>/<srv> state maint' keeps new ones away"),
+    absent("trace", INTERNALS),
+    absent("unpublish backend", BACKENDS),
+    absent("update ssl", TLS),
+    absent("wait", "the answer comes when a command is done; wait outside"),
+];
+
+const fn absent(name: &'static str, reason: &'static str) -> Absent {
+    Absent { name, reason }
+}
+
+const AGENTS: &str = "agent checks are not built";
+const BACKENDS: &str = "backends are those of the configuration";
+const COOKIES: &str = "dynamic cookies are not built";
+const FRONTENDS: &str = "frontends listen until the process stops";
+const INTERNALS: &str = "it looks into HAProxy's own code";
+const LIMITS: &str = "the limits of the process and of frontends are those of the configuration";
+const MODES: &str = "no command is hidden behind a mode";
+const PATTERNS: &str = "maps and lists of patterns are those of the configuration";
+const SERVERS: &str = "servers are those of the configuration; 'set server' takes them out and back";
+const TABLES: &str = "stick tables come later";
+const TLS: &str = "TLS comes later";
+const VARIABLES: &str = "variables of the process are set by rules only";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn what_is_absent_is_not_there() {
+        let mut names = HashSet::new();
+        for absent in ABSENT {
+            let words: Vec<String> = absent.name.split(' ').map(str::to_owned).collect();
+            assert!(command::find(&words).is_none(), "{}", absent.name);
+            assert!(names.insert(absent.name) && !absent.reason.ends_with('.'), "{}", absent.name);
+        }
+    }
+
+    #[test]
+    fn the_longest_entry_is_meant() {
+        let find = |text: &str| find(&text.split(' ').map(str::to_owned).collect::<Vec<_>>()).map(|absent| absent.name);
+        assert_eq!(find("show table x"), Some("show table"));
+        assert_eq!(find("set maxconn global 3"), Some("set maxconn global"));
+        assert_eq!(find("set maxconn"), None);
+        assert_eq!(find("foo"), None);
+    }
+}

@@ -1,0 +1,87 @@
+//! What compression has done. HAProxy has no such command.
+
+use crate::answer::{Answer, Message, Outcome};
+use crate::command::{Call, Command};
+use crate::context::Half;
+use crate::settings::Level;
+use std::fmt::Write;
+use std::sync::atomic::Ordering::Relaxed;
+use terse_compress::{Counters, Reason};
+
+pub(super) const COMMANDS: &[Command] = &[Command {
+    name: "show compression",
+    usage: "show compression [<proxy>]",
+    summary: "show what was compressed, what was not and why, and the queue",
+    level: Level::User,
+    run: show,
+}];
+
+fn show(call: &mut Call<'_>) -> Outcome {
+    let mut halves = call.context.halves();
+    if let Some(name) = call.args.first() {
+        halves.retain(|half| half.name() == *name);
+        if halves.is_empty() {
+            return Err(Message::error("No such proxy."));
+        }
+    }
+    let mut text = String::from("# proxy side responses bytes_in bytes_out bypassed not_compressed\n");
+    for half in halves {
+        let (side, counters) = match half {
+            Half::Front(_, front) => ("frontend", front.tally.compression()),
+            Half::Back(_, back) => ("backend", back.tally.compression()),
+        };
+        proxy(half.name(), side, &counters, &mut text);
+    }
+    if call.args.is_empty() {
+        queue(call, &mut text);
+    }
+    Ok(Answer::Text(text))
+}
+
+/// A line such as `web frontend 3 1000 300 0 head:2,too-small:7`; a dash where nothing was left as it is.
+fn proxy(name: &str, side: &str, counters: &Counters, text: &mut String) {
+    let [responses, bytes_in, bytes_out, bypassed] =
+        [&counters.compressed, &counters.bytes_in, &counters.bytes_out, &counters.bypassed].map(|number| number.load(Relaxed));
+    let reasons: Vec<String> = Reason::ALL
+        .iter()
+        .map(|reason| (reason, counters.passed(*reason)))
+        .filter(|(_, count)| *count > 0)
+        .map(|(reason, count)| format!("{}:{count}", reason.name()))
+        .collect();
+    let reasons = if reasons.is_empty() { "-".into() } else { reasons.join(",") };
+    let _ = writeln!(text, "{name} {side} {responses} {bytes_in} {bytes_out} {bypassed} {reasons}");
+}
+
+fn queue(call: &Call<'_>, text: &mut String) {
+    let Some(queue) = &call.context.queue else { return };
+    let numbers = queue.numbers();
+    let [waiting, jobs, bytes, full, cancelled, max_wait_us] =
+        [&numbers.waiting, &numbers.jobs, &numbers.bytes, &numbers.full, &numbers.cancelled, &numbers.max_wait_us]
+            .map(|number| number.load(Relaxed));
+    text.push_str("# queue waiting jobs bytes full cancelled max_wait_us\n");
+    let _ = writeln!(text, "queue {waiting} {jobs} {bytes} {full} {cancelled} {max_wait_us}");
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commands::fixture::{Talk, WEB};
+    use terse_compress::Reason;
+
+    #[test]
+    fn reasons_are_counted_by_name() {
+        let mut talk = Talk::new(WEB);
+        let plan = talk.context.plan.clone();
+        let compression = &plan.backends[0].tally.of(1).compression;
+        compression.count_compressed();
+        compression.count_bytes(1000, 300);
+        compression.count_passed(Reason::TooSmall);
+        compression.count_passed(Reason::TooSmall);
+        compression.count_passed(Reason::Head);
+        let header = "# proxy side responses bytes_in bytes_out bypassed not_compressed\n";
+        assert_eq!(talk.says("show compression be"), format!("{header}be backend 1 1000 300 0 head:1,too-small:2\n\n"));
+        assert_eq!(talk.says("show compression fe"), format!("{header}fe frontend 0 0 0 0 -\n\n"));
+        assert_eq!(talk.says("show compression raw").lines().count(), 4);
+        assert_eq!(talk.says("show compression").lines().count(), 7);
+        assert_eq!(talk.says("show compression nope"), "No such proxy.\n\n");
+    }
+}

@@ -1,0 +1,195 @@
+//! The conversation itself: how it goes on, what the client may do, what commands there are.
+
+use crate::answer::{Answer, Message, Outcome};
+use crate::client::{Client, Ending, Mode};
+use crate::command::{Call, Command};
+use crate::help;
+use crate::settings::{Level, SeverityForm};
+use terse_config::TimeUnit;
+use terse_config::units::parse_time_in;
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command {
+        name: "help",
+        usage: "help [<command>]",
+        summary: "list all commands, or those that begin so",
+        level: Level::User,
+        run: |call| Ok(Answer::Text(help::list(call.args))),
+    },
+    Command {
+        name: "prompt",
+        usage: "prompt [help | n | i | p | timed]*",
+        summary: "ask for more commands, with a prompt",
+        level: Level::User,
+        run: prompt,
+    },
+    Command {
+        name: "quit",
+        usage: "quit",
+        summary: "disconnect",
+        level: Level::User,
+        run: |call| {
+            call.client.ending = Some(Ending::Close);
+            Ok(Answer::Done)
+        },
+    },
+    Command {
+        name: "echo",
+        usage: "echo <text>",
+        summary: "answer with the text",
+        level: Level::User,
+        run: |call| Ok(Answer::Text(format!("{}\n", call.args.join(" ")))),
+    },
+    Command {
+        name: "operator",
+        usage: "operator",
+        summary: "give up what only the level admin may do",
+        level: Level::Operator,
+        run: |call| lower(call, Level::Operator),
+    },
+    Command {
+        name: "user",
+        usage: "user",
+        summary: "give up what only the levels admin and operator may do",
+        level: Level::User,
+        run: |call| lower(call, Level::User),
+    },
+    Command {
+        name: "set timeout",
+        usage: "set timeout cli <delay>",
+        summary: "change how long this client may be silent",
+        level: Level::User,
+        run: set_timeout,
+    },
+    Command {
+        name: "set severity-output",
+        usage: "set severity-output none|number|string",
+        summary: "change how messages say how grave they are",
+        level: Level::User,
+        run: set_severity,
+    },
+    Command {
+        name: "show cli level",
+        usage: "show cli level",
+        summary: "show what this client may do",
+        level: Level::User,
+        run: |call| Ok(Answer::Text(format!("{}\n", call.client.level.word()))),
+    },
+    Command {
+        name: "show cli sockets",
+        usage: "show cli sockets",
+        summary: "list the stats sockets",
+        level: Level::User,
+        run: show_sockets,
+    },
+];
+
+fn prompt(call: &mut Call<'_>) -> Outcome {
+    let Client { mode, timed, .. } = call.client;
+    if call.args.is_empty() {
+        *mode = if *mode == Mode::Prompt { Mode::Single } else { Mode::Prompt };
+    }
+    for word in call.args {
+        match word.as_str() {
+            "n" => *mode = Mode::Single,
+            "i" => *mode = Mode::Interactive,
+            "p" => *mode = Mode::Prompt,
+            "timed" => (*mode, *timed) = (Mode::Prompt, !*timed),
+            _ => return Ok(Answer::Text(PROMPT_HELP.into())),
+        }
+    }
+    Ok(Answer::Done)
+}
+
+const PROMPT_HELP: &str = "\
+Usage: prompt [help | n | i | p | timed]*
+  help    this text
+  n       one line is answered, then the connection closes
+  i       lines are answered one after the other
+  p       the same with a prompt before each
+  timed   the prompt shows how long the process runs, or no longer does
+Without an argument: p, or n if that was p.
+";
+
+fn lower(call: &mut Call<'_>, level: Level) -> Outcome {
+    call.client.level = level;
+    Ok(Answer::Done)
+}
+
+fn set_timeout(call: &mut Call<'_>) -> Outcome {
+    if call.arg(0) != "cli" {
+        return Err(Message::error("'set timeout' only supports 'cli'."));
+    }
+    let word = call.args.get(1).ok_or_else(|| Message::error("Expects an integer value."))?;
+    let time = parse_time_in(word, TimeUnit::Seconds).ok().filter(|time| !time.is_zero());
+    call.client.timeout = time.ok_or_else(|| Message::error("Invalid timeout value."))?;
+    Ok(Answer::Done)
+}
+
+fn set_severity(call: &mut Call<'_>) -> Outcome {
+    let form = SeverityForm::of_word(call.arg(0));
+    call.client.severity = form.ok_or_else(|| Message::error("one of 'none', 'number', 'string' is a required argument"))?;
+    Ok(Answer::Done)
+}
+
+fn show_sockets(call: &mut Call<'_>) -> Outcome {
+    let lines = call.context.settings.sockets.iter().map(|socket| format!("{} {} all\n", socket.address(), socket.level.word()));
+    Ok(Answer::Text(std::iter::once("# socket lvl processes\n".to_owned()).chain(lines).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commands::fixture::Talk;
+    use crate::settings::Level;
+    use std::time::Duration;
+
+    #[test]
+    fn levels_only_go_down() {
+        let mut talk = Talk::new("");
+        assert_eq!(talk.says("show cli level"), "admin\n\n");
+        assert_eq!(talk.says("operator"), "\n");
+        assert_eq!(talk.says("disable server a/b"), "Permission denied\n\n");
+        assert_eq!(talk.says("user"), "\n");
+        assert_eq!(talk.says("operator"), "Permission denied\n\n");
+        assert_eq!(talk.client.level, Level::User);
+    }
+
+    #[test]
+    fn time_outs_count_in_seconds() {
+        let mut talk = Talk::new("");
+        assert_eq!(talk.says("set timeout cli 7"), "\n");
+        assert_eq!(talk.client.timeout, Duration::from_secs(7));
+        assert_eq!(talk.says("set timeout cli 2m"), "\n");
+        assert_eq!(talk.client.timeout, Duration::from_secs(120));
+        assert_eq!(talk.says("set timeout"), "'set timeout' only supports 'cli'.\n\n");
+        assert_eq!(talk.says("set timeout cli"), "Expects an integer value.\n\n");
+        assert_eq!(talk.says("set timeout cli 0"), "Invalid timeout value.\n\n");
+    }
+
+    #[test]
+    fn severities_are_shown_on_request() {
+        let mut talk = Talk::new("");
+        assert_eq!(talk.says("set severity-output number"), "\n");
+        assert_eq!(talk.says("set timeout x"), "[3]: 'set timeout' only supports 'cli'.\n\n");
+        assert_eq!(talk.says("set severity-output string"), "\n");
+        assert!(talk.says("nonsense").starts_with("[info]: Unknown command: 'nonsense'"));
+        assert_eq!(talk.says("echo a  b"), "a b\n\n");
+        assert_eq!(talk.says("set severity-output"), "[err]: one of 'none', 'number', 'string' is a required argument\n\n");
+    }
+
+    #[test]
+    fn sockets_are_listed() {
+        let mut talk = Talk::new("");
+        assert_eq!(talk.says("show cli sockets"), "# socket lvl processes\nunix@/run/terse.sock admin all\n\n");
+    }
+
+    #[test]
+    fn help_lists_all_or_some() {
+        let mut talk = Talk::new("");
+        let all = talk.says("help");
+        assert!(all.starts_with("The following commands are valid at this level:\n  clear counters "), "{all}");
+        assert!(all.contains("\n  set server <bk>/<srv> ") && all.ends_with(": disconnect\n\n"), "{all}");
+        assert!(!all.contains("_getsocks"));
+        assert_eq!(talk.says("help show st").lines().count(), 7);
+    }
+}

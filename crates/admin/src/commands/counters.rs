@@ -1,0 +1,96 @@
+//! Counters set back to 0.
+
+use crate::answer::{Answer, Message, Outcome};
+use crate::command::{Call, Command};
+use crate::rates::Rate;
+use crate::settings::Level;
+
+pub(super) const COMMANDS: &[Command] = &[Command {
+    name: "clear counters",
+    usage: "clear counters [all|server <bk>/<srv> [force]]",
+    summary: "forget peaks, or set all counters or those of a server to 0",
+    level: Level::Operator,
+    run: clear,
+}];
+
+fn clear(call: &mut Call<'_>) -> Outcome {
+    match call.arg(0) {
+        "server" => {
+            call.require(Level::Admin)?;
+            let (_, server) = call.server(1)?;
+            server.counters.clear();
+            server.clear_peaks();
+            Ok(Answer::Said(Message::info("Server counters cleared.")))
+        }
+        "all" => {
+            call.require(Level::Admin)?;
+            clear_all(call);
+            clear_peaks(call);
+            Ok(Answer::Done)
+        }
+        _ => {
+            clear_peaks(call);
+            Ok(Answer::Done)
+        }
+    }
+}
+
+fn clear_all(call: &Call<'_>) {
+    let plan = &call.context.plan;
+    plan.frontends.iter().for_each(|front| front.tally.clear());
+    for back in &plan.backends {
+        back.tally.clear();
+        back.farm.counters.clear();
+        back.farm.servers().iter().for_each(|server| server.counters.clear());
+    }
+}
+
+fn clear_peaks(call: &Call<'_>) {
+    let plan = &call.context.plan;
+    plan.frontends.iter().for_each(|front| front.tally.clear_peaks());
+    for back in &plan.backends {
+        back.tally.clear_peaks();
+        back.farm.clear_peak();
+        back.farm.servers().iter().for_each(|server| server.clear_peaks());
+    }
+    call.context.rates.all().for_each(Rate::clear_peak);
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commands::fixture::{Talk, WEB};
+    use crate::settings::Level;
+    use terse_balance::Count;
+
+    #[test]
+    fn one_server_or_all() {
+        let mut talk = Talk::new(WEB);
+        let plan = talk.context.plan.clone();
+        let (a, b) = (&plan.backends[0].farm.servers()[0], &plan.backends[0].farm.servers()[1]);
+        [a, b].iter().for_each(|server| server.counters.bump(Count::Sessions));
+        plan.frontends[0].tally.of(1).requests.add(5);
+        assert_eq!(talk.says("clear counters server be/a"), "Server counters cleared.\n\n");
+        assert_eq!((a.counters.total(Count::Sessions), b.counters.total(Count::Sessions)), (0, 1));
+        assert_eq!(talk.says("clear counters"), "\n");
+        assert_eq!(plan.frontends[0].tally.totals().requests, 5);
+        assert_eq!(talk.says("clear counters all"), "\n");
+        assert_eq!((plan.frontends[0].tally.totals().requests, b.counters.total(Count::Sessions)), (0, 0));
+        assert_eq!(talk.says("clear counters server x/a"), "No such backend.\n\n");
+        assert_eq!(talk.says("clear counters server be/x"), "No such server.\n\n");
+    }
+
+    #[test]
+    fn peaks_are_the_most_that_an_operator_may_forget() {
+        let mut talk = Talk::new(WEB);
+        let plan = talk.context.plan.clone();
+        let counters = plan.frontends[0].tally.of(0);
+        counters.enter();
+        counters.enter();
+        counters.current.sub(1);
+        talk.client.level = Level::Operator;
+        assert_eq!(talk.says("clear counters"), "\n");
+        assert_eq!(plan.frontends[0].tally.totals().current_max, 1);
+        assert_eq!(talk.says("clear counters all"), "Permission denied\n\n");
+        assert_eq!(talk.says("clear counters server be/a"), "Permission denied\n\n");
+    }
+}

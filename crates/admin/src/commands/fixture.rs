@@ -1,0 +1,126 @@
+//! A process for tests: a plan, a context around it, and a client.
+
+use crate::client::Client;
+use crate::context::{Context, Host, Process};
+use crate::settings::AdminSettings;
+use crate::words;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::{Instant, SystemTime};
+use terse_config::{Diagnostics, Environment, Loader, Settings, Source};
+use terse_proxy::log::Sinks;
+use terse_proxy::plan::{Plan, build};
+
+/// A frontend, a backend with three servers, a `listen`, and a backend without servers.
+pub(crate) const WEB: &str = "
+defaults
+ timeout client 5s
+ timeout server 5s
+ timeout connect 1s
+frontend fe
+ mode http
+ bind 127.0.0.1:80
+ default_backend be
+backend be
+ mode http
+ balance leastconn
+ cookie SRV insert
+ server a 127.0.0.1:1 check cookie one
+ server b 127.0.0.1:2 weight 10 backup maxconn 20
+ server c 127.0.0.1:3 disabled
+listen raw
+ mode tcp
+ bind 127.0.0.1:81
+ server r unix@/run/x
+backend empty
+ mode http
+";
+
+/// A client of a process, at the level admin.
+pub(crate) struct Talk {
+    pub(crate) client: Client,
+    pub(crate) context: Arc<Context>,
+}
+
+impl Talk {
+    /// A process with that configuration.
+    pub(crate) fn new(text: &str) -> Talk {
+        let context = context(text);
+        let socket = &context.settings.sockets[0];
+        Talk { client: Client::new(socket, context.settings.timeout()), context }
+    }
+
+    /// What a line of commands is answered.
+    pub(crate) fn says(&mut self, line: &str) -> String {
+        words::commands(line.as_bytes()).map(|words| self.client.answer(words, &self.context)).collect()
+    }
+}
+
+/// What commands see of a process with that configuration, and one stats socket.
+pub(crate) fn context(text: &str) -> Arc<Context> {
+    let (plan, settings) = plan(&format!("global\n stats socket /run/terse.sock level admin expose-fd listeners\n{text}"));
+    let process = Process {
+        name: "terse".into(),
+        version: "3.5-dev5".into(),
+        release_date: "2026/11/21".into(),
+        pid: 1234,
+        started: Instant::now(),
+        started_at: SystemTime::now(),
+        boot_ms: 7,
+        node: "here".into(),
+        descriptors: 1000,
+        description: None,
+    };
+    Context::new(Arc::new(plan), process, Arc::new(AtomicUsize::new(3)), None, settings, Box::new(Program))
+}
+
+fn plan(text: &str) -> (Plan, AdminSettings) {
+    let tables = crate::KEYWORDS.iter().chain(terse_proxy::KEYWORDS).copied();
+    let below = [terse_sample::KEYWORDS, terse_balance::KEYWORDS, terse_compress::KEYWORDS];
+    let loader = Loader { tables: tables.chain(below).collect(), environment: Environment::default() };
+    let source = Source { name: "test".into(), bytes: text.into() };
+    let (mut config, read) = loader.load(&[source], Settings::default());
+    let settings = config.global.settings.take().unwrap_or_default();
+    let host = build::Host {
+        workers: 2,
+        maxconn: 100,
+        buffer_bytes: 16384,
+        memory_bytes: 1 << 20,
+        tag: "terse".into(),
+        started: Instant::now(),
+        sinks: Sinks::new(|_| Err(io::ErrorKind::NotFound.into())),
+        notices: None,
+    };
+    let mut built = Diagnostics::default();
+    let plan = build::build(config, &host, &mut built);
+    let alerts: Vec<_> = read.iter().chain(built.iter()).map(|diagnostic| &diagnostic.reason).collect();
+    (plan.unwrap_or_else(|| panic!("{alerts:?}")), settings)
+}
+
+/// A program that hands over five bytes.
+struct Program;
+
+impl Host for Program {
+    fn hand_over(&self, mut to: &UnixStream) -> io::Result<()> {
+        to.set_nonblocking(false)?;
+        io::Write::write_all(&mut to, b"socks")
+    }
+
+    fn is_stopping(&self) -> bool {
+        false
+    }
+
+    fn listeners(&self) -> usize {
+        3
+    }
+
+    fn environment(&self) -> Vec<(String, String)> {
+        vec![("HOME".into(), "/root".into()), ("LINES".into(), "a\n\nb".into())]
+    }
+
+    fn startup_log(&self) -> String {
+        "started\n".into()
+    }
+}

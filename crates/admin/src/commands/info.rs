@@ -1,0 +1,264 @@
+//! `show info`: figures of the process, in HAProxy's order and places.
+//!
+//! What HAProxy counts of features that are not built shows as 0, which is true; what it says of its own insides has no line.
+
+use crate::answer::{Answer, Outcome};
+use crate::command::{Call, Command};
+use crate::context::Context;
+use crate::figures::{Figure, Value, json, typed};
+use crate::settings::Level;
+use std::fmt::Write;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+pub(super) const COMMANDS: &[Command] = &[Command {
+    name: "show info",
+    usage: "show info [desc|json|typed|float]*",
+    summary: "show the figures of the process",
+    level: Level::User,
+    run: show,
+}];
+
+fn show(call: &mut Call<'_>) -> Outcome {
+    let has = |word: &str| call.args.iter().any(|arg| arg == word);
+    let (texts, float) = (has("desc"), has("float"));
+    let now = Snapshot::new(call.context, Instant::now(), float);
+    let known = || ITEMS.iter().filter_map(|item| Some((item, (item.figure)(&now)?)));
+    let mut out = String::new();
+    if has("json") {
+        let figures: Vec<_> = known().collect();
+        json::figures(figures.iter().map(|(item, figure)| (item.place, item.name, figure)), &mut out);
+    } else if has("typed") {
+        known().for_each(|(item, figure)| typed::line(item.place, item.name, &figure, texts.then_some(item.text), &mut out));
+    } else {
+        for (item, figure) in known() {
+            let _ = write!(out, "{}: {}", item.name, figure.value);
+            if texts {
+                let _ = write!(out, ":\"{}\"", item.text);
+            }
+            out.push('\n');
+        }
+    }
+    Ok(Answer::Text(out))
+}
+
+/// What the figures are made of.
+struct Snapshot<'a> {
+    context: &'a Context,
+    uptime: Duration,
+    /// Whether times show parts of seconds.
+    float: bool,
+    connections: u64,
+    requests: u64,
+    streams: u64,
+    bytes_out: u64,
+}
+
+impl<'a> Snapshot<'a> {
+    fn new(context: &'a Context, now: Instant, float: bool) -> Snapshot<'a> {
+        let uptime = now.saturating_duration_since(context.process.started);
+        let mut snapshot = Snapshot { context, uptime, float, connections: 0, requests: 0, streams: 0, bytes_out: 0 };
+        for front in &context.plan.frontends {
+            let totals = front.tally.totals();
+            snapshot.connections += totals.connections;
+            snapshot.requests += totals.requests;
+            snapshot.bytes_out += totals.bytes_out;
+        }
+        snapshot.streams = context.plan.backends.iter().map(|back| back.tally.totals().current).sum();
+        snapshot
+    }
+
+    fn seconds(&self, marks: &'static str, time: Duration) -> Figure {
+        match self.float {
+            true => Figure::text(marks, format!("{}.{:06}", time.as_secs(), time.subsec_micros())),
+            false => Figure::small(marks, time.as_secs()),
+        }
+    }
+}
+
+/// A line.
+struct Item {
+    place: usize,
+    name: &'static str,
+    text: &'static str,
+    figure: fn(&Snapshot<'_>) -> Option<Figure>,
+}
+
+const fn item(place: usize, name: &'static str, text: &'static str, figure: fn(&Snapshot<'_>) -> Option<Figure>) -> Item {
+    Item { place, name, text, figure }
+}
+
+const ITEMS: &[Item] = &[
+    item(0, "Name", "Name of the program", |s| Some(Figure::text("POSV", &*s.context.process.name))),
+    item(1, "Version", "Version of the program", |s| Some(Figure::text("POSV", &*s.context.process.version))),
+    item(2, "Release_date", "Day of the version", |s| Some(Figure::text("POSV", &*s.context.process.release_date))),
+    item(3, "Nbthread", "Workers", |s| Some(Figure::small("CGSV", s.context.plan.process.workers))),
+    item(4, "Nbproc", "Processes: always 1", |_| Some(Figure::small("CGSV", 1))),
+    item(5, "Process_num", "Number of the process: always 1", |_| Some(Figure::small("KGPV", 1))),
+    item(6, "Pid", "Number that the system knows the process by", |s| Some(Figure::small("SGPV", s.context.process.pid))),
+    item(7, "Uptime", "How long the process runs", |s| {
+        let t = s.uptime.as_secs();
+        Some(Figure::text("MDPV", format!("{}d {}h{:02}m{:02}s", t / 86400, t / 3600 % 24, t / 60 % 60, t % 60)))
+    }),
+    item(8, "Uptime_sec", "How long the process runs, in seconds", |s| Some(s.seconds("MDPV", s.uptime))),
+    item(9, "Memmax_MB", "Limit of the process's memory: none here", zero_limit),
+    item(10, "PoolAlloc_MB", "Memory that buffers hold, in MB", |s| Some(Figure::gauge(s.context.plan.memory.used() >> 20))),
+    item(11, "PoolUsed_MB", "Memory that buffers hold, in MB", |s| Some(Figure::gauge(s.context.plan.memory.used() >> 20))),
+    item(12, "PoolFailed", "Buffers that there was no room for", |s| Some(Figure::small("MCPV", s.context.plan.memory.refused()))),
+    item(13, "Ulimit-n", "Limit of descriptors", |s| Some(Figure::limit(s.context.process.descriptors))),
+    item(14, "Maxsock", "Limit of descriptors", |s| Some(Figure::limit(s.context.process.descriptors))),
+    item(15, "Maxconn", "Limit of clients' connections", |s| Some(Figure::limit(s.context.plan.process.maxconn))),
+    item(16, "Hard_maxconn", "Limit of clients' connections", |s| Some(Figure::limit(s.context.plan.process.maxconn))),
+    item(17, "CurrConns", "Clients' connections now", |s| Some(Figure::gauge(s.context.connections.load(Relaxed)))),
+    item(18, "CumConns", "Connections since the start, those to stats sockets too", |s| {
+        Some(Figure::small("MCPV", s.connections + s.context.tally.clients.load(Relaxed)))
+    }),
+    item(19, "CumReq", "Requests since the start, commands too", |s| {
+        Some(Figure::small("MCPV", s.requests + s.context.tally.commands.load(Relaxed)))
+    }),
+    item(20, "MaxSslConns", "Most TLS connections at a time", zero_maximum),
+    item(21, "CurrSslConns", "TLS connections now", zero_gauge),
+    item(22, "CumSslConns", "TLS connections since the start", zero_count),
+    item(23, "Maxpipes", "Limit of pipes", zero_limit),
+    item(24, "PipesUsed", "Pipes in use", zero_gauge),
+    item(25, "PipesFree", "Pipes kept", zero_gauge),
+    item(26, "ConnRate", "Connections in the last second", |s| Some(Figure::rate(s.context.rates.connections.now()))),
+    item(27, "ConnRateLimit", "Limit of connections a second: none", zero_limit),
+    item(28, "MaxConnRate", "Most connections in a second", |s| Some(Figure::maximum(s.context.rates.connections.most()))),
+    item(29, "SessRate", "Sessions in the last second", |s| Some(Figure::rate(s.context.rates.sessions.now()))),
+    item(30, "SessRateLimit", "Limit of sessions a second: none", zero_limit),
+    item(31, "MaxSessRate", "Most sessions in a second", |s| Some(Figure::maximum(s.context.rates.sessions.most()))),
+    item(32, "SslRate", "TLS sessions in the last second", zero_rate),
+    item(33, "SslRateLimit", "Limit of TLS sessions a second", zero_limit),
+    item(34, "MaxSslRate", "Most TLS sessions in a second", zero_maximum),
+    item(35, "SslFrontendKeyRate", "TLS keys made with clients in the last second", zero_rate),
+    item(36, "SslFrontendMaxKeyRate", "Most TLS keys made with clients in a second", zero_maximum),
+    item(37, "SslFrontendSessionReuse_pct", "TLS sessions of clients used again, percent", zero_gauge),
+    item(38, "SslBackendKeyRate", "TLS keys made with servers in the last second", zero_rate),
+    item(39, "SslBackendMaxKeyRate", "Most TLS keys made with servers in a second", zero_maximum),
+    item(40, "SslCacheLookups", "Look-ups of TLS sessions", zero_count),
+    item(41, "SslCacheMisses", "Look-ups of TLS sessions that found none", zero_count),
+    item(42, "CompressBpsIn", "Bytes into compressors in the last second", |s| {
+        Some(Figure::rate(s.context.rates.compress_in.now()))
+    }),
+    item(43, "CompressBpsOut", "Bytes out of compressors in the last second", |s| {
+        Some(Figure::rate(s.context.rates.compress_out.now()))
+    }),
+    item(44, "CompressBpsRateLim", "Limit of bytes into compressors a second; 0: none", |s| {
+        Some(Figure::limit(s.context.plan.process.compression.max_rate_kbytes.saturating_mul(1024)))
+    }),
+    item(46, "MaxZlibMemUsage", "Limit of compressors' memory in bytes; 0: that of buffers", |s| {
+        Some(Figure::limit(s.context.plan.process.compression.max_memory_bytes))
+    }),
+    item(49, "Idle_pct", "How much of the workers' time is left, percent", |s| {
+        Some(Figure::small("MaPV", 100u64.saturating_sub(s.context.rates.busy.now() / 10)))
+    }),
+    item(50, "node", "Name of the machine", |s| Some(Figure::text("COSV", &*s.context.process.node))),
+    item(51, "description", "What the configuration says about the machine", |s| {
+        s.context.process.description.as_deref().map(|text| Figure::text("COSV", text))
+    }),
+    item(52, "Stopping", "1 once the process has stopped to listen", |s| {
+        Some(Figure::gauge(u8::from(s.context.host.is_stopping())))
+    }),
+    item(53, "Jobs", "Connections and listeners", |s| {
+        Some(Figure::gauge(s.context.connections.load(Relaxed) + s.context.host.listeners()))
+    }),
+    item(54, "Unstoppable Jobs", "Of these those that a stop does not end", zero_gauge),
+    item(55, "Listeners", "Listeners", |s| Some(Figure::gauge(s.context.host.listeners()))),
+    item(56, "ActivePeers", "Peers that are known", zero_gauge),
+    item(57, "ConnectedPeers", "Peers that are connected", zero_gauge),
+    item(58, "DroppedLogs", "Lines of logs that could not be sent", |s| Some(Figure::gauge(s.context.plan.sinks.dropped()))),
+    item(59, "BusyPolling", "Whether workers poll all the time: no", zero_gauge),
+    item(60, "FailedResolutions", "Names that could not be looked up", zero_gauge),
+    item(61, "TotalBytesOut", "Bytes to clients since the start", |s| {
+        Some(Figure { value: Value::Large(s.bytes_out), ..Figure::gauge(0) })
+    }),
+    item(62, "TotalSplicedBytesOut", "Of these those that went through pipes", |_| {
+        Some(Figure { value: Value::Large(0), ..Figure::gauge(0) })
+    }),
+    item(63, "BytesOutRate", "Bytes to clients in the last second", |s| {
+        Some(Figure { value: Value::Large(s.context.rates.bytes_out.now()), ..Figure::rate(0) })
+    }),
+    item(64, "DebugCommandsIssued", "Debug commands", zero_gauge),
+    item(65, "CumRecvLogs", "Lines of logs received", zero_count),
+    item(66, "Build info", "Version of the program", |s| Some(Figure::text("POSV", &*s.context.process.version))),
+    item(67, "Memmax_bytes", "Limit of the process's memory: none here", zero_limit),
+    item(68, "PoolAlloc_bytes", "Memory that buffers hold, in bytes", |s| {
+        Some(Figure { value: Value::Large(s.context.plan.memory.used() as u64), ..Figure::gauge(0) })
+    }),
+    item(69, "PoolUsed_bytes", "Memory that buffers hold, in bytes", |s| {
+        Some(Figure { value: Value::Large(s.context.plan.memory.used() as u64), ..Figure::gauge(0) })
+    }),
+    item(70, "Start_time_sec", "When the process started, in seconds since 1970", |s| {
+        Some(s.seconds("MDPV", s.context.process.started_at.duration_since(UNIX_EPOCH).unwrap_or_default()))
+    }),
+    item(74, "BootTime_ms", "Milliseconds from the start to the first client", |s| {
+        Some(Figure::small("MDPV", s.context.process.boot_ms))
+    }),
+    item(76, "CurrStreams", "Requests and TCP sessions now", |s| {
+        Some(Figure { value: Value::Large(s.streams), ..Figure::gauge(0) })
+    }),
+    item(77, "CumStreams", "Requests and TCP sessions since the start", |s| Some(Figure::counter(s.requests))),
+    item(81, "NbThreadGroups", "Groups of workers: always 1", |_| Some(Figure::small("CGSV", 1))),
+    item(82, "BufferLimit_bytes", "Limit of the memory that buffers hold, in bytes", |s| {
+        Some(Figure { value: Value::Large(s.context.plan.memory.bytes() as u64), ..Figure::limit(0) })
+    }),
+];
+
+fn zero_gauge(_: &Snapshot<'_>) -> Option<Figure> {
+    Some(Figure::gauge(0))
+}
+
+fn zero_maximum(_: &Snapshot<'_>) -> Option<Figure> {
+    Some(Figure::maximum(0))
+}
+
+fn zero_rate(_: &Snapshot<'_>) -> Option<Figure> {
+    Some(Figure::rate(0))
+}
+
+fn zero_limit(_: &Snapshot<'_>) -> Option<Figure> {
+    Some(Figure::limit(0))
+}
+
+fn zero_count(_: &Snapshot<'_>) -> Option<Figure> {
+    Some(Figure::small("MCPV", 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::fixture::{Talk, WEB};
+
+    #[test]
+    fn places_grow_and_names_are_unique() {
+        assert!(ITEMS.is_sorted_by(|a, b| a.place < b.place));
+        let names: std::collections::HashSet<_> = ITEMS.iter().map(|item| item.name).collect();
+        assert_eq!(names.len(), ITEMS.len());
+    }
+
+    #[test]
+    fn lines_as_programs_know_them() {
+        let mut talk = Talk::new(WEB);
+        talk.context.plan.frontends[0].tally.of(0).requests.add(41);
+        let said = talk.says("show info");
+        for line in ["Name: terse", "Version: 3.5-dev5", "Nbthread: 2", "Pid: 1234", "Maxconn: 100", "CurrConns: 3", "CumReq: 42"] {
+            assert!(said.lines().any(|own| own == line), "{line}: {said}");
+        }
+        assert!(said.contains("\nUptime: 0d 0h00m0") && said.contains("\nNbThreadGroups: 1\n") && said.ends_with("\n\n"), "{said}");
+        assert!(!said.contains("description"));
+    }
+
+    #[test]
+    fn other_forms() {
+        let mut talk = Talk::new(WEB);
+        let typed = talk.says("show info typed");
+        assert!(typed.starts_with("0.Name.1:POSV:str:terse\n1.Version.1:POSV:str:3.5-dev5\n"), "{typed}");
+        assert!(talk.says("show info typed desc").starts_with("0.Name.1:POSV:str:terse:\"Name of the program\"\n"));
+        assert!(talk.says("show info desc").starts_with("Name: terse:\"Name of the program\"\n"));
+        assert!(talk.says("show info json").starts_with("[{\"field\":{\"pos\":0,\"name\":\"Name\"},\"processNum\":1,"));
+        let float = talk.says("show info float");
+        let uptime = float.lines().find_map(|line| line.strip_prefix("Uptime_sec: ")).unwrap();
+        assert_eq!(uptime.split_once('.').unwrap().1.len(), 6);
+    }
+}

@@ -1,0 +1,98 @@
+//! The process: its version, environment, and what was said about it.
+
+use crate::answer::{Answer, Message, Outcome};
+use crate::command::{Call, Command};
+use crate::settings::Level;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command {
+        name: "show version",
+        usage: "show version",
+        summary: "show the version",
+        level: Level::User,
+        run: |call| Ok(Answer::Text(format!("{}\n", call.context.process.version))),
+    },
+    Command {
+        name: "show env",
+        usage: "show env [<name>]",
+        summary: "show the variables of the environment, or one",
+        level: Level::Operator,
+        run: show_env,
+    },
+    Command {
+        name: "show errors",
+        usage: "show errors [<proxy>] [request|response]",
+        summary: "show how many malformed messages were kept: none is",
+        level: Level::Operator,
+        run: show_errors,
+    },
+    Command {
+        name: "show startup-logs",
+        usage: "show startup-logs",
+        summary: "show what was said while the process started",
+        level: Level::Operator,
+        run: |call| Ok(Answer::Text(call.context.host.startup_log())),
+    },
+];
+
+fn show_env(call: &mut Call<'_>) -> Outcome {
+    let variables = call.context.host.environment();
+    let line = |(name, value): &(String, String)| format!("{name}={}\n", without_empty_lines(value));
+    match call.args.first() {
+        None => Ok(Answer::Text(variables.iter().map(line).collect())),
+        Some(wanted) => match variables.iter().find(|(name, _)| name == wanted) {
+            Some(variable) => Ok(Answer::Text(line(variable))),
+            None => Err(Message::error("Variable not found")),
+        },
+    }
+}
+
+/// An empty line would end the answer.
+fn without_empty_lines(text: &str) -> String {
+    text.split('\n').filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn show_errors(call: &mut Call<'_>) -> Outcome {
+    if let Some(name) = call.args.first() {
+        let known = |name: &str| call.context.halves().into_iter().any(|half| half.name() == name || half.id().to_string() == name);
+        if !["request", "response", "-1"].contains(&name.as_str()) && !known(name) {
+            return Err(Message::error("No such proxy."));
+        }
+    }
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let time = call.context.plan.sinks.zone().at(i64::try_from(since.as_secs()).unwrap_or_default());
+    let date = format!("{:02}/{}/{:04}", time.day, time.month_name(), time.year);
+    let clock = format!("{:02}:{:02}:{:02}.{:03}", time.hour, time.minute, time.second, since.subsec_millis());
+    Ok(Answer::Text(format!("Total events captured on [{date}:{clock}] : 0\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commands::fixture::{Talk, WEB};
+    use crate::settings::Level;
+
+    #[test]
+    fn versions_and_environments() {
+        let mut talk = Talk::new("");
+        assert_eq!(talk.says("show version"), "3.5-dev5\n\n");
+        assert_eq!(talk.says("show env"), "HOME=/root\nLINES=a\nb\n\n", "no empty line inside");
+        assert_eq!(talk.says("show env HOME"), "HOME=/root\n\n");
+        assert_eq!(talk.says("show env PATH"), "Variable not found\n\n");
+        assert_eq!(talk.says("show startup-logs"), "started\n\n");
+        talk.client.level = Level::User;
+        for command in ["show env", "show errors", "show startup-logs"] {
+            assert_eq!(talk.says(command), "Permission denied\n\n");
+        }
+    }
+
+    #[test]
+    fn no_errors_are_kept() {
+        let mut talk = Talk::new(WEB);
+        for command in ["show errors", "show errors be", "show errors 2 request", "show errors -1 response"] {
+            let said = talk.says(command);
+            assert!(said.starts_with("Total events captured on [") && said.ends_with("] : 0\n\n"), "{said}");
+        }
+        assert_eq!(talk.says("show errors nope"), "No such proxy.\n\n");
+    }
+}

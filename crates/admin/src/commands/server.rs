@@ -1,0 +1,178 @@
+//! A server changed: its state, health, weight.
+
+use crate::answer::{Answer, Message, Outcome};
+use crate::command::{Call, Command};
+use crate::settings::Level;
+use std::sync::Arc;
+use std::time::Instant;
+use terse_balance::{AdminOrder, Operation, Server};
+use terse_proxy::plan::Backend;
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command {
+        name: "set server",
+        usage: "set server <bk>/<srv> health|state|weight <value>",
+        summary: "change a server's health, state or weight",
+        level: Level::Admin,
+        run: set,
+    },
+    Command {
+        name: "disable server",
+        usage: "disable server <bk>/<srv>",
+        summary: "put a server into maintenance",
+        level: Level::Admin,
+        run: |call| order(call, AdminOrder::Maint),
+    },
+    Command {
+        name: "enable server",
+        usage: "enable server <bk>/<srv>",
+        summary: "take a server out of maintenance",
+        level: Level::Admin,
+        run: |call| order(call, AdminOrder::Enable),
+    },
+];
+
+fn order(call: &mut Call<'_>, order: AdminOrder) -> Outcome {
+    let (backend, server) = call.server(0)?;
+    backend.farm.set_admin(server, order, Instant::now());
+    Ok(Answer::Done)
+}
+
+fn set(call: &mut Call<'_>) -> Outcome {
+    let (backend, server) = call.server(0)?;
+    match call.arg(1) {
+        "state" => set_state(backend, server, call.arg(2)),
+        "health" => set_health(backend, server, call.arg(2)),
+        "weight" => set_weight(backend, server, call.arg(2)),
+        word => Err(Message::error(match NOT_BUILT.iter().find(|(name, _)| *name == word) {
+            Some((_, reason)) => (*reason).to_owned(),
+            None => "usage: set server <backend>/<server> health | state | weight".to_owned(),
+        })),
+    }
+}
+
+/// What HAProxy sets too.
+const NOT_BUILT: &[(&str, &str)] = &[
+    ("addr", "set server <b>/<s> addr is not supported: addresses are those of the configuration."),
+    ("name", "set server <b>/<s> name is not supported: names are those of the configuration."),
+    ("check-addr", "set server <b>/<s> check-addr is not supported: addresses are those of the configuration."),
+    ("check-port", "set server <b>/<s> check-port is not supported: addresses are those of the configuration."),
+    ("fqdn", "set server <b>/<s> fqdn failed because no resolution is configured."),
+    ("ssl", "'set server <srv> ssl' cannot be set: servers are not spoken to over TLS."),
+    ("agent", AGENT),
+    ("agent-addr", AGENT),
+    ("agent-port", AGENT),
+    ("agent-send", AGENT),
+];
+
+const AGENT: &str = "agent checks are not enabled on this server.";
+
+fn set_state(backend: &Backend, server: &Arc<Server>, word: &str) -> Outcome {
+    let order = match word {
+        "ready" => AdminOrder::Ready,
+        "drain" => AdminOrder::Drain,
+        "maint" => AdminOrder::Maint,
+        _ => return Err(Message::error("'set server <srv> state' expects 'ready', 'drain' and 'maint'.")),
+    };
+    backend.farm.set_admin(server, order, Instant::now());
+    Ok(Answer::Done)
+}
+
+fn set_health(backend: &Backend, server: &Arc<Server>, word: &str) -> Outcome {
+    let operation = match word {
+        "up" => Operation::Running,
+        "stopping" => Operation::Stopping,
+        "down" => Operation::Stopped,
+        _ => return Err(Message::error("'set server <srv> health' expects 'up', 'stopping', or 'down'.")),
+    };
+    backend.farm.set_health(server, operation, Instant::now());
+    Ok(Answer::Done)
+}
+
+/// Sets a weight that a word gives: `7`, or `50%` of what the configuration says.
+pub(super) fn set_weight(backend: &Backend, server: &Arc<Server>, word: &str) -> Outcome {
+    let weight = weight(word, server.settings().weight).map_err(Message::error)?;
+    backend.farm.set_weight(server, weight, Instant::now());
+    Ok(Answer::Done)
+}
+
+fn weight(word: &str, initial: u32) -> Result<u32, &'static str> {
+    if word.is_empty() {
+        return Err("Require <weight> or <weight%>.");
+    }
+    let digits = word.strip_prefix('-').unwrap_or(word);
+    let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = word.split_at(word.len() - digits.len() + count);
+    // More digits than a number has mean more than any limit.
+    let number: i64 = match number.parse() {
+        Ok(number) => number,
+        Err(_) if count == 0 => return Err("Empty weight string empty or preceded by garbage"),
+        Err(_) => i64::MAX,
+    };
+    match unit {
+        "" => u32::try_from(number).ok().filter(|weight| *weight <= MOST).ok_or(OUT_OF_RANGE),
+        "%" if number < 0 => Err("Relative weight must be positive."),
+        "%" => Ok(u32::try_from(i64::from(initial).saturating_mul(number) / 100).map_or(MOST, |weight| weight.min(MOST))),
+        _ => Err("Trailing garbage in weight string"),
+    }
+}
+
+const OUT_OF_RANGE: &str = "Absolute weight can only be between 0 and 256 inclusive.";
+const MOST: u32 = 256;
+
+#[cfg(test)]
+mod tests {
+    use crate::commands::fixture::{Talk, WEB};
+    use proptest::prelude::*;
+    use terse_balance::report;
+
+    fn status(talk: &Talk, index: usize) -> String {
+        report::status(&talk.context.plan.backends[0].farm.servers()[index])
+    }
+
+    #[test]
+    fn states() {
+        let mut talk = Talk::new(WEB);
+        for (command, expected) in [
+            ("set server be/b state drain", "DRAIN"),
+            ("disable server be/b", "MAINT"),
+            ("enable server be/b", "no check"),
+            ("set server be/b state maint", "MAINT"),
+            ("set server be/b state ready", "no check"),
+            ("set server be/b health down", "DOWN"),
+            ("set server be/b health stopping", "NOLB"),
+            ("set server be/b health up", "no check"),
+            ("set server #3/#2 state maint", "MAINT"),
+        ] {
+            assert_eq!(talk.says(command), "\n", "{command}");
+            assert_eq!(status(&talk, 1), expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_haproxys_words() {
+        let mut talk = Talk::new(WEB);
+        for (words, said) in [
+            ("", "Require 'backend/server'."),
+            ("be/", "Require 'backend/server'."),
+            ("be/x state ready", "No such server."),
+            ("x/a state ready", "No such backend."),
+            ("be/a state", "'set server <srv> state' expects 'ready', 'drain' and 'maint'."),
+            ("be/a health foo", "'set server <srv> health' expects 'up', 'stopping', or 'down'."),
+            ("be/a fqdn foo", "set server <b>/<s> fqdn failed because no resolution is configured."),
+            ("be/a nothing", "usage: set server <backend>/<server> health | state | weight"),
+        ] {
+            assert_eq!(talk.says(&format!("set server {words}")), format!("{said}\n\n"), "{words}");
+        }
+        assert!(talk.says("set server be/a addr 1.2.3.4").contains("is not supported"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_word_is_a_weight_or_none(word in ".*", initial in 0u32..=256) {
+            if let Ok(weight) = super::weight(&word, initial) {
+                prop_assert!(weight <= 256);
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Backends and their servers listed.
+
+use crate::answer::{Answer, Message, Outcome};
+use crate::command::{Call, Command};
+use crate::settings::Level;
+use std::time::Instant;
+use terse_balance::report;
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command {
+        name: "show servers state",
+        usage: "show servers state [<backend>]",
+        summary: "show the state of servers, in the form that files of states have",
+        level: Level::User,
+        run: show_state,
+    },
+    Command {
+        name: "show backend",
+        usage: "show backend",
+        summary: "list the backends",
+        level: Level::User,
+        run: |call| {
+            let names = call.context.plan.backends.iter().map(|backend| format!("{}\n", backend.name));
+            Ok(Answer::Text(std::iter::once("# name\n".to_owned()).chain(names).collect()))
+        },
+    },
+];
+
+fn show_state(call: &mut Call<'_>) -> Outcome {
+    let backends = match call.args.first() {
+        None => call.context.plan.backends.iter().collect(),
+        Some(name) => vec![call.backend(name).ok_or_else(|| Message::error("Can't find backend."))?],
+    };
+    let now = Instant::now();
+    let mut text = format!("{}\n", report::STATE_HEADER);
+    for backend in backends {
+        for server in backend.farm.servers() {
+            text.push_str(&report::state_line(&backend.farm, server, now));
+            text.push('\n');
+        }
+    }
+    Ok(Answer::Text(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commands::fixture::{Talk, WEB};
+
+    #[test]
+    fn states_of_all_or_one() {
+        let mut talk = Talk::new(WEB);
+        let all = talk.says("show servers state");
+        let lines: Vec<_> = all.trim_end().lines().collect();
+        assert_eq!((lines[0], lines.len()), ("1", 6));
+        assert!(lines[1].starts_with("# be_id be_name srv_id srv_name srv_addr srv_op_state "), "{all}");
+        assert!(lines[2].starts_with("3 be 1 a 127.0.0.1 2 0 1 1 ") && lines[4].starts_with("3 be 3 c 127.0.0.1 0 5 "), "{all}");
+        let one = talk.says("show servers state raw");
+        assert_eq!(one.trim_end().lines().count(), 3);
+        assert_eq!(talk.says("show servers state nope"), "Can't find backend.\n\n");
+    }
+
+    #[test]
+    fn backends_are_listed() {
+        assert_eq!(Talk::new(WEB).says("show backend"), "# name\nbe\nraw\nempty\n\n");
+    }
+}

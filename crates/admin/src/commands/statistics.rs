@@ -1,0 +1,145 @@
+//! `show stat`: a line for each frontend, server and backend.
+
+mod rows;
+
+use crate::answer::{Answer, Message, Outcome};
+use crate::command::{Call, Command};
+use crate::context::Half;
+use crate::figures::{Kind, Row, csv, json, typed};
+use crate::settings::Level;
+use std::time::Instant;
+use terse_balance::Server;
+
+pub(super) const COMMANDS: &[Command] = &[Command {
+    name: "show stat",
+    usage: "show stat [<proxy> <types> <id>] [typed|json] [desc] [up] [no-maint]",
+    summary: "show the figures of proxies and servers",
+    level: Level::User,
+    run: show,
+}];
+
+/// Which rows are wanted, and how.
+struct Wish<'a> {
+    /// A proxy's number.
+    proxy: Option<u32>,
+    /// Two to the power of each wanted kind's number.
+    kinds: i64,
+    /// A server's number.
+    server: Option<u32>,
+    /// Only servers that are up.
+    up: bool,
+    /// No servers in maintenance.
+    no_maint: bool,
+    form: Form,
+    /// Each figure comes with a text.
+    texts: bool,
+    call: &'a Call<'a>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Csv,
+    Typed,
+    Json,
+}
+
+fn show(call: &mut Call<'_>) -> Outcome {
+    let wish = Wish::of(call)?;
+    let rows = wish.rows();
+    let mut out = String::new();
+    match wish.form {
+        Form::Csv => {
+            csv::header(&mut out);
+            rows.iter().for_each(|row| csv::line(row, &mut out));
+        }
+        Form::Typed => rows.iter().for_each(|row| typed::row(row, wish.texts, &mut out)),
+        Form::Json => json::rows(rows.iter(), &mut out),
+    }
+    Ok(Answer::Text(out))
+}
+
+impl<'a> Wish<'a> {
+    fn of(call: &'a Call<'a>) -> Result<Wish<'a>, Message> {
+        let mut args = call.args;
+        if let [first, domain, rest @ ..] = args
+            && first == "domain"
+        {
+            if domain != "proxy" {
+                return Err(Message::error("Invalid statistics domain."));
+            }
+            args = rest;
+        }
+        let mut wish =
+            Wish { proxy: None, kinds: -1, server: None, up: false, no_maint: false, form: Form::Csv, texts: false, call };
+        if let [proxy, kinds, server, rest @ ..] = args
+            && let Ok(kinds) = kinds.parse()
+        {
+            args = rest;
+            wish.kinds = kinds;
+            wish.proxy = wish.find(proxy)?;
+            wish.server = server.parse::<i64>().ok().and_then(|id| u32::try_from(id).ok());
+        }
+        for word in args {
+            match word.as_str() {
+                "typed" => wish.form = Form::Typed,
+                "json" => wish.form = Form::Json,
+                "desc" => wish.texts = true,
+                "up" => wish.up = true,
+                "no-maint" => wish.no_maint = true,
+                // HAProxy lets other words pass.
+                _ => {}
+            }
+        }
+        Ok(wish)
+    }
+
+    /// The number of a proxy that a name or number means; `None` for all of them. A number need not be one that there is.
+    fn find(&self, word: &str) -> Result<Option<u32>, Message> {
+        match word.parse::<i64>() {
+            Ok(id) => Ok(u32::try_from(id).ok()),
+            Err(_) => {
+                let named = self.call.context.halves().into_iter().find(|half| half.name() == word);
+                named.map(|half| Some(half.id())).ok_or_else(|| Message::error("No such proxy."))
+            }
+        }
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let (context, now) = (self.call.context, Instant::now());
+        // HAProxy keeps addresses, cookies and algorithms from those who may only look at what is no secret.
+        let legends = self.call.client.level >= Level::Operator;
+        let mut rows = Vec::new();
+        for half in context.halves() {
+            if self.proxy.is_some_and(|proxy| proxy != half.id()) {
+                continue;
+            }
+            match half {
+                Half::Front(index, front) if self.wants(Kind::Frontend) => rows.push(rows::frontend(context, index, front)),
+                Half::Front(..) => {}
+                Half::Back(index, back) => {
+                    if self.wants(Kind::Server) {
+                        let servers = back.farm.servers().iter().filter(|server| self.wants_server(server));
+                        rows.extend(servers.map(|server| rows::server(context, index, back, server, legends, now)));
+                    }
+                    if self.wants(Kind::Backend) {
+                        rows.push(rows::backend(context, index, back, legends, now));
+                    }
+                }
+            }
+        }
+        rows
+    }
+
+    fn wants(&self, kind: Kind) -> bool {
+        self.kinds & (1 << kind.number()) != 0
+    }
+
+    fn wants_server(&self, server: &Server) -> bool {
+        self.server.is_none_or(|id| id == server.id())
+            && (server.is_up() || !self.up)
+            && (!server.admin().is_maint() || !self.no_maint)
+    }
+}
+
+#[cfg(test)]
+mod tests;

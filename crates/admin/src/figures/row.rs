@@ -1,0 +1,77 @@
+//! A line of `show stat`.
+
+use super::{Column, Figure};
+
+/// What a line is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// A frontend.
+    Frontend,
+    /// A backend.
+    Backend,
+    /// A server.
+    Server,
+}
+
+/// The figures of a proxy's half or a server.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    /// What it is about.
+    pub(crate) kind: Kind,
+    /// The proxy's number.
+    pub(crate) proxy: u32,
+    /// The server's number; 0 for a proxy's half.
+    pub(crate) id: u32,
+    cells: Vec<Option<Figure>>,
+}
+
+impl Row {
+    /// A row that knows what it is about and nothing else.
+    pub(crate) fn new(kind: Kind, proxy: u32, id: u32) -> Row {
+        let mut row = Row { kind, proxy, id, cells: vec![None; Column::ALL.len()] };
+        row.set(Column::Process, Figure::small("KGPV", 1));
+        row.set(Column::ProxyId, Figure::small("KGSV", proxy));
+        row.set(Column::ServiceId, Figure::small("KGSV", id));
+        row.set(Column::Type, Figure::small("CGSV", kind.number()));
+        row
+    }
+
+    /// Fills a cell.
+    pub(crate) fn set(&mut self, column: Column, figure: Figure) {
+        self.cells[column as usize] = Some(figure);
+    }
+
+    /// The columns with what stands in them; an unknown figure is `None`.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (Column, Option<&Figure>)> {
+        Column::ALL.iter().copied().zip(self.cells.iter().map(Option::as_ref))
+    }
+}
+
+impl Kind {
+    /// Its number in the column `type`; two to the power of it selects it in `show stat`.
+    pub(crate) const fn number(self) -> u8 {
+        match self {
+            Kind::Frontend => 0,
+            Kind::Backend => 1,
+            Kind::Server => 2,
+        }
+    }
+
+    /// Its letter in typed lines.
+    pub(crate) const fn letter(self) -> char {
+        match self {
+            Kind::Frontend => 'F',
+            Kind::Backend => 'B',
+            Kind::Server => 'S',
+        }
+    }
+
+    /// Its name in JSON.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Kind::Frontend => "Frontend",
+            Kind::Backend => "Backend",
+            Kind::Server => "Server",
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Lists of commands: all, those that some words may mean, those that a mistyped one may have meant.
+
+use crate::answer::Message;
+use crate::answer::Severity;
+use crate::command::{self, Command};
+use crate::commands::absent;
+use std::fmt::Write;
+use terse_config::near;
+
+/// What `help` says: all commands, or those that the words may mean.
+pub(crate) fn list(words: &[String]) -> String {
+    let mut text = String::from("The following commands are valid at this level:\n");
+    candidates(words).into_iter().for_each(|command| entry(command, &mut text));
+    text
+}
+
+/// What is said about words that are no command.
+pub(crate) fn unknown(words: &[String]) -> Message {
+    if let Some(absent) = absent::find(words) {
+        return Message::error(format!("'{}' is not supported: {}.", absent.name, absent.reason));
+    }
+    let first = words.first().map_or("", String::as_str);
+    let mut text = format!("Unknown command: '{first}', but maybe one of the following ones is a better match:\n");
+    candidates(words).into_iter().for_each(|command| entry(command, &mut text));
+    text.truncate(text.trim_end().len());
+    Message { severity: Severity::Info, text }
+}
+
+/// The commands that begin as the words do, as far as they do; else those that are spelt alike; all if there are no words. What leads
+/// on and out stands at the end of every list.
+fn candidates(words: &[String]) -> Vec<&'static Command> {
+    let least = words.len().min(1);
+    let mut found: Vec<&Command> = (least..=words.len().min(3))
+        .rev()
+        .map(|count| command::all().filter(|command| begins(command.name, &words[..count])).collect())
+        .find(|found: &Vec<_>| !found.is_empty())
+        .unwrap_or_default();
+    if found.is_empty() {
+        let text: String = words.join(" ").chars().take(MOST_CHARS).collect();
+        let names = near::nearest(&text, command::all().map(|command| command.name));
+        found = command::all().filter(|command| names.contains(&command.name)).collect();
+    }
+    found.retain(|command| !ALWAYS.contains(&command.name));
+    found.extend(command::all().filter(|command| ALWAYS.contains(&command.name)));
+    found
+}
+
+/// Whether a name begins with all words but the last, and its next word with the last.
+fn begins(name: &str, words: &[String]) -> bool {
+    let Some((last, whole)) = words.split_last() else { return true };
+    let mut parts = name.split(' ');
+    whole.iter().all(|word| parts.next() == Some(word)) && parts.next().is_some_and(|part| part.starts_with(last.as_str()))
+}
+
+fn entry(command: &Command, text: &mut String) {
+    let _ = writeln!(text, "  {:<39} : {}", command.usage, command.summary);
+}
+
+const ALWAYS: &[&str] = &["help", "prompt", "quit"];
+
+/// No command's name is longer; a longer text is like none.
+const MOST_CHARS: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<&'static str> {
+        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        candidates(&words).into_iter().map(|command| command.name).collect()
+    }
+
+    #[test]
+    fn what_begins_alike_is_meant() {
+        assert_eq!(names("show st"), ["show startup-logs", "show stat", "help", "prompt", "quit"]);
+        assert!(names("show").len() > 8);
+        assert!(names("show nothing").len() > 8, "as far as they are alike");
+        assert_eq!(names("sohw stat"), ["show stat", "help", "prompt", "quit"]);
+        assert_eq!(names("xyzzy"), ["help", "prompt", "quit"]);
+        assert_eq!(names("quit x"), ["help", "prompt", "quit"]);
+    }
+
+    #[test]
+    fn what_is_not_built_is_named() {
+        let message = unknown(&["show".into(), "table".into(), "x".into()]);
+        assert!(message.text.starts_with("'show table' is not supported: "), "{}", message.text);
+        let message = unknown(&["foo".into()]);
+        assert!(message.text.starts_with("Unknown command: 'foo', but maybe"), "{}", message.text);
+        assert!(message.text.ends_with(": disconnect"), "{}", message.text);
+    }
+}

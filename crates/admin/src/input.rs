@@ -1,0 +1,188 @@
+//! What a client sends, taken apart into lines: pure, fed with bytes as they come.
+//!
+//! A line ends with a line feed; a carriage return before it is dropped, and what is left when the client closes its side is a line
+//! too. A line whose last word begins with `<<` has a payload behind it: lines up to one that equals what follows the `<<`, which is
+//! the empty line when nothing does. No command takes a payload yet, so it is read to its end and dropped.
+
+/// Bytes of a client that are not used yet.
+#[derive(Default, Debug)]
+pub(crate) struct Input {
+    bytes: Vec<u8>,
+    /// Bytes that hold no line end.
+    searched: usize,
+    payload: Option<Payload>,
+}
+
+/// A payload on its way.
+#[derive(Debug)]
+struct Payload {
+    /// The line that it belongs to.
+    line: Vec<u8>,
+    /// The line that ends it.
+    end: Vec<u8>,
+    bytes: usize,
+}
+
+/// What there is.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    /// A line, without its end and without the mark of its payload.
+    Line(Vec<u8>),
+    /// Nothing until more bytes come.
+    More,
+    /// The same, and they belong to a payload.
+    MorePayload,
+    /// A line that is longer than [`LINE_BYTES`].
+    LineTooLong,
+    /// A payload that is longer than [`PAYLOAD_BYTES`].
+    PayloadTooLong,
+}
+
+impl Input {
+    /// Takes bytes in.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Looks what there is.
+    pub(crate) fn next(&mut self) -> Next {
+        loop {
+            let Some(line) = self.take_line() else {
+                return match &self.payload {
+                    Some(payload) if payload.bytes + self.bytes.len() > PAYLOAD_BYTES => Next::PayloadTooLong,
+                    Some(_) => Next::MorePayload,
+                    None if self.bytes.len() > LINE_BYTES => Next::LineTooLong,
+                    None => Next::More,
+                };
+            };
+            match &mut self.payload {
+                Some(payload) if line == payload.end => {
+                    let line = std::mem::take(&mut payload.line);
+                    self.payload = None;
+                    return Next::Line(line);
+                }
+                Some(payload) => {
+                    payload.bytes += line.len() + 1;
+                    if payload.bytes > PAYLOAD_BYTES {
+                        return Next::PayloadTooLong;
+                    }
+                }
+                None if line.len() > LINE_BYTES => return Next::LineTooLong,
+                None => match payload_mark(&line) {
+                    Some((keep, end)) => {
+                        let (line, end) = (line[..keep].to_vec(), end.to_vec());
+                        self.payload = Some(Payload { line, end, bytes: 0 });
+                    }
+                    None => return Next::Line(line),
+                },
+            }
+        }
+    }
+
+    /// What is left when no more bytes come. A payload without its end makes its line void.
+    pub(crate) fn finish(&mut self) -> Option<Vec<u8>> {
+        let rest = std::mem::take(&mut self.bytes);
+        (self.payload.is_none() && !rest.is_empty()).then_some(rest)
+    }
+
+    fn take_line(&mut self) -> Option<Vec<u8>> {
+        let fresh = self.bytes.get(self.searched..).unwrap_or_default();
+        let Some(end) = fresh.iter().position(|byte| *byte == b'\n') else {
+            self.searched = self.bytes.len();
+            return None;
+        };
+        let mut line: Vec<u8> = self.bytes.drain(..=self.searched + end).collect();
+        self.searched = 0;
+        line.pop();
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        Some(line)
+    }
+}
+
+/// Where a line's own words end, and what ends its payload, if it has one.
+fn payload_mark(line: &[u8]) -> Option<(usize, &[u8])> {
+    let blank = line.iter().rposition(|byte| matches!(byte, b' ' | b'\t'))?;
+    let end = line.get(blank + 1..)?.strip_prefix(b"<<")?;
+    (end.len() <= MARK_BYTES).then_some((blank, end))
+}
+
+/// The longest line: HAProxy's, whose limit is `tune.bufsize`.
+pub(crate) const LINE_BYTES: usize = 16 * 1024;
+/// The longest payload: HAProxy's.
+pub(crate) const PAYLOAD_BYTES: usize = 128 * 1024;
+/// The longest mark of a payload's end: HAProxy's.
+const MARK_BYTES: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What comes of bytes that are fed in such pieces.
+    fn read(bytes: &[u8], piece: usize) -> (Vec<Next>, Option<Vec<u8>>) {
+        let (mut input, mut all) = (Input::default(), Vec::new());
+        for piece in bytes.chunks(piece.max(1)) {
+            input.feed(piece);
+            loop {
+                match input.next() {
+                    Next::More | Next::MorePayload => break,
+                    long @ (Next::LineTooLong | Next::PayloadTooLong) => {
+                        all.push(long);
+                        return (all, None);
+                    }
+                    line => all.push(line),
+                }
+            }
+        }
+        (all, input.finish())
+    }
+
+    fn lines(text: &str) -> Vec<String> {
+        let (all, rest) = read(text.as_bytes(), 1);
+        let line = |next: Next| match next {
+            Next::Line(line) => line,
+            other => panic!("{other:?}"),
+        };
+        all.into_iter().map(line).chain(rest).map(|line| String::from_utf8(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn lines_end_with_a_line_feed_or_with_the_input() {
+        assert_eq!(lines("show info\r\n\nhelp"), ["show info", "", "help"]);
+        assert_eq!(lines(""), [""; 0]);
+    }
+
+    #[test]
+    fn payloads_are_read_to_their_end() {
+        assert_eq!(lines("set x <<\na\nb\n\nhelp\n"), ["set x", "help"]);
+        assert_eq!(lines("set x <<EOF\na\n\nEOF\nhelp\n"), ["set x", "help"]);
+        assert_eq!(lines("set x <<\na\n"), [""; 0], "without its end");
+        assert_eq!(lines("set x<<\nhelp\n"), ["set x<<", "help"]);
+        let long = format!("set x <<{}", "x".repeat(65));
+        assert_eq!(lines(&format!("{long}\n")), [long]);
+        let mut input = Input::default();
+        input.feed(b"set x <<\na");
+        assert_eq!(input.next(), Next::MorePayload);
+    }
+
+    #[test]
+    fn everything_has_a_limit() {
+        let line = |n| format!("{}\n", "x".repeat(n));
+        assert_eq!(read(line(LINE_BYTES).as_bytes(), 1000).0.len(), 1);
+        assert_eq!(read(line(LINE_BYTES + 1).as_bytes(), 1000).0, [Next::LineTooLong]);
+        assert_eq!(read(&vec![b'x'; LINE_BYTES + 1], 1000).0, [Next::LineTooLong]);
+        let payload = format!("a <<\n{}", line(100).repeat(PAYLOAD_BYTES / 100));
+        assert_eq!(read(payload.as_bytes(), 1000).0, [Next::PayloadTooLong]);
+        let payload = format!("a <<\n{}", "x".repeat(PAYLOAD_BYTES + 1));
+        assert_eq!(read(payload.as_bytes(), 1000).0, [Next::PayloadTooLong]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_gives_the_same(bytes in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'<'), Just(b' '), any::<u8>()], 0..200), piece in 1usize..50) {
+            prop_assert_eq!(read(&bytes, piece), read(&bytes, 1));
+        }
+    }
+}

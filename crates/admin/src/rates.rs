@@ -1,0 +1,169 @@
+//! How much happens in a second: counters are looked at once a second, by one task of the control thread.
+
+use crate::context::Context;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use terse_balance::Count;
+use terse_proxy::plan::Plan;
+use tokio::time::{Instant, MissedTickBehavior};
+
+/// Rates of everything that has one.
+#[derive(Debug)]
+pub(crate) struct Rates {
+    /// Of each frontend, in the plan's order.
+    pub(crate) frontends: Vec<FrontendRates>,
+    /// New sessions of each backend.
+    pub(crate) backends: Vec<Rate>,
+    /// New sessions of each server of each backend.
+    pub(crate) servers: Vec<Vec<Rate>>,
+    /// Connections of the process.
+    pub(crate) connections: Rate,
+    /// Sessions of the process.
+    pub(crate) sessions: Rate,
+    /// Bytes sent to clients.
+    pub(crate) bytes_out: Rate,
+    /// Bytes into compressors.
+    pub(crate) compress_in: Rate,
+    /// Bytes out of compressors.
+    pub(crate) compress_out: Rate,
+    /// Thousandths of the workers' time that the process computed.
+    pub(crate) busy: Rate,
+    last: Mutex<Option<Instant>>,
+}
+
+/// Rates of a frontend.
+#[derive(Default, Debug)]
+pub(crate) struct FrontendRates {
+    pub(crate) connections: Rate,
+    pub(crate) sessions: Rate,
+    pub(crate) requests: Rate,
+}
+
+/// How much a counter grew in the last second, and at most in any.
+#[derive(Default, Debug)]
+pub(crate) struct Rate {
+    total: AtomicU64,
+    now: AtomicU64,
+    most: AtomicU64,
+}
+
+impl Rate {
+    /// In the last second.
+    pub(crate) fn now(&self) -> u64 {
+        self.now.load(Relaxed)
+    }
+
+    /// In the fullest second.
+    pub(crate) fn most(&self) -> u64 {
+        self.most.load(Relaxed)
+    }
+
+    /// Forgets the fullest second.
+    pub(crate) fn clear_peak(&self) {
+        self.most.store(self.now(), Relaxed);
+    }
+
+    /// Takes a counter's value, so many milliseconds after the one before. A counter that was cleared begins anew.
+    fn note(&self, total: u64, elapsed_ms: u64) {
+        let grown = total.saturating_sub(self.total.swap(total, Relaxed));
+        let rate = (u128::from(grown) * 1000 / u128::from(elapsed_ms.max(1))).min(u128::from(u64::MAX)) as u64;
+        self.now.store(rate, Relaxed);
+        self.most.fetch_max(rate, Relaxed);
+    }
+}
+
+impl Rates {
+    pub(crate) fn new(plan: &Plan) -> Rates {
+        let servers = plan.backends.iter().map(|back| back.farm.servers().iter().map(|_| Rate::default()).collect());
+        Rates {
+            frontends: plan.frontends.iter().map(|_| FrontendRates::default()).collect(),
+            backends: plan.backends.iter().map(|_| Rate::default()).collect(),
+            servers: servers.collect(),
+            connections: Rate::default(),
+            sessions: Rate::default(),
+            bytes_out: Rate::default(),
+            compress_in: Rate::default(),
+            compress_out: Rate::default(),
+            busy: Rate::default(),
+            last: Mutex::default(),
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Rate> {
+        let fronts = self.frontends.iter().flat_map(|front| [&front.connections, &front.sessions, &front.requests]);
+        let process =
+            [&self.connections, &self.sessions, &self.bytes_out, &self.compress_in, &self.compress_out, &self.busy].into_iter();
+        fronts.chain(&self.backends).chain(self.servers.iter().flatten()).chain(process)
+    }
+
+    /// Looks at all counters. `busy_us` is the time that the process has computed.
+    fn note(&self, plan: &Plan, busy_us: u64, now: Instant) {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(now);
+        let elapsed_ms = last.map_or(1000, |last| now.saturating_duration_since(last).as_millis() as u64);
+        let (mut connections, mut sessions, mut bytes_out, mut compress_in, mut compress_out) = (0, 0, 0, 0, 0);
+        for (front, rates) in plan.frontends.iter().zip(&self.frontends) {
+            let totals = front.tally.totals();
+            rates.connections.note(totals.connections, elapsed_ms);
+            rates.sessions.note(totals.sessions, elapsed_ms);
+            rates.requests.note(totals.requests, elapsed_ms);
+            let compression = front.tally.compression();
+            connections += totals.connections;
+            sessions += totals.sessions;
+            bytes_out += totals.bytes_out;
+            compress_in += compression.bytes_in.load(Relaxed);
+            compress_out += compression.bytes_out.load(Relaxed);
+        }
+        for ((back, rate), servers) in plan.backends.iter().zip(&self.backends).zip(&self.servers) {
+            rate.note(back.tally.totals().sessions, elapsed_ms);
+            for (server, rate) in back.farm.servers().iter().zip(servers) {
+                rate.note(server.counters.total(Count::Sessions), elapsed_ms);
+            }
+        }
+        self.connections.note(connections, elapsed_ms);
+        self.sessions.note(sessions, elapsed_ms);
+        self.bytes_out.note(bytes_out, elapsed_ms);
+        self.compress_in.note(compress_in, elapsed_ms);
+        self.compress_out.note(compress_out, elapsed_ms);
+        self.busy.note(busy_us / plan.process.workers.max(1) as u64 / 1000, elapsed_ms);
+    }
+}
+
+/// Looks at all counters once a second, for ever.
+pub(crate) async fn watch(context: Arc<Context>) {
+    let mut tick = tokio::time::interval(EACH);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let now = tick.tick().await;
+        context.rates.note(&context.plan, computed_us(), now);
+    }
+}
+
+/// Microseconds that all threads of the process have computed.
+fn computed_us() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let (seconds, nanos) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec));
+    seconds.unwrap_or_default().saturating_mul(1_000_000).saturating_add(nanos.unwrap_or_default() / 1000)
+}
+
+const EACH: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_what_a_counter_grew_by() {
+        let rate = Rate::default();
+        rate.note(100, 1000);
+        rate.note(150, 500);
+        assert_eq!((rate.now(), rate.most()), (100, 100));
+        rate.note(160, 1000);
+        assert_eq!((rate.now(), rate.most()), (10, 100));
+        rate.clear_peak();
+        assert_eq!(rate.most(), 10);
+        rate.note(5, 1000);
+        assert_eq!(rate.now(), 0, "the counter was cleared");
+    }
+}

@@ -1,0 +1,187 @@
+//! Stats sockets: accepting, reading, writing, and the time-outs of both.
+
+use crate::client::{Client, Ending, Mode};
+use crate::context::Context;
+use crate::input::{Input, Next};
+use crate::rates;
+use crate::settings::StatsSocket;
+use crate::words;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use terse_proxy::worker::Listener;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::task::JoinSet;
+
+/// Answers commands on these sockets, and counts what happens in a second, for as long as it is awaited. Dropping it ends all
+/// conversations.
+///
+/// # Errors
+/// A listener cannot be used.
+pub async fn serve(sockets: Vec<(StatsSocket, Listener)>, context: Arc<Context>) -> io::Result<()> {
+    let mut tasks = JoinSet::new();
+    for (socket, listener) in sockets {
+        let listener = match listener {
+            Listener::Tcp(listener) => Accepting::Tcp(TcpListener::from_std(listener)?),
+            Listener::Unix(listener) => Accepting::Unix(UnixListener::from_std(listener)?),
+        };
+        tasks.spawn(accept(listener, Arc::new(socket), context.clone()));
+    }
+    tasks.spawn(rates::watch(context));
+    while tasks.join_next().await.is_some() {}
+    Ok(())
+}
+
+enum Accepting {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+async fn accept(listener: Accepting, socket: Arc<StatsSocket>, context: Arc<Context>) {
+    let mut clients = JoinSet::new();
+    loop {
+        // Clients beyond the limit wait in the kernel.
+        let Ok(permit) = context.room.clone().acquire_owned().await else { return };
+        let (socket, context) = (socket.clone(), context.clone());
+        let accepted = match &listener {
+            Accepting::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
+                clients.spawn(async move {
+                    tcp(stream, &socket, &context).await;
+                    drop(permit);
+                });
+            }),
+            Accepting::Unix(listener) => listener.accept().await.map(|(stream, _)| {
+                clients.spawn(async move {
+                    unix(stream, &socket, &context).await;
+                    drop(permit);
+                });
+            }),
+        };
+        if accepted.is_err() {
+            // No descriptor or no memory: somebody else must let go first.
+            tokio::time::sleep(BREATH).await;
+        }
+        while clients.try_join_next().is_some() {}
+    }
+}
+
+async fn tcp(mut stream: tokio::net::TcpStream, socket: &StatsSocket, context: &Context) {
+    let mut client = Client::new(socket, context.settings.timeout());
+    // The sockets themselves go over unix sockets only; whoever asks here gets nothing.
+    if converse(&mut stream, &mut client, context).await.is_ok() {
+        linger(&mut stream).await;
+    }
+}
+
+async fn unix(mut stream: UnixStream, socket: &StatsSocket, context: &Arc<Context>) {
+    let mut client = Client::new(socket, context.settings.timeout());
+    match converse(&mut stream, &mut client, context).await {
+        Ok(Ending::Close) => linger(&mut stream).await,
+        Ok(Ending::HandOver) => {
+            let (Ok(stream), context) = (stream.into_std(), context.clone()) else { return };
+            // Who asked and went away is nobody's loss.
+            let _ = tokio::task::spawn_blocking(move || context.host.hand_over(&stream)).await;
+        }
+        Err(_) => {}
+    }
+}
+
+/// Answers a client until the conversation ends.
+///
+/// # Errors
+/// The client went away, or was silent for too long.
+pub(crate) async fn converse<S>(stream: &mut S, client: &mut Client, context: &Context) -> io::Result<Ending>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    context.tally.clients.fetch_add(1, Relaxed);
+    let mut input = Input::default();
+    loop {
+        let line = match read_line(stream, &mut input, client).await? {
+            Read::Line(line) => line,
+            Read::TooLong(what) => {
+                write(stream, what, client.timeout).await?;
+                return Ok(Ending::Close);
+            }
+            Read::End => return Ok(Ending::Close),
+        };
+        for words in words::commands(&line) {
+            let answer = client.answer(words, context);
+            write(stream, &answer, client.timeout).await?;
+            if let Some(ending) = client.ending {
+                return Ok(ending);
+            }
+        }
+        if client.mode == Mode::Single {
+            return Ok(Ending::Close);
+        }
+        write(stream, &client.prompt(context, Instant::now()), client.timeout).await?;
+    }
+}
+
+/// What reading a line came to.
+enum Read {
+    Line(Vec<u8>),
+    TooLong(&'static str),
+    End,
+}
+
+async fn read_line<S>(stream: &mut S, input: &mut Input, client: &Client) -> io::Result<Read>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    loop {
+        match input.next() {
+            Next::Line(line) => return Ok(Read::Line(line)),
+            Next::LineTooLong => return Ok(Read::TooLong("The command line is too long.\n\n")),
+            Next::PayloadTooLong => return Ok(Read::TooLong("The payload is too long.\n\n")),
+            Next::More => {}
+            Next::MorePayload => write(stream, client.payload_prompt(), client.timeout).await?,
+        }
+        let mut bytes = [0; 4096];
+        match tokio::time::timeout(client.timeout, stream.read(&mut bytes)).await?? {
+            0 => return Ok(input.finish().map_or(Read::End, Read::Line)),
+            n => input.feed(&bytes[..n]),
+        }
+    }
+}
+
+/// Writes all of it. The time-out begins anew with each piece that the client takes.
+async fn write<S: AsyncWrite + Unpin>(stream: &mut S, text: &str, timeout: Duration) -> io::Result<()> {
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        match tokio::time::timeout(timeout, stream.write(rest)).await?? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            n => rest = &rest[n..],
+        }
+    }
+    Ok(())
+}
+
+/// Closes so that the answer arrives: closing over bytes that were not read would reset a TCP connection, answer and all.
+async fn linger<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) {
+    let drain = async {
+        stream.shutdown().await?;
+        let (mut bytes, mut left) = ([0; 4096], LINGER_BYTES);
+        while left > 0 {
+            match stream.read(&mut bytes).await? {
+                0 => break,
+                n => left = left.saturating_sub(n),
+            }
+        }
+        io::Result::Ok(())
+    };
+    let _ = tokio::time::timeout(LINGER, drain).await;
+}
+
+/// How long nothing is accepted when the kernel has no descriptor for it.
+const BREATH: Duration = Duration::from_millis(100);
+/// How long a client has to close once it was answered.
+const LINGER: Duration = Duration::from_secs(1);
+/// How much more it may send until then.
+const LINGER_BYTES: usize = 256 * 1024;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! A line's commands and their words: pure.
+//!
+//! `;` ends a command, blanks part words, and a backslash takes the special meaning from the byte behind it.
+
+/// The words of a line's commands, in order. A command may have none: it is answered with an empty line.
+pub(crate) fn commands(line: &[u8]) -> impl Iterator<Item = Result<Vec<String>, TooManyWords>> {
+    let mut rest = Some(line);
+    std::iter::from_fn(move || {
+        let (words, behind) = command(rest?);
+        rest = behind;
+        Some(words)
+    })
+}
+
+/// A command of more than [`MOST_WORDS`] words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TooManyWords;
+
+/// The words up to the next `;`, and what is behind it.
+fn command(line: &[u8]) -> (Result<Vec<String>, TooManyWords>, Option<&[u8]>) {
+    let (mut words, mut word, mut begun): (Vec<String>, Vec<u8>, bool) = (Vec::new(), Vec::new(), false);
+    let mut behind = None;
+    let mut bytes = line.iter().enumerate();
+    while let Some((at, byte)) = bytes.next() {
+        match byte {
+            b';' => {
+                behind = line.get(at + 1..);
+                break;
+            }
+            b' ' | b'\t' => {
+                if std::mem::take(&mut begun) {
+                    words.push(text(std::mem::take(&mut word)));
+                }
+            }
+            b'\\' => {
+                begun = true;
+                word.extend(bytes.next().map(|(_, byte)| *byte));
+            }
+            byte => {
+                begun = true;
+                word.push(*byte);
+            }
+        }
+    }
+    if begun {
+        words.push(text(word));
+    }
+    (if words.len() > MOST_WORDS { Err(TooManyWords) } else { Ok(words) }, behind)
+}
+
+/// Names in the configuration are text; what is none names nothing.
+fn text(word: Vec<u8>) -> String {
+    String::from_utf8(word).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// HAProxy's limit.
+pub(crate) const MOST_WORDS: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words(line: &str) -> Vec<Vec<String>> {
+        commands(line.as_bytes()).map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn semicolons_and_blanks() {
+        assert_eq!(words("show info;\tshow  stat x "), [vec!["show", "info"], vec!["show", "stat", "x"]]);
+        assert_eq!(words(""), [[""; 0]]);
+        assert_eq!(words(";a;"), [vec![], vec!["a"], vec![]] as [Vec<&str>; 3]);
+    }
+
+    #[test]
+    fn backslashes_take_meanings_away() {
+        assert_eq!(words(r"add a\ b\;c \\ d\n \"), [["add", "a b;c", r"\", "dn", ""]]);
+    }
+
+    #[test]
+    fn words_are_limited() {
+        assert!(commands("x ".repeat(64).as_bytes()).all(|words| words.is_ok()));
+        let two = "x ".repeat(65) + ";y";
+        assert_eq!(commands(two.as_bytes()).collect::<Vec<_>>(), [Err(TooManyWords), Ok(vec!["y".into()])]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_have_words(line in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let all: Vec<_> = commands(&line).collect();
+            prop_assert!(!all.is_empty() && all.len() <= 1 + line.iter().filter(|byte| **byte == b';').count());
+        }
+
+        #[test]
+        fn escaped_words_come_back(words in proptest::collection::vec("[ -~]{1,9}", 1..9)) {
+            let escaped: String = words.join("\n").chars().flat_map(|c| match c {
+                '\n' => vec![' '],
+                c if " ;\\\t".contains(c) => vec!['\\', c],
+                c => vec![c],
+            }).collect();
+            prop_assert_eq!(commands(escaped.as_bytes()).collect::<Vec<_>>(), [Ok(words)]);
+        }
+    }
+}
