@@ -26,12 +26,14 @@ pub enum Usage {
     Http,
     /// Plain text, a body or a variable: what is undefined is empty.
     Text,
+    /// An identifier: what is undefined is empty, runs of blanks become one.
+    Id,
 }
 
 #[derive(Clone, Debug)]
 enum Item {
     Text(Box<[u8]>),
-    /// A blank, unless one was just written.
+    /// A blank, unless nothing or one was just written.
     Blank,
     Expr(Box<Expr>, Options),
     Alias(AliasRun, Options),
@@ -94,7 +96,7 @@ impl LogFormat {
         for item in &self.items {
             match item {
                 Item::Text(text) => out.extend_from_slice(text),
-                Item::Blank if out.len() > start && out.last() == Some(&b' ') => {}
+                Item::Blank if out.len() == start || out.last() == Some(&b' ') => {}
                 Item::Blank => out.push(b' '),
                 Item::Expr(expr, options) => options.write_text(expr.eval(env), out),
                 Item::Alias(run, options) => options.write_alias(run(env), out),
@@ -211,7 +213,7 @@ impl Options {
 impl Compiler<'_> {
     /// Compiles a format. `self.word` is the word that it stands in.
     pub fn log_format(&mut self, text: &[u8], usage: Usage) -> Result<LogFormat, Fault> {
-        let mut draft = Draft { format: LogFormat::default(), literal: Vec::new(), blanks: usage == Usage::Log };
+        let mut draft = Draft { format: LogFormat::default(), literal: Vec::new(), blanks: matches!(usage, Usage::Log | Usage::Id) };
         let mut options = Options { mandatory: usage == Usage::Log, http: usage == Usage::Http, ..Options::default() };
         let mut rest = text;
         while let Some(at) = memchr::memchr(b'%', rest) {
@@ -363,8 +365,9 @@ mod tests {
             ("a  b", Usage::Log, "a b"),
             ("a  b", Usage::Http, "a  b"),
             ("a   %ST   b", Usage::Log, "a 404 b"),
+            ("%{+X}o  %cp  %[req.hdr(none)]", Usage::Id, "04D2 "),
             ("%{+Q}HM %{+Q}ST", Usage::Log, "\"GET\" 404"),
-            ("%{+Q}o %HM %{-Q}HM %[path]", Usage::Log, " \"GET\" GET \"/dir/file.html\""),
+            ("%{+Q}o %HM %{-Q}HM %[path]", Usage::Log, "\"GET\" GET \"/dir/file.html\""),
             ("%[path,field(2,/)]-%[status]", Usage::Text, "dir-404"),
             ("%[req.hdr(none)]|%[var(txn.none)]", Usage::Http, "|"),
             ("%[req.hdr(none)]", Usage::Log, "-"),

@@ -30,7 +30,11 @@ fn shown(stream: &Stream) -> String {
 fn requests_are_edited() {
     let before = request_after(&[], GET).0;
     for (rules, from, to) in [
-        (&["set-header X-One %[path] if { path_beg /a }"][..], "X-One: 1\nX-Two: a, b\nCookie: k=v", "X-Two: a, b\nCookie: k=v\nX-One: /a/b"),
+        (
+            &["set-header X-One %[path] if { path_beg /a }"][..],
+            "X-One: 1\nX-Two: a, b\nCookie: k=v",
+            "X-Two: a, b\nCookie: k=v\nX-One: /a/b",
+        ),
         (&["set-header X-One no unless { path_beg /a }"], "", ""),
         (&["add-header X-One 2"], "Cookie: k=v", "Cookie: k=v\nX-One: 2"),
         (&["add-header X-New \"%[src]:%cp %HM %HU\""], "Cookie: k=v", "Cookie: k=v\nX-New: 192.0.2.7:1234 GET /a/b?c=d"),
@@ -45,14 +49,29 @@ fn requests_are_edited() {
         (&["set-path \"/x y\""], "/a/b?", "/x%20y?"),
         (&["set-pathq /x"], "/a/b?c=d", "/x"),
         (&["set-query %[query,regsub(=,:)]&e"], "c=d", "c:d&e"),
-        (&["set-uri http://o.example%[pathq]"], "/a/b?c=d\nHost: h.example\nX-One: 1\nX-Two: a, b\nCookie: k=v", "http://o.example/a/b?c=d\nX-One: 1\nX-Two: a, b\nCookie: k=v\nHost: o.example"),
+        (
+            &["set-uri http://o.example%[pathq]"],
+            "/a/b?c=d\nHost: h.example\nX-One: 1\nX-Two: a, b\nCookie: k=v",
+            "http://o.example/a/b?c=d\nX-One: 1\nX-Two: a, b\nCookie: k=v\nHost: o.example",
+        ),
         (&["replace-path (.*) /foo\\1", "replace-path (.*) \\1/bar"], "/a/b?", "/foo/a/b/bar?"),
         (&["replace-pathq /([^?]*)\\?(.*) /\\2/\\1"], "/a/b?c=d", "/c=d/a/b"),
         (&["replace-uri ^/x /y"], "", ""),
-        (&["set-var(txn.p) path,field(2,/)", "set-header X-One <%[var(txn.p)]>", "unset-var(txn.p)", "add-header X-Two <%[var(txn.p)]>"],
-         "X-One: 1\nX-Two: a, b\nCookie: k=v", "X-Two: a, b\nCookie: k=v\nX-One: <a>\nX-Two: <>"),
-        (&["set-var-fmt(req.p) %[path]+%[src]", "set-var(req.p,ifnotset) str(no)", "set-header X-One %[var(req.p)]"],
-         "X-One: 1\nX-Two: a, b\nCookie: k=v", "X-Two: a, b\nCookie: k=v\nX-One: /a/b+192.0.2.7"),
+        (
+            &[
+                "set-var(txn.p) path,field(2,/)",
+                "set-header X-One <%[var(txn.p)]>",
+                "unset-var(txn.p)",
+                "add-header X-Two <%[var(txn.p)]>",
+            ],
+            "X-One: 1\nX-Two: a, b\nCookie: k=v",
+            "X-Two: a, b\nCookie: k=v\nX-One: <a>\nX-Two: <>",
+        ),
+        (
+            &["set-var-fmt(req.p) %[path]+%[src]", "set-var(req.p,ifnotset) str(no)", "set-header X-One %[var(req.p)]"],
+            "X-One: 1\nX-Two: a, b\nCookie: k=v",
+            "X-Two: a, b\nCookie: k=v\nX-One: /a/b+192.0.2.7",
+        ),
         (&["allow if { src 192.0.2.0/24 }", "del-header x-one"], "", ""),
         (&["set-log-level silent", "strict-mode on", "capture path len 3"], "", ""),
     ] {
@@ -64,7 +83,8 @@ fn requests_are_edited() {
 
 #[test]
 fn what_cannot_be_done_is_an_error_or_is_left_out() {
-    for (rule, soft) in [("set-method \"G ET\"", true), ("set-uri %[var(txn.none)]", true), ("set-method %[var(txn.none)]", false)] {
+    for (rule, soft) in [("set-method \"G ET\"", true), ("set-uri %[var(txn.none)]", true), ("set-method %[var(txn.none)]", false)]
+    {
         let rules = ["strict-mode off", rule, "add-header Done yes"];
         let (after, flow) = request_after(if soft { &rules } else { &rules[1..] }, GET);
         match flow {
@@ -80,7 +100,12 @@ fn what_cannot_be_done_is_an_error_or_is_left_out() {
 
 #[test]
 fn framing_is_not_a_rules() {
-    for rule in ["set-header Content-Length 5", "del-header Transfer-Encoding", "add-header content-length 1", "replace-value Transfer-Encoding . x"] {
+    for rule in [
+        "set-header Content-Length 5",
+        "del-header Transfer-Encoding",
+        "add-header content-length 1",
+        "replace-value Transfer-Encoding . x",
+    ] {
         let (plan, said) = load(&front(&lines("http-request", &[rule])));
         assert!(plan.is_some() && said.len() == 1 && said[0].contains("? ") && said[0].contains("does nothing"), "{said:?}");
     }
@@ -106,9 +131,10 @@ fn answer(keyword: &str, rule: &str) -> (char, u16, String, String) {
         _ => panic!("{rule}"),
     };
     assert_eq!(stream.facts.last_rule.as_ref().map(|(_, line)| *line), Some(11), "{rule}");
-    let fields = answer.fields.iter().map(|(name, value)| {
-        format!("{}: {}\n", String::from_utf8_lossy(name), String::from_utf8_lossy(value))
-    });
+    let fields = answer
+        .fields
+        .iter()
+        .map(|(name, value)| format!("{}: {}\n", String::from_utf8_lossy(name), String::from_utf8_lossy(value)));
     (kind, answer.status, fields.collect(), String::from_utf8(answer.body.to_vec()).unwrap())
 }
 
@@ -130,13 +156,35 @@ fn answers() {
         ("deny errorfile empty", 'd', 0, "", ""),
         ("tarpit status 503", 't', 503, "", ""),
         ("redirect location /x", 'a', 302, "Location: /x\nCache-Control: no-cache\n", ""),
-        ("redirect code 301 location http://%[req.hdr(host)]%[path] keep-query", 'a', 301, "Location: http://h.example/a/b?c=d\n", ""),
+        (
+            "redirect code 301 location http://%[req.hdr(host)]%[path] keep-query",
+            'a',
+            301,
+            "Location: http://h.example/a/b?c=d\n",
+            "",
+        ),
         ("redirect prefix https://o drop-query append-slash code 308", 'a', 308, "Location: https://o/a/b/\n", ""),
-        ("redirect prefix / code 303 set-cookie SEEN=1 if !{ req.cook(SEEN) -m found }", 'a', 303,
-         "Location: /a/b?c=d\nCache-Control: no-cache\nSet-Cookie: SEEN=1; path=/;\n", ""),
-        ("redirect scheme https clear-cookie K= code 307", 'a', 307,
-         "Location: https://h.example/a/b?c=d\nCache-Control: no-cache\nSet-Cookie: K=; path=/; Max-Age=0;\n", ""),
-        ("redirect location / set-cookie-fmt P=%[path]", 'a', 302, "Location: /\nCache-Control: no-cache\nSet-Cookie: P=/a/b; path=/;\n", ""),
+        (
+            "redirect prefix / code 303 set-cookie SEEN=1 if !{ req.cook(SEEN) -m found }",
+            'a',
+            303,
+            "Location: /a/b?c=d\nCache-Control: no-cache\nSet-Cookie: SEEN=1; path=/;\n",
+            "",
+        ),
+        (
+            "redirect scheme https clear-cookie K= code 307",
+            'a',
+            307,
+            "Location: https://h.example/a/b?c=d\nCache-Control: no-cache\nSet-Cookie: K=; path=/; Max-Age=0;\n",
+            "",
+        ),
+        (
+            "redirect location / set-cookie-fmt P=%[path]",
+            'a',
+            302,
+            "Location: /\nCache-Control: no-cache\nSet-Cookie: P=/a/b; path=/;\n",
+            "",
+        ),
     ] {
         let expected = (kind, status, fields.to_owned(), body.to_owned());
         assert_eq!(answer("http-request", rule), expected, "{rule}");
@@ -160,7 +208,9 @@ fn pages_of_the_proxy() {
         assert!(fields.starts_with("Cache-Control: no-cache\nContent-Type: text/html\n"), "{rule}: {fields}");
         assert!(body.starts_with(&format!("<html><body><h1>{status} ")), "{rule}: {body}");
     }
-    assert!(answer("http-request", "auth realm \"my \\\"own\\\"\"").2.ends_with("WWW-Authenticate: Basic realm=\"my \\\"own\\\"\"\n"));
+    assert!(
+        answer("http-request", "auth realm \"my \\\"own\\\"\"").2.ends_with("WWW-Authenticate: Basic realm=\"my \\\"own\\\"\"\n")
+    );
     assert!(answer("http-request", "auth").2.ends_with("realm=\"fe\"\n"));
 }
 
@@ -184,7 +234,8 @@ fn nowhere_to_redirect() {
 
 #[test]
 fn responses_are_edited() {
-    let rules = ["set-header X %[status]-%[srv_name]", "set-status 503 reason \"Slow Down\"", "add-header Y %[path]", "del-header Etag"];
+    let rules =
+        ["set-header X %[status]-%[srv_name]", "set-status 503 reason \"Slow Down\"", "add-header Y %[path]", "del-header Etag"];
     let trial = Trial::front(&lines("http-response", &rules));
     let mut stream = trial.stream(GET);
     trial.respond(&mut stream, "HTTP/1.1 200 OK\nETag: \"e\"\nContent-Length: 3");

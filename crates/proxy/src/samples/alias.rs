@@ -11,7 +11,7 @@ pub(super) const ALIASES: &[Alias] = &[
     Alias::new("ft", Needs::NONE, "The frontend's name; '~' behind it for TLS.", |env| {
         Some(Value::str(facts(env)?.frontend().name.as_bytes()))
     }),
-    Alias::new("b", Needs::NONE, "The backend's name.", |env| be_name(env)),
+    Alias::new("b", Needs::NONE, "The backend's name.", be_name),
     Alias::new("s", Needs::NONE, "The server's name.", |env| {
         Some(Value::str(facts(env)?.server.as_ref().map_or(&b"<NOSRV>"[..], |server| server.name().as_bytes())))
     }),
@@ -23,10 +23,10 @@ pub(super) const ALIASES: &[Alias] = &[
     Alias::new("bp", Needs::NONE, "The port from which the server was connected to.", |env| {
         facts(env)?.server_local.map(|address| Value::Int(address.port().into()))
     }),
-    Alias::new("ST", Needs::NONE, "The status that the client was sent; -1 when it was sent none.", |env| stream::status(env)),
+    Alias::new("ST", Needs::NONE, "The status that the client was sent; -1 when it was sent none.", stream::status),
     Alias::new("B", Needs::NONE, "Bytes that the client was sent.", |env| Some(count(facts(env)?.bytes_out))),
     Alias::new("U", Needs::NONE, "Bytes that the client sent.", |env| Some(count(facts(env)?.bytes_in))),
-    Alias::plain("ts", "Who ended the stream, and when: two letters.", |env| stream::state(env)),
+    Alias::plain("ts", "Who ended the stream, and when: two letters.", stream::state),
     Alias::plain("tsc", "The same, and two letters for the persistence cookie.", |env| {
         let facts = facts(env)?;
         let [who, when] = stream::letters(env)?;
@@ -56,7 +56,7 @@ pub(super) const ALIASES: &[Alias] = &[
     Alias::new("rt", Needs::NONE, "A number of 32 bits that tells streams apart.", |env| {
         Some(Value::Int((facts(env)?.id as u32).into()))
     }),
-    Alias::new("ID", Needs::NONE, "The stream's identifier: 'unique-id-format'.", |env| stream::unique_id(env)),
+    Alias::new("ID", Needs::NONE, "The stream's identifier: 'unique-id-format'.", stream::unique_id),
     Alias::new("H", Needs::NONE, "The machine's name.", |_| {
         Some(Value::Str(Octets::copy(rustix::system::uname().nodename().to_bytes())))
     }),

@@ -40,8 +40,14 @@ fn the_built_in_formats() {
     let line = served("", log::HTTP_FORMAT, |_| {});
     assert!(line.ends_with(" 200 250 - - ---- 0/0/0/0/0 0/0 \"GET /a?b=c HTTP/1.1\""), "{line}");
     let line = served(captures, log::HTTP_CLF_FORMAT, |stream| stream.facts.cookie_captures.1 = None);
-    assert!(line.starts_with("192.0.2.7 - - [06/Feb/2009:12:14:14 +0000] \"GET /a?b=c HTTP/1.1\" 200 250 \"\" \"\" 1234 "), "{line}");
-    assert!(line.ends_with(" \"fe\" \"be\" \"one\" 5 10 30 69 120 ---- 0 0 0 0 0 0 0 \"SRV=s1\" \"\" \"two#7Cth\" \"bar\""), "{line}");
+    assert!(
+        line.starts_with("192.0.2.7 - - [06/Feb/2009:12:14:14 +0000] \"GET /a?b=c HTTP/1.1\" 200 250 \"\" \"\" 1234 "),
+        "{line}"
+    );
+    assert!(
+        line.ends_with(" \"fe\" \"be\" \"one\" 5 10 30 69 120 ---- 0 0 0 0 0 0 0 \"SRV=s1\" \"\" \"two#7Cth\" \"bar\""),
+        "{line}"
+    );
     let line = served("", log::TCP_FORMAT, |_| {});
     assert!(line.ends_with(" fe be/one 10/30/123 250 -- 0/0/0/0/0 0/0"), "{line}");
 }
@@ -65,8 +71,14 @@ fn what_formats_and_expressions_say() {
         ("%[queue] %[avg_queue(be)] %[be_conn_free] %[connslots] %[srv_conn_free(two)] %[srv_conn_free(one)]", "0 0 -1 -1 4 -1"),
         ("%[srv_conn(one)] %[srv_queue(one)] %[srv_weight(one)] %[srv_iweight(be/one)] %[srv_uweight(one)]", "0 0 5 5 5"),
         ("%[act_conn] %[fe_conn] %[dst_conn] %[be_conn] %[fe_conn(fe)] %[fe_conn(x)]", "0 0 0 0 0 -"),
-        ("%[be_name] %[fe_name] %[fe_defbe] %[be_tunnel_timeout] %[be_connect_timeout] %[fe_client_timeout]", "be fe be 9000 1000 5000"),
-        ("%[be_server_timeout] %[be_queue_timeout] %[be_max_retries] %[be_tarpit_timeout] %[fe_tarpit_timeout]", "6000 1000 3 1000 1000"),
+        (
+            "%[be_name] %[fe_name] %[fe_defbe] %[be_tunnel_timeout] %[be_connect_timeout] %[fe_client_timeout]",
+            "be fe be 9000 1000 5000",
+        ),
+        (
+            "%[be_server_timeout] %[be_queue_timeout] %[be_max_retries] %[be_tarpit_timeout] %[fe_tarpit_timeout]",
+            "6000 1000 3 1000 1000",
+        ),
         ("%[http_first_req] %[fc_rcvd_proxy] %[wait_end] %[stopping] %[thread]", "1 0 1 0 0"),
         ("%[res.comp] %[res.comp_algo] <%[res.comp_reason]> %[res.comp_in]", "0 - <-> 0"),
         ("%[last_rule_file]:%[last_rule_line]", "-:-"),
@@ -79,10 +91,14 @@ fn what_formats_and_expressions_say() {
 #[test]
 fn what_went_otherwise() {
     for (format, expected, change) in [
-        ("%tsc %ST %s %b", "PR-- 403 <NOSRV> fe", (|stream| {
-            (stream.facts.server, stream.facts.backend, stream.facts.status) = (None, None, 403);
-            stream.facts.abort = Some(Abort::new(Who::Proxy, Phase::Request, Cause::Denied));
-        }) as fn(&mut Stream)),
+        (
+            "%tsc %ST %s %b",
+            "PR-- 403 <NOSRV> fe",
+            (|stream| {
+                (stream.facts.server, stream.facts.backend, stream.facts.status) = (None, None, 403);
+                stream.facts.abort = Some(Abort::new(Who::Proxy, Phase::Request, Cause::Denied));
+            }) as fn(&mut Stream),
+        ),
         ("%r|%HM|%HU|%{+Q}r|%[capture.req.uri]", "<BADREQ>|<BADREQ>|<BADREQ>|\"<BADREQ>\"|-", |stream| stream.request.clear()),
         ("%ST %[txn.status]", "-1 -1", |stream| (stream.facts.status, stream.has_response) = (0, false)),
         ("%rc %[txn.redispatched]", "+2 1", |stream| (stream.facts.retries, stream.facts.redispatched) = (2, true)),
@@ -113,7 +129,8 @@ fn the_first_line_is_the_clients() {
 
 #[test]
 fn identifiers_stay_and_differ() {
-    let trial = Trial::front("log 127.0.0.1 local0\n unique-id-format \"%{+X}o %rt-%[uuid()]%ID\"\n log-format \"%ID %[unique-id]\"");
+    let trial =
+        Trial::front("log 127.0.0.1 local0\n unique-id-format \"%{+X}o %rt-%[uuid()]%ID\"\n log-format \"%ID %[unique-id]\"");
     let (one, two) = (trial.stream(GET), trial.stream(GET));
     let (first, second) = (trial.line(&one), trial.line(&two));
     assert!(first.starts_with("0000-") && second.starts_with("0001-"), "{first} {second}");
