@@ -8,8 +8,9 @@ use std::future::poll_fn;
 use std::io;
 use std::task::{Poll, ready};
 use std::time::Duration;
+use terse_http::h1::head::parse_trailers;
 use terse_http::h1::{ChunkDecoder, Malformed, Step};
-use terse_message::BodyLength;
+use terse_message::{BodyLength, Fields};
 
 /// How the end of a body is found.
 #[derive(Debug, Default)]
@@ -106,6 +107,7 @@ impl Source<'_> {
                     }
                     Step::End => {
                         self.buffer.consume(used);
+                        check_trailers(decoder.trailers()).map_err(Broken::Malformed)?;
                         Some(Part::End)
                     }
                 }
@@ -195,4 +197,9 @@ impl Source<'_> {
         }
         poll.map(|read| read.map(Some))
     }
+}
+
+/// Trailers are passed on as they came: they must be what they seem to be.
+fn check_trailers(trailers: &[u8]) -> Result<(), Malformed> {
+    if trailers.is_empty() { Ok(()) } else { parse_trailers(trailers, &mut Fields::default()) }
 }

@@ -89,10 +89,18 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     sink.framing = frame(stream, reply, version, &session);
     encode::response_head(&stream.response, encode::connection(reply.keep_client, version), sink.out);
     stream.facts.status = stream.response.status;
+    let written = sink.written;
     let sent = match compression {
         Some(plan) => compressed(down, sink, stream, plan, known_bytes, &settings, &session).await,
         None => body::pass(down, sink).await,
     };
+    if let Err(failure) = &sent
+        && sink.written == written
+        && matches!(failure.abort.who, Who::Server | Who::ServerTimeout)
+    {
+        // The server broke off before any of its answer had left: the client can still be told.
+        stream.facts.status = 0;
+    }
     stream.facts.times.end = Some(Instant::now());
     sent
 }
