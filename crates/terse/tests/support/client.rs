@@ -86,6 +86,11 @@ impl Client {
         bytes
     }
 
+    /// Reads as many bytes as there is room for.
+    pub fn read(&mut self, room: &mut [u8]) {
+        self.reader.read_exact(room).unwrap();
+    }
+
     /// Whether the other side has closed, when it has nothing more to say.
     pub fn is_closed(&mut self) -> bool {
         matches!(self.reader.fill_buf(), Ok([]))

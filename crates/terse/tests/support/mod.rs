@@ -17,6 +17,10 @@
 pub mod client;
 pub mod origin;
 mod process;
+pub mod program;
+pub mod proxy;
+pub mod random;
+pub mod server;
 
 pub use process::{Finished, Terse, number_in};
 

@@ -1,0 +1,41 @@
+//! Programs that are not ours. Tests that need one that is not there say so and leave it out.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// What a program has said.
+#[derive(Debug)]
+pub struct Said {
+    /// To standard output.
+    pub stdout: String,
+    /// To standard error.
+    pub stderr: String,
+    /// The number that it has ended with.
+    pub code: Option<i32>,
+}
+
+/// The path of a program; says that a test is left out when there is none.
+pub fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file());
+    if found.is_none() {
+        println!("left out: {name} is not installed");
+    }
+    found
+}
+
+/// Runs a program to its end.
+pub fn run(program: &PathBuf, words: &[&str]) -> Said {
+    let output = Command::new(program).args(words).stdin(Stdio::null()).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Said { stdout: text(&output.stdout), stderr: text(&output.stderr), code: output.status.code() }
+}
+
+/// curl, if it is installed: runs with these words, at most for the time that anything may take.
+pub fn curl() -> Option<impl Fn(&[&str]) -> Said> {
+    let program = find("curl")?;
+    Some(move |words: &[&str]| {
+        let limit = super::PATIENCE.as_secs().to_string();
+        run(&program, &[&["--max-time", &limit, "--noproxy", "*"], words].concat())
+    })
+}
