@@ -106,7 +106,9 @@ pub enum Service {
     /// It has none.
     #[default]
     Plain,
-    /// `-Ws`: it says that it is ready, and ends with 128 plus the number of the signal.
+    /// `-W`: a master process supervises the one that serves.
+    Master,
+    /// `-Ws`: the same, in the foreground, for systemd's `Type=notify`.
     Notify,
 }
 
@@ -262,7 +264,7 @@ mod tests {
         assert_eq!(parse("-f a -dQ").unwrap_err().to_string(), "-dQ: unknown option");
         assert_eq!(parse("-f a stray").unwrap_err().to_string(), "stray: unknown option");
         assert_eq!(parse("-f a -n many").unwrap_err().word, "-n");
-        assert_eq!(parse("-f a -W").unwrap_err().word, "-W");
+        assert_eq!(parse("-f a -W -S x").unwrap_err().word, "-S");
     }
 
     #[test]

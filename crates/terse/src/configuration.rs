@@ -5,12 +5,16 @@ use crate::environment::{environment, local_peer};
 use crate::listening;
 use crate::process::identity::Identity;
 use crate::process::limits::{self, Limits, Wishes};
+use crate::process::variables::ProcessVariables;
 use crate::process::{ProcessSettings, sys, workers};
 use crate::report::Report;
 use crate::sockets::Wanted;
 use crate::{files, keywords};
+use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Instant;
+use terse_admin::AdminSettings;
+use terse_balance::Resolver;
 use terse_config::{Config, Diagnostics, Loader, Settings, Severity, Source};
 use terse_proxy::log::Sinks;
 use terse_proxy::plan::Plan;
@@ -26,8 +30,12 @@ pub struct Configuration {
     pub identity: Identity,
     /// Its limits.
     pub limits: Limits,
-    /// Where it listens for clients.
+    /// Where it listens: the lines of the plan, and behind them those of stats sockets.
     pub wanted: Vec<Wanted>,
+    /// What `global` says about stats sockets.
+    pub admin: AdminSettings,
+    /// The variables of the environment, as the configuration has left them.
+    pub environment: Vec<(String, String)>,
 }
 
 /// Why there is none. All that is wrong has been said.
@@ -91,22 +99,32 @@ fn load(arguments: &Arguments, sources: &[Source], report: &Report) -> (Option<C
     let mut shared = Settings::default();
     environment.variables.extend(terse_proxy::log::FORMAT_VARIABLES.map(|(name, text)| (name.to_owned(), text.to_owned())));
     *shared.entry() = keywords::samples(&environment);
+    *shared.entry() = Resolver(Some(Arc::new(resolve)));
     let loader = Loader { tables: keywords::tables(), environment };
     let (mut config, mut diagnostics) = loader.load(sources, shared);
     for (place, why) in &config.accepted {
         let word = place.text.get(place.span.clone()).unwrap_or_default();
         report.detail(format_args!("config : [{}:{}] : '{word}' changes nothing here: {why}", place.file, place.line));
     }
+    let variables: ProcessVariables = config.global.settings.take().unwrap_or_default();
     let mut process: ProcessSettings = config.global.settings.take().unwrap_or_default();
     process.localpeer.get_or_insert_with(|| local_peer(arguments));
     let zero_warning = arguments.zero_warning || process.zero_warning;
     let configuration = plan(arguments, config, process, report, &mut diagnostics);
+    if let Some(configuration) = &configuration {
+        variables.apply(&configuration.plan.process_variables);
+    }
     (configuration, diagnostics, zero_warning)
+}
+
+/// The addresses of a server's name, as the system has them.
+fn resolve(name: &str) -> Vec<IpAddr> {
+    (name, 0).to_socket_addrs().map(|found| found.map(|address| address.ip()).collect()).unwrap_or_default()
 }
 
 fn plan(
     arguments: &Arguments,
-    config: Config,
+    mut config: Config,
     process: ProcessSettings,
     report: &Report,
     diagnostics: &mut Diagnostics,
@@ -114,7 +132,7 @@ fn plan(
     let identity = Identity::resolve(process.user.as_ref(), process.group.as_ref(), diagnostics);
     let buffer_bytes = process.buffer_bytes.unwrap_or(BUFFER_BYTES);
     let memory_bytes = process.memory_bytes.unwrap_or_else(|| limits::buffer_memory(arguments.memory_limit_mib));
-    let said = *report;
+    let said = report.clone();
     let host = Host {
         workers: workers::count(&process),
         maxconn: 0,
@@ -125,8 +143,11 @@ fn plan(
         sinks: Sinks::new(sys::duplicate),
         notices: Some(Arc::new(move |_, line| said.warn(line))),
     };
+    let admin: AdminSettings = config.global.settings.take().unwrap_or_default();
+    let mut environment: Vec<(String, String)> = config.environment.variables.clone().into_iter().collect();
+    environment.sort();
     let mut plan = build(config, &host, diagnostics);
-    let wanted = plan.as_ref().map(|plan| listening::wanted(plan, &process, arguments, diagnostics)).unwrap_or_default();
+    let wanted = plan.as_ref().map(|plan| listening::wanted(plan, &admin, &process, arguments, diagnostics)).unwrap_or_default();
     let plan_now = plan.as_mut()?;
     let fixed = fixed_descriptors(plan_now, &wanted, host.workers);
     let limits = Wishes::new(&process, arguments.maxconn, arguments.memory_limit_mib, buffer_bytes as u64, fixed).settle();
@@ -134,7 +155,7 @@ fn plan(
     for frontend in plan_now.frontends.iter_mut().filter(|frontend| frontend.maxconn == 0) {
         frontend.maxconn = arguments.proxy_maxconn.unwrap_or(0) as usize;
     }
-    Some(Configuration { plan: plan?, process, identity, limits, wanted })
+    Some(Configuration { plan: plan?, process, identity, limits, wanted, admin, environment })
 }
 
 /// Descriptors that do not belong to connections: listeners and their duplicates, checks, each worker's runtime, logs.

@@ -54,7 +54,7 @@ pub async fn run(crew: &mut Crew, orders: &mut UnboundedReceiver<Order>, leave: 
             order = next(orders) => match order {
                 Order::Report => act(Turn::Report),
                 Order::Drain if phase == Phase::Serving => phase = Phase::Grace { until: Instant::now() + leave.grace },
-                Order::Drain => {}
+                Order::Drain | Order::Reload => {}
                 Order::Stop(signal) => {
                     outcome.signal.get_or_insert(signal);
                     phase.stop(&mut act);

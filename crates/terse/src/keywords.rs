@@ -12,6 +12,7 @@ pub fn tables() -> Vec<&'static [Keyword]> {
     let mut tables =
         vec![process::keywords::KEYWORDS, process::accepted::KEYWORDS, process::refused::KEYWORDS, process::variables::KEYWORDS];
     tables.extend(terse_proxy::KEYWORDS);
+    tables.extend(terse_admin::KEYWORDS);
     tables.extend([terse_balance::KEYWORDS, terse_compress::KEYWORDS, terse_sample::KEYWORDS]);
     tables
 }

@@ -6,34 +6,47 @@ use crate::process::{ProcessSettings, identity};
 use crate::sockets::unix::FileOptions;
 use crate::sockets::{Endpoint, Listening, Options, Wanted};
 use socket2::{Domain, SockRef};
+use terse_admin::AdminSettings;
 use terse_config::Diagnostics;
 use terse_proxy::plan::{Bind, Plan};
+use terse_proxy::settings::BindSettings;
 use terse_proxy::worker::Listener;
 
 /// Listeners of one worker, each with the index of its `bind` line.
 pub type Listeners = Vec<(usize, Listener)>;
 
-/// What is to be opened for all `bind` lines. Addresses that cannot be read and users that do not exist are alerts.
-pub fn wanted(plan: &Plan, process: &ProcessSettings, arguments: &Arguments, diagnostics: &mut Diagnostics) -> Vec<Wanted> {
-    let prefix = process.unix.prefix.as_deref().unwrap_or_default();
+/// What is to be opened for all `bind` lines, and behind them for all `stats socket` lines. Addresses that cannot be read and users
+/// that do not exist are alerts.
+pub fn wanted(
+    plan: &Plan,
+    admin: &AdminSettings,
+    process: &ProcessSettings,
+    arguments: &Arguments,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Wanted> {
     let mut all = Vec::new();
-    for bind in plan.binds() {
-        let endpoints = Endpoint::parse(&bind.settings.address, prefix).unwrap_or_else(|reason| {
-            diagnostics.alert(&bind.settings.place, format!("'bind' : {reason}"));
+    let mut add = |line: usize, settings: &BindSettings, owner: &str, count: usize| {
+        let prefix = process.unix.prefix.as_deref().unwrap_or_default();
+        let endpoints = Endpoint::parse(&settings.address, prefix).unwrap_or_else(|reason| {
+            diagnostics.alert(&settings.place, reason);
             Vec::new()
         });
-        let options = options(bind, process, arguments, diagnostics);
-        let place = &bind.settings.place;
+        let options = options(settings, process, arguments, diagnostics);
+        let place = &settings.place;
+        all.extend(endpoints.into_iter().map(|endpoint| Wanted {
+            line,
+            owner: format!("[{}:{}] for frontend {owner}", place.file, place.line),
+            endpoint,
+            options: options.clone(),
+            count,
+        }));
+    };
+    for bind in plan.binds() {
         let name = plan.frontends.get(bind.frontend).map_or("", |frontend| &frontend.name);
-        for endpoint in endpoints {
-            all.push(Wanted {
-                line: bind.index,
-                owner: format!("[{}:{}] for frontend {name}", place.file, place.line),
-                endpoint,
-                options: options.clone(),
-                count: chosen(bind, plan.process.workers).len(),
-            });
-        }
+        add(bind.index, &bind.settings, name, chosen(bind, plan.process.workers).len());
+    }
+    for (index, socket) in admin.sockets.iter().enumerate() {
+        add(plan.binds().len() + index, &socket.bind, "GLOBAL", 1);
     }
     all
 }
@@ -62,8 +75,7 @@ fn chosen(bind: &Bind, workers: usize) -> Vec<usize> {
     if named.is_empty() { (0..workers).collect() } else { named }
 }
 
-fn options(bind: &Bind, process: &ProcessSettings, arguments: &Arguments, diagnostics: &mut Diagnostics) -> Options {
-    let line = &bind.settings;
+fn options(line: &BindSettings, process: &ProcessSettings, arguments: &Arguments, diagnostics: &mut Diagnostics) -> Options {
     let mut find = |name: &Option<String>, default: &Option<Account>, kind| {
         let own = name.as_deref().map(|name| Account { who: Who::from(name), place: line.place.clone() });
         own.as_ref().or(default.as_ref()).and_then(|account| identity::look_up(account, kind, diagnostics))
@@ -85,7 +97,8 @@ fn options(bind: &Bind, process: &ProcessSettings, arguments: &Arguments, diagno
     }
 }
 
-fn listener(listening: Listening) -> Listener {
+/// What serves on a socket.
+pub fn listener(listening: Listening) -> Listener {
     match SockRef::from(&listening.socket).domain() {
         Ok(Domain::UNIX) => Listener::Unix(listening.socket.into()),
         _ => Listener::Tcp(listening.socket.into()),

@@ -1,22 +1,35 @@
 //! What the program says about itself on the terminal, in HAProxy's form: `[ALERT]    (pid) : text`.
 //!
-//! Problems of a configuration come from `terse_config`; they are printed here too, so that one place knows what `-q` silences.
-//! Writing never fails the program: whoever closed its output does not want to hear it.
+//! Problems of a configuration come from `terse_config`; they are printed here too, so that one place knows what `-q` silences, and
+//! keeps what is said until the process serves (`show startup-logs`). Writing never fails the program: whoever closed its output
+//! does not want to hear it.
 
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 use terse_config::Diagnostics;
 
-/// How much is said.
-#[derive(Clone, Copy, Default, Debug)]
+/// How much is said, and what was said so far. Clones share the memory.
+#[derive(Clone, Default, Debug)]
 pub struct Report {
     /// `-q` without `-V`.
     pub quiet: bool,
     /// `-V` or `-d`.
     pub talks: bool,
+    said: Arc<Mutex<String>>,
 }
 
 impl Report {
+    /// Says that much.
+    pub fn new(quiet: bool, talks: bool) -> Report {
+        Report { quiet, talks, said: Arc::default() }
+    }
+
+    /// The same without a word.
+    pub fn silent() -> Report {
+        Report::new(true, false)
+    }
+
     /// Something that keeps the program from doing what it was asked for.
     pub fn alert(&self, text: impl Display) {
         self.line("[ALERT]   ", text);
@@ -45,10 +58,12 @@ impl Report {
         let terminal = std::io::stderr().is_terminal();
         let colours = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         for diagnostic in diagnostics.iter() {
+            let line = format!("{}\n", diagnostic.one_line(pid));
             match terminal {
                 true => self.error_text(diagnostic.on_terminal(pid, colours)),
-                false => self.error_text(format_args!("{}\n", diagnostic.one_line(pid))),
+                false => self.error_text(&line),
             }
+            self.remember(&line);
         }
         if diagnostics.omitted() > 0 {
             self.notice(format_args!("config : {} more problems", diagnostics.omitted()));
@@ -69,8 +84,22 @@ impl Report {
         }
     }
 
+    /// What was said so far, line by line, up to a limit.
+    pub fn said(&self) -> String {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn line(&self, severity: &str, text: impl Display) {
-        self.error_text(format_args!("{severity} ({}) : {text}\n", std::process::id()));
+        let line = format!("{severity} ({}) : {text}\n", std::process::id());
+        self.error_text(&line);
+        self.remember(&line);
+    }
+
+    fn remember(&self, line: &str) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.len() + line.len() <= REMEMBERED_BYTES {
+            said.push_str(line);
+        }
     }
 }
 
@@ -79,3 +108,6 @@ pub fn print(text: impl Display) {
     let mut out = std::io::stdout().lock();
     let _ = write!(out, "{text}").and_then(|()| out.flush());
 }
+
+/// What HAProxy keeps of its start.
+const REMEMBERED_BYTES: usize = 65536;

@@ -10,10 +10,10 @@ use crate::process::{ProcessSettings, workers};
 use crate::report::Report;
 use crate::signals::{Order, Signals};
 use crate::states;
+use crate::stats::{Running, Stats};
 use crate::takeover::send::Exported;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 use terse_compress::Queue;
 use terse_proxy::log::{Journal, Level, Logger};
@@ -32,6 +32,8 @@ pub struct Service {
     pub exported: Arc<Exported>,
     /// What `global` says about the process.
     pub process: ProcessSettings,
+    /// The stats sockets.
+    pub stats: Stats,
     /// Its master, who is told when it is ready.
     pub lifeline: Option<Lifeline>,
     /// What is said on the terminal.
@@ -43,58 +45,71 @@ impl Service {
     ///
     /// # Errors
     /// It could not begin to.
-    pub fn run(mut self, ready: impl FnOnce() -> io::Result<()>) -> io::Result<Outcome> {
+    pub fn run(self, ready: impl FnOnce() -> io::Result<()>) -> io::Result<Outcome> {
+        let sinks = self.plan.sinks.clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let outcome = runtime.block_on(async {
-            let (give, mut orders) = unbounded_channel();
-            tokio::spawn(forward(Signals::new()?, give.clone()));
-            let (control, state) = watch::channel(Control::Running);
-            let mut crew = self.start(state)?;
-            ready()?;
-            if let Some(lifeline) = self.lifeline.take() {
-                lifeline.ready(&self.exported)?;
-                tokio::spawn(end_with_the_master(lifeline, give));
-            }
-            let farms = self.plan.backends.iter().map(|backend| backend.farm.clone()).collect();
-            tokio::spawn(terse_balance::check::run(farms));
-            let leave = Leave { grace: self.process.grace, most: self.process.hard_stop_after };
-            let mut voice = Voice { logger: Logger::new(&self.plan.sinks), report: self.report };
-            Ok(course::run(&mut crew, &mut orders, leave, |turn| self.turn(turn, &control, &mut voice)).await)
-        });
-        self.plan.sinks.flush(LAST_WORDS);
+        let outcome = runtime.block_on(self.serve(ready));
+        sinks.flush(LAST_WORDS);
         outcome
     }
 
-    fn start(&mut self, control: watch::Receiver<Control>) -> io::Result<Crew> {
-        let compression = &self.plan.process.compression;
-        let queue = match compression.threads.unwrap_or_else(workers::default_count) {
-            0 => None,
-            threads => Some(Arc::new(Queue::start(threads, compression.nice, compression.queue_depth)?)),
-        };
-        let shared = Shared { control, connections: Arc::new(AtomicUsize::new(0)), queue, compression_rate: Arc::default() };
-        let processors = workers::processors(&self.process);
-        let jobs = self.listeners.drain(..).enumerate().map(|(index, listeners)| {
-            let (plan, shared) = (self.plan.clone(), shared.clone());
-            let work = move || worker::run(plan, index, listeners, shared);
-            Job { processors: processors.get(index).cloned().flatten(), work: Box::new(work) }
-        });
-        Crew::start(jobs.collect())
-    }
-
-    fn turn(&self, turn: Turn, control: &watch::Sender<Control>, voice: &mut Voice) {
-        match turn {
-            Turn::Drain => {
-                self.exported.close();
-                control.send_replace(Control::Draining);
-                states::stopped(&self.plan, voice);
-            }
-            Turn::Stop => {
-                self.exported.close();
-                control.send_replace(Control::Stopping);
-            }
-            Turn::Report => states::servers(&self.plan, voice),
+    async fn serve(self, ready: impl FnOnce() -> io::Result<()>) -> io::Result<Outcome> {
+        let Service { plan, listeners, exported, process, stats, lifeline, report } = self;
+        let (give, mut orders) = unbounded_channel();
+        tokio::spawn(forward(Signals::new()?, give.clone()));
+        let (control, state) = watch::channel(Control::Running);
+        let shared = Shared { control: state, connections: Arc::default(), queue: queue(&plan)?, compression_rate: Arc::default() };
+        let mut crew = Crew::start(jobs(listeners, &plan, &process, &shared))?;
+        ready()?;
+        if let Some(lifeline) = lifeline {
+            lifeline.ready(&exported)?;
+            tokio::spawn(end_with_the_master(lifeline, give));
         }
+        tokio::spawn(terse_balance::check::run(plan.backends.iter().map(|backend| backend.farm.clone()).collect()));
+        let running = Running {
+            plan: plan.clone(),
+            connections: shared.connections,
+            queue: shared.queue,
+            exported: exported.clone(),
+            control: shared.control,
+            report: report.clone(),
+        };
+        let stats = tokio::spawn(stats.serve(running));
+        let mut voice = Voice { logger: Logger::new(&plan.sinks), report };
+        let leave = Leave { grace: process.grace, most: process.hard_stop_after };
+        let turn = |turn| match turn {
+            Turn::Drain | Turn::Stop => {
+                // What the next process listens on as well must not be answered here any more.
+                exported.close();
+                stats.abort();
+                let drain = turn == Turn::Drain;
+                control.send_replace(if drain { Control::Draining } else { Control::Stopping });
+                if drain {
+                    states::stopped(&plan, &mut voice);
+                }
+            }
+            Turn::Report => states::servers(&plan, &mut voice),
+        };
+        Ok(course::run(&mut crew, &mut orders, leave, turn).await)
     }
+}
+
+/// The queue of compression, if it is wanted.
+fn queue(plan: &Plan) -> io::Result<Option<Arc<Queue>>> {
+    let compression = &plan.process.compression;
+    match compression.threads.unwrap_or_else(workers::default_count) {
+        0 => Ok(None),
+        threads => Ok(Some(Arc::new(Queue::start(threads, compression.nice, compression.queue_depth)?))),
+    }
+}
+
+fn jobs(listeners: Vec<Listeners>, plan: &Arc<Plan>, process: &ProcessSettings, shared: &Shared) -> Vec<Job> {
+    let workers = listeners.into_iter().zip(workers::processors(process)).enumerate();
+    let job = |(index, (listeners, processors))| {
+        let (plan, shared) = (plan.clone(), shared.clone());
+        Job { processors, work: Box::new(move || worker::run(plan, index, listeners, shared)) }
+    };
+    workers.map(job).collect()
 }
 
 /// Says the same on the terminal and in a log.

@@ -4,8 +4,9 @@
 //! |---|---|
 //! | `SIGTERM`, `SIGINT` | stop at once |
 //! | `SIGUSR1` | drain: stop listening, finish, leave |
-//! | `SIGHUP` | log the servers' states |
-//! | `SIGUSR2`, `SIGTTIN`, `SIGTTOU` | nothing: they speak to a master process, or to an HAProxy that pauses its listeners |
+//! | `SIGHUP` | log the servers' states; a master process reloads |
+//! | `SIGUSR2` | a master process reloads; others do nothing |
+//! | `SIGTTIN`, `SIGTTOU` | nothing: with them an HAProxy that starts asks an old one to pause its listeners |
 
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -19,6 +20,8 @@ pub enum Order {
     Drain,
     /// Log how the servers are.
     Report,
+    /// Let another process take over.
+    Reload,
 }
 
 /// The signals of this process. From here on none of them has its default effect.
@@ -28,7 +31,8 @@ pub struct Signals {
     interrupt: Signal,
     drain: Signal,
     report: Signal,
-    _without_effect: [Signal; 3],
+    reload: Signal,
+    _without_effect: [Signal; 2],
 }
 
 impl Signals {
@@ -43,7 +47,8 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             drain: signal(SignalKind::user_defined1())?,
             report: signal(SignalKind::hangup())?,
-            _without_effect: [signal(SignalKind::user_defined2())?, ignored(libc::SIGTTIN)?, ignored(libc::SIGTTOU)?],
+            reload: signal(SignalKind::user_defined2())?,
+            _without_effect: [ignored(libc::SIGTTIN)?, ignored(libc::SIGTTOU)?],
         })
     }
 
@@ -55,6 +60,7 @@ impl Signals {
             _ = self.interrupt.recv() => Order::Stop(libc::SIGINT),
             _ = self.drain.recv() => Order::Drain,
             _ = self.report.recv() => Order::Report,
+            _ = self.reload.recv() => Order::Reload,
         }
     }
 }

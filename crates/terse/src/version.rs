@@ -9,6 +9,9 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The version of HAProxy whose configuration language is read: what `version_atleast()` compares with.
 pub const LANGUAGE: &str = "3.5-dev5";
 
+/// The day of this version, as statistics show it.
+pub const RELEASE_DATE: &str = "2026/11/21";
+
 /// What `feature()` knows, and whether it is built in. The names are HAProxy's.
 pub const FEATURES: &[(&str, bool)] = &[
     ("ACCEPT4", true),

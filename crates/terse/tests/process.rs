@@ -6,10 +6,9 @@ mod support;
 
 use rustix::process::{Pid, Signal, getuid, kill_process};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use support::client::{Client, get};
-use support::{PATIENCE, Terse, number_in, origin::Origin, until};
+use support::{Terse, number_in, origin::Origin, until};
 
 /// A proxy that answers itself.
 const ANSWER: &str = "
@@ -248,25 +247,6 @@ fn connections_beyond_the_limit_wait() {
 }
 
 #[test]
-fn a_service_says_that_it_is_ready() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("notify");
-    let supervisor = UnixDatagram::bind(&path).unwrap();
-    supervisor.set_read_timeout(Some(PATIENCE)).unwrap();
-    let notify = ("NOTIFY_SOCKET", path.to_str().unwrap());
-    let terse = Terse::with(ANSWER).listen("web").env(notify.0, notify.1).arg(&["-d", "-Ws", "-p", "pid"]).start();
-    let mut bytes = [0; 512];
-    let length = supervisor.recv(&mut bytes).unwrap();
-    let pid = terse.pid().as_raw_nonzero().get();
-    let said = String::from_utf8_lossy(&bytes[..length]).into_owned();
-    assert!(said.starts_with("READY=1\n") && said.contains(&format!("MAINPID={pid}\n")), "{said}");
-    assert_eq!(number_in(&terse.path("pid")), Some(pid));
-    assert_eq!(get(terse.address("web"), "/").status, 200);
-    terse.signal(Signal::INT);
-    terse.wait().expect(130);
-}
-
-#[test]
 fn unix_sockets_are_as_their_lines_say() {
     use std::os::unix::fs::PermissionsExt;
     let text = ANSWER.replace("fd@${web}", "\"${dir}/sock\" mode 640");
@@ -287,5 +267,49 @@ fn one_inherited_socket_serves_two_lines() {
     let text = format!("{ANSWER}\nfrontend again\n bind fd@${{web}}\n http-request return status 200\n");
     let terse = Terse::with(&text).listen("web").start();
     assert_eq!(get(terse.address("web"), "/").status, 200);
+    terse.stop().expect(0);
+}
+
+#[test]
+fn nothing_keeps_the_output_open_once_it_has_ended() {
+    use std::io::Read;
+    let (mut output, held) = std::io::pipe().unwrap();
+    let web = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = web.local_addr().unwrap();
+    drop(web);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cfg");
+    std::fs::write(&path, ANSWER.replace("fd@${web}", &address.to_string())).unwrap();
+    for options in [&["-d"][..], &["-d", "-Ws"]] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_terse"));
+        command.args(options).arg("-f").arg(&path).stdout(held.try_clone().unwrap()).stderr(held.try_clone().unwrap());
+        let mut child = command.spawn().unwrap();
+        drop(command);
+        until("an answer", || TcpStream::connect(address).ok());
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        child.wait().unwrap();
+    }
+    drop(held);
+    output.read_to_string(&mut String::new()).unwrap();
+}
+
+#[test]
+fn the_stats_socket_knows_the_process() {
+    use std::io::{Read, Write};
+    let text = with_global(" stats socket \"${dir}/stats\" level admin\n node here\n description a test\n setenv COLOUR blue");
+    let terse = Terse::with(&text).listen("web").start();
+    assert_eq!(get(terse.address("web"), "/").status, 200);
+    let ask = |command: &str| {
+        let mut stream = std::os::unix::net::UnixStream::connect(terse.path("stats")).unwrap();
+        stream.write_all(format!("{command}\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let info = ask("show info");
+    for line in [&format!("Pid: {}", terse.pid().as_raw_nonzero()), "node: here", "description: a test", "Stopping: 0"] {
+        assert!(info.lines().any(|said| said == line), "{line}: {info}");
+    }
+    assert!(ask("show env COLOUR").contains("COLOUR=blue"));
     terse.stop().expect(0);
 }

@@ -16,6 +16,7 @@ fn configuration(address: SocketAddr, generation: usize, workers: usize) -> Stri
         "
 global
     nbthread {workers}
+    stats socket \"${{dir}}/stats\" level admin expose-fd listeners
 defaults
     mode http
     timeout client 10s
@@ -112,6 +113,11 @@ fn pid(terse: &Terse) -> String {
 }
 
 #[test]
+fn sockets_are_asked_for_over_the_stats_socket() {
+    take_over_thrice(|old, new| new.arg(&["-x", old.path("stats").to_str().unwrap(), "-sf", &pid(old)]));
+}
+
+#[test]
 fn sockets_are_taken_by_the_process_number() {
     take_over_thrice(|old, new| new.arg(&["-sf", &pid(old)]));
 }
@@ -178,4 +184,17 @@ fn unix_sockets_are_taken_over_too() {
     assert_eq!(ask().as_deref(), Some("generation-1"));
     new.signal(Signal::TERM);
     new.wait().expect(0);
+}
+
+#[test]
+fn a_socket_that_does_not_expose_listeners_hands_nothing_over() {
+    let address = free_address();
+    let mut old = Terse::with(&configuration(address, 0, 1).replace(" expose-fd listeners", "")).start();
+    until("the first process", || request(address).ok());
+    let stats = old.path("stats");
+    let failed =
+        Terse::with(&configuration(address, 1, 1)).arg(&["-x", stats.to_str().unwrap(), "-sf", &pid(&old)]).run().expect(1);
+    assert!(failed.stderr.contains("Failed to get the sockets from the old process"), "{}", failed.stderr);
+    assert!(old.is_running());
+    old.stop().expect(0);
 }

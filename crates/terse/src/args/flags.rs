@@ -118,22 +118,24 @@ pub const FLAGS: &[Flag] = &[
     Flag { name: "-db", value: Value::None, summary: "stays in the foreground", effect: Effect::Set(|a| a.foreground = true) },
     Flag { name: "-D", value: Value::None, summary: "goes to the background", effect: Effect::Set(|a| a.daemon = true) },
     Flag {
-        name: "-Ws",
-        value: Value::None,
-        summary: "stays in the foreground and tells systemd when it is ready",
-        effect: Effect::Set(|a| a.service = Service::Notify),
-    },
-    Flag {
         name: "-W",
         value: Value::None,
-        summary: "runs a master with workers",
-        effect: Effect::Refused("there is no master process; reload with -sf and -x, or use -Ws under systemd"),
+        summary: "starts a master, which starts the process that serves and reloads at SIGUSR2",
+        effect: Effect::Set(|a| a.service = Service::Master),
+    },
+    Flag {
+        name: "-Ws",
+        value: Value::None,
+        summary: "the same in the foreground, for systemd's Type=notify",
+        effect: Effect::Set(|a| a.service = Service::Notify),
     },
     Flag {
         name: "-S",
         value: Value::Word("<address>"),
         summary: "opens the master's command line",
-        effect: Effect::Refused("there is no master process; a 'stats socket' in 'global' takes the commands"),
+        effect: Effect::Refused(
+            "the master has no command line; a 'stats socket' in 'global' takes the commands of the one that serves",
+        ),
     },
     Flag {
         name: "-dW",

@@ -231,7 +231,6 @@ pub static KEYWORDS: &[Keyword] = &[
     knob("nogetaddrinfo", "", "Avoids getaddrinfo().", "names are only looked up while the configuration is read"),
     // Processes.
     knob("insecure-fork-wanted", "", "Allows forks.", "nothing forks after the start"),
-    knob("mworker-max-reloads", "<number>", "Ends workers after reloads.", "there is no master process that keeps old workers"),
     knob("cluster-secret", "<text>", "The key of what servers of a cluster share.", "nothing is derived from it"),
     knob("anonkey", "<key>", "The key that hides names in dumps.", "no dump hides names"),
     knob("tune.peers.max-updates-at-once", "<number>", "Updates sent to peers at once.", "there are no peers"),

@@ -47,6 +47,22 @@ pub static KEYWORDS: &[Keyword] = &[
         process(scope).zero_warning = true;
         Ok(())
     }),
+    done(
+        "master-worker",
+        "[no-exit-on-failure]",
+        "Starts a master, which starts the process that serves and reloads.",
+        |args, scope| {
+            if args.accept("no-exit-on-failure") {
+                return Err(args.fault("a master does not go on without the process that serves"));
+            }
+            process(scope).master = true;
+            Ok(())
+        },
+    ),
+    done("mworker-max-reloads", "<number>", "After how many reloads a process that still drains is stopped.", |args, scope| {
+        process(scope).most_reloads = Some(whole(args, "<number>", 0..=i64::from(i32::MAX))?);
+        Ok(())
+    }),
     done("pidfile", "<file>", "Where the process's number is written in the background or with -Ws.", |args, scope| {
         process(scope).pidfile = Some(args.need("<file>")?.to_owned());
         Ok(())

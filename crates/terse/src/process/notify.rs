@@ -30,6 +30,18 @@ impl Supervisor {
         self.tell(&format!("READY=1\nMAINPID={}\nSTATUS=Ready.\n", std::process::id()));
     }
 
+    /// The process reads its configuration anew.
+    pub fn reloading(&self) {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let us = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
+        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={us}\nSTATUS=Reloading Configuration.\n"));
+    }
+
+    /// It could not, and goes on as before.
+    pub fn reload_failed(&self) {
+        self.tell("READY=1\nSTATUS=Reload failed!\n");
+    }
+
     /// The process has been told to stop.
     pub fn stopping(&self) {
         self.tell("STOPPING=1\nSTATUS=Stopping.\n");

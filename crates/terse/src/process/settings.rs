@@ -14,6 +14,10 @@ pub struct ProcessSettings {
     pub chroot: Option<String>,
     /// `daemon`.
     pub daemon: bool,
+    /// `master-worker`.
+    pub master: bool,
+    /// `mworker-max-reloads`.
+    pub most_reloads: Option<u32>,
     /// `quiet`.
     pub quiet: bool,
     /// `zero-warning`.

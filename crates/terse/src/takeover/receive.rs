@@ -1,6 +1,7 @@
 //! Asking a process for its sockets over its stats socket.
 
 use super::protocol::{BATCH, Control, MOST, RECORD_BYTES, REQUEST, Record};
+use super::send::Exported;
 use crate::sockets::Pool;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use std::io::{self, IoSliceMut, Read, Write};
@@ -15,14 +16,40 @@ use std::time::Duration;
 /// # Errors
 /// It cannot be reached, does not answer in time, hands nothing over, or speaks another protocol.
 pub fn receive(path: &Path) -> io::Result<Pool> {
-    let stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut stream = UnixStream::connect(path)?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    receive_from(stream)
+    stream.write_all(REQUEST)?;
+    pool(&stream)
 }
 
-pub(super) fn receive_from(mut stream: UnixStream) -> io::Result<Pool> {
-    stream.write_all(REQUEST)?;
+/// Receives sockets to listen on.
+///
+/// # Errors
+/// As [`receive`].
+pub fn pool(stream: &UnixStream) -> io::Result<Pool> {
+    let mut pool = Pool::default();
+    for (socket, record) in sockets(stream)? {
+        if record.namespace.is_empty() {
+            pool.add(socket, (!record.interface.is_empty()).then_some(record.interface));
+        }
+    }
+    Ok(pool)
+}
+
+/// Receives sockets to be handed on.
+///
+/// # Errors
+/// As [`receive`].
+pub fn held(stream: &UnixStream) -> io::Result<Exported> {
+    let exported = Exported::default();
+    for (socket, record) in sockets(stream)? {
+        exported.add(&socket, Some(&record.interface))?;
+    }
+    Ok(exported)
+}
+
+fn sockets(mut stream: &UnixStream) -> io::Result<Vec<(OwnedFd, Record)>> {
+    stream.set_read_timeout(Some(PATIENCE))?;
     let mut announced = [0; 4];
     stream.read_exact(&mut announced).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => {
@@ -35,21 +62,15 @@ pub(super) fn receive_from(mut stream: UnixStream) -> io::Result<Pool> {
     let mut sockets: Vec<OwnedFd> = Vec::new();
     let mut records: Vec<u8> = Vec::new();
     while sockets.len() < announced {
-        if receive_batch(&stream, &mut sockets, &mut records)? == 0 {
+        if receive_batch(stream, &mut sockets, &mut records)? == 0 {
             return Err(io::Error::other(format!("it has announced {announced} sockets and sent {}", sockets.len())));
         }
         let so_far = i32::try_from(sockets.len()).unwrap_or(i32::MAX);
         stream.write_all(&so_far.to_ne_bytes())?;
     }
-    let mut pool = Pool::default();
     let mut rest = &records[..];
-    for socket in sockets {
-        let record = Record::read(&mut rest).ok_or_else(|| io::Error::other("it speaks another protocol"))?;
-        if record.namespace.is_empty() {
-            pool.add(socket, (!record.interface.is_empty()).then_some(record.interface));
-        }
-    }
-    Ok(pool)
+    let mut record = || Record::read(&mut rest).ok_or_else(|| io::Error::other("it speaks another protocol"));
+    sockets.into_iter().map(|socket| Ok((socket, record()?))).collect()
 }
 
 /// One message; returns its length in bytes.

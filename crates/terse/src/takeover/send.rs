@@ -77,17 +77,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 mod tests {
     use super::*;
     use crate::sockets::Endpoint;
-    use crate::takeover::protocol::REQUEST;
-    use crate::takeover::receive::receive_from;
+    use crate::takeover::receive::pool;
     use std::net::TcpListener;
 
     fn hand_over(exported: &Exported) -> io::Result<crate::sockets::Pool> {
         let (old, new) = UnixStream::pair().unwrap();
         std::thread::scope(|scope| {
-            let receiver = scope.spawn(|| receive_from(new));
-            let mut request = vec![0; REQUEST.len()];
-            (&old).read_exact(&mut request).unwrap();
-            assert_eq!(request, REQUEST);
+            let receiver = scope.spawn(move || pool(&new));
             exported.send(&old)?;
             receiver.join().unwrap()
         })
@@ -132,7 +128,7 @@ mod tests {
             let (mut old, new) = UnixStream::pair().unwrap();
             io::Write::write_all(&mut old, answer).unwrap();
             rustix::net::shutdown(&old, rustix::net::Shutdown::Write).unwrap();
-            let error = receive_from(new).unwrap_err().to_string();
+            let error = pool(&new).unwrap_err().to_string();
             assert!(error.contains(expected), "{answer:?}: {error}");
         }
     }

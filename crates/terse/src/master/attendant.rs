@@ -1,0 +1,84 @@
+//! A thread for each worker's process: it starts it, serves its lifeline, and waits for its end.
+
+use super::lifeline::{self, Asked};
+use crate::takeover::receive;
+use crate::takeover::send::Exported;
+use rustix::process::Pid;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// Listening sockets that wait for the next worker.
+pub type Held = Exported;
+
+/// What happens to a worker.
+#[derive(Debug)]
+pub enum Event {
+    /// It serves, on these sockets.
+    Ready(Pid, Held),
+    /// It has ended.
+    Ended(Pid, ExitStatus),
+}
+
+/// How workers are started.
+#[derive(Debug)]
+pub struct Spawner {
+    /// The program: its path, so that a newer one takes its place at the next reload.
+    pub program: PathBuf,
+    /// The words of the command line, the program's name first.
+    pub words: Vec<OsString>,
+    /// Where the master was started.
+    pub folder: PathBuf,
+    /// Who is told what happens.
+    pub tell: Option<UnboundedSender<Event>>,
+}
+
+impl Spawner {
+    /// Starts a worker, which may ask for these sockets.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn spawn(&self, generation: u32, sockets: &Arc<Held>) -> io::Result<Pid> {
+        let (mine, theirs) = UnixStream::pair()?;
+        let mut command = Command::new(&self.program);
+        if let [name, words @ ..] = &self.words[..] {
+            command.arg0(name).args(words);
+        }
+        command.current_dir(&self.folder).env(lifeline::VARIABLE, generation.to_string()).stdin(OwnedFd::from(theirs));
+        command.env_remove("NOTIFY_SOCKET");
+        let child = command.spawn()?;
+        // Else the parent's copy of the worker's end would keep the lifeline open.
+        drop(command);
+        let pid = Pid::from_child(&child);
+        let (tell, sockets) = (self.tell.clone(), Arc::clone(sockets));
+        let attend = move || attend(child, mine, &sockets, |event| drop(tell.as_ref().map(|tell| tell.send(event))));
+        std::thread::Builder::new().name(format!("attendant/{generation}")).spawn(attend)?;
+        Ok(pid)
+    }
+}
+
+fn attend(mut child: Child, stream: UnixStream, sockets: &Held, tell: impl Fn(Event)) {
+    let pid = Pid::from_child(&child);
+    loop {
+        let served = match lifeline::asked(&stream) {
+            Ok(Some(Asked::Sockets)) => sockets.send(&stream),
+            Ok(Some(Asked::Ready)) => receive::held(&stream).map(|sockets| tell(Event::Ready(pid, sockets))),
+            Ok(None) => break,
+            Err(error) => Err(error),
+        };
+        // Whoever does not keep to the protocol is not a worker any more: without a lifeline it stops.
+        if served.is_err() {
+            break;
+        }
+    }
+    drop(stream);
+    if let Ok(status) = child.wait() {
+        tell(Event::Ended(pid, status));
+    }
+}

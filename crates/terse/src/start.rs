@@ -1,0 +1,162 @@
+//! From a configuration to the end of serving.
+//!
+//! Whatever needs rights or paths comes before they are given up; whatever can fail comes before the process before is told to go.
+
+use crate::args::{Arguments, OldEnd};
+use crate::configuration::Configuration;
+use crate::course::Outcome;
+use crate::listening;
+use crate::master::lifeline::Lifeline;
+use crate::process::daemon::{self, Launch};
+use crate::process::{identity, limits, pidfile};
+use crate::report::Report;
+use crate::service::Service;
+use crate::sockets::{Pool, Sockets};
+use crate::stats::Stats;
+use crate::takeover::send::Exported;
+use crate::takeover::{borrow, receive};
+use rustix::process::{Signal, kill_process, setpriority_process};
+use std::fmt::Display;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Whom the process answers to.
+#[derive(Debug)]
+pub struct Standing {
+    /// The starter that waits until it serves, when it has gone to the background.
+    pub launch: Option<Launch>,
+    /// Its master.
+    pub lifeline: Option<Lifeline>,
+    /// When it was started.
+    pub since: Instant,
+}
+
+/// Reasons why a process does not begin to serve.
+pub type Reasons = Vec<String>;
+
+/// Serves, until the process has ended what it does.
+///
+/// # Errors
+/// It did not begin to.
+pub fn start(arguments: &Arguments, configuration: Configuration, standing: Standing, report: Report) -> Result<Outcome, Reasons> {
+    let Standing { launch, lifeline, since } = standing;
+    let Configuration { process, identity, limits, wanted, .. } = &configuration;
+    for outcome in [limits.apply(), arguments.memory_limit_mib.map_or(Ok(()), limits::limit_memory)] {
+        match outcome {
+            Err(refusal) if process.lenient_limits => report.warn(refusal),
+            Err(refusal) => return Err(vec![refusal.to_string()]),
+            Ok(()) => {}
+        }
+    }
+    let mut pool = sockets_of_before(arguments, lifeline.as_ref(), &report)?;
+    let mut sockets = Sockets::open(wanted, &mut pool).map_err(|refusals| {
+        let last = "Some protocols failed to start their listeners! Exiting.".to_owned();
+        refusals.iter().map(ToString::to_string).chain([last]).collect::<Reasons>()
+    })?;
+    let exported = Arc::new(Exported::default());
+    for listening in &sockets.list {
+        exported.add(&listening.socket, listening.interface.as_deref()).map_err(because("Cannot duplicate a listener"))?;
+    }
+    if lifeline.is_none()
+        && let Some(path) = pid_path(arguments, process.pidfile.as_deref(), launch.is_some())
+    {
+        write_pid(&path)?;
+    }
+    sockets.publish().map_err(|(path, error)| vec![format!("Cannot rename to {}: {error}", path.display())])?;
+    if let Some(root) = &process.chroot {
+        identity::enter_root(root).map_err(|refusal| vec![refusal.to_string()])?;
+    }
+    if !lifeline.as_ref().is_some_and(Lifeline::is_reload) {
+        dismiss(arguments, &report);
+    }
+    identity.assume().map_err(|refusal| vec![refusal.to_string()])?;
+    identity::settle_rights(process).unwrap_or_else(|error| report.warn(format_args!("Cannot give up rights: {error}")));
+    renice(process.nice.run, &report);
+    // Sockets of the process before that nobody has asked for are closed here.
+    drop(pool);
+    report.detail(format_args!("{} connections, {} workers.", limits.connections, configuration.plan.process.workers));
+    let stats = Stats::new(&configuration, &arguments.program, since, &mut sockets.list);
+    let Configuration { plan, process, .. } = configuration;
+    let plan = Arc::new(plan);
+    let listeners = listening::deal(std::mem::take(&mut sockets.list), &plan);
+    let quiet = report.clone();
+    let service = Service { plan, listeners, exported, process, stats, lifeline, report };
+    service.run(|| leave_terminal(launch, &quiet)).map_err(because("Cannot start"))
+}
+
+/// Writes the process's number.
+///
+/// # Errors
+/// What the system says.
+pub fn write_pid(path: &Path) -> Result<(), Reasons> {
+    pidfile::write(path).map_err(|error| vec![format!("Cannot create pidfile {}: {error}", path.display())])
+}
+
+/// Where the process's number is written: a file on the command line always counts, one in the configuration only where somebody
+/// looks for it, so that a run by hand does not replace the service's.
+pub fn pid_path(arguments: &Arguments, configured: Option<&str>, looked_for: bool) -> Option<PathBuf> {
+    arguments.pidfile.clone().or_else(|| configured.filter(|_| looked_for).map(PathBuf::from))
+}
+
+/// Lets the starter end, or points the standard streams at nothing when nothing is to be said.
+///
+/// # Errors
+/// `/dev/null` cannot be opened.
+pub fn leave_terminal(launch: Option<Launch>, report: &Report) -> io::Result<()> {
+    match launch {
+        Some(launch) => launch.complete(),
+        None if report.quiet => daemon::silence(),
+        None => Ok(()),
+    }
+}
+
+/// Sets the process's priority, if one is wanted.
+pub fn renice(nice: Option<i32>, report: &Report) {
+    if let Some(nice) = nice
+        && let Err(error) = setpriority_process(None, nice)
+    {
+        report.warn(format_args!("Cannot set the priority to {nice}: {error}"));
+    }
+}
+
+/// A reason: what could not be done, and why.
+pub fn because<E: Display>(what: &str) -> impl FnOnce(E) -> Reasons {
+    let what = what.to_owned();
+    move |error| vec![format!("{what}: {error}")]
+}
+
+/// The listening sockets of the process that this one replaces.
+fn sockets_of_before(arguments: &Arguments, lifeline: Option<&Lifeline>, report: &Report) -> Result<Pool, Reasons> {
+    if let Some(lifeline) = lifeline.filter(|lifeline| lifeline.is_reload()) {
+        return lifeline.sockets().map_err(because("Failed to get the sockets from the master"));
+    }
+    if let Some(path) = arguments.takeover.as_deref().filter(|path| *path != Path::new("/dev/null")) {
+        let what = format!("Failed to get the sockets from the old process at {}", path.display());
+        return receive::receive(path).map_err(because(&what));
+    }
+    let mut pool = Pool::default();
+    for pid in &arguments.old {
+        if let Err(error) = borrow::borrow(*pid, &mut pool) {
+            let pid = pid.as_raw_nonzero();
+            report.detail(format_args!(
+                "The sockets of process {pid} cannot be taken over ({error}); new ones are opened beside them."
+            ));
+        }
+    }
+    Ok(pool)
+}
+
+/// Tells the processes that this one replaces to go.
+fn dismiss(arguments: &Arguments, report: &Report) {
+    let signal = match arguments.old_end {
+        OldEnd::Finish => Signal::USR1,
+        OldEnd::Terminate => Signal::TERM,
+    };
+    for pid in &arguments.old {
+        if let Err(error) = kill_process(*pid, signal) {
+            report.warn(format_args!("Cannot tell process {} to go: {error}", pid.as_raw_nonzero()));
+        }
+    }
+}

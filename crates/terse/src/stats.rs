@@ -1,0 +1,119 @@
+//! The stats sockets: what commands are told of the process, and what it does for them.
+
+use crate::configuration::Configuration;
+use crate::listening::listener;
+use crate::report::Report;
+use crate::sockets::Listening;
+use crate::takeover::send::Exported;
+use crate::version;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::{Instant, SystemTime};
+use terse_admin::{AdminSettings, StatsSocket};
+use terse_admin::{Context, Host, Process};
+use terse_compress::Queue;
+use terse_proxy::plan::Plan;
+use terse_proxy::worker::{Control, Listener};
+use tokio::sync::watch;
+
+/// What is known of the process until it serves.
+pub struct Stats {
+    settings: AdminSettings,
+    process: Process,
+    environment: Vec<(String, String)>,
+    sockets: Vec<(StatsSocket, Listener)>,
+    listeners: usize,
+}
+
+/// What the workers share, and commands look at.
+pub struct Running {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// Clients' connections.
+    pub connections: Arc<AtomicUsize>,
+    /// Where compression waits.
+    pub queue: Option<Arc<Queue>>,
+    /// The listening sockets.
+    pub exported: Arc<Exported>,
+    /// What the workers are told.
+    pub control: watch::Receiver<Control>,
+    /// What was said so far.
+    pub report: Report,
+}
+
+impl Stats {
+    /// Takes what commands will be told, and the sockets that they come over, out of those that were opened.
+    pub fn new(configuration: &Configuration, name: &str, started: Instant, sockets: &mut Vec<Listening>) -> Stats {
+        let listeners = sockets.len();
+        let lines = configuration.plan.binds().len();
+        let own = sockets.extract_if(.., |listening| listening.line >= lines);
+        let mine = own.filter_map(|listening| {
+            let line = configuration.admin.sockets.get(listening.line - lines)?.clone();
+            Some((line, listener(listening)))
+        });
+        let process = &configuration.process;
+        Stats {
+            sockets: mine.collect(),
+            listeners,
+            settings: configuration.admin.clone(),
+            environment: configuration.environment.clone(),
+            process: Process {
+                name: name.to_owned(),
+                version: version::LANGUAGE.to_owned(),
+                release_date: version::RELEASE_DATE.to_owned(),
+                pid: std::process::id(),
+                started,
+                started_at: SystemTime::now() - started.elapsed(),
+                boot_ms: 0,
+                node: process.node.clone().unwrap_or_else(crate::process::sys::host_name),
+                descriptors: configuration.limits.descriptors,
+                description: process.description.clone(),
+            },
+        }
+    }
+
+    /// Answers commands, for as long as it is awaited.
+    ///
+    /// # Errors
+    /// A socket cannot be used.
+    pub async fn serve(mut self, running: Running) -> io::Result<()> {
+        self.process.boot_ms = u64::try_from(self.process.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let Running { plan, connections, queue, exported, control, report } = running;
+        let desk = Desk { exported, control, listeners: self.listeners, environment: self.environment, startup: report.said() };
+        let context = Context::new(plan, self.process, connections, queue, self.settings, Box::new(desk));
+        terse_admin::serve(self.sockets, context).await
+    }
+}
+
+/// What the program does for commands.
+struct Desk {
+    exported: Arc<Exported>,
+    control: watch::Receiver<Control>,
+    listeners: usize,
+    environment: Vec<(String, String)>,
+    startup: String,
+}
+
+impl Host for Desk {
+    fn hand_over(&self, to: &UnixStream) -> io::Result<()> {
+        self.exported.send(to)
+    }
+
+    fn is_stopping(&self) -> bool {
+        *self.control.borrow() != Control::Running
+    }
+
+    fn listeners(&self) -> usize {
+        self.listeners
+    }
+
+    fn environment(&self) -> Vec<(String, String)> {
+        self.environment.clone()
+    }
+
+    fn startup_log(&self) -> String {
+        self.startup.clone()
+    }
+}
