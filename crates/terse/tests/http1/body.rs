@@ -1,0 +1,123 @@
+//! Bodies of responses: by length, in chunks, by the end of the connection, and none at all.
+
+use super::support::proxy::listen;
+use super::support::random::Random;
+use super::support::server::{Server, ok};
+
+#[test]
+fn in_chunks_with_trailers() {
+    let server = Server::answering(|_| {
+        concat!(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n",
+            "3;name=value\r\nabc\r\n2\r\nde\r\n0\r\nX-Sum: 5\r\nX-More: 1\r\n\r\n"
+        )
+    });
+    let terse = listen(&format!("server one {}", server.address()));
+    let mut client = terse.client();
+    for _ in 0..2 {
+        let response = client.get("/", &[("TE", "trailers")]);
+        assert_eq!((response.text().as_str(), response.field("content-length")), ("abcde", None));
+        assert_eq!(response.field("transfer-encoding"), Some("chunked"));
+        let trailers: Vec<_> = response.trailers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(trailers, [("X-Sum", "5"), ("X-More", "1")]);
+    }
+    terse.end();
+}
+
+/// Chunks are unknown to HTTP/1.0: such a client gets the bytes and the end of the connection.
+#[test]
+fn for_old_clients() {
+    let server =
+        Server::answering(|_| "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nX: 1\r\n\r\n");
+    let terse = listen(&format!("server one {}", server.address()));
+    let mut client = terse.client();
+    client.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    let head = client.head();
+    assert_eq!((head.field("transfer-encoding"), head.field("content-length")), (None, None));
+    assert_eq!(head.field("connection").unwrap_or("close"), "close");
+    assert_eq!(client.rest(), b"abcde");
+    terse.end();
+}
+
+/// A body that ends with the server's connection becomes chunks, so that its end can be told from a loss.
+#[test]
+fn until_the_server_closes() {
+    let server = Server::start(|connection| {
+        connection.request().unwrap();
+        connection.send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabc");
+    });
+    let terse = listen(&format!("server one {}", server.address()));
+    let mut client = terse.client();
+    for _ in 0..2 {
+        let response = client.get("/", &[]);
+        assert_eq!((response.text().as_str(), response.field("transfer-encoding")), ("abc", Some("chunked")));
+    }
+    terse.end();
+}
+
+/// Answers without bodies, whatever their heads say of one: the next answer is found where it begins.
+#[test]
+fn none() {
+    let server = Server::answering(|request| match request.target.as_str() {
+        "/length" => "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n".to_owned(),
+        "/chunks" => "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(),
+        "/204" => "HTTP/1.1 204 No Content\r\n\r\n".to_owned(),
+        "/304" => "HTTP/1.1 304 Not Modified\r\nContent-Length: 1000\r\nETag: \"x\"\r\n\r\n".to_owned(),
+        "/zero" => "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_owned(),
+        _ => ok("next"),
+    });
+    let terse = listen(&format!("http-reuse always\n server one {}", server.address()));
+    let mut client = terse.client();
+    for (method, path, status, length) in [
+        ("HEAD", "/length", 200, Some("1000")),
+        ("HEAD", "/chunks", 200, None),
+        ("GET", "/204", 204, None),
+        ("GET", "/304", 304, Some("1000")),
+        ("HEAD", "/304", 304, Some("1000")),
+        ("GET", "/zero", 200, Some("0")),
+    ] {
+        client.send(format!("{method} {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
+        let response = client.response(method);
+        assert_eq!((response.status, response.field("content-length")), (status, length), "{method} {path}");
+        assert_eq!(response.body, b"", "{method} {path}");
+        assert_eq!(client.get("/", &[]).text(), "next", "behind {method} {path}");
+    }
+    assert_eq!(server.accepted(), 1);
+    terse.end();
+}
+
+/// Large bodies arrive whole, however they are framed and however slowly they are read.
+#[test]
+fn large() {
+    let body = Random::new(7).bytes(6_000_000);
+    let sent = body.clone();
+    let server = Server::start(move |connection| {
+        while let Some(request) = connection.request() {
+            let mut random = Random::new(11);
+            let chunked = request.target == "/chunks";
+            let framing = if chunked { "Transfer-Encoding: chunked".to_owned() } else { format!("Content-Length: {}", sent.len()) };
+            connection.send(format!("HTTP/1.1 200 OK\r\n{framing}\r\n\r\n"));
+            let mut rest = &sent[..];
+            while !rest.is_empty() {
+                let (piece, behind) = rest.split_at(rest.len().min(1 + random.below(300_000)));
+                rest = behind;
+                if chunked {
+                    connection.send(format!("{:X}\r\n", piece.len()));
+                }
+                connection.send(piece);
+                if chunked {
+                    connection.send("\r\n");
+                }
+            }
+            if chunked {
+                connection.send("0\r\n\r\n");
+            }
+        }
+    });
+    let terse = listen(&format!("server one {}", server.address()));
+    let mut client = terse.client();
+    for path in ["/length", "/chunks", "/length"] {
+        assert!(client.get(path, &[]).body == body, "{path}");
+    }
+    terse.end();
+}

@@ -1,0 +1,195 @@
+//! Connections: kept, shared, pipelined, closed.
+
+use super::support::client::Client;
+use super::support::proxy::listen;
+use super::support::server::{Server, ok};
+use super::support::until;
+
+/// Connections to the server after two clients' two requests each.
+fn connections_with(reuse: &str) -> usize {
+    let server = Server::answering(|request| ok(&request.connection.to_string()));
+    let terse = listen(&format!("http-reuse {reuse}\n server one {}", server.address()));
+    let mut clients = [terse.client(), terse.client()];
+    for client in &mut clients {
+        for _ in 0..2 {
+            let response = client.get("/", &[]);
+            assert_eq!((response.status, response.field("connection")), (200, None));
+        }
+    }
+    assert_eq!(server.requests().len(), 4);
+    terse.end();
+    server.accepted()
+}
+
+#[test]
+fn kept_on_both_sides() {
+    assert_eq!(connections_with("always"), 1);
+    assert_eq!(connections_with("never"), 2);
+    // A client's first request goes over a connection of its own: it could not be repeated if the server closed just then.
+    assert_eq!(connections_with("safe"), 2);
+}
+
+#[test]
+fn closed_with_httpclose() {
+    let server = Server::body("once");
+    let terse = listen(&format!("option httpclose\n server one {}", server.address()));
+    for _ in 0..2 {
+        let mut client = terse.client();
+        assert_eq!(client.get("/", &[]).field("connection"), Some("close"));
+        assert!(client.is_closed());
+    }
+    assert!(server.requests().iter().all(|request| request.field("connection") == Some("close")));
+    assert_eq!(server.accepted(), 2);
+    until("the server's connections to close", || (server.open() == 0).then_some(()));
+    terse.end();
+}
+
+#[test]
+fn closed_to_servers_only() {
+    let server = Server::body("once");
+    let terse = listen(&format!("option http-server-close\n server one {}", server.address()));
+    let mut client = terse.client();
+    for _ in 0..3 {
+        assert_eq!(client.get("/", &[]).field("connection"), None);
+    }
+    assert!(server.requests().iter().all(|request| request.field("connection") == Some("close")));
+    assert_eq!(server.accepted(), 3);
+    terse.end();
+}
+
+/// Several requests in one segment are answered in their order, bodies and missing bodies in their places.
+#[test]
+fn pipelined() {
+    let server = Server::answering(|request| match request.method.as_str() {
+        "HEAD" => "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n".to_owned(),
+        _ => ok(&format!("{} {}", request.target, String::from_utf8_lossy(&request.body))),
+    });
+    let terse = listen(&format!("server one {}", server.address()));
+    let mut client = terse.client();
+    client.send(concat!(
+        "GET /1 HTTP/1.1\r\nHost: a\r\n\r\n",
+        "POST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nGET /",
+        "HEAD /3 HTTP/1.1\r\nHost: a\r\n\r\n",
+        "POST /4 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n",
+        "\r\nGET /5 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+        "GET /6 HTTP/1.1\r\nHost: a\r\n\r\n",
+    ));
+    let said: Vec<String> =
+        ["GET", "POST", "HEAD", "POST", "GET"].into_iter().map(|method| client.response(method).text()).collect();
+    assert_eq!(said, ["/1 ", "/2 GET /", "", "/4 abcde", "/5 "]);
+    assert!(client.is_closed(), "nothing follows Connection: close");
+    assert_eq!(server.requests().len(), 5);
+    terse.end();
+}
+
+/// More requests at once than any buffer holds.
+#[test]
+fn pipelined_by_the_thousand() {
+    let server = Server::answering(|request| ok(&request.target));
+    let terse = listen(&format!("server one {}", server.address()));
+    let mut client = terse.client();
+    let mut sender = client.stream().try_clone().unwrap();
+    let sending = std::thread::spawn(move || {
+        let requests: String = (0..2_000).map(|number| format!("GET /{number} HTTP/1.1\r\nHost: a\r\n\r\n")).collect();
+        std::io::Write::write_all(&mut sender, requests.as_bytes()).unwrap();
+    });
+    for number in 0..2_000 {
+        assert_eq!(client.response("GET").text(), format!("/{number}"));
+    }
+    sending.join().unwrap();
+    terse.end();
+}
+
+#[test]
+fn of_old_clients() {
+    let server = Server::body("old");
+    let terse = listen(&format!("server one {}", server.address()));
+    let mut client = terse.client();
+    client.send("GET / HTTP/1.0\r\n\r\n");
+    let response = client.response("GET");
+    assert_eq!((response.status, response.text().as_str()), (200, "old"));
+    assert!(client.is_closed());
+
+    let mut client = terse.client();
+    for _ in 0..2 {
+        client.send("GET / HTTP/1.0\r\nHost: a\r\nConnection: Keep-Alive\r\n\r\n");
+        let response = client.response("GET");
+        assert_eq!((response.text().as_str(), response.field("connection")), ("old", Some("keep-alive")));
+    }
+    terse.end();
+}
+
+/// A server of HTTP/1.0 closes behind each answer unless it says otherwise.
+#[test]
+fn of_old_servers() {
+    let server = Server::start(|connection| {
+        while let Some(request) = connection.request() {
+            match request.target.as_str() {
+                "/kept" => connection.send("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok"),
+                "/length" => connection.send("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+                _ => {
+                    connection.send("HTTP/1.0 200 OK\r\n\r\nok");
+                    return;
+                }
+            };
+        }
+    });
+    let terse = listen(&format!("http-reuse always\n server one {}", server.address()));
+    let mut client = terse.client();
+    for path in ["/kept", "/kept", "/length", "/closed", "/kept"] {
+        let response = client.get(path, &[]);
+        assert_eq!((response.line.as_str(), response.text().as_str()), ("HTTP/1.1 200 OK", "ok"), "{path}");
+    }
+    let connections: Vec<usize> = server.requests().iter().map(|request| request.connection).collect();
+    assert_eq!(connections, [0, 0, 0, 1, 2]);
+    terse.end();
+}
+
+/// What belongs to one connection does not travel over the next (RFC 9110 section 7.6.1).
+#[test]
+fn hop_by_hop_fields() {
+    let server = Server::answering(
+        |_| "HTTP/1.1 200 OK\r\nConnection: x-hop, keep-alive\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\nX-End: 1\r\nContent-Length: 0\r\n\r\n",
+    );
+    let terse = listen(&format!("server one {}", server.address()));
+    let response = terse.client().get(
+        "/",
+        &[
+            ("Connection", "X-Hop, Host, Content-Length"),
+            ("X-Hop", "1"),
+            ("Keep-Alive", "timeout=5"),
+            ("Proxy-Connection", "keep-alive"),
+            ("TE", "gzip, trailers"),
+            ("Upgrade", "h2c"),
+            ("X-End", "1"),
+        ],
+    );
+    let names = |fields: &[(String, String)]| fields.iter().map(|(name, _)| name.to_ascii_lowercase()).collect::<Vec<_>>();
+    assert_eq!(names(&response.fields), ["x-end", "content-length"]);
+    let seen = server.requests().remove(0);
+    assert_eq!(names(&seen.fields), ["host", "x-end", "te"]);
+    assert_eq!(seen.field("te"), Some("trailers"));
+    terse.end();
+}
+
+/// `Connection: close` from either side ends that side's connection, not the other's.
+#[test]
+fn closed_by_either_side() {
+    let server = Server::answering(|request| match request.target.as_str() {
+        "/close" => "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".to_owned(),
+        _ => ok(""),
+    });
+    let terse = listen(&format!("http-reuse always\n server one {}", server.address()));
+    let mut client = terse.client();
+    for path in ["/", "/close", "/"] {
+        let response = client.get(path, &[]);
+        assert_eq!((response.status, response.field("connection")), (200, None), "{path}");
+    }
+    assert_eq!(server.accepted(), 2);
+    let response = client.get("/", &[("Connection", "close")]);
+    assert_eq!(response.field("connection"), Some("close"));
+    assert!(client.is_closed());
+    assert_eq!(Client::connect(terse.address("web")).get("/", &[]).status, 200);
+    assert_eq!(server.accepted(), 2, "the server's connection outlives the client's");
+    terse.end();
+}

@@ -1,0 +1,186 @@
+//! Rules and options that answer, edit and route, as a client and a server see them.
+
+use super::support::Terse;
+use super::support::client::Response;
+use super::support::proxy::{DEFAULTS, listen, sections};
+use super::support::server::{Request, Server};
+
+/// What a request gets from a proxy with these lines, and what its server has seen of it.
+fn through(lines: &str, request: &str) -> (Response, Option<Request>) {
+    let server = Server::answering(|_| "HTTP/1.1 200 OK\r\nX-Server: one\r\nServer: x\r\nContent-Length: 2\r\n\r\nok");
+    let terse = listen(&format!("{lines}\n server one {}", server.address()));
+    let mut client = terse.client();
+    client.send(request);
+    let response = client.response(request.split(' ').next().unwrap());
+    terse.end();
+    (response, server.requests().pop())
+}
+
+const GET: &str = "GET /a/b?c=d HTTP/1.1\r\nHost: example.org\r\nX-In: 1\r\nX-In: 2\r\nCookie: a=b\r\n\r\n";
+
+#[test]
+fn answers_that_are_made_here() {
+    for (lines, status, field, value, body) in [
+        ("http-request return status 200 content-type text/plain string hello", 200, "content-type", "text/plain", Some("hello")),
+        ("http-request return status 429 hdr Retry-After 5", 429, "retry-after", "5", Some("")),
+        (
+            "http-request return status 200 content-type text/plain lf-string %[path]",
+            200,
+            "content-type",
+            "text/plain",
+            Some("/a/b"),
+        ),
+        ("http-request deny", 403, "content-type", "text/html", None),
+        ("http-request deny deny_status 404 if { path_beg /a }", 404, "content-type", "text/html", None),
+        ("http-request redirect location /x", 302, "location", "/x", Some("")),
+        ("http-request redirect prefix http://b code 301", 301, "location", "http://b/a/b?c=d", Some("")),
+        ("http-request redirect prefix http://b drop-query", 302, "location", "http://b/a/b", Some("")),
+        ("http-request redirect scheme https code 308", 308, "location", "https://example.org/a/b?c=d", Some("")),
+        ("redirect location /x code 303 set-cookie seen=1", 303, "set-cookie", "seen=1; path=/;", Some("")),
+        ("http-request redirect location /%[path,field(2,/)]-%[hdr(host)]", 302, "location", "/a-example.org", Some("")),
+        ("monitor-uri /a/b?c=d", 200, "content-type", "text/html", None),
+    ] {
+        let (response, seen) = through(lines, GET);
+        assert_eq!((response.status, response.field(field)), (status, Some(value)), "{lines}: {response:?}");
+        assert!(body.is_none_or(|body| response.text() == body), "{lines}: {}", response.text());
+        assert!(seen.is_none(), "{lines}");
+    }
+}
+
+#[test]
+fn requests_that_are_edited() {
+    for (lines, line, name, values) in [
+        ("http-request set-header X-In 3", "GET /a/b?c=d HTTP/1.1", "x-in", &["3"][..]),
+        ("http-request add-header X-In 3", "GET /a/b?c=d HTTP/1.1", "x-in", &["1", "2", "3"]),
+        ("http-request del-header X-In", "GET /a/b?c=d HTTP/1.1", "x-in", &[]),
+        ("http-request replace-header X-In (.*) <\\1>", "GET /a/b?c=d HTTP/1.1", "x-in", &["<1>", "<2>"]),
+        ("http-request set-header X-In %[src]:%[method]:%[path]", "GET /a/b?c=d HTTP/1.1", "x-in", &["127.0.0.1:GET:/a/b"]),
+        ("http-request set-path /x", "GET /x?c=d HTTP/1.1", "host", &["example.org"]),
+        ("http-request set-query e=f", "GET /a/b?e=f HTTP/1.1", "host", &["example.org"]),
+        ("http-request set-uri /x?y", "GET /x?y HTTP/1.1", "host", &["example.org"]),
+        ("http-request set-method PUT", "PUT /a/b?c=d HTTP/1.1", "host", &["example.org"]),
+        ("http-request replace-path /a/(.*) /\\1/z", "GET /b/z?c=d HTTP/1.1", "host", &["example.org"]),
+        (
+            "http-request set-var(txn.x) str(v)\n http-request set-header X-In %[var(txn.x)]",
+            "GET /a/b?c=d HTTP/1.1",
+            "x-in",
+            &["v"],
+        ),
+        (
+            "acl is_a path_beg /a\n http-request set-header X-In yes if is_a !{ method POST }",
+            "GET /a/b?c=d HTTP/1.1",
+            "x-in",
+            &["yes"],
+        ),
+        (
+            "http-request set-header X-In no if { path_beg /z } or { hdr(host) -i other }",
+            "GET /a/b?c=d HTTP/1.1",
+            "x-in",
+            &["1", "2"],
+        ),
+    ] {
+        let (response, seen) = through(lines, GET);
+        let seen = seen.unwrap();
+        assert_eq!((response.status, seen.line.as_str()), (200, line), "{lines}");
+        assert_eq!(seen.every(name).collect::<Vec<_>>(), values, "{lines}");
+    }
+}
+
+#[test]
+fn responses_that_are_edited() {
+    for (lines, name, value) in [
+        ("http-response set-header X-Server two", "x-server", Some("two")),
+        ("http-response del-header Server", "server", None),
+        ("http-response add-header X-More %[status]", "x-more", Some("200")),
+        ("http-response replace-header X-Server o(.*) u\\1", "x-server", Some("une")),
+        ("http-after-response set-header X-After %[res.hdr(x-server)]", "x-after", Some("one")),
+        ("http-request set-var(txn.p) path\n http-response set-header X-Path %[var(txn.p)]", "x-path", Some("/a/b")),
+    ] {
+        let (response, _) = through(lines, GET);
+        assert_eq!((response.status, response.field(name)), (200, value), "{lines}");
+    }
+    let (denied, _) = through("http-response deny if { status 200 }", GET);
+    assert_eq!(denied.status, 502);
+    let (returned, seen) = through("http-response return status 299 content-type text/plain string instead", GET);
+    assert_eq!((returned.status, returned.text().as_str()), (299, "instead"));
+    assert!(seen.is_some());
+    let (after, _) = through("http-request deny\n http-after-response set-header X-After yes", GET);
+    assert_eq!((after.status, after.field("x-after")), (403, Some("yes")), "it also sees answers that are made here");
+}
+
+#[test]
+fn the_clients_address() {
+    let with = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n";
+    let without = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    for (lines, request, name, values) in [
+        ("option forwardfor", without, "x-forwarded-for", &["127.0.0.1"][..]),
+        ("option forwardfor", with, "x-forwarded-for", &["192.0.2.1", "127.0.0.1"]),
+        ("option forwardfor if-none", with, "x-forwarded-for", &["192.0.2.1"]),
+        ("option forwardfor if-none", without, "x-forwarded-for", &["127.0.0.1"]),
+        ("option forwardfor except 127.0.0.0/8", without, "x-forwarded-for", &[]),
+        ("option forwardfor except 10.0.0.0/8", without, "x-forwarded-for", &["127.0.0.1"]),
+        ("option forwardfor header X-Client", without, "x-client", &["127.0.0.1"]),
+        ("option originalto", without, "x-original-to", &["127.0.0.1"]),
+    ] {
+        let (_, seen) = through(lines, request);
+        assert_eq!(seen.unwrap().every(name).collect::<Vec<_>>(), values, "{lines}");
+    }
+}
+
+/// What an answer made here does to the connection: nothing, when the request was read to its end.
+#[test]
+fn the_connection_behind_an_answer() {
+    let terse = listen("http-request deny if { path /deny }\n http-request return status 200 content-type text/plain string ok");
+    let mut client = terse.client();
+    for _ in 0..3 {
+        assert_eq!(client.get("/deny", &[]).status, 403);
+        assert_eq!(client.get("/", &[]).text(), "ok");
+    }
+    client.send("POST /deny HTTP/1.1\r\nHost: a\r\nContent-Length: 27\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(client.response("POST").status, 403);
+    client.stream().shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(client.rest(), b"", "a body is no request");
+    let mut client = terse.client();
+    client.send("POST /deny HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(client.response("POST").status, 403);
+    client.stream().shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(client.rest(), b"", "nor a part of one");
+    terse.end();
+}
+
+#[test]
+fn backends_by_rule() {
+    let (first, second) = (Server::body("first"), Server::body("second"));
+    let terse = sections(
+        "acl is_api path_beg /api\n use_backend api if is_api\n use_backend %[path,field(2,/)] if { path_beg /by }\n default_backend app",
+        &format!(
+            "backend app\n server one {}\nbackend api\n server one {}\nbackend by\n server one {1}",
+            first.address(),
+            second.address()
+        ),
+    );
+    let mut client = terse.client();
+    for (path, body) in [("/", "first"), ("/api/x", "second"), ("/a", "first"), ("/by/x", "second"), ("/byx/y", "first")] {
+        assert_eq!(client.get(path, &[]).text(), body, "{path}");
+    }
+    terse.end();
+    let terse = sections("use_backend none if { path /none }", "backend none\n");
+    assert_eq!(terse.client().get("/none", &[]).status, 503, "a backend without servers");
+    assert_eq!(terse.client().get("/", &[]).status, 503, "no backend");
+    terse.end();
+}
+
+#[test]
+fn error_pages() {
+    let page = "HTTP/1.0 403 Forbidden\r\nContent-Type: text/plain\r\nX-Page: mine\r\n\r\nnot here";
+    let lines = format!(
+        "{DEFAULTS}\nlisten web\n bind fd@${{web}}\n errorfile 403 \"${{dir}}/403.http\"\n http-request deny if {{ path /deny }}\n"
+    );
+    let terse = Terse::with(&lines).file("403.http", page).listen("web").start();
+    let own = terse.client().get("/deny", &[]);
+    assert_eq!((own.status, own.text().as_str(), own.field("x-page")), (403, "not here", Some("mine")));
+    let built_in = terse.client().get("/other", &[]);
+    assert_eq!((built_in.status, built_in.field("content-type")), (503, Some("text/html")));
+    assert!(built_in.text().contains("503 Service Unavailable"), "{}", built_in.text());
+    terse.end();
+}

@@ -1,0 +1,184 @@
+//! Bytes both ways: after a change of protocol, after CONNECT, and in `mode tcp`.
+
+use super::support::client::Client;
+use super::support::proxy::listen;
+use super::support::random::Random;
+use super::support::server::{Connection, Server};
+use super::support::until;
+use std::io::Write;
+use std::net::Shutdown;
+
+const UPGRADE: &str = "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n\r\n";
+
+/// Gives back what comes, in capitals; says goodbye when nothing more comes.
+fn echo(connection: &mut Connection) {
+    while let Some(bytes) = connection.bytes(5) {
+        connection.send(bytes.to_ascii_uppercase());
+    }
+    connection.send("bye");
+}
+
+fn talk(client: &mut Client) {
+    for word in ["hello", "there"] {
+        client.send(word);
+        let mut back = [0; 5];
+        client.read(&mut back);
+        assert_eq!(back, word.to_uppercase().as_bytes());
+    }
+    client.stream().shutdown(Shutdown::Write).unwrap();
+    assert_eq!(client.rest(), b"bye", "one half is closed, the other is not");
+}
+
+#[test]
+fn a_change_of_protocol() {
+    let server = Server::start(|connection| {
+        let request = connection.head().unwrap();
+        assert_eq!(request.field("connection").map(str::to_ascii_lowercase).as_deref(), Some("upgrade"));
+        assert_eq!(request.field("upgrade"), Some("websocket"));
+        // The first bytes of the new protocol come in the same segment as the response.
+        connection.send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nfirst");
+        echo(connection);
+    });
+    for lines in ["", "option http-server-close", "compression algo gzip"] {
+        let terse = listen(&format!("{lines}\n server one {}", server.address()));
+        let mut client = terse.client();
+        client.send(UPGRADE);
+        let response = client.response("GET");
+        assert_eq!((response.status, response.field("upgrade")), (101, Some("websocket")), "{lines}");
+        assert_eq!(response.field("connection").map(str::to_ascii_lowercase).as_deref(), Some("upgrade"));
+        let mut first = [0; 5];
+        client.read(&mut first);
+        assert_eq!(&first, b"first");
+        talk(&mut client);
+        until("the server's connection to close", || (server.open() == 0).then_some(()));
+        terse.end();
+    }
+}
+
+/// The server closes first: the client reads all of it, and can still send.
+#[test]
+fn closed_by_the_server_first() {
+    let (ends, ended) = std::sync::mpsc::channel();
+    let ends = std::sync::Mutex::new(ends);
+    let server = Server::start(move |connection| {
+        connection.head().unwrap();
+        connection.send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nall");
+        connection.finish();
+        ends.lock().unwrap().send(connection.rest()).unwrap();
+    });
+    let terse = listen(&format!("server one {}", server.address()));
+    let mut client = terse.client();
+    client.send(UPGRADE);
+    client.response("GET");
+    assert_eq!(client.rest(), b"all");
+    client.send("still here");
+    drop(client);
+    assert_eq!(ended.recv().unwrap(), b"still here");
+    terse.end();
+}
+
+/// A server that does not change the protocol: the connection goes on as it was.
+#[test]
+fn a_refused_change() {
+    let server = Server::body("as it was");
+    let terse = listen(&format!("server one {}", server.address()));
+    let mut client = terse.client();
+    client.send(UPGRADE);
+    assert_eq!(client.response("GET").text(), "as it was");
+    assert_eq!(client.get("/", &[]).text(), "as it was");
+    assert_eq!(server.requests()[1].field("upgrade"), None);
+    terse.end();
+}
+
+#[test]
+fn connect() {
+    let server = Server::start(|connection| {
+        let request = connection.head().unwrap();
+        if request.target.starts_with("no") {
+            connection.send("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno");
+            return;
+        }
+        connection.send("HTTP/1.1 200 OK\r\n\r\n");
+        echo(connection);
+    });
+    let terse = listen(&format!("server one {}", server.address()));
+    let mut client = terse.client();
+    client.send("CONNECT yes:443 HTTP/1.1\r\nHost: yes:443\r\n\r\n");
+    assert_eq!(client.head().status, 200);
+    talk(&mut client);
+    let mut client = terse.client();
+    client.send("CONNECT no:443 HTTP/1.1\r\nHost: no:443\r\n\r\n");
+    assert_eq!(client.response("CONNECT").status, 403);
+    terse.end();
+}
+
+#[test]
+fn mode_tcp() {
+    let server = Server::start(echo);
+    let terse = listen(&format!("mode tcp\n server one {}", server.address()));
+    let mut clients = [terse.client(), terse.client()];
+    clients.iter_mut().for_each(talk);
+    until("the server's connections to close", || (server.open() == 0).then_some(()));
+    terse.end();
+}
+
+/// Protocols in which the server speaks first, and one that only speaks.
+#[test]
+fn mode_tcp_server_first() {
+    let server = Server::start(|connection| {
+        connection.send("220 ready\r\n");
+    });
+    let terse = listen(&format!("mode tcp\n server one {}", server.address()));
+    assert_eq!(terse.client().rest(), b"220 ready\r\n");
+    terse.end();
+}
+
+#[test]
+fn mode_tcp_in_bulk() {
+    let server = Server::start(|connection| {
+        let all = connection.rest();
+        connection.send(all);
+    });
+    let terse = listen(&format!("mode tcp\n server one {}", server.address()));
+    let bytes = Random::new(3).bytes(8 << 20);
+    let mut client = terse.client();
+    client.stream().write_all(&bytes).unwrap();
+    client.stream().shutdown(Shutdown::Write).unwrap();
+    assert!(client.rest() == bytes);
+    terse.end();
+}
+
+#[test]
+fn mode_tcp_without_a_server() {
+    let mut server = Server::start(echo);
+    server.kill();
+    let terse = listen(&format!("mode tcp\n retries 0\n timeout connect 100ms\n server one {}", server.address()));
+    let mut client = terse.client();
+    assert!(client.is_closed());
+    terse.end();
+}
+
+/// A tunnel in which nobody says anything ends; one that is used does not.
+#[test]
+fn silence_ends_it() {
+    let server = Server::start(|connection| {
+        connection.head().unwrap();
+        connection.send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+        while let Some(bytes) = connection.bytes(1) {
+            connection.send(bytes);
+        }
+    });
+    let terse = listen(&format!("timeout tunnel 200ms\n server one {}", server.address()));
+    let mut client = terse.client();
+    client.send(UPGRADE);
+    client.response("GET");
+    let begun = std::time::Instant::now();
+    while begun.elapsed().as_millis() < 500 {
+        client.send("x");
+        client.read(&mut [0]);
+        super::support::readable(client.stream(), std::time::Duration::from_millis(20));
+    }
+    assert!(client.is_closed());
+    until("the server's connection to close", || (server.open() == 0).then_some(()));
+    terse.end();
+}
