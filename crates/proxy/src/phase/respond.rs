@@ -136,8 +136,9 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
     let status = stream.response.status;
     if stream.facts.backend().is_some_and(|b| b.retry_on.statuses.contains(&status)) {
         let failure = Abort::new(Who::Server, Phase::Headers, Cause::Refused);
-        // Only if it cannot be tried again does the client see it: that is for the caller to say.
-        if stream.facts.retries < stream.facts.backend().map_or(0, |b| b.retries) && stream.request.is_idempotent() {
+        // The client sees it when it cannot be tried again: then, and of a request whose body is on its way.
+        let is_repeatable = stream.request.is_idempotent() && stream.request.body == BodyLength::None;
+        if stream.facts.retries < stream.facts.backend().map_or(0, |b| b.retries) && is_repeatable {
             stream.has_response = false;
             return Err(Failure { abort: failure, kind: FailureKind::Status(status) });
         }
