@@ -91,8 +91,6 @@ pub struct Frontend {
     pub compression: Option<Arc<Compression>>,
     /// Its log.
     pub log: LogPlan,
-    /// What compression has done.
-    pub compressed: terse_compress::Counters,
     /// What is counted.
     pub tally: Tally,
     /// Where it begins.
@@ -143,8 +141,6 @@ pub struct Backend {
     pub twin: Option<usize>,
     /// The log of its servers' changes.
     pub journal: Arc<Journal>,
-    /// What compression has done.
-    pub compressed: terse_compress::Counters,
     /// What is counted.
     pub tally: Tally,
     /// Where it begins.

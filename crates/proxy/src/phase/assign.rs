@@ -11,7 +11,7 @@ use std::io;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
-use terse_balance::{Claim, Grant, Key, Want};
+use terse_balance::{Claim, Count, Grant, Key, Want};
 use terse_message::{Abort, Cause, Phase, Who};
 
 /// A connection to a server, and the right to use it.
@@ -40,6 +40,9 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             let pause = backend.timeouts.connect.map_or(TURN_AROUND, |limit| limit.min(TURN_AROUND));
             tokio::time::sleep(pause).await;
         }
+        if exchange.affinity.server.is_none() {
+            chosen.counters.bump(Count::Balanced);
+        }
         stream.facts.times.queued = Some(Instant::now());
         stream.facts.redispatched |= stream.facts.server.as_ref().is_some_and(|before| before.index() != chosen.index());
         stream.facts.server = Some(chosen.clone());
@@ -64,6 +67,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             Err(_) => Abort::new(Who::ServerTimeout, Phase::Connect, Cause::Timeout),
         };
         backend.tally.of(worker.index).connect_errors.add(1);
+        chosen.counters.bump(Count::ConnectErrors);
         drop(claim);
         if !next_attempt(stream, exchange, backend) {
             return Err(failure);
@@ -116,13 +120,15 @@ fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend: &Backend)
     stream.facts.retries += 1;
     let counters = backend.tally.of(stream.facts.session.worker.index);
     counters.retries.add(1);
-    let Some(failed) = stream.facts.server.as_ref().map(|s| s.index()) else { return true };
+    let Some(failed) = &stream.facts.server else { return true };
+    failed.counters.bump(Count::Retries);
     let bound = exchange.affinity.server.is_some();
     if redispatches(backend.redispatch, exchange.failures, backend.retries) || !bound {
         if exchange.affinity.server.take().is_some() {
             counters.redispatches.add(1);
+            failed.counters.bump(Count::Redispatches);
         }
-        exchange.failed.push(failed);
+        exchange.failed.push(failed.index());
     }
     true
 }

@@ -33,34 +33,19 @@ fn count(stream: &Stream) {
     let front = facts.frontend().tally.of(worker.index);
     let back = facts.backend().map(|backend| backend.tally.of(worker.index));
     front.requests.add(1);
-    let compressed = [Some(&facts.frontend().compressed), facts.backend().map(|b| &b.compressed)];
-    match (facts.coding, facts.compression) {
-        (Some(_), _) => compressed.into_iter().flatten().for_each(|counters| {
-            counters.count_compressed();
-            counters.count_bytes(facts.compressed.0, facts.compressed.1);
-        }),
-        (None, Some(reason)) => compressed.into_iter().flatten().for_each(|counters| {
-            counters.count_passed(reason);
-            counters.count_bypassed(facts.bytes_out);
-        }),
-        (None, None) => {}
-    }
     for counters in [Some(front), back].into_iter().flatten() {
         counters.bytes_in.add(facts.bytes_in);
         counters.bytes_out.add(facts.bytes_out);
         if facts.status > 0 {
             counters.response(facts.status);
         }
-        match facts.abort {
-            Some(Abort { who: Who::Client | Who::ClientTimeout, phase: Phase::Request, .. }) => counters.request_errors.add(1),
-            Some(Abort { who: Who::Proxy, phase: Phase::Request, cause: Cause::Malformed | Cause::TooLarge }) => {
-                counters.request_errors.add(1);
-            }
-            Some(Abort { who: Who::Client | Who::ClientTimeout, .. }) => counters.client_aborts.add(1),
-            Some(Abort { who: Who::Server | Who::ServerTimeout, phase: Phase::Data, .. }) => counters.server_aborts.add(1),
-            Some(Abort { phase: Phase::Headers, cause: Cause::Denied, .. }) => counters.denied_responses.add(1),
-            Some(Abort { phase: Phase::Headers, .. }) => counters.response_errors.add(1),
-            _ => {}
+        match failure(facts.abort) {
+            Some(Failure::Request) => counters.request_errors.add(1),
+            Some(Failure::Client) => counters.client_aborts.add(1),
+            Some(Failure::Server) => counters.server_aborts.add(1),
+            Some(Failure::Denied) => counters.denied_responses.add(1),
+            Some(Failure::Response) => counters.response_errors.add(1),
+            None => {}
         }
         count_compression(&counters.compression, facts);
     }
@@ -69,6 +54,7 @@ fn count(stream: &Stream) {
         back.current.sub(1);
     }
     if let Some(server) = &facts.server {
+        server.counters.bump(Count::Sessions);
         server.counters.bump(Count::Requests);
         server.counters.add(Count::BytesIn, facts.bytes_in);
         server.counters.add(Count::BytesOut, facts.bytes_out);
@@ -76,6 +62,39 @@ fn count(stream: &Stream) {
         if facts.server_status > 0 {
             server.counters.bump_status(facts.server_status);
         }
+        match failure(facts.abort) {
+            Some(Failure::Request) | None => {}
+            Some(Failure::Client) => server.counters.bump(Count::ClientAborts),
+            Some(Failure::Server) => server.counters.bump(Count::ServerAborts),
+            Some(Failure::Denied) => server.counters.bump(Count::DeniedResponses),
+            Some(Failure::Response) => server.counters.bump(Count::ResponseErrors),
+        }
+    }
+}
+
+/// What a stream that ended early is counted as.
+enum Failure {
+    /// The request was malformed, too large, too slow, or broke off.
+    Request,
+    /// The client broke off later.
+    Client,
+    /// The server broke off while it sent a body.
+    Server,
+    /// A rule denied the response.
+    Denied,
+    /// The response was malformed, too slow, or broke off before its body.
+    Response,
+}
+
+fn failure(abort: Option<Abort>) -> Option<Failure> {
+    match abort? {
+        Abort { who: Who::Client | Who::ClientTimeout, phase: Phase::Request, .. } => Some(Failure::Request),
+        Abort { who: Who::Proxy, phase: Phase::Request, cause: Cause::Malformed | Cause::TooLarge } => Some(Failure::Request),
+        Abort { who: Who::Client | Who::ClientTimeout, .. } => Some(Failure::Client),
+        Abort { who: Who::Server | Who::ServerTimeout, phase: Phase::Data, .. } => Some(Failure::Server),
+        Abort { phase: Phase::Headers, cause: Cause::Denied, .. } => Some(Failure::Denied),
+        Abort { phase: Phase::Headers, .. } => Some(Failure::Response),
+        _ => None,
     }
 }
 

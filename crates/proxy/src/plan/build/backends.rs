@@ -58,7 +58,6 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         compression: draft.compression.clone(),
         twin: draft.front,
         journal,
-        compressed: terse_compress::Counters::default(),
         tally: Tally::new(building.host.workers),
         place: draft.place.clone(),
     }

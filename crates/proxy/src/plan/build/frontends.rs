@@ -55,7 +55,6 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
         monitor_failures: proxy.monitor_failures.clone(),
         compression: draft.compression.clone(),
         log: building.logs.plan(draft, building.diagnostics),
-        compressed: terse_compress::Counters::default(),
         tally: Tally::new(building.host.workers),
         place: draft.place.clone(),
     }
