@@ -91,11 +91,12 @@ impl Place {
 
     fn take(worker: &Rc<Worker>, frontend: usize) -> Option<Place> {
         let front = &worker.plan.frontends[frontend];
-        if !worker.admit() {
+        if !front.tally.admit(front.maxconn) {
             return None;
         }
-        if !front.tally.admit(front.maxconn) {
-            worker.release();
+        // In this order: giving a worker's place back would wake the one who waits here, over and over.
+        if !worker.admit() {
+            front.tally.leave();
             return None;
         }
         let counters = front.tally.of(worker.index);
