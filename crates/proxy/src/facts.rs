@@ -19,6 +19,10 @@ use terse_sample::Env;
 pub struct Facts {
     /// The client's connection, and through it the worker and the plan.
     pub session: Rc<Session>,
+    /// The client's address, over IP; rules may change it (`set-src`).
+    pub client: Option<SocketAddr>,
+    /// The address that the client connected to, over IP; rules may change it (`set-dst`).
+    pub local: Option<SocketAddr>,
     /// The backend, once it is chosen.
     pub backend: Option<usize>,
     /// The server, once it is chosen.
@@ -128,6 +132,8 @@ impl Facts {
         let start_unix_us = session.worker.clock.unix_us(start);
         let id = session.worker.number_stream();
         Facts {
+            client: session.client,
+            local: session.local,
             session,
             backend: None,
             server: None,

@@ -164,7 +164,10 @@ impl Reply {
         for (name, format) in &self.fields {
             let mut value = Vec::new();
             format.write(&stream.env(), &mut value);
-            fields.push((name.clone(), value));
+            // A field that says nothing is left out, as in HAProxy.
+            if !value.is_empty() {
+                fields.push((name.clone(), value));
+            }
         }
         Answer { status: self.status, reason: Arc::from(""), fields, body, close: false }
     }

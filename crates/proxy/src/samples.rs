@@ -11,13 +11,34 @@ mod proxy;
 mod server;
 mod stream;
 mod timer;
+mod tls;
 
 use crate::facts::Facts;
 use terse_sample::{Alias, Env, Fetch};
 
 /// The tables of fetches.
-pub const FETCHES: &[&[Fetch]] =
-    &[proxy::FETCHES, server::FETCHES, stream::FETCHES, timer::FETCHES, date::FETCHES, capture::FETCHES, later::FETCHES];
+pub const FETCHES: &[&[Fetch]] = &[
+    proxy::FETCHES,
+    server::FETCHES,
+    stream::FETCHES,
+    timer::FETCHES,
+    date::FETCHES,
+    capture::FETCHES,
+    tls::WHETHER,
+    tls::WHAT,
+    later::RATES,
+    later::OUR_END,
+    later::QUEUES,
+    later::TIMEOUTS,
+    later::BODIES,
+    later::FIRST_BYTES,
+    later::SOCKETS,
+    later::PROXY_PROTOCOL,
+    later::CONNECTIONS,
+    later::PROCESS,
+    later::CACHES,
+    later::TABLES,
+];
 
 /// The tables of aliases.
 pub const ALIASES: &[&[Alias]] = &[alias::ALIASES, date::ALIASES, timer::ALIASES, capture::ALIASES];

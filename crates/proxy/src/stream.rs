@@ -53,8 +53,8 @@ impl Stream {
         Env {
             request: Some(&self.request).filter(|r| !r.method().is_empty()),
             response: self.has_response.then_some(&self.response),
-            client: session.client.as_ref(),
-            local: session.local.as_ref(),
+            client: self.facts.client.as_ref(),
+            local: self.facts.local.as_ref(),
             vars: Vars {
                 process: Some(&session.worker.plan.process_variables),
                 session: Some(&session.variables),

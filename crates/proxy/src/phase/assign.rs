@@ -144,7 +144,7 @@ fn redispatches(interval: i32, failures: u32, retries: u32) -> bool {
 
 async fn claim(client: &mut Client, stream: &mut Stream, exchange: &mut Exchange, backend: &Backend) -> Result<Claim, Abort> {
     loop {
-        let source = stream.facts.session.client.map(|c| c.ip());
+        let source = stream.facts.client.map(|c| c.ip());
         let want = match exchange.affinity.server.or_else(|| preferred(stream, exchange, backend)) {
             Some(index) => Want::Server(index),
             None => Want::Any { key: Key { source, request: Some(&stream.request) }, avoided: &exchange.failed },

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use terse_balance::{Affinity, CookieFound};
 use terse_compress::{Effective, Link, Offer, policy};
 use terse_http::h1::Persistence;
-use terse_message::{Known, Version};
+use terse_message::{Fields, Known, Version};
 
 /// A request on its way to a server, over all attempts.
 pub struct Exchange {
@@ -63,12 +63,12 @@ pub fn request(stream: &mut Stream) -> Exchange {
         None => Affinity { server: None, found: CookieFound::Off },
     };
     stream.facts.cookie_found = affinity.found;
-    for (address, rule) in [
-        (session.client, backend.and_then(|b| b.forwarded_for.as_ref()).or(frontend.forwarded_for.as_ref())),
-        (session.local, backend.and_then(|b| b.original_to.as_ref()).or(frontend.original_to.as_ref())),
+    for (address, rules) in [
+        (stream.facts.client, [backend.and_then(|b| b.forwarded_for.as_ref()), frontend.forwarded_for.as_ref()]),
+        (stream.facts.local, [backend.and_then(|b| b.original_to.as_ref()), frontend.original_to.as_ref()]),
     ] {
-        if let (Some(address), Some(rule)) = (address, rule) {
-            forwarded_for(rule, address.ip(), stream);
+        if let Some(address) = address {
+            forwarded_for(rules, address.ip(), &mut stream.request.fields);
         }
     }
     if let Some(name) = &frontend.log.unique_id_header
@@ -127,12 +127,16 @@ fn connection_mode(frontend: &Frontend, backend: Option<&Backend>) -> Connection
     [frontend.options.connection, back].into_iter().flatten().max_by_key(|m| rank(*m)).unwrap_or_default()
 }
 
-fn forwarded_for(rule: &ForwardedFor, client: IpAddr, stream: &mut Stream) {
-    let excepted = rule.except.is_some_and(|(network, bits)| in_network(client, network, bits));
-    if excepted || (rule.if_none && stream.request.fields.get(&rule.header).is_some()) {
+/// Tells an address to the server. The backend's field counts before the frontend's. What either excepts is not told, and a field
+/// that is there stops only those who all say `if-none`.
+fn forwarded_for(rules: [Option<&ForwardedFor>; 2], address: IpAddr, fields: &mut Fields) {
+    let Some(first) = rules.into_iter().flatten().next() else { return };
+    let mut all = rules.into_iter().flatten();
+    let excepted = all.clone().any(|rule| rule.except.is_some_and(|(network, bits)| in_network(address, network, bits)));
+    if excepted || (all.all(|rule| rule.if_none) && fields.get(&first.header).is_some()) {
         return;
     }
-    stream.request.fields.push(&rule.header, client.to_string().as_bytes());
+    fields.push(&first.header, address.to_string().as_bytes());
 }
 
 /// Whether an address lies in a network of so many leading bits.

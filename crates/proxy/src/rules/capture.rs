@@ -4,7 +4,7 @@ use super::{ANY, Action, ActionWord, Flow, RuleSet, done};
 use crate::captures;
 use crate::log::{Capture, LogSettings};
 use crate::stream::Stream;
-use terse_config::{Args, Fault, Scope};
+use terse_config::{Args, Fault, Scope, SectionKind};
 use terse_sample::Expr;
 
 /// The table.
@@ -48,7 +48,7 @@ fn capture(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<B
                 .fault("'len' makes a slot for requests only")
                 .hint("name a slot of 'declare capture response' by 'id'"));
         }
-        "len" if !scope.section.kind.is_front() => {
+        "len" if scope.section.kind == SectionKind::Backend => {
             return Err(args
                 .fault("'len' makes a slot of a frontend's log, and this section has no frontend")
                 .hint("name a slot by 'id'"));

@@ -18,7 +18,6 @@ pub(super) const ACTIONS: &[ActionWord] = &[
     later("do-resolve(", REQUEST, "Looks a name up.", "sections of 'resolvers' come later"),
     later("early-hint", REQUEST, "Sends a 103 response ahead.", "interim responses of our own come later"),
     later("lua.", ANY, "Calls a function in Lua.", "Lua comes later"),
-    later("normalize-uri", REQUEST, "Brings the target into a normal form.", "comes later; 'replace-path' can do some of it"),
     later("pause", BOTH, "Waits.", "rules that wait come later"),
     later("sc-add-gpc(", ANY, "Adds to a counter.", TABLES),
     later("sc-inc-gpc(", ANY, "Counts.", TABLES),
@@ -37,10 +36,6 @@ pub(super) const ACTIONS: &[ActionWord] = &[
     later("set-fc-tos", BOTH, "Sets the TOS field of packets to the client.", MARKS),
     later("set-mark", BOTH, "Marks the packets to the client.", MARKS),
     later("set-tos", BOTH, "Sets the TOS field of packets to the client.", MARKS),
-    later("set-dst", REQUEST, "Changes the address that the client connected to.", ADDRESSES),
-    later("set-dst-port", REQUEST, "Changes the port that the client connected to.", ADDRESSES),
-    later("set-src", REQUEST, "Changes the client's address.", ADDRESSES),
-    later("set-src-port", REQUEST, "Changes the client's port.", ADDRESSES),
     later("set-priority-class", REQUEST, "Changes the place in queues.", "queues serve in the order of arrival"),
     later("set-priority-offset", REQUEST, "Changes the place in queues.", "queues serve in the order of arrival"),
     later("set-retries", REQUEST, "Changes how often a request is tried again.", "'retries' says it for the whole backend"),
@@ -58,4 +53,3 @@ const FILES: &str = "ACLs and maps that change at run time come later";
 const CACHE: &str = "caches come later";
 const TABLES: &str = "stick tables come later";
 const MARKS: &str = "marks of packets come later";
-const ADDRESSES: &str = "addresses of the client's connection are as the kernel has them";

@@ -3,11 +3,13 @@
 //! An action is one entry of [`ACTIONS`] and one type that implements [`Action`]; families of actions have a file each. An action
 //! that must wait (a tarpit, a body) does not wait itself: it says so by its [`Flow`], and the phase that runs the rules waits.
 
+pub mod address;
 pub mod answer;
 pub mod capture;
 pub mod field;
 pub mod keywords;
 pub mod later;
+pub mod normalize;
 pub mod redirect;
 pub mod rewrite;
 pub mod status;
@@ -131,6 +133,8 @@ pub const ACTIONS: &[&[ActionWord]] = &[
     field::ACTIONS,
     status::ACTIONS,
     target::ACTIONS,
+    normalize::ACTIONS,
+    address::ACTIONS,
     variable::ACTIONS,
     capture::ACTIONS,
     later::ACTIONS,

@@ -72,6 +72,29 @@ fn requests_are_edited() {
             "X-One: 1\nX-Two: a, b\nCookie: k=v",
             "X-Two: a, b\nCookie: k=v\nX-One: /a/b+192.0.2.7",
         ),
+        (&["normalize-uri query-sort-by-name", "normalize-uri path-strip-dotdot"], "", ""),
+        (
+            &[
+                "set-path /x//./y/../%%7e",
+                "normalize-uri path-merge-slashes",
+                "normalize-uri path-strip-dot",
+                "normalize-uri path-strip-dotdot full",
+                "normalize-uri percent-to-uppercase strict",
+            ],
+            "/a/b?",
+            "/x/%7E?",
+        ),
+        (
+            &[
+                "set-src req.hdr(x-one),add(167772159)",
+                "set-src-port int(5)",
+                "set-dst str(::1)",
+                "set-dst-port int(70000)",
+                "set-header Cookie %[src]:%[src_port]>%[dst]:%[dst_port]>%ci>%[fc_src]",
+            ],
+            "Cookie: k=v",
+            "Cookie: 10.0.0.0:5>::1:80>10.0.0.0>192.0.2.7",
+        ),
         (&["allow if { src 192.0.2.0/24 }", "del-header x-one"], "", ""),
         (&["set-log-level silent", "strict-mode on", "capture path len 3"], "", ""),
     ] {
@@ -143,7 +166,7 @@ fn answers() {
     for (rule, kind, status, fields, body) in [
         ("return", 'a', 200, "", ""),
         ("return status 403", 'a', 403, "", ""),
-        ("return hdr x-a %[url] hdr x-b b", 'a', 200, "x-a: /a/b?c=d\nx-b: b\n", ""),
+        ("return hdr x-a %[url] hdr x-none %[var(txn.none)] hdr x-b b", 'a', 200, "x-a: /a/b?c=d\nx-b: b\n", ""),
         ("return content-type text/plain string hello%[path]", 'a', 200, "Content-Type: text/plain\n", "hello%[path]"),
         ("return content-type text/plain lf-string <%[path]>", 'a', 200, "Content-Type: text/plain\n", "</a/b>"),
         ("return content-type text/plain lf-file text hdr X y", 'a', 200, "Content-Type: text/plain\nX: y\n", "path is /a/b\n"),
@@ -291,6 +314,8 @@ fn faults_stand_at_their_word() {
         ("http-request capture path", "expects 'len' or 'id'"),
         ("http-request track-sc0 src", "stick tables come later"),
         ("http-request lua.f", "Lua comes later"),
+        ("http-request normalize-uri spell", "unknown normalizer"),
+        ("http-request set-src always_true", "cannot become"),
         ("http-request set-map(f) a b", "come later"),
         ("http-request cache-use c", "caches come later"),
     ] {

@@ -33,6 +33,18 @@ pub(super) const FETCHES: &[Fetch] = &[
         let bind = facts.plan().binds.get(facts.session.bind)?;
         Some(Value::str(bind.settings.name.as_deref()?.as_bytes()))
     }),
+    Fetch::one("fc_src", Type::Addr, "The client's address, whatever rules made of it.", |_, env| {
+        Some(Value::Addr(facts(env)?.session.client?.ip()))
+    }),
+    Fetch::one("fc_src_port", Type::Int, "The client's port, whatever rules made of it.", |_, env| {
+        Some(Value::Int(facts(env)?.session.client?.port().into()))
+    }),
+    Fetch::one("fc_dst", Type::Addr, "The address that the client connected to, whatever rules made of it.", |_, env| {
+        Some(Value::Addr(facts(env)?.session.local?.ip()))
+    }),
+    Fetch::one("fc_dst_port", Type::Int, "The port that the client connected to, whatever rules made of it.", |_, env| {
+        Some(Value::Int(facts(env)?.session.local?.port().into()))
+    }),
     Fetch::one("act_conn", Type::Int, "Clients' connections in the process.", |_, env| {
         Some(count(facts(env)?.session.worker.connections()))
     }),

@@ -30,6 +30,12 @@ pub(super) const FETCHES: &[Fetch] = &[
         facts(env)?.server.as_ref().map(|_| Value::Int(1))
     })
     .needs(Needs::SERVER),
+    Fetch::one("bc_srv_queue", Type::Int, "Requests that were before this one in the server's queue.", |_, env| {
+        Some(Value::Int(facts(env)?.queue_positions.0.into()))
+    }),
+    Fetch::one("bc_be_queue", Type::Int, "Requests that were before this one in the backend's queue.", |_, env| {
+        Some(Value::Int(facts(env)?.queue_positions.1.into()))
+    }),
     Fetch::one("srv_is_up", Type::Bool, "Whether a server is up.", |args, env| Some(Value::Bool(named(args, env)?.is_up())))
         .params(SERVER)
         .check(check_name),

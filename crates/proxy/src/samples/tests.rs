@@ -82,6 +82,8 @@ fn what_formats_and_expressions_say() {
         ("%[http_first_req] %[fc_rcvd_proxy] %[wait_end] %[stopping] %[thread]", "1 0 1 0 0"),
         ("%[res.comp] %[res.comp_algo] <%[res.comp_reason]> %[res.comp_in]", "0 - <-> 0"),
         ("%[last_rule_file]:%[last_rule_line]", "-:-"),
+        ("%[ssl_fc] %[ssl_c_s_dn(cn)] %[fc_src]:%[fc_src_port] %[fc_dst]:%[fc_dst_port]", "0 - 192.0.2.7:1234 192.0.2.1:80"),
+        ("%[bc_srv_queue] %[bc_be_queue]", "0 0"),
         ("%trg %[request_date] %[request_date(ms)]", "06/Feb/2009:12:14:14 +0000 1233922454 1233922454655"),
     ] {
         assert_eq!(served("", format, |_| {}), expected, "{format}");
@@ -159,6 +161,8 @@ fn what_is_not_built_is_said() {
     for (format, fault) in [
         ("%[be_sess_rate]", "rates come later"),
         ("%[cur_server_timeout]", "be_..._timeout"),
+        ("%[sc0_http_req_rate(t)]", "stick tables come later"),
+        ("%[req.body]", "bodies come later"),
         ("%lc", "not numbered"),
         ("%OG", "once"),
         ("%[accept_date(h)]", "unknown unit 'h'"),
