@@ -15,6 +15,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 pub mod client;
+pub mod gzip;
 pub mod origin;
 mod process;
 pub mod program;
