@@ -2,7 +2,7 @@
 
 use crate::io::{Outgoing, Sink};
 use crate::phase::judge::Verdict;
-use crate::phase::{Client, Next, respond};
+use crate::phase::{Client, Next, read, respond};
 use crate::reply::{self, Answer};
 use crate::stream::Stream;
 use std::io;
@@ -42,6 +42,12 @@ pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>
             counters.denied_requests.add(1);
             stream.facts.abort = Some(denied);
             Ok(Next::Close)
+        }
+        Verdict::Serve(service) => {
+            read::body(client, stream).await?;
+            let body = read::buffered(client, stream);
+            let verdict = service.answer(stream, &body);
+            Box::pin(by_rule(client, stream, out, verdict)).await
         }
     }
 }
@@ -86,7 +92,7 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
         return Ok(Next::Close);
     }
     let session = stream.facts.session.clone();
-    let is_head = stream.request.method() == b"HEAD";
+    let is_head = stream.facts.asked_head;
     let read_whole = skip_body(client, stream);
     answer.write_head(&mut stream.response);
     stream.has_response = true;

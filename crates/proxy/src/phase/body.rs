@@ -24,6 +24,18 @@ pub async fn pass(down: &mut Source<'_>, sink: &mut Sink<'_>) -> Result<(), Fail
     }
 }
 
+/// Reads a body to its end: the client has asked for the head alone.
+pub async fn discard(down: &mut Source<'_>, sink: &mut Sink<'_>) -> Result<(), Failure> {
+    sink.flush().await.map_err(|e| to_client(&e))?;
+    loop {
+        match down.part().map_err(from_server)? {
+            Some(Part::Data(n)) => down.consume(n),
+            Some(Part::End) => return Ok(()),
+            None => down.more().await.map_err(from_server)?,
+        }
+    }
+}
+
 /// Moves a body through a coder. What the server has sent before a pause reaches the client decodable.
 pub async fn compress(down: &mut Source<'_>, sink: &mut Sink<'_>, coder: &mut Compressor) -> Result<(), Failure> {
     loop {

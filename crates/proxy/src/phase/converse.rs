@@ -1,6 +1,7 @@
 //! A session: requests and responses on one connection, one after the other.
 
 use crate::io::{Buffer, Transport};
+use crate::phase::prepare::Exchange;
 use crate::phase::{Client, Next, answer, assign, finish, judge, prepare, read, route, transfer};
 use crate::session::Session;
 use crate::settings::Mode;
@@ -10,7 +11,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use terse_message::Abort;
+use terse_message::{Abort, BodyLength};
 
 /// Serves a client's connection to its end.
 pub async fn run(io: Transport, session: Rc<Session>) {
@@ -142,14 +143,26 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
         return answer::by_rule(client, stream, out, verdict).await;
     }
     let mut exchange = prepare::request(stream);
+    let next = forward(client, stream, &mut exchange, out).await;
+    // What of the body is still to come decides whether the connection can go on behind an answer of ours.
+    stream.request.body = match stream.request.body {
+        _ if exchange.upload.is_done() => BodyLength::None,
+        _ if exchange.body_begun => BodyLength::Unknown,
+        untouched => untouched,
+    };
+    next
+}
+
+/// Sends the request to a server, and to another when that may help.
+async fn forward(client: &mut Client, stream: &mut Stream, exchange: &mut Exchange, out: &mut Vec<u8>) -> Result<Next, Abort> {
     loop {
-        let mut server = assign::server(client, stream, &mut exchange).await?;
-        match transfer::run(client, &mut server.connection, stream, &mut exchange, out).await {
+        let mut server = assign::server(client, stream, exchange).await?;
+        match transfer::run(client, &mut server.connection, stream, exchange, out).await {
             Ok(next) => {
                 server.keep_if(exchange.server_keeps, stream);
                 return Ok(next);
             }
-            Err(failure) if assign::may_retry(stream, &mut exchange, &failure) => out.clear(),
+            Err(failure) if assign::may_retry(stream, exchange, &failure) => out.clear(),
             Err(failure) => return Err(failure.abort),
         }
     }

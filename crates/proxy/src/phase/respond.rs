@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use terse_balance::Affinity;
 use terse_compress::{Decision, Effective, Offer, Plan, Verdict, policy};
 use terse_http::h1::{self, Parsed, Persistence, encode};
-use terse_message::{Abort, BodyLength, Cause, Known, Phase, Version, Who};
+use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Version, Who};
 
 /// What the response depends on beside the stream, and what it decides.
 pub struct Reply<'a> {
@@ -86,11 +86,16 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     if let (Some(offer), Some(verdict)) = (reply.offer, &verdict) {
         terse_compress::head::apply(&mut stream.response, offer, verdict, &settings);
     }
+    let unwanted = stream.facts.asked_head && stream.request.method() != b"HEAD";
+    if !stream.facts.asked_head && stream.request.method() == b"HEAD" {
+        without_body(&mut stream.response);
+    }
     sink.framing = frame(stream, reply, version, &session);
     encode::response_head(&stream.response, encode::connection(reply.keep_client, version), sink.out);
     stream.facts.status = stream.response.status;
     let written = sink.written;
     let sent = match compression {
+        _ if unwanted => body::discard(down, sink).await,
         Some(plan) => compressed(down, sink, stream, plan, known_bytes, &settings, &session).await,
         None => body::pass(down, sink).await,
     };
@@ -238,6 +243,14 @@ fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, session: 
         stream.response.fields.remove_known(Known::TransferEncoding);
         reply.keep_client = false;
         Outgoing::Plain
+    }
+}
+
+/// A rule has made HEAD of the client's method. The client waits for a body all the same: the head says that there is none.
+fn without_body(response: &mut Response) {
+    if !matches!(response.status, 204 | 304) {
+        response.fields.remove_known(Known::TransferEncoding);
+        response.fields.set(Known::ContentLength.name().as_bytes(), b"0");
     }
 }
 
