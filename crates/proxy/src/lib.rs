@@ -30,6 +30,7 @@ pub mod reply;
 pub mod rules;
 pub mod samples;
 pub mod server;
+pub mod service;
 pub mod session;
 pub mod settings;
 pub mod stream;

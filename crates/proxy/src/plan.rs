@@ -6,6 +6,7 @@ use crate::counters::Tally;
 use crate::log::{Journal, Level, Sinks};
 use crate::reply::Pages;
 use crate::rules::Rule;
+use crate::service::Service;
 use crate::settings::{BindSettings, ForwardedFor, Mode, Options, RetryOn, Reuse, Switch, Timeouts};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -81,6 +82,8 @@ pub struct Frontend {
     pub response_rules: Vec<Arc<Rule>>,
     /// `http-after-response`.
     pub after_rules: Vec<Arc<Rule>>,
+    /// What answers requests itself, behind the rules.
+    pub service: Option<Arc<dyn Service>>,
     /// Error pages.
     pub pages: Pages,
     /// `monitor-uri`.
@@ -133,6 +136,8 @@ pub struct Backend {
     pub response_rules: Vec<Arc<Rule>>,
     /// `http-after-response`.
     pub after_rules: Vec<Arc<Rule>>,
+    /// What answers requests itself, behind the rules.
+    pub service: Option<Arc<dyn Service>>,
     /// Error pages.
     pub pages: Pages,
     /// What is said about compression.

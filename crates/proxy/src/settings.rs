@@ -2,6 +2,7 @@
 
 use crate::reply::Answer;
 use crate::rules::Rule;
+use crate::service::Service;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +46,8 @@ pub struct ProxySettings {
     pub response_rules: Vec<Arc<Rule>>,
     /// `http-after-response`.
     pub after_rules: Vec<Arc<Rule>>,
+    /// What answers requests itself, behind the `http-request` rules: `stats ...`.
+    pub service: Option<Arc<dyn Service>>,
     /// `monitor-uri`.
     pub monitor_uri: Option<Vec<u8>>,
     /// `monitor fail`: when one of these holds, the monitor is told so.

@@ -2,6 +2,7 @@
 
 use crate::reply::Answer;
 use crate::rules::{self, Flow};
+use crate::service::Service;
 use crate::stream::Stream;
 use std::sync::Arc;
 use terse_balance::Farm;
@@ -16,6 +17,8 @@ pub enum Verdict {
     Tarpit(Box<Answer>),
     /// The connection closes.
     Drop,
+    /// The client gets what this says, once the request's body is there.
+    Serve(Arc<dyn Service>),
 }
 
 /// `monitor-uri`: the answer, when the request is one to it. Such a request is neither logged nor forwarded.
@@ -41,21 +44,25 @@ pub fn monitor(stream: &mut Stream) -> Option<Answer> {
     Some(if fails { Answer::error(503) } else { Answer { body: ready, ..Answer::error(200) } })
 }
 
-/// Runs the frontend's `http-request` rules.
+/// Runs the frontend's `http-request` rules, and asks its service.
 pub fn frontend(stream: &mut Stream) -> Option<Verdict> {
     let worker = stream.facts.session.worker.clone();
     let frontend = &worker.plan.frontends[stream.facts.session.frontend];
-    run(&frontend.request_rules, stream)
+    run(&frontend.request_rules, stream).or_else(|| serve(frontend.service.as_ref(), stream))
 }
 
-/// Runs the backend's `http-request` rules, when it is not the other half of the frontend.
+/// Runs the backend's `http-request` rules and asks its service, when it is not the other half of the frontend.
 pub fn backend(stream: &mut Stream) -> Option<Verdict> {
     let worker = stream.facts.session.worker.clone();
     let backend = &worker.plan.backends[stream.facts.backend?];
     if backend.twin == Some(stream.facts.session.frontend) {
         return None;
     }
-    run(&backend.request_rules, stream)
+    run(&backend.request_rules, stream).or_else(|| serve(backend.service.as_ref(), stream))
+}
+
+fn serve(service: Option<&Arc<dyn Service>>, stream: &Stream) -> Option<Verdict> {
+    service.filter(|service| service.takes(stream)).map(|service| Verdict::Serve(service.clone()))
 }
 
 fn run(rules: &[Arc<rules::Rule>], stream: &mut Stream) -> Option<Verdict> {

@@ -68,6 +68,26 @@ pub async fn body(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
     Ok(())
 }
 
+/// The part of the body that [`body`] has left in the buffer, without its chunks' frames. It stays there.
+pub fn buffered(client: &Client, stream: &Stream) -> Vec<u8> {
+    let bytes = client.buffer.filled();
+    match stream.request.body {
+        BodyLength::None => Vec::new(),
+        BodyLength::Exact(n) => bytes.get(..usize::try_from(n).unwrap_or(usize::MAX)).unwrap_or(bytes).to_vec(),
+        BodyLength::Unknown => {
+            let (mut decoder, mut at, mut body) = (ChunkDecoder::default(), 0, Vec::new());
+            while let Ok((used, step)) = decoder.step(bytes.get(at..).unwrap_or_default()) {
+                match step {
+                    Step::Data(range) => body.extend_from_slice(bytes.get(at..).and_then(|rest| rest.get(range)).unwrap_or_default()),
+                    Step::More | Step::End => break,
+                }
+                at += used;
+            }
+            body
+        }
+    }
+}
+
 /// Whether all of a body is in these bytes.
 fn is_whole(length: BodyLength, chunked: bool, bytes: &[u8]) -> Result<bool, Abort> {
     match length {

@@ -54,6 +54,7 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         request_rules: proxy.request_rules.clone(),
         response_rules: proxy.response_rules.clone(),
         after_rules: proxy.after_rules.clone(),
+        service: proxy.service.clone(),
         pages: pages::of(&draft.errors, building.error_sets, building.diagnostics),
         compression: draft.compression.clone(),
         twin: draft.front,

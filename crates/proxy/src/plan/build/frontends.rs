@@ -46,6 +46,7 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
         request_rules: proxy.request_rules.clone(),
         response_rules: proxy.response_rules.clone(),
         after_rules: proxy.after_rules.clone(),
+        service: proxy.service.clone(),
         // For a `listen` section its back half says what is wrong with them.
         pages: match draft.back {
             Some(_) => pages::of(&draft.errors, building.error_sets, &mut Default::default()),

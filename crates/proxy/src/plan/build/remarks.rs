@@ -62,6 +62,7 @@ fn without_http(draft: &mut Draft, said: &mut Vec<String>) {
     };
     ignored("'capture' statement", draft.log.cookie_capture.take().is_some());
     ignored("'monitor-uri' statement", proxy.monitor_uri.take().is_some());
+    ignored("'stats' statement", proxy.service.take().is_some());
     for (name, rules) in [
         ("'http-request' rules", &mut proxy.request_rules),
         ("'http-response' rules", &mut proxy.response_rules),
