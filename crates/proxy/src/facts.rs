@@ -4,6 +4,7 @@ use crate::log::Level;
 use crate::plan::{Backend, Frontend, Plan};
 use crate::reply::Answer;
 use crate::session::Session;
+use crate::settings::Timeouts;
 use std::cell::{Cell, OnceCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -47,6 +48,8 @@ pub struct Facts {
     pub bytes_out: u64,
     /// Bytes of the server's answer: head and body.
     pub bytes_from_server: u64,
+    /// What rules have changed of the time-outs, and whose they are: of the backend with this index.
+    changed_timeouts: Option<Box<(Option<usize>, Timeouts)>>,
     /// Why it ended early; `None`: it did not.
     pub abort: Option<Abort>,
     /// What the request's persistence cookie said.
@@ -147,6 +150,7 @@ impl Facts {
             bytes_in: 0,
             bytes_out: 0,
             bytes_from_server: 0,
+            changed_timeouts: None,
             abort: None,
             cookie_found: CookieFound::Off,
             cookie_sent: CookieSent::Off,
@@ -186,6 +190,36 @@ impl Facts {
         format.write(env, &mut text);
         self.writes_id.set(false);
         Some(self.unique_id.get_or_init(|| text.into()))
+    }
+
+    /// The time-outs that hold now: the frontend's for the client, the backend's for all else once it is chosen, and before them what
+    /// rules have changed. What a frontend's rules say of a server holds in its own back half, not in another backend.
+    pub fn timeouts(&self) -> Timeouts {
+        let front = self.frontend().timeouts;
+        let mut all = self.backend().map_or(front, |backend| backend.timeouts);
+        (all.client, all.client_fin) = (front.client, front.client_fin);
+        if let Some((owner, changed)) = self.changed_timeouts.as_deref() {
+            all.client = changed.client.or(all.client);
+            if self.backend.is_none() || self.backend == *owner {
+                all.connect = changed.connect.or(all.connect);
+                all.queue = changed.queue.or(all.queue);
+                all.server = changed.server.or(all.server);
+                all.tarpit = changed.tarpit.or(all.tarpit);
+                all.tunnel = changed.tunnel.or(all.tunnel);
+            }
+        }
+        all
+    }
+
+    /// Time-outs for a rule to change; those that it leaves empty stay what they are.
+    pub fn change_timeouts(&mut self) -> &mut Timeouts {
+        let frontend = self.session.frontend;
+        let owner = self.backend.or_else(|| self.plan().backends.iter().position(|backend| backend.twin == Some(frontend)));
+        let (before, changed) = &mut **self.changed_timeouts.get_or_insert_with(|| Box::new((owner, Timeouts::default())));
+        if *before != owner {
+            (*before, *changed) = (owner, Timeouts { client: changed.client, ..Timeouts::default() });
+        }
+        changed
     }
 
     /// The configuration.

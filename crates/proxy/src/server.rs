@@ -80,6 +80,13 @@ impl IdleConnections {
         }
     }
 
+    /// Drops the connections that only this session could have used.
+    pub fn forget(&self, session: u64) {
+        for list in self.lists.borrow_mut().iter_mut() {
+            list.retain(|c| c.owner != session);
+        }
+    }
+
     /// Drops what is too old, or closed by its server.
     pub fn purge(&self, now: Instant) {
         for list in self.lists.borrow_mut().iter_mut() {

@@ -29,8 +29,18 @@ pub struct Session {
     pub requests: Cell<u64>,
     /// The server of the request before: backend and index (`option prefer-last-server`).
     pub last_server: Cell<Option<(usize, usize)>>,
+    /// Whether it keeps connections to servers that no other session may use (`http-reuse never`).
+    pub has_own_connections: Cell<bool>,
     /// A number that no other session of this worker has.
     pub number: u64,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.has_own_connections.get() {
+            self.worker.idle.forget(self.number);
+        }
+    }
 }
 
 impl Session {
@@ -53,6 +63,7 @@ impl Session {
             variables: Store::default(),
             requests: Cell::new(0),
             last_server: Cell::new(None),
+            has_own_connections: Cell::new(false),
             number,
         })
     }

@@ -26,9 +26,9 @@ pub fn request_head(request: &Request, connection: Connection, out: &mut Vec<u8>
     end_head(connection, out);
 }
 
-/// Writes a response's head. The version is that of the proxy (RFC 9110 section 6.2), not of what it answers.
+/// Writes a response's head, in the version that it carries.
 pub fn response_head(response: &Response, connection: Connection, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(if response.version == Version::Http10 { b"HTTP/1.0 " } else { b"HTTP/1.1 " });
     let status = response.status.clamp(100, 999);
     out.extend_from_slice(&[b'0' + (status / 100) as u8, b'0' + (status / 10 % 10) as u8, b'0' + (status % 10) as u8, b' ']);
     match response.reason() {

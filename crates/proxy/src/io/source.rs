@@ -115,6 +115,14 @@ impl Source<'_> {
         })
     }
 
+    /// The body's length, when it is known.
+    pub fn known_bytes(&self) -> Option<u64> {
+        match &*self.body {
+            Incoming::Exact(left) => Some(*left),
+            _ => None,
+        }
+    }
+
     /// The first `n` bytes that [`Source::part`] has announced.
     pub fn data(&self, n: usize) -> &[u8] {
         let filled = self.buffer.filled();

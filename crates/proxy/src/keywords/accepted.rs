@@ -24,7 +24,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "option contstats",
         "",
         "Bytes are counted while they pass, not at the end.",
-        "bytes are always counted while they pass",
+        "bytes are counted when a transfer ends; the option changes when they appear in the statistics, not which bytes go",
     ),
     accepted(
         "option tcp-smart-accept",

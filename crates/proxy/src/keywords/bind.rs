@@ -6,7 +6,7 @@ mod workers;
 
 use super::{done, in_front, settings};
 use crate::settings::BindSettings;
-use terse_config::{Args, Fault, Keyword, Scope, Sections, params};
+use terse_config::{Args, Fault, Keyword, Scope, Sections, params, reference};
 
 /// The table.
 pub(super) const KEYWORDS: &[Keyword] = &[Keyword {
@@ -63,6 +63,11 @@ pub fn read(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>) -> Result<Vec<
         ..draft.clone()
     };
     Ok(addresses.into_iter().zip(0..).map(numbered).collect())
+}
+
+/// Markdown: the parameters, for the manual.
+pub fn reference() -> String {
+    reference::parameters("Parameters of `bind`", parameters::TABLE)
 }
 
 /// Takes the next word and what belongs to it, if it knows it.

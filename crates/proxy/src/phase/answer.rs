@@ -31,7 +31,7 @@ pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>
         Verdict::Tarpit(answer) => {
             counters.denied_requests.add(1);
             stream.facts.abort = Some(Abort::new(Who::Proxy, Phase::Tarpit, Cause::Denied));
-            let timeouts = stream.facts.backend().map_or(stream.facts.frontend().timeouts, |b| b.timeouts);
+            let timeouts = stream.facts.timeouts();
             if let Some(held) = timeouts.tarpit.or(timeouts.connect) {
                 client.timer.set(Some(held));
                 client.timer.expired().await;
@@ -103,7 +103,7 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
     let keep = keep && session.frontend().options.connection.unwrap_or_default() != crate::settings::ConnectionMode::Close;
     encode::response_head(&stream.response, encode::connection(keep, version), out);
     stream.facts.status = stream.response.status;
-    let timeout = session.frontend().timeouts.client;
+    let timeout = stream.facts.timeouts().client;
     let (_, writer) = client.io.split();
     let mut sink = Sink { writer, out, framing: Outgoing::Plain, written: 0, timer: &client.timer, timeout };
     let sent = async {

@@ -5,10 +5,11 @@ use crate::phase::prepare::Exchange;
 use crate::phase::transfer::Failure;
 use crate::plan::Backend;
 use crate::server::{self, ServerConnection};
+use crate::settings::Reuse;
 use crate::stream::Stream;
-use std::future::poll_fn;
+use std::future::{Future, pending, poll_fn};
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use terse_balance::{Claim, Count, Grant, Key, Want};
@@ -31,14 +32,21 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
     let Some(backend) = stream.facts.backend.map(|index| &worker.plan.backends[index]) else {
         return Err(Abort::new(Who::Server, Phase::Connect, Cause::NoServer));
     };
+    let watches = backend.options.abort_on_close || session.frontend().options.abort_on_close;
     let mut refused = None;
     loop {
-        let claim = claim(client, stream, exchange, backend).await?;
+        let claim = claim(client, watches, stream, exchange, backend).await?;
         let chosen = claim.server().clone();
-        if refused == Some(backend.first_server + chosen.index()) {
-            // There is no other: it gets a moment to come back.
-            let pause = backend.timeouts.connect.map_or(TURN_AROUND, |limit| limit.min(TURN_AROUND));
-            tokio::time::sleep(pause).await;
+        if refused == Some(backend.first_server + chosen.index()) || exchange.failed.contains(&chosen.index()) {
+            // There is no other that has not refused: they get a moment to come back, and then all are as good as before.
+            drop(claim);
+            refused = None;
+            exchange.failed.clear();
+            client.timer.set(Some(backend.timeouts.connect.map_or(TURN_AROUND, |limit| limit.min(TURN_AROUND))));
+            if let Waited::Closed = wait(client, watches, pin!(pending::<()>())).await {
+                return Err(Abort::new(Who::Client, Phase::Connect, Cause::Closed));
+            }
+            continue;
         }
         if exchange.affinity.server.is_none() {
             chosen.counters.bump(Count::Balanced);
@@ -57,14 +65,15 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         stream.facts.server_reused = false;
         client.timer.set(backend.timeouts.connect);
         let connecting = pin!(server::connect(chosen.address(), &backend.options, &worker.wheel, index, session.number));
-        let failure = match client.timer.guard(connecting).await {
-            Ok(Ok(connection)) => {
+        let failure = match wait(client, watches, connecting).await {
+            Waited::Done(Ok(connection)) => {
                 client.timer.clear();
                 stream.facts.times.connected = Some(Instant::now());
                 return Ok(Assigned { connection, claim });
             }
-            Ok(Err(error)) => connect_failure(&error),
-            Err(_) => Abort::new(Who::ServerTimeout, Phase::Connect, Cause::Timeout),
+            Waited::Done(Err(error)) => connect_failure(&error),
+            Waited::Late => Abort::new(Who::ServerTimeout, Phase::Connect, Cause::Timeout),
+            Waited::Closed => return Err(Abort::new(Who::Client, Phase::Connect, Cause::Closed)),
         };
         backend.tally.of(worker.index).connect_errors.add(1);
         chosen.counters.bump(Count::ConnectErrors);
@@ -142,7 +151,33 @@ fn redispatches(interval: i32, failures: u32, retries: u32) -> bool {
     }
 }
 
-async fn claim(client: &mut Client, stream: &mut Stream, exchange: &mut Exchange, backend: &Backend) -> Result<Claim, Abort> {
+/// What came of waiting.
+enum Waited<T> {
+    /// What was waited for.
+    Done(T),
+    /// The client's timer ran out.
+    Late,
+    /// The client has closed.
+    Closed,
+}
+
+/// Waits for a future, until the client's timer runs out, and if `watches`, until the client closes (`option abortonclose`).
+async fn wait<F: Future>(client: &mut Client, watches: bool, mut future: Pin<&mut F>) -> Waited<F::Output> {
+    poll_fn(|cx| {
+        if let Poll::Ready(output) = future.as_mut().poll(cx) {
+            Poll::Ready(Waited::Done(output))
+        } else if watches && has_closed(client, cx) {
+            Poll::Ready(Waited::Closed)
+        } else if client.timer.is_due(cx) {
+            Poll::Ready(Waited::Late)
+        } else {
+            Poll::Pending
+        }
+    })
+    .await
+}
+
+async fn claim(client: &mut Client, watches: bool, stream: &mut Stream, exchange: &mut Exchange, backend: &Backend) -> Result<Claim, Abort> {
     loop {
         let source = stream.facts.client.map(|c| c.ip());
         let want = match exchange.affinity.server.or_else(|| preferred(stream, exchange, backend)) {
@@ -160,36 +195,22 @@ async fn claim(client: &mut Client, stream: &mut Stream, exchange: &mut Exchange
         facts.queue_positions.0 += waiter.server_queue().unwrap_or(0);
         facts.queue_positions.1 += waiter.backend_queue().unwrap_or(0);
         client.timer.set(backend.timeouts.queue.or(backend.timeouts.connect));
-        let abort_on_close = backend.options.abort_on_close || facts.frontend().options.abort_on_close;
-        let mut waiter = pin!(waiter);
-        let granted = poll_fn(|cx| {
-            if let Poll::Ready(granted) = waiter.as_mut().poll(cx) {
-                return Poll::Ready(Ok(granted));
-            }
-            if abort_on_close && has_closed(client, cx) {
-                return Poll::Ready(Err(Abort::new(Who::Client, Phase::Queue, Cause::Closed)));
-            }
-            if client.timer.is_due(cx) {
-                return Poll::Ready(Err(Abort::new(Who::ServerTimeout, Phase::Queue, Cause::Timeout)));
-            }
-            Poll::Pending
-        })
-        .await;
+        let granted = wait(client, watches, pin!(waiter)).await;
         client.timer.clear();
-        match granted? {
-            Ok(claim) => return Ok(claim),
+        match granted {
+            Waited::Done(Ok(claim)) => return Ok(claim),
             // The server that its cookie names has gone: any other is better than none.
-            Err(terse_balance::Retry) => exchange.affinity.server = None,
+            Waited::Done(Err(terse_balance::Retry)) => exchange.affinity.server = None,
+            Waited::Late => return Err(Abort::new(Who::ServerTimeout, Phase::Queue, Cause::Timeout)),
+            Waited::Closed => return Err(Abort::new(Who::Client, Phase::Queue, Cause::Closed)),
         }
     }
 }
 
 /// Whether the client has closed; what it sends in advance is kept.
-pub fn has_closed(client: &mut Client, cx: &mut std::task::Context<'_>) -> bool {
-    if client.io.poll_readable(cx).is_pending() || client.buffer.is_full() && !client.buffer.is_released() {
-        return false;
-    }
-    if client.buffer.is_released() {
+fn has_closed(client: &mut Client, cx: &mut std::task::Context<'_>) -> bool {
+    // Without room for what it sends in advance, its close cannot be seen.
+    if client.buffer.is_full() || client.io.poll_readable(cx).is_pending() {
         return false;
     }
     let Client { io, buffer, .. } = client;
@@ -224,6 +245,9 @@ impl Assigned {
     pub fn keep_if(mut self, keep: bool, stream: &Stream) {
         self.connection.requests += 1;
         if keep {
+            let session = &stream.facts.session;
+            let is_own = stream.facts.backend().is_some_and(|b| b.reuse == Reuse::Never);
+            session.has_own_connections.set(session.has_own_connections.get() || is_own);
             stream.facts.session.worker.idle.put(self.connection, &self.claim.server().settings().pool);
         }
         drop(self.claim);

@@ -1,88 +1,109 @@
-//! A response's body from the server to the client.
+//! A body from one side to the other, as it is or through a coder. Both directions go this way.
 
-use crate::io::{Part, Sink, Source};
-use crate::phase::respond::{PAUSE, from_server, to_client};
-use crate::phase::transfer::Failure;
+use crate::io::{Broken, Part, Sink, Source};
+use std::cell::Cell;
+use std::io;
+use std::time::Duration;
 use terse_compress::Compressor;
 use terse_http::h1::head::parse_trailers;
-use terse_message::{Cause, Fields, Phase, Who};
+use terse_message::Fields;
 
-/// Moves a body as it is.
-pub async fn pass(down: &mut Source<'_>, sink: &mut Sink<'_>) -> Result<(), Failure> {
+/// Where a body broke off.
+#[derive(Debug)]
+pub enum Broke {
+    /// Where it comes from.
+    Source(Broken),
+    /// Where it goes.
+    Sink(io::Error),
+    /// In the coder.
+    Coder,
+}
+
+/// How long a sender may be silent before what it has sent so far is on its way: half of what is promised (5 ms), so that timers
+/// and coders have the other half.
+pub const PAUSE: Duration = Duration::from_millis(1);
+
+/// Moves a body as it is; counts in `progress` the bytes that the sink has been given.
+pub async fn pass(source: &mut Source<'_>, sink: &mut Sink<'_>, progress: &Cell<u64>) -> Result<(), Broke> {
     loop {
-        match down.part().map_err(from_server)? {
+        match source.part().map_err(Broke::Source)? {
             Some(Part::Data(n)) => {
-                sink.send(down.data(n)).await.map_err(|e| to_client(&e))?;
-                down.consume(n);
+                progress.set(progress.get() + n as u64);
+                sink.send(source.data(n)).await.map_err(Broke::Sink)?;
+                source.consume(n);
             }
-            Some(Part::End) => return sink.finish(down.trailers()).await.map_err(|e| to_client(&e)),
+            Some(Part::End) => return sink.finish(source.trailers()).await.map_err(Broke::Sink),
             None => {
-                sink.flush().await.map_err(|e| to_client(&e))?;
-                down.more().await.map_err(from_server)?;
+                sink.flush().await.map_err(Broke::Sink)?;
+                source.more().await.map_err(Broke::Source)?;
             }
         }
     }
 }
 
-/// Reads a body to its end: the client has asked for the head alone.
-pub async fn discard(down: &mut Source<'_>, sink: &mut Sink<'_>) -> Result<(), Failure> {
-    sink.flush().await.map_err(|e| to_client(&e))?;
+/// Reads a body to its end and drops it: the receiver has asked for the head alone.
+pub async fn discard(source: &mut Source<'_>, sink: &mut Sink<'_>) -> Result<(), Broke> {
+    sink.flush().await.map_err(Broke::Sink)?;
     loop {
-        match down.part().map_err(from_server)? {
-            Some(Part::Data(n)) => down.consume(n),
+        match source.part().map_err(Broke::Source)? {
+            Some(Part::Data(n)) => source.consume(n),
             Some(Part::End) => return Ok(()),
-            None => down.more().await.map_err(from_server)?,
+            None => source.more().await.map_err(Broke::Source)?,
         }
     }
 }
 
-/// Moves a body through a coder. What the server has sent before a pause reaches the client decodable.
-pub async fn compress(down: &mut Source<'_>, sink: &mut Sink<'_>, coder: &mut Compressor) -> Result<(), Failure> {
+/// Moves a body through a coder. What was sent before a pause reaches the receiver decodable.
+pub async fn compress(
+    source: &mut Source<'_>,
+    sink: &mut Sink<'_>,
+    coder: &mut Compressor,
+    progress: &Cell<u64>,
+) -> Result<(), Broke> {
     loop {
-        match down.part().map_err(from_server)? {
+        let step = match source.part().map_err(Broke::Source)? {
             Some(Part::Data(n)) => {
-                let step = coder.feed(down.data(n)).map_err(|_| fault())?;
-                down.consume(n);
-                coder.settle(step).await.map_err(|_| fault())?;
-                deliver(coder, sink).await?;
+                progress.set(progress.get() + n as u64);
+                let step = coder.feed(source.data(n)).map_err(|_| Broke::Coder)?;
+                source.consume(n);
+                step
             }
             Some(Part::End) => {
-                let step = coder.finish().map_err(|_| fault())?;
-                coder.settle(step).await.map_err(|_| fault())?;
-                deliver(coder, sink).await?;
-                let trailers = trailers(down.trailers());
-                return sink.finish(&trailers).await.map_err(|e| to_client(&e));
+                let step = coder.finish().map_err(|_| Broke::Coder)?;
+                settle(coder, step, sink).await?;
+                return sink.finish(&trailers(source.trailers())).await.map_err(Broke::Sink);
             }
+            None if more_soon(source, coder, sink).await? => continue,
             None => {
-                if !wait(down, coder, sink).await? {
-                    let step = coder.pause().map_err(|_| fault())?;
-                    coder.settle(step).await.map_err(|_| fault())?;
-                    deliver(coder, sink).await?;
-                    sink.flush().await.map_err(|e| to_client(&e))?;
-                    down.more().await.map_err(from_server)?;
-                }
+                let step = coder.pause().map_err(|_| Broke::Coder)?;
+                settle(coder, step, sink).await?;
+                sink.flush().await.map_err(Broke::Sink)?;
+                source.more().await.map_err(Broke::Source)?;
+                continue;
             }
-        }
+        };
+        settle(coder, step, sink).await?;
     }
 }
 
-/// Reads more; false when the server pauses and something waits for it in the coder or the sink.
-async fn wait(down: &mut Source<'_>, coder: &Compressor, sink: &mut Sink<'_>) -> Result<bool, Failure> {
+/// Reads more; false when the sender pauses and something waits for it in the coder or the sink.
+async fn more_soon(source: &mut Source<'_>, coder: &Compressor, sink: &Sink<'_>) -> Result<bool, Broke> {
     if !coder.has_pending() && sink.out.is_empty() {
-        down.more().await.map_err(from_server)?;
+        source.more().await.map_err(Broke::Source)?;
         return Ok(true);
     }
-    match tokio::time::timeout(PAUSE, down.more()).await {
-        Ok(more) => more.map(|()| true).map_err(from_server),
+    match tokio::time::timeout(PAUSE, source.more()).await {
+        Ok(more) => more.map(|()| true).map_err(Broke::Source),
         Err(_) => Ok(false),
     }
 }
 
-/// Hands on what has come out of the coder.
-async fn deliver(coder: &mut Compressor, sink: &mut Sink<'_>) -> Result<(), Failure> {
-    // Taken, not borrowed: a coder that waits for its server keeps no memory for output.
+/// Waits for the coder where its work is done elsewhere, and hands on what has come out.
+async fn settle(coder: &mut Compressor, step: terse_compress::Step, sink: &mut Sink<'_>) -> Result<(), Broke> {
+    coder.settle(step).await.map_err(|_| Broke::Coder)?;
+    // Taken, not borrowed: a coder that waits for its sender keeps no memory for output.
     let output = std::mem::take(coder.output());
-    sink.send(&output).await.map_err(|e| to_client(&e))
+    sink.send(&output).await.map_err(Broke::Sink)
 }
 
 /// The trailers that still hold of a compressed body.
@@ -95,8 +116,4 @@ fn trailers(raw: &[u8]) -> Vec<u8> {
         out.extend_from_slice(b"\r\n");
     }
     out
-}
-
-fn fault() -> Failure {
-    Failure::late(Who::Internal, Phase::Data, Cause::Fault)
 }

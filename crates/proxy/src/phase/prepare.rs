@@ -1,6 +1,7 @@
 //! Preparing a request for the server: what ends at this hop goes, what the configuration adds comes.
 
 use crate::io::Incoming;
+use crate::phase::transfer::CodePlan;
 use crate::plan::{Backend, Frontend};
 use crate::settings::{ConnectionMode, ForwardedFor};
 use crate::stream::Stream;
@@ -27,6 +28,8 @@ pub struct Exchange {
     pub offer: Option<Offer>,
     /// What the persistence cookie said.
     pub affinity: Affinity,
+    /// How the request's body is compressed, once that is decided.
+    pub code: Option<CodePlan>,
     /// Attempts that failed.
     pub failures: u32,
     /// Servers that they failed on.
@@ -85,6 +88,7 @@ pub fn request(stream: &mut Stream) -> Exchange {
         mode,
         offer,
         affinity,
+        code: None,
         failures: 0,
         failed: SmallVec::new(),
         server_keeps: false,
@@ -101,6 +105,7 @@ pub fn bytes() -> Exchange {
         mode: ConnectionMode::Close,
         offer: None,
         affinity: Affinity { server: None, found: CookieFound::Off },
+        code: None,
         failures: 0,
         failed: SmallVec::new(),
         server_keeps: false,

@@ -4,13 +4,15 @@ use crate::io::source::Incoming;
 use crate::io::{Broken, Outgoing, Part, Sink, Source};
 use crate::phase::assign::FailureKind;
 use crate::phase::transfer::Failure;
-use crate::phase::{body, prepare};
+use crate::phase::body::{self, Broke};
+use crate::phase::prepare;
 use crate::rules::{self, Flow};
 use crate::session::Session;
 use crate::settings::ConnectionMode;
 use crate::stream::Stream;
+use std::cell::Cell;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use terse_balance::Affinity;
 use terse_compress::{Decision, Effective, Offer, Plan, Verdict, policy};
 use terse_http::h1::{self, Parsed, Persistence, encode};
@@ -33,10 +35,6 @@ pub struct Reply<'a> {
     /// Whether the connection is a tunnel from here on.
     pub switched: bool,
 }
-
-/// How long a server may be silent before what it has sent so far is on its way: half of what is promised (5 ms), so that timers
-/// and coders have the other half.
-pub const PAUSE: Duration = Duration::from_millis(1);
 
 /// Reads the response and brings it to the client.
 pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>) -> Result<(), Failure> {
@@ -91,13 +89,14 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
         without_body(&mut stream.response);
     }
     sink.framing = frame(stream, reply, version, &session);
-    encode::response_head(&stream.response, encode::connection(reply.keep_client, version), sink.out);
+    let spoken = version.min(stream.response.version);
+    encode::response_head(&stream.response, encode::connection(reply.keep_client, spoken), sink.out);
     stream.facts.status = stream.response.status;
     let written = sink.written;
     let sent = match compression {
-        _ if unwanted => body::discard(down, sink).await,
+        _ if unwanted => body::discard(down, sink).await.map_err(broke),
         Some(plan) => compressed(down, sink, stream, plan, known_bytes, &settings, &session).await,
-        None => body::pass(down, sink).await,
+        None => body::pass(down, sink, &Cell::new(0)).await.map_err(broke),
     };
     if let Err(failure) = &sent
         && sink.written == written
@@ -214,7 +213,7 @@ async fn decide(down: &mut Source<'_>, stream: &Stream, offer: &Offer, settings:
         match down.part().map_err(from_server)? {
             Some(Part::Data(n)) => return Ok(policy::look(&verdict, down.data(n), false, settings)),
             Some(Part::End) => return Ok(policy::look(&verdict, b"", true, settings)),
-            None => match tokio::time::timeout(PAUSE, down.more()).await {
+            None => match tokio::time::timeout(body::PAUSE, down.more()).await {
                 Ok(more) => more.map_err(from_server)?,
                 // The server has sent its head and is silent: the head must go, so the type is believed.
                 Err(_) => return Ok(policy::look(&verdict, b"", false, settings)),
@@ -235,6 +234,7 @@ fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, session: 
     }
     let chunked = stream.response.fields.has(Known::TransferEncoding);
     if prepare::is_modern(version) {
+        stream.response.version = Version::Http11;
         if !chunked {
             stream.response.fields.push(b"Transfer-Encoding", b"chunked");
         }
@@ -264,10 +264,19 @@ async fn compressed(
     session: &Session,
 ) -> Result<(), Failure> {
     let mut compressor = terse_compress::Compressor::new(plan, known_bytes, settings.collect_bytes(), &session.worker.workplace);
-    let result = body::compress(down, sink, &mut compressor).await;
+    let result = body::compress(down, sink, &mut compressor, &Cell::new(0)).await.map_err(broke);
     stream.facts.compressed = (compressor.bytes_in(), compressor.bytes_out());
     session.worker.count_compressed(compressor.bytes_in());
     result
+}
+
+/// What a body that broke off on its way to the client means.
+fn broke(at: Broke) -> Failure {
+    match at {
+        Broke::Source(broken) => from_server(broken),
+        Broke::Sink(error) => to_client(&error),
+        Broke::Coder => Failure::late(Who::Internal, Phase::Data, Cause::Fault),
+    }
 }
 
 /// What a failed write to the client means.

@@ -4,18 +4,21 @@ use crate::io::source::Incoming;
 use crate::io::{Broken, Outgoing, Part, Sink, Source};
 use crate::phase::assign::FailureKind;
 use crate::phase::prepare::Exchange;
-use crate::phase::{Client, Next, respond};
+use crate::phase::body::{self, Broke};
+use crate::phase::{Client, Next, prepare, respond};
 use crate::server::ServerConnection;
 use crate::settings::ConnectionMode;
 use crate::stream::Stream;
 use crate::tunnel;
+use crate::worker::Worker;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll};
+use terse_compress::{Compressor, Decision, Link, Plan, policy};
 use terse_http::h1::encode;
-use terse_message::{Abort, BodyLength, Cause, Phase, Who};
+use terse_message::{Abort, BodyLength, Cause, Known, Phase, Who};
 
 /// Why an exchange failed, and how far it had come.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +50,7 @@ pub async fn run(
     let timeouts = stream.facts.backend().map_or(frontend.timeouts, |b| b.timeouts);
     let (client_timeout, server_timeout) = (Cell::new(frontend.timeouts.client), Cell::new(None));
     let mut head = worker.take_scratch();
-    encode::request_head(&stream.request, server_connection(stream, exchange), &mut head);
-
+    let connection = server_connection(stream, exchange);
     let watches = frontend.options.abort_on_close || stream.facts.backend().is_some_and(|b| b.options.abort_on_close);
     let has_upload = !exchange.upload.is_done();
     let begin = stream.facts.bytes_in;
@@ -64,7 +66,12 @@ pub async fn run(
         timer: &client.timer,
         timeout: &client_timeout,
     };
-    let framing = if matches!(up.body, Incoming::Chunked(..)) { Outgoing::Chunked } else { Outgoing::Plain };
+    if has_upload {
+        decide(&mut up, stream, &mut exchange.code).await;
+    }
+    let chunked = matches!(up.body, Incoming::Chunked(..)) || exchange.code.is_some();
+    let framing = if chunked { Outgoing::Chunked } else { Outgoing::Plain };
+    encode::request_head(&stream.request, connection, &mut head);
     let mut up_sink =
         Sink { writer: server_writer, out: &mut head, framing, written: 0, timer: &server.timer, timeout: timeouts.server };
     let mut download_body = Incoming::Done;
@@ -106,10 +113,9 @@ pub async fn run(
             Err(error) => Err(unsent(&error, up_sink.written)),
         }
     } else {
-        let sent = Cell::new(0);
-        let mut up_bytes = 0;
+        let progress = Cell::new(0);
         let joined = {
-            let upload = pin!(upload(&mut up, &mut up_sink, &mut up_bytes, &sent));
+            let upload = pin!(upload(&mut up, &mut up_sink, exchange.code, worker, &progress));
             let download = pin!(respond::run(&mut down, &mut down_sink, stream, &mut reply));
             both(upload, download, || {
                 server_timeout.set(timeouts.server);
@@ -117,8 +123,8 @@ pub async fn run(
             })
             .await
         };
-        exchange.body_begun = sent.get() > 0;
-        stream.facts.bytes_in = begin + up_bytes;
+        exchange.body_begun = progress.get() > 0;
+        stream.facts.bytes_in = begin + progress.get();
         joined
     };
     stream.facts.bytes_out += down_sink.written;
@@ -163,23 +169,66 @@ fn server_connection(stream: &Stream, exchange: &Exchange) -> encode::Connection
     }
 }
 
-/// Sends the request's body as it comes.
-async fn upload(up: &mut Source<'_>, sink: &mut Sink<'_>, bytes: &mut u64, sent: &Cell<u64>) -> Result<(), Upload> {
-    loop {
-        match up.part().map_err(Upload::Client)? {
-            Some(Part::Data(n)) => {
-                sent.set(sink.written + 1);
-                *bytes += n as u64;
-                sink.send(up.data(n)).await.map_err(|e| Upload::Server(unsent(&e, sink.written)))?;
-                up.consume(n);
-            }
-            Some(Part::End) => return sink.finish(up.trailers()).await.map_err(|e| Upload::Server(unsent(&e, sink.written))),
-            None => {
-                sink.flush().await.map_err(|e| Upload::Server(unsent(&e, sink.written)))?;
-                up.more().await.map_err(Upload::Client)?;
-            }
-        }
+/// Decides whether the request's body is compressed, once; edits the head if so.
+async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Option<CodePlan>) {
+    let session = stream.facts.session.clone();
+    let plan = &session.worker.plan;
+    let backend = stream.facts.backend.map(|index| &plan.backends[index]);
+    let settings = prepare::compression(session.frontend(), backend, &plan.process.compression);
+    if exchange_plan.is_some() || !settings.directions().request {
+        return;
     }
+    let load = session.worker.load(settings.process());
+    let mut verdict = policy::decide_request(&stream.request, Link::default(), &load, &settings);
+    if let Decision::Look(_) = verdict.decision {
+        if let Ok(None) = up.part() {
+            // A client that is silent behind its head is not waited for. What goes wrong here is found again, and told, by the upload.
+            let _ = tokio::time::timeout(body::PAUSE, up.more()).await;
+        }
+        verdict = match up.part() {
+            Ok(Some(Part::Data(n))) => policy::look_request(&verdict, up.data(n), false, &settings),
+            part => policy::look_request(&verdict, b"", matches!(part, Ok(Some(Part::End))), &settings),
+        };
+    }
+    if let Decision::Compress(chosen) = verdict.decision {
+        terse_compress::head::apply_request(&mut stream.request, chosen);
+        if !stream.request.fields.has(Known::TransferEncoding) {
+            stream.request.fields.push(b"Transfer-Encoding", b"chunked");
+        }
+        *exchange_plan = Some(CodePlan { chosen, known_bytes: up.known_bytes(), collect_bytes: settings.collect_bytes() });
+    }
+}
+
+/// How a request's body is compressed.
+#[derive(Clone, Copy, Debug)]
+pub struct CodePlan {
+    chosen: Plan,
+    known_bytes: Option<u64>,
+    collect_bytes: usize,
+}
+
+/// Sends the request's body as it comes.
+async fn upload(
+    up: &mut Source<'_>,
+    sink: &mut Sink<'_>,
+    code: Option<CodePlan>,
+    worker: &Worker,
+    progress: &Cell<u64>,
+) -> Result<(), Upload> {
+    let moved = match code {
+        Some(CodePlan { chosen, known_bytes, collect_bytes }) => {
+            let mut coder = Compressor::new(chosen, known_bytes, collect_bytes, &worker.workplace);
+            let moved = body::compress(up, sink, &mut coder, progress).await;
+            worker.count_compressed(coder.bytes_in());
+            moved
+        }
+        None => body::pass(up, sink, progress).await,
+    };
+    moved.map_err(|at| match at {
+        Broke::Source(broken) => Upload::Client(broken),
+        Broke::Sink(error) => Upload::Server(unsent(&error, sink.written)),
+        Broke::Coder => Upload::Server(Failure::late(Who::Internal, Phase::Data, Cause::Fault)),
+    })
 }
 
 /// Whose fault it is that the request's body did not arrive.

@@ -2,6 +2,7 @@
 
 use super::{ACTIONS, ActionKind, ActionWord, Rule, RuleSet, redirect};
 use crate::settings::ProxySettings;
+use std::fmt::Write as _;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, SectionKind, Sections, near};
 use terse_sample::Condition;
@@ -68,6 +69,27 @@ fn old_redirect(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault>
     let rule = Arc::new(Rule { action, condition, place: scope.place.clone() });
     scope.section.settings.entry::<ProxySettings>().request_rules.push(rule);
     Ok(())
+}
+
+/// Markdown: all actions with the sets that have them, for the manual.
+pub fn reference() -> String {
+    let mut words: Vec<_> = ACTIONS.iter().copied().flatten().collect();
+    words.sort_by_key(|word| word.name);
+    let mut out = String::from("### Actions of rules\n\n");
+    for word in words {
+        let sets =
+            [RuleSet::Request, RuleSet::Response, RuleSet::AfterResponse].into_iter().filter(|set| word.sets & *set as u8 != 0);
+        let sets: Vec<_> = sets.map(|set| format!("`{}`", set.name())).collect();
+        let closing = if word.name.ends_with('(') && !word.arguments.contains(')') { "...)" } else { "" };
+        let blank = if closing.is_empty() && word.name.ends_with(['(', '.']) { "" } else { " " };
+        let reason = if let ActionKind::Refused(reason) = word.kind { format!(" Refused: {reason}.") } else { String::new() };
+        let syntax = match word.kind {
+            ActionKind::Done(_) => format!("{}{closing}{blank}{}", word.name, word.arguments),
+            ActionKind::Refused(_) => format!("{}{closing}", word.name),
+        };
+        let _ = writeln!(out, "* `{}` ({}): {}{reason}", syntax.trim_end(), sets.join(", "), word.summary);
+    }
+    out
 }
 
 /// The action of that name that a set has.
