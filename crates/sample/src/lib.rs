@@ -26,6 +26,7 @@ pub mod logformat;
 mod near;
 pub mod octets;
 pub mod pattern;
+pub mod reference;
 pub mod regexp;
 pub mod registry;
 pub mod value;
