@@ -1,9 +1,8 @@
 //! What is kept of a message's head for the log, before rules change it: captured fields and cookies, the request's first line.
 
-use crate::facts::Facts;
+use crate::facts::Captured;
 use crate::log::{Capture, CookieCapture};
 use crate::stream::Stream;
-use std::borrow::Cow;
 use terse_message::{Fields, Known, Request};
 
 /// Keeps what the frontend's log wants of the request. Called once, as soon as the head was read.
@@ -39,16 +38,8 @@ pub fn keep_request_line(stream: &mut Stream) {
     }
 }
 
-/// The request's first line as the client sent it; nothing when there was none that could be read.
-pub fn request_line<'a>(facts: &'a Facts, request: Option<&Request>) -> Option<Cow<'a, [u8]>> {
-    match facts.request_line.is_empty() {
-        false => Some(Cow::Borrowed(&facts.request_line)),
-        true => request.map(|request| Cow::Owned(line(request))),
-    }
-}
-
 /// Fills a slot; slots before it that nobody has filled are empty.
-pub fn put(slots: &mut Vec<Option<Box<[u8]>>>, slot: usize, value: Box<[u8]>) {
+pub fn put(slots: &mut Vec<Captured>, slot: usize, value: Box<[u8]>) {
     if slots.len() <= slot {
         slots.resize_with(slot + 1, || None);
     }
@@ -61,7 +52,7 @@ fn line(request: &Request) -> Vec<u8> {
     [request.method(), request.target(), request.version.name().as_bytes()].join(&b' ')
 }
 
-fn fields(captures: &[Capture], fields: &Fields) -> Vec<Option<Box<[u8]>>> {
+fn fields(captures: &[Capture], fields: &Fields) -> Vec<Captured> {
     let value = |capture: &Capture| {
         let value = fields.values(capture.header.as_ref()?.as_bytes()).next_back()?;
         Some(value.get(..capture.len).unwrap_or(value).into())
@@ -70,7 +61,7 @@ fn fields(captures: &[Capture], fields: &Fields) -> Vec<Option<Box<[u8]>>> {
 }
 
 /// The first cookie whose `name=value` begins so.
-fn cookie(wanted: &CookieCapture, fields: &Fields, name: Known) -> Option<Box<[u8]>> {
+fn cookie(wanted: &CookieCapture, fields: &Fields, name: Known) -> Captured {
     // A response's field holds one cookie, and its attributes behind it.
     let limit = if name == Known::SetCookie { 1 } else { usize::MAX };
     let pairs = fields.every(name).flat_map(|field| field.split(|b| *b == b';').take(limit));

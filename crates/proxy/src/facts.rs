@@ -69,11 +69,11 @@ pub struct Facts {
     /// Bytes into and out of the compressor.
     pub compressed: (u64, u64),
     /// Captured fields of the request, by the number of the capture.
-    pub request_captures: Vec<Option<Box<[u8]>>>,
+    pub request_captures: Vec<Captured>,
     /// Captured fields of the response.
-    pub response_captures: Vec<Option<Box<[u8]>>>,
+    pub response_captures: Vec<Captured>,
     /// The captured cookies of request and response.
-    pub cookie_captures: (Option<Box<[u8]>>, Option<Box<[u8]>>),
+    pub cookie_captures: (Captured, Captured),
     /// `unique-id-format`, once it was asked for.
     unique_id: OnceCell<Box<[u8]>>,
     /// Whether it is being written just now.
@@ -95,6 +95,9 @@ pub struct Facts {
     /// The rule that ended the evaluation: file and line.
     pub last_rule: Option<(Arc<str>, u32)>,
 }
+
+/// What was kept of a message; nothing when there was nothing to keep.
+pub type Captured = Option<Box<[u8]>>;
 
 /// How the stream's line is logged.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -200,11 +203,11 @@ impl Facts {
         (all.client, all.client_fin) = (front.client, front.client_fin);
         if let Some((owner, changed)) = self.changed_timeouts.as_deref() {
             all.client = changed.client.or(all.client);
+            all.tarpit = changed.tarpit.or(all.tarpit);
             if self.backend.is_none() || self.backend == *owner {
                 all.connect = changed.connect.or(all.connect);
                 all.queue = changed.queue.or(all.queue);
                 all.server = changed.server.or(all.server);
-                all.tarpit = changed.tarpit.or(all.tarpit);
                 all.tunnel = changed.tunnel.or(all.tunnel);
             }
         }
@@ -217,7 +220,7 @@ impl Facts {
         let owner = self.backend.or_else(|| self.plan().backends.iter().position(|backend| backend.twin == Some(frontend)));
         let (before, changed) = &mut **self.changed_timeouts.get_or_insert_with(|| Box::new((owner, Timeouts::default())));
         if *before != owner {
-            (*before, *changed) = (owner, Timeouts { client: changed.client, ..Timeouts::default() });
+            (*before, *changed) = (owner, Timeouts { client: changed.client, tarpit: changed.tarpit, ..Timeouts::default() });
         }
         changed
     }

@@ -42,7 +42,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             drop(claim);
             refused = None;
             exchange.failed.clear();
-            client.timer.set(Some(backend.timeouts.connect.map_or(TURN_AROUND, |limit| limit.min(TURN_AROUND))));
+            client.timer.set(Some(stream.facts.timeouts().connect.map_or(TURN_AROUND, |limit| limit.min(TURN_AROUND))));
             if let Waited::Closed = wait(client, watches, pin!(pending::<()>())).await {
                 return Err(Abort::new(Who::Client, Phase::Connect, Cause::Closed));
             }
@@ -63,7 +63,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             return Ok(Assigned { connection, claim });
         }
         stream.facts.server_reused = false;
-        client.timer.set(backend.timeouts.connect);
+        client.timer.set(stream.facts.timeouts().connect);
         let connecting = pin!(server::connect(chosen.address(), &backend.options, &worker.wheel, index, session.number));
         let failure = match wait(client, watches, connecting).await {
             Waited::Done(Ok(connection)) => {
@@ -194,7 +194,8 @@ async fn claim(client: &mut Client, watches: bool, stream: &mut Stream, exchange
         let facts = &mut stream.facts;
         facts.queue_positions.0 += waiter.server_queue().unwrap_or(0);
         facts.queue_positions.1 += waiter.backend_queue().unwrap_or(0);
-        client.timer.set(backend.timeouts.queue.or(backend.timeouts.connect));
+        let timeouts = stream.facts.timeouts();
+        client.timer.set(timeouts.queue.or(timeouts.connect));
         let granted = wait(client, watches, pin!(waiter)).await;
         client.timer.clear();
         match granted {

@@ -47,8 +47,8 @@ pub async fn run(
     let session = stream.facts.session.clone();
     let worker = &*session.worker;
     let frontend = session.frontend();
-    let timeouts = stream.facts.backend().map_or(frontend.timeouts, |b| b.timeouts);
-    let (client_timeout, server_timeout) = (Cell::new(frontend.timeouts.client), Cell::new(None));
+    let timeouts = stream.facts.timeouts();
+    let (client_timeout, server_timeout) = (Cell::new(timeouts.client), Cell::new(None));
     let mut head = worker.take_scratch();
     let connection = server_connection(stream, exchange);
     let watches = frontend.options.abort_on_close || stream.facts.backend().is_some_and(|b| b.options.abort_on_close);
@@ -90,7 +90,7 @@ pub async fn run(
         framing: Outgoing::Plain,
         written: 0,
         timer: &client.timer,
-        timeout: frontend.timeouts.client,
+        timeout: timeouts.client,
     };
     let mut reply = respond::Reply {
         keep_client: exchange.keep_client,
@@ -131,6 +131,7 @@ pub async fn run(
     let upload_done = up.body.is_done() || matches!(up.body, Incoming::Chunked(d, 0) if d.is_done());
     let result = match result {
         Ok(()) if reply.switched => {
+            let timeouts = stream.facts.timeouts();
             let limit = timeouts.tunnel;
             client_timeout.set(limit.or(client_timeout.get()));
             server_timeout.set(limit.or(timeouts.server));
@@ -138,7 +139,7 @@ pub async fn run(
             (*up.body, *down.body) = (Incoming::UntilClose, Incoming::UntilClose);
             (up_sink.framing, down_sink.framing) = (Outgoing::Plain, Outgoing::Plain);
             let before = down_sink.written;
-            let fins = (frontend.timeouts.client_fin, timeouts.server_fin);
+            let fins = (timeouts.client_fin, timeouts.server_fin);
             let ended = tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins).await;
             stream.facts.bytes_out += down_sink.written - before;
             stream.facts.abort = ended.err();

@@ -39,7 +39,6 @@ pub(super) const ACTIONS: &[ActionWord] = &[
     later("set-priority-class", REQUEST, "Changes the place in queues.", "queues serve in the order of arrival"),
     later("set-priority-offset", REQUEST, "Changes the place in queues.", "queues serve in the order of arrival"),
     later("set-retries", REQUEST, "Changes how often a request is tried again.", "'retries' says it for the whole backend"),
-    later("set-timeout", BOTH, "Changes a time-out of this stream.", "time-outs of single streams come later"),
     later("use-service", REQUEST, "Answers by a service.", "services come later"),
     later("wait-for-body", BOTH, "Waits for the body.", "comes later; 'option http-buffer-request' waits for requests' bodies"),
     later("wait-for-handshake", REQUEST, "Waits for the TLS handshake.", "TLS on the client's side comes later"),

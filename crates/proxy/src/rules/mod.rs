@@ -14,6 +14,7 @@ pub mod redirect;
 pub mod rewrite;
 pub mod status;
 pub mod target;
+pub mod timeout;
 pub mod variable;
 pub mod verdict;
 
@@ -135,6 +136,7 @@ pub const ACTIONS: &[&[ActionWord]] = &[
     target::ACTIONS,
     normalize::ACTIONS,
     address::ACTIONS,
+    timeout::ACTIONS,
     variable::ACTIONS,
     capture::ACTIONS,
     later::ACTIONS,

@@ -270,6 +270,34 @@ fn responses_are_edited() {
 }
 
 #[test]
+fn timeouts_of_streams() {
+    let text = |lines: &str| {
+        format!(
+            "defaults d\n mode http\n timeout client 5s\n timeout server 5s\n timeout connect 5s\n timeout tarpit 5s\n\
+             listen one\n bind :80\n {lines}\n server s 127.0.0.1:1\nbackend two\n server s 127.0.0.1:1\n"
+        )
+    };
+    let rules = "http-request set-timeout client 1s\n http-request set-timeout server int(2),mul(1000)\n \
+                 http-request set-timeout tarpit 3s\n http-request set-timeout connect req.hdr(none)";
+    let ms = |stream: &Stream| {
+        let all = stream.facts.timeouts();
+        [all.client, all.server, all.tarpit, all.connect].map(|limit| limit.unwrap().as_millis())
+    };
+    for (lines, backend, expected) in [
+        ("", None, [5000, 5000, 5000, 5000]),
+        (rules, None, [1000, 2000, 3000, 5000]),
+        (rules, Some(0), [1000, 2000, 3000, 5000]),
+        (rules, Some(1), [1000, 5000, 3000, 5000]),
+    ] {
+        let trial = Trial::new(&text(lines));
+        let mut stream = trial.stream(GET);
+        trial.judge_request(&mut stream);
+        stream.facts.backend = backend;
+        assert_eq!(ms(&stream), expected, "{backend:?}");
+    }
+}
+
+#[test]
 fn connections_are_dropped() {
     for rule in ["reject", "silent-drop"] {
         assert!(matches!(request_after(&[rule], GET).1, Flow::Drop), "{rule}");
@@ -315,6 +343,9 @@ fn faults_stand_at_their_word() {
         ("http-request track-sc0 src", "stick tables come later"),
         ("http-request lua.f", "Lua comes later"),
         ("http-request normalize-uri spell", "unknown normalizer"),
+        ("http-request set-timeout server 3s", "time-out of the backend"),
+        ("http-request set-timeout client 0", "time-out of nothing"),
+        ("http-request set-timeout check 1s", "no time-out"),
         ("http-request set-src always_true", "cannot become"),
         ("http-request set-map(f) a b", "come later"),
         ("http-request cache-use c", "caches come later"),

@@ -1,7 +1,7 @@
 //! What was captured: header fields, cookies, the request's first line as the client sent it.
 
 use super::facts;
-use crate::facts::Facts;
+use crate::facts::{Captured, Facts};
 use terse_message::Request;
 use terse_sample::argument::{Param, ParamKind, need};
 use terse_sample::logformat;
@@ -141,13 +141,13 @@ fn query_at(target: &[u8]) -> usize {
     memchr::memchr(b'?', target).unwrap_or(target.len())
 }
 
-fn slot<'a>(slots: &'a [Option<Box<[u8]>>], args: &ArgList) -> Option<Value<'a>> {
+fn slot<'a>(slots: &'a [Captured], args: &ArgList) -> Option<Value<'a>> {
     let slot = usize::try_from(args.int(0)?).ok()?;
     slots.get(slot)?.as_deref().map(Value::str)
 }
 
 /// `{one|two|}`
-fn block(captured: &[Option<Box<[u8]>>], slots: usize) -> Value<'static> {
+fn block(captured: &[Captured], slots: usize) -> Value<'static> {
     let mut out = vec![b'{'];
     for slot in 0..slots {
         if slot > 0 {
@@ -161,7 +161,7 @@ fn block(captured: &[Option<Box<[u8]>>], slots: usize) -> Value<'static> {
     Value::Str(Octets::from(out))
 }
 
-fn one_by_one<'a>(captured: &[Option<Box<[u8]>>], slots: usize, write: &mut dyn FnMut(Option<Value<'a>>)) {
+fn one_by_one<'a>(captured: &[Captured], slots: usize, write: &mut dyn FnMut(Option<Value<'a>>)) {
     for slot in 0..slots {
         write(captured.get(slot).and_then(Option::as_deref).map(|text| {
             let mut out = Vec::new();

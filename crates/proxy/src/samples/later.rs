@@ -19,10 +19,7 @@ pub(super) const OUR_END: &[Fetch] = refused!("Our end of the connection to the 
 pub(super) const QUEUES: &[Fetch] = refused!("The stream's place in queues.", "queues serve in the order of arrival":
     "prio_class" "prio_offset");
 
-pub(super) const TIMEOUTS: &[Fetch] = refused!(
-    "A limit of the stream.",
-    "limits are those of the proxies: 'be_..._timeout', 'fe_..._timeout', 'be_max_retries'":
-    "cur_client_timeout" "cur_connect_timeout" "cur_queue_timeout" "cur_server_timeout" "cur_tarpit_timeout" "cur_tunnel_timeout"
+pub(super) const RETRIES: &[Fetch] = refused!("How often the stream may be tried again.", "it is the backend's: 'be_max_retries'":
     "cur_max_retries");
 
 pub(super) const BODIES: &[Fetch] = refused!("Bytes of a body or a buffer.", "expressions see heads only; bodies come later":
@@ -43,7 +40,7 @@ pub(super) const PROXY_PROTOCOL: &[Fetch] = refused!("What a PROXY header says."
     "fc_pp_authority" "fc_pp_tlv" "fc_pp_unique_id");
 
 pub(super) const CONNECTIONS: &[Fetch] = refused!("Errors and streams of a connection.", "comes with TLS and HTTP/2":
-    "fc_err" "fc_err_name" "fc_err_str" "fc_glitches" "fc_nb_streams" "fc_settings_streams_limit" "bc_err" "bc_err_name" "bc_err_str"
+    "fc_err_name" "fc_err_str" "fc_glitches" "fc_nb_streams" "fc_settings_streams_limit" "bc_err_name" "bc_err_str"
     "bc_glitches" "bc_nb_streams" "bc_settings_streams_limit" "bs.aborted" "bs.debug_str" "bs.id" "bs.rst_code" "fs.aborted"
     "fs.debug_str" "fs.id" "fs.rst_code" "quic_enabled");
 

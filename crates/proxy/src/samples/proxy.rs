@@ -101,6 +101,24 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("fe_tarpit_timeout", Type::Int, "The frontend's 'timeout tarpit' in milliseconds.", |_, env| {
         Some(count(facts(env)?.frontend().timeouts.tarpit?.as_millis()))
     }),
+    Fetch::one("cur_client_timeout", Type::Int, "The stream's 'timeout client' in milliseconds.", |_, env| {
+        Some(count(facts(env)?.timeouts().client?.as_millis()))
+    }),
+    Fetch::one("cur_connect_timeout", Type::Int, "The stream's 'timeout connect' in milliseconds.", |_, env| {
+        Some(count(facts(env)?.timeouts().connect?.as_millis()))
+    }),
+    Fetch::one("cur_queue_timeout", Type::Int, "The stream's 'timeout queue' in milliseconds.", |_, env| {
+        Some(count(facts(env)?.timeouts().queue?.as_millis()))
+    }),
+    Fetch::one("cur_server_timeout", Type::Int, "The stream's 'timeout server' in milliseconds.", |_, env| {
+        Some(count(facts(env)?.timeouts().server?.as_millis()))
+    }),
+    Fetch::one("cur_tarpit_timeout", Type::Int, "The stream's 'timeout tarpit' in milliseconds.", |_, env| {
+        Some(count(facts(env)?.timeouts().tarpit?.as_millis()))
+    }),
+    Fetch::one("cur_tunnel_timeout", Type::Int, "The stream's 'timeout tunnel' in milliseconds.", |_, env| {
+        Some(count(facts(env)?.timeouts().tunnel?.as_millis()))
+    }),
 ];
 
 /// The backend's name; the frontend's, until a backend is chosen.

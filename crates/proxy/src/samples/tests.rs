@@ -48,6 +48,8 @@ fn the_built_in_formats() {
         line.ends_with(" \"fe\" \"be\" \"one\" 5 10 30 69 120 ---- 0 0 0 0 0 0 0 \"SRV=s1\" \"\" \"two#7Cth\" \"bar\""),
         "{line}"
     );
+    let line = served("", log::HTTPS_FORMAT, |_| {});
+    assert!(line.ends_with(" \"GET /a?b=c HTTP/1.1\" 0/-/-/-/0 -/-/-"), "{line}");
     let line = served("", log::TCP_FORMAT, |_| {});
     assert!(line.ends_with(" fe be/one 10/30/123 250 -- 0/0/0/0/0 0/0"), "{line}");
 }
@@ -160,7 +162,7 @@ fn captures_of_rules_fill_their_slots() {
 fn what_is_not_built_is_said() {
     for (format, fault) in [
         ("%[be_sess_rate]", "rates come later"),
-        ("%[cur_server_timeout]", "be_..._timeout"),
+        ("%[cur_max_retries]", "be_max_retries"),
         ("%[sc0_http_req_rate(t)]", "stick tables come later"),
         ("%[req.body]", "bodies come later"),
         ("%lc", "not numbered"),

@@ -19,6 +19,12 @@ pub(super) const WHETHER: &[Fetch] = tls!(Bool, "Whether a connection has TLS, a
     "ssl_fc" "ssl_bc" "ssl_c_used" "ssl_fc_has_crt" "ssl_fc_has_sni" "ssl_fc_has_early" "ssl_fc_is_resumed" "ssl_bc_is_resumed"
     "ssl_fc_early_rcvd");
 
+/// What went wrong before the first byte of HTTP: nothing can, without TLS and PROXY headers.
+pub(super) const ERRORS: &[Fetch] = &[
+    Fetch::one("fc_err", Type::Int, "The error of the client's handshake: 0, there is none.", |_, _| Some(Value::Int(0))),
+    Fetch::one("bc_err", Type::Int, "The error of the server's handshake: 0, there is none.", |_, _| Some(Value::Int(0))),
+];
+
 /// What TLS is like.
 pub(super) const WHAT: &[Fetch] = tls!(Str, "What TLS is like on a connection: it has none.", |_, _| None;
     "ssl_bc_alg_keysize" "ssl_bc_alpn" "ssl_bc_cipher" "ssl_bc_client_early_traffic_secret"
