@@ -1,7 +1,7 @@
 //! What configurations may ask about this process.
 
 use crate::args::Arguments;
-use crate::process::sys;
+use crate::master::lifeline;
 use crate::version;
 use std::collections::HashMap;
 use terse_config::{Environment, Source};
@@ -17,6 +17,9 @@ pub fn environment(arguments: &Arguments, sources: &[Source]) -> Environment {
     promise("HAPROXY_CFGFILES", &files.join(";"));
     promise("HAPROXY_BRANCH", version::branch());
     promise("HAPROXY_STARTUP_VERSION", version::LANGUAGE);
+    if std::env::var_os(lifeline::VARIABLE).is_some() {
+        promise("HAPROXY_MWORKER", "1");
+    }
     let mut enabled = vec!["EPOLL", "GETADDRINFO"];
     enabled.extend((!arguments.no_reuseport).then_some("REUSEPORT"));
     enabled.extend((!arguments.no_fast_forward).then_some("FAST-FORWARD"));
@@ -32,5 +35,10 @@ pub fn environment(arguments: &Arguments, sources: &[Source]) -> Environment {
 
 /// `-L`, or the host's name.
 pub fn local_peer(arguments: &Arguments) -> String {
-    arguments.localpeer.clone().unwrap_or_else(sys::host_name)
+    arguments.localpeer.clone().unwrap_or_else(host_name)
+}
+
+/// The host's name.
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

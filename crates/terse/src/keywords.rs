@@ -1,5 +1,6 @@
 //! Everybody's keywords, joined; and what `-dK` prints of them.
 
+use crate::environment::host_name;
 use crate::files::Disk;
 use crate::process;
 use std::fmt::Write;
@@ -21,7 +22,7 @@ pub fn tables() -> Vec<&'static [Keyword]> {
 pub fn samples(environment: &Environment) -> Registry {
     let mut registry = Registry::default();
     registry.constants = Arc::new(Constants {
-        hostname: process::sys::host_name(),
+        hostname: host_name(),
         environment: environment.variables.clone(),
         pid: std::process::id(),
         threads: 0,
@@ -41,13 +42,33 @@ pub fn dump(classes: &str) -> String {
             "all" => CLASSES.iter().for_each(|(_, dump)| dump(&mut text)),
             _ => match CLASSES.iter().find(|(name, _)| *name == class) {
                 Some((_, dump)) => dump(&mut text),
-                None if class == "manual" => text.push_str(&reference::markdown(&tables())),
+                None if class == "manual" => text.push_str(&manual()),
                 None => {}
             },
         }
     }
     text
 }
+
+/// The manual's reference: keywords, and the words within lines.
+fn manual() -> String {
+    let keywords = reference::markdown(&tables());
+    let words = [
+        terse_proxy::keywords::bind::reference(),
+        terse_balance::keywords::reference(),
+        terse_proxy::rules::keywords::reference(),
+        terse_sample::reference::markdown(&samples(&Environment::default())),
+    ];
+    format!("{MANUAL}\n{keywords}\n## Words within lines\n\n{}", words.join("\n"))
+}
+
+const MANUAL: &str = "\
+# Reference
+
+Written by `terse -dKmanual` from the tables that the program reads configurations by; do not edit it. A keyword is *done*; or
+*accepted*: it cannot change anything here, and its entry says why; or *refused*: it is understood and not built, and its entry says
+why, or what to write instead.
+";
 
 type Dump = fn(&mut String);
 
@@ -107,6 +128,6 @@ mod tests {
         let text = dump("cfg");
         assert!(text.contains("\nglobal\n") && text.contains("\tmaxconn <number>\n"), "{text}");
         assert!(dump("help").contains("cfg:"));
-        assert!(dump("manual").starts_with("## "));
+        assert!(dump("manual").starts_with("# "));
     }
 }

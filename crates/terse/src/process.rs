@@ -1,6 +1,6 @@
 //! The process: its limits, identity, workers, and its standing with the terminal and the supervisor.
 //!
-//! Invariant: everything here but [`workers::pin`] runs on the first thread, before any other is started.
+//! Invariant: whatever changes the whole process runs on its first thread, before any other is started.
 
 pub mod accepted;
 pub mod daemon;

@@ -74,7 +74,12 @@ impl Service {
             control: shared.control,
             report: report.clone(),
         };
-        let stats = tokio::spawn(stats.serve(running));
+        let doubts = report.clone();
+        let stats = tokio::spawn(async move {
+            if let Err(error) = stats.serve(running).await {
+                doubts.alert(format_args!("Cannot answer on stats sockets: {error}"));
+            }
+        });
         let mut voice = Voice { logger: Logger::new(&plan.sinks), report };
         let leave = Leave { grace: process.grace, most: process.hard_stop_after };
         let turn = |turn| match turn {

@@ -1,6 +1,7 @@
 //! The stats sockets: what commands are told of the process, and what it does for them.
 
 use crate::configuration::Configuration;
+use crate::environment::host_name;
 use crate::listening::listener;
 use crate::report::Report;
 use crate::sockets::Listening;
@@ -67,7 +68,7 @@ impl Stats {
                 started,
                 started_at: SystemTime::now() - started.elapsed(),
                 boot_ms: 0,
-                node: process.node.clone().unwrap_or_else(crate::process::sys::host_name),
+                node: process.node.clone().unwrap_or_else(host_name),
                 descriptors: configuration.limits.descriptors,
                 description: process.description.clone(),
             },

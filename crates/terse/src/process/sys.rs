@@ -3,7 +3,7 @@
 //! Invariant: the only module of this crate with unsafe code.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
@@ -118,13 +118,6 @@ pub fn group(name: &str) -> Option<u32> {
     }
     // SAFETY: `found` is not null, so the call has filled the record.
     Some(unsafe { record.assume_init() }.gr_gid)
-}
-
-/// The host's name, up to its end.
-pub fn host_name() -> String {
-    let system = rustix::system::uname();
-    let name: &CStr = system.nodename();
-    name.to_string_lossy().into_owned()
 }
 
 /// Enough for a group of thousands of members.
