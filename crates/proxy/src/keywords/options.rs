@@ -111,7 +111,7 @@ mod tests {
         assert!(!options.abort_on_close && options.client_keep_alive && !options.server_keep_alive);
         let options = proxy(
             "listen l\n option http-ignore-probes\n option http-no-delay\n option prefer-last-server\n option http-buffer-request\n option nolinger\n \
-             option http-use-proxy-header\n option http-pretend-keepalive\n",
+             option http-pretend-keepalive\n",
         )
         .options;
         assert!(options.ignore_probes && options.prefer_last_server && options.buffer_request);
