@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::{Instant, SystemTime};
 use terse_compress::Queue;
-use terse_proxy::plan::{Backend, Frontend, Plan};
+use terse_proxy::plan::Plan;
 use tokio::sync::Semaphore;
 
 /// What commands see of the process.
@@ -21,7 +21,7 @@ pub struct Context {
     pub connections: Arc<AtomicUsize>,
     /// The queue of compression, if there is one.
     pub queue: Option<Arc<Queue>>,
-    /// The sockets.
+    /// The sockets, and the way here from statistics pages.
     pub settings: AdminSettings,
     /// What the program does for commands.
     pub host: Box<dyn Host>,
@@ -98,46 +98,9 @@ impl Context {
     ) -> Arc<Context> {
         let rates = Rates::new(&plan);
         let room = Arc::new(Semaphore::new(settings.maxconn().min(Semaphore::MAX_PERMITS)));
-        Arc::new(Context { plan, process, connections, queue, settings, host, rates, room, tally: Tally::default() })
-    }
-
-    /// The halves of all proxies in the order of the configuration; of a `listen` the front half first.
-    pub(crate) fn halves(&self) -> Vec<Half<'_>> {
-        let fronts = self.plan.frontends.iter().enumerate().map(|(index, front)| Half::Front(index, front));
-        let backs = self.plan.backends.iter().enumerate().map(|(index, back)| Half::Back(index, back));
-        let mut halves: Vec<_> = fronts.chain(backs).collect();
-        // A stable sort: front halves stay before the back halves that have the same place.
-        halves.sort_by_key(|half| half.order());
-        halves
-    }
-}
-
-/// A half of a proxy, with its index in the plan.
-#[derive(Clone, Copy)]
-pub(crate) enum Half<'a> {
-    Front(usize, &'a Frontend),
-    Back(usize, &'a Backend),
-}
-
-impl<'a> Half<'a> {
-    pub(crate) fn name(self) -> &'a str {
-        match self {
-            Half::Front(_, front) => &front.name,
-            Half::Back(_, back) => &back.name,
-        }
-    }
-
-    pub(crate) fn id(self) -> u32 {
-        match self {
-            Half::Front(_, front) => front.id,
-            Half::Back(_, back) => back.id,
-        }
-    }
-
-    fn order(self) -> usize {
-        match self {
-            Half::Front(_, front) => front.order,
-            Half::Back(_, back) => back.order,
-        }
+        let link = settings.link.clone();
+        let context = Arc::new(Context { plan, process, connections, queue, settings, host, rates, room, tally: Tally::default() });
+        link.lead(&context);
+        context
     }
 }

@@ -1,11 +1,12 @@
-//! The keywords of stats sockets and of the statistics page.
+//! The keywords of stats sockets; those of the statistics page are in [`crate::page`].
 
+use crate::page;
 use crate::settings::{AdminSettings, Level, SeverityForm, StatsSocket};
 use terse_config::{Args, Fault, Keyword, Kind, Scope, Sections};
 use terse_proxy::keywords::bind;
 
 /// All tables of this crate.
-pub const KEYWORDS: &[&[Keyword]] = &[GLOBAL, PAGE];
+pub const KEYWORDS: &[&[Keyword]] = &[GLOBAL, page::keywords::KEYWORDS];
 
 const GLOBAL: &[Keyword] = &[
     global(
@@ -27,31 +28,16 @@ const GLOBAL: &[Keyword] = &[
         "The processes that answer.",
         Kind::Accepted("there is one process, and one thread of it serves all stats sockets"),
     ),
-];
-
-const PAGE: &[Keyword] = &[
-    page("stats enable", "", "Shows statistics on a page at '/haproxy?stats'."),
-    page("stats uri", "<prefix>", "The path of the statistics page."),
-    page("stats auth", "<user>:<password>", "Who may see the statistics page."),
-    page("stats realm", "<text>", "What the statistics page's password is asked for with."),
-    page("stats refresh", "<time>", "How often browsers load the statistics page again."),
-    page("stats hide-version", "", "The statistics page does not say the version."),
-    page("stats show-desc", "[<text>]...", "The statistics page shows a description."),
-    page("stats show-legends", "", "The statistics page says more about each proxy."),
-    page("stats show-modules", "", "The statistics page shows more columns."),
-    page("stats show-node", "[<name>]", "The statistics page shows the machine's name."),
-    page("stats scope", "<proxy>|.", "The proxies that the statistics page shows."),
-    page("stats admin", "if|unless <condition>", "Who may change servers on the statistics page."),
-    page("stats http-request", "<action> [if|unless <condition>]", "Who may see the statistics page."),
+    global(
+        "stats calculate-max-counters",
+        "on|off",
+        "Whether peaks are kept.",
+        Kind::Accepted("peaks cost nothing, and are always kept"),
+    ),
 ];
 
 const fn global(name: &'static str, arguments: &'static str, summary: &'static str, kind: Kind) -> Keyword {
     Keyword { name, old_names: &[], sections: Sections::GLOBAL, arguments, summary, kind }
-}
-
-const fn page(name: &'static str, arguments: &'static str, summary: &'static str) -> Keyword {
-    let kind = Kind::Refused("the statistics page comes later; 'stats socket' in 'global' gives the same figures");
-    Keyword { name, old_names: &[], sections: Sections::PROXY, arguments, summary, kind }
 }
 
 fn settings<'a>(scope: &'a mut Scope<'_>) -> &'a mut AdminSettings {
@@ -166,12 +152,6 @@ mod tests {
             let said = load(&format!("global\n {line}\n")).1;
             assert_eq!(said.len(), 1, "{line}: {said:?}");
         }
-    }
-
-    #[test]
-    fn the_page_is_refused_by_name() {
-        let said = load("listen l\n stats enable\n stats uri /x\n").1;
-        assert!(said.len() == 2 && said.iter().all(|text| text.contains("comes later")), "{said:?}");
     }
 
     #[test]

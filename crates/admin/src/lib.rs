@@ -23,9 +23,12 @@ mod command;
 mod commands;
 mod context;
 mod figures;
+mod halves;
 mod help;
 mod input;
+mod page;
 mod rates;
+mod rows;
 mod serve;
 mod words;
 
@@ -34,5 +37,6 @@ pub mod settings;
 
 pub use context::{Context, Host, Process};
 pub use keywords::KEYWORDS;
+pub use page::Link;
 pub use serve::serve;
 pub use settings::{AdminSettings, Level, SeverityForm, StatsSocket};

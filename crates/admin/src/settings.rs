@@ -1,7 +1,8 @@
 //! What `global` says about stats sockets.
 
+use crate::page::Link;
 use std::time::Duration;
-use terse_config::Setting;
+use terse_config::{Config, Setting};
 use terse_proxy::settings::BindSettings;
 
 /// What `global` says about stats sockets.
@@ -13,9 +14,17 @@ pub struct AdminSettings {
     pub timeout: Option<Duration>,
     /// `stats maxconn`.
     pub maxconn: Option<usize>,
+    /// What leads from statistics pages to the [`crate::Context`].
+    pub link: Link,
 }
 
 impl AdminSettings {
+    /// Takes what a configuration says about stats sockets and pages out of it.
+    pub fn take(config: &mut Config) -> AdminSettings {
+        let settings: AdminSettings = config.global.settings.take().unwrap_or_default();
+        AdminSettings { link: config.shared.take().unwrap_or_default(), ..settings }
+    }
+
     /// How long a client may be silent, and how long it may leave an answer unread: `stats timeout`, 10 s.
     pub fn timeout(&self) -> Duration {
         self.timeout.unwrap_or(DEFAULT_TIMEOUT)

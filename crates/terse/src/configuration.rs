@@ -143,7 +143,7 @@ fn plan(
         sinks: Sinks::new(sys::duplicate),
         notices: Some(Arc::new(move |_, line| said.warn(line))),
     };
-    let admin: AdminSettings = config.global.settings.take().unwrap_or_default();
+    let admin = AdminSettings::take(&mut config);
     let mut environment: Vec<(String, String)> = config.environment.variables.clone().into_iter().collect();
     environment.sort();
     let mut plan = build(config, &host, diagnostics);

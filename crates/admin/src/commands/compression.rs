@@ -2,7 +2,7 @@
 
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
-use crate::context::Half;
+use crate::halves::{self, Half};
 use crate::settings::Level;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,7 +17,7 @@ pub(super) const COMMANDS: &[Command] = &[Command {
 }];
 
 fn show(call: &mut Call<'_>) -> Outcome {
-    let mut halves = call.context.halves();
+    let mut halves = halves::of(&call.context.plan);
     if let Some(name) = call.args.first() {
         halves.retain(|half| half.name() == *name);
         if halves.is_empty() {

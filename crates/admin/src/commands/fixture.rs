@@ -82,7 +82,7 @@ fn plan(text: &str) -> (Plan, AdminSettings) {
     let loader = Loader { tables: tables.chain(below).collect(), environment: Environment::default() };
     let source = Source { name: "test".into(), bytes: text.into() };
     let (mut config, read) = loader.load(&[source], Settings::default());
-    let settings = config.global.settings.take().unwrap_or_default();
+    let settings = AdminSettings::take(&mut config);
     let host = build::Host {
         workers: 2,
         maxconn: 100,

@@ -2,6 +2,7 @@
 
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
+use crate::halves;
 use crate::settings::Level;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -55,7 +56,9 @@ fn without_empty_lines(text: &str) -> String {
 
 fn show_errors(call: &mut Call<'_>) -> Outcome {
     if let Some(name) = call.args.first() {
-        let known = |name: &str| call.context.halves().into_iter().any(|half| half.name() == name || half.id().to_string() == name);
+        let known = |name: &str| {
+            halves::of(&call.context.plan).into_iter().any(|half| half.name() == name || half.id().to_string() == name)
+        };
         if !["request", "response", "-1"].contains(&name.as_str()) && !known(name) {
             return Err(Message::error("No such proxy."));
         }

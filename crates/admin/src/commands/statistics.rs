@@ -1,14 +1,12 @@
 //! `show stat`: a line for each frontend, server and backend.
 
-mod rows;
-
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
-use crate::context::Half;
-use crate::figures::{Kind, Row, csv, json, typed};
+use crate::figures::{Row, csv, json, typed};
+use crate::halves::{self, Half};
+use crate::rows::{Selection, Sight};
 use crate::settings::Level;
 use std::time::Instant;
-use terse_balance::Server;
 
 pub(super) const COMMANDS: &[Command] = &[Command {
     name: "show stat",
@@ -98,46 +96,24 @@ impl<'a> Wish<'a> {
         match word.parse::<i64>() {
             Ok(id) => Ok(u32::try_from(id).ok()),
             Err(_) => {
-                let named = self.call.context.halves().into_iter().find(|half| half.name() == word);
+                let named = halves::of(&self.call.context.plan).into_iter().find(|half| half.name() == word);
                 named.map(|half| Some(half.id())).ok_or_else(|| Message::error("No such proxy."))
             }
         }
     }
 
     fn rows(&self) -> Vec<Row> {
-        let (context, now) = (self.call.context, Instant::now());
-        // HAProxy keeps addresses, cookies and algorithms from those who may only look at what is no secret.
-        let legends = self.call.client.level >= Level::Operator;
-        let mut rows = Vec::new();
-        for half in context.halves() {
-            if self.proxy.is_some_and(|proxy| proxy != half.id()) {
-                continue;
-            }
-            match half {
-                Half::Front(index, front) if self.wants(Kind::Frontend) => rows.push(rows::frontend(context, index, front)),
-                Half::Front(..) => {}
-                Half::Back(index, back) => {
-                    if self.wants(Kind::Server) {
-                        let servers = back.farm.servers().iter().filter(|server| self.wants_server(server));
-                        rows.extend(servers.map(|server| rows::server(context, index, back, server, legends, now)));
-                    }
-                    if self.wants(Kind::Backend) {
-                        rows.push(rows::backend(context, index, back, legends, now));
-                    }
-                }
-            }
-        }
-        rows
-    }
-
-    fn wants(&self, kind: Kind) -> bool {
-        self.kinds & (1 << kind.number()) != 0
-    }
-
-    fn wants_server(&self, server: &Server) -> bool {
-        self.server.is_none_or(|id| id == server.id())
-            && (server.is_up() || !self.up)
-            && (!server.admin().is_maint() || !self.no_maint)
+        let context = self.call.context;
+        let sight = Sight {
+            plan: &context.plan,
+            rates: Some(&context.rates),
+            is_stopping: context.host.is_stopping(),
+            legends: self.call.client.level >= Level::Operator,
+            now: Instant::now(),
+        };
+        let Wish { kinds, server, up, no_maint, .. } = *self;
+        let proxies = |half: Half<'_>| self.proxy.is_none_or(|proxy| proxy == half.id());
+        sight.rows(&Selection { proxies: &proxies, kinds, server, up, no_maint })
     }
 }
 

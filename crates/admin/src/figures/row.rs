@@ -41,6 +41,11 @@ impl Row {
         self.cells[column as usize] = Some(figure);
     }
 
+    /// What stands in a column.
+    pub(crate) fn get(&self, column: Column) -> Option<&Figure> {
+        self.cells[column as usize].as_ref()
+    }
+
     /// The columns with what stands in them; an unknown figure is `None`.
     pub(crate) fn cells(&self) -> impl Iterator<Item = (Column, Option<&Figure>)> {
         Column::ALL.iter().copied().zip(self.cells.iter().map(Option::as_ref))

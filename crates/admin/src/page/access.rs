@@ -1,0 +1,130 @@
+//! Who may see a page: rules, then passwords (RFC 7617); and whether a change comes from the page itself.
+
+use super::settings::PageSettings;
+use std::sync::Arc;
+use terse_message::Request;
+use terse_proxy::reply::Answer;
+use terse_proxy::stream::Stream;
+use terse_sample::Condition;
+
+/// A line `stats http-request`.
+pub(super) struct AccessRule {
+    pub(super) kind: RuleKind,
+    pub(super) condition: Option<Condition>,
+}
+
+/// What a line does when its condition holds.
+pub(super) enum RuleKind {
+    Allow,
+    Deny,
+    /// Asks for a password, with this realm.
+    Auth(Option<String>),
+}
+
+/// What becomes of a request.
+pub(super) enum Access<'a> {
+    /// It is answered.
+    Granted,
+    /// It gets 403.
+    Denied,
+    /// It gets 401.
+    Unknown {
+        /// What the password is asked for with.
+        realm: &'a str,
+    },
+}
+
+impl PageSettings {
+    /// The first rule that holds decides; without one, a password where there are any.
+    pub(super) fn judge(&self, stream: &Stream) -> Access<'_> {
+        let own = self.realm.as_deref().unwrap_or(REALM);
+        let holds = |rule: &&Arc<AccessRule>| rule.condition.as_ref().is_none_or(|condition| condition.eval(&stream.env()));
+        match self.rules.iter().find(holds).map(|rule| &rule.kind) {
+            Some(RuleKind::Allow) => Access::Granted,
+            Some(RuleKind::Deny) => Access::Denied,
+            Some(RuleKind::Auth(realm)) => Access::Unknown { realm: realm.as_deref().unwrap_or(own) },
+            None if self.credentials.is_empty() || self.knows(&stream.request) => Access::Granted,
+            None => Access::Unknown { realm: own },
+        }
+    }
+
+    fn knows(&self, request: &Request) -> bool {
+        let Some(value) = request.fields.get(b"authorization") else { return false };
+        let Some((scheme, given)) = value.split_at_checked(5) else { return false };
+        let given = given.trim_ascii();
+        scheme.eq_ignore_ascii_case(b"basic") && self.credentials.iter().any(|known| is_same(known.as_bytes(), given))
+    }
+}
+
+/// Compares without telling by its time where the first difference is.
+fn is_same(known: &[u8], given: &[u8]) -> bool {
+    known.len() == given.len() && known.iter().zip(given).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+}
+
+/// The answer to who has not said who it is.
+pub(super) fn challenge(realm: &str) -> Answer {
+    let mut answer = Answer::error(401);
+    let quoted = realm.replace('\\', "\\\\").replace('"', "\\\"");
+    answer.fields.push((Arc::from(&b"WWW-Authenticate"[..]), format!("Basic realm=\"{quoted}\"").into_bytes()));
+    answer
+}
+
+/// Whether a request that changes something was made by a page of this host, as far as the browser says. Other pages can make
+/// browsers send one with the user's password.
+pub(super) fn is_same_site(request: &Request) -> bool {
+    let field = |name: &[u8]| request.fields.get(name);
+    let Some(page) = field(b"origin").or_else(|| field(b"referer")) else { return true };
+    let host = field(b"host").unwrap_or_default();
+    let page = page.splitn(2, |byte| *byte == b'/').nth(1).and_then(|rest| rest.strip_prefix(b"/")).unwrap_or_default();
+    page.split(|byte| *byte == b'/').next().is_some_and(|authority| authority.eq_ignore_ascii_case(host))
+}
+
+/// What Authorization says behind `Basic` for `<user>:<password>`: base 64 (RFC 4648 section 4).
+pub(super) fn credential(pair: &[u8]) -> String {
+    let mut text = String::with_capacity(pair.len().div_ceil(3) * 4);
+    for group in pair.chunks(3) {
+        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or_default());
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..4 {
+            let digit = (bits >> (18 - 6 * place)) as usize & 63;
+            text.push(if place <= group.len() { char::from(DIGITS[digit]) } else { '=' });
+        }
+    }
+    text
+}
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// HAProxy's.
+const REALM: &str = "HAProxy Statistics";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_base_64() {
+        for (pair, text) in
+            [("", ""), ("a", "YQ=="), ("a:", "YTo="), ("a:b", "YTpi"), ("Aladdin:open sesame", "QWxhZGRpbjpvcGVuIHNlc2FtZQ==")]
+        {
+            assert_eq!(credential(pair.as_bytes()), text);
+        }
+        assert_eq!(credential(&[0xff, 0xfe, 0xfd]), "//79");
+    }
+
+    #[test]
+    fn changes_come_from_the_page_itself() {
+        let request = |fields: &[(&str, &str)]| {
+            let mut request = Request::default();
+            fields.iter().for_each(|(name, value)| request.fields.push(name.as_bytes(), value.as_bytes()));
+            is_same_site(&request)
+        };
+        assert!(request(&[("Host", "a:80")]));
+        assert!(request(&[("Host", "a:80"), ("Origin", "http://A:80")]));
+        assert!(request(&[("Host", "a"), ("Referer", "https://a/stats?x")]));
+        assert!(!request(&[("Host", "a"), ("Referer", "https://b/a")]));
+        assert!(!request(&[("Host", "a"), ("Origin", "http://b"), ("Referer", "http://a/")]));
+        assert!(!request(&[("Host", "a"), ("Origin", "null")]));
+        assert!(!request(&[("Origin", "http://b")]));
+    }
+}

@@ -1,0 +1,88 @@
+//! What `stats ...` lines say of a page.
+
+use super::access::AccessRule;
+use crate::context::Context;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+use terse_config::Setting;
+use terse_sample::Condition;
+
+/// What a proxy's lines say.
+#[derive(Clone)]
+pub(super) struct PageSettings {
+    /// `uri`: what targets begin with.
+    pub(super) uri: String,
+    /// `auth`: what the field Authorization says behind `Basic`, for each who may look.
+    pub(super) credentials: Vec<String>,
+    /// `realm`
+    pub(super) realm: Option<String>,
+    /// `refresh`
+    pub(super) refresh: Option<Duration>,
+    /// `show-version`, `hide-version`
+    pub(super) version: bool,
+    /// `show-node`: a name, or the machine's.
+    pub(super) node: Option<Option<String>>,
+    /// `show-desc`: a text, or that of `global`.
+    pub(super) description: Option<Option<String>>,
+    /// `show-legends`
+    pub(super) legends: bool,
+    /// `scope`: names of proxies, `.` for the page's own; none: all.
+    pub(super) scope: Vec<String>,
+    /// `admin`: when one of these holds, servers may be changed.
+    pub(super) admin: Vec<Condition>,
+    /// `http-request`, in order.
+    pub(super) rules: Vec<Arc<AccessRule>>,
+}
+
+impl Default for PageSettings {
+    fn default() -> PageSettings {
+        PageSettings {
+            uri: "/haproxy?stats".into(),
+            credentials: Vec::new(),
+            realm: None,
+            refresh: None,
+            version: false,
+            node: None,
+            description: None,
+            legends: false,
+            scope: Vec::new(),
+            admin: Vec::new(),
+            rules: Vec::new(),
+        }
+    }
+}
+
+impl Setting for PageSettings {
+    fn inherit(&self) -> PageSettings {
+        self.clone()
+    }
+}
+
+impl PageSettings {
+    /// Whether a proxy is shown; `own` is the one that the page belongs to.
+    pub(super) fn shows(&self, name: &str, own: &str) -> bool {
+        self.scope.is_empty() || self.scope.iter().any(|scope| scope == name || (scope == "." && name == own))
+    }
+}
+
+/// The way from pages to what commands see of the process: made while the configuration is read, led somewhere by [`Context::new`].
+#[derive(Clone, Default, Debug)]
+pub struct Link(Arc<OnceLock<Weak<Context>>>);
+
+impl Link {
+    /// Leads it somewhere, once.
+    pub(crate) fn lead(&self, context: &Arc<Context>) {
+        let _ = self.0.set(Arc::downgrade(context));
+    }
+
+    /// Where it leads, while that is there.
+    pub(super) fn context(&self) -> Option<Arc<Context>> {
+        self.0.get().and_then(Weak::upgrade)
+    }
+}
+
+impl Setting for Link {
+    fn inherit(&self) -> Link {
+        self.clone()
+    }
+}
