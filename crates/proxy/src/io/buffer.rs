@@ -48,6 +48,11 @@ impl Pool {
         self.size
     }
 
+    /// Whether so little is left that buffers had better be small: what slow clients hold would be missing for new requests.
+    pub fn is_tight(&self) -> bool {
+        self.memory.is_tight()
+    }
+
     /// A buffer, unless the limit is reached.
     pub fn take(self: &Rc<Pool>) -> Option<Buffer> {
         if self.credit.get() < self.size {

@@ -190,7 +190,7 @@ impl Source<'_> {
     fn poll_more(&mut self, cx: &mut std::task::Context<'_>) -> Poll<io::Result<Option<usize>>> {
         if self.buffer.is_released() || (self.full_reads && self.buffer.is_empty() && self.buffer.size() < self.pools.bulk.size()) {
             ready!(self.reader.poll_readable(cx))?;
-            let bulk = self.full_reads.then(|| self.pools.bulk.take()).flatten();
+            let bulk = (self.full_reads && !self.pools.bulk.is_tight()).then(|| self.pools.bulk.take()).flatten();
             match bulk.or_else(|| self.buffer.is_released().then(|| self.pools.small.take()).flatten()) {
                 Some(buffer) => *self.buffer = buffer,
                 None if self.buffer.is_released() => return Poll::Ready(Ok(None)),
