@@ -1,7 +1,7 @@
 //! From the files to what the process is to do.
 
 use crate::args::Arguments;
-use crate::environment::{environment, local_peer};
+use crate::environment::{LOCAL_PEER, environment};
 use crate::listening;
 use crate::process::identity::Identity;
 use crate::process::limits::{self, Limits, Wishes};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use terse_admin::AdminSettings;
 use terse_balance::Resolver;
-use terse_config::{Config, Diagnostics, Loader, Settings, Severity, Source};
+use terse_config::{Config, Diagnostics, Environment, Loader, Settings, Severity, Source};
 use terse_proxy::log::Sinks;
 use terse_proxy::plan::Plan;
 use terse_proxy::plan::build::{Host, build};
@@ -96,25 +96,33 @@ pub fn understand(arguments: &Arguments, sources: &[Source], report: &Report) ->
 
 fn load(arguments: &Arguments, sources: &[Source], report: &Report) -> (Option<Configuration>, Diagnostics, bool) {
     let mut environment = environment(arguments, sources);
-    let mut shared = Settings::default();
     environment.variables.extend(terse_proxy::log::FORMAT_VARIABLES.map(|(name, text)| (name.to_owned(), text.to_owned())));
-    *shared.entry() = keywords::samples(&environment);
-    *shared.entry() = Resolver(Some(Arc::new(resolve)));
-    let loader = Loader { tables: keywords::tables(), environment };
-    let (mut config, mut diagnostics) = loader.load(sources, shared);
+    let (mut config, mut diagnostics) = read(sources, &environment);
+    // A peer's name from the file is known to all of its lines, like one from the command line.
+    let named = config.global.settings.get::<ProcessSettings>().and_then(|process| process.localpeer.clone());
+    if let Some(name) = named.filter(|_| arguments.localpeer.is_none()) {
+        environment.variables.insert(LOCAL_PEER.to_owned(), name);
+        (config, diagnostics) = read(sources, &environment);
+    }
     for (place, why) in &config.accepted {
         let word = place.text.get(place.span.clone()).unwrap_or_default();
         report.detail(format_args!("config : [{}:{}] : '{word}' changes nothing here: {why}", place.file, place.line));
     }
     let variables: ProcessVariables = config.global.settings.take().unwrap_or_default();
-    let mut process: ProcessSettings = config.global.settings.take().unwrap_or_default();
-    process.localpeer.get_or_insert_with(|| local_peer(arguments));
+    let process: ProcessSettings = config.global.settings.take().unwrap_or_default();
     let zero_warning = arguments.zero_warning || process.zero_warning;
     let configuration = plan(arguments, config, process, report, &mut diagnostics);
     if let Some(configuration) = &configuration {
         variables.apply(&configuration.plan.process_variables);
     }
     (configuration, diagnostics, zero_warning)
+}
+
+fn read(sources: &[Source], environment: &Environment) -> (Config, Diagnostics) {
+    let mut shared = Settings::default();
+    *shared.entry() = keywords::samples(environment);
+    *shared.entry() = Resolver(Some(Arc::new(resolve)));
+    Loader { tables: keywords::tables(), environment: environment.clone() }.load(sources, shared)
 }
 
 /// The addresses of a server's name, as the system has them.

@@ -6,6 +6,9 @@ use crate::version;
 use std::collections::HashMap;
 use terse_config::{Environment, Source};
 
+/// The variable that holds this peer's name: `-L`, `localpeer`, or the host's name.
+pub const LOCAL_PEER: &str = "HAPROXY_LOCALPEER";
+
 /// What files and conditions may ask: the variables of the environment and those that HAProxy's manual promises (section 2.4), the
 /// version of the language, features, what the command line has left enabled.
 pub fn environment(arguments: &Arguments, sources: &[Source]) -> Environment {
@@ -13,7 +16,7 @@ pub fn environment(arguments: &Arguments, sources: &[Source]) -> Environment {
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();
     let files: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
     let mut promise = |name: &str, value: &str| drop(variables.insert(name.to_owned(), value.to_owned()));
-    promise("HAPROXY_LOCALPEER", &local_peer(arguments));
+    promise(LOCAL_PEER, &arguments.localpeer.clone().unwrap_or_else(host_name));
     promise("HAPROXY_CFGFILES", &files.join(";"));
     promise("HAPROXY_BRANCH", version::branch());
     promise("HAPROXY_STARTUP_VERSION", version::LANGUAGE);
@@ -31,11 +34,6 @@ pub fn environment(arguments: &Arguments, sources: &[Source]) -> Environment {
         tls: None,
         diagnostic: arguments.diagnostic,
     }
-}
-
-/// `-L`, or the host's name.
-pub fn local_peer(arguments: &Arguments) -> String {
-    arguments.localpeer.clone().unwrap_or_else(host_name)
 }
 
 /// The host's name.

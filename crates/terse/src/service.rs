@@ -74,9 +74,11 @@ impl Service {
             control: shared.control,
             report: report.clone(),
         };
-        let doubts = report.clone();
+        // Statistics pages look at it until the last stream has ended.
+        let (context, sockets) = stats.open(running);
+        let (doubts, commands) = (report.clone(), terse_admin::serve(sockets, context.clone()));
         let stats = tokio::spawn(async move {
-            if let Err(error) = stats.serve(running).await {
+            if let Err(error) = commands.await {
                 doubts.alert(format_args!("Cannot answer on stats sockets: {error}"));
             }
         });
@@ -95,7 +97,9 @@ impl Service {
             }
             Turn::Report => states::servers(&plan, &mut voice),
         };
-        Ok(course::run(&mut crew, &mut orders, leave, turn).await)
+        let outcome = course::run(&mut crew, &mut orders, leave, turn).await;
+        drop(context);
+        Ok(outcome)
     }
 }
 

@@ -75,16 +75,12 @@ impl Stats {
         }
     }
 
-    /// Answers commands, for as long as it is awaited.
-    ///
-    /// # Errors
-    /// A socket cannot be used.
-    pub async fn serve(mut self, running: Running) -> io::Result<()> {
+    /// What commands and statistics pages see of the process that serves now, and the sockets that commands come over.
+    pub fn open(mut self, running: Running) -> (Arc<Context>, Vec<(StatsSocket, Listener)>) {
         self.process.boot_ms = u64::try_from(self.process.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let Running { plan, connections, queue, exported, control, report } = running;
         let desk = Desk { exported, control, listeners: self.listeners, environment: self.environment, startup: report.said() };
-        let context = Context::new(plan, self.process, connections, queue, self.settings, Box::new(desk));
-        terse_admin::serve(self.sockets, context).await
+        (Context::new(plan, self.process, connections, queue, self.settings, Box::new(desk)), self.sockets)
     }
 }
 

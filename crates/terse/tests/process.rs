@@ -313,3 +313,75 @@ fn the_stats_socket_knows_the_process() {
     assert!(ask("show env COLOUR").contains("COLOUR=blue"));
     terse.stop().expect(0);
 }
+
+#[test]
+fn the_peers_name_is_known_to_all_lines() {
+    let text = ANSWER.replace("string hello", "string \"$HAPROXY_LOCALPEER\"");
+    for (options, global, expected) in [(&["-L", "north"][..], "localpeer south", "north"), (&[], "localpeer south", "south")] {
+        let terse = Terse::with(&format!("{text}\nglobal\n {global}\n")).listen("web").arg(options).start();
+        assert_eq!(get(terse.address("web"), "/").text(), expected);
+        terse.stop().expect(0);
+    }
+}
+
+#[test]
+fn workers_run_on_the_processors_of_their_map() {
+    let terse = Terse::with(&with_global(" nbthread 2\n cpu-map 1/1-2 0")).listen("web").start();
+    get(terse.address("web"), "/");
+    let pid = terse.pid().as_raw_nonzero();
+    let tasks = || std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().map(|task| task.unwrap().path().join("status"));
+    let pinned = |status: &Path| {
+        let text = std::fs::read_to_string(status).unwrap_or_default();
+        text.starts_with("Name:\tworker/") && text.contains("Cpus_allowed_list:\t0\n")
+    };
+    until("two pinned workers", || (tasks().filter(|status| pinned(status)).count() == 2).then_some(()));
+    terse.stop().expect(0);
+}
+
+#[test]
+fn workers_have_a_socket_each_or_share_one() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let text = ANSWER.replace("fd@${web}", &address.to_string());
+    let listening = || {
+        let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+        let port = format!(":{:04X} 00000000:0000 0A ", address.port());
+        table.lines().filter(|line| line.contains(&port)).count()
+    };
+    for (global, options, sockets) in [("", &[][..], 3), (" noreuseport\n", &[], 1), ("", &["-dR"], 1)] {
+        let terse = Terse::with(&format!("global\n nbthread 3\n{global}{text}")).arg(options).start();
+        until("an answer", || TcpStream::connect(address).ok());
+        assert_eq!(listening(), sockets, "{global}{options:?}");
+        terse.stop().expect(0);
+    }
+}
+
+#[test]
+fn unix_sockets_start_with_what_unix_bind_says() {
+    use std::os::unix::fs::PermissionsExt;
+    let text = with_global(" unix-bind prefix \"${dir}\" mode 600").replace("fd@${web}", "/sock");
+    let terse = Terse::with(&text).start();
+    let path = terse.path("sock");
+    until("the socket", || path.exists().then_some(()));
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    terse.stop().expect(0);
+}
+
+#[test]
+fn variables_of_the_process_are_set_before_it_serves() {
+    let text = with_global(" set-var proc.name str(hel)\n set-var-fmt proc.name \"%[var(proc.name)]lo\"");
+    let text = text.replace("string hello", "lf-string %[var(proc.name)]");
+    let terse = Terse::with(&text).listen("web").start();
+    assert_eq!(get(terse.address("web"), "/").text(), "hello");
+    terse.stop().expect(0);
+}
+
+#[test]
+fn relative_names_begin_where_the_configuration_says() {
+    let page = "HTTP/1.1 503 No\r\nContent-Length: 6\r\n\r\nsorry\n";
+    let text = ANSWER.replace("http-request return status 200 content-type text/plain string hello", "errorfile 503 503.http");
+    let text = format!("global\n default-path config\n{text}");
+    let terse = Terse::with(&text).listen("web").file("503.http", page).arg(&["-C", "/"]).start();
+    let answer = get(terse.address("web"), "/");
+    assert_eq!((answer.status, answer.text().as_str()), (503, "sorry\n"));
+    terse.stop().expect(0);
+}

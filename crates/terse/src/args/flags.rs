@@ -281,13 +281,13 @@ pub const FLAGS: &[Flag] = &[
         name: "-dV",
         value: Value::None,
         summary: "trusts any certificate of a server",
-        effect: Effect::Refused("it takes the servers' protection away; write 'verify none' at the servers that are meant"),
+        effect: Effect::Accepted("no server is spoken to over TLS"),
     },
     Flag {
         name: "-dr",
         value: Value::None,
         summary: "starts with servers whose names cannot be resolved",
-        effect: Effect::Refused("write 'init-addr none' at the servers that are meant"),
+        effect: Effect::Refused("servers need an address at the start; write it instead of the name"),
     },
     Flag {
         name: "-dC",
