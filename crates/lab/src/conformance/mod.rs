@@ -98,8 +98,8 @@ fn conclude(options: &Options, listed: &BTreeSet<String>, verdicts: &BTreeMap<St
         // Tests that were not run keep their place.
         let kept = listed.iter().filter(|name| !verdicts.contains_key(*name));
         let names: BTreeSet<_> = passing.iter().copied().chain(kept).collect();
-        let text: String = names.iter().map(|name| format!("{name}\n")).collect();
-        fs::write(&options.list, text).with_context(|| options.list.display().to_string())?;
+        let lines: String = names.iter().map(|name| format!("{name}\n")).collect();
+        fs::write(&options.list, LIST_HEAD.to_owned() + &lines).with_context(|| options.list.display().to_string())?;
         println!("\n{}: {} tests, {} new, {} gone", options.list.display(), names.len(), won.len(), lost.len());
         return Ok(true);
     }
@@ -128,3 +128,5 @@ fn read_list(file: &Path) -> Result<BTreeSet<String>> {
         Err(error) => Err(error).with_context(|| file.display().to_string()),
     }
 }
+
+const LIST_HEAD: &str = "# HAProxy's regression tests that pass. `make conformance` fails when one of them does not; with ARGS=--update it rewrites this.\n";
