@@ -6,7 +6,8 @@ use crate::process;
 use std::fmt::Write;
 use std::sync::Arc;
 use terse_config::{Environment, Keyword, Kind, SectionKind, reference};
-use terse_sample::{Constants, Registry};
+use terse_sample::registry::ConverterKind;
+use terse_sample::{Constants, FetchKind, Registry};
 
 /// The tables of all crates.
 pub fn tables() -> Vec<&'static [Keyword]> {
@@ -72,12 +73,14 @@ why, or what to write instead.
 
 type Dump = fn(&mut String);
 
-const CLASSES: &[(&str, Dump)] = &[("cfg", configuration)];
+const CLASSES: &[(&str, Dump)] = &[("cfg", configuration), ("cnv", converters), ("smp", fetches)];
 
 const HELP: &str = "\
 # List of supported keyword classes:
 all: list all keywords
 cfg: configuration keywords
+cnv: sample converter keywords
+smp: sample fetch functions
 manual: the reference of the configuration language, in Markdown
 ";
 
@@ -93,6 +96,22 @@ fn configuration(text: &mut String) {
             let line = format!("{lead}{} {}", keyword.name, keyword.arguments);
             let _ = writeln!(text, "{}", line.trim_end());
         }
+    }
+}
+
+fn fetches(text: &mut String) {
+    text.push_str("# List of registered sample fetch functions:\n");
+    for fetch in samples(&Environment::default()).fetches() {
+        let lead = if matches!(fetch.kind, FetchKind::Refused(_)) { "\t# " } else { "\t" };
+        let _ = writeln!(text, "{lead}{}: {}", fetch.name, fetch.output.name());
+    }
+}
+
+fn converters(text: &mut String) {
+    text.push_str("# List of registered sample converter functions:\n");
+    for converter in samples(&Environment::default()).converters() {
+        let lead = if matches!(converter.kind, ConverterKind::Refused(_)) { "\t# " } else { "\t" };
+        let _ = writeln!(text, "{lead}{}: {} => {}", converter.name, converter.input.name(), converter.output.name());
     }
 }
 
@@ -128,6 +147,7 @@ mod tests {
         let text = dump("cfg");
         assert!(text.contains("\nglobal\n") && text.contains("\tmaxconn <number>\n"), "{text}");
         assert!(dump("help").contains("cfg:"));
+        assert!(dump("smp,cnv").contains("\n\tpath: string\n") && dump("all").contains("\tlower: string => string\n"));
         assert!(dump("manual").starts_with("# "));
     }
 }
