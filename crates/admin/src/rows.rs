@@ -191,7 +191,7 @@ impl Sight<'_> {
             row.set(Column::IdleLimit, Figure::limit(most));
         }
         if self.legends {
-            let address = match server.address() {
+            let address = match &*server.address() {
                 terse_balance::Address::Ip(ip) => ip.to_string(),
                 _ => "unix".into(),
             };

@@ -5,8 +5,9 @@
 use crate::check::LastCheck;
 use crate::counters::Count;
 use crate::farm::{Farm, Level, Outage};
-use crate::server::Server;
+use crate::server::{Address, Server};
 use crate::state::{AdminOrder, Event, Operation, State};
+use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -35,6 +36,26 @@ impl Farm {
     pub fn set_maxconn(&self, server: &Arc<Server>, maxconn: u32) {
         server.set_maxconn(maxconn);
         self.backlog.admit(server);
+    }
+
+    /// Sets the address of a server that is spoken to over IP; says what has changed, in HAProxy's words, and logs it. Requests on
+    /// their way stay where they are; checks, other requests and their connections go to the new address. `None`: nothing changed.
+    pub fn set_address(&self, server: &Arc<Server>, address: SocketAddr) -> Option<String> {
+        let Address::Ip(old) = *server.address() else { return None };
+        let mut changes = Vec::new();
+        if old.ip() != address.ip() {
+            changes.push(format!("IP changed from '{}' to '{}'", old.ip(), address.ip()));
+        }
+        if old.port() != address.port() {
+            changes.push(format!("port changed from '{}' to '{}'", old.port(), address.port()));
+        }
+        if changes.is_empty() {
+            return None;
+        }
+        server.set_address(Address::Ip(address));
+        let text = format!("{} by 'stats socket command'", changes.join(", "));
+        self.say(Level::Notice, &format!("{}/{}: {text}.", self.name(), server.name()));
+        Some(text)
     }
 
     /// Takes the outcome of a health check.

@@ -14,7 +14,7 @@ pub const STATE_HEADER: &str = "1\n# be_id be_name srv_id srv_name srv_addr srv_
 /// The line of `show servers state` (format version 1), without its line end.
 pub fn state_line(farm: &Farm, server: &Server, now: Instant) -> String {
     let (settings, state, check) = (server.settings(), server.state(), server.last_check());
-    let (address, port) = match server.address() {
+    let (address, port) = match &*server.address() {
         Address::Ip(ip) => (ip.ip().to_string(), ip.port()),
         _ => ("-".into(), 0),
     };

@@ -5,10 +5,12 @@ use crate::counters::Counters;
 use crate::queue::Backlog;
 use crate::settings::ServerSettings;
 use crate::state::{Admin, Operation, State};
+use arc_swap::ArcSwap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where a server listens.
@@ -44,6 +46,7 @@ pub struct Server {
     index: usize,
     id: u32,
     settings: ServerSettings,
+    address: ArcSwap<Address>,
     /// What is counted for it.
     pub counters: Counters,
     pub(crate) load: Load,
@@ -75,6 +78,7 @@ struct Changing {
     health: AtomicU32,
     weight: AtomicU32,
     maxconn: AtomicU32,
+    moves: AtomicU32,
     /// Milliseconds from the farm's start to the last change of the operation.
     changed_ms: AtomicU64,
     /// Milliseconds that it was down before that.
@@ -91,12 +95,14 @@ impl Server {
             health: AtomicU32::new(state.health),
             weight: AtomicU32::new(settings.weight),
             maxconn: AtomicU32::new(settings.maxconn),
+            moves: AtomicU32::new(0),
             changed_ms: AtomicU64::new(0),
             down_ms: AtomicU64::new(0),
         };
         Server {
             index,
             id,
+            address: ArcSwap::from_pointee(settings.address.clone()),
             settings,
             counters: Counters::default(),
             load: Load::default(),
@@ -121,9 +127,20 @@ impl Server {
         &self.settings.name
     }
 
-    /// Where it listens.
-    pub fn address(&self) -> &Address {
-        &self.settings.address
+    /// Where it listens: what its line says, or an operator since.
+    pub fn address(&self) -> Arc<Address> {
+        self.address.load_full()
+    }
+
+    /// How often its address has changed. Connections that were made before the last time lead elsewhere: who keeps one asks for
+    /// this before it connects.
+    pub fn moves(&self) -> u32 {
+        self.changing.moves.load(Acquire)
+    }
+
+    pub(crate) fn set_address(&self, address: Address) {
+        self.address.store(Arc::new(address));
+        self.changing.moves.fetch_add(1, Release);
     }
 
     /// What its line says.

@@ -6,8 +6,7 @@ use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::time::Instant;
-use terse_balance::Address;
-use terse_balance::settings::PoolSettings;
+use terse_balance::{Address, Server};
 use tokio::net::{TcpStream, UnixStream};
 
 /// A connection to a server.
@@ -20,6 +19,8 @@ pub struct ServerConnection {
     pub timer: Timer,
     /// The index of the server among all servers of the process.
     pub server: usize,
+    /// How often the server had moved when it was made ([`Server::moves`]).
+    pub moves: u32,
     /// The session that made it.
     pub owner: u64,
     /// Requests that it has carried.
@@ -42,10 +43,11 @@ impl IdleConnections {
         IdleConnections { lists: RefCell::new((0..servers).map(|_| Vec::new()).collect()) }
     }
 
-    /// A connection to that server that a request of this session may use; connections that the server has closed are dropped.
-    pub fn take(&self, server: usize, reuse: Reuse, session: u64, first: bool, pool: &PoolSettings) -> Option<ServerConnection> {
+    /// A connection to the server of that index that a request of this session may use; connections that the server has closed, or
+    /// that lead to where it was before, are dropped.
+    pub fn take(&self, index: usize, server: &Server, reuse: Reuse, session: u64, first: bool) -> Option<ServerConnection> {
         let mut lists = self.lists.borrow_mut();
-        let list = lists.get_mut(server)?;
+        let list = lists.get_mut(index)?;
         loop {
             let may = |c: &ServerConnection| {
                 c.owner == session
@@ -59,21 +61,23 @@ impl IdleConnections {
             // The one used last is the warmest, and leaves the others to grow old and go.
             let at = list.iter().rposition(may)?;
             let connection = list.remove(at);
-            let worn = pool.max_reuse.is_some_and(|most| connection.requests > u64::from(most));
-            if !worn && !connection.io.is_stale() {
+            let worn = server.settings().pool.max_reuse.is_some_and(|most| connection.requests > u64::from(most));
+            if !worn && connection.moves == server.moves() && !connection.io.is_stale() {
                 return Some(connection);
             }
         }
     }
 
     /// Keeps a connection whose last response has been read to its end.
-    pub fn put(&self, mut connection: ServerConnection, pool: &PoolSettings) {
+    pub fn put(&self, mut connection: ServerConnection, server: &Server) {
+        let pool = &server.settings().pool;
         connection.timer.clear();
         connection.buffer.release_if_empty();
         let mut lists = self.lists.borrow_mut();
         if let Some(list) = lists.get_mut(connection.server)
             && list.len() < pool.max_idle.map_or(MOST_IDLE, |most| most as usize)
             && connection.buffer.is_released()
+            && connection.moves == server.moves()
         {
             connection.idle_until = Instant::now() + pool.purge_delay;
             list.push(connection);
@@ -100,9 +104,12 @@ impl IdleConnections {
     }
 }
 
-/// Makes a connection. The caller limits how long it may take.
-pub async fn connect(address: &Address, options: &Options, wheel: &Rc<Wheel>, server: usize, owner: u64) -> io::Result<ServerConnection> {
-    let io = match address {
+/// Makes a connection to a server, which is the one of `index` among all servers of the process. The caller limits how long it may
+/// take.
+pub async fn connect(server: &Server, index: usize, options: &Options, wheel: &Rc<Wheel>, owner: u64) -> io::Result<ServerConnection> {
+    // In this order: a connection to the new address that is thought to lead to the old one is given up too early, not too late.
+    let (moves, address) = (server.moves(), server.address());
+    let io = match &*address {
         Address::Ip(ip) => Transport::from_tcp(TcpStream::connect(ip).await?),
         Address::Unix(path) => Transport::Unix(UnixStream::connect(path).await?),
         Address::Abstract(name) => {
@@ -114,5 +121,14 @@ pub async fn connect(address: &Address, options: &Options, wheel: &Rc<Wheel>, se
         }
     };
     io.apply(options.server_keep_alive, options.no_linger);
-    Ok(ServerConnection { io, buffer: Buffer::default(), timer: wheel.timer(), server, owner, requests: 0, idle_until: Instant::now() })
+    Ok(ServerConnection {
+        io,
+        buffer: Buffer::default(),
+        timer: wheel.timer(),
+        server: index,
+        moves,
+        owner,
+        requests: 0,
+        idle_until: Instant::now(),
+    })
 }

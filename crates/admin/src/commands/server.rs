@@ -3,16 +3,17 @@
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::settings::Level;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
-use terse_balance::{AdminOrder, Operation, Server};
+use terse_balance::{Address, AdminOrder, Operation, Server};
 use terse_proxy::plan::Backend;
 
 pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "set server",
-        usage: "set server <bk>/<srv> health|state|weight <value>",
-        summary: "change a server's health, state or weight",
+        usage: "set server <bk>/<srv> addr|health|state|weight <value>",
+        summary: "change a server's address, health, state or weight",
         level: Level::Admin,
         run: set,
     },
@@ -44,19 +45,19 @@ fn set(call: &mut Call<'_>) -> Outcome {
         "state" => set_state(backend, server, call.arg(2)),
         "health" => set_health(backend, server, call.arg(2)),
         "weight" => set_weight(backend, server, call.arg(2)),
+        "addr" => set_address(backend, server, call.args.get(2..).unwrap_or_default()),
         word => Err(Message::error(match NOT_BUILT.iter().find(|(name, _)| *name == word) {
             Some((_, reason)) => (*reason).to_owned(),
-            None => "usage: set server <backend>/<server> health | state | weight".to_owned(),
+            None => "usage: set server <backend>/<server> addr | health | state | weight".to_owned(),
         })),
     }
 }
 
 /// What HAProxy sets too.
 const NOT_BUILT: &[(&str, &str)] = &[
-    ("addr", "set server <b>/<s> addr is not supported: addresses are those of the configuration."),
     ("name", "set server <b>/<s> name is not supported: names are those of the configuration."),
-    ("check-addr", "set server <b>/<s> check-addr is not supported: addresses are those of the configuration."),
-    ("check-port", "set server <b>/<s> check-port is not supported: addresses are those of the configuration."),
+    ("check-addr", "set server <b>/<s> check-addr is not supported: checks follow the server's address."),
+    ("check-port", "set server <b>/<s> check-port is not supported: checks follow the server's address."),
     ("fqdn", "set server <b>/<s> fqdn failed because no resolution is configured."),
     ("ssl", "'set server <srv> ssl' cannot be set: servers are not spoken to over TLS."),
     ("agent", AGENT),
@@ -87,6 +88,25 @@ fn set_health(backend: &Backend, server: &Arc<Server>, word: &str) -> Outcome {
     };
     backend.farm.set_health(server, operation, Instant::now());
     Ok(Answer::Done)
+}
+
+/// `<ip> [port <port>]`
+fn set_address(backend: &Backend, server: &Arc<Server>, args: &[String]) -> Outcome {
+    let Address::Ip(old) = *server.address() else {
+        return Err(Message::error("Update for the current server address family is only supported through configuration file."));
+    };
+    let (ip, port) = match args {
+        [ip] => (ip, None),
+        [ip, word, port] if word == "port" => (ip, Some(port)),
+        _ => return Err(Message::error("set server <b>/<s> addr requires an address and optionally a port.")),
+    };
+    let ip: IpAddr = ip.parse().map_err(|_| Message::error(format!("Invalid addr '{ip}'")))?;
+    let port = match port {
+        None => old.port(),
+        Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or_else(|| Message::error("provided port is not valid"))?,
+    };
+    let changed = backend.farm.set_address(server, SocketAddr::new(ip, port));
+    Ok(Answer::Said(Message::info(changed.unwrap_or_else(|| "nothing changed".into()))))
 }
 
 /// Sets a weight that a word gives: `7`, or `50%` of what the configuration says.
@@ -160,11 +180,35 @@ mod tests {
             ("be/a state", "'set server <srv> state' expects 'ready', 'drain' and 'maint'."),
             ("be/a health foo", "'set server <srv> health' expects 'up', 'stopping', or 'down'."),
             ("be/a fqdn foo", "set server <b>/<s> fqdn failed because no resolution is configured."),
-            ("be/a nothing", "usage: set server <backend>/<server> health | state | weight"),
+            ("be/a nothing", "usage: set server <backend>/<server> addr | health | state | weight"),
         ] {
             assert_eq!(talk.says(&format!("set server {words}")), format!("{said}\n\n"), "{words}");
         }
-        assert!(talk.says("set server be/a addr 1.2.3.4").contains("is not supported"));
+        assert!(talk.says("set server be/a name x").contains("is not supported"));
+    }
+
+    #[test]
+    fn addresses() {
+        let mut talk = Talk::new(WEB);
+        for (words, said) in [
+            ("be/a addr 127.0.0.1", "nothing changed"),
+            ("be/a addr 127.0.0.2", "IP changed from '127.0.0.1' to '127.0.0.2' by 'stats socket command'"),
+            ("be/a addr 127.0.0.2 port 9", "port changed from '1' to '9' by 'stats socket command'"),
+            (
+                "be/a addr ::1 port 1",
+                "IP changed from '127.0.0.2' to '::1', port changed from '9' to '1' by 'stats socket command'",
+            ),
+            ("be/a addr foo", "Invalid addr 'foo'"),
+            ("be/a addr", "set server <b>/<s> addr requires an address and optionally a port."),
+            ("be/a addr ::1 port", "set server <b>/<s> addr requires an address and optionally a port."),
+            ("be/a addr ::1 port 0", "provided port is not valid"),
+            ("be/a addr ::1 port 65536", "provided port is not valid"),
+        ] {
+            assert_eq!(talk.says(&format!("set server {words}")), format!("{said}\n\n"), "{words}");
+        }
+        let server = &talk.context.plan.backends[0].farm.servers()[0];
+        assert_eq!((server.address().to_string(), server.moves()), ("[::1]:1".into(), 3));
+        assert!(talk.says("set server raw/r addr ::1").contains("only supported through configuration file"));
     }
 
     proptest! {

@@ -17,7 +17,7 @@ pub(super) enum Stream {
 impl Stream {
     pub(super) async fn connect(server: &Server, port: Option<u16>) -> io::Result<Stream> {
         let check = &server.settings().check;
-        match server.address() {
+        match &*server.address() {
             Address::Ip(address) => {
                 let ip = check.address.unwrap_or(address.ip());
                 let port = port.or(check.port).unwrap_or(address.port());

@@ -57,14 +57,14 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         session.last_server.set(stream.facts.backend.map(|of| (of, chosen.index())));
         let index = backend.first_server + chosen.index();
         let first = stream.facts.number == 0;
-        if let Some(connection) = worker.idle.take(index, backend.reuse, session.number, first, &chosen.settings().pool) {
+        if let Some(connection) = worker.idle.take(index, &chosen, backend.reuse, session.number, first) {
             stream.facts.server_reused = true;
             stream.facts.times.connected = stream.facts.times.queued;
             return Ok(Assigned { connection, claim });
         }
         stream.facts.server_reused = false;
         client.timer.set(stream.facts.timeouts().connect);
-        let connecting = pin!(server::connect(chosen.address(), &backend.options, &worker.wheel, index, session.number));
+        let connecting = pin!(server::connect(&chosen, index, &backend.options, &worker.wheel, session.number));
         let failure = match wait(client, watches, connecting).await {
             Waited::Done(Ok(connection)) => {
                 client.timer.clear();
@@ -249,7 +249,7 @@ impl Assigned {
             let session = &stream.facts.session;
             let is_own = stream.facts.backend().is_some_and(|b| b.reuse == Reuse::Never);
             session.has_own_connections.set(session.has_own_connections.get() || is_own);
-            stream.facts.session.worker.idle.put(self.connection, &self.claim.server().settings().pool);
+            stream.facts.session.worker.idle.put(self.connection, self.claim.server());
         }
         drop(self.claim);
     }

@@ -73,7 +73,7 @@ pub(super) const FETCHES: &[Fetch] = &[
 
 /// The address of the stream's server, when it is one of IP.
 pub(super) fn server_address(env: &Env<'_>) -> Option<SocketAddr> {
-    match facts(env)?.server.as_ref()?.address() {
+    match &*facts(env)?.server.as_ref()?.address() {
         Address::Ip(address) => Some(*address),
         _ => None,
     }
