@@ -184,9 +184,9 @@ impl Worker {
         number * self.plan.process.workers.max(1) as u64 + self.index as u64
     }
 
-    /// Counts a connection against the process's limit; false when it is reached.
-    pub fn admit(&self) -> bool {
-        let limit = self.plan.process.maxconn;
+    /// Counts a connection against the process's limit; false when it is reached and counts.
+    pub fn admit(&self, beyond_limits: bool) -> bool {
+        let limit = if beyond_limits { 0 } else { self.plan.process.maxconn };
         if self.shared.connections.fetch_add(1, Relaxed) >= limit && limit > 0 {
             self.shared.connections.fetch_sub(1, Relaxed);
             return false;

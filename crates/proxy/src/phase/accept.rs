@@ -40,7 +40,7 @@ async fn accept(worker: Rc<Worker>, bind: usize, listener: Accepting) {
         match accepted {
             Ok(io) => {
                 // What exceeds the limits is not served yet: this connection waits here, the next ones in the kernel.
-                let Some(place) = Place::wait_for(&worker, bind).await else { return };
+                let place = Place::wait_for(&worker, bind).await;
                 let session = Session::new(&worker, bind, &io);
                 let options = &session.frontend().options;
                 io.apply(options.client_keep_alive, options.no_linger);
@@ -76,26 +76,24 @@ struct Place {
 }
 
 impl Place {
-    async fn wait_for(worker: &Rc<Worker>, bind: usize) -> Option<Place> {
+    async fn wait_for(worker: &Rc<Worker>, bind: usize) -> Place {
         let frontend = worker.plan.binds[bind].frontend;
         loop {
-            if let Some(place) = Place::take(worker, frontend) {
-                return Some(place);
+            // What was accepted before a drain is served all the same: nobody else can.
+            if let Some(place) = Place::take(worker, frontend, !worker.is_running()) {
+                return place;
             }
             let _ = tokio::time::timeout(LOOK_AGAIN, worker.released.notified()).await;
-            if !worker.is_running() {
-                return None;
-            }
         }
     }
 
-    fn take(worker: &Rc<Worker>, frontend: usize) -> Option<Place> {
+    fn take(worker: &Rc<Worker>, frontend: usize, beyond_limits: bool) -> Option<Place> {
         let front = &worker.plan.frontends[frontend];
-        if !front.tally.admit(front.maxconn) {
+        if !front.tally.admit(if beyond_limits { 0 } else { front.maxconn }) {
             return None;
         }
         // In this order: giving a worker's place back would wake the one who waits here, over and over.
-        if !worker.admit() {
+        if !worker.admit(beyond_limits) {
             front.tally.leave();
             return None;
         }

@@ -71,7 +71,7 @@ pub async fn to_abort(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8
 fn status(stream: &Stream, abort: Abort) -> Option<u16> {
     Some(match (abort.who, abort.phase, abort.cause) {
         (Who::Client, Phase::Request, Cause::Closed) if stream.facts.bytes_in == 0 => return None,
-        (Who::Client, _, Cause::Reset) => return None,
+        (Who::Client, _, Cause::Reset) | (Who::Client, Phase::Queue | Phase::Connect, _) => return None,
         (Who::Client, ..) => 400,
         (Who::ClientTimeout, ..) => 408,
         (Who::Proxy, Phase::Request | Phase::Data, Cause::Malformed | Cause::TooLarge) => stream.facts.refused.map_or(400, |m| m.status()),
