@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::settings::Level;
 use std::sync::Arc;
 use terse_balance::Server;
-use terse_proxy::plan::Backend;
+use terse_proxy::plan::{Backend, Frontend};
 
 /// A command.
 pub(crate) struct Command {
@@ -73,11 +73,15 @@ impl<'a> Call<'a> {
     /// The backend of a name, or of a number written `#<number>`.
     pub(crate) fn backend(&self, name: &str) -> Option<&'a Backend> {
         let backends = &self.context.plan.backends;
-        let named = backends.iter().find(|backend| *backend.name == *name);
-        named.or_else(|| {
-            let id: u32 = name.strip_prefix('#')?.parse().ok()?;
-            backends.iter().find(|backend| backend.id == id)
-        })
+        let id = name.strip_prefix('#').and_then(|id| id.parse().ok());
+        backends.iter().find(|backend| *backend.name == *name || Some(backend.id) == id)
+    }
+
+    /// The frontend of a name, or of a number written `#<number>`.
+    pub(crate) fn frontend(&self, name: &str) -> Option<&'a Frontend> {
+        let frontends = &self.context.plan.frontends;
+        let id = name.strip_prefix('#').and_then(|id| id.parse().ok());
+        frontends.iter().find(|frontend| *frontend.name == *name || Some(frontend.id) == id)
     }
 
     /// The server that an argument names as `<backend>/<server>`.

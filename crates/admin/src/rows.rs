@@ -79,7 +79,7 @@ impl Sight<'_> {
         let mut row = Row::new(Kind::Frontend, front.id, 0);
         let totals = front.tally.totals();
         half(&mut row, &front.name, "FRONTEND", front.mode, &totals, &front.tally);
-        let limit = if front.maxconn == 0 { self.plan.process.maxconn } else { front.maxconn };
+        let limit = Some(front.tally.limit()).filter(|limit| *limit != 0).unwrap_or(self.plan.process.maxconn);
         row.set(Column::CurrentLimit, Figure::limit(limit));
         row.set(Column::RequestErrors, Figure::counter(totals.request_errors));
         row.set(Column::Status, Figure::text("SGPV", if self.is_stopping { "STOP" } else { "OPEN" }));

@@ -124,12 +124,29 @@ pub struct Tally {
     workers: Box<[Counters]>,
     /// Connections now, of all workers, against a limit that they share.
     admitted: AtomicUsize,
+    limit: AtomicUsize,
 }
 
 impl Tally {
     /// Counters for so many workers.
     pub fn new(workers: usize) -> Tally {
-        Tally { workers: (0..workers.max(1)).map(|_| Counters::default()).collect(), admitted: AtomicUsize::new(0) }
+        let workers = (0..workers.max(1)).map(|_| Counters::default()).collect();
+        Tally { workers, admitted: AtomicUsize::new(0), limit: AtomicUsize::new(0) }
+    }
+
+    /// The same, for a proxy that takes no more than so many connections at a time; 0: any number.
+    pub fn limited(workers: usize, limit: usize) -> Tally {
+        Tally { limit: AtomicUsize::new(limit), ..Tally::new(workers) }
+    }
+
+    /// How many connections it takes at a time; 0: any number.
+    pub fn limit(&self) -> usize {
+        self.limit.load(Relaxed)
+    }
+
+    /// Changes the limit (`set maxconn frontend`). Those who wait see it when they look the next time.
+    pub fn set_limit(&self, limit: usize) {
+        self.limit.store(limit, Relaxed);
     }
 
     /// Counts a connection against a limit of all workers (0: none); false when it is reached.

@@ -70,8 +70,6 @@ pub struct Frontend {
     pub forwarded_for: Option<ForwardedFor>,
     /// `option originalto`.
     pub original_to: Option<ForwardedFor>,
-    /// `maxconn`; 0: any.
-    pub maxconn: usize,
     /// `use_backend`, with the names that are known resolved.
     pub switches: Vec<(Arc<Switch>, Option<usize>)>,
     /// `default_backend`, or for a `listen` its own back half.
@@ -94,7 +92,7 @@ pub struct Frontend {
     pub compression: Option<Arc<Compression>>,
     /// Its log.
     pub log: LogPlan,
-    /// What is counted.
+    /// What is counted, and the limit of connections.
     pub tally: Tally,
     /// Where it begins.
     pub place: Place,

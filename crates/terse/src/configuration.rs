@@ -160,8 +160,8 @@ fn plan(
     let fixed = fixed_descriptors(plan_now, &wanted, host.workers);
     let limits = Wishes::new(&process, arguments.maxconn, arguments.memory_limit_mib, buffer_bytes as u64, fixed).settle();
     plan_now.process.maxconn = limits.connections as usize;
-    for frontend in plan_now.frontends.iter_mut().filter(|frontend| frontend.maxconn == 0) {
-        frontend.maxconn = arguments.proxy_maxconn.unwrap_or(0) as usize;
+    for frontend in plan_now.frontends.iter().filter(|frontend| frontend.tally.limit() == 0) {
+        frontend.tally.set_limit(arguments.proxy_maxconn.unwrap_or(0) as usize);
     }
     Some(Configuration { plan: plan?, process, identity, limits, wanted, admin, environment })
 }

@@ -59,8 +59,7 @@ const ABSENT: &[Absent] = &[
     absent("set anon", "nothing is hidden in answers"),
     absent("set dynamic-cookie-key", COOKIES),
     absent("set map", PATTERNS),
-    absent("set maxconn frontend", LIMITS),
-    absent("set maxconn global", LIMITS),
+    absent("set maxconn global", "the limit of the process is that of the configuration and the descriptors that it may have"),
     absent("set profiling", INTERNALS),
     absent("set rate-limit", "the process has no limits of rates"),
     absent("set ssl", TLS),
@@ -110,7 +109,6 @@ const BACKENDS: &str = "backends are those of the configuration";
 const COOKIES: &str = "dynamic cookies are not built";
 const FRONTENDS: &str = "frontends listen until the process stops";
 const INTERNALS: &str = "it looks into HAProxy's own code";
-const LIMITS: &str = "the limits of the process and of frontends are those of the configuration";
 const MODES: &str = "no command is hidden behind a mode";
 const PATTERNS: &str = "maps and lists of patterns are those of the configuration";
 const SERVERS: &str = "servers are those of the configuration; 'set server' takes them out and back";

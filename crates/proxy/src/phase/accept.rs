@@ -89,7 +89,7 @@ impl Place {
 
     fn take(worker: &Rc<Worker>, frontend: usize, beyond_limits: bool) -> Option<Place> {
         let front = &worker.plan.frontends[frontend];
-        if !front.tally.admit(if beyond_limits { 0 } else { front.maxconn }) {
+        if !front.tally.admit(if beyond_limits { 0 } else { front.tally.limit() }) {
             return None;
         }
         // In this order: giving a worker's place back would wake the one who waits here, over and over.

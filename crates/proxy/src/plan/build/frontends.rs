@@ -40,7 +40,6 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
         options: proxy.options,
         forwarded_for: proxy.forwarded_for.clone(),
         original_to: proxy.original_to.clone(),
-        maxconn: proxy.maxconn.unwrap_or(0),
         switches: switches(draft, drafts, building),
         default_backend,
         request_rules: proxy.request_rules.clone(),
@@ -56,7 +55,7 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
         monitor_failures: proxy.monitor_failures.clone(),
         compression: draft.compression.clone(),
         log: building.logs.plan(draft, building.diagnostics),
-        tally: Tally::new(building.host.workers),
+        tally: Tally::limited(building.host.workers, proxy.maxconn.unwrap_or(0)),
         place: draft.place.clone(),
     }
 }

@@ -119,7 +119,7 @@ fn settings_reach_both_halves() {
     let (front, back) = (&plan.frontends[0], &plan.backends[0]);
     assert_eq!((front.options.connection, back.options.connection), (Some(ConnectionMode::Close), Some(ConnectionMode::Close)));
     assert!(front.forwarded_for.is_some() && back.forwarded_for.is_some());
-    assert_eq!((front.maxconn, back.retries), (10, 1));
+    assert_eq!((front.tally.limit(), back.retries), (10, 1));
     assert_eq!(plan.binds.iter().map(|bind| bind.settings.backlog).collect::<Vec<_>>(), [Some(7), Some(20)]);
 }
 
