@@ -169,7 +169,9 @@ fn lines<'a, S: Side>(args: &'a ArgList, env: &Env<'a>) -> Option<Value<'a>> {
 fn fields<'a>(args: &'a ArgList, fields: &'a Fields) -> impl DoubleEndedIterator<Item = &'a [u8]> {
     let name = args.header(0);
     let all = if name.is_none() { Some(fields.iter().map(|(_, value)| value)) } else { None };
-    name.map(|n| HeaderName::values(n, fields)).into_iter().flatten().chain(all.into_iter().flatten())
+    let values = name.map(|n| HeaderName::values(n, fields)).into_iter().flatten().chain(all.into_iter().flatten());
+    // Blanks around a value are no part of it (RFC 9110 section 5.5), but rules can write some.
+    values.map(<[u8]>::trim_ascii)
 }
 
 /// The value of the occurrence that the arguments name: from 1 from the start, from -1 from the end, 0 for the last.

@@ -126,6 +126,15 @@ fn hdr_follows_the_message_that_is_processed() {
 }
 
 #[test]
+fn blanks_that_rules_wrote_around_a_value_are_no_part_of_it() {
+    let mut bench = Bench::new();
+    bench.request.fields.push(b"X-Blank", b" a , b ");
+    for (text, expected) in [("req.fhdr(x-blank)", "a , b"), ("req.hdr(x-blank)", "b"), ("req.hdr(x-blank,1)", "a")] {
+        assert_eq!(bench.eval(text).as_deref(), Some(expected), "{text}");
+    }
+}
+
+#[test]
 fn absolute_targets() {
     let mut bench = Bench::new();
     bench.request.set_target(b"http://192.0.2.9:81/x");
