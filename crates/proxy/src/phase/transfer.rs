@@ -55,6 +55,10 @@ pub async fn run(
     let has_upload = !exchange.upload.is_done();
     let begin = stream.facts.bytes_in;
     let pools = &worker.pools;
+    if !has_upload {
+        // The client is not expected to say anything: while the server thinks, the buffer can serve another.
+        client.buffer.release_if_empty();
+    }
     let (client_reader, client_writer) = client.io.split();
     let (server_reader, server_writer) = server.io.split();
     let mut up = Source {
