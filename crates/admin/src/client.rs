@@ -118,3 +118,28 @@ impl Client {
         if self.mode == Mode::Prompt { "+ " } else { "" }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::command;
+    use crate::commands::fixture::{Talk, WEB};
+    use proptest::prelude::*;
+
+    fn line() -> impl Strategy<Value = String> {
+        let names: Vec<&str> = command::all().map(|command| command.name).chain(["show", "set", "add server"]).collect();
+        let words = "(be/a|be/b|be/x|x/y|be|fe|raw|#3|cli|server|all|state|drain|maint|health|down|weight|addr|port|typed|json|desc|-1|0|7|50%|127.0.0.1|.{0,5})";
+        (proptest::sample::select(names), proptest::collection::vec(words, 0..5))
+            .prop_map(|(name, words)| format!("{name} {}", words.join(" ")))
+    }
+
+    proptest! {
+        #[test]
+        fn every_answer_ends_with_its_only_empty_line(line in line()) {
+            let mut talk = Talk::new(WEB);
+            let answer = talk.says(&line.replace(';', ""));
+            if talk.client.ending.is_none() {
+                prop_assert!(answer == "\n" || answer.find("\n\n") == Some(answer.len() - 2) && !answer.starts_with('\n'), "{answer:?}");
+            }
+        }
+    }
+}

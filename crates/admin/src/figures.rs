@@ -1,6 +1,6 @@
 //! Figures: named values with the marks that say what kind of figure each is, and the forms that they are printed in.
 //!
-//! `show stat` prints a [`Row`] for each proxy and server, whose cells are [`column`]s; `show info` prints a list. Both come as plain
+//! `show stat` prints a [`Row`] for each proxy and server, whose cells are [`Column`]s; `show info` prints a list. Both come as plain
 //! text, as typed lines and as JSON, in the shapes that programs have learnt from HAProxy.
 
 pub(crate) mod column;

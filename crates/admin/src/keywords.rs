@@ -1,4 +1,4 @@
-//! The keywords of stats sockets; those of the statistics page are in [`crate::page`].
+//! The keywords of stats sockets, joined with those of the statistics page.
 
 use crate::page;
 use crate::settings::{AdminSettings, Level, SeverityForm, StatsSocket};

@@ -38,7 +38,10 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: "echo <text>",
         summary: "answer with the text",
         level: Level::User,
-        run: |call| Ok(Answer::Text(format!("{}\n", call.args.join(" ")))),
+        run: |call| match call.args.is_empty() {
+            true => Ok(Answer::Done),
+            false => Ok(Answer::Text(format!("{}\n", call.args.join(" ")))),
+        },
     },
     Command {
         name: "operator",

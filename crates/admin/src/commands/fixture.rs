@@ -121,6 +121,6 @@ impl Host for Program {
     }
 
     fn startup_log(&self) -> String {
-        "started\n".into()
+        "started\n\nstill there".into()
     }
 }

@@ -33,7 +33,11 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: "show startup-logs",
         summary: "show what was said while the process started",
         level: Level::Operator,
-        run: |call| Ok(Answer::Text(call.context.host.startup_log())),
+        run: |call| {
+            let log = call.context.host.startup_log();
+            let lines = log.lines().filter(|line| !line.is_empty());
+            Ok(Answer::Text(lines.map(|line| format!("{line}\n")).collect()))
+        },
     },
 ];
 
@@ -82,7 +86,7 @@ mod tests {
         assert_eq!(talk.says("show env"), "HOME=/root\nLINES=a\nb\n\n", "no empty line inside");
         assert_eq!(talk.says("show env HOME"), "HOME=/root\n\n");
         assert_eq!(talk.says("show env PATH"), "Variable not found\n\n");
-        assert_eq!(talk.says("show startup-logs"), "started\n\n");
+        assert_eq!(talk.says("show startup-logs"), "started\nstill there\n\n");
         talk.client.level = Level::User;
         for command in ["show env", "show errors", "show startup-logs"] {
             assert_eq!(talk.says(command), "Permission denied\n\n");
