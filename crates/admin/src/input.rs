@@ -181,7 +181,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_split_gives_the_same(bytes in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'<'), Just(b' '), any::<u8>()], 0..200), piece in 1usize..50) {
+        fn any_split_gives_the_same(
+            bytes in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'<'), Just(b' '), any::<u8>()], 0..200),
+            piece in 1usize..50,
+        ) {
             prop_assert_eq!(read(&bytes, piece), read(&bytes, 1));
         }
     }

@@ -66,8 +66,7 @@ impl Page {
             plan,
             rates: context.as_deref().map(|context| &context.rates),
             is_stopping: !stream.facts.session.worker.is_running(),
-            // The page shows them on request; a file of figures, to whoever has come this far.
-            legends: self.settings.legends || query.form != Form::Html,
+            legends: self.settings.legends,
             now: Instant::now(),
         };
         let own = self.own(stream);
