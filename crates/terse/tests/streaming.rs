@@ -192,9 +192,8 @@ fn slow_servers() {
     rustix::net::listen(&listener, 4096).unwrap();
     let address = listener.local_addr().unwrap();
     let terse =
-        limited("64m", &format!("compression algo gzip\n compression type text/html\n maxconn {count}\n server one {address}"));
+        limited(LIMIT, &format!("compression algo gzip\n compression type text/html\n maxconn {count}\n server one {address}"));
     let limit = figure(&terse, "BufferLimit_bytes");
-    assert_eq!(limit, 64 << 20);
     let at_rest = resident(&terse);
 
     let (mut clients, mut servers): (Vec<Client>, Vec<TcpStream>) = (Vec::new(), Vec::new());
@@ -294,5 +293,8 @@ fn read_head(stream: &mut TcpStream) {
     }
 }
 
+/// Far less than states of coders for all of them would take.
+const LIMIT: &str = "16m";
+
 /// What a connection with a request in the middle may cost beside buffers.
-const OVERHEAD_BYTES: u64 = 40 * 1024;
+const OVERHEAD_BYTES: u64 = 24 * 1024;

@@ -6,7 +6,6 @@ use std::net::{SocketAddr, TcpStream};
 
 /// A connection to a server.
 pub struct Client {
-    stream: TcpStream,
     reader: BufReader<TcpStream>,
 }
 
@@ -40,17 +39,17 @@ impl Client {
     pub fn over(stream: TcpStream) -> Client {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
-        Client { reader: BufReader::new(stream.try_clone().unwrap()), stream }
+        Client { reader: BufReader::new(stream) }
     }
 
     /// The socket.
     pub fn stream(&mut self) -> &mut TcpStream {
-        &mut self.stream
+        self.reader.get_mut()
     }
 
     /// Sends bytes.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        self.stream.write_all(bytes.as_ref()).unwrap();
+        self.reader.get_mut().write_all(bytes.as_ref()).unwrap();
     }
 
     /// Sends a GET with these fields beside Host, and reads the response.
