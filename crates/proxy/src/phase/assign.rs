@@ -60,6 +60,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         if let Some(connection) = worker.idle.take(index, &chosen, backend.reuse, session.number, first) {
             stream.facts.server_reused = true;
             stream.facts.times.connected = stream.facts.times.queued;
+            chosen.counters.bump(Count::Sessions);
             return Ok(Assigned { connection, claim });
         }
         stream.facts.server_reused = false;
@@ -69,6 +70,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             Waited::Done(Ok(connection)) => {
                 client.timer.clear();
                 stream.facts.times.connected = Some(Instant::now());
+                chosen.counters.bump(Count::Sessions);
                 return Ok(Assigned { connection, claim });
             }
             Waited::Done(Err(error)) => connect_failure(&error),

@@ -54,7 +54,6 @@ fn count(stream: &Stream) {
         back.current.sub(1);
     }
     if let Some(server) = &facts.server {
-        server.counters.bump(Count::Sessions);
         server.counters.bump(Count::Requests);
         server.counters.add(Count::BytesIn, facts.bytes_in);
         server.counters.add(Count::BytesOut, facts.bytes_out);
