@@ -11,7 +11,7 @@ shift
 host=$(rustc -vV | sed -n 's/^host: //p')
 RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
  -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table" \
-    cargo build --quiet --release --locked --target "$host"
+    cargo build --quiet --release --target "$host"
 found=$(mktemp -d)
 trap 'rm -rf "$found"' EXIT
 mkdir -p artifacts
