@@ -89,7 +89,7 @@ impl Default for ServerSettings {
 /// What becomes of connections to a server between two requests.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PoolSettings {
-    /// `pool-max-conn`: idle connections in the process; `None`: any number.
+    /// `pool-max-conn`: idle connections of each worker; `None`: any number.
     pub max_idle: Option<u32>,
     /// `pool-purge-delay`: how long one is kept, 5 s.
     pub purge_delay: Duration,

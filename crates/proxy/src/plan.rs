@@ -10,6 +10,7 @@ use crate::service::Service;
 use crate::settings::{BindSettings, ForwardedFor, Mode, Options, RetryOn, Reuse, Switch, Timeouts};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use terse_balance::Farm;
 use terse_compress::{Compression, Limit};
 use terse_config::Place;
@@ -159,6 +160,27 @@ pub struct Bind {
     pub frontend: usize,
     /// What its line says.
     pub settings: BindSettings,
+    /// Connections now, of all workers; counted only under a `maxconn`.
+    pub connections: Arc<AtomicUsize>,
+}
+
+impl Bind {
+    /// Counts a connection against `maxconn`; false when it is reached and counts.
+    pub fn admit(&self, beyond_limits: bool) -> bool {
+        let Some(limit) = self.settings.maxconn else { return true };
+        let admitted = self.connections.fetch_add(1, Relaxed) < limit || beyond_limits;
+        if !admitted {
+            self.leave();
+        }
+        admitted
+    }
+
+    /// Says that an admitted connection has ended.
+    pub fn leave(&self) {
+        if self.settings.maxconn.is_some() {
+            self.connections.fetch_sub(1, Relaxed);
+        }
+    }
 }
 
 /// A frontend's log.
@@ -167,6 +189,8 @@ pub struct LogPlan {
     pub journal: Journal,
     /// The line of a transaction; `None`: the short line of accepted connections.
     pub format: Option<LogFormat>,
+    /// The line of a connection that was accepted, where transactions have none.
+    pub connect_format: Option<LogFormat>,
     /// The line of a connection that failed before there was a transaction.
     pub error_format: Option<LogFormat>,
     /// `log-format-sd`.

@@ -4,6 +4,7 @@ use crate::io::{Buffer, Timer, Transport, Wheel};
 use crate::settings::{Options, Reuse};
 use std::cell::RefCell;
 use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Instant;
 use terse_balance::{Address, Server};
@@ -21,6 +22,8 @@ pub struct ServerConnection {
     pub server: usize,
     /// How often the server had moved when it was made ([`Server::moves`]).
     pub moves: u32,
+    /// This end's address, over IP.
+    pub local: Option<SocketAddr>,
     /// The session that made it.
     pub owner: u64,
     /// Requests that it has carried.
@@ -106,7 +109,13 @@ impl IdleConnections {
 
 /// Makes a connection to a server, which is the one of `index` among all servers of the process. The caller limits how long it may
 /// take.
-pub async fn connect(server: &Server, index: usize, options: &Options, wheel: &Rc<Wheel>, owner: u64) -> io::Result<ServerConnection> {
+pub async fn connect(
+    server: &Server,
+    index: usize,
+    options: &Options,
+    wheel: &Rc<Wheel>,
+    owner: u64,
+) -> io::Result<ServerConnection> {
     // In this order: a connection to the new address that is thought to lead to the old one is given up too early, not too late.
     let (moves, address) = (server.moves(), server.address());
     let io = match &*address {
@@ -122,6 +131,7 @@ pub async fn connect(server: &Server, index: usize, options: &Options, wheel: &R
     };
     io.apply(options.server_keep_alive, options.no_linger);
     Ok(ServerConnection {
+        local: io.local(),
         io,
         buffer: Buffer::default(),
         timer: wheel.timer(),

@@ -197,9 +197,14 @@ impl Worker {
 
     /// Says that an admitted connection has ended.
     pub fn release(&self) {
+        self.give_back_place();
+        self.released.notify_one();
+    }
+
+    /// The same for one that was never served: nobody waits for its end.
+    pub fn give_back_place(&self) {
         self.shared.connections.fetch_sub(1, Relaxed);
         self.sessions.set(self.sessions.get() - 1);
-        self.released.notify_one();
     }
 
     /// How busy the process is, as far as decisions about compression look.

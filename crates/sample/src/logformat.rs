@@ -213,7 +213,8 @@ impl Options {
 impl Compiler<'_> {
     /// Compiles a format. `self.word` is the word that it stands in.
     pub fn log_format(&mut self, text: &[u8], usage: Usage) -> Result<LogFormat, Fault> {
-        let mut draft = Draft { format: LogFormat::default(), literal: Vec::new(), blanks: matches!(usage, Usage::Log | Usage::Id) };
+        let mut draft =
+            Draft { format: LogFormat::default(), literal: Vec::new(), blanks: matches!(usage, Usage::Log | Usage::Id) };
         let mut options = Options { mandatory: usage == Usage::Log, http: usage == Usage::Http, ..Options::default() };
         let mut rest = text;
         while let Some(at) = memchr::memchr(b'%', rest) {

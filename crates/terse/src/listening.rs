@@ -81,7 +81,7 @@ fn options(line: &BindSettings, process: &ProcessSettings, arguments: &Arguments
         own.as_ref().or(default.as_ref()).and_then(|account| identity::look_up(account, kind, diagnostics))
     };
     Options {
-        backlog: line.backlog.or_else(|| line.maxconn.and_then(|maxconn| u32::try_from(maxconn).ok())),
+        backlog: line.backlog,
         interface: line.interface.clone(),
         v6only: line.v6only,
         transparent: line.transparent,

@@ -179,7 +179,9 @@ fn response_body(response: &mut Response, method: &[u8]) -> Result<BodyLength, M
         only_chunked(&response.fields)?;
         response.fields.remove_known(Known::ContentLength);
     }
-    let none = method == b"HEAD" || matches!(response.status, 100..=199 | 204 | 304) || (method == b"CONNECT" && response.status / 100 == 2);
+    let none = method == b"HEAD"
+        || matches!(response.status, 100..=199 | 204 | 304)
+        || (method == b"CONNECT" && response.status / 100 == 2);
     Ok(match length {
         _ if none => BodyLength::None,
         Some(n) if !chunked => BodyLength::Exact(n),

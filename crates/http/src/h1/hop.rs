@@ -124,7 +124,14 @@ mod tests {
     fn named_fields_go_but_not_those_that_frame() {
         let (_, left) = take(
             Version::Http11,
-            &[("Connection", "X-Hop, Host, Content-Length"), ("X-Hop", "1"), ("Host", "h"), ("Content-Length", "3"), ("Keep-Alive", "timeout=5"), ("TE", "gzip, trailers")],
+            &[
+                ("Connection", "X-Hop, Host, Content-Length"),
+                ("X-Hop", "1"),
+                ("Host", "h"),
+                ("Content-Length", "3"),
+                ("Keep-Alive", "timeout=5"),
+                ("TE", "gzip, trailers"),
+            ],
         );
         assert_eq!(left, ["Host: h", "Content-Length: 3", "TE: trailers"]);
     }

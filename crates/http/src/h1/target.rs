@@ -31,7 +31,9 @@ fn connect_authority(target: &[u8]) -> Result<&[u8], Malformed> {
 fn absolute_authority(target: &[u8]) -> Result<&[u8], Malformed> {
     let at = memchr::memmem::find(target, b"://").ok_or(Malformed::Target)?;
     let scheme = &target[..at];
-    if !scheme.first().is_some_and(u8::is_ascii_alphabetic) || !scheme.iter().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(b)) {
+    if !scheme.first().is_some_and(u8::is_ascii_alphabetic)
+        || !scheme.iter().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(b))
+    {
         return Err(Malformed::Target);
     }
     let rest = &target[at + 3..];
@@ -46,7 +48,8 @@ fn host(request: &Request, authority: Option<&[u8]>) -> Result<(), Malformed> {
         // RFC 9112 section 3.2: a server must answer 400 to an HTTP/1.1 request without one.
         return if request.version == Version::Http11 { Err(Malformed::Host) } else { Ok(()) };
     };
-    if hosts.any(|other| !other.eq_ignore_ascii_case(host)) || !valid_authority(host) {
+    // Several ones are refused even where they agree (RFC 9112 section 3.2).
+    if hosts.next().is_some() || !valid_authority(host) {
         return Err(Malformed::Host);
     }
     match authority {
@@ -107,7 +110,9 @@ fn valid_authority(authority: &[u8]) -> bool {
     };
     let port_is_valid = match port {
         [] | [b':'] => true,
-        [b':', digits @ ..] => std::str::from_utf8(digits).is_ok_and(|d| d.bytes().all(|b| b.is_ascii_digit()) && d.parse::<u16>().is_ok()),
+        [b':', digits @ ..] => {
+            std::str::from_utf8(digits).is_ok_and(|d| d.bytes().all(|b| b.is_ascii_digit()) && d.parse::<u16>().is_ok())
+        }
         _ => false,
     };
     port_is_valid && host.iter().all(|&b| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%".contains(&b))

@@ -47,12 +47,7 @@ pub struct Elapsed;
 impl Wheel {
     /// A wheel without timers; someone must run [`Wheel::drive`].
     pub fn new() -> Rc<Wheel> {
-        Rc::new(Wheel {
-            start: Instant::now(),
-            entries: RefCell::default(),
-            queue: RefCell::default(),
-            driver: Cell::new(None),
-        })
+        Rc::new(Wheel { start: Instant::now(), entries: RefCell::default(), queue: RefCell::default(), driver: Cell::new(None) })
     }
 
     /// A timer without a deadline.

@@ -72,6 +72,7 @@ impl Accepting {
 /// A connection's place within the limits of the process and of its frontend.
 struct Place {
     worker: Rc<Worker>,
+    bind: usize,
     frontend: usize,
 }
 
@@ -80,14 +81,14 @@ impl Place {
         let frontend = worker.plan.binds[bind].frontend;
         loop {
             // What was accepted before a drain is served all the same: nobody else can.
-            if let Some(place) = Place::take(worker, frontend, !worker.is_running()) {
+            if let Some(place) = Place::take(worker, bind, frontend, !worker.is_running()) {
                 return place;
             }
             let _ = tokio::time::timeout(LOOK_AGAIN, worker.released.notified()).await;
         }
     }
 
-    fn take(worker: &Rc<Worker>, frontend: usize, beyond_limits: bool) -> Option<Place> {
+    fn take(worker: &Rc<Worker>, bind: usize, frontend: usize, beyond_limits: bool) -> Option<Place> {
         let front = &worker.plan.frontends[frontend];
         if !front.tally.admit(if beyond_limits { 0 } else { front.tally.limit() }) {
             return None;
@@ -97,10 +98,15 @@ impl Place {
             front.tally.leave();
             return None;
         }
+        if !worker.plan.binds[bind].admit(beyond_limits) {
+            front.tally.leave();
+            worker.give_back_place();
+            return None;
+        }
         let counters = front.tally.of(worker.index);
         counters.connections.add(1);
         counters.enter();
-        Some(Place { worker: worker.clone(), frontend })
+        Some(Place { worker: worker.clone(), bind, frontend })
     }
 }
 
@@ -109,6 +115,7 @@ impl Drop for Place {
         let tally = &self.worker.plan.frontends[self.frontend].tally;
         tally.of(self.worker.index).current.sub(1);
         tally.leave();
+        self.worker.plan.binds[self.bind].leave();
         self.worker.release();
     }
 }

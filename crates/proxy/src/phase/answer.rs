@@ -74,7 +74,9 @@ fn status(stream: &Stream, abort: Abort) -> Option<u16> {
         (Who::Client, _, Cause::Reset) | (Who::Client, Phase::Queue | Phase::Connect, _) => return None,
         (Who::Client, ..) => 400,
         (Who::ClientTimeout, ..) => 408,
-        (Who::Proxy, Phase::Request | Phase::Data, Cause::Malformed | Cause::TooLarge) => stream.facts.refused.map_or(400, |m| m.status()),
+        (Who::Proxy, Phase::Request | Phase::Data, Cause::Malformed | Cause::TooLarge) => {
+            stream.facts.refused.map_or(400, |m| m.status())
+        }
         (Who::Proxy, Phase::Headers, Cause::Denied) => return None,
         (Who::Proxy, Phase::Headers, _) => 502,
         (Who::Server, Phase::Headers | Phase::Data, _) => 502,

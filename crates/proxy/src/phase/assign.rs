@@ -59,6 +59,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let first = stream.facts.number == 0;
         if let Some(connection) = worker.idle.take(index, &chosen, backend.reuse, session.number, first) {
             stream.facts.server_reused = true;
+            stream.facts.server_local = connection.local;
             stream.facts.times.connected = stream.facts.times.queued;
             chosen.counters.bump(Count::Sessions);
             return Ok(Assigned { connection, claim });
@@ -69,6 +70,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let failure = match wait(client, watches, connecting).await {
             Waited::Done(Ok(connection)) => {
                 client.timer.clear();
+                stream.facts.server_local = connection.local;
                 stream.facts.times.connected = Some(Instant::now());
                 chosen.counters.bump(Count::Sessions);
                 return Ok(Assigned { connection, claim });
@@ -80,7 +82,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         backend.tally.of(worker.index).connect_errors.add(1);
         chosen.counters.bump(Count::ConnectErrors);
         drop(claim);
-        if !next_attempt(stream, exchange, backend) {
+        if !backend.retry_on.connect || !next_attempt(stream, exchange, backend) {
             return Err(failure);
         }
         refused = Some(index);
@@ -179,7 +181,13 @@ async fn wait<F: Future>(client: &mut Client, watches: bool, mut future: Pin<&mu
     .await
 }
 
-async fn claim(client: &mut Client, watches: bool, stream: &mut Stream, exchange: &mut Exchange, backend: &Backend) -> Result<Claim, Abort> {
+async fn claim(
+    client: &mut Client,
+    watches: bool,
+    stream: &mut Stream,
+    exchange: &mut Exchange,
+    backend: &Backend,
+) -> Result<Claim, Abort> {
     loop {
         let source = stream.facts.client.map(|c| c.ip());
         let want = match exchange.affinity.server.or_else(|| preferred(stream, exchange, backend)) {
@@ -256,4 +264,3 @@ impl Assigned {
         drop(self.claim);
     }
 }
-

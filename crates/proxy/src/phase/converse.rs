@@ -17,6 +17,7 @@ use terse_message::{Abort, BodyLength};
 pub async fn run(io: Transport, session: Rc<Session>) {
     let client = Client { io, buffer: Buffer::default(), timer: session.worker.wheel.timer() };
     session.frontend().tally.of(session.worker.index).sessions.add(1);
+    finish::accepted(&session);
     match session.frontend().mode {
         Mode::Tcp => Box::pin(tunnel::serve(client, session)).await,
         Mode::Http => http(client, session).await,
@@ -139,6 +140,9 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
         return answer::by_rule(client, stream, out, verdict).await;
     }
     route::choose(stream)?;
+    if stream.facts.backend().is_some_and(|b| b.options.buffer_request) && !stream.facts.frontend().options.buffer_request {
+        read::body(client, stream).await?;
+    }
     if let Some(verdict) = judge::backend(stream) {
         return answer::by_rule(client, stream, out, verdict).await;
     }

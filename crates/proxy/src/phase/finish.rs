@@ -114,6 +114,24 @@ fn count_compression(counters: &terse_compress::Counters, facts: &Facts) {
     }
 }
 
+/// Logs a connection that was accepted, where the configuration has targets and no format.
+pub fn accepted(session: &Rc<Session>) {
+    let plan = &session.frontend().log;
+    let Some(format) = plan.connect_format.as_ref().filter(|_| plan.journal.wants(plan.level)) else { return };
+    let mut line = session.worker.take_scratch();
+    format.write(&Stream::new(session, session.accepted).env(), &mut line);
+    session.worker.logger.borrow_mut().send(&plan.journal, plan.level, &line);
+    session.worker.give_scratch(line);
+}
+
+/// `option logasap`: logs a stream whose response is only about to be moved, and not again at its end.
+pub fn as_soon_as_possible(stream: &mut Stream) {
+    if stream.facts.frontend().log.settings.as_soon_as_possible {
+        log(stream);
+        stream.facts.log_level = LogLevel::Silent;
+    }
+}
+
 fn log(stream: &mut Stream) {
     let session = stream.facts.session.clone();
     let plan = &session.frontend().log;

@@ -1,17 +1,17 @@
 //! A request's way, one phase a file, in the order of the files below.
 
 pub mod accept;
-pub mod converse;
-pub mod read;
-pub mod judge;
-pub mod route;
-pub mod prepare;
-pub mod assign;
-pub mod transfer;
-pub mod respond;
-pub mod body;
 pub mod answer;
+pub mod assign;
+pub mod body;
+pub mod converse;
 pub mod finish;
+pub mod judge;
+pub mod prepare;
+pub mod read;
+pub mod respond;
+pub mod route;
+pub mod transfer;
 
 use crate::io::{Buffer, Timer, Transport};
 

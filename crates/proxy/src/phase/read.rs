@@ -78,7 +78,9 @@ pub fn buffered(client: &Client, stream: &Stream) -> Vec<u8> {
             let (mut decoder, mut at, mut body) = (ChunkDecoder::default(), 0, Vec::new());
             while let Ok((used, step)) = decoder.step(bytes.get(at..).unwrap_or_default()) {
                 match step {
-                    Step::Data(range) => body.extend_from_slice(bytes.get(at..).and_then(|rest| rest.get(range)).unwrap_or_default()),
+                    Step::Data(range) => {
+                        body.extend_from_slice(bytes.get(at..).and_then(|rest| rest.get(range)).unwrap_or_default())
+                    }
                     Step::More | Step::End => break,
                 }
                 at += used;

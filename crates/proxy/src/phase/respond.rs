@@ -3,9 +3,9 @@
 use crate::io::source::Incoming;
 use crate::io::{Broken, Outgoing, Part, Sink, Source};
 use crate::phase::assign::FailureKind;
-use crate::phase::transfer::Failure;
 use crate::phase::body::{self, Broke};
-use crate::phase::prepare;
+use crate::phase::transfer::Failure;
+use crate::phase::{finish, prepare};
 use crate::rules::{self, Flow};
 use crate::session::Session;
 use crate::settings::ConnectionMode;
@@ -92,6 +92,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     let spoken = version.min(stream.response.version);
     encode::response_head(&stream.response, encode::connection(reply.keep_client, spoken), sink.out);
     stream.facts.status = stream.response.status;
+    finish::as_soon_as_possible(stream);
     let written = sink.written;
     let sent = match compression {
         _ if unwanted => body::discard(down, sink).await.map_err(broke),

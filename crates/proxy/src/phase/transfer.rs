@@ -3,8 +3,8 @@
 use crate::io::source::Incoming;
 use crate::io::{Broken, Outgoing, Part, Sink, Source};
 use crate::phase::assign::FailureKind;
-use crate::phase::prepare::Exchange;
 use crate::phase::body::{self, Broke};
+use crate::phase::prepare::Exchange;
 use crate::phase::{Client, Next, prepare, respond};
 use crate::server::ServerConnection;
 use crate::settings::ConnectionMode;
@@ -88,14 +88,8 @@ pub async fn run(
         timer: &server.timer,
         timeout: &server_timeout,
     };
-    let mut down_sink = Sink {
-        writer: client_writer,
-        out,
-        framing: Outgoing::Plain,
-        written: 0,
-        timer: &client.timer,
-        timeout: timeouts.client,
-    };
+    let mut down_sink =
+        Sink { writer: client_writer, out, framing: Outgoing::Plain, written: 0, timer: &client.timer, timeout: timeouts.client };
     let mut reply = respond::Reply {
         keep_client: exchange.keep_client,
         upgrade: exchange.upgrade,
@@ -328,4 +322,3 @@ fn unsent(error: &io::Error, written: u64) -> Failure {
     let kind = if written == 0 { FailureKind::Unsent } else { FailureKind::Empty };
     Failure { abort: Abort::new(who, Phase::Headers, cause), kind }
 }
-

@@ -16,7 +16,7 @@ pub(super) fn build(drafts: &[Draft], building: &mut Building<'_>) -> (Vec<Front
         for settings in &draft.proxy.binds {
             let mut settings = settings.clone();
             settings.backlog = settings.backlog.or(draft.proxy.backlog);
-            binds.push(Bind { index: binds.len(), frontend, settings });
+            binds.push(Bind { index: binds.len(), frontend, settings, connections: Arc::default() });
         }
         frontends.push(build_one(draft, drafts, building));
     }

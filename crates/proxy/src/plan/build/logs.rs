@@ -2,7 +2,7 @@
 
 use super::Host;
 use super::drafts::Draft;
-use crate::log::{FormatText, Journal, Level, LogSettings, Logger, Sinks};
+use crate::log::{CONNECT_HTTP_FORMAT, CONNECT_TCP_FORMAT, FormatText, Journal, Level, LogSettings, Logger, Sinks};
 use crate::plan::LogPlan;
 use std::sync::{Arc, Mutex, PoisonError};
 use terse_config::{Diagnostic, Diagnostics, Severity};
@@ -38,9 +38,13 @@ impl Logs<'_> {
             diagnostics.warn(&format.place, format!("{}: {warning}", draft.label()));
         }
         let acls = &draft.acls;
+        let text = if draft.is_http() { CONNECT_HTTP_FORMAT } else { CONNECT_TCP_FORMAT };
+        let connect = FormatText { text: text.as_bytes().to_vec(), place: draft.place.clone() };
+        let connect = (format.is_none() && !journal.is_empty()).then_some(&connect);
         let line = (Needs::ALL, Usage::Log);
         LogPlan {
             format: self.compile(format.as_ref(), line, acls, diagnostics),
+            connect_format: self.compile(connect, (Needs::NONE, Usage::Log), acls, diagnostics),
             error_format: self.compile(settings.error_format.as_ref(), line, acls, diagnostics),
             structured_data: self.compile(settings.structured_data.as_ref(), line, acls, diagnostics),
             unique_id: self.compile(settings.unique_id_format.as_ref(), (Needs::REQUEST, Usage::Id), acls, diagnostics),
