@@ -8,7 +8,7 @@ LAB := $(TARGET)/release/terse-lab
 SECONDS ?= 20
 ARGS ?=
 
-.PHONY: help build demo test bench conformance fuzz
+.PHONY: help build demo test bench conformance fuzz docs
 
 help:
 	@echo "make build          builds the program: $(TARGET)/release/terse"
@@ -16,6 +16,7 @@ help:
 	@echo "make test           everything that must hold before a change goes in"
 	@echo "make bench          terse beside haproxy and nginx: bench/results.md (HAPROXY=, HAPROXY2=, NGINX=, ARGS=--quick)"
 	@echo "make conformance    HAProxy's regression tests (HAPROXY_TESTS=.../reg-tests VTEST=.../vtest, ARGS=--update)"
+	@echo "make docs           writes docs/reference.md from the program's tables"
 	@echo "make fuzz           each fuzz target for SECONDS=20"
 
 build:
@@ -32,7 +33,7 @@ test:
 	@scripts/packages curl:curl nginx:nginx apache2:apache2-bin haproxy:haproxy g++:g++
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(CARGO) build --workspace --locked
 	$(CARGO) test --workspace --locked
 	@for file in examples/*.cfg bench/scenarios/*.cfg; do \
@@ -54,6 +55,9 @@ conformance: lab
 		{ echo "make conformance HAPROXY_TESTS=folder/reg-tests VTEST=program"; exit 1; }
 	@scripts/packages socat:socat openssl:openssl curl:curl
 	@TERSE="$${TERSE:-$(TARGET)/release/terse}" $(LAB) conformance --tests "$(HAPROXY_TESTS)" --vtest "$(VTEST)" $(ARGS)
+
+docs: build
+	$(TARGET)/release/terse -q -c -f /dev/null -dKmanual > docs/reference.md || test $$? = 2
 
 fuzz:
 	@scripts/packages g++:g++

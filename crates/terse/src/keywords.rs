@@ -133,6 +133,12 @@ mod tests {
     }
 
     #[test]
+    fn the_reference_in_the_manual_is_what_the_tables_say() {
+        let written = include_str!("../../../docs/reference.md");
+        assert!(written == dump("manual"), "docs/reference.md is old: make docs");
+    }
+
+    #[test]
     fn texts_are_written_in_one_way() {
         for keyword in tables().into_iter().flatten() {
             assert!(keyword.summary.ends_with('.'), "{}", keyword.name);

@@ -45,7 +45,7 @@ pub fn start(arguments: &Arguments, configuration: Configuration, standing: Stan
     let Configuration { process, identity, limits, wanted, .. } = &configuration;
     for outcome in [limits.apply(), arguments.memory_limit_mib.map_or(Ok(()), limits::limit_memory)] {
         match outcome {
-            Err(refusal) if process.lenient_limits => report.warn(refusal),
+            Err(refusal) if !process.strict_limits => report.warn(refusal),
             Err(refusal) => return Err(vec![refusal.to_string()]),
             Ok(()) => {}
         }

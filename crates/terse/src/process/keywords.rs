@@ -96,8 +96,8 @@ pub static KEYWORDS: &[Keyword] = &[
             Ok(())
         },
     ),
-    switch("strict-limits", "", "Does not start when a limit cannot be raised; so by default.", |_, scope| {
-        process(scope).lenient_limits = scope.negated;
+    switch("strict-limits", "", "Does not start when a limit cannot be raised; without it, that is a warning.", |_, scope| {
+        process(scope).strict_limits = !scope.negated;
         Ok(())
     }),
     done("nbthread", "<number>", "How many workers there are; one a processor by default.", |args, scope| {

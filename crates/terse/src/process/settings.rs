@@ -34,8 +34,8 @@ pub struct ProcessSettings {
     pub buffer_bytes: Option<usize>,
     /// `tune.memory.buffers`: bytes that may wait in the process.
     pub memory_bytes: Option<usize>,
-    /// `no strict-limits`: a limit that cannot be raised is a warning.
-    pub lenient_limits: bool,
+    /// `strict-limits`: a limit that cannot be raised ends the start.
+    pub strict_limits: bool,
     /// `nbthread`: workers.
     pub workers: Option<usize>,
     /// `thread-hard-limit`: the most workers when nothing else says.

@@ -319,4 +319,4 @@ pub fn ok(body: &str) -> String {
 const BACKLOG: i32 = 4096;
 
 /// Scripts are not deep, and there may be thousands of them.
-const STACK_BYTES: usize = 256 * 1024;
+const STACK_BYTES: usize = 1 << 20;
