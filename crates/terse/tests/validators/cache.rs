@@ -17,7 +17,6 @@ pub(crate) struct Cache {
 /// A stored response.
 #[derive(Clone, Debug)]
 struct Variant {
-    bytes: Vec<u8>,
     coding: Option<String>,
     tag: Option<String>,
     /// What the request that brought it took, if the response depends on that.
@@ -68,13 +67,8 @@ impl Cache {
         let varies = response.fields.iter().any(|(name, value)| {
             name.eq_ignore_ascii_case("vary") && value.split(',').any(|name| name.trim().eq_ignore_ascii_case("accept-encoding"))
         });
-        let variant = Variant {
-            coding,
-            tag: response.field("etag").map(str::to_owned),
-            accepted: varies.then_some(accepted),
-            version,
-            bytes: response.body,
-        };
+        let variant =
+            Variant { coding, tag: response.field("etag").map(str::to_owned), accepted: varies.then_some(accepted), version };
         // A new response takes the place of what was stored for the same request.
         variants.retain(|stored| stored.accepted.is_some() && varies && stored.accepted != variant.accepted);
         variants.push(variant);

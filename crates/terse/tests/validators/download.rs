@@ -34,13 +34,13 @@ impl Client {
     pub(crate) fn step(&mut self, setting: &mut Setting) {
         let resource = setting.random.below(RESOURCES);
         let version = setting.world.lock().unwrap().version(resource);
-        match (self.stored.get(&resource).cloned(), setting.random.below(10)) {
+        match (self.stored.get(&resource).cloned(), setting.random.below(20)) {
             (_, 0) => self.head(setting, resource),
             (_, 1) => self.some_range(setting, resource, version),
-            (Some(held), 2..) if held.is_whole => self.revalidate(setting, resource, version, &held),
-            (Some(held), 2..) => self.resume(setting, resource, version, &held),
-            (None, 2..=5) => self.whole(setting, resource, version),
-            (None, _) | (Some(_), _) => self.cut(setting, resource, version),
+            (Some(held), 2..14) if held.is_whole => self.revalidate(setting, resource, version, &held),
+            (Some(held), 2..18) if !held.is_whole => self.resume(setting, resource, version, &held),
+            (_, 2..6) => self.whole(setting, resource, version),
+            (_, _) => self.cut(setting, resource, version),
         }
     }
 
@@ -64,7 +64,7 @@ impl Client {
         setting.count(match (&coding, response.field("etag")) {
             (None, _) => "plain",
             (Some(_), Some(tag)) if tag.ends_with("-gzip\"") => "coded by the origin",
-            (Some(_), _) => "coded by terse",
+            (Some(_), _) => "coded",
         });
         self.store(resource, version, &response, true);
     }
@@ -85,7 +85,11 @@ impl Client {
     fn cut(&mut self, setting: &mut Setting, resource: usize, version: usize) {
         let most = 1 + setting.random.below(400);
         let response = self.connection.begin(resource, most);
-        setting.tell(format!("{}: GET {resource}, now in version {version}, cut off at {most}: {:?}", self.name(), response.fields));
+        setting.tell(format!(
+            "{}: GET {resource}, now in version {version}, cut off at {most}: {:?}",
+            self.name(),
+            response.fields
+        ));
         setting.demand(response.status == 200, "the beginning of an answer");
         self.store(resource, version, &response, false);
     }
@@ -116,7 +120,8 @@ impl Client {
             }
             _ => "simply joined",
         };
-        setting.tell(format!("{}: GET {resource}, now in version {version}, from {from} of {held:.0?} with {fields:?}", self.name()));
+        setting
+            .tell(format!("{}: GET {resource}, now in version {version}, from {from} of {held:.0?} with {fields:?}", self.name()));
         let response = self.connection.ask("GET", resource, &fields);
         match response.status {
             206 => self.join(setting, resource, version, held, &response, how),

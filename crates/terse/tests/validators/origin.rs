@@ -95,9 +95,7 @@ impl World {
         }
         let total = found.bytes.len();
         match range(request, &found, traits) {
-            Some(Err(())) => {
-                format!("HTTP/1.1 416 No\r\nContent-Range: bytes */{total}\r\nContent-Length: 0\r\n\r\n").into_bytes()
-            }
+            Some(Err(())) => format!("HTTP/1.1 416 No\r\nContent-Range: bytes */{total}\r\nContent-Length: 0\r\n\r\n").into_bytes(),
             Some(Ok((first, last))) => {
                 head += &format!("Content-Range: bytes {first}-{last}/{total}\r\n");
                 message(request, "206 Partial Content", head, &found.bytes[first..=last], false)
@@ -125,7 +123,10 @@ impl World {
 pub(crate) fn content(resource: usize, version: usize) -> Vec<u8> {
     // Lengths differ, and so do the first bytes and all others.
     let lines = 20 + (resource * 7 + version * 5) % 60;
-    (0..lines).map(|line| format!("<p>resource {resource}, version {version}, line {line} of {lines}</p>\n")).collect::<String>().into_bytes()
+    (0..lines)
+        .map(|line| format!("<p>resource {resource}, version {version}, line {line} of {lines}</p>\n"))
+        .collect::<String>()
+        .into_bytes()
 }
 
 fn gzip(plain: &[u8]) -> Vec<u8> {
