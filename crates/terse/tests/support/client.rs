@@ -65,7 +65,7 @@ impl Client {
         loop {
             let head = self.head();
             if head.status == 101 || !(100..200).contains(&head.status) {
-                return self.body(head, method);
+                return self.with_body(head, method);
             }
         }
     }
@@ -95,7 +95,8 @@ impl Client {
         matches!(self.reader.fill_buf(), Ok([]))
     }
 
-    fn body(&mut self, mut response: Response, method: &str) -> Response {
+    /// Reads the body that follows a head, as the answer to a request of that method.
+    pub fn with_body(&mut self, mut response: Response, method: &str) -> Response {
         if response.status == 0 || method == "HEAD" || matches!(response.status, 101 | 204 | 304) {
             return response;
         }

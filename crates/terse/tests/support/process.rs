@@ -98,6 +98,12 @@ impl Terse {
         self
     }
 
+    /// Another program in its place.
+    pub fn program(mut self, path: &Path) -> Terse {
+        self.program = path.to_owned();
+        self
+    }
+
     /// Starts the program under another name, through a link.
     pub fn named(mut self, name: &str) -> Terse {
         let link = self.path(name);
