@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use terse_balance::{CookieFound, CookieSent, Server};
 use terse_compress::{Coding, Reason};
-use terse_http::h1::Malformed;
+use terse_http::h1::{Malformed, Persistence};
 use terse_message::{Abort, Version};
 use terse_sample::Env;
 
@@ -88,6 +88,8 @@ pub struct Facts {
     pub number: u64,
     /// A number that no other stream of the process has.
     pub id: u64,
+    /// What the client says about its connection.
+    pub persistence: Persistence,
     /// What the client gets instead of the server's response, when a response rule says so.
     pub instead: Option<Box<Answer>>,
     /// Why the request was refused as malformed.
@@ -182,6 +184,7 @@ impl Facts {
             log_level: LogLevel::Usual,
             number,
             id,
+            persistence: Persistence::default(),
             instead: None,
             refused: None,
             last_rule: None,

@@ -12,17 +12,21 @@ pub struct Persistence {
 }
 
 impl Persistence {
-    /// Reads the connection's fields, and removes all that must not travel further.
+    /// [`Persistence::read`] and [`Persistence::strip`] in one.
     pub fn take(fields: &mut Fields, version: Version) -> Persistence {
+        let found = Persistence::read(fields, version);
+        found.strip(fields);
+        found
+    }
+
+    /// Reads what the sender says, and removes the fields that it names as its own. This must happen before the configuration's rules
+    /// add fields: a client that names one of those must not be able to take it away.
+    pub fn read(fields: &mut Fields, version: Version) -> Persistence {
         let mut found = Persistence { keep_alive: version != Version::Http10, upgrade: false };
         if !fields.has(Known::Connection) {
-            // The usual head has none of them; one pass over the index tells.
-            if fields.has(Known::KeepAlive) {
-                fields.remove_known(Known::KeepAlive);
+            if version == Version::Http10 {
+                found.keep_alive = fields.every(Known::ProxyConnection).any(|v| list::has_token(v, b"keep-alive"));
             }
-            take_proxy_connection(fields, version, &mut found);
-            take_te(fields);
-            remove_upgrade(fields, found);
             return found;
         }
         let mut close = false;
@@ -43,12 +47,20 @@ impl Persistence {
         for name in named {
             fields.remove(&name);
         }
-        fields.remove_known(Known::Connection);
-        fields.remove_known(Known::KeepAlive);
-        fields.remove_known(Known::ProxyConnection);
-        take_te(fields);
-        remove_upgrade(fields, found);
         found
+    }
+
+    /// Removes what is said to this hop alone.
+    pub fn strip(self, fields: &mut Fields) {
+        for name in [Known::Connection, Known::KeepAlive, Known::ProxyConnection] {
+            if fields.has(name) {
+                fields.remove_known(name);
+            }
+        }
+        take_te(fields);
+        if !self.upgrade && fields.has(Known::Upgrade) {
+            fields.remove_known(Known::Upgrade);
+        }
     }
 }
 
@@ -75,15 +87,6 @@ fn may_be_named(name: &[u8]) -> bool {
     )
 }
 
-fn take_proxy_connection(fields: &mut Fields, version: Version, found: &mut Persistence) {
-    if fields.has(Known::ProxyConnection) {
-        if version == Version::Http10 {
-            found.keep_alive |= fields.every(Known::ProxyConnection).any(|v| list::has_token(v, b"keep-alive"));
-        }
-        fields.remove_known(Known::ProxyConnection);
-    }
-}
-
 /// Of `TE`, only `trailers` may travel: transfer codings are this hop's (RFC 9110 section 10.1.4).
 fn take_te(fields: &mut Fields) {
     if fields.has(Known::Te) {
@@ -92,12 +95,6 @@ fn take_te(fields: &mut Fields) {
         if trailers {
             fields.push(b"TE", b"trailers");
         }
-    }
-}
-
-fn remove_upgrade(fields: &mut Fields, found: Persistence) {
-    if !found.upgrade && fields.has(Known::Upgrade) {
-        fields.remove_known(Known::Upgrade);
     }
 }
 

@@ -6,7 +6,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use terse_compress::{Budget, Limit};
+use tokio::sync::Notify;
 
 /// One worker's buffers.
 pub struct Pool {
@@ -16,7 +18,7 @@ pub struct Pool {
     /// Bytes that this worker has taken from [`Limit`] and holds as unused credit, so that the shared counter is not touched for
     /// every request.
     credit: Cell<usize>,
-    waiting: RefCell<Vec<std::task::Waker>>,
+    given_back: Notify,
 }
 
 /// A worker's pools: buffers of the configured size (`tune.bufsize`), which hold heads and most bodies, and larger ones for bodies
@@ -40,7 +42,7 @@ const CREDIT: usize = 16;
 impl Pool {
     /// A pool of buffers of `size` bytes.
     pub fn new(size: usize, memory: Arc<Limit>) -> Rc<Pool> {
-        Rc::new(Pool { size, free: RefCell::default(), memory, credit: Cell::new(0), waiting: RefCell::default() })
+        Rc::new(Pool { size, free: RefCell::default(), memory, credit: Cell::new(0), given_back: Notify::new() })
     }
 
     /// The size of its buffers in bytes.
@@ -56,7 +58,7 @@ impl Pool {
     /// A buffer, unless the limit is reached.
     pub fn take(self: &Rc<Pool>) -> Option<Buffer> {
         if self.credit.get() < self.size {
-            let wanted = self.size * CREDIT;
+            let wanted = self.size * self.credit_buffers();
             if self.memory.take(wanted) {
                 self.credit.set(self.credit.get() + wanted);
             } else if self.memory.take(self.size) {
@@ -77,23 +79,18 @@ impl Pool {
                 return buffer;
             }
             // One of this worker's may come back first; another worker's is seen within 10 ms.
-            let given_back = std::future::poll_fn({
-                let mut told = false;
-                move |cx| {
-                    if std::mem::replace(&mut told, true) {
-                        return std::task::Poll::Ready(());
-                    }
-                    self.waiting.borrow_mut().push(cx.waker().clone());
-                    std::task::Poll::Pending
-                }
-            });
-            let _ = tokio::time::timeout(std::time::Duration::from_millis(10), given_back).await;
+            let _ = tokio::time::timeout(Duration::from_millis(10), self.given_back.notified()).await;
         }
+    }
+
+    /// How many buffers' worth of credit is taken at once: never so much that idle workers could own a small limit.
+    fn credit_buffers(&self) -> usize {
+        (self.memory.bytes() / (64 * self.size)).clamp(1, CREDIT)
     }
 
     fn give(&self, bytes: Box<[u8]>) {
         let credit = self.credit.get() + self.size;
-        let excess = credit.saturating_sub(2 * CREDIT * self.size);
+        let excess = credit.saturating_sub(2 * self.credit_buffers() * self.size);
         self.memory.give(excess);
         self.credit.set(credit - excess);
         let mut free = self.free.borrow_mut();
@@ -101,9 +98,7 @@ impl Pool {
             free.push(bytes);
         }
         drop(free);
-        if let Some(waker) = self.waiting.borrow_mut().pop() {
-            waker.wake();
-        }
+        self.given_back.notify_one();
     }
 }
 

@@ -102,10 +102,13 @@ impl Sink<'_> {
                     }
                 }
                 let poll = self.writer.poll_write(cx, &slices[..used]);
-                if poll.is_pending() {
+                // Who waits without a limit neither sets nor obeys the timer: it may be the other direction's.
+                if poll.is_pending()
+                    && let Some(limit) = self.timeout
+                {
                     if !waits {
                         waits = true;
-                        self.timer.set(self.timeout);
+                        self.timer.set(Some(limit));
                     }
                     if self.timer.is_due(cx) {
                         return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));

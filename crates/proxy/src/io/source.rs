@@ -6,7 +6,7 @@ use super::transport::Reader;
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
-use std::task::{Poll, ready};
+use std::task::Poll;
 use std::time::Duration;
 use terse_http::h1::head::parse_trailers;
 use terse_http::h1::{ChunkDecoder, Malformed, Step};
@@ -160,10 +160,13 @@ impl Source<'_> {
         loop {
             let read = poll_fn(|cx| {
                 let poll = self.poll_more(cx);
-                if poll.is_pending() {
+                // Who waits without a limit neither sets nor obeys the timer: it may be the other direction's.
+                if poll.is_pending()
+                    && let Some(limit) = self.timeout.get()
+                {
                     if !waits {
                         waits = true;
-                        self.timer.set(self.timeout.get());
+                        self.timer.set(Some(limit));
                     }
                     if self.timer.is_due(cx) {
                         return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
@@ -189,7 +192,10 @@ impl Source<'_> {
     /// `None`: a buffer is needed, and there is none.
     fn poll_more(&mut self, cx: &mut std::task::Context<'_>) -> Poll<io::Result<Option<usize>>> {
         if self.buffer.is_released() || (self.full_reads && self.buffer.is_empty() && self.buffer.size() < self.pools.bulk.size()) {
-            ready!(self.reader.poll_readable(cx))?;
+            if self.reader.poll_readable(cx)?.is_pending() {
+                self.buffer.release_if_empty();
+                return Poll::Pending;
+            }
             let bulk = (self.full_reads && !self.pools.bulk.is_tight()).then(|| self.pools.bulk.take()).flatten();
             match bulk.or_else(|| self.buffer.is_released().then(|| self.pools.small.take()).flatten()) {
                 Some(buffer) => *self.buffer = buffer,

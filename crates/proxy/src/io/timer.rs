@@ -33,6 +33,8 @@ struct Entry {
 }
 
 const NEVER: u64 = u64::MAX;
+/// How many places of timers that are gone the queue may hold beyond as many as there are timers.
+const SLACK: usize = 1024;
 
 /// One deadline at a time.
 pub struct Timer {
@@ -118,6 +120,10 @@ impl Wheel {
             let mut queue = self.queue.borrow_mut();
             let first = queue.peek().is_none_or(|Reverse((at, _))| deadline < *at);
             queue.push(Reverse((deadline, key)));
+            if queue.len() > 2 * entries.len() + SLACK {
+                // Timers that are gone have left their places behind.
+                queue.retain(|Reverse((at, key))| entries.get(*key).is_some_and(|e| e.queued == *at));
+            }
             if first && let Some(waker) = self.driver.take() {
                 waker.wake();
             }
@@ -127,17 +133,15 @@ impl Wheel {
     fn is_due(&self, key: usize, cx: &Context<'_>) -> bool {
         let mut entries = self.entries.borrow_mut();
         let Some(entry) = entries.get_mut(key) else { return true };
+        // Stored also where there is no deadline: a worker that drains wakes all.
+        if !entry.waker.as_ref().is_some_and(|w| w.will_wake(cx.waker())) {
+            entry.waker = Some(cx.waker().clone());
+        }
         if entry.deadline == NEVER {
             return false;
         }
         // Only the driver's look at the queue takes the deadline out of it: before that, it is in the future.
-        if entry.queued == NEVER && entry.deadline <= self.now() {
-            return true;
-        }
-        if !entry.waker.as_ref().is_some_and(|w| w.will_wake(cx.waker())) {
-            entry.waker = Some(cx.waker().clone());
-        }
-        false
+        entry.queued == NEVER && entry.deadline <= self.now()
     }
 }
 

@@ -2,12 +2,13 @@
 
 use crate::io::{Outgoing, Sink};
 use crate::phase::judge::Verdict;
-use crate::phase::{Client, Next, read, respond};
+use crate::phase::{Client, Next, prepare, read, respond};
 use crate::reply::{self, Answer};
+use crate::settings::ConnectionMode;
 use crate::stream::Stream;
 use std::io;
 use std::time::Instant;
-use terse_http::h1::{Persistence, encode};
+use terse_http::h1::encode;
 use terse_message::{Abort, BodyLength, Cause, Phase, Version, Who};
 
 /// Answers as a rule has decided.
@@ -100,9 +101,9 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
     stream.has_response = true;
     respond::after_rules(stream, &session);
     let version = stream.facts.version.unwrap_or(Version::Http11);
-    let wants = stream.facts.version.is_some() && wants_more(stream, version);
+    let mode = prepare::connection_mode(session.frontend(), stream.facts.backend());
+    let wants = stream.facts.persistence.keep_alive && mode != ConnectionMode::Close;
     let keep = wants && read_whole && !answer.close && session.worker.is_running();
-    let keep = keep && session.frontend().options.connection.unwrap_or_default() != crate::settings::ConnectionMode::Close;
     encode::response_head(&stream.response, encode::connection(keep, version), out);
     stream.facts.status = stream.response.status;
     let timeout = stream.facts.timeouts().client;
@@ -138,9 +139,4 @@ fn skip_body(client: &mut Client, stream: &Stream) -> bool {
         }
         _ => false,
     }
-}
-
-/// Whether the client takes another response on this connection.
-fn wants_more(stream: &mut Stream, version: Version) -> bool {
-    Persistence::take(&mut stream.request.fields, version).keep_alive
 }

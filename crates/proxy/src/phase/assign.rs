@@ -1,5 +1,6 @@
 //! A server for a request: chosen, waited for, connected; and again when that fails.
 
+use crate::io::Pools;
 use crate::phase::Client;
 use crate::phase::prepare::Exchange;
 use crate::phase::transfer::Failure;
@@ -32,7 +33,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
     let Some(backend) = stream.facts.backend.map(|index| &worker.plan.backends[index]) else {
         return Err(Abort::new(Who::Server, Phase::Connect, Cause::NoServer));
     };
-    let watches = backend.options.abort_on_close || session.frontend().options.abort_on_close;
+    let watches = (backend.options.abort_on_close || session.frontend().options.abort_on_close).then_some(&worker.pools);
     let mut refused = None;
     loop {
         let claim = claim(client, watches, stream, exchange, backend).await?;
@@ -57,7 +58,9 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         session.last_server.set(stream.facts.backend.map(|of| (of, chosen.index())));
         let index = backend.first_server + chosen.index();
         let first = stream.facts.number == 0;
-        if let Some(connection) = worker.idle.take(index, &chosen, backend.reuse, session.number, first) {
+        // A request that failed on a connection that had been idle gets a fresh one.
+        let idle = (exchange.failures == 0).then(|| worker.idle.take(index, &chosen, backend.reuse, session.number, first));
+        if let Some(connection) = idle.flatten() {
             stream.facts.server_reused = true;
             stream.facts.server_local = connection.local;
             stream.facts.times.connected = stream.facts.times.queued;
@@ -82,7 +85,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         backend.tally.of(worker.index).connect_errors.add(1);
         chosen.counters.bump(Count::ConnectErrors);
         drop(claim);
-        if !backend.retry_on.connect || !next_attempt(stream, exchange, backend) {
+        if !backend.retry_on.connect || !next_attempt(stream, exchange, backend, true) {
             return Err(failure);
         }
         refused = Some(index);
@@ -104,7 +107,9 @@ pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure
         FailureKind::Status(status) => harmless && backend.retry_on.statuses.contains(&status),
         FailureKind::Late => false,
     };
-    allowed && next_attempt(stream, exchange, backend)
+    // That an idle connection had been closed says nothing against its server.
+    let blames_server = !(stream.facts.server_reused && matches!(failure.kind, FailureKind::Unsent | FailureKind::Empty));
+    allowed && next_attempt(stream, exchange, backend, blames_server)
 }
 
 /// How far an exchange had come when it failed.
@@ -125,7 +130,7 @@ pub enum FailureKind {
 }
 
 /// Counts a failed attempt and chooses where the next goes; false when there shall be none.
-fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend: &Backend) -> bool {
+fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend: &Backend, blames_server: bool) -> bool {
     if exchange.failures >= backend.retries {
         return false;
     }
@@ -135,6 +140,9 @@ fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend: &Backend)
     counters.retries.add(1);
     let Some(failed) = &stream.facts.server else { return true };
     failed.counters.bump(Count::Retries);
+    if !blames_server {
+        return true;
+    }
     let bound = exchange.affinity.server.is_some();
     if redispatches(backend.redispatch, exchange.failures, backend.retries) || !bound {
         if exchange.affinity.server.take().is_some() {
@@ -165,12 +173,12 @@ enum Waited<T> {
     Closed,
 }
 
-/// Waits for a future, until the client's timer runs out, and if `watches`, until the client closes (`option abortonclose`).
-async fn wait<F: Future>(client: &mut Client, watches: bool, mut future: Pin<&mut F>) -> Waited<F::Output> {
+/// Waits for a future, until the client's timer runs out, and if it `watches`, until the client closes (`option abortonclose`).
+async fn wait<F: Future>(client: &mut Client, watches: Option<&Pools>, mut future: Pin<&mut F>) -> Waited<F::Output> {
     poll_fn(|cx| {
         if let Poll::Ready(output) = future.as_mut().poll(cx) {
             Poll::Ready(Waited::Done(output))
-        } else if watches && has_closed(client, cx) {
+        } else if watches.is_some_and(|pools| has_closed(client, pools, cx)) {
             Poll::Ready(Waited::Closed)
         } else if client.timer.is_due(cx) {
             Poll::Ready(Waited::Late)
@@ -183,7 +191,7 @@ async fn wait<F: Future>(client: &mut Client, watches: bool, mut future: Pin<&mu
 
 async fn claim(
     client: &mut Client,
-    watches: bool,
+    watches: Option<&Pools>,
     stream: &mut Stream,
     exchange: &mut Exchange,
     backend: &Backend,
@@ -197,6 +205,8 @@ async fn claim(
         let waiter = match backend.farm.claim(want) {
             Grant::Now(claim) => return Ok(claim),
             Grant::Wait(waiter) => waiter,
+            // A server that is only preferred may be full while others are not.
+            Grant::Full if exchange.affinity.server.is_none() && stream.facts.session.last_server.take().is_some() => continue,
             Grant::Full if exchange.affinity.server.take().is_some() && backend.redispatch != 0 => continue,
             Grant::Full => return Err(Abort::new(Who::Server, Phase::Queue, Cause::QueueFull)),
             Grant::NoServer => return Err(Abort::new(Who::Server, Phase::Connect, Cause::NoServer)),
@@ -219,12 +229,18 @@ async fn claim(
 }
 
 /// Whether the client has closed; what it sends in advance is kept.
-fn has_closed(client: &mut Client, cx: &mut std::task::Context<'_>) -> bool {
+fn has_closed(client: &mut Client, pools: &Pools, cx: &mut std::task::Context<'_>) -> bool {
     // Without room for what it sends in advance, its close cannot be seen.
-    if client.buffer.is_full() || client.io.poll_readable(cx).is_pending() {
+    let Client { io, buffer, .. } = client;
+    if !buffer.is_released() && buffer.is_full() || io.poll_readable(cx).is_pending() {
         return false;
     }
-    let Client { io, buffer, .. } = client;
+    if buffer.is_released() {
+        match pools.small.take() {
+            Some(taken) => *buffer = taken,
+            None => return false,
+        }
+    }
     loop {
         match io.split().0.poll_read(cx, buffer) {
             Poll::Pending => return false,

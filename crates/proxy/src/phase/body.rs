@@ -102,7 +102,11 @@ async fn more_soon(source: &mut Source<'_>, coder: &Compressor, sink: &Sink<'_>)
 async fn settle(coder: &mut Compressor, step: terse_compress::Step, sink: &mut Sink<'_>) -> Result<(), Broke> {
     coder.settle(step).await.map_err(|_| Broke::Coder)?;
     // Taken, not borrowed: a coder that waits for its sender keeps no memory for output.
-    let output = std::mem::take(coder.output());
+    let mut output = std::mem::take(coder.output());
+    // Room for the worst case was made; a slow receiver shall not hold it.
+    if output.capacity() / 2 > output.len() {
+        output.shrink_to_fit();
+    }
     sink.send(&output).await.map_err(Broke::Sink)
 }
 

@@ -43,7 +43,7 @@ async fn http(mut client: Client, session: Rc<Session>) {
         match next {
             Next::Request => {}
             Next::Close => return,
-            Next::Linger => return Box::pin(linger(&mut client)).await,
+            Next::Linger => return Box::pin(linger(&mut client, &session)).await,
         }
     }
 }
@@ -176,7 +176,7 @@ async fn forward(client: &mut Client, stream: &mut Stream, exchange: &mut Exchan
 const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES: usize = 1 << 20;
 
-async fn linger(client: &mut Client) {
+async fn linger(client: &mut Client, session: &Session) {
     client.timer.set(Some(LINGER));
     if client.io.shutdown().await.is_err() {
         return;
@@ -186,7 +186,10 @@ async fn linger(client: &mut Client) {
         let at = client.buffer.filled().len();
         client.buffer.consume(at);
         if client.buffer.is_released() {
-            return;
+            match session.worker.pools.small.take() {
+                Some(buffer) => client.buffer = buffer,
+                None => return,
+            }
         }
         let read = poll_fn(|cx| match client.io.split().0.poll_read(cx, &mut client.buffer) {
             Poll::Pending if client.timer.is_due(cx) => Poll::Ready(Ok(0)),

@@ -57,7 +57,9 @@ fn count(stream: &Stream) {
         server.counters.bump(Count::Requests);
         server.counters.add(Count::BytesIn, facts.bytes_in);
         server.counters.add(Count::BytesOut, facts.bytes_out);
-        server.counters.bump(if facts.server_reused { Count::Reuses } else { Count::Connects });
+        if facts.times.connected.is_some() {
+            server.counters.bump(if facts.server_reused { Count::Reuses } else { Count::Connects });
+        }
         if facts.server_status > 0 {
             server.counters.bump_status(facts.server_status);
         }

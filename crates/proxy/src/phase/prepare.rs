@@ -9,8 +9,7 @@ use smallvec::SmallVec;
 use std::net::IpAddr;
 use terse_balance::{Affinity, CookieFound};
 use terse_compress::{Effective, Link, Offer, policy};
-use terse_http::h1::Persistence;
-use terse_message::{Fields, Known, Version};
+use terse_message::{BodyLength, Fields, Known, Version};
 
 /// A request on its way to a server, over all attempts.
 pub struct Exchange {
@@ -46,9 +45,11 @@ pub fn request(stream: &mut Stream) -> Exchange {
     let backend = stream.facts.backend.map(|index| &plan.backends[index]);
     let mode = connection_mode(frontend, backend);
     let request = &mut stream.request;
-    let version = request.version;
-    let persistence = Persistence::take(&mut request.fields, version);
-    let is_connect = request.method() == b"CONNECT";
+    let mut persistence = stream.facts.persistence;
+    // A change of protocol in the middle of a body would leave the rest of it to nobody.
+    persistence.upgrade &= request.body == BodyLength::None;
+    persistence.strip(&mut request.fields);
+    let is_connect = request.method() == b"CONNECT" && request.body == BodyLength::None;
 
     let settings = compression(frontend, backend, &plan.process.compression);
     let offer = settings.is_configured().then(|| policy::offer(request, Link::default(), &settings));
@@ -122,7 +123,7 @@ pub fn compression<'a>(
 }
 
 /// The stricter of what both say; a backend's word counts where the frontend has none.
-fn connection_mode(frontend: &Frontend, backend: Option<&Backend>) -> ConnectionMode {
+pub fn connection_mode(frontend: &Frontend, backend: Option<&Backend>) -> ConnectionMode {
     let back = backend.and_then(|b| b.options.connection);
     let rank = |mode| match mode {
         ConnectionMode::KeepAlive => 0,

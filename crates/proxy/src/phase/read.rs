@@ -1,13 +1,13 @@
 //! Reading a request's head.
 
-use crate::io::Broken;
+use crate::io::{Broken, Outgoing, Sink};
 use crate::phase::Client;
 use crate::stream::Stream;
 use std::future::poll_fn;
 use std::io;
 use std::task::Poll;
 use std::time::Instant;
-use terse_http::h1::{self, ChunkDecoder, Malformed, Parsed, Step};
+use terse_http::h1::{self, ChunkDecoder, Malformed, Parsed, Persistence, Step};
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Who};
 
 /// Reads the head of the stream's request; its first bytes are in the client's buffer.
@@ -44,6 +44,7 @@ pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
     facts.times.request = Some(Instant::now());
     facts.version = Some(stream.request.version);
     crate::captures::request(stream);
+    stream.facts.persistence = Persistence::read(&mut stream.request.fields, stream.request.version);
     Ok(())
 }
 
@@ -52,6 +53,9 @@ pub async fn body(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
     let timeouts = stream.facts.frontend().timeouts;
     let chunked = stream.request.fields.has(Known::TransferEncoding);
     client.timer.set(timeouts.request.or(timeouts.client));
+    if stream.request.fields.has(Known::Expect) && !is_whole(stream.request.body, chunked, client.buffer.filled())? {
+        go_on(client, stream).await?;
+    }
     while !client.buffer.is_full() && !is_whole(stream.request.body, chunked, client.buffer.filled())? {
         let Client { io, buffer, timer } = client;
         let read = poll_fn(|cx| match io.split().0.poll_read(cx, buffer) {
@@ -66,6 +70,18 @@ pub async fn body(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
         }
     }
     Ok(())
+}
+
+/// Tells a client that waits for it to send its body; the server is not asked any more (RFC 9110 section 10.1.1).
+async fn go_on(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
+    stream.request.fields.remove_known(Known::Expect);
+    let mut out = b"HTTP/1.1 100 Continue\r\n\r\n".to_vec();
+    let timeout = stream.facts.timeouts().client;
+    let (_, writer) = client.io.split();
+    let mut sink = Sink { writer, out: &mut out, framing: Outgoing::Plain, written: 0, timer: &client.timer, timeout };
+    let sent = sink.flush().await;
+    stream.facts.bytes_out += sink.written;
+    sent.map_err(|_| broken(Broken::Reset))
 }
 
 /// The part of the body that [`body`] has left in the buffer, without its chunks' frames. It stays there.

@@ -30,6 +30,8 @@ pub struct Reply<'a> {
     pub offer: Option<&'a Offer>,
     /// What the persistence cookie said.
     pub affinity: &'a Affinity,
+    /// Whether all of the request has been read and sent on by now.
+    pub body_read: &'a Cell<bool>,
     /// Whether the server's connection may carry another request.
     pub server_keeps: bool,
     /// Whether the connection is a tunnel from here on.
@@ -42,8 +44,9 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     head(down, sink, stream).await?;
     let version = stream.request.version;
     let persistence = Persistence::take(&mut stream.response.fields, stream.response.version);
-    if stream.response.status == 101 || is_tunnel(stream) {
-        return switch(sink, stream, reply, &session).await;
+    let switches = stream.response.status == 101 || is_tunnel(stream);
+    if switches && !reply.upgrade {
+        return Err(junk(Cause::Malformed));
     }
     let chunked = stream.response.fields.has(Known::TransferEncoding);
     *down.body = Incoming::new(stream.response.body, chunked);
@@ -56,6 +59,9 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     if let (Some(backend), Some(server)) = (stream.facts.backend, stream.facts.server.clone()) {
         let farm = &session.worker.plan.backends[backend].farm;
         stream.facts.cookie_sent = farm.mark(&mut stream.response, &server, reply.affinity, stream.request.method());
+    }
+    if switches {
+        return switch(sink, stream, reply, &session).await;
     }
 
     let plan = &session.worker.plan;
@@ -122,6 +128,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
                 }
                 if prepare::is_modern(stream.request.version) {
                     Persistence::take(&mut stream.response.fields, stream.response.version);
+                    no_framing(&mut stream.response);
                     encode::response_head(&stream.response, encode::Connection::Implied, sink.out);
                     sink.flush().await.map_err(|e| to_client(&e))?;
                 }
@@ -157,9 +164,6 @@ fn is_tunnel(stream: &Stream) -> bool {
 
 /// The connection becomes a tunnel: the head goes as it is, what follows is not ours.
 async fn switch(sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>, session: &Session) -> Result<(), Failure> {
-    if !reply.upgrade {
-        return Err(junk(Cause::Malformed));
-    }
     after_rules(stream, session);
     let connection = if stream.response.status == 101 { encode::Connection::Upgrade } else { encode::Connection::Implied };
     encode::response_head(&stream.response, connection, sink.out);
@@ -226,9 +230,11 @@ async fn decide(down: &mut Source<'_>, stream: &Stream, offer: &Offer, settings:
 /// How the client finds the end of the body; what the head says of it.
 fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, session: &Session) -> Outgoing {
     let bodyless = stream.response.body == BodyLength::None;
-    reply.keep_client &= session.worker.is_running();
+    reply.keep_client &= session.worker.is_running() && reply.body_read.get();
     if stream.response.body != BodyLength::Unknown {
-        if !bodyless {
+        if stream.response.status == 204 {
+            no_framing(&mut stream.response);
+        } else if !bodyless {
             stream.response.fields.remove_known(Known::TransferEncoding);
         }
         return Outgoing::Plain;
@@ -245,6 +251,12 @@ fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, session: 
         reply.keep_client = false;
         Outgoing::Plain
     }
+}
+
+/// 1xx and 204 say nothing about a body (RFC 9112 section 6.1, RFC 9110 section 8.6).
+fn no_framing(response: &mut Response) {
+    response.fields.remove_known(Known::TransferEncoding);
+    response.fields.remove_known(Known::ContentLength);
 }
 
 /// A rule has made HEAD of the client's method. The client waits for a body all the same: the head says that there is none.

@@ -90,12 +90,15 @@ pub async fn run(
     };
     let mut down_sink =
         Sink { writer: client_writer, out, framing: Outgoing::Plain, written: 0, timer: &client.timer, timeout: timeouts.client };
+    // Set once all of the request has left: before that, neither connection can carry another one.
+    let body_read = Cell::new(!has_upload);
     let mut reply = respond::Reply {
         keep_client: exchange.keep_client,
         upgrade: exchange.upgrade,
         mode: exchange.mode,
         offer: exchange.offer.as_ref(),
         affinity: &exchange.affinity,
+        body_read: &body_read,
         server_keeps: false,
         switched: false,
     };
@@ -115,7 +118,8 @@ pub async fn run(
         let joined = {
             let upload = pin!(upload(&mut up, &mut up_sink, exchange.code, worker, &progress));
             let download = pin!(respond::run(&mut down, &mut down_sink, stream, &mut reply));
-            both(upload, download, || {
+            both(upload, download, |whole| {
+                body_read.set(whole);
                 server_timeout.set(timeouts.server);
                 server.timer.set(timeouts.server);
             })
@@ -126,7 +130,7 @@ pub async fn run(
         joined
     };
     stream.facts.bytes_out += down_sink.written;
-    let upload_done = up.body.is_done() || matches!(up.body, Incoming::Chunked(d, 0) if d.is_done());
+    let upload_done = body_read.get();
     let result = match result {
         Ok(()) if reply.switched => {
             let timeouts = stream.facts.timeouts();
@@ -241,13 +245,13 @@ enum Upload {
 async fn both(
     mut upload: std::pin::Pin<&mut impl Future<Output = Result<(), Upload>>>,
     mut download: std::pin::Pin<&mut impl Future<Output = Result<(), Failure>>>,
-    on_sent: impl Fn(),
+    on_sent: impl Fn(bool),
 ) -> Result<(), Failure> {
     let (mut uploading, mut refused) = (true, None);
     poll_fn(|cx| {
         if uploading && let Poll::Ready(result) = upload.as_mut().poll(cx) {
             uploading = false;
-            on_sent();
+            on_sent(result.is_ok());
             match result {
                 Ok(()) => {}
                 Err(Upload::Client(broken)) => return Poll::Ready(Err(from_client(broken))),
@@ -268,7 +272,7 @@ async fn while_client_stays(
     mut download: std::pin::Pin<&mut impl Future<Output = Result<(), Failure>>>,
     up: &mut Source<'_>,
 ) -> Result<(), Failure> {
-    let mut watching = true;
+    let mut watching = up.buffer.is_released() || !up.buffer.is_full();
     poll_fn(|cx| {
         if let Poll::Ready(result) = download.as_mut().poll(cx) {
             return Poll::Ready(result);

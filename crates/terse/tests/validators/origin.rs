@@ -46,10 +46,10 @@ impl Traits {
     pub(crate) fn of(resource: usize) -> Traits {
         Traits {
             tag: [Tag::Strong, Tag::Strong, Tag::Weak, Tag::None][resource % 4],
-            dated: resource % 4 == 3 || resource % 3 != 0,
+            dated: resource % 4 == 3 || !resource.is_multiple_of(3),
             ranges: resource % 8 != 5,
             codes: resource / 4 % 3 == 1,
-            chunked: resource % 5 == 0,
+            chunked: resource.is_multiple_of(5),
             compressible: resource % 11 != 10,
         }
     }
