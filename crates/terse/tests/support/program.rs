@@ -1,7 +1,7 @@
 //! Programs that are not ours. Tests that need one that is not there say so and leave it out.
 
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 /// What a program has said.
 #[derive(Debug)]
@@ -38,4 +38,24 @@ pub fn curl() -> Option<impl Fn(&[&str]) -> Said> {
         let limit = super::PATIENCE.as_secs().to_string();
         run(&program, &[&["--max-time", &limit, "--noproxy", "*"], words].concat())
     })
+}
+
+/// A program that runs until it is dropped.
+pub struct Running(Child);
+
+impl Running {
+    /// Starts it in a folder, with its output in files there.
+    pub fn start(program: &Path, words: &[&str], folder: &Path) -> Running {
+        let output = |name: &str| std::fs::File::create(folder.join(name)).unwrap();
+        let mut command = Command::new(program);
+        command.args(words).current_dir(folder).stdin(Stdio::null()).stdout(output("stdout")).stderr(output("stderr"));
+        Running(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }

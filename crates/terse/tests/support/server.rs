@@ -73,7 +73,7 @@ impl Server {
             seen: Mutex::default(),
             is_up: AtomicBool::new(false),
         };
-        let mut server = Server { listener: bound(), shared: Arc::new(shared), accepting: None };
+        let mut server = Server { listener: Port::new().0, shared: Arc::new(shared), accepting: None };
         server.revive();
         server
     }
@@ -147,17 +147,28 @@ impl Drop for Server {
     }
 }
 
-/// A socket with a port of its own, which does not listen yet.
-fn bound() -> TcpListener {
-    let bind = |port: u16| {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        socket.set_reuse_address(true).unwrap();
-        socket.bind(&SocketAddr::from(([127, 0, 0, 1], port)).into()).unwrap();
-        TcpListener::from(socket)
-    };
-    // The kernel takes back a port that it has chosen when the socket stops to listen, but not one that was asked for.
-    let chosen = bind(0);
-    bind(chosen.local_addr().unwrap().port())
+/// A port of 127.0.0.1 that nobody else gets, for as long as this lives; a program that is told of it can listen there.
+pub struct Port(TcpListener);
+
+impl Port {
+    /// A free one.
+    #[allow(clippy::new_without_default, reason = "it takes something from the system")]
+    pub fn new() -> Port {
+        let bind = |port: u16| {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            socket.set_reuse_address(true).unwrap();
+            socket.bind(&SocketAddr::from(([127, 0, 0, 1], port)).into()).unwrap();
+            TcpListener::from(socket)
+        };
+        // The kernel takes back a port that it has chosen when the socket stops to listen, but not one that was asked for.
+        let chosen = bind(0);
+        Port(bind(chosen.local_addr().unwrap().port()))
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> SocketAddr {
+        self.0.local_addr().unwrap()
+    }
 }
 
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
