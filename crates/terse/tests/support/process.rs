@@ -1,7 +1,7 @@
 //! One process: what it is started with, what it says, how it ends.
 #![allow(unsafe_code, reason = "listeners are inherited by number")]
 
-use super::{PATIENCE, readable};
+use super::{PATIENCE, readable, until};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use std::collections::HashMap;
 use std::fs::File;
@@ -203,8 +203,22 @@ impl Terse {
 
     /// Asks it to stop, as an operator would, and waits for its end.
     pub fn stop(self) -> Finished {
+        self.catches_signals();
         self.signal(Signal::TERM);
         self.wait()
+    }
+
+    /// Waits until the program handles SIGTERM itself: its sockets are there a moment before.
+    fn catches_signals(&self) {
+        let status = format!("/proc/{}/status", self.pid().as_raw_nonzero());
+        until("the program to catch signals", || {
+            let status = std::fs::read_to_string(&status).unwrap_or_default();
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+            // A process that has ended on its own shows none: what it ended with is the caller's to judge.
+            let caught =
+                caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).filter(|_| !status.contains("State:\tZ"));
+            caught.is_none_or(|mask| mask >> (Signal::TERM.as_raw() - 1) & 1 == 1).then_some(())
+        });
     }
 
     fn running(&self) -> &Running {
