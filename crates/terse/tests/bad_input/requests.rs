@@ -1,17 +1,12 @@
-//! Input that must never be guessed at: malformed and smuggling requests, broken responses, peers that are slow, silent or dead.
-//!
-//! A refused request gets one answer and a closed connection, and no server sees any of it.
+//! Malformed and smuggling requests: each gets one answer and a closed connection, and no server sees any of it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-mod support;
-
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::{Duration, Instant};
-use support::client::{Client, Response};
-use support::proxy::listen;
-use support::server::Server;
-use support::{Terse, until};
+use super::status_of;
+use super::support::client::{Client, Response};
+use super::support::proxy::listen;
+use super::support::random::Random;
+use super::support::server::{Server, ok};
+use super::support::until;
+use std::net::SocketAddr;
 
 /// Sends bytes, and reads what comes until the connection is closed: exactly one response.
 fn refused(address: SocketAddr, bytes: &[u8], piece: usize) -> Response {
@@ -216,7 +211,7 @@ fn broken_chunks() {
         let mut request = connection.head().unwrap();
         let is_whole = connection.body(&mut request).is_some();
         whole.lock().unwrap().send(is_whole).unwrap();
-        connection.send(support::server::ok("whole"));
+        connection.send(ok("whole"));
     });
     let terse = listen(&format!("server one {}", server.address()));
     let long_line = format!("1;{}\r\na\r\n0\r\n\r\n", "x".repeat(5_000));
@@ -261,187 +256,10 @@ fn broken_chunks() {
     terse.end();
 }
 
-/// A server's answers that are none.
-#[test]
-fn broken_responses() {
-    let oversize = format!("HTTP/1.1 200 OK\r\nX-Any: {}\r\n\r\n", "x".repeat(20_000));
-    let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "X: 1\r\n".repeat(200));
-    let broken = [
-        "",
-        "\r\n",
-        "nonsense",
-        "nonsense\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Len",
-        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n",
-        "HTTP/1.1 20 OK\r\n\r\n",
-        "HTTP/1.1 2000 OK\r\n\r\n",
-        "HTTP/1.1 099 OK\r\n\r\n",
-        "HTTP/1.1 abc OK\r\n\r\n",
-        "HTTP/2.0 200 OK\r\n\r\n",
-        "ICY 200 OK\r\n\r\n",
-        "HTTP/1.1 200 OK\nContent-Length: 0\n\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: 0\n\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length : 0\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nX-Any: 1\r\n 2\r\nContent-Length: 0\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nX-Any: \0\r\nContent-Length: 0\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nX-Any\r\nContent-Length: 0\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc",
-        "HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\nab",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nab",
-        "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n",
-        &oversize,
-        &many,
-    ];
-    let answers: Vec<String> = broken.iter().map(|answer| (*answer).to_owned()).collect();
-    let server = Server::start(move |connection| {
-        let request = connection.request().unwrap();
-        connection.send(&answers[request.target[1..].parse::<usize>().unwrap()]);
-        connection.finish();
-        connection.rest();
-    });
-    let terse = listen(&format!("server one {}", server.address()));
-    for (number, answer) in broken.iter().enumerate() {
-        let response = terse.client().get(&format!("/{number}"), &[]);
-        assert_eq!(response.status, 502, "{answer:?}: {}", response.line);
-    }
-    assert_eq!(server.requests().len(), broken.len(), "none is asked for twice");
-    until("the connections to close", || (server.open() == 0).then_some(()));
-    terse.end();
-}
-
-/// What breaks off behind the head: the client must see that it has not got all of it.
-#[test]
-fn responses_that_break_off() {
-    let broken = [
-        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 10\r\n\r\nabc",
-        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nx\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n",
-    ];
-    let server = Server::start(move |connection| {
-        let request = connection.request().unwrap();
-        connection.send(broken[request.target[1..].parse::<usize>().unwrap()]);
-    });
-    for compression in ["", "compression algo gzip\n compression type text/html"] {
-        let terse = listen(&format!("{compression}\n server one {}", server.address()));
-        for (number, answer) in broken.iter().enumerate() {
-            let mut client = terse.client();
-            client.send(format!("GET /{number} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n"));
-            let head = client.head();
-            let rest = client.rest();
-            let is_whole = match head.field("content-length") {
-                Some(length) => rest.len() == length.parse::<usize>().unwrap(),
-                None => rest.ends_with(b"0\r\n\r\n"),
-            };
-            // Where nothing had been passed on yet, the client can still be told.
-            assert!(head.status == 502 || head.status == 200 && !is_whole, "{answer:?}: {head:?} {}", rest.escape_ascii());
-        }
-        terse.end();
-    }
-}
-
-/// A client that does not finish its head, or its body, in time.
-#[test]
-fn slow_clients() {
-    let server = Server::body("never");
-    let limit = Duration::from_millis(300);
-    let text = format!("timeout http-request 300ms\n timeout client 300ms\n server one {}", server.address());
-    let terse = listen(&text);
-    for sent in [
-        "",
-        "G",
-        "GET / HTTP/1.1\r\nHost: a\r\n",
-        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc",
-        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
-    ] {
-        let begun = Instant::now();
-        let mut client = terse.client();
-        client.send(sent);
-        let response = client.response("POST");
-        assert_eq!(response.status, 408, "{sent:?}: {}", response.line);
-        assert_eq!(client.rest(), b"");
-        assert!(begun.elapsed() >= limit && begun.elapsed() < limit * 10, "{sent:?}: {:?}", begun.elapsed());
-    }
-    // A byte now and then does not help: the head as a whole has so much time.
-    let begun = Instant::now();
-    let mut client = terse.client();
-    for byte in b"GET / HTTP/1.1\r\nHost: abcdefghijklmnopqrstuvwxyz".chunks(1) {
-        if std::io::Write::write_all(client.stream(), byte).is_err() || support::readable(client.stream(), limit / 6) {
-            break;
-        }
-    }
-    assert_eq!(client.response("GET").status, 408);
-    assert!(begun.elapsed() < limit * 10);
-    // One that has been served is closed without a word when it is idle.
-    let terse_idle = listen("timeout http-keep-alive 100ms\n http-request return status 200");
-    let mut client = terse_idle.client();
-    assert_eq!(client.get("/", &[]).status, 200);
-    assert_eq!(client.rest(), b"");
-    terse_idle.end();
-    terse.end();
-}
-
-fn status_of(terse: &Terse, path: &str) -> u16 {
-    terse.client().get(path, &[]).status
-}
-
-/// Servers that cannot be reached, or that say nothing.
-#[test]
-fn dead_and_silent_servers() {
-    let mut dead = Server::body("never");
-    dead.kill();
-    let terse = listen(&format!("retries 1\n timeout connect 100ms\n server one {}", dead.address()));
-    assert_eq!(status_of(&terse, "/"), 503, "nobody listens");
-    dead.revive();
-    assert_eq!(status_of(&terse, "/"), 200, "and now somebody does");
-    terse.end();
-
-    let full = TcpListener::bind("127.0.0.1:0").unwrap();
-    rustix::net::listen(&full, 0).unwrap();
-    let address = full.local_addr().unwrap();
-    let mut waiting = Vec::new();
-    while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(100)) {
-        waiting.push(stream);
-    }
-    let terse = listen(&format!("retries 1\n timeout connect 100ms\n server one {address}"));
-    assert_eq!(status_of(&terse, "/"), 503, "nobody accepts");
-    terse.end();
-
-    let silent = Server::start(|connection| {
-        let request = connection.request().unwrap();
-        connection.send(match request.target.as_str() {
-            "/half" => "HTTP/1.1 200 OK\r\nContent-",
-            "/body" => "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc",
-            _ => "",
-        });
-        assert!(connection.is_closed());
-    });
-    let terse = listen(&format!("timeout server 200ms\n server one {}", silent.address()));
-    assert_eq!(status_of(&terse, "/"), 504);
-    assert_eq!(status_of(&terse, "/half"), 504);
-    let mut client = terse.client();
-    client.send("GET /body HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_eq!(client.head().status, 200);
-    assert_eq!(client.rest(), b"abc", "what has come is passed on, and the connection closed");
-    until("the connections to close", || (silent.open() == 0).then_some(()));
-    terse.end();
-
-    let resets = Server::start(|connection| {
-        connection.head();
-        connection.reset();
-    });
-    let terse = listen(&format!("server one {}", resets.address()));
-    assert_eq!(status_of(&terse, "/"), 502, "a reset is no answer");
-    assert_eq!(resets.requests().len(), 1);
-    terse.end();
-}
-
 /// Good requests with a few bytes changed: whatever comes out, the process lives, and each answer is one.
 #[test]
 fn mutations() {
-    let server = Server::answering(|request| support::server::ok(&request.target));
+    let server = Server::answering(|request| ok(&request.target));
     let terse =
         listen(&format!("timeout http-request 50ms\n timeout client 50ms\n timeout server 1s\n server one {}", server.address()));
     let seeds: [&[u8]; 4] = [
@@ -453,7 +271,7 @@ fn mutations() {
     let alphabet = b"\0\r\n\t :;,/0159af\"Gx\x7f\xff";
     let seed = std::env::var("TERSE_SEED").map_or(1, |seed| seed.parse().unwrap());
     println!("TERSE_SEED={seed}");
-    let mut random = support::random::Random::new(seed);
+    let mut random = Random::new(seed);
     for _ in 0..1_000 {
         let mut bytes = random.pick(&seeds).to_vec();
         for _ in 0..1 + random.below(3) {
