@@ -1,4 +1,5 @@
-//! What both write to their logs, without what no two runs share: times, ports, process numbers.
+//! What both write to their logs, without what no two runs share: times, ports, process numbers, and how many connections there are
+//! while the one before is being closed.
 
 use super::compare::{Case, compare};
 
@@ -55,7 +56,6 @@ fn lines_of_transactions() {
         logged!("%[capture.req.uri]|%[capture.req.method]|%[var(txn.path)]"),
         logged!("%{+Q}r|%{+Q}[var(txn.path)]|%{+E}hr"),
         logged!("%[capture.req.hdr(0)]|%[capture.res.hdr(0)]|%[var(txn.none)]"),
-        logged!("%ac|%fc|%bc|%sc"),
         logged!("%[capture.req.method,lower]|%[var(txn.path),length]|%o %{-Q}b|100%%"),
     ]);
 }
