@@ -48,7 +48,17 @@ impl IdleConnections {
 
     /// A connection to the server of that index that a request of this session may use; connections that the server has closed, or
     /// that lead to where it was before, are dropped.
-    pub fn take(&self, index: usize, server: &Server, reuse: Reuse, session: u64, first: bool) -> Option<ServerConnection> {
+    ///
+    /// A request that may be sent only `once` asks the kernel too: what its server has closed in this moment is not announced yet.
+    pub fn take(
+        &self,
+        index: usize,
+        server: &Server,
+        reuse: Reuse,
+        session: u64,
+        first: bool,
+        once: bool,
+    ) -> Option<ServerConnection> {
         let mut lists = self.lists.borrow_mut();
         let list = lists.get_mut(index)?;
         loop {
@@ -65,7 +75,8 @@ impl IdleConnections {
             let at = list.iter().rposition(may)?;
             let connection = list.remove(at);
             let worn = server.settings().pool.max_reuse.is_some_and(|most| connection.requests > u64::from(most));
-            if !worn && connection.moves == server.moves() && !connection.io.is_stale() {
+            let ended = connection.io.is_stale() || (once && connection.io.has_ended());
+            if !worn && !ended && connection.moves == server.moves() {
                 return Some(connection);
             }
         }

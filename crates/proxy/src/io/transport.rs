@@ -1,6 +1,7 @@
 //! A connection's two ends, whatever socket lies below.
 
 use super::buffer::Buffer;
+use socket2::SockRef;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -66,6 +67,16 @@ impl Transport {
     pub fn is_stale(&self) -> bool {
         let mut cx = Context::from_waker(std::task::Waker::noop());
         self.poll_readable(&mut cx).is_ready()
+    }
+
+    /// The same, asked of the kernel.
+    pub fn has_ended(&self) -> bool {
+        let mut byte = [std::mem::MaybeUninit::uninit()];
+        let peeked = match self {
+            Transport::Tcp(io) => SockRef::from(io).peek(&mut byte),
+            Transport::Unix(io) => SockRef::from(io).peek(&mut byte),
+        };
+        !matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// Reads into the buffer's room; 0 at the end of the stream.

@@ -59,7 +59,8 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let index = backend.first_server + chosen.index();
         let first = stream.facts.number == 0;
         // A request that failed on a connection that had been idle gets a fresh one.
-        let idle = (exchange.failures == 0).then(|| worker.idle.take(index, &chosen, backend.reuse, session.number, first));
+        let once = !stream.request.is_idempotent();
+        let idle = (exchange.failures == 0).then(|| worker.idle.take(index, &chosen, backend.reuse, session.number, first, once));
         if let Some(connection) = idle.flatten() {
             stream.facts.server_reused = true;
             stream.facts.server_local = connection.local;
