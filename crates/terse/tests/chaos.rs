@@ -58,7 +58,7 @@ fn run(load: &Load) {
     let lines: String =
         servers.iter().enumerate().map(|(number, server)| format!(" server s{number} {}\n", server.address())).collect();
     let text = format!(
-        "global\n nbthread 2\n{}\nlisten web\n bind fd@${{web}}\n log stdout format raw local0\n option httplog\n option dontlog-normal\n http-reuse always\n retries 10\n option redispatch\n retry-on conn-failure empty-response\n{lines}",
+        "global\n nbthread 2\n{}\nlisten web\n bind fd@${{web}}\n log stdout format raw local0\n option httplog\n option dontlog-normal\n http-reuse always\n retries 50\n option redispatch\n retry-on conn-failure empty-response\n{lines}",
         support::proxy::DEFAULTS
     );
     let terse = Terse::with(&text).listen("web").start();
