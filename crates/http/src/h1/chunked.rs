@@ -37,10 +37,22 @@ pub struct ChunkDecoder {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    Size { value: u64, digits: u8 },
-    Extension { value: u64, cr: bool },
-    Data { left: u64 },
-    DataEnd { cr: bool },
+    Size {
+        value: u64,
+        digits: u8,
+    },
+    /// Behind the digits: blanks, until a semicolon begins what may be any text.
+    Extension {
+        value: u64,
+        named: bool,
+        cr: bool,
+    },
+    Data {
+        left: u64,
+    },
+    DataEnd {
+        cr: bool,
+    },
     Trailers,
     Done,
 }
@@ -66,23 +78,27 @@ impl ChunkDecoder {
                         Some(digit) => self.state = State::Size { value: value << 4 | u64::from(digit), digits: digits + 1 },
                         None if digits == 0 => return Err(Malformed::ChunkSize),
                         None => match byte {
-                            b'\r' => self.state = State::Extension { value, cr: true },
-                            b';' | b' ' | b'\t' => self.state = State::Extension { value, cr: false },
+                            b'\r' => self.state = State::Extension { value, named: false, cr: true },
+                            b';' | b' ' | b'\t' => self.state = State::Extension { value, named: byte == b';', cr: false },
                             _ => return Err(Malformed::ChunkSize),
                         },
                     }
                     at += 1;
                 }
-                State::Extension { value, cr } => {
+                State::Extension { value, named, cr } => {
                     self.count_line()?;
                     match (byte, cr) {
                         (b'\n', true) => {
                             self.line = 0;
                             self.state = if value == 0 { State::Trailers } else { State::Data { left: value } };
                         }
-                        (b'\r', false) => self.state = State::Extension { value, cr: true },
+                        (b'\r', false) => self.state = State::Extension { value, named, cr: true },
                         (b'\n' | b'\r' | 0, _) | (_, true) => return Err(Malformed::LineEnd),
-                        _ => {}
+                        (b';', _) => self.state = State::Extension { value, named: true, cr },
+                        (b' ' | b'\t', _) => {}
+                        _ if named => {}
+                        // `1 1`: is it a 1 or an 11? Whoever guesses is wrong for somebody.
+                        _ => return Err(Malformed::ChunkSize),
                     }
                     at += 1;
                 }
@@ -190,6 +206,8 @@ mod tests {
             (b"+5\r\n", Malformed::ChunkSize),
             (b"1000000000000000\r\n", Malformed::ChunkSize),
             (b"5\nhello\r\n", Malformed::ChunkSize),
+            (b"1 1\r\na", Malformed::ChunkSize),
+            (b"1\tx\r\na", Malformed::ChunkSize),
             (b"5;x\nhello\r\n", Malformed::LineEnd),
             (b"5;\rx\nhello", Malformed::LineEnd),
             (b"5\r\nhelloX", Malformed::ChunkEnd),
