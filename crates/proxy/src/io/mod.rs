@@ -9,5 +9,5 @@ pub mod transport;
 pub use buffer::{BULK_BYTES, Buffer, Pool, Pools};
 pub use sink::{Outgoing, Sink};
 pub use source::{Broken, Incoming, Part, Source};
-pub use timer::{Elapsed, Timer, Wheel};
+pub use timer::{Timer, Wheel};
 pub use transport::{Reader, Transport, Writer};

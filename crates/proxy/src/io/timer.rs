@@ -12,7 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -41,10 +41,6 @@ pub struct Timer {
     wheel: Rc<Wheel>,
     key: usize,
 }
-
-/// The deadline passed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Elapsed;
 
 impl Wheel {
     /// A wheel without timers; someone must run [`Wheel::drive`].
@@ -170,11 +166,6 @@ impl Timer {
         self.wheel.is_due(self.key, cx)
     }
 
-    /// Waits for `future`, at most until the deadline.
-    pub fn guard<F: Future>(&self, future: F) -> Guard<'_, F> {
-        Guard { timer: self, future }
-    }
-
     /// Waits until the deadline.
     pub async fn expired(&self) {
         poll_fn(|cx| if self.is_due(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
@@ -184,23 +175,6 @@ impl Timer {
 impl Drop for Timer {
     fn drop(&mut self) {
         self.wheel.entries.borrow_mut().try_remove(self.key);
-    }
-}
-
-/// See [`Timer::guard`].
-pub struct Guard<'a, F> {
-    timer: &'a Timer,
-    future: F,
-}
-
-impl<F: Future + Unpin> Future for Guard<'_, F> {
-    type Output = Result<F::Output, Elapsed>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Poll::Ready(output) = Pin::new(&mut self.future).poll(cx) {
-            return Poll::Ready(Ok(output));
-        }
-        if self.timer.is_due(cx) { Poll::Ready(Err(Elapsed)) } else { Poll::Pending }
     }
 }
 
@@ -222,14 +196,14 @@ mod tests {
             timer.set(Some(Duration::from_millis(5)));
             timer.set(Some(Duration::from_millis(30)));
             let begin = Instant::now();
-            assert_eq!(timer.guard(Box::pin(std::future::pending::<()>())).await, Err(Elapsed));
+            timer.expired().await;
             assert!(begin.elapsed() >= Duration::from_millis(30));
             timer.set(Some(Duration::from_secs(60)));
             timer.set(Some(Duration::from_millis(5)));
             timer.expired().await;
             assert!(begin.elapsed() < Duration::from_secs(30));
             timer.clear();
-            assert_eq!(timer.guard(Box::pin(async { 7 })).await, Ok(7));
+            assert!(poll_fn(|cx| Poll::Ready(!timer.is_due(cx))).await);
         });
     }
 

@@ -58,11 +58,6 @@ impl Transport {
         }
     }
 
-    /// Waits until there is something to read, or the peer has closed.
-    pub async fn readable(&self) -> io::Result<()> {
-        poll_fn(|cx| self.poll_readable(cx)).await
-    }
-
     /// Whether the peer has said or closed anything while it should be silent: such a connection is not used again.
     pub fn is_stale(&self) -> bool {
         let mut cx = Context::from_waker(std::task::Waker::noop());
@@ -77,11 +72,6 @@ impl Transport {
             Transport::Unix(io) => SockRef::from(io).peek(&mut byte),
         };
         !matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
-    }
-
-    /// Reads into the buffer's room; 0 at the end of the stream.
-    pub async fn read(&mut self, buffer: &mut Buffer) -> io::Result<usize> {
-        self.split().0.read(buffer).await
     }
 
     /// Tells the peer that nothing more comes.

@@ -1,6 +1,6 @@
 //! The end of a stream: counted and logged.
 
-use crate::facts::{Facts, LogLevel, Times};
+use crate::facts::{Facts, LogLevel};
 use crate::phase::{Client, answer};
 use crate::session::Session;
 use crate::stream::Stream;
@@ -173,9 +173,4 @@ fn is_trouble(stream: &Stream) -> bool {
     let facts = &stream.facts;
     let failed = facts.abort.is_some_and(|abort| abort.who != Who::Local);
     failed || facts.status >= 500 || facts.retries > 0 || facts.redispatched
-}
-
-/// Milliseconds from the first byte of the request to the last of the response.
-pub fn active_ms(times: &Times) -> i64 {
-    Times::between(Some(times.start), times.end)
 }

@@ -5,7 +5,6 @@ use crate::rules::{self, Flow};
 use crate::service::Service;
 use crate::stream::Stream;
 use std::sync::Arc;
-use terse_balance::Farm;
 
 /// What a rule has decided.
 pub enum Verdict {
@@ -76,9 +75,4 @@ fn run(rules: &[Arc<rules::Rule>], stream: &mut Stream) -> Option<Verdict> {
         Flow::Tarpit(answer) => Some(Verdict::Tarpit(answer)),
         Flow::Drop => Some(Verdict::Drop),
     }
-}
-
-/// The farm of the stream's backend.
-pub fn farm(stream: &Stream) -> Option<Arc<Farm>> {
-    stream.facts.backend().map(|b| b.farm.clone())
 }

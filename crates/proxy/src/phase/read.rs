@@ -4,7 +4,7 @@ use crate::io::{Broken, Outgoing, Sink};
 use crate::phase::Client;
 use crate::stream::Stream;
 use std::future::poll_fn;
-use std::io;
+use std::io::ErrorKind;
 use std::task::Poll;
 use std::time::Instant;
 use terse_http::h1::{self, ChunkDecoder, Malformed, Parsed, Persistence, Step};
@@ -29,16 +29,7 @@ pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
             waits = true;
             client.timer.set(timeouts.request.or(timeouts.client));
         }
-        let read = poll_fn(|cx| match client.io.split().0.poll_read(cx, &mut client.buffer) {
-            Poll::Pending if client.timer.is_due(cx) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            poll => poll,
-        });
-        match read.await {
-            Ok(0) => return Err(broken(Broken::Closed)),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(broken(Broken::Timeout)),
-            Err(_) => return Err(broken(Broken::Reset)),
-        }
+        more(client).await?;
     }
     let facts = &mut stream.facts;
     facts.times.request = Some(Instant::now());
@@ -57,19 +48,24 @@ pub async fn body(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
         go_on(client, stream).await?;
     }
     while !client.buffer.is_full() && !is_whole(stream.request.body, chunked, client.buffer.filled())? {
-        let Client { io, buffer, timer } = client;
-        let read = poll_fn(|cx| match io.split().0.poll_read(cx, buffer) {
-            Poll::Pending if timer.is_due(cx) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            poll => poll,
-        });
-        match read.await {
-            Ok(0) => return Err(broken(Broken::Closed)),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(broken(Broken::Timeout)),
-            Err(_) => return Err(broken(Broken::Reset)),
-        }
+        more(client).await?;
     }
     Ok(())
+}
+
+/// Reads more of a request into the client's buffer, under the deadline that its timer has.
+async fn more(client: &mut Client) -> Result<(), Abort> {
+    let Client { io, buffer, timer } = client;
+    let read = poll_fn(|cx| match io.split().0.poll_read(cx, buffer) {
+        Poll::Pending if timer.is_due(cx) => Poll::Ready(Err(ErrorKind::TimedOut.into())),
+        poll => poll,
+    });
+    match read.await {
+        Ok(0) => Err(broken(Broken::Closed)),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::TimedOut => Err(broken(Broken::Timeout)),
+        Err(_) => Err(broken(Broken::Reset)),
+    }
 }
 
 /// Tells a client that waits for it to send its body; the server is not asked any more (RFC 9110 section 10.1.1).
