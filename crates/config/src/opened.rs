@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// All sections seen so far.
 pub(crate) struct Opened {
     pub(crate) global: Section,
-    /// `frontend`, `backend`, `listen`, `http-errors`.
+    /// All but `global` and `defaults`, in order.
     pub(crate) named: Vec<Section>,
     defaults: Vec<Defaults>,
     current: Current,
@@ -50,6 +50,8 @@ enum Side {
     Front,
     Back,
     HttpErrors,
+    Ring,
+    LogProfile,
 }
 
 /// Where the lines that follow belong.
@@ -172,7 +174,7 @@ impl Opened {
             self.names.entry((*side, name.clone())).or_insert(index);
         }
         let base = match opening.from {
-            _ if kind == SectionKind::HttpErrors => None,
+            _ if !kind.is_proxy() => None,
             Some(from) => self.refer(words, from, said),
             None => self.imply(said),
         };
@@ -228,8 +230,10 @@ fn sides(kind: SectionKind) -> &'static [Side] {
     match kind {
         SectionKind::Frontend => &[Side::Front],
         SectionKind::Backend => &[Side::Back],
-        SectionKind::Listen => &[Side::Front, Side::Back],
+        SectionKind::Listen | SectionKind::LogForward => &[Side::Front, Side::Back],
         SectionKind::HttpErrors => &[Side::HttpErrors],
+        SectionKind::Ring => &[Side::Ring],
+        SectionKind::LogProfile => &[Side::LogProfile],
         SectionKind::Global | SectionKind::Defaults => &[],
     }
 }

@@ -45,7 +45,7 @@ fn arguments(kind: SectionKind, words: &[Word], faults: &mut Vec<Fault>) -> Open
             Opening::default()
         }
         (_, 2) => named,
-        (SectionKind::HttpErrors, _) => {
+        (kind, _) if !kind.is_proxy() && kind != SectionKind::Defaults => {
             faults.extend(extra(2));
             named
         }
@@ -84,14 +84,11 @@ pub(crate) static REFUSED_SECTIONS: &[(&str, &str)] = &[
     ("crt-store", "certificates have no store of their own"),
     ("fcgi-app", "FastCGI is not spoken here"),
     ("healthcheck", "checks are written in the backend: 'option httpchk', 'http-check'"),
-    ("log-forward", "syslog messages are not forwarded here"),
-    ("log-profile", "logs have one format: 'log-format'"),
     ("mailers", "no mail is sent; watch the logs"),
     ("namespace_list", "network namespaces are not built"),
     ("peers", "stick tables are not shared between processes"),
     ("program", "no other programs are started; use the service manager"),
     ("resolvers", "names are resolved by the system"),
-    ("ring", "there are no rings; use 'log' with a syslog server"),
     ("spoe-agent", "there is no SPOE"),
     ("spoe-group", "there is no SPOE"),
     ("spoe-message", "there is no SPOE"),
@@ -126,6 +123,7 @@ mod tests {
             ("listen a :80", opening(Some(1), None, Some(2))),
             ("frontend a 127.0.0.1:80", opening(Some(1), None, Some(2))),
             ("http-errors a", opening(Some(1), None, None)),
+            ("ring a", opening(Some(1), None, None)),
         ] {
             assert_eq!(read(line), (expected, vec![]), "{line}");
         }
@@ -143,6 +141,7 @@ mod tests {
             ("backend a$b", 1, "character '$' is not permitted in the name 'a$b'"),
             ("backend a from b/", 3, "character '/' is not permitted in the name 'b/'"),
             ("http-errors a b", 2, "cannot handle unexpected argument 'b'"),
+            ("log-profile a from b", 2, "cannot handle unexpected argument 'from'"),
             ("defaults a b", 2, "cannot handle unexpected argument 'b'"),
         ] {
             assert_eq!(read(line).1, [(word, reason.to_owned())], "{line}");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// The kinds of section that hold keywords.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
+#[repr(u16)]
 pub enum SectionKind {
     /// `global`: the process.
     Global = 1,
@@ -22,11 +22,17 @@ pub enum SectionKind {
     Listen = 16,
     /// `http-errors`: named sets of error files.
     HttpErrors = 32,
+    /// `ring`: events in memory.
+    Ring = 64,
+    /// `log-forward`: syslog messages that are passed on.
+    LogForward = 128,
+    /// `log-profile`: what lines of a target look like.
+    LogProfile = 256,
 }
 
 /// A set of kinds of section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sections(pub u8);
+pub struct Sections(pub u16);
 
 impl Sections {
     /// `global` alone.
@@ -45,6 +51,12 @@ impl Sections {
     pub const PROXY_ONLY: Sections = Sections(4 | 8 | 16);
     /// `http-errors`.
     pub const HTTP_ERRORS: Sections = Sections(32);
+    /// `ring`.
+    pub const RING: Sections = Sections(64);
+    /// `log-forward`.
+    pub const LOG_FORWARD: Sections = Sections(128);
+    /// `log-profile`.
+    pub const LOG_PROFILE: Sections = Sections(256);
 
     /// The kinds in the set, in the manual's order.
     pub fn kinds(self) -> impl Iterator<Item = SectionKind> {
@@ -53,7 +65,7 @@ impl Sections {
 
     /// Whether a kind is in the set.
     pub const fn has(self, kind: SectionKind) -> bool {
-        self.0 & kind as u8 != 0
+        self.0 & kind as u16 != 0
     }
 
     /// Both sets.
@@ -71,13 +83,16 @@ impl fmt::Display for Sections {
 
 impl SectionKind {
     /// All kinds, in the manual's order.
-    pub const ALL: [SectionKind; 6] = [
+    pub const ALL: [SectionKind; 9] = [
         SectionKind::Global,
         SectionKind::Defaults,
         SectionKind::Frontend,
         SectionKind::Listen,
         SectionKind::Backend,
         SectionKind::HttpErrors,
+        SectionKind::Ring,
+        SectionKind::LogForward,
+        SectionKind::LogProfile,
     ];
 
     /// The kind that a word opens.
@@ -94,12 +109,20 @@ impl SectionKind {
             SectionKind::Backend => "backend",
             SectionKind::Listen => "listen",
             SectionKind::HttpErrors => "http-errors",
+            SectionKind::Ring => "ring",
+            SectionKind::LogForward => "log-forward",
+            SectionKind::LogProfile => "log-profile",
         }
     }
 
     /// Whether it has listeners.
     pub const fn is_front(self) -> bool {
         matches!(self, SectionKind::Frontend | SectionKind::Listen)
+    }
+
+    /// Whether it is a proxy: what `defaults` hold is for proxies alone.
+    pub const fn is_proxy(self) -> bool {
+        self.is_front() || self.is_back()
     }
 
     /// Whether it has servers.
