@@ -128,7 +128,7 @@ pub(crate) mod tests {
         let mut seen = std::collections::HashMap::new();
         for keyword in KEYWORDS.iter().copied().flatten() {
             for name in keyword.old_names.iter().chain([&keyword.name]) {
-                let sections: &mut u8 = seen.entry(*name).or_default();
+                let sections: &mut u16 = seen.entry(*name).or_default();
                 assert_eq!(*sections & keyword.sections.0, 0, "{name}");
                 *sections |= keyword.sections.0;
             }
