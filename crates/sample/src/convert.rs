@@ -9,12 +9,16 @@ mod arithmetic;
 pub(crate) mod base64;
 mod digest;
 mod encoding;
+mod fix;
 mod forwarded;
 pub(crate) mod hash;
 mod http;
 mod json;
 mod json_query;
+mod mqtt;
+mod packet;
 mod part;
+mod protobuf;
 mod refused;
 mod text;
 pub(crate) mod time;
@@ -28,12 +32,16 @@ pub(crate) const TABLES: &[&[Converter]] = &[
     base64::CONVERTERS,
     digest::CONVERTERS,
     encoding::CONVERTERS,
+    fix::CONVERTERS,
     forwarded::CONVERTERS,
     hash::CONVERTERS,
     http::CONVERTERS,
     json::CONVERTERS,
     json_query::CONVERTERS,
+    mqtt::CONVERTERS,
+    packet::CONVERTERS,
     part::CONVERTERS,
+    protobuf::CONVERTERS,
     refused::CONVERTERS,
     text::CONVERTERS,
     time::CONVERTERS,
