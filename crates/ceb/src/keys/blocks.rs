@@ -1,0 +1,119 @@
+//! Byte strings of one length: a place is a bit, the highest one of the first byte first.
+
+use crate::keys::Keys;
+use crate::tree::Full;
+
+/// The keys of a tree of blocks whose length the compiler knows.
+#[derive(Clone, Default, Debug)]
+pub struct Blocks<const N: usize>(Vec<[u8; N]>);
+
+/// The keys of a tree of blocks whose length the program learns.
+#[derive(Clone, Debug)]
+pub struct Slices {
+    length: usize,
+    bytes: Vec<u8>,
+}
+
+impl<const N: usize> Keys for Blocks<N> {
+    type Key<'a> = &'a [u8; N];
+
+    #[inline]
+    fn key(&self, slot: u32) -> &[u8; N] {
+        &self.0[slot as usize]
+    }
+
+    fn hold(&mut self, slot: u32, key: &[u8; N]) -> Result<(), Full> {
+        match self.0.get_mut(slot as usize) {
+            Some(held) => *held = *key,
+            None => self.0.push(*key),
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, _: u32) {}
+
+    fn clear(&mut self) {
+        self.0 = Vec::new();
+    }
+
+    #[inline]
+    fn side(key: &[u8; N], at: u32) -> bool {
+        bit(key, at)
+    }
+
+    fn differ(a: &[u8; N], b: &[u8; N]) -> Option<u32> {
+        differ(a, b)
+    }
+
+    #[inline]
+    fn same(a: &[u8; N], b: &[u8; N]) -> bool {
+        a == b
+    }
+}
+
+impl Slices {
+    /// For keys of so many bytes, at most [`Slices::MAX_LENGTH`]; other keys are never found, and not inserted.
+    pub fn new(length: usize) -> Slices {
+        Slices { length: length.min(Slices::MAX_LENGTH), bytes: Vec::new() }
+    }
+
+    /// The greatest length of a key: 16 MiB.
+    pub const MAX_LENGTH: usize = 1 << 24;
+}
+
+impl Keys for Slices {
+    type Key<'a> = &'a [u8];
+
+    #[inline]
+    fn key(&self, slot: u32) -> &[u8] {
+        let start = slot as usize * self.length;
+        &self.bytes[start..start + self.length]
+    }
+
+    fn hold(&mut self, slot: u32, key: &[u8]) -> Result<(), Full> {
+        if key.len() != self.length {
+            return Err(Full);
+        }
+        let start = slot as usize * self.length;
+        match self.bytes.get_mut(start..start + self.length) {
+            Some(held) => held.copy_from_slice(key),
+            None => self.bytes.extend_from_slice(key),
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, _: u32) {}
+
+    fn clear(&mut self) {
+        self.bytes = Vec::new();
+    }
+
+    #[inline]
+    fn side(key: &[u8], at: u32) -> bool {
+        bit(key, at)
+    }
+
+    /// A key of another length differs at the front, or where the shorter one ends.
+    fn differ(a: &[u8], b: &[u8]) -> Option<u32> {
+        differ(a, b)
+    }
+
+    #[inline]
+    fn same(a: &[u8], b: &[u8]) -> bool {
+        a == b
+    }
+}
+
+#[inline]
+fn bit(key: &[u8], at: u32) -> bool {
+    key.get(at as usize >> 3).is_some_and(|byte| byte >> (!at & 7) & 1 != 0)
+}
+
+fn differ(a: &[u8], b: &[u8]) -> Option<u32> {
+    let index = crate::keys::common(a, b);
+    match (a.get(index), b.get(index)) {
+        (Some(a), Some(b)) => Some((index as u32) << 3 | (a ^ b).leading_zeros()),
+        (None, None) => None,
+        _ => Some((index as u32) << 3),
+    }
+}

@@ -1,0 +1,90 @@
+//! Networks: two places a bit, of which the first says whether the prefix goes on there.
+//!
+//! So a network comes before those inside it, and an address, which is a prefix of full length, passes on its way all the networks
+//! that it is in.
+
+use crate::keys::{Integer, Keys, Prefixed};
+use crate::tree::Full;
+
+/// The first bits of an address: a network, or an address when it has them all.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Prefix<A> {
+    bits: A,
+    length: u8,
+}
+
+/// The keys of a tree of networks.
+#[derive(Clone, Default, Debug)]
+pub struct Prefixes<A>(Vec<Prefix<A>>);
+
+impl<A: Integer> Prefix<A> {
+    /// The network of an address; what comes after `length` bits is dropped.
+    pub fn new(address: A, length: u8) -> Prefix<A> {
+        let length = length.min(A::BITS);
+        Prefix { bits: address.truncate(length), length }
+    }
+
+    /// One address.
+    pub fn host(address: A) -> Prefix<A> {
+        Prefix { bits: address, length: A::BITS }
+    }
+
+    /// Its first address.
+    pub fn address(self) -> A {
+        self.bits
+    }
+
+    /// The number of its bits.
+    pub fn length(self) -> u8 {
+        self.length
+    }
+}
+
+impl<A: Integer> Keys for Prefixes<A> {
+    type Key<'a>
+        = Prefix<A>
+    where
+        A: 'a;
+
+    #[inline]
+    fn key(&self, slot: u32) -> Prefix<A> {
+        self.0[slot as usize]
+    }
+
+    fn hold(&mut self, slot: u32, key: Prefix<A>) -> Result<(), Full> {
+        match self.0.get_mut(slot as usize) {
+            Some(held) => *held = key,
+            None => self.0.push(key),
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, _: u32) {}
+
+    fn clear(&mut self) {
+        self.0 = Vec::new();
+    }
+
+    #[inline]
+    fn side(key: Prefix<A>, at: u32) -> bool {
+        let bit = at >> 1;
+        // Bits after a prefix's end are zero, which is what stands there.
+        bit < u32::from(key.length) && (Prefixes::<A>::is_end(at) || key.bits.bit(bit))
+    }
+
+    #[inline]
+    fn differ(a: Prefix<A>, b: Prefix<A>) -> Option<u32> {
+        let (common, shorter) = (a.bits.common(b.bits), u32::from(a.length.min(b.length)));
+        if common < shorter {
+            return Some(common << 1 | 1);
+        }
+        (a.length != b.length).then_some(shorter << 1)
+    }
+}
+
+impl<A: Integer> Prefixed for Prefixes<A> {
+    #[inline]
+    fn is_end(at: u32) -> bool {
+        at & 1 == 0
+    }
+}

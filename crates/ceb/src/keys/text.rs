@@ -1,0 +1,184 @@
+//! Byte strings of any length: sixteen places a byte, of which nine are used.
+//!
+//! The first place of a byte says whether the string goes on there; the next eight are the byte's bits, the highest one first.
+//! So an end is less than any byte, zero bytes are bytes like others, and no string is a part of another.
+//!
+//! The strings of a tree lie one behind the other in one buffer, each after its length. What is released stays there until it is
+//! more than what is used; then the buffer is written anew.
+
+use crate::keys::{Keys, Prefixed, common};
+use crate::tree::Full;
+
+/// The keys of a tree of byte strings.
+#[derive(Clone, Default, Debug)]
+pub struct Text {
+    /// Where each string's length is.
+    starts: Vec<u32>,
+    bytes: Vec<u8>,
+    /// How many of the bytes belong to nobody.
+    released: usize,
+}
+
+/// The keys of a tree in which the case of ASCII letters is ignored; they are kept as they came.
+#[derive(Clone, Default, Debug)]
+pub struct Caseless(Text);
+
+/// The longest key.
+const MAX_LENGTH: usize = 1 << 24;
+/// A length that does not fit in one byte follows in four.
+const LONG: u8 = 255;
+/// Less than this is not worth a new buffer.
+const TOLERATED: usize = 4096;
+const NOWHERE: u32 = u32::MAX;
+
+impl Keys for Text {
+    type Key<'a> = &'a [u8];
+
+    #[inline]
+    fn key(&self, slot: u32) -> &[u8] {
+        read(&self.bytes, self.starts[slot as usize])
+    }
+
+    fn hold(&mut self, slot: u32, key: &[u8]) -> Result<(), Full> {
+        let start = u32::try_from(self.bytes.len()).map_err(|_| Full)?;
+        if key.len() > MAX_LENGTH || start == NOWHERE {
+            return Err(Full);
+        }
+        match self.starts.get_mut(slot as usize) {
+            Some(held) => *held = start,
+            None => self.starts.push(start),
+        }
+        write(&mut self.bytes, key);
+        Ok(())
+    }
+
+    fn release(&mut self, slot: u32) {
+        let Some(start) = self.starts.get_mut(slot as usize) else { return };
+        let start = std::mem::replace(start, NOWHERE);
+        self.released += stored(read(&self.bytes, start).len());
+        if self.released > TOLERATED && self.released > self.bytes.len() / 2 {
+            self.write_anew();
+        }
+    }
+
+    fn clear(&mut self) {
+        *self = Text::default();
+    }
+
+    #[inline]
+    fn side(key: &[u8], at: u32) -> bool {
+        side(key.get(at as usize >> 4).copied(), at)
+    }
+
+    fn differ(a: &[u8], b: &[u8]) -> Option<u32> {
+        let index = common(a, b);
+        differ(a.get(index).copied(), b.get(index).copied(), index)
+    }
+
+    #[inline]
+    fn same(a: &[u8], b: &[u8]) -> bool {
+        a == b
+    }
+}
+
+impl Prefixed for Text {
+    #[inline]
+    fn is_end(at: u32) -> bool {
+        at & 15 == 0
+    }
+}
+
+impl Keys for Caseless {
+    type Key<'a> = &'a [u8];
+
+    #[inline]
+    fn key(&self, slot: u32) -> &[u8] {
+        self.0.key(slot)
+    }
+
+    fn hold(&mut self, slot: u32, key: &[u8]) -> Result<(), Full> {
+        self.0.hold(slot, key)
+    }
+
+    fn release(&mut self, slot: u32) {
+        self.0.release(slot);
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    #[inline]
+    fn side(key: &[u8], at: u32) -> bool {
+        side(key.get(at as usize >> 4).map(u8::to_ascii_lowercase), at)
+    }
+
+    fn differ(a: &[u8], b: &[u8]) -> Option<u32> {
+        let index = a.iter().zip(b).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
+        let lower = |key: &[u8]| key.get(index).map(u8::to_ascii_lowercase);
+        differ(lower(a), lower(b), index)
+    }
+
+    #[inline]
+    fn same(a: &[u8], b: &[u8]) -> bool {
+        a.eq_ignore_ascii_case(b)
+    }
+}
+
+impl Prefixed for Caseless {
+    #[inline]
+    fn is_end(at: u32) -> bool {
+        Text::is_end(at)
+    }
+}
+
+impl Text {
+    fn write_anew(&mut self) {
+        let mut bytes = Vec::with_capacity(self.bytes.len() - self.released);
+        for start in self.starts.iter_mut().filter(|start| **start != NOWHERE) {
+            let key = read(&self.bytes, *start);
+            *start = bytes.len() as u32;
+            write(&mut bytes, key);
+        }
+        (self.bytes, self.released) = (bytes, 0);
+    }
+}
+
+#[inline]
+fn side(byte: Option<u8>, at: u32) -> bool {
+    byte.is_some_and(|byte| (0x100 | u32::from(byte)) >> (8 - (at & 15)) & 1 != 0)
+}
+
+fn differ(a: Option<u8>, b: Option<u8>, index: usize) -> Option<u32> {
+    let first = (index as u32) << 4;
+    match (a, b) {
+        (None, None) => None,
+        (Some(a), Some(b)) => Some(first + 1 + (a ^ b).leading_zeros()),
+        _ => Some(first),
+    }
+}
+
+fn write(bytes: &mut Vec<u8>, key: &[u8]) {
+    match u8::try_from(key.len()) {
+        Ok(length) if length != LONG => bytes.push(length),
+        _ => {
+            bytes.push(LONG);
+            bytes.extend_from_slice(&(key.len() as u32).to_ne_bytes());
+        }
+    }
+    bytes.extend_from_slice(key);
+}
+
+#[inline]
+fn read(bytes: &[u8], start: u32) -> &[u8] {
+    match bytes.get(start as usize..) {
+        Some([LONG, a, b, c, d, rest @ ..]) => rest.get(..u32::from_ne_bytes([*a, *b, *c, *d]) as usize).unwrap_or_default(),
+        Some([length, rest @ ..]) => rest.get(..usize::from(*length)).unwrap_or_default(),
+        _ => &[],
+    }
+}
+
+/// How many bytes a string takes in the buffer.
+fn stored(length: usize) -> usize {
+    length + if length < usize::from(LONG) { 1 } else { 5 }
+}
