@@ -1,6 +1,6 @@
 //! Connections to servers: made, kept while idle, taken again.
 
-use crate::io::{Buffer, Timer, Transport, Wheel};
+use crate::io::{Buffer, Timer, Transport, Wheel, clock};
 use crate::settings::{Options, Reuse};
 use std::cell::RefCell;
 use std::io;
@@ -93,7 +93,7 @@ impl IdleConnections {
             && connection.buffer.is_released()
             && connection.moves == server.moves()
         {
-            connection.idle_until = Instant::now() + pool.purge_delay;
+            connection.idle_until = clock::now() + pool.purge_delay;
             list.push(connection);
         }
     }
@@ -150,6 +150,6 @@ pub async fn connect(
         moves,
         owner,
         requests: 0,
-        idle_until: Instant::now(),
+        idle_until: clock::now(),
     })
 }

@@ -1,6 +1,6 @@
 //! A client's connection.
 
-use crate::io::Transport;
+use crate::io::{Transport, clock};
 use crate::plan::Frontend;
 use crate::worker::Worker;
 use std::cell::Cell;
@@ -59,7 +59,7 @@ impl Session {
             bind,
             client,
             local,
-            accepted: Instant::now(),
+            accepted: clock::now(),
             variables: Store::default(),
             requests: Cell::new(0),
             last_server: Cell::new(None),

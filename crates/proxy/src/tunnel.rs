@@ -1,6 +1,6 @@
 //! Bytes both ways: `mode tcp`, and what follows a change of protocol.
 
-use crate::io::{Broken, Incoming, Outgoing, Part, Sink, Source, Timer};
+use crate::io::{Broken, Incoming, Outgoing, Part, Sink, Source, Timer, clock};
 use crate::phase::transfer::Failure;
 use crate::phase::{Client, assign, finish, prepare, respond, route};
 use crate::session::Session;
@@ -54,7 +54,7 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
     let mut down_sink = sink(client_writer, &mut down_out, &client.timer, client_timeout.get());
     let ended = relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, (front.client_fin, back.server_fin)).await;
     (stream.facts.bytes_in, stream.facts.bytes_out) = (up_sink.written, down_sink.written);
-    stream.facts.times.end = Some(Instant::now());
+    stream.facts.times.end = Some(clock::now());
     server.keep_if(false, stream);
     ended
 }
@@ -77,7 +77,7 @@ pub async fn relay_both(
             timer.set(fin);
         }
     };
-    let last = Cell::new(Instant::now());
+    let last = Cell::new(clock::now());
     let mut upward = pin!(relay(up, up_sink, &last));
     let mut downward = pin!(relay(down, down_sink, &last));
     let (mut up_done, mut down_done) = (false, false);
@@ -124,7 +124,7 @@ async fn relay(source: &mut Source<'_>, sink: &mut Sink<'_>, last: &Cell<Instant
     loop {
         match source.part().map_err(End::Source)? {
             Some(Part::Data(n)) => {
-                last.set(Instant::now());
+                last.set(clock::now());
                 sink.send(source.data(n)).await.map_err(|e| End::Sink(respond::to_client(&e)))?;
                 source.consume(n);
             }

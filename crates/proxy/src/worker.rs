@@ -1,6 +1,6 @@
 //! A worker: one thread, one runtime, its own listeners, connections, timers and buffers.
 
-use crate::io::{BULK_BYTES, Pool, Pools, Transport, Wheel};
+use crate::io::{BULK_BYTES, Pool, Pools, Transport, Wheel, clock};
 use crate::log::Logger;
 use crate::phase::accept;
 use crate::plan::Plan;
@@ -101,7 +101,9 @@ const PURGE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs a worker on this thread until it has drained or must stop.
 pub fn run(plan: Arc<Plan>, index: usize, listeners: Vec<(usize, Listener)>, shared: Shared) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default())?;
+    clock::announce();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().on_thread_unpark(clock::turn).build_local(Default::default())?;
     runtime.block_on(async {
         let worker = Worker::new(plan, index, shared);
         tokio::task::spawn_local(worker.wheel.clone().drive());
@@ -223,7 +225,7 @@ impl Worker {
     }
 
     fn now_ms(&self) -> u64 {
-        (self.clock.unix_us(Instant::now()) / 1000).max(0) as u64
+        (self.clock.unix_us(clock::now()) / 1000).max(0) as u64
     }
 
     /// An empty vector with memory, for what is on its way out.
@@ -271,7 +273,7 @@ fn compression_budget(plan: &Plan) -> Arc<dyn Budget> {
 
 impl World for Worker {
     fn now(&self) -> Now {
-        let us = self.clock.unix_us(Instant::now());
+        let us = self.clock.unix_us(clock::now());
         Now { seconds: us.div_euclid(1_000_000), micros: us.rem_euclid(1_000_000) as u32 }
     }
 

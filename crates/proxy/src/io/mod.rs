@@ -1,6 +1,7 @@
 //! Bytes between sockets: time-outs, buffers, transports, and bodies on their way.
 
 pub mod buffer;
+pub mod clock;
 pub mod sink;
 pub mod source;
 pub mod timer;

@@ -7,6 +7,7 @@
 //!
 //! Times are milliseconds since the wheel was made.
 
+use super::clock;
 use slab::Slab;
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -136,8 +137,8 @@ impl Wheel {
         if entry.deadline == NEVER {
             return false;
         }
-        // Only the driver's look at the queue takes the deadline out of it: before that, it is in the future.
-        entry.queued == NEVER && entry.deadline <= self.now()
+        // Only the driver's look at the queue takes a deadline out of it, and it does so when the deadline has passed.
+        entry.queued == NEVER
     }
 }
 
@@ -145,7 +146,7 @@ impl Timer {
     /// Sets the deadline to `after` from now; `None` takes it away.
     pub fn set(&self, after: Option<Duration>) {
         match after {
-            Some(after) => self.set_from(Instant::now(), after),
+            Some(after) => self.set_from(clock::now(), after),
             None => self.clear(),
         }
     }

@@ -126,6 +126,16 @@ impl Reader<'_> {
 impl Writer<'_> {
     /// Writes some of the slices; how many bytes.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        // Nearly always there is room: asked first, before the runtime prepares for waiting.
+        let tried = match (&*self, slices) {
+            (Writer::Tcp(io), [one]) => io.try_write(one),
+            (Writer::Tcp(io), _) => io.try_write_vectored(slices),
+            (Writer::Unix(io), [one]) => io.try_write(one),
+            (Writer::Unix(io), _) => io.try_write_vectored(slices),
+        };
+        if !matches!(&tried, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+            return Poll::Ready(tried);
+        }
         match (self, slices) {
             (Writer::Tcp(io), [one]) => Pin::new(io).poll_write(cx, one),
             (Writer::Tcp(io), _) => Pin::new(io).poll_write_vectored(cx, slices),

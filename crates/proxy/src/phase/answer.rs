@@ -1,13 +1,12 @@
 //! Answers that are made here, on their way to the client.
 
-use crate::io::{Outgoing, Sink};
+use crate::io::{Outgoing, Sink, clock};
 use crate::phase::judge::Verdict;
 use crate::phase::{Client, Next, prepare, read, respond};
 use crate::reply::{self, Answer};
 use crate::settings::ConnectionMode;
 use crate::stream::Stream;
 use std::io;
-use std::time::Instant;
 use terse_http::h1::encode;
 use terse_message::{Abort, BodyLength, Cause, Phase, Version, Who};
 
@@ -117,7 +116,7 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
     };
     let sent: io::Result<()> = sent.await;
     stream.facts.bytes_out += sink.written;
-    stream.facts.times.end = Some(Instant::now());
+    stream.facts.times.end = Some(clock::now());
     match sent {
         Ok(()) if keep => Ok(Next::Request),
         Ok(()) if read_whole => Ok(Next::Close),

@@ -1,6 +1,6 @@
 //! A server for a request: chosen, waited for, connected; and again when that fails.
 
-use crate::io::Pools;
+use crate::io::{Pools, clock};
 use crate::phase::Client;
 use crate::phase::prepare::Exchange;
 use crate::phase::transfer::Failure;
@@ -12,7 +12,7 @@ use std::future::{Future, pending, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use terse_balance::{Claim, Count, Grant, Key, Want};
 use terse_message::{Abort, Cause, Phase, Who};
 
@@ -52,7 +52,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         if exchange.affinity.server.is_none() {
             chosen.counters.bump(Count::Balanced);
         }
-        stream.facts.times.queued = Some(Instant::now());
+        stream.facts.times.queued = Some(clock::now());
         stream.facts.redispatched |= stream.facts.server.as_ref().is_some_and(|before| before.index() != chosen.index());
         stream.facts.server = Some(chosen.clone());
         session.last_server.set(stream.facts.backend.map(|of| (of, chosen.index())));
@@ -75,7 +75,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             Waited::Done(Ok(connection)) => {
                 client.timer.clear();
                 stream.facts.server_local = connection.local;
-                stream.facts.times.connected = Some(Instant::now());
+                stream.facts.times.connected = Some(clock::now());
                 chosen.counters.bump(Count::Sessions);
                 return Ok(Assigned { connection, claim });
             }

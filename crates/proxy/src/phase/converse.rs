@@ -1,6 +1,6 @@
 //! A session: requests and responses on one connection, one after the other.
 
-use crate::io::{Buffer, Transport};
+use crate::io::{Buffer, Transport, clock};
 use crate::phase::prepare::Exchange;
 use crate::phase::{Client, Next, answer, assign, finish, judge, prepare, read, route, transfer};
 use crate::session::Session;
@@ -28,7 +28,7 @@ pub async fn run(io: Transport, session: Rc<Session>) {
 /// the boxed future of [`exchange`].
 async fn http(mut client: Client, session: Rc<Session>) {
     loop {
-        let idle_since = Instant::now();
+        let idle_since = clock::now();
         match wait(&mut client, &session).await {
             Arrival::Bytes => {}
             Arrival::Nothing => return,
@@ -114,7 +114,7 @@ fn poll_first_bytes(client: &mut Client, session: &Session, cx: &mut Context<'_>
 
 /// One request and its response.
 async fn exchange(client: &mut Client, session: &Rc<Session>, idle_since: Instant) -> Next {
-    let mut stream = Stream::new(session, Instant::now());
+    let mut stream = Stream::new(session, clock::now());
     let idle = stream.facts.times.start.saturating_duration_since(idle_since);
     stream.facts.times.idle_ms = idle.as_millis() as i64;
     session.requests.set(session.requests.get() + 1);

@@ -1,12 +1,11 @@
 //! Reading a request's head.
 
-use crate::io::{Broken, Outgoing, Sink};
+use crate::io::{Broken, Outgoing, Sink, clock};
 use crate::phase::Client;
 use crate::stream::Stream;
 use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::task::Poll;
-use std::time::Instant;
 use terse_http::h1::{self, ChunkDecoder, Malformed, Parsed, Persistence, Step};
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Who};
 
@@ -32,7 +31,7 @@ pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
         more(client).await?;
     }
     let facts = &mut stream.facts;
-    facts.times.request = Some(Instant::now());
+    facts.times.request = Some(clock::now());
     facts.version = Some(stream.request.version);
     crate::captures::request(stream);
     stream.facts.persistence = Persistence::read(&mut stream.request.fields, stream.request.version);

@@ -1,7 +1,7 @@
 //! The response: its head read, judged, edited, decided upon, sent; then its body.
 
 use crate::io::source::Incoming;
-use crate::io::{Broken, Outgoing, Part, Sink, Source};
+use crate::io::{Broken, Outgoing, Part, Sink, Source, clock};
 use crate::phase::assign::FailureKind;
 use crate::phase::body::{self, Broke};
 use crate::phase::transfer::Failure;
@@ -12,7 +12,6 @@ use crate::settings::ConnectionMode;
 use crate::stream::Stream;
 use std::cell::Cell;
 use std::io;
-use std::time::Instant;
 use terse_balance::Affinity;
 use terse_compress::{Decision, Effective, Offer, Plan, Verdict, policy};
 use terse_http::h1::{self, Parsed, Persistence, encode};
@@ -61,7 +60,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
         stream.facts.cookie_sent = farm.mark(&mut stream.response, &server, reply.affinity, stream.request.method());
     }
     if switches {
-        return switch(sink, stream, reply, &session).await;
+        return Box::pin(switch(sink, stream, reply, &session)).await;
     }
 
     let plan = &session.worker.plan;
@@ -101,8 +100,8 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     finish::as_soon_as_possible(stream);
     let written = sink.written;
     let sent = match compression {
-        _ if unwanted => body::discard(down, sink).await.map_err(broke),
-        Some(plan) => compressed(down, sink, stream, plan, known_bytes, &settings, &session).await,
+        _ if unwanted => Box::pin(body::discard(down, sink)).await.map_err(broke),
+        Some(plan) => Box::pin(compressed(down, sink, stream, plan, known_bytes, &settings, &session)).await,
         None => body::pass(down, sink, &Cell::new(0)).await.map_err(broke),
     };
     if let Err(failure) = &sent
@@ -112,7 +111,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
         // The server broke off before any of its answer had left: the client can still be told.
         stream.facts.status = 0;
     }
-    stream.facts.times.end = Some(Instant::now());
+    stream.facts.times.end = Some(clock::now());
     sent
 }
 
@@ -143,7 +142,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
     }
     stream.has_response = true;
     stream.facts.server_status = stream.response.status;
-    stream.facts.times.response = Some(Instant::now());
+    stream.facts.times.response = Some(clock::now());
     crate::captures::response(stream);
     let status = stream.response.status;
     if stream.facts.backend().is_some_and(|b| b.retry_on.statuses.contains(&status)) {

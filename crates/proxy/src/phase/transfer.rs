@@ -14,7 +14,7 @@ use crate::worker::Worker;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use terse_compress::{Compressor, Decision, Link, Plan, policy};
 use terse_http::h1::encode;
@@ -71,7 +71,7 @@ pub async fn run(
         timeout: &client_timeout,
     };
     if has_upload {
-        decide(&mut up, stream, &mut exchange.code).await;
+        Box::pin(decide(&mut up, stream, &mut exchange.code)).await;
     }
     let chunked = matches!(up.body, Incoming::Chunked(..)) || exchange.code.is_some();
     let framing = if chunked { Outgoing::Chunked } else { Outgoing::Plain };
@@ -115,9 +115,10 @@ pub async fn run(
         }
     } else {
         let progress = Cell::new(0);
+        // Boxed, so that requests without a body do not carry the room for it.
         let joined = {
-            let upload = pin!(upload(&mut up, &mut up_sink, exchange.code, worker, &progress));
-            let download = pin!(respond::run(&mut down, &mut down_sink, stream, &mut reply));
+            let upload = Box::pin(upload(&mut up, &mut up_sink, exchange.code, worker, &progress));
+            let download = Box::pin(respond::run(&mut down, &mut down_sink, stream, &mut reply));
             both(upload, download, |whole| {
                 body_read.set(whole);
                 server_timeout.set(timeouts.server);
@@ -142,7 +143,7 @@ pub async fn run(
             (up_sink.framing, down_sink.framing) = (Outgoing::Plain, Outgoing::Plain);
             let before = down_sink.written;
             let fins = (timeouts.client_fin, timeouts.server_fin);
-            let ended = tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins).await;
+            let ended = Box::pin(tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins)).await;
             stream.facts.bytes_out += down_sink.written - before;
             stream.facts.abort = ended.err();
             Ok(Next::Close)
@@ -243,8 +244,8 @@ enum Upload {
 /// Drives both directions until the response is complete. A client that breaks off ends the exchange; a server that takes no more
 /// may still have something to say, such as 413.
 async fn both(
-    mut upload: std::pin::Pin<&mut impl Future<Output = Result<(), Upload>>>,
-    mut download: std::pin::Pin<&mut impl Future<Output = Result<(), Failure>>>,
+    mut upload: Pin<Box<impl Future<Output = Result<(), Upload>>>>,
+    mut download: Pin<Box<impl Future<Output = Result<(), Failure>>>>,
     on_sent: impl Fn(bool),
 ) -> Result<(), Failure> {
     let (mut uploading, mut refused) = (true, None);
@@ -269,7 +270,7 @@ async fn both(
 
 /// Drives the download, and gives it up when the client closes (`option abortonclose`).
 async fn while_client_stays(
-    mut download: std::pin::Pin<&mut impl Future<Output = Result<(), Failure>>>,
+    mut download: Pin<&mut impl Future<Output = Result<(), Failure>>>,
     up: &mut Source<'_>,
 ) -> Result<(), Failure> {
     let mut watching = up.buffer.is_released() || !up.buffer.is_full();
