@@ -79,6 +79,8 @@ impl Sight<'_> {
         let mut row = Row::new(Kind::Frontend, front.id, 0);
         let totals = front.tally.totals();
         half(&mut row, &front.name, "FRONTEND", front.mode, &totals, &front.tally);
+        row.set(Column::DeniedConnections, Figure::counter(totals.denied_connections));
+        row.set(Column::DeniedSessions, Figure::counter(totals.denied_sessions));
         let limit = Some(front.tally.limit()).filter(|limit| *limit != 0).unwrap_or(self.plan.process.maxconn);
         row.set(Column::CurrentLimit, Figure::limit(limit));
         row.set(Column::RequestErrors, Figure::counter(totals.request_errors));

@@ -58,6 +58,10 @@ counters! {
     bytes_in,
     /// Bytes to clients.
     bytes_out,
+    /// Connections refused by `tcp-request connection` rules.
+    denied_connections,
+    /// Connections refused by `tcp-request session` rules.
+    denied_sessions,
     /// Requests denied by rules.
     denied_requests,
     /// Responses denied by rules.

@@ -1,5 +1,6 @@
 //! What is known of a stream beside its heads: what fetches, aliases of log formats and counters read.
 
+use crate::inspection::Inspection;
 use crate::log::Level;
 use crate::plan::{Backend, Frontend, Plan};
 use crate::reply::Answer;
@@ -28,6 +29,8 @@ pub struct Facts {
     pub backend: Option<usize>,
     /// The server, once it is chosen.
     pub server: Option<Arc<Server>>,
+    /// What rules look at beside heads, while some do.
+    pub inspection: Option<Box<Inspection>>,
     /// When things happened.
     pub times: Times,
     /// The request's first line as the client sent it, `method target version`, once a rule has changed it.
@@ -139,12 +142,14 @@ impl Facts {
     pub fn new(session: Rc<Session>, start: Instant, number: u64) -> Facts {
         let start_unix_us = session.worker.clock.unix_us(start);
         let id = session.worker.number_stream();
+        let (client, local) = session.ends();
         Facts {
-            client: session.client,
-            local: session.local,
+            client,
+            local,
             session,
             backend: None,
             server: None,
+            inspection: None,
             times: Times {
                 start,
                 start_unix_us,

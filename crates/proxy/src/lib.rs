@@ -21,6 +21,7 @@
 pub mod captures;
 pub mod counters;
 pub mod facts;
+pub mod inspection;
 pub mod io;
 pub mod keywords;
 pub mod log;

@@ -7,14 +7,14 @@ use crate::log::{Journal, Level, Sinks};
 use crate::reply::Pages;
 use crate::rules::Rule;
 use crate::service::Service;
-use crate::settings::{BindSettings, ForwardedFor, Mode, Options, RetryOn, Reuse, Switch, Timeouts};
+use crate::settings::{BindSettings, ForwardedFor, Mode, Options, RetryOn, Reuse, Switch, TcpRules, Timeouts};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use terse_balance::Farm;
 use terse_compress::{Compression, Limit};
 use terse_config::Place;
-use terse_sample::{Condition, LogFormat, ProcessStore};
+use terse_sample::{Condition, LogFormat, Needs, ProcessStore};
 
 /// Everything that a worker needs to know.
 pub struct Plan {
@@ -75,6 +75,10 @@ pub struct Frontend {
     pub switches: Vec<(Arc<Switch>, Option<usize>)>,
     /// `default_backend`, or for a `listen` its own back half.
     pub default_backend: Option<usize>,
+    /// `tcp-request`, `tcp-response`.
+    pub tcp: TcpRules,
+    /// What its expressions look at.
+    pub looks: Needs,
     /// `http-request`.
     pub request_rules: Vec<Arc<Rule>>,
     /// `http-response`.
@@ -129,6 +133,10 @@ pub struct Backend {
     pub retry_on: RetryOn,
     /// `http-reuse`.
     pub reuse: Reuse,
+    /// `tcp-request`, `tcp-response`.
+    pub tcp: TcpRules,
+    /// What its expressions look at.
+    pub looks: Needs,
     /// `http-request`.
     pub request_rules: Vec<Arc<Rule>>,
     /// `http-response`.

@@ -3,7 +3,7 @@
 use crate::io::{Transport, clock};
 use crate::plan::Frontend;
 use crate::worker::Worker;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Instant;
@@ -17,10 +17,12 @@ pub struct Session {
     pub frontend: usize,
     /// The index of the address that it came in by.
     pub bind: usize,
-    /// The client's address, over IP.
-    pub client: Option<SocketAddr>,
-    /// The address that it connected to, over IP.
-    pub local: Option<SocketAddr>,
+    /// The client's address, over IP (`fc_src`). Only what comes before the first stream changes it.
+    pub client: Cell<Option<SocketAddr>>,
+    /// The address that it connected to, over IP (`fc_dst`).
+    pub local: Cell<Option<SocketAddr>>,
+    /// Both addresses as streams see them, where `tcp-request session` rules have changed them.
+    seen: OnceCell<Box<Cell<Ends>>>,
     /// When it was accepted.
     pub accepted: Instant,
     /// Variables of the scope `sess`.
@@ -34,6 +36,9 @@ pub struct Session {
     /// A number that no other session of this worker has.
     pub number: u64,
 }
+
+/// The two ends of a connection, over IP: the client's, and ours.
+pub type Ends = (Option<SocketAddr>, Option<SocketAddr>);
 
 impl Drop for Session {
     fn drop(&mut self) {
@@ -57,8 +62,9 @@ impl Session {
             worker: worker.clone(),
             frontend: worker.plan.binds[bind].frontend,
             bind,
-            client,
-            local,
+            client: Cell::new(client),
+            local: Cell::new(local),
+            seen: OnceCell::new(),
             accepted: clock::now(),
             variables: Store::default(),
             requests: Cell::new(0),
@@ -66,6 +72,22 @@ impl Session {
             has_own_connections: Cell::new(false),
             number,
         })
+    }
+
+    /// Both ends, as a new stream sees them.
+    pub fn ends(&self) -> Ends {
+        self.seen.get().map_or_else(|| (self.client.get(), self.local.get()), |seen| seen.get())
+    }
+
+    /// The connection's ends are taken to be these from here on (`tcp-request connection set-src`).
+    pub fn moved(&self, client: Option<SocketAddr>, local: Option<SocketAddr>) {
+        self.client.set(client);
+        self.local.set(local);
+    }
+
+    /// Streams see these ends from here on (`tcp-request session set-src`).
+    pub fn seen_as(&self, client: Option<SocketAddr>, local: Option<SocketAddr>) {
+        self.seen.get_or_init(Box::default).set((client, local));
     }
 
     /// Its frontend.

@@ -40,6 +40,8 @@ pub struct ProxySettings {
     pub default_backend: Option<(String, Place)>,
     /// `use_backend`, in order.
     pub switches: Vec<Arc<Switch>>,
+    /// `tcp-request`, `tcp-response`.
+    pub tcp: TcpRules,
     /// `http-request`, in order, those of the defaults first.
     pub request_rules: Vec<Arc<Rule>>,
     /// `http-response`.
@@ -64,6 +66,23 @@ impl Setting for ProxySettings {
     fn inherit(&self) -> ProxySettings {
         ProxySettings { binds: Vec::new(), switches: Vec::new(), id: None, ..self.clone() }
     }
+}
+
+/// Rules on connections and on their first bytes, in order, those of the defaults first.
+#[derive(Clone, Default)]
+pub struct TcpRules {
+    /// `tcp-request connection`
+    pub connection: Vec<Arc<Rule>>,
+    /// `tcp-request session`
+    pub session: Vec<Arc<Rule>>,
+    /// `tcp-request content`
+    pub content: Vec<Arc<Rule>>,
+    /// `tcp-request inspect-delay`: how long those may wait for bytes; without one, not at all.
+    pub inspect_delay: Option<Duration>,
+    /// `tcp-response content`
+    pub server_content: Vec<Arc<Rule>>,
+    /// `tcp-response inspect-delay`
+    pub server_delay: Option<Duration>,
 }
 
 /// Error pages of a proxy or of an `http-errors` section, in order: of two for one status, the later holds.

@@ -1,9 +1,12 @@
 //! Bytes both ways: `mode tcp`, and what follows a change of protocol.
 
+use crate::inspection::lend_if;
 use crate::io::{Broken, Incoming, Outgoing, Part, Sink, Source, Timer, clock};
+use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
 use crate::phase::{Client, assign, finish, prepare, respond, route};
 use crate::session::Session;
+use crate::settings::{Mode, TcpRules};
 use crate::stream::Stream;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -11,21 +14,75 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
-use terse_message::{Abort, Cause, Phase, Who};
+use terse_message::{Abort, BodyLength, Cause, Phase, Who};
+use terse_sample::Needs;
 
-/// Serves a connection in `mode tcp` to its end.
-pub async fn serve(mut client: Client, session: Rc<Session>) {
-    let mut stream = Stream::new(&session, session.accepted);
+/// Serves a connection in `mode tcp` to its end. Gives the client back, untouched, when the connection turns out to carry HTTP:
+/// because a rule says so (`switch-mode http`), or the mode of the backend.
+pub async fn serve(mut client: Client, session: &Rc<Session>) -> Option<Client> {
+    let mut stream = Stream::new(session, session.accepted);
     stream.facts.times.request = Some(stream.facts.times.start);
-    session.requests.set(1);
-    if let Err(abort) = connect_and_relay(&mut client, &mut stream).await {
-        stream.facts.abort = Some(abort);
+    match judge(&mut client, &mut stream, session).await {
+        Ok(Ends::AsHttp) => return Some(client),
+        Ok(Ends::AsBytes) => {
+            session.requests.set(1);
+            if let Err(abort) = connect_and_relay(&mut client, &mut stream).await {
+                stream.facts.abort = Some(abort);
+            }
+        }
+        Err(abort) => stream.facts.abort = Some(abort),
     }
     finish::stream(&mut stream);
+    None
+}
+
+/// What a connection in `mode tcp` turns out to be.
+enum Ends {
+    AsBytes,
+    AsHttp,
+}
+
+/// Runs the rules on content, and chooses the backend between the frontend's and the backend's.
+async fn judge(client: &mut Client, stream: &mut Stream, session: &Session) -> Result<Ends, Abort> {
+    let frontend = session.frontend();
+    match content(client, stream, &frontend.tcp, frontend.looks).await? {
+        Ends::AsHttp => return Ok(Ends::AsHttp),
+        Ends::AsBytes => {}
+    }
+    let chosen = lend_if(client, stream, frontend.looks, |stream| {
+        let chosen = route::find(stream, session).and_then(|index| session.worker.plan.backends.get(index));
+        match chosen.is_some_and(|backend| backend.mode == Mode::Http) {
+            true => Ok(Ends::AsHttp),
+            false => route::choose(stream).map(|()| Ends::AsBytes),
+        }
+    })?;
+    match stream.facts.backend().is_some_and(|backend| backend.twin != Some(session.frontend)) {
+        true => {
+            let backend = stream.facts.backend.map(|index| &session.worker.plan.backends[index]);
+            let Some(backend) = backend else { return Ok(chosen) };
+            content(client, stream, &backend.tcp, backend.looks).await
+        }
+        false => Ok(chosen),
+    }
+}
+
+async fn content(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, looks: Needs) -> Result<Ends, Abort> {
+    if tcp.content.is_empty() {
+        return Ok(Ends::AsBytes);
+    }
+    match Box::pin(inspect::request(client, stream, tcp, looks)).await {
+        Decision::Pass => Ok(Ends::AsBytes),
+        Decision::Http => Ok(Ends::AsHttp),
+        Decision::Drop | Decision::Close => {
+            let worker = &stream.facts.session.worker;
+            let tally = stream.facts.backend().map_or(&stream.facts.frontend().tally, |backend| &backend.tally);
+            tally.of(worker.index).denied_requests.add(1);
+            Err(Abort::new(Who::Proxy, Phase::Request, Cause::Denied))
+        }
+    }
 }
 
 async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
-    route::choose(stream)?;
     let mut exchange = prepare::bytes();
     let mut server = assign::server(client, stream, &mut exchange).await?;
     let session = stream.facts.session.clone();
@@ -52,7 +109,10 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
     let sink = |writer, out, timer, timeout| Sink { writer, out, framing: Outgoing::Plain, written: 0, timer, timeout };
     let mut up_sink = sink(server_writer, &mut up_out, &connection.timer, server_timeout.get());
     let mut down_sink = sink(client_writer, &mut down_out, &client.timer, client_timeout.get());
-    let ended = relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, (front.client_fin, back.server_fin)).await;
+    let rules = stream.facts.backend.map(|index| &worker.plan.backends[index].tcp).filter(|tcp| !tcp.server_content.is_empty());
+    let first = rules.map(|tcp| First { stream: &mut *stream, tcp });
+    let fins = (front.client_fin, back.server_fin);
+    let ended = relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins, first).await;
     (stream.facts.bytes_in, stream.facts.bytes_out) = (up_sink.written, down_sink.written);
     stream.facts.times.end = Some(clock::now());
     server.keep_if(false, stream);
@@ -62,13 +122,15 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
 /// Moves bytes both ways until both directions have ended. A direction that ends closes the other side's input; the other direction
 /// goes on.
 ///
-/// `fins`: how long the client and the server may be silent once the other direction has ended.
+/// `fins`: how long the client and the server may be silent once the other direction has ended. `first`: what judges the server's
+/// bytes before they go on.
 pub async fn relay_both(
     up: &mut Source<'_>,
     up_sink: &mut Sink<'_>,
     down: &mut Source<'_>,
     down_sink: &mut Sink<'_>,
     fins: (Option<Duration>, Option<Duration>),
+    first: Option<First<'_>>,
 ) -> Result<(), Abort> {
     let (client, server) = ((up.timer, up.timeout), (down.timer, down.timeout));
     let shorten = |(timer, timeout): (&Timer, &Cell<Option<Duration>>), fin: Option<Duration>| {
@@ -79,7 +141,12 @@ pub async fn relay_both(
     };
     let last = Cell::new(clock::now());
     let mut upward = pin!(relay(up, up_sink, &last));
-    let mut downward = pin!(relay(down, down_sink, &last));
+    let mut downward = pin!(async {
+        if let Some(first) = first {
+            Box::pin(first.judge(down)).await?;
+        }
+        relay(down, down_sink, &last).await
+    });
     let (mut up_done, mut down_done) = (false, false);
     poll_fn(|cx| {
         if !up_done && let Poll::Ready(result) = upward.as_mut().poll(cx) {
@@ -101,15 +168,37 @@ pub async fn relay_both(
     .await
 }
 
+/// `tcp-response content`: what judges the server's bytes before they go on.
+pub struct First<'a> {
+    stream: &'a mut Stream,
+    tcp: &'a TcpRules,
+}
+
+impl First<'_> {
+    async fn judge(self, down: &mut Source<'_>) -> Result<(), End> {
+        match inspect::response(down, self.stream, self.tcp).await {
+            Decision::Pass | Decision::Http => Ok(()),
+            Decision::Close => {
+                *down.body = Incoming::new(BodyLength::Exact(down.buffer.filled().len() as u64), false);
+                Ok(())
+            }
+            Decision::Drop => Err(End::Denied),
+        }
+    }
+}
+
 /// Where one direction broke.
 enum End {
     Source(Broken),
     Sink(Failure),
+    /// A rule has refused what came.
+    Denied,
 }
 
 impl End {
     fn into_abort(self, upward: bool) -> Abort {
         match (self, upward) {
+            (End::Denied, _) => Abort::new(Who::Proxy, Phase::Data, Cause::Denied),
             (End::Source(broken), false) => respond::from_server(broken).abort,
             (End::Source(Broken::Timeout), true) => Abort::new(Who::ClientTimeout, Phase::Data, Cause::Timeout),
             (End::Source(_), true) => Abort::new(Who::Client, Phase::Data, Cause::Reset),

@@ -1,12 +1,14 @@
 //! ACLs: named tests of a section, `acl <name> <criterion> [flags] [operator] <value>...`.
 
 use crate::compiler::{Compiler, split_name};
+use crate::condition::Doubt;
 use crate::env::Env;
 use crate::expr::Expr;
 use crate::near;
 use crate::pattern::{Matching, Patterns};
 use crate::registry::Needs;
 use crate::value::Type;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -31,10 +33,11 @@ pub struct Criterion {
     patterns: Patterns,
 }
 
-/// The ACLs of a section by name. A section does not see those of its defaults.
+/// The ACLs of a section by name, and what its expressions look at. A section does not see the ACLs of its defaults.
 #[derive(Default)]
 pub struct AclSet {
     by_name: HashMap<String, Arc<Acl>>,
+    needs: Cell<Needs>,
 }
 
 /// This crate's keywords.
@@ -64,6 +67,20 @@ impl Acl {
     /// Whether one of the alternatives holds.
     pub fn eval(&self, env: &Env<'_>) -> bool {
         self.criteria().any(|criterion| criterion.eval(env))
+    }
+
+    /// Whether one of the alternatives holds, while more bytes may come; nothing when those decide.
+    pub fn judge(&self, env: &Env<'_>, doubt: &Doubt) -> Option<bool> {
+        let mut certain = true;
+        for criterion in self.criteria() {
+            doubt.take();
+            if criterion.eval(env) {
+                return Some(true);
+            }
+            let headless = doubt.head.get() && env.request.is_none() && criterion.expr.needs().has(Needs::REQUEST);
+            certain &= !doubt.take() && !headless;
+        }
+        certain.then_some(false)
     }
 
     /// What must be there for all of its alternatives.
@@ -106,6 +123,16 @@ impl AclSet {
         self.by_name.get(name)
     }
 
+    /// What must be there for all expressions that stand in the section, or in the defaults that it begins with.
+    pub fn needs(&self) -> Needs {
+        self.needs.get()
+    }
+
+    /// Notes that an expression of the section needs this.
+    pub(crate) fn note(&self, needs: Needs) {
+        self.needs.set(self.needs.get().or(needs));
+    }
+
     pub(crate) fn add(&mut self, name: &str, criterion: Criterion) {
         self.by_name.entry(name.to_owned()).or_default().push(criterion);
     }
@@ -117,7 +144,7 @@ impl AclSet {
 
 impl Setting for AclSet {
     fn inherit(&self) -> AclSet {
-        AclSet::default()
+        AclSet { by_name: HashMap::new(), needs: self.needs.clone() }
     }
 }
 

@@ -102,6 +102,7 @@ impl<'a> Compiler<'a> {
             check(&mut args, self).map_err(|reason| self.fault(format!("fetch method '{name}': {reason}")))?;
         }
         let (output, needs) = (fetch.output, fetch.needs);
+        self.acls.note(needs);
         Ok((Expr { run, each, args: ArgList::new(args), steps: Vec::new(), output, needs, text: String::new() }, rest))
     }
 

@@ -5,6 +5,7 @@ use crate::compiler::{Compiler, with_hint};
 use crate::env::Env;
 use crate::near;
 use crate::registry::Needs;
+use std::cell::Cell;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Scope, Word};
 
@@ -21,6 +22,26 @@ pub struct Condition {
 struct Term {
     negated: bool,
     acl: Arc<Acl>,
+}
+
+/// What cannot be told yet, where conditions are judged while more bytes may come: the third value of their logic.
+#[derive(Default, Debug)]
+pub struct Doubt {
+    /// Whether the request's head may still come: until then, what needs it is in doubt.
+    pub head: Cell<bool>,
+    raised: Cell<bool>,
+}
+
+impl Doubt {
+    /// Says that the value just fetched, or its absence, may change with the bytes that come next.
+    pub fn raise(&self) {
+        self.raised.set(true);
+    }
+
+    /// Whether that was said since it was last asked.
+    pub fn take(&self) -> bool {
+        self.raised.take()
+    }
 }
 
 impl Condition {
@@ -40,6 +61,36 @@ impl Condition {
     /// Whether it holds.
     pub fn eval(&self, env: &Env<'_>) -> bool {
         self.suites.iter().any(|terms| terms.iter().all(|t| t.acl.eval(env) != t.negated)) == self.positive
+    }
+
+    /// Whether it holds, while more bytes may come; nothing when those decide. What is certain decides where it can: one term that
+    /// fails for good ends its row, one row that holds ends the condition.
+    pub fn judge(&self, env: &Env<'_>, doubt: &Doubt) -> Option<bool> {
+        let mut certain = true;
+        for terms in &self.suites {
+            let mut row = Some(true);
+            for term in terms {
+                match term.acl.judge(env, doubt).map(|holds| holds != term.negated) {
+                    Some(true) => {}
+                    Some(false) => {
+                        row = Some(false);
+                        break;
+                    }
+                    None => row = None,
+                }
+            }
+            match row {
+                Some(true) => return Some(self.positive),
+                Some(false) => {}
+                None => certain = false,
+            }
+        }
+        certain.then_some(!self.positive)
+    }
+
+    /// What must be there for all of its terms.
+    pub fn needs(&self) -> Needs {
+        self.suites.iter().flatten().fold(Needs::NONE, |all, term| all.or(term.acl.needs()))
     }
 }
 

@@ -40,7 +40,7 @@ mod testing;
 pub use acl::{Acl, AclSet, KEYWORDS};
 pub use argument::{Arg, ArgList, HeaderName, Param, ParamKind};
 pub use compiler::Compiler;
-pub use condition::Condition;
+pub use condition::{Condition, Doubt};
 pub use env::{Env, Now, World};
 pub use expr::Expr;
 pub use logformat::{LogFormat, Usage};

@@ -361,8 +361,12 @@ impl Needs {
     pub const SERVER: Needs = Needs(8);
     /// The stream has ended: times, counts of bytes, termination state.
     pub const END: Needs = Needs(16);
+    /// The bytes that a peer has sent and that have not yet gone on.
+    pub const BYTES: Needs = Needs(32);
+    /// The response's body, as far as it was waited for.
+    pub const RESPONSE_BODY: Needs = Needs(64);
     /// All of them: a log line.
-    pub const ALL: Needs = Needs(31);
+    pub const ALL: Needs = Needs(127);
 
     /// Both.
     pub const fn or(self, other: Needs) -> Needs {
@@ -379,6 +383,11 @@ impl Needs {
         other.0 & !self.0 == 0
     }
 
+    /// Whether one of the other is in this set.
+    pub const fn has_any(self, other: Needs) -> bool {
+        other.0 & self.0 != 0
+    }
+
     /// Whether nothing is in the set.
     pub const fn is_none(self) -> bool {
         self.0 == 0
@@ -392,6 +401,8 @@ impl Needs {
             Needs(n) if n & 2 != 0 => "the response's head",
             Needs(n) if n & 4 != 0 => "the request's body",
             Needs(n) if n & 8 != 0 => "the server",
+            Needs(n) if n & 32 != 0 => "the bytes of a connection",
+            Needs(n) if n & 64 != 0 => "the response's body",
             Needs(_) => "the stream's end",
         }
     }

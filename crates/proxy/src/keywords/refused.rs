@@ -85,12 +85,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refused("persist rdp-cookie", "Persistence by RDP's cookie.", "RDP is not looked into"),
     refused("dynamic-cookie-key", "The key of made cookies.", "write 'cookie <value>' behind each server"),
     refused("source", "The address that servers see.", "the system chooses it"),
-    refused(
-        "tcp-request",
-        "Rules on connections.",
-        "write 'http-request' rules; 'http-request deny' and 'silent-drop' may stand first",
-    ),
-    refused("tcp-response", "Rules on servers' connections.", "write 'http-response' rules"),
     refused("filter-sequence", "The order of filters.", "filters have a fixed order"),
     refused("use-fcgi-app", "Servers speak FastCGI.", "FastCGI is not spoken"),
     refused("quic-initial", "Rules on QUIC's first packets.", "there is no QUIC yet"),

@@ -1,5 +1,6 @@
 //! A session: requests and responses on one connection, one after the other.
 
+use crate::inspection::lend_if;
 use crate::io::{Buffer, Transport, clock};
 use crate::phase::prepare::Exchange;
 use crate::phase::{Client, Next, answer, assign, finish, judge, prepare, read, route, transfer};
@@ -15,11 +16,19 @@ use terse_message::{Abort, BodyLength};
 
 /// Serves a client's connection to its end.
 pub async fn run(io: Transport, session: Rc<Session>) {
+    if !judge::connection(&session) || !judge::session(&session) {
+        return;
+    }
     let client = Client { io, buffer: Buffer::default(), timer: session.worker.wheel.timer() };
     session.frontend().tally.of(session.worker.index).sessions.add(1);
     finish::accepted(&session);
     match session.frontend().mode {
-        Mode::Tcp => Box::pin(tunnel::serve(client, session)).await,
+        Mode::Tcp => {
+            // Rules, or the backend's mode, may say that it is HTTP after all.
+            if let Some(client) = Box::pin(tunnel::serve(client, &session)).await {
+                http(client, session).await;
+            }
+        }
         Mode::Http => http(client, session).await,
     }
 }
@@ -130,20 +139,27 @@ async fn exchange(client: &mut Client, session: &Rc<Session>, idle_since: Instan
 
 async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> Result<Next, Abort> {
     read::head(client, stream).await?;
-    if stream.facts.frontend().options.buffer_request {
+    let session = stream.facts.session.clone();
+    let frontend = session.frontend();
+    if frontend.mode == Mode::Http
+        && let Some(verdict) = judge::content(client, stream, &frontend.tcp, frontend.looks).await
+    {
+        return answer::by_rule(client, stream, out, verdict).await;
+    }
+    if frontend.options.buffer_request {
         read::body(client, stream).await?;
     }
     if let Some(ready) = judge::monitor(stream) {
         return answer::send(client, stream, out, &ready).await;
     }
-    if let Some(verdict) = judge::frontend(stream) {
+    if let Some(verdict) = judge::frontend(client, stream) {
         return answer::by_rule(client, stream, out, verdict).await;
     }
-    route::choose(stream)?;
-    if stream.facts.backend().is_some_and(|b| b.options.buffer_request) && !stream.facts.frontend().options.buffer_request {
+    lend_if(client, stream, frontend.looks, route::choose)?;
+    if stream.facts.backend().is_some_and(|b| b.options.buffer_request) && !frontend.options.buffer_request {
         read::body(client, stream).await?;
     }
-    if let Some(verdict) = judge::backend(stream) {
+    if let Some(verdict) = judge::backend(client, stream).await {
         return answer::by_rule(client, stream, out, verdict).await;
     }
     let mut exchange = prepare::request(stream);

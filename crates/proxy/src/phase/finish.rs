@@ -93,7 +93,7 @@ fn failure(abort: Option<Abort>) -> Option<Failure> {
         Abort { who: Who::Proxy, phase: Phase::Request, cause: Cause::Malformed | Cause::TooLarge } => Some(Failure::Request),
         Abort { who: Who::Client | Who::ClientTimeout, .. } => Some(Failure::Client),
         Abort { who: Who::Server | Who::ServerTimeout, phase: Phase::Data, .. } => Some(Failure::Server),
-        Abort { phase: Phase::Headers, cause: Cause::Denied, .. } => Some(Failure::Denied),
+        Abort { phase: Phase::Headers | Phase::Data, cause: Cause::Denied, .. } => Some(Failure::Denied),
         Abort { phase: Phase::Headers, .. } => Some(Failure::Response),
         _ => None,
     }

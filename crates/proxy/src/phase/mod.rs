@@ -6,6 +6,7 @@ pub mod assign;
 pub mod body;
 pub mod converse;
 pub mod finish;
+pub mod inspect;
 pub mod judge;
 pub mod prepare;
 pub mod read;

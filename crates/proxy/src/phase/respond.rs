@@ -4,6 +4,7 @@ use crate::io::source::Incoming;
 use crate::io::{Broken, Outgoing, Part, Sink, Source, clock};
 use crate::phase::assign::FailureKind;
 use crate::phase::body::{self, Broke};
+use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
 use crate::phase::{finish, prepare};
 use crate::rules::{self, Flow};
@@ -13,7 +14,7 @@ use crate::stream::Stream;
 use std::cell::Cell;
 use std::io;
 use terse_balance::Affinity;
-use terse_compress::{Decision, Effective, Offer, Plan, Verdict, policy};
+use terse_compress::{self as compress, Effective, Offer, Plan, Verdict, policy};
 use terse_http::h1::{self, Parsed, Persistence, encode};
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Version, Who};
 
@@ -54,6 +55,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     if !stream.facts.server.as_ref().is_some_and(|s| s.is_up()) {
         reply.server_keeps = false;
     }
+    content(down, stream, reply, &session).await?;
     judge(stream, &session)?;
     if let (Some(backend), Some(server)) = (stream.facts.backend, stream.facts.server.clone()) {
         let farm = &session.worker.plan.backends[backend].farm;
@@ -71,11 +73,11 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
         None => None,
     };
     let compression = match verdict.map(|v| v.decision) {
-        Some(Decision::Compress(plan)) => {
+        Some(compress::Decision::Compress(plan)) => {
             stream.facts.coding = Some(plan.coding);
             Some(plan)
         }
-        Some(Decision::Pass(reason)) => {
+        Some(compress::Decision::Pass(reason)) => {
             stream.facts.compression = Some(reason);
             None
         }
@@ -171,6 +173,20 @@ async fn switch(sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>,
     sink.flush().await.map_err(|e| to_client(&e))
 }
 
+/// Runs the backend's `tcp-response content`.
+async fn content(down: &mut Source<'_>, stream: &mut Stream, reply: &mut Reply<'_>, session: &Session) -> Result<(), Failure> {
+    let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index]) else { return Ok(()) };
+    if backend.tcp.server_content.is_empty() {
+        return Ok(());
+    }
+    match Box::pin(inspect::response(down, stream, &backend.tcp)).await {
+        Decision::Pass | Decision::Http => {}
+        Decision::Close => reply.server_keeps = false,
+        Decision::Drop => return Err(Failure::late(Who::Proxy, Phase::Data, Cause::Denied)),
+    }
+    Ok(())
+}
+
 /// Runs `http-response`: the backend's rules, then the frontend's.
 fn judge(stream: &mut Stream, session: &Session) -> Result<(), Failure> {
     let plan = &session.worker.plan;
@@ -179,7 +195,7 @@ fn judge(stream: &mut Stream, session: &Session) -> Result<(), Failure> {
     let sets = [backend.map(|b| &b.response_rules), Some(&session.frontend().response_rules).filter(|_| !twin)];
     for rules in sets.into_iter().flatten().filter(|rules| !rules.is_empty()) {
         match rules::run(rules, stream) {
-            Flow::Next | Flow::Stop => {}
+            Flow::Next | Flow::Stop | Flow::Close | Flow::Http | Flow::More => {}
             Flow::Answer(answer) => return Err(answered(stream, answer, Who::Local)),
             Flow::Deny(answer) | Flow::Tarpit(answer) => return Err(answered(stream, answer, Who::Proxy)),
             Flow::Drop => return Err(Failure::late(Who::Proxy, Phase::Headers, Cause::Denied)),
@@ -210,7 +226,7 @@ pub fn after_rules(stream: &mut Stream, session: &Session) {
 async fn decide(down: &mut Source<'_>, stream: &Stream, offer: &Offer, settings: &Effective<'_>) -> Result<Verdict, Failure> {
     let load = stream.facts.session.worker.load(settings.process());
     let verdict = policy::decide(offer, &stream.response, &load, settings);
-    if !matches!(verdict.decision, Decision::Look(_)) {
+    if !matches!(verdict.decision, compress::Decision::Look(_)) {
         return Ok(verdict);
     }
     loop {

@@ -1,5 +1,6 @@
 //! Choosing the backend: `use_backend`, `default_backend`.
 
+use crate::session::Session;
 use crate::settings::SwitchTarget;
 use crate::stream::Stream;
 use terse_message::{Abort, Cause, Phase, Who};
@@ -7,6 +8,20 @@ use terse_message::{Abort, Cause, Phase, Who};
 /// Chooses the stream's backend.
 pub fn choose(stream: &mut Stream) -> Result<(), Abort> {
     let session = stream.facts.session.clone();
+    stream.facts.backend = find(stream, &session);
+    match stream.facts.backend {
+        Some(index) => {
+            let counters = session.worker.plan.backends[index].tally.of(session.worker.index);
+            counters.enter();
+            counters.sessions.add(1);
+            Ok(())
+        }
+        None => Err(Abort::new(Who::Server, Phase::Connect, Cause::NoServer)),
+    }
+}
+
+/// The backend that the frontend's lines name for the stream as it is now.
+pub fn find(stream: &Stream, session: &Session) -> Option<usize> {
     let frontend = session.frontend();
     let mut chosen = None;
     for (switch, known) in &frontend.switches {
@@ -25,14 +40,5 @@ pub fn choose(stream: &mut Stream) -> Result<(), Abort> {
         // As with HAProxy, a name that is made and means nothing leaves the choice to the default.
         break;
     }
-    stream.facts.backend = chosen.or(frontend.default_backend);
-    match stream.facts.backend {
-        Some(index) => {
-            let counters = session.worker.plan.backends[index].tally.of(session.worker.index);
-            counters.enter();
-            counters.sessions.add(1);
-            Ok(())
-        }
-        None => Err(Abort::new(Who::Server, Phase::Connect, Cause::NoServer)),
-    }
+    chosen.or(frontend.default_backend)
 }

@@ -143,7 +143,7 @@ pub async fn run(
             (up_sink.framing, down_sink.framing) = (Outgoing::Plain, Outgoing::Plain);
             let before = down_sink.written;
             let fins = (timeouts.client_fin, timeouts.server_fin);
-            let ended = Box::pin(tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins)).await;
+            let ended = Box::pin(tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins, None)).await;
             stream.facts.bytes_out += down_sink.written - before;
             stream.facts.abort = ended.err();
             Ok(Next::Close)

@@ -1,6 +1,6 @@
 //! The addresses of the client's connection, as the rest of the stream sees them: `set-src`, `set-src-port`, `set-dst`, `set-dst-port`.
 
-use super::{Action, ActionWord, Flow, REQUEST, RuleSet, done};
+use super::{Action, ActionWord, Flow, REQUEST, RuleSet, TCP_REQUEST, done};
 use crate::stream::Stream;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use terse_config::{Args, Fault, Scope};
@@ -8,22 +8,30 @@ use terse_sample::{Expr, Type, cast};
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
-    done("set-src", REQUEST, "<expression>", "Changes what is taken for the client's address.", |args, scope, set| {
-        parse(args, scope, set, End::Client, Part::Address)
-    }),
-    done("set-src-port", REQUEST, "<expression>", "Changes what is taken for the client's port.", |args, scope, set| {
-        parse(args, scope, set, End::Client, Part::Port)
-    }),
+    done(
+        "set-src",
+        REQUEST | TCP_REQUEST,
+        "<expression>",
+        "Changes what is taken for the client's address.",
+        |args, scope, set| parse(args, scope, set, End::Client, Part::Address),
+    ),
+    done(
+        "set-src-port",
+        REQUEST | TCP_REQUEST,
+        "<expression>",
+        "Changes what is taken for the client's port.",
+        |args, scope, set| parse(args, scope, set, End::Client, Part::Port),
+    ),
     done(
         "set-dst",
-        REQUEST,
+        REQUEST | TCP_REQUEST,
         "<expression>",
         "Changes what is taken for the address that the client connected to.",
         |args, scope, set| parse(args, scope, set, End::Local, Part::Address),
     ),
     done(
         "set-dst-port",
-        REQUEST,
+        REQUEST | TCP_REQUEST,
         "<expression>",
         "Changes what is taken for the port that the client connected to.",
         |args, scope, set| parse(args, scope, set, End::Local, Part::Port),
@@ -34,6 +42,7 @@ struct SetAddress {
     value: Expr,
     end: End,
     part: Part,
+    set: RuleSet,
 }
 
 /// An end of the client's connection.
@@ -57,11 +66,18 @@ impl Action for SetAddress {
             Part::Port => (None, value.into_int().and_then(|port| u16::try_from(port).ok())),
         };
         if address.is_some() || port.is_some() {
+            let facts = &mut stream.facts;
             let end = match self.end {
-                End::Client => &mut stream.facts.client,
-                End::Local => &mut stream.facts.local,
+                End::Client => &mut facts.client,
+                End::Local => &mut facts.local,
             };
             *end = Some(changed(*end, address, port));
+            // What was changed before there was a stream holds for all streams of the connection.
+            match self.set {
+                RuleSet::Connection => facts.session.moved(facts.client, facts.local),
+                RuleSet::Session => facts.session.seen_as(facts.client, facts.local),
+                _ => {}
+            }
         }
         Flow::Next
     }
@@ -81,7 +97,7 @@ fn parse(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet, end: End, par
         Part::Port => Type::Int,
     };
     match cast::exists(value.output(), wanted) {
-        true => Ok(Box::new(SetAddress { value, end, part })),
+        true => Ok(Box::new(SetAddress { value, end, part, set })),
         false => Err(Fault::new(word, format!("'{}' cannot become a value of type {}", value.text(), wanted.name()))),
     }
 }

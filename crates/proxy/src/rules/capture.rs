@@ -1,6 +1,6 @@
 //! Values kept for the log: `capture`.
 
-use super::{ANY, Action, ActionWord, Flow, RuleSet, done};
+use super::{ANY, Action, ActionWord, CONTENT, Flow, RuleSet, done};
 use crate::captures;
 use crate::log::{Capture, LogSettings};
 use crate::stream::Stream;
@@ -10,7 +10,7 @@ use terse_sample::Expr;
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[done(
     "capture",
-    ANY,
+    ANY | CONTENT,
     "<expression> {len <length> | id <number>}",
     "Keeps a value for the log: in a slot of its own, or in one that 'declare capture' or 'capture header' has made.",
     capture,
@@ -26,9 +26,9 @@ impl Action for Keep {
     fn run(&self, stream: &mut Stream) -> Flow {
         let session = stream.facts.session.clone();
         let settings = &session.frontend().log.settings;
-        let (slots, of_request) = match self.set {
-            RuleSet::Request => (&settings.request_captures, true),
-            RuleSet::Response | RuleSet::AfterResponse => (&settings.response_captures, false),
+        let (slots, of_request) = match self.set.is_response() {
+            false => (&settings.request_captures, true),
+            true => (&settings.response_captures, false),
         };
         // A backend's rule may speak of a slot that this frontend does not have.
         let Some(Capture { len, .. }) = slots.get(self.slot) else { return Flow::Next };
@@ -43,7 +43,7 @@ impl Action for Keep {
 fn capture(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
     let value = Expr::parse(args, scope, set.have())?;
     let slot = match args.need("'len' or 'id'")? {
-        "len" if set != RuleSet::Request => {
+        "len" if set.is_response() => {
             return Err(args
                 .fault("'len' makes a slot for requests only")
                 .hint("name a slot of 'declare capture response' by 'id'"));

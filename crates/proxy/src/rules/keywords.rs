@@ -1,9 +1,12 @@
 //! The keywords that hold rules, and the line of one: `http-request <action> [<arguments>] [if | unless <condition>]`.
+//!
+//! `tcp-request` and `tcp-response` name the set by a second word.
 
 use super::{ACTIONS, ActionKind, ActionWord, Rule, RuleSet, redirect};
-use crate::settings::ProxySettings;
+use crate::settings::{ProxySettings, TcpRules};
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, SectionKind, Sections, near};
 use terse_sample::Condition;
 
@@ -16,6 +19,44 @@ pub const KEYWORDS: &[Keyword] = &[
     keyword("http-after-response", "Edits all responses, those that are made here too.", |args, scope| {
         rule(args, scope, RuleSet::AfterResponse)
     }),
+    Keyword {
+        sections: Sections::FRONT,
+        ..keyword("tcp-request connection", "Judges connections as they are accepted.", |args, scope| {
+            rule(args, scope, RuleSet::Connection)
+        })
+    },
+    Keyword {
+        sections: Sections::FRONT,
+        ..keyword(
+            "tcp-request session",
+            "Judges connections once their first words to us are read, before any stream.",
+            |args, scope| rule(args, scope, RuleSet::Session),
+        )
+    },
+    keyword(
+        "tcp-request content",
+        "Judges the first bytes of a connection, or each request before 'http-request' does.",
+        |args, scope| rule(args, scope, RuleSet::Content),
+    ),
+    Keyword {
+        sections: Sections::BACK,
+        ..keyword("tcp-response content", "Judges the first bytes of a server's answer.", |args, scope| {
+            rule(args, scope, RuleSet::ServerContent)
+        })
+    },
+    Keyword {
+        arguments: "<time>",
+        ..keyword("tcp-request inspect-delay", "How long 'tcp-request content' rules may wait for bytes.", |args, scope| {
+            delay(args, scope, |tcp| &mut tcp.inspect_delay)
+        })
+    },
+    Keyword {
+        sections: Sections::BACK,
+        arguments: "<time>",
+        ..keyword("tcp-response inspect-delay", "How long 'tcp-response content' rules may wait for bytes.", |args, scope| {
+            delay(args, scope, |tcp| &mut tcp.server_delay)
+        })
+    },
     Keyword {
         name: "redirect",
         sections: Sections::PROXY_ONLY,
@@ -30,9 +71,7 @@ const fn keyword(name: &'static str, summary: &'static str, parser: Parser) -> K
 }
 
 fn rule(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<(), Fault> {
-    if scope.section.kind == SectionKind::Defaults && scope.section.name.is_empty() {
-        return Err(Fault::new(0, "is not allowed in a 'defaults' section without a name"));
-    }
+    in_a_named_section(scope)?;
     let name = args.need("<action>")?;
     let word = find(name, set).ok_or_else(|| unknown(args, name, set))?;
     let parser = match word.kind {
@@ -58,8 +97,31 @@ fn rule(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<(), 
         }
         RuleSet::Response => settings.response_rules.push(rule),
         RuleSet::AfterResponse => settings.after_rules.push(rule),
+        RuleSet::Connection => settings.tcp.connection.push(rule),
+        RuleSet::Session => settings.tcp.session.push(rule),
+        RuleSet::Content => settings.tcp.content.push(rule),
+        RuleSet::ServerContent => settings.tcp.server_content.push(rule),
     }
     Ok(())
+}
+
+/// `tcp-request inspect-delay`, `tcp-response inspect-delay`; 0 is none.
+fn delay(args: &mut Args<'_>, scope: &mut Scope<'_>, of: fn(&mut TcpRules) -> &mut Option<Duration>) -> Result<(), Fault> {
+    in_a_named_section(scope)?;
+    let delay = args.time("<time>")?;
+    args.end()?;
+    *of(&mut scope.section.settings.entry::<ProxySettings>().tcp) = Some(delay).filter(|delay| !delay.is_zero());
+    Ok(())
+}
+
+/// Rules do not pass from a `defaults` section that cannot be named: nobody would see where they come from.
+fn in_a_named_section(scope: &Scope<'_>) -> Result<(), Fault> {
+    match scope.section.kind {
+        SectionKind::Defaults if scope.section.name.is_empty() => {
+            Err(Fault::new(0, "is not allowed in a 'defaults' section without a name"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// `redirect ...`: the line of old, whose texts are no formats.
@@ -77,8 +139,7 @@ pub fn reference() -> String {
     words.sort_by_key(|word| word.name);
     let mut out = String::from("### Actions of rules\n\n");
     for word in words {
-        let sets =
-            [RuleSet::Request, RuleSet::Response, RuleSet::AfterResponse].into_iter().filter(|set| word.sets & *set as u8 != 0);
+        let sets = RuleSet::ALL.into_iter().filter(|set| word.sets & *set as u16 != 0);
         let sets: Vec<_> = sets.map(|set| format!("`{}`", set.name())).collect();
         let closing = if word.name.ends_with('(') && !word.arguments.contains(')') { "...)" } else { "" };
         let blank = if closing.is_empty() && word.name.ends_with(['(', '.']) { "" } else { " " };
@@ -98,15 +159,12 @@ fn find(name: &str, set: RuleSet) -> Option<&'static ActionWord> {
 }
 
 fn words(set: RuleSet) -> impl Iterator<Item = &'static ActionWord> {
-    ACTIONS.iter().copied().flatten().filter(move |word| word.sets & set as u8 != 0)
+    ACTIONS.iter().copied().flatten().filter(move |word| word.sets & set as u16 != 0)
 }
 
 fn unknown(args: &Args<'_>, name: &str, set: RuleSet) -> Fault {
-    let elsewhere: Vec<_> = [RuleSet::Request, RuleSet::Response, RuleSet::AfterResponse]
-        .into_iter()
-        .filter(|other| find(name, *other).is_some())
-        .map(|other| format!("'{}'", other.name()))
-        .collect();
+    let elsewhere: Vec<_> =
+        RuleSet::ALL.into_iter().filter(|other| find(name, *other).is_some()).map(|other| format!("'{}'", other.name())).collect();
     if !elsewhere.is_empty() {
         return args.fault(format!("action '{name}' is one of {} only", elsewhere.join(" and ")));
     }

@@ -1,6 +1,6 @@
 //! Actions that are understood and not built, each with why, or with what to write instead.
 
-use super::{ANY, ActionKind, ActionWord, BOTH, REQUEST, RESPONSE};
+use super::{ANY, ActionKind, ActionWord, BOTH, CONNECTION, CONTENT, REQUEST, RESPONSE, SERVER_CONTENT, SESSION, TCP, TCP_REQUEST};
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
@@ -14,37 +14,45 @@ pub(super) const ACTIONS: &[ActionWord] = &[
     later("cache-use", REQUEST, "Answers from a cache.", CACHE),
     later("cache-store", RESPONSE, "Keeps the response in a cache.", CACHE),
     later("disable-l7-retry", REQUEST, "Tries again only when no connection was made.", "say by 'retry-on' what is tried again"),
-    later("do-log", ANY, "Logs now.", "a stream is logged once, at its end"),
-    later("do-resolve(", REQUEST, "Looks a name up.", "sections of 'resolvers' come later"),
+    later("attach-srv", SESSION, "Gives the connection to a server.", "servers connect to no one here"),
+    later("do-log", ANY | TCP, "Logs now.", "a stream is logged once, at its end"),
+    later("do-resolve(", REQUEST | CONTENT, "Looks a name up.", "sections of 'resolvers' come later"),
+    later("expect-proxy", CONNECTION, "Reads a PROXY header.", "the PROXY protocol comes later"),
+    later("expect-netscaler-cip", CONNECTION, "Reads a NetScaler header.", "NetScaler's protocol is not spoken"),
     later("early-hint", REQUEST, "Sends a 103 response ahead.", "interim responses of our own come later"),
-    later("lua.", ANY, "Calls a function in Lua.", "Lua comes later"),
+    later("lua.", ANY | CONTENT | SERVER_CONTENT, "Calls a function in Lua.", "Lua comes later"),
     later("pause", BOTH, "Waits.", "rules that wait come later"),
-    later("sc-add-gpc(", ANY, "Adds to a counter.", TABLES),
-    later("sc-inc-gpc(", ANY, "Counts.", TABLES),
-    later("sc-inc-gpc0(", ANY, "Counts.", TABLES),
-    later("sc-inc-gpc1(", ANY, "Counts.", TABLES),
-    later("sc-set-gpt(", ANY, "Sets a tag.", TABLES),
-    later("sc-set-gpt0(", ANY, "Sets a tag.", TABLES),
-    later("track-sc0", BOTH, "Tracks a key in a stick table.", TABLES),
-    later("track-sc1", BOTH, "Tracks a key in a stick table.", TABLES),
-    later("track-sc2", BOTH, "Tracks a key in a stick table.", TABLES),
-    later("send-spoe-group", BOTH, "Asks an agent.", "SPOE comes later"),
-    later("set-bandwidth-limit", BOTH, "Limits the rate of bytes.", "filters of bandwidth come later"),
-    later("set-bc-mark", REQUEST, "Marks the packets to the server.", MARKS),
-    later("set-bc-tos", REQUEST, "Sets the TOS field of packets to the server.", MARKS),
-    later("set-fc-mark", BOTH, "Marks the packets to the client.", MARKS),
-    later("set-fc-tos", BOTH, "Sets the TOS field of packets to the client.", MARKS),
-    later("set-mark", BOTH, "Marks the packets to the client.", MARKS),
-    later("set-tos", BOTH, "Sets the TOS field of packets to the client.", MARKS),
-    later("set-priority-class", REQUEST, "Changes the place in queues.", "queues serve in the order of arrival"),
-    later("set-priority-offset", REQUEST, "Changes the place in queues.", "queues serve in the order of arrival"),
-    later("set-retries", REQUEST, "Changes how often a request is tried again.", "'retries' says it for the whole backend"),
-    later("use-service", REQUEST, "Answers by a service.", "services come later"),
+    later("sc-add-gpc(", ANY | TCP, "Adds to a counter.", TABLES),
+    later("sc-inc-gpc(", ANY | TCP, "Counts.", TABLES),
+    later("sc-inc-gpc0(", ANY | TCP, "Counts.", TABLES),
+    later("sc-inc-gpc1(", ANY | TCP, "Counts.", TABLES),
+    later("sc-set-gpt(", ANY | TCP, "Sets a tag.", TABLES),
+    later("sc-set-gpt0(", ANY | TCP, "Sets a tag.", TABLES),
+    later("track-sc0", BOTH | TCP_REQUEST, "Tracks a key in a stick table.", TABLES),
+    later("track-sc1", BOTH | TCP_REQUEST, "Tracks a key in a stick table.", TABLES),
+    later("track-sc2", BOTH | TCP_REQUEST, "Tracks a key in a stick table.", TABLES),
+    later("send-spoe-group", BOTH | CONTENT | SERVER_CONTENT, "Asks an agent.", "SPOE comes later"),
+    later("set-bandwidth-limit", BOTH | CONTENT | SERVER_CONTENT, "Limits the rate of bytes.", "filters of bandwidth come later"),
+    later("set-bc-mark", REQUEST | CONTENT, "Marks the packets to the server.", MARKS),
+    later("set-bc-tos", REQUEST | CONTENT, "Sets the TOS field of packets to the server.", MARKS),
+    later("set-fc-mark", BOTH | TCP, "Marks the packets to the client.", MARKS),
+    later("set-fc-tos", BOTH | TCP, "Sets the TOS field of packets to the client.", MARKS),
+    later("set-mark", BOTH | TCP, "Marks the packets to the client.", MARKS),
+    later("set-tos", BOTH | TCP, "Sets the TOS field of packets to the client.", MARKS),
+    later("set-priority-class", REQUEST | CONTENT, "Changes the place in queues.", "queues serve in the order of arrival"),
+    later("set-priority-offset", REQUEST | CONTENT, "Changes the place in queues.", "queues serve in the order of arrival"),
+    later(
+        "set-retries",
+        REQUEST | CONTENT,
+        "Changes how often a request is tried again.",
+        "'retries' says it for the whole backend",
+    ),
+    later("use-service", REQUEST | CONTENT, "Answers by a service.", "services come later"),
     later("wait-for-body", BOTH, "Waits for the body.", "comes later; 'option http-buffer-request' waits for requests' bodies"),
     later("wait-for-handshake", REQUEST, "Waits for the TLS handshake.", "TLS on the client's side comes later"),
 ];
 
-const fn later(name: &'static str, sets: u8, summary: &'static str, reason: &'static str) -> ActionWord {
+const fn later(name: &'static str, sets: u16, summary: &'static str, reason: &'static str) -> ActionWord {
     ActionWord { name, sets, arguments: "...", summary, kind: ActionKind::Refused(reason) }
 }
 

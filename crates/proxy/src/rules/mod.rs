@@ -1,7 +1,8 @@
-//! `http-request`, `http-response`, `http-after-response`: rules, compiled once, run in order.
+//! Rules: `tcp-request`, `tcp-response`, `http-request`, `http-response`, `http-after-response`; compiled once, run in order.
 //!
 //! An action is one entry of [`ACTIONS`] and one type that implements [`Action`]; families of actions have a file each. An action
-//! that must wait (a tarpit, a body) does not wait itself: it says so by its [`Flow`], and the phase that runs the rules waits.
+//! that must wait (a tarpit, a body) does not wait itself: it says so by its [`Flow`], and the phase that runs the rules waits. So
+//! does a condition that the bytes to come may still decide ([`crate::inspection`]).
 
 pub mod address;
 pub mod answer;
@@ -60,11 +61,17 @@ pub enum Flow {
     Tarpit(Box<Answer>),
     /// The connection is closed without an answer (`reject`, `silent-drop`).
     Drop,
+    /// The server's connection is closed; what it has sent so far is passed on (`tcp-response content close`).
+    Close,
+    /// The connection carries HTTP from here on (`switch-mode http`).
+    Http,
+    /// Bytes that may still come decide: the same rule again, once they have.
+    More,
 }
 
 /// Which set a rule belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
+#[repr(u16)]
 pub enum RuleSet {
     /// `http-request`
     Request = 1,
@@ -72,13 +79,36 @@ pub enum RuleSet {
     Response = 2,
     /// `http-after-response`
     AfterResponse = 4,
+    /// `tcp-request connection`
+    Connection = 8,
+    /// `tcp-request session`
+    Session = 16,
+    /// `tcp-request content`
+    Content = 32,
+    /// `tcp-response content`
+    ServerContent = 64,
 }
 
 impl RuleSet {
+    /// All of them, in the order of their evaluation.
+    pub const ALL: [RuleSet; 7] = [
+        RuleSet::Connection,
+        RuleSet::Session,
+        RuleSet::Content,
+        RuleSet::Request,
+        RuleSet::ServerContent,
+        RuleSet::Response,
+        RuleSet::AfterResponse,
+    ];
+
     /// The keyword.
     pub const fn name(self) -> &'static str {
         match self {
+            RuleSet::Connection => "tcp-request connection",
+            RuleSet::Session => "tcp-request session",
+            RuleSet::Content => "tcp-request content",
             RuleSet::Request => "http-request",
+            RuleSet::ServerContent => "tcp-response content",
             RuleSet::Response => "http-response",
             RuleSet::AfterResponse => "http-after-response",
         }
@@ -86,18 +116,24 @@ impl RuleSet {
 
     /// What is there when its rules run. Rules on responses still see the request, as it was sent to the server.
     pub const fn have(self) -> Needs {
+        let request = Needs::REQUEST.or(Needs::BODY).or(Needs::BYTES);
+        let response = Needs::REQUEST.or(Needs::RESPONSE).or(Needs::SERVER);
         match self {
-            RuleSet::Request => Needs::REQUEST.or(Needs::BODY),
-            RuleSet::Response | RuleSet::AfterResponse => Needs::REQUEST.or(Needs::RESPONSE).or(Needs::SERVER),
+            RuleSet::Connection | RuleSet::Session => Needs::NONE,
+            RuleSet::Content | RuleSet::Request => request,
+            RuleSet::ServerContent | RuleSet::Response => response.or(Needs::BYTES).or(Needs::RESPONSE_BODY),
+            RuleSet::AfterResponse => response,
         }
+    }
+
+    /// Whether its rules judge what a server has sent.
+    pub const fn is_response(self) -> bool {
+        matches!(self, RuleSet::Response | RuleSet::AfterResponse | RuleSet::ServerContent)
     }
 
     /// The fields of the message that its rules judge.
     pub(crate) fn fields(self, stream: &mut Stream) -> &mut Fields {
-        match self {
-            RuleSet::Request => &mut stream.request.fields,
-            RuleSet::Response | RuleSet::AfterResponse => &mut stream.response.fields,
-        }
+        if self.is_response() { &mut stream.response.fields } else { &mut stream.request.fields }
     }
 }
 
@@ -106,7 +142,7 @@ pub struct ActionWord {
     /// Its name: `set-header`. One that ends in `(` or `.` stands for every word that begins so: `set-var(`.
     pub name: &'static str,
     /// The sets that have it, as a sum of [`RuleSet`]s.
-    pub sets: u8,
+    pub sets: u16,
     /// Its arguments, as the manual writes them.
     pub arguments: &'static str,
     /// What it does, one sentence.
@@ -143,27 +179,53 @@ pub const ACTIONS: &[&[ActionWord]] = &[
 ];
 
 /// The sets by which an action is known, for [`ActionWord::sets`].
-const REQUEST: u8 = RuleSet::Request as u8;
-const RESPONSE: u8 = RuleSet::Response as u8;
-const AFTER: u8 = RuleSet::AfterResponse as u8;
-const BOTH: u8 = REQUEST | RESPONSE;
-const ANY: u8 = REQUEST | RESPONSE | AFTER;
+const REQUEST: u16 = RuleSet::Request as u16;
+const RESPONSE: u16 = RuleSet::Response as u16;
+const AFTER: u16 = RuleSet::AfterResponse as u16;
+const BOTH: u16 = REQUEST | RESPONSE;
+const ANY: u16 = REQUEST | RESPONSE | AFTER;
+const CONNECTION: u16 = RuleSet::Connection as u16;
+const SESSION: u16 = RuleSet::Session as u16;
+const CONTENT: u16 = RuleSet::Content as u16;
+const SERVER_CONTENT: u16 = RuleSet::ServerContent as u16;
+/// The rules of `tcp-request`.
+const TCP_REQUEST: u16 = CONNECTION | SESSION | CONTENT;
+/// The rules of `tcp-request` and `tcp-response`.
+const TCP: u16 = TCP_REQUEST | SERVER_CONTENT;
 
 /// An action that does what it says.
-const fn done(name: &'static str, sets: u8, arguments: &'static str, summary: &'static str, parser: ActionParser) -> ActionWord {
+const fn done(name: &'static str, sets: u16, arguments: &'static str, summary: &'static str, parser: ActionParser) -> ActionWord {
     ActionWord { name, sets, arguments, summary, kind: ActionKind::Done(parser) }
 }
 
 /// Runs a set of rules: those whose condition holds, in order, until one says more than [`Flow::Next`].
 pub fn run(rules: &[Arc<Rule>], stream: &mut Stream) -> Flow {
-    stream.facts.soft_rewrites = false;
-    for rule in rules {
-        if rule.condition.as_ref().is_some_and(|condition| !condition.eval(&stream.env())) {
-            continue;
-        }
-        match rule.action.run(stream) {
-            Flow::Next => {}
+    run_from(rules, &mut 0, stream)
+}
+
+/// The same, from the rule at this index, which moves along. After [`Flow::More`] it stands at the rule that waits.
+pub fn run_from(rules: &[Arc<Rule>], at: &mut usize, stream: &mut Stream) -> Flow {
+    if *at == 0 {
+        stream.facts.soft_rewrites = false;
+    }
+    while let Some(rule) = rules.get(*at) {
+        let open = stream.facts.inspection.as_deref().filter(|inspection| inspection.is_open());
+        let holds = match (&rule.condition, open) {
+            (None, _) => Some(true),
+            (Some(condition), None) => Some(condition.eval(&stream.env())),
+            (Some(condition), Some(inspection)) => condition.judge(&stream.env(), &inspection.doubt),
+        };
+        let waits = open.is_some();
+        let flow = match holds {
+            None => Flow::More,
+            Some(false) => Flow::Next,
+            Some(true) => rule.action.run(stream),
+        };
+        match flow {
+            Flow::More if waits => return Flow::More,
+            Flow::Next | Flow::More => *at += 1,
             flow => {
+                *at += 1;
                 stream.facts.last_rule = Some((rule.place.file.clone(), rule.place.line));
                 return flow;
             }

@@ -1,6 +1,6 @@
 //! Variables: `set-var`, `set-var-fmt`, `unset-var`.
 
-use super::{ANY, Action, ActionWord, Flow, RuleSet, done, rewrite};
+use super::{ANY, Action, ActionWord, Flow, RuleSet, TCP, done, rewrite};
 use crate::stream::Stream;
 use terse_config::{Args, Fault, Scope};
 use terse_sample::vars::{Target, VarSlot};
@@ -8,9 +8,9 @@ use terse_sample::{Expr, LogFormat, Octets, Registry, Usage, Value};
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
-    done("set-var(", ANY, "<name>[,<condition>...]) <expression>", "Sets a variable to a value.", set_var),
-    done("set-var-fmt(", ANY, "<name>[,<condition>...]) <fmt>", "Sets a variable to a text.", set_var_fmt),
-    done("unset-var(", ANY, "<name>)", "Unsets a variable.", unset_var),
+    done("set-var(", ANY | TCP, "<name>[,<condition>...]) <expression>", "Sets a variable to a value.", set_var),
+    done("set-var-fmt(", ANY | TCP, "<name>[,<condition>...]) <fmt>", "Sets a variable to a text.", set_var_fmt),
+    done("unset-var(", ANY | TCP | TCP, "<name>)", "Unsets a variable.", unset_var),
 ];
 
 struct SetVar {

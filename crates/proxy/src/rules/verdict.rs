@@ -1,19 +1,32 @@
-//! How the evaluation goes on, and how the stream is logged: `allow`, `reject`, `silent-drop`, `strict-mode`, `set-log-level`.
+//! How the evaluation goes on, and how the stream is logged: `allow`, `accept`, `reject`, `close`, `switch-mode`, `silent-drop`,
+//! `strict-mode`, `set-log-level`.
 
-use super::{ANY, Action, ActionWord, BOTH, Flow, REQUEST, RuleSet, done};
+use super::{ANY, Action, ActionWord, BOTH, CONTENT, Flow, REQUEST, RuleSet, SERVER_CONTENT, TCP, done};
 use crate::facts::LogLevel;
 use crate::log::Level;
+use crate::settings::Mode;
 use crate::stream::Stream;
-use terse_config::{Args, Fault, Scope};
+use terse_config::{Args, Fault, Scope, SectionKind};
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
     done("allow", ANY, "", "Runs no further rule of this set.", |_, _, _| Ok(Box::new(Allow))),
-    done("reject", REQUEST, "", "Closes the connection without an answer.", |_, _, _| Ok(Box::new(Drop))),
-    done("silent-drop", BOTH, "[rst-ttl <ttl>]", "Closes the connection without an answer.", silent_drop),
+    done("accept", TCP, "", "Runs no further rule of this set.", |_, _, _| Ok(Box::new(Allow))),
+    done("reject", REQUEST | TCP, "", "Closes the connection without an answer.", |_, _, _| Ok(Box::new(Drop))),
+    done("close", SERVER_CONTENT, "", "Closes the server's connection; in mode http once the response is complete.", |_, _, _| {
+        Ok(Box::new(Close))
+    }),
+    done("switch-mode", CONTENT, "http", "Reads what comes on this connection as HTTP from here on.", switch_mode),
+    done("silent-drop", BOTH | TCP, "[rst-ttl <ttl>]", "Closes the connection without an answer.", silent_drop),
     done("strict-mode", ANY, "{on | off}", "Whether an edit that cannot be done ends in an error.", strict_mode),
-    done("set-log-level", ANY, "<level>", "Logs the stream at this level, or not at all with 'silent'.", set_log_level),
-    done("set-nice", BOTH, "<nice>", "Does nothing: streams have no priority.", set_nice),
+    done(
+        "set-log-level",
+        ANY | CONTENT | SERVER_CONTENT,
+        "<level>",
+        "Logs the stream at this level, or not at all with 'silent'.",
+        set_log_level,
+    ),
+    done("set-nice", BOTH | CONTENT | SERVER_CONTENT, "<nice>", "Does nothing: streams have no priority.", set_nice),
 ];
 
 struct Allow;
@@ -29,6 +42,26 @@ struct Drop;
 impl Action for Drop {
     fn run(&self, _: &mut Stream) -> Flow {
         Flow::Drop
+    }
+}
+
+struct Close;
+
+impl Action for Close {
+    fn run(&self, _: &mut Stream) -> Flow {
+        Flow::Close
+    }
+}
+
+/// In mode http it changes nothing.
+struct SwitchMode;
+
+impl Action for SwitchMode {
+    fn run(&self, stream: &mut Stream) -> Flow {
+        match stream.facts.frontend().mode {
+            Mode::Tcp if stream.facts.version.is_none() && stream.facts.backend.is_none() => Flow::Http,
+            _ => Flow::Next,
+        }
     }
 }
 
@@ -68,6 +101,23 @@ fn silent_drop(args: &mut Args<'_>, _: &mut Scope<'_>, _: RuleSet) -> Result<Box
         args.changes_nothing("the connection is closed as by 'reject'; packets are not forged");
     }
     Ok(Box::new(Drop))
+}
+
+fn switch_mode(args: &mut Args<'_>, scope: &mut Scope<'_>, _: RuleSet) -> Result<Box<dyn Action>, Fault> {
+    if scope.section.kind == SectionKind::Backend {
+        return Err(args.fault("a backend cannot change what its frontend has read"));
+    }
+    match args.need("'http'")? {
+        "http" => {}
+        other => return Err(args.fault(format!("expects 'http', not '{other}'"))),
+    }
+    if args.accept("proto") {
+        match args.need("<protocol>")? {
+            "h1" => {}
+            other => return Err(args.fault(format!("'{other}' is not spoken here")).hint("write 'proto h1'")),
+        }
+    }
+    Ok(Box::new(SwitchMode))
 }
 
 fn strict_mode(args: &mut Args<'_>, _: &mut Scope<'_>, _: RuleSet) -> Result<Box<dyn Action>, Fault> {

@@ -34,16 +34,16 @@ pub(super) const FETCHES: &[Fetch] = &[
         Some(Value::str(bind.settings.name.as_deref()?.as_bytes()))
     }),
     Fetch::one("fc_src", Type::Addr, "The client's address, whatever rules made of it.", |_, env| {
-        Some(Value::Addr(facts(env)?.session.client?.ip()))
+        Some(Value::Addr(facts(env)?.session.client.get()?.ip()))
     }),
     Fetch::one("fc_src_port", Type::Int, "The client's port, whatever rules made of it.", |_, env| {
-        Some(Value::Int(facts(env)?.session.client?.port().into()))
+        Some(Value::Int(facts(env)?.session.client.get()?.port().into()))
     }),
     Fetch::one("fc_dst", Type::Addr, "The address that the client connected to, whatever rules made of it.", |_, env| {
-        Some(Value::Addr(facts(env)?.session.local?.ip()))
+        Some(Value::Addr(facts(env)?.session.local.get()?.ip()))
     }),
     Fetch::one("fc_dst_port", Type::Int, "The port that the client connected to, whatever rules made of it.", |_, env| {
-        Some(Value::Int(facts(env)?.session.local?.port().into()))
+        Some(Value::Int(facts(env)?.session.local.get()?.port().into()))
     }),
     Fetch::one("act_conn", Type::Int, "Clients' connections in the process.", |_, env| {
         Some(count(facts(env)?.session.worker.connections()))

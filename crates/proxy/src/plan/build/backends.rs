@@ -51,6 +51,8 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         redispatch: proxy.redispatch,
         retry_on: proxy.retry_on.clone().unwrap_or_default(),
         reuse: proxy.reuse.unwrap_or_default(),
+        tcp: proxy.tcp.clone(),
+        looks: draft.acls.needs(),
         request_rules: proxy.request_rules.clone(),
         response_rules: proxy.response_rules.clone(),
         after_rules: proxy.after_rules.clone(),

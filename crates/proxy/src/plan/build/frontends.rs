@@ -42,6 +42,8 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
         original_to: proxy.original_to.clone(),
         switches: switches(draft, drafts, building),
         default_backend,
+        tcp: proxy.tcp.clone(),
+        looks: draft.acls.needs(),
         request_rules: proxy.request_rules.clone(),
         response_rules: proxy.response_rules.clone(),
         after_rules: proxy.after_rules.clone(),

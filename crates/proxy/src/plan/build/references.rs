@@ -28,7 +28,8 @@ pub(super) fn backend(
         alert(format!("{}: loop detected for {rule}: '{name}'", front.label()), None);
         return None;
     }
-    if back.proxy.mode != front.proxy.mode {
+    // Bytes can become HTTP on their way, but not the other way round.
+    if front.is_http() && !back.is_http() {
         let (front_mode, front, back_mode, back) = (front.mode(), front.label_at(), back.mode(), back.label_at());
         let reason = format!("{front_mode} {front} tries to use incompatible {back_mode} {back} by '{rule}' (see 'mode')");
         alert(reason, None);

@@ -1,0 +1,83 @@
+//! What rules look at beside heads: bytes that have arrived and not yet gone on.
+//!
+//! ```text
+//! client.buffer --lend--> stream.facts.inspection.request --take back--> client.buffer
+//!                         rules, conditions and formats run
+//! ```
+//!
+//! A phase lends its buffer to the stream while rules run, and takes it back before it reads or sends. So nothing is copied, and a
+//! stream whose proxies look at heads only ([`crate::plan::Frontend::looks`]) has no inspection at all.
+//!
+//! Invariant: the inspection is open only while a phase stands ready to read more when rules ask for it; everywhere else what is
+//! there is all that comes, and nothing is in doubt.
+
+use crate::io::Buffer;
+use crate::phase::Client;
+use crate::stream::Stream;
+use terse_sample::{Doubt, Needs};
+
+/// What rules look at beside heads.
+#[derive(Default)]
+pub struct Inspection {
+    /// What cannot be told yet.
+    pub doubt: Doubt,
+    request: Buffer,
+    response: Buffer,
+    open: bool,
+}
+
+/// Whose bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// The client's.
+    Request,
+    /// The server's.
+    Response,
+}
+
+impl Inspection {
+    /// What one side has sent and what has not yet gone on. In HTTP it begins behind the head.
+    pub fn bytes(&self, side: Side) -> &[u8] {
+        match side {
+            Side::Request => self.request.filled(),
+            Side::Response => self.response.filled(),
+        }
+    }
+
+    /// Whether more bytes may come before the rules must decide.
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    fn buffer(&mut self, side: Side) -> &mut Buffer {
+        match side {
+            Side::Request => &mut self.request,
+            Side::Response => &mut self.response,
+        }
+    }
+}
+
+/// Needs that are answered by an inspection.
+pub const BYTES: Needs = Needs::BODY.or(Needs::BYTES).or(Needs::RESPONSE_BODY);
+
+/// Runs `judge` while one side's buffer is lent to the stream. `open`: whether more may come; in a full buffer it never may.
+pub fn lend<T>(buffer: &mut Buffer, stream: &mut Stream, side: Side, open: bool, judge: impl FnOnce(&mut Stream) -> T) -> T {
+    let full = buffer.is_full() && !buffer.is_released();
+    let inspection = stream.facts.inspection.get_or_insert_default();
+    std::mem::swap(inspection.buffer(side), buffer);
+    inspection.open = open && !full;
+    let judged = judge(stream);
+    if let Some(inspection) = &mut stream.facts.inspection {
+        inspection.open = false;
+        std::mem::swap(inspection.buffer(side), buffer);
+    }
+    judged
+}
+
+/// Runs `judge` with the client's bytes at hand, if expressions that need this look at them.
+pub fn lend_if<T>(client: &mut Client, stream: &mut Stream, needs: Needs, judge: impl FnOnce(&mut Stream) -> T) -> T {
+    match needs.has_any(BYTES) {
+        true => lend(&mut client.buffer, stream, Side::Request, false, judge),
+        false => judge(stream),
+    }
+}

@@ -1,0 +1,157 @@
+//! `tcp-request content`, `tcp-response content`: rules on what has come so far, and on more of it where they ask for more.
+//!
+//! ```text
+//!        +-------> rules run over the bytes that are there -----> they have decided: pass, drop, switch to HTTP
+//!        |                        |
+//!        |                        | one of them cannot tell yet
+//!        |                        v
+//!        +-- bytes have come -- wait -- the delay is over, the sender has closed, or the buffer is full:
+//!        |                              what is there is all
+//!        +----------------------------------+
+//! ```
+//!
+//! Rules that have run do not run again: the one that could not tell is where they go on.
+
+use crate::inspection::{Side, lend};
+use crate::io::{Incoming, Source, clock};
+use crate::phase::Client;
+use crate::rules::{self, Flow};
+use crate::session::Session;
+use crate::settings::{Mode, TcpRules};
+use crate::stream::Stream;
+use std::future::{Future, poll_fn};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+use terse_http::h1::{self, Parsed};
+use terse_sample::Needs;
+
+/// What rules on bytes have decided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Decision {
+    /// It goes on.
+    Pass,
+    /// The connection is closed.
+    Drop,
+    /// The server's connection is closed; what it has sent so far is passed on.
+    Close,
+    /// The connection carries HTTP.
+    Http,
+}
+
+/// Runs a proxy's `tcp-request content` rules, whose expressions need `looks`.
+pub async fn request(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, looks: Needs) -> Decision {
+    let session = stream.facts.session.clone();
+    let sniffs = session.frontend().mode == Mode::Tcp && looks.has(Needs::REQUEST);
+    let (mut at, mut delay) = (0, Delay::new(tcp.inspect_delay));
+    loop {
+        let flow = lend(&mut client.buffer, stream, Side::Request, delay.is_running(), |stream| {
+            if sniffs {
+                sniff(stream);
+            }
+            rules::run_from(&tcp.content, &mut at, stream)
+        });
+        match decision(flow) {
+            Some(decision) => return decision,
+            None => delay.wait(more(client, &session)).await,
+        }
+    }
+}
+
+/// Runs a backend's `tcp-response content` rules.
+pub async fn response(down: &mut Source<'_>, stream: &mut Stream, tcp: &TcpRules) -> Decision {
+    let (mut at, mut delay) = (0, Delay::new(tcp.server_delay));
+    loop {
+        let flow = lend(down.buffer, stream, Side::Response, delay.is_running(), |stream| {
+            rules::run_from(&tcp.server_content, &mut at, stream)
+        });
+        match decision(flow) {
+            Some(decision) => return decision,
+            None => delay.wait(more_of(down)).await,
+        }
+    }
+}
+
+/// What a flow means; nothing when rules wait for bytes.
+fn decision(flow: Flow) -> Option<Decision> {
+    match flow {
+        Flow::More => None,
+        Flow::Next | Flow::Stop => Some(Decision::Pass),
+        Flow::Close => Some(Decision::Close),
+        Flow::Http => Some(Decision::Http),
+        Flow::Drop | Flow::Answer(_) | Flow::Deny(_) | Flow::Tarpit(_) => Some(Decision::Drop),
+    }
+}
+
+/// `inspect-delay`: it begins when rules first wait.
+struct Delay {
+    /// How long; nothing once nothing more is waited for.
+    length: Option<Duration>,
+    end: Option<Instant>,
+}
+
+impl Delay {
+    fn new(length: Option<Duration>) -> Delay {
+        Delay { length, end: None }
+    }
+
+    fn is_running(&self) -> bool {
+        self.length.is_some()
+    }
+
+    /// Waits for bytes; ends when they do not come in time, or never will.
+    async fn wait(&mut self, bytes: impl Future<Output = bool>) {
+        let Some(length) = self.length else { return };
+        let end = *self.end.get_or_insert_with(|| clock::now() + length);
+        if !tokio::time::timeout_at(end.into(), bytes).await.unwrap_or(false) {
+            self.length = None;
+        }
+    }
+}
+
+/// Reads what the client sends next; false when nothing more comes. While it waits with nothing in hand, it holds no buffer.
+async fn more(client: &mut Client, session: &Session) -> bool {
+    let Client { io, buffer, .. } = client;
+    loop {
+        buffer.release_if_empty();
+        if buffer.is_released() {
+            if poll_fn(|cx| io.poll_readable(cx)).await.is_err() {
+                return false;
+            }
+            *buffer = session.worker.pools.small.get().await;
+        }
+        let read = poll_fn(|cx| match io.split().0.poll_read(cx, buffer) {
+            // It seemed readable and was not: then the buffer is given back.
+            Poll::Pending if buffer.is_empty() => Poll::Ready(None),
+            poll => poll.map(Some),
+        });
+        match read.await {
+            None => {}
+            Some(read) => return read.is_ok_and(|n| n > 0),
+        }
+    }
+}
+
+/// Reads what the server sends next; false when nothing more comes.
+async fn more_of(down: &mut Source<'_>) -> bool {
+    let open = matches!(down.body, Incoming::UntilClose);
+    let came = down.more().await.is_ok();
+    if open && down.body.is_done() {
+        // What has come before the end still has to go on; the end is found again behind it.
+        *down.body = Incoming::UntilClose;
+        return false;
+    }
+    came
+}
+
+/// In mode tcp, rules may still ask what a request says: it is read where it lies, and nothing is done to it.
+fn sniff(stream: &mut Stream) {
+    let Some(inspection) = stream.facts.inspection.as_deref() else { return };
+    if !stream.request.method().is_empty() {
+        return;
+    }
+    let parsed = h1::parse_request(inspection.bytes(Side::Request), &mut stream.request);
+    inspection.doubt.head.set(parsed == Ok(Parsed::Partial) && inspection.is_open());
+    if !matches!(parsed, Ok(Parsed::Complete(_))) {
+        stream.request.clear();
+    }
+}
