@@ -59,7 +59,7 @@ pub enum Step {
 /// The compressor of one body.
 ///
 /// Drive: `feed` for each piece that the server sends, `pause` when it has been silent for a moment and something was fed since, and
-/// `finish` at the end. After each call (and its job), take what is in `output`.
+/// `finish` at the end. After each call (and its job), take what has come out, hand it on, and say that it is delivered.
 pub struct Compressor {
     plan: Plan,
     engine: &'static Engine,
@@ -185,10 +185,24 @@ impl Compressor {
         }
     }
 
-    /// What has come out so far; the caller takes bytes from it and leaves the rest. Taken as a whole by [`std::mem::take`] it leaves
-    /// no buffer behind, which is right for a body whose server pauses.
-    pub fn output(&mut self) -> &mut Vec<u8> {
-        &mut self.output
+    /// What has come out so far. It counts as held until [`Compressor::delivered`], because a slow receiver may hold it for long;
+    /// and it leaves no buffer behind, which is right for a body whose server pauses.
+    pub fn take_output(&mut self) -> Vec<u8> {
+        let mut output = std::mem::take(&mut self.output);
+        // Room for the worst case was made.
+        if output.capacity() / 2 > output.len() {
+            output.shrink_to_fit();
+        }
+        let needed = self.own_bytes() + output.capacity();
+        // What has come out must wait for its receiver whatever the budget says.
+        let _ = self.hold(needed);
+        self.release_to(needed);
+        output
+    }
+
+    /// Says that the receiver has what was taken.
+    pub fn delivered(&mut self) {
+        self.release_to(self.own_bytes());
     }
 
     /// Whether something was fed that has not come out: whether a pause has work to do.
@@ -290,10 +304,7 @@ impl Compressor {
             self.output.append(&mut out);
         }
         match coder {
-            Some(coder) if !last => {
-                self.release_to(coder.memory());
-                self.state = State::Streaming(coder);
-            }
+            Some(coder) if !last => self.state = State::Streaming(coder),
             _ => self.ended(),
         }
         Ok(())
@@ -304,7 +315,6 @@ impl Compressor {
             self.ended();
         } else {
             self.pending = flush == Flush::None;
-            self.release_to(coder.memory());
             self.state = State::Streaming(coder);
         }
     }
@@ -312,7 +322,16 @@ impl Compressor {
     fn ended(&mut self) {
         self.state = State::Ended;
         self.pending = false;
-        self.release_to(0);
+    }
+
+    /// Bytes of the coder or of the collected body.
+    fn own_bytes(&self) -> usize {
+        match &self.state {
+            State::Collecting(body) => body.capacity(),
+            State::Streaming(coder) => coder.memory(),
+            State::Away { .. } => self.held,
+            State::Ended | State::Broken => 0,
+        }
     }
 
     /// Counts so many bytes as held, if they are more than before; false when the budget refuses.

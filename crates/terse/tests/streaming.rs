@@ -109,7 +109,7 @@ fn each_part_before_a_pause() {
         assert_eq!((head.status, head.field("content-encoding").is_some()), (200, coded), "{framing:?} {kind}");
         let mut decoder = coded.then(Decoder::default);
         // A debug build compresses a tenth as fast.
-        let sizes: &[usize] = if cfg!(debug_assertions) { &[1, 30, 700, 4_000] } else { &[1, 30, 700, 4_000, 16_000] };
+        let sizes: &[usize] = if cfg!(debug_assertions) { &[1, 30, 700, 4_000] } else { &[1, 30, 700, 4_000, 16_000, 40_000] };
         for &size in sizes {
             let mut delays: Vec<Duration> = (0..ATTEMPTS)
                 .map(|_| {

@@ -32,10 +32,13 @@ fn decoded(gzip: &[u8]) -> Vec<u8> {
     out
 }
 
-fn drive(compressor: &mut Compressor, step: Result<Step, Fault>) -> bool {
+/// Ends a step and hands on what has come out; says whether the step was done elsewhere.
+fn drive(compressor: &mut Compressor, step: Result<Step, Fault>, out: &mut Vec<u8>) -> bool {
     let step = step.unwrap();
     let away = matches!(step, Step::Away(_));
     block_on(compressor.settle(step)).unwrap();
+    out.append(&mut compressor.take_output());
+    compressor.delivered();
     away
 }
 
@@ -47,15 +50,16 @@ fn a_body_that_fits_is_compressed_as_a_whole() {
     (Engine::of(Coding::Gzip).whole)(&body, Level(6), &place.pool, &mut whole).unwrap();
     for known in [None, Some(body.len() as u64)] {
         let mut compressor = Compressor::new(GZIP, known, DEFAULT_COLLECT_BYTES, &place);
+        let mut out = Vec::new();
         for piece in body.chunks(16_000) {
             let step = compressor.feed(piece);
-            drive(&mut compressor, step);
+            drive(&mut compressor, step, &mut out);
         }
-        assert!(compressor.output().is_empty() && compressor.has_pending());
+        assert!(out.is_empty() && compressor.has_pending());
         assert!(limit.used() >= body.len() && limit.used() <= DEFAULT_COLLECT_BYTES);
         let step = compressor.finish();
-        drive(&mut compressor, step);
-        assert_eq!(*compressor.output(), whole);
+        drive(&mut compressor, step, &mut out);
+        assert_eq!(out, whole);
         assert_eq!((compressor.bytes_in(), compressor.bytes_out()), (body.len() as u64, whole.len() as u64));
         assert_eq!(limit.used(), 0);
     }
@@ -66,23 +70,23 @@ fn what_came_before_a_pause_can_be_decoded_after_it() {
     for tight in [false, true] {
         let (place, limit) = place(None, if tight { 600_000 } else { 8 << 20 });
         let mut compressor = Compressor::new(GZIP, None, DEFAULT_COLLECT_BYTES, &place);
-        let mut fed = Vec::new();
+        let (mut fed, mut out) = (Vec::new(), Vec::new());
         for (i, piece) in text(9000).chunks(300).enumerate() {
             drop(compressor.feed(piece).unwrap());
             fed.extend_from_slice(piece);
             let step = compressor.pause();
-            drive(&mut compressor, step);
+            drive(&mut compressor, step, &mut out);
             assert!(!compressor.has_pending());
-            assert_eq!(decoded(compressor.output()), fed, "{i}");
+            assert_eq!(decoded(&out), fed, "{i}");
             assert_eq!(limit.used() < 10_000, tight, "a coder is small when memory is tight: {}", limit.used());
         }
-        let length = compressor.output().len();
+        let length = out.len();
         let step = compressor.pause();
-        drive(&mut compressor, step);
-        assert_eq!(compressor.output().len(), length, "a second pause adds nothing");
+        drive(&mut compressor, step, &mut out);
+        assert_eq!(out.len(), length, "a second pause adds nothing");
         let step = compressor.finish();
-        drive(&mut compressor, step);
-        assert_eq!(decoded(compressor.output()), fed);
+        drive(&mut compressor, step, &mut out);
+        assert_eq!(decoded(&out), fed);
         assert_eq!(limit.used(), 0);
     }
 }
@@ -96,13 +100,11 @@ fn large_bodies_stream() {
         let mut out = Vec::new();
         for piece in body.chunks(64 * 1024) {
             let step = compressor.feed(piece);
-            drive(&mut compressor, step);
-            out.append(compressor.output());
+            drive(&mut compressor, step, &mut out);
         }
         assert!(out.len() > 10_000, "it comes out while it goes in");
         let step = compressor.finish();
-        drive(&mut compressor, step);
-        out.append(compressor.output());
+        drive(&mut compressor, step, &mut out);
         assert_eq!(decoded(&out), body);
         assert_eq!(limit.used(), 0);
         assert!(compressor.feed(b"more").is_err() && compressor.finish().is_err());
@@ -114,15 +116,28 @@ fn without_memory_it_streams_and_holds_nothing() {
     let (place, limit) = place(None, 1000);
     let body = text(400_000);
     let mut compressor = Compressor::new(GZIP, None, DEFAULT_COLLECT_BYTES, &place);
+    let mut out = Vec::new();
     for piece in body.chunks(10_000) {
         let step = compressor.feed(piece);
-        drive(&mut compressor, step);
+        drive(&mut compressor, step, &mut out);
         assert!(limit.used() <= 1000);
     }
     let step = compressor.finish();
-    drive(&mut compressor, step);
-    assert_eq!(decoded(compressor.output()), body);
+    drive(&mut compressor, step, &mut out);
+    assert_eq!(decoded(&out), body);
     assert!(limit.refused() > 0 && limit.used() == 0);
+}
+
+#[test]
+fn output_counts_until_it_is_delivered() {
+    let (place, limit) = place(None, 4 << 20);
+    let mut compressor = Compressor::new(GZIP, Some(100_000), DEFAULT_COLLECT_BYTES, &place);
+    drop(compressor.feed(&text(100_000)).unwrap());
+    drop(compressor.finish().unwrap());
+    let output = compressor.take_output();
+    assert!(output.len() > 5_000 && limit.used() >= output.len() && limit.used() < 100_000, "{}", limit.used());
+    compressor.delivered();
+    assert_eq!(limit.used(), 0);
 }
 
 #[test]
@@ -130,23 +145,23 @@ fn large_work_leaves_and_small_work_stays() {
     let (place, limit) = place(Some(Queue::start(2, 0, 8).unwrap()), 4 << 20);
     let body = text(600_000);
     let mut compressor = Compressor::new(GZIP, None, DEFAULT_COLLECT_BYTES, &place);
-    let mut left = Vec::new();
+    let (mut left, mut out) = (Vec::new(), Vec::new());
     for piece in body.chunks(60_000) {
         let step = compressor.feed(piece);
-        left.push(drive(&mut compressor, step));
+        left.push(drive(&mut compressor, step, &mut out));
     }
     let step = compressor.pause();
-    left.push(drive(&mut compressor, step));
+    left.push(drive(&mut compressor, step, &mut out));
     let step = compressor.finish();
-    left.push(drive(&mut compressor, step));
+    left.push(drive(&mut compressor, step, &mut out));
     assert_eq!(left, [false, false, false, false, true, true, true, true, true, true, false, false]);
-    assert_eq!(decoded(compressor.output()), body);
+    assert_eq!(decoded(&out), body);
     assert_eq!(limit.used(), 0);
 
     let mut small = Compressor::new(GZIP, Some(8000), DEFAULT_COLLECT_BYTES, &place);
     drop(small.feed(&body[..8000]).unwrap());
     assert!(matches!(small.finish(), Ok(Step::Done)));
-    assert_eq!(decoded(small.output()), body[..8000]);
+    assert_eq!(decoded(&small.take_output()), body[..8000]);
 }
 
 #[test]
@@ -166,11 +181,13 @@ fn identity_passes_at_once() {
     let (place, _) = place(None, 1000);
     let plan = Plan { coding: Coding::Identity, level: Level(0) };
     let mut compressor = Compressor::new(plan, Some(50), DEFAULT_COLLECT_BYTES, &place);
-    drop(compressor.feed(b"abc").unwrap());
-    assert_eq!(compressor.output(), b"abc");
+    let mut out = Vec::new();
+    let step = compressor.feed(b"abc");
+    drive(&mut compressor, step, &mut out);
+    assert_eq!(out, b"abc");
     let step = compressor.finish();
-    drive(&mut compressor, step);
-    assert_eq!(compressor.output(), b"abc");
+    drive(&mut compressor, step, &mut out);
+    assert_eq!(out, b"abc");
 }
 
 proptest! {
@@ -190,19 +207,17 @@ proptest! {
         let mut out = Vec::new();
         for (bytes, pause) in pieces {
             let step = compressor.feed(&body[at..at + bytes]);
-            drive(&mut compressor, step);
+            drive(&mut compressor, step, &mut out);
             at += bytes;
             if pause {
                 let step = compressor.pause();
-                drive(&mut compressor, step);
-                out.append(compressor.output());
+                drive(&mut compressor, step, &mut out);
                 let so_far = if coding.is_identity() { out.clone() } else { decoded(&out) };
                 prop_assert!(so_far == body[..at]);
             }
         }
         let step = compressor.finish();
-        drive(&mut compressor, step);
-        out.append(compressor.output());
+        drive(&mut compressor, step, &mut out);
         prop_assert_eq!(compressor.bytes_out(), out.len() as u64);
         let came_back = if coding.is_identity() { out } else { decoded(&out) };
         prop_assert!(came_back == body);

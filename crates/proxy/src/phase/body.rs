@@ -101,13 +101,11 @@ async fn more_soon(source: &mut Source<'_>, coder: &Compressor, sink: &Sink<'_>)
 /// Waits for the coder where its work is done elsewhere, and hands on what has come out.
 async fn settle(coder: &mut Compressor, step: terse_compress::Step, sink: &mut Sink<'_>) -> Result<(), Broke> {
     coder.settle(step).await.map_err(|_| Broke::Coder)?;
-    // Taken, not borrowed: a coder that waits for its sender keeps no memory for output.
-    let mut output = std::mem::take(coder.output());
-    // Room for the worst case was made; a slow receiver shall not hold it.
-    if output.capacity() / 2 > output.len() {
-        output.shrink_to_fit();
-    }
-    sink.send(&output).await.map_err(Broke::Sink)
+    let output = coder.take_output();
+    let sent = sink.send(&output).await.map_err(Broke::Sink);
+    drop(output);
+    coder.delivered();
+    sent
 }
 
 /// The trailers that still hold of a compressed body.
