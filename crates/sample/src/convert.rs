@@ -6,7 +6,7 @@ use crate::registry::Converter;
 
 mod address;
 mod arithmetic;
-pub(crate) mod base64;
+pub mod base64;
 mod digest;
 mod encoding;
 mod fix;
@@ -14,7 +14,8 @@ mod forwarded;
 pub(crate) mod hash;
 mod http;
 mod json;
-mod json_query;
+pub mod json_query;
+mod jwt;
 mod mqtt;
 mod packet;
 mod part;
@@ -38,6 +39,7 @@ pub(crate) const TABLES: &[&[Converter]] = &[
     http::CONVERTERS,
     json::CONVERTERS,
     json_query::CONVERTERS,
+    jwt::CONVERTERS,
     mqtt::CONVERTERS,
     packet::CONVERTERS,
     part::CONVERTERS,

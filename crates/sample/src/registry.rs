@@ -6,6 +6,7 @@ use crate::env::Env;
 use crate::value::{Type, Value};
 use crate::vars::VarNames;
 use crate::{convert, fetch, logformat, near};
+use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::Arc;
 use terse_config::Setting;
@@ -152,6 +153,8 @@ pub struct Registry {
     pub constants: Arc<Constants>,
     /// Where files of patterns come from; without it `-f` is an error.
     pub files: Option<Arc<dyn PatternFiles>>,
+    /// What other crates keep from one expression to the next.
+    own: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
 }
 
 impl Default for Registry {
@@ -164,6 +167,7 @@ impl Default for Registry {
             names: VarNames::default(),
             constants: Arc::default(),
             files: None,
+            own: HashMap::new(),
         };
         for table in fetch::TABLES {
             registry.add_fetches(table);
@@ -200,6 +204,12 @@ impl Registry {
     /// Adds a table; a later entry takes an earlier one's place.
     pub fn add_aliases(&mut self, table: &'static [Alias]) {
         self.aliases.extend(table.iter().map(|a| (a.name, a)));
+    }
+
+    /// What a crate keeps from one expression to the next, such as keys that were read; made when it is first asked for.
+    pub fn own<T: Any + Send + Sync + Default>(&mut self) -> Arc<T> {
+        let kept = self.own.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
+        kept.clone().downcast().unwrap_or_default()
     }
 
     /// The fetch of that name.

@@ -21,17 +21,18 @@ pub(crate) const CONVERTERS: &[Converter] = &[
 
 /// An alphabet, by its last two digits, and whether it is padded.
 #[derive(Clone, Copy)]
-pub(crate) struct Alphabet {
+pub struct Alphabet {
     last: [u8; 2],
     padded: bool,
 }
 
 /// `+`, `/` and padding.
-pub(crate) const STANDARD: Alphabet = Alphabet { last: *b"+/", padded: true };
+pub const STANDARD: Alphabet = Alphabet { last: *b"+/", padded: true };
 /// `-` and `_`.
-pub(crate) const URL: Alphabet = Alphabet { last: *b"-_", padded: false };
+pub const URL: Alphabet = Alphabet { last: *b"-_", padded: false };
 
-pub(crate) fn encode(bytes: &[u8], alphabet: Alphabet) -> Octets<'static> {
+/// The text of bytes.
+pub fn encode(bytes: &[u8], alphabet: Alphabet) -> Octets<'static> {
     let mut out = Buffer::new();
     for group in bytes.chunks(3) {
         let bits = group.iter().fold(0u32, |bits, &b| bits << 8 | u32::from(b)) << (8 * (3 - group.len()));
@@ -46,7 +47,7 @@ pub(crate) fn encode(bytes: &[u8], alphabet: Alphabet) -> Octets<'static> {
 }
 
 /// Nothing when a byte is no digit, or when the padding is wrong.
-pub(crate) fn decode(text: &[u8], alphabet: Alphabet) -> Option<Octets<'static>> {
+pub fn decode(text: &[u8], alphabet: Alphabet) -> Option<Octets<'static>> {
     let pad = text.iter().rev().take_while(|&&b| b == b'=').count();
     let digits = &text[..text.len() - pad];
     if pad > 2 || digits.len() % 4 == 1 || (alphabet.padded || pad > 0) && !text.len().is_multiple_of(4) {

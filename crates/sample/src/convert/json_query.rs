@@ -4,7 +4,6 @@
 
 use crate::argument::{Arg, ArgList, ParamKind, may, need};
 use crate::compiler::Compiler;
-use crate::env::Env;
 use crate::octets::{Buffer, Octets};
 use crate::registry::Converter;
 use crate::value::{Type, Value};
@@ -14,7 +13,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[Converter::new(
     Type::Str,
     Type::Any,
     "The value at a path of a JSON text, such as '$.a.b[0]'; numbers as text, or with \"int\" as whole numbers.",
-    query,
+    |value, args, _| query(value, args),
 )
 .params(&[need(ParamKind::Str), may(ParamKind::Str)])
 .check(check)];
@@ -31,7 +30,7 @@ enum Step {
     Index(usize),
 }
 
-fn check(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
+pub(super) fn check(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
     let Some(Arg::Str(path)) = args.first() else { return Err("expects a path".into()) };
     let steps = parse_path(path).ok_or_else(|| format!("'{}' is not a path such as '$.a.b[0]'", path.escape_ascii()))?;
     let as_int = match args.get(1) {
@@ -71,7 +70,18 @@ fn parse_path(path: &[u8]) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-fn query<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<Value<'a>> {
+/// The text of a member of an object, when it is a string.
+pub fn member(object: &[u8], key: &str) -> Option<Vec<u8>> {
+    unescape(find(object, &[Step::Key(key.as_bytes().to_vec())])?).map(Buffer::into_vec)
+}
+
+/// The JSON text of a member of an object.
+pub fn member_text<'j>(object: &'j [u8], key: &str) -> Option<&'j [u8]> {
+    find(object, &[Step::Key(key.as_bytes().to_vec())])
+}
+
+/// The value at the path in the arguments that [`check`] has read.
+pub(super) fn query<'a>(value: Value<'a>, args: &ArgList) -> Option<Value<'a>> {
     let text = value.into_octets()?;
     let found = find(&text, args.own::<Vec<Step>>(0)?)?;
     match found.first()? {

@@ -43,17 +43,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
     map("map_ip_int"),
     map("map_ip_ip"),
     Converter::refused("debug", "Writes the value to a sink.", "there are no event sinks"),
-    Converter::refused("jwt_header_query", "A value in the header of a JSON Web Token.", JWT),
-    Converter::refused("jwt_payload_query", "A value in the payload of a JSON Web Token.", JWT),
-    Converter::refused("jwt_verify", "Whether a JSON Web Token is signed rightly.", JWT),
-    Converter::refused("aes_gcm_enc", "The bytes, encrypted.", AES),
-    Converter::refused("aes_gcm_dec", "The bytes, decrypted.", AES),
-    Converter::refused("aes_cbc_enc", "The bytes, encrypted.", AES),
-    Converter::refused("aes_cbc_dec", "The bytes, decrypted.", AES),
 ];
-
-const JWT: &str = "JSON Web Tokens are not built";
-const AES: &str = "encryption is not built";
 
 const fn map(name: &'static str) -> Converter {
     Converter::refused(name, "The value that a map file holds for it.", "maps are not built")

@@ -1,0 +1,24 @@
+//! Converters that need a library of cryptography, which is the system's OpenSSL: encryption with AES, JSON Web Tokens.
+//!
+//! It is a crate of its own so that nothing below it, the language of expressions above all, depends on OpenSSL. Keys and
+//! certificates in files are read while the configuration is, and never again.
+//!
+//! Invariants:
+//! * A secret that an expression is checked against is compared in a time that does not tell where it differs.
+//! * A file that holds a public key is never taken for the secret of an HMAC, whatever algorithm a token names.
+//! * Nothing that a token says makes a key valid that the configuration does not name for it.
+
+#![allow(clippy::ptr_arg, reason = "checks of arguments share one signature, and some of them add arguments")]
+
+mod aes;
+mod jwe;
+mod jws;
+mod key;
+
+use terse_sample::Converter;
+
+/// All tables of this crate.
+pub const CONVERTERS: &[&[Converter]] = &[aes::CONVERTERS, jws::CONVERTERS, jwe::CONVERTERS];
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,77 @@
+//! What JSON Web Tokens say of themselves, whether it is true or not (RFC 7515 section 7.1, RFC 7516 section 7.1).
+
+use super::base64;
+use super::json_query;
+use crate::argument::{Arg, ArgList, Param, ParamKind, may};
+use crate::compiler::Compiler;
+use crate::octets::Octets;
+use crate::registry::Converter;
+use crate::value::{Type, Value};
+
+const QUERY: &[Param] = &[may(ParamKind::Str), may(ParamKind::Str)];
+
+pub(crate) const CONVERTERS: &[Converter] = &[
+    Converter::new(
+        "jwt_header_query",
+        Type::Bin,
+        Type::Any,
+        "The header of a JSON Web Token, or the value at a path of it, as by `json_query`.",
+        |value, args, _| part(&value.into_bytes()?, 0, args),
+    )
+    .params(QUERY)
+    .check(check),
+    Converter::new(
+        "jwt_payload_query",
+        Type::Bin,
+        Type::Any,
+        "The payload of a signed JSON Web Token, or the value at a path of it, as by `json_query`.",
+        |value, args, _| part(&value.into_bytes()?, 1, args),
+    )
+    .params(QUERY)
+    .check(check),
+];
+
+/// A signed token has three parts, an encrypted one five.
+fn part(token: &[u8], number: usize, args: &ArgList) -> Option<Value<'static>> {
+    let parts = token.split(|b| *b == b'.').count();
+    if !matches!((parts, number), (3, _) | (5, 0)) {
+        return None;
+    }
+    let text = base64::decode(token.split(|b| *b == b'.').nth(number)?, base64::URL)?;
+    if args.is_empty() {
+        return Some(Value::Str(text));
+    }
+    json_query::query(Value::Str(Octets::copy(&text)), args)
+}
+
+fn check(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>) -> Result<(), String> {
+    if args.is_empty() { Ok(()) } else { json_query::check(args, compiler) }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Value;
+    use crate::testing::Bench;
+
+    #[test]
+    fn parts_of_tokens() {
+        let mut bench = Bench::new();
+        // {"alg":"HS256","typ":"JWT"} and {"sub":"me","n":3}
+        let token = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJtZSIsIm4iOjN9.c2ln";
+        for (token, expression, expected) in [
+            (token, "jwt_header_query", Some(r#"{"alg":"HS256","typ":"JWT"}"#)),
+            (token, "jwt_header_query('$.alg')", Some("HS256")),
+            (token, "jwt_payload_query('$.sub')", Some("me")),
+            (token, "jwt_payload_query('$.n','int'),add(1)", Some("4")),
+            (token, "jwt_payload_query('$.x')", None),
+            ("eyJhbGciOiJkaXIifQ....", "jwt_header_query('$.alg')", Some("dir")),
+            ("eyJhbGciOiJkaXIifQ....", "jwt_payload_query", None),
+            ("e.e", "jwt_header_query", None),
+            ("*.e30.e", "jwt_header_query", None),
+        ] {
+            bench.set("txn.t", Value::str(token.as_bytes()));
+            assert_eq!(bench.eval(&format!("var(txn.t),{expression}")).as_deref(), expected, "{token} {expression}");
+        }
+        assert!(bench.expr("str(x),jwt_header_query(alg)").is_err());
+    }
+}
