@@ -10,6 +10,7 @@ mod cookie;
 mod refused;
 mod server;
 mod server_words;
+mod table;
 mod tls_words;
 
 use crate::settings::FarmSettings;
@@ -17,7 +18,7 @@ use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections, referenc
 
 /// The table.
 pub const KEYWORDS: &[Keyword] = &{
-    use {accepted::*, balance::*, check::*, cookie::*, refused::*, server::*};
+    use {accepted::*, balance::*, check::*, cookie::*, refused::*, server::*, table::*};
     [
         BALANCE,
         HASH_TYPE,
@@ -33,6 +34,7 @@ pub const KEYWORDS: &[Keyword] = &{
         TCP_CHECK,
         TIMEOUT_CHECK,
         LOG_HEALTH_CHECKS,
+        STICK_TABLE,
         FULLCONN,
         SERVER_TEMPLATE,
         DISPATCH,
@@ -54,11 +56,12 @@ pub const KEYWORDS: &[Keyword] = &{
     ]
 };
 
-/// Markdown: the words of `server`, `http-check` and `tcp-check`, for the manual.
+/// Markdown: the words of `server`, `stick-table`, `http-check` and `tcp-check`, for the manual.
 pub fn reference() -> String {
     let tables = [
         reference::parameters("Parameters of `server` and `default-server`", server_words::KEYWORDS),
         reference::parameters("Parameters of `server` that concern TLS", tls_words::KEYWORDS),
+        reference::parameters("Parameters of `stick-table`", table::KEYWORDS),
         reference::parameters("Steps of `http-check`", check::HTTP_STEPS),
         reference::parameters("Steps of `tcp-check`", check::TCP_STEPS),
     ];

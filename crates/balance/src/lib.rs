@@ -33,6 +33,7 @@ pub mod report;
 pub mod server;
 pub mod settings;
 pub mod state;
+pub mod table;
 
 pub use algorithm::Key;
 pub use counters::{Count, Counters};

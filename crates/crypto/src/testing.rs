@@ -64,8 +64,15 @@ impl Bench {
 
     fn compile(&mut self, text: &str) -> Result<terse_sample::Expr, String> {
         let (acls, mut warnings) = (AclSet::default(), Vec::new());
-        let mut compiler =
-            Compiler { registry: &mut self.registry, acls: &acls, have: Needs::ALL, warnings: &mut warnings, word: 0 };
+        let mut compiler = Compiler {
+            registry: &mut self.registry,
+            acls: &acls,
+            have: Needs::ALL,
+            warnings: &mut warnings,
+            word: 0,
+            section: "test".into(),
+            place: terse_config::Place::nowhere(),
+        };
         compiler.expression(text.as_bytes()).map_err(|fault| fault.reason)
     }
 

@@ -6,7 +6,8 @@ use crate::cast;
 use crate::expr::{Expr, Step};
 use crate::registry::{ConverterKind, FetchKind, Needs, Registry};
 use crate::value::Type;
-use terse_config::{Args, Fault, Scope};
+use std::sync::Arc;
+use terse_config::{Args, Fault, Place, Scope};
 
 /// What the compilation of expressions, conditions and log formats may see and change.
 pub struct Compiler<'a> {
@@ -20,6 +21,10 @@ pub struct Compiler<'a> {
     pub warnings: &'a mut Vec<Fault>,
     /// The word that is compiled, for messages.
     pub word: usize,
+    /// The name of the section; empty for `global` and nameless `defaults`.
+    pub section: Arc<str>,
+    /// Where the line stands.
+    pub place: Place,
 }
 
 impl<'a> Compiler<'a> {
@@ -31,6 +36,8 @@ impl<'a> Compiler<'a> {
             have,
             warnings: &mut scope.warnings,
             word: 0,
+            section: scope.section.name.clone(),
+            place: scope.place.clone(),
         }
     }
 

@@ -45,6 +45,6 @@ pub use env::{Env, Now, World};
 pub use expr::Expr;
 pub use logformat::{LogFormat, Usage};
 pub use octets::{Buffer, Octets};
-pub use registry::{Alias, Constants, Converter, Fetch, FetchKind, Needs, PatternFiles, Registry};
+pub use registry::{Alias, Constants, Converter, Fetch, FetchKind, Needs, PatternFiles, Reference, Registry};
 pub use value::{Type, Value};
 pub use vars::{ProcessStore, Store, Target, VarScope, VarSlot, Vars};

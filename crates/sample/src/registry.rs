@@ -9,7 +9,7 @@ use crate::{convert, fetch, logformat, near};
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::Arc;
-use terse_config::Setting;
+use terse_config::{Place, Setting};
 
 /// Where values come from: one entry of a table. HAProxy calls it a sample fetch method.
 #[derive(Clone, Copy, Debug)]
@@ -155,6 +155,18 @@ pub struct Registry {
     pub files: Option<Arc<dyn PatternFiles>>,
     /// What other crates keep from one expression to the next.
     own: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    /// What expressions and rules name, and other sections declare.
+    pub references: Vec<Reference>,
+}
+
+/// What an expression or a rule names, and what a section further down may declare: a stick table. Who brought the fetch, converter
+/// or action finds it, once the configuration is complete.
+#[derive(Clone)]
+pub struct Reference {
+    /// What stands in the arguments as well, and is filled when the name is found.
+    pub to: Arc<dyn Any + Send + Sync>,
+    /// Where it is named.
+    pub place: Place,
 }
 
 impl Default for Registry {
@@ -168,6 +180,7 @@ impl Default for Registry {
             constants: Arc::default(),
             files: None,
             own: HashMap::new(),
+            references: Vec::new(),
         };
         for table in fetch::TABLES {
             registry.add_fetches(table);
@@ -220,6 +233,11 @@ impl Registry {
     /// The converter of that name.
     pub fn converter(&self, name: &str) -> Option<&'static Converter> {
         self.converters.get(name).copied()
+    }
+
+    /// Notes that something is named, to be found once the configuration is complete.
+    pub fn refer(&mut self, to: Arc<dyn Any + Send + Sync>, place: Place) {
+        self.references.push(Reference { to, place });
     }
 
     /// The alias of that name.

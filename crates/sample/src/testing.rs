@@ -11,7 +11,7 @@ use crate::value::Value;
 use crate::vars::{ProcessStore, Store, VarScope, Vars};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use terse_config::{Fault, Word};
+use terse_config::{Fault, Place, Word};
 use terse_message::{Request, Response};
 
 /// 2026-02-03 04:05:06.789012 UTC, and always the same number.
@@ -85,7 +85,7 @@ impl Bench {
 
     pub(crate) fn compiler(&mut self) -> Compiler<'_> {
         let Bench { registry, acls, have, warnings, .. } = self;
-        Compiler { registry, acls, have: *have, warnings, word: 0 }
+        Compiler { registry, acls, have: *have, warnings, word: 0, section: "test".into(), place: Place::nowhere() }
     }
 
     pub(crate) fn expr(&mut self, text: &str) -> Result<Expr, Fault> {

@@ -4,10 +4,15 @@ use crate::persistence::CookieMode;
 use crate::settings::{Balance, HashAffinity, HashMethod, UriKey};
 use std::collections::HashSet;
 use std::time::Duration;
-use terse_config::{Environment, Loader, Settings, Severity, Source};
+use terse_config::{Environment, Loader, Setting, Settings, Severity, Source};
 
 /// The settings of the last section, and what was said: `line! reason` for alerts, `line? reason` for warnings.
 fn load(text: &str) -> (FarmSettings, Vec<String>) {
+    load_as(text)
+}
+
+/// The same for settings of any type.
+pub(super) fn load_as<T: Setting>(text: &str) -> (T, Vec<String>) {
     let loader = Loader { tables: vec![KEYWORDS], environment: Environment::default() };
     let source = Source { name: "test".into(), bytes: text.into() };
     let (mut config, diagnostics) = loader.load(&[source], Settings::default());

@@ -66,15 +66,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refused("email-alert mailers", "Who carries mails.", MAIL),
     refused("email-alert myhostname", "The host's name in mails.", MAIL),
     refused("email-alert to", "Who gets mails.", MAIL),
-    refused("stick match", "Persistence by a table.", TABLES),
-    refused("stick on", "Persistence by a table.", TABLES),
-    refused("stick store-request", "Persistence by a table.", TABLES),
-    refused("stick store-response", "Persistence by a table.", TABLES),
-    refused(
-        "stick-table",
-        "A table of what clients did.",
-        "there are no stick tables; 'cookie' and 'balance source' keep clients on servers",
-    ),
     refused("use-server", "Which server takes a request.", "write a backend for it and 'use_backend'"),
     refused("force-persist", "Persistence lets requests go to servers that are down.", "write 'option persist'"),
     refused(
@@ -127,7 +118,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refused("srvexp", "Replaces in responses.", REPLACE_RESPONSE),
 ];
 
-const TABLES: &str = "there are no stick tables; write 'cookie ... insert' or 'balance source'";
 const LOGS: &str = "syslog messages are not carried";
 const PROBES: &str = "the system's values hold: net.ipv4.tcp_keepalive_*";
 const MAIL: &str = "no mail is sent; watch the logs";

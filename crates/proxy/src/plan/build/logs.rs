@@ -6,7 +6,7 @@ use crate::log::{CONNECT_HTTP_FORMAT, CONNECT_TCP_FORMAT, FormatText, Journal, L
 use crate::plan::LogPlan;
 use std::sync::{Arc, Mutex, PoisonError};
 use terse_config::{Diagnostic, Diagnostics, Severity};
-use terse_sample::{AclSet, Compiler, LogFormat, Needs, Registry, Usage};
+use terse_sample::{Compiler, LogFormat, Needs, Registry, Usage};
 
 /// What all logs are made with.
 pub(super) struct Logs<'a> {
@@ -37,17 +37,16 @@ impl Logs<'_> {
         if let (Some(format), Some(warning)) = (&format, warning) {
             diagnostics.warn(&format.place, format!("{}: {warning}", draft.label()));
         }
-        let acls = &draft.acls;
         let text = if draft.is_http() { CONNECT_HTTP_FORMAT } else { CONNECT_TCP_FORMAT };
         let connect = FormatText { text: text.as_bytes().to_vec(), place: draft.place.clone() };
         let connect = (format.is_none() && !journal.is_empty()).then_some(&connect);
         let line = (Needs::ALL, Usage::Log);
         LogPlan {
-            format: self.compile(format.as_ref(), line, acls, diagnostics),
-            connect_format: self.compile(connect, (Needs::NONE, Usage::Log), acls, diagnostics),
-            error_format: self.compile(settings.error_format.as_ref(), line, acls, diagnostics),
-            structured_data: self.compile(settings.structured_data.as_ref(), line, acls, diagnostics),
-            unique_id: self.compile(settings.unique_id_format.as_ref(), (Needs::REQUEST, Usage::Id), acls, diagnostics),
+            format: self.compile(format.as_ref(), line, draft, diagnostics),
+            connect_format: self.compile(connect, (Needs::NONE, Usage::Log), draft, diagnostics),
+            error_format: self.compile(settings.error_format.as_ref(), line, draft, diagnostics),
+            structured_data: self.compile(settings.structured_data.as_ref(), line, draft, diagnostics),
+            unique_id: self.compile(settings.unique_id_format.as_ref(), (Needs::REQUEST, Usage::Id), draft, diagnostics),
             unique_id_header: settings.unique_id_header.as_ref().map(|name| Arc::from(name.as_bytes())),
             level: Level::Info,
             settings: settings.clone(),
@@ -59,12 +58,20 @@ impl Logs<'_> {
         &mut self,
         text: Option<&FormatText>,
         (have, usage): (Needs, Usage),
-        acls: &AclSet,
+        draft: &Draft,
         diagnostics: &mut Diagnostics,
     ) -> Option<LogFormat> {
         let text = text?;
         let mut warnings = Vec::new();
-        let mut compiler = Compiler { registry: &mut *self.registry, acls, have, warnings: &mut warnings, word: 0 };
+        let mut compiler = Compiler {
+            registry: &mut *self.registry,
+            acls: &draft.acls,
+            have,
+            warnings: &mut warnings,
+            word: 0,
+            section: draft.name.clone(),
+            place: text.place.clone(),
+        };
         let outcome = compiler.log_format(&text.text, usage);
         let outcome = outcome.and_then(|format| compiler.check_needs(format.needs(), "the format").map(|()| format));
         for warning in warnings {

@@ -1,0 +1,339 @@
+//! Stick tables: what is known of clients, by address, cookie or any other key, and shared by all workers.
+//!
+//! ```text
+//! Table ---- Shard (lock) ---- by key --> Entry (atomics) <-- Tracked: streams and sessions
+//!        \-- Shard (lock) --\- by age --/
+//! ```
+//!
+//! A look-up takes one shard's lock for as long as it takes to find the key; counting takes none. An entry that nobody has touched
+//! for `expire` is gone for whoever looks, and its memory is given back by the next [`Table::sweep`], or when room is needed.
+//!
+//! Invariants:
+//! * There are never more entries than `size`. A full table drops the oldest that nobody tracks, or (`nopurge`) takes no new one.
+//! * An entry that is tracked is never dropped.
+//! * No clock is read: times are arguments, in milliseconds of a clock that all callers share and that only goes on.
+
+mod data;
+mod entry;
+mod layout;
+mod names;
+mod rate;
+mod settings;
+mod shard;
+mod tracked;
+
+pub use data::{Data, Shape};
+pub use entry::Entry;
+pub use layout::Layout;
+pub use settings::{KeyKind, ServerKeyKind, Stored, TableLine, TableSettings};
+pub use tracked::Tracked;
+
+use names::Names;
+use rate::Rate;
+use shard::{Locked, Shard};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A stick table.
+#[derive(Debug)]
+pub struct Table {
+    name: Arc<str>,
+    settings: TableSettings,
+    layout: Layout,
+    shards: Box<[Shard]>,
+    used: AtomicUsize,
+    serial: AtomicU64,
+    names: Names,
+}
+
+impl Table {
+    /// A table of that name, which stores `also` beside what its line says: what rules need.
+    pub fn new(name: Arc<str>, settings: TableSettings, also: &[Stored]) -> Table {
+        let layout = Layout::new(&[&settings.store, also].concat());
+        let shards = (settings.size / ENTRIES_OF_A_SHARD).next_power_of_two().clamp(1, MOST_SHARDS);
+        let shards = (0..shards).map(|_| Shard::default()).collect();
+        Table { name, settings, layout, shards, used: AtomicUsize::new(0), serial: AtomicU64::new(0), names: Names::default() }
+    }
+
+    /// Its name: that of its section.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// What its line says.
+    pub fn settings(&self) -> &TableSettings {
+        &self.settings
+    }
+
+    /// What its entries hold.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Whether entries hold that.
+    pub fn has(&self, data: Data) -> bool {
+        self.layout.has(data)
+    }
+
+    /// The most entries.
+    pub fn size(&self) -> usize {
+        self.settings.size
+    }
+
+    /// How many entries there are.
+    pub fn used(&self, now_ms: u64) -> usize {
+        self.sweep(now_ms);
+        self.used.load(Relaxed)
+    }
+
+    /// In how many milliseconds the entry's time is over; 0 when it has no end.
+    pub fn remaining_ms(&self, entry: &Entry, now_ms: u64) -> u64 {
+        self.lifetime_ms().map_or(0, |lifetime| entry.touched_ms().saturating_add(lifetime).saturating_sub(now_ms))
+    }
+
+    /// The entry of a key, if there is one.
+    pub fn find(&self, key: &[u8], now_ms: u64) -> Option<Arc<Entry>> {
+        let shard = self.shard(key);
+        let entry = shard.look(key, Arc::clone)?;
+        if self.is_over(&entry, now_ms) {
+            return None;
+        }
+        Some(entry)
+    }
+
+    /// The entry of a key, made if there is none; nothing when there is no room.
+    pub fn obtain(&self, key: &[u8], now_ms: u64) -> Option<Arc<Entry>> {
+        self.enter(key, now_ms, |_| ())
+    }
+
+    /// Tracks the entry of a key, made if there is none, and counts a connection there; nothing when there is no room.
+    pub fn track(self: &Arc<Table>, key: &[u8], now_ms: u64) -> Option<Tracked> {
+        let entry = self.enter(key, now_ms, |entry| entry.hold())?;
+        entry.touch(now_ms);
+        self.add(&entry, Data::ConnCur, 0, 1, now_ms);
+        self.add(&entry, Data::ConnCnt, 0, 1, now_ms);
+        self.add(&entry, Data::ConnRate, 0, 1, now_ms);
+        Some(Tracked { table: self.clone(), entry })
+    }
+
+    /// What an entry holds; nothing when it is not stored. A name is no number.
+    pub fn read(&self, entry: &Entry, data: Data, element: u32, now_ms: u64) -> Option<u64> {
+        let (at, period_ms) = self.layout.find(data, element)?;
+        let cell = entry.cells.get(at)?;
+        Some(match data.shape() {
+            Shape::Rate => {
+                let told = u64::from(Rate { current: cell, previous: entry.cells.get(at + 1)? }.read(period_ms, now_ms));
+                if data.is_byte_rate() { told * u64::from(self.settings.byte_rate_factor) } else { told }
+            }
+            Shape::Bytes => cell.load(Relaxed),
+            Shape::Signed | Shape::Count => u64::from(cell.load(Relaxed) as u32),
+            Shape::Name => return None,
+        })
+    }
+
+    /// Adds, and gives the new number; of a rate, that of its current period. Nothing when it is not stored.
+    pub fn add(&self, entry: &Entry, data: Data, element: u32, n: u64, now_ms: u64) -> Option<u64> {
+        let (at, period_ms) = self.layout.find(data, element)?;
+        let cell = entry.cells.get(at)?;
+        Some(match data.shape() {
+            Shape::Rate => {
+                let factor = u64::from(self.settings.byte_rate_factor);
+                let n = if data.is_byte_rate() { n.div_ceil(factor) } else { n };
+                let rate = Rate { current: cell, previous: entry.cells.get(at + 1)? };
+                u64::from(rate.add(period_ms, now_ms, u32::try_from(n).unwrap_or(u32::MAX)))
+            }
+            Shape::Bytes => cell.fetch_add(n, Relaxed).wrapping_add(n),
+            Shape::Signed | Shape::Count => u64::from(cell.fetch_add(n, Relaxed).wrapping_add(n) as u32),
+            Shape::Name => return None,
+        })
+    }
+
+    /// Sets a number, and gives the one before. Nothing when it is not stored.
+    pub fn set(&self, entry: &Entry, data: Data, element: u32, n: u64, now_ms: u64) -> Option<u64> {
+        let before = self.read(entry, data, element, now_ms)?;
+        let (at, _) = self.layout.find(data, element)?;
+        let cell = entry.cells.get(at)?;
+        match data.shape() {
+            Shape::Rate => Rate { current: cell, previous: entry.cells.get(at + 1)? }.set(now_ms, n as u32),
+            _ => cell.store(n, Relaxed),
+        }
+        Some(before)
+    }
+
+    /// The name that an entry holds.
+    pub fn name_of(&self, entry: &Entry, data: Data) -> Option<Arc<str>> {
+        let (at, _) = self.layout.find(data, 0).filter(|_| data.shape() == Shape::Name)?;
+        self.names.name(entry.cells.get(at)?.load(Relaxed))
+    }
+
+    /// Gives an entry a name.
+    pub fn set_name(&self, entry: &Entry, data: Data, name: &str) {
+        if let Some((at, _)) = self.layout.find(data, 0).filter(|_| data.shape() == Shape::Name)
+            && let Some(cell) = entry.cells.get(at)
+        {
+            cell.store(self.names.number(name), Relaxed);
+        }
+    }
+
+    /// Removes an entry; false when somebody tracks it.
+    pub fn remove(&self, entry: &Entry) -> bool {
+        let mut entries = self.shard(entry.key()).lock();
+        entry.trackers() == 0 && {
+            self.drop_entry(&mut entries, entry);
+            true
+        }
+    }
+
+    /// The entries of one shard, of [`Table::shards`]: a dump goes from one to the next, and holds no more than one at a time.
+    pub fn entries(&self, shard: usize, now_ms: u64) -> Vec<Arc<Entry>> {
+        let Some(shard) = self.shards.get(shard) else { return Vec::new() };
+        let mut entries = shard.lock().all();
+        entries.retain(|entry| !self.is_over(entry, now_ms));
+        entries.sort_unstable_by(|a, b| a.key().cmp(b.key()));
+        entries
+    }
+
+    /// How many shards there are.
+    pub fn shards(&self) -> usize {
+        self.shards.len()
+    }
+
+    /// Gives back the memory of entries whose time is over. Costs little when there are none.
+    pub fn sweep(&self, now_ms: u64) {
+        let Some(lifetime) = self.lifetime_ms() else { return };
+        for shard in &self.shards {
+            while shard.oldest_ms().saturating_add(lifetime) <= now_ms {
+                // The lock is let go now and then: workers wait for it.
+                self.sweep_some(&mut shard.lock(), lifetime, now_ms);
+            }
+        }
+    }
+
+    pub(super) fn lifetime_ms(&self) -> Option<u64> {
+        self.settings.expire_ms.map(u64::from)
+    }
+
+    /// Somebody no longer tracks the entry.
+    fn leave(&self, entry: &Entry) {
+        if let Some((at, _)) = self.layout.find(Data::ConnCur, 0)
+            && let Some(cell) = entry.cells.get(at)
+        {
+            let _ = cell.fetch_update(Relaxed, Relaxed, |now| now.checked_sub(1));
+        }
+    }
+
+    /// Finds or makes the entry of a key; `hold` is called with it while nobody can remove it.
+    fn enter(&self, key: &[u8], now_ms: u64, hold: impl Fn(&Entry)) -> Option<Arc<Entry>> {
+        let shard = self.shard(key);
+        let alive = |entry: &Arc<Entry>| {
+            let alive = !self.is_over(entry, now_ms);
+            if alive {
+                hold(entry);
+            }
+            alive.then(|| entry.clone())
+        };
+        if let Some(Some(entry)) = shard.look(key, alive) {
+            return Some(entry);
+        }
+        // Room is made before the lock is taken: it may be in another shard.
+        self.make_room(now_ms)?;
+        let mut entries = shard.lock();
+        if let Some(found) = entries.get(key).cloned() {
+            if let Some(entry) = alive(&found) {
+                // Somebody else was quicker.
+                self.used.fetch_sub(1, Relaxed);
+                return Some(entry);
+            }
+            self.drop_entry(&mut entries, &found);
+        }
+        let entry = Arc::new(Entry::new(key, self.serial.fetch_add(1, Relaxed), self.layout.cells(), now_ms));
+        hold(&entry);
+        entries.insert(entry.clone());
+        Some(entry)
+    }
+
+    /// Counts one more entry, in the place of an old one if the table is full.
+    fn make_room(&self, now_ms: u64) -> Option<()> {
+        if self.used.fetch_add(1, Relaxed) < self.settings.size {
+            return Some(());
+        }
+        self.sweep(now_ms);
+        if self.used.load(Relaxed) <= self.settings.size || (!self.settings.no_purge && self.drop_oldest(now_ms)) {
+            return Some(());
+        }
+        self.used.fetch_sub(1, Relaxed);
+        None
+    }
+
+    /// Drops the oldest entry that nobody tracks, as far as it is soon found.
+    fn drop_oldest(&self, now_ms: u64) -> bool {
+        for _ in 0..MOST_TRIES {
+            let Some(shard) = self.shards.iter().min_by_key(|shard| shard.oldest_ms()) else { return false };
+            let mut entries = shard.lock();
+            let Some(first) = entries.first() else { return false };
+            let (queued, touched) = (first.queued_ms.load(Relaxed), first.touched_ms());
+            if first.trackers() > 0 {
+                entries.requeue(&first, now_ms.max(queued + 1));
+            } else if touched > queued {
+                entries.requeue(&first, touched);
+            } else {
+                self.drop_entry(&mut entries, &first);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn sweep_some(&self, entries: &mut Locked<'_>, lifetime_ms: u64, now_ms: u64) {
+        for _ in 0..SWEPT_AT_ONCE {
+            let Some(first) = entries.first() else { return };
+            if first.queued_ms.load(Relaxed).saturating_add(lifetime_ms) > now_ms {
+                return;
+            }
+            if self.is_over(&first, now_ms) {
+                self.drop_entry(entries, &first);
+            } else {
+                entries.requeue(&first, first.touched_ms());
+            }
+        }
+    }
+
+    /// Whether the entry's time is over, and nobody tracks it.
+    fn is_over(&self, entry: &Entry, now_ms: u64) -> bool {
+        let Some(lifetime) = self.lifetime_ms().filter(|lifetime| entry.is_expired(now_ms, *lifetime)) else { return false };
+        if entry.trackers() > 0 {
+            entry.outlive(now_ms, lifetime);
+            return false;
+        }
+        true
+    }
+
+    fn drop_entry(&self, entries: &mut Locked<'_>, entry: &Entry) {
+        if entries.remove(entry) {
+            self.used.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// The shard of a key. Who chooses keys that all fall into one shard makes workers wait for each other, no more: within it, keys
+    /// are found by a hash that nobody can foresee.
+    fn shard(&self, key: &[u8]) -> &Shard {
+        let mixed = key.iter().fold(key.len() as u64, |hash, byte| (hash.rotate_left(5) ^ u64::from(*byte)).wrapping_mul(MIX));
+        &self.shards[(mixed >> 32) as usize & (self.shards.len() - 1)]
+    }
+}
+
+/// An odd number without a pattern: 2^64 by the golden ratio.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+/// A table of fewer entries has one shard, and so a strict order of age.
+const ENTRIES_OF_A_SHARD: usize = 256;
+/// More than any machine has workers that look up at the same moment.
+const MOST_SHARDS: usize = 64;
+/// How many entries are looked at under one lock.
+const SWEPT_AT_ONCE: usize = 256;
+/// How many entries that turn out not to be the oldest are passed by for a new one.
+const MOST_TRIES: usize = 64;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+//! An entry that a stream or a session tracks.
+
+use super::Table;
+use super::data::Data;
+use super::entry::Entry;
+use std::sync::Arc;
+
+/// The right to count in an entry, which stays in its table for as long.
+#[derive(Debug)]
+pub struct Tracked {
+    pub(super) table: Arc<Table>,
+    pub(super) entry: Arc<Entry>,
+}
+
+impl Tracked {
+    /// Its table.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// Its entry.
+    pub fn entry(&self) -> &Arc<Entry> {
+        &self.entry
+    }
+
+    /// Counts `n` events of both kinds, where they are stored: how many there were, and how many in a period.
+    pub fn count(&self, (count, rate): (Data, Data), n: u64, now_ms: u64) {
+        let Tracked { table, entry } = self;
+        let counted = table.add(entry, count, 0, n, now_ms).is_some();
+        if table.add(entry, rate, 0, n, now_ms).is_some() || counted {
+            entry.touch(now_ms);
+        }
+    }
+
+    /// Ends it.
+    pub fn release(self, now_ms: u64) {
+        if self.table.has(Data::ConnCur) {
+            self.entry.touch(now_ms);
+        } else if let Some(lifetime) = self.table.lifetime_ms() {
+            self.entry.outlive(now_ms, lifetime);
+        }
+    }
+}
+
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        self.table.leave(&self.entry);
+        self.entry.release();
+    }
+}
