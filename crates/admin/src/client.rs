@@ -35,6 +35,10 @@ pub(crate) struct Client {
     pub(crate) severity: SeverityForm,
     /// Whether it may have the listening sockets.
     pub(crate) may_take_listeners: bool,
+    /// Whether it has asked for commands that may change: `experimental-mode on`.
+    pub(crate) experimental: bool,
+    /// Whether it has asked for commands of experts: `expert-mode on`. There are none.
+    pub(crate) expert: bool,
     /// How it ends, once that is known.
     pub(crate) ending: Option<Ending>,
 }
@@ -70,6 +74,8 @@ impl Client {
             timeout,
             severity: socket.severity,
             may_take_listeners: socket.exposes_listeners,
+            experimental: false,
+            expert: false,
             ending: None,
         }
     }

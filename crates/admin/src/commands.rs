@@ -10,6 +10,7 @@ mod process;
 mod server;
 mod servers;
 mod statistics;
+mod variable;
 mod weight;
 
 use crate::command::Command;
@@ -25,6 +26,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     server::COMMANDS,
     servers::COMMANDS,
     statistics::COMMANDS,
+    variable::COMMANDS,
     weight::COMMANDS,
 ];
 

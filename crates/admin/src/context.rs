@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::{Instant, SystemTime};
 use terse_compress::Queue;
 use terse_proxy::plan::Plan;
+use terse_sample::World;
 use tokio::sync::Semaphore;
 
 /// What commands see of the process.
@@ -75,6 +76,9 @@ pub trait Host: Send + Sync {
 
     /// What was said while it started, line by line.
     fn startup_log(&self) -> String;
+
+    /// Time and randomness, for expressions.
+    fn world(&self) -> &dyn World;
 }
 
 /// What is counted here.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use terse_balance::Farm;
 use terse_compress::{Compression, Limit};
 use terse_config::Place;
-use terse_sample::{Condition, LogFormat, Needs, ProcessStore};
+use terse_sample::{Condition, Language, LogFormat, Needs, ProcessStore};
 
 /// Everything that a worker needs to know.
 pub struct Plan {
@@ -26,6 +26,8 @@ pub struct Plan {
     pub binds: Vec<Bind>,
     /// Variables of the process.
     pub process_variables: ProcessStore,
+    /// The language in which the stats socket sets them.
+    pub language: Language,
     /// What `global` says.
     pub process: ProcessPlan,
     /// Where lines go.

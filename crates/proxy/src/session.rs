@@ -45,6 +45,10 @@ impl Drop for Session {
         if self.has_own_connections.get() {
             self.worker.idle.forget(self.number);
         }
+        let variables = &self.worker.plan.process_variables;
+        if variables.is_limited() {
+            variables.forget(&self.variables, None);
+        }
     }
 }
 

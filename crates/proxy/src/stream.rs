@@ -59,8 +59,9 @@ impl Stream {
                 process: Some(&session.worker.plan.process_variables),
                 session: Some(&session.variables),
                 transaction: Some(&self.transaction),
-                request: Some(&self.request_variables),
-                response: Some(&self.response_variables),
+                // Those of the request end when there is a response, which is when those of the response begin.
+                request: Some(&self.request_variables).filter(|_| !self.has_response),
+                response: Some(&self.response_variables).filter(|_| self.has_response),
                 check: None,
             },
             world: &*session.worker,
@@ -71,7 +72,11 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        let worker = &self.facts.session.worker;
+        let session = &self.facts.session;
+        let worker = &session.worker;
+        if worker.plan.process_variables.is_limited() {
+            worker.plan.process_variables.forget(&self.transaction, Some(&session.variables));
+        }
         let mut kept = worker.heads.borrow_mut();
         if kept.len() < KEPT && self.request.fields.capacity() + self.response.fields.capacity() < KEPT_BYTES {
             let (mut request, mut response) = (std::mem::take(&mut self.request), std::mem::take(&mut self.response));

@@ -3,6 +3,7 @@
 use crate::configuration::Configuration;
 use crate::environment::host_name;
 use crate::listening::listener;
+use crate::process::variables::Outside;
 use crate::report::Report;
 use crate::sockets::Listening;
 use crate::takeover::send::Exported;
@@ -17,6 +18,7 @@ use terse_admin::{Context, Host, Process};
 use terse_compress::Queue;
 use terse_proxy::plan::Plan;
 use terse_proxy::worker::{Control, Listener};
+use terse_sample::World;
 use tokio::sync::watch;
 
 /// What is known of the process until it serves.
@@ -112,5 +114,9 @@ impl Host for Desk {
 
     fn startup_log(&self) -> String {
         self.startup.clone()
+    }
+
+    fn world(&self) -> &dyn World {
+        &Outside
     }
 }

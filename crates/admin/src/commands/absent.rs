@@ -46,11 +46,8 @@ const ABSENT: &[Absent] = &[
     absent("enable dynamic-cookie", COOKIES),
     absent("enable frontend", FRONTENDS),
     absent("enable health", "checks go on when a server leaves maintenance; use 'enable server'"),
-    absent("experimental-mode", MODES),
-    absent("expert-mode", MODES),
     absent("get acl", PATTERNS),
     absent("get map", PATTERNS),
-    absent("get var", VARIABLES),
     absent("new ssl", TLS),
     absent("prepare acl", PATTERNS),
     absent("prepare map", PATTERNS),
@@ -64,7 +61,6 @@ const ABSENT: &[Absent] = &[
     absent("set rate-limit", "the process has no limits of rates"),
     absent("set ssl", TLS),
     absent("set table", TABLES),
-    absent("set var", VARIABLES),
     absent("show acl", PATTERNS),
     absent("show activity", INTERNALS),
     absent("show anon", "nothing is hidden in answers"),
@@ -109,12 +105,10 @@ const BACKENDS: &str = "backends are those of the configuration";
 const COOKIES: &str = "dynamic cookies are not built";
 const FRONTENDS: &str = "frontends listen until the process stops";
 const INTERNALS: &str = "it looks into HAProxy's own code";
-const MODES: &str = "no command is hidden behind a mode";
 const PATTERNS: &str = "maps and lists of patterns are those of the configuration";
 const SERVERS: &str = "servers are those of the configuration; 'set server' takes them out and back";
 const TABLES: &str = "stick tables come later";
 const TLS: &str = "TLS comes later";
-const VARIABLES: &str = "variables of the process are set by rules only";
 
 #[cfg(test)]
 mod tests {

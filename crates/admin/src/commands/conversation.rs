@@ -58,6 +58,20 @@ pub(super) const COMMANDS: &[Command] = &[
         run: |call| lower(call, Level::User),
     },
     Command {
+        name: "experimental-mode",
+        usage: "experimental-mode [on | off]",
+        summary: "allow commands whose form may still change, or show whether they are allowed",
+        level: Level::Admin,
+        run: |call| switch(&mut call.client.experimental, "experimental-mode", call.args),
+    },
+    Command {
+        name: "expert-mode",
+        usage: "expert-mode [on | off]",
+        summary: "allow commands for experts, of which there are none, or show whether they are allowed",
+        level: Level::Admin,
+        run: |call| switch(&mut call.client.expert, "expert-mode", call.args),
+    },
+    Command {
         name: "set timeout",
         usage: "set timeout cli <delay>",
         summary: "change how long this client may be silent",
@@ -113,6 +127,17 @@ Usage: prompt [help | n | i | p | timed]*
   timed   the prompt shows how long the process runs, or no longer does
 Without an argument: p, or n if that was p.
 ";
+
+/// Every word but `on` is off, as in HAProxy.
+fn switch(mode: &mut bool, name: &str, args: &[String]) -> Outcome {
+    match args.first() {
+        None => Ok(Answer::Said(Message::info(format!("{name} is {}", if *mode { "ON" } else { "OFF" })))),
+        Some(word) => {
+            *mode = word == "on";
+            Ok(Answer::Done)
+        }
+    }
+}
 
 fn lower(call: &mut Call<'_>, level: Level) -> Outcome {
     call.client.level = level;

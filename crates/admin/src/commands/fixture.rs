@@ -12,6 +12,7 @@ use std::time::{Instant, SystemTime};
 use terse_config::{Diagnostics, Environment, Loader, Settings, Source};
 use terse_proxy::log::Sinks;
 use terse_proxy::plan::{Plan, build};
+use terse_sample::{Now, World};
 
 /// A frontend, a backend with three servers, a `listen`, and a backend without servers.
 pub(crate) const WEB: &str = "
@@ -122,5 +123,19 @@ impl Host for Program {
 
     fn startup_log(&self) -> String {
         "started\n\nstill there".into()
+    }
+
+    fn world(&self) -> &dyn World {
+        self
+    }
+}
+
+impl World for Program {
+    fn now(&self) -> Now {
+        Now::default()
+    }
+
+    fn random(&self) -> u64 {
+        4
     }
 }

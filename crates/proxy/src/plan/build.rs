@@ -20,7 +20,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use terse_compress::Limit;
 use terse_config::{Config, Diagnostics, Severity};
-use terse_sample::{ProcessStore, Registry};
+use terse_sample::vars::Limits;
+use terse_sample::{Language, ProcessStore, Registry};
 
 /// What the program knows and `global` says, as far as the plan depends on it.
 #[derive(Clone)]
@@ -51,6 +52,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let Config { mut global, sections, mut shared, .. } = config;
     let complete = diagnostics.worst() != Some(Severity::Alert);
     let global_log = global.settings.take::<LogSettings>().unwrap_or_default();
+    let variables = global.settings.take::<Limits>().unwrap_or_default();
     let compression = global.settings.take::<terse_compress::settings::Process>().unwrap_or_default();
     let error_sets = pages::sets(&sections);
     pages::check_uses(&shared, &error_sets, diagnostics);
@@ -70,11 +72,14 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     if diagnostics.worst() == Some(Severity::Alert) {
         return None;
     }
+    let registry = shared.entry::<Registry>();
+    let process_variables = ProcessStore::new(registry.names.clone(), variables);
     Some(Plan {
+        language: Language::new(registry, &process_variables),
         frontends,
         backends,
         binds,
-        process_variables: ProcessStore::new(&shared.entry::<Registry>().names),
+        process_variables,
         process: ProcessPlan {
             workers: host.workers.max(1),
             maxconn: host.maxconn,

@@ -189,7 +189,7 @@ fn converters_by_table() {
         ("str(x),when(!acl,TRUE)", None),
         ("str(kept),set-var(txn.new)", Some("kept")),
         ("var(txn.new)", Some("kept")),
-        ("str(x),set-var(txn.new,ifnotset)", Some("x")),
+        ("str(x),set-var(txn.new,ifnotset)", None),
         ("var(txn.new)", Some("kept")),
         ("str(x),unset-var(txn.new)", Some("x")),
         ("var(txn.new)", None),

@@ -14,17 +14,13 @@ pub(crate) const CONVERTERS: &[Converter] = &[
         "set-var",
         Type::Any,
         Type::Any,
-        "The value, which is also put into a variable, under conditions.",
-        |value, args, env| {
-            args.own::<Target>(0)?.set(&env.vars, value.clone());
-            Some(value)
-        },
+        "The value, which is also put into a variable, under conditions; nothing when that does not go.",
+        |value, args, env| args.own::<Target>(0)?.set(&env.vars, value.clone()).then_some(value),
     )
     .params(NAME_AND_CONDITIONS)
     .check(check_target),
     Converter::new("unset-var", Type::Any, Type::Any, "The value; the variable is unset.", |value, args, env| {
-        env.vars.unset(args.var(0)?);
-        Some(value)
+        env.vars.unset(args.var(0)?).then_some(value)
     })
     .params(&[need(ParamKind::Var)]),
     Converter::new(

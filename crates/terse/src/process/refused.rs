@@ -53,12 +53,6 @@ pub static KEYWORDS: &[Keyword] = &[
         "The most buffers of a worker.",
         "'tune.memory.buffers' limits the bytes of the process",
     ),
-    refused("tune.vars.global-max-size", "<bytes>", "The most memory of variables.", NO_VARIABLE_LIMIT),
-    refused("tune.vars.proc-max-size", "<bytes>", "The most memory of the process's variables.", NO_VARIABLE_LIMIT),
-    refused("tune.vars.sess-max-size", "<bytes>", "The most memory of sessions' variables.", NO_VARIABLE_LIMIT),
-    refused("tune.vars.txn-max-size", "<bytes>", "The most memory of transactions' variables.", NO_VARIABLE_LIMIT),
-    refused("tune.vars.reqres-max-size", "<bytes>", "The most memory of requests' variables.", NO_VARIABLE_LIMIT),
-    refused("tune.vars.check-max-size", "<bytes>", "The most memory of checks' variables.", NO_VARIABLE_LIMIT),
     refused("tune.glitches.kill.cpu-usage", "<percent>", "When odd connections are killed.", NO_GLITCHES),
     refused("tune.h1.be.glitches-threshold", "<number>", "Oddities before a server is left.", NO_GLITCHES),
     refused("tune.h1.fe.glitches-threshold", "<number>", "Oddities before a client is left.", NO_GLITCHES),
@@ -72,5 +66,4 @@ const fn refused(name: &'static str, arguments: &'static str, summary: &'static 
 
 const NO_LUA: &str = "no Lua runs here";
 const NO_RATE: &str = "rates are not limited for the whole process";
-const NO_VARIABLE_LIMIT: &str = "variables are bounded by the rules that set them";
 const NO_GLITCHES: &str = "the first malformed message already ends a connection";

@@ -1,8 +1,10 @@
-//! Variables of the process (`proc.*`) that `global` sets before anything is served.
+//! What `global` says of variables: those of the process (`proc.*`) that it sets before anything is served, and the memory that
+//! variables may take.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections, Setting};
+use terse_sample::vars::Limits;
 use terse_sample::{Compiler, Env, Expr, LogFormat, Needs, Now, Octets, ProcessStore, Registry, Target, Usage, Value, Vars, World};
 
 /// The table.
@@ -21,6 +23,30 @@ pub static KEYWORDS: &[Keyword] = &[
         compiler.word = word;
         compiler.check_needs(format.needs(), args.taken())?;
         remember(scope, Assignment { target, value: Assigned::Text(format) });
+        Ok(())
+    }),
+    limit("tune.vars.global-max-size", "The most memory of all variables.", |args, scope| {
+        limits(scope).global = bytes(args)?;
+        Ok(())
+    }),
+    limit("tune.vars.proc-max-size", "The most memory of the process's variables, in which all others count.", |args, scope| {
+        limits(scope).process = bytes(args)?;
+        Ok(())
+    }),
+    limit("tune.vars.sess-max-size", "The most memory of a session's variables, with those of its transactions.", |args, scope| {
+        limits(scope).session = bytes(args)?;
+        Ok(())
+    }),
+    limit("tune.vars.txn-max-size", "The most memory of a transaction's variables, with those of both messages.", |args, scope| {
+        limits(scope).transaction = bytes(args)?;
+        Ok(())
+    }),
+    limit("tune.vars.reqres-max-size", "The most memory of the variables of a request or of a response.", |args, scope| {
+        limits(scope).message = bytes(args)?;
+        Ok(())
+    }),
+    limit("tune.vars.check-max-size", "The most memory of a health check's variables.", |args, scope| {
+        limits(scope).check = bytes(args)?;
         Ok(())
     }),
 ];
@@ -44,7 +70,7 @@ enum Assigned {
 impl ProcessVariables {
     /// Sets the variables.
     pub fn apply(&self, store: &ProcessStore) {
-        let env = Env { vars: Vars { process: Some(store), ..Vars::default() }, ..Env::bare(&Start) };
+        let env = Env { vars: Vars { process: Some(store), ..Vars::default() }, ..Env::bare(&Outside) };
         for Assignment { target, value } in &self.assignments {
             match value {
                 Assigned::Value(expression) => {
@@ -68,10 +94,10 @@ impl Setting for ProcessVariables {
     }
 }
 
-/// The world before there are workers.
-struct Start;
+/// The world as it is outside the workers: before there are any, and for the stats socket.
+pub struct Outside;
 
-impl World for Start {
+impl World for Outside {
     fn now(&self) -> Now {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Now { seconds: now.as_secs() as i64, micros: now.subsec_micros() }
@@ -85,6 +111,20 @@ impl World for Start {
 
 const fn set(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
     Keyword { name, old_names: &[], sections: Sections::GLOBAL, arguments, summary, kind: Kind::Done(parser) }
+}
+
+const fn limit(name: &'static str, summary: &'static str, parser: Parser) -> Keyword {
+    Keyword { name, old_names: &[], sections: Sections::GLOBAL, arguments: "<bytes>", summary, kind: Kind::Done(parser) }
+}
+
+fn limits<'a>(scope: &'a mut Scope<'_>) -> &'a mut Limits {
+    scope.section.settings.entry()
+}
+
+/// A size; 0 is no limit.
+fn bytes(args: &mut Args<'_>) -> Result<usize, Fault> {
+    let bytes = args.size("<bytes>")?;
+    usize::try_from(bytes).map_err(|_| args.fault("expects a size that memory can have"))
 }
 
 fn remember(scope: &mut Scope<'_>, assignment: Assignment) {
@@ -112,7 +152,7 @@ mod tests {
         let said = diagnostics.iter().map(|diagnostic| diagnostic.reason.clone()).collect();
         let variables: ProcessVariables = config.global.settings.take().unwrap_or_default();
         let mut registry: Registry = config.shared.take().unwrap_or_default();
-        let store = ProcessStore::new(&registry.names);
+        let store = ProcessStore::new(registry.names.clone(), Limits::default());
         variables.apply(&store);
         (said, move |name| store.get(registry.names.slot(name).unwrap().index))
     }

@@ -1,0 +1,100 @@
+//! The language at run time: expressions and formats that come from the stats socket.
+
+use crate::acl::AclSet;
+use crate::compiler::Compiler;
+use crate::expr::Expr;
+use crate::logformat::{LogFormat, Usage};
+use crate::registry::{Needs, Registry};
+use crate::vars::{ProcessStore, Target, VarSlot};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use terse_config::Fault;
+
+/// The tables and names of a configuration that has been read. ACLs belonged to its sections: none are known.
+pub struct Language {
+    registry: Mutex<Registry>,
+}
+
+impl Language {
+    /// The language of the configuration that made this store. Patterns no longer come from files.
+    pub fn new(registry: &Registry, store: &ProcessStore) -> Language {
+        let mut registry = registry.clone();
+        (registry.names, registry.files) = (store.later_names(), None);
+        Language { registry: Mutex::new(registry) }
+    }
+
+    /// Compiles an expression that sees nothing but the process.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn expression(&self, text: &str) -> Result<Expr, String> {
+        self.compile(|compiler| {
+            let expression = compiler.expression(text.as_bytes())?;
+            compiler.check_needs(expression.needs(), text)?;
+            Ok(expression)
+        })
+    }
+
+    /// Compiles a format that sees nothing but the process.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn format(&self, text: &str) -> Result<LogFormat, String> {
+        self.compile(|compiler| {
+            let format = compiler.log_format(text.as_bytes(), Usage::Text)?;
+            compiler.check_needs(format.needs(), text)?;
+            Ok(format)
+        })
+    }
+
+    /// Reads the name of a variable and conditions: `proc.name,ifset`.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn target(&self, text: &str) -> Result<Target, String> {
+        Target::parse(text, &mut self.lock().names)
+    }
+
+    /// The variable of that name, if there is one.
+    pub fn variable(&self, name: &str) -> Option<VarSlot> {
+        self.lock().names.find(name)
+    }
+
+    fn compile<T>(&self, compile: impl FnOnce(&mut Compiler<'_>) -> Result<T, Fault>) -> Result<T, String> {
+        let (acls, mut warnings) = (AclSet::default(), Vec::new());
+        let registry = &mut *self.lock();
+        compile(&mut Compiler { registry, acls: &acls, have: Needs::NONE, warnings: &mut warnings, word: 0 }).map_err(described)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn described(fault: Fault) -> String {
+    match fault.hint {
+        Some(hint) => format!("{} ({hint})", fault.reason),
+        None => fault.reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vars::Limits;
+
+    #[test]
+    fn expressions_see_the_process_alone() {
+        let mut registry = Registry::default();
+        registry.names.slot("proc.a").unwrap();
+        let store = ProcessStore::new(registry.names.clone(), Limits::default());
+        let language = Language::new(&registry, &store);
+        assert!(language.expression("var(proc.a),add(1)").is_ok());
+        assert!(language.format("%[var(proc.a)] and %[var(proc.b)]").is_ok());
+        assert!(language.variable("proc.b").is_some() && language.variable("proc.c").is_none());
+        for wrong in ["path", "int(1),nothing", "var(txn.x)", "int(1", "str(a),map(/etc/passwd)"] {
+            assert!(language.expression(wrong).is_err(), "{wrong}");
+        }
+        assert!(language.format("%[path]").is_err());
+        assert!(language.target("proc.x,ifnever").is_err());
+    }
+}

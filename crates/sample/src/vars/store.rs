@@ -1,0 +1,67 @@
+//! One scope's values, of one thread.
+
+use crate::value::Value;
+use std::cell::{Cell, RefCell};
+
+/// One scope's values, in pages that are allocated when a variable on them is first set: ten thousand declared names cost a stream
+/// nothing.
+#[derive(Default, Debug)]
+pub struct Store {
+    pages: RefCell<Box<[Option<Box<Page>>]>>,
+    /// What its variables count for, with those of the scopes within it; 0 where nothing is limited.
+    pub(super) bytes: Cell<usize>,
+}
+
+const PAGE: usize = 16;
+type Page = [Option<Value<'static>>; PAGE];
+
+impl Store {
+    /// The value, if the variable is set.
+    #[inline]
+    pub fn get(&self, index: u32) -> Option<Value<'static>> {
+        let index = index as usize;
+        self.pages.borrow().get(index / PAGE)?.as_ref()?[index % PAGE].clone()
+    }
+
+    /// Sets the variable, or unsets it.
+    pub fn set(&self, index: u32, value: Option<Value<'static>>) {
+        let index = index as usize;
+        let pages = &mut *self.pages.borrow_mut();
+        if index / PAGE >= pages.len() {
+            if value.is_none() {
+                return;
+            }
+            let mut more = std::mem::take(pages).into_vec();
+            more.resize_with(index / PAGE + 1, || None);
+            *pages = more.into_boxed_slice();
+        }
+        pages[index / PAGE].get_or_insert_default()[index % PAGE] = value;
+    }
+
+    /// Whether no variable was ever set.
+    pub fn is_unused(&self) -> bool {
+        self.pages.borrow().is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unset_storage_costs_nothing() {
+        let store = Store::default();
+        store.set(9_999, None);
+        assert!(store.is_unused());
+        store.set(9_999, Some(Value::Int(1)));
+        assert_eq!(store.get(9_999), Some(Value::Int(1)));
+        assert_eq!(store.get(9_998), None);
+        assert_eq!(store.get(5), None);
+        assert_eq!(store.pages.borrow().iter().flatten().count(), 1);
+    }
+
+    #[test]
+    fn a_store_is_four_words() {
+        assert_eq!(size_of::<Store>(), 4 * size_of::<usize>());
+    }
+}
