@@ -7,7 +7,9 @@ fn addresses(from: &str, to: &str) -> Option<(SocketAddr, SocketAddr)> {
     Some((from.parse().unwrap(), to.parse().unwrap()))
 }
 
-fn read(bytes: &[u8]) -> Result<Option<(usize, Option<(SocketAddr, SocketAddr)>)>, Wrong> {
+type Addresses = Option<(SocketAddr, SocketAddr)>;
+
+fn read(bytes: &[u8]) -> Result<Option<(usize, Addresses)>, Wrong> {
     parse(bytes).map(|head| head.map(|(length, told)| (length, told.addresses)))
 }
 
