@@ -7,7 +7,7 @@ use crate::logformat::{LogFormat, Usage};
 use crate::registry::{Needs, Registry};
 use crate::vars::{ProcessStore, Target, VarSlot};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use terse_config::Fault;
+use terse_config::{Fault, Place};
 
 /// The tables and names of a configuration that has been read. ACLs belonged to its sections: none are known.
 pub struct Language {
@@ -62,7 +62,16 @@ impl Language {
     fn compile<T>(&self, compile: impl FnOnce(&mut Compiler<'_>) -> Result<T, Fault>) -> Result<T, String> {
         let (acls, mut warnings) = (AclSet::default(), Vec::new());
         let registry = &mut *self.lock();
-        compile(&mut Compiler { registry, acls: &acls, have: Needs::NONE, warnings: &mut warnings, word: 0 }).map_err(described)
+        let mut compiler = Compiler {
+            registry,
+            acls: &acls,
+            have: Needs::NONE,
+            warnings: &mut warnings,
+            word: 0,
+            section: "".into(),
+            place: Place::nowhere(),
+        };
+        compile(&mut compiler).map_err(described)
     }
 
     fn lock(&self) -> MutexGuard<'_, Registry> {
