@@ -92,6 +92,12 @@ impl Farm {
         self.note_operation(server, old.operation, new.operation, now);
         let leaves = !server.is_eligible();
         let moved = if leaves { self.backlog.turn_away(Some(server)) } else { self.backlog.admit(server) };
+        if leaves && self.backlog.waiting() > 0 {
+            // Where it was the last active one, backups serve those who wait for any.
+            self.servers().iter().filter(|other| other.serves_any()).for_each(|other| {
+                self.backlog.admit(other);
+            });
+        }
         if let Some((level, line)) = line(self, server, old, new, &cause, moved) {
             self.say(level, &line);
         }

@@ -203,12 +203,6 @@ impl Farm {
         self.backlog.waiting()
     }
 
-    /// Forgets the most there were of requests in use and in queues (`clear counters`).
-    pub fn forget_peaks(&self) {
-        self.backlog.forget_peak();
-        self.servers.iter().for_each(|server| server.forget_peaks());
-    }
-
     /// Builds the roster anew from the servers' states. The caller holds the lock of changes, or is alone.
     pub(crate) fn rebuild(&self) {
         let roster = Roster::new(&self.servers, &self.settings);

@@ -234,11 +234,6 @@ impl Backlog {
         self.waiting.load(Relaxed)
     }
 
-    /// Forgets the most there were in the backend's line.
-    pub(crate) fn forget_peak(&self) {
-        self.in_backend_max.store(self.in_backend.load(Relaxed), Relaxed);
-    }
-
     /// Joins the line of a server, or says that it is full.
     pub(crate) fn wait_for(self: &Arc<Backlog>, server: &Arc<Server>) -> Grant {
         let limit = server.settings().maxqueue;

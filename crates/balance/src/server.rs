@@ -269,12 +269,6 @@ impl Server {
         self.load.queued_max.store(self.queued(), Relaxed);
     }
 
-    /// Forgets the most there were.
-    pub(crate) fn forget_peaks(&self) {
-        self.load.served_max.store(self.served(), Relaxed);
-        self.load.queued_max.store(self.queued(), Relaxed);
-    }
-
     /// When its operation changed last, and how long it was down before that; both in milliseconds, the first from the farm's start.
     pub(crate) fn changed_ms(&self) -> (u64, u64) {
         (self.changing.changed_ms.load(Relaxed), self.changing.down_ms.load(Relaxed))

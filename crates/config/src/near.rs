@@ -4,10 +4,12 @@ use crate::args::Fault;
 
 /// The names nearest to a word, best first, at most three, none when nothing is near.
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    let allowed = (word.chars().count() / 3).clamp(1, MAX_DISTANCE);
+    let length = word.chars().count();
+    let allowed = (length / 3).clamp(1, MAX_DISTANCE);
     let mut near: Vec<(usize, &str)> = names
         .into_iter()
-        .filter(|name| name.len().abs_diff(word.len()) <= 4 * MAX_DISTANCE)
+        // Each character that one has more is one step: most names need no closer look.
+        .filter(|name| name.chars().count().abs_diff(length) <= allowed)
         .map(|name| (distance(word, name), name))
         .filter(|(distance, _)| *distance <= allowed)
         .collect();

@@ -47,7 +47,8 @@ fn slots_go_to_the_oldest_of_both_queues() {
     drop(held);
     assert!(is_granted(&mut third));
     assert_eq!((farm.queued(), farm.servers()[0].queued(), farm.servers()[0].served()), ((0, 2), 0, 0));
-    farm.forget_peaks();
+    farm.clear_peak();
+    farm.servers().iter().for_each(|server| server.clear_peaks());
     assert_eq!((farm.queued(), farm.servers()[0].queued_max()), ((0, 0), 0));
 }
 
@@ -85,6 +86,17 @@ fn those_who_wait_for_a_server_that_goes_down_look_for_another() {
     assert!(matches!(farm.claim(ANY), Grant::NoServer));
     drop(held);
     assert_eq!(farm.servers()[0].served(), 0);
+}
+
+#[test]
+fn a_backup_that_takes_over_serves_those_who_wait_already() {
+    let farm = farm("server a 10.0.0.1:80 maxconn 1\nserver b 10.0.0.2:80 maxconn 1 backup");
+    let _held = claim(&farm, ANY);
+    let mut waiter = wait(&farm, ANY);
+    assert!(poll(&mut waiter).is_pending());
+    farm.set_admin(&farm.servers()[0], AdminOrder::Maint, Instant::now());
+    let Poll::Ready(Ok(claim)) = poll(&mut waiter) else { panic!("the backup has a free slot") };
+    assert_eq!(claim.server().index(), 1);
 }
 
 #[test]

@@ -217,6 +217,8 @@ async fn claim(
         facts.queue_positions.1 += waiter.backend_queue().unwrap_or(0);
         let timeouts = stream.facts.timeouts();
         client.timer.set(timeouts.queue.or(timeouts.connect));
+        // Whoever waits in a queue holds no buffer, unless the client has said more already.
+        client.buffer.release_if_empty();
         let granted = wait(client, watches, pin!(waiter)).await;
         client.timer.clear();
         match granted {
