@@ -19,7 +19,12 @@ help:
 	@echo "make docs           writes docs/reference.md from the program's tables"
 	@echo "make fuzz           each fuzz target for SECONDS=20"
 
-build:
+# What the compiler needs beside gcc.
+.PHONY: system
+system:
+	@scripts/packages pkg-config:pkg-config /usr/include/openssl/ssl.h:libssl-dev
+
+build: system
 	$(CARGO) build --release --locked -p terse
 
 .PHONY: lab
@@ -29,7 +34,7 @@ lab: build
 demo: lab
 	@TERSE="$${TERSE:-$(TARGET)/release/terse}" $(LAB) demo $(ARGS)
 
-test:
+test: system
 	@scripts/packages curl:curl nginx:nginx apache2:apache2-bin haproxy:haproxy g++:g++
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
@@ -59,6 +64,6 @@ conformance: lab
 docs: build
 	$(TARGET)/release/terse -q -c -f /dev/null -dKmanual > docs/reference.md || test $$? = 2
 
-fuzz:
+fuzz: system
 	@scripts/packages g++:g++
 	fuzz/run.sh $(SECONDS)
