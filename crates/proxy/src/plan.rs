@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use terse_balance::Farm;
 use terse_compress::{Compression, Limit};
 use terse_config::Place;
+use terse_sample::pattern::References;
 use terse_sample::{Condition, Language, LogFormat, Needs, ProcessStore};
 
 /// Everything that a worker needs to know.
@@ -38,6 +39,8 @@ pub struct Plan {
     pub memory: Arc<Limit>,
     /// The pages of `http-errors` sections, by their names.
     pub error_sets: HashMap<Arc<str>, Pages>,
+    /// What ACLs and maps compare with, which changes at run time.
+    pub patterns: References,
 }
 
 /// What `global` says to the workers.

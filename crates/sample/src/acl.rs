@@ -2,17 +2,15 @@
 
 use crate::compiler::{Compiler, split_name};
 use crate::condition::Doubt;
+use crate::criterion::Criterion;
 use crate::env::Env;
-use crate::expr::Expr;
 use crate::near;
-use crate::pattern::{Matching, Patterns};
 use crate::registry::Needs;
-use crate::value::Type;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use terse_config::{Args, Fault, Keyword, Kind, Scope, SectionKind, Sections, Setting, Word};
+use terse_config::{Args, Fault, Keyword, Kind, Scope, SectionKind, Sections, Setting};
 
 /// A named test. Lines of the same name are alternatives, and those that follow a rule count for that rule too: so a condition
 /// holds the ACL, and the ACL a list that only grows while the configuration loads.
@@ -24,13 +22,6 @@ pub struct Acl {
 struct Line {
     criterion: Criterion,
     next: OnceLock<Box<Line>>,
-}
-
-/// An expression and the patterns that its values are compared with.
-#[derive(Clone, Debug)]
-pub struct Criterion {
-    expr: Expr,
-    patterns: Patterns,
 }
 
 /// The ACLs of a section by name, and what its expressions look at. A section does not see the ACLs of its defaults.
@@ -77,7 +68,7 @@ impl Acl {
             if criterion.eval(env) {
                 return Some(true);
             }
-            let headless = doubt.head.get() && env.request.is_none() && criterion.expr.needs().has(Needs::REQUEST);
+            let headless = doubt.head.get() && env.request.is_none() && criterion.needs().has(Needs::REQUEST);
             certain &= !doubt.take() && !headless;
         }
         certain.then_some(false)
@@ -85,7 +76,7 @@ impl Acl {
 
     /// What must be there for all of its alternatives.
     pub fn needs(&self) -> Needs {
-        self.criteria().fold(Needs::NONE, |all, criterion| all.or(criterion.expr.needs()))
+        self.criteria().fold(Needs::NONE, |all, criterion| all.or(criterion.needs()))
     }
 
     fn criteria(&self) -> impl Iterator<Item = &Criterion> {
@@ -106,14 +97,6 @@ impl Drop for Acl {
 impl fmt::Debug for Acl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.criteria()).finish()
-    }
-}
-
-impl Criterion {
-    /// Whether one of the expression's values matches.
-    #[inline]
-    pub fn eval(&self, env: &Env<'_>) -> bool {
-        self.expr.each(env, &mut |value| self.patterns.matches(value))
     }
 }
 
@@ -164,122 +147,6 @@ fn parse_acl(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let criterion = Compiler::new(scope, Needs::ALL).criterion(words, base)?;
     scope.section.settings.entry::<AclSet>().add(name, criterion);
     Ok(())
-}
-
-impl Compiler<'_> {
-    /// Reads `<criterion> [flags] [operator] <value>...`; `base` is the index of the first word in the line.
-    pub fn criterion(&mut self, words: &[Word], base: usize) -> Result<Criterion, Fault> {
-        self.word = base;
-        let Some((first, values)) = words.split_first() else {
-            return Err(Fault::new(base.saturating_sub(1), "expects a criterion, such as 'path_beg /images'"));
-        };
-        let (expr, derived) = self.criterion_expression(&first.bytes)?;
-        let mut flags = Flags { matching: derived.or(Matching::of(expr.output())), ..Flags::default() };
-        let mut at = 0;
-        while let Some(word) = values.get(at).filter(|w| w.bytes.starts_with(b"-")) {
-            self.word = base + 1 + at;
-            at += 1;
-            if word.bytes == b"--" {
-                break;
-            }
-            at += self.flag(word, values.get(at), &expr, &mut flags)?;
-        }
-        self.word = base;
-        let Some(matching) = flags.matching else {
-            let text = expr.text();
-            return Err(
-                self.fault(format!("a matching method must be named with '-m' for '{text}', whose values have no fixed type"))
-            );
-        };
-        let mut patterns = Patterns::new(matching, flags.ignore_case);
-        for (name, file) in &flags.files {
-            for line in file.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).filter(|l| !l.is_empty() && !l.starts_with(b"#")) {
-                patterns.add(line).map_err(|reason| self.fault(format!("file '{name}': {reason}")))?;
-            }
-        }
-        for (i, value) in values.iter().enumerate().skip(at) {
-            patterns.add(&value.bytes).map_err(|reason| Fault::new(base + 1 + i, reason))?;
-        }
-        if values.is_empty() && !matches!(matching, Matching::Bool | Matching::Found) {
-            let text = expr.text();
-            self.warnings.push(self.fault(format!(
-                "no pattern stands behind '{text}', so it never matches; write '--' if this is meant, '-m found' to ask for existence"
-            )));
-        }
-        Ok(Criterion { expr, patterns })
-    }
-
-    /// The expression of a criterion, whose fetch may carry a matching method: `path_beg` is `path` with `beg`.
-    fn criterion_expression(&mut self, text: &[u8]) -> Result<(Expr, Option<Matching>), Fault> {
-        let (name, rest) = split_name(text);
-        let is_text = |kind| matches!(kind, Type::Str | Type::Method | Type::Bin | Type::Any);
-        let derived = name.rsplit_once('_').filter(|_| self.registry.fetch(name).is_none()).and_then(|(base, suffix)| {
-            let fetch = self.registry.fetch(base).filter(|f| is_text(f.output));
-            fetch.and(Matching::named(suffix)).map(|matching| (base, matching))
-        });
-        // What follows the message that is processed (`hdr`) follows the request in an ACL, wherever the ACL is used.
-        let have = std::mem::replace(&mut self.have, Needs::ALL);
-        let expr = match derived {
-            Some((base, _)) => self.expression(&[base.as_bytes(), rest].concat()),
-            None => self.expression(text),
-        };
-        self.have = have;
-        // Behind a converter it is the converter's type that counts.
-        expr.map(|expr| match derived {
-            Some((_, matching)) if !expr.has_converters() => (expr, Some(matching)),
-            _ => (expr, None),
-        })
-    }
-
-    /// Reads one flag; says how many of the words behind it were its argument.
-    fn flag(&mut self, word: &Word, next: Option<&Word>, expr: &Expr, flags: &mut Flags) -> Result<usize, Fault> {
-        let name = word.as_str();
-        let argument = || next.map(Word::as_str).ok_or_else(|| self.fault(format!("'{name}' expects an argument")));
-        match name {
-            "-i" => flags.ignore_case = true,
-            "-n" => {}
-            "-u" => {
-                argument()?.parse::<u32>().map_err(|_| self.fault("the argument of '-u' must be a whole number"))?;
-                return Ok(1);
-            }
-            "-m" => {
-                let method = argument()?;
-                if flags.forced || !flags.files.is_empty() {
-                    return Err(self.fault("'-m' may stand once, before patterns and files"));
-                }
-                let Some(matching) = Matching::named(method) else {
-                    return Err(Fault::new(self.word + 1, format!("unknown matching method '{method}'")));
-                };
-                if !crate::cast::exists(expr.output(), matching.expects()) {
-                    let (text, output) = (expr.text(), expr.output().name());
-                    return Err(Fault::new(
-                        self.word + 1,
-                        format!("matching method '{method}' cannot be used with '{text}', whose values are of type {output}"),
-                    ));
-                }
-                (flags.matching, flags.forced) = (Some(matching), true);
-                return Ok(1);
-            }
-            "-f" => {
-                let file = argument()?;
-                let Some(files) = &self.registry.files else { return Err(self.fault("files of patterns cannot be read here")) };
-                let bytes = files.read(file).map_err(|reason| Fault::new(self.word + 1, format!("file '{file}': {reason}")))?;
-                flags.files.push((file.to_owned(), bytes));
-                return Ok(1);
-            }
-            "-M" => return Err(self.fault("'-M' is not supported: files of patterns are lists here")),
-            _ => return Err(self.fault(format!("'{name}' is no flag of an ACL; write '--' before values that begin with '-'"))),
-        }
-        Ok(0)
-    }
-}
-
-#[derive(Default)]
-struct Flags {
-    ignore_case: bool,
-    matching: Option<Matching>,
-    forced: bool,
-    files: Vec<(String, Vec<u8>)>,
 }
 
 #[cfg(test)]

@@ -46,6 +46,11 @@ impl<'a> Compiler<'a> {
         Fault::new(self.word, reason)
     }
 
+    /// Where the line stands, as lists at run time show it.
+    pub(crate) fn place_text(&self) -> String {
+        format!("file '{}' line {}", self.place.file, self.place.line)
+    }
+
     /// An expression that is the whole text. What it needs is not checked against what will be there.
     pub fn expression(&mut self, text: &[u8]) -> Result<Expr, Fault> {
         match self.expression_prefix(text)? {

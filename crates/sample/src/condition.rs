@@ -176,7 +176,7 @@ impl Compiler<'_> {
     }
 }
 
-fn anonymous(criterion: crate::acl::Criterion) -> Arc<Acl> {
+fn anonymous(criterion: crate::criterion::Criterion) -> Arc<Acl> {
     let acl = Acl::default();
     acl.push(criterion);
     Arc::new(acl)
@@ -270,7 +270,7 @@ mod tests {
             ("images { path /x", 1, "missing closing '}'"),
             ("{ }", 0, "expects a criterion"),
             ("images { pth /x }", 2, "unknown fetch method 'pth'"),
-            ("{ src 1.2.3.4/40 }", 2, "'1.2.3.4/40' is not an address"),
+            ("{ src 1.2.3.4/40 }", 2, "'1.2.3.4/40' is not a valid IPv4 or IPv6 address"),
         ] {
             let fault = bench.condition(text).expect_err(text);
             assert!(fault.reason.contains(said), "{text}: {}", fault.reason);

@@ -16,6 +16,7 @@ mod http;
 mod json;
 pub mod json_query;
 mod jwt;
+mod map;
 mod mqtt;
 mod packet;
 mod part;
@@ -40,6 +41,7 @@ pub(crate) const TABLES: &[&[Converter]] = &[
     json::CONVERTERS,
     json_query::CONVERTERS,
     jwt::CONVERTERS,
+    map::CONVERTERS,
     mqtt::CONVERTERS,
     packet::CONVERTERS,
     part::CONVERTERS,

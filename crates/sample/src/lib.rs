@@ -19,6 +19,7 @@ pub mod cast;
 pub mod compiler;
 pub mod condition;
 pub mod convert;
+pub mod criterion;
 pub mod env;
 pub mod expr;
 pub mod fetch;

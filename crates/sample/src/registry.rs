@@ -3,11 +3,13 @@
 use crate::argument::{Arg, ArgList, Param};
 use crate::compiler::Compiler;
 use crate::env::Env;
+use crate::pattern::{References, Use, Way};
 use crate::value::{Type, Value};
 use crate::vars::VarNames;
 use crate::{convert, fetch, logformat, near};
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use terse_config::{Place, Setting};
 
@@ -139,6 +141,11 @@ pub struct Constants {
 pub trait PatternFiles: Send + Sync {
     /// The bytes of a file; an error says why there are none.
     fn read(&self, name: &str) -> Result<Vec<u8>, String>;
+
+    /// The address of a host that a pattern of `ip` names; nothing where names are not looked up.
+    fn resolve(&self, _host: &str) -> Option<Ipv4Addr> {
+        None
+    }
 }
 
 /// All tables, names and constants: the setting that every parser of expressions finds in [`terse_config::Scope::shared`].
@@ -153,6 +160,8 @@ pub struct Registry {
     pub constants: Arc<Constants>,
     /// Where files of patterns come from; without it `-f` is an error.
     pub files: Option<Arc<dyn PatternFiles>>,
+    /// What values are compared with: files and lines of patterns, and maps.
+    pub patterns: References,
     /// What other crates keep from one expression to the next.
     own: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
     /// What expressions and rules name, and other sections declare.
@@ -181,6 +190,7 @@ impl Default for Registry {
             files: None,
             own: HashMap::new(),
             references: Vec::new(),
+            patterns: References::default(),
         };
         for table in fetch::TABLES {
             registry.add_fetches(table);
@@ -264,6 +274,15 @@ impl Registry {
         let mut all: Vec<_> = self.aliases.values().copied().collect();
         all.sort_by_key(|a| a.name);
         all
+    }
+
+    /// The way of matching the entries of a file; the first use reads it.
+    pub(crate) fn pattern_file(&self, name: &str, usage: &Use<'_>) -> Result<Arc<Way>, String> {
+        let read = |name: &str| match &self.files {
+            Some(files) => files.read(name),
+            None => Err("files of patterns cannot be read here".into()),
+        };
+        self.patterns.of_file(name, usage, read)
     }
 
     pub(crate) fn fetch_near(&self, name: &str) -> Option<String> {

@@ -1,6 +1,7 @@
 //! The files that `-f` names, read in order.
 
-use std::io;
+use std::io::{self, Read as _};
+use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use terse_config::Source;
 use terse_sample::PatternFiles;
@@ -42,9 +43,25 @@ pub struct Disk;
 
 impl PatternFiles for Disk {
     fn read(&self, name: &str) -> Result<Vec<u8>, String> {
-        std::fs::read(name).map_err(|error| format!("failed to open file '{name}' : {error}"))
+        let failed = |error| format!("failed to open file '{name}' : {error}");
+        let mut bytes = Vec::new();
+        // What never ends, such as a device, must not fill the memory.
+        std::fs::File::open(name).and_then(|file| file.take(FILE_BYTES + 1).read_to_end(&mut bytes)).map_err(failed)?;
+        if bytes.len() as u64 > FILE_BYTES { Err(format!("it has more than {FILE_BYTES} bytes")) } else { Ok(bytes) }
+    }
+
+    fn resolve(&self, host: &str) -> Option<Ipv4Addr> {
+        // A port belongs to what the system's look-up takes.
+        let addresses = (host, 0).to_socket_addrs().ok()?;
+        addresses.into_iter().find_map(|address| match address.ip() {
+            IpAddr::V4(v4) => Some(v4),
+            IpAddr::V6(_) => None,
+        })
     }
 }
+
+/// The longest file that a line of the configuration may name: a map of millions of entries.
+const FILE_BYTES: u64 = 1 << 30;
 
 fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
     if !std::fs::metadata(path)?.is_dir() {

@@ -19,7 +19,7 @@ use crate::plan::{Plan, ProcessPlan};
 use std::sync::Arc;
 use std::time::Instant;
 use terse_compress::Limit;
-use terse_config::{Config, Diagnostics, Severity};
+use terse_config::{Config, Diagnostic, Diagnostics, Severity};
 use terse_sample::vars::Limits;
 use terse_sample::{Language, ProcessStore, Registry};
 
@@ -74,6 +74,10 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     }
     let registry = shared.entry::<Registry>();
     let process_variables = ProcessStore::new(registry.names.clone(), variables);
+    let patterns = registry.patterns.clone();
+    for (place, reason) in patterns.finish() {
+        diagnostics.push(Diagnostic::new(Severity::Warning, &place, format!("{reason}: this rule changes nothing that matters")));
+    }
     Some(Plan {
         language: Language::new(registry, &process_variables),
         frontends,
@@ -91,6 +95,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         journal,
         memory: Arc::new(Limit::new(host.memory_bytes)),
         error_sets,
+        patterns,
     })
 }
 

@@ -4,10 +4,6 @@ use super::{ANY, ActionKind, ActionWord, BOTH, CONNECTION, CONTENT, REQUEST, RES
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
-    later("add-acl(", BOTH, "Adds a pattern to an ACL's file.", FILES),
-    later("del-acl(", BOTH, "Removes a pattern from an ACL's file.", FILES),
-    later("set-map(", ANY, "Puts an entry into a map.", FILES),
-    later("del-map(", ANY, "Removes an entry of a map.", FILES),
     later("add-headers-bin", ANY, "Adds fields from a binary list.", "name the fields by 'add-header'"),
     later("set-headers-bin", ANY, "Sets fields from a binary list.", "name the fields by 'set-header'"),
     later("del-headers-bin", ANY, "Removes fields by a binary list.", "name the fields by 'del-header'"),
@@ -56,7 +52,6 @@ const fn later(name: &'static str, sets: u16, summary: &'static str, reason: &'s
     ActionWord { name, sets, arguments: "...", summary, kind: ActionKind::Refused(reason) }
 }
 
-const FILES: &str = "ACLs and maps that change at run time come later";
 const CACHE: &str = "caches come later";
 const TABLES: &str = "stick tables come later";
 const MARKS: &str = "marks of packets come later";

@@ -10,6 +10,7 @@ pub mod capture;
 pub mod field;
 pub mod keywords;
 pub mod later;
+pub mod map;
 pub mod normalize;
 pub mod redirect;
 pub mod rewrite;
@@ -175,6 +176,7 @@ pub const ACTIONS: &[&[ActionWord]] = &[
     timeout::ACTIONS,
     variable::ACTIONS,
     capture::ACTIONS,
+    map::ACTIONS,
     later::ACTIONS,
 ];
 

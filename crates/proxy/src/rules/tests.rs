@@ -347,7 +347,6 @@ fn faults_stand_at_their_word() {
         ("http-request set-timeout client 0", "time-out of nothing"),
         ("http-request set-timeout check 1s", "no time-out"),
         ("http-request set-src always_true", "cannot become"),
-        ("http-request set-map(f) a b", "come later"),
         ("http-request cache-use c", "caches come later"),
     ] {
         let (_, said) = load(&front(line));

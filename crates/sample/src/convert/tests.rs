@@ -246,7 +246,10 @@ fn wrong_arguments_are_named() {
         ("str(a),set-var(txn.x,ifnever)", "unknown condition"),
         ("always_true,ipmask(8)", "takes a value of type address, not bool"),
         ("str(a),debug", "not supported"),
-        ("str(a),map_beg(file)", "maps are not built"),
+        ("str(a),map_beg(file)", "files of patterns cannot be read here"),
+        ("str(a),map_beg_ip(file,1.2)", "the default '1.2' is not an address"),
+        ("str(a),map_beg_int(file,x)", "'x' as type"),
+        ("str(a),map_regn(file)", "unknown converter"),
     ] {
         let fault = bench.expr(text).expect_err(text);
         assert!(fault.reason.contains(said), "{text}: {}", fault.reason);

@@ -1,0 +1,130 @@
+//! Networks: `ip`. The longest that an address lies in, by one look-up for each length of prefix in use.
+//!
+//! An IPv4 address is looked for among IPv4 networks, then as `::ffff:a.b.c.d` among IPv6 ones; an IPv6 address among IPv6 ones, then,
+//! if it holds an IPv4 address, among IPv4 ones. IPv4 masks with holes have no length: they are tried last, in their order.
+
+use super::entry::Posting;
+use super::lengths::Lengths;
+use super::ordered::Ordered;
+use super::table::Table;
+use crate::value::{Type, Value};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// An address and which of its bits count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Network {
+    /// An IPv4 network.
+    V4 { address: u32, mask: u32 },
+    /// An IPv6 network.
+    V6 { address: u128, len: u8 },
+}
+
+/// Networks.
+#[derive(Clone, Debug)]
+pub(super) struct Networks {
+    v4: Prefixes,
+    v6: Prefixes,
+    with_holes: Ordered<(u32, u32)>,
+}
+
+impl Networks {
+    /// None yet.
+    pub(super) fn new() -> Networks {
+        Networks { v4: Prefixes::new(), v6: Prefixes::new(), with_holes: Ordered::default() }
+    }
+
+    /// Adds one; one of the same number gives way.
+    pub(super) fn insert(&mut self, network: Network, posting: Posting) {
+        match network {
+            Network::V4 { address, mask } => match prefix_len(mask) {
+                Some(len) => self.v4.insert(widen(address), len, posting),
+                None => self.with_holes.insert((address & mask, mask), posting),
+            },
+            Network::V6 { address, len } => self.v6.insert(address, usize::from(len), posting),
+        }
+    }
+
+    /// Removes the one of that number.
+    pub(super) fn remove(&mut self, network: Network, id: u64) {
+        match network {
+            Network::V4 { address, mask } => match prefix_len(mask) {
+                Some(len) => self.v4.remove(widen(address), len, id),
+                None => self.with_holes.remove(id),
+            },
+            Network::V6 { address, len } => self.v6.remove(address, usize::from(len), id),
+        }
+    }
+
+    /// The one that an address lies in.
+    pub(super) fn find(&self, address: IpAddr) -> Option<&Posting> {
+        match address {
+            IpAddr::V4(v4) => self.find_v4(v4).or_else(|| self.find_v6(v4.to_ipv6_mapped())).or_else(|| self.find_hole(v4)),
+            IpAddr::V6(v6) => self.find_v6(v6).or_else(|| {
+                match Value::Addr(address).cast(Type::Ipv4).and_then(Value::into_addr)? {
+                    IpAddr::V4(v4) => self.find_v4(v4).or_else(|| self.find_hole(v4)),
+                    IpAddr::V6(_) => None,
+                }
+            }),
+        }
+    }
+
+    fn find_v4(&self, address: Ipv4Addr) -> Option<&Posting> {
+        self.v4.find(widen(address.into()))
+    }
+
+    fn find_v6(&self, address: Ipv6Addr) -> Option<&Posting> {
+        self.v6.find(address.into())
+    }
+
+    fn find_hole(&self, address: Ipv4Addr) -> Option<&Posting> {
+        let address = u32::from(address);
+        self.with_holes.find(|(network, mask)| address & mask == *network)
+    }
+}
+
+/// Networks by the first bits of a number.
+#[derive(Clone, Debug)]
+struct Prefixes {
+    table: Table,
+    lengths: Lengths,
+}
+
+impl Prefixes {
+    fn new() -> Prefixes {
+        Prefixes { table: Table::new(), lengths: Lengths::default() }
+    }
+
+    fn insert(&mut self, bits: u128, len: usize, posting: Posting) {
+        self.remove(bits, len, posting.id());
+        self.table.insert(&key(bits, len), posting);
+        self.lengths.add(len);
+    }
+
+    fn remove(&mut self, bits: u128, len: usize, id: u64) {
+        if self.table.remove(&key(bits, len), id) {
+            self.lengths.remove(len);
+        }
+    }
+
+    fn find(&self, bits: u128) -> Option<&Posting> {
+        self.lengths.up_to(128).rev().find_map(|len| self.table.find(&key(bits, len)))
+    }
+}
+
+/// The bits of a prefix, and its length.
+fn key(bits: u128, len: usize) -> [u8; 17] {
+    let mask = u128::MAX.checked_shl(128 - len as u32).unwrap_or(0);
+    let mut key = [len as u8; 17];
+    key[..16].copy_from_slice(&(bits & mask).to_be_bytes());
+    key
+}
+
+/// An IPv4 address as the first bits of a number.
+fn widen(address: u32) -> u128 {
+    u128::from(address) << 96
+}
+
+/// The length of a mask without holes.
+fn prefix_len(mask: u32) -> Option<usize> {
+    (mask.leading_ones() == mask.count_ones()).then_some(mask.leading_ones() as usize)
+}

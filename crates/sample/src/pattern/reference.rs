@@ -1,0 +1,439 @@
+//! References: the entries of a file, of a name without a file, or of one line of the configuration. HAProxy's "pattern reference".
+//!
+//! ```text
+//!   prepare            add @3            commit @3
+//!   next_ver = 3  -->  entries of 3  --> version 3 is the current one, older ones are forgotten
+//! ```
+//!
+//! One mutex guards what commands and rules change. Look-ups never take it: they read the indexes that the current version published.
+
+use super::file;
+use super::parse::Resolve;
+use super::version::Version;
+use super::way::{Found, Output, Way};
+use super::{Entry, Matching, References};
+use crate::octets::Octets;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Entries that are matched in one or several ways.
+pub struct Reference {
+    name: Box<str>,
+    id: OnceLock<u32>,
+    book: Mutex<Book>,
+}
+
+/// How many columns the lines of a file have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Columns {
+    /// Patterns.
+    One,
+    /// Patterns and values: a map.
+    Two,
+}
+
+/// What lists show of a reference.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Description {
+    /// Its number.
+    pub id: u32,
+    /// Its name; empty for that of a line of the configuration.
+    pub name: Box<str>,
+    /// What it is and who uses it.
+    pub text: String,
+    /// The version that is matched.
+    pub current: u32,
+    /// The newest that was prepared.
+    pub next: u32,
+    /// Entries of all versions.
+    pub entries: usize,
+}
+
+/// Why a change was not made.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// No such entry.
+    #[error("entry not found")]
+    NotFound,
+    /// A version that was not prepared yet.
+    #[error("version number in the future")]
+    Future,
+    /// A version that is not newer than the current one, or was not prepared.
+    #[error("version number out of range")]
+    OutOfRange,
+    /// A pattern or a value cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// There are [`MOST_ENTRIES`] already.
+    #[error("there are {MOST_ENTRIES} entries already")]
+    Full,
+}
+
+/// What commands and rules change.
+#[derive(Default)]
+struct Book {
+    /// `None` while nothing but rules has spoken of it.
+    columns: Option<Columns>,
+    is_map: bool,
+    is_acl: bool,
+    text: String,
+    current: u32,
+    next: u32,
+    /// Those that have entries, and the current one once there is a way of matching.
+    versions: BTreeMap<u32, Version>,
+    ways: Vec<Arc<Way>>,
+    /// How many numbers of entries are in use.
+    numbers: u64,
+    /// The line of each entry of the file, while the configuration is read.
+    lines: Vec<usize>,
+}
+
+/// The most entries of a reference, in all its versions.
+pub const MOST_ENTRIES: usize = 1 << 24;
+
+/// Names of hosts are looked up when the configuration is read, and never afterwards.
+const NEVER: Resolve<'static> = &|_| None;
+
+/// Numbers of entries begin here: those that lists show look like addresses, as in HAProxy.
+const FIRST: u64 = 0x1000;
+
+impl Reference {
+    pub(super) fn new(name: &str, id: Option<u32>) -> Reference {
+        Reference { name: name.into(), id: id.map_or_else(OnceLock::new, OnceLock::from), book: Mutex::default() }
+    }
+
+    /// Its name; empty for that of a line of the configuration.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its number, once [`References::finish`] has given it one.
+    pub fn id(&self) -> Option<u32> {
+        self.id.get().copied()
+    }
+
+    pub(super) fn set_id(&self, id: u32) {
+        // One that was asked for by `-u` stays.
+        let _ = self.id.set(id);
+    }
+
+    /// Whether a map uses it, or an ACL that reads it as one.
+    pub fn is_map(&self) -> bool {
+        self.book().is_map
+    }
+
+    /// Whether an ACL uses it.
+    pub fn is_acl(&self) -> bool {
+        self.book().is_acl
+    }
+
+    /// Whether its entries have values.
+    pub fn has_values(&self) -> bool {
+        self.book().columns == Some(Columns::Two)
+    }
+
+    /// Whether an ACL or a map uses it, and not only rules that change it.
+    pub fn is_used(&self) -> bool {
+        self.book().columns.is_some()
+    }
+
+    /// What lists show of it.
+    pub fn description(&self) -> Description {
+        let book = self.book();
+        Description {
+            id: self.id().unwrap_or_default(),
+            name: self.name.clone(),
+            text: book.text.clone(),
+            current: book.current,
+            next: book.next,
+            entries: book.len(),
+        }
+    }
+
+    /// Up to so many entries of a version behind a number, in order; nothing for a version that does not exist.
+    pub fn entries(&self, version: Option<u32>, behind: Option<u64>, most: usize) -> Vec<Arc<Entry>> {
+        let book = self.book();
+        let version = book.versions.get(&version.unwrap_or(book.current));
+        version.map_or_else(Vec::new, |version| version.behind(behind).take(most).cloned().collect())
+    }
+
+    /// What a text is found to match, in each way of matching.
+    pub fn look_up(&self, text: &[u8]) -> Vec<(Arc<Way>, Option<Found>)> {
+        let ways = self.book().ways.clone();
+        ways.into_iter().map(|way| (way.clone(), way.look_up(text))).collect()
+    }
+
+    /// Whether the current version has an entry of that key.
+    pub fn has(&self, key: &[u8]) -> bool {
+        let book = self.book();
+        book.versions.get(&book.current).is_some_and(|version| !version.ids(key).is_empty())
+    }
+
+    /// Adds entries to a version, the current one if none is named. Those before one that is refused stay.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub fn add<'e>(
+        &self,
+        version: Option<u32>,
+        entries: impl IntoIterator<Item = (&'e [u8], Option<&'e [u8]>)>,
+    ) -> Result<(), Refusal> {
+        let mut book = self.book();
+        let number = version.unwrap_or(book.current);
+        if (number.wrapping_sub(book.next) as i32) > 0 {
+            return Err(Refusal::Future);
+        }
+        let outcome = entries.into_iter().try_for_each(|(key, value)| book.add(number, key, value, NEVER));
+        book.publish(number);
+        outcome
+    }
+
+    /// Gives the entries of a key another value, in the current version.
+    ///
+    /// # Errors
+    /// There is none, or the value cannot be read.
+    pub fn set(&self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
+        let mut book = self.book();
+        let number = book.current;
+        let ids = book.versions.get(&number).map(|version| version.ids(key)).unwrap_or_default();
+        if ids.is_empty() {
+            return Err(Refusal::NotFound);
+        }
+        let outcome = ids.into_iter().try_for_each(|id| book.set(number, id, value));
+        book.publish(number);
+        outcome
+    }
+
+    /// Gives an entry, of whatever version, another value.
+    ///
+    /// # Errors
+    /// There is none, or the value cannot be read.
+    pub fn set_entry(&self, id: u64, value: &[u8]) -> Result<(), Refusal> {
+        let mut book = self.book();
+        let number = book.version_of(id).ok_or(Refusal::NotFound)?;
+        let outcome = book.set(number, id, value);
+        book.publish(number);
+        outcome
+    }
+
+    /// Gives the entries of a key a value, or makes one.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
+        match self.set(key, value) {
+            Err(Refusal::NotFound) => self.add(None, [(key, Some(value))]),
+            outcome => outcome,
+        }
+    }
+
+    /// Removes the entries of a key from the current version; says whether there were any.
+    pub fn remove(&self, key: &[u8]) -> bool {
+        let mut book = self.book();
+        let number = book.current;
+        let ids = book.versions.get(&number).map(|version| version.ids(key)).unwrap_or_default();
+        let removed = ids.iter().filter(|id| book.remove(number, **id)).count();
+        book.publish(number);
+        removed > 0
+    }
+
+    /// Removes an entry, of whatever version; says whether there was one.
+    pub fn remove_entry(&self, id: u64) -> bool {
+        let mut book = self.book();
+        let Some(number) = book.version_of(id) else { return false };
+        let removed = book.remove(number, id);
+        book.publish(number);
+        removed
+    }
+
+    /// Removes all entries of a version, the current one if none is named.
+    pub fn clear(&self, version: Option<u32>) {
+        let mut book = self.book();
+        let number = version.unwrap_or(book.current);
+        let forgotten = book.versions.remove(&number);
+        book.publish(number);
+        drop(book);
+        // Many entries take their time; nobody need wait for it.
+        drop(forgotten);
+    }
+
+    /// Gives the number of a new version.
+    pub fn prepare(&self) -> u32 {
+        let mut book = self.book();
+        book.next = book.next.wrapping_add(1);
+        book.next
+    }
+
+    /// Makes a prepared version the current one, and forgets those before it.
+    ///
+    /// # Errors
+    /// It was not prepared, or is too old.
+    pub fn commit(&self, number: u32) -> Result<(), Refusal> {
+        let mut book = self.book();
+        let ahead = number.wrapping_sub(book.current.wrapping_add(1));
+        if ahead >= book.next.wrapping_sub(book.current) {
+            return Err(Refusal::OutOfRange);
+        }
+        book.current = number;
+        book.publish(number);
+        // Numbers wrap: the half of them before this one is older.
+        let versions = std::mem::take(&mut book.versions);
+        let (newer, older) = versions.into_iter().partition(|(other, _)| (other.wrapping_sub(number) as i32) >= 0);
+        book.versions = newer;
+        drop(book);
+        drop::<BTreeMap<u32, Version>>(older);
+        Ok(())
+    }
+
+    /// Takes note of a user; the first one's file is read.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is one of the other kind.
+    pub(super) fn attach(
+        &self,
+        columns: Columns,
+        (as_map, user): (bool, &str),
+        read: impl FnOnce() -> Result<Vec<u8>, String>,
+    ) -> Result<(), String> {
+        let mut book = self.book();
+        match book.columns {
+            None => {
+                let bytes = read()?;
+                for line in file::lines(&bytes, columns) {
+                    let line = line.map_err(|number| {
+                        format!("file '{}' line {number}: longer than {} bytes", self.name, file::PATTERN_BYTES)
+                    })?;
+                    let current = book.current;
+                    book.lines.push(line.number);
+                    book.add(current, line.key, line.value, NEVER).map_err(|refusal| refusal.to_string())?;
+                }
+                book.columns = Some(columns);
+                book.text = match &*self.name {
+                    "" => user.to_owned(),
+                    name => format!("pattern loaded from file '{name}' used {user}"),
+                };
+            }
+            Some(known) if known != columns => {
+                let words = |columns| if columns == Columns::One { "one column" } else { "two columns" };
+                let (name, known, columns) = (&self.name, words(known), words(columns));
+                return Err(format!("file '{name}' is already used as one of {known}, and cannot be used as one of {columns}"));
+            }
+            Some(_) => {
+                book.text.push_str(", ");
+                book.text.push_str(user);
+            }
+        }
+        book.is_map |= as_map || columns == Columns::Two;
+        book.is_acl |= !as_map;
+        Ok(())
+    }
+
+    /// The way of matching that users of one kind share.
+    ///
+    /// # Errors
+    /// An entry cannot be matched so.
+    pub(super) fn way(
+        &self,
+        matching: Matching,
+        ignore_case: bool,
+        output: Output,
+        resolve: Resolve<'_>,
+    ) -> Result<Arc<Way>, String> {
+        let mut book = self.book();
+        if let Some(way) = book.ways.iter().find(|way| way.is(matching, ignore_case, output)) {
+            return Ok(way.clone());
+        }
+        let way = Arc::new(Way::new(matching, ignore_case, output));
+        for version in book.versions.values_mut() {
+            if let Err((id, reason)) = version.add_way(&way, resolve) {
+                let line = usize::try_from(id - FIRST).ok().and_then(|at| book.lines.get(at));
+                let line = line.map_or_else(String::new, |line| format!(" line {line}"));
+                return Err(format!("file '{}'{line}: {reason}", self.name));
+            }
+        }
+        book.ways.push(way.clone());
+        let current = book.current;
+        book.publish(current);
+        Ok(way)
+    }
+
+    /// Adds an entry while the configuration is read.
+    pub(crate) fn add_early(&self, key: &[u8], resolve: Resolve<'_>) -> Result<(), Refusal> {
+        let mut book = self.book();
+        let current = book.current;
+        book.add(current, key, None, resolve)?;
+        book.publish(current);
+        Ok(())
+    }
+
+    /// Forgets what only the reading of a configuration needs.
+    pub(super) fn settle(&self) {
+        self.book().lines = Vec::new();
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Book {
+    fn len(&self) -> usize {
+        self.versions.values().map(Version::len).sum()
+    }
+
+    fn add(&mut self, number: u32, key: &[u8], value: Option<&[u8]>, resolve: Resolve<'_>) -> Result<(), Refusal> {
+        if self.len() >= MOST_ENTRIES {
+            return Err(Refusal::Full);
+        }
+        let id = FIRST + self.numbers;
+        let stored = |text: &[u8]| Octets::from(text).store();
+        // Values given to an ACL's entries are kept, but nobody asks for them.
+        let entry = Entry { id, key: Octets::from(key).store(), value: value.map(stored) };
+        let Book { versions, ways, .. } = self;
+        let version = versions.entry(number).or_insert_with(|| Version::new(ways));
+        version.put(entry, ways, resolve).map_err(Refusal::Unreadable)?;
+        self.numbers += 1;
+        Ok(())
+    }
+
+    fn set(&mut self, number: u32, id: u64, value: &[u8]) -> Result<(), Refusal> {
+        let Book { versions, ways, .. } = self;
+        let version = versions.get_mut(&number).ok_or(Refusal::NotFound)?;
+        let entry = version.entry(id).ok_or(Refusal::NotFound)?;
+        if entry.value.as_deref() == Some(value) {
+            return Ok(());
+        }
+        let entry = Entry { value: Some(Octets::from(value).store()), ..(**entry).clone() };
+        version.put(entry, ways, NEVER).map_err(Refusal::Unreadable)
+    }
+
+    fn remove(&mut self, number: u32, id: u64) -> bool {
+        let Book { versions, ways, .. } = self;
+        versions.get_mut(&number).is_some_and(|version| version.remove(id, ways))
+    }
+
+    fn version_of(&self, id: u64) -> Option<u32> {
+        self.versions.iter().find(|(_, version)| version.entry(id).is_some()).map(|(number, _)| *number)
+    }
+
+    /// Lets look-ups see a version's entries, if it is the one that is matched.
+    fn publish(&mut self, number: u32) {
+        if number == self.current {
+            let Book { versions, ways, .. } = self;
+            versions.entry(number).or_insert_with(|| Version::new(ways)).publish(ways);
+        }
+    }
+}
+
+impl std::fmt::Debug for Reference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reference").field("name", &self.name).field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for References {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.all()).finish()
+    }
+}

@@ -1,0 +1,90 @@
+//! One version of a reference's entries: what is matched now, or what is being prepared to take its place.
+
+use super::Entry;
+use super::index::Index;
+use super::parse::Resolve;
+use super::way::Way;
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Entries, and an index of them for each way of matching, in the order of the ways.
+#[derive(Default, Debug)]
+pub(super) struct Version {
+    entries: BTreeMap<u64, Arc<Entry>>,
+    by_key: HashMap<Box<[u8]>, SmallVec<[u64; 2]>>,
+    indexes: Vec<Arc<Index>>,
+}
+
+impl Version {
+    /// Without entries.
+    pub(super) fn new(ways: &[Arc<Way>]) -> Version {
+        Version { indexes: ways.iter().map(|way| way.empty()).collect(), ..Version::default() }
+    }
+
+    /// How many entries there are.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The entries behind a number, in order.
+    pub(super) fn behind(&self, id: Option<u64>) -> impl Iterator<Item = &Arc<Entry>> {
+        let from = id.map_or(0, |id| id.saturating_add(1));
+        self.entries.range(from..).map(|(_, entry)| entry)
+    }
+
+    /// The numbers of the entries of a key.
+    pub(super) fn ids(&self, key: &[u8]) -> SmallVec<[u64; 2]> {
+        self.by_key.get(key).cloned().unwrap_or_default()
+    }
+
+    /// The entry of a number.
+    pub(super) fn entry(&self, id: u64) -> Option<&Arc<Entry>> {
+        self.entries.get(&id)
+    }
+
+    /// Puts an entry in, in the place of one of the same number. All ways must accept it, or nothing happens.
+    pub(super) fn put(&mut self, entry: Entry, ways: &[Arc<Way>], resolve: Resolve<'_>) -> Result<(), String> {
+        let entry = Arc::new(entry);
+        let compiled: Result<Vec<_>, _> = ways.iter().map(|way| way.compile(&entry, resolve)).collect();
+        for (index, (pattern, posting)) in self.indexes.iter_mut().zip(compiled?) {
+            Arc::make_mut(index).insert(pattern, posting);
+        }
+        if self.entries.insert(entry.id, entry.clone()).is_none() {
+            self.by_key.entry((*entry.key).into()).or_default().push(entry.id);
+        }
+        Ok(())
+    }
+
+    /// Removes an entry.
+    pub(super) fn remove(&mut self, id: u64, ways: &[Arc<Way>]) -> bool {
+        let Some(entry) = self.entries.remove(&id) else { return false };
+        for (index, way) in self.indexes.iter_mut().zip(ways) {
+            Arc::make_mut(index).remove(way.pattern_of(&entry), id);
+        }
+        if let Some(ids) = self.by_key.get_mut(&*entry.key) {
+            ids.retain(|other| *other != id);
+            if ids.is_empty() {
+                self.by_key.remove(&*entry.key);
+            }
+        }
+        true
+    }
+
+    /// Makes an index for one more way; the error says which entry it does not accept, and why.
+    pub(super) fn add_way(&mut self, way: &Way, resolve: Resolve<'_>) -> Result<(), (u64, String)> {
+        let mut index = way.empty();
+        let mutable = Arc::make_mut(&mut index);
+        for entry in self.entries.values() {
+            let (pattern, posting) = way.compile(entry, resolve).map_err(|reason| (entry.id, reason))?;
+            mutable.insert(pattern, posting);
+        }
+        self.indexes.push(index);
+        Ok(())
+    }
+
+    /// Lets look-ups use its indexes.
+    pub(super) fn publish(&self, ways: &[Arc<Way>]) {
+        ways.iter().zip(&self.indexes).for_each(|(way, index)| way.publish(index));
+    }
+}
