@@ -14,6 +14,9 @@
 use crate::io::Buffer;
 use crate::phase::Client;
 use crate::stream::Stream;
+use std::cell::OnceCell;
+use terse_http::h1::{ChunkDecoder, Step};
+use terse_message::BodyLength;
 use terse_sample::{Doubt, Needs};
 
 /// What rules look at beside heads.
@@ -23,13 +26,27 @@ pub struct Inspection {
     pub doubt: Doubt,
     request: Buffer,
     response: Buffer,
+    /// Whose buffer is lent.
+    side: Side,
     open: bool,
+    /// What a body in chunks is, put together, and whether that is all of it.
+    joined: OnceCell<(Vec<u8>, bool)>,
+}
+
+/// A body, as far as it is there.
+#[derive(Clone, Copy, Debug)]
+pub struct Body<'a> {
+    /// Its bytes, without frames.
+    pub bytes: &'a [u8],
+    /// Whether that is all of it.
+    pub whole: bool,
 }
 
 /// Whose bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Side {
     /// The client's.
+    #[default]
     Request,
     /// The server's.
     Response,
@@ -41,6 +58,28 @@ impl Inspection {
         match side {
             Side::Request => self.request.filled(),
             Side::Response => self.response.filled(),
+        }
+    }
+
+    /// Whose bytes are looked at.
+    pub fn side(&self) -> Side {
+        self.side
+    }
+
+    /// The body of one side's message, whose head says that it has this length.
+    pub fn body(&self, side: Side, length: BodyLength, chunked: bool) -> Body<'_> {
+        let bytes = self.bytes(side);
+        match length {
+            BodyLength::None => Body { bytes: b"", whole: true },
+            BodyLength::Exact(n) => match bytes.get(..usize::try_from(n).unwrap_or(usize::MAX)) {
+                Some(bytes) => Body { bytes, whole: true },
+                None => Body { bytes, whole: false },
+            },
+            BodyLength::Unknown if chunked => {
+                let (bytes, whole) = self.joined.get_or_init(|| join(bytes));
+                Body { bytes, whole: *whole }
+            }
+            BodyLength::Unknown => Body { bytes, whole: false },
         }
     }
 
@@ -65,6 +104,8 @@ pub fn lend<T>(buffer: &mut Buffer, stream: &mut Stream, side: Side, open: bool,
     let full = buffer.is_full() && !buffer.is_released();
     let inspection = stream.facts.inspection.get_or_insert_default();
     std::mem::swap(inspection.buffer(side), buffer);
+    inspection.joined.take();
+    inspection.side = side;
     inspection.open = open && !full;
     let judged = judge(stream);
     if let Some(inspection) = &mut stream.facts.inspection {
@@ -80,4 +121,19 @@ pub fn lend_if<T>(client: &mut Client, stream: &mut Stream, needs: Needs, judge:
         true => lend(&mut client.buffer, stream, Side::Request, false, judge),
         false => judge(stream),
     }
+}
+
+/// The data of chunks without their frames, and whether the last chunk is among them. What is malformed ends it; who moves the body
+/// finds and tells it.
+pub fn join(bytes: &[u8]) -> (Vec<u8>, bool) {
+    let (mut decoder, mut at, mut body) = (ChunkDecoder::default(), 0, Vec::new());
+    while let Ok((used, step)) = decoder.step(bytes.get(at..).unwrap_or_default()) {
+        match step {
+            Step::Data(range) => body.extend_from_slice(bytes.get(at..).and_then(|rest| rest.get(range)).unwrap_or_default()),
+            Step::More => return (body, false),
+            Step::End => return (body, true),
+        }
+        at += used;
+    }
+    (body, false)
 }

@@ -4,9 +4,12 @@
 //! there is no value.
 
 mod alias;
+mod body;
 mod capture;
 mod date;
+mod hello;
 mod later;
+mod payload;
 mod proxy;
 mod server;
 mod stream;
@@ -19,6 +22,9 @@ use terse_sample::{Alias, Env, Fetch};
 /// The tables of fetches.
 pub const FETCHES: &[&[Fetch]] = &[
     proxy::FETCHES,
+    payload::FETCHES,
+    hello::FETCHES,
+    body::FETCHES,
     server::FETCHES,
     stream::FETCHES,
     timer::FETCHES,
@@ -31,8 +37,6 @@ pub const FETCHES: &[&[Fetch]] = &[
     later::OUR_END,
     later::QUEUES,
     later::RETRIES,
-    later::BODIES,
-    later::FIRST_BYTES,
     later::SOCKETS,
     later::PROXY_PROTOCOL,
     later::CONNECTIONS,

@@ -72,6 +72,14 @@ impl Compiler<'_> {
             )));
         }
         let patterns = values.get(at..).unwrap_or_default();
+        let numbers: Vec<Word>;
+        let patterns = match VERSIONS.contains(&split_name(&first.bytes).0) {
+            true => {
+                numbers = patterns.iter().map(undotted).collect();
+                &numbers
+            }
+            false => patterns,
+        };
         self.line_patterns(patterns, base + 1 + at, matching, &expr, &mut flags)?;
         Ok(Criterion { expr, patterns: Patterns::new(matching, flags.ways) })
     }
@@ -107,9 +115,8 @@ impl Compiler<'_> {
             "-n" => flags.no_names = true,
             "-M" => flags.as_map = true,
             "-u" => {
-                let id: u32 = argument()?
-                    .parse()
-                    .map_err(|_| Fault::new(self.word + 1, "the argument of '-u' must be a whole number"))?;
+                let id: u32 =
+                    argument()?.parse().map_err(|_| Fault::new(self.word + 1, "the argument of '-u' must be a whole number"))?;
                 if self.registry.patterns.find(&format!("#{id}")).is_some() {
                     return Err(Fault::new(self.word + 1, format!("another ACL or map has the number {id} already")));
                 }
@@ -223,6 +230,22 @@ impl Compiler<'_> {
 }
 
 /// What stands between a criterion and its patterns.
+/// Numbers that patterns write as `3.1`: the major version, times 65536, and the minor one.
+const VERSIONS: &[&str] = &["req.ssl_ver", "req_ssl_ver"];
+
+/// A version, or a range of them, as the numbers that they are; another word as it is.
+fn undotted(word: &Word) -> Word {
+    let number = |end: &str| match end.split_once('.') {
+        Some((major, minor)) => {
+            Some((u32::from(major.parse::<u16>().ok()?) << 16 | u32::from(minor.parse::<u16>().ok()?)).to_string())
+        }
+        None if end.is_empty() => Some(String::new()),
+        None => Some((u32::from(end.parse::<u16>().ok()?) << 16).to_string()),
+    };
+    let ends = std::str::from_utf8(&word.bytes).ok().and_then(|text| text.split(':').map(number).collect::<Option<Vec<_>>>());
+    Word { bytes: ends.map_or_else(|| word.bytes.clone(), |ends| ends.join(":").into_bytes()), span: word.span.clone() }
+}
+
 #[derive(Default)]
 struct Flags {
     ignore_case: bool,

@@ -54,7 +54,7 @@ fn next_word(args: &Args<'_>, scope: &Scope<'_>) -> Place {
 }
 
 /// What is there when a backend is chosen: the request, with as much of its body as was waited for.
-const HAVE: Needs = Needs::REQUEST.or(Needs::BODY);
+const HAVE: Needs = Needs::REQUEST.or(Needs::BODY).or(Needs::BYTES);
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,6 @@
 //! Reading a request's head.
 
+use crate::inspection::join;
 use crate::io::{Broken, Outgoing, Sink, clock};
 use crate::phase::Client;
 use crate::stream::Stream;
@@ -85,19 +86,7 @@ pub fn buffered(client: &Client, stream: &Stream) -> Vec<u8> {
     match stream.request.body {
         BodyLength::None => Vec::new(),
         BodyLength::Exact(n) => bytes.get(..usize::try_from(n).unwrap_or(usize::MAX)).unwrap_or(bytes).to_vec(),
-        BodyLength::Unknown => {
-            let (mut decoder, mut at, mut body) = (ChunkDecoder::default(), 0, Vec::new());
-            while let Ok((used, step)) = decoder.step(bytes.get(at..).unwrap_or_default()) {
-                match step {
-                    Step::Data(range) => {
-                        body.extend_from_slice(bytes.get(at..).and_then(|rest| rest.get(range)).unwrap_or_default())
-                    }
-                    Step::More | Step::End => break,
-                }
-                at += used;
-            }
-            body
-        }
+        BodyLength::Unknown => join(bytes).0,
     }
 }
 

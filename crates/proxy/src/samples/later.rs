@@ -22,16 +22,6 @@ pub(super) const QUEUES: &[Fetch] = refused!("The stream's place in queues.", "q
 pub(super) const RETRIES: &[Fetch] = refused!("How often the stream may be tried again.", "it is the backend's: 'be_max_retries'":
     "cur_max_retries");
 
-pub(super) const BODIES: &[Fetch] = refused!("Bytes of a body or a buffer.", "expressions see heads only; bodies come later":
-    "req.body" "req.body_len" "req.body_param" "req.body_size" "req.len" "req_len" "req.payload" "req.payload_lv" "payload" "payload_lv"
-    "res.body" "res.body_len" "res.body_size" "res.len" "res.payload" "res.payload_lv" "req.hdrs_bin" "res.hdrs_bin" "distcc_body"
-    "distcc_param");
-
-pub(super) const FIRST_BYTES: &[Fetch] = refused!("What the first bytes of a connection say.", "rules on bytes come later":
-    "rdp_cookie" "rdp_cookie_cnt" "req.rdp_cookie" "req.rdp_cookie_cnt" "rep_ssl_hello_type" "req.ssl_alpn" "req.ssl_ec_ext"
-    "req.ssl_hello_type" "req.ssl_sni" "req.ssl_st_ext" "req.ssl_ver" "req_ssl_hello_type" "req_ssl_sni" "req_ssl_ver"
-    "res.ssl_hello_type");
-
 pub(super) const SOCKETS: &[Fetch] = refused!("What the kernel knows of a connection.", "the kernel is not asked about connections":
     "fc_rtt" "fc_rttvar" "fc_fackets" "fc_lost" "fc_reordering" "fc_retrans" "fc_sacked" "fc_saved_syn" "fc_unacked" "bc_rtt" "bc_rttvar"
     "dst_is_local" "src_is_local" "fc_dst_is_local" "fc_src_is_local");

@@ -61,18 +61,6 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("res.comp_out", Type::Int, "Bytes of the body that compression gave out.", |_, env| {
         Some(count(facts(env)?.compressed.1))
     }),
-    Fetch::one(
-        "wait_end",
-        Type::Bool,
-        "True once nothing more is waited for: at the end of 'inspect-delay', or without one.",
-        |_, env| match facts(env)?.inspection.as_deref().filter(|inspection| inspection.is_open()) {
-            Some(inspection) => {
-                inspection.doubt.raise();
-                None
-            }
-            None => Some(Value::Bool(true)),
-        },
-    ),
     Fetch::one("stopping", Type::Bool, "Whether the process is stopping.", |_, env| {
         Some(Value::Bool(!facts(env)?.session.worker.is_running()))
     }),

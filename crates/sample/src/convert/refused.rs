@@ -2,7 +2,5 @@
 
 use crate::registry::Converter;
 
-pub(crate) const CONVERTERS: &[Converter] = &[
-    Converter::refused("debug", "Writes the value to a sink.", "there are no event sinks"),
-];
-
+pub(crate) const CONVERTERS: &[Converter] =
+    &[Converter::refused("debug", "Writes the value to a sink.", "there are no event sinks")];

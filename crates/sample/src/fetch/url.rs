@@ -3,6 +3,7 @@
 use crate::argument::{ArgList, Param, ParamKind, may};
 use crate::cast;
 use crate::env::Env;
+use crate::parameters::Parameters;
 use crate::registry::{Fetch, Needs};
 use crate::value::{Type, Value};
 use std::net::{IpAddr, SocketAddr};
@@ -31,52 +32,20 @@ pub(crate) const FETCHES: &[Fetch] = &[
     .needs(Needs::REQUEST),
 ];
 
+fn query<'a>(args: &'a ArgList, env: &Env<'a>) -> Option<Parameters<'a>> {
+    let target = env.request?.target();
+    let delimiter = args.str(1).and_then(<[u8]>::first).copied().unwrap_or(b'?');
+    let start = memchr::memchr(delimiter, target)? + 1;
+    let ignore_case = args.str(2).is_some_and(|word| word.starts_with(b"i"));
+    Some(Parameters::of(&target[start..], args.str(0).unwrap_or_default(), delimiter, ignore_case))
+}
+
 fn param<'a>(args: &'a ArgList, env: &Env<'a>) -> Option<Value<'a>> {
-    Params::of(args, env)?.next().map(Value::str)
+    query(args, env)?.next().map(Value::str)
 }
 
 fn each_param<'a>(args: &'a ArgList, env: &Env<'a>, visit: &mut dyn FnMut(Value<'a>) -> bool) -> bool {
-    Params::of(args, env).is_some_and(|mut all| all.any(|value| visit(Value::str(value))))
-}
-
-/// The values of all parameters of a name, or of any name.
-struct Params<'a> {
-    rest: &'a [u8],
-    name: &'a [u8],
-    delimiter: u8,
-    ignore_case: bool,
-}
-
-impl<'a> Params<'a> {
-    fn of(args: &'a ArgList, env: &Env<'a>) -> Option<Params<'a>> {
-        let target = env.request?.target();
-        let delimiter = args.str(1).and_then(<[u8]>::first).copied().unwrap_or(b'?');
-        let start = memchr::memchr(delimiter, target)? + 1;
-        let ignore_case = args.str(2).is_some_and(|word| word.starts_with(b"i"));
-        Some(Params { rest: &target[start..], name: args.str(0).unwrap_or_default(), delimiter, ignore_case })
-    }
-
-    fn is_wanted(&self, name: &[u8]) -> bool {
-        self.name.is_empty() || name == self.name || self.ignore_case && name.eq_ignore_ascii_case(self.name)
-    }
-}
-
-impl<'a> Iterator for Params<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        while !self.rest.is_empty() {
-            let end = memchr::memchr3(b'&', b';', self.delimiter, self.rest).unwrap_or(self.rest.len());
-            let pair = &self.rest[..end];
-            self.rest = self.rest.get(end + 1..).unwrap_or_default();
-            if let Some(at) = memchr::memchr(b'=', pair)
-                && self.is_wanted(&pair[..at])
-            {
-                return Some(&pair[at + 1..]);
-            }
-        }
-        None
-    }
+    query(args, env).is_some_and(|mut all| all.any(|value| visit(Value::str(value))))
 }
 
 fn authority(request: &Request) -> Option<SocketAddr> {

@@ -17,7 +17,10 @@ pub(super) enum Index {
     /// `found`, `bool`: patterns mean nothing.
     Nothing,
     Texts(Texts),
-    Parts { ignore_case: bool, parts: Ordered<Finder<'static>> },
+    Parts {
+        ignore_case: bool,
+        parts: Ordered<Finder<'static>>,
+    },
     Numbers(Numbers),
     Lengths(Numbers),
     Networks(Networks),

@@ -59,12 +59,12 @@ impl Networks {
     pub(super) fn find(&self, address: IpAddr) -> Option<&Posting> {
         match address {
             IpAddr::V4(v4) => self.find_v4(v4).or_else(|| self.find_v6(v4.to_ipv6_mapped())).or_else(|| self.find_hole(v4)),
-            IpAddr::V6(v6) => self.find_v6(v6).or_else(|| {
-                match Value::Addr(address).cast(Type::Ipv4).and_then(Value::into_addr)? {
+            IpAddr::V6(v6) => {
+                self.find_v6(v6).or_else(|| match Value::Addr(address).cast(Type::Ipv4).and_then(Value::into_addr)? {
                     IpAddr::V4(v4) => self.find_v4(v4).or_else(|| self.find_hole(v4)),
                     IpAddr::V6(_) => None,
-                }
-            }),
+                })
+            }
         }
     }
 

@@ -29,9 +29,7 @@ impl Patterns {
         match self.matching {
             Matching::Found => true,
             Matching::Bool => value.into_bool() == Some(true),
-            matching => {
-                cast::cast(value, matching.expects()).is_some_and(|value| self.ways.iter().any(|way| way.holds(&value)))
-            }
+            matching => cast::cast(value, matching.expects()).is_some_and(|value| self.ways.iter().any(|way| way.holds(&value))),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! All references of a configuration.
 
+use super::Matching;
 use super::parse::Resolve;
 use super::reference::{Columns, Reference};
 use super::way::{Output, Way};
-use super::Matching;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use terse_config::Place;

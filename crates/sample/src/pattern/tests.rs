@@ -146,7 +146,8 @@ fn names_of_hosts_are_looked_up_once() {
         (host == "box").then_some([10, 0, 0, 1].into())
     };
     let references = References::default();
-    let (reference, way) = references.of_line(None, &Use { resolve: &resolve, ..usage(Matching::Ip, false, Output::Nothing) }).unwrap();
+    let (reference, way) =
+        references.of_line(None, &Use { resolve: &resolve, ..usage(Matching::Ip, false, Output::Nothing) }).unwrap();
     reference.add_early(b"box/8", &resolve).unwrap();
     assert!(way.key(Value::str(b"10.9.9.9")).is_some());
     assert!(reference.remove(b"box/8"));
@@ -214,7 +215,10 @@ fn one_file_is_one_reference() {
     assert_eq!(beg.key(Value::str(b"ABX")).as_deref(), Some(&b"a"[..]));
     reference.remove(b"a");
     assert_eq!(beg.key(Value::str(b"ABX")).as_deref(), Some(&b"AB"[..]));
-    assert_eq!(reference.description().text, "pattern loaded from file 'f' used by map at file 'test' line 1, by map at file 'test' line 1, by map at file 'test' line 1");
+    assert_eq!(
+        reference.description().text,
+        "pattern loaded from file 'f' used by map at file 'test' line 1, by map at file 'test' line 1, by map at file 'test' line 1"
+    );
 }
 
 #[test]
