@@ -89,7 +89,7 @@ impl Sight<'_> {
         row.set(Column::Connections, Figure::counter(totals.connections));
         let (mine, other) = match front.mode {
             Mode::Http => ([Column::SessionsH1, Column::RequestsH1], [Column::SessionsOther, Column::RequestsOther]),
-            Mode::Tcp => ([Column::SessionsOther, Column::RequestsOther], [Column::SessionsH1, Column::RequestsH1]),
+            Mode::Tcp | Mode::Log => ([Column::SessionsOther, Column::RequestsOther], [Column::SessionsH1, Column::RequestsH1]),
         };
         row.set(mine[0], Figure::counter(totals.sessions));
         row.set(mine[1], Figure::counter(totals.requests));
@@ -235,7 +235,17 @@ fn half(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals, t
 }
 
 fn mode(row: &mut Row, mode: Mode) {
-    row.set(Column::Mode, Figure::text("CGSV", if mode == Mode::Http { "http" } else { "tcp" }));
+    row.set(
+        Column::Mode,
+        Figure::text(
+            "CGSV",
+            match mode {
+                Mode::Http => "http",
+                Mode::Tcp => "tcp",
+                Mode::Log => "log",
+            },
+        ),
+    );
 }
 
 fn checks(row: &mut Row, back: &Backend, server: &Server, now: Instant) {

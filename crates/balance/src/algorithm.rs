@@ -21,6 +21,8 @@ pub struct Key<'a> {
     pub source: Option<IpAddr>,
     /// The request, for `balance uri`.
     pub request: Option<&'a Request>,
+    /// What `balance log-hash` made of a line.
+    pub bytes: Option<&'a [u8]>,
 }
 
 /// What an algorithm found.
@@ -50,8 +52,8 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    /// Looks at all servers.
-    pub(crate) fn new(servers: &[Arc<Server>], settings: &FarmSettings) -> Roster {
+    /// Looks at all servers. `before`: those that were usable until now.
+    pub(crate) fn new(servers: &[Arc<Server>], settings: &FarmSettings, before: &[u32]) -> Roster {
         let eligible = |backup: bool| servers.iter().filter(move |s| s.settings().backup == backup && s.is_eligible());
         let up = (eligible(false).count() as u32, eligible(true).count() as u32);
         let mut usable: Vec<&Arc<Server>> = match up {
@@ -62,8 +64,13 @@ impl Roster {
         if settings.balance == Balance::First {
             usable.sort_by_key(|server| server.id());
         }
+        if settings.balance == Balance::Sticky {
+            // Stable: those that have just come keep their order behind the others.
+            let place = |server: &Arc<Server>| before.iter().position(|index| *index as usize == server.index());
+            usable.sort_by_key(|server| place(server).unwrap_or(usize::MAX));
+        }
         let shares: Vec<(u32, u32)> = usable.iter().map(|s| (s.index() as u32, s.effective_weight())).collect();
-        let hashes = matches!(settings.balance, Balance::Source | Balance::Uri(_));
+        let hashes = matches!(settings.balance, Balance::Source | Balance::Uri(_) | Balance::LogHash);
         let ring = (hashes && settings.hash.method == HashMethod::Consistent)
             .then(|| Ring::new(usable.iter().map(|s| (s.index() as u32, s.id(), s.effective_weight()))));
         Roster { usable: shares.iter().map(|(index, _)| *index).collect(), sequence: sequence::spread(&shares), ring, up }
@@ -87,7 +94,8 @@ impl Chooser<'_> {
         let choice = match self.settings.balance {
             Balance::RoundRobin => self.round_robin(),
             Balance::LeastConn => self.least_loaded(self.rotated()),
-            Balance::First => self.first_free(self.roster.usable.iter().copied()),
+            Balance::LogHash => self.bound(key.bytes.map(|bytes| hash::of_bytes(bytes, self.settings.hash))),
+            Balance::First | Balance::Sticky => self.first_free(self.roster.usable.iter().copied()),
             Balance::Random(draws) => self.random(draws),
             Balance::Source => self.bound(key.source.map(|source| hash::of_source(source, self.settings.hash))),
             Balance::Uri(part) => self.bound(key.request.map(|request| hash::of_target(request, part, self.settings.hash))),

@@ -90,7 +90,7 @@ impl Farm {
         let server = |(index, id)| Arc::new(Server::new(index, id, settings.servers[index].clone(), backlog.clone()));
         let servers: Box<[Arc<Server>]> = ids.into_iter().enumerate().map(server).collect();
         let farm = Arc::new(Farm {
-            roster: ArcSwap::from_pointee(Roster::new(&servers, &settings)),
+            roster: ArcSwap::from_pointee(Roster::new(&servers, &settings, &[])),
             script: Script::new(&settings.probe),
             changes: Mutex::default(),
             counters: Counters::default(),
@@ -205,7 +205,7 @@ impl Farm {
 
     /// Builds the roster anew from the servers' states. The caller holds the lock of changes, or is alone.
     pub(crate) fn rebuild(&self) {
-        let roster = Roster::new(&self.servers, &self.settings);
+        let roster = Roster::new(&self.servers, &self.settings, &self.roster.load().usable);
         for server in &self.servers {
             server.set_serves_any(roster.usable.contains(&(server.index() as u32)));
         }
@@ -234,7 +234,7 @@ mod tests {
     use crate::state::AdminOrder;
     use terse_message::Request;
 
-    const ANYONE: Key<'_> = Key { source: None, request: None };
+    const ANYONE: Key<'_> = Key { source: None, request: None, bytes: None };
 
     fn chosen(farm: &Farm, times: usize) -> Vec<usize> {
         (0..times).map(|_| farm.choose(&ANYONE, &[]).unwrap()).collect()
@@ -253,7 +253,7 @@ mod tests {
         let mut request = Request::default();
         request.set_method(b"GET");
         request.set_target(target.as_bytes());
-        farm.choose(&Key { source: None, request: Some(&request) }, &[]).unwrap()
+        farm.choose(&Key { request: Some(&request), ..Key::default() }, &[]).unwrap()
     }
 
     #[test]
@@ -352,6 +352,33 @@ mod tests {
         let farm = four("balance uri");
         let servers = ["/url1", "/url1?ignore=this-arg", "/url2", "/url3", "/url4"].map(|target| server_of(&farm, target));
         assert_eq!(servers, [1, 1, 2, 3, 0]);
+    }
+
+    #[test]
+    fn sticky_stays_and_those_who_come_back_queue_up() {
+        let farm =
+            farm("balance sticky\nserver a 10.0.0.1:80\nserver b 10.0.0.2:80\nserver c 10.0.0.3:80\nserver z 10.0.0.9:80 backup");
+        let tell = |name: &str, order| farm.set_admin(farm.find_server(name).unwrap(), order, Instant::now());
+        let chosen = || farm.choose(&ANYONE, &[]).map(|index| farm.servers()[index].name().to_string()).unwrap();
+        assert_eq!((chosen(), chosen()), ("a".into(), "a".into()));
+        tell("a", AdminOrder::Maint);
+        assert_eq!(chosen(), "b");
+        tell("b", AdminOrder::Maint);
+        tell("a", AdminOrder::Ready);
+        assert_eq!(chosen(), "c");
+        tell("a", AdminOrder::Maint);
+        tell("c", AdminOrder::Maint);
+        assert_eq!(chosen(), "z");
+        tell("c", AdminOrder::Ready);
+        tell("b", AdminOrder::Ready);
+        assert_eq!(chosen(), "c");
+    }
+
+    #[test]
+    fn equal_lines_go_to_equal_servers() {
+        let farm = farm("balance log-hash field(1)\nhash-type map-based none\nserver a 10.0.0.1:80\nserver b 10.0.0.2:80");
+        let of = |bytes: &[u8]| farm.choose(&Key { bytes: Some(bytes), ..ANYONE }, &[]);
+        assert_eq!([of(b"0"), of(b"1"), of(b"2"), of(b"0")], [Some(0), Some(1), Some(0), Some(0)]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod balance;
 mod check;
 mod cookie;
 mod refused;
-mod server;
+pub mod server;
 mod server_words;
 mod table;
 mod tls_words;

@@ -7,7 +7,7 @@ use crate::state::Rules;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use terse_config::Setting;
+use terse_config::{Place, Setting};
 
 /// A backend's servers and how they are used. In a `defaults` section: everything but the servers.
 #[derive(Clone, Default, Debug)]
@@ -30,6 +30,8 @@ pub struct FarmSettings {
     pub probe: Probe,
     /// `timeout check`: for what follows the connection; connecting then has its own time.
     pub check_timeout: Option<Duration>,
+    /// The converters of `balance log-hash`, and where they stand.
+    pub log_hash: Option<(Arc<str>, Place)>,
     /// `option log-health-checks`: each change of a check's result is logged, not only the server's.
     pub log_health_checks: bool,
 }
@@ -66,6 +68,19 @@ pub struct ServerSettings {
     pub check: CheckSettings,
     /// Idle connections.
     pub pool: PoolSettings,
+    /// What a server of logs needs to know.
+    pub log: LogWords,
+}
+
+/// What concerns servers in `mode log` and in `ring` sections.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LogWords {
+    /// Its address is one of datagrams: `udp@`.
+    pub datagrams: bool,
+    /// `log-proto octet-count`: a line's length before each (RFC 6587), instead of a line feed behind it.
+    pub octet_count: bool,
+    /// `log-bufsize`: bytes of lines that may wait for it.
+    pub buffer_bytes: Option<usize>,
 }
 
 impl Default for ServerSettings {
@@ -82,6 +97,7 @@ impl Default for ServerSettings {
             disabled: false,
             check: CheckSettings::default(),
             pool: PoolSettings::default(),
+            log: LogWords::default(),
         }
     }
 }
@@ -162,6 +178,10 @@ pub enum Balance {
     Uri(UriKey),
     /// `random(<draws>)`: the least loaded of so many drawn.
     Random(u8),
+    /// `sticky`: the first that came up, for as long as it stays; one that comes back goes to the end. For logs.
+    Sticky,
+    /// `log-hash`: by what converters make of a line. For logs.
+    LogHash,
 }
 
 /// Which part of the target `balance uri` looks at.

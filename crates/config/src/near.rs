@@ -20,7 +20,7 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
 }
 
 /// The fault with the hint that names what was perhaps meant.
-pub(crate) fn hinted<'a>(fault: Fault, word: &str, names: impl IntoIterator<Item = &'a str>) -> Fault {
+pub fn hinted<'a>(fault: Fault, word: &str, names: impl IntoIterator<Item = &'a str>) -> Fault {
     match question(&nearest(word, names)) {
         Some(question) => fault.hint(question),
         None => fault,
@@ -28,7 +28,7 @@ pub(crate) fn hinted<'a>(fault: Fault, word: &str, names: impl IntoIterator<Item
 }
 
 /// The question whether one of these names was meant.
-pub(crate) fn question(names: &[&str]) -> Option<String> {
+pub fn question(names: &[&str]) -> Option<String> {
     let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
     (!quoted.is_empty()).then(|| format!("did you mean {}?", quoted.join(" or ")))
 }

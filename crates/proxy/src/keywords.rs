@@ -33,6 +33,9 @@ pub const KEYWORDS: &[&[Keyword]] = &[
     accepted::KEYWORDS,
     refused::KEYWORDS,
     crate::log::KEYWORDS,
+    crate::log::PROFILE_KEYWORDS,
+    crate::log::RING_KEYWORDS,
+    crate::log::FORWARD_KEYWORDS,
     crate::rules::keywords::KEYWORDS,
 ];
 

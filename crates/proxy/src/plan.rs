@@ -3,7 +3,7 @@
 pub mod build;
 
 use crate::counters::Tally;
-use crate::log::{Journal, Level, Sinks};
+use crate::log::{Journal, Level, Sinks, Syslog};
 use crate::reply::Pages;
 use crate::rules::Rule;
 use crate::service::Service;
@@ -35,6 +35,8 @@ pub struct Plan {
     pub sinks: Arc<Sinks>,
     /// The log of the process: lines that belong to no proxy.
     pub journal: Journal,
+    /// What runs for logs beside the workers.
+    pub syslog: Syslog,
     /// The process-wide limit of buffering.
     pub memory: Arc<Limit>,
     /// The pages of `http-errors` sections, by their names.

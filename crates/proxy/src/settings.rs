@@ -139,6 +139,8 @@ pub enum Mode {
     Tcp,
     /// Requests and responses.
     Http,
+    /// Lines of logs: of backends alone.
+    Log,
 }
 
 /// `timeout ...`; without one, for ever.

@@ -72,8 +72,9 @@ impl Expr {
         &self.text
     }
 
+    /// What its converters make of a value that does not come from its fetch.
     #[inline]
-    fn convert<'a>(&'a self, mut value: Value<'a>, env: &Env<'a>) -> Option<Value<'a>> {
+    pub fn convert<'a>(&'a self, mut value: Value<'a>, env: &Env<'a>) -> Option<Value<'a>> {
         for step in &self.steps {
             value = (step.run)(cast::cast(value, step.input)?, &step.args, env)?;
         }

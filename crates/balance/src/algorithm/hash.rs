@@ -37,7 +37,8 @@ fn looked_at(target: &[u8], key: UriKey) -> &[u8] {
     &target[..end.unwrap_or(target.len())]
 }
 
-fn of_bytes(bytes: &[u8], hash: Hash) -> u32 {
+/// The number of a key.
+pub(super) fn of_bytes(bytes: &[u8], hash: Hash) -> u32 {
     let number = match hash.function {
         HashFunction::Sdbm => bytes.iter().fold(0u32, |number, byte| number.wrapping_mul(65599).wrapping_add(u32::from(*byte))),
         HashFunction::Djb2 => bytes.iter().fold(5381u32, |number, byte| number.wrapping_mul(33).wrapping_add(u32::from(*byte))),

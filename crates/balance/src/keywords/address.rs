@@ -12,6 +12,18 @@ enum Family {
     V6,
 }
 
+/// Reads the address of a server of logs over datagrams (`udp@`); `None` when it is one of another kind.
+pub(super) fn datagrams(text: &str, resolver: Option<&Resolver>) -> Option<Result<Address, String>> {
+    let (kind, rest) = text.split_once('@')?;
+    let family = match kind {
+        "udp" => Family::Any,
+        "udp4" => Family::V4,
+        "udp6" => Family::V6,
+        _ => return None,
+    };
+    Some(internet(rest, family, resolver))
+}
+
 /// Reads an address.
 pub(super) fn parse(text: &str, resolver: Option<&Resolver>) -> Result<Address, String> {
     if text.starts_with('/') {
@@ -26,7 +38,11 @@ pub(super) fn parse(text: &str, resolver: Option<&Resolver>) -> Result<Address, 
         Some(("abns", name)) => return Ok(Address::Abstract(name.into())),
         Some((kind, _)) => return Err(format!("addresses of the kind '{kind}@' come later")),
     };
-    let (host, port) = split_port(rest)?;
+    internet(rest, family, resolver)
+}
+
+fn internet(text: &str, family: Family, resolver: Option<&Resolver>) -> Result<Address, String> {
+    let (host, port) = split_port(text)?;
     let ip = if host.is_empty() || host == "*" { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { resolve(host, family, resolver)? };
     if ip.is_unspecified() {
         return Err("a server at the address that the client asked for comes later".into());

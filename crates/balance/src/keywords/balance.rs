@@ -2,16 +2,26 @@
 
 use super::{done, in_back, set, settings, switch};
 use crate::settings::{Balance, Hash, HashAffinity, HashFunction, HashMethod, UriKey};
+use std::sync::Arc;
 use terse_config::{Args, Fault, Keyword};
 
 pub(super) const BALANCE: Keyword = done(
     "balance",
-    "{ roundrobin | static-rr | leastconn | first | source | uri [whole] [path-only] [len <n>] [depth <n>] | random[(<draws>)] }",
+    "{ roundrobin | static-rr | leastconn | first | source | uri [whole] [path-only] [len <n>] [depth <n>] | random[(<draws>)] | sticky \
+     | log-hash <converters> }",
     "Says how the server of a request is chosen.",
     |args, scope| {
         let chosen = algorithm(args)?;
+        let log_hash = match chosen {
+            Balance::LogHash => {
+                let place = args.place(&scope.place);
+                Some((Arc::from(args.need("<converters>")?), place))
+            }
+            _ => None,
+        };
         if in_back(scope) {
-            settings(scope).balance = chosen;
+            let farm = settings(scope);
+            (farm.balance, farm.log_hash) = (chosen, log_hash);
         }
         Ok(())
     },
@@ -63,7 +73,9 @@ fn algorithm(args: &mut Args<'_>) -> Result<Balance, Fault> {
         "source" => Ok(Balance::Source),
         "uri" => uri(args).map(Balance::Uri),
         "random" => Ok(Balance::Random(DRAWS)),
-        "url_param" | "rdp-cookie" | "hash" | "log-hash" | "sticky" | "none" => Err(later(args, word)),
+        "sticky" => Ok(Balance::Sticky),
+        "log-hash" => Ok(Balance::LogHash),
+        "url_param" | "rdp-cookie" | "hash" | "none" => Err(later(args, word)),
         _ => match word.split_once('(') {
             Some(("random", draws)) => draws
                 .strip_suffix(')')

@@ -2,29 +2,37 @@
 
 use super::server_words::{self, Draft};
 use super::{address, done, in_back, settings};
-use crate::settings::{Resolver, ServerSettings};
+use crate::settings::{LogWords, Resolver, ServerSettings};
 use terse_config::{Args, Fault, Keyword, Scope, Sections};
 
 pub(super) const SERVER: Keyword = Keyword {
     sections: Sections::PROXY_ONLY,
     ..done("server", "<name> <address>[:<port>] [<parameter>...]", "Adds a server.", |args, scope| {
-        // The first word is the name, whatever it says: a server may be called 'backup'.
-        let name = args.need("<name>")?;
-        if name.bytes().any(|byte| byte.is_ascii_whitespace() || byte == b'/') {
-            return Err(args.fault(format!("'{name}' cannot be a server's name")));
-        }
-        let at = args.position();
-        let text = args.need_address("<address>")?;
-        let resolver = scope.shared.get::<Resolver>();
-        let address = address::parse(&text, resolver).map_err(|reason| Fault::new(at, reason))?;
-        let template = settings(scope).template.clone();
-        let server = words(args, ServerSettings { name: name.into(), address, ..template }, false)?;
+        let server = read(args, scope)?;
         if in_back(scope) {
             add(scope, server)?;
         }
         Ok(())
     })
 };
+
+/// Reads a line behind `server`.
+pub fn read(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<ServerSettings, Fault> {
+    // The first word is the name, whatever it says: a server may be called 'backup'.
+    let name = args.need("<name>")?;
+    if name.bytes().any(|byte| byte.is_ascii_whitespace() || byte == b'/') {
+        return Err(args.fault(format!("'{name}' cannot be a server's name")));
+    }
+    let at = args.position();
+    let text = args.need_address("<address>")?;
+    let resolver = scope.shared.get::<Resolver>();
+    let address = address::datagrams(&text, resolver);
+    let datagrams = address.is_some();
+    let address = address.unwrap_or_else(|| address::parse(&text, resolver)).map_err(|reason| Fault::new(at, reason))?;
+    let template = settings(scope).template.clone();
+    let log = LogWords { datagrams, ..template.log };
+    words(args, ServerSettings { name: name.into(), address, log, ..template }, false)
+}
 
 pub(super) const DEFAULT_SERVER: Keyword =
     done("default-server", "[<parameter>...]", "Gives parameters to the servers that follow.", |args, scope| {

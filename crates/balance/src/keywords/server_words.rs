@@ -99,6 +99,23 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
         draft.server.pool.max_reuse = u32::try_from(args.integer("<requests>", -1..=i64::from(u32::MAX))?).ok();
         Ok(())
     }),
+    done(
+        "log-proto",
+        "{ legacy | octet-count }",
+        "Says how lines are told apart on a stream to a server of logs.",
+        |args, draft| {
+            draft.server.log.octet_count = match args.need("<name>")? {
+                "legacy" => false,
+                "octet-count" => true,
+                other => return Err(args.fault(format!("'{other}' is neither 'legacy' nor 'octet-count'"))),
+            };
+            Ok(())
+        },
+    ),
+    done("log-bufsize", "<size>", "Sizes what may wait for a server of logs over a stream.", |args, draft| {
+        draft.server.log.buffer_bytes = usize::try_from(args.size("<size>")?).ok();
+        Ok(())
+    }),
     done("init-addr", "{ last | libc | <ip> },...", "Says where its address comes from at start.", |args, _| {
         let list = args.need("<methods>")?;
         match list.split(',').find(|method| !matches!(*method, "last" | "libc" | "none")) {
@@ -113,7 +130,6 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     accepted("pool-low-conn", "<connections>", "Keeps a few idle connections from other threads.", "each worker keeps its own"),
     accepted("non-stick", "", "Keeps it out of stick tables.", "no stick table learns servers"),
     accepted("stick", "", "Takes 'non-stick' back.", "no stick table learns servers"),
-    accepted("log-bufsize", "<size>", "Sizes the buffer of a server of logs.", "such servers have none"),
     accepted("tfo", "", "Sends data with the first packet.", "it can only save a round trip"),
     accepted("no-tfo", "", "Takes 'tfo' back.", "it is never used"),
     accepted("no-agent-check", "", "Takes 'agent-check' back.", "there are no agents"),
@@ -171,7 +187,6 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     ),
     refused("guid", "<string>", "Gives it a name unique in the process.", LATER),
     refused("shard", "<number>", "Gives a peer its share of the tables.", "there are no peers"),
-    refused("log-proto", "<name>", "Says how lines are told to a server of logs.", "there are no servers of logs"),
     refused("idle-ping", "<time>", "Sees whether an idle connection is alive.", "it belongs to HTTP/2, which comes later"),
     refused("tcp-ut", "<time>", "Limits the time that data may wait for its acknowledgement.", LATER),
     refused("tcp-md5sig", "<password>", "Signs packets (RFC 2385).", LATER),

@@ -5,7 +5,7 @@ use crate::state::AdminOrder;
 use proptest::prelude::*;
 use std::time::Instant;
 
-const ANY: Want<'_> = Want::Any { key: Key { source: None, request: None }, avoided: &[] };
+const ANY: Want<'_> = Want::Any { key: Key { source: None, request: None, bytes: None }, avoided: &[] };
 
 fn claim(farm: &Farm, want: Want<'_>) -> Claim {
     match farm.claim(want) {

@@ -6,7 +6,7 @@ use terse_config::{Args, Fault, Keyword, Scope, Sections, Word};
 
 /// The table.
 pub(super) const KEYWORDS: &[Keyword] = &[
-    done("mode", "tcp | http", "The kind of traffic: bytes, or requests and responses.", mode),
+    done("mode", "tcp | http | log", "The kind of traffic: bytes, requests and responses, or, of a backend, lines of logs.", mode),
     Keyword { sections: Sections::PROXY_ONLY, ..done("id", "<number>", "The proxy's number in statistics.", id) },
     Keyword { sections: Sections::PROXY_ONLY, ..done("description", "<text>...", "A text for people.", description) },
     done("disabled", "", "The proxy takes no traffic.", |args, scope| set_disabled(args, scope, true)),
@@ -14,17 +14,21 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ];
 
 fn mode(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
-    let mode = match args.need("'tcp' or 'http'")? {
+    let mode = match args.need("'tcp', 'http' or 'log'")? {
         "http" => Mode::Http,
         "tcp" => Mode::Tcp,
+        "log" if scope.section.kind.is_front() => {
+            return Err(args.fault("mode 'log' is for backends").hint("a section 'log-forward' takes messages in"));
+        }
+        "log" => Mode::Log,
         "health" => {
             let hint = "write 'mode http' and 'http-request return status 200'";
             return Err(args.fault("'mode health' is not supported any more").hint(hint));
         }
-        other @ ("log" | "syslog" | "spop" | "haterm" | "peers") => {
+        other @ ("syslog" | "spop" | "haterm" | "peers") => {
             return Err(args.fault(format!("mode '{other}' is not supported: proxies carry TCP or HTTP here")));
         }
-        other => return Err(args.fault(format!("unknown proxy mode '{other}'")).hint("it is 'tcp' or 'http'")),
+        other => return Err(args.fault(format!("unknown proxy mode '{other}'")).hint("it is 'tcp', 'http' or 'log'")),
     };
     args.end()?;
     settings(scope).mode = mode;

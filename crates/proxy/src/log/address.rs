@@ -23,6 +23,12 @@ pub enum Address {
     Unix(PathBuf),
     /// A datagram socket in Linux's abstract namespace.
     Abstract(Vec<u8>),
+    /// The same over a stream: TCP where the address is one of UDP, a stream socket where it is one of datagrams.
+    Stream(Box<Address>),
+    /// A `ring` section.
+    Ring(String),
+    /// A backend in `mode log`.
+    Backend(String),
     /// A descriptor that the process was started with; 1 and 2 are `stdout` and `stderr`.
     Descriptor(i32),
 }
@@ -50,13 +56,15 @@ impl Address {
                 Ok(fd) if fd >= 0 => Ok(Address::Descriptor(fd)),
                 _ => Err(wrong(format!("'{rest}' is not a file descriptor"))),
             },
-            "ring" => Err(wrong("rings in memory are not built".into()).hint("log to 'stdout', a descriptor or a syslog server")),
-            "backend" => Err(wrong("log backends are not built".into()).hint("log to the syslog servers themselves")),
-            "tcp" | "tcp4" | "tcp6" | "uxst" => {
-                Err(wrong(format!("logs over streams ('{kind}@') are not built")).hint(format!("use 'udp@{rest}'")))
-            }
+            "tcp" => internet(rest, None).map(stream).map_err(wrong),
+            "tcp4" => internet(rest, Some(false)).map(stream).map_err(wrong),
+            "tcp6" => internet(rest, Some(true)).map(stream).map_err(wrong),
+            "uxst" => unix_path(rest).map(stream).map_err(wrong),
+            "ring" | "backend" if rest.is_empty() => Err(wrong("the name is empty".into())),
+            "ring" => Ok(Address::Ring(rest.into())),
+            "backend" => Ok(Address::Backend(rest.into())),
             _ => Err(wrong(format!("unknown kind of address '{kind}@'"))
-                .hint("one of udp@ udp4@ udp6@ ipv4@ ipv6@ unix@ uxdg@ abns@ fd@, stdout, stderr, or a path")),
+                .hint("one of udp@ udp4@ udp6@ ipv4@ ipv6@ tcp@ tcp4@ tcp6@ unix@ uxdg@ uxst@ abns@ fd@ ring@ backend@, stdout, stderr, or a path")),
         }
     }
 }
@@ -91,6 +99,10 @@ fn internet(text: &str, v6: Option<bool>) -> Result<Address, String> {
     }
 }
 
+fn stream(address: Address) -> Address {
+    Address::Stream(Box::new(address))
+}
+
 fn family(ip: IpAddr, port: u16, v6: Option<bool>) -> Result<Address, String> {
     match v6 {
         Some(v6) if v6 != ip.is_ipv6() => Err(format!("'{ip}' is not an IPv{} address", if v6 { 6 } else { 4 })),
@@ -120,6 +132,14 @@ impl fmt::Display for Address {
             Address::Udp(address) => write!(f, "udp@{address}"),
             Address::UdpName { host, port, .. } => write!(f, "udp@{host}:{port}"),
             Address::Unix(path) => write!(f, "{}", path.display()),
+            Address::Stream(address) => match &**address {
+                Address::Udp(address) => write!(f, "tcp@{address}"),
+                Address::UdpName { host, port, .. } => write!(f, "tcp@{host}:{port}"),
+                Address::Unix(path) => write!(f, "uxst@{}", path.display()),
+                other => other.fmt(f),
+            },
+            Address::Ring(name) => write!(f, "ring@{name}"),
+            Address::Backend(name) => write!(f, "backend@{name}"),
             Address::Abstract(name) => write!(f, "abns@{}", String::from_utf8_lossy(name)),
             Address::Descriptor(fd) => write!(f, "fd@{fd}"),
         }
@@ -162,6 +182,12 @@ mod tests {
             ("stdout", "fd@1"),
             ("stderr", "fd@2"),
             ("fd@7", "fd@7"),
+            ("tcp@127.0.0.1", "tcp@127.0.0.1:514"),
+            ("tcp6@[::1]:9", "tcp@[::1]:9"),
+            ("tcp@localhost:9", "tcp@localhost:9"),
+            ("uxst@/run/log", "uxst@/run/log"),
+            ("ring@logs", "ring@logs"),
+            ("backend@logs", "backend@logs"),
         ] {
             assert_eq!(shown(text), expected, "{text}");
         }
@@ -178,8 +204,9 @@ mod tests {
             ("fd@x", "'x' is not a file descriptor"),
             ("fd@-1", "'-1' is not a file descriptor"),
             ("unix@", "the path is empty"),
-            ("ring@logs", "rings in memory are not built"),
-            ("tcp@127.0.0.1:514", "logs over streams ('tcp@') are not built"),
+            ("ring@", "the name is empty"),
+            ("tcp@127.0.0.1:x", "'x' is not a port"),
+            ("tcp6@127.0.0.1", "'127.0.0.1' is not an IPv6 address"),
             ("quic@1", "unknown kind of address 'quic@'"),
         ] {
             assert_eq!(shown(text), expected, "{text}");

@@ -96,6 +96,13 @@ impl Stamp {
         }
     }
 
+    /// The year, and the month from 1.
+    pub(super) fn year_and_month(&self) -> (u16, u8) {
+        let number =
+            |range| self.iso.get(range).and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|digits| digits.parse().ok());
+        (number(0..4).unwrap_or(1970), number(5..7).map_or(1, |month| month.min(12) as u8))
+    }
+
     /// `Feb  6 12:14:14 ` (RFC 3164 section 4.1.2).
     pub(super) fn legacy(&self) -> &[u8] {
         &self.legacy
@@ -128,7 +135,8 @@ impl Stamp {
     }
 }
 
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+/// The months in three letters.
+pub(super) const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// Where the microseconds stand in the ISO text.
 const FRACTION: std::ops::Range<usize> = 20..26;

@@ -1,6 +1,7 @@
 //! What stands before a line: the forms of HAProxy's `log ... format`.
 
 use super::clock::Stamp;
+use super::time;
 
 /// How lines are framed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -38,20 +39,25 @@ impl Form {
     }
 }
 
-/// Who speaks.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Speaker<'a> {
+/// What a header tells beside its priority. What is empty is not known.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Heading<'a> {
+    /// When, as somebody else has written it: an RFC 3164 or an ISO time, or `-`. Empty: now.
+    pub(super) time: &'a [u8],
     /// The host's name.
-    pub(super) host: Option<&'a str>,
+    pub(super) host: &'a [u8],
     /// The program's name, or what `log-tag` says.
-    pub(super) tag: &'a str,
+    pub(super) tag: &'a [u8],
     /// The process, in digits.
-    pub(super) pid: &'a str,
+    pub(super) pid: &'a [u8],
+    /// What kind of message it is (RFC 5424).
+    pub(super) message_id: &'a [u8],
+    /// `[id@1 name="value"]` (RFC 5424).
+    pub(super) structured_data: &'a [u8],
 }
 
-/// Appends a line's header. `priority` is the facility's and the level's, as syslog adds them up; `structured_data` is empty when there
-/// is none.
-pub(super) fn write(out: &mut Vec<u8>, form: Form, priority: u8, stamp: &Stamp, speaker: Speaker<'_>, structured_data: &[u8]) {
+/// Appends a line's header. `priority` is the facility's and the level's, as syslog adds them up.
+pub(super) fn write(out: &mut Vec<u8>, form: Form, priority: u8, stamp: &Stamp, heading: Heading<'_>) {
     match form {
         Form::Local | Form::Rfc3164 | Form::Rfc5424 | Form::Priority => write_priority(out, priority),
         Form::Short | Form::Timed => write_priority(out, priority & 7),
@@ -59,27 +65,42 @@ pub(super) fn write(out: &mut Vec<u8>, form: Form, priority: u8, stamp: &Stamp, 
     }
     match form {
         Form::Local | Form::Rfc3164 => {
-            out.extend_from_slice(stamp.legacy());
+            time::write_legacy(out, heading.time, stamp);
             if form == Form::Rfc3164 {
-                out.extend_from_slice(speaker.host.unwrap_or("localhost").as_bytes());
+                out.extend_from_slice(or(heading.host, b"localhost"));
                 out.push(b' ');
             }
-            for part in [speaker.tag, "[", speaker.pid, "]: "] {
-                out.extend_from_slice(part.as_bytes());
-            }
+            write_tag(out, heading);
         }
         Form::Rfc5424 => {
             out.extend_from_slice(b"1 ");
-            out.extend_from_slice(stamp.iso());
-            for part in [speaker.host.unwrap_or("-"), " ", speaker.tag, " ", speaker.pid, " - "] {
-                out.extend_from_slice(part.as_bytes());
+            time::write_iso(out, heading.time, stamp, true);
+            for part in [heading.host, heading.tag, heading.pid, heading.message_id, heading.structured_data] {
+                out.extend_from_slice(or(part, b"-"));
+                out.push(b' ');
             }
-            out.extend_from_slice(if structured_data.is_empty() { b"-" } else { structured_data });
-            out.push(b' ');
         }
-        Form::Timed | Form::Iso => out.extend_from_slice(stamp.iso()),
+        Form::Timed | Form::Iso => time::write_iso(out, heading.time, stamp, false),
         Form::Priority | Form::Short | Form::Raw => {}
     }
+}
+
+/// `haproxy[14389]: `
+fn write_tag(out: &mut Vec<u8>, heading: Heading<'_>) {
+    if heading.tag.is_empty() {
+        return;
+    }
+    out.extend_from_slice(heading.tag);
+    if !heading.pid.is_empty() {
+        out.push(b'[');
+        out.extend_from_slice(heading.pid);
+        out.push(b']');
+    }
+    out.extend_from_slice(b": ");
+}
+
+fn or<'a>(text: &'a [u8], instead: &'a [u8]) -> &'a [u8] {
+    if text.is_empty() { instead } else { text }
 }
 
 /// `<0>` to `<255>`.
@@ -104,11 +125,25 @@ mod tests {
     use std::time::Duration;
 
     fn header(form: Form, priority: u8, host: Option<&str>, structured_data: &str) -> String {
+        let host = host.unwrap_or_default().as_bytes();
+        let structured_data = structured_data.as_bytes();
+        written(form, priority, Heading { host, tag: b"haproxy", pid: b"14389", structured_data, ..Heading::default() })
+    }
+
+    fn written(form: Form, priority: u8, heading: Heading<'_>) -> String {
         let mut stamp = Stamp::new(Zone::utc());
         stamp.turn_to(Duration::new(1_233_922_454, 655_123_000));
         let mut out = Vec::new();
-        write(&mut out, form, priority, &stamp, Speaker { host, tag: "haproxy", pid: "14389" }, structured_data.as_bytes());
+        write(&mut out, form, priority, &stamp, heading);
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_known_is_left_out() {
+        assert_eq!(written(Form::Local, 9, Heading::default()), "<9>Feb  6 12:14:14 ");
+        assert_eq!(written(Form::Local, 9, Heading { tag: b"t", ..Heading::default() }), "<9>Feb  6 12:14:14 t: ");
+        let heading = Heading { time: b"-", message_id: b"M1", ..Heading::default() };
+        assert_eq!(written(Form::Rfc5424, 9, heading), "<9>1 - - - - M1 - ");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The keywords of logs: what HAProxy's manual lists under `log`, `capture` and `unique-id`.
 
 use super::formats::FormatText;
+use super::origin::Steps;
 use super::settings::{Capture, CookieCapture, HostName, LogLine, LogSettings, TrafficFormat};
 use super::target::Target;
 use std::sync::Arc;
@@ -11,8 +12,9 @@ pub const KEYWORDS: &[Keyword] = &[
     Keyword {
         name: "log",
         old_names: &[],
-        sections: Sections::GLOBAL.or(Sections::PROXY),
-        arguments: "global | <target> [len <length>] [format <format>] [sample <ranges>:<size>] <facility> [<level> [<minlevel>]]",
+        sections: Sections::GLOBAL.or(Sections::PROXY).or(Sections::LOG_FORWARD),
+        arguments: "global | <target> [len <length>] [format <format>] [sample <ranges>:<size>] [profile <name>] <facility> \
+                    [<level> [<minlevel>]]",
         summary: "Sends log lines to a syslog server, a socket or a descriptor; 'no log' forgets the lines so far.",
         kind: Kind::Switch(log),
     },
@@ -43,10 +45,7 @@ pub const KEYWORDS: &[Keyword] = &[
         kind: Kind::Refused("needs TLS on the client's side; use 'option httplog', or 'log-format' with what you need"),
         ..proxy("option httpslog", "", "Logs each request as 'option httplog' does, and its TLS connection.", option_httplog)
     },
-    Keyword {
-        kind: Kind::Refused("lines at several steps of a transaction are not built; it is logged once, at its end"),
-        ..proxy("log-steps", "<steps>", "Logs transactions at several steps.", option_httplog)
-    },
+    proxy("log-steps", "all | <step>[,<step>]...", "Logs transactions at these steps, instead of once.", log_steps),
     switch("option dontlognull", "Connections on which no byte came are not logged.", dontlognull),
     switch(
         "option dontlog-normal",
@@ -122,13 +121,13 @@ fn log_send_hostname(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), F
 }
 
 fn log_format(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
-    let text = format_text(args, scope)?;
+    let text = only_format(args, scope)?;
     set_traffic_format(scope, TrafficFormat::Custom(text));
     Ok(())
 }
 
 fn log_format_sd(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
-    let text = format_text(args, scope)?;
+    let text = only_format(args, scope)?;
     if in_front(scope) {
         settings(scope).structured_data = Some(text);
     }
@@ -136,7 +135,7 @@ fn log_format_sd(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault
 }
 
 fn error_log_format(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
-    let text = format_text(args, scope)?;
+    let text = only_format(args, scope)?;
     if !in_front(scope) {
         return Ok(());
     }
@@ -147,7 +146,7 @@ fn error_log_format(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fa
 }
 
 fn unique_id_format(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
-    let text = format_text(args, scope)?;
+    let text = only_format(args, scope)?;
     settings(scope).unique_id_format = Some(text);
     Ok(())
 }
@@ -172,6 +171,19 @@ fn option_tcplog(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault
     let (place, clf) = (scope.place.clone(), args.accept("clf"));
     args.end()?;
     set_traffic_format(scope, TrafficFormat::Tcp { clf, place });
+    Ok(())
+}
+
+fn log_steps(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let list = args.need("<steps>")?;
+    let steps = Steps::parse(list).map_err(|word| {
+        let fault = args.fault(format!("'{word}' is no step of a transaction"));
+        fault.hint("write 'all', or some of accept, request, connect, response and close, with commas between them")
+    })?;
+    args.end()?;
+    if in_front(scope) {
+        settings(scope).steps = Some(steps);
+    }
     Ok(())
 }
 
@@ -266,14 +278,19 @@ fn set_traffic_format(scope: &mut Scope<'_>, format: TrafficFormat) {
     }
 }
 
-/// The one word of a format.
-fn format_text(args: &mut Args<'_>, scope: &Scope<'_>) -> Result<FormatText, Fault> {
-    let place = here(args, scope);
-    let text = args.need_bytes("<fmt>")?.to_vec();
+/// The one word of a format, at the end of the line.
+fn only_format(args: &mut Args<'_>, scope: &Scope<'_>) -> Result<FormatText, Fault> {
+    let text = format_text(args, scope)?;
     match args.take() {
-        None => Ok(FormatText { text, place }),
+        None => Ok(text),
         Some(_) => Err(args.fault("expects only one argument").hint("put the format between quotes, or escape its blanks")),
     }
+}
+
+/// The next word, a format.
+pub(super) fn format_text(args: &mut Args<'_>, scope: &Scope<'_>) -> Result<FormatText, Fault> {
+    let place = here(args, scope);
+    Ok(FormatText { text: args.need_bytes("<fmt>")?.to_vec(), place })
 }
 
 /// Whether the section has listeners; one that has none is told that the line does nothing there.
@@ -286,7 +303,7 @@ fn in_front(scope: &mut Scope<'_>) -> bool {
 }
 
 /// The place of the next word.
-fn here(args: &Args<'_>, scope: &Scope<'_>) -> Place {
+pub(super) fn here(args: &Args<'_>, scope: &Scope<'_>) -> Place {
     let mut place = scope.place.clone();
     if let Some(word) = args.rest().first() {
         place.span = word.span.clone();
@@ -294,7 +311,7 @@ fn here(args: &Args<'_>, scope: &Scope<'_>) -> Place {
     place
 }
 
-fn settings<'a>(scope: &'a mut Scope<'_>) -> &'a mut LogSettings {
+pub(super) fn settings<'a>(scope: &'a mut Scope<'_>) -> &'a mut LogSettings {
     scope.section.settings.entry()
 }
 
@@ -397,7 +414,7 @@ mod tests {
             "log-format a b",
             "option httplog x",
             "option httpslog",
-            "log-steps all",
+            "log-steps error",
             "unique-id-header a:b",
             "capture cookie A 32",
             "capture request header a len 0",

@@ -4,15 +4,20 @@
 //! it, and a daemon that was restarted is found again by its path with the next line.
 
 use super::clock::Stamp;
-use super::header::{self, Speaker};
+use super::header::{self, Heading};
 use super::journal::{Journal, Outlet, Way};
 use super::level::Level;
+use super::message::Message;
+use super::origin::Origin;
+use super::profile::Profile;
 use super::sinks::Sinks;
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sendto, socket_with, sockopt};
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use terse_sample::LogFormat;
 
 /// One worker's sockets and buffers. To be made in the process that sends: lines carry its number.
 pub struct Logger {
@@ -42,35 +47,137 @@ impl Logger {
 
     /// The same, with the structured data that lines of RFC 5424 carry: `[id@1 name="value"]`.
     pub fn send_structured(&mut self, journal: &Journal, level: Level, structured_data: &[u8], body: &[u8]) {
+        let line = Line { level, structured_data, body };
+        self.each(journal, level, |logger, outlet, priority| logger.send_to(journal, outlet, priority, &journal.tag, line));
+    }
+
+    /// Sends a line that log profiles may put into other words. `profile` stands before those of the targets. `write` writes a format
+    /// of a profile.
+    pub fn send_by_profiles(
+        &mut self,
+        journal: &Journal,
+        line: Line<'_>,
+        origin: Origin,
+        profile: Option<&Profile>,
+        write: &mut dyn FnMut(&LogFormat, &mut Vec<u8>),
+    ) {
+        let (mut body, mut structured_data) = (Vec::new(), Vec::new());
+        self.each(journal, line.level, |logger, outlet, priority| {
+            let profile = profile.or(outlet.profile.as_deref());
+            let tag = profile.and_then(|profile| profile.tag.as_deref()).unwrap_or(&journal.tag);
+            let step = profile.and_then(|profile| profile.of(origin));
+            if step.is_some_and(|step| step.drop) {
+                return;
+            }
+            let mut own = line;
+            if let Some(format) = step.and_then(|step| step.format.as_ref()) {
+                body.clear();
+                write(format, &mut body);
+                own.body = &body;
+            }
+            if let Some(format) = step.and_then(|step| step.structured_data.as_ref()) {
+                structured_data.clear();
+                write(format, &mut structured_data);
+                own.structured_data = &structured_data;
+            }
+            if !own.body.is_empty() {
+                logger.send_to(journal, outlet, priority, tag, own);
+            }
+        });
+    }
+
+    /// Passes a message on. Its line ends and NULs become blanks: one message is one line.
+    pub(super) fn relay(&mut self, journal: &Journal, message: &Message<'_>) {
+        let form = message.form();
+        let text = one_line(message.text);
+        self.turn_stamp();
+        for outlet in &journal.outlets {
+            let Some(priority) = outlet.admits_message(message.priority) else { continue };
+            let form = if outlet.keeps_form { form } else { outlet.form };
+            self.line.clear();
+            header::write(&mut self.line, form, priority, &self.stamp, message.heading);
+            finish(&mut self.line, &text, outlet.len);
+            self.deliver(&outlet.way, &text);
+        }
+    }
+
+    /// Visits the targets that want a line, with the priority that it carries there.
+    fn each(&mut self, journal: &Journal, level: Level, mut visit: impl FnMut(&mut Logger, &Outlet, u8)) {
         // The clock is read once, and not at all where no header shows it.
         let mut timed = false;
         for outlet in &journal.outlets {
             let Some(priority) = outlet.admits(level) else { continue };
             if outlet.form.has_time() && !timed {
-                self.stamp.turn_to(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO));
+                self.turn_stamp();
                 timed = true;
             }
-            self.line.clear();
-            let speaker = Speaker { host: journal.host.as_deref(), tag: &journal.tag, pid: &self.pid };
-            header::write(&mut self.line, outlet.form, priority, &self.stamp, speaker, structured_data);
-            finish(&mut self.line, body, outlet.len);
-            self.deliver(outlet);
+            visit(self, outlet, priority);
         }
     }
 
-    /// Hands the finished line over, or counts it as dropped.
-    fn deliver(&mut self, outlet: &Outlet) {
-        let sent = match &outlet.way {
+    fn turn_stamp(&mut self) {
+        self.stamp.turn_to(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO));
+    }
+
+    fn send_to(&mut self, journal: &Journal, outlet: &Outlet, priority: u8, tag: &str, line: Line<'_>) {
+        self.line.clear();
+        let heading = Heading {
+            host: journal.host.as_deref().unwrap_or_default().as_bytes(),
+            tag: tag.as_bytes(),
+            pid: self.pid.as_bytes(),
+            structured_data: line.structured_data,
+            ..Heading::default()
+        };
+        header::write(&mut self.line, outlet.form, priority, &self.stamp, heading);
+        finish(&mut self.line, line.body, outlet.len);
+        self.deliver(&outlet.way, line.body);
+    }
+
+    /// Hands the finished line over, or counts it as dropped. `body`: what it says, without its header.
+    fn deliver(&mut self, way: &Way, body: &[u8]) {
+        let sent = match way {
             Way::Descriptor(writer) => {
                 writer.push(&self.line);
                 return;
             }
-            Way::Udp(address) => self.sockets.send_udp(&self.line, address),
-            Way::Unix(address) => self.sockets.send_unix(&self.line, address),
+            Way::Udp(address) => self.sockets.send_udp(&self.line, address).is_ok(),
+            Way::Unix(address) => self.sockets.send_unix(&self.line, address).is_ok(),
+            Way::Ring(ring) => ring.push(self.line.strip_suffix(b"\n").unwrap_or(&self.line)),
+            Way::Server(server) => match &*server.address() {
+                terse_balance::Address::Ip(address) => self.sockets.send_udp(&self.line, address).is_ok(),
+                terse_balance::Address::Unix(_) | terse_balance::Address::Abstract(_) => false,
+            },
+            // The ways of a backend's servers are no backends.
+            Way::Backend(balancer) => match balancer.way(body) {
+                Some(way) if !matches!(way, Way::Backend(_)) => return self.deliver(way, body),
+                _ => false,
+            },
         };
-        if sent.is_err() {
+        if !sent {
             self.sinks.count_dropped();
         }
+    }
+}
+
+/// A line on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    /// How bad it is.
+    pub level: Level,
+    /// `[id@1 name="value"]`, for lines of RFC 5424.
+    pub structured_data: &'a [u8],
+    /// What it says.
+    pub body: &'a [u8],
+}
+
+/// A text without line ends and NULs in it.
+fn one_line(text: &[u8]) -> Cow<'_, [u8]> {
+    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r' | 0);
+    let len = text.iter().rposition(|byte| !is_end(byte)).map_or(0, |last| last + 1);
+    let text = text.get(..len).unwrap_or_default();
+    match text.iter().any(is_end) {
+        false => Cow::Borrowed(text),
+        true => Cow::Owned(text.iter().map(|byte| if is_end(byte) { b' ' } else { *byte }).collect()),
     }
 }
 
@@ -124,7 +231,7 @@ const FLAGS: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 mod tests {
     use super::super::settings::HostName;
     use super::super::target::Target;
-    use super::super::{Address, Facility, Form, Sampling};
+    use super::super::{Address, Directory, Facility, Form, Sampling};
     use super::*;
     use std::net::UdpSocket;
     use std::os::unix::net::UnixDatagram;
@@ -136,6 +243,7 @@ mod tests {
             len: 1024,
             form: Some(Form::Priority),
             sampling: None,
+            profile: None,
             facility: Facility::parse("local0").unwrap(),
             max_level: Level::Debug,
             min_level: Level::Emergency,
@@ -154,9 +262,9 @@ mod tests {
         Sinks::new(|_| Err(std::io::ErrorKind::NotFound.into()))
     }
 
-    fn journal(targets: impl IntoIterator<Item = Target>, sinks: &Sinks) -> Journal {
+    fn journal(targets: impl IntoIterator<Item = Target>, sinks: &Arc<Sinks>) -> Journal {
         let targets: Vec<_> = targets.into_iter().map(Arc::new).collect();
-        Journal::open(&targets, "haproxy", None, sinks).unwrap()
+        Journal::open(&targets, "haproxy", None, &mut Directory::new(sinks, 16384)).unwrap()
     }
 
     fn received(socket: &UdpSocket) -> String {
@@ -226,7 +334,7 @@ mod tests {
         let sinks = sinks();
         let targets = [Arc::new(Target { form: Some(Form::Rfc5424), ..target.clone() }), Arc::new(Target { form: None, ..target })];
         let host = HostName::Named("www".into());
-        let journal = Journal::open(&targets, "tag", Some(&host), &sinks).unwrap();
+        let journal = Journal::open(&targets, "tag", Some(&host), &mut Directory::new(&sinks, 16384)).unwrap();
         assert!(journal.shows_structured_data());
         Logger::new(&sinks).send_structured(&journal, Level::Info, b"[a@1 b=\"c\"]", b"body");
         let line = received(&socket);
@@ -289,7 +397,7 @@ mod tests {
     #[test]
     fn what_cannot_be_opened_is_told_with_its_place() {
         let bad = Target { place: Place { line: 7, ..target(Address::Descriptor(9)).place }, ..target(Address::Descriptor(9)) };
-        let errors = Journal::open(&[Arc::new(bad)], "haproxy", None, &sinks()).unwrap_err();
+        let errors = Journal::open(&[Arc::new(bad)], "haproxy", None, &mut Directory::new(&sinks(), 16384)).unwrap_err();
         assert_eq!(errors.len(), 1);
         assert_eq!(errors[0].place.line, 7);
         assert!(errors[0].reason.starts_with("cannot log to descriptor 9"), "{}", errors[0].reason);

@@ -2,6 +2,7 @@
 
 use super::formats::{self, FormatText};
 use super::level::Level;
+use super::origin::Steps;
 use super::target::Target;
 use std::sync::Arc;
 use terse_config::{Place, Setting};
@@ -25,6 +26,8 @@ pub struct LogSettings {
     pub unique_id_format: Option<FormatText>,
     /// `unique-id-header`: the name of the header that carries it to the server.
     pub unique_id_header: Option<String>,
+    /// `log-steps`: the steps at which transactions are logged; without it, at their end alone.
+    pub steps: Option<Steps>,
     /// `option dontlognull`: connections without a byte are not logged.
     pub dont_log_null: bool,
     /// `option dontlog-normal`: only errors, timeouts, retries, redispatches and statuses from 500 are logged.
@@ -187,6 +190,7 @@ mod tests {
             len: 1024,
             form: None,
             sampling: None,
+            profile: None,
             facility: Facility::parse("local0").unwrap(),
             max_level: Level::Debug,
             min_level: Level::Emergency,

@@ -27,6 +27,12 @@ pub struct Sinks {
     zone: Zone,
 }
 
+impl std::fmt::Debug for Sinks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sinks").field("dropped", &self.dropped).finish_non_exhaustive()
+    }
+}
+
 /// Gives a descriptor by its number: of those that the process was started with.
 type Inherited = dyn Fn(i32) -> io::Result<OwnedFd> + Send + Sync;
 

@@ -17,6 +17,8 @@ pub struct Target {
     pub form: Option<Form>,
     /// Which lines it gets; without it, all.
     pub sampling: Option<Sampling>,
+    /// `profile`: the name of the section that says what its lines look like, and where it stands.
+    pub profile: Option<(String, Place)>,
     /// The facility that lines carry.
     pub facility: Facility,
     /// Lines of milder levels than this are not sent.
@@ -28,30 +30,31 @@ pub struct Target {
 }
 
 impl Target {
-    /// Reads what stands behind `log`: `<target> [len <n>] [format <form>] [sample <ranges>:<size>] <facility> [<level> [<minlevel>]]`.
+    /// Reads what stands behind `log`: `<target> [len <n>] [format <form>] [sample <ranges>:<size>] [profile <name>] <facility>
+    /// [<level> [<minlevel>]]`.
     pub fn parse(args: &mut Args<'_>, place: Place) -> Result<Target, Fault> {
         let address = args.need_address("<target>")?;
         let address = Address::parse(&address, args.position().saturating_sub(1))?;
-        let len = match args.accept("len") {
-            true => usize::try_from(args.integer("<length>", 80..=65535)?).unwrap_or(DEFAULT_LEN),
-            false => DEFAULT_LEN,
-        };
-        let form = match args.accept("format") {
-            true => Some(named(args, "<format>", "log format", Form::parse, &Form::NAMES)?),
-            false => None,
-        };
-        let sampling = match args.accept("sample") {
-            true => Some(Sampling::parse(args.need("<ranges>:<size>")?).map_err(|reason| args.fault(reason))?),
-            false => None,
-        };
-        if args.accept("profile") {
-            return Err(args.fault("log profiles are not built").hint("set 'log-format' and 'log-tag' in the proxy itself"));
+        let (mut len, mut form, mut sampling, mut profile) = (DEFAULT_LEN, None, None, None);
+        loop {
+            if args.accept("len") {
+                len = usize::try_from(args.integer("<length>", 80..=65535)?).unwrap_or(DEFAULT_LEN);
+            } else if args.accept("format") {
+                form = Some(named(args, "<format>", "log format", Form::parse, &Form::NAMES)?);
+            } else if args.accept("sample") {
+                sampling = Some(Sampling::parse(args.need("<ranges>:<size>")?).map_err(|reason| args.fault(reason))?);
+            } else if args.accept("profile") {
+                let at = args.place(&place);
+                profile = Some((args.need("<name>")?.to_owned(), at));
+            } else {
+                break;
+            }
         }
         let facility = named(args, "<facility>", "log facility", Facility::parse, &Facility::NAMES)?;
         let max_level = optional_level(args)?.unwrap_or(Level::Debug);
         let min_level = optional_level(args)?.unwrap_or(Level::Emergency);
         args.end()?;
-        Ok(Target { address, len, form, sampling, facility, max_level, min_level, place })
+        Ok(Target { address, len, form, sampling, profile, facility, max_level, min_level, place })
     }
 }
 
@@ -87,6 +90,9 @@ mod tests {
         assert_eq!(target.address.to_string(), "udp@127.0.0.1:514");
         assert_eq!((target.len, target.form, &target.sampling), (1024, None, &None));
         assert_eq!((target.max_level, target.min_level), (Level::Debug, Level::Emergency));
+        let target = parse("log ring@r profile p sample 1:2 len 80 local0").unwrap();
+        assert_eq!((target.address, target.len), (Address::Ring("r".into()), 80));
+        assert_eq!(target.profile.map(|(name, _)| name).as_deref(), Some("p"));
         let target = parse("log stderr len 2048 format rfc5424 sample 1,3:5 daemon notice err").unwrap();
         assert_eq!(target.address, Address::Descriptor(2));
         assert_eq!((target.len, target.form), (2048, Some(Form::Rfc5424)));
@@ -106,8 +112,8 @@ mod tests {
             ("log 127.0.0.1 len 79 local0", 3, "<length>: 79 is not between 80 and 65535"),
             ("log 127.0.0.1 format bsd local0", 3, "unknown log format 'bsd'"),
             ("log 127.0.0.1 sample 1 local0", 3, "a sample needs its size, as in '1,3:5'"),
-            ("log 127.0.0.1 profile p local0", 2, "log profiles are not built"),
-            ("log ring@r local0", 1, "rings in memory are not built"),
+            ("log 127.0.0.1 profile", 2, "expects <name> as argument"),
+            ("log ring@ local0", 1, "the name is empty"),
         ] {
             let fault = parse(line).unwrap_err();
             assert_eq!((fault.word, fault.reason.as_str()), (word, reason), "{line}");

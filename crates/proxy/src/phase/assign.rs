@@ -201,7 +201,7 @@ async fn claim(
         let source = stream.facts.client.map(|c| c.ip());
         let want = match exchange.affinity.server.or_else(|| preferred(stream, exchange, backend)) {
             Some(index) => Want::Server(index),
-            None => Want::Any { key: Key { source, request: Some(&stream.request) }, avoided: &exchange.failed },
+            None => Want::Any { key: Key { source, request: Some(&stream.request), bytes: None }, avoided: &exchange.failed },
         };
         let waiter = match backend.farm.claim(want) {
             Grant::Now(claim) => return Ok(claim),

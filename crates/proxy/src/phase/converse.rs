@@ -30,6 +30,8 @@ pub async fn run(io: Transport, session: Rc<Session>) {
             }
         }
         Mode::Http => http(client, session).await,
+        // No frontend is of this mode.
+        Mode::Log => {}
     }
 }
 

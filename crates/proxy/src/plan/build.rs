@@ -13,8 +13,9 @@ mod logs;
 mod pages;
 mod references;
 mod remarks;
+mod syslog;
 
-use crate::log::{LogSettings, Sinks};
+use crate::log::{Directory, LogSettings, Sinks, Syslog};
 use crate::plan::{Plan, ProcessPlan};
 use std::sync::Arc;
 use std::time::Instant;
@@ -49,11 +50,12 @@ pub struct Host {
 /// `diagnostics` holds what was said when the configuration was read. It may hold alerts: then what is wrong beyond them is said, but
 /// nothing of what seems to be missing, because it may stand in a line that was refused.
 pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Option<Plan> {
-    let Config { mut global, sections, mut shared, .. } = config;
+    let Config { mut global, mut sections, mut shared, .. } = config;
     let complete = diagnostics.worst() != Some(Severity::Alert);
     let global_log = global.settings.take::<LogSettings>().unwrap_or_default();
     let variables = global.settings.take::<Limits>().unwrap_or_default();
     let compression = global.settings.take::<terse_compress::settings::Process>().unwrap_or_default();
+    let log_sections = syslog::Sections::take(&mut sections, &mut shared);
     let error_sets = pages::sets(&sections);
     pages::check_uses(&shared, &error_sets, diagnostics);
     let mut drafts = drafts::of(sections, diagnostics);
@@ -62,13 +64,21 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     }
     let mut building = Building {
         host,
-        logs: logs::Logs { global: &global_log, host, registry: shared.entry::<Registry>() },
+        logs: logs::Logs {
+            global: &global_log,
+            host,
+            registry: shared.entry::<Registry>(),
+            directory: Directory::new(&host.sinks, host.buffer_bytes),
+        },
         error_sets: &error_sets,
         diagnostics,
     };
+    building.logs.prepare(&log_sections, &drafts, building.diagnostics);
     let backends = backends::build(&mut drafts, &mut building);
     let (frontends, binds) = frontends::build(&drafts, &mut building);
     let journal = building.logs.journal(&global_log, building.diagnostics);
+    let forwarders = building.logs.forwarders(log_sections, building.diagnostics);
+    let (rings, carriers) = building.logs.directory.into_parts();
     if diagnostics.worst() == Some(Severity::Alert) {
         return None;
     }
@@ -92,6 +102,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
             compression,
         },
         sinks: host.sinks.clone(),
+        syslog: Syslog { rings, carriers: carriers.into_iter().map(Arc::new).collect(), forwarders },
         journal,
         memory: Arc::new(Limit::new(host.memory_bytes)),
         error_sets,

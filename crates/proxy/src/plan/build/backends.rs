@@ -5,8 +5,11 @@ use super::logs::{self, Speaker};
 use super::{Building, pages};
 use crate::counters::Tally;
 use crate::plan::Backend;
+use crate::settings::Mode;
 use std::sync::Arc;
+use terse_balance::settings::Balance;
 use terse_balance::{Farm, FarmContext};
+use terse_config::Diagnostics;
 
 /// The back halves, in order.
 pub(super) fn build(drafts: &mut [Draft], building: &mut Building<'_>) -> Vec<Backend> {
@@ -36,12 +39,19 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         journal: logs::farm_journal(journal.clone(), speaker.clone(), building.host),
         started: building.host.started,
     };
+    let mode = proxy.mode;
+    let farm = Farm::new(context, std::mem::take(&mut draft.farm));
+    match mode {
+        Mode::Log => building.logs.settle(draft, &farm, building.diagnostics),
+        Mode::Http | Mode::Tcp => refuse_log_words(draft, &farm, building.diagnostics),
+    }
+    let proxy = &draft.proxy;
     Backend {
         name: draft.name.clone(),
         id: draft.id,
         order: draft.order,
         mode: proxy.mode,
-        farm: Farm::new(context, std::mem::take(&mut draft.farm)),
+        farm,
         first_server,
         timeouts,
         options: proxy.options,
@@ -63,6 +73,18 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         journal,
         tally: Tally::new(building.host.workers),
         place: draft.place.clone(),
+    }
+}
+
+/// What only servers of logs have.
+fn refuse_log_words(draft: &Draft, farm: &Farm, diagnostics: &mut Diagnostics) {
+    let label = draft.label();
+    for server in farm.servers().iter().filter(|server| server.settings().log.datagrams) {
+        let reason = format!("{label}: server '{}' is reached over datagrams, which only 'mode log' sends", server.name());
+        diagnostics.alert(&draft.place, reason);
+    }
+    if matches!(farm.settings().balance, Balance::Sticky | Balance::LogHash) {
+        diagnostics.alert(&draft.place, format!("{label}: 'balance sticky' and 'balance log-hash' are for 'mode log'"));
     }
 }
 

@@ -107,6 +107,10 @@ impl Draft {
 
     /// How messages write its mode.
     pub(super) fn mode(&self) -> &'static str {
-        if self.is_http() { "http" } else { "tcp" }
+        match self.proxy.mode {
+            Mode::Http => "http",
+            Mode::Tcp => "tcp",
+            Mode::Log => "log",
+        }
     }
 }

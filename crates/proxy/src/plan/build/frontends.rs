@@ -4,7 +4,7 @@ use super::drafts::Draft;
 use super::{Building, pages, references};
 use crate::counters::Tally;
 use crate::plan::{Bind, Frontend};
-use crate::settings::{Switch, SwitchTarget};
+use crate::settings::{Mode, Switch, SwitchTarget};
 use std::sync::Arc;
 
 /// The front halves, in order, and all their addresses.
@@ -25,6 +25,9 @@ pub(super) fn build(drafts: &[Draft], building: &mut Building<'_>) -> (Vec<Front
 
 fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Frontend {
     let proxy = &draft.proxy;
+    if proxy.mode == Mode::Log {
+        building.diagnostics.alert(&draft.place, format!("{}: mode 'log' is for backends", draft.label()));
+    }
     let mut timeouts = proxy.timeouts;
     timeouts.tarpit = timeouts.tarpit.or(timeouts.connect);
     let default_backend = match &proxy.default_backend {

@@ -2,29 +2,31 @@
 
 use super::Host;
 use super::drafts::Draft;
-use crate::log::{CONNECT_HTTP_FORMAT, CONNECT_TCP_FORMAT, FormatText, Journal, Level, LogSettings, Logger, Sinks};
+use crate::log::{CONNECT_HTTP_FORMAT, CONNECT_TCP_FORMAT, Directory, FormatText, Journal, Level, LogSettings, Logger, Sinks};
 use crate::plan::LogPlan;
 use std::sync::{Arc, Mutex, PoisonError};
 use terse_config::{Diagnostic, Diagnostics, Severity};
-use terse_sample::{Compiler, LogFormat, Needs, Registry, Usage};
+use terse_sample::{AclSet, Compiler, LogFormat, Needs, Registry, Usage};
 
 /// What all logs are made with.
 pub(super) struct Logs<'a> {
     pub(super) global: &'a LogSettings,
     pub(super) host: &'a Host,
     pub(super) registry: &'a mut Registry,
+    /// What targets name.
+    pub(super) directory: Directory,
 }
 
 impl Logs<'_> {
     /// The targets of a section, opened; those that cannot be are said.
-    pub(super) fn journal(&self, settings: &LogSettings, diagnostics: &mut Diagnostics) -> Journal {
+    pub(super) fn journal(&mut self, settings: &LogSettings, diagnostics: &mut Diagnostics) -> Journal {
         let tag = settings.tag.as_ref().or(self.global.tag.as_ref()).unwrap_or(&self.host.tag);
-        let open = |targets: &[_]| Journal::open(targets, tag, self.global.host_name.as_ref(), &self.host.sinks);
-        let opened = open(&settings.targets(self.global)).or_else(|errors| {
+        let host = self.global.host_name.as_ref();
+        let opened = Journal::open(&settings.targets(self.global), tag, host, &mut self.directory).or_else(|errors| {
             for error in errors {
-                diagnostics.alert(&error.place, error.reason);
+                diagnostics.push(Diagnostic::new(Severity::Alert, &error.place, error.reason).hint(error.hint));
             }
-            open(&[])
+            Journal::open(&[], tag, host, &mut self.directory)
         });
         opened.unwrap_or_else(|_| unreachable!("nothing can fail to be opened where there is nothing"))
     }
@@ -40,13 +42,13 @@ impl Logs<'_> {
         let text = if draft.is_http() { CONNECT_HTTP_FORMAT } else { CONNECT_TCP_FORMAT };
         let connect = FormatText { text: text.as_bytes().to_vec(), place: draft.place.clone() };
         let connect = (format.is_none() && !journal.is_empty()).then_some(&connect);
-        let line = (Needs::ALL, Usage::Log);
+        let (line, own) = ((Needs::ALL, Usage::Log), (&draft.name, &draft.acls));
         LogPlan {
-            format: self.compile(format.as_ref(), line, draft, diagnostics),
-            connect_format: self.compile(connect, (Needs::NONE, Usage::Log), draft, diagnostics),
-            error_format: self.compile(settings.error_format.as_ref(), line, draft, diagnostics),
-            structured_data: self.compile(settings.structured_data.as_ref(), line, draft, diagnostics),
-            unique_id: self.compile(settings.unique_id_format.as_ref(), (Needs::REQUEST, Usage::Id), draft, diagnostics),
+            format: self.compile(format.as_ref(), line, own, diagnostics),
+            connect_format: self.compile(connect, (Needs::NONE, Usage::Log), own, diagnostics),
+            error_format: self.compile(settings.error_format.as_ref(), line, own, diagnostics),
+            structured_data: self.compile(settings.structured_data.as_ref(), line, own, diagnostics),
+            unique_id: self.compile(settings.unique_id_format.as_ref(), (Needs::REQUEST, Usage::Id), own, diagnostics),
             unique_id_header: settings.unique_id_header.as_ref().map(|name| Arc::from(name.as_bytes())),
             level: Level::Info,
             settings: settings.clone(),
@@ -54,22 +56,22 @@ impl Logs<'_> {
         }
     }
 
-    fn compile(
+    pub(super) fn compile(
         &mut self,
         text: Option<&FormatText>,
         (have, usage): (Needs, Usage),
-        draft: &Draft,
+        (section, acls): (&Arc<str>, &AclSet),
         diagnostics: &mut Diagnostics,
     ) -> Option<LogFormat> {
         let text = text?;
         let mut warnings = Vec::new();
         let mut compiler = Compiler {
             registry: &mut *self.registry,
-            acls: &draft.acls,
+            acls,
             have,
             warnings: &mut warnings,
             word: 0,
-            section: draft.name.clone(),
+            section: section.clone(),
             place: text.place.clone(),
         };
         let outcome = compiler.log_format(&text.text, usage);

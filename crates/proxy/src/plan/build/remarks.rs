@@ -2,6 +2,7 @@
 
 use super::drafts::Draft;
 use crate::log::LogSettings;
+use crate::settings::Mode;
 use terse_balance::settings::Balance;
 use terse_config::{Diagnostic, Diagnostics, Severity};
 
@@ -86,6 +87,9 @@ fn without_http(draft: &mut Draft, said: &mut Vec<String>) {
 /// The time-outs without which a proxy keeps what is dead.
 fn missing_timeouts(draft: &Draft) -> Vec<&'static str> {
     let timeouts = &draft.proxy.timeouts;
+    if draft.proxy.mode == Mode::Log {
+        return Vec::new();
+    }
     let (front, back) = (draft.front.is_some(), draft.back.is_some() && !draft.farm.servers.is_empty());
     let silent_server = timeouts.server.is_none() && (draft.is_http() || timeouts.tunnel.is_none());
     [

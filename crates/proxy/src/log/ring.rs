@@ -1,0 +1,277 @@
+//! Rings: the latest events in memory, for servers that are slow or away, and for `show events`.
+//!
+//! ```text
+//!             oldest                                     newest
+//!   events:  | 7 | 8 | 9 | 10 | 11 | 12 | 13 |            <- push
+//!                  ^             ^
+//!                  a server      a client of 'show events'
+//! ```
+//!
+//! Invariants:
+//! * A ring holds at most its size. An event that finds it full takes the place of the oldest, unless a server has not had that one:
+//!   then the new one is lost, and counted.
+//! * Clients of `show events` hold nothing back: what was overwritten is missing in what they see.
+//! * The lock is held while bytes are copied, and for nothing else: who logs never waits for a server.
+
+use super::header::Form;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use terse_config::Place;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+/// A ring.
+#[derive(Debug)]
+pub struct Ring {
+    /// Its name: of its section, or made for a target over a stream.
+    pub name: Arc<str>,
+    /// What people are told of it.
+    pub description: String,
+    /// How events are framed; `None`: as the target that writes them says.
+    pub form: Option<Form>,
+    /// The most bytes of an event.
+    pub max_len: usize,
+    /// Where it begins.
+    pub place: Place,
+    capacity: usize,
+    state: Mutex<State>,
+    grown: Notify,
+    dropped: AtomicU64,
+}
+
+/// Who reads a ring for a server: what it has not had is not overwritten.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reader(usize);
+
+/// How events are told apart on a stream (RFC 6587 section 3.4).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Framing {
+    /// A line feed behind each.
+    #[default]
+    Lines,
+    /// Its length before each.
+    OctetCounting,
+    /// A NUL behind each: `show events -0`.
+    Nul,
+}
+
+#[derive(Default, Debug)]
+struct State {
+    bytes: VecDeque<u8>,
+    /// How long each event is, the oldest first.
+    lengths: VecDeque<usize>,
+    /// The number of the oldest event.
+    first: u64,
+    /// The number of the next event of each server.
+    readers: Vec<u64>,
+}
+
+impl Ring {
+    /// An empty ring.
+    pub fn new(name: Arc<str>, capacity: usize, place: Place) -> Ring {
+        Ring {
+            description: name.to_string(),
+            name,
+            form: None,
+            max_len: usize::MAX,
+            place,
+            capacity: capacity.max(LEAST_BYTES),
+            state: Mutex::default(),
+            grown: Notify::new(),
+            dropped: AtomicU64::new(0),
+        }
+    }
+
+    /// One more server, which will have all events from now on.
+    pub fn attach(&self) -> Reader {
+        let mut state = self.state();
+        let next = state.next();
+        state.readers.push(next);
+        Reader(state.readers.len() - 1)
+    }
+
+    /// Puts an event in, cut to what may be; false when it was lost.
+    pub fn push(&self, event: &[u8]) -> bool {
+        let len = event.len().min(self.max_len).min(self.capacity / 2);
+        let event = event.get(..len).unwrap_or_default();
+        let mut state = self.state();
+        let kept = state.readers.iter().copied().min().unwrap_or(u64::MAX);
+        while state.bytes.len() + COST * state.lengths.len() + len + COST > self.capacity {
+            if kept <= state.first {
+                drop(state);
+                self.dropped.fetch_add(1, Relaxed);
+                return false;
+            }
+            state.forget_oldest();
+        }
+        state.bytes.extend(event);
+        state.lengths.push_back(len);
+        drop(state);
+        self.grown.notify_waiters();
+        true
+    }
+
+    /// Copies events from a number on, framed, until about `limit` bytes are there; gives the number of the next one.
+    pub fn copy(&self, from: u64, framing: Framing, limit: usize, out: &mut Vec<u8>) -> u64 {
+        let state = self.state();
+        let mut number = from.max(state.first);
+        let mut skip = (number - state.first) as usize;
+        let mut at: usize = state.lengths.iter().take(skip).sum();
+        while let Some(len) = state.lengths.get(skip).copied()
+            && out.len() < limit
+        {
+            if framing == Framing::OctetCounting {
+                out.extend_from_slice(format!("{len} ").as_bytes());
+            }
+            let (head, tail) = state.bytes.as_slices();
+            let part = |slice: &[u8], from: usize, to: usize, out: &mut Vec<u8>| {
+                out.extend_from_slice(slice.get(from.min(slice.len())..to.min(slice.len())).unwrap_or_default());
+            };
+            part(head, at, at + len, out);
+            part(tail, at.saturating_sub(head.len()), (at + len).saturating_sub(head.len()), out);
+            match framing {
+                Framing::Lines => out.push(b'\n'),
+                Framing::Nul => out.push(0),
+                Framing::OctetCounting => {}
+            }
+            (at, skip, number) = (at + len, skip + 1, number + 1);
+        }
+        number
+    }
+
+    /// The number of a server's next event.
+    pub fn position(&self, reader: Reader) -> u64 {
+        self.state().readers.get(reader.0).copied().unwrap_or_default()
+    }
+
+    /// Says that a server has had all events before this number.
+    pub fn advance(&self, reader: Reader, next: u64) {
+        let mut state = self.state();
+        let end = state.next();
+        if let Some(position) = state.readers.get_mut(reader.0) {
+            *position = next.min(end);
+        }
+    }
+
+    /// The number that the next event will have.
+    pub fn end(&self) -> u64 {
+        self.state().next()
+    }
+
+    /// Resolves when events come; to be enabled before one looks whether some are there.
+    pub fn growth(&self) -> Notified<'_> {
+        self.grown.notified()
+    }
+
+    /// Events that were lost.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Relaxed)
+    }
+
+    /// How many bytes it holds at most.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Takes the lock. Nothing panics under it.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn next(&self) -> u64 {
+        self.first + self.lengths.len() as u64
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some(len) = self.lengths.pop_front() {
+            self.bytes.drain(..len.min(self.bytes.len()));
+            self.first += 1;
+        }
+    }
+}
+
+/// What an event costs beside its bytes.
+const COST: usize = size_of::<usize>();
+/// A ring that holds no line would be of no use.
+const LEAST_BYTES: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ring(capacity: usize) -> Ring {
+        Ring::new("r".into(), capacity, Place::nowhere())
+    }
+
+    fn lines(ring: &Ring, from: u64) -> (String, u64) {
+        let mut out = Vec::new();
+        let next = ring.copy(from, Framing::Lines, usize::MAX, &mut out);
+        (String::from_utf8(out).unwrap(), next)
+    }
+
+    #[test]
+    fn the_oldest_make_room() {
+        let ring = ring(1024);
+        (0..100).for_each(|n| assert!(ring.push(format!("{n:0>92}").as_bytes())));
+        let (text, next) = lines(&ring, 0);
+        assert_eq!((text.lines().count(), next), (10, 100));
+        assert!(text.lines().next().unwrap().ends_with("090") && ring.dropped() == 0);
+        assert_eq!(lines(&ring, 99).0.len(), 93);
+        assert_eq!(lines(&ring, 100), (String::new(), 100));
+    }
+
+    #[test]
+    fn what_a_server_has_not_had_is_kept() {
+        let ring = ring(1024);
+        let server = ring.attach();
+        let taken = (0..100).filter(|n| ring.push(format!("{n:0>92}").as_bytes())).count();
+        assert_eq!((taken, ring.dropped()), (10, 90));
+        ring.advance(server, 4);
+        assert_eq!(ring.position(server), 4);
+        let taken = (0..100).filter(|_| ring.push(&[b'x'; 92])).count();
+        assert_eq!(taken, 4);
+        assert!(lines(&ring, 0).0.starts_with(&format!("{:0>92}\n", 4)));
+    }
+
+    #[test]
+    fn frames() {
+        let mut ring = ring(4096);
+        ring.max_len = 5;
+        ring.push(b"one");
+        ring.push(b"longer than five");
+        let framed = |framing| {
+            let mut out = Vec::new();
+            ring.copy(0, framing, usize::MAX, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(framed(Framing::OctetCounting), "3 one5 longe");
+        assert_eq!(framed(Framing::Nul), "one\0longe\0");
+        let mut out = Vec::new();
+        assert_eq!(ring.copy(0, Framing::Lines, 1, &mut out), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn a_reader_sees_each_event_once_and_whole(events in proptest::collection::vec("[a-z]{0,300}", 1..60), every in 1usize..5) {
+            let ring = ring(2048);
+            let server = ring.attach();
+            let (mut sent, mut seen) = (Vec::new(), String::new());
+            for (n, event) in events.iter().enumerate() {
+                if ring.push(event.as_bytes()) {
+                    sent.push(event.as_str());
+                }
+                if n % every == 0 {
+                    let (text, next) = lines(&ring, ring.position(server));
+                    ring.advance(server, next);
+                    seen.push_str(&text);
+                }
+            }
+            seen.push_str(&lines(&ring, ring.position(server)).0);
+            prop_assert_eq!(seen.lines().collect::<Vec<_>>(), sent);
+        }
+    }
+}
