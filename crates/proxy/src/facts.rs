@@ -1,7 +1,7 @@
 //! What is known of a stream beside its heads: what fetches, aliases of log formats and counters read.
 
 use crate::inspection::Inspection;
-use crate::log::Level;
+use crate::log::{Level, Origin};
 use crate::plan::{Backend, Frontend, Plan};
 use crate::reply::Answer;
 use crate::session::Session;
@@ -87,6 +87,8 @@ pub struct Facts {
     pub server_reused: bool,
     /// `http-request set-log-level`: the level, or silent.
     pub log_level: LogLevel,
+    /// Why a line of it is being written.
+    pub origin: Cell<Origin>,
     /// How many requests came before it on this connection.
     pub number: u64,
     /// A number that no other stream of the process has.
@@ -187,6 +189,7 @@ impl Facts {
             server_local: None,
             server_reused: false,
             log_level: LogLevel::Usual,
+            origin: Cell::default(),
             number,
             id,
             persistence: Persistence::default(),

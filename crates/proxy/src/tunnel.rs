@@ -2,9 +2,10 @@
 
 use crate::inspection::lend_if;
 use crate::io::{Broken, Incoming, Outgoing, Part, Sink, Source, Timer, clock};
+use crate::log::Origin;
 use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
-use crate::phase::{Client, assign, finish, prepare, respond, route};
+use crate::phase::{Client, assign, finish, prepare, record, respond, route};
 use crate::session::Session;
 use crate::settings::{Mode, TcpRules};
 use crate::stream::Stream;
@@ -22,6 +23,7 @@ use terse_sample::Needs;
 pub async fn serve(mut client: Client, session: &Rc<Session>) -> Option<Client> {
     let mut stream = Stream::new(session, session.accepted);
     stream.facts.times.request = Some(stream.facts.times.start);
+    record::step(&stream, Origin::Accept);
     match judge(&mut client, &mut stream, session).await {
         Ok(Ends::AsHttp) => return Some(client),
         Ok(Ends::AsBytes) => {
@@ -85,6 +87,7 @@ async fn content(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, looks
 async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
     let mut exchange = prepare::bytes();
     let mut server = assign::server(client, stream, &mut exchange).await?;
+    record::step_or_soon(stream, Origin::Connect, Mode::Tcp);
     let session = stream.facts.session.clone();
     let worker = &session.worker;
     let front = session.frontend().timeouts;

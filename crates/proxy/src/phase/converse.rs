@@ -2,8 +2,9 @@
 
 use crate::inspection::lend_if;
 use crate::io::{Buffer, Transport, clock};
+use crate::log::Origin;
 use crate::phase::prepare::Exchange;
-use crate::phase::{Client, Next, answer, assign, finish, judge, prepare, read, route, transfer};
+use crate::phase::{Client, Next, answer, assign, finish, judge, prepare, read, record, route, transfer};
 use crate::session::Session;
 use crate::settings::Mode;
 use crate::stream::Stream;
@@ -21,7 +22,7 @@ pub async fn run(io: Transport, session: Rc<Session>) {
     }
     let client = Client { io, buffer: Buffer::default(), timer: session.worker.wheel.timer() };
     session.frontend().tally.of(session.worker.index).sessions.add(1);
-    finish::accepted(&session);
+    record::accepted(&session);
     match session.frontend().mode {
         Mode::Tcp => {
             // Rules, or the backend's mode, may say that it is HTTP after all.
@@ -143,6 +144,9 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
     read::head(client, stream).await?;
     let session = stream.facts.session.clone();
     let frontend = session.frontend();
+    if frontend.mode == Mode::Http {
+        record::step(stream, Origin::Accept);
+    }
     if frontend.mode == Mode::Http
         && let Some(verdict) = judge::content(client, stream, &frontend.tcp, frontend.looks).await
     {
@@ -154,6 +158,7 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
     if let Some(ready) = judge::monitor(stream) {
         return answer::send(client, stream, out, &ready).await;
     }
+    record::step(stream, Origin::Request);
     if let Some(verdict) = judge::frontend(client, stream) {
         return answer::by_rule(client, stream, out, verdict).await;
     }
@@ -179,6 +184,7 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
 async fn forward(client: &mut Client, stream: &mut Stream, exchange: &mut Exchange, out: &mut Vec<u8>) -> Result<Next, Abort> {
     loop {
         let mut server = assign::server(client, stream, exchange).await?;
+        record::step(stream, Origin::Connect);
         match transfer::run(client, &mut server.connection, stream, exchange, out).await {
             Ok(next) => {
                 server.keep_if(exchange.server_keeps, stream);

@@ -1,7 +1,7 @@
 //! The end of a stream: counted and logged.
 
-use crate::facts::{Facts, LogLevel};
-use crate::phase::{Client, answer};
+use crate::facts::Facts;
+use crate::phase::{Client, answer, record};
 use crate::session::Session;
 use crate::stream::Stream;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use terse_message::{Abort, Cause, Phase, Who};
 pub fn stream(stream: &mut Stream) {
     stream.facts.times.end.get_or_insert_with(Instant::now);
     count(stream);
-    log(stream);
+    record::end(stream);
 }
 
 /// Tells a client that connected and then said nothing that it was too slow.
@@ -114,63 +114,4 @@ fn count_compression(counters: &terse_compress::Counters, facts: &Facts) {
         }
         (None, None) => {}
     }
-}
-
-/// Logs a connection that was accepted, where the configuration has targets and no format.
-pub fn accepted(session: &Rc<Session>) {
-    let plan = &session.frontend().log;
-    let Some(format) = plan.connect_format.as_ref().filter(|_| plan.journal.wants(plan.level)) else { return };
-    let mut line = session.worker.take_scratch();
-    format.write(&Stream::new(session, session.accepted).env(), &mut line);
-    session.worker.logger.borrow_mut().send(&plan.journal, plan.level, &line);
-    session.worker.give_scratch(line);
-}
-
-/// `option logasap`: logs a stream whose response is only about to be moved, and not again at its end.
-pub fn as_soon_as_possible(stream: &mut Stream) {
-    if stream.facts.frontend().log.settings.as_soon_as_possible {
-        log(stream);
-        stream.facts.log_level = LogLevel::Silent;
-    }
-}
-
-fn log(stream: &mut Stream) {
-    let session = stream.facts.session.clone();
-    let plan = &session.frontend().log;
-    let Some(format) = &plan.format else { return };
-    if plan.journal.is_empty() || stream.facts.log_level == LogLevel::Silent {
-        return;
-    }
-    let unread = stream.facts.version.is_none();
-    if unread && stream.facts.bytes_in == 0 && plan.settings.dont_log_null {
-        return;
-    }
-    let Some(level) = plan.settings.level(is_trouble(stream)) else { return };
-    let level = match stream.facts.log_level {
-        LogLevel::At(level) => level,
-        _ => level,
-    };
-    if !plan.journal.wants(level) {
-        return;
-    }
-    let format = plan.error_format.as_ref().filter(|_| unread).unwrap_or(format);
-    let mut line = session.worker.take_scratch();
-    format.write(&stream.env(), &mut line);
-    match &plan.structured_data {
-        Some(data) if plan.journal.shows_structured_data() => {
-            let mut text = session.worker.take_scratch();
-            data.write(&stream.env(), &mut text);
-            session.worker.logger.borrow_mut().send_structured(&plan.journal, level, &text, &line);
-            session.worker.give_scratch(text);
-        }
-        _ => session.worker.logger.borrow_mut().send(&plan.journal, level, &line),
-    }
-    session.worker.give_scratch(line);
-}
-
-/// Whether somebody who looks only at what went wrong wants to see it (`option dontlog-normal`, `option log-separate-errors`).
-fn is_trouble(stream: &Stream) -> bool {
-    let facts = &stream.facts;
-    let failed = facts.abort.is_some_and(|abort| abort.who != Who::Local);
-    failed || facts.status >= 500 || facts.retries > 0 || facts.redispatched
 }

@@ -10,6 +10,7 @@ pub mod inspect;
 pub mod judge;
 pub mod prepare;
 pub mod read;
+pub mod record;
 pub mod respond;
 pub mod route;
 pub mod transfer;

@@ -2,14 +2,15 @@
 
 use crate::io::source::Incoming;
 use crate::io::{Broken, Outgoing, Part, Sink, Source, clock};
+use crate::log::Origin;
 use crate::phase::assign::FailureKind;
 use crate::phase::body::{self, Broke};
 use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
-use crate::phase::{finish, prepare};
+use crate::phase::{prepare, record};
 use crate::rules::{self, Flow};
 use crate::session::Session;
-use crate::settings::ConnectionMode;
+use crate::settings::{ConnectionMode, Mode};
 use crate::stream::Stream;
 use std::cell::Cell;
 use std::io;
@@ -99,7 +100,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     let spoken = version.min(stream.response.version);
     encode::response_head(&stream.response, encode::connection(reply.keep_client, spoken), sink.out);
     stream.facts.status = stream.response.status;
-    finish::as_soon_as_possible(stream);
+    record::step_or_soon(stream, Origin::Response, Mode::Http);
     let written = sink.written;
     let sent = match compression {
         _ if unwanted => Box::pin(body::discard(down, sink)).await.map_err(broke),

@@ -11,7 +11,6 @@ pub(super) const ACTIONS: &[ActionWord] = &[
     later("cache-store", RESPONSE, "Keeps the response in a cache.", CACHE),
     later("disable-l7-retry", REQUEST, "Tries again only when no connection was made.", "say by 'retry-on' what is tried again"),
     later("attach-srv", SESSION, "Gives the connection to a server.", "servers connect to no one here"),
-    later("do-log", ANY | TCP, "Logs now.", "a stream is logged once, at its end"),
     later("do-resolve(", REQUEST | CONTENT, "Looks a name up.", "sections of 'resolvers' come later"),
     later("expect-proxy", CONNECTION, "Reads a PROXY header.", "the PROXY protocol comes later"),
     later("expect-netscaler-cip", CONNECTION, "Reads a NetScaler header.", "NetScaler's protocol is not spoken"),

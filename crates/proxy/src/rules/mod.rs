@@ -10,6 +10,7 @@ pub mod capture;
 pub mod field;
 pub mod keywords;
 pub mod later;
+pub mod log;
 pub mod map;
 pub mod normalize;
 pub mod redirect;
@@ -177,6 +178,7 @@ pub const ACTIONS: &[&[ActionWord]] = &[
     variable::ACTIONS,
     capture::ACTIONS,
     map::ACTIONS,
+    log::ACTIONS,
     later::ACTIONS,
 ];
 

@@ -3,6 +3,7 @@
 use super::proxy::{be_name, count};
 use super::server::server_address;
 use super::{facts, stream};
+use crate::facts::Facts;
 use terse_sample::{Alias, Needs, Octets, Value};
 
 /// The table.
@@ -24,7 +25,10 @@ pub(super) const ALIASES: &[Alias] = &[
         facts(env)?.server_local.map(|address| Value::Int(address.port().into()))
     }),
     Alias::new("ST", Needs::NONE, "The status that the client was sent; -1 when it was sent none.", stream::status),
-    Alias::new("B", Needs::NONE, "Bytes that the client was sent.", |env| Some(count(facts(env)?.bytes_out))),
+    Alias::plain("B", "Bytes that the client was sent; '+' before them when more may follow ('option logasap').", |env| {
+        let facts = facts(env)?;
+        Some(still(facts, count(facts.bytes_out)))
+    }),
     Alias::new("U", Needs::NONE, "Bytes that the client sent.", |env| Some(count(facts(env)?.bytes_in))),
     Alias::plain("ts", "Who ended the stream, and when: two letters.", stream::state),
     Alias::plain("tsc", "The same, and two letters for the persistence cookie.", |env| {
@@ -64,5 +68,17 @@ pub(super) const ALIASES: &[Alias] = &[
     Alias::new("sslc", Needs::NONE, "The cipher of the client's TLS connection.", |_| None),
     Alias::new("sslv", Needs::NONE, "The version of the client's TLS connection.", |_| None),
     Alias::refused("lc", "How many lines the frontend has logged.", "lines are not numbered"),
-    Alias::refused("OG", "At which step the line is logged.", "a stream is logged once, at its end"),
+    Alias::new("OG", Needs::NONE, "Why the line is logged: at which step, or by which rules.", |env| {
+        Some(Value::str(facts(env)?.origin.get().name().as_bytes()))
+    }),
 ];
+
+/// A number that a line shows which was written before it was final: `option logasap` puts a '+' before it.
+pub(super) fn still<'a>(facts: &Facts, number: Value<'a>) -> Value<'a> {
+    match number {
+        Value::Int(number) if facts.frontend().log.settings.as_soon_as_possible => {
+            Value::Str(Octets::copy(format!("+{number}").as_bytes()))
+        }
+        number => number,
+    }
+}

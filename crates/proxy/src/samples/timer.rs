@@ -7,6 +7,7 @@
 //!   |----------------------------------- Tt --------------------------------------|
 //! ```
 
+use super::alias::still;
 use super::facts;
 use crate::facts::Times;
 use std::time::Instant;
@@ -40,10 +41,10 @@ pub(super) const ALIASES: &[Alias] = &[
     alias("Tc", "How long it took to connect to the server.", |env| timer(env, connect)),
     alias("Tr", "How long the server took to begin its response.", |env| timer(env, response)),
     alias("Td", "How long the response's body took.", |env| timer(env, data)),
-    alias("Ta", "From the first byte of the request to the last of the response.", |env| timer(env, active)),
-    alias("Tu", "The same, as the client saw it.", |env| timer(env, active)),
+    alias("Ta", "From the first byte of the request to the last of the response.", |env| timer(env, active).map(|t| soon(env, t))),
+    alias("Tu", "The same, as the client saw it.", |env| timer(env, active).map(|t| soon(env, t))),
     alias("Th", "How long the handshake of the client's connection took.", |env| timer(env, |_| 0)),
-    alias("Tt", "`%Ta`, and what was idle before.", |env| timer(env, total)),
+    alias("Tt", "`%Ta`, and what was idle before.", |env| timer(env, total).map(|t| soon(env, t))),
 ];
 
 const fn alias(name: &'static str, summary: &'static str, run: terse_sample::registry::AliasRun) -> Alias {
@@ -52,6 +53,10 @@ const fn alias(name: &'static str, summary: &'static str, run: terse_sample::reg
 
 fn timer<'a>(env: &Env<'a>, of: fn(&Times) -> i64) -> Option<Value<'a>> {
     Some(Value::Int(of(&facts(env)?.times)))
+}
+
+fn soon<'a>(env: &Env<'a>, number: Value<'a>) -> Value<'a> {
+    facts(env).map_or(Value::Int(-1), |facts| still(facts, number))
 }
 
 fn idle(times: &Times) -> i64 {

@@ -41,7 +41,7 @@ impl Logs<'_> {
         }
         let text = if draft.is_http() { CONNECT_HTTP_FORMAT } else { CONNECT_TCP_FORMAT };
         let connect = FormatText { text: text.as_bytes().to_vec(), place: draft.place.clone() };
-        let connect = (format.is_none() && !journal.is_empty()).then_some(&connect);
+        let connect = (format.is_none() && settings.steps.is_none() && !journal.is_empty()).then_some(&connect);
         let (line, own) = ((Needs::ALL, Usage::Log), (&draft.name, &draft.acls));
         LogPlan {
             format: self.compile(format.as_ref(), line, own, diagnostics),
