@@ -17,8 +17,10 @@ use crate::context::Context;
 use crate::help;
 use crate::settings::{Level, SeverityForm, StatsSocket};
 use crate::words::{MOST_WORDS, TooManyWords};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use terse_proxy::log::{Framing, Ring};
 
 /// A client.
 #[derive(Debug)]
@@ -39,8 +41,23 @@ pub(crate) struct Client {
     pub(crate) experimental: bool,
     /// Whether it has asked for commands of experts: `expert-mode on`. There are none.
     pub(crate) expert: bool,
+    /// What it is shown before it may speak again.
+    pub(crate) following: Option<Following>,
     /// How it ends, once that is known.
     pub(crate) ending: Option<Ending>,
+}
+
+/// A ring that a client reads.
+#[derive(Clone, Debug)]
+pub(crate) struct Following {
+    /// The ring.
+    pub(crate) ring: Arc<Ring>,
+    /// The number of the next event.
+    pub(crate) from: u64,
+    /// How events are told apart.
+    pub(crate) framing: Framing,
+    /// Whether the client waits for more.
+    pub(crate) waits: bool,
 }
 
 /// How a conversation goes on.
@@ -76,6 +93,7 @@ impl Client {
             may_take_listeners: socket.exposes_listeners,
             experimental: false,
             expert: false,
+            following: None,
             ending: None,
         }
     }
@@ -102,8 +120,8 @@ impl Client {
             None => Err(help::unknown(&words)),
         };
         match self.ending {
-            Some(_) => String::new(),
-            None => render(outcome, self.severity),
+            None if self.following.is_none() => render(outcome, self.severity),
+            _ => String::new(),
         }
     }
 

@@ -4,6 +4,7 @@ pub(crate) mod absent;
 mod compression;
 mod conversation;
 mod counters;
+mod events;
 mod info;
 mod limits;
 mod process;
@@ -20,6 +21,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     compression::COMMANDS,
     conversation::COMMANDS,
     counters::COMMANDS,
+    events::COMMANDS,
     info::COMMANDS,
     limits::COMMANDS,
     process::COMMANDS,

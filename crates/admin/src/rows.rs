@@ -304,5 +304,7 @@ fn algorithm(balance: Balance) -> &'static str {
         Balance::Source => "source",
         Balance::Uri(_) => "uri",
         Balance::Random(_) => "random",
+        Balance::Sticky => "sticky",
+        Balance::LogHash => "log-hash",
     }
 }

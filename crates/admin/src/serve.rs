@@ -1,12 +1,13 @@
 //! Stats sockets: accepting, reading, writing, and the time-outs of both.
 
-use crate::client::{Client, Ending, Mode};
+use crate::client::{Client, Ending, Following, Mode};
 use crate::context::Context;
 use crate::input::{Input, Next};
 use crate::rates;
 use crate::settings::StatsSocket;
 use crate::words;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -102,14 +103,17 @@ where
         let line = match read_line(stream, &mut input, client).await? {
             Read::Line(line) => line,
             Read::TooLong(what) => {
-                write(stream, what, client.timeout).await?;
+                write(stream, what.as_bytes(), client.timeout).await?;
                 return Ok(Ending::Close);
             }
             Read::End => return Ok(Ending::Close),
         };
         for words in words::commands(&line) {
             let answer = client.answer(words, context);
-            write(stream, &answer, client.timeout).await?;
+            write(stream, answer.as_bytes(), client.timeout).await?;
+            if let Some(following) = client.following.take() {
+                follow(stream, following, client.timeout).await?;
+            }
             if let Some(ending) = client.ending {
                 return Ok(ending);
             }
@@ -117,7 +121,7 @@ where
         if client.mode == Mode::Single {
             return Ok(Ending::Close);
         }
-        write(stream, &client.prompt(context, Instant::now()), client.timeout).await?;
+        write(stream, client.prompt(context, Instant::now()).as_bytes(), client.timeout).await?;
     }
 }
 
@@ -138,7 +142,7 @@ where
             Next::LineTooLong => return Ok(Read::TooLong("The command line is too long.\n\n")),
             Next::PayloadTooLong => return Ok(Read::TooLong("The payload is too long.\n\n")),
             Next::More => {}
-            Next::MorePayload => write(stream, client.payload_prompt(), client.timeout).await?,
+            Next::MorePayload => write(stream, client.payload_prompt().as_bytes(), client.timeout).await?,
         }
         let mut bytes = [0; 4096];
         match tokio::time::timeout(client.timeout, stream.read(&mut bytes)).await?? {
@@ -148,9 +152,38 @@ where
     }
 }
 
+/// Shows a ring's events, and those that come, until the client says anything or goes.
+async fn follow<S>(stream: &mut S, following: Following, timeout: Duration) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let Following { ring, mut from, framing, waits } = following;
+    let mut out = Vec::new();
+    loop {
+        let mut growth = pin!(ring.growth());
+        growth.as_mut().enable();
+        out.clear();
+        from = ring.copy(from, framing, FOLLOWED_BYTES, &mut out);
+        if !out.is_empty() {
+            write(stream, &out, timeout).await?;
+            continue;
+        }
+        if !waits {
+            return write(stream, b"\n", timeout).await;
+        }
+        let mut byte = [0; 256];
+        tokio::select! {
+            () = growth => {}
+            said = stream.read(&mut byte) => return match said? {
+                0 => Err(io::ErrorKind::UnexpectedEof.into()),
+                _ => write(stream, b"\n", timeout).await,
+            },
+        }
+    }
+}
+
 /// Writes all of it. The time-out begins anew with each piece that the client takes.
-async fn write<S: AsyncWrite + Unpin>(stream: &mut S, text: &str, timeout: Duration) -> io::Result<()> {
-    let mut rest = text.as_bytes();
+async fn write<S: AsyncWrite + Unpin>(stream: &mut S, mut rest: &[u8], timeout: Duration) -> io::Result<()> {
     while !rest.is_empty() {
         match tokio::time::timeout(timeout, stream.write(rest)).await?? {
             0 => return Err(io::ErrorKind::WriteZero.into()),
@@ -176,6 +209,8 @@ async fn linger<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) {
     let _ = tokio::time::timeout(LINGER, drain).await;
 }
 
+/// How much of a ring is copied at a time.
+const FOLLOWED_BYTES: usize = 16 * 1024;
 /// How long nothing is accepted when the kernel has no descriptor for it.
 const BREATH: Duration = Duration::from_millis(100);
 /// How long a client has to close once it was answered.

@@ -38,6 +38,14 @@ pub struct Configuration {
     pub environment: Vec<(String, String)>,
 }
 
+impl Configuration {
+    /// Whether anything can come in.
+    pub fn listens(&self) -> bool {
+        let datagrams = self.plan.syslog.forwarders.iter().any(|forwarder| !forwarder.settings.datagrams.is_empty());
+        datagrams || !self.wanted.is_empty()
+    }
+}
+
 /// Why there is none. All that is wrong has been said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unusable;

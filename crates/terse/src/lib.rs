@@ -8,6 +8,7 @@ pub mod course;
 pub mod crew;
 pub mod environment;
 pub mod files;
+pub mod intakes;
 pub mod keywords;
 pub mod life;
 pub mod listening;

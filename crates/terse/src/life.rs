@@ -106,7 +106,7 @@ fn check(configuration: &Configuration, remarks: Remarks, report: &Report) -> Ex
     if remarks.warnings {
         report.answer("Warnings were found.");
     }
-    if configuration.wanted.is_empty() {
+    if !configuration.listens() {
         report.answer("Configuration file has no error but will not start (no listener) => exit(2).");
         return ExitCode::from(2);
     }
@@ -117,7 +117,7 @@ fn check(configuration: &Configuration, remarks: Remarks, report: &Report) -> Ex
 }
 
 fn run(origin: &Origin, sources: &[Source], configuration: Configuration, report: Report) -> ExitCode {
-    if configuration.wanted.is_empty() {
+    if !configuration.listens() {
         report.alert("No enabled listener found (check for 'bind' directives) ! Exiting.");
         return ExitCode::FAILURE;
     }

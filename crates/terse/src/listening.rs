@@ -1,6 +1,7 @@
 //! From the plan's `bind` lines to the listeners of each worker.
 
 use crate::args::Arguments;
+use crate::intakes;
 use crate::process::settings::{Account, Who};
 use crate::process::{ProcessSettings, identity};
 use crate::sockets::unix::FileOptions;
@@ -15,7 +16,8 @@ use terse_proxy::worker::Listener;
 /// Listeners of one worker, each with the index of its `bind` line.
 pub type Listeners = Vec<(usize, Listener)>;
 
-/// What is to be opened for all `bind` lines, and behind them for all `stats socket` lines. Addresses that cannot be read and users
+/// What is to be opened for all `bind` lines, and behind them for all `stats socket` lines and those of
+/// `log-forward` sections. Addresses that cannot be read and users
 /// that do not exist are alerts.
 pub fn wanted(
     plan: &Plan,
@@ -47,6 +49,11 @@ pub fn wanted(
     }
     for (index, socket) in admin.sockets.iter().enumerate() {
         add(plan.binds().len() + index, &socket.bind, "GLOBAL", 1);
+    }
+    for (index, (_, forwarder, bind)) in intakes::binds(plan).enumerate() {
+        let mut bind = bind.clone();
+        bind.backlog = bind.backlog.or(forwarder.settings.backlog);
+        add(plan.binds().len() + admin.sockets.len() + index, &bind, &forwarder.name, 1);
     }
     all
 }

@@ -16,7 +16,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use terse_compress::Queue;
-use terse_proxy::log::{Journal, Level, Logger};
+use terse_proxy::log::{Courier, Intake, Journal, Level, Logger};
 use terse_proxy::plan::Plan;
 use terse_proxy::worker::{self, Control, Shared};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -28,7 +28,9 @@ pub struct Service {
     pub plan: Arc<Plan>,
     /// The listeners of each worker.
     pub listeners: Vec<Listeners>,
-    /// The same once more, for the process that replaces this one.
+    /// Sockets that messages of syslog come in by.
+    pub intakes: Vec<Intake>,
+    /// The listeners once more, for the process that replaces this one.
     pub exported: Arc<Exported>,
     /// What `global` says about the process.
     pub process: ProcessSettings,
@@ -54,11 +56,12 @@ impl Service {
     }
 
     async fn serve(self, ready: impl FnOnce() -> io::Result<()>) -> io::Result<Outcome> {
-        let Service { plan, listeners, exported, process, stats, lifeline, report } = self;
+        let Service { plan, listeners, intakes, exported, process, stats, lifeline, report } = self;
         let (give, mut orders) = unbounded_channel();
         tokio::spawn(forward(Signals::new()?, give.clone()));
         let (control, state) = watch::channel(Control::Running);
         let shared = Shared { control: state, connections: Arc::default(), queue: queue(&plan)?, compression_rate: Arc::default() };
+        let courier = Courier::start(&plan.syslog, &plan.sinks, intakes, plan.process.buffer_bytes)?;
         let mut crew = Crew::start(jobs(listeners, &plan, &process, &shared))?;
         ready()?;
         if let Some(lifeline) = lifeline {
@@ -89,6 +92,7 @@ impl Service {
                 // What the next process listens on as well must not be answered here any more.
                 exported.close();
                 stats.abort();
+                courier.iter().for_each(Courier::stop_listening);
                 let drain = turn == Turn::Drain;
                 control.send_replace(if drain { Control::Draining } else { Control::Stopping });
                 if drain {
@@ -99,6 +103,9 @@ impl Service {
         };
         let outcome = course::run(&mut crew, &mut orders, leave, turn).await;
         drop(context);
+        if let Some(courier) = courier {
+            courier.finish(LAST_WORDS);
+        }
         Ok(outcome)
     }
 }

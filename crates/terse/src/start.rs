@@ -5,6 +5,7 @@
 use crate::args::{Arguments, OldEnd};
 use crate::configuration::Configuration;
 use crate::course::Outcome;
+use crate::intakes;
 use crate::listening;
 use crate::master::lifeline::Lifeline;
 use crate::process::daemon::{self, Launch};
@@ -59,6 +60,7 @@ pub fn start(arguments: &Arguments, configuration: Configuration, standing: Stan
     for listening in &sockets.list {
         exported.add(&listening.socket, listening.interface.as_deref()).map_err(because("Cannot duplicate a listener"))?;
     }
+    let intakes = intakes::take(&configuration, &mut sockets.list)?;
     if lifeline.is_none()
         && let Some(path) = pid_path(arguments, process.pidfile.as_deref(), launch.is_some())
     {
@@ -82,7 +84,7 @@ pub fn start(arguments: &Arguments, configuration: Configuration, standing: Stan
     let plan = Arc::new(plan);
     let listeners = listening::deal(std::mem::take(&mut sockets.list), &plan);
     let quiet = report.clone();
-    let service = Service { plan, listeners, exported, process, stats, lifeline, report };
+    let service = Service { plan, listeners, intakes, exported, process, stats, lifeline, report };
     service.run(|| leave_terminal(launch, &quiet)).map_err(because("Cannot start"))
 }
 

@@ -68,7 +68,6 @@ const ABSENT: &[Absent] = &[
     absent("show default-server", "servers are shown by 'show servers state'"),
     absent("show defaults", "sections of defaults are forgotten once they are read"),
     absent("show dev", INTERNALS),
-    absent("show events", "events are logged, not kept"),
     absent("show fd", INTERNALS),
     absent("show libs", INTERNALS),
     absent("show map", PATTERNS),

@@ -180,7 +180,10 @@ const ITEMS: &[Item] = &[
         Some(Figure { value: Value::Large(s.context.rates.bytes_out.now()), ..Figure::rate(0) })
     }),
     item(64, "DebugCommandsIssued", "Debug commands", zero_gauge),
-    item(65, "CumRecvLogs", "Lines of logs received", zero_count),
+    item(65, "CumRecvLogs", "Lines of logs received", |s| {
+        let received = s.context.plan.syslog.forwarders.iter().map(|forwarder| forwarder.received.messages.load(Relaxed));
+        Some(Figure::counter(received.sum()))
+    }),
     item(66, "Build info", "Version of the program", |s| Some(Figure::text("POSV", &*s.context.process.version))),
     item(67, "Memmax_bytes", "Limit of the process's memory: none here", zero_limit),
     item(68, "PoolAlloc_bytes", "Memory that buffers hold, in bytes", |s| {
