@@ -6,7 +6,7 @@ use crate::tree::Tree;
 
 /// The entries of a tree in the order of their keys, equal ones in the order of their insertion: [`Tree::iter`].
 #[derive(Debug)]
-pub struct Iter<'a, K, V> {
+pub struct Iter<'a, K: Keys, V> {
     tree: &'a Tree<K, V>,
     /// What lies to the right of the way to where we are.
     pending: Vec<Link>,

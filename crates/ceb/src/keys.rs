@@ -10,11 +10,15 @@ pub(crate) mod text;
 
 use crate::tree::Full;
 pub(crate) use integers::Integer;
+use std::fmt::Debug;
 
-/// A kind of keys, and where the keys of one tree are kept.
+/// A kind of keys, and what the keys of one tree share.
+///
+/// What is held of a key lies beside its node, on the way of every descent: the key itself if it is small and of one size, or
+/// where it is.
 ///
 /// Two keys are equal, or there is a first place at which [`Keys::side`] tells them apart; the one with `false` is the lesser.
-/// Places are less than 2^32 - 3. The trees of this crate are right for any kind that keeps this promise, and for one that does
+/// Places are less than 2^32 - 2. The trees of this crate are right for any kind that keeps this promise, and for one that does
 /// not they find the wrong entries, or none.
 pub trait Keys {
     /// A key on its way in or out: what callers pass.
@@ -22,17 +26,28 @@ pub trait Keys {
     where
         Self: 'a;
 
+    /// What is held of a key beside its node.
+    type Held: Copy + Debug + 'static;
+
+    /// Whether keys are compared on the way down, not only at its end: worth it where the whole key is held.
+    const COMPARED_EARLY: bool = false;
+
     /// The key of an entry.
-    fn key(&self, slot: u32) -> Self::Key<'_>;
+    fn key<'a>(&'a self, slot: u32, held: &'a Self::Held) -> Self::Key<'a>;
 
     /// Keeps a key for an entry: a slot that was used and released, or the next one.
-    fn hold(&mut self, slot: u32, key: Self::Key<'_>) -> Result<(), Full>;
+    fn hold(&mut self, slot: u32, key: Self::Key<'_>) -> Result<Self::Held, Full>;
 
-    /// The key of an entry is not needed any more.
-    fn release(&mut self, slot: u32);
+    /// The key of an entry is not needed any more. Whether [`Keys::tidy`] is worth its time now.
+    fn release(&mut self, _: &Self::Held) -> bool {
+        false
+    }
+
+    /// Gives back what released keys have left; gets all that is held.
+    fn tidy<'a>(&mut self, _: impl Iterator<Item = &'a mut Self::Held>) {}
 
     /// Forgets all keys, and gives the memory back.
-    fn clear(&mut self);
+    fn clear(&mut self) {}
 
     /// What stands at a place of a key.
     fn side(key: Self::Key<'_>, at: u32) -> bool;

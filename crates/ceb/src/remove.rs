@@ -30,7 +30,7 @@ impl<K: Keys, V> Tree<K, V> {
     }
 
     fn way(&self, slot: u32) -> Way {
-        let key = self.keys.key(slot);
+        let key = self.key_of(slot);
         let mut way = Way { own: None, above: Place::Root, place: Place::Root, leaf: self.root() };
         while way.leaf.is_inner() {
             let inner = way.leaf.slot();
@@ -77,31 +77,31 @@ impl<K: Keys, V> Tree<K, V> {
             if second == last {
                 self.set_link(way.place, Link::leaf(second));
             } else {
-                self.nodes[third.slot() as usize].links[0] = Link::leaf(second);
-                self.nodes[last as usize].links[1] = third;
+                self.node_mut(third.slot()).links[0] = Link::leaf(second);
+                self.node_mut(last).links[1] = third;
             }
             return;
         }
         match (slot == second, slot == last) {
             (true, true) => self.set_link(way.place, Link::leaf(origin)),
             (true, false) => {
-                self.nodes[after.slot() as usize].links[0] = before;
-                self.nodes[last as usize].links[1] = after;
+                self.node_mut(after.slot()).links[0] = before;
+                self.node_mut(last).links[1] = after;
             }
             (false, true) => {
-                self.nodes[before.slot() as usize].links[1] = after;
+                self.node_mut(before.slot()).links[1] = after;
                 self.set_link(way.place, Link::list(before.slot()));
             }
             (false, false) => {
-                self.nodes[before.slot() as usize].links[1] = after;
-                self.nodes[after.slot() as usize].links[0] = before;
+                self.node_mut(before.slot()).links[1] = after;
+                self.node_mut(after.slot()).links[0] = before;
             }
         }
     }
 
     /// `heir` gets the node of `slot`, which hangs at `own`.
     fn bequeath(&mut self, slot: u32, heir: u32, own: Option<Place>) {
-        self.nodes[heir as usize] = *self.node(slot);
+        *self.node_mut(heir) = *self.node(slot);
         if let Some(own) = own {
             self.set_link(own, Link::inner(heir));
         }

@@ -77,7 +77,7 @@ impl<K: Keys, V> Tree<K, V> {
         if leaf.is_none() {
             return Around { before: Link::NONE, equal: Link::NONE, after: Link::NONE };
         }
-        let differ = K::differ(key, self.keys.key(leaf.slot()));
+        let differ = K::differ(key, self.key_of(leaf.slot()));
         let (below, [before, after]) = self.beside(key, differ.unwrap_or(EVERYWHERE));
         match differ {
             None => Around { before, equal: below, after },
@@ -127,7 +127,7 @@ impl<K: Prefixed, V> Tree<K, V> {
         if leaf.is_none() {
             return None;
         }
-        let Some(differ) = K::differ(key, self.keys.key(leaf.slot())) else {
+        let Some(differ) = K::differ(key, self.key_of(leaf.slot())) else {
             return Some(self.first_of(leaf));
         };
         if K::is_end(differ) && K::side(key, differ) {

@@ -51,13 +51,13 @@ use crate::link::{Id, Link};
 /// Equal keys may come several times; they stay in the order of their insertion. Methods that look for one entry cost a descent:
 /// at most as many steps as a key has bits, and about the logarithm of the number of entries when keys are spread.
 #[derive(Clone, Debug)]
-pub struct Tree<K, V> {
+pub struct Tree<K: Keys, V> {
     root: Link,
     /// Chained through `links[0]`.
     free: Link,
     len: usize,
-    pub(crate) nodes: Vec<Node>,
-    pub(crate) keys: K,
+    entries: Vec<Entry<K::Held>>,
+    keys: K,
     pub(crate) values: Vec<Option<V>>,
 }
 
@@ -66,13 +66,25 @@ pub struct Tree<K, V> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
 
+/// What a descent meets: an entry but for its value.
+#[derive(Clone, Copy, Debug)]
+struct Entry<H> {
+    node: Node,
+    held: H,
+}
+
 /// The node part of an entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
-    /// The place in the keys that this node looks at, or [`LONE`] or [`LISTED`].
+    /// The place in the keys that this node looks at, or [`LISTED`].
     pub(crate) at: u32,
     /// To what has a 0 there, and to what has a 1; of a [`LISTED`] one, to the one before and the one after.
     pub(crate) links: [Link; 2],
+}
+
+impl Node {
+    /// Of an entry that has no node.
+    const LONE: Node = Node { at: EVERYWHERE, links: [Link::NONE; 2] };
 }
 
 /// Where a link is stored.
@@ -82,17 +94,15 @@ pub(crate) enum Place {
     Under(u32, bool),
 }
 
-/// `at` of an entry without a node.
-pub(crate) const LONE: u32 = u32::MAX;
-/// `at` of an entry in a list of equal keys, but for its origin.
-pub(crate) const LISTED: u32 = u32::MAX - 1;
+/// `at` of an entry in a list of equal keys, but for the origin.
+pub(crate) const LISTED: u32 = u32::MAX;
 /// Beyond all places.
-pub(crate) const EVERYWHERE: u32 = u32::MAX - 2;
+pub(crate) const EVERYWHERE: u32 = u32::MAX - 1;
 
 impl<K: Keys, V> Tree<K, V> {
     /// An empty tree with these keys' storage, which must be empty too.
     pub fn with_keys(keys: K) -> Tree<K, V> {
-        Tree { root: Link::NONE, free: Link::NONE, len: 0, nodes: Vec::new(), keys, values: Vec::new() }
+        Tree { root: Link::NONE, free: Link::NONE, len: 0, entries: Vec::new(), keys, values: Vec::new() }
     }
 
     /// The number of entries.
@@ -108,11 +118,18 @@ impl<K: Keys, V> Tree<K, V> {
     /// The first of the entries with this key.
     #[inline]
     pub fn find(&self, key: K::Key<'_>) -> Option<Id> {
-        let leaf = self.descend(key);
-        if leaf.is_none() || !K::same(key, self.keys.key(leaf.slot())) {
+        let mut link = self.root;
+        while link.is_inner() {
+            let node = self.node(link.slot());
+            if K::COMPARED_EARLY && K::same(key, self.key_of(link.slot())) {
+                break;
+            }
+            link = node.links[usize::from(K::side(key, node.at))];
+        }
+        if link.is_none() || !K::same(key, self.key_of(link.slot())) {
             return None;
         }
-        Some(self.first_of(leaf))
+        Some(self.first_of(link))
     }
 
     /// The value of the first of the entries with this key.
@@ -130,7 +147,7 @@ impl<K: Keys, V> Tree<K, V> {
 
     /// The key of an entry.
     pub fn key(&self, id: Id) -> Option<K::Key<'_>> {
-        self.value(id).map(|_| self.keys.key(id.0))
+        self.value(id).map(|_| self.key_of(id.0))
     }
 
     /// The value of an entry.
@@ -148,11 +165,11 @@ impl<K: Keys, V> Tree<K, V> {
     /// Adds an entry, after those of an equal key if there are any.
     pub fn insert(&mut self, key: K::Key<'_>, value: V) -> Result<Id, Full> {
         let leaf = self.descend(key);
-        let differ = if leaf.is_none() { Some(0) } else { K::differ(key, self.keys.key(leaf.slot())) };
+        let differ = if leaf.is_none() { Some(0) } else { K::differ(key, self.key_of(leaf.slot())) };
         let slot = self.occupy(key, value)?;
         let (place, below) = self.reach(key, differ.unwrap_or(EVERYWHERE));
         let (node, link) = match differ {
-            _ if below.is_none() => (Node { at: LONE, links: [Link::NONE; 2] }, Link::leaf(slot)),
+            _ if below.is_none() => (Node::LONE, Link::leaf(slot)),
             Some(at) => {
                 let own = Link::leaf(slot);
                 let links = if K::side(key, at) { [below, own] } else { [own, below] };
@@ -161,13 +178,13 @@ impl<K: Keys, V> Tree<K, V> {
             None => {
                 let last = below.slot();
                 let first = match below.is_list() {
-                    true => std::mem::replace(&mut self.nodes[last as usize].links[1], Link::leaf(slot)),
+                    true => std::mem::replace(&mut self.node_mut(last).links[1], Link::leaf(slot)),
                     false => Link::leaf(slot),
                 };
                 (Node { at: LISTED, links: [Link::leaf(last), first] }, Link::list(slot))
             }
         };
-        self.nodes[slot as usize] = node;
+        *self.node_mut(slot) = node;
         self.set_link(place, link);
         Ok(Id(slot))
     }
@@ -183,7 +200,7 @@ impl<K: Keys, V> Tree<K, V> {
     /// Removes all entries, and gives the memory back.
     pub fn clear(&mut self) {
         self.keys.clear();
-        self.nodes = Vec::new();
+        self.entries = Vec::new();
         self.values = Vec::new();
         (self.root, self.free, self.len) = (Link::NONE, Link::NONE, 0);
     }
@@ -193,7 +210,7 @@ impl<K: Keys, V> Tree<K, V> {
     pub(crate) fn descend(&self, key: K::Key<'_>) -> Link {
         let mut link = self.root;
         while link.is_inner() {
-            let node = &self.nodes[link.slot() as usize];
+            let node = self.node(link.slot());
             link = node.links[usize::from(K::side(key, node.at))];
         }
         link
@@ -203,7 +220,7 @@ impl<K: Keys, V> Tree<K, V> {
     fn reach(&self, key: K::Key<'_>, limit: u32) -> (Place, Link) {
         let (mut place, mut link) = (Place::Root, self.root);
         while link.is_inner() {
-            let node = &self.nodes[link.slot() as usize];
+            let node = self.node(link.slot());
             if node.at >= limit {
                 break;
             }
@@ -226,7 +243,17 @@ impl<K: Keys, V> Tree<K, V> {
 
     #[inline]
     pub(crate) fn node(&self, slot: u32) -> &Node {
-        &self.nodes[slot as usize]
+        &self.entries[slot as usize].node
+    }
+
+    #[inline]
+    pub(crate) fn node_mut(&mut self, slot: u32) -> &mut Node {
+        &mut self.entries[slot as usize].node
+    }
+
+    #[inline]
+    pub(crate) fn key_of(&self, slot: u32) -> K::Key<'_> {
+        self.keys.key(slot, &self.entries[slot as usize].held)
     }
 
     #[inline]
@@ -237,26 +264,27 @@ impl<K: Keys, V> Tree<K, V> {
     pub(crate) fn set_link(&mut self, place: Place, link: Link) {
         match place {
             Place::Root => self.root = link,
-            Place::Under(slot, side) => self.nodes[slot as usize].links[usize::from(side)] = link,
+            Place::Under(slot, side) => self.node_mut(slot).links[usize::from(side)] = link,
         }
     }
 
     /// Takes a slot for a key and its value.
     fn occupy(&mut self, key: K::Key<'_>, value: V) -> Result<u32, Full> {
         if self.free.is_none() {
-            let slot = self.nodes.len();
+            let slot = self.entries.len();
             if slot >= Link::SLOTS {
                 return Err(Full);
             }
-            self.keys.hold(slot as u32, key)?;
-            self.nodes.push(Node { at: LONE, links: [Link::NONE; 2] });
+            let held = self.keys.hold(slot as u32, key)?;
+            self.entries.push(Entry { node: Node::LONE, held });
             self.values.push(Some(value));
             self.len += 1;
             return Ok(slot as u32);
         }
         let slot = self.free.slot();
-        self.keys.hold(slot, key)?;
+        let held = self.keys.hold(slot, key)?;
         self.free = self.node(slot).links[0];
+        self.entries[slot as usize].held = held;
         self.values[slot as usize] = Some(value);
         self.len += 1;
         Ok(slot)
@@ -264,8 +292,11 @@ impl<K: Keys, V> Tree<K, V> {
 
     /// Gives a slot back, whose value has been taken.
     pub(crate) fn vacate(&mut self, slot: u32) {
-        self.keys.release(slot);
-        self.nodes[slot as usize] = Node { at: LONE, links: [self.free, Link::NONE] };
+        if self.keys.release(&self.entries[slot as usize].held) {
+            let used = self.entries.iter_mut().zip(&self.values).filter(|(_, value)| value.is_some());
+            self.keys.tidy(used.map(|(entry, _)| &mut entry.held));
+        }
+        self.node_mut(slot).links[0] = self.free;
         self.free = Link::leaf(slot);
         self.len -= 1;
     }

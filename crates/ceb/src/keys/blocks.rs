@@ -5,7 +5,7 @@ use crate::tree::Full;
 
 /// The keys of a tree of blocks whose length the compiler knows.
 #[derive(Clone, Default, Debug)]
-pub struct Blocks<const N: usize>(Vec<[u8; N]>);
+pub struct Blocks<const N: usize>;
 
 /// The keys of a tree of blocks whose length the program learns.
 #[derive(Clone, Debug)]
@@ -17,23 +17,15 @@ pub struct Slices {
 impl<const N: usize> Keys for Blocks<N> {
     type Key<'a> = &'a [u8; N];
 
+    type Held = [u8; N];
+
     #[inline]
-    fn key(&self, slot: u32) -> &[u8; N] {
-        &self.0[slot as usize]
+    fn key<'a>(&'a self, _: u32, held: &'a [u8; N]) -> &'a [u8; N] {
+        held
     }
 
-    fn hold(&mut self, slot: u32, key: &[u8; N]) -> Result<(), Full> {
-        match self.0.get_mut(slot as usize) {
-            Some(held) => *held = *key,
-            None => self.0.push(*key),
-        }
-        Ok(())
-    }
-
-    fn release(&mut self, _: u32) {}
-
-    fn clear(&mut self) {
-        self.0 = Vec::new();
+    fn hold(&mut self, _: u32, key: &[u8; N]) -> Result<[u8; N], Full> {
+        Ok(*key)
     }
 
     #[inline]
@@ -64,8 +56,11 @@ impl Slices {
 impl Keys for Slices {
     type Key<'a> = &'a [u8];
 
+    /// A key is where its entry's slot says.
+    type Held = ();
+
     #[inline]
-    fn key(&self, slot: u32) -> &[u8] {
+    fn key<'a>(&'a self, slot: u32, _: &'a ()) -> &'a [u8] {
         let start = slot as usize * self.length;
         &self.bytes[start..start + self.length]
     }
@@ -81,8 +76,6 @@ impl Keys for Slices {
         }
         Ok(())
     }
-
-    fn release(&mut self, _: u32) {}
 
     fn clear(&mut self) {
         self.bytes = Vec::new();

@@ -2,10 +2,12 @@
 
 use crate::keys::Keys;
 use crate::tree::Full;
+use std::fmt::Debug;
+use std::marker::PhantomData;
 
 /// The keys of a tree of integers.
 #[derive(Clone, Default, Debug)]
-pub struct Integers<T>(Vec<T>);
+pub struct Integers<T>(PhantomData<T>);
 
 /// An unsigned integer that can be a key.
 pub trait Integer: Copy + Eq {
@@ -17,6 +19,12 @@ pub trait Integer: Copy + Eq {
     fn truncate(self, bits: u8) -> Self;
     /// The number of its bits.
     const BITS: u8;
+    /// The same in words of 32 bits, so that 20 bytes hold a node and 64 bits, not 24.
+    type Held: Copy + Debug + 'static;
+    /// To what is held.
+    fn write(self) -> Self::Held;
+    /// From what is held.
+    fn read(held: Self::Held) -> Self;
 }
 
 impl<T: Integer> Keys for Integers<T> {
@@ -25,23 +33,17 @@ impl<T: Integer> Keys for Integers<T> {
     where
         T: 'a;
 
+    type Held = T::Held;
+
+    const COMPARED_EARLY: bool = true;
+
     #[inline]
-    fn key(&self, slot: u32) -> T {
-        self.0[slot as usize]
+    fn key(&self, _: u32, held: &T::Held) -> T {
+        T::read(*held)
     }
 
-    fn hold(&mut self, slot: u32, key: T) -> Result<(), Full> {
-        match self.0.get_mut(slot as usize) {
-            Some(held) => *held = key,
-            None => self.0.push(key),
-        }
-        Ok(())
-    }
-
-    fn release(&mut self, _: u32) {}
-
-    fn clear(&mut self) {
-        self.0 = Vec::new();
+    fn hold(&mut self, _: u32, key: T) -> Result<T::Held, Full> {
+        Ok(key.write())
     }
 
     #[inline]
@@ -56,7 +58,7 @@ impl<T: Integer> Keys for Integers<T> {
 }
 
 macro_rules! integer {
-    ($($type:ty)*) => {$(
+    ($($type:ty: $words:literal,)*) => {$(
         impl Integer for $type {
             #[inline]
             fn bit(self, at: u32) -> bool {
@@ -74,8 +76,20 @@ macro_rules! integer {
             }
 
             const BITS: u8 = <$type>::BITS as u8;
+
+            type Held = [u32; $words];
+
+            #[inline]
+            fn write(self) -> [u32; $words] {
+                std::array::from_fn(|i| self.wrapping_shr(32 * i as u32) as u32)
+            }
+
+            #[inline]
+            fn read(held: [u32; $words]) -> $type {
+                held.iter().rev().fold(0, |all, word| all.wrapping_shl(31).wrapping_shl(1) | <$type>::from(*word))
+            }
         }
     )*};
 }
 
-integer! { u32 u64 u128 }
+integer! { u32: 1, u64: 2, u128: 4, }

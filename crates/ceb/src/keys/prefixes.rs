@@ -5,6 +5,7 @@
 
 use crate::keys::{Integer, Keys, Prefixed};
 use crate::tree::Full;
+use std::marker::PhantomData;
 
 /// The first bits of an address: a network, or an address when it has them all.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -15,7 +16,7 @@ pub struct Prefix<A> {
 
 /// The keys of a tree of networks.
 #[derive(Clone, Default, Debug)]
-pub struct Prefixes<A>(Vec<Prefix<A>>);
+pub struct Prefixes<A>(PhantomData<A>);
 
 impl<A: Integer> Prefix<A> {
     /// The network of an address; what comes after `length` bits is dropped.
@@ -46,23 +47,15 @@ impl<A: Integer> Keys for Prefixes<A> {
     where
         A: 'a;
 
+    type Held = (A::Held, u8);
+
     #[inline]
-    fn key(&self, slot: u32) -> Prefix<A> {
-        self.0[slot as usize]
+    fn key(&self, _: u32, held: &(A::Held, u8)) -> Prefix<A> {
+        Prefix { bits: A::read(held.0), length: held.1 }
     }
 
-    fn hold(&mut self, slot: u32, key: Prefix<A>) -> Result<(), Full> {
-        match self.0.get_mut(slot as usize) {
-            Some(held) => *held = key,
-            None => self.0.push(key),
-        }
-        Ok(())
-    }
-
-    fn release(&mut self, _: u32) {}
-
-    fn clear(&mut self) {
-        self.0 = Vec::new();
+    fn hold(&mut self, _: u32, key: Prefix<A>) -> Result<(A::Held, u8), Full> {
+        Ok((key.bits.write(), key.length))
     }
 
     #[inline]

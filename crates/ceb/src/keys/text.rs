@@ -12,8 +12,6 @@ use crate::tree::Full;
 /// The keys of a tree of byte strings.
 #[derive(Clone, Default, Debug)]
 pub struct Text {
-    /// Where each string's length is.
-    starts: Vec<u32>,
     bytes: Vec<u8>,
     /// How many of the bytes belong to nobody.
     released: usize,
@@ -29,36 +27,40 @@ const MAX_LENGTH: usize = 1 << 24;
 const LONG: u8 = 255;
 /// Less than this is not worth a new buffer.
 const TOLERATED: usize = 4096;
-const NOWHERE: u32 = u32::MAX;
 
 impl Keys for Text {
     type Key<'a> = &'a [u8];
 
+    /// Where its length is.
+    type Held = u32;
+
     #[inline]
-    fn key(&self, slot: u32) -> &[u8] {
-        read(&self.bytes, self.starts[slot as usize])
+    fn key(&self, _: u32, held: &u32) -> &[u8] {
+        read(&self.bytes, *held)
     }
 
-    fn hold(&mut self, slot: u32, key: &[u8]) -> Result<(), Full> {
+    fn hold(&mut self, _: u32, key: &[u8]) -> Result<u32, Full> {
         let start = u32::try_from(self.bytes.len()).map_err(|_| Full)?;
-        if key.len() > MAX_LENGTH || start == NOWHERE {
+        if key.len() > MAX_LENGTH {
             return Err(Full);
         }
-        match self.starts.get_mut(slot as usize) {
-            Some(held) => *held = start,
-            None => self.starts.push(start),
-        }
         write(&mut self.bytes, key);
-        Ok(())
+        Ok(start)
     }
 
-    fn release(&mut self, slot: u32) {
-        let Some(start) = self.starts.get_mut(slot as usize) else { return };
-        let start = std::mem::replace(start, NOWHERE);
-        self.released += stored(read(&self.bytes, start).len());
-        if self.released > TOLERATED && self.released > self.bytes.len() / 2 {
-            self.write_anew();
+    fn release(&mut self, held: &u32) -> bool {
+        self.released += stored(read(&self.bytes, *held).len());
+        self.released > TOLERATED && self.released > self.bytes.len() / 2
+    }
+
+    fn tidy<'a>(&mut self, held: impl Iterator<Item = &'a mut u32>) {
+        let mut bytes = Vec::with_capacity(self.bytes.len() - self.released);
+        for start in held {
+            let key = read(&self.bytes, *start);
+            *start = bytes.len() as u32;
+            write(&mut bytes, key);
         }
+        (self.bytes, self.released) = (bytes, 0);
     }
 
     fn clear(&mut self) {
@@ -91,17 +93,23 @@ impl Prefixed for Text {
 impl Keys for Caseless {
     type Key<'a> = &'a [u8];
 
+    type Held = u32;
+
     #[inline]
-    fn key(&self, slot: u32) -> &[u8] {
-        self.0.key(slot)
+    fn key<'a>(&'a self, slot: u32, held: &'a u32) -> &'a [u8] {
+        self.0.key(slot, held)
     }
 
-    fn hold(&mut self, slot: u32, key: &[u8]) -> Result<(), Full> {
+    fn hold(&mut self, slot: u32, key: &[u8]) -> Result<u32, Full> {
         self.0.hold(slot, key)
     }
 
-    fn release(&mut self, slot: u32) {
-        self.0.release(slot);
+    fn release(&mut self, held: &u32) -> bool {
+        self.0.release(held)
+    }
+
+    fn tidy<'a>(&mut self, held: impl Iterator<Item = &'a mut u32>) {
+        self.0.tidy(held);
     }
 
     fn clear(&mut self) {
@@ -129,18 +137,6 @@ impl Prefixed for Caseless {
     #[inline]
     fn is_end(at: u32) -> bool {
         Text::is_end(at)
-    }
-}
-
-impl Text {
-    fn write_anew(&mut self) {
-        let mut bytes = Vec::with_capacity(self.bytes.len() - self.released);
-        for start in self.starts.iter_mut().filter(|start| **start != NOWHERE) {
-            let key = read(&self.bytes, *start);
-            *start = bytes.len() as u32;
-            write(&mut bytes, key);
-        }
-        (self.bytes, self.released) = (bytes, 0);
     }
 }
 
