@@ -1,6 +1,7 @@
 //! What a command answers: a text, or a message that can say how grave it is.
 
 use crate::settings::SeverityForm;
+use std::fmt;
 
 /// What a command says when it has done its work.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,6 +31,27 @@ pub(crate) enum Severity {
     Error = 3,
     /// It worked.
     Info = 6,
+}
+
+/// What is too much to be held at once: it is made as the client takes it, and written before the answer's end.
+pub(crate) struct Pieces(Box<dyn FnMut() -> Option<String> + Send + Sync>);
+
+impl Pieces {
+    /// Each call gives some lines; nothing when there are no more.
+    pub(crate) fn new(next: impl FnMut() -> Option<String> + Send + Sync + 'static) -> Pieces {
+        Pieces(Box::new(next))
+    }
+
+    /// The next lines.
+    pub(crate) fn next(&mut self) -> Option<String> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Pieces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pieces")
+    }
 }
 
 /// An answer, or why there is none.

@@ -11,7 +11,7 @@
 //!   Single: the connection closes behind the answers to one line
 //! ```
 
-use crate::answer::{Message, render};
+use crate::answer::{Message, Pieces, render};
 use crate::command::{self, Call};
 use crate::context::Context;
 use crate::help;
@@ -45,6 +45,10 @@ pub(crate) struct Client {
     pub(crate) following: Option<Following>,
     /// How it ends, once that is known.
     pub(crate) ending: Option<Ending>,
+    /// What stands behind the command.
+    pub(crate) payload: Option<Vec<u8>>,
+    /// What is written before the answer.
+    pub(crate) pieces: Option<Pieces>,
 }
 
 /// A ring that a client reads.
@@ -95,10 +99,12 @@ impl Client {
             expert: false,
             following: None,
             ending: None,
+            payload: None,
+            pieces: None,
         }
     }
 
-    /// The answer to a command, as it is sent.
+    /// The answer to a command, as it is sent behind [`Client::pieces`].
     pub(crate) fn answer(&mut self, words: Result<Vec<String>, TooManyWords>, context: &Context) -> String {
         context.tally.commands.fetch_add(1, Relaxed);
         let words = match words {

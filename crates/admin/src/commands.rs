@@ -7,6 +7,7 @@ mod counters;
 mod events;
 mod info;
 mod limits;
+mod pattern;
 mod process;
 mod server;
 mod servers;
@@ -24,6 +25,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     events::COMMANDS,
     info::COMMANDS,
     limits::COMMANDS,
+    pattern::COMMANDS,
     process::COMMANDS,
     server::COMMANDS,
     servers::COMMANDS,

@@ -2,7 +2,7 @@
 //!
 //! A line ends with a line feed; a carriage return before it is dropped, and what is left when the client closes its side is a line
 //! too. A line whose last word begins with `<<` has a payload behind it: lines up to one that equals what follows the `<<`, which is
-//! the empty line when nothing does. No command takes a payload yet, so it is read to its end and dropped.
+//! the empty line when nothing does.
 
 /// Bytes of a client that are not used yet.
 #[derive(Default, Debug)]
@@ -14,20 +14,20 @@ pub(crate) struct Input {
 }
 
 /// A payload on its way.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 struct Payload {
     /// The line that it belongs to.
     line: Vec<u8>,
     /// The line that ends it.
     end: Vec<u8>,
-    bytes: usize,
+    bytes: Vec<u8>,
 }
 
 /// What there is.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// A line, without its end and without the mark of its payload.
-    Line(Vec<u8>),
+    /// A line, without its end and without the mark of its payload, and the payload.
+    Line(Vec<u8>, Option<Vec<u8>>),
     /// Nothing until more bytes come.
     More,
     /// The same, and they belong to a payload.
@@ -49,7 +49,7 @@ impl Input {
         loop {
             let Some(line) = self.take_line() else {
                 return match &self.payload {
-                    Some(payload) if payload.bytes + self.bytes.len() > PAYLOAD_BYTES => Next::PayloadTooLong,
+                    Some(payload) if payload.bytes.len() + self.bytes.len() > PAYLOAD_BYTES => Next::PayloadTooLong,
                     Some(_) => Next::MorePayload,
                     None if self.bytes.len() > LINE_BYTES => Next::LineTooLong,
                     None => Next::More,
@@ -57,13 +57,14 @@ impl Input {
             };
             match &mut self.payload {
                 Some(payload) if line == payload.end => {
-                    let line = std::mem::take(&mut payload.line);
+                    let Payload { line, bytes, .. } = std::mem::take(payload);
                     self.payload = None;
-                    return Next::Line(line);
+                    return Next::Line(line, Some(bytes));
                 }
                 Some(payload) => {
-                    payload.bytes += line.len() + 1;
-                    if payload.bytes > PAYLOAD_BYTES {
+                    payload.bytes.extend_from_slice(&line);
+                    payload.bytes.push(b'\n');
+                    if payload.bytes.len() > PAYLOAD_BYTES {
                         return Next::PayloadTooLong;
                     }
                 }
@@ -71,9 +72,9 @@ impl Input {
                 None => match payload_mark(&line) {
                     Some((keep, end)) => {
                         let (line, end) = (line[..keep].to_vec(), end.to_vec());
-                        self.payload = Some(Payload { line, end, bytes: 0 });
+                        self.payload = Some(Payload { line, end, bytes: Vec::new() });
                     }
-                    None => return Next::Line(line),
+                    None => return Next::Line(line, None),
                 },
             }
         }
@@ -142,7 +143,7 @@ mod tests {
     fn lines(text: &str) -> Vec<String> {
         let (all, rest) = read(text.as_bytes(), 1);
         let line = |next: Next| match next {
-            Next::Line(line) => line,
+            Next::Line(line, payload) => [line, payload.unwrap_or_default()].concat(),
             other => panic!("{other:?}"),
         };
         all.into_iter().map(line).chain(rest).map(|line| String::from_utf8(line).unwrap()).collect()
@@ -156,8 +157,8 @@ mod tests {
 
     #[test]
     fn payloads_are_read_to_their_end() {
-        assert_eq!(lines("set x <<\na\nb\n\nhelp\n"), ["set x", "help"]);
-        assert_eq!(lines("set x <<EOF\na\n\nEOF\nhelp\n"), ["set x", "help"]);
+        assert_eq!(lines("set x <<\na\nb\n\nhelp\n"), ["set xa\nb\n", "help"]);
+        assert_eq!(lines("set x <<EOF\na\n\nEOF\nhelp\n"), ["set xa\n\n", "help"]);
         assert_eq!(lines("set x <<\na\n"), [""; 0], "without its end");
         assert_eq!(lines("set x<<\nhelp\n"), ["set x<<", "help"]);
         let long = format!("set x <<{}", "x".repeat(65));

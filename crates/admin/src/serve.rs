@@ -108,8 +108,17 @@ where
             }
             Read::End => return Ok(Ending::Close),
         };
-        for words in words::commands(&line) {
+        let (line, mut payload) = line;
+        let mut commands = words::commands(&line).peekable();
+        while let Some(words) = commands.next() {
+            // The payload belongs to the command that it stands behind.
+            client.payload = payload.take_if(|_| commands.peek().is_none());
             let answer = client.answer(words, context);
+            if let Some(mut pieces) = client.pieces.take() {
+                while let Some(piece) = pieces.next() {
+                    write(stream, piece.as_bytes(), client.timeout).await?;
+                }
+            }
             write(stream, answer.as_bytes(), client.timeout).await?;
             if let Some(following) = client.following.take() {
                 follow(stream, following, client.timeout).await?;
@@ -127,7 +136,7 @@ where
 
 /// What reading a line came to.
 enum Read {
-    Line(Vec<u8>),
+    Line((Vec<u8>, Option<Vec<u8>>)),
     TooLong(&'static str),
     End,
 }
@@ -138,7 +147,7 @@ where
 {
     loop {
         match input.next() {
-            Next::Line(line) => return Ok(Read::Line(line)),
+            Next::Line(line, payload) => return Ok(Read::Line((line, payload))),
             Next::LineTooLong => return Ok(Read::TooLong("The command line is too long.\n\n")),
             Next::PayloadTooLong => return Ok(Read::TooLong("The payload is too long.\n\n")),
             Next::More => {}
@@ -146,7 +155,7 @@ where
         }
         let mut bytes = [0; 4096];
         match tokio::time::timeout(client.timeout, stream.read(&mut bytes)).await?? {
-            0 => return Ok(input.finish().map_or(Read::End, Read::Line)),
+            0 => return Ok(input.finish().map_or(Read::End, |line| Read::Line((line, None)))),
             n => input.feed(&bytes[..n]),
         }
     }

@@ -80,7 +80,8 @@ impl Compiler<'_> {
             }
             false => patterns,
         };
-        self.line_patterns(patterns, base + 1 + at, matching, &expr, &mut flags)?;
+        let name = split_name(if derived.is_some() { &first.bytes } else { expr.text().as_bytes() }).0;
+        self.line_patterns(patterns, base + 1 + at, matching, name, &mut flags)?;
         Ok(Criterion { expr, patterns: Patterns::new(matching, flags.ways) })
     }
 
@@ -186,10 +187,9 @@ impl Compiler<'_> {
         values: &[Word],
         first: usize,
         matching: Matching,
-        expr: &Expr,
+        name: &str,
         flags: &mut Flags,
     ) -> Result<(), Fault> {
-        let name = split_name(expr.text().as_bytes()).0;
         let files = self.registry.files.clone();
         let resolve = |host: &str| -> Option<Ipv4Addr> { files.as_ref().filter(|_| !flags.no_names)?.resolve(host) };
         let usage = Use {

@@ -19,21 +19,13 @@ pub(crate) fn find(words: &[String]) -> Option<&'static Absent> {
 const ABSENT: &[Absent] = &[
     absent("abort ssl", TLS),
     absent("acme", TLS),
-    absent("add acl", PATTERNS),
     absent("add backend", BACKENDS),
-    absent("add map", PATTERNS),
     absent("add server", SERVERS),
     absent("add ssl", TLS),
-    absent("clear acl", PATTERNS),
-    absent("clear map", PATTERNS),
     absent("clear table", TABLES),
-    absent("commit acl", PATTERNS),
-    absent("commit map", PATTERNS),
     absent("commit ssl", TLS),
     absent("debug", INTERNALS),
-    absent("del acl", PATTERNS),
     absent("del backend", BACKENDS),
-    absent("del map", PATTERNS),
     absent("del server", SERVERS),
     absent("del ssl", TLS),
     absent("disable agent", AGENTS),
@@ -46,22 +38,16 @@ const ABSENT: &[Absent] = &[
     absent("enable dynamic-cookie", COOKIES),
     absent("enable frontend", FRONTENDS),
     absent("enable health", "checks go on when a server leaves maintenance; use 'enable server'"),
-    absent("get acl", PATTERNS),
-    absent("get map", PATTERNS),
     absent("new ssl", TLS),
-    absent("prepare acl", PATTERNS),
-    absent("prepare map", PATTERNS),
     absent("publish backend", BACKENDS),
     absent("reload", "send the process SIGUSR1 once its successor has started with -sf, or let the service manager do it"),
     absent("set anon", "nothing is hidden in answers"),
     absent("set dynamic-cookie-key", COOKIES),
-    absent("set map", PATTERNS),
     absent("set maxconn global", "the limit of the process is that of the configuration and the descriptors that it may have"),
     absent("set profiling", INTERNALS),
     absent("set rate-limit", "the process has no limits of rates"),
     absent("set ssl", TLS),
     absent("set table", TABLES),
-    absent("show acl", PATTERNS),
     absent("show activity", INTERNALS),
     absent("show anon", "nothing is hidden in answers"),
     absent("show cache", "no cache is built"),
@@ -70,7 +56,6 @@ const ABSENT: &[Absent] = &[
     absent("show dev", INTERNALS),
     absent("show fd", INTERNALS),
     absent("show libs", INTERNALS),
-    absent("show map", PATTERNS),
     absent("show peers", TABLES),
     absent("show pools", "memory is not pooled; 'show info' shows what buffers hold"),
     absent("show proc", "there is no master process"),
@@ -104,7 +89,6 @@ const BACKENDS: &str = "backends are those of the configuration";
 const COOKIES: &str = "dynamic cookies are not built";
 const FRONTENDS: &str = "frontends listen until the process stops";
 const INTERNALS: &str = "it looks into HAProxy's own code";
-const PATTERNS: &str = "maps and lists of patterns are those of the configuration";
 const SERVERS: &str = "servers are those of the configuration; 'set server' takes them out and back";
 const TABLES: &str = "stick tables come later";
 const TLS: &str = "TLS comes later";

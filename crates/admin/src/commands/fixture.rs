@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::context::{Context, Host, Process};
 use crate::settings::AdminSettings;
-use crate::words;
+use crate::words::{self, TooManyWords};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -55,7 +55,21 @@ impl Talk {
 
     /// What a line of commands is answered.
     pub(crate) fn says(&mut self, line: &str) -> String {
-        words::commands(line.as_bytes()).map(|words| self.client.answer(words, &self.context)).collect()
+        words::commands(line.as_bytes()).map(|words| self.answer(words)).collect()
+    }
+
+    /// What a line with a payload is answered.
+    pub(crate) fn says_with(&mut self, line: &str, payload: &str) -> String {
+        self.client.payload = Some(payload.into());
+        self.says(line)
+    }
+
+    fn answer(&mut self, words: Result<Vec<String>, TooManyWords>) -> String {
+        let answer = self.client.answer(words, &self.context);
+        let mut pieces = self.client.pieces.take();
+        let mut text: String = std::iter::from_fn(|| pieces.as_mut()?.next()).collect();
+        text.push_str(&answer);
+        text
     }
 }
 

@@ -1,0 +1,271 @@
+//! Maps and the patterns of ACLs, looked at and changed.
+
+use crate::answer::{Answer, Message, Outcome, Pieces};
+use crate::command::{Call, Command};
+use crate::settings::Level;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use terse_sample::pattern::{Entry, Found, Reference, Refusal, Way};
+
+pub(super) const COMMANDS: &[Command] = &[
+    command("show map", "show map [[@<ver>] <map>]", "list maps, or the entries of one", |call| show(call, Kind::Map)),
+    command("show acl", "show acl [[@<ver>] <acl>]", "list ACLs, or the patterns of one", |call| show(call, Kind::Acl)),
+    command("get map", "get map <map> <value>", "show what a value is found to match", |call| get(call, Kind::Map)),
+    command("get acl", "get acl <acl> <value>", "show what a value is found to match", |call| get(call, Kind::Acl)),
+    command("add map", "add map [@<ver>] <map> <key> <val>", "add an entry, or one for each line of a payload", |call| {
+        add(call, Kind::Map)
+    }),
+    command("add acl", "add acl [@<ver>] <acl> <pattern>", "add a pattern, or one for each line of a payload", |call| {
+        add(call, Kind::Acl)
+    }),
+    command("set map", "set map <map> [<key>|#<ref>] <value>", "change the value of entries", set),
+    command("del map", "del map <map> [<key>|#<ref>]", "remove entries", |call| remove(call, Kind::Map)),
+    command("del acl", "del acl <acl> [<key>|#<ref>]", "remove patterns", |call| remove(call, Kind::Acl)),
+    command("clear map", "clear map [@<ver>] <map>", "remove all entries", |call| clear(call, Kind::Map)),
+    command("clear acl", "clear acl [@<ver>] <acl>", "remove all patterns", |call| clear(call, Kind::Acl)),
+    command("prepare map", "prepare map <map>", "begin a version that will take the place of all entries", |call| {
+        prepare(call, Kind::Map)
+    }),
+    command("prepare acl", "prepare acl <acl>", "begin a version that will take the place of all patterns", |call| {
+        prepare(call, Kind::Acl)
+    }),
+    command("commit map", "commit map @<ver> <map>", "let a version take the place of all entries", |call| commit(call, Kind::Map)),
+    command("commit acl", "commit acl @<ver> <acl>", "let a version take the place of all patterns", |call| {
+        commit(call, Kind::Acl)
+    }),
+];
+
+const fn command(name: &'static str, usage: &'static str, summary: &'static str, run: fn(&mut Call<'_>) -> Outcome) -> Command {
+    Command { name, usage, summary, level: Level::Admin, run }
+}
+
+/// Which of the two a command speaks of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Map,
+    Acl,
+}
+
+impl Kind {
+    /// In messages.
+    const fn word(self) -> &'static str {
+        match self {
+            Kind::Map => "map",
+            Kind::Acl => "ACL",
+        }
+    }
+
+    fn has(self, reference: &Reference) -> bool {
+        match self {
+            Kind::Map => reference.is_map(),
+            Kind::Acl => reference.is_acl(),
+        }
+    }
+
+    /// What an argument names, by `#<id>` or by its name.
+    fn find(self, call: &Call<'_>, name: &str) -> Result<Arc<Reference>, Message> {
+        let found = call.context.plan.patterns.find(name).filter(|reference| self.has(reference));
+        found.ok_or_else(|| Message::error(format!("Unknown {} identifier. Please use #<id> or <file>.", self.word())))
+    }
+}
+
+/// Takes `@<ver>` off the front of the arguments.
+fn version<'a>(args: &'a [String]) -> Result<(Option<u32>, &'a [String]), Message> {
+    match args.split_first() {
+        Some((first, rest)) if first.starts_with('@') => {
+            let number = first[1..].parse().map_err(|_| Message::error("Malformed version number."))?;
+            Ok((Some(number), rest))
+        }
+        _ => Ok((None, args)),
+    }
+}
+
+/// The number of an entry, if an argument names one as lists show it: `#0x1000`.
+fn entry(text: &str) -> Result<Option<u64>, Message> {
+    let Some(digits) = text.strip_prefix("#0x") else { return Ok(None) };
+    let malformed = || Message::error("Malformed identifier. Please use #<id> or <file>.");
+    u64::from_str_radix(digits, 16).map(Some).map_err(|_| malformed())
+}
+
+fn show(call: &mut Call<'_>, kind: Kind) -> Outcome {
+    let (version, args) = version(call.args)?;
+    let Some(name) = args.first() else {
+        if version.is_some() {
+            kind.find(call, "")?;
+        }
+        return Ok(Answer::Text(list(call, kind)));
+    };
+    let reference = kind.find(call, name)?;
+    let number = version.unwrap_or_else(|| reference.description().current);
+    let mut behind = None;
+    // Entry by entry would be slow, all at once could be much.
+    call.client.pieces = Some(Pieces::new(move || {
+        let entries = reference.entries(Some(number), behind, PIECE_ENTRIES);
+        behind = entries.last().map(|entry| entry.id);
+        behind.map(|_| entries.iter().map(|entry| line(entry)).collect())
+    }));
+    Ok(Answer::Done)
+}
+
+/// How many entries are written at a time.
+const PIECE_ENTRIES: usize = 256;
+
+fn list(call: &Call<'_>, kind: Kind) -> String {
+    let mut text = String::from("# id (file) description\n");
+    for reference in call.context.plan.patterns.all().iter().filter(|reference| kind.has(reference)) {
+        let what = reference.description();
+        let _ = writeln!(
+            text,
+            "{} ({}) {}. curr_ver={} next_ver={} entry_cnt={}",
+            what.id, what.name, what.text, what.current, what.next, what.entries
+        );
+    }
+    text
+}
+
+fn line(entry: &Entry) -> String {
+    match &entry.value {
+        Some(value) => format!("0x{:x} {} {}\n", entry.id, shown(&entry.key), shown(value)),
+        None => format!("0x{:x} {}\n", entry.id, shown(&entry.key)),
+    }
+}
+
+/// A line must stay one.
+fn shown(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).chars().map(|c| if c.is_control() && c != '\t' { '.' } else { c }).collect()
+}
+
+fn get(call: &mut Call<'_>, kind: Kind) -> Outcome {
+    let [name, value, ..] = call.args else {
+        return Err(Message::error(format!("Missing {} identifier and/or key.", kind.word())));
+    };
+    // As in HAProxy, an ACL may be asked about as a map, and the reverse.
+    let other = if kind == Kind::Map { Kind::Acl } else { Kind::Map };
+    let reference = other.find(call, name).or_else(|_| kind.find(call, name))?;
+    let found = reference.look_up(value.as_bytes());
+    Ok(Answer::Text(found.iter().map(|(way, found)| found_line(way, found.as_ref(), kind)).collect()))
+}
+
+fn found_line(way: &Way, found: Option<&Found>, kind: Kind) -> String {
+    let (verb, noun) = if kind == Kind::Map { ("found", "key") } else { ("match", "pattern") };
+    let case = if way.ignores_case() { "insensitive" } else { "sensitive" };
+    let mut text = format!("type={}, case={case}, {verb}=", way.matching().name());
+    let Some(found) = found else { return text + "no\n" };
+    let _ = write!(text, "yes, idx={}, {noun}=", if way.is_tree() { "tree" } else { "list" });
+    let _ = match &found.entry {
+        Some(entry) => write!(text, "\"{}\"", shown(&entry.key)),
+        None => write!(text, "unknown"),
+    };
+    if kind == Kind::Map {
+        let value = found.entry.as_ref().and_then(|entry| entry.value.as_ref());
+        let _ = match value.zip(found.kind) {
+            Some((value, kind)) => write!(text, ", value=\"{}\", type=\"{kind}\"", shown(value)),
+            None => write!(text, ", value=none"),
+        };
+    }
+    text + "\n"
+}
+
+fn add(call: &mut Call<'_>, kind: Kind) -> Outcome {
+    let payload = call.client.payload.take();
+    let (version, args) = version(call.args)?;
+    let (name, rest) = args.split_first().map_or(("", args), |(name, rest)| (name.as_str(), rest));
+    let is_whole = match (&payload, kind) {
+        (Some(_), _) => !name.is_empty(),
+        (None, Kind::Map) => rest.len() >= 2,
+        (None, Kind::Acl) => !rest.is_empty(),
+    };
+    if !is_whole {
+        return Err(Message::error(match kind {
+            Kind::Map => {
+                "'add map' expects three parameters (map identifier, key and value) or one parameter (map identifier) and a payload"
+            }
+            Kind::Acl => "'add acl' expects two parameters: ACL identifier and pattern.",
+        }));
+    }
+    let reference = kind.find(call, name)?;
+    if kind == Kind::Acl && reference.has_values() {
+        return Err(Message::error(
+            "This ACL is shared with a map containing samples. You must use the command 'add map' to add values.",
+        ));
+    }
+    let entries = match &payload {
+        Some(lines) => payload_entries(lines, kind)?,
+        None => vec![(rest[0].as_bytes(), rest.get(1).filter(|_| kind == Kind::Map).map(|value| value.as_bytes()))],
+    };
+    reference.add(version, entries).map_err(|refusal| match refusal {
+        Refusal::Future => {
+            let kind = if kind == Kind::Map { "map" } else { "acl" };
+            Message::error(format!("Version number in the future, please use 'prepare {kind}' before."))
+        }
+        refusal => Message::error(format!("{refusal}.")),
+    })?;
+    Ok(Answer::Done)
+}
+
+/// An entry of each line that is not empty.
+fn payload_entries(payload: &[u8], kind: Kind) -> Result<Vec<(&[u8], Option<&[u8]>)>, Message> {
+    let lines = payload.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_start).filter(|line| !line.is_empty());
+    lines
+        .map(|line| {
+            if kind == Kind::Acl {
+                return Ok((line, None));
+            }
+            let end = line.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(line.len());
+            let (key, value) = (&line[..end], line[end..].trim_ascii_start());
+            if value.is_empty() {
+                return Err(Message::error(format!("Missing value for key '{}'.", shown(key))));
+            }
+            Ok((key, Some(value)))
+        })
+        .collect()
+}
+
+fn set(call: &mut Call<'_>) -> Outcome {
+    let [name, key, value, ..] = call.args else {
+        return Err(Message::error("'set map' expects three parameters: map identifier, key and value."));
+    };
+    let reference = Kind::Map.find(call, name)?;
+    let outcome = match entry(key)? {
+        Some(id) => reference.set_entry(id, value.as_bytes()),
+        None => reference.set(key.as_bytes(), value.as_bytes()),
+    };
+    outcome.map_err(|refusal| Message::error(format!("{refusal}.")))?;
+    Ok(Answer::Done)
+}
+
+fn remove(call: &mut Call<'_>, kind: Kind) -> Outcome {
+    let [name, key, ..] = call.args else {
+        return Err(Message::error(format!("This command expects two parameters: {} identifier and key.", kind.word())));
+    };
+    let reference = kind.find(call, name)?;
+    let removed = match entry(key)? {
+        Some(id) => reference.remove_entry(id),
+        None => reference.remove(key.as_bytes()),
+    };
+    if removed { Ok(Answer::Done) } else { Err(Message::error("Key not found.")) }
+}
+
+fn clear(call: &mut Call<'_>, kind: Kind) -> Outcome {
+    let (version, args) = version(call.args)?;
+    let name = args.first().ok_or_else(|| Message::error(format!("Missing {} identifier.", kind.word())))?;
+    kind.find(call, name)?.clear(version);
+    Ok(Answer::Done)
+}
+
+fn prepare(call: &mut Call<'_>, kind: Kind) -> Outcome {
+    let number = kind.find(call, call.arg(0))?.prepare();
+    Ok(Answer::Said(Message::info(format!("New version created: {number}"))))
+}
+
+fn commit(call: &mut Call<'_>, kind: Kind) -> Outcome {
+    let (version, args) = version(call.args)?;
+    let version = version.ok_or_else(|| Message::error("Missing version number."))?;
+    let name = args.first().ok_or_else(|| Message::error(format!("Missing {} identifier.", kind.word())))?;
+    let committed = kind.find(call, name)?.commit(version);
+    committed.map_err(|_| Message::error("Version number out of range."))?;
+    Ok(Answer::Done)
+}
+
+#[cfg(test)]
+mod tests;
