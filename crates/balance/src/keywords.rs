@@ -4,6 +4,7 @@
 
 mod accepted;
 mod address;
+mod announcement;
 mod balance;
 mod check;
 mod cookie;
@@ -60,6 +61,7 @@ pub const KEYWORDS: &[Keyword] = &{
 pub fn reference() -> String {
     let tables = [
         reference::parameters("Parameters of `server` and `default-server`", server_words::KEYWORDS),
+        reference::parameters("Parameters of `server` that concern the PROXY protocol", announcement::KEYWORDS),
         reference::parameters("Parameters of `server` that concern TLS", tls_words::KEYWORDS),
         reference::parameters("Parameters of `stick-table`", table::KEYWORDS),
         reference::parameters("Steps of `http-check`", check::HTTP_STEPS),

@@ -20,6 +20,7 @@
 //! * No clock is read on the request path: changes and checks bring their time as an argument.
 
 pub mod algorithm;
+pub mod announcement;
 mod change;
 pub mod check;
 pub mod counters;
@@ -36,6 +37,7 @@ pub mod state;
 pub mod table;
 
 pub use algorithm::Key;
+pub use announcement::{Announcement, AnnouncementVersion};
 pub use counters::{Count, Counters};
 pub use farm::{Farm, FarmContext, Journal, Level};
 pub use keywords::KEYWORDS;

@@ -1,5 +1,6 @@
 //! What the configuration says of a backend's servers.
 
+use crate::announcement::Announcement;
 use crate::check::Probe;
 use crate::persistence::CookieSettings;
 use crate::server::Address;
@@ -70,6 +71,8 @@ pub struct ServerSettings {
     pub pool: PoolSettings,
     /// What a server of logs needs to know.
     pub log: LogWords,
+    /// What it is told in front of a connection's first byte (`send-proxy`).
+    pub announcement: Announcement,
 }
 
 /// What concerns servers in `mode log` and in `ring` sections.
@@ -98,6 +101,7 @@ impl Default for ServerSettings {
             check: CheckSettings::default(),
             pool: PoolSettings::default(),
             log: LogWords::default(),
+            announcement: Announcement::default(),
         }
     }
 }

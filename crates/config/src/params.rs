@@ -62,7 +62,7 @@ pub fn apply_one<T>(args: &mut Args<'_>, what: &str, table: &[Param<T>], draft: 
 
 impl<T> Param<T> {
     /// Whether a word of the line is this parameter.
-    fn is(&self, word: &str) -> bool {
+    pub fn is(&self, word: &str) -> bool {
         match self.name.ends_with('(') {
             true => word.starts_with(self.name),
             false => word == self.name,

@@ -11,12 +11,15 @@ pub use v2::Writer;
 
 use std::net::{IpAddr, SocketAddr};
 
+/// The addresses of a client and of what it connected to, where they are known.
+pub type Ends = Option<(SocketAddr, SocketAddr)>;
+
 /// What a head tells.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Announced {
     /// The addresses of the client and of what it connected to; `None`: those of the connection itself hold (`UNKNOWN`, `LOCAL`,
     /// families other than IP, and packets).
-    pub addresses: Option<(SocketAddr, SocketAddr)>,
+    pub addresses: Ends,
     /// Version 2's fields: for each its type, its length (two bytes, big end first) and its value. Checked: [`Announced::fields`].
     fields: Box<[u8]>,
 }
@@ -43,7 +46,7 @@ pub fn parse(bytes: &[u8]) -> Result<Option<(usize, Announced)>, Wrong> {
 }
 
 /// A head of version 1, from the client to what it connected to. Without two addresses it says that nothing is known.
-pub fn line(addresses: Option<(SocketAddr, SocketAddr)>) -> Vec<u8> {
+pub fn line(addresses: Ends) -> Vec<u8> {
     v1::write(addresses)
 }
 
@@ -69,8 +72,20 @@ pub mod kind {
     pub const CRC32C: u8 = 0x03;
     /// The identifier of the connection or of the request.
     pub const UNIQUE_ID: u8 = 0x05;
-    /// What is known of TLS.
+    /// Nothing: it only fills.
+    pub const NOOP: u8 = 0x04;
+    /// What is known of TLS: flags, and fields within the field, whose types follow.
     pub const SSL: u8 = 0x20;
+    /// TLS's version.
+    pub const SSL_VERSION: u8 = 0x21;
+    /// The common name of the client's certificate.
+    pub const SSL_CN: u8 = 0x22;
+    /// The cipher.
+    pub const SSL_CIPHER: u8 = 0x23;
+    /// How the certificate is signed.
+    pub const SSL_SIG_ALG: u8 = 0x24;
+    /// What kind of key the certificate has.
+    pub const SSL_KEY_ALG: u8 = 0x25;
     /// The name of a network.
     pub const NETNS: u8 = 0x30;
 }

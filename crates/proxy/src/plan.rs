@@ -11,7 +11,7 @@ use crate::settings::{BindSettings, ForwardedFor, Mode, Options, RetryOn, Reuse,
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use terse_balance::Farm;
+use terse_balance::{Announcement, Farm};
 use terse_compress::{Compression, Limit};
 use terse_config::Place;
 use terse_sample::pattern::References;
@@ -110,6 +110,14 @@ pub struct Frontend {
     pub place: Place,
 }
 
+/// What a server is told by the PROXY protocol (`send-proxy`).
+pub struct Announcer {
+    /// What its line says.
+    pub told: Announcement,
+    /// Fields of version 2: their types, and the formats of their values.
+    pub fields: Vec<(u8, LogFormat)>,
+}
+
 /// A backend.
 pub struct Backend {
     /// Its name.
@@ -122,6 +130,8 @@ pub struct Backend {
     pub mode: Mode,
     /// Its servers.
     pub farm: Arc<Farm>,
+    /// What its servers are told by the PROXY protocol, by their indices in the farm.
+    pub announcers: Vec<Option<Box<Announcer>>>,
     /// The index of its first server among all servers of the process: the workers' tables of connections use it.
     pub first_server: usize,
     /// Its time-outs.

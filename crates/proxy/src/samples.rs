@@ -4,6 +4,7 @@
 //! there is no value.
 
 mod alias;
+mod announcement;
 mod body;
 mod capture;
 mod date;
@@ -38,7 +39,7 @@ pub const FETCHES: &[&[Fetch]] = &[
     later::QUEUES,
     later::RETRIES,
     later::SOCKETS,
-    later::PROXY_PROTOCOL,
+    announcement::FETCHES,
     later::CONNECTIONS,
     later::PROCESS,
     later::CACHES,

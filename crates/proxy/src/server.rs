@@ -30,6 +30,17 @@ pub struct ServerConnection {
     pub requests: u64,
     /// When it has been idle long enough.
     pub idle_until: Instant,
+    /// What the server was told by the PROXY protocol: the connection serves no request of which something else is to be told.
+    pub announced: Option<Box<[u8]>>,
+}
+
+impl ServerConnection {
+    /// Writes what the server is to be told in front of the connection's first byte; says how much that is.
+    pub fn announce(&self, out: &mut Vec<u8>) -> usize {
+        let head = self.announced.as_deref().filter(|_| self.requests == 0).unwrap_or_default();
+        out.extend_from_slice(head);
+        head.len()
+    }
 }
 
 /// A worker's idle connections, by server.
@@ -58,18 +69,19 @@ impl IdleConnections {
         session: u64,
         first: bool,
         once: bool,
+        announced: Option<&[u8]>,
     ) -> Option<ServerConnection> {
         let mut lists = self.lists.borrow_mut();
         let list = lists.get_mut(index)?;
         loop {
             let may = |c: &ServerConnection| {
-                c.owner == session
-                    || match reuse {
-                        Reuse::Never => false,
-                        Reuse::Safe => !first,
-                        Reuse::Aggressive => !first || c.requests > 1,
-                        Reuse::Always => true,
-                    }
+                let by_reuse = match reuse {
+                    Reuse::Never => false,
+                    Reuse::Safe => !first,
+                    Reuse::Aggressive => !first || c.requests > 1,
+                    Reuse::Always => true,
+                };
+                (c.owner == session || by_reuse) && c.announced.as_deref() == announced
             };
             // The one used last is the warmest, and leaves the others to grow old and go.
             let at = list.iter().rposition(may)?;
@@ -151,5 +163,6 @@ pub async fn connect(
         owner,
         requests: 0,
         idle_until: clock::now(),
+        announced: None,
     })
 }

@@ -7,6 +7,7 @@ use std::cell::{Cell, OnceCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Instant;
+use terse_http::proxy_protocol::Announced;
 use terse_sample::Store;
 
 /// What is known of a client's connection for as long as it lives.
@@ -23,6 +24,10 @@ pub struct Session {
     pub local: Cell<Option<SocketAddr>>,
     /// Both addresses as streams see them, where `tcp-request session` rules have changed them.
     seen: OnceCell<Box<Cell<Ends>>>,
+    /// What the PROXY protocol told of it.
+    announced: OnceCell<Box<Announced>>,
+    /// Whether a head of the PROXY protocol comes first: `accept-proxy`, `expect-proxy layer4`.
+    pub expects_proxy: Cell<bool>,
     /// When it was accepted.
     pub accepted: Instant,
     /// Variables of the scope `sess`.
@@ -69,6 +74,8 @@ impl Session {
             client: Cell::new(client),
             local: Cell::new(local),
             seen: OnceCell::new(),
+            announced: OnceCell::new(),
+            expects_proxy: Cell::new(worker.plan.binds[bind].settings.accept_proxy),
             accepted: clock::now(),
             variables: Store::default(),
             requests: Cell::new(0),
@@ -92,6 +99,19 @@ impl Session {
     /// Streams see these ends from here on (`tcp-request session set-src`).
     pub fn seen_as(&self, client: Option<SocketAddr>, local: Option<SocketAddr>) {
         self.seen.get_or_init(Box::default).set((client, local));
+    }
+
+    /// Takes what the PROXY protocol tells: streams see its addresses.
+    pub fn announce(&self, announced: Announced) {
+        if let Some((client, local)) = announced.addresses {
+            self.seen_as(Some(client), Some(local));
+        }
+        self.announced.get_or_init(|| Box::new(announced));
+    }
+
+    /// What the PROXY protocol told of it.
+    pub fn announced(&self) -> Option<&Announced> {
+        self.announced.get().map(|announced| &**announced)
     }
 
     /// Its frontend.

@@ -298,6 +298,8 @@ pub struct BindSettings {
     pub fast_open: bool,
     /// `mss`.
     pub mss: Option<u32>,
+    /// `accept-proxy`: connections begin with a head of the PROXY protocol.
+    pub accept_proxy: bool,
     /// `process`, `thread`: which workers accept; 0 means all.
     pub workers: u64,
     /// Where it stands.

@@ -96,6 +96,7 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
     let (mut up_body, mut down_body) = (Incoming::UntilClose, Incoming::UntilClose);
     let (mut up_out, mut down_out) = (Vec::new(), Vec::new());
     let connection = &mut server.connection;
+    let announced = connection.announce(&mut up_out) as u64;
     let (client_reader, client_writer) = client.io.split();
     let (server_reader, server_writer) = connection.io.split();
     let source = |reader, buffer, body, timer, timeout| Source {
@@ -116,7 +117,7 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
     let first = rules.map(|tcp| First { stream: &mut *stream, tcp });
     let fins = (front.client_fin, back.server_fin);
     let ended = relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins, first).await;
-    (stream.facts.bytes_in, stream.facts.bytes_out) = (up_sink.written, down_sink.written);
+    (stream.facts.bytes_in, stream.facts.bytes_out) = (up_sink.written.saturating_sub(announced), down_sink.written);
     stream.facts.times.end = Some(clock::now());
     server.keep_if(false, stream);
     ended

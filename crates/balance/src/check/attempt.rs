@@ -80,7 +80,17 @@ impl<'a> Attempt<'a> {
         match timeout_at(limit, Stream::connect(self.server, port)).await {
             Err(_) => Err(self.ended(CheckStatus::L4Timeout, self.at_step(step))),
             Ok(Err(error)) => Err(self.ended(CheckStatus::L4Connection, described(&error) + &self.at_step(step))),
-            Ok(Ok(stream)) => {
+            Ok(Ok(mut stream)) => {
+                let settings = self.server.settings();
+                let elsewhere = port.is_some() || settings.check.port.is_some() || settings.check.address.is_some();
+                if let Some(head) = settings.announcement.of_check(elsewhere, stream.ends()) {
+                    match timeout_at(limit, stream.send(&head)).await {
+                        Err(_) => return Err(self.ended(CheckStatus::L4Timeout, self.at_step(step))),
+                        Ok(sent) => {
+                            sent.map_err(|error| self.ended(CheckStatus::SocketError, described(&error) + &self.at_step(step)))?
+                        }
+                    }
+                }
                 self.stream = Some(stream);
                 if let Some(answer) = self.limits.answer {
                     *deadline = Instant::now() + answer;

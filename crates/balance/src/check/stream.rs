@@ -33,6 +33,14 @@ impl Stream {
         }
     }
 
+    /// Our address and the server's, over IP.
+    pub(super) fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
+        match self {
+            Stream::Tcp(stream) => stream.local_addr().ok().zip(stream.peer_addr().ok()),
+            Stream::Unix(_) => None,
+        }
+    }
+
     pub(super) async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
             Stream::Tcp(stream) => stream.write_all(bytes).await,

@@ -31,7 +31,7 @@ pub fn read(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<ServerSettings
     let address = address.unwrap_or_else(|| address::parse(&text, resolver)).map_err(|reason| Fault::new(at, reason))?;
     let template = settings(scope).template.clone();
     let log = LogWords { datagrams, ..template.log };
-    words(args, ServerSettings { name: name.into(), address, log, ..template }, false)
+    words(args, scope, ServerSettings { name: name.into(), address, log, ..template }, false)
 }
 
 pub(super) const DEFAULT_SERVER: Keyword =
@@ -40,15 +40,15 @@ pub(super) const DEFAULT_SERVER: Keyword =
             return Err(args.fault("expects <parameter> as argument"));
         }
         let template = settings(scope).template.clone();
-        let template = words(args, template, true)?;
+        let template = words(args, scope, template, true)?;
         if in_back(scope) {
             settings(scope).template = template;
         }
         Ok(())
     });
 
-fn words(args: &mut Args<'_>, server: ServerSettings, default: bool) -> Result<ServerSettings, Fault> {
-    let mut draft = Draft { server, default };
+fn words(args: &mut Args<'_>, scope: &Scope<'_>, server: ServerSettings, default: bool) -> Result<ServerSettings, Fault> {
+    let mut draft = Draft { server, default, line: scope.place.clone() };
     server_words::apply(args, &mut draft)?;
     Ok(draft.server)
 }

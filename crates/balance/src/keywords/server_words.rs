@@ -1,22 +1,25 @@
 //! The words of a `server` line, but those of TLS.
 
-use super::tls_words;
+use super::{announcement, tls_words};
 use crate::settings::ServerSettings;
 use std::time::Duration;
 use terse_config::params::{self, Param, ParamKind, ParamParser};
-use terse_config::{Args, Fault};
+use terse_config::{Args, Fault, Place};
 
 /// A server on its way.
 pub(super) struct Draft {
     pub(super) server: ServerSettings,
     /// Whether it stands for all servers that follow (`default-server`).
     pub(super) default: bool,
+    /// The line.
+    pub(super) line: Place,
 }
 
 /// Reads the words of a line.
 pub(super) fn apply(args: &mut Args<'_>, draft: &mut Draft) -> Result<(), Fault> {
     while let Some(word) = args.peek() {
-        let table = if tls_words::KEYWORDS.iter().any(|param| param.name == word) { tls_words::KEYWORDS } else { KEYWORDS };
+        let has = |table: &&[Param<Draft>]| table.iter().any(|param| param.is(word));
+        let table = [tls_words::KEYWORDS, announcement::KEYWORDS].into_iter().find(has).unwrap_or(KEYWORDS);
         params::apply_one(args, "parameter", table, draft)?;
     }
     Ok(())
@@ -133,8 +136,6 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     accepted("tfo", "", "Sends data with the first packet.", "it can only save a round trip"),
     accepted("no-tfo", "", "Takes 'tfo' back.", "it is never used"),
     accepted("no-agent-check", "", "Takes 'agent-check' back.", "there are no agents"),
-    accepted("no-send-proxy", "", "Takes 'send-proxy' back.", "it is never sent"),
-    accepted("no-send-proxy-v2", "", "Takes 'send-proxy-v2' back.", "it is never sent"),
     accepted("no-send-proxy-v2-ssl", "", "Takes 'send-proxy-v2-ssl' back.", "it is never sent"),
     accepted("no-send-proxy-v2-ssl-cn", "", "Takes 'send-proxy-v2-ssl-cn' back.", "it is never sent"),
     accepted("no-check-reuse-pool", "", "Takes 'check-reuse-pool' back.", "checks make their own connections"),
@@ -144,13 +145,8 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     refused("agent-addr", "<address>", "Asks at another address.", AGENT),
     refused("agent-port", "<port>", "Says where the agent listens.", AGENT),
     refused("minconn", "<requests>", "Lets 'maxconn' grow with the backend's load.", "write 'maxconn'"),
-    refused("send-proxy", "", "Tells the client's address by version 1 of the PROXY protocol.", PROXY_PROTOCOL),
-    refused("send-proxy-v2", "", "Tells the client's address by version 2 of the PROXY protocol.", PROXY_PROTOCOL),
-    refused("send-proxy-v2-ssl", "", "The same, with what is known of TLS.", PROXY_PROTOCOL),
-    refused("send-proxy-v2-ssl-cn", "", "The same, with the certificate's name.", PROXY_PROTOCOL),
-    refused("proxy-v2-options", "<options>", "Says what version 2 tells.", PROXY_PROTOCOL),
-    refused("set-proxy-v2-tlv-fmt(", "<format>", "Adds something of one's own to version 2.", PROXY_PROTOCOL),
-    refused("check-send-proxy", "", "Speaks the PROXY protocol in checks.", PROXY_PROTOCOL),
+    refused("send-proxy-v2-ssl", "", "Version 2 of the PROXY protocol, with what is known of TLS.", TLS),
+    refused("send-proxy-v2-ssl-cn", "", "The same, with the certificate's name.", TLS),
     refused("check-via-socks4", "", "Checks through a SOCKS4 proxy.", LATER),
     refused("socks4", "<address>", "Connects through a SOCKS4 proxy.", LATER),
     refused("check-reuse-pool", "", "Lets checks use connections of requests.", LATER),
@@ -235,5 +231,5 @@ const fn refused(name: &'static str, arguments: &'static str, summary: &'static 
 const MOST_CHECKS: i64 = 1 << 24;
 const AGENT: &str = "agents come later; 'check' is built";
 const LATER: &str = "it comes later";
-const PROXY_PROTOCOL: &str = "the PROXY protocol to servers comes later";
+const TLS: &str = "TLS comes later";
 const RUN_TIME_NAMES: &str = "names are resolved by the system, at start";

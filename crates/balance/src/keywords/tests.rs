@@ -41,7 +41,12 @@ fn no_name_stands_twice() {
     let mut seen = HashSet::new();
     assert!(KEYWORDS.iter().all(|keyword| seen.insert(keyword.name)));
     let mut words = HashSet::new();
-    assert!(server_words::KEYWORDS.iter().chain(tls_words::KEYWORDS).all(|param| words.insert(param.name)));
+    assert!(
+        [server_words::KEYWORDS, announcement::KEYWORDS, tls_words::KEYWORDS]
+            .into_iter()
+            .flatten()
+            .all(|param| words.insert(param.name))
+    );
 }
 
 #[test]

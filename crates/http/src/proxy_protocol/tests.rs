@@ -3,13 +3,11 @@
 use super::*;
 use proptest::prelude::*;
 
-fn addresses(from: &str, to: &str) -> Option<(SocketAddr, SocketAddr)> {
+fn addresses(from: &str, to: &str) -> Ends {
     Some((from.parse().unwrap(), to.parse().unwrap()))
 }
 
-type Addresses = Option<(SocketAddr, SocketAddr)>;
-
-fn read(bytes: &[u8]) -> Result<Option<(usize, Addresses)>, Wrong> {
+fn read(bytes: &[u8]) -> Result<Option<(usize, Ends)>, Wrong> {
     parse(bytes).map(|head| head.map(|(length, told)| (length, told.addresses)))
 }
 
@@ -99,7 +97,7 @@ fn address() -> impl Strategy<Value = SocketAddr> {
     (ip, any::<u16>()).prop_map(|(ip, port)| SocketAddr::new(ip, port))
 }
 
-fn pair() -> impl Strategy<Value = Option<(SocketAddr, SocketAddr)>> {
+fn pair() -> impl Strategy<Value = Ends> {
     proptest::option::of((address(), address()))
 }
 

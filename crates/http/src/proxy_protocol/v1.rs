@@ -1,6 +1,6 @@
 //! Version 1: `PROXY TCP4 <from> <to> <port> <port>` and the end of a line.
 
-use super::{Announced, Wrong, in_one_family};
+use super::{Announced, Ends, Wrong, in_one_family};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// What it begins with.
@@ -42,7 +42,7 @@ fn port(text: &str) -> Option<u16> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-pub(super) fn write(addresses: Option<(SocketAddr, SocketAddr)>) -> Vec<u8> {
+pub(super) fn write(addresses: Ends) -> Vec<u8> {
     let Some((from, to)) = addresses.map(in_one_family) else { return b"PROXY UNKNOWN\r\n".to_vec() };
     let family = if from.is_ipv4() { "TCP4" } else { "TCP6" };
     format!("PROXY {family} {} {} {} {}\r\n", from.ip(), to.ip(), from.port(), to.port()).into_bytes()

@@ -6,7 +6,7 @@
 //!      fields: type (1), length (2), value
 //! ```
 
-use super::{Announced, Wrong, begins_alike, in_one_family, kind};
+use super::{Announced, Ends, Wrong, begins_alike, in_one_family, kind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
@@ -122,7 +122,7 @@ pub struct Writer {
 
 impl Writer {
     /// A connection on behalf of a client; without two addresses, on the proxy's own.
-    pub fn new(addresses: Option<(SocketAddr, SocketAddr)>) -> Writer {
+    pub fn new(addresses: Ends) -> Writer {
         let mut head = SIGNATURE.to_vec();
         match addresses.map(in_one_family) {
             None => head.extend_from_slice(&[LOCAL, UNSPECIFIED, 0, 0]),

@@ -48,6 +48,7 @@ pub fn read(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>) -> Result<Vec<
         defer_accept: false,
         fast_open: false,
         mss: None,
+        accept_proxy: false,
         workers: 0,
         place,
     };

@@ -1,9 +1,9 @@
 //! A server for a request: chosen, waited for, connected; and again when that fails.
 
 use crate::io::{Pools, clock};
-use crate::phase::Client;
 use crate::phase::prepare::Exchange;
 use crate::phase::transfer::Failure;
+use crate::phase::{Client, announce};
 use crate::plan::Backend;
 use crate::server::{self, ServerConnection};
 use crate::settings::Reuse;
@@ -60,7 +60,11 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let first = stream.facts.number == 0;
         // A request that failed on a connection that had been idle gets a fresh one.
         let once = !stream.request.is_idempotent();
-        let idle = (exchange.failures == 0).then(|| worker.idle.take(index, &chosen, backend.reuse, session.number, first, once));
+        let announcer = backend.announcers.get(chosen.index()).and_then(Option::as_deref);
+        let announced = announcer.map(|announcer| announce::head(announcer, stream).into_boxed_slice());
+        let told = announced.as_deref();
+        let idle =
+            (exchange.failures == 0).then(|| worker.idle.take(index, &chosen, backend.reuse, session.number, first, once, told));
         if let Some(connection) = idle.flatten() {
             stream.facts.server_reused = true;
             stream.facts.server_local = connection.local;
@@ -72,7 +76,8 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         client.timer.set(stream.facts.timeouts().connect);
         let connecting = pin!(server::connect(&chosen, index, &backend.options, &worker.wheel, session.number));
         let failure = match wait(client, watches, connecting).await {
-            Waited::Done(Ok(connection)) => {
+            Waited::Done(Ok(mut connection)) => {
+                connection.announced = announced;
                 client.timer.clear();
                 stream.facts.server_local = connection.local;
                 stream.facts.times.connected = Some(clock::now());

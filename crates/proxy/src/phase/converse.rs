@@ -4,7 +4,7 @@ use crate::inspection::lend_if;
 use crate::io::{Buffer, Transport, clock};
 use crate::log::Origin;
 use crate::phase::prepare::Exchange;
-use crate::phase::{Client, Next, answer, assign, finish, judge, prepare, read, record, route, transfer};
+use crate::phase::{Client, Next, announce, answer, assign, finish, judge, prepare, read, record, route, transfer};
 use crate::session::Session;
 use crate::settings::Mode;
 use crate::stream::Stream;
@@ -17,10 +17,14 @@ use terse_message::{Abort, BodyLength};
 
 /// Serves a client's connection to its end.
 pub async fn run(io: Transport, session: Rc<Session>) {
-    if !judge::connection(&session) || !judge::session(&session) {
+    if !judge::connection(&session) {
         return;
     }
-    let client = Client { io, buffer: Buffer::default(), timer: session.worker.wheel.timer() };
+    let mut client = Client { io, buffer: Buffer::default(), timer: session.worker.wheel.timer() };
+    let announced = !session.expects_proxy.get() || Box::pin(announce::receive(&mut client, &session)).await;
+    if !announced || !judge::session(&session) {
+        return;
+    }
     session.frontend().tally.of(session.worker.index).sessions.add(1);
     record::accepted(&session);
     match session.frontend().mode {

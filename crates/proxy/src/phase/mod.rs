@@ -1,6 +1,7 @@
 //! A request's way, one phase a file, in the order of the files below.
 
 pub mod accept;
+pub mod announce;
 pub mod answer;
 pub mod assign;
 pub mod body;

@@ -54,7 +54,7 @@ pub async fn body(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
 }
 
 /// Reads more of a request into the client's buffer, under the deadline that its timer has.
-async fn more(client: &mut Client) -> Result<(), Abort> {
+pub(super) async fn more(client: &mut Client) -> Result<(), Abort> {
     let Client { io, buffer, timer } = client;
     let read = poll_fn(|cx| match io.split().0.poll_read(cx, buffer) {
         Poll::Pending if timer.is_due(cx) => Poll::Ready(Err(ErrorKind::TimedOut.into())),

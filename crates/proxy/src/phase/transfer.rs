@@ -50,6 +50,7 @@ pub async fn run(
     let timeouts = stream.facts.timeouts();
     let (client_timeout, server_timeout) = (Cell::new(timeouts.client), Cell::new(None));
     let mut head = worker.take_scratch();
+    server.announce(&mut head);
     let connection = server_connection(stream, exchange);
     let watches = frontend.options.abort_on_close || stream.facts.backend().is_some_and(|b| b.options.abort_on_close);
     let has_upload = !exchange.upload.is_done();

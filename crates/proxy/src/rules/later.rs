@@ -12,7 +12,6 @@ pub(super) const ACTIONS: &[ActionWord] = &[
     later("disable-l7-retry", REQUEST, "Tries again only when no connection was made.", "say by 'retry-on' what is tried again"),
     later("attach-srv", SESSION, "Gives the connection to a server.", "servers connect to no one here"),
     later("do-resolve(", REQUEST | CONTENT, "Looks a name up.", "sections of 'resolvers' come later"),
-    later("expect-proxy", CONNECTION, "Reads a PROXY header.", "the PROXY protocol comes later"),
     later("expect-netscaler-cip", CONNECTION, "Reads a NetScaler header.", "NetScaler's protocol is not spoken"),
     later("early-hint", REQUEST, "Sends a 103 response ahead.", "interim responses of our own come later"),
     later("lua.", ANY | CONTENT | SERVER_CONTENT, "Calls a function in Lua.", "Lua comes later"),

@@ -5,6 +5,7 @@
 //! does a condition that the bytes to come may still decide ([`crate::inspection`]).
 
 pub mod address;
+pub mod announcement;
 pub mod answer;
 pub mod capture;
 pub mod field;
@@ -174,6 +175,7 @@ pub const ACTIONS: &[&[ActionWord]] = &[
     target::ACTIONS,
     normalize::ACTIONS,
     address::ACTIONS,
+    announcement::ACTIONS,
     timeout::ACTIONS,
     variable::ACTIONS,
     capture::ACTIONS,

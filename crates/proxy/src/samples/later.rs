@@ -26,9 +26,6 @@ pub(super) const SOCKETS: &[Fetch] = refused!("What the kernel knows of a connec
     "fc_rtt" "fc_rttvar" "fc_fackets" "fc_lost" "fc_reordering" "fc_retrans" "fc_sacked" "fc_saved_syn" "fc_unacked" "bc_rtt" "bc_rttvar"
     "dst_is_local" "src_is_local" "fc_dst_is_local" "fc_src_is_local");
 
-pub(super) const PROXY_PROTOCOL: &[Fetch] = refused!("What a PROXY header says.", "the PROXY protocol comes later":
-    "fc_pp_authority" "fc_pp_tlv" "fc_pp_unique_id");
-
 pub(super) const CONNECTIONS: &[Fetch] = refused!("Errors and streams of a connection.", "comes with TLS and HTTP/2":
     "fc_err_name" "fc_err_str" "fc_glitches" "fc_nb_streams" "fc_settings_streams_limit" "bc_err_name" "bc_err_str"
     "bc_glitches" "bc_nb_streams" "bc_settings_streams_limit" "bs.aborted" "bs.debug_str" "bs.id" "bs.rst_code" "fs.aborted"

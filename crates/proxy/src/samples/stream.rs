@@ -38,9 +38,6 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("fc_http_major", Type::Int, "The major version of HTTP that the client speaks.", |_, env| {
         Some(Value::Int(if facts(env)?.version == Some(Version::Http2) { 2 } else { 1 }))
     }),
-    Fetch::one("fc_rcvd_proxy", Type::Bool, "Whether the client's connection began with a PROXY header.", |_, _| {
-        Some(Value::Bool(false))
-    }),
     Fetch::one("bytes_in", Type::Int, "Bytes that the client sent.", |_, env| Some(count(facts(env)?.bytes_in)))
         .also(&["req.bytes_in"]),
     Fetch::one("bytes_out", Type::Int, "Bytes that the client was sent.", |_, env| Some(count(facts(env)?.bytes_out)))

@@ -60,6 +60,10 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
         bind.transparent = true;
         Ok(())
     }),
+    done("accept-proxy", "", "Connections begin with a head of the PROXY protocol, version 1 or 2.", |_, bind| {
+        bind.accept_proxy = true;
+        Ok(())
+    }),
     done("defer-accept", "", "Connections are accepted once their first bytes are there.", |_, bind| {
         bind.defer_accept = true;
         Ok(())
@@ -101,7 +105,6 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
     accepted("expose-fd", "<what>", "Whether a stats socket hands sockets over.", "it speaks of stats sockets, and this is none"),
     accepted("guid-prefix", "<prefix>", "Its name in files of statistics.", "no files of statistics are written or read"),
     accepted("label", "<label>", "Its name for other words of the file.", "no other word speaks of it"),
-    refused("accept-proxy", "", "Connections begin with the PROXY protocol's head.", "the PROXY protocol comes later"),
     refused("accept-netscaler-cip", "<magic>", "Connections begin with NetScaler's head.", "that protocol is not built"),
     refused("cc", "<algorithm>", "The TCP congestion control.", "set the system's: net.ipv4.tcp_congestion_control"),
     refused("namespace", "<name>", "The network namespace.", "network namespaces are not built"),
@@ -213,9 +216,7 @@ mod tests {
 
     #[test]
     fn what_is_not_built_is_named() {
-        for (words, reason) in
-            [("ssl crt x", "TLS comes later"), ("accept-proxy", "PROXY protocol"), ("proto h2", "HTTP/1"), ("mode 999", "mode")]
-        {
+        for (words, reason) in [("ssl crt x", "TLS comes later"), ("proto h2", "HTTP/1"), ("mode 999", "mode")] {
             let said = said_in("frontend f", &format!("bind :80 {words}"));
             assert!(said.len() == 1 && said[0].contains(reason), "{said:?}");
         }

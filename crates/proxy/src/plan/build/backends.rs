@@ -4,12 +4,15 @@ use super::drafts::Draft;
 use super::logs::{self, Speaker};
 use super::{Building, pages};
 use crate::counters::Tally;
-use crate::plan::Backend;
+use crate::log::FormatText;
+use crate::plan::{Announcer, Backend};
 use crate::settings::Mode;
 use std::sync::Arc;
+use terse_balance::announcement::AnnouncedField;
 use terse_balance::settings::Balance;
-use terse_balance::{Farm, FarmContext};
+use terse_balance::{Farm, FarmContext, Server};
 use terse_config::Diagnostics;
+use terse_sample::{Needs, Usage};
 
 /// The back halves, in order.
 pub(super) fn build(drafts: &mut [Draft], building: &mut Building<'_>) -> Vec<Backend> {
@@ -47,6 +50,7 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
     }
     let proxy = &draft.proxy;
     Backend {
+        announcers: announcers(&farm, draft, building),
         name: draft.name.clone(),
         id: draft.id,
         order: draft.order,
@@ -86,6 +90,22 @@ fn refuse_log_words(draft: &Draft, farm: &Farm, diagnostics: &mut Diagnostics) {
     if matches!(farm.settings().balance, Balance::Sticky | Balance::LogHash) {
         diagnostics.alert(&draft.place, format!("{label}: 'balance sticky' and 'balance log-hash' are for 'mode log'"));
     }
+}
+
+/// What servers are told by the PROXY protocol, with its formats compiled.
+fn announcers(farm: &Farm, draft: &Draft, building: &mut Building<'_>) -> Vec<Option<Box<Announcer>>> {
+    let announcer = |server: &Arc<Server>| {
+        let told = server.settings().announcement.clone();
+        told.version?;
+        let mut fields = Vec::new();
+        for AnnouncedField { kind, format, place } in &told.fields {
+            let text = FormatText { text: format.to_vec(), place: place.clone() };
+            let have = (Needs::REQUEST.or(Needs::SERVER), Usage::Text);
+            fields.extend(building.logs.compile(Some(&text), have, draft, building.diagnostics).map(|format| (*kind, format)));
+        }
+        Some(Box::new(Announcer { told, fields }))
+    };
+    farm.servers().iter().map(announcer).collect()
 }
 
 /// HAProxy's.

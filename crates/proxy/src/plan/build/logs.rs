@@ -56,6 +56,7 @@ impl Logs<'_> {
         }
     }
 
+    /// A format, compiled; what is wrong with it is said.
     pub(super) fn compile(
         &mut self,
         text: Option<&FormatText>,

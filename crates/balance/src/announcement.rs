@@ -1,0 +1,84 @@
+//! What a server is told by the PROXY protocol in front of a connection's first byte, as its line says.
+
+use std::sync::Arc;
+use terse_config::Place;
+use terse_http::proxy_protocol::{self, Writer};
+
+/// `send-proxy`, `send-proxy-v2` and their options.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Announcement {
+    /// `send-proxy`, `send-proxy-v2`: the version; `None`: nothing is told.
+    pub version: Option<AnnouncementVersion>,
+    /// `check-send-proxy`: checks tell it, whatever else the line says.
+    pub in_checks: bool,
+    /// `proxy-v2-options crc32c`
+    pub checksum: bool,
+    /// `proxy-v2-options authority`
+    pub authority: bool,
+    /// `proxy-v2-options unique-id`
+    pub unique_id: bool,
+    /// `set-proxy-v2-tlv-fmt`, in order.
+    pub fields: Vec<AnnouncedField>,
+}
+
+/// A version of the PROXY protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AnnouncementVersion {
+    /// A line of text.
+    V1,
+    /// Binary, with fields.
+    V2,
+}
+
+/// `set-proxy-v2-tlv-fmt(<type>) <format>`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AnnouncedField {
+    /// The type, 0 to 255.
+    pub kind: u8,
+    /// The format of its value, not yet read.
+    pub format: Arc<[u8]>,
+    /// Where it stands.
+    pub place: Place,
+}
+
+impl Announcement {
+    /// What a check says first, on a connection between these addresses: nothing, unless `check-send-proxy` asks for it, or requests
+    /// are announced and checks go where they go. Version 2 says that the connection is the proxy's own.
+    pub(crate) fn of_check(&self, goes_elsewhere: bool, ends: proxy_protocol::Ends) -> Option<Vec<u8>> {
+        let version = match self.version {
+            Some(version) if self.in_checks || !goes_elsewhere => version,
+            None if self.in_checks => AnnouncementVersion::V1,
+            _ => return None,
+        };
+        Some(match version {
+            AnnouncementVersion::V1 => proxy_protocol::line(ends),
+            AnnouncementVersion::V2 => {
+                let mut writer = Writer::new(None);
+                if self.checksum {
+                    writer.checksum();
+                }
+                writer.finish()
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checks_are_announced_where_requests_are() {
+        let ends = Some(("10.0.0.1:1".parse().unwrap(), "10.0.0.2:2".parse().unwrap()));
+        let told = |version, in_checks, elsewhere| {
+            let announcement = Announcement { version, in_checks, ..Announcement::default() };
+            announcement.of_check(elsewhere, ends).map(|head| head.len())
+        };
+        let (line, binary) = ("PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n".len(), 16);
+        assert_eq!(told(None, false, false), None);
+        assert_eq!(told(None, true, true), Some(line));
+        assert_eq!(told(Some(AnnouncementVersion::V1), false, false), Some(line));
+        assert_eq!(told(Some(AnnouncementVersion::V1), false, true), None);
+        assert_eq!(told(Some(AnnouncementVersion::V2), true, true), Some(binary));
+    }
+}

@@ -1,0 +1,81 @@
+//! The PROXY protocol: what a connection says of itself before its first byte, and what a server is told.
+
+use crate::phase::{Client, read};
+use crate::plan::Announcer;
+use crate::session::Session;
+use crate::stream::Stream;
+use std::future::poll_fn;
+use std::task::Poll;
+use terse_balance::AnnouncementVersion;
+use terse_http::proxy_protocol::{self, Writer, kind};
+
+/// Reads the head in front of a client's first byte. False when there is none, or none in time: that counts as an error of a request,
+/// and the connection is to be closed.
+pub async fn receive(client: &mut Client, session: &Session) -> bool {
+    client.timer.set(session.frontend().timeouts.client);
+    let announced = loop {
+        match proxy_protocol::parse(client.buffer.filled()) {
+            Ok(Some((length, announced))) => {
+                client.buffer.consume(length);
+                break Some(announced);
+            }
+            // A head never has to be larger than a buffer.
+            Ok(None) if client.buffer.is_released() || !client.buffer.is_full() => {}
+            Ok(None) | Err(_) => break None,
+        }
+        if !more(client, session).await {
+            break None;
+        }
+    };
+    client.timer.clear();
+    client.buffer.release_if_empty();
+    match announced {
+        Some(announced) => session.announce(announced),
+        None => session.frontend().tally.of(session.worker.index).request_errors.add(1),
+    }
+    session.announced().is_some()
+}
+
+/// Reads more; while it waits for the first byte, it holds no buffer.
+async fn more(client: &mut Client, session: &Session) -> bool {
+    if client.buffer.is_released() {
+        let Client { io, timer, .. } = client;
+        let readable = poll_fn(|cx| match io.poll_readable(cx) {
+            Poll::Pending if timer.is_due(cx) => Poll::Ready(false),
+            poll => poll.map(|ready| ready.is_ok()),
+        });
+        if !readable.await {
+            return false;
+        }
+        client.buffer = session.worker.pools.small.get().await;
+    }
+    read::more(client).await.is_ok()
+}
+
+/// What a server is told in front of a stream's first byte.
+pub fn head(announcer: &Announcer, stream: &Stream) -> Vec<u8> {
+    let ends = stream.facts.client.zip(stream.facts.local);
+    let told = &announcer.told;
+    if told.version == Some(AnnouncementVersion::V1) {
+        return proxy_protocol::line(ends);
+    }
+    let env = stream.env();
+    let mut writer = Writer::new(ends);
+    let mut value = Vec::new();
+    for (kind, format) in &announcer.fields {
+        value.clear();
+        format.write(&env, &mut value);
+        writer.field(*kind, &value);
+    }
+    if told.checksum {
+        writer.checksum();
+    }
+    let announced = stream.facts.session.announced();
+    if let Some(authority) = announced.and_then(|announced| announced.field(kind::AUTHORITY)).filter(|_| told.authority) {
+        writer.field(kind::AUTHORITY, authority);
+    }
+    if told.unique_id {
+        writer.field(kind::UNIQUE_ID, stream.facts.unique_id(&env).unwrap_or_default());
+    }
+    writer.finish()
+}
