@@ -98,7 +98,10 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
     let read_whole = skip_body(client, stream);
     answer.write_head(&mut stream.response);
     stream.has_response = true;
-    respond::after_rules(stream, &session);
+    // What could not be read is no request that rules could speak of.
+    if stream.facts.version.is_some() {
+        respond::after_rules(stream, &session);
+    }
     let version = stream.facts.version.unwrap_or(Version::Http11);
     let mode = prepare::connection_mode(session.frontend(), stream.facts.backend());
     let wants = stream.facts.persistence.keep_alive && mode != ConnectionMode::Close;
