@@ -101,7 +101,12 @@ fn announcers(farm: &Farm, draft: &Draft, building: &mut Building<'_>) -> Vec<Op
         for AnnouncedField { kind, format, place } in &told.fields {
             let text = FormatText { text: format.to_vec(), place: place.clone() };
             let have = (Needs::REQUEST.or(Needs::SERVER), Usage::Text);
-            fields.extend(building.logs.compile(Some(&text), have, draft, building.diagnostics).map(|format| (*kind, format)));
+            fields.extend(
+                building
+                    .logs
+                    .compile(Some(&text), have, (&draft.name, &draft.acls), building.diagnostics)
+                    .map(|format| (*kind, format)),
+            );
         }
         Some(Box::new(Announcer { told, fields }))
     };
