@@ -1,5 +1,6 @@
 //! What is known of a stream beside its heads: what fetches, aliases of log formats and counters read.
 
+use crate::changes::Changes;
 use crate::inspection::Inspection;
 use crate::log::{Level, Origin};
 use crate::plan::{Backend, Frontend, Plan};
@@ -51,8 +52,8 @@ pub struct Facts {
     pub bytes_out: u64,
     /// Bytes of the server's answer: head and body.
     pub bytes_from_server: u64,
-    /// What rules have changed of the time-outs, and whose they are: of the backend with this index.
-    changed_timeouts: Option<Box<(Option<usize>, Timeouts)>>,
+    /// What rules have changed of how it is served.
+    changes: Option<Box<Changes>>,
     /// Why it ended early; `None`: it did not.
     pub abort: Option<Abort>,
     /// What the request's persistence cookie said.
@@ -171,7 +172,7 @@ impl Facts {
             bytes_in: 0,
             bytes_out: 0,
             bytes_from_server: 0,
-            changed_timeouts: None,
+            changes: None,
             abort: None,
             cookie_found: CookieFound::Off,
             cookie_sent: CookieSent::Off,
@@ -221,7 +222,7 @@ impl Facts {
         let front = self.frontend().timeouts;
         let mut all = self.backend().map_or(front, |backend| backend.timeouts);
         (all.client, all.client_fin) = (front.client, front.client_fin);
-        if let Some((owner, changed)) = self.changed_timeouts.as_deref() {
+        if let Some(Changes { owner, timeouts: changed, .. }) = self.changes.as_deref() {
             all.client = changed.client.or(all.client);
             all.tarpit = changed.tarpit.or(all.tarpit);
             if self.backend.is_none() || self.backend == *owner {
@@ -234,15 +235,29 @@ impl Facts {
         all
     }
 
-    /// Time-outs for a rule to change; those that it leaves empty stay what they are.
-    pub fn change_timeouts(&mut self) -> &mut Timeouts {
+    /// How often the request may be tried again: what its backend says, or a rule of it.
+    pub fn retries_allowed(&self) -> u32 {
+        let changed = self.changed().filter(|changes| changes.owner == self.backend).and_then(|changes| changes.retries);
+        changed.or(self.backend().map(|backend| backend.retries)).unwrap_or_default()
+    }
+
+    /// What rules have changed, if they have changed anything.
+    pub fn changed(&self) -> Option<&Changes> {
+        self.changes.as_deref()
+    }
+
+    /// The same, to take from it.
+    pub fn changed_mut(&mut self) -> Option<&mut Changes> {
+        self.changes.as_deref_mut()
+    }
+
+    /// What a rule changes; its time-outs that are empty stay what they are.
+    pub fn changes(&mut self) -> &mut Changes {
         let frontend = self.session.frontend;
         let owner = self.backend.or_else(|| self.plan().backends.iter().position(|backend| backend.twin == Some(frontend)));
-        let (before, changed) = &mut **self.changed_timeouts.get_or_insert_with(|| Box::new((owner, Timeouts::default())));
-        if *before != owner {
-            (*before, *changed) = (owner, Timeouts { client: changed.client, tarpit: changed.tarpit, ..Timeouts::default() });
-        }
-        changed
+        let changes = &mut **self.changes.get_or_insert_default();
+        changes.own(owner);
+        changes
     }
 
     /// The configuration.

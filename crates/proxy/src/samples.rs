@@ -36,8 +36,6 @@ pub const FETCHES: &[&[Fetch]] = &[
     tls::WHAT,
     later::RATES,
     later::OUR_END,
-    later::QUEUES,
-    later::RETRIES,
     later::SOCKETS,
     announcement::FETCHES,
     later::CONNECTIONS,

@@ -229,7 +229,6 @@ impl Compiler<'_> {
     }
 }
 
-/// What stands between a criterion and its patterns.
 /// Numbers that patterns write as `3.1`: the major version, times 65536, and the minor one.
 const VERSIONS: &[&str] = &["req.ssl_ver", "req_ssl_ver"];
 
@@ -246,6 +245,7 @@ fn undotted(word: &Word) -> Word {
     Word { bytes: ends.map_or_else(|| word.bytes.clone(), |ends| ends.join(":").into_bytes()), span: word.span.clone() }
 }
 
+/// What stands between a criterion and its patterns.
 #[derive(Default)]
 struct Flags {
     ignore_case: bool,

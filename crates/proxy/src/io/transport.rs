@@ -50,6 +50,14 @@ impl Transport {
         }
     }
 
+    /// The socket, for its options.
+    pub fn socket(&self) -> SockRef<'_> {
+        match self {
+            Transport::Tcp(io) => SockRef::from(io),
+            Transport::Unix(io) => SockRef::from(io),
+        }
+    }
+
     /// Whether there is something to read, or the peer has closed. No system call.
     pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
@@ -124,6 +132,14 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
+    /// The socket, for its options.
+    pub fn socket(&self) -> SockRef<'_> {
+        match self {
+            Writer::Tcp(io) => SockRef::from(io.as_ref()),
+            Writer::Unix(io) => SockRef::from(io.as_ref()),
+        }
+    }
+
     /// Writes some of the slices; how many bytes.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         // Nearly always there is room: asked first, before the runtime prepares for waiting.

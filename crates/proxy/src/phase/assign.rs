@@ -68,6 +68,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         if let Some(connection) = idle.flatten() {
             stream.facts.server_reused = true;
             stream.facts.server_local = connection.local;
+            mark(&connection, stream);
             stream.facts.times.connected = stream.facts.times.queued;
             chosen.counters.bump(Count::Sessions);
             return Ok(Assigned { connection, claim });
@@ -80,6 +81,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
                 connection.announced = announced;
                 client.timer.clear();
                 stream.facts.server_local = connection.local;
+                mark(&connection, stream);
                 stream.facts.times.connected = Some(clock::now());
                 chosen.counters.bump(Count::Sessions);
                 return Ok(Assigned { connection, claim });
@@ -98,6 +100,13 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
     }
 }
 
+/// Applies what rules have said of the packets to the server.
+fn mark(connection: &ServerConnection, stream: &Stream) {
+    if let Some(changes) = stream.facts.changed() {
+        changes.server_packets.apply(&connection.io.socket(), connection.local);
+    }
+}
+
 /// Whether a failed exchange may be tried again; counts the attempt.
 pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure) -> bool {
     let session = stream.facts.session.clone();
@@ -105,7 +114,9 @@ pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure
     // A connection that had been idle may have been closed by the server just then. A request that can be repeated without harm is,
     // on a fresh one (RFC 9110 section 9.2.2); what else is repeated is the operator's word.
     let harmless = stream.request.is_idempotent() && !exchange.body_begun;
+    let sent_once = stream.facts.changed().is_some_and(|changes| changes.sent_once);
     let allowed = match failure.kind {
+        kind if sent_once && kind != FailureKind::Unsent => false,
         FailureKind::Unsent => !exchange.body_begun,
         FailureKind::Empty => harmless && (stream.facts.server_reused || backend.retry_on.empty),
         FailureKind::Junk => harmless && backend.retry_on.junk,
@@ -137,7 +148,8 @@ pub enum FailureKind {
 
 /// Counts a failed attempt and chooses where the next goes; false when there shall be none.
 fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend: &Backend, blames_server: bool) -> bool {
-    if exchange.failures >= backend.retries {
+    let retries = stream.facts.retries_allowed();
+    if exchange.failures >= retries {
         return false;
     }
     exchange.failures += 1;
@@ -150,7 +162,7 @@ fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend: &Backend,
         return true;
     }
     let bound = exchange.affinity.server.is_some();
-    if redispatches(backend.redispatch, exchange.failures, backend.retries) || !bound {
+    if redispatches(backend.redispatch, exchange.failures, retries) || !bound {
         if exchange.affinity.server.take().is_some() {
             counters.redispatches.add(1);
             failed.counters.bump(Count::Redispatches);

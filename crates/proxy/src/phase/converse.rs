@@ -17,12 +17,12 @@ use terse_message::{Abort, BodyLength};
 
 /// Serves a client's connection to its end.
 pub async fn run(io: Transport, session: Rc<Session>) {
-    if !judge::connection(&session) {
+    if !judge::connection(&session, &io) {
         return;
     }
     let mut client = Client { io, buffer: Buffer::default(), timer: session.worker.wheel.timer() };
     let announced = !session.expects_proxy.get() || Box::pin(announce::receive(&mut client, &session)).await;
-    if !announced || !judge::session(&session) {
+    if !announced || !judge::session(&session, &client.io) {
         return;
     }
     session.frontend().tally.of(session.worker.index).sessions.add(1);
@@ -163,14 +163,14 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
         return answer::send(client, stream, out, &ready).await;
     }
     record::step(stream, Origin::Request);
-    if let Some(verdict) = judge::frontend(client, stream) {
+    if let Some(verdict) = judge::frontend(client, stream).await? {
         return answer::by_rule(client, stream, out, verdict).await;
     }
     lend_if(client, stream, frontend.looks, route::choose)?;
     if stream.facts.backend().is_some_and(|b| b.options.buffer_request) && !frontend.options.buffer_request {
         read::body(client, stream).await?;
     }
-    if let Some(verdict) = judge::backend(client, stream).await {
+    if let Some(verdict) = judge::backend(client, stream).await? {
         return answer::by_rule(client, stream, out, verdict).await;
     }
     let mut exchange = prepare::request(stream);

@@ -75,7 +75,7 @@ pub async fn response(down: &mut Source<'_>, stream: &mut Stream, tcp: &TcpRules
 fn decision(flow: Flow) -> Option<Decision> {
     match flow {
         Flow::More => None,
-        Flow::Next | Flow::Stop => Some(Decision::Pass),
+        Flow::Next | Flow::Stop | Flow::Wait(_) => Some(Decision::Pass),
         Flow::Close => Some(Decision::Close),
         Flow::Http => Some(Decision::Http),
         Flow::Drop | Flow::Answer(_) | Flow::Deny(_) | Flow::Tarpit(_) => Some(Decision::Drop),
@@ -132,7 +132,7 @@ async fn more(client: &mut Client, session: &Session) -> bool {
 }
 
 /// Reads what the server sends next; false when nothing more comes.
-async fn more_of(down: &mut Source<'_>) -> bool {
+pub(super) async fn more_of(down: &mut Source<'_>) -> bool {
     let open = matches!(down.body, Incoming::UntilClose);
     let came = down.more().await.is_ok();
     if open && down.body.is_done() {

@@ -2,16 +2,19 @@
 
 use crate::counters::{Counter, Counters};
 use crate::inspection::lend_if;
-use crate::phase::Client;
+use crate::io::Transport;
 use crate::phase::inspect::{self, Decision};
+use crate::phase::{Client, read};
 use crate::reply::Answer;
-use crate::rules::{self, Flow, Rule};
+use crate::rules::{self, Flow, Rule, Wait};
 use crate::service::Service;
 use crate::session::Session;
 use crate::settings::TcpRules;
 use crate::stream::Stream;
+use socket2::SockRef;
 use std::rc::Rc;
 use std::sync::Arc;
+use terse_message::Abort;
 use terse_sample::Needs;
 
 /// What a rule has decided.
@@ -52,25 +55,34 @@ pub fn monitor(stream: &mut Stream) -> Option<Answer> {
 }
 
 /// Runs `tcp-request connection`; false when the connection is refused.
-pub fn connection(session: &Rc<Session>) -> bool {
-    accepts(session, &session.frontend().tcp.connection, |counters| &counters.denied_connections)
+pub fn connection(session: &Rc<Session>, io: &Transport) -> bool {
+    accepts(session, io, &session.frontend().tcp.connection, |counters| &counters.denied_connections)
 }
 
 /// Runs `tcp-request session`; false when the connection is refused.
-pub fn session(session: &Rc<Session>) -> bool {
-    accepts(session, &session.frontend().tcp.session, |counters| &counters.denied_sessions)
+pub fn session(session: &Rc<Session>, io: &Transport) -> bool {
+    accepts(session, io, &session.frontend().tcp.session, |counters| &counters.denied_sessions)
 }
 
 /// Rules from before there is a stream get one of their own; what they leave in the session stays.
-fn accepts(session: &Rc<Session>, rules: &[Arc<Rule>], denied: fn(&Counters) -> &Counter) -> bool {
+fn accepts(session: &Rc<Session>, io: &Transport, rules: &[Arc<Rule>], denied: fn(&Counters) -> &Counter) -> bool {
     if rules.is_empty() {
         return true;
     }
-    let accepted = matches!(rules::run(rules, &mut Stream::new(session, session.accepted)), Flow::Next | Flow::Stop);
+    let mut stream = Stream::new(session, session.accepted);
+    let accepted = matches!(rules::run(rules, &mut stream), Flow::Next | Flow::Stop);
+    mark(&mut stream, &io.socket());
     if !accepted {
         denied(session.frontend().tally.of(session.worker.index)).add(1);
     }
     accepted
+}
+
+/// Applies to the client's connection what rules have said of its packets.
+pub fn mark(stream: &mut Stream, socket: &SockRef<'_>) {
+    if let Some(changes) = stream.facts.changed_mut() {
+        std::mem::take(&mut changes.client_packets).apply(socket, stream.facts.session.local.get());
+    }
 }
 
 /// Runs a proxy's `tcp-request content` rules on a request, before its others see it.
@@ -78,45 +90,81 @@ pub async fn content(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, l
     if tcp.content.is_empty() {
         return None;
     }
-    match Box::pin(inspect::request(client, stream, tcp, looks)).await {
+    let decision = Box::pin(inspect::request(client, stream, tcp, looks)).await;
+    mark(stream, &client.io.socket());
+    match decision {
         Decision::Pass | Decision::Http => None,
         Decision::Drop | Decision::Close => Some(Verdict::Drop),
     }
 }
 
 /// Runs the frontend's `http-request` rules, and asks its service.
-pub fn frontend(client: &mut Client, stream: &mut Stream) -> Option<Verdict> {
+pub async fn frontend(client: &mut Client, stream: &mut Stream) -> Result<Option<Verdict>, Abort> {
     let worker = stream.facts.session.worker.clone();
     let frontend = &worker.plan.frontends[stream.facts.session.frontend];
-    run(client, stream, &frontend.request_rules, frontend.looks).or_else(|| serve(frontend.service.as_ref(), stream))
+    let verdict = run(client, stream, &frontend.request_rules, frontend.looks).await?;
+    Ok(verdict.or_else(|| serve(frontend.service.as_ref(), stream)))
 }
 
 /// Runs the backend's rules on the request and asks its service, when it is not the other half of the frontend.
-pub async fn backend(client: &mut Client, stream: &mut Stream) -> Option<Verdict> {
+pub async fn backend(client: &mut Client, stream: &mut Stream) -> Result<Option<Verdict>, Abort> {
     let worker = stream.facts.session.worker.clone();
-    let backend = &worker.plan.backends[stream.facts.backend?];
+    let Some(backend) = stream.facts.backend.map(|index| &worker.plan.backends[index]) else { return Ok(None) };
     if backend.twin == Some(stream.facts.session.frontend) {
-        return None;
+        return Ok(None);
     }
     if let Some(verdict) = content(client, stream, &backend.tcp, backend.looks).await {
-        return Some(verdict);
+        return Ok(Some(verdict));
     }
-    run(client, stream, &backend.request_rules, backend.looks).or_else(|| serve(backend.service.as_ref(), stream))
+    let verdict = run(client, stream, &backend.request_rules, backend.looks).await?;
+    Ok(verdict.or_else(|| serve(backend.service.as_ref(), stream)))
 }
 
 fn serve(service: Option<&Arc<dyn Service>>, stream: &Stream) -> Option<Verdict> {
     service.filter(|service| service.takes(stream)).map(|service| Verdict::Serve(service.clone()))
 }
 
-fn run(client: &mut Client, stream: &mut Stream, rules: &[Arc<Rule>], looks: Needs) -> Option<Verdict> {
+async fn run(client: &mut Client, stream: &mut Stream, rules: &[Arc<Rule>], looks: Needs) -> Result<Option<Verdict>, Abort> {
     if rules.is_empty() {
-        return None;
+        return Ok(None);
     }
-    match lend_if(client, stream, looks, |stream| rules::run(rules, stream)) {
-        Flow::Answer(answer) => Some(Verdict::Answer(answer)),
-        Flow::Deny(answer) => Some(Verdict::Deny(answer)),
-        Flow::Tarpit(answer) => Some(Verdict::Tarpit(answer)),
-        Flow::Drop => Some(Verdict::Drop),
-        Flow::Next | Flow::Stop | Flow::Close | Flow::Http | Flow::More => None,
+    let mut at = 0;
+    loop {
+        let flow = lend_if(client, stream, looks, |stream| rules::run_from(rules, &mut at, stream));
+        if stream.facts.changed().is_some() {
+            Box::pin(ahead(client, stream)).await?;
+        }
+        return Ok(match flow {
+            Flow::Wait(wait) => {
+                Box::pin(wait_for(client, stream, wait)).await?;
+                continue;
+            }
+            Flow::Answer(answer) => Some(Verdict::Answer(answer)),
+            Flow::Deny(answer) => Some(Verdict::Deny(answer)),
+            Flow::Tarpit(answer) => Some(Verdict::Tarpit(answer)),
+            Flow::Drop => Some(Verdict::Drop),
+            Flow::Next | Flow::Stop | Flow::Close | Flow::Http | Flow::More => None,
+        });
+    }
+}
+
+/// Does what rules want done before the request goes on: marks on packets, a 103 response ahead.
+async fn ahead(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
+    mark(stream, &client.io.socket());
+    match stream.facts.changed_mut().and_then(|changes| changes.hints.take()) {
+        Some(hints) => read::interim(client, stream, &hints).await,
+        None => Ok(()),
+    }
+}
+
+async fn wait_for(client: &mut Client, stream: &mut Stream, wait: Wait) -> Result<(), Abort> {
+    match wait {
+        Wait::Body(wait) => read::some_of_body(client, stream, wait).await,
+        Wait::Pause(time) => {
+            client.timer.set(Some(time));
+            client.timer.expired().await;
+            client.timer.clear();
+            Ok(())
+        }
     }
 }

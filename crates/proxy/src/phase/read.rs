@@ -3,12 +3,13 @@
 use crate::inspection::join;
 use crate::io::{Broken, Outgoing, Sink, clock};
 use crate::phase::Client;
+use crate::rules::BodyWait;
 use crate::stream::Stream;
 use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::task::Poll;
-use terse_http::h1::{self, ChunkDecoder, Malformed, Parsed, Persistence, Step};
-use terse_message::{Abort, BodyLength, Cause, Known, Phase, Who};
+use terse_http::h1::{self, ChunkDecoder, Malformed, Parsed, Persistence, Step, encode};
+use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Who};
 
 /// Reads the head of the stream's request; its first bytes are in the client's buffer.
 pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
@@ -42,15 +43,33 @@ pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
 /// `option http-buffer-request`: reads the body as far as a buffer holds it, before rules run.
 pub async fn body(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
     let timeouts = stream.facts.frontend().timeouts;
+    some_of_body(client, stream, BodyWait { time: timeouts.request.or(timeouts.client), at_least: 0 }).await
+}
+
+/// Reads the body, or as much of it as is waited for, as far as a buffer holds it. It stays in the buffer.
+pub async fn some_of_body(client: &mut Client, stream: &mut Stream, wait: BodyWait) -> Result<(), Abort> {
     let chunked = stream.request.fields.has(Known::TransferEncoding);
-    client.timer.set(timeouts.request.or(timeouts.client));
-    if stream.request.fields.has(Known::Expect) && !is_whole(stream.request.body, chunked, client.buffer.filled())? {
+    let is_there = |length, bytes: &[u8]| {
+        let enough = wait.at_least > 0 && data_bytes(length, chunked, bytes) >= wait.at_least;
+        Ok::<_, Abort>(enough || is_whole(length, chunked, bytes)?)
+    };
+    client.timer.set(wait.time);
+    if stream.request.fields.has(Known::Expect) && !is_there(stream.request.body, client.buffer.filled())? {
         go_on(client, stream).await?;
+        client.timer.set(wait.time);
     }
-    while !client.buffer.is_full() && !is_whole(stream.request.body, chunked, client.buffer.filled())? {
+    while !client.buffer.is_full() && !is_there(stream.request.body, client.buffer.filled())? {
         more(client).await?;
     }
     Ok(())
+}
+
+/// How many bytes of a body's data are in these.
+fn data_bytes(length: BodyLength, chunked: bool, bytes: &[u8]) -> u64 {
+    match length {
+        BodyLength::Unknown if chunked => join(bytes).0.len() as u64,
+        _ => bytes.len() as u64,
+    }
 }
 
 /// Reads more of a request into the client's buffer, under the deadline that its timer has.
@@ -71,7 +90,17 @@ pub(super) async fn more(client: &mut Client) -> Result<(), Abort> {
 /// Tells a client that waits for it to send its body; the server is not asked any more (RFC 9110 section 10.1.1).
 async fn go_on(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
     stream.request.fields.remove_known(Known::Expect);
-    let mut out = b"HTTP/1.1 100 Continue\r\n\r\n".to_vec();
+    send(client, stream, b"HTTP/1.1 100 Continue\r\n\r\n".to_vec()).await
+}
+
+/// Sends an interim response (RFC 9110 section 15.2).
+pub async fn interim(client: &mut Client, stream: &mut Stream, response: &Response) -> Result<(), Abort> {
+    let mut out = Vec::new();
+    encode::response_head(response, encode::Connection::Implied, &mut out);
+    send(client, stream, out).await
+}
+
+async fn send(client: &mut Client, stream: &mut Stream, mut out: Vec<u8>) -> Result<(), Abort> {
     let timeout = stream.facts.timeouts().client;
     let (_, writer) = client.io.split();
     let mut sink = Sink { writer, out: &mut out, framing: Outgoing::Plain, written: 0, timer: &client.timer, timeout };

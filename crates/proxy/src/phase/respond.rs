@@ -1,5 +1,6 @@
 //! The response: its head read, judged, edited, decided upon, sent; then its body.
 
+use crate::inspection::{self, Side, lend};
 use crate::io::source::Incoming;
 use crate::io::{Broken, Outgoing, Part, Sink, Source, clock};
 use crate::log::Origin;
@@ -7,17 +8,19 @@ use crate::phase::assign::FailureKind;
 use crate::phase::body::{self, Broke};
 use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
-use crate::phase::{prepare, record};
-use crate::rules::{self, Flow};
+use crate::phase::{judge, prepare, record};
+use crate::rules::{self, BodyWait, Flow, Rule, Wait};
 use crate::session::Session;
 use crate::settings::{ConnectionMode, Mode};
 use crate::stream::Stream;
 use std::cell::Cell;
 use std::io;
+use std::sync::Arc;
 use terse_balance::Affinity;
 use terse_compress::{self as compress, Effective, Offer, Plan, Verdict, policy};
 use terse_http::h1::{self, Parsed, Persistence, encode};
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Version, Who};
+use terse_sample::Needs;
 
 /// What the response depends on beside the stream, and what it decides.
 pub struct Reply<'a> {
@@ -57,7 +60,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
         reply.server_keeps = false;
     }
     content(down, stream, reply, &session).await?;
-    judge(stream, &session)?;
+    judge(down, sink, stream, &session).await?;
     if let (Some(backend), Some(server)) = (stream.facts.backend, stream.facts.server.clone()) {
         let farm = &session.worker.plan.backends[backend].farm;
         stream.facts.cookie_sent = farm.mark(&mut stream.response, &server, reply.affinity, stream.request.method());
@@ -152,7 +155,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
         let failure = Abort::new(Who::Server, Phase::Headers, Cause::Refused);
         // The client sees it when it cannot be tried again: then, and of a request whose body is on its way.
         let is_repeatable = stream.request.is_idempotent() && stream.request.body == BodyLength::None;
-        if stream.facts.retries < stream.facts.backend().map_or(0, |b| b.retries) && is_repeatable {
+        if stream.facts.retries < stream.facts.retries_allowed() && is_repeatable {
             stream.has_response = false;
             return Err(Failure { abort: failure, kind: FailureKind::Status(status) });
         }
@@ -189,18 +192,70 @@ async fn content(down: &mut Source<'_>, stream: &mut Stream, reply: &mut Reply<'
 }
 
 /// Runs `http-response`: the backend's rules, then the frontend's.
-fn judge(stream: &mut Stream, session: &Session) -> Result<(), Failure> {
+async fn judge(down: &mut Source<'_>, sink: &Sink<'_>, stream: &mut Stream, session: &Session) -> Result<(), Failure> {
     let plan = &session.worker.plan;
+    let frontend = session.frontend();
     let backend = stream.facts.backend.map(|index| &plan.backends[index]);
     let twin = backend.is_some_and(|b| b.twin == Some(session.frontend));
-    let sets = [backend.map(|b| &b.response_rules), Some(&session.frontend().response_rules).filter(|_| !twin)];
-    for rules in sets.into_iter().flatten().filter(|rules| !rules.is_empty()) {
-        match rules::run(rules, stream) {
-            Flow::Next | Flow::Stop | Flow::Close | Flow::Http | Flow::More => {}
+    let front = Some((&frontend.response_rules, frontend.looks)).filter(|_| !twin);
+    for (rules, looks) in [backend.map(|b| (&b.response_rules, b.looks)), front].into_iter().flatten() {
+        if !rules.is_empty() {
+            run_rules(down, sink, stream, rules, looks).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn run_rules(
+    down: &mut Source<'_>,
+    sink: &Sink<'_>,
+    stream: &mut Stream,
+    rules: &[Arc<Rule>],
+    looks: Needs,
+) -> Result<(), Failure> {
+    let mut at = 0;
+    loop {
+        let flow = match looks.has_any(inspection::BYTES) {
+            true => lend(down.buffer, stream, Side::Response, false, |stream| rules::run_from(rules, &mut at, stream)),
+            false => rules::run_from(rules, &mut at, stream),
+        };
+        judge::mark(stream, &sink.writer.socket());
+        match flow {
+            Flow::Next | Flow::Stop | Flow::Close | Flow::Http | Flow::More => return Ok(()),
+            Flow::Wait(Wait::Pause(time)) => Box::pin(tokio::time::sleep(time)).await,
+            Flow::Wait(Wait::Body(wait)) => Box::pin(wait_for_body(down, stream, wait)).await?,
             Flow::Answer(answer) => return Err(answered(stream, answer, Who::Local)),
             Flow::Deny(answer) | Flow::Tarpit(answer) => return Err(answered(stream, answer, Who::Proxy)),
             Flow::Drop => return Err(Failure::late(Who::Proxy, Phase::Headers, Cause::Denied)),
         }
+    }
+}
+
+/// `http-response wait-for-body`: reads the body, or as much of it as is waited for, as far as a buffer holds it. What ends it early
+/// is found again when it is moved.
+async fn wait_for_body(down: &mut Source<'_>, stream: &Stream, wait: BodyWait) -> Result<(), Failure> {
+    let length = if down.body.is_done() { BodyLength::None } else { stream.response.body };
+    let chunked = stream.response.fields.has(Known::TransferEncoding);
+    let waiting = async {
+        loop {
+            let (bytes, whole) = match length {
+                BodyLength::Unknown if chunked => {
+                    let (data, whole) = inspection::join(down.buffer.filled());
+                    (data.len() as u64, whole)
+                }
+                BodyLength::None => (0, true),
+                BodyLength::Exact(n) => (down.buffer.filled().len() as u64, down.buffer.filled().len() as u64 >= n),
+                BodyLength::Unknown => (down.buffer.filled().len() as u64, false),
+            };
+            let full = down.buffer.is_full() && !down.buffer.is_released();
+            if whole || full || wait.at_least > 0 && bytes >= wait.at_least || !inspect::more_of(down).await {
+                return;
+            }
+        }
+    };
+    match wait.time {
+        None => waiting.await,
+        Some(time) => tokio::time::timeout(time, waiting).await.map_err(|_| from_server(Broken::Timeout))?,
     }
     Ok(())
 }

@@ -9,13 +9,10 @@ pub(super) const ACTIONS: &[ActionWord] = &[
     later("del-headers-bin", ANY, "Removes fields by a binary list.", "name the fields by 'del-header'"),
     later("cache-use", REQUEST, "Answers from a cache.", CACHE),
     later("cache-store", RESPONSE, "Keeps the response in a cache.", CACHE),
-    later("disable-l7-retry", REQUEST, "Tries again only when no connection was made.", "say by 'retry-on' what is tried again"),
     later("attach-srv", SESSION, "Gives the connection to a server.", "servers connect to no one here"),
     later("do-resolve(", REQUEST | CONTENT, "Looks a name up.", "sections of 'resolvers' come later"),
     later("expect-netscaler-cip", CONNECTION, "Reads a NetScaler header.", "NetScaler's protocol is not spoken"),
-    later("early-hint", REQUEST, "Sends a 103 response ahead.", "interim responses of our own come later"),
     later("lua.", ANY | CONTENT | SERVER_CONTENT, "Calls a function in Lua.", "Lua comes later"),
-    later("pause", BOTH, "Waits.", "rules that wait come later"),
     later("sc-add-gpc(", ANY | TCP, "Adds to a counter.", TABLES),
     later("sc-inc-gpc(", ANY | TCP, "Counts.", TABLES),
     later("sc-inc-gpc0(", ANY | TCP, "Counts.", TABLES),
@@ -27,22 +24,7 @@ pub(super) const ACTIONS: &[ActionWord] = &[
     later("track-sc2", BOTH | TCP_REQUEST, "Tracks a key in a stick table.", TABLES),
     later("send-spoe-group", BOTH | CONTENT | SERVER_CONTENT, "Asks an agent.", "SPOE comes later"),
     later("set-bandwidth-limit", BOTH | CONTENT | SERVER_CONTENT, "Limits the rate of bytes.", "filters of bandwidth come later"),
-    later("set-bc-mark", REQUEST | CONTENT, "Marks the packets to the server.", MARKS),
-    later("set-bc-tos", REQUEST | CONTENT, "Sets the TOS field of packets to the server.", MARKS),
-    later("set-fc-mark", BOTH | TCP, "Marks the packets to the client.", MARKS),
-    later("set-fc-tos", BOTH | TCP, "Sets the TOS field of packets to the client.", MARKS),
-    later("set-mark", BOTH | TCP, "Marks the packets to the client.", MARKS),
-    later("set-tos", BOTH | TCP, "Sets the TOS field of packets to the client.", MARKS),
-    later("set-priority-class", REQUEST | CONTENT, "Changes the place in queues.", "queues serve in the order of arrival"),
-    later("set-priority-offset", REQUEST | CONTENT, "Changes the place in queues.", "queues serve in the order of arrival"),
-    later(
-        "set-retries",
-        REQUEST | CONTENT,
-        "Changes how often a request is tried again.",
-        "'retries' says it for the whole backend",
-    ),
     later("use-service", REQUEST | CONTENT, "Answers by a service.", "services come later"),
-    later("wait-for-body", BOTH, "Waits for the body.", "comes later; 'option http-buffer-request' waits for requests' bodies"),
     later("wait-for-handshake", REQUEST, "Waits for the TLS handshake.", "TLS on the client's side comes later"),
 ];
 
@@ -52,4 +34,3 @@ const fn later(name: &'static str, sets: u16, summary: &'static str, reason: &'s
 
 const CACHE: &str = "caches come later";
 const TABLES: &str = "stick tables come later";
-const MARKS: &str = "marks of packets come later";

@@ -7,13 +7,16 @@
 pub mod address;
 pub mod announcement;
 pub mod answer;
+pub mod attempts;
 pub mod capture;
 pub mod field;
+pub mod hint;
 pub mod keywords;
 pub mod later;
 pub mod log;
 pub mod map;
 pub mod normalize;
+pub mod packets;
 pub mod redirect;
 pub mod rewrite;
 pub mod status;
@@ -21,6 +24,9 @@ pub mod target;
 pub mod timeout;
 pub mod variable;
 pub mod verdict;
+pub mod wait;
+
+pub use wait::{BodyWait, Wait};
 
 use crate::reply::Answer;
 use crate::stream::Stream;
@@ -70,6 +76,8 @@ pub enum Flow {
     Http,
     /// Bytes that may still come decide: the same rule again, once they have.
     More,
+    /// With the next rule, once what is waited for has come (`pause`, `wait-for-body`).
+    Wait(Wait),
 }
 
 /// Which set a rule belongs to.
@@ -181,6 +189,10 @@ pub const ACTIONS: &[&[ActionWord]] = &[
     capture::ACTIONS,
     map::ACTIONS,
     log::ACTIONS,
+    attempts::ACTIONS,
+    hint::ACTIONS,
+    packets::ACTIONS,
+    wait::ACTIONS,
     later::ACTIONS,
 ];
 
@@ -230,6 +242,10 @@ pub fn run_from(rules: &[Arc<Rule>], at: &mut usize, stream: &mut Stream) -> Flo
         match flow {
             Flow::More if waits => return Flow::More,
             Flow::Next | Flow::More => *at += 1,
+            wait @ Flow::Wait(_) => {
+                *at += 1;
+                return wait;
+            }
             flow => {
                 *at += 1;
                 stream.facts.last_rule = Some((rule.place.file.clone(), rule.place.line));

@@ -40,7 +40,7 @@ impl Action for SetTimeout {
             }
         };
         if let Some(limit) = limit.filter(|limit| !limit.is_zero()) {
-            *(self.which)(stream.facts.change_timeouts()) = Some(limit);
+            *(self.which)(&mut stream.facts.changes().timeouts) = Some(limit);
         }
         Flow::Next
     }

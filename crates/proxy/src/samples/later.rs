@@ -16,12 +16,6 @@ pub(super) const RATES: &[Fetch] = refused!("How much there was in a second.", "
 pub(super) const OUR_END: &[Fetch] = refused!("Our end of the connection to the server.", "comes later; in logs it is '%bi' and '%bp'":
     "bc_src" "bc_src_port");
 
-pub(super) const QUEUES: &[Fetch] = refused!("The stream's place in queues.", "queues serve in the order of arrival":
-    "prio_class" "prio_offset");
-
-pub(super) const RETRIES: &[Fetch] = refused!("How often the stream may be tried again.", "it is the backend's: 'be_max_retries'":
-    "cur_max_retries");
-
 pub(super) const SOCKETS: &[Fetch] = refused!("What the kernel knows of a connection.", "the kernel is not asked about connections":
     "fc_rtt" "fc_rttvar" "fc_fackets" "fc_lost" "fc_reordering" "fc_retrans" "fc_sacked" "fc_saved_syn" "fc_unacked" "bc_rtt" "bc_rttvar"
     "dst_is_local" "src_is_local" "fc_dst_is_local" "fc_src_is_local");

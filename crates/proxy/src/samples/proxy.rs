@@ -95,6 +95,11 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("be_max_retries", Type::Int, "The backend's 'retries'.", |_, env| {
         Some(Value::Int(facts(env)?.backend()?.retries.into()))
     }),
+    Fetch::one("cur_max_retries", Type::Int, "How often the request may be tried again, with what rules say.", |_, env| {
+        let facts = facts(env)?;
+        facts.backend()?;
+        Some(Value::Int(facts.retries_allowed().into()))
+    }),
     Fetch::one("fe_client_timeout", Type::Int, "The frontend's 'timeout client' in milliseconds.", |_, env| {
         Some(count(facts(env)?.frontend().timeouts.client?.as_millis()))
     }),

@@ -58,6 +58,12 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("res.comp_out", Type::Int, "Bytes of the body that compression gave out.", |_, env| {
         Some(count(facts(env)?.compressed.1))
     }),
+    Fetch::one("prio_class", Type::Int, "The class in queues that 'set-priority-class' has given.", |_, env| {
+        Some(Value::Int(facts(env)?.changed().map_or(0, |changes| changes.priority.class).into()))
+    }),
+    Fetch::one("prio_offset", Type::Int, "The milliseconds that 'set-priority-offset' has given.", |_, env| {
+        Some(Value::Int(facts(env)?.changed().map_or(0, |changes| changes.priority.offset).into()))
+    }),
     Fetch::one("stopping", Type::Bool, "Whether the process is stopping.", |_, env| {
         Some(Value::Bool(!facts(env)?.session.worker.is_running()))
     }),

@@ -162,9 +162,7 @@ fn captures_of_rules_fill_their_slots() {
 fn what_is_not_built_is_said() {
     for (format, fault) in [
         ("%[be_sess_rate]", "rates come later"),
-        ("%[cur_max_retries]", "be_max_retries"),
         ("%[sc0_http_req_rate(t)]", "stick tables come later"),
-        ("%[req.body]", "bodies come later"),
         ("%lc", "not numbered"),
         ("%OG", "once"),
         ("%[accept_date(h)]", "unknown unit 'h'"),

@@ -1,0 +1,73 @@
+//! What rules have changed of how one stream is served: time-outs, attempts, places in queues, interim answers, marks of packets.
+//!
+//! A stream whose rules change nothing of it has no [`Changes`] at all.
+
+use crate::settings::Timeouts;
+use std::net::SocketAddr;
+use terse_message::Response;
+
+/// What rules have changed.
+#[derive(Default)]
+pub struct Changes {
+    /// The backend that `timeouts` and `retries` belong to, beside those of the client.
+    pub(crate) owner: Option<usize>,
+    /// `set-timeout`
+    pub(crate) timeouts: Timeouts,
+    /// `set-retries`
+    pub(crate) retries: Option<u32>,
+    /// `disable-l7-retry`
+    pub sent_once: bool,
+    /// `set-priority-class`, `set-priority-offset`: the place in queues; the lower class goes first, and within a class who came first
+    /// when the offset's milliseconds are added.
+    pub priority: Priority,
+    /// `early-hint`: the interim response on its way.
+    pub hints: Option<Box<Response>>,
+    /// `set-mark` and its like, for the client's connection.
+    pub client_packets: Packets,
+    /// The same for the connection to the server.
+    pub server_packets: Packets,
+}
+
+impl Changes {
+    /// Makes sure that what depends on a backend belongs to this one: what was said of another is forgotten.
+    pub(crate) fn own(&mut self, owner: Option<usize>) {
+        if self.owner != owner {
+            self.owner = owner;
+            self.timeouts = Timeouts { client: self.timeouts.client, tarpit: self.timeouts.tarpit, ..Timeouts::default() };
+            self.retries = None;
+        }
+    }
+}
+
+/// A place in queues.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Priority {
+    /// -2047 to 2047
+    pub class: i16,
+    /// Milliseconds, -524287 to 524287
+    pub offset: i32,
+}
+
+/// What the kernel shall write into packets of a connection, or know of them.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Packets {
+    /// `SO_MARK`
+    pub mark: Option<u32>,
+    /// The byte of type of service, or of traffic class.
+    pub tos: Option<u8>,
+}
+
+impl Packets {
+    /// Applies them to a connection with that peer. The kernel may forbid a mark: then packets go without it.
+    pub fn apply(self, socket: &socket2::SockRef<'_>, peer: Option<SocketAddr>) {
+        if let Some(mark) = self.mark {
+            let _ = socket.set_mark(mark);
+        }
+        if let Some(tos) = self.tos {
+            let _ = match peer {
+                Some(SocketAddr::V6(_)) => socket.set_tclass_v6(tos.into()),
+                _ => socket.set_tos_v4(tos.into()),
+            };
+        }
+    }
+}

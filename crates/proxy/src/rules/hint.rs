@@ -1,0 +1,53 @@
+//! `early-hint`: fields of an interim response that goes to the client ahead of the final one (RFC 8297).
+
+use super::{Action, ActionWord, Flow, REQUEST, RuleSet, done, rewrite};
+use crate::stream::Stream;
+use terse_config::{Args, Fault, Scope};
+use terse_message::fields::is_token;
+use terse_message::{Response, Version};
+use terse_sample::{LogFormat, Usage};
+
+/// The table.
+pub(super) const ACTIONS: &[ActionWord] = &[done(
+    "early-hint",
+    REQUEST,
+    "<name> <fmt>",
+    "Sends a field in a 103 response ahead; fields of one set of rules go together.",
+    parse,
+)];
+
+struct Hint {
+    name: Box<[u8]>,
+    value: LogFormat,
+}
+
+impl Action for Hint {
+    fn run(&self, stream: &mut Stream) -> Flow {
+        // Interim responses came with HTTP/1.1 (RFC 9110 section 15.2).
+        if stream.facts.version.is_none_or(|version| version < Version::Http11) {
+            return Flow::Next;
+        }
+        let done = rewrite::with_text(&self.value, stream, |stream, value| {
+            let limit = rewrite::limit(stream);
+            let hints = stream.facts.changes().hints.get_or_insert_with(|| {
+                let mut response = Response::default();
+                (response.version, response.status) = (Version::Http11, 103);
+                Box::new(response)
+            });
+            let fits = rewrite::fits(&hints.fields, self.name.len() + value.len(), limit);
+            if fits {
+                hints.fields.push(&self.name, value);
+            }
+            fits
+        });
+        rewrite::outcome(done, stream)
+    }
+}
+
+fn parse(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
+    let name = args.need_bytes("<name>")?;
+    if name.is_empty() || !name.iter().all(|b| is_token(*b)) {
+        return Err(args.fault(format!("'{}' is no name of a field", name.escape_ascii())));
+    }
+    Ok(Box::new(Hint { name: name.into(), value: LogFormat::parse(args, scope, set.have(), Usage::Text)? }))
+}
