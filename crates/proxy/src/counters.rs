@@ -186,6 +186,11 @@ impl Tally {
         self.workers.iter().map(|counters| counters.current.get()).sum()
     }
 
+    /// One counter, over all workers.
+    pub fn sum(&self, of: fn(&Counters) -> &Counter) -> u64 {
+        self.workers.iter().map(|counters| of(counters).get()).fold(0, u64::wrapping_add)
+    }
+
     /// The counters of one worker.
     pub fn of(&self, worker: usize) -> &Counters {
         &self.workers[worker % self.workers.len()]

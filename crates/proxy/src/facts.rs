@@ -9,6 +9,7 @@ use crate::session::Session;
 use crate::settings::Timeouts;
 use std::cell::{Cell, OnceCell};
 use std::net::SocketAddr;
+use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -84,6 +85,8 @@ pub struct Facts {
     writes_id: Cell<bool>,
     /// The address from which the server was connected to, over IP.
     pub server_local: Option<SocketAddr>,
+    /// The socket of the connection to the server.
+    pub server_socket: Option<RawFd>,
     /// Whether the connection to the server had carried another request.
     pub server_reused: bool,
     /// `http-request set-log-level`: the level, or silent.
@@ -188,6 +191,7 @@ impl Facts {
             unique_id: OnceCell::new(),
             writes_id: Cell::new(false),
             server_local: None,
+            server_socket: None,
             server_reused: false,
             log_level: LogLevel::Usual,
             origin: Cell::default(),

@@ -10,15 +10,18 @@ mod capture;
 mod date;
 mod hello;
 mod later;
+mod lookup;
 mod payload;
 mod proxy;
+mod rate;
 mod server;
+mod socket;
 mod stream;
 mod timer;
 mod tls;
 
 use crate::facts::Facts;
-use terse_sample::{Alias, Env, Fetch};
+use terse_sample::{Alias, Converter, Env, Fetch};
 
 /// The tables of fetches.
 pub const FETCHES: &[&[Fetch]] = &[
@@ -32,17 +35,26 @@ pub const FETCHES: &[&[Fetch]] = &[
     date::FETCHES,
     capture::FETCHES,
     tls::WHETHER,
+    tls::OF_HANDSHAKES,
     tls::ERRORS,
     tls::WHAT,
-    later::RATES,
-    later::OUR_END,
+    rate::FETCHES,
+    socket::FETCHES,
     later::SOCKETS,
     announcement::FETCHES,
-    later::CONNECTIONS,
-    later::PROCESS,
+    later::INSIDE,
+    later::TASKS,
+    later::WAITING,
+    later::SENT,
+    later::GATEWAYS,
+    later::AGENTS,
+    later::DEVICES,
     later::CACHES,
     later::TABLES,
 ];
+
+/// The tables of converters.
+pub const CONVERTERS: &[&[Converter]] = &[lookup::CONVERTERS];
 
 /// The tables of aliases.
 pub const ALIASES: &[&[Alias]] = &[alias::ALIASES, date::ALIASES, timer::ALIASES, capture::ALIASES];

@@ -5,6 +5,7 @@ use crate::plan::Frontend;
 use crate::worker::Worker;
 use std::cell::{Cell, OnceCell};
 use std::net::SocketAddr;
+use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::time::Instant;
 use terse_http::proxy_protocol::Announced;
@@ -28,6 +29,8 @@ pub struct Session {
     announced: OnceCell<Box<Announced>>,
     /// Whether a head of the PROXY protocol comes first: `accept-proxy`, `expect-proxy layer4`.
     pub expects_proxy: Cell<bool>,
+    /// Its socket, for what the kernel is asked about it (`fc_rtt`); none where there is no connection.
+    pub socket: Cell<Option<RawFd>>,
     /// When it was accepted.
     pub accepted: Instant,
     /// Variables of the scope `sess`.
@@ -60,7 +63,9 @@ impl Drop for Session {
 impl Session {
     /// The session of a connection that was just accepted.
     pub fn new(worker: &Rc<Worker>, bind: usize, io: &Transport) -> Rc<Session> {
-        Session::between(worker, bind, io.peer(), io.local())
+        let session = Session::between(worker, bind, io.peer(), io.local());
+        session.socket.set(Some(io.descriptor()));
+        session
     }
 
     /// The session of a connection between two addresses.
@@ -76,6 +81,7 @@ impl Session {
             seen: OnceCell::new(),
             announced: OnceCell::new(),
             expects_proxy: Cell::new(worker.plan.binds[bind].settings.accept_proxy),
+            socket: Cell::new(None),
             accepted: clock::now(),
             variables: Store::default(),
             requests: Cell::new(0),

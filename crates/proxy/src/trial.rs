@@ -92,6 +92,7 @@ pub(crate) fn load(text: &str) -> (Option<crate::plan::Plan>, Vec<String>) {
     let registry = shared.entry::<Registry>();
     registry.files = Some(Arc::new(Files));
     samples::FETCHES.iter().for_each(|table| registry.add_fetches(table));
+    samples::CONVERTERS.iter().for_each(|table| registry.add_converters(table));
     samples::ALIASES.iter().for_each(|table| registry.add_aliases(table));
     let (config, mut said) = keywords::tests::load_with(text, shared);
     if said.iter().any(|said| said.contains("! ")) {

@@ -293,6 +293,11 @@ impl Clock {
         Clock { instant: Instant::now(), unix_us: unix.as_micros() as i64 }
     }
 
+    /// How long it has run.
+    pub fn age(&self) -> Duration {
+        self.instant.elapsed()
+    }
+
     /// Microseconds since 1970 at that moment.
     pub fn unix_us(&self, at: Instant) -> i64 {
         let later = at.saturating_duration_since(self.instant).as_micros() as i64;

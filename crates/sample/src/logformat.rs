@@ -67,7 +67,10 @@ pub(crate) const ALIASES: &[Alias] = &[
         let target = env.request?.target();
         Some(Value::str(&target[..query_at(target)]))
     }),
-    Alias::line("HPO", "The path of the request's target.", |env| env.request.map(|r| Value::str(r.path()))),
+    Alias::line("HPO", "The path of the request's target.", |env| {
+        let path = env.request?.path();
+        Some(Value::str(if path.starts_with(b"/") { path } else { b"" }))
+    }),
     Alias::line("HU", "The request's target.", |env| env.request.map(|r| Value::str(r.target()))),
     Alias::line("HQ", "The query of the request's target, with its question mark.", |env| {
         let target = env.request?.target();
@@ -138,7 +141,8 @@ impl Options {
             if !std::mem::take(&mut first) {
                 out.push(b' ');
             }
-            self.write_alias(value, out);
+            // A place in a list is never empty.
+            Options { mandatory: true, ..self }.write_alias(value, out);
         });
     }
 

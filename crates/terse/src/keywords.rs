@@ -30,6 +30,7 @@ pub fn samples(environment: &Environment) -> Registry {
     });
     terse_proxy::samples::FETCHES.iter().for_each(|table| registry.add_fetches(table));
     terse_proxy::samples::ALIASES.iter().for_each(|table| registry.add_aliases(table));
+    terse_proxy::samples::CONVERTERS.iter().for_each(|table| registry.add_converters(table));
     terse_crypto::CONVERTERS.iter().for_each(|table| registry.add_converters(table));
     registry.files = Some(Arc::new(Disk));
     registry

@@ -4,6 +4,7 @@ pub mod buffer;
 pub mod clock;
 pub mod sink;
 pub mod source;
+pub mod tcp_info;
 pub mod timer;
 pub mod transport;
 

@@ -5,6 +5,7 @@ use socket2::SockRef;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -92,6 +93,14 @@ impl Transport {
         match self {
             Transport::Tcp(io) => io.peer_addr().ok(),
             Transport::Unix(_) => None,
+        }
+    }
+
+    /// The socket's descriptor, for what the kernel is asked about it while it is open.
+    pub fn descriptor(&self) -> RawFd {
+        match self {
+            Transport::Tcp(io) => io.as_raw_fd(),
+            Transport::Unix(io) => io.as_raw_fd(),
         }
     }
 

@@ -69,6 +69,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             stream.facts.server_reused = true;
             stream.facts.server_local = connection.local;
             mark(&connection, stream);
+            stream.facts.server_socket = Some(connection.io.descriptor());
             stream.facts.times.connected = stream.facts.times.queued;
             chosen.counters.bump(Count::Sessions);
             return Ok(Assigned { connection, claim });
@@ -82,6 +83,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
                 client.timer.clear();
                 stream.facts.server_local = connection.local;
                 mark(&connection, stream);
+                stream.facts.server_socket = Some(connection.io.descriptor());
                 stream.facts.times.connected = Some(clock::now());
                 chosen.counters.bump(Count::Sessions);
                 return Ok(Assigned { connection, claim });

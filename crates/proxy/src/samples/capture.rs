@@ -23,7 +23,7 @@ pub(super) const FETCHES: &[Fetch] = &[
         Some(Value::str(FirstLine::of(env)?.method()))
     }),
     Fetch::one("capture.req.uri", Type::Str, "The path and the query that the client sent.", |_, env| {
-        Some(Value::str(FirstLine::of(env)?.path_and_query()))
+        Some(FirstLine::of(env)?.path_and_query()).filter(|path| path.starts_with(b"/")).map(Value::str)
     }),
     Fetch::one("capture.req.ver", Type::Str, "The request's version, such as HTTP/1.1.", |_, env| {
         Some(Value::str(FirstLine::of(env)?.version()))
@@ -76,6 +76,7 @@ pub(super) const ALIASES: &[Alias] = &[
     }),
     Alias::line("HPO", "The path of the request's target.", |env| {
         let path = FirstLine::of(env)?.path_and_query();
+        let path = if path.starts_with(b"/") { path } else { b"" };
         Some(Value::str(path.get(..query_at(path)).unwrap_or_default()))
     }),
     Alias::line("HQ", "The query of the request's target, with its question mark.", |env| {

@@ -10,24 +10,31 @@ macro_rules! refused {
 }
 
 /// The tables.
-pub(super) const RATES: &[Fetch] = refused!("How much there was in a second.", "rates come later":
-    "be_sess_rate" "fe_sess_rate" "fe_req_rate" "srv_sess_rate");
+pub(super) const SOCKETS: &[Fetch] = refused!("The packet that opened the client's connection.", "the kernel is not asked to keep it ('tcp-ss')":
+    "fc_saved_syn");
 
-pub(super) const OUR_END: &[Fetch] = refused!("Our end of the connection to the server.", "comes later; in logs it is '%bi' and '%bp'":
-    "bc_src" "bc_src_port");
+pub(super) const INSIDE: &[Fetch] = refused!("A state inside HAProxy, for those who look for its bugs.", "it has no counterpart here":
+    "fs.debug_str" "bs.debug_str" "term_events" "internal.htx.data" "internal.htx.free" "internal.htx.free_data"
+    "internal.htx.has_eom" "internal.htx.nbblks" "internal.htx.size" "internal.htx.used" "internal.htx_blk.data"
+    "internal.htx_blk.hdrname" "internal.htx_blk.hdrval" "internal.htx_blk.size" "internal.htx_blk.start_line"
+    "internal.htx_blk.type" "internal.strm.is_htx");
 
-pub(super) const SOCKETS: &[Fetch] = refused!("What the kernel knows of a connection.", "the kernel is not asked about connections":
-    "fc_rtt" "fc_rttvar" "fc_fackets" "fc_lost" "fc_reordering" "fc_retrans" "fc_sacked" "fc_saved_syn" "fc_unacked" "bc_rtt" "bc_rttvar"
-    "dst_is_local" "src_is_local" "fc_dst_is_local" "fc_src_is_local");
+pub(super) const TASKS: &[Fetch] = refused!("How much a stream or a thread computes and waits.", "it is not measured for each stream":
+    "cpu_calls" "cpu_ns_avg" "cpu_ns_tot" "cpu_usage_grp" "cpu_usage_proc" "cpu_usage_thr" "lat_ns_avg" "lat_ns_tot");
 
-pub(super) const CONNECTIONS: &[Fetch] = refused!("Errors and streams of a connection.", "comes with TLS and HTTP/2":
-    "fc_err_name" "fc_err_str" "fc_glitches" "fc_nb_streams" "fc_settings_streams_limit" "bc_err_name" "bc_err_str"
-    "bc_glitches" "bc_nb_streams" "bc_settings_streams_limit" "bs.aborted" "bs.debug_str" "bs.id" "bs.rst_code" "fs.aborted"
-    "fs.debug_str" "fs.id" "fs.rst_code" "quic_enabled");
+pub(super) const WAITING: &[Fetch] = refused!("What a rule or a filter waits for.", "it is not noted": "waiting_entity");
 
-pub(super) const PROCESS: &[Fetch] = refused!("What the process knows of itself.", "it is not measured for streams":
-    "uptime" "cpu_calls" "cpu_ns_avg" "cpu_ns_tot" "cpu_usage_grp" "cpu_usage_proc" "cpu_usage_thr" "lat_ns_avg" "lat_ns_tot" "tgroup"
-    "term_events" "waiting_entity" "dump_all_vars" "req.bytes_out");
+pub(super) const SENT: &[Fetch] = refused!("Bytes that the server was sent.", "they are not counted; 'req.bytes_in' has what the client sent":
+    "req.bytes_out");
+
+pub(super) const GATEWAYS: &[Fetch] =
+    refused!("What a FastCGI application is told.", "FastCGI is not spoken": "fcgi.docroot" "fcgi.index");
+
+pub(super) const AGENTS: &[Fetch] =
+    refused!("The engine of a stream processing agent.", "agents (SPOE) are not spoken to": "spoe.engine-id");
+
+pub(super) const DEVICES: &[Fetch] = refused!("What a database says of the client's device.", "databases of devices are not read":
+    "51d.all" "da-csv-fetch" "wurfl-get" "wurfl-get-all");
 
 pub(super) const CACHES: &[Fetch] = refused!("What a cache did.", "caches come later": "res.cache_hit" "res.cache_name");
 

@@ -1,6 +1,7 @@
 //! Frontends, backends and listening addresses: names, numbers, how many connections they have.
 
 use super::facts;
+use super::lookup::Named;
 use crate::plan::{Backend, Frontend};
 use terse_balance::{Farm, Server};
 use terse_sample::argument::{Param, ParamKind, may};
@@ -49,34 +50,41 @@ pub(super) const FETCHES: &[Fetch] = &[
         Some(count(facts(env)?.session.worker.connections()))
     }),
     Fetch::one("fe_conn", Type::Int, "Connections of a frontend.", |args, env| Some(count(frontend(args, env)?.tally.current())))
-        .params(PROXY),
+        .params(PROXY)
+        .check(Named::check),
     Fetch::one("dst_conn", Type::Int, "Connections of the stream's frontend.", |_, env| {
         Some(count(facts(env)?.frontend().tally.current()))
     }),
     Fetch::one("be_conn", Type::Int, "Streams of a backend.", |args, env| Some(count(backend(args, env)?.tally.current())))
-        .params(PROXY),
+        .params(PROXY)
+        .check(Named::check),
     Fetch::one("be_conn_free", Type::Int, "Slots of a backend's servers that are free; -1 when one has no limit.", |args, env| {
         Some(Value::Int(free_slots(&backend(args, env)?.farm)))
     })
-    .params(PROXY),
+    .params(PROXY)
+    .check(Named::check),
     Fetch::one(
         "connslots",
         Type::Int,
         "Free slots and free places in queues of a backend; -1 when there is no limit.",
         |args, env| Some(Value::Int(slots_and_places(&backend(args, env)?.farm))),
     )
-    .params(PROXY),
+    .params(PROXY)
+    .check(Named::check),
     Fetch::one("nbsrv", Type::Int, "How many servers of a backend can be used.", |args, env| {
         Some(count(usable(&backend(args, env)?.farm)))
     })
-    .params(PROXY),
+    .params(PROXY)
+    .check(Named::check),
     Fetch::one("queue", Type::Int, "Requests that wait in a backend.", |args, env| Some(count(backend(args, env)?.farm.waiting())))
-        .params(PROXY),
+        .params(PROXY)
+        .check(Named::check),
     Fetch::one("avg_queue", Type::Int, "Requests that wait in a backend, by server.", |args, env| {
         let farm = &backend(args, env)?.farm;
         Some(Value::Int(average_queue(farm.waiting().into(), usable(farm).into())))
     })
-    .params(PROXY),
+    .params(PROXY)
+    .check(Named::check),
     Fetch::one("be_tunnel_timeout", Type::Int, "The backend's 'timeout tunnel' in milliseconds.", |_, env| {
         Some(count(facts(env)?.backend()?.timeouts.tunnel?.as_millis()))
     }),
@@ -133,20 +141,21 @@ pub(super) fn be_name<'a>(env: &Env<'a>) -> Option<Value<'a>> {
 }
 
 /// The backend that the first argument names; without one the stream's.
-fn backend<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Backend> {
+pub(super) fn backend<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Backend> {
     let facts = facts(env)?;
-    match args.str(0) {
-        Some(name) if !name.is_empty() => facts.plan().backends.get(facts.plan().backend_named(name)?),
-        _ => facts.backend(),
+    match Named::place(args, |name| facts.plan().backend_named(name)) {
+        Some(place) => facts.plan().backends.get(place?),
+        None => facts.backend(),
     }
 }
 
 /// The frontend that the first argument names; without one the stream's.
-fn frontend<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Frontend> {
+pub(super) fn frontend<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Frontend> {
     let facts = facts(env)?;
-    match args.str(0) {
-        Some(name) if !name.is_empty() => facts.plan().frontends.iter().find(|frontend| frontend.name.as_bytes() == name),
-        _ => Some(facts.frontend()),
+    let frontends = &facts.plan().frontends;
+    match Named::place(args, |name| frontends.iter().position(|frontend| frontend.name.as_bytes() == name)) {
+        Some(place) => frontends.get(place?),
+        None => Some(facts.frontend()),
     }
 }
 
@@ -156,7 +165,7 @@ pub(super) fn count(n: impl TryInto<i64>) -> Value<'static> {
 }
 
 /// Servers that new clients can be sent to: active ones, or else all backups, or else the first of them.
-fn usable(farm: &Farm) -> u32 {
+pub(super) fn usable(farm: &Farm) -> u32 {
     match farm.up() {
         (0, backups) if !farm.settings().all_backups => backups.min(1),
         (0, backups) => backups,

@@ -22,6 +22,14 @@ pub(super) const FETCHES: &[Fetch] = &[
         .needs(Needs::SERVER),
     Fetch::one("bc_dst_port", Type::Int, "The server's port.", |_, env| server_address(env).map(|a| Value::Int(a.port().into())))
         .needs(Needs::SERVER),
+    Fetch::one("bc_src", Type::Addr, "The address from which the server was connected to.", |_, env| {
+        facts(env)?.server_local.map(|address| Value::Addr(address.ip()))
+    })
+    .needs(Needs::SERVER),
+    Fetch::one("bc_src_port", Type::Int, "The port from which the server was connected to.", |_, env| {
+        facts(env)?.server_local.map(|address| Value::Int(address.port().into()))
+    })
+    .needs(Needs::SERVER),
     Fetch::one("bc_reused", Type::Bool, "Whether the connection to the server had carried another request.", |_, env| {
         Some(Value::Bool(facts(env)?.server_reused))
     })

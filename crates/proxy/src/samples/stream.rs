@@ -2,8 +2,8 @@
 
 use super::facts;
 use super::proxy::count;
-use terse_message::Version;
-use terse_sample::{Env, Fetch, Octets, Type, Value};
+use terse_message::{Version, Who};
+use terse_sample::{Env, Fetch, Needs, Octets, Type, Value};
 
 /// The table.
 pub(super) const FETCHES: &[Fetch] = &[
@@ -66,6 +66,49 @@ pub(super) const FETCHES: &[Fetch] = &[
     }),
     Fetch::one("stopping", Type::Bool, "Whether the process is stopping.", |_, env| {
         Some(Value::Bool(!facts(env)?.session.worker.is_running()))
+    }),
+    Fetch::one("tgroup", Type::Int, "The number of the group of workers, from 0: there is one.", |_, _| Some(Value::Int(0))),
+    Fetch::one("uptime", Type::Int, "For how many seconds the process has run.", |_, env| {
+        Some(count(facts(env)?.session.worker.clock.age().as_secs()))
+    }),
+    Fetch::one("quic_enabled", Type::Bool, "Whether QUIC is spoken: it is not.", |_, _| Some(Value::Bool(false))),
+    Fetch::one("fc_nb_streams", Type::Int, "Streams that the client's connection has at a time: 1 in HTTP/1.", |_, _| {
+        Some(Value::Int(1))
+    }),
+    Fetch::one("bc_nb_streams", Type::Int, "Streams that the server's connection has at a time: 1 in HTTP/1.", |_, _| {
+        Some(Value::Int(1))
+    })
+    .needs(Needs::SERVER),
+    Fetch::one(
+        "fc_settings_streams_limit",
+        Type::Int,
+        "Streams that the client's connection may have at a time: 1 in HTTP/1.",
+        |_, _| Some(Value::Int(1)),
+    ),
+    Fetch::one(
+        "bc_settings_streams_limit",
+        Type::Int,
+        "Streams that the server's connection may have at a time: 1 in HTTP/1.",
+        |_, _| Some(Value::Int(1)),
+    )
+    .needs(Needs::SERVER),
+    Fetch::one("fc_glitches", Type::Int, "Oddities of the client's connection: HTTP/1 has none.", |_, _| Some(Value::Int(0))),
+    Fetch::one("bc_glitches", Type::Int, "Oddities of the server's connection: HTTP/1 has none.", |_, _| Some(Value::Int(0)))
+        .needs(Needs::SERVER),
+    Fetch::one("fs.id", Type::Int, "The stream's number on the client's connection: 0 in HTTP/1.", |_, _| Some(Value::Int(0))),
+    Fetch::one("bs.id", Type::Int, "The stream's number on the server's connection: 0 in HTTP/1.", |_, _| Some(Value::Int(0)))
+        .needs(Needs::SERVER),
+    Fetch::one("fs.rst_code", Type::Int, "The code that reset the stream on the client's connection: HTTP/1 has none.", |_, _| {
+        None
+    }),
+    Fetch::one("bs.rst_code", Type::Int, "The code that reset the stream on the server's connection: HTTP/1 has none.", |_, _| {
+        None
+    }),
+    Fetch::one("fs.aborted", Type::Bool, "Whether the client has broken off.", |_, env| {
+        Some(Value::Bool(facts(env)?.abort.is_some_and(|abort| abort.who == Who::Client)))
+    }),
+    Fetch::one("bs.aborted", Type::Bool, "Whether the server has broken off.", |_, env| {
+        Some(Value::Bool(facts(env)?.abort.is_some_and(|abort| abort.who == Who::Server)))
     }),
     Fetch::one("thread", Type::Int, "The number of the worker, from 0.", |_, env| Some(count(facts(env)?.session.worker.index))),
 ];

@@ -161,8 +161,8 @@ fn captures_of_rules_fill_their_slots() {
 #[test]
 fn what_is_not_built_is_said() {
     for (format, fault) in [
-        ("%[be_sess_rate]", "rates come later"),
-        ("%[sc0_http_req_rate(t)]", "stick tables come later"),
+        ("%[cpu_calls]", "not measured"),
+        ("%[fc_saved_syn]", "tcp-ss"),
         ("%lc", "not numbered"),
         ("%OG", "once"),
         ("%[accept_date(h)]", "unknown unit 'h'"),

@@ -16,13 +16,21 @@ macro_rules! tls {
 
 /// Whether there is TLS.
 pub(super) const WHETHER: &[Fetch] = tls!(Bool, "Whether a connection has TLS, and this of it: it has none.", |_, _| Some(Value::Bool(false));
-    "ssl_fc" "ssl_bc" "ssl_c_used" "ssl_fc_has_crt" "ssl_fc_has_sni" "ssl_fc_has_early" "ssl_fc_is_resumed" "ssl_bc_is_resumed"
+    "ssl_fc" "ssl_bc" "ssl_fc_has_sni" "ssl_fc_is_resumed" "ssl_bc_is_resumed"
     "ssl_fc_early_rcvd");
+
+/// What is known only of TLS.
+pub(super) const OF_HANDSHAKES: &[Fetch] = tls!(Bool, "Whether a handshake of TLS had this: there was none.", |_, _| None;
+    "ssl_c_used" "ssl_fc_has_crt" "ssl_fc_has_early");
 
 /// What went wrong before the first byte of HTTP: nothing can, without TLS and PROXY headers.
 pub(super) const ERRORS: &[Fetch] = &[
     Fetch::one("fc_err", Type::Int, "The error of the client's handshake: 0, there is none.", |_, _| Some(Value::Int(0))),
     Fetch::one("bc_err", Type::Int, "The error of the server's handshake: 0, there is none.", |_, _| Some(Value::Int(0))),
+    Fetch::one("fc_err_str", Type::Str, "The same of the client in words.", |_, _| Some(Value::str(b"Success"))),
+    Fetch::one("bc_err_str", Type::Str, "The same of the server in words.", |_, _| Some(Value::str(b"Success"))),
+    Fetch::one("fc_err_name", Type::Str, "The same of the client by its name: there is none.", |_, _| None),
+    Fetch::one("bc_err_name", Type::Str, "The same of the server by its name: there is none.", |_, _| None),
 ];
 
 /// What TLS is like.

@@ -33,7 +33,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
     Converter::new("port_only", Type::Str, Type::Int, "The port of a Host field; 0 when there is none.", |v, _, _| {
         let text = v.into_octets()?;
         let digits = colon(&text).map(|at| &text[at + 1..]).unwrap_or_default();
-        Some(Value::Int(crate::cast::leading_int(digits).unwrap_or(0).max(0)))
+        Some(Value::Int(crate::cast::leading_int(digits).filter(|port| (0..=u16::MAX.into()).contains(port)).unwrap_or(0)))
     }),
 ];
 

@@ -143,6 +143,8 @@ impl Packet {
         if text.len() - reader.at < length {
             return Err(Broken::Unfinished);
         }
+        // What follows is another packet's.
+        reader.end = reader.at + length;
         let mut packet = Packet { kind, version: 0, has_will: false, fields: SmallVec::new() };
         // The flags of both packets are 0.
         let read = match first {
@@ -150,7 +152,7 @@ impl Packet {
             0x20 => packet.connack(&mut reader, length),
             _ => None,
         };
-        let is_whole = read.is_some() && reader.at == text.len();
+        let is_whole = read.is_some() && reader.at == reader.end;
         if is_whole { Ok(packet) } else { Err(Broken::Invalid) }
     }
 
@@ -357,6 +359,7 @@ mod tests {
             (CONNACK, "mqtt_field_value(connack,17)", Some("0")),
             (CONNACK, "mqtt_field_value(connack,reason_code)", Some("0")),
             ("20 02 00 00", "mqtt_field_value(connack,protocol_version)", Some("4")),
+            ("20 02 00 00 c0 00", "mqtt_is_valid", Some("1")),
             ("20 02 02 00", "mqtt_is_valid", Some("0")),
             ("21 02 00 00", "mqtt_is_valid", Some("0")),
             ("c0 00", "mqtt_is_valid", Some("0")),

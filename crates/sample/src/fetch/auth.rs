@@ -11,7 +11,9 @@ use terse_message::Known;
 pub(crate) const FETCHES: &[Fetch] = &[
     Fetch::one("http_auth_type", Type::Str, "The scheme of the request's credentials: Basic or Bearer.", |_, env| {
         let (scheme, _) = credentials(env.request?.fields.first(Known::Authorization)?)?;
-        [&b"Basic"[..], b"Bearer"].into_iter().find(|known| known.eq_ignore_ascii_case(scheme)).map(Value::str)
+        let known = [&b"Basic"[..], b"Bearer"].into_iter().find(|known| known.eq_ignore_ascii_case(scheme))?;
+        // Basic credentials that cannot be read are none.
+        (known != b"Basic" || basic(env).is_some()).then(|| Value::str(known))
     })
     .needs(Needs::REQUEST),
     Fetch::one("http_auth_user", Type::Str, "The user's name in the request's Basic credentials.", |_, env| Some(basic(env)?.0))
@@ -46,10 +48,13 @@ fn basic<'a>(env: &Env<'a>) -> Option<(Value<'a>, Value<'a>)> {
 
 fn bearer<'a>(args: &'a ArgList, env: &Env<'a>) -> Option<Value<'a>> {
     let fields = &env.request?.fields;
-    let field = match args.header(0) {
-        Some(name) => name.values(fields).next()?,
-        None => fields.first(Known::Authorization)?,
+    let token = |field| {
+        let (scheme, token) = credentials(field)?;
+        scheme.eq_ignore_ascii_case(b"bearer").then_some(token)
     };
-    let (scheme, token) = credentials(field)?;
-    scheme.eq_ignore_ascii_case(b"bearer").then(|| Value::str(token))
+    match args.header(0) {
+        // As in HAProxy, a field that is named has an empty token when it has none.
+        Some(name) => Some(Value::str(name.values(fields).next().and_then(token).unwrap_or_default())),
+        None => token(fields.first(Known::Authorization)?).map(Value::str),
+    }
 }

@@ -14,11 +14,11 @@ pub(crate) const FETCHES: &[Fetch] = &[
     })
     .needs(Needs::REQUEST),
     Fetch::one("path", Type::Str, "The path of the request's target, without its query.", |_, env| {
-        env.request.map(|r| r.path()).filter(|p| !p.is_empty()).map(Value::str)
+        env.request.map(Request::path).filter(is_path).map(Value::str)
     })
     .needs(Needs::REQUEST),
     Fetch::one("pathq", Type::Str, "The path of the request's target, with its query.", |_, env| {
-        env.request.map(|r| r.path_and_query()).filter(|p| !p.is_empty()).map(Value::str)
+        env.request.map(Request::path_and_query).filter(is_path).map(Value::str)
     })
     .needs(Needs::REQUEST),
     Fetch::one("query", Type::Str, "The query of the request's target, behind its question mark.", query)
@@ -52,13 +52,18 @@ pub(crate) const FETCHES: &[Fetch] = &[
     .needs(Needs::REQUEST),
     Fetch::one("base32+src", Type::Bin, "`base32` and the client's address.", |_, env| with_source(base32(env.request?), env))
         .needs(Needs::REQUEST),
-    Fetch::one("url32", Type::Int, "A hash of the Host field and the target.", |_, env| {
+    Fetch::one("url32", Type::Int, "A hash of the Host field and the path with its query.", |_, env| {
         Some(Value::Int(url32(env.request?).into()))
     })
     .needs(Needs::REQUEST),
     Fetch::one("url32+src", Type::Bin, "`url32` and the client's address.", |_, env| with_source(url32(env.request?), env))
         .needs(Needs::REQUEST),
 ];
+
+/// `*` and the authority that CONNECT asks for are no paths.
+fn is_path(target: &&[u8]) -> bool {
+    target.starts_with(b"/")
+}
 
 fn query<'a>(args: &'a ArgList, env: &Env<'a>) -> Option<Value<'a>> {
     let whole = env.request?.path_and_query();
@@ -76,7 +81,7 @@ fn host(request: &Request) -> &[u8] {
 fn base<'a>(request: &'a Request, path: fn(&Request) -> &[u8]) -> Option<Value<'a>> {
     let (host, path) = (host(request), path(request));
     if host.is_empty() {
-        return Some(path).filter(|p| !p.is_empty()).map(Value::str);
+        return Some(path).filter(is_path).map(Value::str);
     }
     let mut out = Buffer::from_slice(host);
     if path.starts_with(b"/") {
@@ -86,12 +91,13 @@ fn base<'a>(request: &'a Request, path: fn(&Request) -> &[u8]) -> Option<Value<'
 }
 
 fn base32(request: &Request) -> u32 {
-    let path = Some(request.path()).filter(|p| p.starts_with(b"/")).unwrap_or_default();
+    let path = Some(request.path()).filter(is_path).unwrap_or_default();
     hash::avalanche(hash::sdbm_on(hash::sdbm(host(request)), path))
 }
 
 fn url32(request: &Request) -> u32 {
-    hash::avalanche(hash::sdbm_on(hash::sdbm(host(request)), request.target()))
+    let path = Some(request.path_and_query()).filter(is_path).unwrap_or_default();
+    hash::avalanche(hash::sdbm_on(hash::sdbm(host(request)), path))
 }
 
 fn with_source<'a>(hash: u32, env: &Env<'a>) -> Option<Value<'a>> {

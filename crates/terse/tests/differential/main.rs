@@ -7,6 +7,7 @@
 
 mod cases;
 mod compare;
+mod expressions;
 mod logs;
 mod origins;
 mod server;

@@ -35,6 +35,7 @@ fn plan_on(host: &Host, text: &str) -> (Option<Plan>, Vec<String>) {
     let registry = shared.entry::<Registry>();
     registry.files = Some(Arc::new(Files));
     crate::samples::FETCHES.iter().for_each(|table| registry.add_fetches(table));
+    crate::samples::CONVERTERS.iter().for_each(|table| registry.add_converters(table));
     crate::samples::ALIASES.iter().for_each(|table| registry.add_aliases(table));
     let (config, read) = load_with(text, shared);
     assert_eq!(read, [""; 0], "{text}");

@@ -1,0 +1,114 @@
+//! How much there was in the last second: sessions and requests of proxies and servers.
+//!
+//! Nothing is counted for these fetches: they look at counters that are there anyway, and each remembers what it saw. As in HAProxy
+//! a rate is what came in the second that runs, and of the second before as much as the window of a second still covers.
+
+use super::lookup::server;
+use super::proxy::{backend, count, frontend};
+use std::sync::{Mutex, PoisonError};
+use terse_balance::Count;
+use terse_sample::argument::{Arg, Param, ParamKind, may, need};
+use terse_sample::{ArgList, Compiler, Env, Fetch, Type, Value};
+
+const PROXY: &[Param] = &[may(ParamKind::Str)];
+
+/// The table.
+pub(super) const FETCHES: &[Fetch] = &[
+    Fetch::one("fe_sess_rate", Type::Int, "Sessions of a frontend in a second.", |args, env| {
+        rate(args, env, frontend(args, env)?.tally.sum(|counters| &counters.sessions))
+    })
+    .params(PROXY)
+    .check(check),
+    Fetch::one("fe_req_rate", Type::Int, "Requests of a frontend in a second.", |args, env| {
+        rate(args, env, frontend(args, env)?.tally.sum(|counters| &counters.requests))
+    })
+    .params(PROXY)
+    .check(check),
+    Fetch::one("be_sess_rate", Type::Int, "Sessions of a backend in a second.", |args, env| {
+        rate(args, env, backend(args, env)?.tally.sum(|counters| &counters.sessions))
+    })
+    .params(PROXY)
+    .check(check),
+    Fetch::one("srv_sess_rate", Type::Int, "Sessions of a server in a second.", |args, env| {
+        rate(args, env, server(args.str(0)?, env)?.counters.total(Count::Sessions))
+    })
+    .params(&[need(ParamKind::Str)])
+    .check(|args, _| {
+        args.resize(METER, Arg::None);
+        args.push(Arg::own(Meter::default()));
+        Ok(())
+    }),
+];
+
+/// Where [`check`] puts the meter.
+const METER: usize = 1;
+
+fn check(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>) -> Result<(), String> {
+    super::lookup::Named::check(args, compiler)?;
+    args.resize(METER, Arg::None);
+    args.push(Arg::own(Meter::default()));
+    Ok(())
+}
+
+fn rate<'a>(args: &ArgList, env: &Env<'a>, total: u64) -> Option<Value<'a>> {
+    let meter: &Meter = args.own(METER)?;
+    let now = env.world.now();
+    Some(count(meter.rate(total, now.seconds.saturating_mul(1000).saturating_add((now.micros / 1000).into()))))
+}
+
+/// What a fetch has seen of a counter.
+#[derive(Default)]
+struct Meter(Mutex<Seen>);
+
+#[derive(Default)]
+struct Seen {
+    /// When the second began that runs, in milliseconds; 0 before the first look.
+    since_ms: i64,
+    /// The counter at that time.
+    base: u64,
+    /// What came in the second before.
+    before: u64,
+}
+
+const SECOND_MS: i64 = 1000;
+
+impl Meter {
+    fn rate(&self, total: u64, now_ms: i64) -> u64 {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let elapsed = now_ms.saturating_sub(seen.since_ms);
+        // A counter that was cleared begins anew.
+        let came = total.saturating_sub(if total < seen.base { 0 } else { seen.base });
+        match elapsed {
+            0..SECOND_MS => came + seen.before * (SECOND_MS - elapsed) as u64 / SECOND_MS as u64,
+            SECOND_MS..2_000 => {
+                *seen = Seen { since_ms: seen.since_ms + SECOND_MS, base: total, before: came };
+                came * (2 * SECOND_MS - elapsed) as u64 / SECOND_MS as u64
+            }
+            // Nobody has looked for long, or the clock was set: what came since then is spread over that time.
+            _ => {
+                let seconds = if seen.since_ms == 0 { 1 } else { elapsed.unsigned_abs() / SECOND_MS as u64 };
+                let average = came.div_ceil(seconds.max(1));
+                *seen = Seen { since_ms: now_ms, base: total.saturating_sub(average), before: 0 };
+                average
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_of_a_second_slides() {
+        let meter = Meter::default();
+        assert_eq!(meter.rate(1, 10_000), 1);
+        assert_eq!(meter.rate(10, 10_500), 10);
+        assert_eq!(meter.rate(10, 11_500), 5, "half of the second before is still in the window");
+        assert_eq!(meter.rate(14, 11_750), 6);
+        assert_eq!(meter.rate(1_010, 111_750), 10, "ten a second, over a hundred seconds");
+        assert_eq!(meter.rate(1_011, 111_800), 11);
+        assert_eq!(meter.rate(3, 111_900), 3, "the counters were cleared");
+        assert_eq!(meter.rate(4, 1_000), 1, "the clock was set back");
+    }
+}
