@@ -43,7 +43,7 @@ test: system
 	$(CARGO) test --workspace --locked
 	@for file in examples/*.cfg bench/scenarios/*.cfg; do \
 		echo "terse -c -f $$file"; \
-		LISTEN=127.0.0.1:8080 ORIGIN=127.0.0.1:9080 WORKERS=1 $(TARGET)/debug/terse -c -q -f $$file || exit 1; \
+		LISTEN=127.0.0.1:8080 ORIGIN=127.0.0.1:9080 WORKERS=1 SCENARIOS=bench/scenarios $(TARGET)/debug/terse -c -q -f $$file || exit 1; \
 	done
 	$(MAKE) --no-print-directory fuzz
 	@echo

@@ -14,3 +14,4 @@ pub mod demo;
 pub mod origin;
 pub mod program;
 pub mod tree;
+pub mod variables;

@@ -48,6 +48,10 @@ impl Goal {
 pub(super) const GOALS: &[Goal] = &[
     Goal { scenario: "plain", metric: Metric::Cpu, bound: Bound::Times(0.85, "haproxy") },
     Goal { scenario: "plain", metric: Metric::Cpu, bound: Bound::Times(0.85, "nginx") },
+    Goal { scenario: "rules", metric: Metric::Cpu, bound: Bound::Times(0.8, "haproxy") },
+    Goal { scenario: "vars-100", metric: Metric::Cpu, bound: Bound::Times(0.17, "haproxy") },
+    Goal { scenario: "vars-100", metric: Metric::Cpu, bound: Bound::Times(0.4, "haproxy2") },
+    Goal { scenario: "vars-1000", metric: Metric::Cpu, bound: Bound::Times(0.15, "haproxy2") },
     Goal { scenario: "large", metric: Metric::Cpu, bound: Bound::Times(1.0, "haproxy") },
     Goal { scenario: "large", metric: Metric::Cpu, bound: Bound::Times(1.0, "nginx") },
     Goal { scenario: "page-6", metric: Metric::Cpu, bound: Bound::Times(1.0, "nginx") },

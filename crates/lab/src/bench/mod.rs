@@ -24,7 +24,7 @@ use report::Results;
 use rival::{Running, Setting};
 use sample::Sample;
 use scenario::{SCENARIOS, Scenario, Traffic};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use wrk::Wrk;
 
@@ -107,7 +107,7 @@ struct Entrant<'a> {
 impl Run<'_> {
     fn scenario(&mut self, scenario: &Scenario) {
         eprintln!("{}", scenario.name);
-        let entrants = entrants(&self.options.rivals, scenario);
+        let entrants = entrants(&self.options.rivals, scenario, &self.options.scenarios);
         let mut field: Vec<(&Entrant<'_>, Running)> = Vec::new();
         for entrant in &entrants {
             match self.enter(scenario, entrant) {
@@ -187,10 +187,11 @@ impl Run<'_> {
     }
 }
 
-/// Who runs in a scenario: each proxy once, or once with one worker and once with two.
-fn entrants<'a>(rivals: &'a [Rival], scenario: &Scenario) -> Vec<Entrant<'a>> {
+/// Who runs in a scenario: each proxy that has a file for it once, or once with one worker and once with two.
+fn entrants<'a>(rivals: &'a [Rival], scenario: &Scenario, folder: &Path) -> Vec<Entrant<'a>> {
+    let rivals = rivals.iter().filter(|rival| rival.takes_part(folder, scenario.config));
     let Traffic::Scale(_) = scenario.traffic else {
-        return rivals.iter().map(|rival| Entrant { name: rival.name.clone(), rival, workers: 1 }).collect();
+        return rivals.map(|rival| Entrant { name: rival.name.clone(), rival, workers: 1 }).collect();
     };
     let each = |rival: &'a Rival| {
         [("1 worker", 1), ("2 workers", 2)].map(|(words, workers)| Entrant {
@@ -199,7 +200,7 @@ fn entrants<'a>(rivals: &'a [Rival], scenario: &Scenario) -> Vec<Entrant<'a>> {
             workers,
         })
     };
-    rivals.iter().flat_map(each).collect()
+    rivals.flat_map(each).collect()
 }
 
 impl Results {

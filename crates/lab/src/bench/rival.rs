@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::program::{Program, wait_until};
+use crate::variables;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::net::SocketAddr;
@@ -64,6 +65,11 @@ impl Rival {
         library.fold(first, |version, line| format!("{version}; {}", line.to_lowercase()))
     }
 
+    /// Whether a scenario has a file for it.
+    pub(super) fn takes_part(&self, folder: &Path, config: &str) -> bool {
+        self.source(folder, config).exists()
+    }
+
     /// Starts it on a free port, and waits until it answers.
     pub(super) fn start(&self, setting: &Setting<'_>) -> Result<Running> {
         let folder = tempfile::Builder::new().prefix("terse-bench-").tempdir()?;
@@ -92,16 +98,24 @@ impl Rival {
     }
 
     fn write_config(&self, setting: &Setting<'_>, folder: &Path, address: SocketAddr) -> Result<PathBuf> {
-        let end = if self.kind == Kind::Nginx { "nginx.conf" } else { "haproxy.cfg" };
-        let source = setting.folder.join(format!("{}.{end}", setting.config));
+        let source = self.source(setting.folder, setting.config);
         let text = fs::read_to_string(&source).with_context(|| source.display().to_string())?;
-        let text = text
+        let text = variables::fill_in(&text)
             .replace("${LISTEN}", &address.to_string())
             .replace("${ORIGIN}", &setting.origin.to_string())
+            .replace("${SCENARIOS}", &setting.folder.display().to_string())
             .replace("${WORKERS}", &setting.workers.to_string());
-        let config = folder.join(end);
+        let config = folder.join(self.end());
         fs::write(&config, text)?;
         Ok(config)
+    }
+
+    fn source(&self, folder: &Path, config: &str) -> PathBuf {
+        folder.join(format!("{config}.{}", self.end()))
+    }
+
+    fn end(&self) -> &'static str {
+        if self.kind == Kind::Nginx { "nginx.conf" } else { "haproxy.cfg" }
     }
 }
 

@@ -20,7 +20,9 @@ pub(super) struct Scenario {
 pub(super) enum Traffic {
     /// Over so many connections at once that stay open: CPU time per answer.
     Requests(usize),
-    /// The same, each answer followed by the end of its connection.
+    /// The same, the proxy itself answering with nothing.
+    Answers(usize),
+    /// As the first one, each answer followed by the end of its connection.
     Close(usize),
     /// The same for bodies so large that many are under way when time is up: CPU time per 64 MB.
     Bulk(usize),
@@ -37,7 +39,7 @@ pub(super) enum Traffic {
 impl Scenario {
     /// Whether the proxy compresses what is fetched.
     pub(super) fn compresses(&self) -> bool {
-        self.config != PLAIN && !matches!(self.traffic, Traffic::Tail(_))
+        self.config.starts_with("gzip-") && !matches!(self.traffic, Traffic::Tail(_))
     }
 }
 
@@ -49,6 +51,27 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         config: PLAIN,
         path: "/tiny",
         traffic: Traffic::Requests(32),
+    },
+    Scenario {
+        name: "rules",
+        about: "plain with ten rules: two ACLs, edits of fields, a map, a stick table",
+        config: "rules",
+        path: "/tiny",
+        traffic: Traffic::Requests(32),
+    },
+    Scenario {
+        name: "vars-100",
+        about: "101 variables, each the sum of up to ten others",
+        config: "vars-100",
+        path: "/",
+        traffic: Traffic::Answers(32),
+    },
+    Scenario {
+        name: "vars-1000",
+        about: "1,001 variables, each the sum of up to ten others",
+        config: "vars-1000",
+        path: "/",
+        traffic: Traffic::Answers(32),
     },
     Scenario {
         name: "small",
