@@ -12,6 +12,7 @@ mod process;
 mod server;
 mod servers;
 mod statistics;
+mod table;
 mod variable;
 mod weight;
 
@@ -30,6 +31,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     server::COMMANDS,
     servers::COMMANDS,
     statistics::COMMANDS,
+    table::COMMANDS,
     variable::COMMANDS,
     weight::COMMANDS,
 ];

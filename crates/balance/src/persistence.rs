@@ -105,13 +105,13 @@ impl Affinity {
 }
 
 impl Farm {
-    /// Looks for the persistence cookie, and for its server. Changes nothing.
-    pub fn find(&self, request: &Request) -> Affinity {
+    /// Looks for the persistence cookie, and for its server, which if `forced` may be down. Changes nothing.
+    pub fn find(&self, request: &Request, forced: bool) -> Affinity {
         let Some(cookie) = &self.settings.cookie else { return Affinity { server: None, found: CookieFound::Off } };
         let mut found = CookieFound::None;
         for field in request.fields.every(Known::Cookie) {
             for crumb in Crumbs::of(field).filter(|crumb| crumb.name(field) == cookie.name.as_bytes()) {
-                match self.server_of(cookie.server_part(crumb.value(field))) {
+                match self.server_of(cookie.server_part(crumb.value(field)), forced) {
                     (Some(server), here) => return Affinity { server: Some(server), found: here },
                     (None, here) if found != CookieFound::Down => found = here,
                     _ => {}
@@ -122,7 +122,7 @@ impl Farm {
     }
 
     /// The first server with that cookie that may be used. Several may share one, so that a backup takes over a server's clients.
-    fn server_of(&self, value: &[u8]) -> (Option<usize>, CookieFound) {
+    fn server_of(&self, value: &[u8], forced: bool) -> (Option<usize>, CookieFound) {
         // An empty value would be that of all servers without a cookie.
         let theirs = |server: &&Arc<Server>| {
             !value.is_empty() && server.settings().cookie.as_ref().is_some_and(|cookie| cookie.as_bytes() == value)
@@ -131,7 +131,7 @@ impl Farm {
         if known.peek().is_none() {
             return (None, CookieFound::Invalid);
         }
-        match known.find(|server| server.is_up() || self.settings.persist) {
+        match known.find(|server| server.is_up() || forced || self.settings.persist) {
             Some(server) if server.is_up() => (Some(server.index()), CookieFound::Valid),
             server => (server.map(|server| server.index()), CookieFound::Down),
         }
@@ -153,7 +153,9 @@ impl Farm {
     /// Puts the persistence cookie into the response of the server that answered, or takes the server's own out. `method` is the
     /// request's.
     pub fn mark(&self, response: &mut Response, server: &Server, affinity: &Affinity, method: &[u8]) -> CookieSent {
-        let Some(cookie) = &self.settings.cookie else { return CookieSent::Off };
+        // Where the request's cookie was not to be looked at, none is set.
+        let cookie = self.settings.cookie.as_ref().filter(|_| affinity.found != CookieFound::Off);
+        let Some(cookie) = cookie else { return CookieSent::Off };
         let kept = affinity.server == Some(server.index());
         let sent = cookie.edit_response(&mut response.fields, server, kept);
         let wanted = cookie.mode == CookieMode::Insert && !kept && !(sent == CookieSent::Passed && cookie.preserve);
@@ -285,7 +287,7 @@ mod tests {
     fn a_cookie_leads_to_its_server() {
         let farm = farm(&format!("cookie S insert\n{SERVERS}"));
         let found = |cookies: &[&str]| {
-            let affinity = farm.find(&request(cookies));
+            let affinity = farm.find(&request(cookies), false);
             (affinity.server, affinity.found as u8 as char)
         };
         assert_eq!(found(&[]), (None, 'N'));
@@ -308,13 +310,13 @@ mod tests {
         let now = Instant::now();
         farm.set_admin(&farm.servers()[0], AdminOrder::Maint, now);
         farm.set_admin(&farm.servers()[1], AdminOrder::Maint, now);
-        assert_eq!(farm.find(&request(&["S=y"])), Affinity { server: Some(1), found: CookieFound::Down });
+        assert_eq!(farm.find(&request(&["S=y"]), false), Affinity { server: Some(1), found: CookieFound::Down });
     }
 
     #[test]
     fn without_a_cookie_keyword_nothing_is_looked_at() {
         let farm = farm(SERVERS);
-        assert_eq!(farm.find(&request(&["S=s1"])), Affinity { server: None, found: CookieFound::Off });
+        assert_eq!(farm.find(&request(&["S=s1"]), false), Affinity { server: None, found: CookieFound::Off });
         let affinity = Affinity { server: None, found: CookieFound::Off };
         assert_eq!(farm.mark(&mut response(&[]), &farm.servers()[0], &affinity, b"GET"), CookieSent::Off);
     }

@@ -65,6 +65,8 @@ pub struct ServerSettings {
     pub backup: bool,
     /// `disabled`: starts in maintenance.
     pub disabled: bool,
+    /// `non-stick`: stick tables do not learn it.
+    pub non_stick: bool,
     /// `check` and its words.
     pub check: CheckSettings,
     /// Idle connections.
@@ -98,6 +100,7 @@ impl Default for ServerSettings {
             maxqueue: 0,
             backup: false,
             disabled: false,
+            non_stick: false,
             check: CheckSettings::default(),
             pool: PoolSettings::default(),
             log: LogWords::default(),

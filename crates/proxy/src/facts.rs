@@ -7,6 +7,8 @@ use crate::plan::{Backend, Frontend, Plan};
 use crate::reply::Answer;
 use crate::session::Session;
 use crate::settings::Timeouts;
+use crate::stick::Learning;
+use crate::track::Tracks;
 use std::cell::{Cell, OnceCell};
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
@@ -103,6 +105,10 @@ pub struct Facts {
     pub instead: Option<Box<Answer>>,
     /// Why the request was refused as malformed.
     pub refused: Option<Malformed>,
+    /// What it tracks in stick tables, beside what its session tracks.
+    pub tracks: Option<Box<Tracks>>,
+    /// The keys whose server stick tables will learn, once it has answered.
+    pub learning: Option<Box<Learning>>,
     /// The rule that ended the evaluation: file and line.
     pub last_rule: Option<(Arc<str>, u32)>,
 }
@@ -200,6 +206,8 @@ impl Facts {
             persistence: Persistence::default(),
             instead: None,
             refused: None,
+            tracks: None,
+            learning: None,
             last_rule: None,
         }
     }

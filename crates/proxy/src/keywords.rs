@@ -14,6 +14,7 @@ mod options;
 pub(crate) mod pages;
 mod refused;
 mod routing;
+mod stick;
 mod timeouts;
 
 use crate::settings::ProxySettings;
@@ -24,6 +25,7 @@ pub const KEYWORDS: &[&[Keyword]] = &[
     identity::KEYWORDS,
     bind::KEYWORDS,
     routing::KEYWORDS,
+    stick::KEYWORDS,
     limits::KEYWORDS,
     timeouts::KEYWORDS,
     options::KEYWORDS,

@@ -35,7 +35,9 @@ pub mod server;
 pub mod service;
 pub mod session;
 pub mod settings;
+pub mod stick;
 pub mod stream;
+pub mod track;
 #[cfg(test)]
 mod trial;
 pub mod tunnel;

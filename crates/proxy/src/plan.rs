@@ -8,9 +8,13 @@ use crate::reply::Pages;
 use crate::rules::Rule;
 use crate::service::Service;
 use crate::settings::{BindSettings, ForwardedFor, Mode, Options, RetryOn, Reuse, Switch, TcpRules, Timeouts};
+use crate::stick::Sticking;
+use crate::track::TrackSettings;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
+use terse_balance::table::Table;
 use terse_balance::{Announcement, Farm};
 use terse_compress::{Compression, Limit};
 use terse_config::Place;
@@ -25,6 +29,12 @@ pub struct Plan {
     pub backends: Vec<Backend>,
     /// Addresses to listen on, of all frontends.
     pub binds: Vec<Bind>,
+    /// Stick tables, in the order of their lines.
+    pub tables: Vec<Arc<Table>>,
+    /// What `global` says about tracking.
+    pub tracking: TrackSettings,
+    /// When the process started: the time of tables is counted from here.
+    pub started: Instant,
     /// Variables of the process.
     pub process_variables: ProcessStore,
     /// The language in which the stats socket sets them.
@@ -132,6 +142,8 @@ pub struct Backend {
     pub farm: Arc<Farm>,
     /// What its servers are told by the PROXY protocol, by their indices in the farm.
     pub announcers: Vec<Option<Box<Announcer>>>,
+    /// Which of them requests go to, as `stick` and `use-server` lines have it.
+    pub sticking: Option<Box<Sticking>>,
     /// The index of its first server among all servers of the process: the workers' tables of connections use it.
     pub first_server: usize,
     /// Its time-outs.
@@ -231,6 +243,11 @@ pub struct LogPlan {
 }
 
 impl Plan {
+    /// The time of tables at that moment, in milliseconds.
+    pub fn table_ms(&self, at: Instant) -> u64 {
+        u64::try_from(at.saturating_duration_since(self.started).as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// The addresses to listen on.
     pub fn binds(&self) -> &[Bind] {
         &self.binds

@@ -17,6 +17,7 @@ mod rate;
 mod server;
 mod socket;
 mod stream;
+mod table;
 mod timer;
 mod tls;
 
@@ -50,11 +51,16 @@ pub const FETCHES: &[&[Fetch]] = &[
     later::AGENTS,
     later::DEVICES,
     later::CACHES,
-    later::TABLES,
+    table::TABLES,
+    table::ANY_SLOT,
+    table::SLOT_0,
+    table::SLOT_1,
+    table::SLOT_2,
+    table::OF_CLIENT,
 ];
 
 /// The tables of converters.
-pub const CONVERTERS: &[&[Converter]] = &[lookup::CONVERTERS];
+pub const CONVERTERS: &[&[Converter]] = &[lookup::CONVERTERS, table::CONVERTERS, table::AGES];
 
 /// The tables of aliases.
 pub const ALIASES: &[&[Alias]] = &[alias::ALIASES, date::ALIASES, timer::ALIASES, capture::ALIASES];

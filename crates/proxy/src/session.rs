@@ -2,8 +2,9 @@
 
 use crate::io::{Transport, clock};
 use crate::plan::Frontend;
+use crate::track::Tracks;
 use crate::worker::Worker;
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::rc::Rc;
@@ -33,6 +34,8 @@ pub struct Session {
     pub socket: Cell<Option<RawFd>>,
     /// When it was accepted.
     pub accepted: Instant,
+    /// What it tracks in stick tables (`tcp-request connection track-sc0`).
+    pub tracks: OnceCell<Box<RefCell<Tracks>>>,
     /// Variables of the scope `sess`.
     pub variables: Store,
     /// Requests read so far.
@@ -50,6 +53,7 @@ pub type Ends = (Option<SocketAddr>, Option<SocketAddr>);
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.end_tracks();
         if self.has_own_connections.get() {
             self.worker.idle.forget(self.number);
         }
@@ -82,6 +86,7 @@ impl Session {
             announced: OnceCell::new(),
             expects_proxy: Cell::new(worker.plan.binds[bind].settings.accept_proxy),
             socket: Cell::new(None),
+            tracks: OnceCell::new(),
             accepted: clock::now(),
             variables: Store::default(),
             requests: Cell::new(0),

@@ -5,9 +5,10 @@ use crate::io::{Broken, Incoming, Outgoing, Part, Sink, Source, Timer, clock};
 use crate::log::Origin;
 use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
-use crate::phase::{Client, assign, finish, prepare, record, respond, route};
+use crate::phase::{Client, assign, converse, finish, prepare, record, respond, route};
 use crate::session::Session;
 use crate::settings::{Mode, TcpRules};
+use crate::stick;
 use crate::stream::Stream;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -85,10 +86,14 @@ async fn content(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, looks
 }
 
 async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
-    let mut exchange = prepare::bytes();
+    let mut exchange = prepare::bytes(stream);
+    converse::stick(client, stream, &mut exchange);
     let mut server = assign::server(client, stream, &mut exchange).await?;
     record::step_or_soon(stream, Origin::Connect, Mode::Tcp);
     let session = stream.facts.session.clone();
+    if let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index]) {
+        stick::learn(stream, backend);
+    }
     let worker = &session.worker;
     let front = session.frontend().timeouts;
     let back = stream.facts.backend().map_or(front, |b| b.timeouts);

@@ -127,6 +127,11 @@ async fn purge(worker: Rc<Worker>) {
         worker.idle_percent.set(100 - (share * 100.0).clamp(0.0, 100.0) as u8);
         (busy, at) = (busy_now, now);
         worker.idle.purge(now);
+        // One of the workers does it for all.
+        if worker.index == 0 {
+            let now_ms = worker.plan.table_ms(now);
+            worker.plan.tables.iter().for_each(|table| table.sweep(now_ms));
+        }
     }
 }
 

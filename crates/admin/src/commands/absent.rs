@@ -22,7 +22,6 @@ const ABSENT: &[Absent] = &[
     absent("add backend", BACKENDS),
     absent("add server", SERVERS),
     absent("add ssl", TLS),
-    absent("clear table", TABLES),
     absent("commit ssl", TLS),
     absent("debug", INTERNALS),
     absent("del backend", BACKENDS),
@@ -47,7 +46,6 @@ const ABSENT: &[Absent] = &[
     absent("set profiling", INTERNALS),
     absent("set rate-limit", "the process has no limits of rates"),
     absent("set ssl", TLS),
-    absent("set table", TABLES),
     absent("show activity", INTERNALS),
     absent("show anon", "nothing is hidden in answers"),
     absent("show cache", "no cache is built"),
@@ -56,7 +54,7 @@ const ABSENT: &[Absent] = &[
     absent("show dev", INTERNALS),
     absent("show fd", INTERNALS),
     absent("show libs", INTERNALS),
-    absent("show peers", TABLES),
+    absent("show peers", "tables are not shared with other machines"),
     absent("show pools", "memory is not pooled; 'show info' shows what buffers hold"),
     absent("show proc", "there is no master process"),
     absent("show profiling", INTERNALS),
@@ -66,7 +64,6 @@ const ABSENT: &[Absent] = &[
     absent("show servers conn", "idle connections belong to workers and are not listed; 'show stat' has the figures"),
     absent("show sess", "sessions are counted, not listed: 'show info' and 'show stat' have the figures"),
     absent("show ssl", TLS),
-    absent("show table", TABLES),
     absent("show tasks", INTERNALS),
     absent("show threads", INTERNALS),
     absent("show tls-keys", TLS),
@@ -90,7 +87,6 @@ const COOKIES: &str = "dynamic cookies are not built";
 const FRONTENDS: &str = "frontends listen until the process stops";
 const INTERNALS: &str = "it looks into HAProxy's own code";
 const SERVERS: &str = "servers are those of the configuration; 'set server' takes them out and back";
-const TABLES: &str = "stick tables come later";
 const TLS: &str = "TLS comes later";
 
 #[cfg(test)]
@@ -111,7 +107,7 @@ mod tests {
     #[test]
     fn the_longest_entry_is_meant() {
         let find = |text: &str| find(&text.split(' ').map(str::to_owned).collect::<Vec<_>>()).map(|absent| absent.name);
-        assert_eq!(find("show table x"), Some("show table"));
+        assert_eq!(find("show tasks x"), Some("show tasks"));
         assert_eq!(find("set maxconn global 3"), Some("set maxconn global"));
         assert_eq!(find("set maxconn"), None);
         assert_eq!(find("foo"), None);

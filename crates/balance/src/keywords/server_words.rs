@@ -131,8 +131,14 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     done("check-proto", "<name>", "Says the protocol that checks speak: h1.", |args, _| only_h1(args)),
     accepted("ws", "{ auto | h1 | h2 }", "Says what carries WebSocket.", "HTTP/1 is the only protocol to servers"),
     accepted("pool-low-conn", "<connections>", "Keeps a few idle connections from other threads.", "each worker keeps its own"),
-    accepted("non-stick", "", "Keeps it out of stick tables.", "no stick table learns servers"),
-    accepted("stick", "", "Takes 'non-stick' back.", "no stick table learns servers"),
+    done("non-stick", "", "Stick tables do not learn it.", |_, draft| {
+        draft.server.non_stick = true;
+        Ok(())
+    }),
+    done("stick", "", "Takes 'non-stick' back.", |_, draft| {
+        draft.server.non_stick = false;
+        Ok(())
+    }),
     accepted("tfo", "", "Sends data with the first packet.", "it can only save a round trip"),
     accepted("no-tfo", "", "Takes 'tfo' back.", "it is never used"),
     accepted("no-agent-check", "", "Takes 'agent-check' back.", "there are no agents"),

@@ -66,13 +66,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refused("email-alert mailers", "Who carries mails.", MAIL),
     refused("email-alert myhostname", "The host's name in mails.", MAIL),
     refused("email-alert to", "Who gets mails.", MAIL),
-    refused("use-server", "Which server takes a request.", "write a backend for it and 'use_backend'"),
-    refused("force-persist", "Persistence lets requests go to servers that are down.", "write 'option persist'"),
-    refused(
-        "ignore-persist",
-        "Requests for which persistence does not count.",
-        "write a backend without 'cookie' and 'use_backend'",
-    ),
     refused("persist rdp-cookie", "Persistence by RDP's cookie.", "RDP is not looked into"),
     refused("dynamic-cookie-key", "The key of made cookies.", "write 'cookie <value>' behind each server"),
     refused("source", "The address that servers see.", "the system chooses it"),

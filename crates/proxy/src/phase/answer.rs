@@ -2,10 +2,11 @@
 
 use crate::io::{Outgoing, Sink, clock};
 use crate::phase::judge::Verdict;
-use crate::phase::{Client, Next, prepare, read, respond};
+use crate::phase::{Client, Next, finish, prepare, read, respond};
 use crate::reply::{self, Answer};
 use crate::settings::ConnectionMode;
 use crate::stream::Stream;
+use crate::track;
 use std::io;
 use terse_http::h1::encode;
 use terse_message::{Abort, BodyLength, Cause, Phase, Version, Who};
@@ -25,11 +26,13 @@ pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>
         }
         Verdict::Deny(answer) => {
             counters.denied_requests.add(1);
+            stream.facts.count_tracked(track::ERRORS, 1);
             stream.facts.abort = Some(denied);
             send(client, stream, out, &answer).await
         }
         Verdict::Tarpit(answer) => {
             counters.denied_requests.add(1);
+            stream.facts.count_tracked(track::ERRORS, 1);
             stream.facts.abort = Some(Abort::new(Who::Proxy, Phase::Tarpit, Cause::Denied));
             let timeouts = stream.facts.timeouts();
             if let Some(held) = timeouts.tarpit.or(timeouts.connect) {
@@ -40,6 +43,7 @@ pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>
         }
         Verdict::Drop => {
             counters.denied_requests.add(1);
+            stream.facts.count_tracked(track::ERRORS, 1);
             stream.facts.abort = Some(denied);
             Ok(Next::Close)
         }
@@ -55,6 +59,7 @@ pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>
 /// Ends a stream that was aborted: an error page, where the client can still be told.
 pub async fn to_abort(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, abort: Abort) -> Next {
     stream.facts.abort = Some(abort);
+    finish::blame(stream, abort);
     // What was being written when the exchange broke off is no part of the answer.
     out.clear();
     let begun = stream.facts.status != 0;

@@ -7,7 +7,9 @@ use crate::phase::prepare::Exchange;
 use crate::phase::{Client, Next, announce, answer, assign, finish, judge, prepare, read, record, route, transfer};
 use crate::session::Session;
 use crate::settings::Mode;
+use crate::stick::{self, Persistence};
 use crate::stream::Stream;
+use crate::track;
 use crate::tunnel;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -25,6 +27,7 @@ pub async fn run(io: Transport, session: Rc<Session>) {
     if !announced || !judge::session(&session, &client.io) {
         return;
     }
+    session.count_accepted();
     session.frontend().tally.of(session.worker.index).sessions.add(1);
     record::accepted(&session);
     match session.frontend().mode {
@@ -146,6 +149,7 @@ async fn exchange(client: &mut Client, session: &Rc<Session>, idle_since: Instan
 
 async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> Result<Next, Abort> {
     read::head(client, stream).await?;
+    stream.facts.count_tracked(track::REQUESTS, 1);
     let session = stream.facts.session.clone();
     let frontend = session.frontend();
     if frontend.mode == Mode::Http {
@@ -174,6 +178,7 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
         return answer::by_rule(client, stream, out, verdict).await;
     }
     let mut exchange = prepare::request(stream);
+    stick(client, stream, &mut exchange);
     let next = forward(client, stream, &mut exchange, out).await;
     // What of the body is still to come decides whether the connection can go on behind an answer of ours.
     stream.request.body = match stream.request.body {
@@ -182,6 +187,18 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
         untouched => untouched,
     };
     next
+}
+
+/// Chooses the server by the backend's own lines, if it has some.
+pub(crate) fn stick(client: &mut Client, stream: &mut Stream, exchange: &mut Exchange) {
+    let session = stream.facts.session.clone();
+    let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index]) else { return };
+    if let Some(sticking) = &backend.sticking {
+        let forced = exchange.persistence == Persistence::Force;
+        lend_if(client, stream, backend.looks, |stream| {
+            stick::choose(stream, backend, sticking, &mut exchange.affinity, forced);
+        });
+    }
 }
 
 /// Sends the request to a server, and to another when that may help.

@@ -4,6 +4,7 @@ use crate::facts::Facts;
 use crate::phase::{Client, answer, record};
 use crate::session::Session;
 use crate::stream::Stream;
+use crate::track;
 use std::rc::Rc;
 use std::time::Instant;
 use terse_balance::Count;
@@ -14,7 +15,9 @@ use terse_message::{Abort, Cause, Phase, Who};
 pub fn stream(stream: &mut Stream) {
     stream.facts.times.end.get_or_insert_with(Instant::now);
     count(stream);
+    stream.facts.count_tracked_bytes();
     record::end(stream);
+    stream.facts.end_tracks();
 }
 
 /// Tells a client that connected and then said nothing that it was too slow.
@@ -85,6 +88,21 @@ enum Failure {
     Denied,
     /// The response was malformed, too slow, or broke off before its body.
     Response,
+}
+
+/// Counts a stream that ends early where it tracks: a request that could not be read as a request and an error, what its server is to
+/// blame for as a failure.
+pub fn blame(stream: &Stream, abort: Abort) {
+    match failure(Some(abort)) {
+        Some(Failure::Request) => {
+            if stream.facts.version.is_none() {
+                stream.facts.count_tracked(track::REQUESTS, 1);
+            }
+            stream.facts.count_tracked(track::ERRORS, 1);
+        }
+        Some(Failure::Server | Failure::Response) => stream.facts.count_tracked(track::FAILURES, 1),
+        Some(Failure::Client | Failure::Denied) | None => {}
+    }
 }
 
 fn failure(abort: Option<Abort>) -> Option<Failure> {

@@ -4,6 +4,7 @@ use crate::io::Incoming;
 use crate::phase::transfer::CodePlan;
 use crate::plan::{Backend, Frontend};
 use crate::settings::{ConnectionMode, ForwardedFor};
+use crate::stick::{self, Persistence};
 use crate::stream::Stream;
 use smallvec::SmallVec;
 use std::net::IpAddr;
@@ -25,8 +26,10 @@ pub struct Exchange {
     pub mode: ConnectionMode,
     /// What the client would take, when compression is configured.
     pub offer: Option<Offer>,
-    /// What the persistence cookie said.
+    /// What the persistence cookie said, and other lines about the server of a request.
     pub affinity: Affinity,
+    /// How far persistence counts.
+    pub persistence: Persistence,
     /// How the request's body is compressed, once that is decided.
     pub code: Option<CodePlan>,
     /// Attempts that failed.
@@ -58,10 +61,14 @@ pub fn request(stream: &mut Stream) -> Exchange {
         terse_compress::head::offload(request, offer, &settings);
     }
 
+    let persistence_of = backend.map_or(Persistence::Usual, |backend| stick::persistence(stream, backend));
     let affinity = match backend {
         Some(backend) => {
-            let affinity = backend.farm.find(request);
-            backend.farm.strip(request);
+            let affinity = match persistence_of {
+                Persistence::Ignore => Affinity { server: None, found: CookieFound::Off },
+                word => backend.farm.find(&stream.request, word == Persistence::Force),
+            };
+            backend.farm.strip(&mut stream.request);
             affinity
         }
         None => Affinity { server: None, found: CookieFound::Off },
@@ -89,6 +96,7 @@ pub fn request(stream: &mut Stream) -> Exchange {
         mode,
         offer,
         affinity,
+        persistence: persistence_of,
         code: None,
         failures: 0,
         failed: SmallVec::new(),
@@ -97,7 +105,7 @@ pub fn request(stream: &mut Stream) -> Exchange {
 }
 
 /// The same for a connection of bytes.
-pub fn bytes() -> Exchange {
+pub fn bytes(stream: &Stream) -> Exchange {
     Exchange {
         upload: Incoming::UntilClose,
         body_begun: false,
@@ -106,6 +114,7 @@ pub fn bytes() -> Exchange {
         mode: ConnectionMode::Close,
         offer: None,
         affinity: Affinity { server: None, found: CookieFound::Off },
+        persistence: stream.facts.backend().map_or(Persistence::Usual, |backend| stick::persistence(stream, backend)),
         code: None,
         failures: 0,
         failed: SmallVec::new(),

@@ -12,6 +12,7 @@ use crate::phase::{judge, prepare, record};
 use crate::rules::{self, BodyWait, Flow, Rule, Wait};
 use crate::session::Session;
 use crate::settings::{ConnectionMode, Mode};
+use crate::stick;
 use crate::stream::Stream;
 use std::cell::Cell;
 use std::io;
@@ -60,6 +61,11 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
         reply.server_keeps = false;
     }
     content(down, stream, reply, &session).await?;
+    if let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index])
+        && backend.sticking.is_some()
+    {
+        stick::learn(stream, backend);
+    }
     judge(down, sink, stream, &session).await?;
     if let (Some(backend), Some(server)) = (stream.facts.backend, stream.facts.server.clone()) {
         let farm = &session.worker.plan.backends[backend].farm;
@@ -160,6 +166,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
             return Err(Failure { abort: failure, kind: FailureKind::Status(status) });
         }
     }
+    stream.facts.count_status(status);
     Ok(())
 }
 

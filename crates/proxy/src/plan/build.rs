@@ -14,9 +14,12 @@ mod pages;
 mod references;
 mod remarks;
 mod syslog;
+mod tables;
 
 use crate::log::{Directory, LogSettings, Sinks, Syslog};
 use crate::plan::{Plan, ProcessPlan};
+use crate::track::TrackSettings;
+use crate::track::name::Known;
 use std::sync::Arc;
 use std::time::Instant;
 use terse_compress::Limit;
@@ -62,6 +65,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     for draft in drafts.iter_mut().filter(|_| complete) {
         remarks::of(draft, &global_log, diagnostics);
     }
+    let tracking = shared.take::<TrackSettings>().unwrap_or_default();
     let mut building = Building {
         host,
         logs: logs::Logs {
@@ -79,6 +83,10 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let journal = building.logs.journal(&global_log, building.diagnostics);
     let forwarders = building.logs.forwarders(log_sections, building.diagnostics);
     let (rings, carriers) = building.logs.directory.into_parts();
+    // Formats of logs name tables too: they are compiled by now.
+    let references = std::mem::take(&mut shared.entry::<Registry>().references);
+    let tables = tables::build(&mut drafts, references, complete, diagnostics);
+    let _ = shared.entry::<Registry>().own::<Known>().0.set(tables.clone());
     if diagnostics.worst() == Some(Severity::Alert) {
         return None;
     }
@@ -89,6 +97,9 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         diagnostics.push(Diagnostic::new(Severity::Warning, &place, format!("{reason}: this rule changes nothing that matters")));
     }
     Some(Plan {
+        tables,
+        tracking,
+        started: host.started,
         language: Language::new(registry, &process_variables),
         frontends,
         backends,

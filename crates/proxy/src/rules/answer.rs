@@ -5,6 +5,7 @@ use crate::keywords::pages;
 use crate::reply::{self, Answer, Content, Reply};
 use crate::settings::{ErrorSetUse, ErrorSetUses};
 use crate::stream::Stream;
+use crate::track;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Scope};
 use terse_message::Known;
@@ -59,6 +60,7 @@ struct Auth {
 
 impl Action for Auth {
     fn run(&self, stream: &mut Stream) -> Flow {
+        stream.facts.count_tracked(track::ERRORS, 1);
         // A request that is meant for a proxy is told that it is the proxy who asks (RFC 9110 section 11.7.1).
         let request = &stream.request;
         let to_proxy = !request.target().starts_with(b"/") && request.fields.has(Known::ProxyConnection);

@@ -181,7 +181,7 @@ fn unknown(args: &Args<'_>, name: &str, set: RuleSet) -> Fault {
 
 /// How an action is written.
 fn usage(name: &str, set: RuleSet) -> String {
-    let arguments = words(set).find(|word| word.bare() == name).map_or("", |word| word.arguments);
+    let arguments = words(set).find(|word| word.bare() == name || word.is(name)).map_or("", |word| word.arguments);
     format!("write '{}'", format!("{} {name} {arguments}", set.name()).trim_end())
 }
 
@@ -193,6 +193,9 @@ fn word_of(name: &str) -> &str {
 impl ActionWord {
     /// Whether a word of the line is this action.
     fn is(&self, word: &str) -> bool {
+        if let Some(number) = self.name.strip_suffix("<n>").and_then(|name| word.strip_prefix(name)) {
+            return !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        }
         match self.name.ends_with(['(', '.']) {
             true => word.starts_with(self.name),
             false => word == self.name,
@@ -200,6 +203,6 @@ impl ActionWord {
     }
 
     fn bare(&self) -> &'static str {
-        self.name.trim_end_matches(['(', '.'])
+        self.name.trim_end_matches(['(', '.']).trim_end_matches("<n>")
     }
 }

@@ -1,6 +1,6 @@
 //! Actions that are understood and not built, each with why, or with what to write instead.
 
-use super::{ANY, ActionKind, ActionWord, BOTH, CONNECTION, CONTENT, REQUEST, RESPONSE, SERVER_CONTENT, SESSION, TCP, TCP_REQUEST};
+use super::{ANY, ActionKind, ActionWord, BOTH, CONNECTION, CONTENT, REQUEST, RESPONSE, SERVER_CONTENT, SESSION};
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
@@ -13,15 +13,6 @@ pub(super) const ACTIONS: &[ActionWord] = &[
     later("do-resolve(", REQUEST | CONTENT, "Looks a name up.", "sections of 'resolvers' come later"),
     later("expect-netscaler-cip", CONNECTION, "Reads a NetScaler header.", "NetScaler's protocol is not spoken"),
     later("lua.", ANY | CONTENT | SERVER_CONTENT, "Calls a function in Lua.", "Lua comes later"),
-    later("sc-add-gpc(", ANY | TCP, "Adds to a counter.", TABLES),
-    later("sc-inc-gpc(", ANY | TCP, "Counts.", TABLES),
-    later("sc-inc-gpc0(", ANY | TCP, "Counts.", TABLES),
-    later("sc-inc-gpc1(", ANY | TCP, "Counts.", TABLES),
-    later("sc-set-gpt(", ANY | TCP, "Sets a tag.", TABLES),
-    later("sc-set-gpt0(", ANY | TCP, "Sets a tag.", TABLES),
-    later("track-sc0", BOTH | TCP_REQUEST, "Tracks a key in a stick table.", TABLES),
-    later("track-sc1", BOTH | TCP_REQUEST, "Tracks a key in a stick table.", TABLES),
-    later("track-sc2", BOTH | TCP_REQUEST, "Tracks a key in a stick table.", TABLES),
     later("send-spoe-group", BOTH | CONTENT | SERVER_CONTENT, "Asks an agent.", "SPOE comes later"),
     later("set-bandwidth-limit", BOTH | CONTENT | SERVER_CONTENT, "Limits the rate of bytes.", "filters of bandwidth come later"),
     later("use-service", REQUEST | CONTENT, "Answers by a service.", "services come later"),
@@ -33,4 +24,3 @@ const fn later(name: &'static str, sets: u16, summary: &'static str, reason: &'s
 }
 
 const CACHE: &str = "caches come later";
-const TABLES: &str = "stick tables come later";

@@ -22,6 +22,7 @@ pub mod rewrite;
 pub mod status;
 pub mod target;
 pub mod timeout;
+pub mod track;
 pub mod variable;
 pub mod verdict;
 pub mod wait;
@@ -150,7 +151,8 @@ impl RuleSet {
 
 /// One action: its name, where it may stand, and how it is read.
 pub struct ActionWord {
-    /// Its name: `set-header`. One that ends in `(` or `.` stands for every word that begins so: `set-var(`.
+    /// Its name: `set-header`. One that ends in `(` or `.` stands for every word that begins so, `set-var(`; one that ends in `<n>` for
+    /// every word that ends in a number there.
     pub name: &'static str,
     /// The sets that have it, as a sum of [`RuleSet`]s.
     pub sets: u16,
@@ -193,6 +195,7 @@ pub const ACTIONS: &[&[ActionWord]] = &[
     hint::ACTIONS,
     packets::ACTIONS,
     wait::ACTIONS,
+    track::ACTIONS,
     later::ACTIONS,
 ];
 

@@ -94,7 +94,6 @@ pub static KEYWORDS: &[Keyword] = &[
     knob("max-spread-checks", "<time>", "The time that first checks are spread over.", SPREAD),
     knob("tune.max-checks-per-thread", "<number>", "Checks at once.", "checks wait for no processor: they have the control thread"),
     // Samples.
-    knob("tune.stick-counters", "<number>", "Counters a stream.", "there are no stick tables"),
     knob("tune.http.logurilen", "<bytes>", "Length of logged requests.", "only 'len' on a 'log' line cuts what is logged"),
     knob("tune.pattern.cache-size", "<number>", "Remembered look-ups of patterns.", "no look-up is remembered: each is as quick"),
     knob("tune.chksize", "<bytes>", "Buffer of health checks.", "checks read what they need"),

@@ -45,8 +45,6 @@ pub static KEYWORDS: &[Keyword] = &[
         "The time over which a drain closes connections.",
         "a drain closes each at its next response",
     ),
-    refused("http-err-codes", "<codes>", "Statuses that count as errors of clients.", "they are 400 to 499"),
-    refused("http-fail-codes", "<codes>", "Statuses that count as failures of servers.", "they are 500 to 599"),
     refused(
         "tune.buffers.limit",
         "<number>",

@@ -7,11 +7,13 @@ use crate::counters::Tally;
 use crate::log::FormatText;
 use crate::plan::{Announcer, Backend};
 use crate::settings::Mode;
+use crate::stick::{StickSettings, Sticking};
 use std::sync::Arc;
 use terse_balance::announcement::AnnouncedField;
 use terse_balance::settings::Balance;
 use terse_balance::{Farm, FarmContext, Server};
-use terse_config::Diagnostics;
+use terse_config::near::nearest;
+use terse_config::{Diagnostic, Diagnostics, Severity};
 use terse_sample::{Needs, Usage};
 
 /// The back halves, in order.
@@ -48,6 +50,7 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         Mode::Log => building.logs.settle(draft, &farm, building.diagnostics),
         Mode::Http | Mode::Tcp => refuse_log_words(draft, &farm, building.diagnostics),
     }
+    let sticking = sticking(std::mem::take(&mut draft.stick), &farm, building.diagnostics);
     let proxy = &draft.proxy;
     Backend {
         announcers: announcers(&farm, draft, building),
@@ -56,6 +59,7 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         order: draft.order,
         mode: proxy.mode,
         farm,
+        sticking,
         first_server,
         timeouts,
         options: proxy.options,
@@ -111,6 +115,16 @@ fn announcers(farm: &Farm, draft: &Draft, building: &mut Building<'_>) -> Vec<Op
         Some(Box::new(Announcer { told, fields }))
     };
     farm.servers().iter().map(announcer).collect()
+}
+
+/// The lines about servers of requests; a server that is named must be there.
+fn sticking(rules: StickSettings, farm: &Farm, diagnostics: &mut Diagnostics) -> Option<Box<Sticking>> {
+    Sticking::new(rules, farm, |rule, name| {
+        let near = nearest(name, farm.servers().iter().map(|server| &**server.name()));
+        let hint = near.first().map(|near| format!("did you mean '{near}'?"));
+        let reason = format!("unable to find server '{name}' in backend '{}' referenced in a 'use-server' rule", farm.name());
+        diagnostics.push(Diagnostic::new(Severity::Alert, &rule.place, reason).hint(hint));
+    })
 }
 
 /// HAProxy's.

@@ -2,9 +2,11 @@
 
 use crate::log::LogSettings;
 use crate::settings::{ErrorSettings, ErrorSource, Mode, ProxySettings};
+use crate::stick::StickSettings;
 use std::collections::HashMap;
 use std::sync::Arc;
 use terse_balance::FarmSettings;
+use terse_balance::table::{TableLine, TableSettings};
 use terse_compress::Compression;
 use terse_config::{Diagnostics, Place, Section, SectionKind};
 use terse_sample::AclSet;
@@ -24,6 +26,8 @@ pub(super) struct Draft {
     pub(super) back: Option<usize>,
     pub(super) proxy: ProxySettings,
     pub(super) farm: FarmSettings,
+    pub(super) table: Option<TableSettings>,
+    pub(super) stick: StickSettings,
     pub(super) log: LogSettings,
     pub(super) errors: Vec<ErrorSource>,
     pub(super) acls: AclSet,
@@ -53,6 +57,8 @@ pub(super) fn of(sections: Vec<Section>, diagnostics: &mut Diagnostics) -> Vec<D
             front,
             back,
             farm: settings.take().unwrap_or_default(),
+            table: settings.take::<TableLine>().and_then(|line| line.0),
+            stick: settings.take().unwrap_or_default(),
             log: settings.take().unwrap_or_default(),
             errors: settings.take::<ErrorSettings>().unwrap_or_default().sources,
             acls: settings.take().unwrap_or_default(),

@@ -1,0 +1,253 @@
+//! Which server a request goes to before the algorithm is asked: `use-server`, `stick`, and how far persistence counts at all.
+//!
+//! ```text
+//! force-persist, ignore-persist -> the cookie -> use-server -> stick match -> the algorithm
+//!                                                              stick store-request  --+
+//!                           the server's answer comes -------> stick store-response --+--> the tables learn the server
+//! ```
+//!
+//! Who comes first decides: a later one is asked only while there is no server. A server that is down is passed over, unless
+//! `option persist` or `force-persist` says otherwise.
+
+use crate::plan::Backend;
+use crate::stream::Stream;
+use crate::track::key::with_key;
+use crate::track::name::TableName;
+use std::sync::Arc;
+use terse_balance::table::{Data, Entry, ServerKeyKind, Table};
+use terse_balance::{Affinity, Farm, Server};
+use terse_config::{Place, Setting};
+use terse_sample::{Condition, Expr, LogFormat};
+
+/// A backend's lines about servers of requests, as they stand.
+#[derive(Clone, Default)]
+pub struct StickSettings {
+    /// `stick on`, `stick match`, `stick store-request`, in order.
+    pub requests: Vec<Arc<StickRule>>,
+    /// `stick store-response`.
+    pub responses: Vec<Arc<StickRule>>,
+    /// `use-server`.
+    pub servers: Vec<Arc<ServerRule>>,
+    /// `force-persist`, `ignore-persist`.
+    pub persistence: Vec<Arc<PersistRule>>,
+}
+
+impl Setting for StickSettings {
+    fn inherit(&self) -> StickSettings {
+        StickSettings::default()
+    }
+}
+
+impl StickSettings {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.requests.is_empty() && self.responses.is_empty() && self.servers.is_empty() && self.persistence.is_empty()
+    }
+}
+
+/// `stick ... <pattern> [table <table>] [if | unless <condition>]`
+pub struct StickRule {
+    /// What makes the key.
+    pub key: Expr,
+    /// Where it is looked up and kept.
+    pub table: Arc<TableName>,
+    /// When.
+    pub condition: Option<Condition>,
+    /// Whether the key's server is used.
+    pub matches: bool,
+    /// Whether the key's server is learnt.
+    pub stores: bool,
+}
+
+/// `use-server <server> [if | unless <condition>]`
+pub struct ServerRule {
+    /// Which server.
+    pub target: ServerTarget,
+    /// When.
+    pub condition: Option<Condition>,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// What `use-server` names.
+pub enum ServerTarget {
+    /// A server of the backend.
+    Name(String),
+    /// A name that is made for each request.
+    Format(LogFormat),
+}
+
+/// `force-persist` and `ignore-persist`.
+pub struct PersistRule {
+    /// Which of them.
+    pub word: Persistence,
+    /// When.
+    pub condition: Condition,
+}
+
+/// How far persistence counts for a request.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Persistence {
+    /// While the server is up.
+    #[default]
+    Usual,
+    /// `force-persist`: the server may be down.
+    Force,
+    /// `ignore-persist`: the cookie is not looked at, and not set.
+    Ignore,
+}
+
+/// A backend's lines about servers of requests, with the servers that they name found.
+pub struct Sticking {
+    rules: StickSettings,
+    /// The servers of `use-server` lines, by index.
+    servers: Vec<Option<usize>>,
+}
+
+/// What tables will learn once the server has answered: the server of this key.
+pub type Learning = Vec<(Arc<Table>, Box<[u8]>)>;
+
+impl Sticking {
+    /// Finds the servers that the lines name; `missing` is told of those that are not there.
+    pub fn new(rules: StickSettings, farm: &Farm, mut missing: impl FnMut(&ServerRule, &str)) -> Option<Box<Sticking>> {
+        let find = |rule: &Arc<ServerRule>| match &rule.target {
+            ServerTarget::Format(_) => None,
+            ServerTarget::Name(name) => {
+                let found = farm.find_server(name).map(|server| server.index());
+                if found.is_none() {
+                    missing(rule, name);
+                }
+                found
+            }
+        };
+        let servers = rules.servers.iter().map(find).collect();
+        (!rules.is_empty()).then(|| Box::new(Sticking { rules, servers }))
+    }
+}
+
+/// How far persistence counts for a request.
+pub fn persistence(stream: &Stream, backend: &Backend) -> Persistence {
+    let Some(sticking) = &backend.sticking else { return Persistence::Usual };
+    let env = stream.env();
+    sticking.rules.persistence.iter().find(|rule| rule.condition.eval(&env)).map_or(Persistence::Usual, |rule| rule.word)
+}
+
+/// Chooses the server of a request by the backend's lines, where the cookie has not; notes what is to be learnt.
+pub fn choose(stream: &mut Stream, backend: &Backend, sticking: &Sticking, affinity: &mut Affinity, forced: bool) {
+    let usable = |server: &Server| server.is_up() || forced || backend.farm.settings().persist;
+    if affinity.server.is_none() {
+        affinity.server = named(stream, backend, sticking, &usable);
+    }
+    let mut learning = Learning::new();
+    for rule in &sticking.rules.requests {
+        let Some(table) = rule.table.table() else { continue };
+        // Of a table's rules that store, the first that has a key counts.
+        if (rule.stores && learns(&learning, table)) || !applies(rule, stream) {
+            continue;
+        }
+        let Some(value) = rule.key.eval(&stream.env()) else { continue };
+        with_key(table.settings().key, value, |key| {
+            let now_ms = stream.facts.now_ms();
+            if rule.matches
+                && let Some(entry) = table.find(key, now_ms)
+            {
+                if affinity.server.is_none() {
+                    affinity.server =
+                        known(table, &entry, &backend.farm, now_ms).filter(|server| usable(server)).map(Server::index);
+                }
+                entry.touch(now_ms);
+            }
+            if rule.stores && learning.len() < MOST_LEARNT {
+                learning.push((table.clone(), key.into()));
+            }
+        });
+    }
+    if !learning.is_empty() {
+        stream.facts.learning = Some(Box::new(learning));
+    }
+}
+
+/// The tables learn the server that has answered, for the keys of the request and of the response.
+pub fn learn(stream: &mut Stream, backend: &Backend) {
+    let Some(sticking) = &backend.sticking else { return };
+    if sticking.rules.responses.is_empty() && stream.facts.learning.is_none() {
+        return;
+    }
+    let mut learning = stream.facts.learning.take().unwrap_or_default();
+    let of_request = learning.len();
+    for rule in &sticking.rules.responses {
+        let Some(table) = rule.table.table() else { continue };
+        if learns(&learning[of_request..], table) || !applies(rule, stream) {
+            continue;
+        }
+        let Some(value) = rule.key.eval(&stream.env()) else { continue };
+        with_key(table.settings().key, value, |key| {
+            if learning.len() < MOST_LEARNT {
+                learning.push((table.clone(), key.into()));
+            }
+        });
+    }
+    let Some(server) = stream.facts.server.as_ref().filter(|server| !server.settings().non_stick) else { return };
+    let now_ms = stream.facts.now_ms();
+    for (table, key) in *learning {
+        if let Some(entry) = table.obtain(&key, now_ms) {
+            table.set(&entry, Data::ServerId, 0, server.id().into(), now_ms);
+            match table.settings().server_key {
+                ServerKeyKind::Name => table.set_name(&entry, Data::ServerKey, server.name()),
+                ServerKeyKind::Address => table.set_name(&entry, Data::ServerKey, &server.address().to_string()),
+            }
+            entry.touch(now_ms);
+        }
+    }
+}
+
+/// The server of the first `use-server` line that applies, and whose server may be used.
+fn named(stream: &Stream, backend: &Backend, sticking: &Sticking, usable: &impl Fn(&Server) -> bool) -> Option<usize> {
+    for (rule, index) in sticking.rules.servers.iter().zip(&sticking.servers) {
+        if rule.condition.as_ref().is_some_and(|condition| !condition.eval(&stream.env())) {
+            continue;
+        }
+        let server = match &rule.target {
+            ServerTarget::Name(_) => backend.farm.servers().get((*index)?),
+            ServerTarget::Format(format) => {
+                let mut name = Vec::new();
+                format.write(&stream.env(), &mut name);
+                backend.farm.find_server(std::str::from_utf8(&name).ok()?)
+            }
+        };
+        // A name that is made and means nothing ends the search, as with HAProxy.
+        let server = server?;
+        if usable(server) {
+            return Some(server.index());
+        }
+    }
+    None
+}
+
+/// The server that an entry knows: by its name or address, or else by its number.
+fn known<'f>(table: &Table, entry: &Entry, farm: &'f Farm, now_ms: u64) -> Option<&'f Server> {
+    let key = table.name_of(entry, Data::ServerKey);
+    let by_key = key.and_then(|key| {
+        let is_it = |server: &&Arc<Server>| match table.settings().server_key {
+            ServerKeyKind::Name => **server.name() == *key,
+            ServerKeyKind::Address => server.address().to_string() == *key,
+        };
+        farm.servers().iter().find(is_it)
+    });
+    let by_id = || {
+        let id = table.read(entry, Data::ServerId, 0, now_ms)?;
+        farm.servers().iter().find(|server| u64::from(server.id()) == id)
+    };
+    by_key.or_else(by_id).map(|server| &**server)
+}
+
+fn applies(rule: &StickRule, stream: &Stream) -> bool {
+    rule.condition.as_ref().is_none_or(|condition| condition.eval(&stream.env()))
+}
+
+fn learns(learning: &[(Arc<Table>, Box<[u8]>)], table: &Arc<Table>) -> bool {
+    learning.iter().any(|(known, _)| Arc::ptr_eq(known, table))
+}
+
+/// HAProxy's limit.
+const MOST_LEARNT: usize = 8;

@@ -1,0 +1,196 @@
+//! What streams and sessions track: entries of stick tables in numbered slots (`track-sc0`, `track-sc1`, ...), and what is counted
+//! there while they do.
+//!
+//! ```text
+//! tcp-request connection, session ----> Session::tracks --+
+//! tcp-request content, http-request --> Facts::tracks ----+--> counted: requests, errors, failures, bytes
+//! http-response -----------------------^                  +--> read: sc0_conn_rate, ...
+//! ```
+//!
+//! A slot is filled once: what a session tracks, its streams do not track again. A stream's slots end with it.
+//!
+//! Invariant: a stream that tracks nothing pays for a look at two pointers.
+
+pub mod codes;
+pub mod key;
+pub mod name;
+
+use crate::facts::Facts;
+use crate::io::clock;
+use crate::session::Session;
+use codes::Codes;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::time::Instant;
+use terse_balance::table::{Data, Table, Tracked};
+use terse_config::Setting;
+
+/// What `global` says about counters and tables.
+#[derive(Clone, Debug)]
+pub struct TrackSettings {
+    /// `tune.stick-counters`: how many slots there are.
+    pub slots: usize,
+    /// `http-err-codes`: statuses that count as errors of clients.
+    pub errors: Codes,
+    /// `http-fail-codes`: statuses that count as failures of servers.
+    pub failures: Codes,
+}
+
+impl Default for TrackSettings {
+    fn default() -> TrackSettings {
+        TrackSettings { slots: 3, errors: Codes::ERRORS, failures: Codes::FAILURES }
+    }
+}
+
+impl Setting for TrackSettings {
+    fn inherit(&self) -> TrackSettings {
+        self.clone()
+    }
+}
+
+/// Numbered slots, as many as were ever filled.
+#[derive(Default, Debug)]
+pub struct Tracks(SmallVec<[Option<Tracked>; 3]>);
+
+/// How many requests there were, and how many in a period.
+pub const REQUESTS: (Data, Data) = (Data::HttpReqCnt, Data::HttpReqRate);
+/// The same of those that failed by their client's fault.
+pub const ERRORS: (Data, Data) = (Data::HttpErrCnt, Data::HttpErrRate);
+/// The same of those that failed by their server's fault.
+pub const FAILURES: (Data, Data) = (Data::HttpFailCnt, Data::HttpFailRate);
+const SESSIONS: (Data, Data) = (Data::SessCnt, Data::SessRate);
+const BYTES_IN: (Data, Data) = (Data::BytesInCnt, Data::BytesInRate);
+const BYTES_OUT: (Data, Data) = (Data::BytesOutCnt, Data::BytesOutRate);
+
+impl Tracks {
+    /// What a slot tracks.
+    pub fn get(&self, slot: usize) -> Option<&Tracked> {
+        self.0.get(slot)?.as_ref()
+    }
+
+    fn put(&mut self, slot: usize, tracked: Tracked) {
+        while self.0.len() <= slot {
+            self.0.push(None);
+        }
+        self.0[slot] = Some(tracked);
+    }
+
+    fn count(&self, what: (Data, Data), n: u64, now_ms: u64) {
+        self.0.iter().flatten().for_each(|tracked| tracked.count(what, n, now_ms));
+    }
+
+    /// Ends them all.
+    pub fn release(self, now_ms: u64) {
+        self.0.into_iter().flatten().for_each(|tracked| tracked.release(now_ms));
+    }
+}
+
+impl Facts {
+    /// Looks at what a slot tracks: of the stream, or else of its session.
+    pub fn tracked<T>(&self, slot: usize, see: impl FnOnce(&Tracked) -> T) -> Option<T> {
+        if let Some(tracked) = self.tracks.as_deref().and_then(|tracks| tracks.get(slot)) {
+            return Some(see(tracked));
+        }
+        self.session.tracks.get()?.borrow().get(slot).map(see)
+    }
+
+    /// Counts where the stream and its session track.
+    #[inline]
+    pub fn count_tracked(&self, what: (Data, Data), n: u64) {
+        if self.tracks.is_some() || self.session.tracks.get().is_some() {
+            self.count_at(what, n, self.now_ms());
+        }
+    }
+
+    fn count_at(&self, what: (Data, Data), n: u64, now_ms: u64) {
+        if let Some(tracks) = &self.tracks {
+            tracks.count(what, n, now_ms);
+        }
+        if let Some(tracks) = self.session.tracks.get() {
+            tracks.borrow().count(what, n, now_ms);
+        }
+    }
+
+    /// Counts a server's status where it is an error or a failure.
+    #[inline]
+    pub fn count_status(&self, status: u16) {
+        if self.tracks.is_some() || self.session.tracks.get().is_some() {
+            let TrackSettings { errors, failures, .. } = &self.plan().tracking;
+            if errors.has(status) {
+                self.count_tracked(ERRORS, 1);
+            }
+            if failures.has(status) {
+                self.count_tracked(FAILURES, 1);
+            }
+        }
+    }
+
+    /// Tracks a key in a slot of the stream that is not filled yet; gives what it tracks now.
+    pub fn track(&mut self, slot: usize, table: &Arc<Table>, key: &[u8]) -> Option<&Tracked> {
+        if self.tracked(slot, |_| ()).is_some() {
+            return None;
+        }
+        let tracked = table.track(key, self.now_ms())?;
+        let tracks = self.tracks.get_or_insert_default();
+        tracks.put(slot, tracked);
+        tracks.get(slot)
+    }
+
+    /// Counts the stream's bytes where it tracks, when it has ended.
+    pub(crate) fn count_tracked_bytes(&self) {
+        if self.tracks.is_some() || self.session.tracks.get().is_some() {
+            let now_ms = self.end_ms();
+            self.count_at(BYTES_IN, self.bytes_in, now_ms);
+            self.count_at(BYTES_OUT, self.bytes_out, now_ms);
+        }
+    }
+
+    /// Ends what the stream tracks.
+    pub(crate) fn end_tracks(&mut self) {
+        if let Some(tracks) = self.tracks.take() {
+            tracks.release(self.end_ms());
+        }
+    }
+
+    /// The time of tables.
+    pub fn now_ms(&self) -> u64 {
+        self.plan().table_ms(clock::now())
+    }
+
+    fn end_ms(&self) -> u64 {
+        self.plan().table_ms(self.times.end.unwrap_or_else(clock::now))
+    }
+}
+
+impl Session {
+    /// Tracks a key in a slot that is not filled yet, for as long as the connection lives.
+    pub fn track(&self, slot: usize, table: &Arc<Table>, key: &[u8]) {
+        let mut tracks = self.tracks.get_or_init(Box::default).borrow_mut();
+        if tracks.get(slot).is_none()
+            && let Some(tracked) = table.track(key, self.table_ms(clock::now()))
+        {
+            tracks.put(slot, tracked);
+        }
+    }
+
+    /// Counts an accepted connection where it is tracked.
+    pub(crate) fn count_accepted(&self) {
+        if let Some(tracks) = self.tracks.get() {
+            tracks.borrow().count(SESSIONS, 1, self.table_ms(clock::now()));
+        }
+    }
+
+    /// Ends what the connection tracks.
+    pub(crate) fn end_tracks(&mut self) {
+        if let Some(tracks) = self.tracks.take() {
+            tracks.into_inner().release(self.table_ms(clock::now()));
+        }
+    }
+
+    fn table_ms(&self, at: Instant) -> u64 {
+        self.worker.plan.table_ms(at)
+    }
+}
+
+#[cfg(test)]
+mod tests;

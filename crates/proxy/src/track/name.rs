@@ -1,0 +1,61 @@
+//! Names of tables in rules and expressions: found once all sections are read.
+
+use std::sync::{Arc, OnceLock};
+use terse_balance::table::{Data, Table};
+use terse_config::Place;
+use terse_sample::{Registry, Type};
+
+/// A table that is named, and what it is wanted for.
+#[derive(Debug)]
+pub struct TableName {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What for.
+    pub want: Want,
+    found: OnceLock<Arc<Table>>,
+}
+
+/// All tables, once there are: for expressions that are read while the process runs.
+#[derive(Default, Debug)]
+pub struct Known(pub OnceLock<Vec<Arc<Table>>>);
+
+/// What a table is wanted for: what its line must say for it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Want {
+    /// It is enough that it is there.
+    Table,
+    /// A kind of data, or the one that takes its place. Without both, there never is a value.
+    Data(Data, Option<Data>),
+    /// Keys that values of this type can be made into, for this word.
+    Keys(Type, Box<str>),
+    /// The same, and the servers of keys, which such a table learns.
+    Servers(Type),
+}
+
+impl TableName {
+    /// Notes that a table is named; a name that is not given is that of the section.
+    pub fn note(name: Option<&str>, section: &Arc<str>, want: Want, place: &Place, registry: &mut Registry) -> Arc<TableName> {
+        let place = match name.and_then(|name| place.text.rfind(name).map(|at| at..at + name.len())) {
+            Some(span) => place.at(span),
+            None => place.clone(),
+        };
+        let name = Arc::new(TableName { name: name.map_or_else(|| section.clone(), Arc::from), want, found: OnceLock::new() });
+        match registry.own::<Known>().0.get() {
+            // The configuration was complete long ago: the expression is one of a running process.
+            Some(tables) => tables.iter().filter(|table| *table.name() == name.name).for_each(|table| name.found(table)),
+            None => registry.refer(name.clone(), place),
+        }
+        name
+    }
+
+    /// The table. There is one wherever a plan was made.
+    #[inline]
+    pub fn table(&self) -> Option<&Arc<Table>> {
+        self.found.get()
+    }
+
+    /// Says which one it is. Who comes second is not heard.
+    pub fn found(&self, table: &Arc<Table>) {
+        let _ = self.found.set(table.clone());
+    }
+}
