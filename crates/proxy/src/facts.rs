@@ -1,6 +1,7 @@
 //! What is known of a stream beside its heads: what fetches, aliases of log formats and counters read.
 
 use crate::changes::Changes;
+use crate::filter::Filters;
 use crate::inspection::Inspection;
 use crate::log::{Level, Origin};
 use crate::plan::{Backend, Frontend, Plan};
@@ -103,6 +104,8 @@ pub struct Facts {
     pub persistence: Persistence,
     /// What the client gets instead of the server's response, when a response rule says so.
     pub instead: Option<Box<Answer>>,
+    /// What its bodies go through on their way, where something was asked for.
+    pub filters: Option<Box<Filters>>,
     /// Why the request was refused as malformed.
     pub refused: Option<Malformed>,
     /// What it tracks in stick tables, beside what its session tracks.
@@ -205,6 +208,7 @@ impl Facts {
             id,
             persistence: Persistence::default(),
             instead: None,
+            filters: None,
             refused: None,
             tracks: None,
             learning: None,

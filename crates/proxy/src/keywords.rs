@@ -30,6 +30,7 @@ pub const KEYWORDS: &[&[Keyword]] = &[
     timeouts::KEYWORDS,
     options::KEYWORDS,
     forwarded::KEYWORDS,
+    crate::filter::keywords::KEYWORDS,
     attempts::KEYWORDS,
     pages::KEYWORDS,
     accepted::KEYWORDS,

@@ -22,6 +22,7 @@ pub mod captures;
 pub mod changes;
 pub mod counters;
 pub mod facts;
+pub mod filter;
 pub mod inspection;
 pub mod io;
 pub mod keywords;

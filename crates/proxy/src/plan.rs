@@ -3,6 +3,7 @@
 pub mod build;
 
 use crate::counters::Tally;
+use crate::filter::FilterSettings;
 use crate::log::{Journal, Level, Sinks, Syslog};
 use crate::reply::Pages;
 use crate::rules::Rule;
@@ -96,6 +97,8 @@ pub struct Frontend {
     pub tcp: TcpRules,
     /// What its expressions look at.
     pub looks: Needs,
+    /// `filter` lines but those of compression.
+    pub filters: Arc<FilterSettings>,
     /// `http-request`.
     pub request_rules: Vec<Arc<Rule>>,
     /// `http-response`.
@@ -166,6 +169,8 @@ pub struct Backend {
     pub tcp: TcpRules,
     /// What its expressions look at.
     pub looks: Needs,
+    /// `filter` lines but those of compression.
+    pub filters: Arc<FilterSettings>,
     /// `http-request`.
     pub request_rules: Vec<Arc<Rule>>,
     /// `http-response`.

@@ -1,5 +1,6 @@
 //! What the configuration says of a proxy, as its keywords leave it.
 
+use crate::filter::FilterSettings;
 use crate::reply::Answer;
 use crate::rules::Rule;
 use crate::service::Service;
@@ -42,6 +43,8 @@ pub struct ProxySettings {
     pub switches: Vec<Arc<Switch>>,
     /// `tcp-request`, `tcp-response`.
     pub tcp: TcpRules,
+    /// `filter` lines but those of compression, in order.
+    pub filters: Arc<FilterSettings>,
     /// `http-request`, in order, those of the defaults first.
     pub request_rules: Vec<Arc<Rule>>,
     /// `http-response`.
@@ -64,7 +67,7 @@ pub struct ProxySettings {
 
 impl Setting for ProxySettings {
     fn inherit(&self) -> ProxySettings {
-        ProxySettings { binds: Vec::new(), switches: Vec::new(), id: None, ..self.clone() }
+        ProxySettings { binds: Vec::new(), switches: Vec::new(), filters: Arc::default(), id: None, ..self.clone() }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Bytes both ways: `mode tcp`, and what follows a change of protocol.
 
+use crate::filter::{self, Direction, Passage, Reach};
 use crate::inspection::lend_if;
 use crate::io::{Broken, Incoming, Outgoing, Part, Sink, Source, Timer, clock};
 use crate::log::Origin;
@@ -118,10 +119,11 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
     let sink = |writer, out, timer, timeout| Sink { writer, out, framing: Outgoing::Plain, written: 0, timer, timeout };
     let mut up_sink = sink(server_writer, &mut up_out, &connection.timer, server_timeout.get());
     let mut down_sink = sink(client_writer, &mut down_out, &client.timer, client_timeout.get());
+    let passages = (filter::passage(stream, Direction::In), filter::passage(stream, Direction::Out));
     let rules = stream.facts.backend.map(|index| &worker.plan.backends[index].tcp).filter(|tcp| !tcp.server_content.is_empty());
     let first = rules.map(|tcp| First { stream: &mut *stream, tcp });
     let fins = (front.client_fin, back.server_fin);
-    let ended = relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins, first).await;
+    let ended = relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins, first, passages).await;
     (stream.facts.bytes_in, stream.facts.bytes_out) = (up_sink.written.saturating_sub(announced), down_sink.written);
     stream.facts.times.end = Some(clock::now());
     server.keep_if(false, stream);
@@ -140,6 +142,7 @@ pub async fn relay_both(
     down_sink: &mut Sink<'_>,
     fins: (Option<Duration>, Option<Duration>),
     first: Option<First<'_>>,
+    passages: (Option<Passage>, Option<Passage>),
 ) -> Result<(), Abort> {
     let (client, server) = ((up.timer, up.timeout), (down.timer, down.timeout));
     let shorten = |(timer, timeout): (&Timer, &Cell<Option<Duration>>), fin: Option<Duration>| {
@@ -149,12 +152,13 @@ pub async fn relay_both(
         }
     };
     let last = Cell::new(clock::now());
-    let mut upward = pin!(relay(up, up_sink, &last));
+    let mut upward = pin!(relay(up, up_sink, &last, passages.0));
     let mut downward = pin!(async {
-        if let Some(first) = first {
-            Box::pin(first.judge(down)).await?;
-        }
-        relay(down, down_sink, &last).await
+        let passage = match first {
+            Some(first) => Box::pin(first.judge(down)).await?,
+            None => passages.1,
+        };
+        relay(down, down_sink, &last, passage).await
     });
     let (mut up_done, mut down_done) = (false, false);
     poll_fn(|cx| {
@@ -184,15 +188,14 @@ pub struct First<'a> {
 }
 
 impl First<'_> {
-    async fn judge(self, down: &mut Source<'_>) -> Result<(), End> {
+    /// What they go through then: rules may have said.
+    async fn judge(self, down: &mut Source<'_>) -> Result<Option<Passage>, End> {
         match inspect::response(down, self.stream, self.tcp).await {
-            Decision::Pass | Decision::Http => Ok(()),
-            Decision::Close => {
-                *down.body = Incoming::new(BodyLength::Exact(down.buffer.filled().len() as u64), false);
-                Ok(())
-            }
-            Decision::Drop => Err(End::Denied),
+            Decision::Pass | Decision::Http => {}
+            Decision::Close => *down.body = Incoming::new(BodyLength::Exact(down.buffer.filled().len() as u64), false),
+            Decision::Drop => return Err(End::Denied),
         }
+        Ok(filter::passage(self.stream, Direction::Out))
     }
 }
 
@@ -218,10 +221,22 @@ impl End {
 }
 
 /// Moves bytes one way. While the other direction is alive, silence here is no reason to end.
-async fn relay(source: &mut Source<'_>, sink: &mut Sink<'_>, last: &Cell<Instant>) -> Result<(), End> {
+async fn relay(
+    source: &mut Source<'_>,
+    sink: &mut Sink<'_>,
+    last: &Cell<Instant>,
+    mut passage: Option<Passage>,
+) -> Result<(), End> {
     loop {
         match source.part().map_err(End::Source)? {
             Some(Part::Data(n)) => {
+                let n = match &mut passage {
+                    None => n,
+                    Some(passage) => {
+                        let admitted = Box::pin(passage.admit(Reach::All, source.data(n), sink)).await;
+                        admitted.map_err(|e| End::Sink(respond::to_client(&e)))?
+                    }
+                };
                 last.set(clock::now());
                 sink.send(source.data(n)).await.map_err(|e| End::Sink(respond::to_client(&e)))?;
                 source.consume(n);

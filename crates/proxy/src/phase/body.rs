@@ -1,5 +1,6 @@
 //! A body from one side to the other, as it is or through a coder. Both directions go this way.
 
+use crate::filter::{Passage, Reach, Side};
 use crate::io::{Broken, Part, Sink, Source};
 use std::cell::Cell;
 use std::io;
@@ -24,10 +25,16 @@ pub enum Broke {
 pub const PAUSE: Duration = Duration::from_micros(500);
 
 /// Moves a body as it is; counts in `progress` the bytes that the sink has been given.
-pub async fn pass(source: &mut Source<'_>, sink: &mut Sink<'_>, progress: &Cell<u64>) -> Result<(), Broke> {
+pub async fn pass(
+    source: &mut Source<'_>,
+    sink: &mut Sink<'_>,
+    progress: &Cell<u64>,
+    mut passage: Option<Passage>,
+) -> Result<(), Broke> {
     loop {
         match source.part().map_err(Broke::Source)? {
             Some(Part::Data(n)) => {
+                let n = admitted(&mut passage, Reach::All, source.data(n), sink).await?;
                 progress.set(progress.get() + n as u64);
                 sink.send(source.data(n)).await.map_err(Broke::Sink)?;
                 source.consume(n);
@@ -59,10 +66,12 @@ pub async fn compress(
     sink: &mut Sink<'_>,
     coder: &mut Compressor,
     progress: &Cell<u64>,
+    mut passage: Option<Passage>,
 ) -> Result<(), Broke> {
     loop {
         let step = match source.part().map_err(Broke::Source)? {
             Some(Part::Data(n)) => {
+                let n = admitted(&mut passage, Reach::Only(Side::Before), source.data(n), sink).await?;
                 progress.set(progress.get() + n as u64);
                 let step = coder.feed(source.data(n)).map_err(|_| Broke::Coder)?;
                 source.consume(n);
@@ -70,19 +79,27 @@ pub async fn compress(
             }
             Some(Part::End) => {
                 let step = coder.finish().map_err(|_| Broke::Coder)?;
-                settle(coder, step, sink).await?;
+                settle(coder, step, sink, &mut passage).await?;
                 return sink.finish(&trailers(source.trailers())).await.map_err(Broke::Sink);
             }
             None if more_soon(source, coder, sink).await? => continue,
             None => {
                 let step = coder.pause().map_err(|_| Broke::Coder)?;
-                settle(coder, step, sink).await?;
+                settle(coder, step, sink, &mut passage).await?;
                 sink.flush().await.map_err(Broke::Sink)?;
                 source.more().await.map_err(Broke::Source)?;
                 continue;
             }
         };
-        settle(coder, step, sink).await?;
+        settle(coder, step, sink, &mut passage).await?;
+    }
+}
+
+/// How many of the bytes at hand go on: all, but for what filters say.
+async fn admitted(passage: &mut Option<Passage>, reach: Reach, data: &[u8], sink: &mut Sink<'_>) -> Result<usize, Broke> {
+    match passage {
+        None => Ok(data.len()),
+        Some(passage) => Box::pin(passage.admit(reach, data, sink)).await.map_err(Broke::Sink),
     }
 }
 
@@ -99,13 +116,32 @@ async fn more_soon(source: &mut Source<'_>, coder: &Compressor, sink: &Sink<'_>)
 }
 
 /// Waits for the coder where its work is done elsewhere, and hands on what has come out.
-async fn settle(coder: &mut Compressor, step: terse_compress::Step, sink: &mut Sink<'_>) -> Result<(), Broke> {
+async fn settle(
+    coder: &mut Compressor,
+    step: terse_compress::Step,
+    sink: &mut Sink<'_>,
+    passage: &mut Option<Passage>,
+) -> Result<(), Broke> {
     coder.settle(step).await.map_err(|_| Broke::Coder)?;
     let output = coder.take_output();
-    let sent = sink.send(&output).await.map_err(Broke::Sink);
+    let sent = match passage {
+        None => sink.send(&output).await.map_err(Broke::Sink),
+        passage => in_pieces(&output, sink, passage).await,
+    };
     drop(output);
     coder.delivered();
     sent
+}
+
+/// Sends what a coder has made, through the filters behind it.
+async fn in_pieces(mut output: &[u8], sink: &mut Sink<'_>, passage: &mut Option<Passage>) -> Result<(), Broke> {
+    while !output.is_empty() {
+        let n = admitted(passage, Reach::Only(Side::Behind), output, sink).await?;
+        let (piece, rest) = output.split_at(n.min(output.len()));
+        sink.send(piece).await.map_err(Broke::Sink)?;
+        output = rest;
+    }
+    Ok(())
 }
 
 /// The trailers that still hold of a compressed body.

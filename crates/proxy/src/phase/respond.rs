@@ -1,5 +1,6 @@
 //! The response: its head read, judged, edited, decided upon, sent; then its body.
 
+use crate::filter::{self, Direction};
 use crate::inspection::{self, Side, lend};
 use crate::io::source::Incoming;
 use crate::io::{Broken, Outgoing, Part, Sink, Source, clock};
@@ -114,7 +115,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     let sent = match compression {
         _ if unwanted => Box::pin(body::discard(down, sink)).await.map_err(broke),
         Some(plan) => Box::pin(compressed(down, sink, stream, plan, known_bytes, &settings, &session)).await,
-        None => body::pass(down, sink, &Cell::new(0)).await.map_err(broke),
+        None => body::pass(down, sink, &Cell::new(0), filter::passage(stream, Direction::Out)).await.map_err(broke),
     };
     if let Err(failure) = &sent
         && sink.written == written
@@ -355,7 +356,8 @@ async fn compressed(
     session: &Session,
 ) -> Result<(), Failure> {
     let mut compressor = terse_compress::Compressor::new(plan, known_bytes, settings.collect_bytes(), &session.worker.workplace);
-    let result = body::compress(down, sink, &mut compressor, &Cell::new(0)).await.map_err(broke);
+    let passage = filter::passage(stream, Direction::Out);
+    let result = body::compress(down, sink, &mut compressor, &Cell::new(0), passage).await.map_err(broke);
     stream.facts.compressed = (compressor.bytes_in(), compressor.bytes_out());
     session.worker.count_compressed(compressor.bytes_in());
     result

@@ -1,5 +1,6 @@
 //! A request to the server and its response back, at the same time where the request has a body.
 
+use crate::filter::{self, Direction, Passage};
 use crate::io::source::Incoming;
 use crate::io::{Broken, Outgoing, Part, Sink, Source};
 use crate::phase::assign::FailureKind;
@@ -116,9 +117,10 @@ pub async fn run(
         }
     } else {
         let progress = Cell::new(0);
+        let passage = filter::passage(stream, Direction::In);
         // Boxed, so that requests without a body do not carry the room for it.
         let joined = {
-            let upload = Box::pin(upload(&mut up, &mut up_sink, exchange.code, worker, &progress));
+            let upload = Box::pin(upload(&mut up, &mut up_sink, exchange.code, worker, &progress, passage));
             let download = Box::pin(respond::run(&mut down, &mut down_sink, stream, &mut reply));
             both(upload, download, |whole| {
                 body_read.set(whole);
@@ -143,8 +145,9 @@ pub async fn run(
             (*up.body, *down.body) = (Incoming::UntilClose, Incoming::UntilClose);
             (up_sink.framing, down_sink.framing) = (Outgoing::Plain, Outgoing::Plain);
             let before = down_sink.written;
+            let passages = (filter::passage(stream, Direction::In), filter::passage(stream, Direction::Out));
             let fins = (timeouts.client_fin, timeouts.server_fin);
-            let ended = Box::pin(tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins, None)).await;
+            let ended = Box::pin(tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins, None, passages)).await;
             stream.facts.bytes_out += down_sink.written - before;
             stream.facts.abort = ended.err();
             Ok(Next::Close)
@@ -219,15 +222,16 @@ async fn upload(
     code: Option<CodePlan>,
     worker: &Worker,
     progress: &Cell<u64>,
+    passage: Option<Passage>,
 ) -> Result<(), Upload> {
     let moved = match code {
         Some(CodePlan { chosen, known_bytes, collect_bytes }) => {
             let mut coder = Compressor::new(chosen, known_bytes, collect_bytes, &worker.workplace);
-            let moved = body::compress(up, sink, &mut coder, progress).await;
+            let moved = body::compress(up, sink, &mut coder, progress, passage).await;
             worker.count_compressed(coder.bytes_in());
             moved
         }
-        None => body::pass(up, sink, progress).await,
+        None => body::pass(up, sink, progress, passage).await,
     };
     moved.map_err(|at| match at {
         Broke::Source(broken) => Upload::Client(broken),

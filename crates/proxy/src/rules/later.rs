@@ -14,7 +14,6 @@ pub(super) const ACTIONS: &[ActionWord] = &[
     later("expect-netscaler-cip", CONNECTION, "Reads a NetScaler header.", "NetScaler's protocol is not spoken"),
     later("lua.", ANY | CONTENT | SERVER_CONTENT, "Calls a function in Lua.", "Lua comes later"),
     later("send-spoe-group", BOTH | CONTENT | SERVER_CONTENT, "Asks an agent.", "SPOE comes later"),
-    later("set-bandwidth-limit", BOTH | CONTENT | SERVER_CONTENT, "Limits the rate of bytes.", "filters of bandwidth come later"),
     later("use-service", REQUEST | CONTENT, "Answers by a service.", "services come later"),
     later("wait-for-handshake", REQUEST, "Waits for the TLS handshake.", "TLS on the client's side comes later"),
 ];

@@ -8,6 +8,7 @@ pub mod address;
 pub mod announcement;
 pub mod answer;
 pub mod attempts;
+pub mod bandwidth;
 pub mod capture;
 pub mod field;
 pub mod hint;
@@ -187,6 +188,7 @@ pub const ACTIONS: &[&[ActionWord]] = &[
     address::ACTIONS,
     announcement::ACTIONS,
     timeout::ACTIONS,
+    bandwidth::ACTIONS,
     variable::ACTIONS,
     capture::ACTIONS,
     map::ACTIONS,

@@ -71,6 +71,7 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         reuse: proxy.reuse.unwrap_or_default(),
         tcp: proxy.tcp.clone(),
         looks: draft.acls.needs(),
+        filters: proxy.filters.clone(),
         request_rules: proxy.request_rules.clone(),
         response_rules: proxy.response_rules.clone(),
         after_rules: proxy.after_rules.clone(),

@@ -47,6 +47,7 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
         default_backend,
         tcp: proxy.tcp.clone(),
         looks: draft.acls.needs(),
+        filters: proxy.filters.clone(),
         request_rules: proxy.request_rules.clone(),
         response_rules: proxy.response_rules.clone(),
         after_rules: proxy.after_rules.clone(),

@@ -18,6 +18,12 @@ pub(super) fn of(draft: &mut Draft, global_log: &LogSettings, diagnostics: &mut 
     for reason in said {
         diagnostics.warn(&draft.place, reason);
     }
+    for limit in draft.proxy.filters.limits.iter().filter(|limit| limit.declared.get().is_none()) {
+        let reason =
+            format!("no line of {} declares the filter '{}', which 'set-bandwidth-limit' names", draft.label(), limit.name);
+        let hint = String::from("write 'filter bwlim-in' or 'filter bwlim-out' in the same section");
+        diagnostics.push(Diagnostic::new(Severity::Alert, &limit.place, reason).hint(Some(hint)));
+    }
     if let missing @ [_, ..] = &missing_timeouts(draft)[..] {
         let reason = format!("missing timeouts for {}", draft.label());
         let hint = format!("give {} a value: without them, connections that died unseen stay for ever", missing.join(", "));

@@ -1,0 +1,116 @@
+//! `filter bwlim-in`, `filter bwlim-out`, `filter trace`; those that need what is not built.
+
+use super::{Direction, FilterSettings, LimitSettings, Side, TraceSettings};
+use crate::settings::ProxySettings;
+use std::sync::Arc;
+use std::time::Duration;
+use terse_compress::Compression;
+use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections, near};
+
+/// The table.
+pub const KEYWORDS: &[Keyword] = &[
+    done(
+        "filter bwlim-in",
+        LIMIT,
+        "Limits how fast bodies of requests go on, where 'set-bandwidth-limit' says so.",
+        |args, scope| limit(args, scope, Direction::In),
+    ),
+    done(
+        "filter bwlim-out",
+        LIMIT,
+        "Limits how fast bodies of responses go on, where 'set-bandwidth-limit' says so.",
+        |args, scope| limit(args, scope, Direction::Out),
+    ),
+    done(
+        "filter trace",
+        "[name <name>] [random-forwarding] [max-fwd <bytes>] [hexdump] [quiet]",
+        "Writes on standard error what goes through, and forwards it in pieces of any size.",
+        trace,
+    ),
+    refused("filter cache", "Keeps responses.", "caches come later"),
+    refused("filter fcgi-app", "Speaks FastCGI to servers.", "FastCGI is not spoken"),
+    refused("filter lua", "Lets a function in Lua see bodies.", "no Lua runs here"),
+    refused("filter opentelemetry", "Tells a collector of spans.", "no spans are made"),
+    refused("filter opentracing", "Tells a collector of spans.", "no spans are made"),
+    refused("filter spoe", "Asks an agent.", "SPOE is not built"),
+    done("filter", "<name> ...", "Adds a filter.", unknown),
+];
+
+const LIMIT: &str = "<name> default-limit <bytes> default-period <time> [min-size <bytes>]";
+
+fn limit(args: &mut Args<'_>, scope: &mut Scope<'_>, direction: Direction) -> Result<(), Fault> {
+    let name = args.need("<name>")?.to_owned();
+    let at = args.position().saturating_sub(1);
+    let (mut bytes, mut period, mut least_bytes) = (None, None, 0);
+    while let Some(word) = args.take() {
+        match word {
+            "default-limit" => bytes = Some(args.size("<bytes>")?).filter(|bytes| *bytes > 0),
+            "default-period" => period = Some(args.time("<time>")?).filter(|period| *period > Duration::ZERO),
+            "min-size" => least_bytes = usize::try_from(args.size("<bytes>")?).unwrap_or(usize::MAX),
+            "limit" | "key" | "table" => {
+                let reason = format!("'{word}' is not supported: limits that streams share through a stick table come later");
+                return Err(args.fault(reason).hint("'default-limit' and 'default-period' limit each stream"));
+            }
+            _ => {
+                let known = ["default-limit", "default-period", "min-size"];
+                return Err(near::hinted(args.fault(format!("unknown parameter '{word}'")), word, known.into_iter()));
+            }
+        }
+    }
+    let (Some(bytes), Some(period)) = (bytes, period) else {
+        return Err(Fault::new(at, format!("'{name}' expects 'default-limit' and 'default-period', both more than 0")));
+    };
+    let side = side(scope);
+    let place = scope.place.clone();
+    let limit = filters(scope).limit(&name, &place);
+    limit
+        .declared
+        .set(LimitSettings { direction, side, bytes, period, least_bytes })
+        .map_err(|_| Fault::new(at, format!("another filter of this section has the name '{name}'")))
+}
+
+fn trace(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let mut trace =
+        TraceSettings { name: "TRACE".into(), side: side(scope), quiet: false, random: false, dumps: false, most_bytes: 0 };
+    while let Some(word) = args.take() {
+        match word {
+            "name" => trace.name = args.need("<name>")?.into(),
+            "random-forwarding" => trace.random = true,
+            "max-fwd" => trace.most_bytes = args.integer("<bytes>", 0..=i64::from(i32::MAX))? as usize,
+            "hexdump" => trace.dumps = true,
+            "quiet" => trace.quiet = true,
+            _ => {
+                let known = ["name", "random-forwarding", "max-fwd", "hexdump", "quiet"];
+                return Err(near::hinted(args.fault(format!("unknown parameter '{word}'")), word, known.into_iter()));
+            }
+        }
+    }
+    filters(scope).traces.push(Arc::new(trace));
+    Ok(())
+}
+
+fn unknown(args: &mut Args<'_>, _: &mut Scope<'_>) -> Result<(), Fault> {
+    let name = args.need("<name>")?;
+    let known = ["bwlim-in", "bwlim-out", "comp-req", "comp-res", "compression", "trace"];
+    Err(near::hinted(args.fault(format!("unknown filter '{name}'")), name, known.into_iter()))
+}
+
+/// Without a line for compression, it comes last.
+fn side(scope: &mut Scope<'_>) -> Side {
+    match scope.section.settings.get::<Compression>().is_some_and(|compression| compression.filters.is_some()) {
+        true => Side::Behind,
+        false => Side::Before,
+    }
+}
+
+fn filters<'a>(scope: &'a mut Scope<'_>) -> &'a mut FilterSettings {
+    Arc::make_mut(&mut scope.section.settings.entry::<ProxySettings>().filters)
+}
+
+const fn done(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
+    Keyword { name, old_names: &[], sections: Sections::PROXY_ONLY, arguments, summary, kind: Kind::Done(parser) }
+}
+
+const fn refused(name: &'static str, summary: &'static str, why: &'static str) -> Keyword {
+    Keyword { name, old_names: &[], sections: Sections::PROXY, arguments: "...", summary, kind: Kind::Refused(why) }
+}

@@ -1,0 +1,74 @@
+//! Filters: what looks at a body on its way, or holds it up.
+//!
+//! ```text
+//! Source -> filters before the coder -> coder, where the body is compressed -> filters behind it -> Sink
+//! ```
+//!
+//! A filter says how many of the bytes at hand may go on now ([`Quota`]), and sees those that do. Compression is not one of them: it
+//! has its own place, and a `filter compression` line says which filters stand before it. Without filters, a body pays one look at an
+//! `Option` for each part of it.
+//!
+//! Filters of one side of the coder are asked together, so their order among each other makes no difference: what all of them allow
+//! goes on.
+
+pub mod bandwidth;
+pub mod keywords;
+mod passage;
+mod settings;
+mod trace;
+
+pub use passage::{Passage, Reach};
+pub use settings::{Direction, FilterSettings, Limit, LimitSettings, Side, TraceSettings};
+
+use crate::stream::Stream;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a filter says of bytes that are at hand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quota {
+    /// So many of them may go on: at least one.
+    Bytes(usize),
+    /// None, for so long.
+    Wait(Duration),
+}
+
+/// The filters of one stream.
+#[derive(Default, Debug)]
+pub struct Filters {
+    up: Passage,
+    down: Passage,
+    /// Whether the filters that need no rule have been added.
+    begun: bool,
+}
+
+impl Filters {
+    /// The passage of a direction.
+    pub fn passage(&mut self, direction: Direction) -> &mut Passage {
+        match direction {
+            Direction::In => &mut self.up,
+            Direction::Out => &mut self.down,
+        }
+    }
+}
+
+/// The filters that a body of this stream goes through. Those that need no rule are added now, when its backend is known.
+pub fn passage(stream: &mut Stream, direction: Direction) -> Option<Passage> {
+    let session = stream.facts.session.clone();
+    let front = &session.frontend().filters;
+    let back = stream.facts.backend.and_then(|index| session.worker.plan.backends.get(index));
+    let own = back.filter(|backend| backend.twin != Some(session.frontend)).map(|backend| &backend.filters);
+    let traces = || [Some(front), own].into_iter().flatten().flat_map(|filters: &Arc<FilterSettings>| &filters.traces);
+    if stream.facts.filters.is_none() && traces().next().is_none() {
+        return None;
+    }
+    let filters = stream.facts.filters.get_or_insert_default();
+    if !std::mem::replace(&mut filters.begun, true) {
+        for settings in traces() {
+            for direction in [Direction::In, Direction::Out] {
+                filters.passage(direction).trace(settings, direction, stream.facts.id);
+            }
+        }
+    }
+    Some(filters.passage(direction).clone()).filter(|passage| !passage.is_empty())
+}

@@ -1,0 +1,87 @@
+//! What the configuration says of filters.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use terse_config::Place;
+
+/// The filters of a proxy.
+#[derive(Clone, Default, Debug)]
+pub struct FilterSettings {
+    /// Those of bandwidth, by name: declared by `filter bwlim-in` or `bwlim-out`, or as yet only used by rules.
+    pub limits: Vec<Arc<Limit>>,
+    /// `filter trace` lines.
+    pub traces: Vec<Arc<TraceSettings>>,
+}
+
+/// A filter of bandwidth: its name stands for it from the first line that speaks of it.
+#[derive(Debug)]
+pub struct Limit {
+    /// Its name.
+    pub name: Box<str>,
+    /// The first line that speaks of it.
+    pub place: Place,
+    /// What its own line says, once that has been read.
+    pub declared: OnceLock<LimitSettings>,
+}
+
+/// `filter bwlim-in`, `filter bwlim-out`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LimitSettings {
+    /// Which bodies.
+    pub direction: Direction,
+    /// On which side of the coder.
+    pub side: Side,
+    /// `default-limit`: bytes in a period; more than 0.
+    pub bytes: u64,
+    /// `default-period`; more than 0.
+    pub period: Duration,
+    /// `min-size`: bytes at a time.
+    pub least_bytes: usize,
+}
+
+/// `filter trace`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TraceSettings {
+    /// `name`: what its lines begin with.
+    pub name: Box<str>,
+    /// On which side of the coder.
+    pub side: Side,
+    /// `quiet`: nothing is written.
+    pub quiet: bool,
+    /// `random-forwarding`: of the bytes at hand some go on.
+    pub random: bool,
+    /// `hexdump`: bytes are written, too.
+    pub dumps: bool,
+    /// `max-fwd`: bytes at a time; 0: any number.
+    pub most_bytes: usize,
+}
+
+/// A direction of bodies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// From the client to the server.
+    In,
+    /// From the server to the client.
+    Out,
+}
+
+/// Where a filter stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// Before the coder: it sees bytes as they came.
+    Before,
+    /// Behind it: bytes as they leave.
+    Behind,
+}
+
+impl FilterSettings {
+    /// The filter of bandwidth of that name; it need not have been declared yet.
+    pub fn limit(&mut self, name: &str, place: &Place) -> Arc<Limit> {
+        if let Some(known) = self.limits.iter().find(|limit| *limit.name == *name) {
+            return known.clone();
+        }
+        let limit = Arc::new(Limit { name: name.into(), place: place.clone(), declared: OnceLock::new() });
+        self.limits.push(limit.clone());
+        limit
+    }
+}
