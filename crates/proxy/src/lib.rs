@@ -23,6 +23,7 @@ pub mod changes;
 pub mod counters;
 pub mod facts;
 pub mod filter;
+pub mod forwarded;
 pub mod inspection;
 pub mod io;
 pub mod keywords;

@@ -4,6 +4,7 @@ pub mod build;
 
 use crate::counters::Tally;
 use crate::filter::FilterSettings;
+use crate::forwarded::Forwarded;
 use crate::log::{Journal, Level, Sinks, Syslog};
 use crate::reply::Pages;
 use crate::rules::Rule;
@@ -157,6 +158,8 @@ pub struct Backend {
     pub forwarded_for: Option<ForwardedFor>,
     /// `option originalto`.
     pub original_to: Option<ForwardedFor>,
+    /// `option forwarded`.
+    pub forwarded: Option<Arc<Forwarded>>,
     /// `retries`.
     pub retries: u32,
     /// `option redispatch`.

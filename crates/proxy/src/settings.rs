@@ -1,6 +1,7 @@
 //! What the configuration says of a proxy, as its keywords leave it.
 
 use crate::filter::FilterSettings;
+use crate::forwarded::Forwarded;
 use crate::reply::Answer;
 use crate::rules::Rule;
 use crate::service::Service;
@@ -23,6 +24,8 @@ pub struct ProxySettings {
     pub forwarded_for: Option<ForwardedFor>,
     /// `option originalto`: the address that the client connected to.
     pub original_to: Option<ForwardedFor>,
+    /// `option forwarded`: what an element of Forwarded tells.
+    pub forwarded: Option<Arc<Forwarded>>,
     /// `retries`: attempts after the first.
     pub retries: Option<u32>,
     /// `option redispatch [interval]`: 0 never, n every nth retry, -n every nth from the last.

@@ -10,7 +10,7 @@ pub mod base64;
 mod digest;
 mod encoding;
 mod fix;
-mod forwarded;
+pub mod forwarded;
 pub(crate) mod hash;
 mod http;
 mod json;

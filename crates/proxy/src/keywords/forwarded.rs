@@ -1,10 +1,12 @@
-//! Telling servers the addresses of the client's connection: `option forwardfor`, `option originalto`.
+//! Telling servers the addresses of the client's connection: `option forwardfor`, `option originalto`, `option forwarded`.
 
-use super::{done, settings};
+use super::{done, in_back, settings};
+use crate::forwarded::{Forwarded, Node, Told};
 use crate::settings::ForwardedFor;
 use std::net::IpAddr;
 use std::sync::Arc;
-use terse_config::{Args, Fault, Keyword, Kind, Scope};
+use terse_config::{Args, Fault, Keyword, Kind, Scope, near};
+use terse_sample::{Compiler, Needs};
 
 /// The table.
 pub(super) const KEYWORDS: &[Keyword] = &[
@@ -26,6 +28,16 @@ pub(super) const KEYWORDS: &[Keyword] = &[
             originalto,
         )
     },
+    Keyword {
+        kind: Kind::Switch(forwarded),
+        ..done(
+            "option forwarded",
+            "[proto] [host | host-expr <expression>] [by | by-expr <expression>] [by_port | by_port-expr <expression>] \
+             [for | for-expr <expression>] [for_port | for_port-expr <expression>]",
+            "Adds an element to the field Forwarded of requests (RFC 7239).",
+            forwarded,
+        )
+    },
 ];
 
 fn forwardfor(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
@@ -38,6 +50,68 @@ fn originalto(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let rule = rule(args, scope.negated, "X-Original-To", "only supports optional values: 'except' and 'header'")?;
     settings(scope).original_to = rule;
     Ok(())
+}
+
+fn forwarded(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    if scope.negated {
+        args.end()?;
+        settings(scope).forwarded = None;
+        return Ok(());
+    }
+    let told = match args.peek() {
+        None => Forwarded::usual(),
+        Some(_) => element(args, scope)?,
+    };
+    if in_back(scope) {
+        settings(scope).forwarded = Some(Arc::new(told));
+    }
+    Ok(())
+}
+
+fn element(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<Forwarded, Fault> {
+    let mut told = Forwarded::default();
+    let (mut by, mut client) = ((None, None), (None, None));
+    while let Some(word) = args.take() {
+        match word {
+            "proto" => told.proto = true,
+            "host" => told.host = Some(Told::Known),
+            "host-expr" => told.host = Some(found(args, scope)?),
+            "by" => by.0 = Some(Told::Known),
+            "by-expr" => by.0 = Some(found(args, scope)?),
+            "by_port" => by.1 = Some(Told::Known),
+            "by_port-expr" => by.1 = Some(found(args, scope)?),
+            "for" => client.0 = Some(Told::Known),
+            "for-expr" => client.0 = Some(found(args, scope)?),
+            "for_port" => client.1 = Some(Told::Known),
+            "for_port-expr" => client.1 = Some(found(args, scope)?),
+            _ => {
+                let fault = args.fault(format!("unknown word '{word}'"));
+                return Err(near::hinted(fault, word, ELEMENT_WORDS.iter().copied()));
+            }
+        }
+    }
+    for (name, (node, port)) in [("by", &by), ("for", &client)] {
+        if node.is_none() && port.is_some() {
+            args.warn(format!("the port of '{name}' is ignored, because neither '{name}' nor '{name}-expr' stands here"));
+        }
+    }
+    told.by = by.0.map(|name| Node { name, port: by.1 });
+    told.client = client.0.map(|name| Node { name, port: client.1 });
+    Ok(told)
+}
+
+const ELEMENT_WORDS: &[&str] =
+    &["proto", "host", "host-expr", "by", "by-expr", "by_port", "by_port-expr", "for", "for-expr", "for_port", "for_port-expr"];
+
+/// An expression of one word.
+fn found(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<Told, Fault> {
+    let word = args.position();
+    let text = args.need("<expression>")?;
+    let mut compiler = Compiler::new(scope, Needs::REQUEST);
+    compiler.word = word;
+    let expression = compiler.expression(text.as_bytes())?;
+    compiler.check_needs(expression.needs(), text)?;
+    Ok(Told::Found(Box::new(expression)))
 }
 
 /// What the words behind the option say; `no` before it says that there is none.

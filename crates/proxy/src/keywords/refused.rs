@@ -10,7 +10,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "Clients that send Proxy-Connection are answered by it.",
         "no client of today needs it; Connection is understood by all",
     ),
-    refused("option forwarded", "Adds the field Forwarded to requests.", "use 'option forwardfor'"),
     refused("option http-drop-request-trailers", "Trailers of requests are dropped.", "trailers are passed on"),
     refused("option http-drop-response-trailers", "Trailers of responses are dropped.", "trailers are passed on"),
     refused(

@@ -82,6 +82,9 @@ pub fn request(stream: &mut Stream) -> Exchange {
             forwarded_for(rules, address.ip(), &mut stream.request.fields);
         }
     }
+    if let Some(forwarded) = backend.and_then(|b| b.forwarded.as_deref()) {
+        forwarded.tell(stream);
+    }
     if let Some(name) = &frontend.log.unique_id_header
         && let Some(id) = stream.facts.unique_id(&stream.env())
     {

@@ -119,7 +119,30 @@ fn parameter(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     }
 }
 
-fn is_host(host: &[u8]) -> bool {
+/// The name of a node as it is written: of an address, of a text that is a name already, or of one that hides something. Nothing when
+/// it can be none.
+pub fn written_name(value: Value<'_>) -> Option<Octets<'static>> {
+    match value {
+        Value::Addr(IpAddr::V6(address)) => Some(Octets::copy(format!("[{address}]").as_bytes())),
+        other => {
+            let text = other.into_octets().filter(|text| !text.is_empty())?;
+            match cast::parse_addr(&text) {
+                Some(IpAddr::V6(address)) => Some(Octets::copy(format!("[{address}]").as_bytes())),
+                _ if Node::parse(&text).is_some_and(|node| node.port.is_none()) => Some(text.store()),
+                _ => hidden(&text),
+            }
+        }
+    }
+}
+
+/// The port of a node as it is written: a number, or a text that hides it.
+pub fn written_port(value: Value<'_>) -> Option<Octets<'static>> {
+    let text = value.into_octets()?;
+    if is_number(&text) || is_hidden(&text) { Some(text.store()) } else { hidden(&text) }
+}
+
+/// Whether a text can be the host of an element.
+pub fn is_host(host: &[u8]) -> bool {
     let (name, port) = split_port(host);
     let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~' | b'%');
     let named = address_in_brackets(name).is_some() || !name.is_empty() && name.iter().all(is_name);
@@ -240,6 +263,29 @@ mod tests {
             bench.set("txn.f", crate::Value::str(element.as_bytes()));
             let expected = if valid { "1" } else { "0" };
             assert_eq!(bench.eval("var(txn.f),rfc7239_is_valid").as_deref(), Some(expected), "{element}");
+        }
+    }
+
+    #[test]
+    fn nodes_are_written_so_that_they_are_read() {
+        let name = |text: &'static str| super::written_name(crate::Value::str(text.as_bytes()));
+        let port = |text: &'static str| super::written_port(crate::Value::str(text.as_bytes()));
+        for (text, written) in [
+            ("192.0.2.1", Some("192.0.2.1")),
+            ("2001:db8::1", Some("[2001:db8::1]")),
+            ("unknown", Some("unknown")),
+            ("_a", Some("_a")),
+            ("a.b-c", Some("_a.b-c")),
+            ("192.0.2.1:80", None),
+            ("a b", None),
+            ("", None),
+        ] {
+            assert_eq!(name(text).as_deref(), written.map(str::as_bytes), "{text}");
+        }
+        for (text, written) in
+            [("80", Some("80")), ("65536", Some("_65536")), ("id", Some("_id")), ("_id", Some("_id")), ("a b", None)]
+        {
+            assert_eq!(port(text).as_deref(), written.map(str::as_bytes), "{text}");
         }
     }
 

@@ -65,6 +65,7 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         options: proxy.options,
         forwarded_for: proxy.forwarded_for.clone(),
         original_to: proxy.original_to.clone(),
+        forwarded: proxy.forwarded.clone(),
         retries: proxy.retries.unwrap_or(DEFAULT_RETRIES),
         redispatch: proxy.redispatch,
         retry_on: proxy.retry_on.clone().unwrap_or_default(),

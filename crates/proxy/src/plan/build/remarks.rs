@@ -88,6 +88,7 @@ fn without_http(draft: &mut Draft, said: &mut Vec<String>) {
     }
     // Of these HAProxy says nothing.
     (options.connection, proxy.forwarded_for, proxy.original_to) = (None, None, None);
+    proxy.forwarded = None;
 }
 
 /// The time-outs without which a proxy keeps what is dead.
