@@ -100,7 +100,7 @@ fn structured_data(rest: &[u8]) -> Option<(&[u8], &[u8])> {
     (!inside && !rest.is_empty()).then_some((rest, b""))
 }
 
-/// What stands behind `<134>`: a time, a host, perhaps a tag.
+/// What stands behind `<134>`: a time, a host, perhaps a tag. The host is whatever comes first: of a line without one, its tag.
 fn rfc3164(rest: &[u8]) -> Option<(Heading<'_>, &[u8])> {
     let (time, rest) = time::legacy(rest)?;
     let rest = rest.strip_prefix(b" ")?;
@@ -116,15 +116,6 @@ fn rfc3164(rest: &[u8]) -> Option<(Heading<'_>, &[u8])> {
             None => Some((word, &b""[..], text)),
         }
     });
-    // What calls itself `host tag:` without a host has written its tag there (RFC 3164 section 5.3 shows such messages).
-    if tagged.is_none() && host.ends_with(b":") {
-        let word = host.strip_suffix(b":")?;
-        let (tag, pid) = match word.strip_suffix(b"]").and_then(|word| Some((word, word.iter().position(|byte| *byte == b'[')?))) {
-            Some((word, at)) => (word.get(..at)?, word.get(at + 1..)?),
-            None => (word, &b""[..]),
-        };
-        return Some((Heading { time, tag, pid, ..Heading::default() }, rest));
-    }
     Some(match tagged {
         Some((tag, pid, text)) => (Heading { tag, pid, ..heading }, text),
         None => (heading, rest),
@@ -159,7 +150,7 @@ mod tests {
             ("<134>Feb  6 12:14:14 www haproxy[14389]: text", "Some((16, 6)) Feb  6 12:14:14|www|haproxy|14389|||text"),
             ("<134>Feb  6 12:14:14 www haproxy: text", "Some((16, 6)) Feb  6 12:14:14|www|haproxy||||text"),
             ("<134>Feb  6 12:14:14 www some text: here", "Some((16, 6)) Feb  6 12:14:14|www|||||some text: here"),
-            ("<134>Feb  6 12:14:14 haproxy[7]: GET /", "Some((16, 6)) Feb  6 12:14:14||haproxy|7|||GET /"),
+            ("<134>Feb  6 12:14:14 haproxy[7]: GET /", "Some((16, 6)) Feb  6 12:14:14|haproxy[7]:|||||GET /"),
             ("<134>Feb  6 12:14:14", "Some((16, 6)) ||||||Feb  6 12:14:14"),
             ("<134>1 - - - - - - text", "Some((16, 6)) -||||||text"),
             ("<134>1 - h t p m -", "Some((16, 6)) -|h|t|p|m||"),
@@ -185,7 +176,6 @@ mod tests {
             ("text", Form::Raw),
             ("<134>text", Form::Priority),
             ("<134>Feb  6 12:14:14 www text", Form::Rfc3164),
-            ("<134>Feb  6 12:14:14 haproxy[7]: text", Form::Local),
             ("<134>1 - www - - - - text", Form::Rfc5424),
         ] {
             assert_eq!(Message::parse(text.as_bytes()).form(), form, "{text}");

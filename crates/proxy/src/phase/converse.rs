@@ -50,7 +50,12 @@ async fn http(mut client: Client, session: Rc<Session>) {
         let idle_since = clock::now();
         match wait(&mut client, &session).await {
             Arrival::Bytes => {}
-            Arrival::Nothing => return,
+            Arrival::Nothing => {
+                if session.requests.get() == 0 {
+                    finish::gone(&session);
+                }
+                return;
+            }
             Arrival::Late => {
                 if session.requests.get() == 0 && !session.frontend().options.ignore_probes {
                     Box::pin(finish::late(&mut client, &session)).await;
@@ -142,6 +147,9 @@ async fn exchange(client: &mut Client, session: &Rc<Session>, idle_since: Instan
         Ok(next) => next,
         Err(abort) => answer::to_abort(client, &mut stream, &mut out, abort).await,
     };
+    if stream.facts.version.is_none() {
+        stream.facts.bytes_in = client.buffer.filled().len() as u64;
+    }
     session.worker.give_scratch(out);
     finish::stream(&mut stream);
     next

@@ -3,6 +3,7 @@
 use crate::facts::Facts;
 use crate::phase::{Client, answer, record};
 use crate::session::Session;
+use crate::settings::Mode;
 use crate::stream::Stream;
 use crate::track;
 use std::rc::Rc;
@@ -16,8 +17,32 @@ pub fn stream(stream: &mut Stream) {
     stream.facts.times.end.get_or_insert_with(Instant::now);
     count(stream);
     stream.facts.count_tracked_bytes();
+    if stream.facts.version.is_none() && stream.facts.frontend().mode == Mode::Http {
+        unread(&mut stream.facts);
+    }
     record::end(stream);
     stream.facts.end_tracks();
+}
+
+/// Logs a client that connected and went away without a word.
+pub fn gone(session: &Rc<Session>) {
+    let frontend = session.frontend();
+    if frontend.log.journal.is_empty() || frontend.log.settings.dont_log_null || frontend.options.ignore_probes {
+        return;
+    }
+    let mut stream = Stream::new(session, session.accepted);
+    stream.facts.abort = Some(Abort::new(Who::Client, Phase::Request, Cause::Closed));
+    unread(&mut stream.facts);
+    record::end(&stream);
+}
+
+/// What logs show where there was no request, as in HAProxy: no bytes, and of a client that left the status that it would have had.
+fn unread(facts: &mut Facts) {
+    facts.times.end.get_or_insert_with(Instant::now);
+    facts.bytes_out = 0;
+    if facts.status == 0 && facts.abort.is_some_and(|abort| abort.who == Who::Client) {
+        facts.status = 400;
+    }
 }
 
 /// Tells a client that connected and then said nothing that it was too slow.
