@@ -240,6 +240,8 @@ async fn claim(
         client.buffer.release_if_empty();
         let granted = wait(client, watches, pin!(waiter)).await;
         client.timer.clear();
+        // Who gave up had waited all the same, and that is what logs show.
+        stream.facts.times.queued = Some(clock::now());
         match granted {
             Waited::Done(Ok(claim)) => return Ok(claim),
             // The server that its cookie names has gone: any other is better than none.
