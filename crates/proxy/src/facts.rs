@@ -94,6 +94,8 @@ pub struct Facts {
     pub server_reused: bool,
     /// `http-request set-log-level`: the level, or silent.
     pub log_level: LogLevel,
+    /// Whether a service of ours answered it, such as the statistics page.
+    pub by_service: bool,
     /// Why a line of it is being written.
     pub origin: Cell<Origin>,
     /// How many requests came before it on this connection.
@@ -203,6 +205,7 @@ impl Facts {
             server_socket: None,
             server_reused: false,
             log_level: LogLevel::Usual,
+            by_service: false,
             origin: Cell::default(),
             number,
             id,

@@ -80,8 +80,8 @@ impl Answer {
                 (Arc::from(&b"Content-Type"[..]), b"text/html".to_vec()),
             ],
             body: Arc::from(body.into_bytes()),
-            // HAProxy keeps the connection only where the request was read to its end.
-            close: !matches!(status, 200 | 401 | 403 | 404 | 407 | 410 | 413 | 421 | 422 | 425 | 429),
+            // Who is told this was not understood: what follows on the connection would be no request.
+            close: matches!(status, 400 | 408),
         }
     }
 
@@ -141,13 +141,13 @@ impl Reply {
     pub fn answer(&self, stream: &Stream) -> Answer {
         let (kind, body) = match &self.content {
             Content::Empty => (None, Arc::from(&b""[..])),
-            Content::Default => return self.judged(page(&stream.facts, self.status)),
+            Content::Default => return page(&stream.facts, self.status),
             Content::Page(page) => return Answer::clone(page),
             Content::Set(name) => {
                 let set = stream.facts.plan().error_sets.get(name);
                 return match set.and_then(|set| set.get(self.status)) {
                     Some(page) => Answer::clone(page),
-                    None => self.judged(page(&stream.facts, self.status)),
+                    None => page(&stream.facts, self.status),
                 };
             }
             Content::Bytes { kind, body } => (kind.clone(), body.clone()),
@@ -170,12 +170,6 @@ impl Reply {
             }
         }
         Answer { status: self.status, reason: Arc::from(""), fields, body, close: false }
-    }
-
-    /// A page that a rule sends: the message before it was whole, so the connection may go on.
-    fn judged(&self, page: Answer) -> Answer {
-        let close = page.close && (matches!(self.status, 400 | 408) || page.is_nothing());
-        Answer { close, ..page }
     }
 }
 

@@ -46,9 +46,8 @@ fn errorfile(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let files = scope.shared.entry::<Registry>().files.clone();
     let files = files.ok_or_else(|| args.fault("files cannot be read here"))?;
     let bytes = files.read(name).map_err(|reason| args.fault(format!("error opening file '{name}': {reason}")))?;
-    let mut page = message::parse(&bytes).map_err(|reason| args.fault(format!("'{name}': {reason}")))?;
+    let page = message::parse(&bytes).map_err(|reason| args.fault(format!("'{name}': {reason}")))?;
     args.end()?;
-    page.close |= Answer::error(status).close;
     errors(scope).push(ErrorSource::Page(status, Arc::new(page)));
     Ok(())
 }
@@ -65,7 +64,7 @@ fn errorloc(args: &mut Args<'_>, scope: &mut Scope<'_>, redirect: u16) -> Result
         reason: Arc::from(""),
         fields: vec![(Arc::from(&b"Cache-Control"[..]), b"no-cache".to_vec()), (Arc::from(&b"Location"[..]), url.to_vec())],
         body: Arc::from(&b""[..]),
-        close: Answer::error(status).close,
+        close: false,
     };
     errors(scope).push(ErrorSource::Page(status, Arc::new(page)));
     Ok(())
@@ -155,7 +154,7 @@ mod tests {
         else {
             panic!("{sources:?}")
         };
-        assert_eq!((page.status, &*page.reason, &*page.body, page.close), (503, "Sorry", &b"Down.\n"[..], true));
+        assert_eq!((page.status, &*page.reason, &*page.body, page.close), (503, "Sorry", &b"Down.\n"[..], false));
         assert!(empty.is_nothing());
         assert_eq!((gone.status, gone.close), (303, false));
         assert_eq!(gone.fields[1], (Arc::from(&b"Location"[..]), b"/gone".to_vec()));

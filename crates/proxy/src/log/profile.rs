@@ -207,7 +207,7 @@ mod tests {
             ("on close", "2! 'on' expects 'drop', 'format' or 'sd' behind the step"),
             ("on close format", "2! 'on' expects <fmt> as argument"),
             ("on close format x drop", "2! 'on' expects 'drop', 'format' or 'sd', not 'drop'"),
-            ("log-format x", "2! unknown keyword"),
+            ("log-format x", "2! keyword 'log-format' is not allowed"),
         ] {
             let said = said_in("log-profile p", line);
             assert!(said.len() == 1 && said[0].starts_with(reason), "{line}: {said:?}");

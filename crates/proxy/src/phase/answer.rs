@@ -39,18 +39,25 @@ pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>
                 client.timer.set(Some(held));
                 client.timer.expired().await;
             }
+            // The time in the tar pit is shown as the time in a queue, and the request as one that never was complete.
+            (stream.facts.times.request, stream.facts.times.queued) = (None, Some(clock::now()));
             send(client, stream, out, &answer).await
         }
         Verdict::Drop => {
             counters.denied_requests.add(1);
             stream.facts.count_tracked(track::ERRORS, 1);
             stream.facts.abort = Some(denied);
+            stream.facts.times.request = None;
             Ok(Next::Close)
         }
         Verdict::Serve(service) => {
             read::body(client, stream).await?;
             let body = read::buffered(client, stream);
             let verdict = service.answer(stream, &body);
+            let now = Some(clock::now());
+            let times = &mut stream.facts.times;
+            (times.queued, times.connected, times.response) = (now, now, now);
+            stream.facts.by_service = true;
             Box::pin(by_rule(client, stream, out, verdict)).await
         }
     }
@@ -67,7 +74,9 @@ pub async fn to_abort(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8
         return send(client, stream, out, &answer).await.unwrap_or(Next::Close);
     }
     let Some(status) = status(stream, abort).filter(|_| !begun) else { return Next::Close };
-    let answer = reply::page(&stream.facts, status);
+    let mut answer = reply::page(&stream.facts, status);
+    // Where the request was not read whole, nobody knows where the next one would begin.
+    answer.close |= stream.facts.version.is_none() || matches!(abort.who, Who::Client | Who::ClientTimeout);
     let next = send(client, stream, out, &answer).await.unwrap_or(Next::Close);
     if next == Next::Close && matches!(abort.phase, Phase::Request | Phase::Data) { Next::Linger } else { next }
 }
@@ -144,6 +153,13 @@ fn skip_body(client: &mut Client, stream: &Stream) -> bool {
             client.buffer.consume(n as usize);
             true
         }
-        _ => false,
+        BodyLength::Unknown => match read::chunked_len(client.buffer.filled(), stream) {
+            Some(len) => {
+                client.buffer.consume(len);
+                true
+            }
+            None => false,
+        },
+        BodyLength::Exact(_) => false,
     }
 }

@@ -166,6 +166,9 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
     if frontend.mode == Mode::Http
         && let Some(verdict) = judge::content(client, stream, &frontend.tcp, frontend.looks).await
     {
+        // These rules come before the request is looked at: logs show none, as in HAProxy.
+        stream.request.clear();
+        stream.facts.request_captures.clear();
         return answer::by_rule(client, stream, out, verdict).await;
     }
     if frontend.options.buffer_request {
@@ -191,7 +194,10 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
     // What of the body is still to come decides whether the connection can go on behind an answer of ours.
     stream.request.body = match stream.request.body {
         _ if exchange.upload.is_done() => BodyLength::None,
-        _ if exchange.body_begun => BodyLength::Unknown,
+        // What stands in the buffer is not its beginning: no length fits.
+        length if exchange.body_begun || length == BodyLength::Unknown && stream.facts.times.connected.is_some() => {
+            BodyLength::Exact(u64::MAX)
+        }
         untouched => untouched,
     };
     next

@@ -125,18 +125,26 @@ fn is_whole(length: BodyLength, chunked: bool, bytes: &[u8]) -> Result<bool, Abo
         BodyLength::None => Ok(true),
         BodyLength::Exact(n) => Ok(bytes.len() as u64 >= n),
         BodyLength::Unknown if !chunked => Ok(false),
-        BodyLength::Unknown => {
-            let (mut decoder, mut at) = (ChunkDecoder::default(), 0);
-            loop {
-                let rest = bytes.get(at..).unwrap_or_default();
-                let (used, step) = decoder.step(rest).map_err(|m| broken(Broken::Malformed(m)))?;
-                at += used;
-                match step {
-                    Step::Data(_) => {}
-                    Step::More => return Ok(false),
-                    Step::End => return Ok(true),
-                }
-            }
+        BodyLength::Unknown => Ok(chunks(bytes).map_err(|m| broken(Broken::Malformed(m)))?.is_some()),
+    }
+}
+
+/// How long the chunked body is that these bytes begin with, its frames and trailer included, if all of it is there.
+pub fn chunked_len(bytes: &[u8], stream: &Stream) -> Option<usize> {
+    let chunked = stream.request.fields.has(Known::TransferEncoding);
+    chunked.then(|| chunks(bytes).ok().flatten()).flatten()
+}
+
+/// The length of all chunks, the last one included; none when that has not come.
+fn chunks(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
+    let (mut decoder, mut at) = (ChunkDecoder::default(), 0);
+    loop {
+        let (used, step) = decoder.step(bytes.get(at..).unwrap_or_default())?;
+        at += used;
+        match step {
+            Step::Data(_) => {}
+            Step::More => return Ok(None),
+            Step::End => return Ok(Some(at)),
         }
     }
 }

@@ -65,7 +65,7 @@ impl Action for Auth {
         let request = &stream.request;
         let to_proxy = !request.target().starts_with(b"/") && request.fields.has(Known::ProxyConnection);
         let (status, name) = if to_proxy { (407, &b"Proxy-Authenticate"[..]) } else { (401, &b"WWW-Authenticate"[..]) };
-        let mut answer = Answer { close: false, ..reply::page(&stream.facts, status) };
+        let mut answer = reply::page(&stream.facts, status);
         answer.fields.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
         answer.fields.push((Arc::from(name), [b"Basic realm=\"", &*self.realm, b"\""].concat()));
         Flow::Answer(Box::new(answer))

@@ -253,7 +253,10 @@ pub fn run_from(rules: &[Arc<Rule>], at: &mut usize, stream: &mut Stream) -> Flo
             }
             flow => {
                 *at += 1;
-                stream.facts.last_rule = Some((rule.place.file.clone(), rule.place.line));
+                // The `redirect` line of old is no rule that logs know.
+                if !rule.action.is_last() {
+                    stream.facts.last_rule = Some((rule.place.file.clone(), rule.place.line));
+                }
                 return flow;
             }
         }

@@ -14,7 +14,9 @@ pub(super) const ALIASES: &[Alias] = &[
     }),
     Alias::new("b", Needs::NONE, "The backend's name.", be_name),
     Alias::new("s", Needs::NONE, "The server's name.", |env| {
-        Some(Value::str(facts(env)?.server.as_ref().map_or(&b"<NOSRV>"[..], |server| server.name().as_bytes())))
+        let facts = facts(env)?;
+        let none = if facts.by_service { "<STATS>" } else { "<NOSRV>" };
+        Some(Value::str(facts.server.as_ref().map_or(none, |server| &**server.name()).as_bytes()))
     }),
     Alias::new("si", Needs::NONE, "The server's address.", |env| server_address(env).map(|address| Value::Addr(address.ip()))),
     Alias::new("sp", Needs::NONE, "The server's port.", |env| server_address(env).map(|address| Value::Int(address.port().into()))),

@@ -2,6 +2,7 @@
 
 use super::facts;
 use crate::facts::{Captured, Facts};
+use crate::settings::Mode;
 use terse_message::Request;
 use terse_sample::argument::{Param, ParamKind, need};
 use terse_sample::logformat;
@@ -29,7 +30,8 @@ pub(super) const FETCHES: &[Fetch] = &[
         Some(Value::str(FirstLine::of(env)?.version()))
     }),
     Fetch::one("capture.res.ver", Type::Str, "The response's version, such as HTTP/1.1.", |_, env| {
-        env.response.map(|response| Value::str(response.version.name().as_bytes()))
+        let response = env.response.filter(|_| facts(env).is_none_or(is_read))?;
+        Some(Value::str(response.version.name().as_bytes()))
     })
     .needs(Needs::RESPONSE),
 ];
@@ -37,12 +39,15 @@ pub(super) const FETCHES: &[Fetch] = &[
 /// The table of aliases.
 pub(super) const ALIASES: &[Alias] = &[
     Alias::list("hr", "Captured fields of the request.", |env, write| {
-        if let Some(facts) = facts(env).filter(|facts| !facts.frontend().log.settings.request_captures.is_empty()) {
+        if let Some(facts) = facts(env).filter(|facts| is_read(facts) && !facts.frontend().log.settings.request_captures.is_empty())
+        {
             write(Some(block(&facts.request_captures, facts.frontend().log.settings.request_captures.len())));
         }
     }),
     Alias::list("hs", "Captured fields of the response.", |env, write| {
-        if let Some(facts) = facts(env).filter(|facts| !facts.frontend().log.settings.response_captures.is_empty()) {
+        if let Some(facts) =
+            facts(env).filter(|facts| is_read(facts) && !facts.frontend().log.settings.response_captures.is_empty())
+        {
             write(Some(block(&facts.response_captures, facts.frontend().log.settings.response_captures.len())));
         }
     }),
@@ -85,6 +90,11 @@ pub(super) const ALIASES: &[Alias] = &[
     }),
     Alias::line("HV", "The request's version.", |env| Some(Value::str(FirstLine::of(env)?.version()))),
 ];
+
+/// Whether there was a transaction; of one over bytes there are captures too.
+fn is_read(facts: &Facts) -> bool {
+    facts.version.is_some() || facts.frontend().mode != Mode::Http
+}
 
 /// The request's first line as the client sent it: kept aside when a rule has changed it, and otherwise still in the head.
 #[derive(Clone, Copy)]

@@ -160,8 +160,8 @@ fn normal(exchange: &Exchange, case: &Case) -> Exchange {
         })
     });
     if is_page {
-        // Error pages say the same in other words, and HAProxy goes on with the connection behind more of them.
-        normal.fields.retain(|(name, _)| name != "content-length" && !(name == "connection" && exchange.status >= 500));
+        // Error pages say the same in other words.
+        normal.fields.retain(|(name, _)| name != "content-length");
         normal.body.clear();
     }
     if case.allows(Allowed::Order) {

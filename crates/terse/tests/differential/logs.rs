@@ -59,3 +59,68 @@ fn lines_of_transactions() {
         logged!("%[capture.req.method,lower]|%[var(txn.path),length]|%o %{-Q}b|100%%"),
     ]);
 }
+
+/// What answers of our own look like in logs, and whether the connection goes on behind them.
+#[test]
+fn answers_of_our_own() {
+    let rules = " http-request return status 200 if { path /return }
+ http-request return status 404 content-type text/plain string gone if { path /gone }
+ http-request deny if { path /deny }
+ http-request deny deny_status 400 if { path /deny400 }
+ http-request deny deny_status 429 if { path /deny429 }
+ http-request deny deny_status 500 if { path /deny500 }
+ http-request redirect location /y if { path /moved }
+ http-request tarpit deny_status 503 if { path /tarpit }
+ http-request reject if { path /reject }
+ http-request auth realm r if { path /auth }
+ redirect location /z if { path /old }
+ http-response deny if { res.hdr(x-server) -m found } { capture.req.uri -m beg /late }
+ timeout tarpit 30ms
+ use_backend none if { path_beg /none }
+ use_backend shut if { path_beg /shut }
+ use_backend own if { path_beg /own }
+ server a {a}
+backend none
+ mode http
+backend shut
+ mode http
+ retries 0
+ server s 127.0.0.1:1
+backend own
+ mode http
+ http-request deny if { path /own/deny }
+ http-request return status 200 if { path /own/return }
+ server a {a}";
+    let lines = |format: &str| format!(" log stdout format raw local0\n log-format \"{format}\"\n{rules}");
+    let requests = &[
+        "GET /x",
+        "GET /return",
+        "GET /gone",
+        "GET /deny",
+        "~GET /deny400",
+        "GET /deny429",
+        "GET /deny500",
+        "GET /moved",
+        "GET /tarpit",
+        "~GET /auth",
+        "GET /old",
+        "GET /late",
+        "GET /none",
+        "GET /none/again",
+        "POST /none || body",
+        "GET /shut",
+        "GET /own/deny",
+        "GET /own/return",
+        "GET /own/x",
+        "HEAD /return",
+        "POST /deny || body",
+        "~GET /reject",
+        "~1.0 GET /none",
+    ];
+    let case = |format: &str| Case { lines: lines(format), requests, allowed: &[] };
+    compare(&[
+        case("%HM %HU %ST %tsc"),
+        case("%HU %b/%s %[capture.req.method] %[capture.req.uri] %[capture.req.ver]"),
+        case("%HU %[last_rule_file] %[last_rule_line] %[txn.conn_retries] %rc"),
+    ]);
+}
