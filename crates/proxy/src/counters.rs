@@ -80,6 +80,8 @@ counters! {
     client_aborts,
     /// Transfers that the server broke off.
     server_aborts,
+    /// Lines logged.
+    logged,
     /// Responses 1xx.
     status_1xx,
     /// Responses 2xx.

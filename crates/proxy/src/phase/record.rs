@@ -83,6 +83,7 @@ fn log(stream: &Stream, origin: Origin, trouble: bool) {
         LogLevel::Usual => level,
     };
     write(stream, plan, level, origin, None);
+    stream.facts.frontend().tally.of(stream.facts.session.worker.index).logged.add(1);
 }
 
 fn write(stream: &Stream, plan: &LogPlan, level: Level, origin: Origin, profile: Option<&Profile>) {

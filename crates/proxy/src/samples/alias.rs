@@ -69,7 +69,9 @@ pub(super) const ALIASES: &[Alias] = &[
     Alias::new("pid", Needs::NONE, "The process's id.", |_| Some(Value::Int(std::process::id().into()))),
     Alias::new("sslc", Needs::NONE, "The cipher of the client's TLS connection.", |_| None),
     Alias::new("sslv", Needs::NONE, "The version of the client's TLS connection.", |_| None),
-    Alias::refused("lc", "How many lines the frontend has logged.", "lines are not numbered"),
+    Alias::new("lc", Needs::NONE, "How many lines the frontend has logged before this one.", |env| {
+        Some(count(facts(env)?.frontend().tally.totals().logged))
+    }),
     Alias::new("OG", Needs::NONE, "Why the line is logged: at which step, or by which rules.", |env| {
         Some(Value::str(facts(env)?.origin.get().name().as_bytes()))
     }),

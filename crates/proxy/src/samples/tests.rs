@@ -164,8 +164,6 @@ fn what_is_not_built_is_said() {
         ("%[cpu_calls]", "not measured"),
         ("%[fc_saved_syn]", "tcp-ss"),
         ("%[sc0_http_req_rate(t)]", "unable to find table 't'"),
-        ("%lc", "not numbered"),
-        ("%OG", "once"),
         ("%[accept_date(h)]", "unknown unit 'h'"),
         ("%[capture.req.hdr]", "expected type 'integer'"),
     ] {
