@@ -5,11 +5,13 @@
 //!
 //! [`ENGINES`] has one entry for each coding: who adds a coding adds one here and one in [`crate::coding::CODINGS`].
 
+mod brotli;
 mod deflate;
 mod frame;
 mod identity;
 mod pool;
 mod whole;
+mod zstd;
 
 #[cfg(test)]
 mod conformance;
@@ -80,10 +82,10 @@ pub struct Engine {
     pub stream: MakeStream,
     /// Its face for whole bodies.
     pub whole: CodeWhole,
-    /// Nanoseconds a byte of the incremental coder on text, by level.
-    pub stream_cost_ns: [u16; 10],
+    /// Nanoseconds a byte of the incremental coder on text, by level; what lies beyond costs what the last does.
+    pub stream_cost_ns: &'static [u16],
     /// The same for whole bodies.
-    pub whole_cost_ns: [u16; 10],
+    pub whole_cost_ns: &'static [u16],
 }
 
 /// The engines, in the order of [`Coding`].
@@ -104,19 +106,33 @@ pub const ENGINES: &[Engine] = &[
         |input, level, pool, out| whole::code(Format::Raw, input, level, pool, out),
     ),
     Engine {
+        coding: Coding::Zstd,
+        stream: zstd::stream,
+        whole: zstd::whole,
+        stream_cost_ns: zstd::COST_NS,
+        whole_cost_ns: zstd::COST_NS,
+    },
+    Engine {
+        coding: Coding::Brotli,
+        stream: |level, _| brotli::stream(level),
+        whole: |input, level, _, out| brotli::whole(input, level, out),
+        stream_cost_ns: brotli::COST_NS,
+        whole_cost_ns: brotli::COST_NS,
+    },
+    Engine {
         coding: Coding::Identity,
         stream: |_, _| Box::new(identity::Identity),
         whole: |input, _, _, out| {
             out.extend_from_slice(input);
             Ok(())
         },
-        stream_cost_ns: [0; 10],
-        whole_cost_ns: [0; 10],
+        stream_cost_ns: &[0],
+        whole_cost_ns: &[0],
     },
 ];
 
 const fn deflate_engine(coding: Coding, stream: MakeStream, whole: CodeWhole) -> Engine {
-    Engine { coding, stream, whole, stream_cost_ns: deflate::COST_NS, whole_cost_ns: whole::COST_NS }
+    Engine { coding, stream, whole, stream_cost_ns: &deflate::COST_NS, whole_cost_ns: &whole::COST_NS }
 }
 
 impl Engine {
@@ -127,16 +143,16 @@ impl Engine {
 
     /// About how long a stream's push takes, in nanoseconds.
     pub fn stream_ns(&self, level: Level, bytes: usize) -> u64 {
-        cost(&self.stream_cost_ns, level, bytes)
+        cost(self.stream_cost_ns, level, bytes)
     }
 
     /// About how long a whole body takes, in nanoseconds.
     pub fn whole_ns(&self, level: Level, bytes: usize) -> u64 {
-        cost(&self.whole_cost_ns, level, bytes)
+        cost(self.whole_cost_ns, level, bytes)
     }
 }
 
-fn cost(table: &[u16; 10], level: Level, bytes: usize) -> u64 {
-    let ns = table[usize::from(level.0).min(table.len() - 1)];
+fn cost(table: &[u16], level: Level, bytes: usize) -> u64 {
+    let ns = table.get(usize::from(level.0)).or(table.last()).copied().unwrap_or(0);
     u64::from(ns).saturating_mul(bytes as u64)
 }

@@ -10,11 +10,15 @@ pub enum Coding {
     Deflate,
     /// `raw-deflate`: RFC 1951 without a wrapper under the token `deflate`, which some old clients mean by it.
     RawDeflate,
+    /// `zstd` (RFC 8878, RFC 9659).
+    Zstd,
+    /// `br` (RFC 7932).
+    Brotli,
     /// `identity`: the bytes pass through the compressor unchanged, without a length. For debugging, as with HAProxy.
     Identity,
 }
 
-/// How hard a coder tries. Its meaning is the coding's: zlib's 1 to 9 for the deflate family, 0 stores.
+/// How hard a coder tries. Its meaning is the coding's: zlib's 1 to 9 for the deflate family, zstd's 1 to 19, brotli's 0 to 9.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Level(pub u8);
 
@@ -33,22 +37,33 @@ pub struct Entry {
     pub levels: std::ops::RangeInclusive<u8>,
     /// The level when the configuration says nothing.
     pub default_level: Level,
+    /// Whether a level means what it means in zlib.
+    pub has_zlib_levels: bool,
 }
 
 /// The codings, in the order of [`Coding`].
 pub const CODINGS: &[Entry] = &[
-    Entry { coding: Coding::Gzip, word: "gzip", token: "gzip", aliases: &["x-gzip"], levels: 1..=9, default_level: Level(6) },
-    Entry { coding: Coding::Deflate, word: "deflate", token: "deflate", aliases: &[], levels: 1..=9, default_level: Level(6) },
-    Entry {
-        coding: Coding::RawDeflate,
-        word: "raw-deflate",
-        token: "deflate",
-        aliases: &[],
-        levels: 1..=9,
-        default_level: Level(6),
-    },
-    Entry { coding: Coding::Identity, word: "identity", token: "", aliases: &[], levels: 0..=0, default_level: Level(0) },
+    Entry { aliases: &["x-gzip"], ..zlibs(Coding::Gzip, "gzip", "gzip") },
+    zlibs(Coding::Deflate, "deflate", "deflate"),
+    zlibs(Coding::RawDeflate, "raw-deflate", "deflate"),
+    entry(Coding::Zstd, "zstd", "zstd", 1..=19, 6),
+    entry(Coding::Brotli, "br", "br", 0..=9, 5),
+    entry(Coding::Identity, "identity", "", 0..=0, 0),
 ];
+
+const fn zlibs(coding: Coding, word: &'static str, token: &'static str) -> Entry {
+    Entry { has_zlib_levels: true, ..entry(coding, word, token, 1..=9, 6) }
+}
+
+const fn entry(
+    coding: Coding,
+    word: &'static str,
+    token: &'static str,
+    levels: std::ops::RangeInclusive<u8>,
+    default: u8,
+) -> Entry {
+    Entry { coding, word, token, aliases: &[], levels, default_level: Level(default), has_zlib_levels: false }
+}
 
 impl Coding {
     /// What is known of it.

@@ -12,7 +12,7 @@ pub const KEYWORDS: &[Keyword] = &[
     proxy(
         "compression algo",
         "<coding>...",
-        "Names the codings for responses, best first: gzip, deflate, raw-deflate, identity. Lines add up.",
+        "Names the codings for responses, best first: zstd, br, gzip, deflate, raw-deflate, identity. Lines add up.",
         algorithms,
     ),
     proxy("compression algo-res", "<coding>...", "The same as `compression algo`.", algorithms),
@@ -45,8 +45,8 @@ pub const KEYWORDS: &[Keyword] = &[
     proxy("filter comp-res", "", "Compresses responses as `compression` says.", filter_response),
     proxy(
         "compression level",
-        "<coding> <1-9>",
-        "Says how hard a coding tries: zlib's levels. Without it `tune.comp.maxlevel`, or 6.",
+        "<coding> <level>",
+        "Says how hard a coding tries: zlib's levels 1 to 9 (`tune.comp.maxlevel` or 6 without it), zstd's 1 to 19 (6), br's 0 to 9 (5).",
         level,
     ),
     proxy(

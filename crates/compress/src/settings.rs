@@ -208,13 +208,14 @@ impl<'a> Effective<'a> {
         self.first(|c| (c.request.min_bytes > 0).then_some(c.request.min_bytes)).unwrap_or(0)
     }
 
-    /// The level for a coding: what is said, or `tune.comp.maxlevel` as HAProxy has it, or the coding's own default; never above
-    /// `tune.comp.maxlevel`.
+    /// The level for a coding: what is said, or for those with zlib's levels `tune.comp.maxlevel` as HAProxy has it, or the coding's
+    /// own default; never above `tune.comp.maxlevel`.
     pub fn level(&self, coding: Coding) -> Level {
         let said = self.first(|c| c.levels[coding as usize]);
         match self.process.max_level.map(Level) {
             _ if coding.is_identity() => coding.entry().default_level,
-            Some(max) => said.map_or(max, |level| level.min(max)),
+            Some(max) if coding.entry().has_zlib_levels => said.map_or(max, |level| level.min(max)),
+            Some(max) => said.unwrap_or(coding.entry().default_level).min(max),
             None => said.unwrap_or(coding.entry().default_level),
         }
     }

@@ -9,6 +9,7 @@ use crate::settings::Process;
 use libdeflater::{CompressionLvl, Compressor};
 use std::sync::{Mutex, PoisonError};
 use zlib_rs::{Deflate, DeflateConfig};
+use zstd_safe::CCtx;
 
 /// How the deflate family's incremental coder is built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +41,8 @@ pub struct Pool {
     tuning: Tuning,
     streams: [Shelf<Deflate>; 10],
     wholes: [Shelf<Compressor>; 13],
+    /// Of any level: a state is given its level when it is taken.
+    zstds: Shelf<CCtx<'static>>,
 }
 
 impl Pool {
@@ -47,7 +50,7 @@ impl Pool {
     pub fn new(tuning: Tuning) -> Pool {
         // zlib has no raw stream with a window of 256 bytes.
         let tuning = Tuning { window_bits: tuning.window_bits.clamp(9, 15), memory_level: tuning.memory_level.clamp(1, 9) };
-        Pool { tuning, streams: Default::default(), wholes: Default::default() }
+        Pool { tuning, streams: Default::default(), wholes: Default::default(), zstds: Shelf::default() }
     }
 
     pub(super) fn tuning(&self) -> Tuning {
@@ -82,12 +85,26 @@ impl Pool {
         kept.or_else(|| CompressionLvl::new(i32::from(level)).ok().map(Compressor::new))
     }
 
+    /// A state of zstd, with whatever parameters it had; none when there is no memory.
+    pub(super) fn take_zstd(&self) -> Option<CCtx<'static>> {
+        self.zstds.take().or_else(CCtx::try_create)
+    }
+
+    pub(super) fn give_zstd(&self, state: CCtx<'static>) {
+        if state.sizeof() <= MAX_IDLE_ZSTD_BYTES {
+            self.zstds.give(state);
+        }
+    }
+
     pub(super) fn give_whole(&self, level: u8, state: Compressor) {
         if let Some(shelf) = self.wholes.get(usize::from(level)) {
             shelf.give(state);
         }
     }
 }
+
+/// A state of zstd that is larger is not kept: it has been at a high level.
+const MAX_IDLE_ZSTD_BYTES: usize = 4 << 20;
 
 /// Bytes of a state of zlib-rs: its tables, the window and its chains, the symbols of a block.
 pub(super) const fn stream_memory(tuning: Tuning) -> usize {

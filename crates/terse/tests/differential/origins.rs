@@ -196,6 +196,23 @@ fn curl_as_the_client() {
     terse.end();
 }
 
+/// curl says that it takes all it can, gzip first; the operator's order decides.
+#[test]
+fn curl_takes_zstd_and_brotli() {
+    let (Some(curl), Some(origin)) = (curl(), Origin::nginx("gzip off;")) else { return };
+    origin.write("page.html", &page(1));
+    for (coding, wanted) in [("zstd br gzip", "zstd"), ("br zstd gzip", "br"), ("zstd", "zstd"), ("br", "br")] {
+        let lines = format!("compression algo {coding}\n compression etag suffix\n server one {}", origin.address);
+        let terse = listen(&lines);
+        let url = format!("http://{}/page.html", terse.address("web"));
+        let got = curl(&["-s", "--compressed", "-D", "-", &url]);
+        assert!(got.stdout.contains(&format!("Content-Encoding: {wanted}\r\n")), "{coding}: {got:?}");
+        let body = got.stdout.split_once("\r\n\r\n").map(|(_, body)| body.as_bytes());
+        assert_eq!(body, Some(&page(1)[..]), "{coding}");
+        terse.end();
+    }
+}
+
 /// Servers that close idle connections by themselves do not cost requests.
 #[test]
 fn a_server_that_closes_when_idle() {

@@ -1,0 +1,194 @@
+//! zstd (RFC 8878), by its reference library: streams and whole bodies.
+//!
+//! Levels are the library's own, 1 to 19; those from 20 on want windows that RFC 9659 forbids on the web. Bytes (nanoseconds a byte),
+//! whole, beside gzip's level 6 by libdeflate:
+//!
+//! ```text
+//!              a script of 131,882    alice29.txt 152,089    a script of 8,192
+//!   gzip 6     41,670 (38)            53,819 (28)            3,614 (22)
+//!   zstd 1     47,107 (9)             59,657 (5)             3,790 (5)
+//!   zstd 3     44,285 (8)             56,970 (7)             3,739 (6)
+//!   zstd 6     42,163 (21)            53,111 (21)            3,647 (21)
+//!   zstd 9     41,524 (38)            52,188 (49)            3,641 (34)
+//!   zstd 13    39,485 (398)           49,705 (402)           3,593 (105)
+//! ```
+//!
+//! A stream's window is [`WINDOW_LOG`]: a state takes a megabyte rather than the library's several, and bodies of the web are
+//! seldom larger. Whole bodies have a window of their size, which is below the 8 MB of RFC 9659 as long as they are.
+//!
+//! A stream whose server pauses can do without its state: the frame is ended, and what follows is another one, which decoders
+//! take for the same body (RFC 8878 section 3).
+
+use super::pool::Pool;
+use super::{Coder, CoderFault, Flush, Keep};
+use crate::coding::Level;
+use std::sync::Arc;
+use zstd_safe::zstd_sys::ZSTD_EndDirective;
+use zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective};
+
+/// Nanoseconds a byte on text, by level.
+pub(super) const COST_NS: &[u16] = &[9, 9, 10, 10, 14, 18, 21, 36, 36, 48, 48, 160, 200, 400, 450, 500, 600, 800, 1150, 1500];
+
+/// Bytes of a stream's state, by level, its buffers included: what the library itself says, rounded up.
+const STREAM_BYTES: &[usize] = &[
+    1_130_000, 1_130_000, 1_340_000, 1_870_000, 3_210_000, 2_400_000, 2_400_000, 2_400_000, 2_400_000, 2_400_000, 2_400_000,
+    2_400_000, 2_400_000, 3_210_000, 3_210_000, 3_210_000, 3_360_000, 3_360_000, 4_020_000, 4_020_000,
+];
+
+/// A stream's window: 256 KB.
+const WINDOW_LOG: u32 = 18;
+/// The first level whose tables are larger than such a window deserves.
+const LARGE_TABLES_FROM: u8 = 5;
+
+/// A raw block that is empty and the last: the end of a frame without a checksum (RFC 8878 section 3.1.1.2).
+const LAST_EMPTY_BLOCK: &[u8] = &[1, 0, 0];
+
+/// The least room that is offered for output.
+const MIN_ROOM: usize = 1024;
+
+/// Appends the coded form of a body to `out`.
+pub(super) fn whole(input: &[u8], level: Level, pool: &Pool, out: &mut Vec<u8>) -> Result<(), CoderFault> {
+    let mut state = state(pool, level, false)?;
+    let start = out.len();
+    out.resize(start + zstd_safe::compress_bound(input.len()), 0);
+    let given = state.compress2(&mut out[start..], input);
+    pool.give_zstd(state);
+    out.truncate(start + given.unwrap_or(0));
+    given.map(|_| ()).map_err(|_| CoderFault)
+}
+
+/// An incremental coder.
+pub(super) fn stream(level: Level, pool: &Arc<Pool>) -> Box<dyn Coder> {
+    Box::new(Stream { level, state: None, unended: false, pool: pool.clone() })
+}
+
+struct Stream {
+    level: Level,
+    /// None before the first byte, while the coder is light, and after the end.
+    state: Option<CCtx<'static>>,
+    /// Whether there is a frame whose state has gone, and whose end is still to be written.
+    unended: bool,
+    pool: Arc<Pool>,
+}
+
+impl Coder for Stream {
+    fn push(&mut self, input: &[u8], out: &mut Vec<u8>, flush: Flush) -> Result<(), CoderFault> {
+        let ends = flush == Flush::Finish;
+        if self.state.is_none() && input.is_empty() && !ends {
+            return Ok(());
+        }
+        if std::mem::take(&mut self.unended) {
+            out.extend_from_slice(LAST_EMPTY_BLOCK);
+            if input.is_empty() {
+                return Ok(());
+            }
+        }
+        let mut state = match self.state.take() {
+            Some(state) => state,
+            None => state(&self.pool, self.level, true)?,
+        };
+        compress(&mut state, input, out, flush)?;
+        if ends {
+            self.pool.give_zstd(state);
+        } else {
+            self.state = Some(state);
+        }
+        Ok(())
+    }
+
+    fn reset(&mut self) {
+        self.release();
+        self.unended = false;
+    }
+
+    fn lighten(&mut self, _: Keep) {
+        self.unended |= self.release();
+    }
+
+    fn memory(&self) -> usize {
+        self.state.as_ref().map_or(0, CCtx::sizeof)
+    }
+
+    fn full_memory(&self) -> usize {
+        STREAM_BYTES[usize::from(self.level.0).min(STREAM_BYTES.len() - 1)]
+    }
+
+    fn history_memory(&self) -> usize {
+        0
+    }
+}
+
+impl Stream {
+    /// Gives the state back; whether there was one.
+    fn release(&mut self) -> bool {
+        self.state.take().map(|state| self.pool.give_zstd(state)).is_some()
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// A state at the beginning of a frame.
+fn state(pool: &Pool, level: Level, streams: bool) -> Result<CCtx<'static>, CoderFault> {
+    let mut state = pool.take_zstd().ok_or(CoderFault)?;
+    let set = |state: &mut CCtx<'_>| -> zstd_safe::SafeResult {
+        state.reset(ResetDirective::SessionAndParameters)?;
+        state.set_parameter(CParameter::CompressionLevel(i32::from(level.0)))?;
+        if streams {
+            state.set_parameter(CParameter::WindowLog(WINDOW_LOG))?;
+            // For a length that it does not know the library makes tables as for a gigabyte.
+            if level.0 >= LARGE_TABLES_FROM {
+                state.set_parameter(CParameter::HashLog(WINDOW_LOG))?;
+                state.set_parameter(CParameter::ChainLog(WINDOW_LOG))?;
+            }
+        }
+        Ok(0)
+    };
+    set(&mut state).map_err(|_| CoderFault)?;
+    Ok(state)
+}
+
+/// Pushes all of `input` through a state.
+fn compress(state: &mut CCtx<'_>, input: &[u8], out: &mut Vec<u8>, flush: Flush) -> Result<(), CoderFault> {
+    let directive = match flush {
+        Flush::None => ZSTD_EndDirective::ZSTD_e_continue,
+        Flush::Sync => ZSTD_EndDirective::ZSTD_e_flush,
+        Flush::Finish => ZSTD_EndDirective::ZSTD_e_end,
+    };
+    let mut source = InBuffer::around(input);
+    loop {
+        let start = out.len();
+        out.resize(start + (input.len() / 2).max(MIN_ROOM), 0);
+        let mut room = OutBuffer::around(&mut out[start..]);
+        let left = state.compress_stream2(&mut room, &mut source, directive);
+        let given = room.pos();
+        out.truncate(start + given);
+        // `left`: what waits inside, beyond what the directive allows to wait.
+        match left.map_err(|_| CoderFault)? {
+            _ if flush == Flush::None && source.pos == input.len() => return Ok(()),
+            0 if flush != Flush::None => return Ok(()),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coder::Tuning;
+
+    #[test]
+    fn states_are_no_larger_than_the_table_says() {
+        let body: Vec<u8> = (0u32..120_000).flat_map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+        for level in 1..=19 {
+            let pool = Arc::new(Pool::new(Tuning::default()));
+            let mut coder = stream(Level(level), &pool);
+            coder.push(&body, &mut Vec::new(), Flush::Sync).unwrap();
+            let (held, said) = (coder.memory(), coder.full_memory());
+            assert!(held <= said && said - held < said / 8, "{level}: {held}, not {said}");
+        }
+    }
+}
