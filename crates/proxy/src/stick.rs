@@ -1,7 +1,7 @@
 //! Which server a request goes to before the algorithm is asked: `use-server`, `stick`, and how far persistence counts at all.
 //!
 //! ```text
-//! force-persist, ignore-persist -> the cookie -> use-server -> stick match -> the algorithm
+//! force-persist, ignore-persist -> use-server -> the cookie -> stick match -> the algorithm
 //!                                                              stick store-request  --+
 //!                           the server's answer comes -------> stick store-response --+--> the tables learn the server
 //! ```
@@ -126,18 +126,37 @@ impl Sticking {
 }
 
 /// How far persistence counts for a request.
-pub fn persistence(stream: &Stream, backend: &Backend) -> Persistence {
-    let Some(sticking) = &backend.sticking else { return Persistence::Usual };
+pub fn persistence(stream: &Stream, sticking: &Sticking) -> Persistence {
     let env = stream.env();
     sticking.rules.persistence.iter().find(|rule| rule.condition.eval(&env)).map_or(Persistence::Usual, |rule| rule.word)
 }
 
-/// Chooses the server of a request by the backend's lines, where the cookie has not; notes what is to be learnt.
-pub fn choose(stream: &mut Stream, backend: &Backend, sticking: &Sticking, affinity: &mut Affinity, forced: bool) {
-    let usable = |server: &Server| server.is_up() || forced || backend.farm.settings().persist;
-    if affinity.server.is_none() {
-        affinity.server = named(stream, backend, sticking, &usable);
+/// The server of the first `use-server` line that applies, and whose server may be used.
+pub fn named(stream: &Stream, backend: &Backend, sticking: &Sticking, persistence: Persistence) -> Option<usize> {
+    for (rule, index) in sticking.rules.servers.iter().zip(&sticking.servers) {
+        if rule.condition.as_ref().is_some_and(|condition| !condition.eval(&stream.env())) {
+            continue;
+        }
+        let server = match &rule.target {
+            ServerTarget::Name(_) => backend.farm.servers().get((*index)?),
+            ServerTarget::Format(format) => {
+                let mut name = Vec::new();
+                format.write(&stream.env(), &mut name);
+                backend.farm.find_server(std::str::from_utf8(&name).ok()?)
+            }
+        };
+        // A name that is made and means nothing ends the search, as with HAProxy.
+        let server = server?;
+        if is_usable(server, backend, persistence) {
+            return Some(server.index());
+        }
     }
+    None
+}
+
+/// Chooses the server of a request by what tables know, where nothing else has; notes what is to be learnt.
+pub fn choose(stream: &mut Stream, backend: &Backend, sticking: &Sticking, affinity: &mut Affinity, persistence: Persistence) {
+    let usable = |server: &Server| is_usable(server, backend, persistence);
     let mut learning = Learning::new();
     for rule in &sticking.rules.requests {
         let Some(table) = rule.table.table() else { continue };
@@ -201,27 +220,9 @@ pub fn learn(stream: &mut Stream, backend: &Backend) {
     }
 }
 
-/// The server of the first `use-server` line that applies, and whose server may be used.
-fn named(stream: &Stream, backend: &Backend, sticking: &Sticking, usable: &impl Fn(&Server) -> bool) -> Option<usize> {
-    for (rule, index) in sticking.rules.servers.iter().zip(&sticking.servers) {
-        if rule.condition.as_ref().is_some_and(|condition| !condition.eval(&stream.env())) {
-            continue;
-        }
-        let server = match &rule.target {
-            ServerTarget::Name(_) => backend.farm.servers().get((*index)?),
-            ServerTarget::Format(format) => {
-                let mut name = Vec::new();
-                format.write(&stream.env(), &mut name);
-                backend.farm.find_server(std::str::from_utf8(&name).ok()?)
-            }
-        };
-        // A name that is made and means nothing ends the search, as with HAProxy.
-        let server = server?;
-        if usable(server) {
-            return Some(server.index());
-        }
-    }
-    None
+/// Whether persistence may send requests there.
+fn is_usable(server: &Server, backend: &Backend, persistence: Persistence) -> bool {
+    server.is_up() || persistence == Persistence::Force || backend.farm.settings().persist
 }
 
 /// The server that an entry knows: by its name or address, or else by its number.

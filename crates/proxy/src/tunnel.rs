@@ -6,7 +6,7 @@ use crate::io::{Broken, Incoming, Outgoing, Part, Sink, Source, Timer, clock};
 use crate::log::Origin;
 use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
-use crate::phase::{Client, assign, converse, finish, prepare, record, respond, route};
+use crate::phase::{Client, assign, finish, persist, prepare, record, respond, route};
 use crate::session::Session;
 use crate::settings::{Mode, TcpRules};
 use crate::stick;
@@ -87,8 +87,9 @@ async fn content(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, looks
 }
 
 async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
-    let mut exchange = prepare::bytes(stream);
-    converse::stick(client, stream, &mut exchange);
+    let bound = persist::before(client, stream);
+    let mut exchange = prepare::bytes(bound);
+    persist::behind(client, stream, &mut exchange);
     let mut server = assign::server(client, stream, &mut exchange).await?;
     record::step_or_soon(stream, Origin::Connect, Mode::Tcp);
     let session = stream.facts.session.clone();

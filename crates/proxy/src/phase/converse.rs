@@ -4,10 +4,9 @@ use crate::inspection::lend_if;
 use crate::io::{Buffer, Transport, clock};
 use crate::log::Origin;
 use crate::phase::prepare::Exchange;
-use crate::phase::{Client, Next, announce, answer, assign, finish, judge, prepare, read, record, route, transfer};
+use crate::phase::{Client, Next, announce, answer, assign, finish, judge, persist, prepare, read, record, route, transfer};
 use crate::session::Session;
 use crate::settings::Mode;
-use crate::stick::{self, Persistence};
 use crate::stream::Stream;
 use crate::track;
 use crate::tunnel;
@@ -188,8 +187,9 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
     if let Some(verdict) = judge::backend(client, stream).await? {
         return answer::by_rule(client, stream, out, verdict).await;
     }
-    let mut exchange = prepare::request(stream);
-    stick(client, stream, &mut exchange);
+    let bound = persist::before(client, stream);
+    let mut exchange = prepare::request(stream, bound);
+    persist::behind(client, stream, &mut exchange);
     let next = forward(client, stream, &mut exchange, out).await;
     // What of the body is still to come decides whether the connection can go on behind an answer of ours.
     stream.request.body = match stream.request.body {
@@ -201,18 +201,6 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
         untouched => untouched,
     };
     next
-}
-
-/// Chooses the server by the backend's own lines, if it has some.
-pub(crate) fn stick(client: &mut Client, stream: &mut Stream, exchange: &mut Exchange) {
-    let session = stream.facts.session.clone();
-    let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index]) else { return };
-    if let Some(sticking) = &backend.sticking {
-        let forced = exchange.persistence == Persistence::Force;
-        lend_if(client, stream, backend.looks, |stream| {
-            stick::choose(stream, backend, sticking, &mut exchange.affinity, forced);
-        });
-    }
 }
 
 /// Sends the request to a server, and to another when that may help.

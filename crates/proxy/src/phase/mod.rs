@@ -9,6 +9,7 @@ pub mod converse;
 pub mod finish;
 pub mod inspect;
 pub mod judge;
+pub mod persist;
 pub mod prepare;
 pub mod read;
 pub mod record;

@@ -1,10 +1,11 @@
 //! Preparing a request for the server: what ends at this hop goes, what the configuration adds comes.
 
 use crate::io::Incoming;
+use crate::phase::persist::Bound;
 use crate::phase::transfer::CodePlan;
 use crate::plan::{Backend, Frontend};
 use crate::settings::{ConnectionMode, ForwardedFor};
-use crate::stick::{self, Persistence};
+use crate::stick::Persistence;
 use crate::stream::Stream;
 use smallvec::SmallVec;
 use std::net::IpAddr;
@@ -41,7 +42,7 @@ pub struct Exchange {
 }
 
 /// Edits the stream's request for the server.
-pub fn request(stream: &mut Stream) -> Exchange {
+pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
     let session = stream.facts.session.clone();
     let frontend = session.frontend();
     let plan = &session.worker.plan;
@@ -61,13 +62,9 @@ pub fn request(stream: &mut Stream) -> Exchange {
         terse_compress::head::offload(request, offer, &settings);
     }
 
-    let persistence_of = backend.map_or(Persistence::Usual, |backend| stick::persistence(stream, backend));
     let affinity = match backend {
         Some(backend) => {
-            let affinity = match persistence_of {
-                Persistence::Ignore => Affinity { server: None, found: CookieFound::Off },
-                word => backend.farm.find(&stream.request, word == Persistence::Force),
-            };
+            let affinity = affinity(stream, backend, bound);
             backend.farm.strip(&mut stream.request);
             affinity
         }
@@ -99,7 +96,7 @@ pub fn request(stream: &mut Stream) -> Exchange {
         mode,
         offer,
         affinity,
-        persistence: persistence_of,
+        persistence: bound.persistence,
         code: None,
         failures: 0,
         failed: SmallVec::new(),
@@ -107,8 +104,21 @@ pub fn request(stream: &mut Stream) -> Exchange {
     }
 }
 
+/// The server that a `use-server` line names, or else the persistence cookie.
+fn affinity(stream: &Stream, backend: &Backend, bound: Bound) -> Affinity {
+    if bound.persistence == Persistence::Ignore {
+        return Affinity { server: bound.server, found: CookieFound::Off };
+    }
+    let affinity = backend.farm.find(&stream.request, bound.persistence == Persistence::Force);
+    match (bound.server, affinity.found) {
+        (None, _) => affinity,
+        (server, found @ (CookieFound::Off | CookieFound::None)) => Affinity { server, found },
+        (server, _) => Affinity { server, found: CookieFound::Unused },
+    }
+}
+
 /// The same for a connection of bytes.
-pub fn bytes(stream: &Stream) -> Exchange {
+pub fn bytes(bound: Bound) -> Exchange {
     Exchange {
         upload: Incoming::UntilClose,
         body_begun: false,
@@ -116,8 +126,8 @@ pub fn bytes(stream: &Stream) -> Exchange {
         upgrade: false,
         mode: ConnectionMode::Close,
         offer: None,
-        affinity: Affinity { server: None, found: CookieFound::Off },
-        persistence: stream.facts.backend().map_or(Persistence::Usual, |backend| stick::persistence(stream, backend)),
+        affinity: Affinity { server: bound.server, found: CookieFound::Off },
+        persistence: bound.persistence,
         code: None,
         failures: 0,
         failed: SmallVec::new(),

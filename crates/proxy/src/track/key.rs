@@ -18,7 +18,12 @@ pub fn value_type(kind: KeyKind) -> Type {
 /// Calls `f` with a value's key, when the value can be made one. Addresses, numbers and text that is not cut or filled up are not
 /// copied.
 pub fn with_key<T>(kind: KeyKind, value: Value<'_>, f: impl FnOnce(&[u8]) -> T) -> Option<T> {
-    let value = value.cast(value_type(kind))?;
+    let value = match (kind, value) {
+        // Text is an address of the table's own family, or none.
+        (KeyKind::Ip, Value::Str(text)) => Value::Addr(IpAddr::V4(std::str::from_utf8(&text).ok()?.parse().ok()?)),
+        (KeyKind::Ipv6, Value::Str(text)) => Value::Addr(IpAddr::V6(std::str::from_utf8(&text).ok()?.parse().ok()?)),
+        (_, value) => value.cast(value_type(kind))?,
+    };
     Some(match (kind, value) {
         (KeyKind::Ip | KeyKind::Ipv6, Value::Addr(IpAddr::V4(ip))) => f(&ip.octets()),
         (KeyKind::Ip | KeyKind::Ipv6, Value::Addr(IpAddr::V6(ip))) => f(&ip.octets()),
@@ -69,7 +74,10 @@ mod tests {
         assert_eq!(key(KeyKind::Ip, ip.clone()), Some(vec![10, 1, 2, 3]));
         assert_eq!(key(KeyKind::Ipv6, ip), Some([&[0; 10][..], &[255, 255, 10, 1, 2, 3]].concat()));
         assert_eq!(key(KeyKind::Ip, text("10.1.2.3")), Some(vec![10, 1, 2, 3]));
-        assert_eq!((key(KeyKind::Ip, text("x")), key(KeyKind::Ip, text("2001:db8::1"))), (None, None));
+        assert_eq!(
+            (key(KeyKind::Ip, text("x")), key(KeyKind::Ip, text("::ffff:1.2.3.4")), key(KeyKind::Ipv6, text("1.2.3.4"))),
+            (None, None, None)
+        );
         assert_eq!(key(KeyKind::Integer, Value::Int(-1)), Some(vec![255; 4]));
         assert_eq!(key(KeyKind::Integer, text("258")), Some(vec![0, 0, 1, 2]));
         assert_eq!(key(KeyKind::Text(3), text("abcd")), Some(b"abc".to_vec()));

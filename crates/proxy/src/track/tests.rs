@@ -1,7 +1,7 @@
 //! Rules that track and count, and expressions that read, in streams without sockets.
 
 use crate::phase::finish;
-use crate::stick;
+use crate::stick::{self, Persistence};
 use crate::stream::Stream;
 use crate::track::{ERRORS, FAILURES, REQUESTS};
 use crate::trial::{Trial, front, load};
@@ -153,8 +153,9 @@ fn servers_are_learnt_and_found_again() {
     let chosen = |head: &str| {
         let mut stream = trial.stream(head);
         stream.facts.backend = Some(0);
-        let mut affinity = Affinity { server: None, found: CookieFound::Off };
-        stick::choose(&mut stream, backend, sticking, &mut affinity, false);
+        let server = stick::named(&stream, backend, sticking, Persistence::Usual);
+        let mut affinity = Affinity { server, found: CookieFound::Off };
+        stick::choose(&mut stream, backend, sticking, &mut affinity, Persistence::Usual);
         (stream, affinity.server)
     };
     let (mut first, server) = chosen(GET);

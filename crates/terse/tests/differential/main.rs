@@ -13,4 +13,5 @@ mod origins;
 mod server;
 #[path = "../support/mod.rs"]
 mod support;
+mod tables;
 mod talk;

@@ -1,0 +1,38 @@
+//! What a backend's lines say about the server of a request, around the cookie: `force-persist`, `ignore-persist` and `use-server`
+//! before it, `stick` behind it.
+
+use crate::inspection::lend_if;
+use crate::phase::Client;
+use crate::phase::prepare::Exchange;
+use crate::stick::{self, Persistence};
+use crate::stream::Stream;
+
+/// What is known before the cookie is looked at.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Bound {
+    /// How far persistence counts.
+    pub persistence: Persistence,
+    /// The server that a `use-server` line names, by index.
+    pub server: Option<usize>,
+}
+
+/// Asks the lines that come before the cookie.
+pub fn before(client: &mut Client, stream: &mut Stream) -> Bound {
+    let session = stream.facts.session.clone();
+    let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index]) else { return Bound::default() };
+    let Some(sticking) = &backend.sticking else { return Bound::default() };
+    lend_if(client, stream, backend.looks, |stream| {
+        let persistence = stick::persistence(stream, sticking);
+        Bound { persistence, server: stick::named(stream, backend, sticking, persistence) }
+    })
+}
+
+/// Asks the lines that come behind it.
+pub fn behind(client: &mut Client, stream: &mut Stream, exchange: &mut Exchange) {
+    let session = stream.facts.session.clone();
+    let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index]) else { return };
+    let Some(sticking) = &backend.sticking else { return };
+    lend_if(client, stream, backend.looks, |stream| {
+        stick::choose(stream, backend, sticking, &mut exchange.affinity, exchange.persistence);
+    });
+}
