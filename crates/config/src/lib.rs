@@ -41,6 +41,6 @@ pub use keyword::{Keyword, Kind, Parser, Scope};
 pub use load::{Loader, Source};
 pub use params::{Param, ParamKind};
 pub use section::{Config, Section, SectionKind, Sections};
-pub use settings::{Setting, Settings};
+pub use settings::{Heirs, Setting, Settings};
 pub use units::TimeUnit;
 pub use words::Word;

@@ -30,6 +30,8 @@ struct Defaults {
     implicit: bool,
     /// Where an earlier one of the same name stands.
     twin: Option<Place>,
+    /// The kind of the first section that began with it.
+    heir: Option<SectionKind>,
 }
 
 /// Where lines go.
@@ -139,7 +141,7 @@ impl Opened {
         said: &mut Vec<(Severity, Fault)>,
     ) {
         let base = from.and_then(|from| self.refer(words, from, said));
-        let settings = base.map_or_else(Settings::default, |base| self.inherit(base));
+        let settings = base.map_or_else(Settings::default, |base| self.inherit(base, SectionKind::Defaults, said));
         let twin = self.defaults.iter().rev().find(|other| !name.is_empty() && other.section.name == name);
         if let Some(twin) = twin.filter(|twin| twin.explicit) {
             let reason = format!(
@@ -151,7 +153,7 @@ impl Opened {
         let twin = twin.map(|twin| twin.section.place.clone());
         let section = Section { kind: SectionKind::Defaults, name, place: place.clone(), settings };
         self.current = Current::Defaults(self.defaults.len());
-        self.defaults.push(Defaults { section, explicit: false, implicit: false, twin });
+        self.defaults.push(Defaults { section, explicit: false, implicit: false, twin, heir: None });
     }
 
     fn open_named(
@@ -178,7 +180,7 @@ impl Opened {
             Some(from) => self.refer(words, from, said),
             None => self.imply(said),
         };
-        let settings = base.map_or_else(Settings::default, |base| self.inherit(base));
+        let settings = base.map_or_else(Settings::default, |base| self.inherit(base, kind, said));
         self.current = Current::Named(index);
         self.named.push(Section { kind, name, place: place.clone(), settings });
     }
@@ -221,8 +223,25 @@ impl Opened {
         }
     }
 
-    fn inherit(&self, defaults: usize) -> Settings {
-        self.defaults.get(defaults).map_or_else(Settings::default, |defaults| defaults.section.settings.inherit())
+    /// What a section of that kind begins with.
+    fn inherit(&mut self, defaults: usize, kind: SectionKind, said: &mut Vec<(Severity, Fault)>) -> Settings {
+        let Some(defaults) = self.defaults.get_mut(defaults) else { return Settings::default() };
+        let first = *defaults.heir.get_or_insert(kind);
+        let (name, place) = (&defaults.section.name, at(&defaults.section.place));
+        for heirs in defaults.section.settings.heirs() {
+            let because = heirs.because;
+            if !heirs.kinds.has(kind) {
+                let reason = format!("cannot begin with defaults section '{name}' (declared at {place}), which holds {because}");
+                said.push((Severity::Alert, Fault::new(0, reason)));
+            } else if heirs.one_side && first != kind {
+                let reason = format!(
+                    "cannot begin with defaults section '{name}' (declared at {place}), which holds {because}: a {} does already",
+                    first.name()
+                );
+                said.push((Severity::Alert, Fault::new(0, reason)));
+            }
+        }
+        defaults.section.settings.inherit()
     }
 }
 

@@ -43,6 +43,10 @@ impl Sections {
     pub const FRONT: Sections = Sections(2 | 4 | 16);
     /// `defaults`, `backend`, `listen`.
     pub const BACK: Sections = Sections(2 | 8 | 16);
+    /// `frontend` alone.
+    pub const FRONTEND: Sections = Sections(SectionKind::Frontend as u16);
+    /// `backend` alone.
+    pub const BACKEND: Sections = Sections(SectionKind::Backend as u16);
     /// `frontend`, `listen`.
     pub const FRONT_ONLY: Sections = Sections(4 | 16);
     /// `backend`, `listen`.

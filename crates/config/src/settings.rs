@@ -1,5 +1,6 @@
 //! What keywords leave behind: one value of a type of the owning crate's for each section.
 
+use crate::section::Sections;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 
@@ -7,6 +8,27 @@ use std::collections::HashMap;
 pub trait Setting: Any + Default {
     /// What a section starts with when its `defaults` section holds `self`.
     fn inherit(&self) -> Self;
+
+    /// Which sections may start with it; without a word of its own, all.
+    fn heirs(&self) -> Heirs {
+        Heirs::ANY
+    }
+}
+
+/// Which sections may start with the settings of a `defaults` section.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Heirs {
+    /// These kinds.
+    pub kinds: Sections,
+    /// Of frontends and backends only the one or the other.
+    pub one_side: bool,
+    /// What makes it so, for messages: `'tcp-request connection' rules`.
+    pub because: &'static str,
+}
+
+impl Heirs {
+    /// All sections.
+    pub const ANY: Heirs = Heirs { kinds: Sections::PROXY, one_side: false, because: "" };
 }
 
 /// Settings of any types, at most one of each.
@@ -36,6 +58,11 @@ impl Settings {
         slot.into_any().downcast().ok().map(|boxed| *boxed)
     }
 
+    /// What some of these settings say about the sections that may start with them.
+    pub fn heirs(&self) -> impl Iterator<Item = Heirs> {
+        self.map.values().map(|slot| slot.heirs()).filter(|heirs| *heirs != Heirs::ANY)
+    }
+
     /// What a section starts with under these defaults.
     pub fn inherit(&self) -> Settings {
         Settings { map: self.map.iter().map(|(id, slot)| (*id, slot.inherit())).collect() }
@@ -47,6 +74,7 @@ trait Slot {
     fn any_mut(&mut self) -> &mut dyn Any;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
     fn inherit(&self) -> Box<dyn Slot>;
+    fn heirs(&self) -> Heirs;
 }
 
 impl<T: Setting> Slot for T {
@@ -61,6 +89,9 @@ impl<T: Setting> Slot for T {
     }
     fn inherit(&self) -> Box<dyn Slot> {
         Box::new(Setting::inherit(self))
+    }
+    fn heirs(&self) -> Heirs {
+        Setting::heirs(self)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::service::Service;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use terse_config::{Place, Setting};
+use terse_config::{Heirs, Place, Sections, Setting};
 use terse_sample::{Condition, LogFormat};
 
 /// A proxy's settings: of `defaults`, `frontend`, `backend` and `listen` sections.
@@ -71,6 +71,24 @@ pub struct ProxySettings {
 impl Setting for ProxySettings {
     fn inherit(&self) -> ProxySettings {
         ProxySettings { binds: Vec::new(), switches: Vec::new(), filters: Arc::default(), id: None, ..self.clone() }
+    }
+
+    /// Rules are for frontends or for backends: a section that is both would run them twice.
+    fn heirs(&self) -> Heirs {
+        let tcp = &self.tcp;
+        let early = !tcp.connection.is_empty() || !tcp.session.is_empty();
+        let late = !tcp.server_content.is_empty();
+        let http = [&self.request_rules, &self.response_rules, &self.after_rules];
+        let (kinds, because) = match (early, late) {
+            (true, true) => (Sections(0), "rules on connections of clients and of servers"),
+            (true, false) => (Sections::FRONTEND, "'tcp-request connection' or 'tcp-request session' rules"),
+            (false, true) => (Sections::BACKEND, "'tcp-response content' rules"),
+            (false, false) if !tcp.content.is_empty() || http.iter().any(|rules| !rules.is_empty()) => {
+                (Sections::FRONTEND.or(Sections::BACKEND), "rules")
+            }
+            (false, false) => return Heirs::ANY,
+        };
+        Heirs { kinds, one_side: true, because }
     }
 }
 

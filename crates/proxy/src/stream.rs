@@ -50,6 +50,8 @@ impl Stream {
     /// What expressions see.
     pub fn env(&self) -> Env<'_> {
         let session = &*self.facts.session;
+        // Where bytes are carried, a response may begin once there is a server.
+        let responds = self.has_response || self.facts.version.is_none() && self.facts.times.connected.is_some();
         Env {
             request: Some(&self.request).filter(|r| !r.method().is_empty()),
             response: self.has_response.then_some(&self.response),
@@ -60,11 +62,12 @@ impl Stream {
                 session: Some(&session.variables),
                 transaction: Some(&self.transaction),
                 // Those of the request end when there is a response, which is when those of the response begin.
-                request: Some(&self.request_variables).filter(|_| !self.has_response),
-                response: Some(&self.response_variables).filter(|_| self.has_response),
+                request: Some(&self.request_variables).filter(|_| !responds),
+                response: Some(&self.response_variables).filter(|_| responds),
                 check: None,
             },
             world: &*session.worker,
+            doubt: self.facts.inspection.as_deref().filter(|inspection| inspection.is_open()).map(|inspection| &inspection.doubt),
             facts: &self.facts,
         }
     }

@@ -1,5 +1,6 @@
 //! What an expression can see.
 
+use crate::condition::Doubt;
 use crate::vars::Vars;
 use std::any::Any;
 use std::net::SocketAddr;
@@ -20,6 +21,8 @@ pub struct Env<'a> {
     pub vars: Vars<'a>,
     /// Time and randomness.
     pub world: &'a dyn World,
+    /// Where it is noted that a value may yet change; nothing where what is there is all that comes.
+    pub doubt: Option<&'a Doubt>,
     /// What upper crates know; their fetches downcast it to their own type.
     pub facts: &'a dyn Any,
 }
@@ -48,7 +51,14 @@ pub struct Now {
 impl<'a> Env<'a> {
     /// An environment in which nothing is there but the world: what `global` sees.
     pub fn bare(world: &'a dyn World) -> Env<'a> {
-        Env { request: None, response: None, client: None, local: None, vars: Vars::default(), world, facts: &() }
+        Env { request: None, response: None, client: None, local: None, vars: Vars::default(), world, doubt: None, facts: &() }
+    }
+
+    /// Notes that the bytes that the value was made of decide it, whatever follows them: no doubt is left.
+    pub fn settle(&self) {
+        if let Some(doubt) = self.doubt {
+            doubt.take();
+        }
     }
 
     /// The facts, if they are of that type.

@@ -150,6 +150,7 @@ impl Bench {
             local: Some(&self.local),
             vars,
             world: &Still,
+            doubt: None,
             facts: &(),
         }
     }

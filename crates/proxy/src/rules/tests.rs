@@ -366,11 +366,51 @@ fn faults_stand_at_their_word() {
 #[test]
 fn the_table_is_sound() {
     let mut seen = std::collections::HashSet::new();
+    let all = super::RuleSet::ALL.iter().fold(0, |all, set| all | *set as u16);
     for word in super::ACTIONS.iter().copied().flatten() {
         assert!(seen.insert(word.name), "'{}' stands twice", word.name);
-        assert!(word.sets != 0 && word.summary.ends_with('.'), "{}", word.name);
+        assert!(word.sets != 0 && word.sets & !all == 0 && word.summary.ends_with('.'), "{}", word.name);
         if let super::ActionKind::Refused(reason) = word.kind {
             assert!(!reason.is_empty() && !reason.ends_with('.'), "{}", word.name);
         }
     }
+}
+
+#[test]
+fn rules_on_bytes_name_what_is_wrong() {
+    let mut wrong = Vec::new();
+    for (section, line, fault) in [
+        ("frontend", "tcp-request conection reject", "unknown keyword"),
+        ("frontend", "tcp-request content", "expects <action> as argument"),
+        ("frontend", "tcp-request content rejekt", "unknown action 'rejekt'"),
+        ("frontend", "tcp-request connection capture src len 9", "is one of 'tcp-request content' and 'http-request'"),
+        ("frontend", "tcp-request content deny", "is one of 'http-request'"),
+        ("frontend", "tcp-request content use-service lua.x", "services come later"),
+        ("frontend", "tcp-request connection set-var(sess.x) req.len", "needs the bytes of a connection"),
+        ("frontend", "tcp-request session set-src path", "needs the request's head"),
+        ("frontend", "tcp-request inspect-delay", "expects <time> as argument"),
+        ("frontend", "tcp-request inspect-delay 5s x", "'x'"),
+        ("frontend", "tcp-request content set-nice 9999", "between"),
+        ("frontend", "tcp-request content switch-mode tcp", "expects 'http', not 'tcp'"),
+        ("frontend", "tcp-request content set-retries 3", "belongs to a backend"),
+        ("frontend", "tcp-response content close", "is not allowed in 'frontend' section"),
+        ("frontend", "http-request pause 0", "pause of nothing"),
+        ("frontend", "http-request wait-for-body at-least 3", "expects 'time <time>'"),
+        ("frontend", "http-request early-hint a:b x", "no name of a field"),
+        ("frontend", "http-request set-fc-tos str(x)", ""),
+        ("backend", "tcp-request connection reject", "not allowed in 'backend' section"),
+        ("backend", "tcp-request content switch-mode http", "cannot change what its frontend has read"),
+        ("backend", "tcp-request content accept if { req.payload(0) x }", "req.payload"),
+        ("backend", "tcp-request content accept if { payload_lv(0,9) x }", "1 to 8 bytes"),
+        ("backend", "tcp-request content accept if { payload_lv(0,2,-3) x }", "before the first byte"),
+        ("backend", "tcp-request content accept if { distcc_param(ABC) 1 }", "four letters"),
+    ] {
+        let (_, said) = load(&format!("{section} x\n mode http\n {line}\n"));
+        let said: Vec<_> = said.into_iter().filter(|said| said.starts_with("3")).collect();
+        let as_expected = if fault.is_empty() { said.is_empty() } else { said.len() == 1 && said[0].contains(fault) };
+        if !as_expected {
+            wrong.push(format!("{line}: {said:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }

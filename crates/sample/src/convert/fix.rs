@@ -10,12 +10,14 @@ use crate::value::{Type, Value};
 use std::ops::Range;
 
 pub(crate) const CONVERTERS: &[Converter] = &[
-    Converter::new("fix_is_valid", Type::Bin, Type::Bool, "Whether it is a message of FIX.", |value, _, _| {
-        Some(Value::Bool(match validate(&value.into_bytes()?) {
+    Converter::new("fix_is_valid", Type::Bin, Type::Bool, "Whether it is a message of FIX.", |value, _, env| {
+        let valid = match validate(&value.into_bytes()?) {
             Message::Valid => true,
             Message::Invalid => false,
             Message::Unfinished => return None,
-        }))
+        };
+        env.settle();
+        Some(Value::Bool(valid))
     }),
     Converter::new(
         "fix_tag_value",

@@ -15,13 +15,21 @@ use smallvec::SmallVec;
 use std::ops::Range;
 
 pub(crate) const CONVERTERS: &[Converter] = &[
-    Converter::new("mqtt_is_valid", Type::Bin, Type::Bool, "Whether it is a CONNECT or CONNACK packet of MQTT.", |value, _, _| {
-        Some(Value::Bool(match Packet::parse(&value.into_bytes()?) {
-            Ok(_) => true,
-            Err(Broken::Invalid) => false,
-            Err(Broken::Unfinished) => return None,
-        }))
-    }),
+    Converter::new(
+        "mqtt_is_valid",
+        Type::Bin,
+        Type::Bool,
+        "Whether it is a CONNECT or CONNACK packet of MQTT.",
+        |value, _, env| {
+            let valid = match Packet::parse(&value.into_bytes()?) {
+                Ok(_) => true,
+                Err(Broken::Invalid) => false,
+                Err(Broken::Unfinished) => return None,
+            };
+            env.settle();
+            Some(Value::Bool(valid))
+        },
+    ),
     Converter::new(
         "mqtt_field_value",
         Type::Bin,

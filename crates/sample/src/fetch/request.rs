@@ -40,7 +40,8 @@ pub(crate) const FETCHES: &[Fetch] = &[
     Fetch::one("req.proto_http", Type::Bool, "Whether the request is one of HTTP.", |_, env| {
         env.request.map(|_| Value::Bool(true))
     })
-    .also(&["req_proto_http"]),
+    .also(&["req_proto_http"])
+    .needs(Needs::REQUEST),
     Fetch::one("base", Type::Str, "The Host field and the path.", |_, env| base(env.request?, Request::path)).needs(Needs::REQUEST),
     Fetch::one("baseq", Type::Str, "The Host field and the path with its query.", |_, env| {
         base(env.request?, Request::path_and_query)

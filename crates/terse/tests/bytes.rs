@@ -1,0 +1,351 @@
+//! Rules on connections and on their first bytes: who is refused before a word, where bytes go by what they say, and what is waited
+//! for.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::io::Write;
+use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
+use support::client::Client;
+use support::proxy::{DEFAULTS, listen, sections};
+use support::server::Server;
+use support::{PATIENCE, Terse, is_closed};
+
+/// What OpenSSL 3.0 sends first, to `shop.example.com`, with `h2` and `http/1.1`.
+const HELLO: &[u8] = include_bytes!("bytes/client_hello");
+
+/// A server of bytes that says its name and then sends everything back.
+fn echo(name: &'static str) -> Server {
+    Server::start(move |connection| {
+        connection.send(name);
+        while let Some(byte) = connection.bytes(1) {
+            connection.send(byte);
+        }
+    })
+}
+
+/// A running process with a frontend in mode tcp and these backends.
+fn tcp(frontend: &str, backends: &str) -> Terse {
+    sections(&format!("mode tcp\n{frontend}"), &format!("defaults bytes\n mode tcp\n{}\n{backends}", timeouts()))
+}
+
+fn timeouts() -> String {
+    DEFAULTS.lines().filter(|line| line.contains("timeout")).collect::<Vec<_>>().join("\n")
+}
+
+fn backend(name: &str, server: &Server) -> String {
+    format!("backend {name}\n server s {}\n", server.address())
+}
+
+/// Reads so many bytes.
+fn take(client: &mut Client, count: usize) -> String {
+    let mut bytes = vec![0; count];
+    client.read(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[test]
+fn a_connection_is_refused_before_a_word() {
+    let server = echo("a");
+    let connection = tcp("tcp-request connection reject if { src 127.0.0.1 }\ndefault_backend a", &backend("a", &server));
+    assert!(connection.client().is_closed());
+    assert_eq!(server.accepted(), 0);
+    connection.end();
+    let session =
+        listen(" tcp-request session reject if { var(sess.no) -m bool }\n tcp-request connection set-var(sess.no) bool(1)\n");
+    assert!(session.client().is_closed());
+    session.end();
+}
+
+#[test]
+fn the_order_of_sets_is_that_of_the_connection() {
+    let terse = listen(
+        " tcp-request connection set-var(sess.order) str(c)\n\
+         tcp-request session set-var-fmt(sess.order) \"%[var(sess.order)]s\"\n\
+         tcp-request content set-var-fmt(sess.order) \"%[var(sess.order)]t\"\n\
+         http-request return status 200 content-type text/plain lf-string \"%[var(sess.order)]h\"\n",
+    );
+    let mut client = terse.client();
+    assert_eq!(client.get("/", &[]).text(), "csth");
+    // Rules on content run for each request, those on the connection once.
+    assert_eq!(client.get("/", &[]).text(), "cstth");
+    terse.end();
+}
+
+#[test]
+fn addresses_change_for_all_that_follows() {
+    let lines = |set: &str| {
+        format!(
+            " tcp-request {set} set-src ipv4(192.0.2.9)\n tcp-request {set} set-dst-port int(99)\n \
+             http-request return status 200 content-type text/plain lf-string \"%[src] %[fc_src] %[dst_port]\"\n"
+        )
+    };
+    for (set, expected) in
+        [("connection", "192.0.2.9 192.0.2.9 99"), ("session", "192.0.2.9 127.0.0.1 99"), ("content", "192.0.2.9 127.0.0.1 99")]
+    {
+        let terse = listen(&lines(set));
+        let mut client = terse.client();
+        for _ in 0..2 {
+            assert_eq!(client.get("/", &[]).text(), expected, "{set}");
+        }
+        terse.end();
+    }
+}
+
+#[test]
+fn a_hello_says_where_it_goes() {
+    let (shop, other) = (echo("shop"), echo("other"));
+    let terse = tcp(
+        "tcp-request inspect-delay 15s\n\
+         tcp-request content accept if { req.ssl_hello_type 1 }\n\
+         use_backend shop if { req.ssl_sni -i SHOP.example.com } { req.ssl_alpn http/1.1 } { req.ssl_ver 3.3 }\n\
+         default_backend other",
+        &(backend("shop", &shop) + &backend("other", &other)),
+    );
+    let mut client = terse.client();
+    client.send(HELLO);
+    assert_eq!(take(&mut client, 4), "shop");
+    // What was looked at goes on, as it came.
+    let mut echoed = vec![0; HELLO.len()];
+    client.read(&mut echoed);
+    assert_eq!(echoed, HELLO);
+
+    let mut slow = terse.client();
+    slow.stream().set_nodelay(true).unwrap();
+    for byte in HELLO {
+        slow.send([*byte]);
+    }
+    assert_eq!(take(&mut slow, 4), "shop");
+    slow.read(&mut echoed);
+    assert_eq!(echoed, HELLO);
+
+    // What is no TLS is told at its first bytes, long before the delay is over.
+    let mut plain = terse.client();
+    plain.send("SSH-2.0-x\r\n");
+    assert_eq!(take(&mut plain, 16), "otherSSH-2.0-x\r\n");
+    terse.end();
+}
+
+#[test]
+fn a_hello_that_breaks_off_is_all_there_is() {
+    let (shop, other) = (echo("shop"), echo("other"));
+    let terse = tcp(
+        "tcp-request inspect-delay 15s\n\
+         tcp-request content accept if { req.ssl_sni -m found }\n\
+         use_backend shop if { req.ssl_sni -m found }\n\
+         default_backend other",
+        &(backend("shop", &shop) + &backend("other", &other)),
+    );
+    let mut clients: Vec<_> = (0..HELLO.len())
+        .map(|length| {
+            let mut client = terse.client();
+            client.send(&HELLO[..length]);
+            client.stream().shutdown(Shutdown::Write).unwrap();
+            client
+        })
+        .collect();
+    for (length, client) in clients.iter_mut().enumerate() {
+        let said = client.rest();
+        assert!(said.starts_with(b"other"), "{length}: {}", String::from_utf8_lossy(&said));
+        assert_eq!(&said[5..], &HELLO[..length], "{length}");
+    }
+    assert_eq!(shop.accepted(), 0);
+    terse.end();
+}
+
+#[test]
+fn silence_ends_with_the_delay() {
+    let server = echo("a");
+    let terse = tcp(
+        "tcp-request inspect-delay 60ms\n\
+         tcp-request content reject if { req.len gt 0 }\n\
+         tcp-request content accept if WAIT_END\n\
+         default_backend a",
+        &backend("a", &server),
+    );
+    let begun = Instant::now();
+    let mut silent = terse.client();
+    assert_eq!(take(&mut silent, 1), "a");
+    assert!(begun.elapsed() >= Duration::from_millis(60));
+    // Who speaks meanwhile is judged at once.
+    let mut hasty = terse.client();
+    hasty.send("x");
+    assert!(hasty.is_closed());
+    terse.end();
+}
+
+#[test]
+fn without_a_delay_nothing_is_waited_for() {
+    let server = echo("a");
+    let terse = tcp("tcp-request content reject if { req.len gt 1000 }\ndefault_backend a", &backend("a", &server));
+    assert_eq!(take(&mut terse.client(), 1), "a");
+    terse.end();
+}
+
+#[test]
+fn a_full_buffer_decides() {
+    let server = echo("a");
+    let terse = tcp(
+        "tcp-request inspect-delay 15s\n\
+         tcp-request content accept if { req.payload(0,0) -m end END }\n\
+         tcp-request content reject\n\
+         default_backend a",
+        &backend("a", &server),
+    );
+    let mut client = terse.client();
+    let _ = client.stream().write_all(&[b'x'; 64 * 1024]);
+    assert!(is_closed(client.stream(), PATIENCE));
+    let mut short = terse.client();
+    short.send("this is the ");
+    short.send("END");
+    assert_eq!(take(&mut short, 16), "athis is the END");
+    terse.end();
+}
+
+#[test]
+fn what_a_server_says_is_judged_before_it_goes_on() {
+    let (good, bad) = (echo("220 ready"), echo("554 no"));
+    let rules = "tcp-response inspect-delay 15s\n tcp-response content reject unless { res.payload(0,3) -m str 220 }\n";
+    let terse = tcp(
+        "tcp-request content set-var(txn.to) req.payload(0,1)\n\
+         tcp-request inspect-delay 15s\n\
+         tcp-request content accept if { req.len gt 0 }\n\
+         use_backend bad if { req.payload(0,1) -m str b }\n\
+         default_backend good",
+        &format!("{}{rules}{}{rules}", backend("good", &good), backend("bad", &bad)),
+    );
+    let mut client = terse.client();
+    client.send("g");
+    assert_eq!(take(&mut client, 10), "220 readyg");
+    let mut refused = terse.client();
+    refused.send("b");
+    assert_eq!(refused.rest(), b"");
+    assert_eq!(bad.accepted(), 1);
+    terse.end();
+}
+
+#[test]
+fn bytes_become_http() {
+    let web = Server::body("web");
+    let server = echo("bytes");
+    let by_rule = tcp(
+        "tcp-request inspect-delay 15s\n\
+         tcp-request content switch-mode http if HTTP\n\
+         use_backend web if HTTP\n\
+         default_backend raw",
+        &format!("{}{}mode http\n", backend("raw", &server), backend("web", &web)),
+    );
+    let mut client = by_rule.client();
+    assert_eq!(client.get("/1", &[]).text(), "web");
+    assert_eq!(client.get("/2", &[]).text(), "web");
+    let mut raw = by_rule.client();
+    raw.send("\x01\x02");
+    assert_eq!(take(&mut raw, 7), "bytes\x01\x02");
+    by_rule.end();
+
+    let by_backend = tcp("default_backend web", &format!("{}mode http\n", backend("web", &web)));
+    assert_eq!(by_backend.client().get("/3", &[]).text(), "web");
+    assert_eq!(web.requests().iter().map(|request| &*request.target).collect::<Vec<_>>(), ["/1", "/2", "/3"]);
+    by_backend.end();
+}
+
+#[test]
+fn a_body_is_waited_for() {
+    let terse = listen(
+        " http-request wait-for-body time 15s if { path /all }\n \
+         http-request wait-for-body time 15s at-least 3 if { path /some }\n \
+         http-request wait-for-body time 50ms if { path /late }\n \
+         http-request return status 200 content-type text/plain lf-string \"%[req.body] %[req.body_len] %[req.body_param(b)]\"\n",
+    );
+    let mut client = terse.client();
+    client.send("POST /all HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\n");
+    for part in ["a=1", "&b=", "2"] {
+        client.send(part);
+    }
+    assert_eq!(client.response("POST").text(), "a=1&b=2 7 2");
+
+    let mut chunked = terse.client();
+    chunked.send("POST /all HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\na=1\r\n");
+    chunked.send("4\r\n&b=");
+    chunked.send("2\r\n0\r\n\r\n");
+    assert_eq!(chunked.response("POST").text(), "a=1&b=2 7 2");
+
+    let mut some = terse.client();
+    some.send("POST /some HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\na=1");
+    assert!(some.response("POST").text().starts_with("a=1 3"));
+
+    let mut late = terse.client();
+    late.send("POST /late HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\na=1");
+    assert_eq!(late.response("POST").status, 408);
+    terse.end();
+}
+
+#[test]
+fn a_response_waits_for_its_body() {
+    let server = Server::start(|connection| {
+        while connection.request().is_some() {
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc");
+            connection.send("def");
+        }
+    });
+    let late = Server::start(|connection| {
+        connection.request();
+        connection.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc");
+        connection.rest();
+    });
+    let terse = sections(
+        "use_backend late if { path /late }\ndefault_backend whole",
+        &format!(
+            "backend whole\n http-response wait-for-body time 15s\n http-response set-header X-Body %[res.body]\n server s {}\n\
+             backend late\n http-response wait-for-body time 50ms\n server s {}\n",
+            server.address(),
+            late.address()
+        ),
+    );
+    let mut client = terse.client();
+    for _ in 0..2 {
+        let response = client.get("/", &[]);
+        assert_eq!((response.field("X-Body"), &*response.text()), (Some("abcdef"), "abcdef"));
+    }
+    assert_eq!(client.get("/late", &[]).status, 504);
+    terse.end();
+}
+
+#[test]
+fn pauses_and_hints() {
+    let terse = listen(
+        " http-request early-hint Link \"</a.css>; rel=preload\" if { path / }\n \
+         http-request early-hint X-Path %[path] if { path / }\n \
+         http-request pause 30ms\n http-request return status 204\n",
+    );
+    let mut client = terse.client();
+    let begun = Instant::now();
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    let hints = client.head();
+    assert_eq!((hints.status, hints.field("X-Path")), (103, Some("/")));
+    assert_eq!(hints.field("Link"), Some("</a.css>; rel=preload"));
+    assert_eq!(client.response("GET").status, 204);
+    assert!(begun.elapsed() >= Duration::from_millis(30));
+    // HTTP/1.0 knows no interim responses.
+    let mut old = terse.client();
+    old.send("GET / HTTP/1.0\r\n\r\n");
+    assert_eq!(old.response("GET").status, 204);
+    terse.end();
+}
+
+#[test]
+fn a_client_that_has_gone_ends_the_wait() {
+    let server = echo("a");
+    let terse = tcp(
+        "tcp-request inspect-delay 15s\ntcp-request content reject if { req.len gt 5 }\ndefault_backend a",
+        &backend("a", &server),
+    );
+    let mut stream = TcpStream::connect(terse.address("web")).unwrap();
+    stream.write_all(b"abc").unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut client = Client::over(stream);
+    assert_eq!(client.rest(), b"aabc");
+    terse.end();
+}
