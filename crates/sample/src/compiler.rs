@@ -3,7 +3,7 @@
 use crate::acl::AclSet;
 use crate::argument::{Arg, ArgList, Param, parse_list};
 use crate::cast;
-use crate::expr::{Expr, Step};
+use crate::expr::Expr;
 use crate::registry::{ConverterKind, FetchKind, Needs, Registry};
 use crate::value::Type;
 use std::sync::Arc;
@@ -138,10 +138,9 @@ impl<'a> Compiler<'a> {
             let fault = self.fault(format!("unknown converter '{name}' in '{}'", text.escape_ascii()));
             return Err(with_hint(fault, self.registry.converter_near(name)));
         };
-        let run = match converter.kind {
-            ConverterKind::Done(run) => run,
-            ConverterKind::Refused(reason) => return Err(self.fault(format!("converter '{name}' is not supported: {reason}"))),
-        };
+        if let ConverterKind::Refused(reason) = converter.kind {
+            return Err(self.fault(format!("converter '{name}' is not supported: {reason}")));
+        }
         if !cast::exists(expr.output, converter.input) {
             let (from, to) = (expr.output.name(), converter.input.name());
             return Err(self.fault(format!("converter '{name}' cannot be applied: it takes a value of type {to}, not {from}")));
@@ -153,7 +152,7 @@ impl<'a> Compiler<'a> {
         if (converter.input, converter.output) != (Type::Any, Type::Any) {
             expr.output = converter.output;
         }
-        expr.steps.push(Step { input: converter.input, run, args: ArgList::new(args) });
+        expr.add(converter, args);
         Ok(rest)
     }
 

@@ -1,10 +1,11 @@
 //! Expressions: a fetch and the converters behind it, `req.hdr(host),lower,field(1,:)`.
 
-use crate::argument::ArgList;
+use crate::argument::{Arg, ArgList};
 use crate::cast;
+use crate::chain::Chain;
 use crate::compiler::Compiler;
 use crate::env::Env;
-use crate::registry::{ConverterRun, FetchEach, FetchRun, Needs};
+use crate::registry::{Converter, ConverterKind, ConverterRun, FetchEach, FetchRun, Needs};
 use crate::value::{Type, Value};
 use terse_config::{Args, Fault, Scope};
 
@@ -20,12 +21,13 @@ pub struct Expr {
     pub(crate) text: String,
 }
 
-/// A converter with its arguments, and the cast before it.
+/// What makes one value of another.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
-    pub(crate) input: Type,
-    pub(crate) run: ConverterRun,
-    pub(crate) args: ArgList,
+pub(crate) enum Step {
+    /// A converter with its arguments, and the cast before it.
+    Converter { input: Type, run: ConverterRun, args: ArgList },
+    /// Converters of numbers, one behind the other.
+    Numbers(Chain),
 }
 
 impl Expr {
@@ -76,8 +78,30 @@ impl Expr {
     #[inline]
     pub fn convert<'a>(&'a self, mut value: Value<'a>, env: &Env<'a>) -> Option<Value<'a>> {
         for step in &self.steps {
-            value = (step.run)(cast::cast(value, step.input)?, &step.args, env)?;
+            value = match step {
+                Step::Converter { input, run, args } => run(cast::cast(value, *input)?, args, env)?,
+                Step::Numbers(chain) => Value::Int(chain.run(value.into_int()?, &env.vars)?),
+            };
         }
         Some(value)
+    }
+
+    /// Puts a converter behind what is there.
+    pub(crate) fn add(&mut self, converter: &Converter, args: Vec<Arg>) {
+        match converter.kind {
+            ConverterKind::Done(run) => {
+                self.steps.push(Step::Converter { input: converter.input, run, args: ArgList::new(args) });
+            }
+            ConverterKind::Arithmetic(operation) => {
+                let operand = args.into_iter().next().unwrap_or_default();
+                if let Some(Step::Numbers(chain)) = self.steps.last_mut()
+                    && chain.add(operation, &operand)
+                {
+                    return;
+                }
+                self.steps.push(Step::Numbers(Chain::new(operation, &operand)));
+            }
+            ConverterKind::Refused(_) => {}
+        }
     }
 }

@@ -16,6 +16,7 @@
 pub mod acl;
 pub mod argument;
 pub mod cast;
+mod chain;
 pub mod compiler;
 pub mod condition;
 pub mod convert;

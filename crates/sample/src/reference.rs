@@ -24,7 +24,7 @@ pub fn markdown(registry: &Registry) -> String {
         &mut out,
         registry.converters().into_iter().map(|converter| {
             let reason = match converter.kind {
-                ConverterKind::Done(_) => None,
+                ConverterKind::Done(_) | ConverterKind::Arithmetic(_) => None,
                 ConverterKind::Refused(reason) => Some(reason),
             };
             let types = format!(" ({} to {})", converter.input.name(), converter.output.name());

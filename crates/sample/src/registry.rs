@@ -1,6 +1,6 @@
 //! Tables of fetches, converters and aliases, joined; names of variables; what the process gives to parsers.
 
-use crate::argument::{Arg, ArgList, Param};
+use crate::argument::{Arg, ArgList, Param, ParamKind, need};
 use crate::compiler::Compiler;
 use crate::env::Env;
 use crate::pattern::{References, Use, Way};
@@ -78,9 +78,14 @@ pub struct Converter {
 pub enum ConverterKind {
     /// It does what it says.
     Done(ConverterRun),
+    /// An operation on a number and the only argument, which is a number or a variable that holds one.
+    Arithmetic(Operation),
     /// Understood and not built: an error with this reason.
     Refused(&'static str),
 }
+
+/// Makes a number of two.
+pub type Operation = fn(i64, i64) -> i64;
 
 /// Makes the new value, or nothing.
 pub type ConverterRun = for<'a> fn(Value<'a>, &'a ArgList, &Env<'a>) -> Option<Value<'a>>;
@@ -349,6 +354,12 @@ impl Converter {
         Converter { name, params: &[], input, output, summary, kind: ConverterKind::Done(run), check: None }
     }
 
+    /// A converter of two numbers.
+    pub const fn arithmetic(name: &'static str, summary: &'static str, run: Operation) -> Converter {
+        let kind = ConverterKind::Arithmetic(run);
+        Converter { name, params: OPERAND, input: Type::Int, output: Type::Int, summary, kind, check: None }
+    }
+
     /// A converter that is understood and not built.
     pub const fn refused(name: &'static str, summary: &'static str, reason: &'static str) -> Converter {
         let kind = ConverterKind::Refused(reason);
@@ -367,6 +378,8 @@ impl Converter {
         self
     }
 }
+
+const OPERAND: &[Param] = &[need(ParamKind::IntOrVar)];
 
 impl Alias {
     /// An alias.

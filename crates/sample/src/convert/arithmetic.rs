@@ -1,22 +1,9 @@
 //! Numbers: sums, bits, truth. Results that do not fit stay at the ends of 64 bits.
 
-use crate::argument::{ArgList, Param, ParamKind, need};
+use crate::argument::ArgList;
 use crate::env::Env;
 use crate::registry::Converter;
 use crate::value::{Type, Value};
-
-const OPERAND: &[Param] = &[need(ParamKind::IntOrVar)];
-
-/// A converter of two numbers.
-macro_rules! binary {
-    ($name:literal, $summary:literal, $operation:expr) => {
-        Converter::new($name, Type::Int, Type::Int, $summary, |value, args, env| {
-            let operation: fn(i64, i64) -> i64 = $operation;
-            Some(Value::Int(operation(value.into_int()?, operand(args, 0, env)?)))
-        })
-        .params(OPERAND)
-    };
-}
 
 /// A converter of one number.
 macro_rules! unary {
@@ -29,18 +16,16 @@ macro_rules! unary {
 }
 
 pub(crate) const CONVERTERS: &[Converter] = &[
-    binary!("add", "The sum with a number.", i64::saturating_add),
-    binary!("sub", "The difference from a number.", i64::saturating_sub),
-    binary!("mul", "The product with a number.", i64::saturating_mul),
-    binary!("div", "The quotient by a number; the largest number by 0.", |a, b| if b == 0 {
-        i64::MAX
-    } else {
-        a.saturating_div(b)
+    Converter::arithmetic("add", "The sum with a number.", i64::saturating_add),
+    Converter::arithmetic("sub", "The difference from a number.", i64::saturating_sub),
+    Converter::arithmetic("mul", "The product with a number.", i64::saturating_mul),
+    Converter::arithmetic("div", "The quotient by a number; the largest number by 0.", |a, b| {
+        if b == 0 { i64::MAX } else { a.saturating_div(b) }
     }),
-    binary!("mod", "The remainder of the division by a number; 0 by 0.", |a, b| a.checked_rem(b).unwrap_or(0)),
-    binary!("and", "The bits that are set in both.", |a, b| a & b),
-    binary!("or", "The bits that are set in one or both.", |a, b| a | b),
-    binary!("xor", "The bits that are set in one of both.", |a, b| a ^ b),
+    Converter::arithmetic("mod", "The remainder of the division by a number; 0 by 0.", |a, b| a.checked_rem(b).unwrap_or(0)),
+    Converter::arithmetic("and", "The bits that are set in both.", |a, b| a & b),
+    Converter::arithmetic("or", "The bits that are set in one or both.", |a, b| a | b),
+    Converter::arithmetic("xor", "The bits that are set in one of both.", |a, b| a ^ b),
     unary!("cpl", Int, "All bits the other way.", |n| !n),
     unary!("neg", Int, "The number with the other sign.", i64::saturating_neg),
     unary!("bool", Bool, "Whether the number is not 0.", |n| n != 0),

@@ -1,7 +1,7 @@
 //! One scope's values, of one thread.
 
 use crate::value::Value;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 
 /// One scope's values, in pages that are allocated when a variable on them is first set: ten thousand declared names cost a stream
 /// nothing.
@@ -10,6 +10,28 @@ pub struct Store {
     pages: RefCell<Box<[Option<Box<Page>>]>>,
     /// What its variables count for, with those of the scopes within it; 0 where nothing is limited.
     pub(super) bytes: Cell<usize>,
+}
+
+/// The values of a store while nothing sets one.
+pub(crate) struct Values<'a>(Ref<'a, Box<[Option<Box<Page>>]>>);
+
+impl Values<'_> {
+    /// The variable as a number, if it is set and can be one.
+    #[inline]
+    pub(crate) fn number(&self, index: u32) -> Option<i64> {
+        let index = index as usize;
+        match &self.0.get(index / PAGE)?.as_ref()?[index % PAGE] {
+            Some(Value::Int(n)) => Some(*n),
+            Some(other) => cast_to_number(other),
+            None => None,
+        }
+    }
+}
+
+/// Apart, because it hardly ever happens and would crowd the look-ups.
+#[cold]
+fn cast_to_number(value: &Value<'static>) -> Option<i64> {
+    value.clone().into_int()
 }
 
 const PAGE: usize = 16;
@@ -21,6 +43,12 @@ impl Store {
     pub fn get(&self, index: u32) -> Option<Value<'static>> {
         let index = index as usize;
         self.pages.borrow().get(index / PAGE)?.as_ref()?[index % PAGE].clone()
+    }
+
+    /// All values, for several look-ups.
+    #[inline]
+    pub(crate) fn read(&self) -> Values<'_> {
+        Values(self.pages.borrow())
     }
 
     /// Sets the variable, or unsets it.
