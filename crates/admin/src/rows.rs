@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use terse_balance::check::CheckStatus;
 use terse_balance::settings::Balance;
-use terse_balance::{Count, Server, report};
+use terse_balance::{Count, Durations, Farm, Server, Span, report};
 use terse_proxy::counters::{Tally, Totals};
 use terse_proxy::plan::{Backend, Frontend, Plan};
 use terse_proxy::settings::Mode;
@@ -136,6 +136,7 @@ impl Sight<'_> {
         row.set(Column::Balanced, Figure::counter(sum(Count::Balanced)));
         row.set(Column::ClientAborts, Figure::counter(totals.client_aborts));
         row.set(Column::ServerAborts, Figure::counter(totals.server_aborts));
+        durations(&mut row, farm, &farm.durations, self.now);
         row.set(Column::Connects, Figure::counter(sum(Count::Connects)));
         row.set(Column::Reuses, Figure::counter(sum(Count::Reuses)));
         if let Some(rate) = self.rates.and_then(|rates| rates.backends.get(index)) {
@@ -176,6 +177,7 @@ impl Sight<'_> {
         row.set(Column::Active, Figure::small("SGPV", u8::from(!settings.backup)));
         row.set(Column::Backup, Figure::small("SGPV", u8::from(settings.backup)));
         row.set(Column::LastChange, Figure::age(report::since_change(&back.farm, server, self.now).as_secs()));
+        durations(&mut row, &back.farm, &server.durations, self.now);
         mode(&mut row, back.mode);
         if back.mode == Mode::Http {
             for (column, count) in HTTP_COUNTS {
@@ -231,6 +233,22 @@ fn half(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals, t
         row.set(Column::CompressOut, Figure::counter(compression.bytes_out.load(Relaxed)));
         row.set(Column::CompressBypass, Figure::counter(compression.bypassed.load(Relaxed)));
         row.set(Column::CompressResponses, Figure::counter(compression.compressed.load(Relaxed)));
+    }
+}
+
+/// How long streams took, and when the last one came.
+fn durations(row: &mut Row, farm: &Farm, durations: &Durations, now: Instant) {
+    if let Some(since) = farm.since_last_s(durations, now) {
+        row.set(Column::LastSession, Figure::age(since));
+    }
+    for (span, average, most) in [
+        (Span::Queue, Column::QueueTime, Column::QueueTimeMax),
+        (Span::Connect, Column::ConnectTime, Column::ConnectTimeMax),
+        (Span::Response, Column::ResponseTime, Column::ResponseTimeMax),
+        (Span::Total, Column::TotalTime, Column::TotalTimeMax),
+    ] {
+        row.set(average, Figure::small("MaPV", durations.average_ms(span)));
+        row.set(most, Figure::small("MMPV", durations.most_ms(span)));
     }
 }
 

@@ -126,10 +126,10 @@ impl Counters {
 }
 
 /// As many as one machine usually gives to a proxy; more threads share lanes, which stays right and only costs time.
-const LANES: usize = 16;
+pub(crate) const LANES: usize = 16;
 
 /// The lane of this thread.
-fn lane() -> usize {
+pub(crate) fn lane() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local!(static MINE: Cell<usize> = const { Cell::new(usize::MAX) });
     MINE.with(|mine| match mine.get() {

@@ -3,6 +3,7 @@
 use crate::algorithm::{Choice, Chooser, Key, Roster};
 use crate::check::Script;
 use crate::counters::Counters;
+use crate::durations::Durations;
 use crate::queue::{Backlog, Claim, Grant, Want};
 use crate::server::Server;
 use crate::settings::{FarmSettings, ServerSettings};
@@ -59,6 +60,8 @@ pub struct Farm {
     pub(crate) changes: Mutex<Outage>,
     /// What is counted for the backend.
     pub counters: Counters,
+    /// How long its streams took.
+    pub durations: Durations,
     cursor: Cursor,
 }
 
@@ -94,6 +97,7 @@ impl Farm {
             script: Script::new(&settings.probe),
             changes: Mutex::default(),
             counters: Counters::default(),
+            durations: Durations::default(),
             cursor: Cursor::default(),
             context,
             settings,
@@ -176,6 +180,19 @@ impl Farm {
 
     fn look(&self, roster: &Roster, key: &Key<'_>, avoided: &[usize]) -> Choice {
         Chooser { servers: &self.servers, roster, settings: &self.settings, cursor: &self.cursor.0, avoided }.choose(key)
+    }
+
+    /// Says that a stream goes to a server at a moment.
+    pub fn touch(&self, server: &Server, now: Instant) {
+        let at_s = now.saturating_duration_since(self.context.started).as_secs();
+        self.durations.touch(at_s);
+        server.durations.touch(at_s);
+    }
+
+    /// How many seconds before a moment the last stream came; `None` when none ever did.
+    pub fn since_last_s(&self, durations: &Durations, now: Instant) -> Option<u64> {
+        let at_s = now.saturating_duration_since(self.context.started).as_secs();
+        durations.last_s().map(|last| at_s.saturating_sub(last))
     }
 
     /// How many servers are up with a weight: active ones, and backups.

@@ -24,6 +24,7 @@ pub mod announcement;
 mod change;
 pub mod check;
 pub mod counters;
+pub mod durations;
 pub mod farm;
 #[cfg(test)]
 mod fixture;
@@ -39,6 +40,7 @@ pub mod table;
 pub use algorithm::Key;
 pub use announcement::{Announcement, AnnouncementVersion};
 pub use counters::{Count, Counters};
+pub use durations::{Durations, Span};
 pub use farm::{Farm, FarmContext, Journal, Level};
 pub use keywords::KEYWORDS;
 pub use persistence::{Affinity, CookieFound, CookieSent};

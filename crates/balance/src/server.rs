@@ -2,6 +2,7 @@
 
 use crate::check::LastCheck;
 use crate::counters::Counters;
+use crate::durations::Durations;
 use crate::queue::Backlog;
 use crate::settings::ServerSettings;
 use crate::state::{Admin, Operation, State};
@@ -49,6 +50,8 @@ pub struct Server {
     address: ArcSwap<Address>,
     /// What is counted for it.
     pub counters: Counters,
+    /// How long its streams took.
+    pub durations: Durations,
     pub(crate) load: Load,
     changing: Changing,
     pub(crate) backlog: Arc<Backlog>,
@@ -105,6 +108,7 @@ impl Server {
             address: ArcSwap::from_pointee(settings.address.clone()),
             settings,
             counters: Counters::default(),
+            durations: Durations::default(),
             load: Load::default(),
             changing,
             backlog,

@@ -19,6 +19,7 @@ fn clear(call: &mut Call<'_>) -> Outcome {
             call.require(Level::Admin)?;
             let (_, server) = call.server(1)?;
             server.counters.clear();
+            server.durations.clear();
             server.clear_peaks();
             Ok(Answer::Said(Message::info("Server counters cleared.")))
         }
@@ -41,7 +42,11 @@ fn clear_all(call: &Call<'_>) {
     for back in &plan.backends {
         back.tally.clear();
         back.farm.counters.clear();
-        back.farm.servers().iter().for_each(|server| server.counters.clear());
+        back.farm.durations.clear();
+        for server in back.farm.servers() {
+            server.counters.clear();
+            server.durations.clear();
+        }
     }
 }
 
@@ -51,7 +56,11 @@ fn clear_peaks(call: &Call<'_>) {
     for back in &plan.backends {
         back.tally.clear_peaks();
         back.farm.clear_peak();
-        back.farm.servers().iter().for_each(|server| server.clear_peaks());
+        back.farm.durations.clear_peaks();
+        for server in back.farm.servers() {
+            server.clear_peaks();
+            server.durations.clear_peaks();
+        }
     }
     call.context.rates.all().for_each(Rate::clear_peak);
 }

@@ -1,7 +1,7 @@
 //! From a ring to its server, over a stream.
 //!
 //! ```text
-//!            +----------------------- wait (1 s, then 2, 4 ... 30) <------+
+//!            +------------------------- wait a second <----------------+
 //!            v                                                            |
 //!        connect --timeout connect, refused------------------------------>+
 //!            |                                                            |
@@ -62,20 +62,14 @@ impl Carrier {
 
     /// Carries events for as long as it is polled.
     pub(super) async fn run(&self) {
-        let mut pause = FIRST_PAUSE;
         loop {
             self.wait_for_events().await;
-            let before = self.ring.position(self.reader);
             let end = match timeout(self.connect_timeout, self.connect()).await {
                 Ok(Ok(stream)) => self.carry(stream).await,
                 Ok(Err(_)) | Err(_) => End::Broken,
             };
-            if matches!(end, End::Worn) || self.ring.position(self.reader) > before {
-                pause = FIRST_PAUSE;
-            }
             if matches!(end, End::Broken) {
-                tokio::time::sleep(pause).await;
-                pause = (2 * pause).min(LONGEST_PAUSE);
+                tokio::time::sleep(PAUSE).await;
             }
         }
     }
@@ -174,9 +168,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 /// Enough to fill a socket's buffer once, little enough to copy under a ring's lock.
 const BATCH_BYTES: usize = 32 * 1024;
-/// How long a carrier waits before it connects again, at first and at most.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How long a carrier waits before it connects again.
+const PAUSE: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {

@@ -101,6 +101,11 @@ impl Logger {
         }
     }
 
+    /// Counts something that came in and was no message.
+    pub(super) fn count_dropped(&self) {
+        self.sinks.count_dropped();
+    }
+
     /// Visits the targets that want a line, with the priority that it carries there.
     fn each(&mut self, journal: &Journal, level: Level, mut visit: impl FnMut(&mut Logger, &Outlet, u8)) {
         // The clock is read once, and not at all where no header shows it.

@@ -52,7 +52,9 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         if exchange.affinity.server.is_none() {
             chosen.counters.bump(Count::Balanced);
         }
-        stream.facts.times.queued = Some(clock::now());
+        let now = clock::now();
+        stream.facts.times.queued = Some(now);
+        backend.farm.touch(&chosen, now);
         stream.facts.redispatched |= stream.facts.server.as_ref().is_some_and(|before| before.index() != chosen.index());
         stream.facts.server = Some(chosen.clone());
         session.last_server.set(stream.facts.backend.map(|of| (of, chosen.index())));

@@ -1,6 +1,6 @@
 //! The end of a stream: counted and logged.
 
-use crate::facts::Facts;
+use crate::facts::{Facts, Times};
 use crate::phase::{Client, answer, record};
 use crate::session::Session;
 use crate::settings::Mode;
@@ -81,6 +81,11 @@ fn count(stream: &Stream) {
         back.requests.add(1);
         back.current.sub(1);
     }
+    if let Some(backend) = facts.backend() {
+        let times = spans_ms(&facts.times);
+        backend.farm.durations.add(times);
+        facts.server.iter().for_each(|server| server.durations.add(times));
+    }
     if let Some(server) = &facts.server {
         server.counters.bump(Count::Requests);
         server.counters.add(Count::BytesIn, facts.bytes_in);
@@ -99,6 +104,18 @@ fn count(stream: &Stream) {
             Some(Failure::Response) => server.counters.bump(Count::ResponseErrors),
         }
     }
+}
+
+/// What of a stream's time went by in queues, while the server was connected to, until it responded, and in all.
+fn spans_ms(times: &Times) -> [u64; 4] {
+    let span = |from, to| u64::try_from(Times::between(from, to)).unwrap_or(0);
+    let began = Some(times.start);
+    [
+        span(times.request.or(began), times.queued),
+        span(times.queued, times.connected),
+        span(times.connected, times.response),
+        span(began, times.end),
+    ]
 }
 
 /// What a stream that ended early is counted as.

@@ -134,6 +134,7 @@ impl Relay {
 
     fn refuse(&self) {
         self.forwarder.received.malformed.fetch_add(1, Relaxed);
+        self.logger.borrow().count_dropped();
     }
 
     fn pass(&self, bytes: &[u8], from: Option<IpAddr>) {
