@@ -32,7 +32,6 @@ use names::Names;
 use rate::Rate;
 use shard::{Locked, Shard};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -44,7 +43,6 @@ pub struct Table {
     layout: Layout,
     shards: Box<[Shard]>,
     used: AtomicUsize,
-    serial: AtomicU64,
     names: Names,
 }
 
@@ -54,7 +52,7 @@ impl Table {
         let layout = Layout::new(&[&settings.store, also].concat());
         let shards = (settings.size / ENTRIES_OF_A_SHARD).next_power_of_two().clamp(1, MOST_SHARDS);
         let shards = (0..shards).map(|_| Shard::default()).collect();
-        Table { name, settings, layout, shards, used: AtomicUsize::new(0), serial: AtomicU64::new(0), names: Names::default() }
+        Table { name, settings, layout, shards, used: AtomicUsize::new(0), names: Names::default() }
     }
 
     /// Its name: that of its section.
@@ -248,9 +246,12 @@ impl Table {
             }
             self.drop_entry(&mut entries, &found);
         }
-        let entry = Arc::new(Entry::new(key, self.serial.fetch_add(1, Relaxed), self.layout.cells(), now_ms));
+        let entry = Arc::new(Entry::new(key, self.layout.cells(), now_ms));
         hold(&entry);
-        entries.insert(entry.clone());
+        if !entries.insert(entry.clone()) {
+            self.used.fetch_sub(1, Relaxed);
+            return None;
+        }
         Some(entry)
     }
 
@@ -272,8 +273,8 @@ impl Table {
         for _ in 0..MOST_TRIES {
             let Some(shard) = self.shards.iter().min_by_key(|shard| shard.oldest_ms()) else { return false };
             let mut entries = shard.lock();
-            let Some(first) = entries.first() else { return false };
-            let (queued, touched) = (first.queued_ms.load(Relaxed), first.touched_ms());
+            let Some((queued, first)) = entries.first() else { return false };
+            let touched = first.touched_ms();
             if first.trackers() > 0 {
                 entries.requeue(&first, now_ms.max(queued + 1));
             } else if touched > queued {
@@ -288,8 +289,8 @@ impl Table {
 
     fn sweep_some(&self, entries: &mut Locked<'_>, lifetime_ms: u64, now_ms: u64) {
         for _ in 0..SWEPT_AT_ONCE {
-            let Some(first) = entries.first() else { return };
-            if first.queued_ms.load(Relaxed).saturating_add(lifetime_ms) > now_ms {
+            let Some((queued, first)) = entries.first() else { return };
+            if queued.saturating_add(lifetime_ms) > now_ms {
                 return;
             }
             if self.is_over(&first, now_ms) {

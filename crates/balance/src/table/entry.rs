@@ -8,11 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 #[derive(Debug)]
 pub struct Entry {
     key: Key,
-    /// Tells entries of the same age apart.
-    pub(super) serial: u64,
     touched_ms: AtomicU64,
-    /// Under which time it stands in its shard's queue; written under the shard's lock.
-    pub(super) queued_ms: AtomicU64,
     trackers: AtomicU32,
     pub(super) cells: Box<[AtomicU64]>,
 }
@@ -21,12 +17,10 @@ pub struct Entry {
 pub(super) type Key = SmallVec<[u8; 16]>;
 
 impl Entry {
-    pub(super) fn new(key: &[u8], serial: u64, cells: usize, now_ms: u64) -> Entry {
+    pub(super) fn new(key: &[u8], cells: usize, now_ms: u64) -> Entry {
         Entry {
             key: Key::from_slice(key),
-            serial,
             touched_ms: AtomicU64::new(now_ms),
-            queued_ms: AtomicU64::new(now_ms),
             trackers: AtomicU32::new(0),
             cells: (0..cells).map(|_| AtomicU64::new(0)).collect(),
         }

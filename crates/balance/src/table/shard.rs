@@ -5,11 +5,12 @@
 
 use super::entry::Entry;
 use std::borrow::Borrow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use terse_ceb::{Id, U64Tree};
 
 /// One of a table's parts, on cache lines of its own.
 #[derive(Debug)]
@@ -26,11 +27,12 @@ impl Default for Shard {
     }
 }
 
-/// The entries, while the lock is held.
+/// The entries, while the lock is held: by key, with their places in the queue; and the queue. A hash serves better than a tree where
+/// only whole keys are looked for, and a tree where the first of all is.
 #[derive(Default, Debug)]
 pub(super) struct Entries {
-    by_key: HashSet<ByKey>,
-    by_age: BTreeMap<(u64, u64), Arc<Entry>>,
+    by_key: HashMap<ByKey, Id>,
+    by_age: U64Tree<Arc<Entry>>,
 }
 
 /// The lock, which notes who is the oldest when it goes.
@@ -50,7 +52,7 @@ impl Shard {
     /// An entry, found in place: nothing but its trackers changes.
     pub(super) fn look<T>(&self, key: &[u8], see: impl FnOnce(&Arc<Entry>) -> T) -> Option<T> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.by_key.get(key).map(|found| see(&found.0))
+        entries.by_key.get_key_value(key).map(|(found, _)| see(&found.0))
     }
 
     /// The time before which no entry was touched; `u64::MAX` when there is none.
@@ -61,48 +63,52 @@ impl Shard {
 
 impl Locked<'_> {
     pub(super) fn get(&self, key: &[u8]) -> Option<&Arc<Entry>> {
-        self.entries.by_key.get(key).map(|found| &found.0)
+        self.entries.by_key.get_key_value(key).map(|(found, _)| &found.0)
     }
 
-    pub(super) fn insert(&mut self, entry: Arc<Entry>) {
-        self.entries.by_age.insert(queue_key(&entry), entry.clone());
-        self.entries.by_key.insert(ByKey(entry));
+    /// Adds an entry under the time at which it was made; false when the queue has no number left for it.
+    pub(super) fn insert(&mut self, entry: Arc<Entry>) -> bool {
+        let Ok(place) = self.entries.by_age.insert(entry.touched_ms(), entry.clone()) else { return false };
+        self.entries.by_key.insert(ByKey(entry), place);
+        true
     }
 
     /// Removes an entry, if it is there.
     pub(super) fn remove(&mut self, entry: &Entry) -> bool {
-        self.entries.by_age.remove(&queue_key(entry));
-        self.entries.by_key.remove(entry.key())
+        let place = self.entries.by_key.remove(entry.key());
+        place.and_then(|place| self.entries.by_age.remove(place)).is_some()
     }
 
-    /// The entry that stands first in the queue.
-    pub(super) fn first(&self) -> Option<Arc<Entry>> {
-        self.entries.by_age.first_key_value().map(|(_, entry)| entry.clone())
+    /// The entry that stands first in the queue, and under which time.
+    pub(super) fn first(&self) -> Option<(u64, Arc<Entry>)> {
+        let place = self.entries.by_age.first()?;
+        Some((self.entries.by_age.key(place)?, self.entries.by_age.value(place)?.clone()))
     }
 
     /// Queues an entry under another time.
     pub(super) fn requeue(&mut self, entry: &Arc<Entry>, at_ms: u64) {
-        if self.entries.by_age.remove(&queue_key(entry)).is_some() {
-            entry.queued_ms.store(at_ms, Relaxed);
-            self.entries.by_age.insert(queue_key(entry), entry.clone());
+        let Entries { by_key, by_age } = &mut *self.entries;
+        if let Some(place) = by_key.get_mut(entry.key()) {
+            by_age.remove(*place);
+            // There is room: one has just gone.
+            if let Ok(new) = by_age.insert(at_ms, entry.clone()) {
+                *place = new;
+            }
         }
     }
 
     /// All entries, in no order.
     pub(super) fn all(&self) -> Vec<Arc<Entry>> {
-        self.entries.by_key.iter().map(|found| found.0.clone()).collect()
+        self.entries.by_key.keys().map(|found| found.0.clone()).collect()
     }
 }
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        let first = self.entries.by_age.first_key_value().map_or(u64::MAX, |((at, _), _)| *at);
+        let by_age = &self.entries.by_age;
+        let first = by_age.first().and_then(|place| by_age.key(place)).unwrap_or(u64::MAX);
         self.oldest_ms.store(first, Relaxed);
     }
-}
-
-fn queue_key(entry: &Entry) -> (u64, u64) {
-    (entry.queued_ms.load(Relaxed), entry.serial)
 }
 
 impl Hash for ByKey {
