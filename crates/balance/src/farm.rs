@@ -4,7 +4,7 @@ use crate::algorithm::{Choice, Chooser, Key, Roster};
 use crate::check::Script;
 use crate::counters::Counters;
 use crate::durations::Durations;
-use crate::queue::{Backlog, Claim, Grant, Want};
+use crate::queue::{Backlog, Claim, Grant, Precedence, Want};
 use crate::server::Server;
 use crate::settings::{FarmSettings, ServerSettings};
 use arc_swap::ArcSwap;
@@ -146,21 +146,26 @@ impl Farm {
 
     /// Chooses a server and takes one of its slots, or a place in a queue.
     pub fn claim(&self, want: Want<'_>) -> Grant {
+        self.claim_as(want, Precedence::default())
+    }
+
+    /// The same, with a place in queues that is not the usual one.
+    pub fn claim_as(&self, want: Want<'_>, precedence: Precedence) -> Grant {
         match want {
             Want::Server(index) => match self.servers.get(index) {
-                Some(server) => Claim::try_new(server).map_or_else(|| self.backlog.wait_for(server), Grant::Now),
+                Some(server) => Claim::try_new(server).map_or_else(|| self.backlog.wait_for(server, precedence), Grant::Now),
                 None => Grant::NoServer,
             },
-            Want::Any { key, avoided } => self.claim_any(&key, avoided),
+            Want::Any { key, avoided } => self.claim_any(&key, avoided, precedence),
         }
     }
 
-    fn claim_any(&self, key: &Key<'_>, avoided: &[usize]) -> Grant {
+    fn claim_any(&self, key: &Key<'_>, avoided: &[usize], precedence: Precedence) -> Grant {
         let roster = self.roster.load();
         // A slot can be taken by somebody else between the look and the grip. Who loses that race so often finds the queue.
         for _ in 0..MOST_LOST_RACES {
             match self.look(&roster, key, avoided) {
-                Choice::Bound(index) => return self.claim(Want::Server(index)),
+                Choice::Bound(index) => return self.claim_as(Want::Server(index), precedence),
                 Choice::None => return Grant::NoServer,
                 Choice::AllBusy => break,
                 Choice::Free(index) => {
@@ -175,7 +180,8 @@ impl Farm {
                 }
             }
         }
-        self.backlog.wait_for_any(roster.usable.iter().map(|index| &self.servers[*index as usize]))
+        let servers = roster.usable.iter().map(|index| &self.servers[*index as usize]);
+        self.backlog.wait_for_any(servers, precedence)
     }
 
     fn look(&self, roster: &Roster, key: &Key<'_>, avoided: &[usize]) -> Choice {

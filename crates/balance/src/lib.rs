@@ -44,7 +44,7 @@ pub use durations::{Durations, Span};
 pub use farm::{Farm, FarmContext, Journal, Level};
 pub use keywords::KEYWORDS;
 pub use persistence::{Affinity, CookieFound, CookieSent};
-pub use queue::{Claim, Grant, Retry, Waiter, Want};
+pub use queue::{Claim, Grant, Precedence, Retry, Waiter, Want};
 pub use server::{Address, Server};
 pub use settings::{FarmSettings, Resolver, ServerSettings};
 pub use state::{Admin, AdminOrder, Operation, State};

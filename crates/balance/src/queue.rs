@@ -25,6 +25,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 /// Which server is wanted.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +39,25 @@ pub enum Want<'a> {
         /// Indices of servers that have failed this request: taken only when there is no other.
         avoided: &'a [usize],
     },
+}
+
+/// A request's place among those that wait: the lower class goes first, and within a class who came first, as if each had come by its
+/// offset later.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Precedence {
+    /// The class.
+    pub class: i16,
+    /// Milliseconds; negative ones go forward.
+    pub offset_ms: i32,
+}
+
+/// A place in the order of all lines.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Ticket {
+    class: i16,
+    due_ms: i64,
+    /// The order of coming.
+    number: u64,
 }
 
 /// The answer to a want.
@@ -91,7 +111,7 @@ pub struct Waiter {
     backlog: Arc<Backlog>,
     /// Whose line it stands in; `None` is the backend's.
     server: Option<Arc<Server>>,
-    ticket: u64,
+    ticket: Ticket,
     seat: Arc<Seat>,
     ahead: u32,
 }
@@ -148,9 +168,11 @@ pub(crate) struct Backlog {
     in_backend: AtomicU32,
     in_backend_max: AtomicU32,
     lines: Mutex<Lines>,
+    /// From when the due times of tickets count.
+    since: Instant,
 }
 
-/// Who waits, by the order of their coming.
+/// Who waits, by the order of their coming and their precedence.
 #[derive(Debug)]
 struct Lines {
     servers: Vec<Line>,
@@ -158,7 +180,7 @@ struct Lines {
     next_ticket: u64,
 }
 
-type Line = BTreeMap<u64, Arc<Seat>>;
+type Line = BTreeMap<Ticket, Arc<Seat>>;
 
 impl Lines {
     /// A server's line, or the backend's.
@@ -170,7 +192,7 @@ impl Lines {
     }
 
     /// The next one for a slot of the server, and whether it stands in the backend's line.
-    fn next_for(&mut self, server: &Server) -> Option<(bool, OccupiedEntry<'_, u64, Arc<Seat>>)> {
+    fn next_for(&mut self, server: &Server) -> Option<(bool, OccupiedEntry<'_, Ticket, Arc<Seat>>)> {
         let own = self.servers[server.index()].first_entry();
         let any = if server.serves_any() { self.backend.first_entry() } else { None };
         match (own, any) {
@@ -216,6 +238,7 @@ impl Backlog {
             in_backend: AtomicU32::new(0),
             in_backend_max: AtomicU32::new(0),
             lines: Mutex::new(Lines { servers: vec![Line::new(); servers], backend: Line::new(), next_ticket: 0 }),
+            since: Instant::now(),
         }
     }
 
@@ -235,13 +258,13 @@ impl Backlog {
     }
 
     /// Joins the line of a server, or says that it is full.
-    pub(crate) fn wait_for(self: &Arc<Backlog>, server: &Arc<Server>) -> Grant {
+    pub(crate) fn wait_for(self: &Arc<Backlog>, server: &Arc<Server>, precedence: Precedence) -> Grant {
         let limit = server.settings().maxqueue;
         let mut lines = lock(&self.lines);
         if limit != 0 && lines.of(Some(server)).len() >= limit as usize {
             return Grant::Full;
         }
-        let waiter = self.join(&mut lines, Some(server));
+        let waiter = self.join(&mut lines, Some(server), precedence);
         let woken = self.fill(&mut lines, server);
         drop(lines);
         woken.into_iter().for_each(Waker::wake);
@@ -249,9 +272,13 @@ impl Backlog {
     }
 
     /// Joins the backend's line; `servers` are those that may serve it.
-    pub(crate) fn wait_for_any<'a>(self: &Arc<Backlog>, servers: impl Iterator<Item = &'a Arc<Server>>) -> Grant {
+    pub(crate) fn wait_for_any<'a>(
+        self: &Arc<Backlog>,
+        servers: impl Iterator<Item = &'a Arc<Server>>,
+        precedence: Precedence,
+    ) -> Grant {
         let mut lines = lock(&self.lines);
-        let waiter = self.join(&mut lines, None);
+        let waiter = self.join(&mut lines, None, precedence);
         let woken: Vec<Waker> = servers.flat_map(|server| self.fill(&mut lines, server)).collect();
         drop(lines);
         woken.into_iter().for_each(Waker::wake);
@@ -279,11 +306,16 @@ impl Backlog {
         all.len()
     }
 
-    fn join(self: &Arc<Backlog>, lines: &mut Lines, server: Option<&Arc<Server>>) -> Waiter {
-        let ticket = lines.next_ticket;
+    fn join(self: &Arc<Backlog>, lines: &mut Lines, server: Option<&Arc<Server>>, precedence: Precedence) -> Waiter {
+        let Precedence { class, offset_ms } = precedence;
+        let due_ms = self.since.elapsed().as_millis() as i64 + i64::from(offset_ms);
+        let ticket = Ticket { class, due_ms, number: lines.next_ticket };
         lines.next_ticket += 1;
         let line = lines.of(server.map(Arc::as_ref));
-        let ahead = line.len() as u32;
+        let ahead = match precedence == Precedence::default() {
+            true => line.len(),
+            false => line.range(..ticket).count(),
+        } as u32;
         let seat = Arc::new(Seat(Mutex::new(Outcome::Waiting(None))));
         line.insert(ticket, seat.clone());
         let (count, most) = self.counts(server.map(Arc::as_ref));

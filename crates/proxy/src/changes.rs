@@ -4,6 +4,7 @@
 
 use crate::settings::Timeouts;
 use std::net::SocketAddr;
+use terse_balance::Precedence;
 use terse_message::Response;
 
 /// What rules have changed.
@@ -17,9 +18,8 @@ pub struct Changes {
     pub(crate) retries: Option<u32>,
     /// `disable-l7-retry`
     pub sent_once: bool,
-    /// `set-priority-class`, `set-priority-offset`: the place in queues; the lower class goes first, and within a class who came first
-    /// when the offset's milliseconds are added.
-    pub priority: Priority,
+    /// `set-priority-class`, `set-priority-offset`: the place in queues.
+    pub priority: Precedence,
     /// `early-hint`: the interim response on its way.
     pub hints: Option<Box<Response>>,
     /// `set-mark` and its like, for the client's connection.
@@ -37,15 +37,6 @@ impl Changes {
             self.retries = None;
         }
     }
-}
-
-/// A place in queues.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Priority {
-    /// -2047 to 2047
-    pub class: i16,
-    /// Milliseconds, -524287 to 524287
-    pub offset: i32,
 }
 
 /// What the kernel shall write into packets of a connection, or know of them.

@@ -53,6 +53,30 @@ fn slots_go_to_the_oldest_of_both_queues() {
 }
 
 #[test]
+fn the_lower_class_goes_first_and_then_who_is_due() {
+    let farm = farm("server a 10.0.0.1:80 maxconn 1");
+    let mut held = Some(claim(&farm, ANY));
+    let join = |class, offset_ms| match farm.claim_as(ANY, Precedence { class, offset_ms }) {
+        Grant::Wait(waiter) => waiter,
+        other => panic!("{other:?}"),
+    };
+    let mut waiters = [join(1, 0), join(0, 100_000), join(0, 0), join(0, -100_000), join(-1, 500_000)];
+    assert_eq!(waiters[4].backend_queue(), Some(0));
+    for next in [4, 3, 2, 1, 0] {
+        drop(held.take());
+        let ready: Vec<_> = waiters.iter_mut().map(poll).collect();
+        for (at, ready) in ready.into_iter().enumerate() {
+            match ready {
+                Poll::Ready(Ok(claim)) if at == next => held = Some(claim),
+                Poll::Ready(Ok(_)) => panic!("{at} before {next}"),
+                Poll::Ready(Err(_)) | Poll::Pending => {}
+            }
+        }
+        assert!(held.is_some(), "{next}");
+    }
+}
+
+#[test]
 fn a_slot_on_its_way_to_one_who_left_goes_to_the_next() {
     let farm = farm("server a 10.0.0.1:80 maxconn 1");
     let held = claim(&farm, ANY);

@@ -13,7 +13,7 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
-use terse_balance::{Claim, Count, Grant, Key, Want};
+use terse_balance::{Claim, Count, Grant, Key, Precedence, Want};
 use terse_message::{Abort, Cause, Phase, Who};
 
 /// A connection to a server, and the right to use it.
@@ -218,13 +218,14 @@ async fn claim(
     exchange: &mut Exchange,
     backend: &Backend,
 ) -> Result<Claim, Abort> {
+    let precedence = stream.facts.changed().map_or_else(Precedence::default, |changes| changes.priority);
     loop {
         let source = stream.facts.client.map(|c| c.ip());
         let want = match exchange.affinity.server.or_else(|| preferred(stream, exchange, backend)) {
             Some(index) => Want::Server(index),
             None => Want::Any { key: Key { source, request: Some(&stream.request), bytes: None }, avoided: &exchange.failed },
         };
-        let waiter = match backend.farm.claim(want) {
+        let waiter = match backend.farm.claim_as(want, precedence) {
             Grant::Now(claim) => return Ok(claim),
             Grant::Wait(waiter) => waiter,
             // A server that is only preferred may be full while others are not.

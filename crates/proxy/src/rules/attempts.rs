@@ -2,8 +2,8 @@
 //! `set-priority-offset`.
 
 use super::{Action, ActionWord, CONTENT, Flow, REQUEST, RuleSet, done};
-use crate::changes::Priority;
 use crate::stream::Stream;
+use terse_balance::Precedence;
 use terse_config::{Args, Fault, Scope, SectionKind};
 use terse_sample::{Expr, Type, cast};
 
@@ -61,7 +61,7 @@ impl Action for SendOnce {
 
 struct SetPriority {
     value: Expr,
-    put: fn(&mut Priority, i64),
+    put: fn(&mut Precedence, i64),
 }
 
 impl Action for SetPriority {
@@ -97,7 +97,7 @@ fn class(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box
 
 fn offset(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
     let value = number(args, scope, set)?;
-    Ok(Box::new(SetPriority { value, put: |priority, value| priority.offset = value.clamp(-OFFSETS, OFFSETS) as i32 }))
+    Ok(Box::new(SetPriority { value, put: |priority, value| priority.offset_ms = value.clamp(-OFFSETS, OFFSETS) as i32 }))
 }
 
 /// HAProxy's bounds.

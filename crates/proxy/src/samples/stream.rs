@@ -62,7 +62,7 @@ pub(super) const FETCHES: &[Fetch] = &[
         Some(Value::Int(facts(env)?.changed().map_or(0, |changes| changes.priority.class).into()))
     }),
     Fetch::one("prio_offset", Type::Int, "The milliseconds that 'set-priority-offset' has given.", |_, env| {
-        Some(Value::Int(facts(env)?.changed().map_or(0, |changes| changes.priority.offset).into()))
+        Some(Value::Int(facts(env)?.changed().map_or(0, |changes| changes.priority.offset_ms).into()))
     }),
     Fetch::one("stopping", Type::Bool, "Whether the process is stopping.", |_, env| {
         Some(Value::Bool(!facts(env)?.session.worker.is_running()))
