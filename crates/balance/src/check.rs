@@ -10,13 +10,22 @@ mod probe;
 mod schedule;
 mod stream;
 
-pub use expect::{Expect, Expectation, Pattern};
-pub use probe::{HttpRequest, Probe, ProbeKind, Script, Step};
+pub use expect::{Expect, Expectation, FormatMatch, Pattern};
+pub use probe::{Assigned, HttpRequest, Probe, ProbeKind, Script, Step};
 pub use schedule::run;
 
 use crate::state::{Event, Operation};
 use std::fmt;
 use std::time::Duration;
+use terse_sample::{ProcessStore, World};
+
+/// What checks see of the process.
+pub trait Surroundings: Send + Sync {
+    /// The variables of the process.
+    fn variables(&self) -> &ProcessStore;
+    /// Time and randomness.
+    fn world(&self) -> &dyn World;
+}
 
 /// What a check found. The numbers are those of `show servers state`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

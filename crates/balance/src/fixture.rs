@@ -67,3 +67,27 @@ impl Lines {
         }
     }
 }
+
+/// Where nothing is known: no variables, no time.
+pub(crate) struct Nowhere;
+
+impl terse_sample::World for Nowhere {
+    fn now(&self) -> terse_sample::Now {
+        terse_sample::Now::default()
+    }
+
+    fn random(&self) -> u64 {
+        4
+    }
+}
+
+impl crate::check::Surroundings for Nowhere {
+    fn variables(&self) -> &terse_sample::ProcessStore {
+        static VARIABLES: std::sync::OnceLock<terse_sample::ProcessStore> = std::sync::OnceLock::new();
+        VARIABLES.get_or_init(Default::default)
+    }
+
+    fn world(&self) -> &dyn terse_sample::World {
+        self
+    }
+}

@@ -6,6 +6,7 @@ use crate::course::{self, Leave, Outcome, Turn};
 use crate::crew::{Crew, Job};
 use crate::listening::Listeners;
 use crate::master::lifeline::Lifeline;
+use crate::process::variables::Outside;
 use crate::process::{ProcessSettings, workers};
 use crate::report::Report;
 use crate::signals::{Order, Signals};
@@ -15,10 +16,12 @@ use crate::takeover::send::Exported;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use terse_balance::check::Surroundings;
 use terse_compress::Queue;
 use terse_proxy::log::{Courier, Intake, Journal, Level, Logger};
 use terse_proxy::plan::Plan;
 use terse_proxy::worker::{self, Control, Shared};
+use terse_sample::{ProcessStore, World};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
@@ -68,7 +71,8 @@ impl Service {
             lifeline.ready(&exported)?;
             tokio::spawn(end_with_the_master(lifeline, give));
         }
-        tokio::spawn(terse_balance::check::run(plan.backends.iter().map(|backend| backend.farm.clone()).collect()));
+        let farms = plan.backends.iter().map(|backend| backend.farm.clone()).collect();
+        tokio::spawn(terse_balance::check::run(farms, Arc::new(CheckSurroundings(plan.clone()))));
         let running = Running {
             plan: plan.clone(),
             connections: shared.connections,
@@ -153,3 +157,16 @@ async fn end_with_the_master(lifeline: Lifeline, give: UnboundedSender<Order>) {
 
 /// How long the end waits for lines that are not written yet.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What checks see of the process.
+struct CheckSurroundings(Arc<Plan>);
+
+impl Surroundings for CheckSurroundings {
+    fn variables(&self) -> &ProcessStore {
+        &self.0.process_variables
+    }
+
+    fn world(&self) -> &dyn World {
+        &Outside
+    }
+}

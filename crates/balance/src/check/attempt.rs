@@ -1,13 +1,15 @@
 //! One check: the steps of a script over a connection.
 
-use super::expect::{Expect, Judgement};
-use super::probe::{Act, Action, ProbeKind, Script};
+use super::expect::{Expect, Judgement, bytes_of, written};
+use super::probe::{Act, Action, Assigned, ProbeKind, Script};
 use super::stream::{Stream, described};
-use super::{CheckStatus, LastCheck};
+use super::{CheckStatus, LastCheck, Surroundings};
 use crate::server::Server;
+use std::borrow::Cow;
 use std::time::Duration;
 use terse_http::h1::{self, ChunkDecoder, Parsed};
 use terse_message::{BodyLength, Known, Response};
+use terse_sample::{Env, Store, Target, Value, Vars};
 use tokio::time::{Instant, timeout_at};
 
 /// How long a check may take.
@@ -22,10 +24,23 @@ pub(super) struct Limits {
 }
 
 /// Checks a server.
-pub(super) async fn attempt(script: &Script, server: &Server, limits: Limits) -> LastCheck {
+pub(super) async fn attempt(script: &Script, server: &Server, limits: Limits, surroundings: &dyn Surroundings) -> LastCheck {
     let started = Instant::now();
-    let mut attempt = Attempt { script, server, limits, stream: None, received: Vec::new(), method: "", code: 0, ended: false };
+    let mut attempt = Attempt {
+        script,
+        server,
+        limits,
+        surroundings,
+        variables: Store::default(),
+        response: None,
+        stream: None,
+        received: Vec::new(),
+        method: "",
+        code: 0,
+        ended: false,
+    };
     let outcome = attempt.run(started).await;
+    surroundings.variables().forget(&attempt.variables, None);
     LastCheck { duration: started.elapsed(), ..outcome }
 }
 
@@ -33,6 +48,11 @@ struct Attempt<'a> {
     script: &'a Script,
     server: &'a Server,
     limits: Limits,
+    surroundings: &'a dyn Surroundings,
+    /// The scope `check`.
+    variables: Store,
+    /// The head of the last response.
+    response: Option<Response>,
     stream: Option<Stream>,
     /// What came since the last step that sent something.
     received: Vec<u8>,
@@ -52,7 +72,24 @@ impl<'a> Attempt<'a> {
         for step in &self.script.steps {
             let done = match &step.what {
                 Act::Connect { port } => self.connect(step, *port, &mut deadline).await,
-                Act::Send { bytes, method } => self.send(step, bytes, method, deadline).await,
+                Act::Send { bytes } => self.send(step, bytes, "", deadline).await,
+                Act::SendFormat { format, hexadecimal } => {
+                    let text = written(format, &self.env());
+                    let bytes = if *hexadecimal { bytes_of(&text).unwrap_or_default() } else { text };
+                    self.send(step, &bytes, "", deadline).await
+                }
+                Act::Request(request) => {
+                    let bytes = request.bytes(&self.env());
+                    self.send(step, &bytes, request.method(), deadline).await
+                }
+                Act::SetVar { target, value } => {
+                    self.set(*target, value);
+                    Ok(())
+                }
+                Act::UnsetVar(slot) => {
+                    self.env().vars.unset(*slot);
+                    Ok(())
+                }
                 Act::Expect(expect) => self.expect(step, expect, deadline).await,
             };
             if let Err(ended) = done {
@@ -60,6 +97,26 @@ impl<'a> Attempt<'a> {
             }
         }
         self.passed()
+    }
+
+    /// What expressions see.
+    fn env(&self) -> Env<'_> {
+        let vars = Vars { process: Some(self.surroundings.variables()), check: Some(&self.variables), ..Vars::default() };
+        Env { response: self.response.as_ref(), vars, ..Env::bare(self.surroundings.world()) }
+    }
+
+    fn set(&self, target: Target, value: &Assigned) {
+        let env = self.env();
+        match value {
+            Assigned::Value(expression) => {
+                if let Some(value) = expression.eval(&env) {
+                    target.set(&env.vars, value);
+                }
+            }
+            Assigned::Text(format) => {
+                target.set(&env.vars, Value::Str(written(format, &env).into()));
+            }
+        }
     }
 
     /// What it means to have come to the end.
@@ -101,7 +158,7 @@ impl<'a> Attempt<'a> {
     }
 
     async fn send(&mut self, step: &Action, bytes: &[u8], method: &'a str, deadline: Instant) -> Result<(), Ended> {
-        (self.method, self.code) = (method, 0);
+        (self.method, self.code, self.response) = (method, 0, None);
         self.received.clear();
         let Some(stream) = &mut self.stream else { return Err(self.ended(CheckStatus::SocketError, self.at_step(step))) };
         match timeout_at(deadline, stream.send(bytes)).await {
@@ -112,6 +169,12 @@ impl<'a> Attempt<'a> {
     }
 
     async fn expect(&mut self, step: &Action, expect: &Expect, deadline: Instant) -> Result<(), Ended> {
+        let expect = match self.script.kind {
+            // What its formats say may depend on the response, which is not there yet.
+            ProbeKind::Http => Cow::Borrowed(expect),
+            _ => expect.resolved(&self.env()),
+        };
+        let expect = &*expect;
         loop {
             let judgement = match self.script.kind {
                 ProbeKind::Http => self.judge_http(step, expect)?,
@@ -131,16 +194,18 @@ impl<'a> Attempt<'a> {
 
     /// Judges what has come of a response. Never [`Judgement::Failed`]: that ends the check.
     fn judge_http(&mut self, step: &Action, expect: &Expect) -> Result<Judgement, Ended> {
-        let mut response = Response::default();
+        let response = &mut *self.response.get_or_insert_default();
         let broken = || LastCheck { status: CheckStatus::L7Response, ..LastCheck::default() };
-        let head = match h1::parse_response(&self.received, self.method.as_bytes(), &mut response) {
+        let head = match h1::parse_response(&self.received, self.method.as_bytes(), response) {
             Ok(Parsed::Complete(length)) => length,
             Ok(Parsed::Partial) if self.received.is_empty() && self.ended => return Err(self.empty(step)),
             Ok(Parsed::Partial) if self.ended || self.received.len() >= MOST_BYTES => return Err(broken()),
             Ok(Parsed::Partial) => return Ok(Judgement::Wait),
             Err(_) => return Err(broken()),
         };
+        let response = response.clone();
         self.code = response.status;
+        let expect = &*expect.resolved(&self.env());
         if response.status == 404 && self.script.stops_on_404 && self.server.is_up() {
             return Err(self.ended(CheckStatus::L7OkStopping, String::new()));
         }
@@ -202,6 +267,9 @@ impl<'a> Attempt<'a> {
             Act::Connect { port: Some(port) } => format!("connect port {port}"),
             Act::Connect { port: None } => "connect".into(),
             Act::Send { .. } => "send".into(),
+            Act::SendFormat { .. } => "send log-format string".into(),
+            Act::Request(_) => "send http request".into(),
+            Act::SetVar { .. } | Act::UnsetVar(_) => "variable".into(),
             Act::Expect(expect) => expect.awaited(),
         };
         let comment = step.comment.as_ref().map_or(String::new(), |comment| format!(" comment: '{comment}'"));
@@ -249,7 +317,7 @@ const MOST_BYTES: usize = 16 * 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::farm;
+    use crate::fixture::{Nowhere, farm};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
@@ -261,7 +329,7 @@ mod tests {
         let lines = lines.replace("PORT", &port.to_string());
         let farm = farm(&format!("{lines}\nserver s 127.0.0.1:{port} check"));
         tokio::select! {
-            outcome = attempt(&farm.script, &farm.servers()[0], limits(5000, None)) => outcome,
+            outcome = attempt(&farm.script, &farm.servers()[0], limits(5000, None), &Nowhere) => outcome,
             never = serve(listener, answers) => match never {},
         }
     }
@@ -296,8 +364,36 @@ mod tests {
     async fn connecting_is_enough_without_more_words() {
         assert_eq!(told(&checked("", &[("", "stay")]).await), (CheckStatus::L4Ok, 0, ""));
         let farm = farm(&format!("server s 127.0.0.1:{} check", refused_port().await));
-        let outcome = attempt(&farm.script, &farm.servers()[0], limits(5000, None)).await;
+        let outcome = attempt(&farm.script, &farm.servers()[0], limits(5000, None), &Nowhere).await;
         assert_eq!(told(&outcome), (CheckStatus::L4Connection, 0, "ECONNREFUSED returned by OS (Connection refused)"));
+    }
+
+    #[tokio::test]
+    async fn what_is_said_and_expected_may_depend_on_variables() {
+        let answers = [("GET /7 HTTP/1.0\r\nN: 7\r\n\r\n", "HTTP/1.0 200 OK\r\nX: one\r\nY: X\r\n\r\none body")];
+        let lines = |expected: &str| {
+            format!(
+                "option httpchk\nhttp-check set-var(check.n) int(7)\n\
+                 http-check send meth GET uri-lf /%[var(check.n)] hdr N %[var(check.n)]\n\
+                 http-check expect status 200\nhttp-check set-var(check.y) res.hdr(y)\n\
+                 http-check set-var-fmt(check.one) %[res.hdr(x)]\nhttp-check expect {expected}"
+            )
+        };
+        for expected in [
+            "hdr name-lf %[var(check.y)] value-lf -m beg on",
+            "hdr name x value-lf %[var(check.one)]",
+            "hdr name-lf %[res.hdr(y)]",
+            "string-lf \"%[var(check.one)] body\"",
+        ] {
+            let outcome = checked(&lines(expected), &answers).await;
+            assert_eq!((outcome.status, outcome.code), (CheckStatus::L7Ok, 200), "{expected}: {}", outcome.info);
+        }
+        for expected in ["hdr name-lf %[var(check.one)]", "hdr name x value-lf %[var(check.y)]", "! string-lf %[var(check.one)]"] {
+            assert!(!checked(&lines(expected), &answers).await.status.is_pass(), "{expected}");
+        }
+        let forgotten = lines("string-lf %[var(check.one,two)]")
+            .replace("http-check expect string", "http-check unset-var(check.one)\nhttp-check expect string");
+        assert_eq!(checked(&forgotten, &answers).await.status, CheckStatus::L7Response);
     }
 
     #[tokio::test]
@@ -362,7 +458,7 @@ mod tests {
         ] {
             let farm = farm(&format!("{lines}{server}"));
             for limits in [limits(20, None), limits(60_000, Some(20))] {
-                let outcome = attempt(&farm.script, &farm.servers()[0], limits).await;
+                let outcome = attempt(&farm.script, &farm.servers()[0], limits, &Nowhere).await;
                 assert_eq!(told(&outcome), (CheckStatus::L7Timeout, 0, info));
                 assert!(outcome.duration >= Duration::from_millis(20));
             }
@@ -376,8 +472,8 @@ mod tests {
         let _listener = tokio::net::UnixListener::bind(&path).unwrap();
         let farm = farm(&format!("server s {} check\nserver t abns@terse-nobody check", path.display()));
         let outcomes = [
-            attempt(&farm.script, &farm.servers()[0], limits(5000, None)).await,
-            attempt(&farm.script, &farm.servers()[1], limits(5000, None)).await,
+            attempt(&farm.script, &farm.servers()[0], limits(5000, None), &Nowhere).await,
+            attempt(&farm.script, &farm.servers()[1], limits(5000, None), &Nowhere).await,
         ];
         std::fs::remove_file(&path).unwrap();
         assert_eq!(outcomes.map(|outcome| outcome.status), [CheckStatus::L4Ok, CheckStatus::L4Connection]);

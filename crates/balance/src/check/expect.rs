@@ -1,8 +1,10 @@
 //! What an answer must be (`http-check expect`, `tcp-check expect`): pure functions of the bytes so far.
 
 use regex::bytes::Regex;
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use terse_message::{Response, list};
+use terse_sample::{Env, LogFormat};
 
 /// An `expect` line.
 #[derive(Clone, Debug)]
@@ -37,6 +39,13 @@ pub enum Expectation {
     Bytes(Vec<u8>),
     /// `rstring`
     Regex(Regex),
+    /// `string-lf`, `binary-lf`: what a format says, somewhere.
+    Format {
+        /// The format.
+        format: LogFormat,
+        /// Its text is the hexadecimal digits of bytes.
+        hexadecimal: bool,
+    },
 }
 
 /// A text and how it is compared (`-m`).
@@ -52,6 +61,21 @@ pub enum Pattern {
     Part(Vec<u8>),
     /// `reg`
     Regex(Regex),
+    /// `name-lf`, `value-lf`: what a format says.
+    Format(FormatMatch, LogFormat),
+}
+
+/// How what a format says is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FormatMatch {
+    /// `str`
+    Exact,
+    /// `beg`
+    Begin,
+    /// `end`
+    End,
+    /// `sub`
+    Part,
 }
 
 /// What an expectation says to an answer.
@@ -66,13 +90,29 @@ pub(super) enum Judgement {
 }
 
 impl Expect {
+    /// The same with what its formats say now.
+    pub(super) fn resolved(&self, env: &Env<'_>) -> Cow<'_, Expect> {
+        let what = match &self.what {
+            Expectation::Format { format, hexadecimal } => {
+                let text = written(format, env);
+                Expectation::Bytes(if *hexadecimal { bytes_of(&text).unwrap_or_default() } else { text })
+            }
+            Expectation::Field { name, value, whole } if name.is_format() || value.as_ref().is_some_and(Pattern::is_format) => {
+                let value = value.as_ref().map(|value| value.resolved(env));
+                Expectation::Field { name: name.resolved(env), value, whole: *whole }
+            }
+            _ => return Cow::Borrowed(self),
+        };
+        Cow::Owned(Expect { what, ..self.clone() })
+    }
+
     /// Judges a response's head; `None` when its body is what counts.
     pub(super) fn judge_head(&self, response: &Response) -> Option<Judgement> {
         let found = match &self.what {
             Expectation::Status(ranges) => ranges.iter().any(|range| range.contains(&response.status)),
             Expectation::StatusRegex(regex) => regex.is_match(response.status.to_string().as_bytes()),
             Expectation::Field { name, value, whole } => has_field(response, name, value.as_ref(), *whole),
-            Expectation::Bytes(_) | Expectation::Regex(_) => return None,
+            Expectation::Bytes(_) | Expectation::Regex(_) | Expectation::Format { .. } => return None,
         };
         Some(self.decide(found))
     }
@@ -112,12 +152,28 @@ impl Expect {
             Expectation::Status(_) => "(status codes)".into(),
             Expectation::StatusRegex(_) | Expectation::Regex(_) => " (regex)".into(),
             Expectation::Field { .. } => " (header pattern)".into(),
+            Expectation::Format { .. } => " (log-format string)".into(),
             Expectation::Bytes(bytes) => format!(" '{}'", String::from_utf8_lossy(bytes)),
         }
     }
 }
 
 impl Pattern {
+    fn is_format(&self) -> bool {
+        matches!(self, Pattern::Format(..))
+    }
+
+    fn resolved(&self, env: &Env<'_>) -> Pattern {
+        let Pattern::Format(method, format) = self else { return self.clone() };
+        let text = written(format, env);
+        match method {
+            FormatMatch::Exact => Pattern::Exact(text),
+            FormatMatch::Begin => Pattern::Begin(text),
+            FormatMatch::End => Pattern::End(text),
+            FormatMatch::Part => Pattern::Part(text),
+        }
+    }
+
     fn matches(&self, text: &[u8]) -> bool {
         match self {
             Pattern::Exact(wanted) => text == wanted,
@@ -125,6 +181,7 @@ impl Pattern {
             Pattern::End(wanted) => text.ends_with(wanted),
             Pattern::Part(wanted) => contains(text, wanted),
             Pattern::Regex(regex) => regex.is_match(text),
+            Pattern::Format(..) => false,
         }
     }
 
@@ -137,8 +194,24 @@ impl Pattern {
             Pattern::End(wanted) => lower(name).ends_with(&lower(wanted)),
             Pattern::Part(wanted) => contains(&lower(name), &lower(wanted)),
             Pattern::Regex(regex) => regex.is_match(name),
+            Pattern::Format(..) => false,
         }
     }
+}
+
+/// What a format says.
+pub(super) fn written(format: &LogFormat, env: &Env<'_>) -> Vec<u8> {
+    let mut text = Vec::new();
+    format.write(env, &mut text);
+    text
+}
+
+/// The bytes whose hexadecimal digits these are.
+pub(super) fn bytes_of(digits: &[u8]) -> Option<Vec<u8>> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    let (pairs, rest) = digits.as_chunks::<2>();
+    let byte = |[high, low]: &[u8; 2]| Some((digit(high)? << 4 | digit(low)?) as u8);
+    if rest.is_empty() { pairs.iter().map(byte).collect() } else { None }
 }
 
 fn has_field(response: &Response, name: &Pattern, value: Option<&Pattern>, whole: bool) -> bool {

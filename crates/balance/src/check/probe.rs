@@ -1,6 +1,7 @@
 //! What a check says, step by step: from the configuration's lines to a script.
 
-use super::expect::{Expect, Expectation};
+use super::expect::{Expect, Expectation, written};
+use terse_sample::{Env, Expr, LogFormat, Target, VarSlot};
 
 /// `option httpchk` and `http-check`, `option tcp-check` and `tcp-check`.
 #[derive(Clone, Default, Debug)]
@@ -50,51 +51,90 @@ pub enum Step {
         /// `comment`
         comment: Option<String>,
     },
+    /// `tcp-check send-lf`, `send-binary-lf`
+    SendFormat {
+        /// What is sent.
+        format: LogFormat,
+        /// Its text is the hexadecimal digits of bytes.
+        hexadecimal: bool,
+        /// `comment`
+        comment: Option<String>,
+    },
+    /// `set-var`, `set-var-fmt`
+    SetVar {
+        /// The variable.
+        target: Target,
+        /// What it is set to.
+        value: Assigned,
+    },
+    /// `unset-var`
+    UnsetVar(VarSlot),
     /// `expect`
     Expect(Expect),
 }
 
+/// What a variable is set to.
+#[derive(Clone, Debug)]
+pub enum Assigned {
+    /// `set-var`
+    Value(Box<Expr>),
+    /// `set-var-fmt`
+    Text(LogFormat),
+}
+
 /// A request, as far as it was told.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct HttpRequest {
     /// `meth`
     pub method: Option<String>,
-    /// `uri`
-    pub uri: Option<String>,
+    /// `uri`, `uri-lf`
+    pub uri: Option<LogFormat>,
     /// `ver`
     pub version: Option<String>,
     /// `hdr`: names and values.
-    pub fields: Vec<(String, String)>,
-    /// `body`
-    pub body: Option<String>,
+    pub fields: Vec<(String, LogFormat)>,
+    /// `body`, `body-lf`
+    pub body: Option<LogFormat>,
 }
 
 impl HttpRequest {
-    /// The request on the wire. What was not told is taken from `other`, then from HAProxy's habit.
-    fn bytes(&self, other: &HttpRequest) -> (String, Vec<u8>) {
-        let told = |own: &Option<String>, other: &Option<String>, habit: &str| {
-            own.as_ref().or(other.as_ref()).map_or_else(|| habit.to_owned(), Clone::clone)
-        };
-        let method = told(&self.method, &other.method, "OPTIONS");
-        let version = told(&self.version, &other.version, "HTTP/1.0");
-        let mut head = format!("{method} {} {version}\r\n", told(&self.uri, &other.uri, "/"));
-        let fields: Vec<_> = other.fields.iter().chain(&self.fields).collect();
-        let has = |wanted: &str| fields.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted));
-        for (name, value) in &fields {
-            head.push_str(&format!("{name}: {value}\r\n"));
+    /// The same, with what was not told taken from `other`.
+    fn completed_by(&self, other: &HttpRequest) -> HttpRequest {
+        HttpRequest {
+            method: self.method.as_ref().or(other.method.as_ref()).cloned(),
+            uri: self.uri.as_ref().or(other.uri.as_ref()).cloned(),
+            version: self.version.as_ref().or(other.version.as_ref()).cloned(),
+            fields: other.fields.iter().chain(&self.fields).cloned().collect(),
+            body: self.body.as_ref().or(other.body.as_ref()).cloned(),
+        }
+    }
+
+    /// The method; HAProxy's habit where none was told.
+    pub(super) fn method(&self) -> &str {
+        self.method.as_deref().unwrap_or("OPTIONS")
+    }
+
+    /// The request on the wire; HAProxy's habits where nothing was told.
+    pub(super) fn bytes(&self, env: &Env<'_>) -> Vec<u8> {
+        let version = self.version.as_deref().unwrap_or("HTTP/1.0");
+        let uri = self.uri.as_ref().map_or_else(|| b"/".to_vec(), |uri| written(uri, env));
+        let mut head = [self.method().as_bytes(), b" ", &uri, b" ", version.as_bytes(), b"\r\n"].concat();
+        let has = |wanted: &str| self.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        for (name, value) in &self.fields {
+            head.extend_from_slice(&[name.as_bytes(), b": ", &written(value, env), b"\r\n"].concat());
         }
         if version != "HTTP/1.0" && !has("connection") {
-            head.push_str("connection: close\r\n");
+            head.extend_from_slice(b"connection: close\r\n");
         }
-        let body = self.body.as_ref().or(other.body.as_ref());
-        if let Some(body) = body
+        let body = self.body.as_ref().map(|body| written(body, env));
+        if let Some(body) = &body
             && !has("content-length")
         {
-            head.push_str(&format!("content-length: {}\r\n", body.len()));
+            head.extend_from_slice(format!("content-length: {}\r\n", body.len()).as_bytes());
         }
-        head.push_str("\r\n");
-        head.push_str(body.map_or("", String::as_str));
-        (method, head.into_bytes())
+        head.extend_from_slice(b"\r\n");
+        head.extend_from_slice(&body.unwrap_or_default());
+        head
     }
 }
 
@@ -119,7 +159,11 @@ pub(super) struct Action {
 #[derive(Clone, Debug)]
 pub(super) enum Act {
     Connect { port: Option<u16> },
-    Send { bytes: Vec<u8>, method: String },
+    Send { bytes: Vec<u8> },
+    SendFormat { format: LogFormat, hexadecimal: bool },
+    Request(Box<HttpRequest>),
+    SetVar { target: Target, value: Assigned },
+    UnsetVar(VarSlot),
     Expect(Expect),
 }
 
@@ -137,7 +181,8 @@ impl Script {
             steps.push(implicit(Act::Connect { port: None }));
         }
         // `option httpchk` completes the first request; when there is none before the first answer is expected, it is one itself.
-        let first = lines.iter().position(|step| !matches!(step, Step::Connect { .. }));
+        let is_before = |step: &Step| matches!(step, Step::Connect { .. } | Step::SetVar { .. } | Step::UnsetVar(_));
+        let first = lines.iter().position(|step| !is_before(step));
         let mut own = probe.kind == ProbeKind::Http;
         for (i, step) in lines.iter().enumerate() {
             if own && Some(i) == first && !matches!(step, Step::Request(_)) {
@@ -146,7 +191,12 @@ impl Script {
             }
             let (what, comment) = match step {
                 Step::Connect { port, comment } => (Act::Connect { port: *port }, comment.clone()),
-                Step::Send { bytes, comment } => (Act::Send { bytes: bytes.clone(), method: String::new() }, comment.clone()),
+                Step::Send { bytes, comment } => (Act::Send { bytes: bytes.clone() }, comment.clone()),
+                Step::SendFormat { format, hexadecimal, comment } => {
+                    (Act::SendFormat { format: format.clone(), hexadecimal: *hexadecimal }, comment.clone())
+                }
+                Step::SetVar { target, value } => (Act::SetVar { target: *target, value: value.clone() }, None),
+                Step::UnsetVar(slot) => (Act::UnsetVar(*slot), None),
                 Step::Expect(expect) => (Act::Expect(expect.clone()), expect.comment.clone()),
                 Step::Request(told) if own => {
                     own = false;
@@ -159,7 +209,7 @@ impl Script {
         if own {
             steps.push(implicit(request(&HttpRequest::default(), &probe.request)));
         }
-        if probe.kind == ProbeKind::Http && matches!(steps.last(), Some(Action { what: Act::Send { .. }, .. })) {
+        if probe.kind == ProbeKind::Http && matches!(steps.last(), Some(Action { what: Act::Request(_), .. })) {
             let what = Expectation::Status(vec![200..=399]);
             steps.push(implicit(Act::Expect(Expect { what, negated: false, min_bytes: None, comment: None })));
         }
@@ -168,25 +218,31 @@ impl Script {
 }
 
 fn request(told: &HttpRequest, other: &HttpRequest) -> Act {
-    let (method, bytes) = told.bytes(other);
-    Act::Send { bytes, method }
+    Act::Request(Box::new(told.completed_by(other)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::Nowhere;
 
     fn sent(probe: &Probe) -> Vec<String> {
         let text = |action: &Action| match &action.what {
             Act::Connect { .. } => "connect".to_owned(),
-            Act::Send { bytes, .. } => String::from_utf8(bytes.clone()).unwrap(),
+            Act::Request(request) => String::from_utf8(request.bytes(&Env::bare(&Nowhere))).unwrap(),
             Act::Expect(_) => "expect".to_owned(),
+            other => format!("{other:?}"),
         };
         Script::new(probe).steps.iter().map(text).collect()
     }
 
     fn told(method: &str, uri: &str, version: &str) -> HttpRequest {
-        HttpRequest { method: Some(method.into()), uri: Some(uri.into()), version: Some(version.into()), ..HttpRequest::default() }
+        HttpRequest {
+            method: Some(method.into()),
+            uri: Some(LogFormat::text(uri.as_bytes())),
+            version: Some(version.into()),
+            ..HttpRequest::default()
+        }
     }
 
     #[test]
@@ -204,8 +260,8 @@ mod tests {
 
     #[test]
     fn http_check_send_completes_the_option() {
-        let fields = vec![("Host".to_owned(), "h".to_owned())];
-        let send = HttpRequest { fields, body: Some("test".into()), ..HttpRequest::default() };
+        let fields = vec![("Host".to_owned(), LogFormat::text(b"h"))];
+        let send = HttpRequest { fields, body: Some(LogFormat::text(b"test")), ..HttpRequest::default() };
         let probe = Probe {
             kind: ProbeKind::Http,
             request: told("GET", "/status", "HTTP/1.1"),

@@ -3,6 +3,7 @@
 //! Each checked server has one task that sleeps, checks and sleeps again. The first checks are spread over the shortest interval, so
 //! that a thousand servers are not asked at once; afterwards each keeps to its own beat, whatever a check takes.
 
+use super::Surroundings;
 use super::attempt::{Limits, attempt};
 use crate::farm::Farm;
 use crate::server::Server;
@@ -14,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 
 /// Checks the servers of all farms, for ever. One task for each checked server, spawned on the runtime that polls this (the control
 /// thread's); dropping the future ends them.
-pub async fn run(farms: Vec<Arc<Farm>>) {
+pub async fn run(farms: Vec<Arc<Farm>>, surroundings: Arc<dyn Surroundings>) {
     let servers = |farm: &Arc<Farm>| farm.servers().to_vec();
     let checked: Vec<(Arc<Farm>, Arc<Server>)> = farms
         .iter()
@@ -26,13 +27,13 @@ pub async fn run(farms: Vec<Arc<Farm>>) {
     let mut tasks = JoinSet::new();
     for (place, (farm, server)) in (0u32..).zip(checked) {
         let delay = shortest.max(interval(&server)) * place / count;
-        tasks.spawn(watch(farm, server, now + delay));
+        tasks.spawn(watch(farm, server, surroundings.clone(), now + delay));
     }
     while tasks.join_next().await.is_some() {}
     std::future::pending::<()>().await;
 }
 
-async fn watch(farm: Arc<Farm>, server: Arc<Server>, first: Instant) {
+async fn watch(farm: Arc<Farm>, server: Arc<Server>, surroundings: Arc<dyn Surroundings>, first: Instant) {
     let mut due = first;
     loop {
         sleep_until(due).await;
@@ -42,7 +43,7 @@ async fn watch(farm: Arc<Farm>, server: Arc<Server>, first: Instant) {
                 connect: farm.context.connect_timeout,
                 answer: farm.settings().check_timeout,
             };
-            let outcome = attempt(&farm.script, &server, limits).await;
+            let outcome = attempt(&farm.script, &server, limits, &*surroundings).await;
             farm.record_check(&server, outcome, Instant::now().into_std());
         }
         due = next(due, interval(&server), Instant::now());
@@ -74,7 +75,7 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 mod tests {
     use super::*;
     use crate::check::{CheckStatus, LastCheck};
-    use crate::fixture::{farm, logged};
+    use crate::fixture::{Nowhere, farm, logged};
     use tokio::net::TcpListener;
 
     #[test]
@@ -110,7 +111,7 @@ mod tests {
         let (farm, log) = logged(&format!(
             "option log-health-checks\ndefault-server check inter 10ms rise 2 fall 2\nserver s {address}\nserver t {address} no-check"
         ));
-        let checks = tokio::spawn(run(vec![farm.clone()]));
+        let checks = tokio::spawn(run(vec![farm.clone()], Arc::new(Nowhere)));
         let story = async {
             log.written("Health check for server be/s succeeded, reason: Layer4 check passed, check duration: ").await;
             drop(listener);

@@ -2,11 +2,14 @@
 //! `option log-health-checks`.
 
 use super::{done, in_back, set, settings, switch};
-use crate::check::{Expect, Expectation, HttpRequest, Pattern, Probe, ProbeKind, Step};
+use crate::check::{Assigned, Expect, Expectation, FormatMatch, HttpRequest, Pattern, Probe, ProbeKind, Step};
 use regex::bytes::Regex;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use terse_config::params::{self, Param, ParamKind, ParamParser};
-use terse_config::{Args, Fault, Keyword, Scope};
+use terse_config::{Args, Fault, Keyword, Place, Scope};
+use terse_sample::vars::VarNames;
+use terse_sample::{AclSet, Compiler, LogFormat, Needs, Registry, Target, Usage};
 
 pub(super) const HTTPCHK: Keyword =
     done("option httpchk", "[<method>] [<uri>] [<version> [<host>]]", "Checks servers by an HTTP request.", |args, scope| {
@@ -19,7 +22,7 @@ pub(super) const HTTPCHK: Keyword =
 
 pub(super) const HTTP_CHECK: Keyword = done(
     "http-check",
-    "{ send | expect | connect | comment | disable-on-404 } ...",
+    "{ send | expect | connect | set-var | set-var-fmt | unset-var | comment | disable-on-404 } ...",
     "Adds a step to checks by HTTP.",
     |args, scope| step(args, scope, HTTP_STEPS),
 );
@@ -33,10 +36,12 @@ pub(super) const TCP_CHECK_OPTION: Keyword =
         Ok(())
     });
 
-pub(super) const TCP_CHECK: Keyword =
-    done("tcp-check", "{ connect | send | send-binary | expect | comment } ...", "Adds a step to checks by TCP.", |args, scope| {
-        step(args, scope, TCP_STEPS)
-    });
+pub(super) const TCP_CHECK: Keyword = done(
+    "tcp-check",
+    "{ connect | send | send-lf | send-binary | send-binary-lf | expect | set-var | set-var-fmt | unset-var | comment } ...",
+    "Adds a step to checks by TCP.",
+    |args, scope| step(args, scope, TCP_STEPS),
+);
 
 pub(super) const TIMEOUT_CHECK: Keyword =
     done("timeout check", "<time>", "Limits what follows the connecting of a check.", |args, scope| {
@@ -64,19 +69,74 @@ fn own<'a>(scope: &'a mut Scope<'_>) -> Option<&'a mut Probe> {
     Some(probe)
 }
 
+/// A step on its way, with what its expressions are compiled by.
+pub(super) struct Draft {
+    probe: Probe,
+    registry: Registry,
+    acls: AclSet,
+    warnings: Vec<Fault>,
+    section: Arc<str>,
+    place: Place,
+}
+
+impl Draft {
+    fn compile<T>(
+        &mut self,
+        word: usize,
+        have: Needs,
+        compile: impl FnOnce(&mut Compiler<'_>) -> Result<(T, Needs), Fault>,
+    ) -> Result<T, Fault> {
+        let mut compiler = Compiler {
+            registry: &mut self.registry,
+            acls: &self.acls,
+            have,
+            warnings: &mut self.warnings,
+            word,
+            section: self.section.clone(),
+            place: self.place.clone(),
+        };
+        let (compiled, needs) = compile(&mut compiler)?;
+        compiler.check_needs(needs, "the expression").map(|()| compiled)
+    }
+
+    fn format(&mut self, args: &mut Args<'_>, what: &str, have: Needs) -> Result<LogFormat, Fault> {
+        let (word, text) = (args.position(), args.need_bytes(what)?);
+        self.compile(word, have, |compiler| compiler.log_format(text, Usage::Text).map(|format| (format.clone(), format.needs())))
+    }
+
+    fn names(&mut self) -> &mut VarNames {
+        &mut self.registry.names
+    }
+}
+
 /// Reads a line that adds a step; a frontend's adds none.
-fn step(args: &mut Args<'_>, scope: &mut Scope<'_>, table: &[Param<Probe>]) -> Result<(), Fault> {
-    let mut elsewhere = Probe::default();
-    let probe = own(scope).unwrap_or(&mut elsewhere);
-    params::apply_one(args, "action", table, probe)
+fn step(args: &mut Args<'_>, scope: &mut Scope<'_>, table: &[Param<Draft>]) -> Result<(), Fault> {
+    let probe = own(scope).map(std::mem::take);
+    let is_ours = probe.is_some();
+    let mut draft = Draft {
+        probe: probe.unwrap_or_default(),
+        registry: scope.shared.take().unwrap_or_default(),
+        acls: scope.section.settings.take().unwrap_or_default(),
+        warnings: Vec::new(),
+        section: scope.section.name.clone(),
+        place: scope.place.clone(),
+    };
+    let read = params::apply_one(args, "action", table, &mut draft);
+    *scope.shared.entry() = draft.registry;
+    *scope.section.settings.entry() = draft.acls;
+    scope.warnings.append(&mut draft.warnings);
+    if is_ours {
+        settings(scope).probe = draft.probe;
+    }
+    read
 }
 
 fn httpchk(args: &mut Args<'_>) -> Result<HttpRequest, Fault> {
     let mut request = HttpRequest::default();
     let Some(first) = args.take() else { return Ok(request) };
     match args.take() {
-        None => request.uri = Some(first.into()),
-        Some(uri) => (request.method, request.uri) = (Some(first.into()), Some(uri.into())),
+        None => request.uri = Some(LogFormat::text(first.as_bytes())),
+        Some(uri) => (request.method, request.uri) = (Some(first.into()), Some(LogFormat::text(uri.as_bytes()))),
     }
     if let Some(version) = args.take() {
         // Before there was `http-check send`, fields were smuggled in behind the version.
@@ -85,99 +145,165 @@ fn httpchk(args: &mut Args<'_>) -> Result<HttpRequest, Fault> {
         let (fields, body) = fields.split_once("\r\n\r\n").unwrap_or((fields, ""));
         for line in fields.split("\r\n").filter(|line| !line.is_empty()) {
             let Some((name, value)) = line.split_once(':') else { return Err(args.fault(format!("'{line}' is no header field"))) };
-            request.fields.push((name.into(), value.trim().into()));
+            request.fields.push((name.into(), LogFormat::text(value.trim().as_bytes())));
         }
-        request.body = Some(body.to_owned()).filter(|body| !body.is_empty());
+        request.body = Some(body).filter(|body| !body.is_empty()).map(|body| LogFormat::text(body.as_bytes()));
     }
     if let Some(host) = args.take() {
-        request.fields.push(("host".into(), host.into()));
+        request.fields.push(("host".into(), LogFormat::text(host.as_bytes())));
     }
     Ok(request)
 }
 
 /// What may follow `http-check`.
-pub(super) const HTTP_STEPS: &[Param<Probe>] = &[
+pub(super) const HTTP_STEPS: &[Param<Draft>] = &[
     action(
         "send",
-        "[meth <method>] [uri <uri>] [ver <version>] [hdr <name> <value>]* [body <text>]",
+        "[meth <method>] [uri <uri> | uri-lf <format>] [ver <version>] [hdr <name> <format>]* [body <text> | body-lf <format>]",
         "Sends a request.",
-        |args, probe| {
-            probe.http.push(Step::Request(send(args)?));
+        |args, draft| {
+            let request = send(args, draft)?;
+            draft.probe.http.push(Step::Request(request));
             Ok(())
         },
     ),
-    action("expect", "[min-recv <n>] [comment <text>] [!] <match> <pattern>", "Says what the answer must be.", |args, probe| {
-        probe.http.push(Step::Expect(expect(args, http_expectation)?));
+    action("expect", "[min-recv <n>] [comment <text>] [!] <match> <pattern>", "Says what the answer must be.", |args, draft| {
+        let expect = expect(args, draft, http_expectation)?;
+        draft.probe.http.push(Step::Expect(expect));
         Ok(())
     }),
-    action("connect", "[port <port>] [comment <text>]", "Opens a new connection.", |args, probe| {
-        probe.http.push(connect(args)?);
+    action("connect", "[port <port>] [comment <text>]", "Opens a new connection.", |args, draft| {
+        draft.probe.http.push(connect(args)?);
         Ok(())
     }),
     action("comment", "<text>", "Says something to the reader.", comment),
-    action("disable-on-404", "", "Takes a 404 for a server that wants no new clients.", |_, probe| {
-        probe.stops_on_404 = true;
+    action("disable-on-404", "", "Takes a 404 for a server that wants no new clients.", |_, draft| {
+        draft.probe.stops_on_404 = true;
         Ok(())
     }),
     later("send-state", "", "Tells the server how it is doing."),
-    later("set-var(", "<expression>", "Sets a variable."),
-    later("set-var-fmt(", "<format>", "Sets a variable by a format."),
-    later("unset-var(", "", "Forgets a variable."),
+    action("set-var(", "<name>[,<condition>...]) <expression>", "Sets a variable to a value.", |args, draft| {
+        let step = set_var(args, draft)?;
+        draft.probe.http.push(step);
+        Ok(())
+    }),
+    action("set-var-fmt(", "<name>[,<condition>...]) <format>", "Sets a variable to a text.", |args, draft| {
+        let step = set_var_fmt(args, draft)?;
+        draft.probe.http.push(step);
+        Ok(())
+    }),
+    action("unset-var(", "<name>)", "Unsets a variable.", |args, draft| {
+        let step = unset_var(args, draft)?;
+        draft.probe.http.push(step);
+        Ok(())
+    }),
 ];
 
 /// What may follow `tcp-check`.
-pub(super) const TCP_STEPS: &[Param<Probe>] = &[
-    action("connect", "[port <port>] [comment <text>]", "Opens a new connection.", |args, probe| {
-        probe.tcp.push(connect(args)?);
+pub(super) const TCP_STEPS: &[Param<Draft>] = &[
+    action("connect", "[port <port>] [comment <text>]", "Opens a new connection.", |args, draft| {
+        draft.probe.tcp.push(connect(args)?);
         Ok(())
     }),
-    action("send", "<text> [comment <text>]", "Sends a text.", |args, probe| {
+    action("send", "<text> [comment <text>]", "Sends a text.", |args, draft| {
         let bytes = args.need_bytes("<text>")?.to_vec();
-        probe.tcp.push(Step::Send { bytes, comment: trailing_comment(args)? });
+        draft.probe.tcp.push(Step::Send { bytes, comment: trailing_comment(args)? });
         Ok(())
     }),
-    action("send-binary", "<hexadecimal> [comment <text>]", "Sends bytes.", |args, probe| {
+    action("send-binary", "<hexadecimal> [comment <text>]", "Sends bytes.", |args, draft| {
         let bytes = hexadecimal(args)?;
-        probe.tcp.push(Step::Send { bytes, comment: trailing_comment(args)? });
+        draft.probe.tcp.push(Step::Send { bytes, comment: trailing_comment(args)? });
         Ok(())
     }),
-    action("expect", "[min-recv <n>] [comment <text>] [!] <match> <pattern>", "Says what the answer must be.", |args, probe| {
-        probe.tcp.push(Step::Expect(expect(args, tcp_expectation)?));
+    action("expect", "[min-recv <n>] [comment <text>] [!] <match> <pattern>", "Says what the answer must be.", |args, draft| {
+        let expect = expect(args, draft, tcp_expectation)?;
+        draft.probe.tcp.push(Step::Expect(expect));
         Ok(())
     }),
     action("comment", "<text>", "Says something to the reader.", comment),
-    later("send-lf", "<format>", "Sends a text by a format."),
-    later("send-binary-lf", "<format>", "Sends bytes by a format."),
-    later("set-var(", "<expression>", "Sets a variable."),
-    later("set-var-fmt(", "<format>", "Sets a variable by a format."),
-    later("unset-var(", "", "Forgets a variable."),
+    action("send-lf", "<format> [comment <text>]", "Sends what a format says.", |args, draft| {
+        let format = draft.format(args, "<format>", Needs::NONE)?;
+        draft.probe.tcp.push(Step::SendFormat { format, hexadecimal: false, comment: trailing_comment(args)? });
+        Ok(())
+    }),
+    action(
+        "send-binary-lf",
+        "<format> [comment <text>]",
+        "Sends the bytes whose hexadecimal digits a format says.",
+        |args, draft| {
+            let format = draft.format(args, "<format>", Needs::NONE)?;
+            draft.probe.tcp.push(Step::SendFormat { format, hexadecimal: true, comment: trailing_comment(args)? });
+            Ok(())
+        },
+    ),
+    action("set-var(", "<name>[,<condition>...]) <expression>", "Sets a variable to a value.", |args, draft| {
+        let step = set_var(args, draft)?;
+        draft.probe.tcp.push(step);
+        Ok(())
+    }),
+    action("set-var-fmt(", "<name>[,<condition>...]) <format>", "Sets a variable to a text.", |args, draft| {
+        let step = set_var_fmt(args, draft)?;
+        draft.probe.tcp.push(step);
+        Ok(())
+    }),
+    action("unset-var(", "<name>)", "Unsets a variable.", |args, draft| {
+        let step = unset_var(args, draft)?;
+        draft.probe.tcp.push(step);
+        Ok(())
+    }),
 ];
 
-const fn action(name: &'static str, arguments: &'static str, summary: &'static str, parser: ParamParser<Probe>) -> Param<Probe> {
+const fn action(name: &'static str, arguments: &'static str, summary: &'static str, parser: ParamParser<Draft>) -> Param<Draft> {
     Param { name, arguments, summary, kind: ParamKind::Done(parser) }
 }
 
-const fn later(name: &'static str, arguments: &'static str, summary: &'static str) -> Param<Probe> {
+const fn later(name: &'static str, arguments: &'static str, summary: &'static str) -> Param<Draft> {
     Param { name, arguments, summary, kind: ParamKind::Refused(LATER) }
 }
 
-fn send(args: &mut Args<'_>) -> Result<HttpRequest, Fault> {
+fn set_var(args: &mut Args<'_>, draft: &mut Draft) -> Result<Step, Fault> {
+    let target = Target::parse(in_parentheses(args)?, draft.names()).map_err(|reason| args.fault(reason))?;
+    let (word, text) = (args.position(), args.need_bytes("<expression>")?);
+    let value = draft.compile(word, Needs::RESPONSE, |compiler| {
+        compiler.expression(text).map(|expression| (expression.clone(), expression.needs()))
+    })?;
+    Ok(Step::SetVar { target, value: Assigned::Value(Box::new(value)) })
+}
+
+fn set_var_fmt(args: &mut Args<'_>, draft: &mut Draft) -> Result<Step, Fault> {
+    let target = Target::parse(in_parentheses(args)?, draft.names()).map_err(|reason| args.fault(reason))?;
+    let format = draft.format(args, "<format>", Needs::RESPONSE)?;
+    Ok(Step::SetVar { target, value: Assigned::Text(format) })
+}
+
+fn unset_var(args: &mut Args<'_>, draft: &mut Draft) -> Result<Step, Fault> {
+    draft.names().slot(in_parentheses(args)?).map(Step::UnsetVar).map_err(|reason| args.fault(reason))
+}
+
+/// What stands in the parentheses of the action's name.
+fn in_parentheses<'a>(args: &Args<'a>) -> Result<&'a str, Fault> {
+    let inside = args.taken().split_once('(').and_then(|(_, inside)| inside.strip_suffix(')'));
+    inside.map(str::trim).ok_or_else(|| args.fault(format!("'{}' has no closing parenthesis", args.taken())))
+}
+
+fn send(args: &mut Args<'_>, draft: &mut Draft) -> Result<HttpRequest, Fault> {
     let mut request = HttpRequest::default();
     while let Some(word) = args.take() {
         match word {
             "meth" => request.method = Some(args.need("<method>")?.into()),
-            "uri" => request.uri = Some(args.need("<uri>")?.into()),
+            "uri" => request.uri = Some(LogFormat::text(args.need_bytes("<uri>")?)),
+            "uri-lf" => request.uri = Some(draft.format(args, "<format>", Needs::NONE)?),
             "ver" => {
                 let version = args.need("<version>")?;
                 request.version = Some(checked_version(args, version)?);
             }
             "hdr" => {
                 let name = args.need("<name>")?.to_owned();
-                request.fields.push((name, plain(args, "<value>")?));
+                request.fields.push((name, draft.format(args, "<format>", Needs::NONE)?));
             }
-            "body" => request.body = Some(args.need("<text>")?.into()),
+            "body" => request.body = Some(LogFormat::text(args.need_bytes("<text>")?)),
+            "body-lf" => request.body = Some(draft.format(args, "<format>", Needs::NONE)?),
             "comment" => drop(args.need("<text>")?),
-            "uri-lf" | "body-lf" => return Err(args.fault(format!("'{word}' is not supported: {LATER}"))),
             _ => return Err(args.fault(format!("unknown word '{word}'")).hint("known are meth, uri, ver, hdr, body and comment")),
         }
     }
@@ -203,7 +329,9 @@ fn connect(args: &mut Args<'_>) -> Result<Step, Fault> {
 }
 
 /// Reads an `expect` up to the kind of match, and that by the table of the protocol.
-fn expect(args: &mut Args<'_>, what: fn(&str, &mut Args<'_>) -> Result<Expectation, Fault>) -> Result<Expect, Fault> {
+type Read = fn(&str, &mut Args<'_>, &mut Draft) -> Result<Expectation, Fault>;
+
+fn expect(args: &mut Args<'_>, draft: &mut Draft, what: Read) -> Result<Expect, Fault> {
     let (mut negated, mut min_bytes, mut comment) = (false, None, None);
     loop {
         let word = args.need("<match>")?;
@@ -216,39 +344,58 @@ fn expect(args: &mut Args<'_>, what: fn(&str, &mut Args<'_>) -> Result<Expectati
             "!" => negated = true,
             _ => {
                 let (without, mark) = word.strip_prefix('!').map_or((word, false), |word| (word, true));
-                let what = what(without, args)?;
+                let what = what(without, args, draft)?;
                 return Ok(Expect { what, negated: negated || mark, min_bytes, comment });
             }
         }
     }
 }
 
-fn http_expectation(kind: &str, args: &mut Args<'_>) -> Result<Expectation, Fault> {
+fn http_expectation(kind: &str, args: &mut Args<'_>, draft: &mut Draft) -> Result<Expectation, Fault> {
     match kind {
         "status" => statuses(args).map(Expectation::Status),
         "rstatus" => regex(args).map(Expectation::StatusRegex),
         "string" => Ok(Expectation::Bytes(args.need_bytes("<text>")?.to_vec())),
         "rstring" => regex(args).map(Expectation::Regex),
         "hdr" | "fhdr" => {
-            if !args.accept("name") {
-                return Err(args.fault("expects 'name' and a name").hint("'name-lf' comes later"));
-            }
-            let name = pattern(args, "<name>")?;
-            let value = if args.accept("value") { Some(pattern(args, "<value>")?) } else { None };
+            let name = match args.take() {
+                Some("name") => pattern(args, "<name>")?,
+                Some("name-lf") => format_pattern(args, draft)?,
+                _ => return Err(args.fault("expects 'name' or 'name-lf', and a name")),
+            };
+            let value = match args.peek() {
+                Some("value") => {
+                    args.take();
+                    Some(pattern(args, "<value>")?)
+                }
+                Some("value-lf") => {
+                    args.take();
+                    Some(format_pattern(args, draft)?)
+                }
+                _ => None,
+            };
             Ok(Expectation::Field { name, value, whole: kind == "fhdr" })
         }
-        "string-lf" => Err(args.fault(format!("'{kind}' is not supported: {LATER}"))),
-        _ => Err(args.fault(format!("unknown match '{kind}'")).hint("known are status, rstatus, hdr, fhdr, string and rstring")),
+        "string-lf" => {
+            draft.format(args, "<format>", Needs::RESPONSE).map(|format| Expectation::Format { format, hexadecimal: false })
+        }
+        _ => Err(args
+            .fault(format!("unknown match '{kind}'"))
+            .hint("known are status, rstatus, hdr, fhdr, string, string-lf and rstring")),
     }
 }
 
-fn tcp_expectation(kind: &str, args: &mut Args<'_>) -> Result<Expectation, Fault> {
+fn tcp_expectation(kind: &str, args: &mut Args<'_>, draft: &mut Draft) -> Result<Expectation, Fault> {
     match kind {
         "string" => Ok(Expectation::Bytes(args.need_bytes("<text>")?.to_vec())),
         "rstring" => regex(args).map(Expectation::Regex),
         "binary" => hexadecimal(args).map(Expectation::Bytes),
-        "rbinary" | "string-lf" | "binary-lf" => Err(args.fault(format!("'{kind}' is not supported: {LATER}"))),
-        _ => Err(args.fault(format!("unknown match '{kind}'")).hint("known are string, rstring and binary")),
+        "string-lf" | "binary-lf" => {
+            let format = draft.format(args, "<format>", Needs::NONE)?;
+            Ok(Expectation::Format { format, hexadecimal: kind == "binary-lf" })
+        }
+        "rbinary" => Err(args.fault("'rbinary' is not supported: it comes later").hint("'rstring' matches bytes, written \\xNN")),
+        _ => Err(args.fault(format!("unknown match '{kind}'")).hint("known are string, string-lf, rstring, binary and binary-lf")),
     }
 }
 
@@ -270,6 +417,23 @@ fn pattern(args: &mut Args<'_>, what: &str) -> Result<Pattern, Fault> {
         "sub" => Pattern::Part(text),
         _ => Pattern::Exact(text),
     })
+}
+
+/// A format and, before it, how what it says is compared.
+fn format_pattern(args: &mut Args<'_>, draft: &mut Draft) -> Result<Pattern, Fault> {
+    let mut method = FormatMatch::Exact;
+    if args.accept("-m") {
+        method = match args.need("<method>")? {
+            "str" => FormatMatch::Exact,
+            "beg" => FormatMatch::Begin,
+            "end" => FormatMatch::End,
+            "sub" => FormatMatch::Part,
+            other => {
+                return Err(args.fault(format!("method '{other}' is not for formats")).hint("known are str, beg, end and sub"));
+            }
+        };
+    }
+    draft.format(args, "<format>", Needs::RESPONSE).map(|format| Pattern::Format(method, format))
 }
 
 /// `200,204,300-399`
@@ -300,7 +464,7 @@ fn hexadecimal(args: &mut Args<'_>) -> Result<Vec<u8>, Fault> {
     pairs.collect::<Option<Vec<u8>>>().ok_or_else(|| args.fault(format!("'{text}' is not made of pairs of hexadecimal digits")))
 }
 
-fn comment(args: &mut Args<'_>, _: &mut Probe) -> Result<(), Fault> {
+fn comment(args: &mut Args<'_>, _: &mut Draft) -> Result<(), Fault> {
     args.need("<text>").map(|_| ())
 }
 
@@ -319,13 +483,4 @@ fn checked_version(args: &Args<'_>, version: &str) -> Result<String, Fault> {
     }
 }
 
-/// A text that HAProxy reads as a format: here only one without variables.
-fn plain(args: &mut Args<'_>, what: &str) -> Result<String, Fault> {
-    let text = args.need(what)?;
-    match text.replace("%%", "").contains('%') {
-        true => Err(args.fault(format!("'{text}' is not supported: {LATER}"))),
-        false => Ok(text.replace("%%", "%")),
-    }
-}
-
-const LATER: &str = "variables and formats in checks come later";
+const LATER: &str = "it comes later";

@@ -1,5 +1,5 @@
 use super::*;
-use crate::check::{ProbeKind, Step};
+use crate::check::{Probe, ProbeKind, Step};
 use crate::persistence::CookieMode;
 use crate::settings::{Balance, HashAffinity, HashMethod, UriKey};
 use std::collections::HashSet;
@@ -122,19 +122,21 @@ fn a_sections_own_check_lines_replace_those_of_its_defaults() {
         farm.probe
     };
     let inherited = probe("");
-    assert_eq!((inherited.request.uri.as_deref(), inherited.http.len()), (Some("/status"), 1));
+    let uri = |probe: &Probe| probe.request.uri.as_ref().and_then(|uri| uri.as_text().map(<[u8]>::to_vec));
+    assert_eq!((uri(&inherited).as_deref(), inherited.http.len()), (Some(&b"/status"[..]), 1));
     let own = probe("http-check send hdr X y\n");
-    assert_eq!((own.kind, own.request.uri, own.http.len()), (ProbeKind::Http, None, 1));
+    assert_eq!((own.kind, uri(&own), own.http.len()), (ProbeKind::Http, None, 1));
     let blank = probe("option httpchk\n");
-    assert_eq!((blank.kind, blank.request.uri, blank.http.len()), (ProbeKind::Http, None, 0));
+    assert_eq!((blank.kind, uri(&blank), blank.http.len()), (ProbeKind::Http, None, 0));
 }
 
 #[test]
 fn check_lines_in_every_form() {
     let probe = backend("option httpchk HEAD /x HTTP/1.1\\r\\nHost:\\ www\\r\\nX-A:b").probe;
     assert_eq!(probe.request.version.as_deref(), Some("HTTP/1.1"));
-    assert_eq!(probe.request.fields, [("Host".to_owned(), "www".to_owned()), ("X-A".to_owned(), "b".to_owned())]);
-    assert_eq!(backend("option httpchk /x").probe.request.uri.as_deref(), Some("/x"));
+    let fields: Vec<_> = probe.request.fields.iter().map(|(name, value)| (name.as_str(), value.as_text())).collect();
+    assert_eq!(fields, [("Host", Some(&b"www"[..])), ("X-A", Some(&b"b"[..]))]);
+    assert_eq!(backend("option httpchk /x").probe.request.uri.as_ref().and_then(|uri| uri.as_text()), Some(&b"/x"[..]));
     assert_eq!(backend("option httpchk GET /x HTTP/1.1 www").probe.request.fields.len(), 1);
     let steps = backend(
         "http-check connect port 81\nhttp-check expect ! rstatus ^5\nhttp-check expect comment why string ok\n\
@@ -150,8 +152,10 @@ fn check_lines_in_every_form() {
         ("http-check expect status 300-200", "neither"),
         ("http-check expect", "expects <match>"),
         ("http-check expect rstring (", "not a regular expression"),
-        ("http-check send hdr a %[date]", "come later"),
-        ("http-check set-var(check.a) str(b)", "come later"),
+        ("http-check send hdr a %[path]", "not available here"),
+        ("http-check set-var(check.a) strr(b)", "unknown fetch method"),
+        ("http-check set-var(chek.a) str(b)", "must start with its scope"),
+        ("http-check expect hdr name-lf -m reg a", "not for formats"),
         ("http-check sned", "did you mean"),
         ("tcp-check send-binary abc", "pairs"),
         ("option httpchk GET / HTTP/3", "not a version"),
