@@ -60,6 +60,27 @@ fn responses_flow_as_slowly_as_they_shall() {
     }
 }
 
+/// Two clients with one key have one limit; a third with another has its own.
+#[test]
+fn streams_share_a_limit() {
+    let server = answering();
+    let rule = "stick-table type string len 16 size 100 expire 1m store bytes_out_rate(1s)\n \
+                filter bwlim-out shared limit 96k key req.hdr(user)\n http-request set-bandwidth-limit shared";
+    let terse = listen(&format!("{rule}\n server s {}", server.address()));
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        let fetch = |user: &'static str| {
+            let mut client = terse.client();
+            scope.spawn(move || (0..2).for_each(|_| assert!(client.get("/", &[("user", user)]).body == body())))
+        };
+        let clients = [fetch("a"), fetch("a"), fetch("b")];
+        clients.into_iter().for_each(|client| client.join().unwrap());
+    });
+    // Four bodies of 48 KB at 96 KB/s; what the first second may hold goes at once.
+    assert!(start.elapsed() > Duration::from_millis(900), "{:?}", start.elapsed());
+    terse.end();
+}
+
 /// A limit before the coder counts what came, one behind it what leaves.
 #[test]
 fn the_coder_has_two_sides() {
@@ -149,6 +170,9 @@ fn wrong_lines_are_told() {
         ("filter lua x", "no Lua runs here"),
         ("filter spoe x", "SPOE is not built"),
         ("filter bwlim-in x default-limit 1k", "'default-period'"),
+        ("filter bwlim-in x limit 1k key src table none", "none"),
+        ("filter bwlim-out x limit 1k key src\n stick-table type ip size 10 store gpc0", "bytes_out_rate"),
+        ("filter bwlim-out x limit 1k default-period 1s", "either"),
         ("filter bwlim-in x default-limit 0 default-period 1s", "more than 0"),
         ("filter bwlim-in x default-limt 1 default-period 1s", "did you mean 'default-limit'?"),
         ("filter trace nane x", "did you mean 'name'?"),

@@ -50,7 +50,7 @@ impl Limiter {
 }
 
 /// The wheel of timers counts milliseconds: twenty of them keep their error small, and a body smooth.
-const SLICE: Duration = Duration::from_millis(20);
+pub(super) const SLICE: Duration = Duration::from_millis(20);
 /// A day: nobody waits longer for a byte.
 const LONGEST: Duration = Duration::from_secs(86_400);
 

@@ -1,11 +1,15 @@
 //! `filter bwlim-in`, `filter bwlim-out`, `filter trace`; those that need what is not built.
 
-use super::{Direction, FilterSettings, LimitSettings, Side, TraceSettings};
+use super::share::Share;
+use super::{Direction, FilterSettings, LimitKind, LimitSettings, Side, TraceSettings};
 use crate::settings::ProxySettings;
+use crate::track::name::{TableName, Want};
 use std::sync::Arc;
 use std::time::Duration;
+use terse_balance::table::Data;
 use terse_compress::Compression;
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections, near};
+use terse_sample::{Expr, Needs, Registry};
 
 /// The table.
 pub const KEYWORDS: &[Keyword] = &[
@@ -36,37 +40,53 @@ pub const KEYWORDS: &[Keyword] = &[
     done("filter", "<name> ...", "Adds a filter.", unknown),
 ];
 
-const LIMIT: &str = "<name> default-limit <bytes> default-period <time> [min-size <bytes>]";
+const LIMIT: &str =
+    "<name> {default-limit <bytes> default-period <time> | limit <bytes> key <expression> [table <table>]} [min-size <bytes>]";
 
 fn limit(args: &mut Args<'_>, scope: &mut Scope<'_>, direction: Direction) -> Result<(), Fault> {
     let name = args.need("<name>")?.to_owned();
     let at = args.position().saturating_sub(1);
     let (mut bytes, mut period, mut least_bytes) = (None, None, 0);
+    let (mut shared, mut key, mut table) = (None, None, None);
     while let Some(word) = args.take() {
         match word {
             "default-limit" => bytes = Some(args.size("<bytes>")?).filter(|bytes| *bytes > 0),
             "default-period" => period = Some(args.time("<time>")?).filter(|period| *period > Duration::ZERO),
             "min-size" => least_bytes = usize::try_from(args.size("<bytes>")?).unwrap_or(usize::MAX),
-            "limit" | "key" | "table" => {
-                let reason = format!("'{word}' is not supported: limits that streams share through a stick table come later");
-                return Err(args.fault(reason).hint("'default-limit' and 'default-period' limit each stream"));
-            }
+            "limit" => shared = Some(args.size("<bytes>")?).filter(|bytes| *bytes > 0),
+            "key" => key = Some(Expr::parse(args, scope, Needs::REQUEST)?),
+            "table" => table = Some(args.need("<table>")?),
             _ => {
-                let known = ["default-limit", "default-period", "min-size"];
+                let known = ["default-limit", "default-period", "limit", "key", "table", "min-size"];
                 return Err(near::hinted(args.fault(format!("unknown parameter '{word}'")), word, known.into_iter()));
             }
         }
     }
-    let (Some(bytes), Some(period)) = (bytes, period) else {
-        return Err(Fault::new(at, format!("'{name}' expects 'default-limit' and 'default-period', both more than 0")));
+    let kind = match (bytes, period, shared, key) {
+        (Some(bytes), Some(period), None, None) if table.is_none() => LimitKind::Stream { bytes, period },
+        (None, None, Some(bytes), Some(key)) => LimitKind::Shared(share(bytes, key, table, direction, scope)),
+        _ => {
+            let reason = "expects either 'default-limit' and 'default-period', or 'limit' and 'key', more than 0";
+            return Err(Fault::new(at, format!("'{name}' {reason}")));
+        }
     };
     let side = side(scope);
     let place = scope.place.clone();
     let limit = filters(scope).limit(&name, &place);
     limit
         .declared
-        .set(LimitSettings { direction, side, bytes, period, least_bytes })
+        .set(LimitSettings { direction, side, kind, least_bytes })
         .map_err(|_| Fault::new(at, format!("another filter of this section has the name '{name}'")))
+}
+
+/// A limit that streams share by a table: another section's, or this one's own.
+fn share(bytes: u64, key: Expr, table: Option<&str>, direction: Direction, scope: &mut Scope<'_>) -> Share {
+    let data = if direction == Direction::In { Data::BytesInRate } else { Data::BytesOutRate };
+    let (section, place) = (scope.section.name.clone(), scope.place.clone());
+    let registry: &mut Registry = scope.shared.entry();
+    TableName::note(table, &section, Want::Keys(key.output(), "filter".into()), &place, registry);
+    let table = TableName::note(table, &section, Want::Rate(data), &place, registry);
+    Share { bytes, key: Arc::new(key), table, data }
 }
 
 fn trace(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {

@@ -15,10 +15,11 @@ pub mod bandwidth;
 pub mod keywords;
 mod passage;
 mod settings;
+pub mod share;
 mod trace;
 
-pub use passage::{Passage, Reach};
-pub use settings::{Direction, FilterSettings, Limit, LimitSettings, Side, TraceSettings};
+pub use passage::{Bandwidth, Passage, Reach};
+pub use settings::{Direction, FilterSettings, Limit, LimitKind, LimitSettings, Side, TraceSettings};
 
 use crate::stream::Stream;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ pub enum Quota {
 }
 
 /// The filters of one stream.
-#[derive(Default, Debug)]
+#[derive(Default)]
 pub struct Filters {
     up: Passage,
     down: Passage,

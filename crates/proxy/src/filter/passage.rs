@@ -1,6 +1,7 @@
 //! One direction of a stream, with the filters that its body goes through.
 
 use super::bandwidth::Limiter;
+use super::share::SharedLimiter;
 use super::trace::Tracer;
 use super::{Direction, Limit, Quota, Side, TraceSettings};
 use crate::io::Sink;
@@ -9,16 +10,25 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// The filters of one direction.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default)]
 pub struct Passage {
     stages: Vec<(Side, Stage)>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Stage {
-    /// A limit of bandwidth, and the name of its filter.
-    Limit(Arc<Limit>, Limiter),
+    /// A limit of bandwidth, and its filter.
+    Limit(Arc<Limit>, Bandwidth),
     Trace(Tracer),
+}
+
+/// A limit of bandwidth at work.
+#[derive(Clone)]
+pub enum Bandwidth {
+    /// Of this stream.
+    Own(Limiter),
+    /// That streams share.
+    Shared(Box<SharedLimiter>),
 }
 
 /// Which filters bytes go through now.
@@ -37,7 +47,7 @@ impl Passage {
     }
 
     /// Sets a limit of bandwidth, or another one in its place.
-    pub fn limit(&mut self, limit: &Arc<Limit>, side: Side, limiter: Limiter) {
+    pub fn limit(&mut self, limit: &Arc<Limit>, side: Side, limiter: Bandwidth) {
         let is_same = |stage: &&mut (Side, Stage)| matches!(&stage.1, Stage::Limit(own, _) if Arc::ptr_eq(own, limit));
         match self.stages.iter_mut().find(is_same) {
             Some((_, stage)) => *stage = Stage::Limit(limit.clone(), limiter),
@@ -72,7 +82,8 @@ impl Passage {
         let mut allowed = Quota::Bytes(bytes);
         for stage in self.reached(reach) {
             let own = match stage {
-                Stage::Limit(_, limiter) => limiter.quota(bytes, now),
+                Stage::Limit(_, Bandwidth::Own(limiter)) => limiter.quota(bytes, now),
+                Stage::Limit(_, Bandwidth::Shared(limiter)) => limiter.quota(bytes, now),
                 Stage::Trace(tracer) => tracer.quota(bytes),
             };
             allowed = match (allowed, own) {
@@ -87,7 +98,8 @@ impl Passage {
     fn take(&mut self, reach: Reach, data: &[u8], now: Instant) {
         for stage in self.reached(reach) {
             match stage {
-                Stage::Limit(_, limiter) => limiter.take(data.len(), now),
+                Stage::Limit(_, Bandwidth::Own(limiter)) => limiter.take(data.len(), now),
+                Stage::Limit(_, Bandwidth::Shared(limiter)) => limiter.take(data.len(), now),
                 Stage::Trace(tracer) => tracer.take(data),
             }
         }

@@ -1,5 +1,6 @@
 //! What the configuration says of filters.
 
+use super::share::Share;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use terse_config::Place;
@@ -25,18 +26,30 @@ pub struct Limit {
 }
 
 /// `filter bwlim-in`, `filter bwlim-out`
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct LimitSettings {
     /// Which bodies.
     pub direction: Direction,
     /// On which side of the coder.
     pub side: Side,
-    /// `default-limit`: bytes in a period; more than 0.
-    pub bytes: u64,
-    /// `default-period`; more than 0.
-    pub period: Duration,
+    /// What is limited to what.
+    pub kind: LimitKind,
     /// `min-size`: bytes at a time.
     pub least_bytes: usize,
+}
+
+/// What a filter of bandwidth limits.
+#[derive(Clone, Debug)]
+pub enum LimitKind {
+    /// Each stream.
+    Stream {
+        /// `default-limit`: bytes in a period; more than 0.
+        bytes: u64,
+        /// `default-period`; more than 0.
+        period: Duration,
+    },
+    /// All streams with one key.
+    Shared(Share),
 }
 
 /// `filter trace`

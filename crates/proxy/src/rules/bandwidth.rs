@@ -2,7 +2,7 @@
 
 use super::{Action, ActionWord, BOTH, CONTENT, Flow, RuleSet, SERVER_CONTENT, done};
 use crate::filter::bandwidth::Limiter;
-use crate::filter::{Limit, LimitSettings};
+use crate::filter::{Bandwidth, Limit, LimitKind, LimitSettings};
 use crate::settings::ProxySettings;
 use crate::stream::Stream;
 use std::sync::Arc;
@@ -35,12 +35,19 @@ enum Figure {
 
 impl Action for SetBandwidthLimit {
     fn run(&self, stream: &mut Stream) -> Flow {
-        if let Some(LimitSettings { direction, side, bytes, period, least_bytes }) = self.limit.declared.get() {
-            let env = stream.env();
-            let bytes = self.bytes.find(&env).unwrap_or(*bytes);
-            let period = self.period.find(&env).map_or(*period, Duration::from_millis);
-            let limiter = Limiter::new(bytes, period, *least_bytes);
-            stream.facts.filters.get_or_insert_default().passage(*direction).limit(&self.limit, *side, limiter);
+        if let Some(LimitSettings { direction, side, kind, least_bytes }) = self.limit.declared.get() {
+            let limiter = match kind {
+                LimitKind::Stream { bytes, period } => {
+                    let env = stream.env();
+                    let bytes = self.bytes.find(&env).unwrap_or(*bytes);
+                    let period = self.period.find(&env).map_or(*period, Duration::from_millis);
+                    Some(Bandwidth::Own(Limiter::new(bytes, period, *least_bytes)))
+                }
+                LimitKind::Shared(share) => share.limiter(stream, *least_bytes).map(|own| Bandwidth::Shared(Box::new(own))),
+            };
+            if let Some(limiter) = limiter {
+                stream.facts.filters.get_or_insert_default().passage(*direction).limit(&self.limit, *side, limiter);
+            }
         }
         Flow::Next
     }

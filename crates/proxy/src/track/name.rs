@@ -26,6 +26,8 @@ pub enum Want {
     Table,
     /// A kind of data, or the one that takes its place. Without both, there never is a value.
     Data(Data, Option<Data>),
+    /// A rate that a filter of bandwidth counts.
+    Rate(Data),
     /// Keys that values of this type can be made into, for this word.
     Keys(Type, Box<str>),
     /// The same, and the servers of keys, which such a table learns.

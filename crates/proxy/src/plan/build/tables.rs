@@ -64,6 +64,10 @@ fn fits(name: &TableName, table: &Table) -> Result<(), (Severity, String)> {
     let key = table.settings().key;
     match &name.want {
         Want::Table => Ok(()),
+        Want::Rate(data) if table.has(*data) => Ok(()),
+        Want::Rate(data) => {
+            Err((Severity::Alert, format!("table '{}' does not store '{data}', which the filter counts", table.name())))
+        }
         Want::Data(data, instead) if table.has(*data) || instead.is_some_and(|instead| table.has(instead)) => Ok(()),
         Want::Data(data, _) => {
             Err((Severity::Notice, format!("table '{}' does not store '{data}': there never is a value", table.name())))
