@@ -36,7 +36,7 @@ pub const KEYWORDS: &[Keyword] = &[Keyword {
     name: "acl",
     old_names: &[],
     sections: Sections::PROXY,
-    arguments: "<name> <criterion> [-i] [-n] [-m <method>] [-f <file>] [-u <id>] [--] [<operator>] <value>...",
+    arguments: "<name> <criterion> [-i] [-n] [-m <method>] [-M] [-f <file>]... [-u <id>] [--] [<operator>] <pattern>...",
     summary: "Names a test; several lines of one name are alternatives.",
     kind: Kind::Done(parse_acl),
 }];

@@ -173,7 +173,7 @@ impl Compiler<'_> {
             output: Output::Nothing,
             columns: if flags.as_map { Columns::Two } else { Columns::One },
             as_map: false,
-            user: format!("by acl at {}", self.place_text()),
+            user: format!("by {} at {}", if flags.as_map { "map" } else { "acl" }, self.place_text()),
             resolve: &resolve,
         };
         let way = self.registry.pattern_file(name, &usage).map_err(|reason| Fault::new(self.word + 1, reason))?;

@@ -6,7 +6,9 @@ use regex::bytes::{Captures, Regex, RegexBuilder};
 /// error that says so.
 pub fn compile(pattern: &[u8], ignore_case: bool) -> Result<Regex, String> {
     let text = portable(pattern);
-    RegexBuilder::new(&text).unicode(false).case_insensitive(ignore_case).build().map_err(|error| {
+    let mut builder = RegexBuilder::new(&text);
+    builder.unicode(false).case_insensitive(ignore_case).size_limit(REGEX_BYTES).dfa_size_limit(REGEX_CACHE_BYTES);
+    builder.build().map_err(|error| {
         let shown = pattern.escape_ascii();
         match unsupported(&text) {
             Some(what) => format!("regular expression '{shown}': {what} not supported: expressions here run in linear time"),
@@ -18,6 +20,11 @@ pub fn compile(pattern: &[u8], ignore_case: bool) -> Result<Regex, String> {
         }
     })
 }
+
+/// The most memory that a compiled expression takes; a longer one is an error.
+pub const REGEX_BYTES: usize = 10 << 20;
+/// The most memory that the matching of an expression keeps, for each worker; more makes it slower, not wrong.
+pub const REGEX_CACHE_BYTES: usize = 2 << 20;
 
 /// Appends a template in which `\0` to `\9` stand for what the groups matched, and `\xHH` for a byte; a group that matched nothing is empty.
 pub fn expand(template: &[u8], captures: &Captures<'_>, out: &mut impl Extend<u8>) {
@@ -146,7 +153,13 @@ mod tests {
 
     #[test]
     fn what_backtracks_is_named() {
-        for (pattern, said) in [("(?=a)", "look-around"), ("(a)\\1", "references back"), ("(?>a)", "atomic"), ("(", "unclosed")] {
+        for (pattern, said) in [
+            ("(?=a)", "look-around"),
+            ("(a)\\1", "references back"),
+            ("(?>a)", "atomic"),
+            ("(", "unclosed"),
+            ("(a{1000}){1000}", "size limit"),
+        ] {
             let error = compile(pattern.as_bytes(), false).unwrap_err();
             assert!(error.contains(said), "{error}");
         }

@@ -64,7 +64,16 @@ impl Kind {
 
     /// What an argument names, by `#<id>` or by its name.
     fn find(self, call: &Call<'_>, name: &str) -> Result<Arc<Reference>, Message> {
-        let found = call.context.plan.patterns.find(name).filter(|reference| self.has(reference));
+        self.find_if(call, name, |reference| self.has(reference))
+    }
+
+    /// The same, of either kind: as in HAProxy, some commands do not tell them apart.
+    fn find_any(self, call: &Call<'_>, name: &str) -> Result<Arc<Reference>, Message> {
+        self.find_if(call, name, Reference::is_used)
+    }
+
+    fn find_if(self, call: &Call<'_>, name: &str, is_meant: impl Fn(&Reference) -> bool) -> Result<Arc<Reference>, Message> {
+        let found = call.context.plan.patterns.find(name).filter(|reference| is_meant(reference));
         found.ok_or_else(|| Message::error(format!("Unknown {} identifier. Please use #<id> or <file>.", self.word())))
     }
 }
@@ -139,9 +148,7 @@ fn get(call: &mut Call<'_>, kind: Kind) -> Outcome {
     let [name, value, ..] = call.args else {
         return Err(Message::error(format!("Missing {} identifier and/or key.", kind.word())));
     };
-    // As in HAProxy, an ACL may be asked about as a map, and the reverse.
-    let other = if kind == Kind::Map { Kind::Acl } else { Kind::Map };
-    let reference = other.find(call, name).or_else(|_| kind.find(call, name))?;
+    let reference = kind.find_any(call, name)?;
     let found = reference.look_up(value.as_bytes());
     Ok(Answer::Text(found.iter().map(|(way, found)| found_line(way, found.as_ref(), kind)).collect()))
 }
@@ -183,7 +190,7 @@ fn add(call: &mut Call<'_>, kind: Kind) -> Outcome {
             Kind::Acl => "'add acl' expects two parameters: ACL identifier and pattern.",
         }));
     }
-    let reference = kind.find(call, name)?;
+    let reference = if kind == Kind::Map { kind.find(call, name)? } else { kind.find_any(call, name)? };
     if kind == Kind::Acl && reference.has_values() {
         return Err(Message::error(
             "This ACL is shared with a map containing samples. You must use the command 'add map' to add values.",

@@ -10,6 +10,7 @@ mod compare;
 mod expressions;
 mod logs;
 mod origins;
+mod patterns;
 mod server;
 #[path = "../support/mod.rs"]
 mod support;

@@ -24,7 +24,7 @@ fn what_there_is() {
     assert_eq!(
         talk.says("show map"),
         "# id (file) description\n\
-         1 (virt@m) pattern loaded from file 'virt@m' used by map at file 'test' line 9, by acl at file 'test' line 11. \
+         1 (virt@m) pattern loaded from file 'virt@m' used by map at file 'test' line 9, by map at file 'test' line 11. \
          curr_ver=0 next_ver=0 entry_cnt=0\n\
          2 (virt@n) pattern loaded from file 'virt@n' used by map at file 'test' line 10. curr_ver=0 next_ver=0 entry_cnt=0\n\n"
     );
