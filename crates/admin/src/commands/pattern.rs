@@ -79,7 +79,7 @@ impl Kind {
 }
 
 /// Takes `@<ver>` off the front of the arguments.
-fn version<'a>(args: &'a [String]) -> Result<(Option<u32>, &'a [String]), Message> {
+fn version(args: &[String]) -> Result<(Option<u32>, &[String]), Message> {
     match args.split_first() {
         Some((first, rest)) if first.starts_with('@') => {
             let number = first[1..].parse().map_err(|_| Message::error("Malformed version number."))?;
@@ -210,8 +210,11 @@ fn add(call: &mut Call<'_>, kind: Kind) -> Outcome {
     Ok(Answer::Done)
 }
 
+/// A key, and the value of a map.
+type Pair<'p> = (&'p [u8], Option<&'p [u8]>);
+
 /// An entry of each line that is not empty.
-fn payload_entries(payload: &[u8], kind: Kind) -> Result<Vec<(&[u8], Option<&[u8]>)>, Message> {
+fn payload_entries(payload: &[u8], kind: Kind) -> Result<Vec<Pair<'_>>, Message> {
     let lines = payload.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_start).filter(|line| !line.is_empty());
     lines
         .map(|line| {
