@@ -94,6 +94,8 @@ pub struct Facts {
     pub server_reused: bool,
     /// `http-request set-log-level`: the level, or silent.
     pub log_level: LogLevel,
+    /// Bytes from the client and to it that were counted while they passed (`option contstats`).
+    pub metered: Option<Box<(u64, u64)>>,
     /// Whether a service of ours answered it, such as the statistics page.
     pub by_service: bool,
     /// Why a line of it is being written.
@@ -205,6 +207,7 @@ impl Facts {
             server_socket: None,
             server_reused: false,
             log_level: LogLevel::Usual,
+            metered: None,
             by_service: false,
             origin: Cell::default(),
             number,

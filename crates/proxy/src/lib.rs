@@ -28,6 +28,7 @@ pub mod inspection;
 pub mod io;
 pub mod keywords;
 pub mod log;
+pub mod meter;
 pub mod phase;
 pub mod plan;
 pub mod reply;

@@ -209,6 +209,8 @@ pub enum ConnectionMode {
 pub struct Options {
     /// `http-keep-alive`, `http-server-close`, `httpclose`.
     pub connection: Option<ConnectionMode>,
+    /// `contstats`: bytes are counted while they pass.
+    pub count_while_passing: bool,
     /// `abortonclose`: a client that closes is not served any more.
     pub abort_on_close: bool,
     /// `http-ignore-probes`: browsers' speculative connections get no 408.

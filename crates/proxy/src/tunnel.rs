@@ -4,6 +4,7 @@ use crate::filter::{self, Direction, Passage, Reach};
 use crate::inspection::lend_if;
 use crate::io::{Broken, Incoming, Outgoing, Part, Sink, Source, Timer, clock};
 use crate::log::Origin;
+use crate::meter::{self, Meter};
 use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
 use crate::phase::{Client, assign, finish, persist, prepare, record, respond, route};
@@ -117,15 +118,18 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
     };
     let mut up = source(client_reader, &mut client.buffer, &mut up_body, &client.timer, &client_timeout);
     let mut down = source(server_reader, &mut connection.buffer, &mut down_body, &connection.timer, &server_timeout);
-    let sink = |writer, out, timer, timeout| Sink { writer, out, framing: Outgoing::Plain, written: 0, timer, timeout };
-    let mut up_sink = sink(server_writer, &mut up_out, &connection.timer, server_timeout.get());
-    let mut down_sink = sink(client_writer, &mut down_out, &client.timer, client_timeout.get());
+    let meters = (Meter::of(&stream.facts, meter::Direction::In), Meter::of(&stream.facts, meter::Direction::Out));
+    let sink =
+        |writer, out, timer, timeout, meter| Sink { writer, out, framing: Outgoing::Plain, written: 0, meter, timer, timeout };
+    let mut up_sink = sink(server_writer, &mut up_out, &connection.timer, server_timeout.get(), meters.0.as_ref());
+    let mut down_sink = sink(client_writer, &mut down_out, &client.timer, client_timeout.get(), meters.1.as_ref());
     let passages = (filter::passage(stream, Direction::In), filter::passage(stream, Direction::Out));
     let rules = stream.facts.backend.map(|index| &worker.plan.backends[index].tcp).filter(|tcp| !tcp.server_content.is_empty());
     let first = rules.map(|tcp| First { stream: &mut *stream, tcp });
     let fins = (front.client_fin, back.server_fin);
     let ended = relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins, first, passages).await;
     (stream.facts.bytes_in, stream.facts.bytes_out) = (up_sink.written.saturating_sub(announced), down_sink.written);
+    [meters.0, meters.1].into_iter().flatten().for_each(|meter| meter.settle(&mut stream.facts));
     stream.facts.times.end = Some(clock::now());
     server.keep_if(false, stream);
     ended

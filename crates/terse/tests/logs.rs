@@ -192,6 +192,34 @@ fn lines_are_balanced_over_a_backend() {
 }
 
 #[test]
+fn bytes_are_counted_while_they_pass() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let backend = listener.local_addr().unwrap();
+    let text = format!(
+        "global\n stats socket fd@${{cli}} level admin\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n mode tcp\n option contstats\n \
+         server s {backend}\n"
+    );
+    let terse = Terse::with(&text).listen("web").listen("cli").start();
+    let figure = |row: &str, column: usize| {
+        let text = says(&terse, "show stat");
+        let line = text.lines().find(|line| line.starts_with(row)).unwrap().to_owned();
+        line.split(',').nth(column).unwrap().parse::<u64>().unwrap()
+    };
+    let mut client = TcpStream::connect(terse.address("web")).unwrap();
+    client.write_all(b"12345").unwrap();
+    let mut server = accepted(&listener);
+    server.write_all(b"1234567").unwrap();
+    let shown = |row: &str| (figure(row, 8), figure(row, 9)) == (5, 7);
+    for row in ["web,FRONTEND", "web,s", "web,BACKEND"] {
+        until("bytes of a connection that lives", || shown(row).then_some(()));
+    }
+    drop((client, server));
+    until("the end", || (figure("web,FRONTEND", 4) == 0).then_some(()));
+    assert!(["web,FRONTEND", "web,s", "web,BACKEND"].into_iter().all(shown));
+    terse.end();
+}
+
+#[test]
 fn messages_keep_their_form_or_take_another() {
     let (kept, changed, replaced) = (syslog_server(), syslog_server(), syslog_server());
     let [k, c, r] = [&kept, &changed, &replaced].map(|socket| socket.local_addr().unwrap());

@@ -5,6 +5,7 @@
 
 use super::timer::Timer;
 use super::transport::Writer;
+use crate::meter::Meter;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::task::Poll;
@@ -30,6 +31,8 @@ pub struct Sink<'a> {
     pub framing: Outgoing,
     /// Bytes that were written.
     pub written: u64,
+    /// Counts them as they go (`option contstats`).
+    pub meter: Option<&'a Meter>,
     /// The peer's timer.
     pub timer: &'a Timer,
     /// How long it may take nothing.
@@ -123,6 +126,9 @@ impl Sink<'_> {
             waits = false;
             done += n;
             self.written += n as u64;
+            if let Some(meter) = self.meter {
+                meter.count(n as u64);
+            }
         }
         Ok(())
     }

@@ -21,12 +21,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "buffers are as large as what they hold",
     ),
     accepted(
-        "option contstats",
-        "",
-        "Bytes are counted while they pass, not at the end.",
-        "bytes are counted when a transfer ends; the option changes when they appear in the statistics, not which bytes go",
-    ),
-    accepted(
         "option tcp-smart-accept",
         "",
         "Saves a packet when a connection is accepted.",

@@ -28,6 +28,9 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "A connection on which no byte came is closed without an answer or a line.",
         |args, scope| front(args, scope, |o| &mut o.ignore_probes),
     ),
+    switch("option contstats", "Bytes are counted while they pass, not at a stream's end.", |args, scope| {
+        front(args, scope, |o| &mut o.count_while_passing)
+    }),
     switch(
         "option prefer-last-server",
         "A request goes to the server of the one before it when nothing speaks against it.",

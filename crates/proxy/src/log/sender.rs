@@ -234,9 +234,11 @@ const FLAGS: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 
 #[cfg(test)]
 mod tests {
+    use super::super::formats::FormatText;
+    use super::super::profile::{ProfileSettings, Step, StepSettings};
     use super::super::settings::HostName;
     use super::super::target::Target;
-    use super::super::{Address, Directory, Facility, Form, Sampling};
+    use super::super::{Address, Directory, Facility, Form, Framing, Ring, Sampling};
     use super::*;
     use std::net::UdpSocket;
     use std::os::unix::net::UnixDatagram;
@@ -416,5 +418,70 @@ mod tests {
         let journal = journal([target(Address::UdpName { host: "localhost".into(), port, v6: Some(false) })], &sinks);
         Logger::new(&sinks).send(&journal, Level::Info, b"line");
         assert_eq!(received(&socket), "<134>line\n");
+    }
+
+    fn profile(steps: Vec<(Step, StepSettings)>) -> Profile {
+        Profile::new("p".into(), Some("own"), &ProfileSettings { steps }, &mut |text| Some(LogFormat::text(&text.text)))
+    }
+
+    fn text(text: &str) -> Option<FormatText> {
+        Some(FormatText { text: text.into(), place: Place::nowhere() })
+    }
+
+    #[test]
+    fn a_profile_puts_a_targets_lines_into_other_words() {
+        let ((plain, a), (profiled, b)) = (server(), server());
+        let sinks = sinks();
+        let mut directory = Directory::new(&sinks, 16384);
+        let close = StepSettings { format: text("closed"), structured_data: text("[x@1]"), drop: false };
+        let any = StepSettings { drop: true, ..StepSettings::default() };
+        directory.add_profile(profile(vec![(Step::One(Origin::Close), close), (Step::Any, any)]));
+        let b = Target { form: Some(Form::Rfc5424), profile: Some(("p".into(), Place::nowhere())), ..b };
+        let journal = Journal::open(&[Arc::new(a), Arc::new(b)], "tag", None, &mut directory).unwrap();
+        assert!(journal.has_profiles());
+        let mut logger = Logger::new(&sinks);
+        let line = Line { level: Level::Info, structured_data: b"", body: b"body" };
+        let mut write = |format: &LogFormat, out: &mut Vec<u8>| out.extend_from_slice(format.as_text().unwrap());
+        for origin in [Origin::Accept, Origin::Close] {
+            logger.send_by_profiles(&journal, line, origin, None, &mut write);
+            assert_eq!(received(&plain), "<134>body\n");
+        }
+        let line_of_profile = received(&profiled);
+        assert!(line_of_profile.ends_with(&format!(" - own {} - [x@1] closed\n", std::process::id())), "{line_of_profile}");
+        // One that a rule names stands before the targets' own; a line that says nothing is not sent.
+        let other = profile(vec![(Step::Any, StepSettings { format: text("other"), ..StepSettings::default() })]);
+        logger.send_by_profiles(&journal, Line { body: b"", ..line }, Origin::HttpRequest, None, &mut write);
+        logger.send_by_profiles(&journal, line, Origin::HttpRequest, Some(&other), &mut write);
+        assert_eq!(received(&plain), "<134>other\n");
+    }
+
+    #[test]
+    fn what_targets_name_must_be_there() {
+        let sinks = sinks();
+        let mut directory = Directory::new(&sinks, 16384);
+        directory.add_ring(Ring::new("events".into(), 4096, Place::nowhere()), []);
+        let named = |address| [Arc::new(target(address))];
+        let mut refusal = |address| Journal::open(&named(address), "t", None, &mut directory).unwrap_err().remove(0);
+        let missing = refusal(Address::Ring("event".into()));
+        assert_eq!(missing.reason, "there is no ring 'event'");
+        assert!(missing.hint.unwrap().contains("'events'"));
+        assert_eq!(refusal(Address::Backend("b".into())).reason, "there is no backend in 'mode log' 'b'");
+        let journal = Journal::open(&named(Address::Ring("events".into())), "t", None, &mut directory).unwrap();
+        Logger::new(&sinks).send(&journal, Level::Info, b"line");
+        let (rings, carriers) = directory.into_parts();
+        let mut out = Vec::new();
+        rings[0].copy(0, Framing::Lines, usize::MAX, &mut out);
+        assert_eq!((out.as_slice(), carriers.len()), (&b"<134>line\n"[..], 0));
+    }
+
+    #[test]
+    fn a_server_over_a_stream_has_one_ring_for_all_who_name_it() {
+        let mut directory = Directory::new(&sinks(), 16384);
+        let address = Address::parse("tcp@127.0.0.1:514", 0).unwrap();
+        let targets = [Arc::new(target(address.clone())), Arc::new(target(address))];
+        Journal::open(&targets, "t", None, &mut directory).unwrap();
+        let (rings, carriers) = directory.into_parts();
+        assert_eq!((rings.len(), carriers.len()), (1, 1));
+        assert_eq!(&*rings[0].name, "ring#1");
     }
 }

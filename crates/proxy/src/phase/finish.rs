@@ -61,9 +61,12 @@ fn count(stream: &Stream) {
     let front = facts.frontend().tally.of(worker.index);
     let back = facts.backend().map(|backend| backend.tally.of(worker.index));
     front.requests.add(1);
+    // What a meter has counted on the way may be more than in the end belongs to the stream: sums wrap, and come out right.
+    let (metered_in, metered_out) = facts.metered.as_deref().copied().unwrap_or_default();
+    let (bytes_in, bytes_out) = (facts.bytes_in.wrapping_sub(metered_in), facts.bytes_out.wrapping_sub(metered_out));
     for counters in [Some(front), back].into_iter().flatten() {
-        counters.bytes_in.add(facts.bytes_in);
-        counters.bytes_out.add(facts.bytes_out);
+        counters.bytes_in.add(bytes_in);
+        counters.bytes_out.add(bytes_out);
         if facts.status > 0 {
             counters.response(facts.status);
         }
@@ -88,8 +91,8 @@ fn count(stream: &Stream) {
     }
     if let Some(server) = &facts.server {
         server.counters.bump(Count::Requests);
-        server.counters.add(Count::BytesIn, facts.bytes_in);
-        server.counters.add(Count::BytesOut, facts.bytes_out);
+        server.counters.add(Count::BytesIn, bytes_in);
+        server.counters.add(Count::BytesOut, bytes_out);
         if facts.times.connected.is_some() {
             server.counters.bump(if facts.server_reused { Count::Reuses } else { Count::Connects });
         }

@@ -3,6 +3,7 @@
 use crate::filter::{self, Direction, Passage};
 use crate::io::source::Incoming;
 use crate::io::{Broken, Outgoing, Part, Sink, Source};
+use crate::meter::{self, Meter};
 use crate::phase::assign::FailureKind;
 use crate::phase::body::{self, Broke};
 use crate::phase::prepare::Exchange;
@@ -78,8 +79,16 @@ pub async fn run(
     let chunked = matches!(up.body, Incoming::Chunked(..)) || exchange.code.is_some();
     let framing = if chunked { Outgoing::Chunked } else { Outgoing::Plain };
     encode::request_head(&stream.request, connection, &mut head);
-    let mut up_sink =
-        Sink { writer: server_writer, out: &mut head, framing, written: 0, timer: &server.timer, timeout: timeouts.server };
+    let meters = (Meter::of(&stream.facts, meter::Direction::In), Meter::of(&stream.facts, meter::Direction::Out));
+    let mut up_sink = Sink {
+        writer: server_writer,
+        out: &mut head,
+        framing,
+        written: 0,
+        meter: meters.0.as_ref(),
+        timer: &server.timer,
+        timeout: timeouts.server,
+    };
     let mut download_body = Incoming::Done;
     let mut down = Source {
         reader: server_reader,
@@ -90,8 +99,15 @@ pub async fn run(
         timer: &server.timer,
         timeout: &server_timeout,
     };
-    let mut down_sink =
-        Sink { writer: client_writer, out, framing: Outgoing::Plain, written: 0, timer: &client.timer, timeout: timeouts.client };
+    let mut down_sink = Sink {
+        writer: client_writer,
+        out,
+        framing: Outgoing::Plain,
+        written: 0,
+        meter: meters.1.as_ref(),
+        timer: &client.timer,
+        timeout: timeouts.client,
+    };
     // Set once all of the request has left: before that, neither connection can carry another one.
     let body_read = Cell::new(!has_upload);
     let mut reply = respond::Reply {
@@ -161,6 +177,7 @@ pub async fn run(
         Err(failure) => Err(failure),
     };
     exchange.server_keeps = reply.server_keeps && upload_done && result.is_ok() && !reply.switched;
+    [meters.0, meters.1].into_iter().flatten().for_each(|meter| meter.settle(&mut stream.facts));
     worker.give_scratch(head);
     result
 }

@@ -1,0 +1,67 @@
+//! `option contstats`: bytes are counted while they pass, for streams that last longer than somebody who looks at the statistics waits.
+//!
+//! Without the option a stream's bytes are counted once, at its end, and no meter exists.
+
+use crate::facts::Facts;
+use crate::session::Session;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use terse_balance::{Count, Server};
+
+/// Counts what a sink writes.
+pub struct Meter {
+    session: Rc<Session>,
+    backend: Option<usize>,
+    server: Option<Arc<Server>>,
+    direction: Direction,
+    counted: Cell<u64>,
+}
+
+/// Which way bytes pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// From the client.
+    In,
+    /// To the client.
+    Out,
+}
+
+impl Meter {
+    /// The meter of a stream whose backend and server are chosen; none unless the configuration wants one.
+    pub fn of(facts: &Facts, direction: Direction) -> Option<Meter> {
+        facts.frontend().options.count_while_passing.then(|| Meter {
+            session: facts.session.clone(),
+            backend: facts.backend,
+            server: facts.server.clone(),
+            direction,
+            counted: Cell::new(0),
+        })
+    }
+
+    /// Counts bytes that were written.
+    pub fn count(&self, bytes: u64) {
+        self.counted.set(self.counted.get() + bytes);
+        let worker = &self.session.worker;
+        let front = self.session.frontend().tally.of(worker.index);
+        let back = self.backend.and_then(|index| worker.plan.backends.get(index)).map(|backend| backend.tally.of(worker.index));
+        for counters in [Some(front), back].into_iter().flatten() {
+            match self.direction {
+                Direction::In => counters.bytes_in.add(bytes),
+                Direction::Out => counters.bytes_out.add(bytes),
+            }
+        }
+        if let Some(server) = &self.server {
+            server.counters.add(if self.direction == Direction::In { Count::BytesIn } else { Count::BytesOut }, bytes);
+        }
+    }
+
+    /// Tells a stream what was counted, so that its end does not count it again.
+    pub fn settle(self, facts: &mut Facts) {
+        let metered = facts.metered.get_or_insert_default();
+        match self.direction {
+            Direction::In => metered.0 += self.counted.get(),
+            Direction::Out => metered.1 += self.counted.get(),
+        }
+    }
+}
