@@ -34,6 +34,21 @@ pub struct ServerConnection {
     pub announced: Option<Box<[u8]>>,
 }
 
+/// What a connection is wanted for.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// `http-reuse`
+    pub reuse: Reuse,
+    /// The session that wants it.
+    pub session: u64,
+    /// Whether for its first request.
+    pub first: bool,
+    /// Whether for a request that may be sent only once.
+    pub once: bool,
+    /// What the server is to be told by the PROXY protocol.
+    pub announced: Option<&'a [u8]>,
+}
+
 impl ServerConnection {
     /// Writes what the server is to be told in front of the connection's first byte; says how much that is.
     pub fn announce(&self, out: &mut Vec<u8>) -> usize {
@@ -65,11 +80,7 @@ impl IdleConnections {
         &self,
         index: usize,
         server: &Server,
-        reuse: Reuse,
-        session: u64,
-        first: bool,
-        once: bool,
-        announced: Option<&[u8]>,
+        Wanted { reuse, session, first, once, announced }: Wanted<'_>,
     ) -> Option<ServerConnection> {
         let mut lists = self.lists.borrow_mut();
         let list = lists.get_mut(index)?;

@@ -383,6 +383,7 @@ mod tests {
             "hdr name-lf %[var(check.y)] value-lf -m beg on",
             "hdr name x value-lf %[var(check.one)]",
             "hdr name-lf %[res.hdr(y)]",
+            "hdr name -m reg ^x$ value -m reg ^on",
             "string-lf \"%[var(check.one)] body\"",
         ] {
             let outcome = checked(&lines(expected), &answers).await;

@@ -185,7 +185,7 @@ impl Pattern {
         }
     }
 
-    /// The same without regard to case, as names of fields are compared; what a regular expression says of case stands.
+    /// The same without regard to case, as names of fields are compared; regular expressions on names were made so.
     fn matches_name(&self, name: &[u8]) -> bool {
         let lower = |text: &[u8]| text.to_ascii_lowercase();
         match self {

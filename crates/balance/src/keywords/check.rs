@@ -3,7 +3,7 @@
 
 use super::{done, in_back, set, settings, switch};
 use crate::check::{Assigned, Expect, Expectation, FormatMatch, HttpRequest, Pattern, Probe, ProbeKind, Step};
-use regex::bytes::Regex;
+use regex::bytes::{Regex, RegexBuilder};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use terse_config::params::{self, Param, ParamKind, ParamParser};
@@ -359,7 +359,7 @@ fn http_expectation(kind: &str, args: &mut Args<'_>, draft: &mut Draft) -> Resul
         "rstring" => regex(args).map(Expectation::Regex),
         "hdr" | "fhdr" => {
             let name = match args.take() {
-                Some("name") => pattern(args, "<name>")?,
+                Some("name") => name_pattern(args)?,
                 Some("name-lf") => format_pattern(args, draft)?,
                 _ => return Err(args.fault("expects 'name' or 'name-lf', and a name")),
             };
@@ -417,6 +417,17 @@ fn pattern(args: &mut Args<'_>, what: &str) -> Result<Pattern, Fault> {
         "sub" => Pattern::Part(text),
         _ => Pattern::Exact(text),
     })
+}
+
+/// The same for names of fields, in which case never counts.
+fn name_pattern(args: &mut Args<'_>) -> Result<Pattern, Fault> {
+    match pattern(args, "<name>")? {
+        Pattern::Regex(regex) => {
+            let regex = RegexBuilder::new(regex.as_str()).case_insensitive(true).build();
+            regex.map(Pattern::Regex).map_err(|error| args.fault(format!("is not a regular expression: {error}")))
+        }
+        pattern => Ok(pattern),
+    }
 }
 
 /// A format and, before it, how what it says is compared.

@@ -58,7 +58,7 @@ fn limit(args: &mut Args<'_>, scope: &mut Scope<'_>, direction: Direction) -> Re
             "table" => table = Some(args.need("<table>")?),
             _ => {
                 let known = ["default-limit", "default-period", "limit", "key", "table", "min-size"];
-                return Err(near::hinted(args.fault(format!("unknown parameter '{word}'")), word, known.into_iter()));
+                return Err(near::hinted(args.fault(format!("unknown parameter '{word}'")), word, known));
             }
         }
     }
@@ -101,7 +101,7 @@ fn trace(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
             "quiet" => trace.quiet = true,
             _ => {
                 let known = ["name", "random-forwarding", "max-fwd", "hexdump", "quiet"];
-                return Err(near::hinted(args.fault(format!("unknown parameter '{word}'")), word, known.into_iter()));
+                return Err(near::hinted(args.fault(format!("unknown parameter '{word}'")), word, known));
             }
         }
     }
@@ -112,7 +112,7 @@ fn trace(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
 fn unknown(args: &mut Args<'_>, _: &mut Scope<'_>) -> Result<(), Fault> {
     let name = args.need("<name>")?;
     let known = ["bwlim-in", "bwlim-out", "comp-req", "comp-res", "compression", "trace"];
-    Err(near::hinted(args.fault(format!("unknown filter '{name}'")), name, known.into_iter()))
+    Err(near::hinted(args.fault(format!("unknown filter '{name}'")), name, known))
 }
 
 /// Without a line for compression, it comes last.

@@ -5,7 +5,7 @@ use crate::phase::prepare::Exchange;
 use crate::phase::transfer::Failure;
 use crate::phase::{Client, announce};
 use crate::plan::Backend;
-use crate::server::{self, ServerConnection};
+use crate::server::{self, ServerConnection, Wanted};
 use crate::settings::Reuse;
 use crate::stream::Stream;
 use std::future::{Future, pending, poll_fn};
@@ -64,9 +64,8 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let once = !stream.request.is_idempotent();
         let announcer = backend.announcers.get(chosen.index()).and_then(Option::as_deref);
         let announced = announcer.map(|announcer| announce::head(announcer, stream).into_boxed_slice());
-        let told = announced.as_deref();
-        let idle =
-            (exchange.failures == 0).then(|| worker.idle.take(index, &chosen, backend.reuse, session.number, first, once, told));
+        let wanted = Wanted { reuse: backend.reuse, session: session.number, first, once, announced: announced.as_deref() };
+        let idle = (exchange.failures == 0).then(|| worker.idle.take(index, &chosen, wanted));
         if let Some(connection) = idle.flatten() {
             stream.facts.server_reused = true;
             stream.facts.server_local = connection.local;
