@@ -1,6 +1,9 @@
 //! Log formats: text with expressions and aliases in it, `%ci [%tr] %{+Q}r %[req.hdr(host)]`. Also the values of headers, the
 //! bodies of answers and every other string that may hold expressions.
 
+mod encoding;
+
+use self::encoding::{Encoding, ItemType, write_hex};
 use crate::cast;
 use crate::compiler::{Compiler, with_hint};
 use crate::env::Env;
@@ -14,7 +17,13 @@ use terse_config::{Args, Fault, Scope};
 #[derive(Clone, Debug, Default)]
 pub struct LogFormat {
     items: Vec<Item>,
+    /// The names of items, empty for those that have none; as many as there are items.
+    names: Vec<Box<str>>,
     needs: Needs,
+    /// The whole is an object.
+    encoding: Option<Encoding>,
+    /// CBOR is written as it is.
+    binary: bool,
 }
 
 /// What a format is for.
@@ -54,6 +63,12 @@ struct Options {
     mandatory: bool,
     /// Control characters of expressions as `%XX`.
     http: bool,
+    /// `json`, `cbor`: as one value of these.
+    encoding: Option<Encoding>,
+    /// `bin`: CBOR as it is.
+    binary: bool,
+    /// What the value is taken for.
+    kind: ItemType,
 }
 
 /// The aliases that an [`Env`] alone can tell.
@@ -90,18 +105,29 @@ impl LogFormat {
 
     /// A format that is this text, whatever stands in it.
     pub fn text(text: &[u8]) -> LogFormat {
-        LogFormat { items: vec![Item::Text(text.into())], needs: Needs::NONE }
+        LogFormat { items: vec![Item::Text(text.into())], names: vec!["".into()], ..LogFormat::default() }
     }
 
     /// Appends what the format says.
     pub fn write(&self, env: &Env<'_>, out: &mut Vec<u8>) {
+        if let Some(encoding) = self.encoding {
+            return self.write_object(encoding, env, out);
+        }
         let start = out.len();
         for item in &self.items {
             match item {
+                Item::Expr(_, Options { encoding: Some(encoding), .. })
+                | Item::Alias(_, Options { encoding: Some(encoding), .. })
+                | Item::Line(_, Options { encoding: Some(encoding), .. })
+                | Item::List(_, Options { encoding: Some(encoding), .. }) => {
+                    let mut value = Vec::new();
+                    item.encode(*encoding, env, &mut value);
+                    write_encoded(*encoding, item.is_binary(), &value, out);
+                }
                 Item::Text(text) => out.extend_from_slice(text),
                 Item::Blank if out.len() == start || out.last() == Some(&b' ') => {}
                 Item::Blank => out.push(b' '),
-                Item::Expr(expr, options) => options.write_text(expr.eval(env), out),
+                Item::Expr(expr, options) => options.write_text(options.kind.of(expr.eval(env)), out),
                 Item::Alias(run, options) => options.write_alias(run(env), out),
                 Item::Line(run, options) => options.write_line(run(env), out),
                 Item::List(each, options) => options.write_list(*each, env, out),
@@ -109,9 +135,23 @@ impl LogFormat {
         }
     }
 
+    /// Appends an object of the items that have names.
+    fn write_object(&self, encoding: Encoding, env: &Env<'_>, out: &mut Vec<u8>) {
+        let mut object = Vec::new();
+        encoding.begin(&mut object);
+        let named = self.items.iter().zip(&self.names).filter(|(_, name)| !name.is_empty());
+        for (i, (item, name)) in named.enumerate() {
+            encoding.name(name, i == 0, &mut object);
+            item.encode(encoding, env, &mut object);
+        }
+        encoding.end(&mut object);
+        write_encoded(encoding, self.binary, &object, out);
+    }
+
     /// The text, when it holds no expression and no alias.
     pub fn as_text(&self) -> Option<&[u8]> {
         match self.items.as_slice() {
+            _ if self.encoding.is_some() => None,
             [] => Some(b""),
             [Item::Text(text)] => Some(text),
             _ => None,
@@ -121,6 +161,39 @@ impl LogFormat {
     /// What must be there for it.
     pub fn needs(&self) -> Needs {
         self.needs
+    }
+}
+
+/// Appends what was encoded: CBOR in hexadecimal digits, unless it may be as it is.
+fn write_encoded(encoding: Encoding, binary: bool, bytes: &[u8], out: &mut Vec<u8>) {
+    if encoding == Encoding::Cbor && !binary { write_hex(bytes, out) } else { out.extend_from_slice(bytes) }
+}
+
+impl Item {
+    /// Appends its value in an encoding; text has none.
+    fn encode(&self, encoding: Encoding, env: &Env<'_>, out: &mut Vec<u8>) {
+        match self {
+            Item::Text(_) | Item::Blank => {}
+            Item::Expr(expr, options) => encoding.value(expr.eval(env), options.kind, out),
+            Item::Alias(run, options) => encoding.value(run(env), options.kind, out),
+            Item::Line(run, options) => {
+                let mut line = Vec::new();
+                Options { quote: false, ..*options }.write_line(run(env), &mut line);
+                encoding.value(Some(Value::str(&line)), options.kind, out);
+            }
+            Item::List(each, _) => {
+                let mut values = Vec::new();
+                each(env, &mut |value| values.push(value));
+                encoding.list(&values, out);
+            }
+        }
+    }
+
+    fn is_binary(&self) -> bool {
+        match self {
+            Item::Text(_) | Item::Blank => false,
+            Item::Expr(_, options) | Item::Alias(_, options) | Item::Line(_, options) | Item::List(_, options) => options.binary,
+        }
     }
 }
 
@@ -195,6 +268,15 @@ impl Options {
             let mut on = true;
             let mut rest = word.trim();
             while let Some(c) = rest.chars().next() {
+                let long = [("json", Some(Encoding::Json)), ("cbor", Some(Encoding::Cbor)), ("bin", None)];
+                if let Some((word, encoding)) = long.iter().find(|(word, _)| rest.starts_with(word)) {
+                    match encoding {
+                        Some(_) => self.encoding = encoding.filter(|_| on),
+                        None => self.binary = on,
+                    }
+                    rest = &rest[word.len()..];
+                    continue;
+                }
                 match c {
                     '+' => on = true,
                     '-' => on = false,
@@ -202,10 +284,10 @@ impl Options {
                     'X' => self.hex = on,
                     'E' => self.escape = on,
                     'M' => self.mandatory = on,
-                    _ if rest.starts_with("json") || rest.starts_with("cbor") || rest.starts_with("bin") => {
-                        return Err(format!("format option '{rest}' is not supported"));
+                    _ => {
+                        let known = "expects Q, X, E, M, json, cbor, bin, each behind '+' or '-'";
+                        return Err(format!("unknown format option '{c}' in '{text}', {known}"));
                     }
-                    _ => return Err(format!("unknown format option '{c}' in '{text}'")),
                 }
                 rest = &rest[c.len_utf8()..];
             }
@@ -217,8 +299,12 @@ impl Options {
 impl Compiler<'_> {
     /// Compiles a format. `self.word` is the word that it stands in.
     pub fn log_format(&mut self, text: &[u8], usage: Usage) -> Result<LogFormat, Fault> {
-        let mut draft =
-            Draft { format: LogFormat::default(), literal: Vec::new(), blanks: matches!(usage, Usage::Log | Usage::Id) };
+        let mut draft = Draft {
+            format: LogFormat::default(),
+            literal: Vec::new(),
+            blanks: matches!(usage, Usage::Log | Usage::Id),
+            name: "".into(),
+        };
         let mut options = Options { mandatory: usage == Usage::Log, http: usage == Usage::Http, ..Options::default() };
         let mut rest = text;
         while let Some(at) = memchr::memchr(b'%', rest) {
@@ -238,14 +324,14 @@ impl Compiler<'_> {
 
     /// What stands behind a percent sign; gives what follows it.
     fn log_item<'t>(&mut self, text: &'t [u8], common: &mut Options, draft: &mut Draft) -> Result<&'t [u8], Fault> {
-        let mut rest = text;
+        let (mut rest, mut kind) = (text, ItemType::Own);
         let shown = || String::from_utf8_lossy(text);
         if let Some(after) = rest.strip_prefix(b"(") {
             let end = memchr::memchr(b')', after).ok_or_else(|| self.fault(format!("missing ')' in '%{}'", shown())))?;
-            self.item_name(&after[..end])?;
+            (draft.name, kind) = self.item_name(&after[..end])?;
             rest = &after[end + 1..];
         }
-        let mut options = *common;
+        let mut options = Options { kind, ..*common };
         if let Some(after) = rest.strip_prefix(b"{") {
             let end = memchr::memchr(b'}', after).ok_or_else(|| self.fault(format!("missing '}}' in '%{}'", shown())))?;
             options = options.change(&String::from_utf8_lossy(&after[..end])).map_err(|reason| self.fault(reason))?;
@@ -267,8 +353,10 @@ impl Compiler<'_> {
         let (name, after) = rest.split_at(rest.iter().take_while(|b| b.is_ascii_alphanumeric()).count());
         let name = std::str::from_utf8(name).unwrap_or_default();
         if name == "o" {
-            // It writes nothing: its options hold for what follows.
-            *common = options;
+            // It writes nothing: its options hold for what follows, and an encoding for the whole.
+            (draft.format.encoding, draft.format.binary) = (options.encoding.or(draft.format.encoding), options.binary);
+            draft.name = "".into();
+            *common = Options { kind: ItemType::Own, ..options };
             return Ok(after);
         }
         let Some(alias) = self.registry.alias(name) else {
@@ -289,17 +377,18 @@ impl Compiler<'_> {
         Ok(after)
     }
 
-    /// `%(name)` or `%(name:type)`: a name for encodings that have names; it changes nothing in text.
-    fn item_name(&self, text: &[u8]) -> Result<(), Fault> {
+    /// `%(name)` or `%(name:type)`.
+    fn item_name(&self, text: &[u8]) -> Result<(Box<str>, ItemType), Fault> {
         let text = String::from_utf8_lossy(text);
-        let (name, kind) = text.split_once(':').unwrap_or((&text, "str"));
+        let (name, word) = text.split_once(':').map_or((&*text, None), |(name, word)| (name, Some(word)));
         if !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
             return Err(self.fault(format!("invalid character in item name '{name}'")));
         }
-        if !matches!(kind, "str" | "sint" | "bool" | "raw") {
-            return Err(self.fault(format!("unknown item type '{kind}', expects one of str, sint, bool, raw")));
+        let Some(word) = word else { return Ok((name.into(), ItemType::Own)) };
+        match ItemType::WORDS.iter().find(|(known, _)| *known == word) {
+            Some((_, kind)) => Ok((name.into(), *kind)),
+            None => Err(self.fault(format!("unknown item type '{word}', expects one of str, sint, bool, raw"))),
         }
-        Ok(())
     }
 }
 
@@ -331,6 +420,8 @@ struct Draft {
     literal: Vec<u8>,
     /// Runs of blanks become one.
     blanks: bool,
+    /// The name of the item that comes.
+    name: Box<str>,
 }
 
 impl Draft {
@@ -345,11 +436,13 @@ impl Draft {
 
     fn item(&mut self, item: Item) {
         self.flush();
+        self.format.names.push(std::mem::take(&mut self.name));
         self.format.items.push(item);
     }
 
     fn flush(&mut self) {
         if !self.literal.is_empty() {
+            self.format.names.push("".into());
             self.format.items.push(Item::Text(std::mem::take(&mut self.literal).into()));
         }
     }
@@ -403,7 +496,7 @@ mod tests {
             ("%[pathe]", "unknown fetch method 'pathe'"),
             ("%{+Q", "missing '}'"),
             ("%{+Z}ci", "unknown format option 'Z'"),
-            ("%{+json}o", "not supported"),
+            ("%{+jsn}o", "expects Q, X, E, M, json, cbor, bin"),
             ("%(a b)ci", "invalid character"),
             ("%(a:int)ci", "unknown item type 'int'"),
         ] {
@@ -413,6 +506,43 @@ mod tests {
         bench.have = Needs::REQUEST;
         assert!(bench.format("%ST", Usage::Log).unwrap_err().reason.contains("the response's head"));
         assert!(bench.format("%[status]", Usage::Log).unwrap_err().reason.contains("the response's head"));
+    }
+
+    #[test]
+    fn objects() {
+        let mut bench = Bench::new();
+        for (text, expected) in [
+            ("%{+json}o %(a)[path] text %ci %(b)ST %(c)[int(-7)]", r#"{"a": "/dir/file.html", "b": 404, "c": -7}"#),
+            (
+                r#"%{+json}o %(a)[bool(true)] %(b)[req.hdr(none)] %(c)[bin(61225c0a)]"#,
+                r#"{"a": true, "b": "", "c": "a\"\\\u000a"}"#,
+            ),
+            (
+                "%{+json}o %(a:str)[int(5)] %(b:sint)[str(abc)] %(c:bool)[int(2)] %(d:raw)[str(x y)]",
+                r#"{"a": "5", "b": 0, "c": true, "d": x y}"#,
+            ),
+            ("%{+json}o %{-json}(a)ci", "no such format alias"),
+            ("%{+json}o %(a){+Q,+X}cp %(b)HM", r#"{"a": 1234, "b": "GET"}"#),
+            ("x %{+json}[path] %(n){+json}ST", "x \"/dir/file.html\" 404"),
+            ("%{+json}o", "{}"),
+            (
+                "%{+cbor}o %(a)[str(p)] %(b)[int(500)] %(c)[int(-7)] %(d)[bool(true)] %(e)[bin(00ff)] %(f)[req.hdr(none)]",
+                "BF616161706162 1901F4 6163 26 6164 F5 6165 4200FF 6166 F6 FF",
+            ),
+            ("%{+cbor}[int(70000)] %{+cbor}[int(9223372036854775807)] %{+cbor}[int(24)]", "1A00011170 1B7FFFFFFFFFFFFFFF 1818"),
+        ] {
+            match bench.format(text, Usage::Log) {
+                Ok(_) if text.contains("cbor}o") => assert_eq!(bench.write(text, Usage::Log), expected.replace(' ', ""), "{text}"),
+                Ok(_) => assert_eq!(bench.write(text, Usage::Log), expected, "{text}"),
+                Err(fault) => assert!(fault.reason.contains(expected), "{text}: {}", fault.reason),
+            }
+        }
+        let format = bench.format("%{+cbor,+bin}o %(a)[int(1)]", Usage::Log).unwrap();
+        let mut out = Vec::new();
+        format.write(&bench.env(), &mut out);
+        assert_eq!(out, [0xbf, 0x61, b'a', 1, 0xff]);
+        assert_eq!(bench.write("%(n:sint)[str(12abc)]", Usage::Text), "12");
+        assert_eq!(bench.format("%{+json}o", Usage::Log).unwrap().as_text(), None);
     }
 
     #[test]

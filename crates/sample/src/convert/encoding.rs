@@ -110,7 +110,8 @@ fn hexadecimals<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<
     Some(Value::Str(Octets::from(out)))
 }
 
-fn push_hex(b: u8, out: &mut Buffer) {
+/// Appends a byte in two hexadecimal digits.
+pub(super) fn push_hex(b: u8, out: &mut Buffer) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     out.extend([DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]);
 }

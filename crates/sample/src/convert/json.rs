@@ -77,7 +77,10 @@ fn push(c: u16, out: &mut Buffer) {
         0x0a => b'n',
         0x09 => b't',
         0x20..=0x7e => return out.push(c as u8),
-        _ => return out.extend_from_slice(format!("\\u{c:04x}").as_bytes()),
+        _ => {
+            out.extend_from_slice(b"\\u");
+            return out.extend([12, 8, 4, 0].map(|shift| b"0123456789abcdef"[usize::from(c >> shift & 15)]));
+        }
     };
     out.extend([b'\\', short]);
 }

@@ -342,7 +342,7 @@ mod tests {
     use crate::testing::Bench;
 
     /// 3.1.1, client `id`, user `me`, password `pw`, 60 seconds.
-    const CONNECT: &str = "10 14 0004 4d515454 04 c2 003c 0002 6964 0002 6d65 0002 7077";
+    const CONNECT: &str = "10 16 0004 4d515454 04 c2 003c 0002 6964 0002 6d65 0002 7077";
     /// 5.0, receive maximum 32767, reason string `ok`.
     const CONNACK: &str = "20 0b 00 00 08 21 7fff 1f 0002 6f6b";
 
@@ -372,6 +372,7 @@ mod tests {
             ("21 02 00 00", "mqtt_is_valid", Some("0")),
             ("c0 00", "mqtt_is_valid", Some("0")),
             ("20 03 00 00", "mqtt_is_valid", None),
+            ("10 14 0004 4d515454 04 c2 003c 0002 6964 0002 6d65 0002 7077", "mqtt_is_valid", Some("0")),
             ("20 ff ff ff ff 01", "mqtt_is_valid", Some("0")),
             ("20 08 00 00 05 21 0001 21 0001", "mqtt_is_valid", Some("0")),
             ("20", "mqtt_is_valid", None),

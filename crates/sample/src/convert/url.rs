@@ -1,9 +1,9 @@
 //! Percent encoding (RFC 3986 section 2.1).
 
+use super::encoding::push_hex;
 use crate::argument::{Arg, ArgList, ParamKind, may};
 use crate::env::Env;
 use crate::octets::{Buffer, Octets};
-use crate::pattern::hex;
 use crate::registry::Converter;
 use crate::value::{Type, Value};
 
@@ -22,7 +22,8 @@ pub(crate) const CONVERTERS: &[Converter] = &[
             if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~') {
                 out.push(b);
             } else {
-                out.extend_from_slice(format!("%{b:02X}").as_bytes());
+                out.push(b'%');
+                push_hex(b, &mut out);
             }
         }
         Some(Value::Str(Octets::from(out)))
@@ -50,7 +51,8 @@ fn decode<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<Value<
             0 => break,
             b'+' if in_form => out.push(b' '),
             b'%' => {
-                out.extend_from_slice(&hex(after.get(..2)?)?);
+                let &[high, low, ..] = after else { return None };
+                out.push(digit(high)? << 4 | digit(low)?);
                 rest = &after[2..];
             }
             other => {
@@ -60,4 +62,9 @@ fn decode<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<Value<
         }
     }
     Some(Value::Str(Octets::from(out)))
+}
+
+/// The value of a hexadecimal digit.
+fn digit(b: u8) -> Option<u8> {
+    char::from(b).to_digit(16).map(|n| n as u8)
 }
