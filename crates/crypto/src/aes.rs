@@ -134,8 +134,10 @@ fn cbc<'a>(value: Value<'a>, args: &'a ArgList, env: &Env<'a>, crypt: Crypt) -> 
 }
 
 fn check(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
-    let Some(Arg::Int(bits @ (128 | 192 | 256))) = args.first().cloned() else {
-        return Err("the key must have 128, 192 or 256 bits".into());
+    let bits = match args.first() {
+        Some(Arg::Int(bits @ (128 | 192 | 256))) => *bits,
+        Some(Arg::Int(bits)) => return Err(format!("the key must have 128, 192 or 256 bits, not {bits}")),
+        _ => return Err("the key must have 128, 192 or 256 bits".into()),
     };
     for arg in args.iter_mut().skip(1) {
         check_secret(arg)?;

@@ -11,6 +11,18 @@ use std::time::Duration;
 use terse_config::{Heirs, Place, Sections, Setting};
 use terse_sample::{Condition, LogFormat};
 
+/// What happens to fields of requests whose names hold more than letters, digits and dashes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum UnusualNames {
+    /// They are passed on.
+    #[default]
+    Preserve,
+    /// They are left out.
+    Delete,
+    /// The request is refused.
+    Reject,
+}
+
 /// A proxy's settings: of `defaults`, `frontend`, `backend` and `listen` sections.
 #[derive(Clone, Default)]
 pub struct ProxySettings {
@@ -20,6 +32,8 @@ pub struct ProxySettings {
     pub timeouts: Timeouts,
     /// Switches: `option ...`.
     pub options: Options,
+    /// `option http-restrict-req-hdr-names`.
+    pub unusual_names: UnusualNames,
     /// `option forwardfor`: the client's address.
     pub forwarded_for: Option<ForwardedFor>,
     /// `option originalto`: the address that the client connected to.

@@ -244,8 +244,15 @@ pub(crate) fn parse_list<'t>(
     match rest.strip_prefix(b")") {
         _ if inside.is_none() => Ok((args, text)),
         Some(after) => Ok((args, after)),
-        None if rest.is_empty() => Err("expected ')'".into()),
-        None => Err(format!("expected ')' before '{}'", rest.escape_ascii())),
+        None if rest.is_empty() => Err(format!("expected ')' at the end of '{}'", text.escape_ascii())),
+        None => Err(match params.len() {
+            0 => format!("it takes no arguments, expected ')' before '{}'", rest.escape_ascii()),
+            most => format!(
+                "it takes {most} argument{} at most, expected ')' before '{}'",
+                if most == 1 { "" } else { "s" },
+                rest.escape_ascii()
+            ),
+        }),
     }
 }
 

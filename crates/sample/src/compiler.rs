@@ -101,6 +101,10 @@ impl<'a> Compiler<'a> {
             return Err(self.fault(format!("missing fetch method in '{}'", text.escape_ascii())));
         }
         let Some(fetch) = self.registry.fetch(name) else {
+            if self.registry.converter(name).is_some() {
+                let reason = "it is a converter: a fetch method comes first, and converters behind it with commas between them";
+                return Err(self.fault(format!("unknown fetch method '{name}' in '{}': {reason}", text.escape_ascii())));
+            }
             let fault = self.fault(format!("unknown fetch method '{name}' in '{}'", text.escape_ascii()));
             return Err(with_hint(fault, self.registry.fetch_near(name)));
         };
@@ -135,6 +139,10 @@ impl<'a> Compiler<'a> {
     fn converter<'t>(&mut self, expr: &mut Expr, text: &'t [u8]) -> Result<&'t [u8], Fault> {
         let (name, rest) = split_name(text);
         let Some(converter) = self.registry.converter(name) else {
+            if self.registry.fetch(name).is_some() {
+                let reason = "it is a fetch method, which stands at the start of an expression";
+                return Err(self.fault(format!("unknown converter '{name}' in '{}': {reason}", text.escape_ascii())));
+            }
             let fault = self.fault(format!("unknown converter '{name}' in '{}'", text.escape_ascii()));
             return Err(with_hint(fault, self.registry.converter_near(name)));
         };

@@ -1,8 +1,9 @@
-//! Telling servers the addresses of the client's connection: `option forwardfor`, `option originalto`, `option forwarded`.
+//! Telling servers the addresses of the client's connection: `option forwardfor`, `option originalto`, `option forwarded`; and fields of
+//! theirs that servers might take for those: `option http-restrict-req-hdr-names`.
 
 use super::{done, in_back, settings};
 use crate::forwarded::{Forwarded, Node, Told};
-use crate::settings::ForwardedFor;
+use crate::settings::{ForwardedFor, UnusualNames};
 use std::net::IpAddr;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Keyword, Kind, Scope, near};
@@ -28,6 +29,12 @@ pub(super) const KEYWORDS: &[Keyword] = &[
             originalto,
         )
     },
+    done(
+        "option http-restrict-req-hdr-names",
+        "{ preserve | delete | reject }",
+        "What happens to fields of requests whose names hold more than letters, digits and dashes.",
+        restrict_names,
+    ),
     Keyword {
         kind: Kind::Switch(forwarded),
         ..done(
@@ -39,6 +46,19 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         )
     },
 ];
+
+fn restrict_names(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let word = args.need("<preserve|delete|reject>")?;
+    let names = match word {
+        "preserve" => UnusualNames::Preserve,
+        "delete" => UnusualNames::Delete,
+        "reject" => UnusualNames::Reject,
+        _ => return Err(args.fault(format!("unexpected '{word}', expects 'preserve', 'delete' or 'reject'"))),
+    };
+    args.end()?;
+    settings(scope).unusual_names = names;
+    Ok(())
+}
 
 fn forwardfor(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let rule = rule(args, scope.negated, "X-Forwarded-For", "only supports optional values: 'except', 'header' and 'if-none'")?;

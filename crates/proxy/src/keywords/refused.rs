@@ -13,11 +13,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refused("option http-drop-request-trailers", "Trailers of requests are dropped.", "trailers are passed on"),
     refused("option http-drop-response-trailers", "Trailers of responses are dropped.", "trailers are passed on"),
     refused(
-        "option http-restrict-req-hdr-names",
-        "What happens to requests with unusual names of fields.",
-        "names are passed on as they came; use 'http-request del-header' or 'http-request deny'",
-    ),
-    refused(
         "option idle-close-on-response",
         "While the process stops, idle connections wait for one more request.",
         "idle connections are closed at once when the process stops",

@@ -4,9 +4,6 @@ use super::{ANY, ActionKind, ActionWord, BOTH, CONNECTION, CONTENT, REQUEST, RES
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
-    later("add-headers-bin", ANY, "Adds fields from a binary list.", "name the fields by 'add-header'"),
-    later("set-headers-bin", ANY, "Sets fields from a binary list.", "name the fields by 'set-header'"),
-    later("del-headers-bin", ANY, "Removes fields by a binary list.", "name the fields by 'del-header'"),
     later("cache-use", REQUEST, "Answers from a cache.", CACHE),
     later("cache-store", RESPONSE, "Keeps the response in a cache.", CACHE),
     later("attach-srv", SESSION, "Gives the connection to a server.", "servers connect to no one here"),

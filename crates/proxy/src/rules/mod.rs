@@ -17,9 +17,11 @@ pub mod later;
 pub mod log;
 pub mod map;
 pub mod normalize;
+pub mod packed;
 pub mod packets;
 pub mod redirect;
-pub mod rewrite;
+pub mod restrict;
+mod rewrite;
 pub mod status;
 pub mod target;
 pub mod timeout;
@@ -182,6 +184,7 @@ pub const ACTIONS: &[&[ActionWord]] = &[
     answer::ACTIONS,
     redirect::ACTIONS,
     field::ACTIONS,
+    packed::ACTIONS,
     status::ACTIONS,
     target::ACTIONS,
     normalize::ACTIONS,

@@ -101,6 +101,9 @@ fn named<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Server> {
 /// Splits `<backend>/<server>`, so that the server is the first argument and its backend the second.
 fn check_name(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
     let Some(Arg::Str(name)) = args.first() else { return Ok(()) };
+    if name.is_empty() {
+        return Err("expects the name of a server, '[<backend>/]<server>'".into());
+    }
     let split = memchr::memchr(b'/', name).map(|slash| (Box::from(&name[..slash]), Box::from(&name[slash + 1..])));
     if let Some((backend, server)) = split {
         *args = vec![Arg::Str(server), Arg::Str(backend)];

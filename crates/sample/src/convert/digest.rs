@@ -119,7 +119,8 @@ fn check_bits(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
         Some(Arg::Int(256) | Arg::None) | None => Algorithm::Sha256,
         Some(Arg::Int(384)) => Algorithm::Sha384,
         Some(Arg::Int(512)) => Algorithm::Sha512,
-        _ => return Err("expects 224, 256, 384 or 512".into()),
+        Some(Arg::Int(bits)) => return Err(format!("expects 224, 256, 384 or 512 bits, not {bits}")),
+        _ => return Err("expects 224, 256, 384 or 512 bits".into()),
     };
     *args = vec![Arg::own(algorithm)];
     Ok(())

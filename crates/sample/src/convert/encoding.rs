@@ -119,7 +119,8 @@ pub(super) fn push_hex(b: u8, out: &mut Buffer) {
 fn check_decimals(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
     match args.get(1) {
         Some(Arg::Int(1..=8)) => check_truncate(args),
-        _ => Err("the size of a group must lie between 1 and 8".into()),
+        Some(Arg::Int(size)) => Err(format!("the size of a group must lie between 1 and 8, which {size} does not")),
+        _ => Err("expects the size of a group, between 1 and 8".into()),
     }
 }
 

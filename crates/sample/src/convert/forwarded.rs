@@ -27,6 +27,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
     .params(&[need(ParamKind::Str)])
     .check(|args, _| match args.first() {
         Some(Arg::Str(word)) if NAMES.contains(&&**word) => Ok(()),
+        Some(Arg::Str(word)) => Err(format!("expects for, by, host or proto, not '{}'", word.escape_ascii())),
         _ => Err("expects for, by, host or proto".into()),
     }),
     Converter::new(

@@ -87,7 +87,7 @@ const OLDEST: i64 = -10;
 
 fn occurrence(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
     match args.get(1) {
-        Some(Arg::Int(n)) if *n < OLDEST => Err(format!("header occurrence must be {OLDEST} or more")),
+        Some(Arg::Int(n)) if *n < OLDEST => Err(format!("header occurrence {n} is too low, expects {OLDEST} or more")),
         _ => Ok(()),
     }
 }

@@ -6,6 +6,7 @@ use super::{Building, pages};
 use crate::counters::Tally;
 use crate::log::FormatText;
 use crate::plan::{Announcer, Backend};
+use crate::rules::restrict;
 use crate::settings::Mode;
 use crate::stick::{StickSettings, Sticking};
 use std::sync::Arc;
@@ -73,7 +74,7 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         tcp: proxy.tcp.clone(),
         looks: draft.acls.needs(),
         filters: proxy.filters.clone(),
-        request_rules: proxy.request_rules.clone(),
+        request_rules: restrict::rule(proxy.unusual_names).into_iter().chain(proxy.request_rules.iter().cloned()).collect(),
         response_rules: proxy.response_rules.clone(),
         after_rules: proxy.after_rules.clone(),
         service: proxy.service.clone(),

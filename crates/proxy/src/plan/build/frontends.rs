@@ -4,6 +4,7 @@ use super::drafts::Draft;
 use super::{Building, pages, references};
 use crate::counters::Tally;
 use crate::plan::{Bind, Frontend};
+use crate::rules::restrict;
 use crate::settings::{Mode, Switch, SwitchTarget};
 use std::sync::Arc;
 
@@ -48,7 +49,7 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
         tcp: proxy.tcp.clone(),
         looks: draft.acls.needs(),
         filters: proxy.filters.clone(),
-        request_rules: proxy.request_rules.clone(),
+        request_rules: restrict::rule(proxy.unusual_names).into_iter().chain(proxy.request_rules.iter().cloned()).collect(),
         response_rules: proxy.response_rules.clone(),
         after_rules: proxy.after_rules.clone(),
         service: proxy.service.clone(),
