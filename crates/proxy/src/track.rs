@@ -125,12 +125,9 @@ impl Facts {
         }
     }
 
-    /// Tracks a key in a slot of the stream that is not filled yet; gives what it tracks now.
-    pub fn track(&mut self, slot: usize, table: &Arc<Table>, key: &[u8]) -> Option<&Tracked> {
-        if self.tracked(slot, |_| ()).is_some() {
-            return None;
-        }
-        let tracked = table.track(key, self.now_ms())?;
+    /// Tracks a key in a slot of the stream that is not filled yet, nor its session's; gives what it tracks now.
+    pub fn track(&mut self, slot: usize, table: &Arc<Table>, key: &[u8], now_ms: u64) -> Option<&Tracked> {
+        let tracked = table.track(key, now_ms)?;
         let tracks = self.tracks.get_or_insert_default();
         tracks.put(slot, tracked);
         tracks.get(slot)

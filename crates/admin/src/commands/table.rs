@@ -1,6 +1,6 @@
 //! Stick tables: shown, set, cleared.
 
-use crate::answer::{Answer, Message, Outcome};
+use crate::answer::{Answer, Message, Outcome, Pieces};
 use crate::command::{Call, Command};
 use crate::settings::Level;
 use std::cmp::Ordering;
@@ -58,7 +58,7 @@ fn act(call: &mut Call<'_>, act: Act) -> Outcome {
     let table = table.ok_or_else(|| Message::error("No such table"))?;
     match rest {
         [] if act == Act::Set => Err(wrong(act)),
-        [] => several(call, table, &[], act, now_ms),
+        [] => several(call, table, Vec::new(), act, now_ms),
         [word, behind @ ..] if word == "key" => {
             let entry = by_key(table, behind.first(), act, now_ms)?;
             one(call, table, entry, behind.get(1..).unwrap_or_default(), act, now_ms)
@@ -69,7 +69,7 @@ fn act(call: &mut Call<'_>, act: Act) -> Outcome {
         }
         [word, ..] if word.starts_with("data.") => match act {
             Act::Set => Err(Message::error("content-based lookup is only supported with the \"show\" and \"clear\" actions")),
-            Act::Show | Act::Clear => several(call, table, &filters(table, rest)?, act, now_ms),
+            Act::Show | Act::Clear => several(call, table, filters(table, rest)?, act, now_ms),
         },
         _ => Err(wrong(act)),
     }
@@ -89,28 +89,48 @@ fn wrong(act: Act) -> Message {
 }
 
 /// Shows or removes all entries that pass the filters.
-fn several(call: &Call<'_>, table: &Table, filters: &[Filter], act: Act, now_ms: u64) -> Outcome {
-    let mut text = if act == Act::Show { head(table, now_ms) } else { String::new() };
-    if call.client.level < Level::Operator {
-        text.push_str("# contents not dumped due to insufficient privileges\n");
-        return Ok(Answer::Text(text));
-    }
-    for shard in 0..table.shards() {
-        for entry in table.entries(shard, now_ms) {
-            if !filters.iter().all(|filter| filter.passes(table, &entry, now_ms)) {
-                continue;
-            }
-            match act {
-                Act::Show => write_entry(&mut text, table, &entry, now_ms),
+fn several(call: &mut Call<'_>, table: &Arc<Table>, filters: Vec<Filter>, act: Act, now_ms: u64) -> Outcome {
+    if act != Act::Show {
+        for entry in (0..table.shards()).flat_map(|shard| table.entries(shard, now_ms)) {
+            if filters.iter().all(|filter| filter.passes(table, &entry, now_ms)) {
                 // What is tracked stays.
-                _ => {
-                    table.remove(&entry);
-                }
+                table.remove(&entry);
             }
         }
+        return Ok(Answer::Done);
     }
-    Ok(if text.is_empty() { Answer::Done } else { Answer::Text(text) })
+    let head = head(table, now_ms);
+    if call.client.level < Level::Operator {
+        return Ok(Answer::Text(head + "# contents not dumped due to insufficient privileges\n"));
+    }
+    call.client.pieces = Some(dump(table.clone(), head, filters, now_ms));
+    Ok(Answer::Done)
 }
+
+/// A table as its client takes it: all at once could be much.
+fn dump(table: Arc<Table>, head: String, filters: Vec<Filter>, now_ms: u64) -> Pieces {
+    let (mut head, mut shard, mut entries) = (Some(head), 0, Vec::new().into_iter());
+    Pieces::new(move || {
+        let mut text = head.take().unwrap_or_default();
+        while text.len() < PIECE_BYTES {
+            let Some(entry) = entries.next() else {
+                if shard == table.shards() {
+                    break;
+                }
+                entries = table.entries(shard, now_ms).into_iter();
+                shard += 1;
+                continue;
+            };
+            if filters.iter().all(|filter| filter.passes(&table, &entry, now_ms)) {
+                write_entry(&mut text, &table, &entry, now_ms);
+            }
+        }
+        (!text.is_empty()).then_some(text)
+    })
+}
+
+/// How much of a dump is written at a time.
+const PIECE_BYTES: usize = 32 * 1024;
 
 /// Shows, sets or removes one entry; one that is not there is no mistake.
 fn one(call: &Call<'_>, table: &Table, entry: Option<Arc<Entry>>, rest: &[String], act: Act, now_ms: u64) -> Outcome {

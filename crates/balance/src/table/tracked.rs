@@ -36,7 +36,7 @@ impl Tracked {
     pub fn release(self, now_ms: u64) {
         if self.table.has(Data::ConnCur) {
             self.entry.touch(now_ms);
-        } else if let Some(lifetime) = self.table.lifetime_ms() {
+        } else if let Some(lifetime) = self.table.lifetime_ms().filter(|lifetime| self.entry.is_expired(now_ms, *lifetime)) {
             self.entry.outlive(now_ms, lifetime);
         }
     }

@@ -97,7 +97,7 @@ impl Action for Track {
         let worker = stream.facts.session.worker.clone();
         let settings = &worker.plan.tracking;
         with_key(kind, value, |key| {
-            let Some(tracked) = stream.facts.track(self.slot, table, key) else { return };
+            let Some(tracked) = stream.facts.track(self.slot, table, key, now_ms) else { return };
             // What was counted before there was an entry.
             if is_http {
                 tracked.count(REQUESTS, 1, now_ms);
