@@ -227,7 +227,7 @@ fn by_pointer(table: &Table, word: Option<&String>, now_ms: u64) -> Result<Arc<E
 struct Filter {
     data: Data,
     element: u32,
-    allowed: fn(Ordering) -> bool,
+    allowed: Allowed,
     value: i64,
 }
 
@@ -260,7 +260,9 @@ fn filters(table: &Table, words: &[String]) -> Result<Vec<Filter>, Message> {
     Ok(filters)
 }
 
-const OPERATORS: &[(&str, fn(Ordering) -> bool)] = &[
+type Allowed = fn(Ordering) -> bool;
+
+const OPERATORS: &[(&str, Allowed)] = &[
     ("eq", Ordering::is_eq),
     ("ne", Ordering::is_ne),
     ("le", Ordering::is_le),

@@ -40,18 +40,17 @@ impl Codes {
 
     /// Changes the set by a word of the configuration: `400-499,404` sets it, `+500` adds, `-404` removes.
     pub fn change(&mut self, word: &str) -> Result<(), String> {
-        let (set, ranges, change): (Codes, &str, fn(Codes, usize, usize) -> Codes) = match word.split_at_checked(1) {
-            Some(("+", ranges)) => (*self, ranges, Codes::with),
-            Some(("-", ranges)) => (*self, ranges, Codes::without),
-            _ => (Codes::NONE, word, Codes::with),
+        let (mut changed, ranges, removes) = match word.split_at_checked(1) {
+            Some(("+", ranges)) => (*self, ranges, false),
+            Some(("-", ranges)) => (*self, ranges, true),
+            _ => (Codes::NONE, word, false),
         };
-        let mut changed = set;
         for range in ranges.split(',') {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
             let status = |text: &str| text.parse().ok().filter(|status| (FIRST..=LAST).contains(status));
             let ends = status(first).zip(status(last)).filter(|(first, last)| first <= last);
             let (first, last) = ends.ok_or_else(|| format!("'{range}' is no range of statuses between {FIRST} and {LAST}"))?;
-            changed = change(changed, first, last);
+            changed = if removes { changed.without(first, last) } else { changed.with(first, last) };
         }
         *self = changed;
         Ok(())
