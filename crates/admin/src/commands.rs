@@ -9,6 +9,7 @@ mod info;
 mod limits;
 mod pattern;
 mod process;
+mod publication;
 mod server;
 mod servers;
 mod statistics;
@@ -26,6 +27,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     events::COMMANDS,
     info::COMMANDS,
     limits::COMMANDS,
+    publication::COMMANDS,
     pattern::COMMANDS,
     process::COMMANDS,
     server::COMMANDS,

@@ -4,6 +4,7 @@
 
 use crate::settings::Timeouts;
 use std::net::SocketAddr;
+use std::time::Duration;
 use terse_balance::Precedence;
 use terse_message::Response;
 
@@ -46,18 +47,29 @@ pub struct Packets {
     pub mark: Option<u32>,
     /// The byte of type of service, or of traffic class.
     pub tos: Option<u8>,
+    /// `silent-drop`: how many routers may pass on what the kernel says of the connection's end.
+    pub farewell_hops: Option<u8>,
 }
 
 impl Packets {
     /// Applies them to a connection with that peer. The kernel may forbid a mark: then packets go without it.
     pub fn apply(self, socket: &socket2::SockRef<'_>, peer: Option<SocketAddr>) {
+        let is_v6 = matches!(peer, Some(SocketAddr::V6(_)));
+        if let Some(hops) = self.farewell_hops {
+            // The connection ends by a reset, which dies on its way: the client goes on waiting.
+            let _ = socket.set_linger(Some(Duration::ZERO));
+            let _ = match is_v6 {
+                true => socket.set_unicast_hops_v6(hops.into()),
+                false => socket.set_ttl_v4(hops.into()),
+            };
+        }
         if let Some(mark) = self.mark {
             let _ = socket.set_mark(mark);
         }
         if let Some(tos) = self.tos {
-            let _ = match peer {
-                Some(SocketAddr::V6(_)) => socket.set_tclass_v6(tos.into()),
-                _ => socket.set_tos_v4(tos.into()),
+            let _ = match is_v6 {
+                true => socket.set_tclass_v6(tos.into()),
+                false => socket.set_tos_v4(tos.into()),
             };
         }
     }

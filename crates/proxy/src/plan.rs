@@ -14,7 +14,7 @@ use crate::stick::Sticking;
 use crate::track::TrackSettings;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 use terse_balance::table::Table;
 use terse_balance::{Announcement, Farm};
@@ -51,6 +51,8 @@ pub struct Plan {
     pub syslog: Syslog,
     /// The process-wide limit of buffering.
     pub memory: Arc<Limit>,
+    /// The names of disabled backends, of which nothing else is known.
+    pub disabled_backends: Vec<Arc<str>>,
     /// The pages of `http-errors` sections, by their names.
     pub error_sets: HashMap<Arc<str>, Pages>,
     /// What ACLs and maps compare with, which changes at run time.
@@ -92,6 +94,8 @@ pub struct Frontend {
     pub original_to: Option<ForwardedFor>,
     /// `use_backend`, with the names that are known resolved.
     pub switches: Vec<(Arc<Switch>, Option<usize>)>,
+    /// `force-be-switch`
+    pub forced_switches: Vec<Condition>,
     /// `default_backend`, or for a `listen` its own back half.
     pub default_backend: Option<usize>,
     /// `tcp-request`, `tcp-response`.
@@ -142,6 +146,8 @@ pub struct Backend {
     pub order: usize,
     /// Its kind of traffic.
     pub mode: Mode,
+    /// Whether rules of other proxies may choose it.
+    pub is_published: AtomicBool,
     /// Its servers.
     pub farm: Arc<Farm>,
     /// What its servers are told by the PROXY protocol, by their indices in the farm.

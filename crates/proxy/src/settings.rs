@@ -58,6 +58,10 @@ pub struct ProxySettings {
     pub default_backend: Option<(String, Place)>,
     /// `use_backend`, in order.
     pub switches: Vec<Arc<Switch>>,
+    /// `force-be-switch`: when one of these holds, backends that are not published are chosen too.
+    pub forced_switches: Vec<Condition>,
+    /// `be-unpublished`
+    pub unpublished: bool,
     /// `tcp-request`, `tcp-response`.
     pub tcp: TcpRules,
     /// `filter` lines but those of compression, in order.

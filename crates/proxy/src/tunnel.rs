@@ -7,7 +7,7 @@ use crate::log::Origin;
 use crate::meter::{self, Meter};
 use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
-use crate::phase::{Client, assign, finish, persist, prepare, record, respond, route};
+use crate::phase::{Client, assign, finish, judge, persist, prepare, record, respond, route};
 use crate::session::Session;
 use crate::settings::{Mode, TcpRules};
 use crate::stick;
@@ -27,7 +27,7 @@ pub async fn serve(mut client: Client, session: &Rc<Session>) -> Option<Client> 
     let mut stream = Stream::new(session, session.accepted);
     stream.facts.times.request = Some(stream.facts.times.start);
     record::step(&stream, Origin::Accept);
-    match judge(&mut client, &mut stream, session).await {
+    match decide(&mut client, &mut stream, session).await {
         Ok(Ends::AsHttp) => return Some(client),
         Ok(Ends::AsBytes) => {
             session.requests.set(1);
@@ -48,7 +48,7 @@ enum Ends {
 }
 
 /// Runs the rules on content, and chooses the backend between the frontend's and the backend's.
-async fn judge(client: &mut Client, stream: &mut Stream, session: &Session) -> Result<Ends, Abort> {
+async fn decide(client: &mut Client, stream: &mut Stream, session: &Session) -> Result<Ends, Abort> {
     let frontend = session.frontend();
     match content(client, stream, &frontend.tcp, frontend.looks).await? {
         Ends::AsHttp => return Ok(Ends::AsHttp),
@@ -75,7 +75,9 @@ async fn content(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, looks
     if tcp.content.is_empty() {
         return Ok(Ends::AsBytes);
     }
-    match Box::pin(inspect::request(client, stream, tcp, looks)).await {
+    let decision = Box::pin(inspect::request(client, stream, tcp, looks)).await;
+    judge::mark(stream, &client.io.socket());
+    match decision {
         Decision::Pass => Ok(Ends::AsBytes),
         Decision::Http => Ok(Ends::AsHttp),
         Decision::Drop | Decision::Close => {

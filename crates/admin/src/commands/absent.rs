@@ -38,7 +38,6 @@ const ABSENT: &[Absent] = &[
     absent("enable frontend", FRONTENDS),
     absent("enable health", "checks go on when a server leaves maintenance; use 'enable server'"),
     absent("new ssl", TLS),
-    absent("publish backend", BACKENDS),
     absent("reload", "send the process SIGUSR1 once its successor has started with -sf, or let the service manager do it"),
     absent("set anon", "nothing is hidden in answers"),
     absent("set dynamic-cookie-key", COOKIES),
@@ -72,7 +71,6 @@ const ABSENT: &[Absent] = &[
     absent("shutdown session", "sessions are not listed; 'set server <bk>/<srv> state maint' keeps new ones away"),
     absent("shutdown sessions", "sessions are not listed; 'set server <bk>/<srv> state maint' keeps new ones away"),
     absent("trace", INTERNALS),
-    absent("unpublish backend", BACKENDS),
     absent("update ssl", TLS),
     absent("wait", "the answer comes when a command is done; wait outside"),
 ];

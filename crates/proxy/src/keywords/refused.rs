@@ -52,8 +52,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "The most new connections a second.",
         "there is no limit of a rate; 'maxconn' limits connections",
     ),
-    refused("force-be-switch", "Persistence lets requests go to unpublished backends.", "backends are not unpublished"),
-    refused("be-unpublished", "The backend is not chosen by rules.", "remove the rules that choose it"),
     refused("http-send-name-header", "Adds the server's name to requests.", "there is no word for it yet"),
     refused("email-alert from", "Who sends mails.", MAIL),
     refused("email-alert level", "Which lines are mailed.", MAIL),

@@ -18,7 +18,32 @@ pub(super) const KEYWORDS: &[Keyword] = &[
             use_backend,
         )
     },
+    Keyword {
+        sections: Sections::BACK_ONLY,
+        ..done("be-unpublished", "", "Rules of other proxies pass over this backend, until it is published.", |args, scope| {
+            args.end()?;
+            settings(scope).unpublished = true;
+            Ok(())
+        })
+    },
+    Keyword {
+        sections: Sections::FRONT_ONLY,
+        ..done(
+            "force-be-switch",
+            "{if | unless} <condition>",
+            "Requests for which the condition holds go to backends that are not published, too.",
+            force_switch,
+        )
+    },
 ];
+
+fn force_switch(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    match Condition::parse(args, scope, HAVE)? {
+        Some(condition) => settings(scope).forced_switches.push(condition),
+        None => return Err(args.fault("expects 'if' or 'unless' and a condition")),
+    }
+    Ok(())
+}
 
 fn default_backend(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let place = next_word(args, scope);

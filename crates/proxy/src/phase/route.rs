@@ -3,6 +3,7 @@
 use crate::session::Session;
 use crate::settings::SwitchTarget;
 use crate::stream::Stream;
+use std::sync::atomic::Ordering::Relaxed;
 use terse_message::{Abort, Cause, Phase, Who};
 
 /// Chooses the stream's backend.
@@ -20,25 +21,33 @@ pub fn choose(stream: &mut Stream) -> Result<(), Abort> {
     }
 }
 
-/// The backend that the frontend's lines name for the stream as it is now.
+/// The backend that the frontend's lines name for the stream as it is now. Those that are not published are passed over, unless a
+/// line of the frontend's says otherwise.
 pub fn find(stream: &Stream, session: &Session) -> Option<usize> {
     let frontend = session.frontend();
-    let mut chosen = None;
+    let plan = &session.worker.plan;
+    let forced = frontend.forced_switches.iter().any(|condition| condition.eval(&stream.env()));
+    let is_open = |index: usize| forced || plan.backends.get(index).is_some_and(|backend| backend.is_published.load(Relaxed));
     for (switch, known) in &frontend.switches {
         if switch.condition.as_ref().is_some_and(|condition| !condition.eval(&stream.env())) {
             continue;
         }
-        chosen = match (&switch.target, known) {
+        let chosen = match (&switch.target, known) {
             (_, Some(index)) => Some(*index),
             (SwitchTarget::Format(format), None) => {
                 let mut name = Vec::new();
                 format.write(&stream.env(), &mut name);
-                session.worker.plan.backend_named(&name)
+                plan.backend_named(&name)
             }
             (SwitchTarget::Name(_), None) => None,
         };
-        // As with HAProxy, a name that is made and means nothing leaves the choice to the default.
-        break;
+        match chosen {
+            Some(index) if is_open(index) => return Some(index),
+            Some(_) => {}
+            // As with HAProxy, a name that is made and means nothing leaves the choice to the default.
+            None => break,
+        }
     }
-    chosen.or(frontend.default_backend)
+    let is_own = |index: usize| plan.backends.get(index).is_some_and(|backend| backend.twin == Some(session.frontend));
+    frontend.default_backend.filter(|index| is_own(*index) || is_open(*index))
 }

@@ -90,6 +90,8 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     if diagnostics.worst() == Some(Severity::Alert) {
         return None;
     }
+    let disabled = drafts.iter().filter(|draft| draft.kind.is_back() && draft.back.is_none());
+    let disabled_backends = disabled.map(|draft| draft.name.clone()).collect();
     let registry = shared.entry::<Registry>();
     let process_variables = ProcessStore::new(registry.names.clone(), variables);
     let patterns = registry.patterns.clone();
@@ -116,6 +118,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         syslog: Syslog { rings, carriers: carriers.into_iter().map(Arc::new).collect(), forwarders },
         journal,
         memory: Arc::new(Limit::new(host.memory_bytes)),
+        disabled_backends,
         error_sets,
         patterns,
     })

@@ -17,7 +17,13 @@ pub(super) const ACTIONS: &[ActionWord] = &[
         Ok(Box::new(Close))
     }),
     done("switch-mode", CONTENT, "http", "Reads what comes on this connection as HTTP from here on.", switch_mode),
-    done("silent-drop", BOTH | TCP, "[rst-ttl <ttl>]", "Closes the connection without an answer.", silent_drop),
+    done(
+        "silent-drop",
+        BOTH | TCP,
+        "[rst-ttl <ttl>]",
+        "Ends the connection so that the client does not notice: its reset dies at the first router, or at that one.",
+        silent_drop,
+    ),
     done("strict-mode", ANY, "{on | off}", "Whether an edit that cannot be done ends in an error.", strict_mode),
     done(
         "set-log-level",
@@ -41,6 +47,17 @@ struct Drop;
 
 impl Action for Drop {
     fn run(&self, _: &mut Stream) -> Flow {
+        Flow::Drop
+    }
+}
+
+struct SilentDrop {
+    hops: u8,
+}
+
+impl Action for SilentDrop {
+    fn run(&self, stream: &mut Stream) -> Flow {
+        stream.facts.changes().client_packets.farewell_hops = Some(self.hops);
         Flow::Drop
     }
 }
@@ -96,11 +113,8 @@ impl Action for Nothing {
 }
 
 fn silent_drop(args: &mut Args<'_>, _: &mut Scope<'_>, _: RuleSet) -> Result<Box<dyn Action>, Fault> {
-    if args.accept("rst-ttl") {
-        args.integer("<ttl>", 1..=255)?;
-        args.changes_nothing("the connection is closed as by 'reject'; packets are not forged");
-    }
-    Ok(Box::new(Drop))
+    let hops = if args.accept("rst-ttl") { args.integer("<ttl>", 1..=255)? as u8 } else { 1 };
+    Ok(Box::new(SilentDrop { hops }))
 }
 
 fn switch_mode(args: &mut Args<'_>, scope: &mut Scope<'_>, _: RuleSet) -> Result<Box<dyn Action>, Fault> {

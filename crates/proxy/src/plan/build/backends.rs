@@ -10,6 +10,7 @@ use crate::rules::restrict;
 use crate::settings::Mode;
 use crate::stick::{StickSettings, Sticking};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use terse_balance::announcement::AnnouncedField;
 use terse_balance::settings::Balance;
 use terse_balance::{Farm, FarmContext, Server};
@@ -71,6 +72,7 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         redispatch: proxy.redispatch,
         retry_on: proxy.retry_on.clone().unwrap_or_default(),
         reuse: proxy.reuse.unwrap_or_default(),
+        is_published: AtomicBool::new(!proxy.unpublished),
         tcp: proxy.tcp.clone(),
         looks: draft.acls.needs(),
         filters: proxy.filters.clone(),

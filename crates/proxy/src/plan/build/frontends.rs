@@ -46,6 +46,7 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
         original_to: proxy.original_to.clone(),
         switches: switches(draft, drafts, building),
         default_backend,
+        forced_switches: proxy.forced_switches.clone(),
         tcp: proxy.tcp.clone(),
         looks: draft.acls.needs(),
         filters: proxy.filters.clone(),
