@@ -30,7 +30,7 @@ pub(super) struct Networks {
 impl Networks {
     /// None yet.
     pub(super) fn new() -> Networks {
-        Networks { v4: Prefixes::new(), v6: Prefixes::new(), with_holes: Ordered::default() }
+        Networks { v4: Prefixes::new(4), v6: Prefixes::new(16), with_holes: Ordered::default() }
     }
 
     /// Adds one; one of the same number gives way.
@@ -85,37 +85,39 @@ impl Networks {
 /// Networks by the first bits of a number.
 #[derive(Clone, Debug)]
 struct Prefixes {
+    /// How many bytes an address has.
+    bytes: usize,
     table: Table,
     lengths: Lengths,
 }
 
 impl Prefixes {
-    fn new() -> Prefixes {
-        Prefixes { table: Table::new(), lengths: Lengths::default() }
+    fn new(bytes: usize) -> Prefixes {
+        Prefixes { bytes, table: Table::new(), lengths: Lengths::default() }
     }
 
     fn insert(&mut self, bits: u128, len: usize, posting: Posting) {
         self.remove(bits, len, posting.id());
-        self.table.insert(&key(bits, len), posting);
+        self.table.insert(&key(bits, len)[16 - self.bytes..], posting);
         self.lengths.add(len);
     }
 
     fn remove(&mut self, bits: u128, len: usize, id: u64) {
-        if self.table.remove(&key(bits, len), id) {
+        if self.table.remove(&key(bits, len)[16 - self.bytes..], id) {
             self.lengths.remove(len);
         }
     }
 
     fn find(&self, bits: u128) -> Option<&Posting> {
-        self.lengths.up_to(128).rev().find_map(|len| self.table.find(&key(bits, len)))
+        self.lengths.up_to(128).rev().find_map(|len| self.table.find(&key(bits, len)[16 - self.bytes..]))
     }
 }
 
-/// The bits of a prefix, and its length.
+/// The bits of a prefix, last byte first, and its length: short addresses make short keys of what stands at the end.
 fn key(bits: u128, len: usize) -> [u8; 17] {
     let mask = u128::MAX.checked_shl(128 - len as u32).unwrap_or(0);
     let mut key = [len as u8; 17];
-    key[..16].copy_from_slice(&(bits & mask).to_be_bytes());
+    key[..16].copy_from_slice(&(bits & mask).to_le_bytes());
     key
 }
 
