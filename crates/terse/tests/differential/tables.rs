@@ -279,11 +279,6 @@ fn servers_found_again() {
             &["GET /x", "~GET /x", "~GET /x"],
         ),
         same("mode tcp\n use-server b if { src 127.0.0.0/8 }\n server a {a}\n server b {b}", &["GET /x", "~GET /x"]),
-        same(
-            "mode tcp\n stick-table type ip size 9 store conn_cnt\n tcp-request connection track-sc0 src\n \
-             tcp-request content reject if { sc0_conn_cnt gt 2 }\n server a {a}",
-            &["GET /x", "~GET /x", "~GET /x"],
-        ),
         Case {
             allowed: &[(Order, "the order among servers whose turn it is equally is nobody's")],
             ..same(
