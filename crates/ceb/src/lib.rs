@@ -10,7 +10,7 @@
 //! | [`SliceTree`] | byte slices of one length, known when the tree is made | 12 + length |
 //! | [`TextTree`] | byte strings of any length and content | 17 + length (21 from 255 bytes on) |
 //! | [`CaselessTree`] | the same, upper and lower case of ASCII being equal | the same |
-//! | [`Net4Tree`], [`Net6Tree`] | networks, found by the addresses in them | 20, 44 |
+//! | [`Net4Tree`], [`Net6Tree`] | networks, found by the addresses in them | 20, 32 |
 //!
 //! Values are the caller's, one a node. An [`Id`] is a handle: it names its entry until that entry is removed, whatever else comes
 //! and goes.

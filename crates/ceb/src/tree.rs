@@ -307,3 +307,27 @@ impl<K: Keys + Default, V> Default for Tree<K, V> {
         Tree::with_keys(K::default())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::blocks::{Blocks, Slices};
+    use crate::keys::integers::Integers;
+    use crate::keys::prefixes::Prefixes;
+    use crate::keys::text::Text;
+
+    /// The original's nodes are two pointers and the key.
+    #[test]
+    fn nodes_are_no_larger_than_the_original_s() {
+        fn size<K: Keys>() -> usize {
+            size_of::<Entry<K::Held>>()
+        }
+        assert_eq!(size::<Integers<u32>>(), 16);
+        assert_eq!(size::<Integers<u64>>(), 20);
+        assert_eq!(size::<Integers<u128>>(), 28);
+        assert_eq!(size::<Blocks<20>>(), 32);
+        assert_eq!(size::<Slices>(), 12);
+        assert_eq!(size::<Text>(), 16);
+        assert_eq!(size::<Prefixes<u32>>(), 20);
+    }
+}

@@ -1,5 +1,7 @@
 //! Each kind of tree against a `BTreeMap` of lists: any sequence of insertions and removals, all look-ups after each.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use crate::arguments::Arguments;
 use crate::bench::{self, Kind, Rival};
 use crate::origin::{Options, Origin};
-use crate::{conformance, demo};
+use crate::{conformance, curve, demo};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,6 +17,7 @@ pub fn run(mut words: impl Iterator<Item = String>) -> Result<bool> {
         "origin" => origin(arguments),
         "demo" => demo(arguments),
         "bench" => bench(arguments),
+        "curve" => curve(arguments),
         "conformance" => conformance(arguments),
         "-h" | "--help" | "help" => {
             print!("{HELP}");
@@ -79,6 +80,16 @@ fn bench(mut arguments: Arguments) -> Result<bool> {
     bench::run(&options)
 }
 
+fn curve(mut arguments: Arguments) -> Result<bool> {
+    let options = curve::Options {
+        rounds: arguments.value("--rounds")?.unwrap_or(300),
+        plot: arguments.value("--plot")?.unwrap_or_else(|| PathBuf::from("docs/variables.svg")),
+        numbers: arguments.value("--numbers")?.unwrap_or_else(|| PathBuf::from("bench/variables.tsv")),
+    };
+    arguments.end()?;
+    curve::run(&options)
+}
+
 fn conformance(mut arguments: Arguments) -> Result<bool> {
     let options = conformance::Options {
         tests: arguments.value("--tests")?.context("--tests: HAProxy's folder reg-tests")?,
@@ -119,6 +130,7 @@ const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N
                  environment: TERSE=, PORT=
        terse-lab bench [--quick] [--only SCENARIO,...] [--rivals NAME,...] [--rounds N] [--seconds N] [--out FOLDER]
                  environment: TERSE=, HAPROXY=, HAPROXY2=, NGINX=, WRK=
+       terse-lab curve [--rounds N] [--plot FILE] [--numbers FILE]
        terse-lab conformance --tests FOLDER --vtest PROGRAM [--terse PROGRAM] [--jobs N] [--time-limit N] [--list FILE]
                  [--update] [--logs FOLDER] [CATEGORY/[TEST]]...
 ";

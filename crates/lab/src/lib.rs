@@ -1,7 +1,7 @@
-//! The workbench: an origin whose content is made up, the demonstration, the benchmark against other proxies, and the run of
-//! HAProxy's regression tests.
+//! The workbench: an origin whose content is made up, the demonstration, the benchmark against other proxies, the curve of
+//! what variables cost, and the run of HAProxy's regression tests.
 //!
-//! The library is what tests use ([`origin`]); the program `terse-lab` has one sub-command for each of the four.
+//! The library is what tests use ([`origin`]); the program `terse-lab` has one sub-command for each of the five.
 
 pub mod arguments;
 pub mod bench;
@@ -10,6 +10,7 @@ pub mod command;
 pub mod conformance;
 pub mod content;
 pub mod cores;
+pub mod curve;
 pub mod demo;
 pub mod origin;
 pub mod program;
