@@ -55,8 +55,11 @@ impl Durations {
         for ((mean, most), ms) in lane.means.iter().zip(&lane.most).zip(times_ms) {
             let ms = ms.min(MOST_MS);
             let (before, sample) = (mean.load(Relaxed), ms * SCALE);
-            let after =
-                if sample >= before { before + (sample - before) / count } else { before - (before - sample).div_ceil(count) };
+            let after = if sample >= before {
+                before + (sample - before).div_ceil(count)
+            } else {
+                before - (before - sample).div_ceil(count)
+            };
             mean.store(after, Relaxed);
             if ms > most.load(Relaxed) {
                 most.store(ms, Relaxed);

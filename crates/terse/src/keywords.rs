@@ -5,7 +5,7 @@ use crate::files::Disk;
 use crate::process;
 use std::fmt::Write;
 use std::sync::Arc;
-use terse_config::{Environment, Keyword, Kind, SectionKind, reference};
+use terse_config::{Environment, Keyword, Kind, SectionKind, keyword, reference};
 use terse_sample::registry::ConverterKind;
 use terse_sample::{Constants, FetchKind, Registry};
 
@@ -91,7 +91,7 @@ fn configuration(text: &mut String) {
     text.push_str("# List of registered configuration keywords:\n");
     for kind in SectionKind::ALL {
         let _ = writeln!(text, "{}", kind.name());
-        let mut keywords: Vec<&Keyword> = tables().into_iter().flatten().filter(|keyword| keyword.sections.has(kind)).collect();
+        let mut keywords: Vec<_> = keyword::all(&tables()).filter(|keyword| keyword.sections.has(kind)).collect();
         keywords.sort_by_key(|keyword| keyword.name);
         for keyword in keywords {
             let lead = if matches!(keyword.kind, Kind::Refused(_)) { "\t# " } else { "\t" };
