@@ -54,6 +54,7 @@ enum Side {
     HttpErrors,
     Ring,
     LogProfile,
+    UserList,
 }
 
 /// Where the lines that follow belong.
@@ -253,6 +254,7 @@ fn sides(kind: SectionKind) -> &'static [Side] {
         SectionKind::HttpErrors => &[Side::HttpErrors],
         SectionKind::Ring => &[Side::Ring],
         SectionKind::LogProfile => &[Side::LogProfile],
+        SectionKind::UserList => &[Side::UserList],
         SectionKind::Global | SectionKind::Defaults => &[],
     }
 }

@@ -93,7 +93,6 @@ pub(crate) static REFUSED_SECTIONS: &[(&str, &str)] = &[
     ("spoe-group", "there is no SPOE"),
     ("spoe-message", "there is no SPOE"),
     ("traces", "there are no traces"),
-    ("userlist", "lists of users are not built"),
 ];
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ pub enum SectionKind {
     LogForward = 128,
     /// `log-profile`: what lines of a target look like.
     LogProfile = 256,
+    /// `userlist`: users and their passwords.
+    UserList = 512,
 }
 
 /// A set of kinds of section.
@@ -61,6 +63,8 @@ impl Sections {
     pub const LOG_FORWARD: Sections = Sections(128);
     /// `log-profile`.
     pub const LOG_PROFILE: Sections = Sections(256);
+    /// `userlist`.
+    pub const USER_LIST: Sections = Sections(512);
 
     /// The kinds in the set, in the manual's order.
     pub fn kinds(self) -> impl Iterator<Item = SectionKind> {
@@ -87,7 +91,7 @@ impl fmt::Display for Sections {
 
 impl SectionKind {
     /// All kinds, in the manual's order.
-    pub const ALL: [SectionKind; 9] = [
+    pub const ALL: [SectionKind; 10] = [
         SectionKind::Global,
         SectionKind::Defaults,
         SectionKind::Frontend,
@@ -97,6 +101,7 @@ impl SectionKind {
         SectionKind::Ring,
         SectionKind::LogForward,
         SectionKind::LogProfile,
+        SectionKind::UserList,
     ];
 
     /// The kind that a word opens.
@@ -116,6 +121,7 @@ impl SectionKind {
             SectionKind::Ring => "ring",
             SectionKind::LogForward => "log-forward",
             SectionKind::LogProfile => "log-profile",
+            SectionKind::UserList => "userlist",
         }
     }
 

@@ -173,9 +173,9 @@ fn names_and_references_of_sections() {
 #[test]
 fn refused_sections_are_told_once() {
     assert_eq!(
-        said("userlist u\n user a\n group b\nbackend b\n say x\npeers p\n peer a\n"),
+        said("mailers u\n mailer a\n timeout b\nbackend b\n say x\npeers p\n peer a\n"),
         [
-            "1: section 'userlist' is not supported: lists of users are not built",
+            "1: section 'mailers' is not supported: no mail is sent; watch the logs",
             "6: section 'peers' is not supported: stick tables are not shared between processes"
         ]
     );

@@ -1,4 +1,5 @@
-//! Converters that need a library of cryptography, which is the system's OpenSSL: encryption with AES, JSON Web Tokens.
+//! What needs a library of cryptography: converters that encrypt with AES and check JSON Web Tokens (the system's OpenSSL), users and
+//! their passwords (the system's libcrypt).
 //!
 //! It is a crate of its own so that nothing below it, the language of expressions above all, depends on OpenSSL. Keys and
 //! certificates in files are read while the configuration is, and never again.
@@ -14,11 +15,17 @@ mod aes;
 mod jwe;
 mod jws;
 mod key;
+mod users;
 
-use terse_sample::Converter;
+pub use users::KEYWORDS;
+
+use terse_sample::{Converter, Fetch};
 
 /// All tables of this crate.
 pub const CONVERTERS: &[&[Converter]] = &[aes::CONVERTERS, jws::CONVERTERS, jwe::CONVERTERS];
+
+/// The fetches of this crate.
+pub const FETCHES: &[&[Fetch]] = &[users::FETCHES];
 
 #[cfg(test)]
 mod testing;

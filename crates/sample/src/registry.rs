@@ -181,7 +181,12 @@ pub struct Reference {
     pub to: Arc<dyn Any + Send + Sync>,
     /// Where it is named.
     pub place: Place,
+    /// What is wrong with it once the configuration is complete, if its own crate can say that alone.
+    pub problem: Option<Problem>,
 }
+
+/// Says what is wrong with something that is named.
+pub type Problem = fn(&(dyn Any + Send + Sync)) -> Option<String>;
 
 impl Default for Registry {
     /// With this crate's own tables.
@@ -252,7 +257,12 @@ impl Registry {
 
     /// Notes that something is named, to be found once the configuration is complete.
     pub fn refer(&mut self, to: Arc<dyn Any + Send + Sync>, place: Place) {
-        self.references.push(Reference { to, place });
+        self.references.push(Reference { to, place, problem: None });
+    }
+
+    /// The same, with what its own crate has to say of it then: a list of users.
+    pub fn refer_checked(&mut self, to: Arc<dyn Any + Send + Sync>, place: Place, problem: Problem) {
+        self.references.push(Reference { to, place, problem: Some(problem) });
     }
 
     /// The alias of that name.

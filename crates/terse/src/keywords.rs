@@ -15,7 +15,7 @@ pub fn tables() -> Vec<&'static [Keyword]> {
         vec![process::keywords::KEYWORDS, process::accepted::KEYWORDS, process::refused::KEYWORDS, process::variables::KEYWORDS];
     tables.extend(terse_proxy::KEYWORDS);
     tables.extend(terse_admin::KEYWORDS);
-    tables.extend([terse_balance::KEYWORDS, terse_compress::KEYWORDS, terse_sample::KEYWORDS]);
+    tables.extend([terse_crypto::KEYWORDS, terse_balance::KEYWORDS, terse_compress::KEYWORDS, terse_sample::KEYWORDS]);
     tables
 }
 
@@ -32,6 +32,7 @@ pub fn samples(environment: &Environment) -> Registry {
     terse_proxy::samples::ALIASES.iter().for_each(|table| registry.add_aliases(table));
     terse_proxy::samples::CONVERTERS.iter().for_each(|table| registry.add_converters(table));
     terse_crypto::CONVERTERS.iter().for_each(|table| registry.add_converters(table));
+    terse_crypto::FETCHES.iter().for_each(|table| registry.add_fetches(table));
     registry.files = Some(Arc::new(Disk));
     registry
 }

@@ -85,6 +85,11 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let (rings, carriers) = building.logs.directory.into_parts();
     // Formats of logs name tables too: they are compiled by now.
     let references = std::mem::take(&mut shared.entry::<Registry>().references);
+    for reference in references.iter().filter(|_| complete) {
+        if let Some(reason) = reference.problem.and_then(|problem| problem(&*reference.to)) {
+            diagnostics.push(Diagnostic::new(Severity::Alert, &reference.place, reason));
+        }
+    }
     let tables = tables::build(&mut drafts, references, complete, diagnostics);
     let _ = shared.entry::<Registry>().own::<Known>().0.set(tables.clone());
     if diagnostics.worst() == Some(Severity::Alert) {

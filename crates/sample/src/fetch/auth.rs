@@ -1,6 +1,6 @@
 //! The request's Authorization field (RFC 9110 section 11.6.2): `http_auth_user` and its kin.
 
-use crate::argument::{ArgList, ParamKind, may, need};
+use crate::argument::{ArgList, ParamKind, may};
 use crate::convert::base64;
 use crate::env::Env;
 use crate::octets::Octets;
@@ -28,10 +28,6 @@ pub(crate) const FETCHES: &[Fetch] = &[
     )
     .params(&[may(ParamKind::Header)])
     .needs(Needs::REQUEST),
-    Fetch::refused("http_auth", "Whether the request's credentials are those of a user of a list.", "userlists are not built")
-        .params(&[need(ParamKind::Str)]),
-    Fetch::refused("http_auth_group", "The user's name, when the credentials are right.", "userlists are not built")
-        .params(&[need(ParamKind::Str)]),
 ];
 
 fn credentials(field: &[u8]) -> Option<(&[u8], &[u8])> {

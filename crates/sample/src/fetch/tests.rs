@@ -175,7 +175,6 @@ fn wrong_arguments_are_named() {
         ("uuid(5)", "version 5"),
         ("date(0,h)", "'h'"),
         ("acl(nope)", "no such ACL"),
-        ("http_auth(list)", "userlists"),
         ("path lower", "missing comma"),
         ("path,lowr", "unknown converter 'lowr'"),
         ("query(x)", "with_qm"),

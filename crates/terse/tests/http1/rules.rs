@@ -47,6 +47,53 @@ fn answers_that_are_made_here() {
     }
 }
 
+/// Groups by the lines of both, passwords in both forms; ada's and ben's is `insecure`.
+const USERS: &str = "\
+userlist ops
+ group admins users ada
+ group readers
+ user ada password SHA256 groups readers
+ user ben insecure-password insecure groups readers
+ user off
+";
+
+#[test]
+fn users_and_their_groups() {
+    let server = Server::answering(|_| "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    // The list comes behind its uses.
+    let others = format!("backend b\n server one {}\n{}", server.address(), USERS.replace("SHA256", SHA256));
+    let terse = sections(
+        " acl admin http_auth_group(ops) admins\n http-request auth realm Ops unless { http_auth(ops) }\n \
+         http-request deny if { path_beg /admin } !admin\n http-request set-header X-Who %[http_auth_group(ops)]\n \
+         default_backend b",
+        &others,
+    );
+    let mut client = terse.client();
+    for (path, credentials, status) in [
+        ("/", None, 401),
+        ("/", Some("YWRhOmluc2VjdXJl"), 200),
+        ("/", Some("YmVuOmluc2VjdXJl"), 200),
+        ("/", Some("YmVuOkluc2VjdXJl"), 401),
+        ("/", Some("b2ZmOg=="), 401),
+        ("/", Some("nonsense"), 401),
+        ("/admin", Some("YWRhOmluc2VjdXJl"), 200),
+        ("/admin", Some("YmVuOmluc2VjdXJl"), 403),
+    ] {
+        let value = credentials.map(|credentials| format!("Basic {credentials}"));
+        let fields: Vec<_> = value.iter().map(|value| ("Authorization", value.as_str())).collect();
+        let response = client.get(path, &fields);
+        assert_eq!(response.status, status, "{path} {credentials:?}");
+        if status == 401 {
+            assert_eq!(response.field("www-authenticate"), Some("Basic realm=\"Ops\""));
+        }
+    }
+    assert_eq!(server.requests().last().and_then(|seen| seen.field("x-who").map(str::to_owned)).as_deref(), Some("ada"));
+    terse.end();
+}
+
+/// `insecure`, as crypt(3) hashes it by SHA-256.
+const SHA256: &str = "$5$saltsalt$fvnPyduj9u24A81pscfSrUoNJtF7mS66xsI13gOHYG6";
+
 #[test]
 fn requests_that_are_edited() {
     for (lines, line, name, values) in [
