@@ -60,6 +60,18 @@ fn a_connection_is_refused_before_a_word() {
 }
 
 #[test]
+fn a_silent_drop_says_nothing() {
+    let terse = listen(
+        " tcp-request content set-fc-tos 0x10\n http-request silent-drop rst-ttl 2 if { path /gone }\n http-request return status 204\n",
+    );
+    let mut client = terse.client();
+    assert_eq!(client.get("/", &[]).status, 204);
+    client.send("GET /gone HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert!(is_closed(client.stream(), PATIENCE));
+    terse.end();
+}
+
+#[test]
 fn the_order_of_sets_is_that_of_the_connection() {
     let terse = listen(
         " tcp-request connection set-var(sess.order) str(c)\n\
