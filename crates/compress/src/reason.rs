@@ -36,6 +36,8 @@ reasons! {
     ClientVersion = "client-version",
     /// The server answered in a version below `compression http-version`.
     ServerVersion = "server-version",
+    /// The body ends with the server's connection, as in HTTP/1.0, and `compression http-version` does not allow that version.
+    UntilClose = "until-close",
     /// The User-Agent is one that cannot decode what it asks for.
     Agent = "agent",
     /// The request came through another proxy and `compression proxied` leaves it out.

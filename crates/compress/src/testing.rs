@@ -57,25 +57,28 @@ pub(crate) fn request(head: &str) -> Request {
     request
 }
 
-/// The status, then fields, one a line. The body has no length unless Content-Length says it.
+/// The status, then fields, one a line. The body is chunked unless Content-Length says its length; `close` behind the status: it
+/// ends with the connection.
 pub(crate) fn response(head: &str) -> Response {
     let (line, fields) = head.split_once('\n').unwrap_or((head, ""));
     let (status, version) = line.split_once(' ').unwrap_or((line, ""));
-    let version = if version == "HTTP/1.0" { Version::Http10 } else { Version::Http11 };
     let mut response = Response::default();
-    (response.status, response.body, response.version) = (status.parse().unwrap(), BodyLength::Unknown, version);
+    (response.status, response.body) = (status.parse().unwrap(), BodyLength::Unknown);
+    response.version = if version == "HTTP/1.0" { Version::Http10 } else { Version::Http11 };
     push_all(&mut response.fields, fields);
     if let Some(length) = response.fields.get(b"Content-Length") {
         response.body = BodyLength::Exact(std::str::from_utf8(length).unwrap().parse().unwrap());
+    } else if version != "close" {
+        response.fields.push(b"Transfer-Encoding", b"chunked");
     }
     response
 }
 
-/// The fields as lines.
+/// The fields as lines, but for the framing, which is not compression's.
 pub(crate) fn lines(fields: &Fields) -> String {
     let mut out = Vec::new();
     fields.write_to(&mut out);
-    String::from_utf8(out).unwrap().replace("\r\n", "\n").trim_end().to_owned()
+    String::from_utf8(out).unwrap().replace("\r\n", "\n").replace("Transfer-Encoding: chunked\n", "").trim_end().to_owned()
 }
 
 fn push_all(fields: &mut Fields, lines: &str) {

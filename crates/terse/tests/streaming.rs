@@ -100,7 +100,7 @@ fn each_part_before_a_pause() {
         (Framing::Chunked, "text/html", false),
     ] {
         let Parts { server, send, sent } = Parts::new(framing, kind);
-        let lines = "compression algo gzip\n compression type text/html text/event-stream";
+        let lines = "compression algo gzip\n compression type text/html text/event-stream\n compression http-version 1.0";
         let terse = listen(&format!("{lines}\n server one {}", server.address()));
         let mut client = terse.client();
         let accepts = if coded { "gzip" } else { "identity" };

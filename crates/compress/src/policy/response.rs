@@ -6,7 +6,7 @@ use super::{Decision, Load, Offer, Plan, Verdict};
 use crate::etag::Tag;
 use crate::reason::Reason;
 use crate::settings::{Effective, Proxied};
-use terse_message::{BodyLength, Known, Response};
+use terse_message::{BodyLength, Known, Response, Version};
 
 /// Judges a response by its head. The offer is that of its request, under the same settings.
 pub fn decide(offer: &Offer, response: &Response, load: &Load, settings: &Effective<'_>) -> Verdict {
@@ -50,6 +50,10 @@ fn judge_message(offer: &Offer, response: &Response, settings: &Effective<'_>) -
     }
     if response.version < settings.http_version() {
         return Err(Reason::ServerVersion);
+    }
+    let ends_by_close = response.body == BodyLength::Unknown && !fields.has(Known::TransferEncoding);
+    if ends_by_close && settings.http_version() > Version::Http10 {
+        return Err(Reason::UntilClose);
     }
     if fields.has(Known::ContentRange) {
         return Err(Reason::Partial);

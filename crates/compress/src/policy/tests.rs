@@ -17,6 +17,7 @@ const CASES: &[(&str, &str, &str, Reason, bool)] = &[
     ("compression type text/plain", GET, OK, Reason::NoAlgorithm, false),
     ("compression algo gzip", "GET / HTTP/1.0\nAccept-Encoding: gzip", OK, Reason::ClientVersion, true),
     ("compression algo gzip", GET, "200 HTTP/1.0\nContent-Length: 100", Reason::ServerVersion, false),
+    ("compression algo gzip", GET, "200 close", Reason::UntilClose, false),
     ("compression algo gzip", "GET /\nAccept-Encoding: gzip\nUser-Agent: Mozilla/4", OK, Reason::Agent, true),
     (
         "compression algo gzip\ncompression disable-agent ^bad",

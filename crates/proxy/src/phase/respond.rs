@@ -106,7 +106,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     if !stream.facts.asked_head && stream.request.method() == b"HEAD" {
         without_body(&mut stream.response);
     }
-    sink.framing = frame(stream, reply, version, &session);
+    sink.framing = frame(stream, reply, version, compression.is_some(), &session);
     let spoken = version.min(stream.response.version);
     encode::response_head(&stream.response, encode::connection(reply.keep_client, spoken), sink.out);
     stream.facts.status = stream.response.status;
@@ -307,7 +307,9 @@ async fn decide(down: &mut Source<'_>, stream: &Stream, offer: &Offer, settings:
 }
 
 /// How the client finds the end of the body; what the head says of it.
-fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, session: &Session) -> Outgoing {
+///
+/// A body that ends with the server's connection ends with the client's too, unless it was `coded` here: then its end is known.
+fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, coded: bool, session: &Session) -> Outgoing {
     let bodyless = stream.response.body == BodyLength::None;
     reply.keep_client &= session.worker.is_running() && reply.body_read.get();
     if stream.response.body != BodyLength::Unknown {
@@ -319,7 +321,7 @@ fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, session: 
         return Outgoing::Plain;
     }
     let chunked = stream.response.fields.has(Known::TransferEncoding);
-    if prepare::is_modern(version) {
+    if prepare::is_modern(version) && (chunked || coded) {
         stream.response.version = Version::Http11;
         if !chunked {
             stream.response.fields.push(b"Transfer-Encoding", b"chunked");
