@@ -132,7 +132,7 @@ fn what_is_wrong_has_its_place() {
         ("say %[status]", 4, "the response's head"),
         ("set foo.x path", 4, "invalid variable name 'foo.x'"),
         ("acl a path -m", 11, "'-m' expects an argument"),
-        ("acl a src 1.2.3.4 1.2.3", 18, "'1.2.3' is not an address"),
+        ("acl a src 1.2.3.4 1.2.3", 18, "'1.2.3' is not a valid IPv4 or IPv6 address"),
         ("acl a", 4, "expects a criterion"),
         ("acl a! path", 4, "invalid ACL name"),
     ] {
