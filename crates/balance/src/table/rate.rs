@@ -90,8 +90,9 @@ fn told(period_ms: u32, now: u32, began: u32, past: u32, count: u32) -> u32 {
     if count == 0 && past <= 1 {
         return past;
     }
-    let total = u128::from(past) * u128::from(remain) + u128::from(count) * u128::from(period);
-    u32::try_from(total / u128::from(period)).unwrap_or(u32::MAX)
+    // Counts have 32 bits and periods 31: both products have 63, and fit together.
+    let total = (u64::from(past) * remain).saturating_add(u64::from(count) * period);
+    u32::try_from(total / period).unwrap_or(u32::MAX)
 }
 
 fn split(cell: u64) -> (u32, u32) {
