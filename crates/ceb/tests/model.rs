@@ -299,7 +299,7 @@ proptest! {
 
     #[test]
     fn blocks((steps, probes) in steps(number().prop_map(|n| n.to_le_bytes()))) {
-        run(Blocks::<8>::default(), &steps, &probes);
+        run(Blocks::<8>, &steps, &probes);
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub(super) struct Named {
 
 impl Named {
     /// Puts it in the place of the first argument, if that names anything.
+    #[allow(clippy::ptr_arg, reason = "checks of arguments share one signature")]
     pub(super) fn check(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
         if let Some(Arg::Str(name)) = args.first() {
             let name = name.clone();

@@ -39,20 +39,27 @@ fn for_old_clients() {
     terse.end();
 }
 
-/// A body that ends with the server's connection becomes chunks, so that its end can be told from a loss.
+/// A body that ends with the server's connection ends with the client's; what is compressed comes in chunks.
 #[test]
 fn until_the_server_closes() {
     let server = Server::start(|connection| {
         connection.request().unwrap();
         connection.send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabc");
     });
-    let terse = listen(&format!("server one {}", server.address()));
-    let mut client = terse.client();
-    for _ in 0..2 {
-        let response = client.get("/", &[]);
-        assert_eq!((response.text().as_str(), response.field("transfer-encoding")), ("abc", Some("chunked")));
+    for (lines, framing) in [("", None), ("compression algo identity\n compression http-version 1.0\n", Some("chunked"))] {
+        let terse = listen(&format!("{lines} server one {}", server.address()));
+        for _ in 0..2 {
+            let mut client = terse.client();
+            client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+            let head = client.head();
+            assert_eq!((head.status, head.field("transfer-encoding"), head.field("content-length")), (200, framing, None));
+            match framing {
+                None => assert_eq!((client.rest(), head.field("connection")), (b"abc".to_vec(), Some("close"))),
+                Some(_) => assert_eq!((client.chunk().as_deref(), client.chunk()), (Some(&b"abc"[..]), None)),
+            }
+        }
+        terse.end();
     }
-    terse.end();
 }
 
 /// Answers without bodies, whatever their heads say of one: the next answer is found where it begins.
