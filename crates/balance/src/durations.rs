@@ -40,6 +40,11 @@ struct Lane {
     last: AtomicU64,
 }
 
+/// By so much one of `count` samples moves their mean; a division only until there are enough of them.
+fn share(difference: u64, count: u64) -> u64 {
+    if count == SAMPLES { difference.div_ceil(SAMPLES) } else { difference.div_ceil(count) }
+}
+
 impl Default for Durations {
     fn default() -> Durations {
         Durations { lanes: Box::new(std::array::from_fn(|_| Lane::default())) }
@@ -55,12 +60,11 @@ impl Durations {
         for ((mean, most), ms) in lane.means.iter().zip(&lane.most).zip(times_ms) {
             let ms = ms.min(MOST_MS);
             let (before, sample) = (mean.load(Relaxed), ms * SCALE);
-            let after = if sample >= before {
-                before + (sample - before).div_ceil(count)
-            } else {
-                before - (before - sample).div_ceil(count)
-            };
-            mean.store(after, Relaxed);
+            if sample > before {
+                mean.store(before + share(sample - before, count), Relaxed);
+            } else if sample < before {
+                mean.store(before - share(before - sample, count), Relaxed);
+            }
             if ms > most.load(Relaxed) {
                 most.store(ms, Relaxed);
             }

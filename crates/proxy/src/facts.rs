@@ -302,6 +302,8 @@ impl Times {
     /// Milliseconds from one moment to a later one; -1 when one of them never came, as HAProxy's logs have it.
     pub fn between(from: Option<Instant>, to: Option<Instant>) -> i64 {
         match (from, to) {
+            // Most of what happens to a stream happens within a turn of its worker, at one time.
+            (Some(from), Some(to)) if from == to => 0,
             (Some(from), Some(to)) => to.saturating_duration_since(from).as_millis() as i64,
             _ => -1,
         }

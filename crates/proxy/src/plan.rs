@@ -256,6 +256,22 @@ pub struct LogPlan {
     pub settings: crate::log::LogSettings,
 }
 
+impl Frontend {
+    /// Whether there is anything to judge its requests by, beside their first bytes.
+    pub fn is_judged(&self) -> bool {
+        !self.request_rules.is_empty() || self.service.is_some()
+    }
+}
+
+impl Backend {
+    /// Whether there is anything to judge requests by that came in by the frontend of this index. What the two halves of a `listen`
+    /// share has been asked already.
+    pub fn is_judged(&self, by: usize) -> bool {
+        let rules = !self.request_rules.is_empty() || !self.tcp.content.is_empty();
+        self.twin != Some(by) && (rules || self.service.is_some())
+    }
+}
+
 impl Plan {
     /// The time of tables at that moment, in milliseconds.
     pub fn table_ms(&self, at: Instant) -> u64 {

@@ -55,6 +55,12 @@ impl Filters {
 
 /// The filters that a body of this stream goes through. Those that need no rule are added now, when its backend is known.
 pub fn passage(stream: &mut Stream, direction: Direction) -> Option<Passage> {
+    let has_traces = |filters: &FilterSettings| !filters.traces.is_empty();
+    let facts = &stream.facts;
+    if facts.filters.is_none() && !has_traces(&facts.frontend().filters) && !facts.backend().is_some_and(|b| has_traces(&b.filters))
+    {
+        return None;
+    }
     let session = stream.facts.session.clone();
     let front = &session.frontend().filters;
     let back = stream.facts.backend.and_then(|index| session.worker.plan.backends.get(index));

@@ -1,5 +1,6 @@
 //! A session: requests and responses on one connection, one after the other.
 
+use crate::facts::Times;
 use crate::inspection::lend_if;
 use crate::io::{Buffer, Transport, clock};
 use crate::log::Origin;
@@ -138,8 +139,7 @@ fn poll_first_bytes(client: &mut Client, session: &Session, cx: &mut Context<'_>
 /// One request and its response.
 async fn exchange(client: &mut Client, session: &Rc<Session>, idle_since: Instant) -> Next {
     let mut stream = Stream::new(session, clock::now());
-    let idle = stream.facts.times.start.saturating_duration_since(idle_since);
-    stream.facts.times.idle_ms = idle.as_millis() as i64;
+    stream.facts.times.idle_ms = Times::between(Some(idle_since), Some(stream.facts.times.start));
     session.requests.set(session.requests.get() + 1);
     let mut out = session.worker.take_scratch();
     let next = match serve(client, &mut stream, &mut out).await {
@@ -163,6 +163,7 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
         record::step(stream, Origin::Accept);
     }
     if frontend.mode == Mode::Http
+        && !frontend.tcp.content.is_empty()
         && let Some(verdict) = judge::content(client, stream, &frontend.tcp, frontend.looks).await
     {
         // These rules come before the request is looked at: logs show none, as in HAProxy.
@@ -177,14 +178,18 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
         return answer::send(client, stream, out, &ready).await;
     }
     record::step(stream, Origin::Request);
-    if let Some(verdict) = judge::frontend(client, stream).await? {
+    if frontend.is_judged()
+        && let Some(verdict) = judge::frontend(client, stream).await?
+    {
         return answer::by_rule(client, stream, out, verdict).await;
     }
     lend_if(client, stream, frontend.looks, route::choose)?;
     if stream.facts.backend().is_some_and(|b| b.options.buffer_request) && !frontend.options.buffer_request {
         read::body(client, stream).await?;
     }
-    if let Some(verdict) = judge::backend(client, stream).await? {
+    if stream.facts.backend().is_some_and(|backend| backend.is_judged(session.frontend))
+        && let Some(verdict) = judge::backend(client, stream).await?
+    {
         return answer::by_rule(client, stream, out, verdict).await;
     }
     let bound = persist::before(client, stream);

@@ -110,9 +110,6 @@ pub async fn frontend(client: &mut Client, stream: &mut Stream) -> Result<Option
 pub async fn backend(client: &mut Client, stream: &mut Stream) -> Result<Option<Verdict>, Abort> {
     let worker = stream.facts.session.worker.clone();
     let Some(backend) = stream.facts.backend.map(|index| &worker.plan.backends[index]) else { return Ok(None) };
-    if backend.twin == Some(stream.facts.session.frontend) {
-        return Ok(None);
-    }
     if let Some(verdict) = content(client, stream, &backend.tcp, backend.looks).await {
         return Ok(Some(verdict));
     }
