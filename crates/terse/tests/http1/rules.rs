@@ -133,6 +133,78 @@ fn requests_that_are_edited() {
     }
 }
 
+/// `option http-restrict-req-hdr-names`: the words behind it, the names that a request has, and those that its server sees of them;
+/// none where the request is refused.
+#[test]
+fn names_that_servers_could_take_for_others() {
+    const ALL: &[&str] = &["X-User", "X_User", "X-my_hdr", "X-end_", "_", "X.y", "X9"];
+    for (option, sent, seen) in [
+        ("", ALL, Some(ALL)),
+        ("option http-restrict-req-hdr-names preserve", ALL, Some(ALL)),
+        ("option http-restrict-req-hdr-names delete", ALL, Some(&["X-User", "X9"][..])),
+        (
+            "option http-restrict-req-hdr-names delete\n http-request deny if { req.fhdr(x_user) -m found }",
+            ALL,
+            Some(&["X-User", "X9"]),
+        ),
+        ("option http-restrict-req-hdr-names reject", ALL, None),
+        ("option http-restrict-req-hdr-names reject", &["X-User", "X-end_"], None),
+        ("option http-restrict-req-hdr-names reject", &["X-User", "X9"], Some(&["X-User", "X9"])),
+    ] {
+        let lines: String = sent.iter().map(|name| format!("{name}: on\r\n")).collect();
+        let (response, request) = through(option, &format!("GET / HTTP/1.1\r\nHost: h\r\n{lines}\r\n"));
+        assert_eq!(response.status, if seen.is_some() { 200 } else { 403 }, "{option} {sent:?}");
+        assert_eq!(request.is_some(), seen.is_some(), "{option} {sent:?}");
+        for name in request.iter().flat_map(|_| ALL) {
+            let there = request.as_ref().and_then(|request| request.field(name)).is_some();
+            assert_eq!(there, seen.is_some_and(|seen| seen.contains(name)), "{option} {sent:?}: {name}");
+        }
+    }
+}
+
+/// The backend's word holds for what it serves, beside the frontend's.
+#[test]
+fn names_are_judged_by_backends_too() {
+    let server = Server::answering(|_| "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let at = server.address();
+    let others = format!(
+        "backend clean\n option http-restrict-req-hdr-names delete\n server one {at}\n\
+         backend wary\n option http-restrict-req-hdr-names reject\n server one {at}\n\
+         backend any\n server one {at}\n"
+    );
+    let rules = " use_backend clean if { path /clean }\n use_backend wary if { path /wary }\n default_backend any";
+    let terse = sections(rules, &others);
+    let mut client = terse.client();
+    for (path, status, kept) in [("/clean", 200, false), ("/any", 200, true), ("/wary", 403, false)] {
+        client.send(&format!("GET {path} HTTP/1.1\r\nHost: h\r\nX-my_hdr: on\r\n\r\n"));
+        assert_eq!(client.response("GET").status, status, "{path}");
+        let seen = server.requests().pop().filter(|request| request.target == path);
+        assert_eq!(seen.is_some(), status == 200, "{path}");
+        assert_eq!(seen.and_then(|request| request.field("x-my_hdr").map(String::from)).is_some(), kept, "{path}");
+    }
+    terse.end();
+}
+
+/// What the option lets in, and what rules make of it.
+#[test]
+fn targets_with_fragments() {
+    const LOOSE: &str = "option accept-unsafe-violations-in-http-request\n ";
+    for (option, rule, target, seen) in [
+        ("", "http-request normalize-uri fragment-strip", "/a#b", None),
+        (LOOSE, "", "/a#b", Some("/a#b")),
+        (LOOSE, "http-request normalize-uri fragment-strip", "/a#b", Some("/a")),
+        (LOOSE, "http-request normalize-uri fragment-encode", "/a#b/#c", Some("/a%23b/%23c")),
+        (LOOSE, "", "/ä", Some("/ä")),
+        (LOOSE, "", "/a\tb", None),
+        (LOOSE, "", "/a\0b", None),
+        (LOOSE, "", "http://g#@h/", None),
+    ] {
+        let (response, request) = through(&format!("{option}{rule}"), &format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        assert_eq!(response.status, if seen.is_some() { 200 } else { 400 }, "{option}{rule} {target:?}");
+        assert_eq!(request.as_ref().map(|request| request.target.as_str()), seen, "{option}{rule}");
+    }
+}
+
 #[test]
 fn responses_that_are_edited() {
     for (lines, name, value) in [
