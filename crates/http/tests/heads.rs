@@ -1,7 +1,7 @@
 //! Heads that must be understood, and heads that must be refused.
 
 use proptest::prelude::*;
-use terse_http::h1::{Malformed, Parsed, parse_request, parse_response};
+use terse_http::h1::{Malformed, Parsed, Targets, parse_request, parse_request_with, parse_response};
 use terse_message::{BodyLength, Known, Request, Response, Version};
 
 fn request(text: &str) -> Result<(Parsed, Request), Malformed> {
@@ -99,6 +99,38 @@ fn smuggling_and_broken_requests_are_refused() {
     }
     let many = format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(200));
     assert!(matches!(request(&many), Err(TooManyFields)));
+}
+
+#[test]
+fn loose_targets_may_hold_fragments_and_text_and_no_more() {
+    let loosely = |line: &str| {
+        let mut request = Request::default();
+        let text = format!("{line} HTTP/1.1\r\nHost: h\r\n\r\n");
+        parse_request_with(text.as_bytes(), &mut request, Targets::Loose).map(|_| request.target().to_vec())
+    };
+    for target in ["/#a", "/a#b#c?d", "/#@g/", "/ä", "/?ö=€", "http://h/#a", "http://h/ä", "http://h?#a"] {
+        let line = format!("GET {target}");
+        assert_eq!(loosely(&line).as_deref(), Ok(target.as_bytes()));
+        assert!(request(&format!("{line} HTTP/1.1\r\nHost: h\r\n\r\n")).is_err(), "{target}");
+    }
+    for line in [
+        "GET /a\0b",
+        "GET /a\tb",
+        "GET /a b",
+        "GET /a\x7fb",
+        "GET /a\rb",
+        "GET #a",
+        "GET *#a",
+        "GET http://h#a/",
+        "GET http://g#@h/",
+        "GET http://ä@h/",
+        "GET http://hä/",
+        "OPTIONS *#a",
+        "CONNECT h:80#a",
+        "CONNECT ä:80",
+    ] {
+        assert!(loosely(line).is_err(), "{line:?}");
+    }
 }
 
 #[test]

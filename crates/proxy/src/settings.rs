@@ -243,6 +243,8 @@ pub struct Options {
     pub server_keep_alive: bool,
     /// `http-buffer-request`: the request's body is read first.
     pub buffer_request: bool,
+    /// `accept-unsafe-violations-in-http-request`: targets may hold fragments and text beyond ASCII.
+    pub loose_targets: bool,
     /// `nolinger`.
     pub no_linger: bool,
 }

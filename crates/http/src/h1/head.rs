@@ -4,7 +4,7 @@
 //! that do not fit the method, and lengths that could be read in two ways.
 
 use super::malformed::Malformed;
-use super::target;
+use super::target::{self, Targets};
 use httparse::Status;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -29,6 +29,11 @@ pub enum Parsed {
 ///
 /// On [`Parsed::Complete`], `request` holds the head, and in [`Request::body`] what follows it.
 pub fn parse_request(input: &[u8], request: &mut Request) -> Result<Parsed, Malformed> {
+    parse_request_with(input, request, Targets::Strict)
+}
+
+/// The same, with a say in what its target may hold.
+pub fn parse_request_with(input: &[u8], request: &mut Request, targets: Targets) -> Result<Parsed, Malformed> {
     let start = skip_empty_lines(input)?;
     let raw = &input[start..];
     let mut slots = [const { MaybeUninit::uninit() }; MAX_FIELDS];
@@ -46,7 +51,7 @@ pub fn parse_request(input: &[u8], request: &mut Request) -> Result<Parsed, Malf
     request.version = if version == 0 { Version::Http10 } else { Version::Http11 };
     load_fields(head, parsed.headers, &mut request.fields)?;
     request.place_line(place(head, method.as_bytes()), place(head, path.as_bytes()));
-    target::check(request)?;
+    target::check(request, targets)?;
     request.body = request_body(request)?;
     Ok(Parsed::Complete(start + length))
 }

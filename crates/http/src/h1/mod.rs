@@ -8,6 +8,7 @@ pub mod malformed;
 pub mod target;
 
 pub use chunked::{ChunkDecoder, Step};
-pub use head::{MAX_FIELDS, Parsed, parse_request, parse_response};
+pub use head::{MAX_FIELDS, Parsed, parse_request, parse_request_with, parse_response};
 pub use hop::Persistence;
 pub use malformed::Malformed;
+pub use target::Targets;

@@ -3,11 +3,21 @@
 use super::malformed::Malformed;
 use terse_message::{Known, Request, Version};
 
+/// What a target's path and query may hold.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Targets {
+    /// What RFC 9112 section 3.2 allows: no blank, control, fragment or byte beyond ASCII.
+    #[default]
+    Strict,
+    /// Fragments and text beyond ASCII (UTF-8) too. Blanks and controls, which end the target or the line for some reader, never;
+    /// and nothing new where the target names a host.
+    Loose,
+}
+
 /// Refuses a target that does not fit its method, and a host that is missing, repeated or contradicts the target.
-pub fn check(request: &Request) -> Result<(), Malformed> {
+pub fn check(request: &Request, targets: Targets) -> Result<(), Malformed> {
     let (method, target) = (request.method(), request.target());
-    // RFC 3986: no blank, control, fragment or byte beyond ASCII may stand in a target.
-    if !target.iter().all(|&b| matches!(b, b'!'..=b'~') && b != b'#') {
+    if !target.iter().all(|&b| is_usual(b) || targets == Targets::Loose && is_loose(b)) {
         return Err(Malformed::Target);
     }
     let authority = match target {
@@ -17,6 +27,14 @@ pub fn check(request: &Request) -> Result<(), Malformed> {
         _ => Some(absolute_authority(target)?),
     };
     host(request, authority)
+}
+
+fn is_usual(b: u8) -> bool {
+    matches!(b, b'!'..=b'~') && b != b'#'
+}
+
+fn is_loose(b: u8) -> bool {
+    b == b'#' || b > 127
 }
 
 /// `host:port`, both needed.
@@ -39,7 +57,12 @@ fn absolute_authority(target: &[u8]) -> Result<&[u8], Malformed> {
     let rest = &target[at + 3..];
     let authority = &rest[..memchr::memchr2(b'/', b'?', rest).unwrap_or(rest.len())];
     let host = without_userinfo(authority);
-    if host.is_empty() || !valid_authority(host) { Err(Malformed::Target) } else { Ok(authority) }
+    // A fragment before the `@` would be another host's end for the next reader: `http://a#@b/`.
+    if host.is_empty() || !valid_authority(host) || !authority.iter().all(|&b| is_usual(b)) {
+        Err(Malformed::Target)
+    } else {
+        Ok(authority)
+    }
 }
 
 fn host(request: &Request, authority: Option<&[u8]>) -> Result<(), Malformed> {

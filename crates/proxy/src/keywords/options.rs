@@ -56,6 +56,14 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "A request's body is read, as far as a buffer holds it, before rules run.",
         |args, scope| any(args, scope, |o| &mut o.buffer_request),
     ),
+    formerly(
+        &["option accept-invalid-http-request"],
+        switch(
+            "option accept-unsafe-violations-in-http-request",
+            "Targets of requests may hold fragments and text beyond ASCII; nothing else becomes laxer.",
+            |args, scope| front(args, scope, |o| &mut o.loose_targets),
+        ),
+    ),
     switch("option nolinger", "Connections are closed by a reset: what was not sent is lost.", |args, scope| {
         any(args, scope, |o| &mut o.no_linger)
     }),

@@ -24,16 +24,10 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     ),
     refused("option socket-stats", "Each address has statistics of its own.", "addresses are counted with their frontend"),
     refused(
-        "option accept-unsafe-violations-in-http-request",
-        "Malformed requests are passed on.",
-        "malformed messages are never passed on",
-    ),
-    refused(
         "option accept-unsafe-violations-in-http-response",
         "Malformed responses are passed on.",
         "malformed messages are never passed on",
     ),
-    refused("option accept-invalid-http-request", "Malformed requests are passed on.", "malformed messages are never passed on"),
     refused("option accept-invalid-http-response", "Malformed responses are passed on.", "malformed messages are never passed on"),
     refused("option transparent", "Connections go where clients sent them.", "write a 'server' with an address"),
     refused("option http_proxy", "Requests go to the host in their target.", "write a 'server' with an address"),

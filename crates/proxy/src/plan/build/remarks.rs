@@ -83,6 +83,7 @@ fn without_http(draft: &mut Draft, said: &mut Vec<String>) {
         ("'option prefer-last-server'", &mut options.prefer_last_server),
         ("'option http-pretend-keepalive'", &mut options.pretend_keep_alive),
         ("'option http-buffer-request'", &mut options.buffer_request),
+        ("'option accept-unsafe-violations-in-http-request'", &mut options.loose_targets),
     ] {
         ignored(name, std::mem::take(option));
     }
