@@ -9,7 +9,7 @@ use terse_balance::check::CheckStatus;
 use terse_balance::settings::Balance;
 use terse_balance::{Count, Durations, Farm, Server, Span, report};
 use terse_proxy::counters::{Tally, Totals};
-use terse_proxy::plan::{Backend, Frontend, Plan};
+use terse_proxy::plan::{Backend, Bind, Frontend, Plan};
 use terse_proxy::settings::Mode;
 
 /// From where figures are looked at.
@@ -32,7 +32,7 @@ pub(crate) struct Selection<'a> {
     pub(crate) proxies: &'a dyn Fn(Half<'_>) -> bool,
     /// Two to the power of each wanted kind's number.
     pub(crate) kinds: i64,
-    /// A server's number.
+    /// A server's number, or an address's.
     pub(crate) server: Option<u32>,
     /// Only servers that are up.
     pub(crate) up: bool,
@@ -58,8 +58,16 @@ impl Sight<'_> {
         let mut rows = Vec::new();
         for half in halves::of(self.plan).into_iter().filter(|half| (selection.proxies)(*half)) {
             match half {
-                Half::Front(index, front) if selection.wants(Kind::Frontend) => rows.push(self.frontend(index, front)),
-                Half::Front(..) => {}
+                Half::Front(index, front) => {
+                    if selection.wants(Kind::Frontend) {
+                        rows.push(self.frontend(index, front));
+                    }
+                    if selection.wants(Kind::Address) {
+                        let binds = self.plan.binds.iter().filter(|bind| bind.frontend == index);
+                        let wanted = binds.filter(|bind| selection.server.is_none_or(|id| id == bind.id));
+                        rows.extend(wanted.filter_map(|bind| self.address(front, bind)));
+                    }
+                }
                 Half::Back(index, back) => {
                     if selection.wants(Kind::Server) {
                         let servers = back.farm.servers().iter().filter(|server| selection.wants_server(server));
@@ -105,6 +113,31 @@ impl Sight<'_> {
             }
         }
         row
+    }
+
+    /// An address's row, if it is counted on its own.
+    fn address(&self, front: &Frontend, bind: &Bind) -> Option<Row> {
+        let totals = bind.tally.as_deref()?.totals();
+        let limit = bind.settings.maxconn.unwrap_or(0);
+        let mut row = Row::new(Kind::Address, front.id, bind.id);
+        common(&mut row, &front.name, &bind.label(), front.mode, &totals);
+        row.set(Column::DeniedConnections, Figure::counter(totals.denied_connections));
+        row.set(Column::DeniedSessions, Figure::counter(totals.denied_sessions));
+        row.set(Column::CurrentLimit, Figure::limit(limit));
+        row.set(Column::RequestErrors, Figure::counter(totals.request_errors));
+        let is_full = limit != 0 && totals.current >= limit as u64;
+        let status = if self.is_stopping {
+            "WAITING"
+        } else if is_full {
+            "FULL"
+        } else {
+            "OPEN"
+        };
+        row.set(Column::Status, Figure::text("SGPV", status));
+        if self.legends {
+            row.set(Column::Address, Figure::text("CGSV", shown(&bind.settings.address)));
+        }
+        Some(row)
     }
 
     /// A backend's row.
@@ -208,18 +241,23 @@ impl Sight<'_> {
     }
 }
 
+/// An address as statistics show it: those of every host as 0.0.0.0, paths and names not at all.
+fn shown(address: &str) -> String {
+    let address = match address.split_once('@') {
+        Some(("unix" | "abns" | "abnsz" | "fd" | "sockpair", _)) => return "unix".into(),
+        Some((_, address)) => address,
+        None if address.starts_with('/') => return "unix".into(),
+        None => address,
+    };
+    match address.rsplit_once(':') {
+        Some(("" | "*", port)) => format!("0.0.0.0:{port}"),
+        _ => address.into(),
+    }
+}
+
 /// What frontends and backends have alike.
 fn half(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals, tally: &Tally) {
-    row.set(Column::Proxy, Figure::name(name));
-    row.set(Column::Service, Figure::name(service));
-    row.set(Column::Current, Figure::gauge(totals.current));
-    row.set(Column::CurrentMax, Figure::maximum(totals.current_max));
-    row.set(Column::Sessions, Figure::counter(totals.sessions));
-    row.set(Column::BytesIn, Figure::counter(totals.bytes_in));
-    row.set(Column::BytesOut, Figure::counter(totals.bytes_out));
-    row.set(Column::DeniedRequests, Figure::counter(totals.denied_requests));
-    row.set(Column::DeniedResponses, Figure::counter(totals.denied_responses));
-    mode(row, kind);
+    common(row, name, service, kind, totals);
     if kind == Mode::Http {
         row.set(Column::Status1xx, Figure::counter(totals.status_1xx));
         row.set(Column::Status2xx, Figure::counter(totals.status_2xx));
@@ -234,6 +272,20 @@ fn half(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals, t
         row.set(Column::CompressBypass, Figure::counter(compression.bypassed.load(Relaxed)));
         row.set(Column::CompressResponses, Figure::counter(compression.compressed.load(Relaxed)));
     }
+}
+
+/// What addresses have too.
+fn common(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals) {
+    row.set(Column::Proxy, Figure::name(name));
+    row.set(Column::Service, Figure::name(service));
+    row.set(Column::Current, Figure::gauge(totals.current));
+    row.set(Column::CurrentMax, Figure::maximum(totals.current_max));
+    row.set(Column::Sessions, Figure::counter(totals.sessions));
+    row.set(Column::BytesIn, Figure::counter(totals.bytes_in));
+    row.set(Column::BytesOut, Figure::counter(totals.bytes_out));
+    row.set(Column::DeniedRequests, Figure::counter(totals.denied_requests));
+    row.set(Column::DeniedResponses, Figure::counter(totals.denied_responses));
+    mode(row, kind);
 }
 
 /// How long streams took, and when the last one came.

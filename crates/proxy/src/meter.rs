@@ -45,7 +45,7 @@ impl Meter {
         let worker = &self.session.worker;
         let front = self.session.frontend().tally.of(worker.index);
         let back = self.backend.and_then(|index| worker.plan.backends.get(index)).map(|backend| backend.tally.of(worker.index));
-        for counters in [Some(front), back].into_iter().flatten() {
+        for counters in [Some(front), back, self.session.address_counters()].into_iter().flatten() {
             match self.direction {
                 Direction::In => counters.bytes_in.add(bytes),
                 Direction::Out => counters.bytes_out.add(bytes),

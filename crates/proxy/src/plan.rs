@@ -12,6 +12,7 @@ use crate::service::Service;
 use crate::settings::{BindSettings, ForwardedFor, Mode, Options, RetryOn, Reuse, Switch, TcpRules, Timeouts};
 use crate::stick::Sticking;
 use crate::track::TrackSettings;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -209,13 +210,25 @@ pub struct Bind {
     pub index: usize,
     /// Its frontend.
     pub frontend: usize,
+    /// `id`, or else the next that is free in its frontend.
+    pub id: u32,
     /// What its line says.
     pub settings: BindSettings,
+    /// What passed over it alone; counted only under `option socket-stats`.
+    pub tally: Option<Arc<Tally>>,
     /// Connections now, of all workers; counted only under a `maxconn`.
     pub connections: Arc<AtomicUsize>,
 }
 
 impl Bind {
+    /// Its name in statistics: `name`, or else its number.
+    pub fn label(&self) -> Cow<'_, str> {
+        match &self.settings.name {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(format!("sock-{}", self.id)),
+        }
+    }
+
     /// Counts a connection against `maxconn`; false when it is reached and counts.
     pub fn admit(&self, beyond_limits: bool) -> bool {
         let Some(limit) = self.settings.maxconn else { return true };

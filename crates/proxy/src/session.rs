@@ -1,5 +1,6 @@
 //! A client's connection.
 
+use crate::counters::Counters;
 use crate::io::{Transport, clock};
 use crate::plan::Frontend;
 use crate::track::Tracks;
@@ -123,6 +124,11 @@ impl Session {
     /// What the PROXY protocol told of it.
     pub fn announced(&self) -> Option<&Announced> {
         self.announced.get().map(|announced| &**announced)
+    }
+
+    /// What this worker counts of its address alone, where that is wanted.
+    pub fn address_counters(&self) -> Option<&Counters> {
+        Some(self.worker.plan.binds[self.bind].tally.as_deref()?.of(self.worker.index))
     }
 
     /// Its frontend.

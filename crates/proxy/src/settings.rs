@@ -229,6 +229,8 @@ pub struct Options {
     pub connection: Option<ConnectionMode>,
     /// `contstats`: bytes are counted while they pass.
     pub count_while_passing: bool,
+    /// `socket-stats`: each address has counters of its own.
+    pub count_by_address: bool,
     /// `abortonclose`: a client that closes is not served any more.
     pub abort_on_close: bool,
     /// `http-ignore-probes`: browsers' speculative connections get no 408.

@@ -83,7 +83,8 @@ async fn content(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, looks
         Decision::Drop | Decision::Close => {
             let worker = &stream.facts.session.worker;
             let tally = stream.facts.backend().map_or(&stream.facts.frontend().tally, |backend| &backend.tally);
-            tally.of(worker.index).denied_requests.add(1);
+            let counted = [Some(tally.of(worker.index)), stream.facts.session.address_counters()];
+            counted.into_iter().flatten().for_each(|counters| counters.denied_requests.add(1));
             Err(Abort::new(Who::Proxy, Phase::Request, Cause::Denied))
         }
     }

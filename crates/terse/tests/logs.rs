@@ -197,7 +197,7 @@ fn bytes_are_counted_while_they_pass() {
     let backend = listener.local_addr().unwrap();
     let text = format!(
         "global\n stats socket fd@${{cli}} level admin\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n mode tcp\n option contstats\n \
-         server s {backend}\n"
+         option socket-stats\n server s {backend}\n"
     );
     let terse = Terse::with(&text).listen("web").listen("cli").start();
     let figure = |row: &str, column: usize| {
@@ -210,12 +210,12 @@ fn bytes_are_counted_while_they_pass() {
     let mut server = accepted(&listener);
     server.write_all(b"1234567").unwrap();
     let shown = |row: &str| (figure(row, 8), figure(row, 9)) == (5, 7);
-    for row in ["web,FRONTEND", "web,s", "web,BACKEND"] {
+    for row in ["web,FRONTEND", "web,sock-1", "web,s,", "web,BACKEND"] {
         until("bytes of a connection that lives", || shown(row).then_some(()));
     }
     drop((client, server));
     until("the end", || (figure("web,FRONTEND", 4) == 0).then_some(()));
-    assert!(["web,FRONTEND", "web,s", "web,BACKEND"].into_iter().all(shown));
+    assert!(["web,FRONTEND", "web,sock-1", "web,s,", "web,BACKEND"].into_iter().all(shown));
     terse.end();
 }
 

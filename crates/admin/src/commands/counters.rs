@@ -4,6 +4,7 @@ use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::rates::Rate;
 use crate::settings::Level;
+use terse_proxy::counters::Tally;
 
 pub(super) const COMMANDS: &[Command] = &[Command {
     name: "clear counters",
@@ -39,6 +40,7 @@ fn clear(call: &mut Call<'_>) -> Outcome {
 fn clear_all(call: &Call<'_>) {
     let plan = &call.context.plan;
     plan.frontends.iter().for_each(|front| front.tally.clear());
+    plan.binds.iter().filter_map(|bind| bind.tally.as_deref()).for_each(Tally::clear);
     for back in &plan.backends {
         back.tally.clear();
         back.farm.counters.clear();
@@ -53,6 +55,7 @@ fn clear_all(call: &Call<'_>) {
 fn clear_peaks(call: &Call<'_>) {
     let plan = &call.context.plan;
     plan.frontends.iter().for_each(|front| front.tally.clear_peaks());
+    plan.binds.iter().filter_map(|bind| bind.tally.as_deref()).for_each(Tally::clear_peaks);
     for back in &plan.backends {
         back.tally.clear_peaks();
         back.farm.clear_peak();

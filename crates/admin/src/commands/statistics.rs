@@ -1,4 +1,4 @@
-//! `show stat`: a line for each frontend, server and backend.
+//! `show stat`: a line for each frontend, address that is counted on its own, server and backend.
 
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};

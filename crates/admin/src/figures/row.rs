@@ -11,16 +11,18 @@ pub(crate) enum Kind {
     Backend,
     /// A server.
     Server,
+    /// An address that a frontend listens on.
+    Address,
 }
 
-/// The figures of a proxy's half or a server.
+/// The figures of a proxy's half, a server or an address.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     /// What it is about.
     pub(crate) kind: Kind,
     /// The proxy's number.
     pub(crate) proxy: u32,
-    /// The server's number; 0 for a proxy's half.
+    /// The server's or the address's number; 0 for a proxy's half.
     pub(crate) id: u32,
     cells: Vec<Option<Figure>>,
 }
@@ -59,6 +61,7 @@ impl Kind {
             Kind::Frontend => 0,
             Kind::Backend => 1,
             Kind::Server => 2,
+            Kind::Address => 3,
         }
     }
 
@@ -68,6 +71,7 @@ impl Kind {
             Kind::Frontend => 'F',
             Kind::Backend => 'B',
             Kind::Server => 'S',
+            Kind::Address => 'L',
         }
     }
 
@@ -77,6 +81,7 @@ impl Kind {
             Kind::Frontend => "Frontend",
             Kind::Backend => "Backend",
             Kind::Server => "Server",
+            Kind::Address => "Listener",
         }
     }
 }

@@ -31,6 +31,9 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     switch("option contstats", "Bytes are counted while they pass, not at a stream's end.", |args, scope| {
         front(args, scope, |o| &mut o.count_while_passing)
     }),
+    switch("option socket-stats", "Each address has a row of its own in statistics.", |args, scope| {
+        front(args, scope, |o| &mut o.count_by_address)
+    }),
     switch(
         "option prefer-last-server",
         "A request goes to the server of the one before it when nothing speaks against it.",

@@ -22,7 +22,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "Each direction of a connection has a time-out of its own.",
         "a connection that is written to is not silent",
     ),
-    refused("option socket-stats", "Each address has statistics of its own.", "addresses are counted with their frontend"),
     refused(
         "option accept-unsafe-violations-in-http-response",
         "Malformed responses are passed on.",

@@ -106,6 +106,9 @@ impl Place {
         let counters = front.tally.of(worker.index);
         counters.connections.add(1);
         counters.enter();
+        if let Some(tally) = &worker.plan.binds[bind].tally {
+            tally.of(worker.index).enter();
+        }
         Some(Place { worker: worker.clone(), bind, frontend })
     }
 }
@@ -115,7 +118,11 @@ impl Drop for Place {
         let tally = &self.worker.plan.frontends[self.frontend].tally;
         tally.of(self.worker.index).current.sub(1);
         tally.leave();
-        self.worker.plan.binds[self.bind].leave();
+        let bind = &self.worker.plan.binds[self.bind];
+        if let Some(tally) = &bind.tally {
+            tally.of(self.worker.index).current.sub(1);
+        }
+        bind.leave();
         self.worker.release();
     }
 }

@@ -31,7 +31,10 @@ pub async fn receive(client: &mut Client, session: &Session) -> bool {
     client.buffer.release_if_empty();
     match announced {
         Some(announced) => session.announce(announced),
-        None => session.frontend().tally.of(session.worker.index).request_errors.add(1),
+        None => {
+            let counted = [Some(session.frontend().tally.of(session.worker.index)), session.address_counters()];
+            counted.into_iter().flatten().for_each(|counters| counters.request_errors.add(1));
+        }
     }
     session.announced().is_some()
 }

@@ -13,11 +13,6 @@ use terse_message::{Abort, BodyLength, Cause, Phase, Version, Who};
 
 /// Answers as a rule has decided.
 pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, verdict: Verdict) -> Result<Next, Abort> {
-    let counters = match stream.facts.backend() {
-        Some(backend) => &backend.tally,
-        None => &stream.facts.frontend().tally,
-    };
-    let counters = counters.of(stream.facts.session.worker.index);
     let denied = Abort::new(Who::Proxy, Phase::Request, Cause::Denied);
     match verdict {
         Verdict::Answer(answer) => {
@@ -25,14 +20,12 @@ pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>
             send(client, stream, out, &answer).await
         }
         Verdict::Deny(answer) => {
-            counters.denied_requests.add(1);
-            stream.facts.count_tracked(track::ERRORS, 1);
+            count_denied(stream);
             stream.facts.abort = Some(denied);
             send(client, stream, out, &answer).await
         }
         Verdict::Tarpit(answer) => {
-            counters.denied_requests.add(1);
-            stream.facts.count_tracked(track::ERRORS, 1);
+            count_denied(stream);
             stream.facts.abort = Some(Abort::new(Who::Proxy, Phase::Tarpit, Cause::Denied));
             let timeouts = stream.facts.timeouts();
             if let Some(held) = timeouts.tarpit.or(timeouts.connect) {
@@ -44,8 +37,7 @@ pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>
             send(client, stream, out, &answer).await
         }
         Verdict::Drop => {
-            counters.denied_requests.add(1);
-            stream.facts.count_tracked(track::ERRORS, 1);
+            count_denied(stream);
             stream.facts.abort = Some(denied);
             stream.facts.times.request = None;
             Ok(Next::Close)
@@ -61,6 +53,15 @@ pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>
             Box::pin(by_rule(client, stream, out, verdict)).await
         }
     }
+}
+
+/// Counts a request that a rule has denied.
+fn count_denied(stream: &Stream) {
+    let session = &stream.facts.session;
+    let tally = stream.facts.backend().map_or(&stream.facts.frontend().tally, |backend| &backend.tally);
+    let counted = [Some(tally.of(session.worker.index)), session.address_counters()];
+    counted.into_iter().flatten().for_each(|counters| counters.denied_requests.add(1));
+    stream.facts.count_tracked(track::ERRORS, 1);
 }
 
 /// Ends a stream that was aborted: an error page, where the client can still be told.

@@ -29,6 +29,7 @@ pub async fn run(io: Transport, session: Rc<Session>) {
     }
     session.count_accepted();
     session.frontend().tally.of(session.worker.index).sessions.add(1);
+    session.address_counters().inspect(|counters| counters.sessions.add(1));
     record::accepted(&session);
     match session.frontend().mode {
         Mode::Tcp => {

@@ -64,7 +64,7 @@ fn count(stream: &Stream) {
     // What a meter has counted on the way may be more than in the end belongs to the stream: sums wrap, and come out right.
     let (metered_in, metered_out) = facts.metered.as_deref().copied().unwrap_or_default();
     let (bytes_in, bytes_out) = (facts.bytes_in.wrapping_sub(metered_in), facts.bytes_out.wrapping_sub(metered_out));
-    for counters in [Some(front), back].into_iter().flatten() {
+    for counters in [Some(front), back, facts.session.address_counters()].into_iter().flatten() {
         counters.bytes_in.add(bytes_in);
         counters.bytes_out.add(bytes_out);
         if facts.status > 0 {

@@ -74,6 +74,7 @@ fn accepts(session: &Rc<Session>, io: &Transport, rules: &[Arc<Rule>], denied: f
     mark(&mut stream, &io.socket());
     if !accepted {
         denied(session.frontend().tally.of(session.worker.index)).add(1);
+        session.address_counters().inspect(|counters| denied(counters).add(1));
     }
     accepted
 }

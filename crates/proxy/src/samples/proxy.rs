@@ -27,7 +27,7 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("so_id", Type::Int, "The number of the address that the client connected to.", |_, env| {
         let facts = facts(env)?;
         let bind = facts.plan().binds.get(facts.session.bind)?;
-        Some(Value::Int(bind.settings.id.unwrap_or_else(|| bind.index as u32 + 1).into()))
+        Some(Value::Int(bind.id.into()))
     }),
     Fetch::one("so_name", Type::Str, "The name of the 'bind' line that the client connected to.", |_, env| {
         let facts = facts(env)?;

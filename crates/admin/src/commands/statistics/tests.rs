@@ -109,3 +109,34 @@ fn users_see_no_addresses() {
     let lines = table(&talk.says("show stat"));
     assert!(lines[1..].iter().all(|line| line[Column::Address as usize].is_empty() && line[Column::Cookie as usize].is_empty()));
 }
+
+#[test]
+fn addresses_have_rows_where_that_is_wanted() {
+    let mut talk = Talk::new(&WEB.replace(
+        " bind 127.0.0.1:80\n",
+        " option socket-stats\n bind :80 name main maxconn 1\n bind 127.0.0.1:82,127.0.0.1:83\n bind unix@/run/fe id 2\n",
+    ));
+    let plan = talk.context.plan.clone();
+    let counters = plan.binds[0].tally.as_deref().map(|tally| tally.of(1)).expect("an address that is counted");
+    counters.enter();
+    counters.sessions.add(3);
+    counters.bytes_in.add(40);
+    let answer = talk.says("show stat");
+    let names = ["fe/FRONTEND", "fe/main", "fe/sock-3", "fe/sock-4", "fe/sock-2", "be/a", "be/b"];
+    assert_eq!(services(&answer)[..7], names, "and none of 'raw', which does not want it");
+    let lines = table(&answer);
+    let field = |line: usize, column: Column| lines[line][column as usize].as_str();
+    let main = |column| field(2, column);
+    assert_eq!((main(Column::Current), main(Column::CurrentMax), main(Column::CurrentLimit)), ("1", "1", "1"));
+    assert_eq!((main(Column::Sessions), main(Column::BytesIn), main(Column::DeniedRequests)), ("3", "40", "0"));
+    assert_eq!((main(Column::Status), main(Column::Type), main(Column::Status2xx)), ("FULL", "3", ""));
+    assert_eq!(
+        (main(Column::Address), field(3, Column::Address), field(5, Column::Address)),
+        ("0.0.0.0:80", "127.0.0.1:82", "unix")
+    );
+    assert_eq!((field(3, Column::CurrentLimit), field(3, Column::Status)), ("0", "OPEN"));
+    assert_eq!(services(&talk.says("show stat fe 8 3")), ["fe/sock-3"]);
+    talk.says("clear counters all");
+    assert_eq!(counters.bytes_in.get(), 0);
+    assert_eq!(counters.current.get(), 1, "what is in use now is not forgotten");
+}

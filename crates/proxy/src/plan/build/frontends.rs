@@ -5,7 +5,8 @@ use super::{Building, pages, references};
 use crate::counters::Tally;
 use crate::plan::{Bind, Frontend};
 use crate::rules::restrict;
-use crate::settings::{Mode, Switch, SwitchTarget};
+use crate::settings::{BindSettings, Mode, Switch, SwitchTarget};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The front halves, in order, and all their addresses.
@@ -14,14 +15,32 @@ pub(super) fn build(drafts: &[Draft], building: &mut Building<'_>) -> (Vec<Front
     let mut binds: Vec<Bind> = Vec::new();
     for draft in drafts {
         let Some(frontend) = draft.front else { continue };
-        for settings in &draft.proxy.binds {
+        for (settings, id) in draft.proxy.binds.iter().zip(numbers(&draft.proxy.binds)) {
             let mut settings = settings.clone();
             settings.backlog = settings.backlog.or(draft.proxy.backlog);
-            binds.push(Bind { index: binds.len(), frontend, settings, connections: Arc::default() });
+            let tally = draft.proxy.options.count_by_address.then(|| Arc::new(Tally::new(building.host.workers)));
+            binds.push(Bind { index: binds.len(), frontend, id, settings, tally, connections: Arc::default() });
         }
         frontends.push(build_one(draft, drafts, building));
     }
     (frontends, binds)
+}
+
+/// The numbers of a frontend's addresses: their `id`, or else the first from their place on that no other has.
+fn numbers(binds: &[BindSettings]) -> Vec<u32> {
+    let mut taken: HashSet<u32> = binds.iter().filter_map(|bind| bind.id).collect();
+    let mut next = 1;
+    let number = |bind: &BindSettings| {
+        let id = bind.id.unwrap_or_else(|| {
+            while !taken.insert(next) {
+                next += 1;
+            }
+            next
+        });
+        next += 1;
+        id
+    };
+    binds.iter().map(number).collect()
 }
 
 fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Frontend {
