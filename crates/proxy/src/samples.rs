@@ -10,7 +10,7 @@ mod capture;
 mod date;
 mod hello;
 mod later;
-mod lookup;
+pub(crate) mod lookup;
 mod payload;
 mod proxy;
 mod rate;

@@ -95,3 +95,21 @@ fn wrong_expressions_are_told_with_their_places() {
         assert!(missing.is_empty(), "{text}: {told}\nlacks {missing:?}");
     }
 }
+
+#[test]
+fn names_that_are_not_there_are_told_with_those_that_are_near() {
+    let text = "defaults\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\nfrontend web\n bind 127.0.0.1:1\n \
+                default_backend apps\n http-request deny if { nbsrv(app) 0 } or { srv_is_up(apps/oen) } or { fe_conn(wbe) 1 }\n\
+                backend apps\n server one 127.0.0.1:1\n";
+    let checked = Terse::with(text).arg(&["-c"]).run();
+    assert_eq!(checked.code(), Some(1));
+    for (reason, hint) in [
+        ("unable to find backend 'app'", "did you mean 'apps'?"),
+        ("unable to find server 'oen' in backend 'apps'", "did you mean 'one'?"),
+        ("unable to find frontend 'wbe'", "did you mean 'web'?"),
+    ] {
+        let told =
+            checked.stderr.lines().any(|line| line.contains(reason) && line.contains(hint) && line.contains("/terse.cfg:9]"));
+        assert!(told, "{reason}: {}", checked.stderr);
+    }
+}

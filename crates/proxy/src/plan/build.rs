@@ -90,6 +90,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
             diagnostics.push(Diagnostic::new(Severity::Alert, &reference.place, reason));
         }
     }
+    references::names(&references, &drafts, (&frontends, &backends), complete, diagnostics);
     let tables = tables::build(&mut drafts, references, complete, diagnostics);
     let _ = shared.entry::<Registry>().own::<Known>().0.set(tables.clone());
     if diagnostics.worst() == Some(Severity::Alert) {

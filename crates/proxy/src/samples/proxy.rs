@@ -1,11 +1,10 @@
 //! Frontends, backends and listening addresses: names, numbers, how many connections they have.
 
 use super::facts;
-use super::lookup::Named;
-use crate::plan::{Backend, Frontend};
+use super::lookup::{Named, backend, frontend};
 use terse_balance::{Farm, Server};
 use terse_sample::argument::{Param, ParamKind, may};
-use terse_sample::{ArgList, Env, Fetch, Type, Value};
+use terse_sample::{Env, Fetch, Type, Value};
 
 /// The name of a proxy; without it the stream's own.
 const PROXY: &[Param] = &[may(ParamKind::Str)];
@@ -51,18 +50,18 @@ pub(super) const FETCHES: &[Fetch] = &[
     }),
     Fetch::one("fe_conn", Type::Int, "Connections of a frontend.", |args, env| Some(count(frontend(args, env)?.tally.current())))
         .params(PROXY)
-        .check(Named::check),
+        .check(Named::frontend),
     Fetch::one("dst_conn", Type::Int, "Connections of the stream's frontend.", |_, env| {
         Some(count(facts(env)?.frontend().tally.current()))
     }),
     Fetch::one("be_conn", Type::Int, "Streams of a backend.", |args, env| Some(count(backend(args, env)?.tally.current())))
         .params(PROXY)
-        .check(Named::check),
+        .check(Named::backend),
     Fetch::one("be_conn_free", Type::Int, "Slots of a backend's servers that are free; -1 when one has no limit.", |args, env| {
         Some(Value::Int(free_slots(&backend(args, env)?.farm)))
     })
     .params(PROXY)
-    .check(Named::check),
+    .check(Named::backend),
     Fetch::one(
         "connslots",
         Type::Int,
@@ -70,21 +69,21 @@ pub(super) const FETCHES: &[Fetch] = &[
         |args, env| Some(Value::Int(slots_and_places(&backend(args, env)?.farm))),
     )
     .params(PROXY)
-    .check(Named::check),
+    .check(Named::backend),
     Fetch::one("nbsrv", Type::Int, "How many servers of a backend can be used.", |args, env| {
         Some(count(usable(&backend(args, env)?.farm)))
     })
     .params(PROXY)
-    .check(Named::check),
+    .check(Named::backend),
     Fetch::one("queue", Type::Int, "Requests that wait in a backend.", |args, env| Some(count(backend(args, env)?.farm.waiting())))
         .params(PROXY)
-        .check(Named::check),
+        .check(Named::backend),
     Fetch::one("avg_queue", Type::Int, "Requests that wait in a backend, by server.", |args, env| {
         let farm = &backend(args, env)?.farm;
         Some(Value::Int(average_queue(farm.waiting().into(), usable(farm).into())))
     })
     .params(PROXY)
-    .check(Named::check),
+    .check(Named::backend),
     Fetch::one("be_tunnel_timeout", Type::Int, "The backend's 'timeout tunnel' in milliseconds.", |_, env| {
         Some(count(facts(env)?.backend()?.timeouts.tunnel?.as_millis()))
     }),
@@ -138,25 +137,6 @@ pub(super) const FETCHES: &[Fetch] = &[
 pub(super) fn be_name<'a>(env: &Env<'a>) -> Option<Value<'a>> {
     let facts = facts(env)?;
     Some(Value::str(facts.backend().map_or(&facts.frontend().name, |backend| &backend.name).as_bytes()))
-}
-
-/// The backend that the first argument names; without one the stream's.
-pub(super) fn backend<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Backend> {
-    let facts = facts(env)?;
-    match Named::place(args, |name| facts.plan().backend_named(name)) {
-        Some(place) => facts.plan().backends.get(place?),
-        None => facts.backend(),
-    }
-}
-
-/// The frontend that the first argument names; without one the stream's.
-pub(super) fn frontend<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Frontend> {
-    let facts = facts(env)?;
-    let frontends = &facts.plan().frontends;
-    match Named::place(args, |name| frontends.iter().position(|frontend| frontend.name.as_bytes() == name)) {
-        Some(place) => frontends.get(place?),
-        None => Some(facts.frontend()),
-    }
 }
 
 /// A number that is never so large that it does not fit.

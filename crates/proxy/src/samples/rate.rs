@@ -3,11 +3,12 @@
 //! Nothing is counted for these fetches: they look at counters that are there anyway, and each remembers what it saw. As in HAProxy
 //! a rate is what came in the second that runs, and of the second before as much as the window of a second still covers.
 
-use super::lookup::server;
-use super::proxy::{backend, count, frontend};
+use super::lookup::{Named, backend, frontend, server};
+use super::proxy::count;
 use std::sync::{Mutex, PoisonError};
 use terse_balance::Count;
 use terse_sample::argument::{Arg, Param, ParamKind, may, need};
+use terse_sample::registry::Check;
 use terse_sample::{ArgList, Compiler, Env, Fetch, Type, Value};
 
 const PROXY: &[Param] = &[may(ParamKind::Str)];
@@ -18,33 +19,30 @@ pub(super) const FETCHES: &[Fetch] = &[
         rate(args, env, frontend(args, env)?.tally.sum(|counters| &counters.sessions))
     })
     .params(PROXY)
-    .check(check),
+    .check(|args, compiler| check(args, compiler, Named::frontend)),
     Fetch::one("fe_req_rate", Type::Int, "Requests of a frontend in a second.", |args, env| {
         rate(args, env, frontend(args, env)?.tally.sum(|counters| &counters.requests))
     })
     .params(PROXY)
-    .check(check),
+    .check(|args, compiler| check(args, compiler, Named::frontend)),
     Fetch::one("be_sess_rate", Type::Int, "Sessions of a backend in a second.", |args, env| {
         rate(args, env, backend(args, env)?.tally.sum(|counters| &counters.sessions))
     })
     .params(PROXY)
-    .check(check),
+    .check(|args, compiler| check(args, compiler, Named::backend)),
     Fetch::one("srv_sess_rate", Type::Int, "Sessions of a server in a second.", |args, env| {
-        rate(args, env, server(args.str(0)?, env)?.counters.total(Count::Sessions))
+        rate(args, env, server(args, env)?.counters.total(Count::Sessions))
     })
     .params(&[need(ParamKind::Str)])
-    .check(|args, _| {
-        args.resize(METER, Arg::None);
-        args.push(Arg::own(Meter::default()));
-        Ok(())
-    }),
+    .check(|args, compiler| check(args, compiler, Named::server)),
 ];
 
 /// Where [`check`] puts the meter.
 const METER: usize = 1;
 
-fn check(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>) -> Result<(), String> {
-    super::lookup::Named::check(args, compiler)?;
+/// Adds a meter to what `name` makes of the first argument.
+fn check(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>, name: Check) -> Result<(), String> {
+    name(args, compiler)?;
     args.resize(METER, Arg::None);
     args.push(Arg::own(Meter::default()));
     Ok(())

@@ -1,11 +1,12 @@
 //! The stream's server, and servers by name.
 
 use super::facts;
+use super::lookup::{Named, server};
 use super::proxy::{count, free};
 use std::net::SocketAddr;
-use terse_balance::{Address, Server};
-use terse_sample::argument::{Arg, Param, ParamKind, need};
-use terse_sample::{ArgList, Compiler, Env, Fetch, Needs, Type, Value};
+use terse_balance::Address;
+use terse_sample::argument::{Param, ParamKind, need};
+use terse_sample::{Env, Fetch, Needs, Type, Value};
 
 /// `[<backend>/]<server>`
 const SERVER: &[Param] = &[need(ParamKind::Str)];
@@ -44,39 +45,39 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("bc_be_queue", Type::Int, "Requests that were before this one in the backend's queue.", |_, env| {
         Some(Value::Int(facts(env)?.queue_positions.1.into()))
     }),
-    Fetch::one("srv_is_up", Type::Bool, "Whether a server is up.", |args, env| Some(Value::Bool(named(args, env)?.is_up())))
+    Fetch::one("srv_is_up", Type::Bool, "Whether a server is up.", |args, env| Some(Value::Bool(server(args, env)?.is_up())))
         .params(SERVER)
-        .check(check_name),
+        .check(Named::server),
     Fetch::one("srv_conn", Type::Int, "Requests that a server has now.", |args, env| {
-        Some(Value::Int(named(args, env)?.served().into()))
+        Some(Value::Int(server(args, env)?.served().into()))
     })
     .params(SERVER)
-    .check(check_name),
+    .check(Named::server),
     Fetch::one("srv_conn_free", Type::Int, "Slots of a server that are free; -1 when it has no limit.", |args, env| {
-        Some(Value::Int(free(named(args, env)?).unwrap_or(-1)))
+        Some(Value::Int(free(server(args, env)?).unwrap_or(-1)))
     })
     .params(SERVER)
-    .check(check_name),
+    .check(Named::server),
     Fetch::one("srv_queue", Type::Int, "Requests that wait for a server.", |args, env| {
-        Some(Value::Int(named(args, env)?.queued().into()))
+        Some(Value::Int(server(args, env)?.queued().into()))
     })
     .params(SERVER)
-    .check(check_name),
+    .check(Named::server),
     Fetch::one("srv_weight", Type::Int, "The weight of a server that counts now.", |args, env| {
-        Some(Value::Int(named(args, env)?.effective_weight().into()))
+        Some(Value::Int(server(args, env)?.effective_weight().into()))
     })
     .params(SERVER)
-    .check(check_name),
+    .check(Named::server),
     Fetch::one("srv_uweight", Type::Int, "The weight of a server that was set.", |args, env| {
-        Some(Value::Int(named(args, env)?.weight().into()))
+        Some(Value::Int(server(args, env)?.weight().into()))
     })
     .params(SERVER)
-    .check(check_name),
+    .check(Named::server),
     Fetch::one("srv_iweight", Type::Int, "The weight of a server that its line says.", |args, env| {
-        Some(count(named(args, env)?.settings().weight))
+        Some(count(server(args, env)?.settings().weight))
     })
     .params(SERVER)
-    .check(check_name),
+    .check(Named::server),
 ];
 
 /// The address of the stream's server, when it is one of IP.
@@ -85,28 +86,4 @@ pub(super) fn server_address(env: &Env<'_>) -> Option<SocketAddr> {
         Address::Ip(address) => Some(*address),
         _ => None,
     }
-}
-
-/// The server that the arguments name: of a backend, or of the stream's.
-fn named<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Server> {
-    let facts = facts(env)?;
-    let backend = match args.str(1) {
-        Some(backend) => facts.plan().backends.get(facts.plan().backend_named(backend)?)?,
-        None => facts.backend()?,
-    };
-    let name = args.str(0)?;
-    backend.farm.servers().iter().find(|server| server.name().as_bytes() == name).map(|server| &**server)
-}
-
-/// Splits `<backend>/<server>`, so that the server is the first argument and its backend the second.
-fn check_name(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
-    let Some(Arg::Str(name)) = args.first() else { return Ok(()) };
-    if name.is_empty() {
-        return Err("expects the name of a server, '[<backend>/]<server>'".into());
-    }
-    let split = memchr::memchr(b'/', name).map(|slash| (Box::from(&name[..slash]), Box::from(&name[slash + 1..])));
-    if let Some((backend, server)) = split {
-        *args = vec![Arg::Str(server), Arg::Str(backend)];
-    }
-    Ok(())
 }

@@ -69,10 +69,16 @@ fn what_formats_and_expressions_say() {
         ("%sslc %sslv %bi %bp %CC %CS %hr %hs %hrl|%[capture.req.hdr(0)]", "- - - - - - |-"),
         ("%[capture.req.method] %[capture.req.uri] %[capture.req.ver] %[capture.res.ver]", "GET /a?b=c HTTP/1.1 HTTP/1.1"),
         ("%[srv_name] %[bc_dst]:%[bc_dst_port] %[bc_reused] %[bc_http_major] %[fc_http_major]", "one 127.0.0.1:81 0 1 1"),
-        ("%[nbsrv] %[nbsrv(be)] %[nbsrv(none)] %[srv_is_up(one)] %[srv_is_up(be/two)] %[srv_is_up(x/one)]", "2 2 - 1 1 -"),
-        ("%[queue] %[avg_queue(be)] %[be_conn_free] %[connslots] %[srv_conn_free(two)] %[srv_conn_free(one)]", "0 0 -1 -1 4 -1"),
-        ("%[srv_conn(one)] %[srv_queue(one)] %[srv_weight(one)] %[srv_iweight(be/one)] %[srv_uweight(one)]", "0 0 5 5 5"),
-        ("%[act_conn] %[fe_conn] %[dst_conn] %[be_conn] %[fe_conn(fe)] %[fe_conn(x)]", "0 0 0 0 0 -"),
+        ("%[nbsrv] %[nbsrv(be)] %[srv_is_up(be/one)] %[srv_is_up(be/two)]", "2 2 1 1"),
+        (
+            "%[queue] %[avg_queue(be)] %[be_conn_free] %[connslots] %[srv_conn_free(be/two)] %[srv_conn_free(be/one)]",
+            "0 0 -1 -1 4 -1",
+        ),
+        (
+            "%[srv_conn(be/one)] %[srv_queue(be/one)] %[srv_weight(be/one)] %[srv_iweight(be/one)] %[srv_uweight(be/one)]",
+            "0 0 5 5 5",
+        ),
+        ("%[act_conn] %[fe_conn] %[dst_conn] %[be_conn] %[fe_conn(fe)]", "0 0 0 0 0"),
         (
             "%[be_name] %[fe_name] %[fe_defbe] %[be_tunnel_timeout] %[be_connect_timeout] %[fe_client_timeout]",
             "be fe be 9000 1000 5000",

@@ -1,8 +1,11 @@
-//! Names of backends, found.
+//! Names of proxies and servers, found.
 
 use super::drafts::Draft;
-use terse_config::near::nearest;
+use crate::plan::{Backend, Frontend};
+use crate::samples::lookup::{Named, NamedKind};
+use terse_config::near::{nearest, question};
 use terse_config::{Diagnostic, Diagnostics, Place, Severity};
+use terse_sample::Reference;
 
 /// The index of the backend of that name, which a rule of a frontend speaks of; none when it is disabled, or when something is wrong
 /// with it, which is said.
@@ -36,4 +39,50 @@ pub(super) fn backend(
         return None;
     }
     back.back
+}
+
+/// Finds the proxies and servers that expressions name. Without `complete`, one that is not found is not told of: its line may have been
+/// refused.
+pub(super) fn names(
+    references: &[Reference],
+    drafts: &[Draft],
+    (frontends, backends): (&[Frontend], &[Backend]),
+    complete: bool,
+    diagnostics: &mut Diagnostics,
+) {
+    for reference in references {
+        let Some(named) = reference.to.downcast_ref::<Named>() else { continue };
+        if named.find(frontends, backends) || !complete {
+            continue;
+        }
+        if let Some((reason, hint)) = missing(named, drafts, backends) {
+            diagnostics.push(Diagnostic::new(Severity::Alert, &reference.place, reason).hint(hint));
+        }
+    }
+}
+
+/// What to say of a name that is not in the plan; nothing of disabled proxies, and of servers in `defaults`.
+fn missing(named: &Named, drafts: &[Draft], backends: &[Backend]) -> Option<(String, Option<String>)> {
+    let proxies = |wanted: fn(&Draft) -> bool| drafts.iter().filter(move |draft| wanted(draft));
+    let absent = |what: &str, wanted: fn(&Draft) -> bool| {
+        let near = nearest(&named.proxy, proxies(wanted).map(|draft| &*draft.name));
+        let is_there = proxies(wanted).any(|draft| draft.name == named.proxy);
+        (!is_there).then(|| (format!("unable to find {what} '{}'", named.proxy), question(&near)))
+    };
+    match named.kind {
+        NamedKind::Frontend => absent("frontend", |draft| draft.kind.is_front()),
+        NamedKind::Backend => absent("backend", |draft| draft.kind.is_back()),
+        NamedKind::Server | NamedKind::OwnServer => {
+            if let Some(backend) = backends.iter().find(|backend| backend.name == named.proxy) {
+                let near = nearest(&named.server, backend.farm.servers().iter().map(|server| &**server.name()));
+                return Some((format!("unable to find server '{}' in backend '{}'", named.server, named.proxy), question(&near)));
+            }
+            if named.kind == NamedKind::Server {
+                return absent("backend", |draft| draft.kind.is_back());
+            }
+            let is_front = proxies(|draft| !draft.kind.is_back()).any(|draft| draft.name == named.proxy);
+            let reason = || format!("unable to find server '{}': frontend '{}' has none", named.server, named.proxy);
+            is_front.then(|| (reason(), Some("name its backend too: '<backend>/<server>'".into())))
+        }
+    }
 }

@@ -236,3 +236,36 @@ fn what_is_missing() {
         ["6? in proxy 'l', the 'default_backend' rule always has precedence over the servers, which will never be used"]
     );
 }
+
+#[test]
+fn names_in_expressions_are_found_or_refused() {
+    let text = |expression: &str| {
+        format!(
+            "{TIMEOUTS}frontend web\n bind :1\n http-request deny if {{ {expression} 1 }}\n default_backend apps\n\
+             backend apps\n server one 127.0.0.1:1\nbackend off\n disabled\n"
+        )
+    };
+    for right in [
+        "nbsrv(apps)",
+        "be_conn(off)",
+        "fe_conn(web)",
+        "srv_conn(apps/one)",
+        "srv_sess_rate(apps/one)",
+        "be_sess_rate(apps)",
+        "nbsrv",
+    ] {
+        assert_eq!(remarks(&text(right)), [""; 0], "{right}");
+    }
+    for (wrong, reason) in [
+        ("nbsrv(app)", "unable to find backend 'app'"),
+        ("be_sess_rate(web)", "unable to find backend 'web'"),
+        ("fe_conn(wbe)", "unable to find frontend 'wbe'"),
+        ("fe_req_rate(apps)", "unable to find frontend 'apps'"),
+        ("srv_is_up(app/one)", "unable to find backend 'app'"),
+        ("srv_conn(apps/oen)", "unable to find server 'oen' in backend 'apps'"),
+        ("srv_sess_rate(one)", "unable to find server 'one': frontend 'web' has none"),
+    ] {
+        let said = remarks(&text(wrong));
+        assert!(said.len() == 1 && said[0].contains(reason), "{wrong}: {said:?}");
+    }
+}
