@@ -266,6 +266,7 @@ fn half(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals, t
         row.set(Column::Status5xx, Figure::counter(totals.status_5xx));
         row.set(Column::StatusOther, Figure::counter(totals.status_other));
         row.set(Column::Requests, Figure::counter(totals.requests));
+        row.set(Column::RewriteFailures, Figure::counter(totals.rewrite_failures));
         let compression = tally.compression();
         row.set(Column::CompressIn, Figure::counter(compression.bytes_in.load(Relaxed)));
         row.set(Column::CompressOut, Figure::counter(compression.bytes_out.load(Relaxed)));
@@ -343,6 +344,7 @@ const COUNTS: &[(Column, Count)] = &[
     (Column::BytesIn, Count::BytesIn),
     (Column::BytesOut, Count::BytesOut),
     (Column::DeniedResponses, Count::DeniedResponses),
+    (Column::RewriteFailures, Count::RewriteFailures),
     (Column::ConnectErrors, Count::ConnectErrors),
     (Column::ResponseErrors, Count::ResponseErrors),
     (Column::Retries, Count::Retries),

@@ -30,6 +30,8 @@ counts! {
     DeniedRequests,
     /// Responses denied by a rule (`dresp`).
     DeniedResponses,
+    /// Edits of heads that rules could not make (`wrew`).
+    RewriteFailures,
     /// Connections that could not be made (`econ`).
     ConnectErrors,
     /// Broken responses (`eresp`).

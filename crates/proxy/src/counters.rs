@@ -66,6 +66,8 @@ counters! {
     denied_requests,
     /// Responses denied by rules.
     denied_responses,
+    /// Edits of heads that rules could not make.
+    rewrite_failures,
     /// Requests that were malformed, too large, too slow, or broke off.
     request_errors,
     /// Connections to servers that failed.

@@ -44,6 +44,8 @@ pub struct Facts {
     pub asked_head: bool,
     /// `strict-mode off`: edits of heads that cannot be done are left out, until this set of rules ends.
     pub soft_rewrites: bool,
+    /// The most bytes that rules may make of the head that they edit now; `usize::MAX` where the buffer's size says it alone.
+    pub head_most: usize,
     /// The version that the client sent; `None` when the request could not be read.
     pub version: Option<Version>,
     /// The status that the client was sent; 0 when none was.
@@ -182,6 +184,7 @@ impl Facts {
             request_line: Vec::new(),
             asked_head: false,
             soft_rewrites: false,
+            head_most: usize::MAX,
             version: None,
             status: 0,
             server_status: 0,

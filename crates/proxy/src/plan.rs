@@ -69,6 +69,9 @@ pub struct ProcessPlan {
     pub maxconn: usize,
     /// `tune.bufsize`: bytes of a buffer, and so of a head.
     pub buffer_bytes: usize,
+    /// `tune.maxrewrite`: a head shares `buffer_bytes` with what of its body waits behind it, but for so many bytes, which are always
+    /// there for rules. `None`: it shares them with nothing.
+    pub rewrite_bytes: Option<usize>,
     /// `tune.memory.buffers`: bytes that may wait in the process.
     pub memory_bytes: usize,
     /// Compression's part.

@@ -102,6 +102,7 @@ pub(crate) fn load(text: &str) -> (Option<crate::plan::Plan>, Vec<String>) {
         workers: 1,
         maxconn: 0,
         buffer_bytes: 16384,
+        rewrite_bytes: None,
         memory_bytes: 1 << 20,
         tag: "terse".into(),
         started: Instant::now(),

@@ -153,6 +153,7 @@ fn plan(
         workers: workers::count(&process),
         maxconn: 0,
         buffer_bytes,
+        rewrite_bytes: process.rewrite_bytes,
         memory_bytes,
         tag: arguments.program.clone(),
         started: Instant::now(),

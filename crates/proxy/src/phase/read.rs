@@ -1,9 +1,9 @@
 //! Reading a request's head.
 
-use crate::inspection::join;
+use crate::inspection::{Side, join};
 use crate::io::{Broken, Outgoing, Sink, clock};
 use crate::phase::Client;
-use crate::rules::BodyWait;
+use crate::rules::{BodyWait, rewrite};
 use crate::stream::Stream;
 use std::future::poll_fn;
 use std::io::ErrorKind;
@@ -37,6 +37,7 @@ pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
     facts.times.request = Some(clock::now());
     facts.version = Some(stream.request.version);
     crate::captures::request(stream);
+    rewrite::share(Side::Request, client.buffer.filled(), stream);
     stream.facts.persistence = Persistence::read(&mut stream.request.fields, stream.request.version);
     Ok(())
 }
@@ -62,6 +63,7 @@ pub async fn some_of_body(client: &mut Client, stream: &mut Stream, wait: BodyWa
     while !client.buffer.is_full() && !is_there(stream.request.body, client.buffer.filled())? {
         more(client).await?;
     }
+    rewrite::share(Side::Request, client.buffer.filled(), stream);
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use crate::phase::body::{self, Broke};
 use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
 use crate::phase::{judge, prepare, record};
-use crate::rules::{self, BodyWait, Flow, Rule, Wait};
+use crate::rules::{self, BodyWait, Flow, Rule, Wait, rewrite};
 use crate::session::Session;
 use crate::settings::{ConnectionMode, Mode};
 use crate::stick;
@@ -157,6 +157,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
     stream.facts.server_status = stream.response.status;
     stream.facts.times.response = Some(clock::now());
     crate::captures::response(stream);
+    rewrite::share(Side::Response, down.buffer.filled(), stream);
     let status = stream.response.status;
     if stream.facts.backend().is_some_and(|b| b.retry_on.statuses.contains(&status)) {
         let failure = Abort::new(Who::Server, Phase::Headers, Cause::Refused);

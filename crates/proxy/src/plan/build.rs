@@ -36,6 +36,8 @@ pub struct Host {
     pub maxconn: usize,
     /// `tune.bufsize`.
     pub buffer_bytes: usize,
+    /// `tune.maxrewrite`, where it is said.
+    pub rewrite_bytes: Option<usize>,
     /// `tune.memory.buffers`.
     pub memory_bytes: usize,
     /// The program's name in log lines, when no `log-tag` gives another.
@@ -117,6 +119,8 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
             workers: host.workers.max(1),
             maxconn: host.maxconn,
             buffer_bytes: host.buffer_bytes,
+            // HAProxy's rule: at least half of a buffer is for what comes.
+            rewrite_bytes: host.rewrite_bytes.map(|bytes| bytes.min(host.buffer_bytes / 2)),
             memory_bytes: host.memory_bytes,
             compression,
         },

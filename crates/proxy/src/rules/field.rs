@@ -45,7 +45,7 @@ struct Put {
 impl Action for Put {
     fn run(&self, stream: &mut Stream) -> Flow {
         let done = rewrite::with_text(&self.value, stream, |stream, value| {
-            let limit = rewrite::limit(stream);
+            let limit = rewrite::limit(stream, self.set);
             let fields = self.set.fields(stream);
             if !rewrite::fits(fields, self.name.len() + value.len(), limit) {
                 return false;
@@ -128,7 +128,7 @@ impl Action for Replace {
             return Flow::Next;
         }
         let done = rewrite::with_text(&self.to, stream, |stream, template| {
-            let limit = rewrite::limit(stream);
+            let limit = rewrite::limit(stream, self.set);
             self.replace(self.set.fields(stream), template, limit)
         });
         self.set.after_host(&self.name, stream);

@@ -28,7 +28,7 @@ impl Action for Hint {
             return Flow::Next;
         }
         let done = rewrite::with_text(&self.value, stream, |stream, value| {
-            let limit = rewrite::limit(stream);
+            let limit = rewrite::limit(stream, RuleSet::AfterResponse);
             let hints = stream.facts.changes().hints.get_or_insert_with(|| {
                 let mut response = Response::default();
                 (response.version, response.status) = (Version::Http11, 103);

@@ -21,7 +21,7 @@ pub mod packed;
 pub mod packets;
 pub mod redirect;
 pub mod restrict;
-mod rewrite;
+pub mod rewrite;
 pub mod status;
 pub mod target;
 pub mod timeout;

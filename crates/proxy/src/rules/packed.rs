@@ -46,7 +46,7 @@ impl Action for Put {
         let list = self.list.eval(&stream.env()).and_then(|value| value.into_bytes()).map(|bytes| bytes.to_vec());
         // Where there is no list, there is nothing to do.
         let Some(list) = list else { return Flow::Next };
-        let limit = rewrite::limit(stream);
+        let limit = rewrite::limit(stream, self.set);
         let fields = self.set.fields(stream);
         let done = pairs(&list).is_some_and(|pairs| {
             let mut wanted = pairs.iter().filter(|(name, _)| name.starts_with(&self.prefix) && !is_framing(name)).peekable();

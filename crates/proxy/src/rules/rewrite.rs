@@ -2,11 +2,16 @@
 //!
 //! An edited head may not grow beyond a buffer (`tune.bufsize`), and a request's first line must stay one. An edit that cannot be
 //! done ends the evaluation with 500, or with `strict-mode off` is left out.
+//!
+//! Heads have a buffer to themselves. Files with `tune.maxrewrite` count on HAProxy's layout, in which the body that waits takes from
+//! the same buffer, and what is kept free for rules is that many bytes.
 
-use super::Flow;
+use super::{Flow, RuleSet};
+use crate::inspection::Side;
 use crate::reply;
 use crate::stream::Stream;
-use terse_message::Fields;
+use terse_balance::Count;
+use terse_message::{BodyLength, Fields};
 use terse_sample::LogFormat;
 
 /// Writes a format's text and hands it on.
@@ -22,14 +27,48 @@ pub(super) fn with_text<R>(format: &LogFormat, stream: &mut Stream, then: impl F
     result
 }
 
-/// What follows an edit.
+/// What follows an edit. One that could not be done is counted.
 pub(super) fn outcome(done: bool, stream: &Stream) -> Flow {
-    if done || stream.facts.soft_rewrites { Flow::Next } else { Flow::Deny(Box::new(reply::page(&stream.facts, 500))) }
+    if done {
+        return Flow::Next;
+    }
+    let facts = &stream.facts;
+    let worker = facts.session.worker.index;
+    facts.frontend().tally.of(worker).rewrite_failures.add(1);
+    if let Some(backend) = facts.backend() {
+        backend.tally.of(worker).rewrite_failures.add(1);
+    }
+    if let Some(server) = &facts.server {
+        server.counters.bump(Count::RewriteFailures);
+    }
+    if facts.soft_rewrites { Flow::Next } else { Flow::Deny(Box::new(reply::page(facts, 500))) }
 }
 
-/// The most bytes that a head may have.
-pub(super) fn limit(stream: &Stream) -> usize {
-    stream.facts.plan().process.buffer_bytes
+/// The most bytes that a head may have when a set of rules edits it. Heads of answers made here have a buffer to themselves.
+pub(super) fn limit(stream: &Stream, set: RuleSet) -> usize {
+    let buffer = stream.facts.plan().process.buffer_bytes;
+    match set {
+        RuleSet::AfterResponse => buffer,
+        _ => buffer.min(stream.facts.head_most),
+    }
+}
+
+/// Makes a head share the buffer with what waits behind it, where `tune.maxrewrite` asks for that: before rules see the head.
+pub fn share(head: Side, waiting: &[u8], stream: &mut Stream) {
+    let process = &stream.facts.plan().process;
+    let Some(reserve) = process.rewrite_bytes else { return };
+    let (fields, body) = match head {
+        Side::Request => (&stream.request.fields, stream.request.body),
+        Side::Response => (&stream.response.fields, stream.response.body),
+    };
+    // What lies behind the body belongs to the next message.
+    let body = match body {
+        BodyLength::None => 0,
+        BodyLength::Exact(n) => usize::try_from(n).unwrap_or(usize::MAX),
+        BodyLength::Unknown => usize::MAX,
+    };
+    let free = process.buffer_bytes.saturating_sub(waiting.len().min(body));
+    stream.facts.head_most = free.max(bytes(fields).saturating_add(reserve));
 }
 
 /// Whether a head stays within a limit when so many bytes are added.

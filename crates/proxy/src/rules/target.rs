@@ -107,7 +107,7 @@ impl Action for ReplacePart {
 /// Puts a part into the stream's target; false when that would leave none, or would not fit.
 pub(super) fn put(stream: &mut Stream, part: Part, value: &[u8]) -> bool {
     let target = with_part(stream.request.target(), part, value);
-    if target.is_empty() || !rewrite::fits(&stream.request.fields, target.len(), rewrite::limit(stream)) {
+    if target.is_empty() || !rewrite::fits(&stream.request.fields, target.len(), rewrite::limit(stream, RuleSet::Request)) {
         return false;
     }
     captures::keep_request_line(stream);

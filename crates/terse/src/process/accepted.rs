@@ -48,7 +48,6 @@ pub static KEYWORDS: &[Keyword] = &[
     knob("no-memory-trimming", "", "Keeps freed memory.", ALLOCATOR),
     knob("tune.memory.hot-size", "<bytes>", "Memory cached a thread.", ALLOCATOR),
     knob("tune.fail-alloc", "<percent>", "Makes allocations fail.", "for the tests of HAProxy's own code"),
-    knob("tune.maxrewrite", "<bytes>", "Room in buffers for fields that are added.", "heads and bodies do not share a buffer"),
     knob("tune.bufsize.large", "<bytes>", "Size of large buffers.", ONE_BUFFER),
     knob("tune.bufsize.small", "<bytes>", "Size of small buffers.", ONE_BUFFER),
     knob(

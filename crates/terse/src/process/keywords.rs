@@ -86,6 +86,15 @@ pub static KEYWORDS: &[Keyword] = &[
         Ok(())
     }),
     done(
+        "tune.maxrewrite",
+        "<bytes>",
+        "Lets heads share 'tune.bufsize' with the bodies that wait behind them, but for so many bytes, at most half, that rules may add.",
+        |args, scope| {
+            process(scope).rewrite_bytes = Some(whole(args, "<bytes>", 0..=1 << 24)?);
+            Ok(())
+        },
+    ),
+    done(
         "tune.memory.buffers",
         "<bytes>",
         "The most bytes that may wait in the process; a quarter of the machine's memory by default.",

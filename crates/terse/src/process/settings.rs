@@ -32,6 +32,8 @@ pub struct ProcessSettings {
     pub descriptors_most: Option<u64>,
     /// `tune.bufsize`: bytes of a buffer, and so of a head.
     pub buffer_bytes: Option<usize>,
+    /// `tune.maxrewrite`: bytes of a buffer that bodies leave to rules' edits of heads.
+    pub rewrite_bytes: Option<usize>,
     /// `tune.memory.buffers`: bytes that may wait in the process.
     pub memory_bytes: Option<usize>,
     /// `strict-limits`: a limit that cannot be raised ends the start.

@@ -4,6 +4,8 @@ use super::support::Terse;
 use super::support::client::Response;
 use super::support::proxy::{DEFAULTS, listen, sections};
 use super::support::server::{Request, Server};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 
 /// What a request gets from a proxy with these lines, and what its server has seen of it.
 fn through(lines: &str, request: &str) -> (Response, Option<Request>) {
@@ -203,6 +205,77 @@ fn targets_with_fragments() {
         assert_eq!(response.status, if seen.is_some() { 200 } else { 400 }, "{option}{rule} {target:?}");
         assert_eq!(request.as_ref().map(|request| request.target.as_str()), seen, "{option}{rule}");
     }
+}
+
+/// `tune.bufsize 2048` and these lines of `global`, a request with so much of a body, and edits of 71 bytes each: the status.
+fn edited(global: &str, body: usize, edits: usize, strict: bool) -> (u16, usize) {
+    let server = Server::answering(|_| "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let value = "x".repeat(60);
+    let edits: String = (0..edits).map(|i| format!(" http-request set-header X-Edit{i} {value}\n")).collect();
+    let mode = if strict { "" } else { " http-request strict-mode off\n" };
+    let text = format!(
+        "global\n nbthread 1\n tune.bufsize 2048\n{global}\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n \
+         option http-buffer-request\n{mode}{edits} server one {}\n",
+        server.address()
+    );
+    let terse = Terse::with(&text).listen("web").start();
+    let mut client = terse.client();
+    client.send(&format!("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {body}\r\n\r\n{}", "b".repeat(body)));
+    let status = client.response("POST").status;
+    terse.end();
+    let done =
+        server.requests().pop().map_or(0, |request| request.fields.iter().filter(|(name, _)| name.starts_with("X-Edit")).count());
+    (status, done)
+}
+
+/// With `tune.maxrewrite`, bodies that wait take from the room that rules have.
+#[test]
+fn room_for_edits() {
+    const SHARED: &str = " tune.maxrewrite 160\n";
+    for (global, body, edits, strict, expected) in [
+        (SHARED, 2000, 2, true, (200, 2)),
+        (SHARED, 2000, 3, true, (500, 0)),
+        (SHARED, 2000, 3, false, (200, 2)),
+        (SHARED, 2000, 9, false, (200, 2)),
+        (SHARED, 100, 9, true, (200, 9)),
+        (SHARED, 0, 9, true, (200, 9)),
+        (SHARED, 0, 40, true, (500, 0)),
+        ("", 2000, 9, true, (200, 9)),
+        ("", 2000, 40, true, (500, 0)),
+        // Never more than half.
+        (" tune.maxrewrite 100000\n", 2000, 9, true, (200, 9)),
+        (" tune.maxrewrite 100000\n", 2000, 20, true, (500, 0)),
+    ] {
+        assert_eq!(edited(global, body, edits, strict), expected, "{global} {body} {edits} {strict}");
+    }
+}
+
+/// Also those that `strict-mode off` leaves out.
+#[test]
+fn edits_that_cannot_be_done_are_counted() {
+    let server = Server::answering(|_| "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let text = format!(
+        "global\n nbthread 1\n stats socket fd@${{cli}}\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n \
+         http-request strict-mode off if {{ path /soft }}\n http-request set-method \"G ET\"\n \
+         http-response strict-mode off\n http-response set-header X {}\n server one {}\n",
+        "x".repeat(20_000),
+        server.address()
+    );
+    let terse = Terse::with(&text).listen("web").listen("cli").start();
+    let mut client = terse.client();
+    for (path, status) in [("/soft", 200), ("/strict", 500)] {
+        client.send(&format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        assert_eq!(client.response("GET").status, status);
+    }
+    let mut stats = TcpStream::connect(terse.address("cli")).unwrap();
+    stats.write_all(b"show stat\n").unwrap();
+    let mut table = String::new();
+    stats.read_to_string(&mut table).unwrap();
+    let column = table.lines().next().unwrap().split(',').position(|name| name == "wrew").unwrap();
+    let figure = |row: &str| table.lines().find(|line| line.starts_with(row)).unwrap().split(',').nth(column).unwrap();
+    // Rules on requests run before there is a backend and a server to count for.
+    assert_eq!((figure("web,FRONTEND"), figure("web,BACKEND"), figure("web,one")), ("3", "1", "1"), "{table}");
+    terse.end();
 }
 
 #[test]

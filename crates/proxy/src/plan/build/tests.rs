@@ -21,6 +21,7 @@ fn host() -> Host {
         workers: 2,
         maxconn: 100,
         buffer_bytes: 16384,
+        rewrite_bytes: None,
         memory_bytes: 1 << 20,
         tag: "terse".into(),
         started: Instant::now(),
