@@ -75,6 +75,10 @@ const WRONG: &[(&str, &[&str])] = &[
     ("status", &["'status' needs the response's head"]),
     ("res.hdr(server),lower", &["'res.hdr(server),lower' needs the response's head"]),
     ("51d.all(x)", &["'51d.all' is not supported", "databases"]),
+    ("path,capture-req(0)", &["'capture-req' is not supported", "'http-request capture <sample> id <id>'"]),
+    ("path,capture-res(0)", &["'capture-res' is not supported", "'http-response capture'"]),
+    ("path,debug(x,stderr)", &["'debug' is not supported", "'http-request do-log'"]),
+    ("int(10),x509_v_err_str", &["'x509_v_err_str' is not supported", "no certificates"]),
     ("internal.htx.size", &["'internal.htx.size' is not supported"]),
 ];
 
