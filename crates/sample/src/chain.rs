@@ -45,10 +45,9 @@ impl Chain {
             }
             Chain::Variables(scope, all) => match vars.store(*scope) {
                 Some(store) => {
-                    let values = store.read();
-                    for (operation, index) in all {
-                        number = operation(number, values.number(*index)?);
-                    }
+                    return store.read(|values| {
+                        all.iter().try_fold(number, |number, (operation, index)| Some(operation(number, values.number(*index)?)))
+                    });
                 }
                 None => {
                     for (operation, index) in all {

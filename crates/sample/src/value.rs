@@ -64,6 +64,7 @@ impl<'a> Value<'a> {
     }
 
     /// The same value without a borrow, as variables keep it.
+    #[inline]
     pub fn store(self) -> Value<'static> {
         match self {
             Value::Bool(b) => Value::Bool(b),
@@ -81,10 +82,23 @@ impl<'a> Value<'a> {
     }
 
     /// Cast to a number.
+    #[inline]
     pub fn into_int(self) -> Option<i64> {
+        let number = match &self {
+            Value::Int(n) => *n,
+            Value::Bool(b) => i64::from(*b),
+            _ => return self.parse_int(),
+        };
+        // A scalar has nothing to give back; said here, it is not asked.
+        std::mem::forget(self);
+        Some(number)
+    }
+
+    /// Apart, so that a number which is one already costs nothing.
+    #[inline(never)]
+    fn parse_int(self) -> Option<i64> {
         match cast::cast(self, Type::Int)? {
             Value::Int(n) => Some(n),
-            Value::Bool(b) => Some(i64::from(b)),
             _ => None,
         }
     }

@@ -1,58 +1,106 @@
 //! One scope's values, of one thread.
 
 use crate::value::Value;
-use std::cell::{Cell, Ref, RefCell};
+use std::cell::{Cell, RefCell};
 
 /// One scope's values, in pages that are allocated when a variable on them is first set: ten thousand declared names cost a stream
 /// nothing.
 #[derive(Default, Debug)]
 pub struct Store {
-    pages: RefCell<Box<[Option<Box<Page>>]>>,
+    pages: RefCell<Pages>,
     /// What its variables count for, with those of the scopes within it; 0 where nothing is limited.
     pub(super) bytes: Cell<usize>,
 }
 
 /// The values of a store while nothing sets one.
-pub(crate) struct Values<'a>(Ref<'a, Box<[Option<Box<Page>>]>>);
+#[derive(Clone, Copy)]
+pub(crate) struct Values<'a>(&'a [Option<Box<Page>>]);
 
-impl Values<'_> {
+type Pages = Box<[Option<Box<Page>>]>;
+type Page = [Option<Value<'static>>; PAGE];
+const PAGE: usize = 16;
+
+impl<'a> Values<'a> {
     /// The variable as a number, if it is set and can be one.
     #[inline]
-    pub(crate) fn number(&self, index: u32) -> Option<i64> {
-        let index = index as usize;
-        match &self.0.get(index / PAGE)?.as_ref()?[index % PAGE] {
+    pub(crate) fn number(self, index: u32) -> Option<i64> {
+        match self.place(index)? {
             Some(Value::Int(n)) => Some(*n),
-            Some(other) => cast_to_number(other),
-            None => None,
+            _ => self.cast_to_number(index),
         }
     }
-}
 
-/// Apart, because it hardly ever happens and would crowd the look-ups.
-#[cold]
-fn cast_to_number(value: &Value<'static>) -> Option<i64> {
-    value.clone().into_int()
-}
+    /// Apart, because it hardly ever happens and would crowd the look-ups.
+    #[cold]
+    fn cast_to_number(self, index: u32) -> Option<i64> {
+        self.place(index)?.clone()?.into_int()
+    }
 
-const PAGE: usize = 16;
-type Page = [Option<Value<'static>>; PAGE];
+    /// Where the variable's value is, if one of its page was ever set.
+    #[inline]
+    fn place(self, index: u32) -> Option<&'a Option<Value<'static>>> {
+        Some(&self.0.get(index as usize / PAGE)?.as_ref()?[index as usize % PAGE])
+    }
+}
 
 impl Store {
     /// The value, if the variable is set.
     #[inline]
     pub fn get(&self, index: u32) -> Option<Value<'static>> {
-        let index = index as usize;
-        self.pages.borrow().get(index / PAGE)?.as_ref()?[index % PAGE].clone()
+        match self.number(index) {
+            Some(n) => Some(Value::Int(n)),
+            None => self.any(index),
+        }
+    }
+
+    /// The value, if it is a number. Nothing is called while the pages are borrowed, so that not even the borrow is written down.
+    #[inline]
+    fn number(&self, index: u32) -> Option<i64> {
+        match Values(&self.pages.borrow()).place(index)? {
+            Some(Value::Int(n)) => Some(*n),
+            _ => None,
+        }
+    }
+
+    /// Apart, because copying text would crowd the look-ups.
+    #[inline(never)]
+    fn any(&self, index: u32) -> Option<Value<'static>> {
+        match Values(&self.pages.borrow()).place(index)?.as_ref()? {
+            Value::Bool(b) => Some(Value::Bool(*b)),
+            Value::Addr(a) => Some(Value::Addr(*a)),
+            other => Some(other.clone()),
+        }
     }
 
     /// All values, for several look-ups.
     #[inline]
-    pub(crate) fn read(&self) -> Values<'_> {
-        Values(self.pages.borrow())
+    pub(crate) fn read<T>(&self, run: impl FnOnce(Values<'_>) -> T) -> T {
+        run(Values(&self.pages.borrow()))
     }
 
     /// Sets the variable, or unsets it.
+    #[inline]
     pub fn set(&self, index: u32, value: Option<Value<'static>>) {
+        match value {
+            // Counters: one number in place of another.
+            Some(Value::Int(n)) if self.renew(index, n) => std::mem::forget(value),
+            value => self.put(index, value),
+        }
+    }
+
+    /// Whether the variable held a number; then it holds this one.
+    #[inline]
+    fn renew(&self, index: u32, n: i64) -> bool {
+        let pages = &mut *self.pages.borrow_mut();
+        let Some(Some(page)) = pages.get_mut(index as usize / PAGE) else { return false };
+        let Some(Value::Int(old)) = &mut page[index as usize % PAGE] else { return false };
+        *old = n;
+        true
+    }
+
+    /// Apart, because it would crowd the counters.
+    #[inline(never)]
+    fn put(&self, index: u32, value: Option<Value<'static>>) {
         let index = index as usize;
         let pages = &mut *self.pages.borrow_mut();
         if index / PAGE >= pages.len() {
