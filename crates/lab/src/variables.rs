@@ -44,7 +44,7 @@ mod tests {
         assert_eq!(lines[0], "\thttp-request set-var(txn.var0000) int(0)");
         assert_eq!(lines[2], "\thttp-request set-var(txn.var0002) int(2),add(txn.var0001),add(txn.var0000)");
         assert!(lines[100].ends_with("int(100),add(txn.var0099),add(txn.var0098),add(txn.var0097),add(txn.var0096),add(txn.var0095),add(txn.var0094),add(txn.var0093),add(txn.var0092),add(txn.var0091),add(txn.var0090)"));
-        assert_eq!(text.matches(",add(").count(), 945);
+        assert_eq!(text.matches(",add(").count(), 955);
         assert_eq!(fill_in("a\n  # generate 0..0\nb"), "a\n\thttp-request set-var(txn.var0000) int(0)\nb");
     }
 }

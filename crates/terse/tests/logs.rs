@@ -99,7 +99,9 @@ fn a_server_that_was_away_gets_what_its_ring_holds() {
     assert!(held.starts_with(&format!("/{:0>40}\n", 0)) && held.len() < 4096, "{}", held.len());
     assert!(says(&terse, "show events").contains(" dropped, r"));
     assert!(info(&terse, "DroppedLogs") > 300);
-    let mut server = BufReader::new(accepted(&TcpListener::bind(address).unwrap()));
+    // The port was free a moment ago; somebody's connection may have it now.
+    let listener = until("the ring's server can come back", || TcpListener::bind(address).ok());
+    let mut server = BufReader::new(accepted(&listener));
     let mut line = String::new();
     for held in held.trim_end().lines() {
         line.clear();
