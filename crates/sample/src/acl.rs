@@ -157,6 +157,15 @@ mod tests {
     use crate::value::Value;
 
     #[test]
+    fn a_range_that_is_no_text_is_refused() {
+        let mut bench = Bench::new();
+        let mut words = crate::testing::words("req.hdr_cnt(x) 80 -9");
+        words[2].bytes = b"-\xff".to_vec();
+        assert!(bench.compiler().criterion(&words, 0).is_err());
+        assert!(bench.warnings.iter().any(|w| w.reason.contains("the range up to \\xff")), "{:?}", bench.warnings);
+    }
+
+    #[test]
     fn criteria() {
         let mut bench = Bench::new();
         bench.set("txn.x", Value::str(b"x"));

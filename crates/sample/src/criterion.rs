@@ -213,8 +213,8 @@ impl Compiler<'_> {
                 Some(operator) => operator.range(&value.bytes).map_err(|reason| Fault::new(word, reason))?,
                 None => value.bytes.clone(),
             };
-            if of_numbers && pattern.starts_with(b"-") {
-                let reason = format!("'{}' is the range up to {}, not a negative number", value.as_str(), &value.as_str()[1..]);
+            if let Some(end) = pattern.strip_prefix(b"-").filter(|_| of_numbers) {
+                let reason = format!("'-{0}' is the range up to {0}, not a negative number", end.escape_ascii());
                 self.warnings.push(Fault::new(word, reason).hint("write ':' for ranges"));
             }
             reference.add_early(&pattern, &resolve).map_err(|refusal| Fault::new(word, refusal.to_string()))?;

@@ -54,10 +54,8 @@ struct Add {
 impl Action for Add {
     fn run(&self, stream: &mut Stream) -> Flow {
         rewrite::with_text(&self.key, stream, |_, key| {
-            if !self.reference.has(key) {
-                // As above.
-                let _ = self.reference.add(None, [(key, None)]);
-            }
+            // As above.
+            let _ = self.reference.add_unless_there(key);
         });
         Flow::Next
     }

@@ -53,14 +53,14 @@ impl Index {
         }
     }
 
-    /// Removes the pattern of that number.
-    pub(super) fn remove(&mut self, pattern: Pattern, id: u64) {
+    /// Removes the pattern under some numbers, in ascending order.
+    pub(super) fn remove(&mut self, pattern: Pattern, ids: &[u64]) {
         match (self, pattern) {
-            (Index::Texts(texts), Pattern::Text(text)) => texts.remove(&text, id),
-            (Index::Parts { parts, .. }, _) => parts.remove(id),
-            (Index::Numbers(numbers) | Index::Lengths(numbers), Pattern::Range(range)) => numbers.remove(range, id),
-            (Index::Networks(networks), Pattern::Network(network)) => networks.remove(network, id),
-            (Index::Regexes(regexes), _) => regexes.remove(id),
+            (Index::Texts(texts), Pattern::Text(text)) => texts.remove(&text, ids),
+            (Index::Parts { parts, .. }, _) => parts.remove(ids),
+            (Index::Numbers(numbers) | Index::Lengths(numbers), Pattern::Range(range)) => numbers.remove(range, ids),
+            (Index::Networks(networks), Pattern::Network(network)) => networks.remove(network, ids),
+            (Index::Regexes(regexes), _) => regexes.remove(ids),
             _ => {}
         }
     }

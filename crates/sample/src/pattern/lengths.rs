@@ -16,10 +16,10 @@ impl Lengths {
         }
     }
 
-    /// A key of that length went.
-    pub(super) fn remove(&mut self, len: usize) {
+    /// So many keys of that length went.
+    pub(super) fn remove(&mut self, len: usize, keys: usize) {
         if let Ok(at) = self.0.binary_search_by_key(&len, |(len, _)| *len) {
-            self.0[at].1 -= 1;
+            self.0[at].1 -= keys;
             if self.0[at].1 == 0 {
                 self.0.remove(at);
             }
@@ -49,9 +49,10 @@ mod tests {
         let mut lengths = Lengths::default();
         [3, 1, 3, 9].into_iter().for_each(|len| lengths.add(len));
         assert_eq!(lengths.up_to(8).collect::<Vec<_>>(), [1, 3]);
-        lengths.remove(3);
-        lengths.remove(1);
-        lengths.remove(7);
+        lengths.remove(3, 1);
+        lengths.remove(1, 1);
+        lengths.remove(7, 1);
+        lengths.remove(9, 0);
         assert_eq!(lengths.up_to(100).rev().collect::<Vec<_>>(), [9, 3]);
         assert!(lengths.has_from(9) && !lengths.has_from(10) && !Lengths::default().has_from(0));
     }

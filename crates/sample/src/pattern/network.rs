@@ -44,14 +44,14 @@ impl Networks {
         }
     }
 
-    /// Removes the one of that number.
-    pub(super) fn remove(&mut self, network: Network, id: u64) {
+    /// Removes those of some numbers, in ascending order.
+    pub(super) fn remove(&mut self, network: Network, ids: &[u64]) {
         match network {
             Network::V4 { address, mask } => match prefix_len(mask) {
-                Some(len) => self.v4.remove(widen(address), len, id),
-                None => self.with_holes.remove(id),
+                Some(len) => self.v4.remove(widen(address), len, ids),
+                None => self.with_holes.remove(ids),
             },
-            Network::V6 { address, len } => self.v6.remove(address, usize::from(len), id),
+            Network::V6 { address, len } => self.v6.remove(address, usize::from(len), ids),
         }
     }
 
@@ -97,15 +97,13 @@ impl Prefixes {
     }
 
     fn insert(&mut self, bits: u128, len: usize, posting: Posting) {
-        self.remove(bits, len, posting.id());
-        self.table.insert(&key(bits, len)[16 - self.bytes..], posting);
-        self.lengths.add(len);
+        if self.table.insert(&key(bits, len)[16 - self.bytes..], posting) {
+            self.lengths.add(len);
+        }
     }
 
-    fn remove(&mut self, bits: u128, len: usize, id: u64) {
-        if self.table.remove(&key(bits, len)[16 - self.bytes..], id) {
-            self.lengths.remove(len);
-        }
+    fn remove(&mut self, bits: u128, len: usize, ids: &[u64]) {
+        self.lengths.remove(len, self.table.remove(&key(bits, len)[16 - self.bytes..], ids));
     }
 
     fn find(&self, bits: u128) -> Option<&Posting> {

@@ -33,12 +33,12 @@ impl Numbers {
         }
     }
 
-    /// Removes the one of that number.
-    pub(super) fn remove(&mut self, range: Range, id: u64) {
+    /// Removes those of some numbers, in ascending order.
+    pub(super) fn remove(&mut self, range: Range, ids: &[u64]) {
         if range.low == range.high {
-            self.singles.remove(&range.low.to_le_bytes(), id);
+            self.singles.remove(&range.low.to_le_bytes(), ids);
         } else {
-            self.ranges.remove(id);
+            self.ranges.remove(ids);
         }
     }
 

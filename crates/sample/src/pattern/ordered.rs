@@ -18,11 +18,9 @@ impl<T> Ordered<T> {
         }
     }
 
-    /// Removes the one of that number.
-    pub(super) fn remove(&mut self, id: u64) {
-        if let Ok(at) = self.0.binary_search_by_key(&id, |item| item.1.id()) {
-            self.0.remove(at);
-        }
+    /// Removes those of some numbers, in ascending order.
+    pub(super) fn remove(&mut self, ids: &[u64]) {
+        self.0.retain(|item| ids.binary_search(&item.1.id()).is_err());
     }
 
     /// The first that matches.

@@ -166,8 +166,7 @@ impl Reference {
 
     /// Whether the current version has an entry of that key.
     pub fn has(&self, key: &[u8]) -> bool {
-        let book = self.book();
-        book.versions.get(&book.current).is_some_and(|version| !version.ids(key).is_empty())
+        self.book().has(key)
     }
 
     /// Adds entries to a version, the current one if none is named. Those before one that is refused stay.
@@ -196,11 +195,7 @@ impl Reference {
     pub fn set(&self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
         let mut book = self.book();
         let number = book.current;
-        let ids = book.versions.get(&number).map(|version| version.ids(key)).unwrap_or_default();
-        if ids.is_empty() {
-            return Err(Refusal::NotFound);
-        }
-        let outcome = ids.into_iter().try_for_each(|id| book.set(number, id, value));
+        let outcome = book.set_key(key, value);
         book.publish(number);
         outcome
     }
@@ -222,20 +217,40 @@ impl Reference {
     /// # Errors
     /// See [`Refusal`].
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
-        match self.set(key, value) {
-            Err(Refusal::NotFound) => self.add(None, [(key, Some(value))]),
+        // Under one lock: of two workers that find no entry, one makes it.
+        let mut book = self.book();
+        let number = book.current;
+        let outcome = match book.set_key(key, value) {
+            Err(Refusal::NotFound) => book.add(number, key, Some(value), NEVER),
             outcome => outcome,
+        };
+        book.publish(number);
+        outcome
+    }
+
+    /// Adds an entry without a value to the current version, unless it has one of that key.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub fn add_unless_there(&self, key: &[u8]) -> Result<(), Refusal> {
+        let mut book = self.book();
+        let number = book.current;
+        if book.has(key) {
+            return Ok(());
         }
+        let outcome = book.add(number, key, None, NEVER);
+        book.publish(number);
+        outcome
     }
 
     /// Removes the entries of a key from the current version; says whether there were any.
     pub fn remove(&self, key: &[u8]) -> bool {
         let mut book = self.book();
         let number = book.current;
-        let ids = book.versions.get(&number).map(|version| version.ids(key)).unwrap_or_default();
-        let removed = ids.iter().filter(|id| book.remove(number, **id)).count();
+        let Book { versions, ways, .. } = &mut *book;
+        let removed = versions.get_mut(&number).is_some_and(|version| version.remove_key(key, ways));
         book.publish(number);
-        removed > 0
+        removed
     }
 
     /// Removes an entry, of whatever version; says whether there was one.
@@ -395,6 +410,20 @@ impl Book {
         version.put(entry, ways, resolve).map_err(Refusal::Unreadable)?;
         self.numbers += 1;
         Ok(())
+    }
+
+    fn has(&self, key: &[u8]) -> bool {
+        self.versions.get(&self.current).is_some_and(|version| version.has(key))
+    }
+
+    /// Gives the entries of a key of the current version another value.
+    fn set_key(&mut self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
+        let number = self.current;
+        let ids = self.versions.get(&number).map(|version| version.ids(key)).unwrap_or_default();
+        if ids.is_empty() {
+            return Err(Refusal::NotFound);
+        }
+        ids.into_iter().try_for_each(|id| self.set(number, id, value))
     }
 
     fn set(&mut self, number: u32, id: u64, value: &[u8]) -> Result<(), Refusal> {

@@ -50,8 +50,8 @@ impl Table {
         bucket.iter().find(|item| *item.key == *key).map(|item| &item.posting)
     }
 
-    /// Adds a posting of a key; one of the same number gives way.
-    pub(super) fn insert(&mut self, key: &[u8], posting: Posting) {
+    /// Adds a posting of a key; one of the same number gives way, and then the answer is false.
+    pub(super) fn insert(&mut self, key: &[u8], posting: Posting) -> bool {
         if self.len >= self.shards.len() * SHARD_KEYS {
             self.grow();
         }
@@ -59,23 +59,27 @@ impl Table {
         let bucket = self.bucket(hash(key));
         let at = bucket.partition_point(|other| other.posting.id() < item.posting.id());
         match bucket.get_mut(at) {
-            Some(same) if same.posting.id() == item.posting.id() => *same = item,
+            Some(same) if same.posting.id() == item.posting.id() => {
+                *same = item;
+                false
+            }
             _ => {
                 bucket.insert(at, item);
                 self.len += 1;
+                true
             }
         }
     }
 
-    /// Removes the posting of that number.
-    pub(super) fn remove(&mut self, key: &[u8], id: u64) -> bool {
+    /// Removes the postings of some numbers, in ascending order; says how many there were.
+    pub(super) fn remove(&mut self, key: &[u8], ids: &[u64]) -> usize {
         if self.find(key).is_none() {
-            return false;
+            return 0;
         }
         let hash = hash(key);
         let bucket = self.bucket(hash);
         let before = bucket.len();
-        bucket.retain(|item| item.posting.id() != id);
+        bucket.retain(|item| ids.binary_search(&item.posting.id()).is_err());
         let removed = before - bucket.len();
         if bucket.is_empty() {
             let at = self.shard_of(hash);
@@ -84,7 +88,7 @@ impl Table {
             }
         }
         self.len -= removed;
-        removed > 0
+        removed
     }
 
     fn bucket(&mut self, hash: u64) -> &mut Bucket {
@@ -171,12 +175,11 @@ mod tests {
                 let kept = table.clone();
                 let postings = model.entry(key).or_default();
                 if what == 0 {
-                    prop_assert_eq!(table.remove(&[key], id), postings.remove(&id).is_some());
+                    prop_assert_eq!(table.remove(&[key], &[id]), usize::from(postings.remove(&id).is_some()));
                 } else {
                     let first = kept.find(&[key]).map(Posting::id);
-                    table.insert(&[key], posting(id));
+                    prop_assert_eq!(table.insert(&[key], posting(id)), postings.insert(id, ()).is_none());
                     prop_assert_eq!(kept.find(&[key]).map(Posting::id), first);
-                    postings.insert(id, ());
                 }
                 prop_assert_eq!(table.find(&[key]).map(Posting::id), postings.keys().next().copied());
             }

@@ -250,6 +250,33 @@ fn changes_at_run_time() {
 }
 
 #[test]
+fn many_entries_of_one_key_cost_no_more_than_as_many_keys() {
+    for (matching, key) in [(Matching::Str, "a"), (Matching::Ip, "10.0.0.1"), (Matching::Int, "7"), (Matching::Sub, "a")] {
+        let (reference, way) = map(matching, Output::Int, &format!("{key} 1\n").repeat(100_000)).unwrap();
+        let found = || way.look_up(key.as_bytes()).is_some();
+        assert!(found() && reference.description().entries == 100_000, "{key}");
+        assert!(reference.remove(key.as_bytes()) && !reference.remove(key.as_bytes()), "{key}");
+        assert!(!found() && !reference.has(key.as_bytes()) && reference.description().entries == 0, "{key}");
+    }
+}
+
+#[test]
+fn workers_make_an_entry_once() {
+    let (reference, _) = map(Matching::Str, Output::Int, "").unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for n in 0..500_u32 {
+                    reference.put(&n.to_le_bytes(), b"1").unwrap();
+                    reference.add_unless_there(&[&b"+"[..], &n.to_le_bytes()].concat()).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(reference.description().entries, 1_000);
+}
+
+#[test]
 fn versions_take_each_others_place() {
     let (reference, way) = map(Matching::Str, Output::Text, "a 1\n").unwrap();
     let at = |key: &str| way.value(Value::str(key.as_bytes()));

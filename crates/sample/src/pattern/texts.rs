@@ -27,22 +27,15 @@ impl Texts {
     /// Adds one; one of the same number gives way.
     pub(super) fn insert(&mut self, text: &[u8], posting: Posting) {
         self.with_key(text, |texts, key| {
-            let id = posting.id();
-            if texts.table.remove(key, id) {
-                texts.lengths.remove(key.len());
+            if texts.table.insert(key, posting) {
+                texts.lengths.add(key.len());
             }
-            texts.table.insert(key, posting);
-            texts.lengths.add(key.len());
         });
     }
 
-    /// Removes the one of that number.
-    pub(super) fn remove(&mut self, text: &[u8], id: u64) {
-        self.with_key(text, |texts, key| {
-            if texts.table.remove(key, id) {
-                texts.lengths.remove(key.len());
-            }
-        });
+    /// Removes those of some numbers, in ascending order.
+    pub(super) fn remove(&mut self, text: &[u8], ids: &[u64]) {
+        self.with_key(text, |texts, key| texts.lengths.remove(key.len(), texts.table.remove(key, ids)));
     }
 
     /// The one that a value matches.

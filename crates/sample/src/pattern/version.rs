@@ -33,9 +33,14 @@ impl Version {
         self.entries.range(from..).map(|(_, entry)| entry)
     }
 
-    /// The numbers of the entries of a key.
+    /// The numbers of the entries of a key, in ascending order.
     pub(super) fn ids(&self, key: &[u8]) -> SmallVec<[u64; 2]> {
         self.by_key.get(key).cloned().unwrap_or_default()
+    }
+
+    /// Whether there is an entry of a key.
+    pub(super) fn has(&self, key: &[u8]) -> bool {
+        self.by_key.contains_key(key)
     }
 
     /// The entry of a number.
@@ -59,9 +64,7 @@ impl Version {
     /// Removes an entry.
     pub(super) fn remove(&mut self, id: u64, ways: &[Arc<Way>]) -> bool {
         let Some(entry) = self.entries.remove(&id) else { return false };
-        for (index, way) in self.indexes.iter_mut().zip(ways) {
-            Arc::make_mut(index).remove(way.pattern_of(&entry), id);
-        }
+        self.forget(&entry, &[id], ways);
         if let Some(ids) = self.by_key.get_mut(&*entry.key) {
             ids.retain(|other| *other != id);
             if ids.is_empty() {
@@ -69,6 +72,23 @@ impl Version {
             }
         }
         true
+    }
+
+    /// Removes all entries of a key in one pass, however many there are; says whether there were any.
+    pub(super) fn remove_key(&mut self, key: &[u8], ways: &[Arc<Way>]) -> bool {
+        let ids = self.by_key.remove(key).unwrap_or_default();
+        let removed = ids.iter().fold(None, |last, id| self.entries.remove(id).or(last));
+        if let Some(entry) = &removed {
+            self.forget(entry, &ids, ways);
+        }
+        removed.is_some()
+    }
+
+    /// Removes the pattern of an entry, and of those of the same key, from the indexes.
+    fn forget(&mut self, entry: &Entry, ids: &[u64], ways: &[Arc<Way>]) {
+        for (index, way) in self.indexes.iter_mut().zip(ways) {
+            Arc::make_mut(index).remove(way.pattern_of(entry), ids);
+        }
     }
 
     /// Makes an index for one more way; the error says which entry it does not accept, and why.
