@@ -4,7 +4,7 @@ use crate::key::{check_secret, secret};
 use openssl::symm::{self, Cipher};
 use terse_sample::argument::{Arg, Param, ParamKind, may, need};
 use terse_sample::convert::base64;
-use terse_sample::{ArgList, Compiler, Converter, Env, Octets, Type, Value};
+use terse_sample::{ArgList, Converter, Env, Octets, Type, Value};
 
 const GCM_ENCRYPT: &[Param] =
     &[need(ParamKind::Int), need(ParamKind::StrOrVar), need(ParamKind::StrOrVar), need(ParamKind::Var), may(ParamKind::StrOrVar)];
@@ -26,7 +26,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
         gcm_encrypt,
     )
     .params(GCM_ENCRYPT)
-    .check(check),
+    .check(|args, _| check(args, GCM_SECRETS)),
     Converter::new(
         "aes_gcm_dec",
         Type::Bin,
@@ -35,7 +35,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
         gcm_decrypt,
     )
     .params(GCM_DECRYPT)
-    .check(check),
+    .check(|args, _| check(args, GCM_SECRETS)),
     Converter::new(
         "aes_cbc_enc",
         Type::Bin,
@@ -44,7 +44,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
         |value, args, env| cbc(value, args, env, symm::encrypt),
     )
     .params(CBC)
-    .check(check),
+    .check(|args, _| check(args, CBC_SECRETS)),
     Converter::new(
         "aes_cbc_dec",
         Type::Bin,
@@ -53,7 +53,7 @@ pub(crate) const CONVERTERS: &[Converter] = &[
         |value, args, env| cbc(value, args, env, symm::decrypt),
     )
     .params(CBC)
-    .check(check),
+    .check(|args, _| check(args, CBC_SECRETS)),
 ];
 
 const TAG_BYTES: usize = 16;
@@ -133,14 +133,18 @@ fn cbc<'a>(value: Value<'a>, args: &'a ArgList, env: &Env<'a>, crypt: Crypt) -> 
     Some(Value::Bin(Octets::from(done)))
 }
 
-fn check(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
+/// What arguments behind the first are, for messages.
+const GCM_SECRETS: &[&str] = &["nonce", "key", "tag", "further data"];
+const CBC_SECRETS: &[&str] = &["nonce", "key", "further data"];
+
+fn check(args: &mut [Arg], names: &[&str]) -> Result<(), String> {
     let bits = match args.first() {
         Some(Arg::Int(bits @ (128 | 192 | 256))) => *bits,
         Some(Arg::Int(bits)) => return Err(format!("the key must have 128, 192 or 256 bits, not {bits}")),
         _ => return Err("the key must have 128, 192 or 256 bits".into()),
     };
-    for arg in args.iter_mut().skip(1) {
-        check_secret(arg)?;
+    for (arg, name) in args.iter_mut().skip(1).zip(names) {
+        check_secret(arg, name)?;
     }
     match args.get(2) {
         Some(Arg::Str(key)) if key.len() as i64 * 8 != bits => Err(format!("the key has {} bits, not {bits}", key.len() * 8)),
@@ -187,5 +191,7 @@ mod tests {
             let reason = bench.refuses(&format!("str(x),{wrong}"));
             assert!(reason.contains(said), "{wrong}: {reason}");
         }
+        let reason = bench.refuses(&format!("str(x),aes_cbc_enc(128,{NONCE},$ecret)"));
+        assert!(reason.contains("the key") && !reason.contains("ecret"), "{reason}");
     }
 }

@@ -18,11 +18,11 @@ pub(crate) fn secret<'a>(args: &'a ArgList, i: usize, env: &Env<'a>) -> Option<O
     }
 }
 
-/// Decodes an argument that is text.
-pub(crate) fn check_secret(arg: &mut Arg) -> Result<(), String> {
+/// Decodes an argument that is text. The error has the argument's name, not the text: it may be a key, and logs are read by many.
+pub(crate) fn check_secret(arg: &mut Arg, name: &str) -> Result<(), String> {
     if let Arg::Str(text) = arg {
-        let bytes = base64::decode(text, base64::STANDARD)
-            .ok_or_else(|| format!("'{}' is neither in base 64 nor a variable", text.escape_ascii()))?;
+        let bytes =
+            base64::decode(text, base64::STANDARD).ok_or_else(|| format!("the {name} is neither in base 64 nor a variable"))?;
         *arg = Arg::Str((*bytes).into());
     }
     Ok(())
