@@ -29,7 +29,7 @@ pub struct Inspection {
     /// Whose buffer is lent.
     side: Side,
     open: bool,
-    /// What a body in chunks is, put together, and whether that is all of it.
+    /// What a body in chunks is, put together, and whether that is all of it; only while a buffer is lent.
     joined: OnceCell<(Vec<u8>, bool)>,
 }
 
@@ -66,10 +66,13 @@ impl Inspection {
         self.side
     }
 
-    /// The body of one side's message, whose head says that it has this length.
-    pub fn body(&self, side: Side, length: BodyLength, chunked: bool) -> Body<'_> {
+    /// The body of one side's message, whose head says that it has this length; nothing when the other side's is looked at.
+    pub fn body(&self, side: Side, length: BodyLength, chunked: bool) -> Option<Body<'_>> {
+        if side != self.side {
+            return None;
+        }
         let bytes = self.bytes(side);
-        match length {
+        Some(match length {
             BodyLength::None => Body { bytes: b"", whole: true },
             BodyLength::Exact(n) => match bytes.get(..usize::try_from(n).unwrap_or(usize::MAX)) {
                 Some(bytes) => Body { bytes, whole: true },
@@ -80,7 +83,7 @@ impl Inspection {
                 Body { bytes, whole: *whole }
             }
             BodyLength::Unknown => Body { bytes, whole: false },
-        }
+        })
     }
 
     /// Whether more bytes may come before the rules must decide.
@@ -110,6 +113,7 @@ pub fn lend<T>(buffer: &mut Buffer, stream: &mut Stream, side: Side, open: bool,
     let judged = judge(stream);
     if let Some(inspection) = &mut stream.facts.inspection {
         inspection.open = false;
+        inspection.joined.take();
         std::mem::swap(inspection.buffer(side), buffer);
     }
     judged

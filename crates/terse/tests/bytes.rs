@@ -295,6 +295,45 @@ fn a_body_is_waited_for() {
 }
 
 #[test]
+fn a_body_that_comes_behind_a_wait_for_bytes_is_waited_for() {
+    let terse = listen(
+        " tcp-request inspect-delay 50ms\n tcp-request content accept if WAIT_END\n \
+         http-request wait-for-body time 15s\n http-request deny if { req.body -m sub evil }\n \
+         http-request return status 200 content-type text/plain lf-string %[req.body]\n",
+    );
+    for (body, status) in [("evil", 403), ("good", 200)] {
+        let mut client = terse.client();
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+        // Only now is the body asked for: all rules on content have run.
+        assert_eq!(client.head().status, 100);
+        client.send(body);
+        assert_eq!(client.response("POST").status, status, "{body}");
+    }
+    terse.end();
+}
+
+#[test]
+fn bodies_of_both_sides_are_told_apart() {
+    let server = Server::start(|connection| {
+        while connection.request().is_some() {
+            connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nreply\r\n0\r\n\r\n");
+        }
+    });
+    let terse = sections(
+        "option http-buffer-request\nhttp-request set-var(txn.asked) req.body\ndefault_backend b",
+        &format!(
+            "backend b\n http-response wait-for-body time 15s\n \
+             http-response set-header X-Both \"%[var(txn.asked)] %[req.body] %[res.body] %[req.body]\"\n server s {}\n",
+            server.address()
+        ),
+    );
+    let mut client = terse.client();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nask\r\n0\r\n\r\n");
+    assert_eq!(client.response("POST").field("X-Both"), Some("ask  reply"));
+    terse.end();
+}
+
+#[test]
 fn a_response_waits_for_its_body() {
     let server = Server::start(|connection| {
         while connection.request().is_some() {

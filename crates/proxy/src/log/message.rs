@@ -11,6 +11,7 @@
 
 use super::header::{Form, Heading};
 use super::time;
+use std::borrow::Cow;
 
 /// A message.
 #[derive(Clone, Copy, Default, Debug)]
@@ -122,6 +123,18 @@ fn rfc3164(rest: &[u8]) -> Option<(Heading<'_>, &[u8])> {
     })
 }
 
+/// The bytes of a message as one line: line ends and NULs at its end go, others become blanks, in its header as in its text, so that no
+/// message looks like two.
+pub(super) fn one_line(text: &[u8]) -> Cow<'_, [u8]> {
+    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r' | 0);
+    let len = text.iter().rposition(|byte| !is_end(byte)).map_or(0, |last| last + 1);
+    let text = text.get(..len).unwrap_or_default();
+    match text.iter().any(is_end) {
+        false => Cow::Borrowed(text),
+        true => Cow::Owned(text.iter().map(|byte| if is_end(byte) { b' ' } else { *byte }).collect()),
+    }
+}
+
 /// 23 facilities, 8 levels.
 const MOST_PRIORITY: u8 = 23 * 8 + 7;
 
@@ -180,6 +193,18 @@ mod tests {
         ] {
             assert_eq!(Message::parse(text.as_bytes()).form(), form, "{text}");
         }
+    }
+
+    #[test]
+    fn no_header_holds_a_line_end() {
+        for hostile in
+            ["<13>Feb  6 12:14:14 h\n<0>forged t[1\r\0]: text\r\n", "<13>1 - h\nx t\r p\0 m [a b=\"\n<0>forged\"] text\n"]
+        {
+            let line = one_line(hostile.as_bytes());
+            assert!(!line.iter().any(|byte| matches!(byte, b'\n' | b'\r' | 0)));
+            assert!(line.ends_with(b"text"), "{}", line.escape_ascii());
+        }
+        assert!(matches!(one_line(b"<13>text\r\n"), Cow::Borrowed(b"<13>text")));
     }
 
     proptest! {

@@ -86,18 +86,17 @@ impl Logger {
         });
     }
 
-    /// Passes a message on. Its line ends and NULs become blanks: one message is one line.
+    /// Passes a message on, which is one line.
     pub(super) fn relay(&mut self, journal: &Journal, message: &Message<'_>) {
         let form = message.form();
-        let text = one_line(message.text);
         self.turn_stamp();
         for outlet in &journal.outlets {
             let Some(priority) = outlet.admits_message(message.priority) else { continue };
             let form = if outlet.keeps_form { form } else { outlet.form };
             self.line.clear();
             header::write(&mut self.line, form, priority, &self.stamp, message.heading);
-            finish(&mut self.line, &text, outlet.len);
-            self.deliver(&outlet.way, &text);
+            finish(&mut self.line, message.text, outlet.len);
+            self.deliver(&outlet.way, message.text);
         }
     }
 
@@ -173,17 +172,6 @@ pub struct Line<'a> {
     pub structured_data: &'a [u8],
     /// What it says.
     pub body: &'a [u8],
-}
-
-/// A text without line ends and NULs in it.
-fn one_line(text: &[u8]) -> Cow<'_, [u8]> {
-    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r' | 0);
-    let len = text.iter().rposition(|byte| !is_end(byte)).map_or(0, |last| last + 1);
-    let text = text.get(..len).unwrap_or_default();
-    match text.iter().any(is_end) {
-        false => Cow::Borrowed(text),
-        true => Cow::Owned(text.iter().map(|byte| if is_end(byte) { b' ' } else { *byte }).collect()),
-    }
 }
 
 /// Appends the body and the line feed, within `len` bytes in all.

@@ -60,7 +60,11 @@ pub async fn some_of_body(client: &mut Client, stream: &mut Stream, wait: BodyWa
         go_on(client, stream).await?;
         client.timer.set(wait.time);
     }
-    while !client.buffer.is_full() && !is_there(stream.request.body, client.buffer.filled())? {
+    while (client.buffer.is_released() || !client.buffer.is_full()) && !is_there(stream.request.body, client.buffer.filled())? {
+        if client.buffer.is_released() {
+            // Rules on content have waited before, and held no buffer meanwhile.
+            client.buffer = stream.facts.session.worker.pools.small.get().await;
+        }
         more(client).await?;
     }
     rewrite::share(Side::Request, client.buffer.filled(), stream);

@@ -10,7 +10,7 @@ use terse_sample::{Expr, LogFormat, Octets, Registry, Usage, Value};
 pub(super) const ACTIONS: &[ActionWord] = &[
     done("set-var(", ANY | TCP, "<name>[,<condition>...]) <expression>", "Sets a variable to a value.", set_var),
     done("set-var-fmt(", ANY | TCP, "<name>[,<condition>...]) <fmt>", "Sets a variable to a text.", set_var_fmt),
-    done("unset-var(", ANY | TCP | TCP, "<name>)", "Unsets a variable.", unset_var),
+    done("unset-var(", ANY | TCP, "<name>)", "Unsets a variable.", unset_var),
 ];
 
 struct SetVar {

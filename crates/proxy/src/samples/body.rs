@@ -51,7 +51,7 @@ fn body<'a>(env: &Env<'a>, side: Side) -> Option<Body<'a>> {
         Side::Request => env.request.map(|request| (request.body, &request.fields))?,
         Side::Response => env.response.map(|response| (response.body, &response.fields))?,
     };
-    Some(facts.inspection.as_deref()?.body(side, length, fields.has(Known::TransferEncoding)))
+    facts.inspection.as_deref()?.body(side, length, fields.has(Known::TransferEncoding))
 }
 
 fn bytes<'a>(env: &Env<'a>, side: Side) -> Option<Value<'a>> {

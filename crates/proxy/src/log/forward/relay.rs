@@ -3,7 +3,7 @@
 use super::frame::{self, Frame};
 use super::{Forwarder, HostRule};
 use crate::log::Logger;
-use crate::log::message::Message;
+use crate::log::message::{Message, one_line};
 use crate::worker::Listener;
 use std::cell::RefCell;
 use std::io;
@@ -140,11 +140,12 @@ impl Relay {
     fn pass(&self, bytes: &[u8], from: Option<IpAddr>) {
         let Forwarder { settings, journal, received, .. } = &*self.forwarder;
         received.messages.fetch_add(1, Relaxed);
+        let line = one_line(bytes);
         let mut logger = self.logger.borrow_mut();
         if settings.verbatim {
-            return logger.relay(journal, &Message::raw(bytes));
+            return logger.relay(journal, &Message::raw(&line));
         }
-        let mut message = Message::parse(bytes);
+        let mut message = Message::parse(&line);
         let sender = from.filter(|_| settings.host != HostRule::Keep).map(|ip| ip.to_canonical().to_string());
         let mut both = Vec::new();
         if let Some(sender) = &sender {
