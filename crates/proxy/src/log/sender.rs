@@ -12,7 +12,6 @@ use super::origin::Origin;
 use super::profile::Profile;
 use super::sinks::Sinks;
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sendto, socket_with, sockopt};
-use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
