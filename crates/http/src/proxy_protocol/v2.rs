@@ -52,7 +52,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(usize, Announced)>, Wrong> {
         _ => return Err(Wrong::Malformed),
     };
     let fields = rest.unwrap_or_default();
-    let mut at = head.len() - fields.len();
+    let (mut at, mut checked) = (head.len() - fields.len(), false);
     for field in Fields(fields) {
         let (field_kind, value) = field?;
         at += FIELD_HEAD;
@@ -68,6 +68,10 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(usize, Announced)>, Wrong> {
             _ => {}
         }
         if field_kind == kind::CRC32C {
+            // Each would be a pass over the whole head; one says it all.
+            if std::mem::replace(&mut checked, true) {
+                return Err(Wrong::Malformed);
+            }
             check(head, at)?;
         }
         at += value.len();
@@ -186,12 +190,27 @@ fn crc32c(mut state: u32, bytes: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::crc32c;
+    use super::*;
 
     #[test]
     fn the_checksum_of_rfc_3720() {
         assert_eq!(!crc32c(!0, &[0; 32]), 0x8a91_36aa);
         assert_eq!(!crc32c(!0, &[0xff; 32]), 0x62a8_ab43);
         assert_eq!(!crc32c(!0, b"123456789"), 0xe306_9283);
+    }
+
+    #[test]
+    fn a_head_has_one_checksum() {
+        let head = |count: usize| {
+            let fields = [kind::CRC32C, 0, 4, 0, 0, 0, 0].repeat(count);
+            let mut head = [SIGNATURE, &[LOCAL, UNSPECIFIED][..], &(fields.len() as u16).to_be_bytes(), &fields].concat();
+            if count > 0 {
+                let sum = !crc32c(!0, &head);
+                head[FIXED + FIELD_HEAD..FIXED + FIELD_HEAD + 4].copy_from_slice(&sum.to_be_bytes());
+            }
+            head
+        };
+        assert!(parse(&head(0)).is_ok() && parse(&head(1)).is_ok());
+        assert!(matches!(parse(&head(2)), Err(Wrong::Malformed)));
     }
 }
