@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use support::client::Client;
 use support::proxy::{DEFAULTS, sections};
 use support::random::Random;
@@ -136,6 +138,7 @@ fn servers_are_told_who_the_client_is() {
 
 #[test]
 fn connections_are_kept_for_the_client_that_was_announced() {
+    static GONE: AtomicUsize = AtomicUsize::new(0);
     let server = Server::start(|connection| {
         let line = String::from_utf8(connection.bytes(b"PROXY TCP4 ".len()).unwrap()).unwrap();
         assert_eq!(line, "PROXY TCP4 ");
@@ -143,9 +146,10 @@ fn connections_are_kept_for_the_client_that_was_announced() {
         while connection.head().is_some() {
             connection.send(support::server::ok("x"));
         }
+        GONE.fetch_add(1, Relaxed);
     });
-    let terse =
-        sections("default_backend be", &format!("backend be\n http-reuse always\n server s {} send-proxy\n", server.address()));
+    let words = format!("backend be\n http-reuse always\n server s {} send-proxy pool-purge-delay 1h\n", server.address());
+    let terse = sections("default_backend be", &words);
     let mut first = terse.client();
     for _ in 0..3 {
         assert_eq!(first.get("/", &[]).text(), "x");
@@ -154,6 +158,8 @@ fn connections_are_kept_for_the_client_that_was_announced() {
     assert_eq!(terse.client().get("/", &[]).text(), "x");
     assert_eq!(server.accepted(), 2);
     drop(first);
+    // No other client could use them.
+    until("both of them to go with their clients", || (GONE.load(Relaxed) == 2).then_some(()));
     terse.end();
 }
 

@@ -299,7 +299,7 @@ impl Assigned {
         self.connection.requests += 1;
         if keep {
             let session = &stream.facts.session;
-            let is_own = stream.facts.backend().is_some_and(|b| b.reuse == Reuse::Never);
+            let is_own = stream.facts.backend().is_some_and(|b| b.reuse == Reuse::Never) || self.connection.announced.is_some();
             session.has_own_connections.set(session.has_own_connections.get() || is_own);
             stream.facts.session.worker.idle.put(self.connection, self.claim.server());
         }
