@@ -177,7 +177,7 @@ impl Replace {
 }
 
 /// An edit of a field that no rule may edit.
-struct Nothing;
+pub(super) struct Nothing;
 
 impl Action for Nothing {
     fn run(&self, _: &mut Stream) -> Flow {
@@ -187,7 +187,7 @@ impl Action for Nothing {
 
 impl RuleSet {
     /// A request's target that names an authority says the same as its Host field (RFC 9112 section 3.2.2).
-    fn after_host(self, name: &[u8], stream: &mut Stream) {
+    pub(super) fn after_host(self, name: &[u8], stream: &mut Stream) {
         if self == RuleSet::Request && Known::of(name) == Known::Host {
             target::follow_host(&mut stream.request);
         }
@@ -265,7 +265,7 @@ pub(super) fn is_framing(name: &[u8]) -> bool {
     matches!(Known::of(name), Known::ContentLength | Known::TransferEncoding)
 }
 
-fn warn_of_framing(args: &mut Args<'_>, name: &[u8]) -> bool {
+pub(super) fn warn_of_framing(args: &mut Args<'_>, name: &[u8]) -> bool {
     let framing = is_framing(name);
     if framing {
         args.warn(format!("'{}' follows from the message itself and is not edited: this rule does nothing", name.escape_ascii()));

@@ -1,9 +1,8 @@
 //! `early-hint`: fields of an interim response that goes to the client ahead of the final one (RFC 8297).
 
-use super::{Action, ActionWord, Flow, REQUEST, RuleSet, done, rewrite};
+use super::{Action, ActionWord, Flow, REQUEST, RuleSet, done, field, rewrite};
 use crate::stream::Stream;
 use terse_config::{Args, Fault, Scope};
-use terse_message::fields::is_token;
 use terse_message::{Response, Version};
 use terse_sample::{LogFormat, Usage};
 
@@ -45,9 +44,9 @@ impl Action for Hint {
 }
 
 fn parse(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
-    let name = args.need_bytes("<name>")?;
-    if name.is_empty() || !name.iter().all(|b| is_token(*b)) {
-        return Err(args.fault(format!("'{}' is no name of a field", name.escape_ascii())));
-    }
-    Ok(Box::new(Hint { name: name.into(), value: LogFormat::parse(args, scope, set.have(), Usage::Text)? }))
+    let name = field::field_name(args)?;
+    // An interim response has no body whose end it could say.
+    let framing = field::warn_of_framing(args, &name);
+    let value = LogFormat::parse(args, scope, set.have(), Usage::Text)?;
+    Ok(if framing { Box::new(field::Nothing) } else { Box::new(Hint { name, value }) })
 }

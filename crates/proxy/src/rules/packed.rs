@@ -2,7 +2,7 @@
 //!
 //! Each name and each value stands behind its length, a number of variable size; an empty name and an empty value end the list. What
 //! such a list holds is as hostile as its source: names must be tokens, values may hold no control character, and the fields that say
-//! where a message ends are passed over. A list that is not whole changes nothing.
+//! where a message ends are passed over. A list that is not whole, or does not fit, changes nothing.
 
 use super::{ANY, Action, ActionWord, Flow, RuleSet, done, rewrite};
 use crate::stream::Stream;
@@ -49,8 +49,9 @@ impl Action for Put {
         let limit = rewrite::limit(stream, self.set);
         let fields = self.set.fields(stream);
         let done = pairs(&list).is_some_and(|pairs| {
-            let mut wanted = pairs.iter().filter(|(name, _)| name.starts_with(&self.prefix) && !is_framing(name)).peekable();
-            if !wanted.clone().all(|(name, value)| is_field(name, value)) {
+            let wanted = pairs.iter().filter(|(name, _)| name.starts_with(&self.prefix) && !is_framing(name));
+            let more = wanted.clone().map(|(name, value)| name.len() + value.len() + rewrite::FIELD_BYTES).sum();
+            if !wanted.clone().all(|(name, value)| is_field(name, value)) || !rewrite::fits(fields, more, limit) {
                 return false;
             }
             if self.alone {
@@ -58,14 +59,16 @@ impl Action for Put {
                     fields.remove(name);
                 }
             }
-            wanted.all(|(name, value)| {
-                let fits = rewrite::fits(fields, name.len() + value.len(), limit);
-                if fits {
-                    fields.push(name, value);
+            for (name, value) in wanted {
+                // A request has one host (RFC 9112 section 3.2).
+                match self.set == RuleSet::Request && Known::of(name) == Known::Host {
+                    true => fields.set(name, value),
+                    false => fields.push(name, value),
                 }
-                fits
-            })
+            }
+            true
         });
+        self.set.after_host(b"Host", stream);
         rewrite::outcome(done, stream)
     }
 }

@@ -71,6 +71,9 @@ pub fn share(head: Side, waiting: &[u8], stream: &mut Stream) {
     stream.facts.head_most = free.max(bytes(fields).saturating_add(reserve));
 }
 
+/// What a field's line has beside its name and its value.
+pub(super) const FIELD_BYTES: usize = ": \r\n".len();
+
 /// Whether a head stays within a limit when so many bytes are added.
 pub(super) fn fits(fields: &Fields, more: usize, limit: usize) -> bool {
     // What the head holds in memory is never less than what it says; counting is for heads that are near the limit.
@@ -78,7 +81,7 @@ pub(super) fn fits(fields: &Fields, more: usize, limit: usize) -> bool {
 }
 
 fn bytes(fields: &Fields) -> usize {
-    fields.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum()
+    fields.iter().map(|(name, value)| name.len() + value.len() + FIELD_BYTES).sum()
 }
 
 #[cfg(test)]
