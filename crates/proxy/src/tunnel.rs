@@ -116,6 +116,7 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
         body,
         pools: &worker.pools,
         full_reads: false,
+        broken: None,
         timer,
         timeout,
     };
@@ -163,7 +164,7 @@ pub async fn relay_both(
     let mut upward = pin!(relay(up, up_sink, &last, passages.0));
     let mut downward = pin!(async {
         let passage = match first {
-            Some(first) => Box::pin(first.judge(down)).await?,
+            Some(first) => Box::pin(first.judge(down, down_sink)).await?,
             None => passages.1,
         };
         relay(down, down_sink, &last, passage).await
@@ -197,8 +198,10 @@ pub struct First<'a> {
 
 impl First<'_> {
     /// What they go through then: rules may have said.
-    async fn judge(self, down: &mut Source<'_>) -> Result<Option<Passage>, End> {
-        match inspect::response(down, self.stream, self.tcp).await {
+    async fn judge(self, down: &mut Source<'_>, client: &Sink<'_>) -> Result<Option<Passage>, End> {
+        let decision = inspect::response(down, self.stream, self.tcp).await;
+        judge::mark(self.stream, &client.writer.socket());
+        match decision {
             Decision::Pass | Decision::Http => {}
             Decision::Close => *down.body = Incoming::new(BodyLength::Exact(down.buffer.filled().len() as u64), false),
             Decision::Drop => return Err(End::Denied),

@@ -60,6 +60,8 @@ pub struct Source<'a> {
     pub pools: &'a Pools,
     /// Whether the last read filled its buffer: then the next one gets a larger one.
     pub full_reads: bool,
+    /// How the peer broke off when somebody looked ahead: what has come goes on first, then the next read says so.
+    pub broken: Option<Broken>,
     /// The peer's timer.
     pub timer: &'a Timer,
     /// How long the peer may be silent; it may change while the source waits.
@@ -156,6 +158,9 @@ impl Source<'_> {
     ///
     /// A peer's close ends a body that has no other end, and breaks any other.
     pub async fn more(&mut self) -> Result<(), Broken> {
+        if let Some(broken) = self.broken.take() {
+            return Err(broken);
+        }
         let mut waits = false;
         loop {
             let read = poll_fn(|cx| {

@@ -134,7 +134,14 @@ async fn more(client: &mut Client, session: &Session) -> bool {
 /// Reads what the server sends next; false when nothing more comes.
 pub(super) async fn more_of(down: &mut Source<'_>) -> bool {
     let open = matches!(down.body, Incoming::UntilClose);
-    let came = down.more().await.is_ok();
+    let came = match down.more().await {
+        Ok(()) => true,
+        Err(broken) => {
+            // The kernel tells a reset once.
+            down.broken = Some(broken);
+            false
+        }
+    };
     if open && down.body.is_done() {
         // What has come before the end still has to go on; the end is found again behind it.
         *down.body = Incoming::UntilClose;

@@ -61,7 +61,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     if !stream.facts.server.as_ref().is_some_and(|s| s.is_up()) {
         reply.server_keeps = false;
     }
-    content(down, stream, reply, &session).await?;
+    content(down, sink, stream, reply, &session).await?;
     if let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index])
         && backend.sticking.is_some()
     {
@@ -187,12 +187,20 @@ async fn switch(sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>,
 }
 
 /// Runs the backend's `tcp-response content`.
-async fn content(down: &mut Source<'_>, stream: &mut Stream, reply: &mut Reply<'_>, session: &Session) -> Result<(), Failure> {
+async fn content(
+    down: &mut Source<'_>,
+    sink: &Sink<'_>,
+    stream: &mut Stream,
+    reply: &mut Reply<'_>,
+    session: &Session,
+) -> Result<(), Failure> {
     let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index]) else { return Ok(()) };
     if backend.tcp.server_content.is_empty() {
         return Ok(());
     }
-    match Box::pin(inspect::response(down, stream, &backend.tcp)).await {
+    let decision = Box::pin(inspect::response(down, stream, &backend.tcp)).await;
+    judge::mark(stream, &sink.writer.socket());
+    match decision {
         Decision::Pass | Decision::Http => {}
         Decision::Close => reply.server_keeps = false,
         Decision::Drop => return Err(Failure::late(Who::Proxy, Phase::Data, Cause::Denied)),

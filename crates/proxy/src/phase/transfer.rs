@@ -70,6 +70,7 @@ pub async fn run(
         body: &mut exchange.upload,
         pools,
         full_reads: false,
+        broken: None,
         timer: &client.timer,
         timeout: &client_timeout,
     };
@@ -96,6 +97,7 @@ pub async fn run(
         body: &mut download_body,
         pools,
         full_reads: false,
+        broken: None,
         timer: &server.timer,
         timeout: &server_timeout,
     };
