@@ -1,6 +1,6 @@
 //! Values kept for the log: `capture`.
 
-use super::{ANY, Action, ActionWord, CONTENT, Flow, RuleSet, done};
+use super::{ANY, Action, ActionWord, CONTENT, Flow, RuleSet, done, settled};
 use crate::captures;
 use crate::log::{Capture, LogSettings};
 use crate::stream::Stream;
@@ -32,7 +32,8 @@ impl Action for Keep {
         };
         // A backend's rule may speak of a slot that this frontend does not have.
         let Some(Capture { len, .. }) = slots.get(self.slot) else { return Flow::Next };
-        let Some(text) = self.value.eval(&stream.env()).and_then(|value| value.into_octets()) else { return Flow::Next };
+        let Ok(value) = settled(&self.value, &stream.env()) else { return Flow::More };
+        let Some(text) = value.and_then(|value| value.into_octets()) else { return Flow::Next };
         let text: Box<[u8]> = text.get(..*len).unwrap_or(&text).into();
         let kept = if of_request { &mut stream.facts.request_captures } else { &mut stream.facts.response_captures };
         captures::put(kept, self.slot, text);

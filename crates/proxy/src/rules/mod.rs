@@ -37,7 +37,7 @@ use crate::stream::Stream;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Place, Scope};
 use terse_message::Fields;
-use terse_sample::{Condition, Needs};
+use terse_sample::{Condition, Env, Expr, Needs, Value};
 
 /// One rule.
 pub struct Rule {
@@ -222,6 +222,19 @@ const TCP: u16 = TCP_REQUEST | SERVER_CONTENT;
 /// An action that does what it says.
 const fn done(name: &'static str, sets: u16, arguments: &'static str, summary: &'static str, parser: ActionParser) -> ActionWord {
     ActionWord { name, sets, arguments, summary, kind: ActionKind::Done(parser) }
+}
+
+/// More bytes may change a value.
+struct InDoubt;
+
+/// What an expression gives, unless bytes that may still come decide it.
+fn settled<'a>(expr: &'a Expr, env: &Env<'a>) -> Result<Option<Value<'a>>, InDoubt> {
+    let Some(doubt) = env.doubt else { return Ok(expr.eval(env)) };
+    // What conditions have left says nothing about this one.
+    doubt.take();
+    let value = expr.eval(env);
+    let headless = doubt.head.get() && env.request.is_none() && expr.needs().has(Needs::REQUEST);
+    if doubt.take() || headless { Err(InDoubt) } else { Ok(value) }
 }
 
 /// Runs a set of rules: those whose condition holds, in order, until one says more than [`Flow::Next`].

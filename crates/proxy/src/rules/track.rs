@@ -1,6 +1,6 @@
 //! Stick tables in rules: `track-sc0` and its like, and what counts and tags the entries that are tracked.
 
-use super::{ANY, Action, ActionWord, BOTH, Flow, RuleSet, TCP, TCP_REQUEST, done, variable};
+use super::{ANY, Action, ActionWord, BOTH, Flow, RuleSet, TCP, TCP_REQUEST, done, settled, variable};
 use crate::stream::Stream;
 use crate::track::key::with_key;
 use crate::track::name::{TableName, Want};
@@ -85,7 +85,8 @@ impl Action for Track {
         if stream.facts.tracked(self.slot, |_| ()).is_some() {
             return Flow::Next;
         }
-        let Some(value) = self.key.eval(&stream.env()) else { return Flow::Next };
+        let Ok(value) = settled(&self.key, &stream.env()) else { return Flow::More };
+        let Some(value) = value else { return Flow::Next };
         let kind = table.settings().key;
         let value = value.store();
         if matches!(self.set, RuleSet::Connection | RuleSet::Session) {

@@ -255,7 +255,7 @@ fn check_length_value(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), S
         let text = String::from_utf8_lossy(text).into_owned();
         let offset: i64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
         let offset = match text.starts_with(['+', '-']) {
-            true if behind + offset >= 0 => Offset::Relative(offset),
+            true if behind.checked_add(offset).is_some_and(|at| at >= 0) => Offset::Relative(offset),
             false => Offset::Absolute(offset.unsigned_abs()),
             true => return Err(format!("the offset {offset} leads before the first byte")),
         };
