@@ -80,7 +80,7 @@ impl Table {
         self.settings.size
     }
 
-    /// How many entries there are.
+    /// How many entries there are. Where very many of them are over at once, some of those are still counted: see [`Table::sweep`].
     pub fn used(&self, now_ms: u64) -> usize {
         self.sweep(now_ms);
         self.used.load(Relaxed)
@@ -198,15 +198,26 @@ impl Table {
         self.shards.len()
     }
 
-    /// Gives back the memory of entries whose time is over. Costs little when there are none.
-    pub fn sweep(&self, now_ms: u64) {
-        let Some(lifetime) = self.lifetime_ms() else { return };
+    /// Gives back the memory of entries whose time is over, of some thousand at a time; false when there is more to do. Costs little
+    /// when there are none.
+    pub fn sweep(&self, now_ms: u64) -> bool {
+        self.sweep_until(now_ms, || false)
+    }
+
+    /// As [`Table::sweep`], but no longer than until it is enough.
+    fn sweep_until(&self, now_ms: u64, is_enough: impl Fn() -> bool) -> bool {
+        let Some(lifetime) = self.lifetime_ms() else { return true };
+        let mut rounds = 0..MOST_ROUNDS;
         for shard in &self.shards {
             while shard.oldest_ms().saturating_add(lifetime) <= now_ms {
+                if is_enough() || rounds.next().is_none() {
+                    return false;
+                }
                 // The lock is let go now and then: workers wait for it.
                 self.sweep_some(&mut shard.lock(), lifetime, now_ms);
             }
         }
+        true
     }
 
     pub(super) fn lifetime_ms(&self) -> Option<u64> {
@@ -260,8 +271,9 @@ impl Table {
         if self.used.fetch_add(1, Relaxed) < self.settings.size {
             return Some(());
         }
-        self.sweep(now_ms);
-        if self.used.load(Relaxed) <= self.settings.size || (!self.settings.no_purge && self.drop_oldest(now_ms)) {
+        let has_room = || self.used.load(Relaxed) <= self.settings.size;
+        self.sweep_until(now_ms, has_room);
+        if has_room() || (!self.settings.no_purge && self.drop_oldest(now_ms)) {
             return Some(());
         }
         self.used.fetch_sub(1, Relaxed);
@@ -333,6 +345,8 @@ const ENTRIES_OF_A_SHARD: usize = 256;
 const MOST_SHARDS: usize = 64;
 /// How many entries are looked at under one lock.
 const SWEPT_AT_ONCE: usize = 256;
+/// How many times a lock is taken in one sweep: a request may wait for it.
+const MOST_ROUNDS: usize = 16;
 /// How many entries that turn out not to be the oldest are passed by for a new one.
 const MOST_TRIES: usize = 64;
 

@@ -130,7 +130,11 @@ async fn purge(worker: Rc<Worker>) {
         // One of the workers does it for all.
         if worker.index == 0 {
             let now_ms = worker.plan.table_ms(now);
-            worker.plan.tables.iter().for_each(|table| table.sweep(now_ms));
+            for table in &worker.plan.tables {
+                while !table.sweep(now_ms) {
+                    tokio::task::yield_now().await;
+                }
+            }
         }
     }
 }

@@ -390,6 +390,9 @@ mod tests {
         talk.says("set table texts key a\\ b data.gpc1 5 data.gpc0_rate 6");
         let line = "0x: key=a\\ b use=0 shard=0 server_key=- gpc0=0 gpc1=5 gpc0_rate(10000)=6 gpc1_rate(10000)=0";
         assert_eq!(says(&mut talk, "show table texts"), format!("# table: texts, type: string, size:10, used:1\n{line}"));
+        assert!(says(&mut talk, "show table texts data.gpc[1] eq 5 data.gpc eq 0").ends_with(line));
+        assert_eq!(talk.says("set table texts key a\\ b data.gpc[0] 8 data.gpc_rate[0] 6"), "\n");
+        assert!(says(&mut talk, "show table texts").contains(" gpc0=8 gpc1=5 gpc0_rate(10000)=6"));
         talk.says("clear table texts");
         assert_eq!(says(&mut talk, "show table texts"), "# table: texts, type: string, size:10, used:0");
     }

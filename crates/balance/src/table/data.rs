@@ -151,17 +151,21 @@ impl Data {
     }
 
     /// The kind and the number that a name in a dump means: `gpc0_rate`, `gpc12`. Where a table keeps counters by number, `gpc0`
-    /// means the first of them.
+    /// means the first of them. Of an array, `gpc[12]` means the same as `gpc12`, and its name alone the first.
     pub fn numbered(name: &str) -> Option<(Data, u32)> {
         if let Some(data) = Data::of(name) {
-            return (!data.is_array()).then_some((data, 0));
+            return Some((data, 0));
+        }
+        if let Some((array, number)) = name.strip_suffix(']').and_then(|name| name.split_once('[')) {
+            let data = Data::of(array).filter(|data| data.is_array())?;
+            return Some((data, plain(number)?));
         }
         let digits = name.find(|c: char| c.is_ascii_digit())?;
         let (prefix, rest) = name.split_at(digits);
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         let (number, suffix) = rest.split_at(end);
         let data = Data::of(&format!("{prefix}{suffix}")).filter(|data| data.is_array())?;
-        Some((data, number.parse().ok()?))
+        Some((data, plain(number)?))
     }
 
     /// How it is kept.
@@ -196,6 +200,11 @@ impl Data {
     }
 }
 
+/// A number of digits alone.
+fn plain(number: &str) -> Option<u32> {
+    number.bytes().all(|byte| byte.is_ascii_digit()).then(|| number.parse().ok())?
+}
+
 impl fmt::Display for Data {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -218,7 +227,25 @@ mod tests {
         assert_eq!(Data::numbered("gpc2_rate"), Some((Data::GpcRate, 2)));
         assert_eq!(Data::numbered("gpt3"), Some((Data::Gpt, 3)));
         assert_eq!(Data::numbered("conn_cnt"), Some((Data::ConnCnt, 0)));
-        for wrong in ["gpc", "", "gpc99999999999", "conn_cnt1", "7", "gpt0_rate", "\u{e9}1"] {
+        assert_eq!(Data::numbered("gpc"), Some((Data::Gpc, 0)));
+        assert_eq!(Data::numbered("gpt[1]"), Some((Data::Gpt, 1)));
+        assert_eq!(Data::numbered("gpc_rate[2]"), Some((Data::GpcRate, 2)));
+        for wrong in [
+            "gpc[",
+            "gpc[]",
+            "gpc[+1]",
+            "gpc[-1]",
+            "gpc]",
+            "conn_cnt[0]",
+            "gpc0[0]",
+            "[1]",
+            "",
+            "gpc99999999999",
+            "conn_cnt1",
+            "7",
+            "gpt0_rate",
+            "\u{e9}1",
+        ] {
             assert_eq!(Data::numbered(wrong), None, "{wrong}");
         }
     }

@@ -1,7 +1,9 @@
 //! A part of a table's entries under one lock: found by key, and queued by age.
 //!
 //! A touch changes an entry's time and nothing else. So an entry may stand in the queue under an earlier time than its own: who
-//! comes to it puts it where it belongs, and goes on. The time under which the first one stands can be read without the lock.
+//! comes to it puts it where it belongs, and goes on. It stands under a later time than its own when somebody who needed a place
+//! passed it by because it was tracked: its memory may be given back later, but who looks for its key goes by its own time. The time
+//! under which the first one stands can be read without the lock.
 
 use super::entry::Entry;
 use std::borrow::Borrow;
@@ -73,8 +75,11 @@ impl Locked<'_> {
         true
     }
 
-    /// Removes an entry, if it is there.
+    /// Removes an entry, if it is there: not another one of the same key, which has come since.
     pub(super) fn remove(&mut self, entry: &Entry) -> bool {
+        if !self.get(entry.key()).is_some_and(|found| std::ptr::eq(Arc::as_ptr(found), entry)) {
+            return false;
+        }
         let place = self.entries.by_key.remove(entry.key());
         place.and_then(|place| self.entries.by_age.remove(place)).is_some()
     }

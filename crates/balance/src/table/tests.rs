@@ -115,6 +115,26 @@ fn a_table_of_tracked_entries_takes_no_more() {
 }
 
 #[test]
+fn a_sweep_has_an_end() {
+    let table = table(20_000, Some(10), &[]);
+    (0..20_000u32).for_each(|n| assert!(table.obtain(&n.to_le_bytes(), 1).is_some()));
+    assert!(table.obtain(b"one more", 100).is_some());
+    let used = table.used.load(Relaxed);
+    assert!((20_000 - SWEPT_AT_ONCE..=20_000).contains(&used), "one place was wanted, not many: {used}");
+    let rounds = (0..).take_while(|_| !table.sweep(100)).count();
+    assert!((3..=30).contains(&rounds) && table.used(100) == 1, "{rounds}");
+}
+
+#[test]
+fn who_removes_an_old_entry_leaves_the_new_one_of_its_key() {
+    let table = table(10, Some(10), &[]);
+    let old = table.obtain(b"a", 1).unwrap();
+    let tracked = table.track(b"a", 100).unwrap();
+    assert!(!Arc::ptr_eq(&old, tracked.entry()) && table.remove(&old));
+    assert!(Arc::ptr_eq(tracked.entry(), &table.find(b"a", 100).unwrap()) && table.used(100) == 1);
+}
+
+#[test]
 fn nopurge_keeps_what_is_there() {
     let table = Table::new("t".into(), TableSettings { no_purge: true, ..settings(1, Some(100), &[]) }, &[]);
     table.obtain(b"a", 1);
