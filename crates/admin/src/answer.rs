@@ -37,7 +37,7 @@ pub(crate) enum Severity {
 pub(crate) struct Pieces(Box<dyn FnMut() -> Option<String> + Send + Sync>);
 
 impl Pieces {
-    /// Each call gives some lines; nothing when there are no more.
+    /// Each call gives some lines, or none yet if it had enough to do; nothing when there are no more.
     pub(crate) fn new(next: impl FnMut() -> Option<String> + Send + Sync + 'static) -> Pieces {
         Pieces(Box::new(next))
     }

@@ -117,6 +117,8 @@ where
             if let Some(mut pieces) = client.pieces.take() {
                 while let Some(piece) = pieces.next() {
                     write(stream, piece.as_bytes(), client.timeout).await?;
+                    // Not every piece has lines to wait for.
+                    tokio::task::yield_now().await;
                 }
             }
             write(stream, answer.as_bytes(), client.timeout).await?;

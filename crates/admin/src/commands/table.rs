@@ -91,46 +91,51 @@ fn wrong(act: Act) -> Message {
 /// Shows or removes all entries that pass the filters.
 fn several(call: &mut Call<'_>, table: &Arc<Table>, filters: Vec<Filter>, act: Act, now_ms: u64) -> Outcome {
     if act != Act::Show {
-        for entry in (0..table.shards()).flat_map(|shard| table.entries(shard, now_ms)) {
-            if filters.iter().all(|filter| filter.passes(table, &entry, now_ms)) {
-                // What is tracked stays.
-                table.remove(&entry);
-            }
-        }
+        // What is tracked stays.
+        let clear = |_: &mut String, table: &Table, entry: &Arc<Entry>| _ = table.remove(entry);
+        call.client.pieces = Some(walk(table.clone(), String::new(), filters, now_ms, clear));
         return Ok(Answer::Done);
     }
     let head = head(table, now_ms);
     if call.client.level < Level::Operator {
         return Ok(Answer::Text(head + "# contents not dumped due to insufficient privileges\n"));
     }
-    call.client.pieces = Some(dump(table.clone(), head, filters, now_ms));
+    call.client.pieces = Some(walk(table.clone(), head, filters, now_ms, move |text, table, entry| {
+        write_entry(text, table, entry, now_ms);
+    }));
     Ok(Answer::Done)
 }
 
-/// A table as its client takes it: all at once could be much.
-fn dump(table: Arc<Table>, head: String, filters: Vec<Filter>, now_ms: u64) -> Pieces {
+/// Visits the entries that pass the filters, some at a time: all at once could be much, and take long even if none passes.
+fn walk(
+    table: Arc<Table>,
+    head: String,
+    filters: Vec<Filter>,
+    now_ms: u64,
+    visit: impl Fn(&mut String, &Table, &Arc<Entry>) + Send + Sync + 'static,
+) -> Pieces {
     let (mut head, mut shard, mut entries) = (Some(head), 0, Vec::new().into_iter());
     Pieces::new(move || {
         let mut text = head.take().unwrap_or_default();
-        while text.len() < PIECE_BYTES {
+        for _ in 0..PIECE_ENTRIES {
             let Some(entry) = entries.next() else {
                 if shard == table.shards() {
-                    break;
+                    return (!text.is_empty()).then_some(text);
                 }
                 entries = table.entries(shard, now_ms).into_iter();
                 shard += 1;
                 continue;
             };
             if filters.iter().all(|filter| filter.passes(&table, &entry, now_ms)) {
-                write_entry(&mut text, &table, &entry, now_ms);
+                visit(&mut text, &table, &entry);
             }
         }
-        (!text.is_empty()).then_some(text)
+        Some(text)
     })
 }
 
-/// How much of a dump is written at a time.
-const PIECE_BYTES: usize = 32 * 1024;
+/// How many entries are visited at a time.
+const PIECE_ENTRIES: usize = 256;
 
 /// Shows, sets or removes one entry; one that is not there is no mistake.
 fn one(call: &Call<'_>, table: &Table, entry: Option<Arc<Entry>>, rest: &[String], act: Act, now_ms: u64) -> Outcome {
@@ -334,6 +339,7 @@ fn write_text(text: &mut String, bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::commands::fixture::Talk;
 
     const TABLES: &str = "backend ips\n stick-table type ip size 1k expire 1h store gpc0,gpt0,conn_rate(10s)\n\
@@ -382,6 +388,22 @@ mod tests {
         assert_eq!(says(&mut talk, "show table ips"), format!("{}\n{first}", head(1)));
         assert_eq!(talk.says("clear table ips key 10.0.0.1"), "\n");
         assert_eq!(says(&mut talk, "show table ips"), head(0));
+    }
+
+    #[test]
+    fn many_entries_are_visited_some_at_a_time() {
+        let mut talk = Talk::new(TABLES);
+        let table = talk.context.plan.tables[0].clone();
+        let now_ms = talk.context.plan.table_ms(Instant::now());
+        for n in 0..1000u32 {
+            table.obtain(&n.to_be_bytes(), now_ms).unwrap();
+        }
+        let filters = || filters(&table, &["data.gpc0", "gt", "0"].map(String::from)).unwrap();
+        let mut none = walk(table.clone(), String::new(), filters(), now_ms, |_, _, _| panic!("none passes"));
+        let pieces: Vec<_> = std::iter::from_fn(|| none.next()).collect();
+        assert!(pieces.len() >= 3 && pieces.iter().all(String::is_empty), "{pieces:?}");
+        assert_eq!(says(&mut talk, "show table ips").lines().count(), 1001);
+        assert_eq!((talk.says("clear table ips"), table.used(now_ms)), ("\n".into(), 0));
     }
 
     #[test]
