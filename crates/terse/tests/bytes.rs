@@ -378,6 +378,37 @@ fn a_binary_list_names_the_host() {
 }
 
 #[test]
+fn a_binary_list_that_does_not_fit_changes_nothing() {
+    let terse = listen(
+        " http-request strict-mode off\n http-request add-headers-bin req.hdrs_bin\n \
+         http-request return status 200 content-type text/plain lf-string \"%[req.hdr_cnt(x-small)] %[req.hdr_cnt(x-large)]\"\n",
+    );
+    for (large, counts) in [(100, "2 2"), (9_000, "1 1")] {
+        let mut client = terse.client();
+        client.send(format!("GET / HTTP/1.1\r\nHost: a\r\nX-Small: 1\r\nX-Large: {}\r\n\r\n", "x".repeat(large)));
+        assert_eq!(client.response("GET").text(), counts, "{large}");
+    }
+    terse.end();
+}
+
+#[test]
+fn a_reset_that_rules_have_seen_is_no_end() {
+    let server = Server::start(|connection| {
+        connection.request();
+        connection.send("HTTP/1.1 200 OK\r\n\r\nabc");
+        connection.reset();
+    });
+    let rules = "tcp-response inspect-delay 15s\n tcp-response content accept if { res.len gt 100 }\n";
+    let terse = sections("default_backend b", &format!("backend b\n {rules} server s {}\n", server.address()));
+    let mut client = terse.client();
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    let all = client.rest();
+    let all = String::from_utf8_lossy(&all);
+    assert!(all.starts_with("HTTP/1.1 200") && !all.ends_with("0\r\n\r\n"), "{all}");
+    terse.end();
+}
+
+#[test]
 fn a_key_that_may_still_come_is_waited_for() {
     let server = echo("a");
     let terse = tcp(

@@ -396,13 +396,14 @@ fn rules_on_bytes_name_what_is_wrong() {
         ("frontend", "tcp-response content close", "is not allowed in 'frontend' section"),
         ("frontend", "http-request pause 0", "pause of nothing"),
         ("frontend", "http-request wait-for-body at-least 3", "expects 'time <time>'"),
-        ("frontend", "http-request early-hint a:b x", "no name of a field"),
+        ("frontend", "http-request early-hint a:b x", "forbidden character"),
         ("frontend", "http-request set-fc-tos str(x)", ""),
         ("backend", "tcp-request connection reject", "not allowed in 'backend' section"),
         ("backend", "tcp-request content switch-mode http", "cannot change what its frontend has read"),
         ("backend", "tcp-request content accept if { req.payload(0) x }", "req.payload"),
         ("backend", "tcp-request content accept if { payload_lv(0,9) x }", "1 to 8 bytes"),
         ("backend", "tcp-request content accept if { payload_lv(0,2,-3) x }", "before the first byte"),
+        ("backend", "tcp-request content accept if { payload_lv(0,2,+9223372036854775807) x }", "beyond all bytes"),
         ("backend", "tcp-request content accept if { distcc_param(ABC) 1 }", "four letters"),
     ] {
         let (_, said) = load(&format!("{section} x\n mode http\n {line}\n"));

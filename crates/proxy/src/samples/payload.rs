@@ -257,7 +257,7 @@ fn check_length_value(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), S
         let offset = match text.starts_with(['+', '-']) {
             true if behind.checked_add(offset).is_some_and(|at| at >= 0) => Offset::Relative(offset),
             false => Offset::Absolute(offset.unsigned_abs()),
-            true => return Err(format!("the offset {offset} leads before the first byte")),
+            true => return Err(format!("the offset {offset} leads before the first byte or beyond all bytes")),
         };
         args[2] = Arg::own(offset);
     }
