@@ -103,7 +103,7 @@ impl Rival {
         let text = variables::fill_in(&text)
             .replace("${LISTEN}", &address.to_string())
             .replace("${ORIGIN}", &setting.origin.to_string())
-            .replace("${SCENARIOS}", &setting.folder.display().to_string())
+            .replace("${SCENARIOS}", &fs::canonicalize(setting.folder)?.display().to_string())
             .replace("${WORKERS}", &setting.workers.to_string());
         let config = folder.join(self.end());
         fs::write(&config, text)?;

@@ -178,7 +178,7 @@ fn names_are_judged_by_backends_too() {
     let terse = sections(rules, &others);
     let mut client = terse.client();
     for (path, status, kept) in [("/clean", 200, false), ("/any", 200, true), ("/wary", 403, false)] {
-        client.send(&format!("GET {path} HTTP/1.1\r\nHost: h\r\nX-my_hdr: on\r\n\r\n"));
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: h\r\nX-my_hdr: on\r\n\r\n"));
         assert_eq!(client.response("GET").status, status, "{path}");
         let seen = server.requests().pop().filter(|request| request.target == path);
         assert_eq!(seen.is_some(), status == 200, "{path}");
@@ -220,7 +220,7 @@ fn edited(global: &str, body: usize, edits: usize, strict: bool) -> (u16, usize)
     );
     let terse = Terse::with(&text).listen("web").start();
     let mut client = terse.client();
-    client.send(&format!("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {body}\r\n\r\n{}", "b".repeat(body)));
+    client.send(format!("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {body}\r\n\r\n{}", "b".repeat(body)));
     let status = client.response("POST").status;
     terse.end();
     let done =
@@ -264,7 +264,7 @@ fn edits_that_cannot_be_done_are_counted() {
     let terse = Terse::with(&text).listen("web").listen("cli").start();
     let mut client = terse.client();
     for (path, status) in [("/soft", 200), ("/strict", 500)] {
-        client.send(&format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
         assert_eq!(client.response("GET").status, status);
     }
     let mut stats = TcpStream::connect(terse.address("cli")).unwrap();
