@@ -12,6 +12,8 @@
 //!  body ──> Compressor: feed, pause, finish ──> output in place, or a Job of the offload queue to wait for
 //! ```
 //!
+//! A job goes to the software behind [`coder::ENGINES`], or, where an `engine` section says so, first to a [`device::Device`].
+//!
 //! Invariants:
 //! * Policy, heads and coders are pure: no sockets, threads, clocks or environment. Only [`offload`] has threads.
 //! * Every response that is not compressed has one [`Reason`].
@@ -29,6 +31,8 @@ pub mod coder;
 pub mod coding;
 pub mod counters;
 mod date;
+pub mod device;
+pub mod engine;
 pub mod etag;
 pub mod head;
 pub mod keywords;
@@ -47,6 +51,8 @@ pub use budget::{Budget, Limit, Within};
 pub use coder::{Pool, Tuning};
 pub use coding::{Coding, Level};
 pub use counters::{Counters, Rate};
+pub use device::Device;
+pub use engine::{EngineId, EngineSettings};
 pub use keywords::KEYWORDS;
 pub use offload::{Job, Queue};
 pub use policy::{Decision, Link, Load, Offer, Plan, Verdict};

@@ -4,8 +4,10 @@
 //! by setting; `offload` and `direction` of both are joined.
 
 use crate::coding::{CODINGS, Coding, Level};
+use crate::engine::{Choice, EngineId, EngineSettings};
 use crate::range::EtagMode;
 use regex::bytes::Regex;
+use std::sync::Arc;
 use terse_config::Setting;
 use terse_message::Version;
 
@@ -38,6 +40,8 @@ pub struct Compression {
     pub collect_bytes: Option<usize>,
     /// `etag weaken|suffix`.
     pub etag: Option<EtagMode>,
+    /// `engine`: what compresses whole bodies, beside software.
+    pub engine: Option<Choice>,
 }
 
 /// One direction's lists.
@@ -109,6 +113,8 @@ pub struct Process {
     pub nice: u8,
     /// `tune.comp.queue`: jobs that may wait.
     pub queue_depth: usize,
+    /// The `engine` sections, by [`EngineId`].
+    pub engines: Arc<[EngineSettings]>,
 }
 
 impl Default for Process {
@@ -123,6 +129,7 @@ impl Default for Process {
             threads: None,
             nice: crate::offload::DEFAULT_NICE,
             queue_depth: crate::offload::DEFAULT_DEPTH,
+            engines: Arc::default(),
         }
     }
 }
@@ -250,9 +257,21 @@ impl<'a> Effective<'a> {
         self.first(|c| c.proxied).unwrap_or(Proxied::Any)
     }
 
-    /// Bytes of a body held for work on the whole of it.
+    /// Bytes of a body held for work on the whole of it: what is said, or as much as the engine takes.
     pub fn collect_bytes(&self) -> usize {
-        self.first(|c| c.collect_bytes).unwrap_or(crate::body::DEFAULT_COLLECT_BYTES)
+        let engine = || match self.first(|c| c.engine.as_ref()) {
+            Some(Choice::Found { largest, .. }) => Some((*largest).max(crate::body::DEFAULT_COLLECT_BYTES)),
+            _ => None,
+        };
+        self.first(|c| c.collect_bytes).or_else(engine).unwrap_or(crate::body::DEFAULT_COLLECT_BYTES)
+    }
+
+    /// The engine for whole bodies, if it is not software.
+    pub fn engine(&self) -> Option<EngineId> {
+        match self.first(|c| c.engine.as_ref()) {
+            Some(Choice::Found { id, .. }) => Some(*id),
+            _ => None,
+        }
     }
 
     /// What becomes of a compressed response's ETag.

@@ -55,6 +55,7 @@ enum Side {
     Ring,
     LogProfile,
     UserList,
+    Engine,
 }
 
 /// Where the lines that follow belong.
@@ -255,6 +256,7 @@ fn sides(kind: SectionKind) -> &'static [Side] {
         SectionKind::Ring => &[Side::Ring],
         SectionKind::LogProfile => &[Side::LogProfile],
         SectionKind::UserList => &[Side::UserList],
+        SectionKind::Engine => &[Side::Engine],
         SectionKind::Global | SectionKind::Defaults => &[],
     }
 }

@@ -30,6 +30,8 @@ pub enum SectionKind {
     LogProfile = 256,
     /// `userlist`: users and their passwords.
     UserList = 512,
+    /// `engine`: what else compresses.
+    Engine = 1024,
 }
 
 /// A set of kinds of section.
@@ -65,6 +67,8 @@ impl Sections {
     pub const LOG_PROFILE: Sections = Sections(256);
     /// `userlist`.
     pub const USER_LIST: Sections = Sections(512);
+    /// `engine`.
+    pub const ENGINE: Sections = Sections(1024);
 
     /// The kinds in the set, in the manual's order.
     pub fn kinds(self) -> impl Iterator<Item = SectionKind> {
@@ -91,7 +95,7 @@ impl fmt::Display for Sections {
 
 impl SectionKind {
     /// All kinds, in the manual's order.
-    pub const ALL: [SectionKind; 10] = [
+    pub const ALL: [SectionKind; 11] = [
         SectionKind::Global,
         SectionKind::Defaults,
         SectionKind::Frontend,
@@ -102,6 +106,7 @@ impl SectionKind {
         SectionKind::LogForward,
         SectionKind::LogProfile,
         SectionKind::UserList,
+        SectionKind::Engine,
     ];
 
     /// The kind that a word opens.
@@ -122,6 +127,7 @@ impl SectionKind {
             SectionKind::LogForward => "log-forward",
             SectionKind::LogProfile => "log-profile",
             SectionKind::UserList => "userlist",
+            SectionKind::Engine => "engine",
         }
     }
 

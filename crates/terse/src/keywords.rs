@@ -16,6 +16,7 @@ pub fn tables() -> Vec<&'static [Keyword]> {
     tables.extend(terse_proxy::KEYWORDS);
     tables.extend(terse_admin::KEYWORDS);
     tables.extend([terse_crypto::KEYWORDS, terse_balance::KEYWORDS, terse_compress::KEYWORDS, terse_sample::KEYWORDS]);
+    tables.push(terse_compress::engine::KEYWORDS);
     tables
 }
 

@@ -59,7 +59,8 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let complete = diagnostics.worst() != Some(Severity::Alert);
     let global_log = global.settings.take::<LogSettings>().unwrap_or_default();
     let variables = global.settings.take::<Limits>().unwrap_or_default();
-    let compression = global.settings.take::<terse_compress::settings::Process>().unwrap_or_default();
+    let mut compression = global.settings.take::<terse_compress::settings::Process>().unwrap_or_default();
+    compression.engines = terse_compress::engine::settle(&mut sections, diagnostics);
     let log_sections = syslog::Sections::take(&mut sections, &mut shared);
     let error_sets = pages::sets(&sections);
     pages::check_uses(&shared, &error_sets, diagnostics);

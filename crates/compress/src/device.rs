@@ -1,0 +1,187 @@
+//! Engines for whole bodies in batches: what compression cards, graphics processors and libraries in processes of their own want.
+//!
+//! The other face is [`crate::coder`]: software, which is always there, and streams. A device is handed [`Order`]s, as many at a time
+//! as there are, each a body in pieces, and ends each of them once, in any order, on a thread of its own.
+//!
+//! Invariants:
+//! * An order is ended exactly once: one that is dropped has ended with [`Failure::Refused`].
+//! * [`Device::submit`] copies at most; it does not wait for the engine. It is called on a thread that may copy, never on a worker.
+//! * What a device hands back is a claim. Whoever gave the order judges it, and has kept the body.
+//! * After [`Device::overdue`] the order does not matter any more. Whatever it held is the device's to get back.
+
+use crate::coding::{Coding, Level};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An engine for whole bodies.
+pub trait Device: Send + Sync {
+    /// Takes a batch.
+    fn submit(&self, batch: Vec<Order>);
+
+    /// Says that this order's time is over: what works on it hangs. A device that can be ended is ended, and started again.
+    fn overdue(&self, ticket: u64);
+
+    /// How it is.
+    fn status(&self) -> Status;
+}
+
+/// How a device is.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Status {
+    /// What it calls its version, once it has said so.
+    pub version: Option<String>,
+    /// The process that it runs in, if it is one of its own and lives.
+    pub process: Option<u32>,
+    /// How often it was started.
+    pub starts: u64,
+    /// Why it last ended or could not be started.
+    pub trouble: Option<String>,
+}
+
+/// The wrapper that a device is to put round its deflate stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wrapper {
+    /// RFC 1952.
+    Gzip,
+    /// RFC 1950.
+    Zlib,
+}
+
+impl Wrapper {
+    /// The one for a coding; none for codings that devices do not know. A raw stream is asked for in zlib's wrapper, whose checksum
+    /// tells whether the body arrived.
+    pub const fn of(coding: Coding) -> Option<Wrapper> {
+        match coding {
+            Coding::Gzip => Some(Wrapper::Gzip),
+            Coding::Deflate | Coding::RawDeflate => Some(Wrapper::Zlib),
+            Coding::Zstd | Coding::Brotli | Coding::Identity => None,
+        }
+    }
+}
+
+/// A body in pieces, which many may read and nobody changes.
+#[derive(Clone, Default, Debug)]
+pub struct Pieces(Vec<Arc<Vec<u8>>>);
+
+impl Pieces {
+    /// The pieces, in order.
+    pub fn new(pieces: Vec<Arc<Vec<u8>>>) -> Pieces {
+        Pieces(pieces)
+    }
+
+    /// Bytes of all of them.
+    pub fn bytes(&self) -> usize {
+        self.0.iter().map(|piece| piece.len()).sum()
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(|piece| piece.as_slice())
+    }
+
+    /// All in one: copied only if there are several.
+    pub fn joined(&self) -> std::borrow::Cow<'_, [u8]> {
+        match &self.0[..] {
+            [one] => one.as_slice().into(),
+            several => several.iter().flat_map(|piece| piece.iter().copied()).collect::<Vec<u8>>().into(),
+        }
+    }
+}
+
+impl From<Vec<u8>> for Pieces {
+    fn from(body: Vec<u8>) -> Pieces {
+        Pieces(vec![Arc::new(body)])
+    }
+}
+
+/// One job for a device.
+pub struct Order {
+    /// Its number: no two orders of one giver have the same.
+    pub ticket: u64,
+    /// The body.
+    pub input: Pieces,
+    /// The wrapper to put round it.
+    pub wrapper: Wrapper,
+    /// How hard to try, by zlib's levels.
+    pub level: Level,
+    ending: Option<Ending>,
+}
+
+/// What is called with the result: the coded body, and how long the engine itself took, as far as the device knows.
+pub type Ending = Box<dyn FnOnce(Result<Coded, Failure>) + Send>;
+
+/// What a device made of a body.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Coded {
+    /// The bytes, wrapper and all.
+    pub bytes: Vec<u8>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Why a device has not done a job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// It said that it could not: zlib's number.
+    Error(i32),
+    /// It died over it.
+    Died,
+    /// It worked in the same process as a job that hung or died.
+    Swept,
+    /// It is not there now, or has no room.
+    Refused,
+}
+
+impl Order {
+    /// A job, and what is called at its end, on a thread of the device's.
+    pub fn new(ticket: u64, input: Pieces, wrapper: Wrapper, level: Level, ending: Ending) -> Order {
+        Order { ticket, input, wrapper, level, ending: Some(ending) }
+    }
+
+    /// Ends it.
+    pub fn end(mut self, result: Result<Coded, Failure>) {
+        if let Some(ending) = self.ending.take() {
+            ending(result);
+        }
+    }
+}
+
+impl Drop for Order {
+    fn drop(&mut self) {
+        if let Some(ending) = self.ending.take() {
+            ending(Err(Failure::Refused));
+        }
+    }
+}
+
+/// Bytes that a deflate stream of so many may take with its wrapper: more than any sound coder needs, stored blocks of 4 KB included.
+pub const fn room_for(bytes: usize) -> usize {
+    bytes + bytes / 512 + 512
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn an_order_ends_once_even_if_it_is_dropped() {
+        let (tell, told) = channel();
+        let order = |ticket| {
+            let tell = tell.clone();
+            let ending: Ending = Box::new(move |result| tell.send((ticket, result.err())).unwrap());
+            Order::new(ticket, Pieces::default(), Wrapper::Gzip, Level(6), ending)
+        };
+        order(1).end(Err(Failure::Died));
+        drop(order(2));
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), [(1, Some(Failure::Died)), (2, Some(Failure::Refused))]);
+    }
+
+    #[test]
+    fn pieces_are_joined_in_order() {
+        let pieces = Pieces::new(vec![Arc::new(b"ab".to_vec()), Arc::default(), Arc::new(b"c".to_vec())]);
+        assert_eq!((pieces.bytes(), &*pieces.joined()), (3, &b"abc"[..]));
+        assert_eq!(&*Pieces::from(vec![7]).joined(), [7]);
+        assert_eq!(&*Pieces::default().joined(), b"");
+    }
+}
