@@ -39,8 +39,32 @@ pub fn negotiate<'v>(values: impl Iterator<Item = &'v [u8]>, offered: &[Coding])
     Acceptance { choice, takes_all }
 }
 
+/// What a client says of codings that a response may bring with it.
+#[derive(Clone, Debug)]
+pub struct Admission {
+    present: bool,
+    weights: Weights,
+}
+
+impl Admission {
+    /// Reads the values of all Accept-Encoding fields.
+    pub fn read<'v>(values: impl Iterator<Item = &'v [u8]>) -> Admission {
+        let mut admission = Admission { present: false, weights: Weights::default() };
+        for value in values {
+            admission.present = true;
+            admission.weights.read(value);
+        }
+        admission
+    }
+
+    /// Whether the client names that coding, or `*`, as one that it takes. Whoever sends no field names none.
+    pub fn admits(&self, coding: Coding) -> bool {
+        self.present && self.weights.complete() && self.weights.of(coding) > 0
+    }
+}
+
 /// Weights in thousandths, as far as they were named.
-#[derive(Default)]
+#[derive(Clone, Default, Debug)]
 struct Weights {
     codings: [Option<u16>; CODINGS.len()],
     identity: Option<u16>,
@@ -213,6 +237,16 @@ mod tests {
         assert!(negotiate([&b"gzip, deflate;q=0.1"[..]].into_iter(), BOTH).takes_all);
         assert!(!negotiate([&b"gzip"[..]].into_iter(), BOTH).takes_all);
         assert!(negotiate([&b"*"[..]].into_iter(), BOTH).takes_all);
+    }
+
+    #[test]
+    fn codings_are_admitted_by_name_alone() {
+        let admits = |value: &str, coding| Admission::read([value.as_bytes()].into_iter()).admits(coding);
+        assert!(admits("gzip", Coding::Gzip) && admits("X-Gzip;q=0.1", Coding::Gzip) && admits("br, *;q=0.5", Coding::Zstd));
+        for value in ["", "identity", "br", "gzip;q=0", "*, gzip;q=0", "gzip;q=x"] {
+            assert!(!admits(value, Coding::Gzip), "{value}");
+        }
+        assert!(!Admission::read(std::iter::empty()).admits(Coding::Gzip));
     }
 
     proptest! {

@@ -79,7 +79,7 @@ fn code(fields: &mut Fields, coding: Coding) {
 }
 
 /// Digests of the plain bytes: RFC 1864, RFC 3230, RFC 9530.
-fn drop_digests(fields: &mut Fields) {
+pub(crate) fn drop_digests(fields: &mut Fields) {
     for name in [Known::ContentMd5, Known::ContentDigest, Known::ReprDigest] {
         fields.remove_known(name);
     }
@@ -99,7 +99,7 @@ fn ours(tag: &Tag<'_>, coding: Coding, mode: EtagMode) -> Vec<u8> {
 }
 
 /// The place and a copy of the ETag.
-fn tag_of(fields: &Fields) -> Option<(usize, Vec<u8>)> {
+pub(crate) fn tag_of(fields: &Fields) -> Option<(usize, Vec<u8>)> {
     let i = fields.positions(Known::Etag.name().as_bytes()).next()?;
     fields.at(i).map(|(_, value)| (i, value.to_vec()))
 }
@@ -149,7 +149,7 @@ fn part(response: &mut Response, settings: &Effective<'_>) {
 }
 
 /// Adds Accept-Encoding to Vary, to the last of its fields, unless it or `*` is there.
-fn add_vary(fields: &mut Fields) {
+pub(crate) fn add_vary(fields: &mut Fields) {
     let named = |element: &[u8]| element == b"*" || element.eq_ignore_ascii_case(b"Accept-Encoding");
     if fields.every(Known::Vary).flat_map(list::elements).any(named) {
         return;

@@ -31,6 +31,7 @@ pub mod coder;
 pub mod coding;
 pub mod counters;
 mod date;
+pub mod decode;
 pub mod device;
 pub mod engine;
 pub mod etag;

@@ -16,7 +16,7 @@ pub use offer::{Offer, offer};
 pub use request::{decide_request, look_request};
 pub use response::{decide, look};
 
-pub(crate) use facts::{agent_is_broken, forbids_transform};
+pub(crate) use facts::{agent_is_broken, forbids_transform, has_prefix};
 pub(crate) use offer::Method;
 pub(crate) use response::judge_resource;
 

@@ -63,7 +63,7 @@ pub fn guard(request: &mut Request, offer: &Offer, settings: &Effective<'_>) -> 
 }
 
 fn guard_range(fields: &mut Fields, offer: &Offer) -> bool {
-    if !fields.has(Known::Range) || !range_may_join(fields, offer) {
+    if !may_join(fields, offer.coded().is_some()) {
         return false;
     }
     fields.remove_known(Known::Range);
@@ -71,8 +71,11 @@ fn guard_range(fields: &mut Fields, offer: &Offer) -> bool {
     true
 }
 
-/// Whether the part could be joined with one of ours.
-fn range_may_join(fields: &Fields, offer: &Offer) -> bool {
+/// Whether a request asks for a part that its client could join with one of ours; `sent_ours`: it is sent some.
+pub(crate) fn may_join(fields: &Fields, sent_ours: bool) -> bool {
+    if !fields.has(Known::Range) {
+        return false;
+    }
     let mut conditions = fields.every(Known::IfRange);
     if let Some(condition) = conditions.next() {
         return conditions.next().is_some() || !is_strong(condition);
@@ -81,7 +84,7 @@ fn range_may_join(fields: &Fields, offer: &Offer) -> bool {
     if !strong_match && fields.get(b"If-Unmodified-Since").is_some() {
         return true;
     }
-    !strong_match && offer.coded().is_some() && fields.every(Known::Range).any(is_resumption)
+    !strong_match && sent_ours && fields.every(Known::Range).any(is_resumption)
 }
 
 /// Whether a list begins with tags and all of them are strong.

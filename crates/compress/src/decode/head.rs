@@ -1,0 +1,138 @@
+//! What decoding does to heads.
+//!
+//! A decoded response loses what it was coded with from Content-Encoding, and what speaks of the coded bytes: Content-Length,
+//! Accept-Ranges, Content-MD5, the digests. Its ETag becomes weak (RFC 9110 section 8.8.3): so a conforming client never joins parts of
+//! it with parts of the coded one. Vary is kept right on each coded response that is decoded for some.
+//!
+//! Others speak of decoded ones too: a 304 names the tag that the client has been given, and a 206 that is still coded must not offer
+//! Last-Modified as the only thing to join parts by. See [`crate::range`].
+
+use super::policy::{Ask, Decision, Plan, names};
+use super::reason::Reason;
+use super::settings::Effective;
+use crate::coding::Coding;
+use crate::etag::{Tag, Tags};
+use crate::head::{add_vary, drop_digests, tag_of};
+use crate::policy::Method;
+use terse_message::{BodyLength, Fields, Known, Request, Response, list};
+
+/// Asks the server for the codings of `decompression accept`, beside what the client takes. To be called after [`super::policy::ask`],
+/// and after `compression offload` has taken the field away.
+pub fn widen(request: &mut Request, ask: &Ask, settings: &Effective<'_>) {
+    let wanted = settings.accepted_codings();
+    // A part of a coded body would be of no use.
+    let can_decode = ask.allows() && !request.fields.has(Known::Range) && !request.fields.has(Known::Upgrade);
+    if wanted.is_empty() || !can_decode || wanted.iter().all(|coding| ask.admission.admits(*coding)) {
+        return;
+    }
+    let own = |name: &[u8]| wanted.iter().any(|coding| coding.is_named(name));
+    let mut value: Vec<u8> = Vec::new();
+    let mut add = |element: &[u8]| {
+        if !value.is_empty() {
+            value.extend_from_slice(b", ");
+        }
+        value.extend_from_slice(element);
+    };
+    for element in request.fields.every(Known::AcceptEncoding).flat_map(list::elements) {
+        if !list::parameters(element).next().is_some_and(own) {
+            add(element);
+        }
+    }
+    wanted.iter().for_each(|coding: &Coding| add(coding.token().as_bytes()));
+    request.fields.set(Known::AcceptEncoding.name().as_bytes(), &value);
+}
+
+/// Edits a response's head as was decided.
+pub fn apply(response: &mut Response, ask: &Ask, decision: &Decision) {
+    match decision {
+        Decision::Decode(plan) => {
+            decode(&mut response.fields, *plan);
+            weaken(&mut response.fields);
+            response.fields.remove_known(Known::AcceptRanges);
+            if let BodyLength::Exact(_) = response.body {
+                become_unknown(&mut response.body, &mut response.fields);
+            }
+            add_vary(&mut response.fields);
+        }
+        Decision::Pass(Reason::Accepted | Reason::RequestNoTransform) => add_vary(&mut response.fields),
+        Decision::Pass(Reason::Partial) if !has_strong_tag(&response.fields) => {
+            response.fields.remove(b"Last-Modified");
+        }
+        Decision::Pass(Reason::NoBody) if response.status == 304 => renew(&mut response.fields, ask),
+        Decision::Pass(_) | Decision::Refuse => {}
+    }
+}
+
+/// Edits the head of a request whose body is decoded.
+pub fn apply_request(request: &mut Request, plan: Plan) {
+    decode(&mut request.fields, plan);
+    if let BodyLength::Exact(_) = request.body {
+        become_unknown(&mut request.body, &mut request.fields);
+    }
+}
+
+/// What holds for a decoded message of either direction.
+fn decode(fields: &mut Fields, plan: Plan) {
+    let kept: Vec<&[u8]> = names(fields).take(plan.keep).collect();
+    let kept = kept.join(&b", "[..]);
+    fields.remove_known(Known::ContentEncoding);
+    if !kept.is_empty() {
+        fields.push(Known::ContentEncoding.name().as_bytes(), &kept);
+    }
+    fields.remove_known(Known::ContentLength);
+    drop_digests(fields);
+}
+
+/// Of a body whose length was said, and no longer is.
+fn become_unknown(body: &mut BodyLength, fields: &mut Fields) {
+    *body = BodyLength::Unknown;
+    fields.set(Known::TransferEncoding.name().as_bytes(), b"chunked");
+}
+
+/// Makes tags weak. What is no tag cannot be made so, and goes.
+fn weaken(fields: &mut Fields) {
+    let name = Known::Etag.name().as_bytes();
+    let places: Vec<usize> = fields.positions(name).rev().collect();
+    for i in places {
+        let weak = fields.at(i).and_then(|(_, value)| Tag::parse(value)).map(weak);
+        match weak {
+            Some(value) => fields.replace(i, &value),
+            None => fields.remove_at(i),
+        }
+    }
+}
+
+fn weak(tag: Tag<'_>) -> Vec<u8> {
+    let mut value = Vec::with_capacity(tag.opaque.len() + 4);
+    Tag { weak: true, ..tag }.write(&mut value);
+    value
+}
+
+fn has_strong_tag(fields: &Fields) -> bool {
+    fields.first(Known::Etag).and_then(Tag::parse).is_some_and(|tag| !tag.weak)
+}
+
+/// A 304: the client may have stored a decoded response, whose tag is weak where the server's is strong.
+fn renew(fields: &mut Fields, ask: &Ask) {
+    if ask.method == Method::Other {
+        return;
+    }
+    let asked = || Tags::of(ask.if_none_match.as_deref().unwrap_or_default());
+    let held = tag_of(fields).and_then(|(i, value)| {
+        let tag = Tag::parse(&value)?;
+        let ours = !tag.weak && asked().any(|t| t == Tag { weak: true, ..tag }) && !asked().any(|t| t == tag);
+        ours.then(|| (i, weak(tag)))
+    });
+    let holds_ours = held.is_some();
+    if let Some((i, tag)) = held {
+        fields.replace(i, &tag);
+        fields.remove_known(Known::AcceptRanges);
+        drop_digests(fields);
+    }
+    if holds_ours || fields.has(Known::Vary) {
+        add_vary(fields);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! What the configuration says about decoding: one [`Decompression`] a section, joined for a request as [`Effective`].
+//!
+//! A request passes a frontend and a backend, and both may say `decompression`. The backend's word goes first, setting by setting.
+
+use super::body::Limits;
+use crate::coding::Coding;
+use terse_config::Setting;
+
+/// How many times more bytes may come out than go in, without a line.
+///
+/// Twice what Envoy allows, and what httpd does. What is decoded in earnest stays below: pages and scripts come to 4 to 10, logs of
+/// lines that repeat to 60, and a bitmap of 7.3 MB, the barest of the bodies that terse is measured with, to 80. Bombs are near deflate's
+/// own limit of 1032, or beyond it. What is smaller than [`super::body::FREE_BYTES`] has no limit.
+pub const DEFAULT_MAX_RATIO: u32 = 200;
+
+/// How large a request's body may come out, without a line: more than servers commonly take. Anybody can send requests; responses come
+/// from servers that somebody chose, and have no limit without a line.
+pub const DEFAULT_REQUEST_MAX_BYTES: u64 = 128 << 20;
+
+/// What one section says about decoding.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Decompression {
+    /// `response on|off|recode`.
+    pub response: Option<Responses>,
+    /// `request <coding>...|off`: what servers cannot take; empty: they take all.
+    pub request: Option<Vec<Coding>>,
+    /// `accept <coding>...|off`: what servers may send whatever the client takes.
+    pub accept: Option<Vec<Coding>>,
+    /// `max-size`, `max-size-res`: bytes of a response; 0: any number.
+    pub response_max_bytes: Option<u64>,
+    /// `max-size`, `max-size-req`: bytes of a request's body; 0: any number.
+    pub request_max_bytes: Option<u64>,
+    /// `max-ratio`; 0: any.
+    pub max_ratio: Option<u32>,
+}
+
+/// Which responses are decoded.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Responses {
+    /// None.
+    #[default]
+    Off,
+    /// Those whose client cannot take them.
+    On,
+    /// Those too that compression would then code in a way that their client likes better.
+    Recode,
+}
+
+impl Setting for Decompression {
+    fn inherit(&self) -> Decompression {
+        self.clone()
+    }
+}
+
+/// What holds for one request: the words of its frontend and its backend.
+#[derive(Clone, Copy, Debug)]
+pub struct Effective<'a> {
+    front: Option<&'a Decompression>,
+    back: Option<&'a Decompression>,
+}
+
+impl<'a> Effective<'a> {
+    /// Joins them. For a `listen` section both are the same.
+    pub fn new(front: Option<&'a Decompression>, back: Option<&'a Decompression>) -> Effective<'a> {
+        Effective { front, back }
+    }
+
+    /// Which responses are decoded.
+    pub fn responses(&self) -> Responses {
+        self.first(|d| d.response).unwrap_or_default()
+    }
+
+    /// The codings that are undone in requests' bodies.
+    pub fn request_codings(&self) -> &'a [Coding] {
+        self.first(|d| d.request.as_deref()).unwrap_or_default()
+    }
+
+    /// The codings that servers are asked for whatever the client takes.
+    pub fn accepted_codings(&self) -> &'a [Coding] {
+        self.first(|d| d.accept.as_deref()).unwrap_or_default()
+    }
+
+    /// The limits of a response's body.
+    pub fn response_limits(&self) -> Limits {
+        Limits { max_bytes: self.first(|d| d.response_max_bytes).unwrap_or(0), max_ratio: self.max_ratio(), strict: false }
+    }
+
+    /// The limits of a request's body.
+    pub fn request_limits(&self) -> Limits {
+        let max_bytes = self.first(|d| d.request_max_bytes).unwrap_or(DEFAULT_REQUEST_MAX_BYTES);
+        Limits { max_bytes, max_ratio: self.max_ratio(), strict: true }
+    }
+
+    fn max_ratio(&self) -> u32 {
+        self.first(|d| d.max_ratio).unwrap_or(DEFAULT_MAX_RATIO)
+    }
+
+    fn first<T>(&self, said: impl Fn(&'a Decompression) -> Option<T>) -> Option<T> {
+        self.back.into_iter().chain(self.front).find_map(said)
+    }
+}

@@ -1,0 +1,103 @@
+//! zstd (RFC 8878), by its reference library: frames one behind the other, skippable ones among them, with windows of up to 8 MB
+//! (RFC 9659).
+
+use super::{Decoder, Flaw, Next, Progress, piece};
+use zstd_safe::zstd_sys::ZSTD_ErrorCode;
+use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
+
+/// The largest window: 8 MB, as a power of two.
+const MAX_WINDOW_LOG: u32 = 23;
+/// A frame begins with so many bytes that tell that it is one.
+const MAGIC_BYTES: usize = 4;
+
+pub(super) struct Zstd {
+    state: DCtx<'static>,
+    /// Frames that have ended.
+    frames: u64,
+    /// Bytes of the frame so far.
+    taken: usize,
+    ended: bool,
+}
+
+impl Zstd {
+    pub(super) fn new() -> Option<Zstd> {
+        let mut state = DCtx::try_create()?;
+        state.set_parameter(DParameter::WindowLogMax(MAX_WINDOW_LOG)).ok()?;
+        Some(Zstd { state, frames: 0, taken: 0, ended: false })
+    }
+}
+
+impl Decoder for Zstd {
+    fn push(&mut self, input: &[u8], out: &mut Vec<u8>, room: usize) -> Result<Progress, Flaw> {
+        let (mut source, limit) = (InBuffer::around(input), out.len().saturating_add(room));
+        loop {
+            let (start, before) = (out.len(), source.pos);
+            if self.ended {
+                return Ok(Progress { taken: before, next: Next::Ended });
+            }
+            if self.is_complete() && before == input.len() {
+                return Ok(Progress { taken: before, next: Next::Input });
+            }
+            if start >= limit {
+                return Ok(Progress { taken: before, next: Next::Room });
+            }
+            let piece = piece(input.len() - before, limit - start);
+            out.resize(start + piece, 0);
+            let mut target = OutBuffer::around(&mut out[start..]);
+            let wanted = self.state.decompress_stream(&mut target, &mut source);
+            let gave = target.pos();
+            out.truncate(start + gave);
+            match wanted {
+                // Behind a frame, what does not begin as one is no part of the body.
+                Err(_) if self.frames > 0 && self.taken < MAGIC_BYTES => {
+                    self.ended = true;
+                    source.set_pos(before);
+                }
+                Err(code) => return Err(flaw(code)),
+                Ok(0) => {
+                    self.frames += 1;
+                    self.taken = 0;
+                }
+                Ok(_) => {
+                    self.taken = self.taken.saturating_add(source.pos - before);
+                    if gave < piece && source.pos == input.len() {
+                        return Ok(Progress { taken: source.pos, next: Next::Input });
+                    }
+                    if gave == 0 && source.pos == before {
+                        return Err(Flaw::Corrupt);
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.ended || (self.frames > 0 && self.taken == 0)
+    }
+
+    fn reset(&mut self) {
+        // Without a frame in hand there is nothing that could fail.
+        let _ = self.state.reset(ResetDirective::SessionOnly);
+        (self.frames, self.taken, self.ended) = (0, 0, false);
+    }
+
+    fn memory(&self) -> usize {
+        self.state.sizeof()
+    }
+}
+
+/// The library's errors are its codes, negative.
+fn flaw(code: usize) -> Flaw {
+    let is = |error: ZSTD_ErrorCode| code == 0usize.wrapping_sub(error as usize);
+    if is(ZSTD_ErrorCode::ZSTD_error_prefix_unknown) {
+        Flaw::Format
+    } else if is(ZSTD_ErrorCode::ZSTD_error_frameParameter_windowTooLarge) {
+        Flaw::Window
+    } else if is(ZSTD_ErrorCode::ZSTD_error_checksum_wrong) {
+        Flaw::Checksum
+    } else if is(ZSTD_ErrorCode::ZSTD_error_dictionary_wrong) {
+        Flaw::Dictionary
+    } else {
+        Flaw::Corrupt
+    }
+}
