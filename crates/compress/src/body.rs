@@ -19,6 +19,7 @@
 
 use crate::budget::Budget;
 use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Pool};
+use crate::engine::EngineId;
 use crate::offload::{Finished, Job, Queue, Work};
 use crate::policy::Plan;
 use std::sync::Arc;
@@ -72,6 +73,8 @@ pub struct Compressor {
     bytes_out: u64,
     /// Bytes taken from the budget.
     held: usize,
+    /// The engine for the whole body, if it is not software.
+    preferred: Option<EngineId>,
 }
 
 enum State {
@@ -105,7 +108,13 @@ impl Compressor {
             bytes_in: 0,
             bytes_out: 0,
             held: 0,
+            preferred: None,
         }
+    }
+
+    /// Prefers an engine for the whole body: that of [`crate::Effective::engine`].
+    pub fn prefer(&mut self, engine: Option<EngineId>) {
+        self.preferred = engine;
     }
 
     /// Takes a piece of the body. Pieces of up to 64 KB are best: longer ones are cut into slices of that length.
@@ -158,7 +167,7 @@ impl Compressor {
                     self.ended();
                     return Ok(Step::Done);
                 }
-                let work = Work::whole(self.engine, level, pool.clone(), body);
+                let work = Work::whole(self.engine, level, pool.clone(), body).by(self.preferred);
                 self.send(work, true)
             }
             State::Streaming(coder) => self.push(coder, &[], Flush::Finish),

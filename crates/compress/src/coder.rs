@@ -14,7 +14,7 @@ mod whole;
 mod zstd;
 
 #[cfg(test)]
-mod conformance;
+pub(crate) mod conformance;
 
 pub use pool::{Pool, Tuning};
 

@@ -79,6 +79,18 @@ impl Pieces {
         self.0.iter().map(|piece| piece.as_slice())
     }
 
+    /// All in one, to keep: copied only if there are several.
+    pub fn into_one(mut self) -> Arc<Vec<u8>> {
+        match (self.0.pop(), self.0.is_empty()) {
+            (Some(one), true) => one,
+            (None, _) => Arc::default(),
+            (Some(last), false) => {
+                self.0.push(last);
+                Arc::new(self.joined().into_owned())
+            }
+        }
+    }
+
     /// All in one: copied only if there are several.
     pub fn joined(&self) -> std::borrow::Cow<'_, [u8]> {
         match &self.0[..] {
@@ -183,5 +195,6 @@ mod tests {
         assert_eq!((pieces.bytes(), &*pieces.joined()), (3, &b"abc"[..]));
         assert_eq!(&*Pieces::from(vec![7]).joined(), [7]);
         assert_eq!(&*Pieces::default().joined(), b"");
+        assert_eq!((&**pieces.into_one(), &**Pieces::default().into_one()), (&b"abc"[..], &b""[..]));
     }
 }

@@ -4,15 +4,25 @@
 //! body, but with a share of it, so that they never starve. The line is first come, first served, and a stream goes to its end after
 //! each slice of 64 KB: as a connection has at most one job in the line for each of its bodies, everybody gets a turn. The line is
 //! bounded; what does not fit is done by the worker itself, which slows down whoever brings it.
+//!
+//! A whole body for which an `engine` section is named goes to that engine's [`Lane`] first, and comes here if the engine does not do
+//! it: the same line, the same job, so the compressor that waits for it does not know the difference.
 
+mod breaker;
 mod job;
+mod lane;
+mod verify;
 mod work;
 
+pub use breaker::Standing;
 pub use job::{Finished, Job};
+pub use lane::{Cause, Lane, LaneNumbers};
 
 pub(crate) use work::Work;
 
 use crate::coder::CoderFault;
+use crate::device::Device;
+use crate::engine::EngineSettings;
 use job::Slot;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,6 +39,7 @@ pub const DEFAULT_DEPTH: usize = 1024;
 /// The offload queue. Dropped, it ends its threads after their slices; jobs that wait then come back as faults.
 pub struct Queue {
     line: Arc<Line>,
+    lanes: Vec<Arc<Lane>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -53,7 +64,27 @@ impl Queue {
     /// Starts the threads: `threads` of them (at least one), `nice` below the caller, for at most `depth` waiting jobs. To be called
     /// after the process has become a daemon: threads do not survive that.
     pub fn start(threads: usize, nice: u8, depth: usize) -> std::io::Result<Queue> {
-        let mut queue = Queue { line: Arc::new(Line::new(depth)), threads: Vec::new() };
+        Queue::with_engines(threads, nice, depth, Vec::new())
+    }
+
+    /// The same with engines, by [`crate::EngineId`]: a thread more for each, which hands bodies over and watches the time.
+    pub fn with_engines(
+        threads: usize,
+        nice: u8,
+        depth: usize,
+        engines: Vec<(EngineSettings, Arc<dyn Device>)>,
+    ) -> std::io::Result<Queue> {
+        let line = Arc::new(Line::new(depth));
+        let lanes = engines.into_iter().map(|(settings, device)| Arc::new(Lane::new(settings, device, line.clone()))).collect();
+        let mut queue = Queue { line, lanes, threads: Vec::new() };
+        for (i, lane) in queue.lanes.iter().enumerate() {
+            let lane = lane.clone();
+            let thread = std::thread::Builder::new().name(format!("terse-lane-{i}")).spawn(move || {
+                stand_back(nice);
+                lane.serve();
+            })?;
+            queue.threads.push(thread);
+        }
         for i in 0..threads.max(1) {
             let line = queue.line.clone();
             let name = format!("terse-comp-{i}");
@@ -71,8 +102,20 @@ impl Queue {
         &self.line.numbers
     }
 
-    /// Gives work to the threads; gives it back when the line is full.
+    /// The engines, by [`crate::EngineId`].
+    pub fn engines(&self) -> &[Arc<Lane>] {
+        &self.lanes
+    }
+
+    /// Gives work to the engine that it names, or to the threads; gives it back when the line is full.
     pub(crate) fn submit(&self, work: Work) -> Result<Job, Work> {
+        let work = match work.engine().and_then(|id| self.lanes.get(usize::from(id.0))) {
+            Some(lane) => match lane.offer(work) {
+                Ok(job) => return Ok(job),
+                Err(work) => work,
+            },
+            None => work,
+        };
         let job = Job::new(work);
         if self.line.join(Entry { slot: job.slot(), since: Some(Instant::now()) }) {
             return Ok(job);
@@ -88,6 +131,7 @@ impl Queue {
 impl Drop for Queue {
     fn drop(&mut self) {
         self.line.stop();
+        self.lanes.iter().for_each(|lane| lane.stop());
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }

@@ -31,6 +31,13 @@ fn decode(coding: Coding, coded: &[u8]) -> (Vec<u8>, bool) {
     }
 }
 
+/// Decodes what has to be complete.
+pub(crate) fn decode_whole(coding: Coding, coded: &[u8]) -> Vec<u8> {
+    let (body, complete) = decode(coding, coded);
+    assert!(complete, "{coding:?}: {} bytes are not a whole body", coded.len());
+    body
+}
+
 /// By ruzstd, frame after frame. It keeps a window's bytes to itself until a frame ends, so one that has not ended gets an end.
 fn decode_zstd(coded: &[u8]) -> (Vec<u8>, bool) {
     match zstd_frames(coded) {

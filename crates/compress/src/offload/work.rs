@@ -1,7 +1,21 @@
 //! What there is to do: a stream's next bytes, or a whole body.
+//!
+//! ```text
+//!   Stream ──┐ slices
+//!      ^ ^───┘
+//!      │ a large body that an engine has not done
+//!   Whole ─────────────────> done
+//!      ^                      ^
+//!      │ it lies              │ it is sound
+//!   Check: what an engine has made of a whole body
+//! ```
 
+use super::lane::Lane;
+use super::verify;
 use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Pool};
-use crate::coding::Level;
+use crate::coding::{Coding, Level};
+use crate::device::Pieces;
+use crate::engine::EngineId;
 use std::sync::Arc;
 
 /// Bytes of a stream that are coded at one go; then it is another's turn.
@@ -15,32 +29,84 @@ pub(crate) struct Work {
 }
 
 enum Task {
-    Stream { coder: Box<dyn Coder>, input: Vec<u8>, at: usize, flush: Flush, lighten: Option<Keep> },
-    Whole { engine: &'static Engine, level: Level, pool: Arc<Pool>, input: Vec<u8> },
+    Stream { coder: Box<dyn Coder>, input: Arc<Vec<u8>>, at: usize, flush: Flush, lighten: Option<Keep> },
+    Whole(Whole),
+    Check { whole: Whole, coded: Vec<u8>, lane: Arc<Lane> },
+}
+
+/// A whole body. It is kept until its coded form is.
+#[derive(Clone)]
+pub(crate) struct Whole {
+    engine: &'static Engine,
+    level: Level,
+    pool: Arc<Pool>,
+    input: Pieces,
+    /// Who is to do it, if not software.
+    by: Option<EngineId>,
 }
 
 impl Work {
     /// Pushes `input` through a coder with that flush, and then makes the coder small if told so.
     pub(crate) fn stream(coder: Box<dyn Coder>, input: Vec<u8>, flush: Flush, lighten: Option<Keep>) -> Work {
-        Work { task: Task::Stream { coder, input, at: 0, flush, lighten }, out: Vec::new() }
+        Work { task: Task::Stream { coder, input: Arc::new(input), at: 0, flush, lighten }, out: Vec::new() }
     }
 
     /// Codes a whole body.
     pub(crate) fn whole(engine: &'static Engine, level: Level, pool: Arc<Pool>, input: Vec<u8>) -> Work {
-        Work { task: Task::Whole { engine, level, pool, input }, out: Vec::new() }
+        Work { task: Task::Whole(Whole { engine, level, pool, input: input.into(), by: None }), out: Vec::new() }
+    }
+
+    /// Prefers an engine for a whole body.
+    pub(crate) fn by(mut self, engine: Option<EngineId>) -> Work {
+        if let Task::Whole(whole) = &mut self.task {
+            whole.by = engine;
+        }
+        self
+    }
+
+    /// The engine that is preferred.
+    pub(super) fn engine(&self) -> Option<EngineId> {
+        self.as_whole().and_then(|whole| whole.by)
+    }
+
+    /// The body, if it is one.
+    pub(super) fn as_whole(&self) -> Option<&Whole> {
+        match &self.task {
+            Task::Whole(whole) => Some(whole),
+            Task::Stream { .. } | Task::Check { .. } => None,
+        }
+    }
+
+    /// Leaves a whole body to software, at that level if one is named. A large one is done in slices: others want their turn.
+    pub(super) fn to_software(mut self, level: Option<u8>) -> Work {
+        if let Task::Whole(whole) = self.task {
+            self.task = whole.to_software(level);
+        }
+        self
+    }
+
+    /// Has a whole body's coded form looked at.
+    pub(super) fn to_check(mut self, coded: Vec<u8>, lane: Arc<Lane>) -> Work {
+        if let Task::Whole(whole) = self.task {
+            self.task = Task::Check { whole, coded, lane };
+        }
+        self
     }
 
     /// Bytes that go in.
     pub(crate) fn bytes(&self) -> usize {
         match &self.task {
-            Task::Stream { input, .. } | Task::Whole { input, .. } => input.len(),
+            Task::Stream { input, .. } => input.len(),
+            Task::Whole(whole) | Task::Check { whole, .. } => whole.input.bytes(),
         }
     }
 
     /// Does a slice; says whether that was the last.
     pub(crate) fn step(&mut self) -> Result<bool, CoderFault> {
         match &mut self.task {
-            Task::Whole { engine, level, pool, input } => (engine.whole)(input, *level, pool, &mut self.out).map(|()| true),
+            Task::Whole(whole) => {
+                (whole.engine.whole)(&whole.input.joined(), whole.level, &whole.pool, &mut self.out).map(|()| true)
+            }
             Task::Stream { coder, input, at, flush, lighten } => {
                 let end = input.len().min(*at + SLICE_BYTES);
                 let last = end == input.len();
@@ -50,6 +116,20 @@ impl Work {
                     coder.lighten(keep);
                 }
                 Ok(last)
+            }
+            Task::Check { whole, coded, lane } => {
+                let found = verify::judge(coded, &whole.input, whole.coding(), lane.settings().verify);
+                lane.judged(found.is_some(), whole.input.bytes(), coded.len());
+                match found {
+                    Some(range) => {
+                        self.out = cut(std::mem::take(coded), range);
+                        Ok(true)
+                    }
+                    None => {
+                        self.task = whole.clone().to_software(lane.settings().fallback);
+                        Ok(false)
+                    }
+                }
             }
         }
     }
@@ -64,7 +144,42 @@ impl Work {
     pub(crate) fn into_parts(self) -> (Option<Box<dyn Coder>>, Vec<u8>) {
         match self.task {
             Task::Stream { coder, .. } => (Some(coder), self.out),
-            Task::Whole { .. } => (None, self.out),
+            Task::Whole(_) | Task::Check { .. } => (None, self.out),
         }
     }
 }
+
+impl Whole {
+    pub(super) fn coding(&self) -> Coding {
+        self.engine.coding
+    }
+
+    pub(super) fn level(&self) -> Level {
+        self.level
+    }
+
+    pub(super) fn input(&self) -> &Pieces {
+        &self.input
+    }
+
+    fn to_software(mut self, level: Option<u8>) -> Task {
+        self.by = None;
+        self.level = level.map_or(self.level, Level);
+        if self.input.bytes() <= MAX_WHOLE_BYTES {
+            return Task::Whole(self);
+        }
+        let coder = (self.engine.stream)(self.level, &self.pool);
+        let input = self.input.into_one();
+        Task::Stream { coder, input, at: 0, flush: Flush::Finish, lighten: None }
+    }
+}
+
+/// The part of the bytes that is wanted.
+pub(super) fn cut(mut bytes: Vec<u8>, range: std::ops::Range<usize>) -> Vec<u8> {
+    bytes.truncate(range.end);
+    bytes.drain(..range.start.min(range.end));
+    bytes
+}
+
+/// A larger body is not done at one go by software: a thread of the queue would be gone for tens of milliseconds.
+const MAX_WHOLE_BYTES: usize = crate::body::DEFAULT_COLLECT_BYTES;

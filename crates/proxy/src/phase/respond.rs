@@ -367,6 +367,7 @@ async fn compressed(
     session: &Session,
 ) -> Result<(), Failure> {
     let mut compressor = terse_compress::Compressor::new(plan, known_bytes, settings.collect_bytes(), &session.worker.workplace);
+    compressor.prefer(settings.engine());
     let passage = filter::passage(stream, Direction::Out);
     let result = body::compress(down, sink, &mut compressor, &Cell::new(0), passage).await.map_err(broke);
     stream.facts.compressed = (compressor.bytes_in(), compressor.bytes_out());

@@ -18,7 +18,7 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
-use terse_compress::{Compressor, Decision, Link, Plan, policy};
+use terse_compress::{Compressor, Decision, EngineId, Link, Plan, policy};
 use terse_http::h1::encode;
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Who};
 
@@ -222,7 +222,8 @@ async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Op
         if !stream.request.fields.has(Known::TransferEncoding) {
             stream.request.fields.push(b"Transfer-Encoding", b"chunked");
         }
-        *exchange_plan = Some(CodePlan { chosen, known_bytes: up.known_bytes(), collect_bytes: settings.collect_bytes() });
+        let (known_bytes, collect_bytes, engine) = (up.known_bytes(), settings.collect_bytes(), settings.engine());
+        *exchange_plan = Some(CodePlan { chosen, known_bytes, collect_bytes, engine });
     }
 }
 
@@ -232,6 +233,7 @@ pub struct CodePlan {
     chosen: Plan,
     known_bytes: Option<u64>,
     collect_bytes: usize,
+    engine: Option<EngineId>,
 }
 
 /// Sends the request's body as it comes.
@@ -244,8 +246,9 @@ async fn upload(
     passage: Option<Passage>,
 ) -> Result<(), Upload> {
     let moved = match code {
-        Some(CodePlan { chosen, known_bytes, collect_bytes }) => {
+        Some(CodePlan { chosen, known_bytes, collect_bytes, engine }) => {
             let mut coder = Compressor::new(chosen, known_bytes, collect_bytes, &worker.workplace);
+            coder.prefer(engine);
             let moved = body::compress(up, sink, &mut coder, progress, passage).await;
             worker.count_compressed(coder.bytes_in());
             moved

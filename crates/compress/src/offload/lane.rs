@@ -1,0 +1,406 @@
+//! An engine's own line: how a body goes to a [`Device`], and how it comes back whatever the device does.
+//!
+//! ```text
+//!  worker                     the lane's thread              the device's threads         the queue's threads
+//!
+//!  offer ── not up, no room ──────────────────────────────────────────────────────────────> software
+//!    │
+//!    v            so many jobs in flight
+//!  waiting ─────────────────> flights ── submit ──────> done ── verify none ──> finished
+//!    │                           │                        ├── otherwise ──────────────────> checked ──> finished
+//!    │                           │                        │                                    │ it lies
+//!    └── deadline ───────────────┴── deadline ────────────┴── failed ──────────────────────────┴──> software
+//!                                        └── overdue: the device ends what hangs
+//! ```
+//!
+//! Invariants:
+//! * A body is with its lane until its coded form is: in `waiting` in its [`Slot`], in `flights` beside its [`Order`], in a check.
+//!   From each of them it goes to software when the engine fails, so nothing the engine does is seen by a client.
+//! * A job is the engine's until its deadline, which runs from the moment that the body was whole, and then it is software's; what the
+//!   engine brings later is thrown away. This does not hang on the device keeping to anything.
+//! * No lock is held while a device, a waker or the queue is called.
+//! * First come, first served, as in the queue: a connection has one job in here for each of its bodies, and all wait alike. At most
+//!   `jobs` are with the engine, at most `maxqueue` wait.
+//! * Who drops its job is not served: in `waiting` it is passed by; what is with the engine already is thrown away at its end.
+
+mod numbers;
+
+pub use numbers::{Cause, LaneNumbers};
+
+use super::breaker::{Breaker, Standing};
+use super::job::{Job, Slot};
+use super::work::{Work, cut};
+use super::{Entry, Line, verify};
+use crate::coder::CoderFault;
+use crate::coding::{Coding, Level};
+use crate::device::{Coded, Device, Ending, Failure, Order, Pieces, Status, Wrapper};
+use crate::engine::{EngineSettings, Verify};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// The line of one engine.
+pub struct Lane {
+    settings: EngineSettings,
+    device: Arc<dyn Device>,
+    software: Arc<Line>,
+    numbers: LaneNumbers,
+    state: Mutex<State>,
+    /// Something came, came back or ends.
+    changed: Condvar,
+}
+
+struct State {
+    waiting: VecDeque<Waiting>,
+    flights: HashMap<u64, Flight>,
+    probe: Option<Probe>,
+    breaker: Breaker,
+    next_ticket: u64,
+    stopped: bool,
+}
+
+/// A job that is not handed over.
+struct Waiting {
+    slot: Arc<Slot>,
+    since: Instant,
+    deadline: Instant,
+}
+
+/// A job that the device has.
+struct Flight {
+    slot: Arc<Slot>,
+    work: Work,
+    since: Instant,
+    deadline: Instant,
+}
+
+/// A body of our own that the device has.
+struct Probe {
+    ticket: u64,
+    body: Pieces,
+    deadline: Instant,
+}
+
+/// What the lane's thread does at one go, without the lock.
+#[derive(Default)]
+struct Turn {
+    orders: Vec<Order>,
+    overdue: Vec<u64>,
+    fallen: Vec<(Arc<Slot>, Option<Work>, Cause)>,
+}
+
+impl Lane {
+    pub(super) fn new(settings: EngineSettings, device: Arc<dyn Device>, software: Arc<Line>) -> Lane {
+        let breaker = Breaker::new(settings.fall, settings.rise, settings.inter, Instant::now());
+        let state =
+            State { waiting: VecDeque::new(), flights: HashMap::new(), probe: None, breaker, next_ticket: 0, stopped: false };
+        let (numbers, changed) = (LaneNumbers::default(), Condvar::new());
+        Lane { settings, device, software, numbers, state: Mutex::new(state), changed }
+    }
+
+    /// What its section says.
+    pub fn settings(&self) -> &EngineSettings {
+        &self.settings
+    }
+
+    /// What it has done.
+    pub fn numbers(&self) -> &LaneNumbers {
+        &self.numbers
+    }
+
+    /// Whether it is given bodies.
+    pub fn standing(&self) -> Standing {
+        self.lock().breaker.standing()
+    }
+
+    /// Jobs that wait, and jobs that the engine has.
+    pub fn depth(&self) -> (usize, usize) {
+        let state = self.lock();
+        (state.waiting.len(), state.flights.len())
+    }
+
+    /// How the device is.
+    pub fn status(&self) -> Status {
+        self.device.status()
+    }
+
+    /// Takes a whole body for the engine, or gives it back for software.
+    pub(super) fn offer(&self, work: Work) -> Result<Job, Work> {
+        let fits = (self.settings.smallest..=self.settings.largest).contains(&work.bytes());
+        let known = work.as_whole().is_some_and(|whole| Wrapper::of(whole.coding()).is_some());
+        if !fits || !known {
+            self.numbers.unfit.fetch_add(1, Relaxed);
+            return Err(work.to_software(None));
+        }
+        let now = Instant::now();
+        let deadline = now.checked_add(self.settings.deadline).unwrap_or(now);
+        let mut state = self.lock();
+        // One that can be handed over at once does not wait.
+        let room = self.settings.jobs.saturating_sub(state.flights.len()).max(self.settings.max_queue);
+        let refused = match () {
+            () if state.stopped || !state.breaker.is_up() => Some(Cause::Down),
+            () if state.waiting.len() >= room => Some(Cause::Full),
+            () => None,
+        };
+        if let Some(cause) = refused {
+            drop(state);
+            self.numbers.fell(cause);
+            return Err(work.to_software(self.settings.fallback));
+        }
+        let job = Job::new(work);
+        state.waiting.push_back(Waiting { slot: job.slot(), since: now, deadline });
+        drop(state);
+        self.changed.notify_one();
+        Ok(job)
+    }
+
+    /// The life of the lane's thread.
+    pub(super) fn serve(self: &Arc<Lane>) {
+        while let Some(turn) = self.next_turn() {
+            for ticket in turn.overdue {
+                self.device.overdue(ticket);
+            }
+            for (slot, work, cause) in turn.fallen {
+                self.fall_back(slot, work, cause);
+            }
+            if !turn.orders.is_empty() {
+                self.device.submit(turn.orders);
+            }
+        }
+    }
+
+    /// Ends it: who waits or flies gets a fault, as with the queue's other jobs.
+    pub(super) fn stop(&self) {
+        let (slots, overdue): (Vec<_>, Vec<_>) = {
+            let mut state = self.lock();
+            state.stopped = true;
+            let tickets = state.flights.keys().copied().chain(state.probe.as_ref().map(|probe| probe.ticket)).collect();
+            let flights: Vec<_> = state.flights.drain().map(|(_, flight)| flight.slot).collect();
+            (state.waiting.drain(..).map(|waiting| waiting.slot).chain(flights).collect(), tickets)
+        };
+        self.changed.notify_all();
+        slots.iter().for_each(|slot| slot.finish(Err(CoderFault)));
+        overdue.into_iter().for_each(|ticket| self.device.overdue(ticket));
+    }
+
+    /// Waits until there is something to do; none at the end.
+    fn next_turn(self: &Arc<Lane>) -> Option<Turn> {
+        let mut state = self.lock();
+        loop {
+            if state.stopped {
+                return None;
+            }
+            let now = Instant::now();
+            let turn = self.turn(&mut state, now);
+            if !(turn.orders.is_empty() && turn.overdue.is_empty() && turn.fallen.is_empty()) {
+                return Some(turn);
+            }
+            state = match state.next_time() {
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(then) => {
+                    let pause = then.saturating_duration_since(now);
+                    self.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    fn turn(self: &Arc<Lane>, state: &mut State, now: Instant) -> Turn {
+        let mut turn = Turn::default();
+        let late: Vec<u64> = state.flights.iter().filter(|(_, flight)| flight.deadline <= now).map(|(ticket, _)| *ticket).collect();
+        for ticket in late {
+            let Some(flight) = state.flights.remove(&ticket) else { continue };
+            self.blame(state, now);
+            turn.overdue.push(ticket);
+            turn.fallen.push((flight.slot, Some(flight.work), Cause::Late));
+        }
+        if let Some(probe) = state.probe.take_if(|probe| probe.deadline <= now) {
+            self.probed(state, false, now);
+            turn.overdue.push(probe.ticket);
+        }
+        while state.waiting.front().is_some_and(|waiting| waiting.deadline <= now || !state.breaker.is_up()) {
+            let Some(waiting) = state.waiting.pop_front() else { break };
+            let cause = if waiting.deadline <= now { Cause::Late } else { Cause::Down };
+            turn.fallen.push((waiting.slot, None, cause));
+        }
+        if state.breaker.next_probe().is_some_and(|due| due <= now) {
+            turn.orders.push(self.probe(state, now));
+        }
+        while state.flights.len() < self.settings.jobs {
+            let Some(waiting) = state.waiting.pop_front() else { break };
+            match waiting.slot.take() {
+                Some(work) => turn.orders.extend(self.hand_over(state, waiting, work)),
+                None => {
+                    self.numbers.cancelled.fetch_add(1, Relaxed);
+                }
+            }
+        }
+        turn
+    }
+
+    /// Moves a job from those that wait to those that fly.
+    fn hand_over(self: &Arc<Lane>, state: &mut State, waiting: Waiting, work: Work) -> Option<Order> {
+        let whole = work.as_whole()?;
+        let (wrapper, level, input) = (Wrapper::of(whole.coding())?, whole.level(), whole.input().clone());
+        let ticket = state.ticket();
+        let order = Order::new(ticket, input, wrapper, level, self.ending(ticket));
+        self.numbers.max_wait_us.fetch_max(micros(waiting.since), Relaxed);
+        let Waiting { slot, since, deadline } = waiting;
+        state.flights.insert(ticket, Flight { slot, work, since, deadline });
+        Some(order)
+    }
+
+    /// A body made up, to see whether the engine does its work.
+    fn probe(self: &Arc<Lane>, state: &mut State, now: Instant) -> Order {
+        state.breaker.begin_probe();
+        self.numbers.probes.fetch_add(1, Relaxed);
+        let (ticket, body) = (state.ticket(), probe_body());
+        let deadline = now.checked_add(self.settings.deadline).unwrap_or(now);
+        state.probe = Some(Probe { ticket, body: body.clone(), deadline });
+        Order::new(ticket, body, Wrapper::Gzip, Level(6), self.ending(ticket))
+    }
+
+    /// What a device calls. It holds no more than a weak hand: an engine that never ends its orders does not keep its lane.
+    fn ending(self: &Arc<Lane>, ticket: u64) -> Ending {
+        let lane = Arc::downgrade(self);
+        Box::new(move |result| {
+            if let Some(lane) = lane.upgrade() {
+                lane.ended(ticket, result);
+            }
+        })
+    }
+
+    /// A device has ended an order.
+    fn ended(self: &Arc<Lane>, ticket: u64, result: Result<Coded, Failure>) {
+        let now = Instant::now();
+        let mut state = self.lock();
+        if let Some(probe) = state.probe.take_if(|probe| probe.ticket == ticket) {
+            drop(state);
+            let passed = result.is_ok_and(|coded| verify::judge(&coded.bytes, &probe.body, Coding::Gzip, Verify::Full).is_some());
+            self.probed(&mut self.lock(), passed, now);
+            self.changed.notify_one();
+            return;
+        }
+        let Some(flight) = state.flights.remove(&ticket) else {
+            self.numbers.in_vain.fetch_add(1, Relaxed);
+            return;
+        };
+        if let Err(Failure::Error(_) | Failure::Died) = result {
+            self.blame(&mut state, now);
+        }
+        drop(state);
+        self.changed.notify_one();
+        match result {
+            Ok(coded) => self.landed(flight, coded),
+            Err(failure) => self.fall_back(flight.slot, Some(flight.work), failure.into()),
+        }
+    }
+
+    /// What the engine has made of a body goes on: at once, or to be checked.
+    fn landed(self: &Arc<Lane>, flight: Flight, coded: Coded) {
+        let Flight { slot, mut work, since, .. } = flight;
+        self.numbers.took(micros(since), coded.took);
+        if self.settings.verify != Verify::None {
+            let work = work.to_check(coded.bytes, self.clone());
+            return self.to_queue(slot, work);
+        }
+        let found = work.as_whole().and_then(|whole| verify::judge(&coded.bytes, whole.input(), whole.coding(), Verify::None));
+        self.judged(found.is_some(), work.bytes(), coded.bytes.len());
+        match found {
+            Some(range) => {
+                work.out = cut(coded.bytes, range);
+                slot.finish(Ok(work));
+            }
+            None => self.to_queue(slot, work.to_software(self.settings.fallback)),
+        }
+    }
+
+    /// Says whether a result was what it claimed to be.
+    pub(super) fn judged(&self, sound: bool, bytes_in: usize, bytes_out: usize) {
+        if sound {
+            self.numbers.done(bytes_in, bytes_out);
+            self.lock().breaker.succeeded();
+            return;
+        }
+        self.numbers.fell(Cause::Lied);
+        self.blame(&mut self.lock(), Instant::now());
+        self.changed.notify_one();
+    }
+
+    /// Gives a job to software; `work` is with its slot where it was not handed over.
+    fn fall_back(&self, slot: Arc<Slot>, work: Option<Work>, cause: Cause) {
+        let Some(work) = work.or_else(|| slot.take()) else {
+            self.numbers.cancelled.fetch_add(1, Relaxed);
+            return;
+        };
+        self.numbers.fell(cause);
+        self.to_queue(slot, work.to_software(self.settings.fallback));
+    }
+
+    /// Gives work to the queue's threads. It was let in before.
+    fn to_queue(&self, slot: Arc<Slot>, work: Work) {
+        if slot.put_back(work) {
+            self.software.rejoin(Entry { slot, since: None });
+        } else {
+            self.numbers.cancelled.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn blame(&self, state: &mut State, now: Instant) {
+        if state.breaker.failed(now) {
+            self.numbers.falls.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn probed(&self, state: &mut State, passed: bool, now: Instant) {
+        if !passed {
+            self.numbers.failed_probes.fetch_add(1, Relaxed);
+        }
+        state.breaker.probed(passed, now);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn ticket(&mut self) -> u64 {
+        self.next_ticket += 1;
+        self.next_ticket
+    }
+
+    /// When somebody has to look again. All deadlines are equally far from their beginnings, so the first who waits is the next.
+    fn next_time(&self) -> Option<Instant> {
+        let flights = self.flights.values().map(|flight| flight.deadline).min();
+        let waiting = self.waiting.front().map(|waiting| waiting.deadline);
+        let probe = self.probe.as_ref().map(|probe| probe.deadline);
+        [flights, waiting, probe, self.breaker.next_probe()].into_iter().flatten().min()
+    }
+}
+
+impl From<Failure> for Cause {
+    fn from(failure: Failure) -> Cause {
+        match failure {
+            Failure::Error(_) => Cause::Error,
+            Failure::Died => Cause::Died,
+            Failure::Swept => Cause::Swept,
+            Failure::Refused => Cause::Refused,
+        }
+    }
+}
+
+fn micros(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Numbers in words: neither noise nor all the same.
+fn probe_body() -> Pieces {
+    (0..PROBE_WORDS).flat_map(|n: u32| format!("{} ", n.wrapping_mul(2_654_435_761) >> 12).into_bytes()).collect::<Vec<u8>>().into()
+}
+
+const PROBE_WORDS: u32 = 4096;
+
+#[cfg(test)]
+mod tests;
