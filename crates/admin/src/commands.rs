@@ -4,6 +4,7 @@ pub(crate) mod absent;
 mod compression;
 mod conversation;
 mod counters;
+mod decompression;
 mod events;
 mod info;
 mod limits;
@@ -22,6 +23,7 @@ use crate::command::Command;
 /// All families.
 pub(crate) const FAMILIES: &[&[Command]] = &[
     compression::COMMANDS,
+    decompression::COMMANDS,
     conversation::COMMANDS,
     counters::COMMANDS,
     events::COMMANDS,

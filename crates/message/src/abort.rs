@@ -65,6 +65,8 @@ pub enum Cause {
     NoServer,
     /// The queue was full, or the time in it ran out.
     QueueFull,
+    /// A coded body comes out larger than it may.
+    Inflated,
     /// A rule denied it.
     Denied,
     /// A limit of this process.

@@ -14,6 +14,8 @@ macro_rules! counters {
             $($(#[$doc])* pub $name: Counter,)*
             /// What compression has done.
             pub compression: terse_compress::Counters,
+            /// What decoding has done.
+            pub decompression: terse_compress::decode::Counters,
         }
 
         /// The sums over all workers.
@@ -37,6 +39,7 @@ macro_rules! counters {
                 for counters in &self.workers {
                     $(if stringify!($name) != "current" { counters.$name.0.store(0, Relaxed); })*
                     counters.compression.clear();
+                    counters.decompression.clear();
                 }
             }
         }
@@ -182,6 +185,13 @@ impl Tally {
     pub fn compression(&self) -> terse_compress::Counters {
         let sum = terse_compress::Counters::default();
         self.workers.iter().for_each(|counters| sum.add(&counters.compression));
+        sum
+    }
+
+    /// What decoding has done, over all workers.
+    pub fn decompression(&self) -> terse_compress::decode::Counters {
+        let sum = terse_compress::decode::Counters::default();
+        self.workers.iter().for_each(|counters| sum.add(&counters.decompression));
         sum
     }
 

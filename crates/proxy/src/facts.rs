@@ -17,6 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 use terse_balance::{CookieFound, CookieSent, Server};
+use terse_compress::decode::counters::Outcome;
 use terse_compress::{Coding, Reason};
 use terse_http::h1::{Malformed, Persistence};
 use terse_message::{Abort, Version};
@@ -78,6 +79,8 @@ pub struct Facts {
     pub coding: Option<Coding>,
     /// Bytes into and out of the compressor.
     pub compressed: (u64, u64),
+    /// What became of what came coded, where something is to be decoded.
+    pub decoding: Option<Box<Decoding>>,
     /// Captured fields of the request, by the number of the capture.
     pub request_captures: Vec<Captured>,
     /// Captured fields of the response.
@@ -120,6 +123,15 @@ pub struct Facts {
     pub learning: Option<Box<Learning>>,
     /// The rule that ended the evaluation: file and line.
     pub last_rule: Option<(Arc<str>, u32)>,
+}
+
+/// What became of a stream's bodies where something is to be decoded.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Decoding {
+    /// The request's.
+    pub request: Option<Outcome>,
+    /// The response's.
+    pub response: Option<Outcome>,
 }
 
 /// What was kept of a message; nothing when there was nothing to keep.
@@ -201,6 +213,7 @@ impl Facts {
             compression: None,
             coding: None,
             compressed: (0, 0),
+            decoding: None,
             request_captures: Vec::new(),
             response_captures: Vec::new(),
             cookie_captures: (None, None),

@@ -89,7 +89,12 @@ pub(crate) mod tests {
 
     /// Loads a text by this crate's tables and those below it. Problems are `line! reason` for alerts, `line? reason` for warnings.
     pub(crate) fn load_with(text: &str, shared: Settings) -> (Config, Vec<String>) {
-        let tables = KEYWORDS.iter().copied().chain([terse_sample::KEYWORDS, terse_balance::KEYWORDS, terse_compress::KEYWORDS]);
+        let tables = KEYWORDS.iter().copied().chain([
+            terse_sample::KEYWORDS,
+            terse_balance::KEYWORDS,
+            terse_compress::KEYWORDS,
+            terse_compress::decode::KEYWORDS,
+        ]);
         let loader = Loader { tables: tables.collect(), environment: Environment::default() };
         let source = Source { name: "test".into(), bytes: text.into() };
         let (config, diagnostics) = loader.load(&[source], shared);

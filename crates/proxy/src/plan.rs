@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 use terse_balance::table::Table;
 use terse_balance::{Announcement, Farm};
+use terse_compress::decode::Decompression;
 use terse_compress::{Compression, Limit};
 use terse_config::Place;
 use terse_sample::pattern::References;
@@ -124,6 +125,8 @@ pub struct Frontend {
     pub monitor_failures: Vec<Condition>,
     /// What is said about compression.
     pub compression: Option<Arc<Compression>>,
+    /// What is said about decoding.
+    pub decompression: Option<Arc<Decompression>>,
     /// Its log.
     pub log: LogPlan,
     /// What is counted, and the limit of connections.
@@ -196,6 +199,8 @@ pub struct Backend {
     pub pages: Pages,
     /// What is said about compression.
     pub compression: Option<Arc<Compression>>,
+    /// What is said about decoding.
+    pub decompression: Option<Arc<Decompression>>,
     /// Whether it is the back half of this frontend: a `listen`.
     pub twin: Option<usize>,
     /// The log of its servers' changes.

@@ -73,6 +73,8 @@ pub struct Worker {
     pub clock: Clock,
     /// What compressors need.
     pub workplace: Arc<Workplace>,
+    /// What decoders need.
+    pub decoding: Rc<terse_compress::decode::Place>,
     /// Clients' connections of this worker.
     pub sessions: Cell<usize>,
     /// Numbers for sessions.
@@ -150,6 +152,7 @@ impl Worker {
             queue: shared.queue.clone(),
             budget: compression_budget(&plan),
         });
+        let decoding = Rc::new(terse_compress::decode::Place::new(plan.memory.clone()));
         let clock = Clock::new();
         Rc::new(Worker {
             index,
@@ -161,6 +164,7 @@ impl Worker {
             logger: RefCell::new(Logger::new(&plan.sinks)),
             clock,
             workplace,
+            decoding,
             sessions: Cell::new(0),
             next_session: Cell::new(0),
             streams: Cell::new(0),

@@ -15,7 +15,13 @@ pub fn tables() -> Vec<&'static [Keyword]> {
         vec![process::keywords::KEYWORDS, process::accepted::KEYWORDS, process::refused::KEYWORDS, process::variables::KEYWORDS];
     tables.extend(terse_proxy::KEYWORDS);
     tables.extend(terse_admin::KEYWORDS);
-    tables.extend([terse_crypto::KEYWORDS, terse_balance::KEYWORDS, terse_compress::KEYWORDS, terse_sample::KEYWORDS]);
+    tables.extend([
+        terse_crypto::KEYWORDS,
+        terse_balance::KEYWORDS,
+        terse_compress::KEYWORDS,
+        terse_compress::decode::KEYWORDS,
+        terse_sample::KEYWORDS,
+    ]);
     tables.push(terse_compress::engine::KEYWORDS);
     tables
 }

@@ -93,7 +93,7 @@ pub(crate) fn context(text: &str) -> Arc<Context> {
 
 fn plan(text: &str) -> (Plan, AdminSettings) {
     let tables = crate::KEYWORDS.iter().chain(terse_proxy::KEYWORDS).copied();
-    let below = [terse_sample::KEYWORDS, terse_balance::KEYWORDS, terse_compress::KEYWORDS];
+    let below = [terse_sample::KEYWORDS, terse_balance::KEYWORDS, terse_compress::KEYWORDS, terse_compress::decode::KEYWORDS];
     let loader = Loader { tables: tables.chain(below).collect(), environment: Environment::default() };
     let source = Source { name: "test".into(), bytes: text.into() };
     let (mut config, read) = loader.load(&[source], Settings::default());

@@ -53,6 +53,14 @@ impl Outcome {
             Outcome::Decoded { fault: None, .. } => "",
         }
     }
+
+    /// Bytes that went into decoders, and that came out.
+    pub const fn bytes(&self) -> (u64, u64) {
+        match *self {
+            Outcome::Passed(_) => (0, 0),
+            Outcome::Decoded { bytes_in, bytes_out, .. } => (bytes_in, bytes_out),
+        }
+    }
 }
 
 impl Default for Side {

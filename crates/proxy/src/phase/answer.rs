@@ -92,6 +92,7 @@ fn status(stream: &Stream, abort: Abort) -> Option<u16> {
         (Who::Proxy, Phase::Request | Phase::Data, Cause::Malformed | Cause::TooLarge) => {
             stream.facts.refused.map_or(400, |m| m.status())
         }
+        (Who::Proxy, Phase::Data, Cause::Inflated) => 413,
         (Who::Proxy, Phase::Headers, Cause::Denied) | (Who::Proxy, Phase::Data, Cause::Denied) => return None,
         (Who::Proxy, Phase::Headers, _) => 502,
         (Who::Server, Phase::Headers | Phase::Data, _) => 502,

@@ -18,6 +18,8 @@ pub enum Broke {
     Sink(io::Error),
     /// In the coder.
     Coder,
+    /// In the decoder.
+    Decoder(terse_compress::decode::Fault),
 }
 
 /// How long a sender may be silent before what it has sent so far is on its way. The runtime's timers count whole milliseconds, so
@@ -82,7 +84,7 @@ pub async fn compress(
                 settle(coder, step, sink, &mut passage).await?;
                 return sink.finish(&trailers(source.trailers())).await.map_err(Broke::Sink);
             }
-            None if more_soon(source, coder, sink).await? => continue,
+            None if more_soon(source, coder.has_pending() || !sink.out.is_empty()).await? => continue,
             None => {
                 let step = coder.pause().map_err(|_| Broke::Coder)?;
                 settle(coder, step, sink, &mut passage).await?;
@@ -96,16 +98,21 @@ pub async fn compress(
 }
 
 /// How many of the bytes at hand go on: all, but for what filters say.
-async fn admitted(passage: &mut Option<Passage>, reach: Reach, data: &[u8], sink: &mut Sink<'_>) -> Result<usize, Broke> {
+pub(super) async fn admitted(
+    passage: &mut Option<Passage>,
+    reach: Reach,
+    data: &[u8],
+    sink: &mut Sink<'_>,
+) -> Result<usize, Broke> {
     match passage {
         None => Ok(data.len()),
         Some(passage) => Box::pin(passage.admit(reach, data, sink)).await.map_err(Broke::Sink),
     }
 }
 
-/// Reads more; false when the sender pauses and something waits for it in the coder or the sink.
-async fn more_soon(source: &mut Source<'_>, coder: &Compressor, sink: &Sink<'_>) -> Result<bool, Broke> {
-    if !coder.has_pending() && sink.out.is_empty() {
+/// Reads more; false when the sender pauses and something `waits` for what may come.
+pub(super) async fn more_soon(source: &mut Source<'_>, waits: bool) -> Result<bool, Broke> {
+    if !waits {
         source.more().await.map_err(Broke::Source)?;
         return Ok(true);
     }
@@ -116,7 +123,7 @@ async fn more_soon(source: &mut Source<'_>, coder: &Compressor, sink: &Sink<'_>)
 }
 
 /// Waits for the coder where its work is done elsewhere, and hands on what has come out.
-async fn settle(
+pub(super) async fn settle(
     coder: &mut Compressor,
     step: terse_compress::Step,
     sink: &mut Sink<'_>,
@@ -145,7 +152,7 @@ async fn in_pieces(mut output: &[u8], sink: &mut Sink<'_>, passage: &mut Option<
 }
 
 /// The trailers that still hold of a compressed body.
-fn trailers(raw: &[u8]) -> Vec<u8> {
+pub(super) fn trailers(raw: &[u8]) -> Vec<u8> {
     let mut fields = Fields::default();
     let mut out = Vec::new();
     if !raw.is_empty() && parse_trailers(raw, &mut fields).is_ok() {

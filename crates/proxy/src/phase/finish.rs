@@ -1,6 +1,6 @@
 //! The end of a stream: counted and logged.
 
-use crate::facts::{Facts, Times};
+use crate::facts::{Decoding, Facts, Times};
 use crate::phase::{Client, answer, record};
 use crate::session::Session;
 use crate::settings::Mode;
@@ -79,6 +79,9 @@ fn count(stream: &Stream) {
             None => {}
         }
         count_compression(&counters.compression, facts);
+        if let Some(decoding) = facts.decoding.as_deref() {
+            count_decoding(&counters.decompression, decoding);
+        }
     }
     if let Some(back) = back {
         back.requests.add(1);
@@ -159,6 +162,12 @@ fn failure(abort: Option<Abort>) -> Option<Failure> {
         Abort { phase: Phase::Headers | Phase::Data, cause: Cause::Denied, .. } => Some(Failure::Denied),
         Abort { phase: Phase::Headers, .. } => Some(Failure::Response),
         _ => None,
+    }
+}
+
+fn count_decoding(counters: &terse_compress::decode::Counters, decoding: &Decoding) {
+    for (side, outcome) in [(&counters.request, decoding.request), (&counters.response, decoding.response)] {
+        outcome.iter().for_each(|outcome| side.count(outcome));
     }
 }
 

@@ -6,6 +6,7 @@ pub mod answer;
 pub mod assign;
 pub mod body;
 pub mod converse;
+pub mod decoding;
 pub mod finish;
 pub mod inspect;
 pub mod judge;

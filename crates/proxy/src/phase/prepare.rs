@@ -1,6 +1,7 @@
 //! Preparing a request for the server: what ends at this hop goes, what the configuration adds comes.
 
 use crate::io::Incoming;
+use crate::phase::decoding::DecodePlan;
 use crate::phase::persist::Bound;
 use crate::phase::transfer::CodePlan;
 use crate::plan::{Backend, Frontend};
@@ -10,6 +11,7 @@ use crate::stream::Stream;
 use smallvec::SmallVec;
 use std::net::IpAddr;
 use terse_balance::{Affinity, CookieFound};
+use terse_compress::decode::{self, Ask};
 use terse_compress::{Effective, Link, Offer, policy};
 use terse_message::{BodyLength, Fields, Known, Version};
 
@@ -27,6 +29,10 @@ pub struct Exchange {
     pub mode: ConnectionMode,
     /// What the client would take, when compression is configured.
     pub offer: Option<Offer>,
+    /// What of its response may have to be decoded, when that is asked for.
+    pub ask: Option<Box<Ask>>,
+    /// How the request's body is decoded, once that is decided.
+    pub decode: Option<Box<DecodePlan>>,
     /// What the persistence cookie said, and other lines about the server of a request.
     pub affinity: Affinity,
     /// How far persistence counts.
@@ -55,11 +61,16 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
     persistence.strip(&mut request.fields);
     let is_connect = request.method() == b"CONNECT" && request.body == BodyLength::None;
 
+    let decoded = decompression(frontend, backend);
+    let ask = decode::policy::ask(request, &decoded);
     let settings = compression(frontend, backend, &plan.process.compression);
     let offer = settings.is_configured().then(|| policy::offer(request, Link::default(), &settings));
     if let Some(offer) = &offer {
         terse_compress::range::guard(request, offer, &settings);
         terse_compress::head::offload(request, offer, &settings);
+    }
+    if let Some(ask) = &ask {
+        decode::head::widen(request, ask, &decoded);
     }
 
     let affinity = match backend {
@@ -95,6 +106,8 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
         upgrade: persistence.upgrade || is_connect,
         mode,
         offer,
+        ask,
+        decode: None,
         affinity,
         persistence: bound.persistence,
         code: None,
@@ -126,6 +139,8 @@ pub fn bytes(bound: Bound) -> Exchange {
         upgrade: false,
         mode: ConnectionMode::Close,
         offer: None,
+        ask: None,
+        decode: None,
         affinity: Affinity { server: bound.server, found: CookieFound::Off },
         persistence: bound.persistence,
         code: None,
@@ -142,6 +157,11 @@ pub fn compression<'a>(
     process: &'a terse_compress::settings::Process,
 ) -> Effective<'a> {
     Effective::new(frontend.compression.as_deref(), backend.and_then(|b| b.compression.as_deref()), process)
+}
+
+/// What frontend and backend say about decoding together.
+pub fn decompression<'a>(frontend: &'a Frontend, backend: Option<&'a Backend>) -> decode::Effective<'a> {
+    decode::Effective::new(frontend.decompression.as_deref(), backend.and_then(|b| b.decompression.as_deref()))
 }
 
 /// The stricter of what both say; a backend's word counts where the frontend has none.

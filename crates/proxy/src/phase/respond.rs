@@ -9,7 +9,7 @@ use crate::phase::assign::FailureKind;
 use crate::phase::body::{self, Broke};
 use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
-use crate::phase::{judge, prepare, record};
+use crate::phase::{decoding, judge, prepare, record};
 use crate::rules::{self, BodyWait, Flow, Rule, Wait, rewrite};
 use crate::session::Session;
 use crate::settings::{ConnectionMode, Mode};
@@ -19,6 +19,7 @@ use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use terse_balance::Affinity;
+use terse_compress::decode::{Ask, Decompressor};
 use terse_compress::{self as compress, Effective, Offer, Plan, Verdict, policy};
 use terse_http::h1::{self, Parsed, Persistence, encode};
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Version, Who};
@@ -34,6 +35,8 @@ pub struct Reply<'a> {
     pub mode: ConnectionMode,
     /// What the client would take.
     pub offer: Option<&'a Offer>,
+    /// What may have to be decoded.
+    pub ask: Option<&'a Ask>,
     /// What the persistence cookie said.
     pub affinity: &'a Affinity,
     /// Whether all of the request has been read and sent on by now.
@@ -79,8 +82,12 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     let plan = &session.worker.plan;
     let backend = stream.facts.backend.map(|index| &plan.backends[index]);
     let settings = prepare::compression(session.frontend(), backend, &plan.process.compression);
+    let decoder = match reply.ask {
+        Some(ask) => decoding::response(stream, ask, reply.offer, &settings, &session)?,
+        None => None,
+    };
     let verdict = match reply.offer {
-        Some(offer) => Some(decide(down, stream, offer, &settings).await?),
+        Some(offer) => Some(decide(down, stream, offer, &settings, decoder.is_some()).await?),
         None => None,
     };
     let compression = match verdict.map(|v| v.decision) {
@@ -106,7 +113,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     if !stream.facts.asked_head && stream.request.method() == b"HEAD" {
         without_body(&mut stream.response);
     }
-    sink.framing = frame(stream, reply, version, compression.is_some(), &session);
+    sink.framing = frame(stream, reply, version, compression.is_some() || decoder.is_some(), &session);
     let spoken = version.min(stream.response.version);
     encode::response_head(&stream.response, encode::connection(reply.keep_client, spoken), sink.out);
     stream.facts.status = stream.response.status;
@@ -114,14 +121,15 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     let written = sink.written;
     let sent = match compression {
         _ if unwanted => Box::pin(body::discard(down, sink)).await.map_err(broke),
+        plan if let Some(decoder) = decoder => Box::pin(decoded(down, sink, stream, decoder, plan, &settings, &session)).await,
         Some(plan) => Box::pin(compressed(down, sink, stream, plan, known_bytes, &settings, &session)).await,
         None => body::pass(down, sink, &Cell::new(0), filter::passage(stream, Direction::Out)).await.map_err(broke),
     };
     if let Err(failure) = &sent
         && sink.written == written
-        && matches!(failure.abort.who, Who::Server | Who::ServerTimeout)
+        && (matches!(failure.abort.who, Who::Server | Who::ServerTimeout) || failure.abort.phase == Phase::Headers)
     {
-        // The server broke off before any of its answer had left: the client can still be told.
+        // The server broke off, or sent what cannot be decoded, before any of its answer had left: the client can still be told.
         stream.facts.status = 0;
     }
     stream.facts.times.end = Some(clock::now());
@@ -296,11 +304,22 @@ pub fn after_rules(stream: &mut Stream, session: &Session) {
 }
 
 /// Decides about compression; looks at the body's first bytes where the head does not settle it.
-async fn decide(down: &mut Source<'_>, stream: &Stream, offer: &Offer, settings: &Effective<'_>) -> Result<Verdict, Failure> {
+///
+/// What is `decoded` is not looked at: its server found it worth coding.
+async fn decide(
+    down: &mut Source<'_>,
+    stream: &Stream,
+    offer: &Offer,
+    settings: &Effective<'_>,
+    decoded: bool,
+) -> Result<Verdict, Failure> {
     let load = stream.facts.session.worker.load(settings.process());
     let verdict = policy::decide(offer, &stream.response, &load, settings);
     if !matches!(verdict.decision, compress::Decision::Look(_)) {
         return Ok(verdict);
+    }
+    if decoded {
+        return Ok(policy::look(&verdict, b"", false, settings));
     }
     loop {
         match down.part().map_err(from_server)? {
@@ -357,6 +376,32 @@ fn without_body(response: &mut Response) {
     }
 }
 
+/// Moves a body that is decoded, and coded again if that was decided.
+async fn decoded(
+    down: &mut Source<'_>,
+    sink: &mut Sink<'_>,
+    stream: &mut Stream,
+    mut decoder: Box<Decompressor>,
+    plan: Option<Plan>,
+    settings: &Effective<'_>,
+    session: &Session,
+) -> Result<(), Failure> {
+    let mut coder = plan.map(|plan| coder(plan, None, settings, session));
+    let passage = filter::passage(stream, Direction::Out);
+    let written = sink.written;
+    let result = decoding::pass(down, sink, &mut decoder, coder.as_mut(), &Cell::new(0), passage).await;
+    if let Some(coder) = coder {
+        stream.facts.compressed = (coder.bytes_in(), coder.bytes_out());
+        session.worker.count_compressed(coder.bytes_in());
+    }
+    stream.facts.decoding.get_or_insert_default().response = Some(decoding::outcome(&decoder, &result));
+    result.map_err(|at| match at {
+        // The client can still be told.
+        Broke::Decoder(fault) if sink.written == written => decoding::undecodable(fault, Phase::Headers),
+        at => broke(at),
+    })
+}
+
 async fn compressed(
     down: &mut Source<'_>,
     sink: &mut Sink<'_>,
@@ -366,13 +411,18 @@ async fn compressed(
     settings: &Effective<'_>,
     session: &Session,
 ) -> Result<(), Failure> {
-    let mut compressor = terse_compress::Compressor::new(plan, known_bytes, settings.collect_bytes(), &session.worker.workplace);
-    compressor.prefer(settings.engine());
+    let mut compressor = coder(plan, known_bytes, settings, session);
     let passage = filter::passage(stream, Direction::Out);
     let result = body::compress(down, sink, &mut compressor, &Cell::new(0), passage).await.map_err(broke);
     stream.facts.compressed = (compressor.bytes_in(), compressor.bytes_out());
     session.worker.count_compressed(compressor.bytes_in());
     result
+}
+
+fn coder(plan: Plan, known_bytes: Option<u64>, settings: &Effective<'_>, session: &Session) -> terse_compress::Compressor {
+    let mut coder = terse_compress::Compressor::new(plan, known_bytes, settings.collect_bytes(), &session.worker.workplace);
+    coder.prefer(settings.engine());
+    coder
 }
 
 /// What a body that broke off on its way to the client means.
@@ -381,6 +431,7 @@ fn broke(at: Broke) -> Failure {
         Broke::Source(broken) => from_server(broken),
         Broke::Sink(error) => to_client(&error),
         Broke::Coder => Failure::late(Who::Internal, Phase::Data, Cause::Fault),
+        Broke::Decoder(fault) => decoding::undecodable(fault, Phase::Data),
     }
 }
 

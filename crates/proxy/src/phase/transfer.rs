@@ -6,6 +6,7 @@ use crate::io::{Broken, Outgoing, Part, Sink, Source};
 use crate::meter::{self, Meter};
 use crate::phase::assign::FailureKind;
 use crate::phase::body::{self, Broke};
+use crate::phase::decoding::{self, DecodePlan};
 use crate::phase::prepare::Exchange;
 use crate::phase::{Client, Next, prepare, respond};
 use crate::server::ServerConnection;
@@ -18,6 +19,7 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
+use terse_compress::decode::counters::Outcome;
 use terse_compress::{Compressor, Decision, EngineId, Link, Plan, policy};
 use terse_http::h1::encode;
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Who};
@@ -75,9 +77,11 @@ pub async fn run(
         timeout: &client_timeout,
     };
     if has_upload {
-        Box::pin(decide(&mut up, stream, &mut exchange.code)).await;
+        decoding::request(stream, &mut exchange.decode);
+        Box::pin(decide(&mut up, stream, &mut exchange.code, exchange.decode.is_some())).await;
     }
-    let chunked = matches!(up.body, Incoming::Chunked(..)) || exchange.code.is_some();
+    let coded = exchange.code.is_some() || exchange.decode.is_some();
+    let chunked = coded || matches!(up.body, Incoming::Chunked(..));
     let framing = if chunked { Outgoing::Chunked } else { Outgoing::Plain };
     encode::request_head(&stream.request, connection, &mut head);
     let meters = (Meter::of(&stream.facts, meter::Direction::In), Meter::of(&stream.facts, meter::Direction::Out));
@@ -117,6 +121,7 @@ pub async fn run(
         upgrade: exchange.upgrade,
         mode: exchange.mode,
         offer: exchange.offer.as_ref(),
+        ask: exchange.ask.as_deref(),
         affinity: &exchange.affinity,
         body_read: &body_read,
         server_keeps: false,
@@ -137,8 +142,10 @@ pub async fn run(
         let progress = Cell::new(0);
         let passage = filter::passage(stream, Direction::In);
         // Boxed, so that requests without a body do not carry the room for it.
+        let decoded = Cell::new(None);
         let joined = {
-            let upload = Box::pin(upload(&mut up, &mut up_sink, exchange.code, worker, &progress, passage));
+            let plans = (exchange.decode.as_deref().copied(), exchange.code);
+            let upload = Box::pin(upload(&mut up, &mut up_sink, plans, worker, &progress, passage, &decoded));
             let download = Box::pin(respond::run(&mut down, &mut down_sink, stream, &mut reply));
             both(upload, download, |whole| {
                 body_read.set(whole);
@@ -147,6 +154,9 @@ pub async fn run(
             })
             .await
         };
+        if let Some(outcome) = decoded.get() {
+            stream.facts.decoding.get_or_insert_default().request = Some(outcome);
+        }
         exchange.body_begun = progress.get() > 0;
         stream.facts.bytes_in = begin + progress.get();
         joined
@@ -196,8 +206,8 @@ fn server_connection(stream: &Stream, exchange: &Exchange) -> encode::Connection
     }
 }
 
-/// Decides whether the request's body is compressed, once; edits the head if so.
-async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Option<CodePlan>) {
+/// Decides whether the request's body is compressed, once; edits the head if so. What is `decoded` is not looked at.
+async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Option<CodePlan>, decoded: bool) {
     let session = stream.facts.session.clone();
     let plan = &session.worker.plan;
     let backend = stream.facts.backend.map(|index| &plan.backends[index]);
@@ -207,6 +217,9 @@ async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Op
     }
     let load = session.worker.load(settings.process());
     let mut verdict = policy::decide_request(&stream.request, Link::default(), &load, &settings);
+    if decoded {
+        verdict = policy::look_request(&verdict, b"", false, &settings);
+    }
     if let Decision::Look(_) = verdict.decision {
         if let Ok(None) = up.part() {
             // A client that is silent behind its head is not waited for. What goes wrong here is found again, and told, by the upload.
@@ -222,7 +235,8 @@ async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Op
         if !stream.request.fields.has(Known::TransferEncoding) {
             stream.request.fields.push(b"Transfer-Encoding", b"chunked");
         }
-        let (known_bytes, collect_bytes, engine) = (up.known_bytes(), settings.collect_bytes(), settings.engine());
+        let known_bytes = up.known_bytes().filter(|_| !decoded);
+        let (collect_bytes, engine) = (settings.collect_bytes(), settings.engine());
         *exchange_plan = Some(CodePlan { chosen, known_bytes, collect_bytes, engine });
     }
 }
@@ -240,25 +254,30 @@ pub struct CodePlan {
 async fn upload(
     up: &mut Source<'_>,
     sink: &mut Sink<'_>,
-    code: Option<CodePlan>,
+    (decode, code): (Option<DecodePlan>, Option<CodePlan>),
     worker: &Worker,
     progress: &Cell<u64>,
     passage: Option<Passage>,
+    decoded: &Cell<Option<Outcome>>,
 ) -> Result<(), Upload> {
-    let moved = match code {
-        Some(CodePlan { chosen, known_bytes, collect_bytes, engine }) => {
-            let mut coder = Compressor::new(chosen, known_bytes, collect_bytes, &worker.workplace);
-            coder.prefer(engine);
-            let moved = body::compress(up, sink, &mut coder, progress, passage).await;
-            worker.count_compressed(coder.bytes_in());
-            moved
-        }
-        None => body::pass(up, sink, progress, passage).await,
+    let mut coder = code.map(|CodePlan { chosen, known_bytes, collect_bytes, engine }| {
+        let mut coder = Compressor::new(chosen, known_bytes, collect_bytes, &worker.workplace);
+        coder.prefer(engine);
+        coder
+    });
+    let moved = match (decode, &mut coder) {
+        (Some(plan), coder) => decoding::upload(up, sink, plan, coder.as_mut(), worker, progress, passage, decoded).await,
+        (None, Some(coder)) => body::compress(up, sink, coder, progress, passage).await,
+        (None, None) => body::pass(up, sink, progress, passage).await,
     };
+    if let Some(coder) = coder {
+        worker.count_compressed(coder.bytes_in());
+    }
     moved.map_err(|at| match at {
         Broke::Source(broken) => Upload::Client(broken),
         Broke::Sink(error) => Upload::Server(unsent(&error, sink.written)),
         Broke::Coder => Upload::Server(Failure::late(Who::Internal, Phase::Data, Cause::Fault)),
+        Broke::Decoder(fault) => Upload::Refused(decoding::undecodable(fault, Phase::Data)),
     })
 }
 
@@ -266,6 +285,8 @@ async fn upload(
 enum Upload {
     Client(Broken),
     Server(Failure),
+    /// What the client sends cannot be decoded: no answer of the server's is worth waiting for.
+    Refused(Failure),
 }
 
 /// Drives both directions until the response is complete. A client that breaks off ends the exchange; a server that takes no more
@@ -283,6 +304,7 @@ async fn both(
             match result {
                 Ok(()) => {}
                 Err(Upload::Client(broken)) => return Poll::Ready(Err(from_client(broken))),
+                Err(Upload::Refused(failure)) => return Poll::Ready(Err(failure)),
                 Err(Upload::Server(failure)) => refused = Some(failure),
             }
         }

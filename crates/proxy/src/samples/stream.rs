@@ -2,6 +2,8 @@
 
 use super::facts;
 use super::proxy::count;
+use crate::facts::Decoding;
+use terse_compress::decode::counters::Outcome;
 use terse_message::{Version, Who};
 use terse_sample::{Env, Fetch, Needs, Octets, Type, Value};
 
@@ -58,6 +60,36 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("res.comp_out", Type::Int, "Bytes of the body that compression gave out.", |_, env| {
         Some(count(facts(env)?.compressed.1))
     }),
+    Fetch::one("req.decomp", Type::Bool, "Whether the request's body is decoded here.", |_, env| {
+        Some(Value::Bool(matches!(decoding(env)?.request, Some(Outcome::Decoded { .. }))))
+    }),
+    Fetch::one("res.decomp", Type::Bool, "Whether the response is decoded here.", |_, env| {
+        Some(Value::Bool(matches!(decoding(env)?.response, Some(Outcome::Decoded { .. }))))
+    }),
+    Fetch::one(
+        "req.decomp_reason",
+        Type::Str,
+        "Why the request's body is not decoded here, or not to its end; empty when it is.",
+        |_, env| Some(Value::str(decoding(env)?.request.as_ref().map_or("", Outcome::name).as_bytes())),
+    ),
+    Fetch::one(
+        "res.decomp_reason",
+        Type::Str,
+        "Why the response is not decoded here, or not to its end; empty when it is.",
+        |_, env| Some(Value::str(decoding(env)?.response.as_ref().map_or("", Outcome::name).as_bytes())),
+    ),
+    Fetch::one("req.decomp_in", Type::Int, "Bytes of the request's body that went into decoders.", |_, env| {
+        Some(count(decoding(env)?.request.as_ref().map_or(0, |outcome| outcome.bytes().0)))
+    }),
+    Fetch::one("req.decomp_out", Type::Int, "Bytes of the request's body that came out of decoders.", |_, env| {
+        Some(count(decoding(env)?.request.as_ref().map_or(0, |outcome| outcome.bytes().1)))
+    }),
+    Fetch::one("res.decomp_in", Type::Int, "Bytes of the response's body that went into decoders.", |_, env| {
+        Some(count(decoding(env)?.response.as_ref().map_or(0, |outcome| outcome.bytes().0)))
+    }),
+    Fetch::one("res.decomp_out", Type::Int, "Bytes of the response's body that came out of decoders.", |_, env| {
+        Some(count(decoding(env)?.response.as_ref().map_or(0, |outcome| outcome.bytes().1)))
+    }),
     Fetch::one("prio_class", Type::Int, "The class in queues that 'set-priority-class' has given.", |_, env| {
         Some(Value::Int(facts(env)?.changed().map_or(0, |changes| changes.priority.class).into()))
     }),
@@ -112,6 +144,11 @@ pub(super) const FETCHES: &[Fetch] = &[
     }),
     Fetch::one("thread", Type::Int, "The number of the worker, from 0.", |_, env| Some(count(facts(env)?.session.worker.index))),
 ];
+
+/// What became of the stream's bodies; nothing became of them where nothing is to be decoded.
+fn decoding(env: &Env<'_>) -> Option<Decoding> {
+    Some(facts(env)?.decoding.as_deref().copied().unwrap_or_default())
+}
 
 /// The status that the client was sent, or is about to be; -1 when it was sent none.
 pub(super) fn status<'a>(env: &Env<'a>) -> Option<Value<'a>> {

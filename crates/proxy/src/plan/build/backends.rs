@@ -82,6 +82,7 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         service: proxy.service.clone(),
         pages: pages::of(&draft.errors, building.error_sets, building.diagnostics),
         compression: draft.compression.clone(),
+        decompression: draft.decompression.clone(),
         twin: draft.front,
         journal,
         tally: Tally::new(building.host.workers),

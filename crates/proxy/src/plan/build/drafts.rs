@@ -8,6 +8,7 @@ use std::sync::Arc;
 use terse_balance::FarmSettings;
 use terse_balance::table::{TableLine, TableSettings};
 use terse_compress::Compression;
+use terse_compress::decode::Decompression;
 use terse_config::{Diagnostics, Place, Section, SectionKind};
 use terse_sample::AclSet;
 
@@ -32,6 +33,7 @@ pub(super) struct Draft {
     pub(super) errors: Vec<ErrorSource>,
     pub(super) acls: AclSet,
     pub(super) compression: Option<Arc<Compression>>,
+    pub(super) decompression: Option<Arc<Decompression>>,
 }
 
 /// The proxies of a configuration, in order.
@@ -63,6 +65,7 @@ pub(super) fn of(sections: Vec<Section>, diagnostics: &mut Diagnostics) -> Vec<D
             errors: settings.take::<ErrorSettings>().unwrap_or_default().sources,
             acls: settings.take().unwrap_or_default(),
             compression: settings.take().map(Arc::new),
+            decompression: settings.take().map(Arc::new),
             proxy,
         });
     }

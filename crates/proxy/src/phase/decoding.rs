@@ -1,0 +1,220 @@
+//! Bodies that are decoded: what is decided, and the way through decoders, and behind them through a coder where both were asked for.
+//!
+//! ```text
+//! Source -> decoders -> filters (before the coder -> coder -> behind it) -> Sink
+//! ```
+//!
+//! Both directions go this way. Who asks for nothing to be decoded passes it by at one look at an `Option`.
+
+use crate::filter::{Passage, Reach, Side};
+use crate::io::{Part, Sink, Source};
+use crate::phase::body::{self, Broke};
+use crate::phase::prepare;
+use crate::phase::transfer::Failure;
+use crate::session::Session;
+use crate::stream::Stream;
+use crate::worker::Worker;
+use std::cell::Cell;
+use terse_compress::decode::counters::Outcome;
+use terse_compress::decode::settings::Responses;
+use terse_compress::decode::{Ask, Decision, Decompressor, Fault, Limits, Plan, Reason, head, policy};
+use terse_compress::{Compressor, Effective, Offer};
+use terse_message::{BodyLength, Cause, Phase, Who};
+
+/// How a request's body is decoded.
+#[derive(Clone, Copy, Debug)]
+pub struct DecodePlan {
+    plan: Plan,
+    limits: Limits,
+}
+
+/// Decides whether a response is decoded, and edits its head; the decoder, if there is a body. `offer` and `settings` are those of
+/// compression.
+pub fn response(
+    stream: &mut Stream,
+    ask: &Ask,
+    offer: Option<&Offer>,
+    settings: &Effective<'_>,
+    session: &Session,
+) -> Result<Option<Box<Decompressor>>, Failure> {
+    let worker = &session.worker;
+    let backend = stream.facts.backend.map(|index| &worker.plan.backends[index]);
+    let decoded = prepare::decompression(session.frontend(), backend);
+    let mut decision = policy::decide(ask, &stream.response, worker.decoding.budget().is_full());
+    if decision == Decision::Pass(Reason::Accepted)
+        && decoded.responses() == Responses::Recode
+        && let Some(offer) = offer
+        && let Some(plan) = policy::recode(ask, offer, &stream.response, &worker.load(settings.process()), settings)
+    {
+        decision = Decision::Decode(plan);
+    }
+    let mut decoder = None;
+    if let Decision::Decode(plan) = decision
+        && stream.response.body != BodyLength::None
+    {
+        decoder = Decompressor::new(plan, decoded.response_limits(), &worker.decoding).map(Box::new);
+        if decoder.is_none() {
+            decision = Decision::Pass(Reason::BufferLimit);
+        }
+    }
+    head::apply(&mut stream.response, ask, &decision);
+    let outcome = match decision {
+        Decision::Decode(_) => decoder.as_ref().map(|_| BEGUN),
+        Decision::Pass(reason) => Some(Outcome::Passed(reason)),
+        Decision::Refuse => Some(Outcome::Passed(Reason::Partial)),
+    };
+    stream.facts.decoding.get_or_insert_default().response = outcome;
+    match decision {
+        Decision::Refuse => Err(Failure::late(Who::Proxy, Phase::Headers, Cause::Malformed)),
+        Decision::Decode(_) | Decision::Pass(_) => Ok(decoder),
+    }
+}
+
+/// Decides whether the request's body is decoded, once; edits the head if so.
+pub fn request(stream: &mut Stream, chosen: &mut Option<Box<DecodePlan>>) {
+    let session = stream.facts.session.clone();
+    let worker = &session.worker;
+    let backend = stream.facts.backend.map(|index| &worker.plan.backends[index]);
+    let settings = prepare::decompression(session.frontend(), backend);
+    if chosen.is_some() || settings.request_codings().is_empty() {
+        return;
+    }
+    let memory_full = worker.decoding.budget().is_full();
+    let outcome = match policy::decide_request(&stream.request, memory_full, &settings) {
+        None | Some(Decision::Refuse) => return,
+        Some(Decision::Pass(reason)) => Outcome::Passed(reason),
+        Some(Decision::Decode(plan)) => {
+            head::apply_request(&mut stream.request, plan);
+            *chosen = Some(Box::new(DecodePlan { plan, limits: settings.request_limits() }));
+            BEGUN
+        }
+    };
+    stream.facts.decoding.get_or_insert_default().request = Some(outcome);
+}
+
+/// Sends a request's body, decoded; says in `outcome` what became of it.
+#[expect(clippy::too_many_arguments, reason = "it is one half of an upload, which has as many ends")]
+pub async fn upload(
+    up: &mut Source<'_>,
+    sink: &mut Sink<'_>,
+    DecodePlan { plan, limits }: DecodePlan,
+    coder: Option<&mut Compressor>,
+    worker: &Worker,
+    progress: &Cell<u64>,
+    passage: Option<Passage>,
+    outcome: &Cell<Option<Outcome>>,
+) -> Result<(), Broke> {
+    let fault = Some(Fault::Memory);
+    outcome.set(Some(Outcome::Decoded { bytes_in: 0, bytes_out: 0, fault }));
+    let mut decoder = Decompressor::new(plan, limits, &worker.decoding).ok_or(Broke::Decoder(Fault::Memory))?;
+    let result = pass(up, sink, &mut decoder, coder, progress, passage).await;
+    outcome.set(Some(self::outcome(&decoder, &result)));
+    result
+}
+
+/// Moves a body through a decoder, and a coder if there is one. All that can be decoded of what was sent before a pause reaches the
+/// receiver.
+pub async fn pass(
+    source: &mut Source<'_>,
+    sink: &mut Sink<'_>,
+    decoder: &mut Decompressor,
+    mut coder: Option<&mut Compressor>,
+    progress: &Cell<u64>,
+    mut passage: Option<Passage>,
+) -> Result<(), Broke> {
+    // What may be a bomb is held until it is known not to be one, and its head with it: as long as the sender does not pause.
+    let mut holds = true;
+    // Whether more is to come out of what was taken.
+    let mut drains = false;
+    loop {
+        let waiting = match drains {
+            true => 0,
+            false => match source.part().map_err(Broke::Source)? {
+                Some(Part::Data(n)) => n,
+                Some(Part::End) => {
+                    decoder.finish().map_err(Broke::Decoder)?;
+                    deliver(decoder, coder.as_deref_mut(), sink, &mut passage).await?;
+                    if let Some(coder) = coder {
+                        let step = coder.finish().map_err(|_| Broke::Coder)?;
+                        body::settle(coder, step, sink, &mut passage).await?;
+                    }
+                    return sink.finish(&body::trailers(source.trailers())).await.map_err(Broke::Sink);
+                }
+                None => {
+                    let pending = coder.as_ref().is_some_and(|coder| coder.has_pending());
+                    if !body::more_soon(source, pending || !sink.out.is_empty() || !decoder.output().is_empty()).await? {
+                        holds = false;
+                        deliver(decoder, coder.as_deref_mut(), sink, &mut passage).await?;
+                        decoder.relax();
+                        if let Some(coder) = coder.as_deref_mut() {
+                            let step = coder.pause().map_err(|_| Broke::Coder)?;
+                            body::settle(coder, step, sink, &mut passage).await?;
+                        }
+                        sink.flush().await.map_err(Broke::Sink)?;
+                        source.more().await.map_err(Broke::Source)?;
+                    }
+                    continue;
+                }
+            },
+        };
+        let pushed = decoder.push(source.data(waiting)).map_err(Broke::Decoder)?;
+        source.consume(pushed.taken);
+        progress.set(progress.get() + pushed.taken as u64);
+        drains = pushed.more && pushed.taken == waiting;
+        holds &= decoder.is_suspect();
+        if !holds {
+            deliver(decoder, coder.as_deref_mut(), sink, &mut passage).await?;
+        }
+        if pushed.more {
+            // Little that comes in can make much work: others get their turn.
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// Hands on what has come out.
+async fn deliver(
+    decoder: &mut Decompressor,
+    mut coder: Option<&mut Compressor>,
+    sink: &mut Sink<'_>,
+    passage: &mut Option<Passage>,
+) -> Result<(), Broke> {
+    let reach = if coder.is_some() { Reach::Only(Side::Before) } else { Reach::All };
+    let mut output = decoder.output();
+    while !output.is_empty() {
+        let n = body::admitted(passage, reach, output, sink).await?;
+        let (piece, rest) = output.split_at(n.min(output.len()));
+        match coder.as_deref_mut() {
+            None => sink.send(piece).await.map_err(Broke::Sink)?,
+            Some(coder) => {
+                let step = coder.feed(piece).map_err(|_| Broke::Coder)?;
+                body::settle(coder, step, sink, passage).await?;
+            }
+        }
+        output = rest;
+    }
+    decoder.clear_output();
+    Ok(())
+}
+
+/// What became of a body.
+pub fn outcome(decoder: &Decompressor, result: &Result<(), Broke>) -> Outcome {
+    let fault = match result {
+        Err(Broke::Decoder(fault)) => Some(*fault),
+        _ => None,
+    };
+    Outcome::Decoded { bytes_in: decoder.bytes_in(), bytes_out: decoder.bytes_out(), fault }
+}
+
+/// What a body that could not be decoded means: a bomb, an error of its sender, or no memory.
+pub fn undecodable(fault: Fault, phase: Phase) -> Failure {
+    let (who, cause) = match fault {
+        Fault::Ratio | Fault::Size => (Who::Proxy, Cause::Inflated),
+        Fault::Flaw(_) => (Who::Proxy, Cause::Malformed),
+        Fault::Memory => (Who::Resource, Cause::Exhausted),
+    };
+    Failure::late(who, phase, cause)
+}
+
+/// The outcome of a body that is on its way.
+const BEGUN: Outcome = Outcome::Decoded { bytes_in: 0, bytes_out: 0, fault: None };
