@@ -14,14 +14,20 @@
 //! wait for it: at the server's first pause. Each arrow that means more than [`IN_PLACE_NS`] of work may leave through
 //! [`Step::Away`] and come back through [`Compressor::resume`].
 //!
+//! A body that was collected is looked for in the memory of compressed bodies, if there is one for it ([`Compressor::remember`]): then
+//! its form comes out, as if the coder had made it.
+//!
 //! Memory: the collected bytes and the coder count against [`Workplace::budget`]. Where it refuses, the body is streamed, and its coder
 //! makes itself small after each piece: larger on the wire, but nothing fails. Where it is tight, coders do so at each pause.
 
 use crate::budget::Budget;
 use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Pool};
+use crate::coding::Level;
 use crate::engine::EngineId;
+use crate::memory::{Recall, Remembrance};
 use crate::offload::{Finished, Job, Queue, Work};
 use crate::policy::Plan;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// Bytes of a body held for work on the whole of it, unless `compression collect` says otherwise. Larger ones win little: a bitmap
@@ -45,6 +51,8 @@ pub struct Workplace {
     pub queue: Option<Arc<Queue>>,
     /// The memory that coders and collected bytes count against.
     pub budget: Arc<dyn Budget>,
+    /// Work that takes less is done in place, in nanoseconds: [`IN_PLACE_NS`].
+    pub in_place_ns: u64,
 }
 
 /// What became of a call.
@@ -55,6 +63,25 @@ pub enum Step {
     /// It is being done elsewhere: await the job, hand what it returns to [`Compressor::resume`], and call nothing else before. A
     /// dropped job ends the compressor: later calls return a [`Fault`].
     Away(Job),
+}
+
+/// What has come out of a compressor.
+pub enum Output {
+    /// Made for this response.
+    Own(Vec<u8>),
+    /// Found in the memory, which may hold it too.
+    Kept(Arc<[u8]>),
+}
+
+impl Deref for Output {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Output::Own(bytes) => bytes,
+            Output::Kept(bytes) => bytes,
+        }
+    }
 }
 
 /// The compressor of one body.
@@ -68,6 +95,9 @@ pub struct Compressor {
     collect_bytes: usize,
     state: State,
     output: Vec<u8>,
+    /// A form that was found in the memory: the whole output.
+    found: Option<Arc<[u8]>>,
+    memory: Option<Box<Remembrance>>,
     pending: bool,
     bytes_in: u64,
     bytes_out: u64,
@@ -104,6 +134,8 @@ impl Compressor {
             collect_bytes,
             state,
             output: Vec::new(),
+            found: None,
+            memory: None,
             pending: false,
             bytes_in: 0,
             bytes_out: 0,
@@ -117,6 +149,13 @@ impl Compressor {
         self.preferred = engine;
     }
 
+    /// Lets the body be looked for in a memory, and kept there. To be called before anything is fed.
+    pub fn remember(&mut self, remembrance: Remembrance) {
+        if !self.plan.coding.is_identity() {
+            self.memory = Some(Box::new(remembrance));
+        }
+    }
+
     /// Takes a piece of the body. Pieces of up to 64 KB are best: longer ones are cut into slices of that length.
     pub fn feed(&mut self, input: &[u8]) -> Result<Step, Fault> {
         if input.is_empty() {
@@ -128,6 +167,9 @@ impl Compressor {
                 let room = self.make_room(&mut body, input.len());
                 body.extend_from_slice(input);
                 if room {
+                    if let Some(memory) = &mut self.memory {
+                        memory.see(&body);
+                    }
                     self.pending = true;
                     self.state = State::Collecting(body);
                     return Ok(Step::Done);
@@ -159,11 +201,15 @@ impl Compressor {
     pub fn finish(&mut self) -> Result<Step, Fault> {
         match std::mem::replace(&mut self.state, State::Broken) {
             State::Collecting(body) => {
+                let Some(body) = self.find(body) else { return Ok(Step::Done) };
                 let (level, pool) = (self.plan.level, &self.place.pool);
                 if self.stays(self.engine.whole_ns(level, body.len())) {
                     let before = self.output.len();
                     (self.engine.whole)(&body, level, pool, &mut self.output)?;
                     self.bytes_out += (self.output.len() - before) as u64;
+                    if let Some(memory) = &mut self.memory {
+                        memory.keep(self.plan.coding, level, &self.output[before..]);
+                    }
                     self.ended();
                     return Ok(Step::Done);
                 }
@@ -196,13 +242,24 @@ impl Compressor {
 
     /// What has come out so far. It counts as held until [`Compressor::delivered`], because a slow receiver may hold it for long;
     /// and it leaves no buffer behind, which is right for a body whose server pauses.
-    pub fn take_output(&mut self) -> Vec<u8> {
-        let mut output = std::mem::take(&mut self.output);
-        // Room for the worst case was made.
-        if output.capacity() / 2 > output.len() {
-            output.shrink_to_fit();
-        }
-        let needed = self.own_bytes() + output.capacity();
+    pub fn take_output(&mut self) -> Output {
+        let output = match self.found.take() {
+            Some(found) => Output::Kept(found),
+            None => {
+                let mut output = std::mem::take(&mut self.output);
+                // Room for the worst case was made.
+                if output.capacity() / 2 > output.len() {
+                    output.shrink_to_fit();
+                }
+                Output::Own(output)
+            }
+        };
+        let needed = self.own_bytes()
+            + match &output {
+                Output::Own(output) => output.capacity(),
+                // The memory counts it too, but may let go of it before the receiver has it.
+                Output::Kept(output) => output.len(),
+            };
         // What has come out must wait for its receiver whatever the budget says.
         let _ = self.hold(needed);
         self.release_to(needed);
@@ -229,13 +286,38 @@ impl Compressor {
         self.bytes_out
     }
 
+    /// How hard was tried: of a form that was found, when that was made.
+    pub fn level(&self) -> Level {
+        self.plan.level
+    }
+
+    /// What the memory did; none when there is none for this body.
+    pub fn recall(&self) -> Option<Recall> {
+        self.memory.as_ref().map(|memory| memory.recall())
+    }
+
+    /// Ends the body with the form that the memory has of it; gives it back when there is none.
+    fn find(&mut self, body: Vec<u8>) -> Option<Vec<u8>> {
+        let Some(found) = self.memory.as_mut().and_then(|memory| memory.find(&body, self.plan.coding)) else { return Some(body) };
+        self.plan.level = found.form.level;
+        self.bytes_out += found.form.bytes.len() as u64;
+        self.found = Some(found.form.bytes);
+        if let Some(popular) = found.popular {
+            let held = body.capacity().min(self.held);
+            self.held -= held;
+            popular.give(body, (self.place.budget.clone(), held));
+        }
+        self.ended();
+        None
+    }
+
     fn new_coder(&self) -> Box<dyn Coder> {
         (self.engine.stream)(self.plan.level, &self.place.pool)
     }
 
     /// Whether work of that length is done in place.
     fn stays(&self, ns: u64) -> bool {
-        ns <= IN_PLACE_NS || self.place.queue.is_none()
+        ns <= self.place.in_place_ns || self.place.queue.is_none()
     }
 
     /// Makes room for that many bytes to be collected; false when they are too many, for the limit or for the budget.
@@ -307,6 +389,9 @@ impl Compressor {
     fn take_back(&mut self, work: Work, last: bool) -> Result<(), Fault> {
         let (coder, mut out) = work.into_parts();
         self.bytes_out += out.len() as u64;
+        if let (None, Some(memory)) = (&coder, &mut self.memory) {
+            memory.keep(self.plan.coding, self.plan.level, &out);
+        }
         if self.output.is_empty() {
             self.output = out;
         } else {

@@ -1,5 +1,6 @@
 //! What a proxy's compression has done: numbers for the statistics, written by many threads.
 
+use crate::memory::Recall;
 use crate::reason::Reason;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -16,6 +17,7 @@ pub struct Counters {
     /// Messages that were compressed.
     pub compressed: AtomicU64,
     passed: [AtomicU64; Reason::ALL.len()],
+    recalled: [AtomicU64; Recall::ALL.len()],
 }
 
 impl Default for Counters {
@@ -26,6 +28,7 @@ impl Default for Counters {
             bypassed: AtomicU64::new(0),
             compressed: AtomicU64::new(0),
             passed: [const { AtomicU64::new(0) }; Reason::ALL.len()],
+            recalled: [const { AtomicU64::new(0) }; Recall::ALL.len()],
         }
     }
 }
@@ -57,6 +60,16 @@ impl Counters {
         self.passed[reason as usize].load(Relaxed)
     }
 
+    /// Counts what the memory did for a message that is compressed.
+    pub fn count_recall(&self, recall: Recall) {
+        self.recalled[recall as usize].fetch_add(1, Relaxed);
+    }
+
+    /// How often the memory did that.
+    pub fn recalled(&self, recall: Recall) -> u64 {
+        self.recalled[recall as usize].load(Relaxed)
+    }
+
     /// Adds what another one has counted, so that workers can count apart.
     pub fn add(&self, other: &Counters) {
         for (sum, part) in self.all().zip(other.all()) {
@@ -70,7 +83,7 @@ impl Counters {
     }
 
     fn all(&self) -> impl Iterator<Item = &AtomicU64> {
-        [&self.bytes_in, &self.bytes_out, &self.bypassed, &self.compressed].into_iter().chain(&self.passed)
+        [&self.bytes_in, &self.bytes_out, &self.bypassed, &self.compressed].into_iter().chain(&self.passed).chain(&self.recalled)
     }
 }
 

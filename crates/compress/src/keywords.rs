@@ -1,9 +1,11 @@
 //! The configuration's words: HAProxy's `compression`, its filters and its tuning, and what nginx's gzip options need beside them.
 
 use crate::coding::{CODINGS, Coding, Level};
+use crate::memory::Memory;
 use crate::range::EtagMode;
-use crate::settings::{Compression, Directions, Process, Proxied, ProxiedWhen};
+use crate::settings::{Compression, Directions, LevelWord, MemoryLine, MemoryPlace, Process, Proxied, ProxiedWhen};
 use regex::bytes::Regex;
+use std::sync::Arc;
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, SectionKind, Sections};
 use terse_message::Version;
 
@@ -45,9 +47,16 @@ pub const KEYWORDS: &[Keyword] = &[
     proxy("filter comp-res", "", "Compresses responses as `compression` says.", filter_response),
     proxy(
         "compression level",
-        "<coding> <level>",
-        "Says how hard a coding tries: zlib's levels 1 to 9 (`tune.comp.maxlevel` or 6 without it), zstd's 1 to 19 (6), br's 0 to 9 (5).",
+        "auto | <coding> { <level> | auto }",
+        "Says how hard a coding tries: zlib's levels 1 to 9 (`tune.comp.maxlevel` or 6 without it), zstd's 1 to 19 (6), br's 0 to 9 (5); \
+         auto: by the body's size and the load.",
         level,
+    ),
+    proxy(
+        "compression memory",
+        "{ on | off | <size> } [shared]",
+        "Remembers compressed bodies, in the process's memory or in one of this line's own; on without it. shared: one user's own too.",
+        memory,
     ),
     proxy(
         "compression vary",
@@ -107,6 +116,12 @@ pub const KEYWORDS: &[Keyword] = &[
         "<number>",
         "Threads that compress larger bodies; one for each processor without it, 0: none.",
         threads,
+    ),
+    global(
+        "tune.comp.memory",
+        "<size>",
+        "The memory of compressed bodies that proxies share; 64m without it, 0: none.",
+        common_memory,
     ),
     global("tune.comp.nice", "<0-19>", "How far these threads stand back behind the others; 10 without it.", nice),
     global("tune.comp.queue", "<number>", "Jobs that may wait for these threads; 1024 without it.", queue),
@@ -233,15 +248,59 @@ fn one_filter(scope: &mut Scope<'_>, pick: fn(&mut Directions) -> &mut bool) -> 
 }
 
 fn level(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    if args.accept("auto") {
+        let with_levels = CODINGS.iter().filter(|entry| !entry.coding.is_identity());
+        with_levels.for_each(|entry| section(scope).levels[entry.coding as usize] = Some(LevelWord::Auto));
+        return Ok(());
+    }
     let coding = coding(args)?;
     let levels = coding.entry().levels.clone();
     if coding.is_identity() {
         return Err(args.fault("'identity' has no levels"));
     }
-    let level = args.integer("<level>", i64::from(*levels.start())..=i64::from(*levels.end()))?;
-    section(scope).levels[coding as usize] = u8::try_from(level).ok().map(Level);
+    let word = if args.accept("auto") {
+        LevelWord::Auto
+    } else {
+        LevelWord::Fixed(Level(number(args, "<level>", i64::from(*levels.start())..=i64::from(*levels.end()))?))
+    };
+    section(scope).levels[coding as usize] = Some(word);
     Ok(())
 }
+
+fn memory(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let place = if args.accept("off") {
+        MemoryPlace::Off
+    } else if args.accept("on") {
+        MemoryPlace::Common
+    } else {
+        match memory_bytes(args)? {
+            0 => MemoryPlace::Off,
+            bytes => MemoryPlace::Own(Arc::new(Memory::new(bytes))),
+        }
+    };
+    let shared = args.accept("shared");
+    section(scope).memory = Some(MemoryLine { place, shared });
+    Ok(())
+}
+
+fn common_memory(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    process(scope).memory_bytes = memory_bytes(args)?;
+    Ok(())
+}
+
+/// A size that a memory can have: 0, or room for a body.
+fn memory_bytes(args: &mut Args<'_>) -> Result<usize, Fault> {
+    let bytes = args.size("'on', 'off' or <size>")?;
+    match usize::try_from(bytes) {
+        Ok(0) => Ok(0),
+        Ok(bytes) if (LEAST_MEMORY_BYTES..=MOST_MEMORY_BYTES).contains(&bytes) => Ok(bytes),
+        _ => Err(args.fault(format!("{bytes} is not 0, and not between {LEAST_MEMORY_BYTES} and {MOST_MEMORY_BYTES}"))),
+    }
+}
+
+/// Less would hold next to nothing: a forgotten unit is more likely.
+const LEAST_MEMORY_BYTES: usize = 64 << 10;
+const MOST_MEMORY_BYTES: usize = 1 << 40;
 
 fn on_off(args: &mut Args<'_>) -> Result<Option<bool>, Fault> {
     match args.need("'on' or 'off'")? {
@@ -396,6 +455,10 @@ mod tests {
         (config, said)
     }
 
+    fn level(effective: crate::Effective<'_>, coding: Coding) -> Level {
+        effective.level(coding, None, crate::Pace::Steady)
+    }
+
     #[test]
     fn the_table_is_sound() {
         assert_eq!(terse_config::keyword::tables_are_sound(&[KEYWORDS]), [""; 0]);
@@ -418,7 +481,7 @@ mod tests {
         assert_eq!(effective.response_min_bytes(), 1024);
         assert_eq!(effective.request_coding(), Some(Coding::Gzip));
         assert_eq!(effective.directions(), Directions { request: true, response: true });
-        assert_eq!(effective.level(Coding::Gzip), Level(9));
+        assert_eq!(level(effective, Coding::Gzip), Level(9));
         assert!(effective.offload());
         assert_eq!((process.max_rate_kbytes, process.max_memory_bytes), (100, 2 << 20));
     }
@@ -434,15 +497,53 @@ mod tests {
         let listen = config.sections[0].settings.get::<Compression>();
         let process = Process { max_level: Some(3), ..Process::default() };
         let effective = crate::Effective::new(listen, listen, &process);
-        assert_eq!(effective.level(Coding::Gzip), Level(3));
-        assert_eq!(crate::Effective::new(listen, listen, &Process::default()).level(Coding::Gzip), Level(4));
-        assert_eq!(effective.level(Coding::Deflate), Level(3));
-        assert_eq!(effective.level(Coding::Identity), Level(0));
+        assert_eq!(level(effective, Coding::Gzip), Level(3));
+        assert_eq!(level(crate::Effective::new(listen, listen, &Process::default()), Coding::Gzip), Level(4));
+        assert_eq!(level(effective, Coding::Deflate), Level(3));
+        assert_eq!(level(effective, Coding::Identity), Level(0));
         assert!(!effective.vary() && !effective.sniff());
         assert_eq!(effective.http_version(), Version::Http10);
         assert_eq!(effective.disabled_agents().len(), 2);
         assert_eq!(effective.proxied(), Proxied::When(ProxiedWhen { no_store: true, auth: true, ..ProxiedWhen::default() }));
         assert_eq!((effective.collect_bytes(), effective.etag()), (65536, EtagMode::Suffix));
+    }
+
+    #[test]
+    fn levels_by_the_load() {
+        let (config, said) = load("listen l\n compression level auto\n compression level gzip 2\n compression level br auto\n");
+        assert_eq!(said, [""; 0]);
+        let listen = config.sections[0].settings.get::<Compression>();
+        for (max_level, rushed, leisurely) in [(None, 3, 6), (Some(4), 3, 4)] {
+            let process = Process { max_level, ..Process::default() };
+            let effective = crate::Effective::new(listen, listen, &process);
+            assert_eq!(level(effective, Coding::Gzip), Level(2));
+            let zstd = |pace| effective.level(Coding::Zstd, Some(100_000), pace);
+            assert!(zstd(crate::Pace::Rushed) <= Level(rushed) && zstd(crate::Pace::Leisurely) >= Level(leisurely));
+            assert_eq!(effective.most_level(Coding::Zstd), Level(max_level.unwrap_or(19)));
+            let plan = |coding| crate::Plan { coding, level: Level(2) };
+            assert_eq!(
+                (effective.least_level(plan(Coding::Gzip)), effective.least_level(plan(Coding::Zstd))),
+                (Level(2), Level(0))
+            );
+        }
+    }
+
+    #[test]
+    fn a_line_makes_one_memory_for_all_who_inherit_it() {
+        let (config, said) = load(
+            "global\n tune.comp.memory 1m\ndefaults\n compression memory 2m shared\nbackend a\n compression algo gzip\nbackend b\n\
+             backend c\n compression memory 3m\nbackend d\n compression memory off\nbackend e\n compression memory on\n",
+        );
+        assert_eq!(said, [""; 0]);
+        assert_eq!(config.global.settings.get::<Process>().unwrap().memory_bytes, 1 << 20);
+        let line = |i: usize| config.sections[i].settings.get::<Compression>().unwrap().memory.clone().unwrap();
+        let own = |i| match line(i).place {
+            MemoryPlace::Own(memory) => memory,
+            other => panic!("{other:?}"),
+        };
+        assert!(Arc::ptr_eq(&own(0), &own(1)) && line(0).shared && !line(2).shared);
+        assert_eq!((own(0).bytes(), own(2).bytes()), (2 << 20, 3 << 20));
+        assert!(matches!((line(3).place, line(4).place), (MemoryPlace::Off, MemoryPlace::Common)));
     }
 
     #[test]
@@ -480,6 +581,13 @@ mod tests {
             "compression direction up",
             "compression level gzip 10",
             "compression level identity 1",
+            "compression level identity auto",
+            "compression level auto 6",
+            "compression level gzip best",
+            "compression memory",
+            "compression memory 64",
+            "compression memory maybe",
+            "compression memory on for all",
             "compression vary",
             "compression sniff maybe",
             "compression http-version 2",

@@ -15,7 +15,8 @@
 //! A job goes to the software behind [`coder::ENGINES`], or, where an `engine` section says so, first to a [`device::Device`].
 //!
 //! Invariants:
-//! * Policy, heads and coders are pure: no sockets, threads, clocks or environment. Only [`offload`] has threads.
+//! * Policy, heads and coders are pure: no sockets, threads, clocks or environment. Only [`offload`] has threads, and
+//!   [`memory::Raiser`] one.
 //! * Every response that is not compressed has one [`Reason`].
 //! * What the server sent before a pause can be decoded by the client once the pause was told ([`Compressor::pause`]).
 //! * No client joins bytes of two representations: [`range`] writes the rules down.
@@ -37,7 +38,9 @@ pub mod engine;
 pub mod etag;
 pub mod head;
 pub mod keywords;
+pub mod memory;
 pub mod offload;
+pub mod pace;
 pub mod policy;
 pub mod range;
 pub mod reason;
@@ -47,7 +50,7 @@ pub mod sniff;
 #[cfg(test)]
 mod testing;
 
-pub use body::{Compressor, Fault, Step, Workplace};
+pub use body::{Compressor, Fault, Output, Step, Workplace};
 pub use budget::{Budget, Limit, Within};
 pub use coder::{Pool, Tuning};
 pub use coding::{Coding, Level};
@@ -55,7 +58,9 @@ pub use counters::{Counters, Rate};
 pub use device::Device;
 pub use engine::{EngineId, EngineSettings};
 pub use keywords::KEYWORDS;
+pub use memory::{Memory, Recall};
 pub use offload::{Job, Queue};
+pub use pace::Pace;
 pub use policy::{Decision, Link, Load, Offer, Plan, Verdict};
 pub use reason::Reason;
 pub use settings::{Compression, Effective, Process};

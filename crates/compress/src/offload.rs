@@ -107,6 +107,11 @@ impl Queue {
         &self.lanes
     }
 
+    /// How many threads it has.
+    pub fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
     /// Gives work to the engine that it names, or to the threads; gives it back when the line is full.
     pub(crate) fn submit(&self, work: Work) -> Result<Job, Work> {
         let work = match work.engine().and_then(|id| self.lanes.get(usize::from(id.0))) {
@@ -244,7 +249,7 @@ impl Line {
 
 /// Lowers the calling thread's priority. On Linux a process of that call is a thread. It cannot fail, but if it does, compression runs
 /// beside the workers as an equal, which is still right.
-fn stand_back(nice: u8) {
+pub(crate) fn stand_back(nice: u8) {
     let thread = Some(rustix::thread::gettid());
     if let Ok(before) = rustix::process::getpriority_process(thread) {
         let _ = rustix::process::setpriority_process(thread, before.saturating_add(i32::from(nice)).min(19));

@@ -21,6 +21,7 @@ pub(crate) use offer::Method;
 pub(crate) use response::judge_resource;
 
 use crate::coding::{Coding, Level};
+use crate::pace::Pace;
 use crate::reason::Reason;
 
 /// What to apply.
@@ -68,11 +69,13 @@ pub struct Load {
     pub idle_percent: u8,
     /// Whether the limit of memory is reached.
     pub memory_full: bool,
+    /// How much time there is for a body.
+    pub pace: Pace,
 }
 
 impl Load {
     /// Nothing to do.
-    pub const IDLE: Load = Load { bytes_per_second: 0, idle_percent: 100, memory_full: false };
+    pub const IDLE: Load = Load { bytes_per_second: 0, idle_percent: 100, memory_full: false, pace: Pace::Steady };
 }
 
 impl Verdict {

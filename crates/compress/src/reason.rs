@@ -30,6 +30,8 @@ reasons! {
     Direction = "direction",
     /// `compression` is there, but names no algorithm for this direction.
     NoAlgorithm = "no-algorithm",
+    /// A condition of `compression if` or `compression unless` does not hold.
+    Condition = "condition",
     /// The link toward the receiver compresses already: one compressor a hop.
     LinkCompresses = "link-compresses",
     /// The client speaks a version below `compression http-version`.

@@ -5,6 +5,9 @@
 
 use crate::coding::{CODINGS, Coding, Level};
 use crate::engine::{Choice, EngineId, EngineSettings};
+use crate::memory::Memory;
+use crate::pace::{self, Pace};
+use crate::policy::Plan;
 use crate::range::EtagMode;
 use regex::bytes::Regex;
 use std::sync::Arc;
@@ -24,8 +27,8 @@ pub struct Compression {
     pub filters: Option<Directions>,
     /// `offload`: the server shall not compress.
     pub offload: bool,
-    /// `level <coding> <n>`, by coding.
-    pub levels: [Option<Level>; CODINGS.len()],
+    /// `level <coding> <n>|auto`, `level auto`, by coding.
+    pub levels: [Option<LevelWord>; CODINGS.len()],
     /// `vary on|off`.
     pub vary: Option<bool>,
     /// `sniff on|off`.
@@ -42,6 +45,37 @@ pub struct Compression {
     pub etag: Option<EtagMode>,
     /// `engine`: what compresses whole bodies, beside software.
     pub engine: Option<Choice>,
+    /// `memory ...`.
+    pub memory: Option<MemoryLine>,
+}
+
+/// What `level` says about a coding.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LevelWord {
+    /// Always this one.
+    Fixed(Level),
+    /// By the body's size and the load: [`crate::pace`].
+    Auto,
+}
+
+/// What `memory` says: whether compressed bodies are remembered, and where.
+#[derive(Clone, Debug)]
+pub struct MemoryLine {
+    /// Which memory.
+    pub place: MemoryPlace,
+    /// `shared`: what is one user's own is remembered too.
+    pub shared: bool,
+}
+
+/// A memory that a `memory` line means.
+#[derive(Clone, Debug)]
+pub enum MemoryPlace {
+    /// `off`: none.
+    Off,
+    /// `on`, as without a line: the process's.
+    Common,
+    /// `<size>`: the one of this line. Who inherits the line shares it.
+    Own(Arc<Memory>),
 }
 
 /// One direction's lists.
@@ -115,6 +149,8 @@ pub struct Process {
     pub queue_depth: usize,
     /// The `engine` sections, by [`EngineId`].
     pub engines: Arc<[EngineSettings]>,
+    /// `tune.comp.memory`: bytes of the memory of compressed bodies that proxies share; 0: none.
+    pub memory_bytes: usize,
 }
 
 impl Default for Process {
@@ -130,6 +166,7 @@ impl Default for Process {
             nice: crate::offload::DEFAULT_NICE,
             queue_depth: crate::offload::DEFAULT_DEPTH,
             engines: Arc::default(),
+            memory_bytes: crate::memory::DEFAULT_BYTES,
         }
     }
 }
@@ -216,15 +253,41 @@ impl<'a> Effective<'a> {
     }
 
     /// The level for a coding: what is said, or for those with zlib's levels `tune.comp.maxlevel` as HAProxy has it, or the coding's
-    /// own default; never above `tune.comp.maxlevel`.
-    pub fn level(&self, coding: Coding) -> Level {
-        let said = self.first(|c| c.levels[coding as usize]);
+    /// own default; never above `tune.comp.maxlevel`. The size and the pace count for `auto` alone.
+    pub fn level(&self, coding: Coding, bytes: Option<u64>, pace: Pace) -> Level {
+        let said = self.level_word(coding).map(|word| match word {
+            LevelWord::Fixed(level) => level,
+            LevelWord::Auto => pace::level(coding, bytes, pace),
+        });
         match self.process.max_level.map(Level) {
             _ if coding.is_identity() => coding.entry().default_level,
             Some(max) if coding.entry().has_zlib_levels => said.map_or(max, |level| level.min(max)),
             Some(max) => said.unwrap_or(coding.entry().default_level).min(max),
             None => said.unwrap_or(coding.entry().default_level),
         }
+    }
+
+    /// What is said about a coding's level.
+    pub fn level_word(&self, coding: Coding) -> Option<LevelWord> {
+        self.first(|c| c.levels[coding as usize])
+    }
+
+    /// The least level of a remembered form that may be sent: with `auto` any, because there it costs nothing to be sent.
+    pub fn least_level(&self, plan: Plan) -> Level {
+        match self.level_word(plan.coding) {
+            Some(LevelWord::Auto) => Level(0),
+            _ => plan.level,
+        }
+    }
+
+    /// The most that may be tried for: `tune.comp.maxlevel`, or what the coding has.
+    pub fn most_level(&self, coding: Coding) -> Level {
+        self.process.max_level.map_or(Level(*coding.entry().levels.end()), Level)
+    }
+
+    /// What is said about the memory of compressed bodies.
+    pub fn memory(&self) -> Option<&'a MemoryLine> {
+        self.first(|c| c.memory.as_ref())
     }
 
     /// Whether the server is kept from compressing.

@@ -36,7 +36,7 @@ impl Setup {
     }
 
     pub(crate) fn decide(&self, request: &Request, response: &Response) -> Verdict {
-        policy::decide(&self.offer(request), response, &Load::IDLE, &self.effective())
+        policy::decide(&self.offer(request), response, &Load::IDLE, &self.effective(), || true)
     }
 }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use terse_balance::{CookieFound, CookieSent, Server};
 use terse_compress::decode::counters::Outcome;
-use terse_compress::{Coding, Reason};
+use terse_compress::{Coding, Reason, Recall};
 use terse_http::h1::{Malformed, Persistence};
 use terse_message::{Abort, Version};
 use terse_sample::Env;
@@ -77,6 +77,10 @@ pub struct Facts {
     pub compression: Option<Reason>,
     /// How it was compressed.
     pub coding: Option<Coding>,
+    /// How hard was tried.
+    pub level: terse_compress::Level,
+    /// What the memory of compressed bodies did.
+    pub recall: Option<Recall>,
     /// Bytes into and out of the compressor.
     pub compressed: (u64, u64),
     /// What became of what came coded, where something is to be decoded.
@@ -212,6 +216,8 @@ impl Facts {
             queue_positions: (0, 0),
             compression: None,
             coding: None,
+            level: terse_compress::Level(0),
+            recall: None,
             compressed: (0, 0),
             decoding: None,
             request_captures: Vec::new(),

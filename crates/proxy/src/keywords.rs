@@ -7,6 +7,7 @@
 mod accepted;
 mod attempts;
 pub mod bind;
+mod compression;
 mod forwarded;
 mod identity;
 mod limits;
@@ -30,6 +31,7 @@ pub const KEYWORDS: &[&[Keyword]] = &[
     timeouts::KEYWORDS,
     options::KEYWORDS,
     forwarded::KEYWORDS,
+    compression::KEYWORDS,
     crate::filter::keywords::KEYWORDS,
     attempts::KEYWORDS,
     pages::KEYWORDS,

@@ -9,7 +9,9 @@ use crate::log::{Journal, Level, Sinks, Syslog};
 use crate::reply::Pages;
 use crate::rules::Rule;
 use crate::service::Service;
-use crate::settings::{BindSettings, ForwardedFor, Mode, Options, RetryOn, Reuse, Switch, TcpRules, Timeouts};
+use crate::settings::{
+    BindSettings, CompressionConditions, ForwardedFor, Mode, Options, RetryOn, Reuse, Switch, TcpRules, Timeouts,
+};
 use crate::stick::Sticking;
 use crate::track::TrackSettings;
 use std::borrow::Cow;
@@ -20,7 +22,8 @@ use std::time::Instant;
 use terse_balance::table::Table;
 use terse_balance::{Announcement, Farm};
 use terse_compress::decode::Decompression;
-use terse_compress::{Compression, Limit};
+use terse_compress::memory::Owner;
+use terse_compress::{Compression, Limit, Memory};
 use terse_config::Place;
 use terse_sample::pattern::References;
 use terse_sample::{Condition, Language, LogFormat, Needs, ProcessStore};
@@ -53,6 +56,8 @@ pub struct Plan {
     pub syslog: Syslog,
     /// The process-wide limit of buffering.
     pub memory: Arc<Limit>,
+    /// The memory of compressed bodies of proxies that have none of their own (`tune.comp.memory`).
+    pub bodies: Option<Arc<Memory>>,
     /// The names of disabled backends, of which nothing else is known.
     pub disabled_backends: Vec<Arc<str>>,
     /// The pages of `http-errors` sections, by their names.
@@ -127,6 +132,8 @@ pub struct Frontend {
     pub compression: Option<Arc<Compression>>,
     /// What is said about decoding.
     pub decompression: Option<Arc<Decompression>>,
+    /// When bodies are compressed.
+    pub compression_conditions: CompressionConditions,
     /// Its log.
     pub log: LogPlan,
     /// What is counted, and the limit of connections.
@@ -201,6 +208,10 @@ pub struct Backend {
     pub compression: Option<Arc<Compression>>,
     /// What is said about decoding.
     pub decompression: Option<Arc<Decompression>>,
+    /// When bodies are compressed.
+    pub compression_conditions: CompressionConditions,
+    /// Whose its servers' bodies are, in memories of compressed bodies.
+    pub owner: Owner,
     /// Whether it is the back half of this frontend: a `listen`.
     pub twin: Option<usize>,
     /// The log of its servers' changes.

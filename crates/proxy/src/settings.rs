@@ -64,6 +64,8 @@ pub struct ProxySettings {
     pub unpublished: bool,
     /// `tcp-request`, `tcp-response`.
     pub tcp: TcpRules,
+    /// When bodies are compressed.
+    pub compression: CompressionConditions,
     /// `filter` lines but those of compression, in order.
     pub filters: Arc<FilterSettings>,
     /// `http-request`, in order, those of the defaults first.
@@ -108,6 +110,15 @@ impl Setting for ProxySettings {
         };
         Heirs { kinds, one_side: true, because }
     }
+}
+
+/// Conditions of compression: all of them must hold.
+#[derive(Clone, Default, Debug)]
+pub struct CompressionConditions {
+    /// `compression if`, `compression unless`: of responses.
+    pub response: Vec<Condition>,
+    /// `compression if-req`, `compression unless-req`: of requests' bodies.
+    pub request: Vec<Condition>,
 }
 
 /// Rules on connections and on their first bytes, in order, those of the defaults first.

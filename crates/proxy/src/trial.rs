@@ -24,7 +24,7 @@ impl Trial {
         let (plan, said) = load(text);
         assert_eq!(said, [""; 0], "{text}");
         let (_, control) = watch::channel(Control::Running);
-        let shared = Shared { control, connections: Arc::default(), queue: None, compression_rate: Arc::default() };
+        let shared = Shared { control, connections: Arc::default(), queue: None, raiser: None, compression_rate: Arc::default() };
         let worker = Worker::new(Arc::new(plan.unwrap()), 0, shared);
         let (client, local) = ("192.0.2.7:1234".parse().ok(), "192.0.2.1:80".parse().ok());
         Trial { session: Session::between(&worker, 0, client, local) }
@@ -104,6 +104,7 @@ pub(crate) fn load(text: &str) -> (Option<crate::plan::Plan>, Vec<String>) {
         buffer_bytes: 16384,
         rewrite_bytes: None,
         memory_bytes: 1 << 20,
+        body_key: [7; 32],
         tag: "terse".into(),
         started: Instant::now(),
         sinks: log::Sinks::new(|_| Err(std::io::ErrorKind::NotFound.into())),

@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use terse_compress::coder::Tuning;
 use terse_compress::counters::Rate;
-use terse_compress::{Budget, Load, Queue, Within, Workplace};
+use terse_compress::memory::Raiser;
+use terse_compress::{Budget, Load, Pace, Queue, Within, Workplace};
 use terse_sample::{Now, World};
 use tokio::sync::{Notify, watch};
 
@@ -47,6 +48,8 @@ pub struct Shared {
     pub connections: Arc<AtomicUsize>,
     /// Where compression goes that would hold a worker up.
     pub queue: Option<Arc<Queue>>,
+    /// Who tries for better forms of bodies that are asked for often.
+    pub raiser: Option<Arc<Raiser>>,
     /// Bytes that enter coders, against `maxcomprate`.
     pub compression_rate: Arc<Rate>,
 }
@@ -87,6 +90,8 @@ pub struct Worker {
     running: Cell<bool>,
     /// The part of the last second that this worker had nothing to do, in percent: for `maxcompcpuusage`.
     idle_percent: Cell<u8>,
+    /// How much time that leaves for a body: for `compression level auto`.
+    pace: Cell<Pace>,
     shared: Shared,
     random: Cell<u64>,
 }
@@ -127,6 +132,7 @@ async fn purge(worker: Rc<Worker>) {
         let (busy_now, now) = (metrics.worker_total_busy_duration(0), Instant::now());
         let share = (busy_now - busy).as_secs_f64() / (now - at).as_secs_f64().max(1e-3);
         worker.idle_percent.set(100 - (share * 100.0).clamp(0.0, 100.0) as u8);
+        worker.pace.set(worker.pace.get().next(worker.idle_percent.get(), worker.jobs_waiting()));
         (busy, at) = (busy_now, now);
         worker.idle.purge(now);
         // One of the workers does it for all.
@@ -151,6 +157,7 @@ impl Worker {
             pool: Arc::new(terse_compress::coder::Pool::new(Tuning::of(&plan.process.compression))),
             queue: shared.queue.clone(),
             budget: compression_budget(&plan),
+            in_place_ns: terse_compress::body::IN_PLACE_NS,
         });
         let decoding = Rc::new(terse_compress::decode::Place::new(plan.memory.clone()));
         let clock = Clock::new();
@@ -171,6 +178,7 @@ impl Worker {
             released: Notify::new(),
             running: Cell::new(true),
             idle_percent: Cell::new(100),
+            pace: Cell::default(),
             shared,
             random: Cell::new((clock.unix_us as u64 ^ (index as u64) << 56) | 1),
             plan,
@@ -227,7 +235,20 @@ impl Worker {
         // Nobody asks for what is not limited, and the clock is not free.
         let rate = if limits.max_rate_kbytes == 0 { 0 } else { self.shared.compression_rate.per_second(self.now_ms()) };
         let memory_full = terse_compress::Budget::is_full(&*self.workplace.budget);
-        Load { bytes_per_second: rate, idle_percent: self.idle_percent.get(), memory_full }
+        let pace = self.pace.get().now(self.jobs_waiting());
+        Load { bytes_per_second: rate, idle_percent: self.idle_percent.get(), memory_full, pace }
+    }
+
+    /// Who tries for better forms of bodies, if there is time for it: while this worker is idle for at least half of its.
+    pub fn raiser(&self) -> Option<&Arc<Raiser>> {
+        self.shared.raiser.as_ref().filter(|_| self.idle_percent.get() >= 50)
+    }
+
+    /// Jobs that wait for each thread of the offload queue.
+    fn jobs_waiting(&self) -> usize {
+        self.shared.queue.as_ref().map_or(0, |queue| {
+            usize::try_from(queue.numbers().waiting.load(Relaxed)).unwrap_or(usize::MAX).div_ceil(queue.threads().max(1))
+        })
     }
 
     /// Counts bytes that entered a coder.

@@ -53,9 +53,14 @@ impl Condition {
             _ => return Ok(None),
         };
         args.take();
+        Condition::parse_terms(args, scope, have, positive).map(Some)
+    }
+
+    /// Reads all words that are left as the terms of a condition; `positive` says what holds when they do.
+    pub fn parse_terms(args: &mut Args<'_>, scope: &mut Scope<'_>, have: Needs, positive: bool) -> Result<Condition, Fault> {
         let base = args.position();
         let words = args.take_rest();
-        Compiler::new(scope, have).condition(words, base, positive).map(Some)
+        Compiler::new(scope, have).condition(words, base, positive)
     }
 
     /// Whether it holds.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use terse_admin::AdminSettings;
 use terse_balance::Resolver;
-use terse_config::{Config, Diagnostics, Environment, Loader, Settings, Severity, Source};
+use terse_config::{Config, Diagnostics, Environment, Loader, Place, Settings, Severity, Source};
 use terse_proxy::log::Sinks;
 use terse_proxy::plan::Plan;
 use terse_proxy::plan::build::{Host, build};
@@ -133,6 +133,17 @@ fn read(sources: &[Source], environment: &Environment) -> (Config, Diagnostics) 
     Loader { tables: keywords::tables(), environment: environment.clone() }.load(sources, shared)
 }
 
+/// A key that nobody else knows.
+fn random_key(diagnostics: &mut Diagnostics) -> [u8; 32] {
+    let mut key = [0; 32];
+    match rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty()) {
+        // Up to 256 bytes come at once.
+        Ok(got) if got == key.len() => {}
+        _ => diagnostics.alert(&Place::nowhere(), "the system gives no random bytes"),
+    }
+    key
+}
+
 /// The addresses of a server's name, as the system has them.
 fn resolve(name: &str) -> Vec<IpAddr> {
     (name, 0).to_socket_addrs().map(|found| found.map(|address| address.ip()).collect()).unwrap_or_default()
@@ -155,6 +166,7 @@ fn plan(
         buffer_bytes,
         rewrite_bytes: process.rewrite_bytes,
         memory_bytes,
+        body_key: random_key(diagnostics),
         tag: arguments.program.clone(),
         started: Instant::now(),
         sinks: Sinks::new(sys::duplicate),

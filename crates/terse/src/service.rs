@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use terse_balance::check::Surroundings;
 use terse_compress::Queue;
+use terse_compress::memory::Raiser;
 use terse_proxy::log::{Courier, Intake, Journal, Level, Logger};
 use terse_proxy::plan::Plan;
 use terse_proxy::worker::{self, Control, Shared};
@@ -63,7 +64,9 @@ impl Service {
         let (give, mut orders) = unbounded_channel();
         tokio::spawn(forward(Signals::new()?, give.clone()));
         let (control, state) = watch::channel(Control::Running);
-        let shared = Shared { control: state, connections: Arc::default(), queue: queue(&plan)?, compression_rate: Arc::default() };
+        let queue = queue(&plan)?;
+        let raiser = raiser(&plan, queue.as_ref())?;
+        let shared = Shared { control: state, connections: Arc::default(), queue, raiser, compression_rate: Arc::default() };
         let courier = Courier::start(&plan.syslog, &plan.sinks, intakes, plan.process.buffer_bytes)?;
         let mut crew = Crew::start(jobs(listeners, &plan, &process, &shared))?;
         ready()?;
@@ -121,6 +124,16 @@ fn queue(plan: &Plan) -> io::Result<Option<Arc<Queue>>> {
         0 => Ok(None),
         threads => Ok(Some(Arc::new(Queue::start(threads, compression.nice, compression.queue_depth)?))),
     }
+}
+
+/// Who tries for better forms of remembered bodies, where bodies are compressed at all.
+fn raiser(plan: &Plan, queue: Option<&Arc<Queue>>) -> io::Result<Option<Arc<Raiser>>> {
+    let compresses = plan.frontends.iter().any(|front| front.compression.is_some())
+        || plan.backends.iter().any(|back| back.compression.is_some());
+    if !compresses || plan.process.compression.threads == Some(0) {
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(Raiser::start(queue.cloned())?)))
 }
 
 fn jobs(listeners: Vec<Listeners>, plan: &Arc<Plan>, process: &ProcessSettings, shared: &Shared) -> Vec<Job> {

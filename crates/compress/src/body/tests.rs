@@ -10,7 +10,12 @@ const GZIP: Plan = Plan { coding: Coding::Gzip, level: Level(6) };
 
 fn place(queue: Option<Queue>, limit: usize) -> (Arc<Workplace>, Arc<Limit>) {
     let limit = Arc::new(Limit::new(limit));
-    let place = Workplace { pool: Arc::new(Pool::new(Tuning::default())), queue: queue.map(Arc::new), budget: limit.clone() };
+    let place = Workplace {
+        pool: Arc::new(Pool::new(Tuning::default())),
+        queue: queue.map(Arc::new),
+        budget: limit.clone(),
+        in_place_ns: IN_PLACE_NS,
+    };
     (Arc::new(place), limit)
 }
 
@@ -37,7 +42,7 @@ fn drive(compressor: &mut Compressor, step: Result<Step, Fault>, out: &mut Vec<u
     let step = step.unwrap();
     let away = matches!(step, Step::Away(_));
     block_on(compressor.settle(step)).unwrap();
-    out.append(&mut compressor.take_output());
+    out.extend_from_slice(&compressor.take_output());
     compressor.delivered();
     away
 }

@@ -173,7 +173,7 @@ pub fn recode(
     }
     let mut plain = response.clone();
     plain.fields.remove_known(Known::ContentEncoding);
-    let verdict = crate::policy::decide(offer, &plain, load, compression);
+    let verdict = crate::policy::decide(offer, &plain, load, compression, || true);
     matches!(verdict.decision, crate::Decision::Compress(_) | crate::Decision::Look(_)).then_some(plan)
 }
 

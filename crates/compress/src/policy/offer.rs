@@ -1,11 +1,12 @@
 //! What a request lets us do with its response.
 
+use super::facts::has_directive;
 use super::{Link, agent_is_broken, forbids_transform};
 use crate::accept;
 use crate::coding::Coding;
 use crate::reason::Reason;
 use crate::settings::Effective;
-use terse_message::{Known, Request, Version};
+use terse_message::{Known, Request, Response, Version};
 
 /// What is kept of a request for the decision about its response; the request itself may be edited or gone by then.
 #[derive(Clone, Debug)]
@@ -50,6 +51,14 @@ impl Offer {
     /// The coding that changes bytes, if the client would get one.
     pub fn coded(&self) -> Option<Coding> {
         self.want.ok().filter(|coding| !coding.is_identity())
+    }
+
+    /// Whether a response to it is one user's own: its Cache-Control says `private` or `no-store`, it sets a cookie, or the request
+    /// carried credentials (RFC 9111 sections 3.5 and 5.2.2, 7.3). How quickly such a response comes must not tell another user
+    /// whether it had been sent before. To be asked before cookies of ours are added.
+    pub fn is_private(&self, response: &Response) -> bool {
+        let fields = &response.fields;
+        self.authorized || fields.has(Known::SetCookie) || has_directive(fields, b"private") || has_directive(fields, b"no-store")
     }
 }
 

@@ -8,15 +8,24 @@ use crate::reason::Reason;
 use crate::settings::Effective;
 use terse_message::{BodyLength, Known, Request};
 
-/// Judges a request's body. `link` is the one toward the server. `varies` is never set.
-pub fn decide_request(request: &Request, link: Link, load: &Load, settings: &Effective<'_>) -> Verdict {
+/// Judges a request's body. `link` is the one toward the server. `allowed` says whether the conditions hold (`compression if-req`);
+/// it is asked once, and only about a body that might be compressed. `varies` is never set.
+pub fn decide_request(
+    request: &Request,
+    link: Link,
+    load: &Load,
+    settings: &Effective<'_>,
+    allowed: impl FnOnce() -> bool,
+) -> Verdict {
     let allowed = configured(settings)
         .and_then(|coding| judge_request(request, link, settings).map(|()| coding))
+        .and_then(|coding| if allowed() { Ok(coding) } else { Err(Reason::Condition) })
         .and_then(|coding| judge_load(load, settings).map(|()| coding));
     match allowed {
         Err(reason) => Verdict::pass(reason),
         Ok(coding) => {
-            let plan = Plan { coding, level: settings.level(coding) };
+            let bytes = if let BodyLength::Exact(bytes) = request.body { Some(bytes) } else { None };
+            let plan = Plan { coding, level: settings.level(coding, bytes, load.pace) };
             // A client that waits for 100-continue sends no first bytes before the server has seen the head.
             let can_look = settings.sniff() && !coding.is_identity() && !request.fields.has(Known::Expect);
             Verdict { decision: if can_look { Decision::Look(plan) } else { Decision::Compress(plan) }, varies: false }

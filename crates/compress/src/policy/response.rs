@@ -8,13 +8,23 @@ use crate::reason::Reason;
 use crate::settings::{Effective, Proxied};
 use terse_message::{BodyLength, Known, Response, Version};
 
-/// Judges a response by its head. The offer is that of its request, under the same settings.
-pub fn decide(offer: &Offer, response: &Response, load: &Load, settings: &Effective<'_>) -> Verdict {
+/// Judges a response by its head. The offer is that of its request, under the same settings. `allowed` says whether the conditions hold
+/// (`compression if`); it is asked once, and only about a response that would be compressed for some client.
+pub fn decide(
+    offer: &Offer,
+    response: &Response,
+    load: &Load,
+    settings: &Effective<'_>,
+    allowed: impl FnOnce() -> bool,
+) -> Verdict {
     if let Err(reason @ (Reason::NotConfigured | Reason::Direction | Reason::NoAlgorithm)) = offer.want {
         return Verdict::pass(reason);
     }
     if let Err(reason) = judge_message(offer, response, settings).and_then(|()| judge_resource(response, settings)) {
         return Verdict::pass(reason);
+    }
+    if !allowed() {
+        return Verdict::pass(Reason::Condition);
     }
     let allowed = judge_proxied(offer, response, settings)
         .and(if offer.method == Method::Head { Err(Reason::Head) } else { Ok(()) })
@@ -23,7 +33,7 @@ pub fn decide(offer: &Offer, response: &Response, load: &Load, settings: &Effect
     let decision = match allowed {
         Err(reason) => Decision::Pass(reason),
         Ok(coding) => {
-            let plan = Plan { coding, level: settings.level(coding) };
+            let plan = Plan { coding, level: settings.level(coding, known_bytes(offer, response), load.pace) };
             if settings.sniff() && !coding.is_identity() { Decision::Look(plan) } else { Decision::Compress(plan) }
         }
     };

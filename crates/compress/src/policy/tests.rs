@@ -83,10 +83,14 @@ fn every_reason_is_reached() {
         (Load { idle_percent: 9, ..Load::IDLE }, Reason::CpuBrake),
         (Load { memory_full: true, ..Load::IDLE }, Reason::BufferLimit),
     ] {
-        let verdict = decide(&setup.offer(&request(GET)), &response(OK), &load, &effective);
+        let verdict = decide(&setup.offer(&request(GET)), &response(OK), &load, &effective, || true);
         assert_eq!(verdict, Verdict { decision: Decision::Pass(reason), varies: true });
         reached.insert(reason);
     }
+
+    let forbidden = decide(&setup.offer(&request(GET)), &response(OK), &Load::IDLE, &effective, || false);
+    assert_eq!(forbidden, Verdict::pass(Reason::Condition));
+    reached.insert(Reason::Condition);
 
     let verdict = setup.decide(&request(GET), &response("200"));
     for (first, whole, reason) in [
@@ -195,16 +199,16 @@ fn requests_have_reasons_too() {
         (ON, "POST /\nContent-Length: 800\nContent-Type: application/grpc", Reason::Grpc),
     ] {
         let setup = Setup::new(lines);
-        let verdict = decide_request(&request(ask), Link::default(), &Load::IDLE, &setup.effective());
+        let verdict = decide_request(&request(ask), Link::default(), &Load::IDLE, &setup.effective(), || true);
         assert_eq!(verdict, Verdict { decision: Decision::Pass(reason), varies: false }, "{ask}");
     }
     let setup = Setup::new(ON);
-    let verdict = |head: &str| decide_request(&request(head), Link::default(), &Load::IDLE, &setup.effective());
+    let verdict = |head: &str| decide_request(&request(head), Link::default(), &Load::IDLE, &setup.effective(), || true);
     assert_eq!(verdict(POST).decision, Decision::Look(plan(Coding::Gzip, 6)));
     let waiting = format!("{POST}\nExpect: 100-continue");
     assert_eq!(verdict(&waiting).decision, Decision::Compress(plan(Coding::Gzip, 6)));
     assert_eq!(look_request(&verdict(POST), b"short", true, &setup.effective()).reason(), Some(Reason::TooSmall));
-    let linked = decide_request(&request(POST), Link { compresses: true }, &Load::IDLE, &setup.effective());
+    let linked = decide_request(&request(POST), Link { compresses: true }, &Load::IDLE, &setup.effective(), || true);
     assert_eq!(linked.reason(), Some(Reason::LinkCompresses));
 }
 

@@ -9,8 +9,8 @@
 use crate::filter::{Passage, Reach, Side};
 use crate::io::{Part, Sink, Source};
 use crate::phase::body::{self, Broke};
-use crate::phase::prepare;
 use crate::phase::transfer::Failure;
+use crate::phase::{coding, prepare};
 use crate::session::Session;
 use crate::stream::Stream;
 use crate::worker::Worker;
@@ -44,6 +44,7 @@ pub fn response(
     if decision == Decision::Pass(Reason::Accepted)
         && decoded.responses() == Responses::Recode
         && let Some(offer) = offer
+        && coding::allows(stream, |conditions| &conditions.response)
         && let Some(plan) = policy::recode(ask, offer, &stream.response, &worker.load(settings.process()), settings)
     {
         decision = Decision::Decode(plan);

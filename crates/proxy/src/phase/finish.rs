@@ -176,6 +176,9 @@ fn count_compression(counters: &terse_compress::Counters, facts: &Facts) {
         (Some(_), _) => {
             counters.count_compressed();
             counters.count_bytes(facts.compressed.0, facts.compressed.1);
+            if let Some(recall) = facts.recall {
+                counters.count_recall(recall);
+            }
         }
         (None, Some(reason)) => {
             counters.count_passed(reason);

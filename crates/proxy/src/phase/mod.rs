@@ -5,6 +5,7 @@ pub mod announce;
 pub mod answer;
 pub mod assign;
 pub mod body;
+pub mod coding;
 pub mod converse;
 pub mod decoding;
 pub mod finish;

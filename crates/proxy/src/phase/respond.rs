@@ -9,7 +9,7 @@ use crate::phase::assign::FailureKind;
 use crate::phase::body::{self, Broke};
 use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
-use crate::phase::{decoding, judge, prepare, record};
+use crate::phase::{coding, decoding, judge, prepare, record};
 use crate::rules::{self, BodyWait, Flow, Rule, Wait, rewrite};
 use crate::session::Session;
 use crate::settings::{ConnectionMode, Mode};
@@ -20,7 +20,7 @@ use std::io;
 use std::sync::Arc;
 use terse_balance::Affinity;
 use terse_compress::decode::{Ask, Decompressor};
-use terse_compress::{self as compress, Effective, Offer, Plan, Verdict, policy};
+use terse_compress::{self as compress, Compressor, Effective, Offer, Verdict, policy};
 use terse_http::h1::{self, Parsed, Persistence, encode};
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Version, Who};
 use terse_sample::Needs;
@@ -71,6 +71,8 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
         stick::learn(stream, backend);
     }
     judge(down, sink, stream, &session).await?;
+    // To be asked before there is a cookie of ours.
+    let private = reply.offer.is_some_and(|offer| offer.is_private(&stream.response));
     if let (Some(backend), Some(server)) = (stream.facts.backend, stream.facts.server.clone()) {
         let farm = &session.worker.plan.backends[backend].farm;
         stream.facts.cookie_sent = farm.mark(&mut stream.response, &server, reply.affinity, stream.request.method());
@@ -92,7 +94,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     };
     let compression = match verdict.map(|v| v.decision) {
         Some(compress::Decision::Compress(plan)) => {
-            stream.facts.coding = Some(plan.coding);
+            (stream.facts.coding, stream.facts.level) = (Some(plan.coding), plan.level);
             Some(plan)
         }
         Some(compress::Decision::Pass(reason)) => {
@@ -121,8 +123,14 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     let written = sink.written;
     let sent = match compression {
         _ if unwanted => Box::pin(body::discard(down, sink)).await.map_err(broke),
-        plan if let Some(decoder) = decoder => Box::pin(decoded(down, sink, stream, decoder, plan, &settings, &session)).await,
-        Some(plan) => Box::pin(compressed(down, sink, stream, plan, known_bytes, &settings, &session)).await,
+        plan if let Some(decoder) = decoder => {
+            let coder = plan.map(|plan| coding::coder(stream, plan, None, private, &settings, &session));
+            Box::pin(decoded(down, sink, stream, decoder, coder, &session)).await
+        }
+        Some(plan) => {
+            let coder = coding::coder(stream, plan, known_bytes, private, &settings, &session);
+            Box::pin(compressed(down, sink, stream, coder, &session)).await
+        }
         None => body::pass(down, sink, &Cell::new(0), filter::passage(stream, Direction::Out)).await.map_err(broke),
     };
     if let Err(failure) = &sent
@@ -314,7 +322,8 @@ async fn decide(
     decoded: bool,
 ) -> Result<Verdict, Failure> {
     let load = stream.facts.session.worker.load(settings.process());
-    let verdict = policy::decide(offer, &stream.response, &load, settings);
+    let allowed = || coding::allows(stream, |conditions| &conditions.response);
+    let verdict = policy::decide(offer, &stream.response, &load, settings, allowed);
     if !matches!(verdict.decision, compress::Decision::Look(_)) {
         return Ok(verdict);
     }
@@ -382,17 +391,14 @@ async fn decoded(
     sink: &mut Sink<'_>,
     stream: &mut Stream,
     mut decoder: Box<Decompressor>,
-    plan: Option<Plan>,
-    settings: &Effective<'_>,
+    mut coder: Option<Compressor>,
     session: &Session,
 ) -> Result<(), Failure> {
-    let mut coder = plan.map(|plan| coder(plan, None, settings, session));
     let passage = filter::passage(stream, Direction::Out);
     let written = sink.written;
     let result = decoding::pass(down, sink, &mut decoder, coder.as_mut(), &Cell::new(0), passage).await;
     if let Some(coder) = coder {
-        stream.facts.compressed = (coder.bytes_in(), coder.bytes_out());
-        session.worker.count_compressed(coder.bytes_in());
+        coding::done(stream, &coder, session);
     }
     stream.facts.decoding.get_or_insert_default().response = Some(decoding::outcome(&decoder, &result));
     result.map_err(|at| match at {
@@ -406,23 +412,13 @@ async fn compressed(
     down: &mut Source<'_>,
     sink: &mut Sink<'_>,
     stream: &mut Stream,
-    plan: Plan,
-    known_bytes: Option<u64>,
-    settings: &Effective<'_>,
+    mut coder: Compressor,
     session: &Session,
 ) -> Result<(), Failure> {
-    let mut compressor = coder(plan, known_bytes, settings, session);
     let passage = filter::passage(stream, Direction::Out);
-    let result = body::compress(down, sink, &mut compressor, &Cell::new(0), passage).await.map_err(broke);
-    stream.facts.compressed = (compressor.bytes_in(), compressor.bytes_out());
-    session.worker.count_compressed(compressor.bytes_in());
+    let result = body::compress(down, sink, &mut coder, &Cell::new(0), passage).await.map_err(broke);
+    coding::done(stream, &coder, session);
     result
-}
-
-fn coder(plan: Plan, known_bytes: Option<u64>, settings: &Effective<'_>, session: &Session) -> terse_compress::Compressor {
-    let mut coder = terse_compress::Compressor::new(plan, known_bytes, settings.collect_bytes(), &session.worker.workplace);
-    coder.prefer(settings.engine());
-    coder
 }
 
 /// What a body that broke off on its way to the client means.

@@ -8,7 +8,7 @@ use crate::phase::assign::FailureKind;
 use crate::phase::body::{self, Broke};
 use crate::phase::decoding::{self, DecodePlan};
 use crate::phase::prepare::Exchange;
-use crate::phase::{Client, Next, prepare, respond};
+use crate::phase::{Client, Next, coding, prepare, respond};
 use crate::server::ServerConnection;
 use crate::settings::ConnectionMode;
 use crate::stream::Stream;
@@ -216,7 +216,8 @@ async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Op
         return;
     }
     let load = session.worker.load(settings.process());
-    let mut verdict = policy::decide_request(&stream.request, Link::default(), &load, &settings);
+    let allowed = || coding::allows(stream, |conditions| &conditions.request);
+    let mut verdict = policy::decide_request(&stream.request, Link::default(), &load, &settings, allowed);
     if decoded {
         verdict = policy::look_request(&verdict, b"", false, &settings);
     }

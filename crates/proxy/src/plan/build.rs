@@ -22,7 +22,7 @@ use crate::track::TrackSettings;
 use crate::track::name::Known;
 use std::sync::Arc;
 use std::time::Instant;
-use terse_compress::Limit;
+use terse_compress::{Limit, Memory};
 use terse_config::{Config, Diagnostic, Diagnostics, Severity};
 use terse_sample::vars::Limits;
 use terse_sample::{Language, ProcessStore, Registry};
@@ -40,6 +40,8 @@ pub struct Host {
     pub rewrite_bytes: Option<usize>,
     /// `tune.memory.buffers`.
     pub memory_bytes: usize,
+    /// A key that nobody else knows, for the names of compressed bodies.
+    pub body_key: [u8; 32],
     /// The program's name in log lines, when no `log-tag` gives another.
     pub tag: String,
     /// When the process started.
@@ -107,7 +109,9 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     for (place, reason) in patterns.finish() {
         diagnostics.push(Diagnostic::new(Severity::Warning, &place, format!("{reason}: this rule changes nothing that matters")));
     }
+    let bodies = Some(compression.memory_bytes).filter(|bytes| *bytes > 0).map(|bytes| Arc::new(Memory::new(bytes)));
     Some(Plan {
+        bodies,
         tables,
         tracking,
         started: host.started,

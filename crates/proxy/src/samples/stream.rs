@@ -90,6 +90,16 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("res.decomp_out", Type::Int, "Bytes of the response's body that came out of decoders.", |_, env| {
         Some(count(decoding(env)?.response.as_ref().map_or(0, |outcome| outcome.bytes().1)))
     }),
+    Fetch::one("res.comp_level", Type::Int, "The level at which the response is compressed here.", |_, env| {
+        let facts = facts(env)?;
+        facts.coding.map(|_| Value::Int(facts.level.0.into()))
+    }),
+    Fetch::one(
+        "res.comp_memory",
+        Type::Str,
+        "What the memory of compressed bodies did for the response, once it is over: hit, new, kept, full, stream, private, off.",
+        |_, env| Some(Value::str(facts(env)?.recall?.name().as_bytes())),
+    ),
     Fetch::one("prio_class", Type::Int, "The class in queues that 'set-priority-class' has given.", |_, env| {
         Some(Value::Int(facts(env)?.changed().map_or(0, |changes| changes.priority.class).into()))
     }),

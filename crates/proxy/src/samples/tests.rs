@@ -5,7 +5,7 @@ use crate::stream::Stream;
 use crate::trial::{Trial, front, load};
 use std::sync::Arc;
 use std::time::Duration;
-use terse_compress::{Coding, Reason};
+use terse_compress::{Coding, Level, Reason, Recall};
 use terse_message::{Abort, Cause, Phase, Who};
 
 const GET: &str = "GET /a?b=c HTTP/1.1\nHost: h\nCookie: SRV=s1; k=v\nX-Foo: one\nX-Foo: two|three";
@@ -116,6 +116,11 @@ fn what_went_otherwise() {
         ("%[res.comp] %[res.comp_algo] <%[res.comp_reason]> %[res.comp_in]/%[res.comp_out]", "1 gzip <-> 90/30", |stream| {
             (stream.facts.coding, stream.facts.compressed) = (Some(Coding::Gzip), (90, 30));
         }),
+        ("%[res.comp_level] %[res.comp_memory]", "6 hit", |stream| {
+            (stream.facts.coding, stream.facts.level) = (Some(Coding::Gzip), Level(6));
+            stream.facts.recall = Some(Recall::Hit);
+        }),
+        ("%[res.comp_level] %[res.comp_memory]", "- -", |_| {}),
         ("%[res.comp_reason]", "too-small", |stream| stream.facts.compression = Some(Reason::TooSmall)),
         ("%[last_rule_file]:%[last_rule_line] %[last_entity]", "f:3 f:3", |stream| {
             stream.facts.last_rule = Some((Arc::from("f"), 3));

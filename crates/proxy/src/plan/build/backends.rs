@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicBool;
 use terse_balance::announcement::AnnouncedField;
 use terse_balance::settings::Balance;
 use terse_balance::{Farm, FarmContext, Server};
+use terse_compress::memory::Owner;
 use terse_config::near::nearest;
 use terse_config::{Diagnostic, Diagnostics, Severity};
 use terse_sample::{Needs, Usage};
@@ -83,6 +84,8 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         pages: pages::of(&draft.errors, building.error_sets, building.diagnostics),
         compression: draft.compression.clone(),
         decompression: draft.decompression.clone(),
+        compression_conditions: proxy.compression.clone(),
+        owner: Owner::new(&building.host.body_key, &draft.name),
         twin: draft.front,
         journal,
         tally: Tally::new(building.host.workers),

@@ -82,6 +82,7 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
         monitor_failures: proxy.monitor_failures.clone(),
         compression: draft.compression.clone(),
         decompression: draft.decompression.clone(),
+        compression_conditions: proxy.compression.clone(),
         log: building.logs.plan(draft, building.diagnostics),
         tally: Tally::limited(building.host.workers, proxy.maxconn.unwrap_or(0)),
         place: draft.place.clone(),

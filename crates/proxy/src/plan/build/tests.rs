@@ -23,6 +23,7 @@ fn host() -> Host {
         buffer_bytes: 16384,
         rewrite_bytes: None,
         memory_bytes: 1 << 20,
+        body_key: [7; 32],
         tag: "terse".into(),
         started: Instant::now(),
         sinks: Sinks::new(|_| Err(std::io::ErrorKind::NotFound.into())),

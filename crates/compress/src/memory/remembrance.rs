@@ -1,0 +1,99 @@
+//! One body's dealings with the memory: named while it comes, looked for when it is whole, kept when it was compressed.
+
+use super::{Form, Look, Memory, Name, Naming, Owner, Raise, Raiser, Recall};
+use crate::budget::Budget;
+use crate::coding::{Coding, Level};
+use std::sync::Arc;
+
+/// How a body is remembered.
+pub struct Remembrance {
+    memory: Arc<Memory>,
+    naming: Naming,
+    /// The least level that will do.
+    least: Level,
+    /// Who tries for better forms, and the most that may be tried for.
+    raiser: Option<(Arc<Raiser>, Level)>,
+    /// The name to keep its form by.
+    name: Option<Name>,
+    recall: Recall,
+}
+
+/// A form that was there, and whether somebody should try for a better one.
+pub(crate) struct Found {
+    pub(crate) form: Form,
+    pub(crate) popular: Option<Popular>,
+}
+
+/// A body that is asked for often. It has been promised to somebody: [`Popular::give`] must be called.
+pub(crate) struct Popular {
+    memory: Arc<Memory>,
+    raiser: Arc<Raiser>,
+    name: Name,
+    coding: Coding,
+    level: Level,
+}
+
+impl Remembrance {
+    /// In that memory, as a body of that owner; forms of a lower level than `least` will not do.
+    pub fn new(memory: Arc<Memory>, owner: &Owner, least: Level) -> Remembrance {
+        Remembrance { memory, naming: Naming::new(owner.clone()), least, raiser: None, name: None, recall: Recall::Stream }
+    }
+
+    /// Lets better forms be tried for, up to that level: there is time for it.
+    #[must_use]
+    pub fn with_raiser(self, raiser: Arc<Raiser>, most: Level) -> Remembrance {
+        Remembrance { raiser: Some((raiser, most)), ..self }
+    }
+
+    /// What the memory did.
+    pub fn recall(&self) -> Recall {
+        self.recall
+    }
+
+    /// So much of the body is there, and more may come.
+    pub(crate) fn see(&mut self, body: &[u8]) {
+        self.naming.see(body);
+    }
+
+    /// The form of the body, which is whole now.
+    pub(crate) fn find(&mut self, body: &[u8], coding: Coding) -> Option<Found> {
+        let name = self.naming.finish(body);
+        let to_raise = self.raiser.as_ref().map(|(_, most)| Raiser::level(coding, *most, body.len()));
+        match self.memory.look(&name, coding, self.least, to_raise) {
+            Look::Found { form, popular } => {
+                self.recall = Recall::Hit;
+                let popular = self.raiser.take().zip(to_raise).filter(|_| popular).map(|((raiser, _), level)| Popular {
+                    memory: self.memory.clone(),
+                    raiser,
+                    name,
+                    coding,
+                    level,
+                });
+                Some(Found { form, popular })
+            }
+            Look::Known => {
+                self.name = Some(name);
+                None
+            }
+            Look::New => {
+                self.recall = Recall::New;
+                None
+            }
+        }
+    }
+
+    /// Keeps the form of a body that was not found, if it is worth it.
+    pub(crate) fn keep(&mut self, coding: Coding, level: Level, bytes: &[u8]) {
+        if let Some(name) = self.name.take() {
+            let kept = self.memory.keep(&name, Form { coding, level, bytes: bytes.into() });
+            self.recall = if kept { Recall::Kept } else { Recall::Full };
+        }
+    }
+}
+
+impl Popular {
+    /// Hands over the body, and with it bytes that it holds of the budget.
+    pub(crate) fn give(self, body: Vec<u8>, budget: (Arc<dyn Budget>, usize)) {
+        self.raiser.offer(Raise::new(self.memory, self.name, self.coding, self.level, body, budget));
+    }
+}

@@ -1,0 +1,72 @@
+//! How a response's body is compressed, beside what policy decides: under which conditions, by whom, and remembered where.
+
+use crate::plan::Backend;
+use crate::session::Session;
+use crate::settings::CompressionConditions;
+use crate::stream::Stream;
+use terse_compress::memory::Remembrance;
+use terse_compress::settings::MemoryPlace;
+use terse_compress::{Compressor, Effective, Plan, Recall};
+use terse_sample::Condition;
+
+/// Whether the conditions of frontend and backend hold, all of them (`compression if`).
+pub fn allows(stream: &Stream, side: fn(&CompressionConditions) -> &Vec<Condition>) -> bool {
+    let frontend = stream.facts.frontend();
+    // Both halves of a `listen` have the same.
+    let own = stream.facts.backend().filter(|backend| backend.twin != Some(stream.facts.session.frontend));
+    let all = [Some(&frontend.compression_conditions), own.map(|backend| &backend.compression_conditions)];
+    all.into_iter().flatten().flat_map(side).all(|condition| condition.eval(&stream.env()))
+}
+
+/// The coder of a response's body. `private`: the response is one user's own.
+pub fn coder(
+    stream: &mut Stream,
+    plan: Plan,
+    known_bytes: Option<u64>,
+    private: bool,
+    settings: &Effective<'_>,
+    session: &Session,
+) -> Compressor {
+    let mut coder = Compressor::new(plan, known_bytes, settings.collect_bytes(), &session.worker.workplace);
+    coder.prefer(settings.engine());
+    let backend = stream.facts.backend.and_then(|index| session.worker.plan.backends.get(index));
+    match remembrance(plan, private, backend, settings, session) {
+        Ok(remembrance) => coder.remember(remembrance),
+        Err(recall) => stream.facts.recall = Some(recall),
+    }
+    coder
+}
+
+/// How the body is remembered, or why it is not.
+fn remembrance(
+    plan: Plan,
+    private: bool,
+    backend: Option<&Backend>,
+    settings: &Effective<'_>,
+    session: &Session,
+) -> Result<Remembrance, Recall> {
+    let line = settings.memory();
+    let memory = match line.map(|line| &line.place) {
+        None | Some(MemoryPlace::Common) => session.worker.plan.bodies.as_ref(),
+        Some(MemoryPlace::Own(memory)) => Some(memory),
+        Some(MemoryPlace::Off) => None,
+    };
+    let (Some(memory), Some(backend)) = (memory, backend) else { return Err(Recall::Off) };
+    if private && !line.is_some_and(|line| line.shared) {
+        return Err(Recall::Private);
+    }
+    let remembrance = Remembrance::new(memory.clone(), &backend.owner, settings.least_level(plan));
+    Ok(match session.worker.raiser() {
+        Some(raiser) => remembrance.with_raiser(raiser.clone(), settings.most_level(plan.coding)),
+        None => remembrance,
+    })
+}
+
+/// Notes what a coder has done.
+pub fn done(stream: &mut Stream, coder: &Compressor, session: &Session) {
+    let facts = &mut stream.facts;
+    facts.compressed = (coder.bytes_in(), coder.bytes_out());
+    facts.level = coder.level();
+    facts.recall = coder.recall().or(facts.recall);
+    session.worker.count_compressed(coder.bytes_in());
+}
