@@ -1,7 +1,18 @@
-//! `terse`: see the library beside this file.
+//! `terse`: see the library beside this file, and `terse_pack` for `terse gzip` and `terse gunzip`.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
+use terse_pack::options::Command;
 
 fn main() -> ExitCode {
-    terse::life::live(std::env::args_os())
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let command = match words.get(1).and_then(|word| word.to_str()) {
+        Some("gzip") => Some(Command::Gzip),
+        Some("gunzip") => Some(Command::Gunzip),
+        _ => None,
+    };
+    match command {
+        Some(command) => terse_pack::run(command, words.into_iter().skip(2)),
+        None => terse::life::live(words),
+    }
 }

@@ -1,0 +1,268 @@
+//! A file that does not have its name yet.
+//!
+//! Output is written to a file without any name (`O_TMPFILE`), which gets its name when all of it, and its mode, owner and times, are
+//! on the disk. Whatever ends the process before, nothing is left of it. File systems that have no such files get one with a name
+//! that nobody else uses, in the same folder, and SIGINT, SIGTERM and SIGHUP take it away ([`crate::interrupt`]).
+
+use crate::interrupt;
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
+use rustix::io::Errno;
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A file on its way to a name.
+pub struct Draft {
+    file: File,
+    name: PathBuf,
+    folder: PathBuf,
+    /// The name that it has meanwhile, if it needs one.
+    temporary: Option<PathBuf>,
+}
+
+/// What a finished file takes over from the one that it was made of.
+pub struct Attributes {
+    mode: u32,
+    owner: u32,
+    group: u32,
+    accessed: Timespec,
+    modified: Timespec,
+}
+
+impl Attributes {
+    /// Those of a file.
+    pub fn of(metadata: &Metadata) -> Attributes {
+        Attributes {
+            mode: metadata.mode() & 0o777,
+            owner: metadata.uid(),
+            group: metadata.gid(),
+            accessed: Timespec { tv_sec: metadata.atime(), tv_nsec: metadata.atime_nsec() },
+            modified: Timespec { tv_sec: metadata.mtime(), tv_nsec: metadata.mtime_nsec() },
+        }
+    }
+
+    /// With another time of change, in seconds since 1970.
+    pub fn with_time(self, time: u32) -> Attributes {
+        Attributes { modified: Timespec { tv_sec: time.into(), tv_nsec: 0 }, ..self }
+    }
+}
+
+impl Draft {
+    /// A file that will be called `name`, in whose folder it is made.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn new(name: &Path) -> io::Result<Draft> {
+        let folder = match name.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let (file, temporary) = match rustix::fs::open(&folder, flags | OFlags::TMPFILE, PRIVATE) {
+            Ok(file) => (file, None),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
+                let (file, temporary) = named(&folder, name, flags)?;
+                (file, Some(temporary))
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Draft { file: File::from(file), name: name.to_owned(), folder, temporary })
+    }
+
+    /// Where to write.
+    pub fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Gives the file its name, once all of it is on the disk. A file that has the name already is replaced if `overwrites` says so.
+    ///
+    /// # Errors
+    /// What the system says; `AlreadyExists` when somebody else took the name.
+    pub fn publish(mut self, attributes: Option<&Attributes>, overwrites: bool) -> io::Result<()> {
+        match attributes {
+            Some(attributes) => self.take_over(attributes)?,
+            // As the shell's own redirection would make it.
+            None => rustix::fs::fchmod(&self.file, Mode::from_raw_mode(0o666 & !umask()))?,
+        }
+        self.file.sync_all()?;
+        match (self.temporary.take(), overwrites) {
+            (None, false) => self.link(&self.name)?,
+            (None, true) => match self.link(&self.name) {
+                Err(Errno::EXIST) => {
+                    let temporary = self.linked_beside()?;
+                    rename_over(&temporary, &self.name)?;
+                }
+                other => other?,
+            },
+            (Some(temporary), true) => rename_over(&temporary, &self.name)?,
+            (Some(temporary), false) => rename(&temporary, &self.name)?,
+        }
+        File::open(&self.folder)?.sync_all()
+    }
+
+    /// Mode, owner and times, as far as the system lets us.
+    fn take_over(&self, attributes: &Attributes) -> io::Result<()> {
+        let (owner, group) = (Uid::from_raw(attributes.owner), Gid::from_raw(attributes.group));
+        let mut mode = attributes.mode;
+        if rustix::fs::fchown(&self.file, Some(owner), Some(group)).is_err()
+            && rustix::fs::fchown(&self.file, None, Some(group)).is_err()
+        {
+            // What the group was allowed is not for another group.
+            mode &= 0o707;
+        }
+        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode))?;
+        let times = Timestamps { last_access: attributes.accessed, last_modification: attributes.modified };
+        Ok(rustix::fs::futimens(&self.file, &times)?)
+    }
+
+    /// Gives the file a name that nobody has.
+    fn link(&self, name: &Path) -> Result<(), Errno> {
+        let nameless = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        rustix::fs::linkat(CWD, nameless, CWD, name, AtFlags::SYMLINK_FOLLOW)
+    }
+
+    fn linked_beside(&self) -> io::Result<PathBuf> {
+        for attempt in 0..ATTEMPTS {
+            let temporary = beside(&self.folder, &self.name, attempt);
+            match self.link(&temporary) {
+                Ok(()) => return Ok(temporary),
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Errno::EXIST.into())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            remove(temporary);
+        }
+    }
+}
+
+/// Until it is finished, nobody else reads it.
+const PRIVATE: Mode = Mode::from_raw_mode(0o600);
+/// Names that are tried.
+const ATTEMPTS: u32 = 100;
+
+/// A file with a name of its own.
+fn named(folder: &Path, name: &Path, flags: OFlags) -> io::Result<(rustix::fd::OwnedFd, PathBuf)> {
+    for attempt in 0..ATTEMPTS {
+        let temporary = beside(folder, name, attempt);
+        interrupt::guard(&temporary)?;
+        match rustix::fs::open(&temporary, flags | OFlags::CREATE | OFlags::EXCL, PRIVATE) {
+            Ok(file) => return Ok((file, temporary)),
+            Err(error) => {
+                interrupt::release(&temporary);
+                if error != Errno::EXIST {
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+    Err(Errno::EXIST.into())
+}
+
+/// A name in the same folder that tells where it comes from.
+fn beside(folder: &Path, name: &Path, attempt: u32) -> PathBuf {
+    let mut short: Vec<u8> = name.file_name().map_or_else(Vec::new, |name| name.as_encoded_bytes().to_vec());
+    // The longest name that file systems have is 255 bytes.
+    short.truncate(200);
+    let short = String::from_utf8_lossy(&short).replace('\u{fffd}', "_");
+    folder.join(format!(".{short}.{}.{attempt}", std::process::id()))
+}
+
+fn rename_over(temporary: &Path, name: &Path) -> io::Result<()> {
+    let renamed = std::fs::rename(temporary, name);
+    if renamed.is_err() {
+        remove(temporary);
+    }
+    interrupt::release(temporary);
+    renamed
+}
+
+/// Renames to a name that nobody has.
+fn rename(temporary: &Path, name: &Path) -> io::Result<()> {
+    let renamed = match rustix::fs::renameat_with(CWD, temporary, CWD, name, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => std::fs::hard_link(temporary, name).map(|()| remove(temporary)),
+        other => other.map_err(io::Error::from),
+    };
+    if renamed.is_err() {
+        remove(temporary);
+    }
+    interrupt::release(temporary);
+    renamed
+}
+
+/// A name that cannot be removed now could not be removed at another time either.
+fn remove(temporary: &Path) {
+    let _ = std::fs::remove_file(temporary);
+    interrupt::release(temporary);
+}
+
+fn umask() -> u32 {
+    let mask = rustix::process::umask(Mode::empty());
+    rustix::process::umask(mask);
+    mask.as_raw_mode()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn files(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> =
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// A draft, or one on a file system without nameless files.
+    fn draft(name: &Path, nameless: bool) -> Draft {
+        if nameless {
+            return Draft::new(name).unwrap();
+        }
+        let folder = name.parent().unwrap().to_owned();
+        let (file, temporary) = named(&folder, name, OFlags::WRONLY).unwrap();
+        Draft { file: File::from(file), name: name.to_owned(), folder, temporary: Some(temporary) }
+    }
+
+    #[test]
+    fn a_name_appears_with_the_whole_file_or_never() {
+        for nameless in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let name = folder.path().join("file");
+            let mut abandoned = draft(&name, nameless);
+            abandoned.file().write_all(b"half").unwrap();
+            assert!(!name.exists());
+            drop(abandoned);
+            assert!(files(folder.path()).is_empty(), "nothing is left of what was given up");
+
+            let source = folder.path().join("source");
+            std::fs::write(&source, "x").unwrap();
+            std::fs::set_permissions(&source, PermissionsExt::from_mode(0o640)).unwrap();
+            let attributes = Attributes::of(&source.metadata().unwrap()).with_time(1_000_000_000);
+            let mut kept = draft(&name, nameless);
+            kept.file().write_all(b"whole").unwrap();
+            kept.publish(Some(&attributes), false).unwrap();
+            let metadata = name.metadata().unwrap();
+            assert_eq!((metadata.mode() & 0o7777, metadata.mtime()), (0o640, 1_000_000_000));
+
+            let error = draft(&name, nameless).publish(None, false).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!(std::fs::read(&name).unwrap(), b"whole", "what was there stays");
+
+            let mut second = draft(&name, nameless);
+            second.file().write_all(b"second").unwrap();
+            second.publish(None, true).unwrap();
+            assert_eq!(std::fs::read(&name).unwrap(), b"second");
+            assert_eq!(files(folder.path()), ["file", "source"]);
+        }
+    }
+}

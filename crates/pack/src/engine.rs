@@ -1,0 +1,111 @@
+//! Who compresses: coders of pieces.
+//!
+//! An input is cut into pieces that are coded on all cores at once, and what comes out is joined into one stream. A coder is one
+//! worker's; it sees one piece after the other, not necessarily neighbours, and with each the bytes before it, if its format can
+//! refer to them without having coded them.
+
+mod brotli;
+mod deflate;
+mod zstd;
+
+use crate::fault::Fault;
+use crate::form::Form;
+
+pub(crate) use brotli::Joiner;
+
+/// A piece of the input.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'a> {
+    /// Its bytes. Only an input without any has an empty piece.
+    pub bytes: &'a [u8],
+    /// Up to [`HISTORY_BYTES`] before it.
+    pub history: &'a [u8],
+    /// Whether nothing stands before it.
+    pub is_first: bool,
+    /// Whether nothing follows it.
+    pub is_last: bool,
+}
+
+/// What deflate can refer to.
+pub const HISTORY_BYTES: usize = 1 << 15;
+
+/// A worker's coder.
+pub trait Coder: Send {
+    /// Appends the coded form of a piece, which ends at the border of a byte.
+    ///
+    /// # Errors
+    /// [`Fault::Engine`]: a coder that broke.
+    fn code(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Fault>;
+}
+
+/// An engine: one way to make a format.
+pub struct Engine {
+    /// What `--engine` calls it.
+    pub name: &'static str,
+    /// What it makes.
+    pub form: Form,
+    /// What it is, in a few words.
+    pub about: &'static str,
+    /// Pieces are no larger than this.
+    pub piece_bytes: usize,
+    /// Makes a coder of a level that the format has.
+    pub make: fn(u8) -> Result<Box<dyn Coder>, Fault>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The engines. The first one of a format is who makes it unless `--engine` says.
+pub const ENGINES: &[Engine] = &[
+    Engine {
+        name: "libdeflate",
+        form: Form::Gzip,
+        about: "whole pieces, levels 1 to 12: gzip's sizes for a third of its time",
+        piece_bytes: 1 << 20,
+        make: deflate::whole,
+    },
+    Engine {
+        name: "zlib-rs",
+        form: Form::Gzip,
+        about: "zlib's way, which refers back into the piece before",
+        piece_bytes: 1 << 18,
+        make: deflate::stream,
+    },
+    Engine {
+        name: "zstd",
+        form: Form::Zstd,
+        about: "the format's reference library; pieces are frames",
+        piece_bytes: 4 << 20,
+        make: zstd::frames,
+    },
+    Engine {
+        name: "brotli",
+        form: Form::Brotli,
+        about: "pieces that can be joined, without the format's dictionary",
+        piece_bytes: 4 << 20,
+        make: brotli::pieces,
+    },
+];
+
+/// The engine of a name.
+pub fn find(name: &str) -> Option<&'static Engine> {
+    ENGINES.iter().find(|engine| engine.name == name)
+}
+
+/// The engine of a format.
+pub fn of(form: Form) -> &'static Engine {
+    ENGINES.iter().find(|engine| engine.form == form).unwrap_or(&ENGINES[0])
+}
+
+/// The engines' names, for messages.
+pub(crate) fn names() -> String {
+    ENGINES.iter().map(|engine| engine.name).collect::<Vec<_>>().join(", ")
+}
+
+/// The engines, for `--engines`.
+pub(crate) fn list() -> String {
+    ENGINES.iter().map(|engine| format!("{:<12} {:<7} {}\n", engine.name, engine.form.name(), engine.about)).collect()
+}

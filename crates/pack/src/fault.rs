@@ -1,0 +1,52 @@
+//! What goes wrong with a file, in gzip's words.
+
+use std::io;
+
+/// Why a file could not be compressed or decompressed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The input could not be read.
+    #[error("{}", plain(.0))]
+    Read(io::Error),
+    /// The output could not be written.
+    #[error("{}", plain(.0))]
+    Write(io::Error),
+    /// The input has none of the formats, or not the one that was asked for.
+    #[error("not in {0} format")]
+    Format(&'static str),
+    /// The input ends in the middle.
+    #[error("unexpected end of file")]
+    End,
+    /// The compressed data make no sense.
+    #[error("invalid compressed data--format violated")]
+    Violated,
+    /// The checksum of what came out is another one.
+    #[error("invalid compressed data--crc error")]
+    Checksum,
+    /// The length of what came out is another one.
+    #[error("invalid compressed data--length error")]
+    Length,
+    /// A part of the format that is not supported.
+    #[error("{0} -- not supported")]
+    Unsupported(String),
+    /// A coder broke: never with a sound one.
+    #[error("the engine failed")]
+    Engine,
+}
+
+impl Fault {
+    /// Whether the reader of the output has gone.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        matches!(self, Fault::Write(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// What the system says, without Rust's number behind it.
+pub(crate) fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((words, _)) => words.to_owned(),
+        None => text,
+    }
+}

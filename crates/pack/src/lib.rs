@@ -1,0 +1,49 @@
+//! `terse gzip` and `terse gunzip`: files and streams, compressed on all cores.
+//!
+//! ```text
+//!  words ──> options ──> operands, one after the other
+//!                            │
+//!    compress: pieces ──> workers, each with a coder of an engine ──> joined in order into one stream ──> draft ──> its name
+//!    decompress: members, frames ──> checked ──> draft ──> its name
+//! ```
+//!
+//! Invariants:
+//! * Under a file's final name there is nothing, what was there before, or all of it ([`draft`]); the input goes after that.
+//! * Memory does not depend on the input's size: a few pieces for each worker.
+//! * What is written as gzip is one member, which every reader of the format (RFC 1952) takes.
+//! * No input panics: what is wrong with it is a [`Fault`], in gzip's words.
+
+pub mod draft;
+pub mod engine;
+mod fault;
+mod form;
+pub mod header;
+mod interrupt;
+mod line;
+mod listing;
+mod operand;
+pub mod options;
+mod progress;
+mod report;
+pub mod seam;
+mod stream;
+mod suffix;
+pub mod unpack;
+mod walk;
+
+pub use fault::Fault;
+pub use form::Form;
+pub use options::Options;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Does what `terse gzip` and `terse gunzip` do, given the words behind them. Ends with gzip's codes: 0, 1 for an error, 2 for a
+/// warning.
+pub fn run(command: options::Command, words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    match Options::parse(command, words) {
+        Ok(options::Request::Work(options)) => walk::walk(&options),
+        Ok(options::Request::Say(text)) => report::answer(&text),
+        Err(misuse) => report::misuse(command, &misuse),
+    }
+}

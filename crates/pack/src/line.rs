@@ -1,0 +1,302 @@
+//! Compresses an input piece by piece on several threads.
+//!
+//! ```text
+//!   source ─> intake: whoever is idle takes the next piece ─> its coder ─> outlet: waits for its turn ─> sink
+//! ```
+//!
+//! There is no thread for reading and none for writing. A worker reads its next piece itself, while no other does; what it has made
+//! it leaves at the outlet, and if it is that piece's turn, it writes it and all that wait behind it. Memory is bounded because
+//! nobody takes another piece while [`WAITING_PER_WORKER`] for each worker wait at the outlet.
+
+use crate::engine::{Coder, Engine, HISTORY_BYTES, Joiner, Piece};
+use crate::fault::Fault;
+use crate::form::Form;
+use crate::progress::Progress;
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read, Write};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use zlib_rs::crc32::crc32_combine;
+
+/// How an input is compressed.
+pub(crate) struct Plan {
+    pub(crate) engine: &'static Engine,
+    pub(crate) level: u8,
+    pub(crate) workers: usize,
+    /// How long the input is, if it is known.
+    pub(crate) input_bytes: Option<u64>,
+}
+
+/// What went through.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Totals {
+    pub(crate) taken: u64,
+    pub(crate) given: u64,
+    /// CRC-32 of what was taken; only for gzip.
+    pub(crate) checksum: u32,
+}
+
+/// Compresses all of `source` to `sink`, without gzip's head and tail.
+pub(crate) fn compress(
+    source: &mut (dyn Read + Send),
+    sink: &mut (dyn Write + Send),
+    plan: &Plan,
+    progress: &Progress,
+) -> Result<Totals, Fault> {
+    let mut intake =
+        Intake { source, piece_bytes: plan.piece_bytes(), ahead: Vec::new(), history: Vec::new(), next: 0, ended: false };
+    intake.read_ahead()?;
+    let workers = if intake.ahead.len() < intake.piece_bytes { 1 } else { plan.workers };
+    let outlet = Outlet {
+        next: 0,
+        waiting: BTreeMap::new(),
+        is_written_to: false,
+        fault: None,
+        totals: Totals::default(),
+        joiner: (plan.engine.form == Form::Brotli).then(Joiner::new),
+    };
+    let line = Line {
+        plan,
+        progress,
+        limit: workers * WAITING_PER_WORKER,
+        intake: Mutex::new(intake),
+        outlet: Mutex::new(outlet),
+        sink: Mutex::new(sink),
+        moved: Condvar::new(),
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..workers {
+            // A system without another thread to give lets this one do more.
+            let _ = std::thread::Builder::new().name("gzip".into()).spawn_scoped(scope, || line.work());
+        }
+        line.work();
+    });
+    let outlet = line.outlet.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut totals = outlet.totals;
+    match outlet.fault {
+        Some(fault) => Err(fault),
+        None => {
+            if let Some(mut joiner) = outlet.joiner {
+                let mut rest = Vec::new();
+                joiner.finish(&mut rest)?;
+                let sink = line.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
+                sink.write_all(&rest).map_err(Fault::Write)?;
+                totals.given += rest.len() as u64;
+            }
+            Ok(totals)
+        }
+    }
+}
+
+/// Pieces that may wait for their turn, for each worker.
+const WAITING_PER_WORKER: usize = 2;
+/// A worker has so many pieces to do, if the input is small, that all end at about the same time.
+const PIECES_PER_WORKER: u64 = 4;
+/// No piece is smaller for that.
+const MIN_PIECE_BYTES: u64 = 1 << 17;
+
+impl Plan {
+    fn piece_bytes(&self) -> usize {
+        let most = self.engine.piece_bytes;
+        match self.input_bytes {
+            Some(bytes) if self.workers > 1 => {
+                let share = (bytes / (self.workers as u64 * PIECES_PER_WORKER)).max(MIN_PIECE_BYTES);
+                usize::try_from(share).unwrap_or(most).min(most)
+            }
+            _ => most,
+        }
+    }
+}
+
+struct Line<'a> {
+    plan: &'a Plan,
+    progress: &'a Progress,
+    limit: usize,
+    intake: Mutex<Intake<'a>>,
+    outlet: Mutex<Outlet>,
+    /// Only whoever has set [`Outlet::is_written_to`] takes it.
+    sink: Mutex<&'a mut (dyn Write + Send)>,
+    /// A piece was written, or something broke.
+    moved: Condvar,
+}
+
+/// Where pieces come from.
+struct Intake<'a> {
+    source: &'a mut (dyn Read + Send),
+    piece_bytes: usize,
+    /// The next piece, already read: whether a piece is the last must be known when it is coded.
+    ahead: Vec<u8>,
+    /// The end of the piece before it.
+    history: Vec<u8>,
+    /// The next piece's number.
+    next: usize,
+    ended: bool,
+}
+
+/// A piece on its way, with its own copy of everything.
+struct Taken {
+    number: usize,
+    bytes: Vec<u8>,
+    history: Vec<u8>,
+    is_last: bool,
+}
+
+/// What has become of a piece.
+struct Done {
+    out: Vec<u8>,
+    taken: u64,
+    checksum: u32,
+}
+
+/// Where pieces go.
+struct Outlet {
+    /// The number of the piece whose turn it is.
+    next: usize,
+    waiting: BTreeMap<usize, Done>,
+    is_written_to: bool,
+    /// The first thing that went wrong, which ends the work.
+    fault: Option<Fault>,
+    totals: Totals,
+    joiner: Option<Joiner>,
+}
+
+impl Line<'_> {
+    /// A worker's life.
+    fn work(&self) {
+        // Should a coder panic, nobody may wait for its piece.
+        let guard = Abandon(self);
+        if let Err(fault) = self.try_work() {
+            self.fail(fault);
+        }
+        std::mem::forget(guard);
+    }
+
+    fn try_work(&self) -> Result<(), Fault> {
+        let mut coder = (self.plan.engine.make)(self.plan.level)?;
+        while self.may_go_on() {
+            let taken = self.intake.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+            let Some(taken) = taken else { return Ok(()) };
+            let number = taken.number;
+            let done = self.code(&mut *coder, taken)?;
+            self.deliver(number, done)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until there is room at the outlet; false when the work has ended.
+    fn may_go_on(&self) -> bool {
+        let mut outlet = self.outlet();
+        while outlet.fault.is_none() && outlet.waiting.len() >= self.limit {
+            outlet = self.moved.wait(outlet).unwrap_or_else(PoisonError::into_inner);
+        }
+        outlet.fault.is_none()
+    }
+
+    fn code(&self, coder: &mut dyn Coder, taken: Taken) -> Result<Done, Fault> {
+        let piece = Piece { bytes: &taken.bytes, history: &taken.history, is_first: taken.number == 0, is_last: taken.is_last };
+        let checksum = if self.plan.engine.form == Form::Gzip { libdeflater::crc32(piece.bytes) } else { 0 };
+        let mut out = Vec::new();
+        coder.code(&piece, &mut out)?;
+        self.progress.add(piece.bytes.len() as u64);
+        Ok(Done { out, taken: piece.bytes.len() as u64, checksum })
+    }
+
+    /// Leaves a piece at the outlet. Whoever brings the one whose turn it is writes.
+    fn deliver(&self, number: usize, done: Done) -> Result<(), Fault> {
+        let mut outlet = self.outlet();
+        outlet.waiting.insert(number, done);
+        if outlet.is_written_to {
+            return Ok(());
+        }
+        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(done) = outlet.take_next() {
+            let bytes = outlet.join(done)?;
+            outlet.is_written_to = true;
+            drop(outlet);
+            let written = sink.write_all(&bytes).map_err(Fault::Write);
+            outlet = self.outlet();
+            outlet.is_written_to = false;
+            written?;
+            self.moved.notify_all();
+        }
+        Ok(())
+    }
+
+    fn fail(&self, fault: Fault) {
+        self.outlet().fault.get_or_insert(fault);
+        self.moved.notify_all();
+    }
+
+    fn outlet(&self) -> MutexGuard<'_, Outlet> {
+        self.outlet.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the work when it is dropped.
+struct Abandon<'l, 'a>(&'l Line<'a>);
+
+impl Drop for Abandon<'_, '_> {
+    fn drop(&mut self) {
+        self.0.fail(Fault::Engine);
+    }
+}
+
+impl Intake<'_> {
+    /// The next piece; none behind the last.
+    fn take(&mut self) -> Result<Option<Taken>, Fault> {
+        if self.ended && (self.ahead.is_empty() && self.next > 0) {
+            return Ok(None);
+        }
+        let bytes = std::mem::take(&mut self.ahead);
+        let tail = bytes[bytes.len().saturating_sub(HISTORY_BYTES)..].to_vec();
+        let history = std::mem::replace(&mut self.history, tail);
+        self.read_ahead()?;
+        let number = self.next;
+        self.next += 1;
+        Ok(Some(Taken { number, bytes, history, is_last: self.ahead.is_empty() }))
+    }
+
+    fn read_ahead(&mut self) -> Result<(), Fault> {
+        if self.ended {
+            return Ok(());
+        }
+        let mut bytes = Vec::with_capacity(self.piece_bytes);
+        let mut room = (&mut *self.source).take(self.piece_bytes as u64);
+        while bytes.len() < self.piece_bytes {
+            match room.read_to_end(&mut bytes) {
+                Ok(0) => {
+                    self.ended = true;
+                    break;
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(Fault::Read(error)),
+            }
+        }
+        self.ahead = bytes;
+        Ok(())
+    }
+}
+
+impl Outlet {
+    fn take_next(&mut self) -> Option<Done> {
+        let done = self.waiting.remove(&self.next)?;
+        self.next += 1;
+        self.totals.taken += done.taken;
+        self.totals.checksum = crc32_combine(self.totals.checksum, done.checksum, done.taken);
+        Some(done)
+    }
+
+    /// A piece's bytes as they go out.
+    fn join(&mut self, done: Done) -> Result<Vec<u8>, Fault> {
+        let bytes = match &mut self.joiner {
+            Some(joiner) => {
+                let mut joined = Vec::new();
+                joiner.add(&done.out, &mut joined)?;
+                joined
+            }
+            None => done.out,
+        };
+        self.totals.given += bytes.len() as u64;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,57 @@
+//! gzip: members, each with its head, its deflate stream and its tail.
+
+use super::{Input, ROOM, Unpacked, has_garbage};
+use crate::fault::Fault;
+use crate::header::Header;
+use std::io::Write;
+use zlib_rs::{Inflate, InflateFlush, Status};
+
+pub(super) fn unpack(input: &mut Input<'_>, sink: &mut dyn Write) -> Result<Unpacked, Fault> {
+    let mut unpacked = Unpacked { header: Header::read(input)?, ..Unpacked::default() };
+    let mut inflate = Inflate::new(false, 15);
+    let mut room = vec![0; ROOM];
+    loop {
+        let (checksum, bytes) = member(&mut inflate, input, sink, &mut room)?;
+        unpacked.bytes += bytes;
+        unpacked.checksum = Some(checksum);
+        if !input.peek(2)?.starts_with(&[0x1f, 0x8b]) {
+            unpacked.has_garbage = has_garbage(input)?;
+            return Ok(unpacked);
+        }
+        Header::read(input)?;
+        inflate.reset(false);
+    }
+}
+
+/// A member behind its head: its checksum and its length, both as they should be.
+fn member(inflate: &mut Inflate, input: &mut Input<'_>, sink: &mut dyn Write, room: &mut [u8]) -> Result<(u32, u64), Fault> {
+    let (mut checksum, mut length) = (libdeflater::Crc::new(), 0u64);
+    loop {
+        let bytes = input.fill()?;
+        let at_end = bytes.is_empty();
+        let (taken, given) = (inflate.total_in(), inflate.total_out());
+        let status = inflate.decompress(bytes, room, InflateFlush::NoFlush).map_err(|_| Fault::Violated)?;
+        input.consume((inflate.total_in() - taken) as usize);
+        let made = room.get(..(inflate.total_out() - given) as usize).ok_or(Fault::Engine)?;
+        checksum.update(made);
+        length += made.len() as u64;
+        sink.write_all(made).map_err(Fault::Write)?;
+        match status {
+            Status::StreamEnd => break,
+            _ if at_end && made.is_empty() => return Err(Fault::End),
+            _ => {}
+        }
+    }
+    let mut tail = [0; 8];
+    for byte in &mut tail {
+        *byte = input.byte()?.ok_or(Fault::End)?;
+    }
+    let [c0, c1, c2, c3, l0, l1, l2, l3] = tail;
+    if u32::from_le_bytes([c0, c1, c2, c3]) != checksum.sum() {
+        return Err(Fault::Checksum);
+    }
+    if u32::from_le_bytes([l0, l1, l2, l3]) != length as u32 {
+        return Err(Fault::Length);
+    }
+    Ok((checksum.sum(), length))
+}
