@@ -1,0 +1,197 @@
+//! A block: stored, in the fixed code, or in a code of its own, whichever is smallest to the bit (RFC 1951 section 3.2.3).
+
+use crate::bits::{ROOM, Rest, Writer};
+use crate::header::Header;
+use crate::huffman;
+use crate::sequence::{Histogram, Sequence};
+use crate::symbols::{
+    DISTANCE_SYMBOLS, END_OF_BLOCK, FIRST_LENGTH, LENGTH_BASE, LENGTH_EXTRA, LENGTH_SLOT, LITLEN_SYMBOLS, MIN_MATCH,
+    distance_extra, distance_slot,
+};
+
+/// The longest code of a literal or a length: four of them fit between two stores of the writer.
+const LITLEN_LIMIT: usize = 14;
+const _: () = assert!(4 * LITLEN_LIMIT <= ROOM as usize);
+
+/// The longest code of a distance. With a length and all extra bits it fits between two stores.
+const DISTANCE_LIMIT: usize = 15;
+const _: () = assert!(LITLEN_LIMIT + 5 + DISTANCE_LIMIT + 13 <= ROOM as usize);
+
+/// The most bytes of one stored block.
+const STORED_MAX: usize = 65_535;
+
+/// Writes the input as one block, or as several stored ones.
+pub(crate) fn write(
+    input: &[u8],
+    sequences: &[Sequence],
+    histogram: &Histogram,
+    last: bool,
+    rest: Rest,
+    out: &mut Vec<u8>,
+) -> Rest {
+    let own = Codes::new(histogram);
+    let header = Header::new(&own.litlen_lengths, &own.distance_lengths);
+    let dynamic = 3 + header.bits() + own.bits(histogram);
+    let fixed = 3 + fixed_bits(histogram);
+    if stored_bits(input.len(), rest) < dynamic.min(fixed) {
+        return write_stored(input, last, rest, out);
+    }
+    let mut writer = Writer::new(out, rest, dynamic.min(fixed));
+    writer.put(u64::from(last), 1);
+    if fixed <= dynamic {
+        writer.put(1, 2);
+        writer.store();
+        Codes::fixed().write(input, sequences, &mut writer);
+    } else {
+        writer.put(2, 2);
+        writer.store();
+        header.write(&mut writer);
+        own.write(input, sequences, &mut writer);
+    }
+    writer.finish()
+}
+
+/// Writes the input in stored blocks, as many as it takes. Nothing becomes one empty block, which ends at a byte's border.
+pub(crate) fn write_stored(mut input: &[u8], last: bool, mut rest: Rest, out: &mut Vec<u8>) -> Rest {
+    loop {
+        let (now, later) = input.split_at(input.len().min(STORED_MAX));
+        let mut writer = Writer::new(out, rest, stored_bits(now.len(), rest));
+        writer.put(u64::from(last && later.is_empty()), 3);
+        writer.align();
+        writer.put(now.len() as u64, 16);
+        writer.put(!now.len() as u64 & 0xffff, 16);
+        writer.store();
+        writer.bytes(now);
+        rest = writer.finish();
+        input = later;
+        if input.is_empty() {
+            return rest;
+        }
+    }
+}
+
+/// Bits of the input in stored blocks.
+fn stored_bits(bytes: usize, rest: Rest) -> u64 {
+    let first = (rest.count() + 3).next_multiple_of(8) - rest.count() + 32;
+    let others = bytes.saturating_sub(1) / STORED_MAX;
+    u64::from(first) + 40 * others as u64 + 8 * bytes as u64
+}
+
+/// The two codes of a block.
+struct Codes {
+    litlen_lengths: [u8; LITLEN_SYMBOLS],
+    distance_lengths: [u8; DISTANCE_SYMBOLS],
+}
+
+impl Codes {
+    fn new(histogram: &Histogram) -> Codes {
+        let mut codes = Codes { litlen_lengths: [0; LITLEN_SYMBOLS], distance_lengths: [0; DISTANCE_SYMBOLS] };
+        huffman::lengths(&histogram.litlen, LITLEN_LIMIT, &mut codes.litlen_lengths);
+        huffman::lengths(&histogram.distance, DISTANCE_LIMIT, &mut codes.distance_lengths);
+        codes
+    }
+
+    /// RFC 1951 section 3.2.6.
+    fn fixed() -> Codes {
+        Codes { litlen_lengths: std::array::from_fn(fixed_length), distance_lengths: [5; DISTANCE_SYMBOLS] }
+    }
+
+    /// Bits of a block's symbols in these codes.
+    fn bits(&self, histogram: &Histogram) -> u64 {
+        let litlens: u64 =
+            histogram.litlen.iter().zip(&self.litlen_lengths).map(|(n, length)| u64::from(*n) * u64::from(*length)).sum();
+        let distances: u64 =
+            histogram.distance.iter().zip(&self.distance_lengths).map(|(n, length)| u64::from(*n) * u64::from(*length)).sum();
+        litlens + distances + extra_bits(histogram)
+    }
+
+    fn write(&self, mut input: &[u8], sequences: &[Sequence], writer: &mut Writer<'_>) {
+        let litlens = self.litlens();
+        let lengths = self.lengths(&litlens);
+        let distances = self.distances();
+        for sequence in sequences {
+            let (literals, rest) = input.split_at(usize::from(sequence.literals));
+            let (fours, few) = literals.as_chunks::<4>();
+            for four in fours {
+                for byte in four {
+                    litlens[usize::from(*byte)].put(writer);
+                }
+                writer.store();
+            }
+            for byte in few {
+                litlens[usize::from(*byte)].put(writer);
+            }
+            writer.store();
+            input = &rest[usize::from(sequence.length)..];
+            if sequence.length != 0 {
+                lengths[(usize::from(sequence.length) - MIN_MATCH) & 255].put(writer);
+                let slot = distance_slot(sequence.distance);
+                distances[slot].put(writer);
+                let extra = distance_extra(slot);
+                writer.put(u64::from(sequence.distance - 1) & ((1 << extra) - 1), extra);
+                writer.store();
+            }
+        }
+        litlens[END_OF_BLOCK].put(writer);
+        writer.store();
+    }
+
+    fn litlens(&self) -> [Bits; LITLEN_SYMBOLS] {
+        let codes = huffman::codes(&self.litlen_lengths);
+        std::array::from_fn(|at| Bits { bits: u32::from(codes[at]), count: u32::from(self.litlen_lengths[at]) })
+    }
+
+    /// By the match's length less [`MIN_MATCH`], the extra bits among them.
+    fn lengths(&self, litlens: &[Bits; LITLEN_SYMBOLS]) -> [Bits; 256] {
+        std::array::from_fn(|length| {
+            let slot = usize::from(LENGTH_SLOT[length]);
+            let code = litlens[FIRST_LENGTH + slot];
+            let extra = length as u32 - u32::from(LENGTH_BASE[slot]);
+            Bits { bits: code.bits | extra << code.count, count: code.count + u32::from(LENGTH_EXTRA[slot]) }
+        })
+    }
+
+    fn distances(&self) -> [Bits; 32] {
+        let codes = huffman::codes(&self.distance_lengths);
+        let mut bits = [Bits { bits: 0, count: 0 }; 32];
+        for ((bits, code), length) in bits.iter_mut().zip(codes).zip(self.distance_lengths) {
+            *bits = Bits { bits: u32::from(code), count: u32::from(length) };
+        }
+        bits
+    }
+}
+
+/// A symbol's code.
+#[derive(Clone, Copy)]
+struct Bits {
+    bits: u32,
+    count: u32,
+}
+
+impl Bits {
+    #[inline(always)]
+    fn put(self, writer: &mut Writer<'_>) {
+        writer.put(u64::from(self.bits), self.count);
+    }
+}
+
+fn fixed_length(symbol: usize) -> u8 {
+    match symbol {
+        0..=143 => 8,
+        144..=255 => 9,
+        256..=279 => 7,
+        _ => 8,
+    }
+}
+
+fn fixed_bits(histogram: &Histogram) -> u64 {
+    let litlens: u64 = histogram.litlen.iter().enumerate().map(|(symbol, n)| u64::from(*n) * u64::from(fixed_length(symbol))).sum();
+    let distances: u64 = histogram.distance.iter().map(|n| u64::from(*n) * 5).sum();
+    litlens + distances + extra_bits(histogram)
+}
+
+fn extra_bits(histogram: &Histogram) -> u64 {
+    let lengths = histogram.litlen[FIRST_LENGTH..].iter().zip(LENGTH_EXTRA).map(|(n, extra)| u64::from(*n) * u64::from(extra));
+    let distances = histogram.distance.iter().enumerate().map(|(slot, n)| u64::from(*n) * u64::from(distance_extra(slot)));
+    lengths.sum::<u64>() + distances.sum::<u64>()
+}

@@ -1,0 +1,104 @@
+//! The last 64 KB of the input, in a ring.
+//!
+//! Deflate looks back 32 KB. A ring of twice that has a property that is worth the copy: a position modulo 65,536 is a `u16`, so it
+//! is an index that cannot be out of range and a table's entry of two bytes at once, and a distance is a subtraction that wraps. Nothing
+//! slides and nothing is renumbered.
+//!
+//! Bytes ahead are copied in before they are looked at, [`STRIDE`] at a time. Behind the input's end there are zeros, so that what is
+//! read there is the same in each run.
+
+use crate::symbols::{MAX_MATCH, WINDOW};
+
+const RING: usize = 65_536;
+/// Bytes that are read at once.
+const WIDE: usize = 16;
+/// Bytes copied at a time.
+const STRIDE: usize = 16 * 1024;
+/// Bytes ahead of a position that must be there: a match at one of the next two places, and a wide read at its end.
+const AHEAD: usize = MAX_MATCH + 2 + 2 * WIDE;
+const _: () = assert!(WINDOW + STRIDE + AHEAD <= RING);
+
+/// The ring. What is in its first bytes is also behind its last, so that a read may cross the end.
+pub(crate) struct Window {
+    ring: Box<[u8; RING + WIDE]>,
+    /// The position where the next byte goes.
+    head: u16,
+}
+
+impl Window {
+    pub(crate) fn new() -> Window {
+        Window { ring: crate::boxed(0), head: 0 }
+    }
+
+    /// Begins again, with the last 32 KB of `dictionary`.
+    pub(crate) fn reset(&mut self, dictionary: &[u8]) {
+        self.head = 0;
+        self.put(dictionary);
+    }
+
+    /// Copies in what may be looked at next of `input`, of which `filled` bytes are there; gives how many are there now.
+    pub(crate) fn fill(&mut self, input: &[u8], filled: usize) -> usize {
+        let end = input.len().min(filled + STRIDE);
+        self.put(&input[filled..end]);
+        if end == input.len() {
+            let head = self.head;
+            self.put(&[0; AHEAD]);
+            self.head = head;
+        }
+        end
+    }
+
+    /// The place up to which positions may be looked at when `filled` bytes of `length` are there.
+    pub(crate) fn border(filled: usize, length: usize) -> usize {
+        if filled == length { length } else { filled.saturating_sub(AHEAD) }
+    }
+
+    fn put(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let at = usize::from(self.head);
+            let (now, later) = bytes.split_at(bytes.len().min(RING - at));
+            self.ring[at..at + now.len()].copy_from_slice(now);
+            if at < WIDE {
+                self.ring.copy_within(..WIDE, RING);
+            }
+            self.head = self.head.wrapping_add(now.len() as u16);
+            bytes = later;
+        }
+    }
+
+    /// Eight bytes; the first lowest.
+    #[inline(always)]
+    pub(crate) fn word(&self, at: u16) -> u64 {
+        u64::from_le_bytes(self.read(at))
+    }
+
+    /// Sixteen bytes; the first lowest.
+    #[inline(always)]
+    pub(crate) fn wide(&self, at: u16) -> u128 {
+        u128::from_le_bytes(self.read(at))
+    }
+
+    #[inline(always)]
+    fn read<const N: usize>(&self, at: u16) -> [u8; N] {
+        const { assert!(N <= WIDE) };
+        let at = usize::from(at);
+        match self.ring[at..at + N].first_chunk() {
+            Some(bytes) => *bytes,
+            None => [0; N],
+        }
+    }
+
+    /// How many bytes are equal at two places, of which the first sixteen are known to be; may be more than [`MAX_MATCH`].
+    #[inline(always)]
+    pub(crate) fn common(&self, earlier: u16, at: u16) -> u32 {
+        let mut length = 16;
+        while length < MAX_MATCH as u16 {
+            let difference = self.word(earlier.wrapping_add(length)) ^ self.word(at.wrapping_add(length));
+            if difference != 0 {
+                return u32::from(length) + difference.trailing_zeros() / 8;
+            }
+            length += 8;
+        }
+        u32::from(length)
+    }
+}

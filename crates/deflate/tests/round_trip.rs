@@ -1,0 +1,183 @@
+//! What is coded comes back from decoders that share no line with the coder.
+
+use flate2::{Decompress, FlushDecompress, Status};
+use proptest::prelude::*;
+use terse_deflate::{Encoder, LEVELS, bound};
+
+/// By miniz: what of `coded` can be decoded behind `dictionary`, and whether it ends there.
+fn inflate(dictionary: &[u8], coded: &[u8]) -> (Vec<u8>, bool) {
+    let mut decoder = Decompress::new(false);
+    // A stored block in front stands for the dictionary, which miniz cannot be given.
+    let mut stream = Vec::new();
+    for part in dictionary.chunks(65_535) {
+        stream.push(0);
+        stream.extend_from_slice(&(part.len() as u16).to_le_bytes());
+        stream.extend_from_slice(&(!part.len() as u16).to_le_bytes());
+        stream.extend_from_slice(part);
+    }
+    stream.extend_from_slice(coded);
+    let (mut out, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+    loop {
+        let (taken, given) = (decoder.total_in() as usize, decoder.total_out());
+        let status = decoder.decompress(&stream[taken..], &mut buffer, FlushDecompress::None).expect("a sound stream");
+        let new = (decoder.total_out() - given) as usize;
+        out.extend_from_slice(&buffer[..new]);
+        let ended = status == Status::StreamEnd;
+        if ended || (new == 0 && decoder.total_in() as usize == taken) {
+            assert_eq!(decoder.total_in() as usize, stream.len());
+            return (out.split_off(dictionary.len()), ended);
+        }
+    }
+}
+
+/// By libdeflate, which wants whole streams without a dictionary.
+fn inflate_whole(coded: &[u8], length: usize) -> Vec<u8> {
+    let mut out = vec![0; length];
+    let given = libdeflater::Decompressor::new().deflate_decompress(coded, &mut out);
+    assert_eq!(given, Ok(length));
+    out
+}
+
+fn check(encoder: &mut Encoder, input: &[u8]) {
+    let mut coded = b"before".to_vec();
+    encoder.encode(&[], input, true, &mut coded);
+    let coded = &coded[6..];
+    assert!(coded.len() <= bound(input.len()), "{} of {}", coded.len(), input.len());
+    assert!(inflate_whole(coded, input.len()) == input);
+    assert!(inflate(&[], coded) == (input.to_vec(), true));
+}
+
+fn noise(seed: u64) -> impl FnMut() -> u64 {
+    let mut state = seed | 1;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    }
+}
+
+/// Words of a small language, some of them repeated at a distance.
+fn text(seed: u64, bytes: usize) -> Vec<u8> {
+    const WORDS: [&str; 12] =
+        ["function", " ", "return", "(", ");\n", "value", "=", "0x1f", "prototype", "\u{e9}", "        ", "abcabcabcabcabcabc"];
+    let (mut next, mut out) = (noise(seed), Vec::new());
+    while out.len() < bytes {
+        match next() % 16 {
+            15 => out.push(next() as u8),
+            word => out.extend_from_slice(WORDS[word as usize % WORDS.len()].as_bytes()),
+        }
+    }
+    out.truncate(bytes);
+    out
+}
+
+#[test]
+fn each_short_length_comes_back() {
+    for level in LEVELS {
+        let mut encoder = Encoder::new(level);
+        for length in 0..=300 {
+            check(&mut encoder, &vec![b'x'; length]);
+            check(&mut encoder, &text(length as u64 + 1, length));
+            let mut next = noise(7);
+            check(&mut encoder, &(0..length).map(|_| next() as u8).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn lengths_round_the_borders_come_back() {
+    for level in LEVELS {
+        let mut encoder = Encoder::new(level);
+        for border in [16_384usize, 32_768, 65_536, 196_608] {
+            for length in [border - 273, border - 1, border, border + 1, border + 258] {
+                check(&mut encoder, &text(length as u64, length));
+                check(&mut encoder, &vec![0; length]);
+            }
+        }
+        let mut next = noise(3);
+        check(&mut encoder, &(0..400_000).map(|_| next() as u8).collect::<Vec<_>>());
+        check(&mut encoder, &(0..400_000).map(|_| next() as u8 & 1).collect::<Vec<_>>());
+        check(&mut encoder, &text(11, 700_000));
+    }
+}
+
+#[test]
+fn the_farthest_match_is_used_and_no_farther_one() {
+    let mut next = noise(5);
+    let block: Vec<u8> = (0..32_768).map(|_| next() as u8).collect();
+    for level in LEVELS {
+        let mut out = Vec::new();
+        Encoder::new(level).encode(&[], &[&block[..], &block[..]].concat(), true, &mut out);
+        assert!(out.len() < 34_000, "level {level}: {}", out.len());
+        check(&mut Encoder::new(level), &[&block[..], &[0], &block[..]].concat());
+    }
+}
+
+#[test]
+fn what_was_coded_before_changes_nothing() {
+    for level in LEVELS {
+        let mut used = Encoder::new(level);
+        for (seed, length) in [(1, 100_000), (2, 50), (3, 70_000), (4, 5), (5, 1000)] {
+            let input = text(seed, length);
+            let (mut out, mut fresh) = (Vec::new(), Vec::new());
+            used.encode(&[], &input, true, &mut out);
+            Encoder::new(level).encode(&[], &input, true, &mut fresh);
+            assert!(out == fresh, "level {level}, {length} bytes");
+        }
+    }
+}
+
+#[test]
+fn a_dictionary_is_referred_to() {
+    let input = text(9, 3000);
+    for level in LEVELS {
+        let mut encoder = Encoder::new(level);
+        let (mut alone, mut with) = (Vec::new(), Vec::new());
+        encoder.encode(&[], &input, true, &mut alone);
+        encoder.encode(&input, &input, true, &mut with);
+        assert!(with.len() * 10 < alone.len(), "level {level}: {} of {}", with.len(), alone.len());
+        assert!(inflate(&input, &with) == (input.clone(), true));
+    }
+}
+
+/// Bytes of every kind: noise over an alphabet of any size, runs, repetitions of what was before, words.
+fn bodies() -> impl Strategy<Value = Vec<u8>> {
+    let part = prop_oneof![
+        (any::<u64>(), 1..=256u64, 0..3000usize).prop_map(|(seed, letters, length)| {
+            let mut next = noise(seed);
+            (0..length).map(|_| (next() >> 8).wrapping_rem(letters) as u8).collect()
+        }),
+        (any::<u8>(), 0..2000usize).prop_map(|(byte, length)| vec![byte; length]),
+        (any::<u64>(), 0..6000usize).prop_map(|(seed, length)| text(seed, length)),
+        (any::<u64>(), 1..40usize, 0..200usize).prop_map(|(seed, length, times)| text(seed, length).repeat(times)),
+    ];
+    (prop::collection::vec(part, 0..8), 1..4usize).prop_map(|(parts, times)| parts.concat().repeat(times))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn everything_comes_back(body in bodies(), level in LEVELS) {
+        check(&mut Encoder::new(level), &body);
+    }
+
+    #[test]
+    fn parts_coded_apart_join_to_one_stream(body in bodies(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4), level in LEVELS) {
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).collect();
+        cuts.sort_unstable();
+        cuts.push(body.len());
+        let (mut encoder, mut out, mut from) = (Encoder::new(level), Vec::new(), 0);
+        for (at, to) in cuts.iter().enumerate() {
+            let last = at + 1 == cuts.len();
+            let start = out.len();
+            encoder.encode(&body[..from], &body[from..*to], last, &mut out);
+            prop_assert!(out.len() - start <= bound(to - from));
+            let (part, ended) = inflate(&body[..from], &out[start..]);
+            prop_assert!(part == body[from..*to] && ended == last);
+            from = *to;
+        }
+        prop_assert!(inflate_whole(&out, body.len()) == body);
+    }
+}
