@@ -7,6 +7,7 @@
 
 mod brotli;
 mod deflate;
+pub mod fast;
 mod frame;
 mod identity;
 mod pool;
@@ -16,6 +17,7 @@ mod zstd;
 #[cfg(test)]
 pub(crate) mod conformance;
 
+pub use fast::Fast;
 pub use pool::{Pool, Tuning};
 
 use crate::coding::{Coding, Level};

@@ -1,0 +1,209 @@
+//! ISA-L's igzip (`libisal.so.2`), if it is installed: deflate for the lowest levels, on the processor's vector units.
+//!
+//! A level here is the one of igzip that comes out no larger than zlib's of that number, on text. Bytes (nanoseconds a byte):
+//!
+//! ```text
+//!                    cp.html 24,603    alice29.txt 152,089    lcet10.txt 426,754    kennedy.xls 1,029,744
+//!   zlib 1           9,046 (13)        65,132 (14)            174,121 (14)          245,025 (8)
+//!            igzip 1 8,810 (2.6)       63,846 (4.1)           170,959 (3.9)         253,265 (2.3)
+//!   level 1: igzip 2 8,713 (2.8)       62,285 (4.1)           165,950 (4.0)         250,856 (2.3)
+//!   zlib 2           8,829             62,267                 166,113               241,552
+//!   level 2: igzip 3 8,544 (6.6)       60,893 (6.5)           161,332 (6.5)         239,345 (6.0)
+//!   zlib 3           8,617             59,479                 158,757               236,653
+//! ```
+//!
+//! Beyond that libdeflate makes less of a body than igzip can. It is used for whole bodies: as a stream it would need its 82 KB of
+//! state and 332 KB of tables for each body that waits for its server.
+//!
+//! Source: the declarations of igzip_lib.h 2.30; the fields up to the internal state are the library's interface.
+#![allow(unsafe_code)]
+
+use crate::zlib::{RTLD_DEEPBIND, Unfit, symbol};
+use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
+use std::ffi::{c_int, c_void};
+use std::mem::ManuallyDrop;
+use std::sync::{Mutex, PoisonError};
+use terse_compress::Level;
+use terse_compress::coder::{CoderFault, Fast};
+use terse_compress::device::room_for;
+
+/// The library's name: of this version of its interface.
+pub const NAME: &str = "libisal.so.2";
+
+/// igzip.
+pub struct Isal {
+    init: Stateless,
+    deflate: Deflate,
+    /// States that wait for the next body.
+    idle: Mutex<Vec<Box<State>>>,
+    _handle: ManuallyDrop<Handle>,
+}
+
+/// Loads the library, if it is there.
+///
+/// # Errors
+/// It is not, or it is not what it should be.
+pub fn load() -> Result<Isal, Unfit> {
+    // SAFETY: a library of the system's, by its own name; its initializers choose functions for the processor.
+    let handle = unsafe { Handle::open(Some(NAME), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND) };
+    let handle = ManuallyDrop::new(handle.map_err(|error| Unfit::Unloadable(error.to_string()))?);
+    // SAFETY: the types are those of igzip_lib.h.
+    let (init, deflate) = unsafe {
+        (symbol::<Stateless>(&handle, "isal_deflate_stateless_init")?, symbol::<Deflate>(&handle, "isal_deflate_stateless")?)
+    };
+    Ok(Isal { init, deflate, idle: Mutex::default(), _handle: handle })
+}
+
+impl Fast for Isal {
+    fn name(&self) -> String {
+        format!("ISA-L ({NAME})")
+    }
+
+    fn takes(&self, level: Level) -> bool {
+        matches!(level.0, 1 | 2)
+    }
+
+    fn deflate(&self, input: &[u8], level: Level, out: &mut Vec<u8>) -> Result<(), CoderFault> {
+        let start = out.len();
+        out.resize(start + room_for(input.len()), 0);
+        let given = self.run(input, if level.0 < 2 { 2 } else { 3 }, &mut out[start..]);
+        out.truncate(start + given.unwrap_or(0));
+        given.map(drop).ok_or(CoderFault)
+    }
+}
+
+impl Isal {
+    fn run(&self, input: &[u8], level: u32, room: &mut [u8]) -> Option<usize> {
+        let (avail_in, avail_out) = (u32::try_from(input.len()).ok()?, u32::try_from(room.len()).ok()?);
+        let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut state = kept.unwrap_or_default();
+        let tables = &raw mut *state.tables;
+        let stream = &raw mut *state.stream;
+        // SAFETY: the stream is larger than the library's, and what lies in it of the last body is set anew by `init`, which chooses
+        // the default Huffman tables. The slices are what the fields say, and outlive the call.
+        let (code, left) = unsafe {
+            (self.init)(stream.cast());
+            let head = &mut (*stream).head;
+            (head.next_in, head.avail_in) = (input.as_ptr(), avail_in);
+            (head.next_out, head.avail_out) = (room.as_mut_ptr(), avail_out);
+            (head.level, head.level_buf, head.level_buf_size) = (level, tables.cast(), TABLE_BYTES as u32);
+            (head.end_of_stream, head.flush, head.gzip_flag) = (1, 0, 0);
+            ((self.deflate)(stream.cast()), (*stream).head.avail_out)
+        };
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MAX_IDLE {
+            idle.push(state);
+        }
+        (code == COMP_OK && left <= avail_out).then(|| (avail_out - left) as usize)
+    }
+}
+
+struct State {
+    stream: Box<Stream>,
+    tables: Box<Tables>,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            stream: Box::new(Stream { head: Head::EMPTY, rest: [0; STREAM_BYTES] }),
+            tables: Box::new(Tables([0; TABLE_BYTES])),
+        }
+    }
+}
+
+// SAFETY: its pointers are set before each use and mean nothing behind it.
+unsafe impl Send for State {}
+
+/// `struct isal_zstream`, and room for what of it is internal: 82,384 bytes in 2.30.
+#[repr(C, align(64))]
+struct Stream {
+    head: Head,
+    rest: [u8; STREAM_BYTES],
+}
+
+#[repr(C, align(64))]
+struct Tables([u8; TABLE_BYTES]);
+
+#[repr(C)]
+struct Head {
+    next_in: *const u8,
+    avail_in: u32,
+    total_in: u32,
+    next_out: *mut u8,
+    avail_out: u32,
+    total_out: u32,
+    hufftables: *mut c_void,
+    level: u32,
+    level_buf_size: u32,
+    level_buf: *mut u8,
+    end_of_stream: u16,
+    flush: u16,
+    gzip_flag: u16,
+    hist_bits: u16,
+}
+
+const _: () = assert!(size_of::<Head>() == 64);
+
+impl Head {
+    const EMPTY: Head = Head {
+        next_in: std::ptr::null(),
+        avail_in: 0,
+        total_in: 0,
+        next_out: std::ptr::null_mut(),
+        avail_out: 0,
+        total_out: 0,
+        hufftables: std::ptr::null_mut(),
+        level: 0,
+        level_buf_size: 0,
+        level_buf: std::ptr::null_mut(),
+        end_of_stream: 0,
+        flush: 0,
+        gzip_flag: 0,
+        hist_bits: 0,
+    };
+}
+
+type Stateless = unsafe extern "C" fn(*mut c_void);
+type Deflate = unsafe extern "C" fn(*mut c_void) -> c_int;
+
+/// Three times what version 2.30 needs.
+const STREAM_BYTES: usize = 256 * 1024;
+/// `ISAL_DEF_LVL3_DEFAULT`, the larger one of the two levels that are used, rounded up.
+const TABLE_BYTES: usize = 352 * 1024;
+const COMP_OK: c_int = 0;
+/// As many as threads code at a time on most machines; each is half a megabyte.
+const MAX_IDLE: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terse_compress::Coding;
+    use terse_compress::coder::{Engine, Pool, Tuning, fast};
+
+    /// Where the library is missing, there is nothing to test: the program says so in `-vv`.
+    #[test]
+    fn whole_bodies_come_back_and_small() {
+        let Ok(isal) = load() else {
+            eprintln!("{NAME} is not installed");
+            return;
+        };
+        assert!(fast::install(Box::new(isal)) && fast::installed().unwrap().name().contains(NAME));
+        let pool = Pool::new(Tuning::default());
+        let text: Vec<u8> = (0u32..60_000).flat_map(|n| format!("{} ", n.wrapping_mul(2_654_435_761) >> 20).into_bytes()).collect();
+        let noise: Vec<u8> = (0u32..80_000).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+        for body in [&b""[..], b"x", &text[..1000], &text, &noise, &vec![0; 500_000]] {
+            for level in [1, 2, 3] {
+                let mut out = b"before".to_vec();
+                (Engine::of(Coding::Gzip).whole)(body, Level(level), &pool, &mut out).unwrap();
+                let mut plain = Vec::new();
+                let mut decoder = flate2::read::MultiGzDecoder::new(&out[6..]);
+                std::io::Read::read_to_end(&mut decoder, &mut plain).unwrap();
+                assert!(plain == body, "level {level}, {} bytes", body.len());
+            }
+        }
+        let mut out = Vec::new();
+        fast::installed().unwrap().deflate(&text, Level(1), &mut out).unwrap();
+        assert!(out.len() < text.len() / 2, "{} of {}", out.len(), text.len());
+    }
+}

@@ -1,0 +1,37 @@
+//! Engines that are shared libraries: any with zlib's API, such as a compression card's driver, and ISA-L if it is there.
+//!
+//! Somebody else's driver can hang or abort, and no thread survives that. So a library runs in a process of its own, which terse can
+//! kill and start again:
+//!
+//! ```text
+//!  terse                                     the keeper                 the card's process
+//!
+//!  Keeper::start, before rights and root     waits on its standard
+//!  folder are given up ── exec ────────────> input: start, kill ─ fork ─> loads the library
+//!                                                                            │
+//!  remote::Remote                                                            │ so many threads
+//!    jobs and results: 32 bytes each ────── a socket that keeps messages ────┤
+//!    bodies and coded bodies ────────────── shared memory, a slot a job ─────┘
+//! ```
+//!
+//! The keeper is this program started anew (`exec`), with nothing open but its standard streams; it has one thread and never touches the library, so that
+//! it may fork. Both it and the card's process have the user and group that terse will have.
+//!
+//! Invariants:
+//! * What comes from the card's process is a claim: numbers are checked against what was asked, bytes are copied out once and judged
+//!   by [`terse_compress::offload`].
+//! * The memory that is shared cannot be made smaller under us: it is sealed.
+//! * Each start has a socket and memory of its own: nothing of a process that was given up can be taken for an answer.
+//! * When terse ends, in whatever way, its keeper reads the end of its input, kills the card's process, and ends.
+//!
+//! With `in-process` a library is called by threads of terse itself ([`local`]), which is for libraries that are trusted.
+
+pub mod isal;
+pub mod keeper;
+pub mod local;
+mod memory;
+pub mod probe;
+pub mod remote;
+mod wire;
+mod worker;
+pub mod zlib;

@@ -1,0 +1,179 @@
+//! Memory that two processes share: a slot for each job, a body in its front and the coded body behind.
+//!
+//! ```text
+//!  slot 0                                    slot 1
+//! ├─ body: largest ─┬─ coded: room_for ─┬─ ─┼─ body ...          each begins at a page
+//! ```
+//!
+//! Pages that were never written take no memory.
+#![allow(unsafe_code)]
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use terse_compress::device::room_for;
+
+/// How the memory is laid out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Layout {
+    /// Slots.
+    pub(crate) slots: usize,
+    /// Bytes of the largest body.
+    pub(crate) largest: usize,
+}
+
+/// The memory, as this process sees it.
+pub(crate) struct Memory {
+    base: *mut u8,
+    layout: Layout,
+    file: OwnedFd,
+}
+
+// SAFETY: the pointer is to memory that belongs to no thread; who may touch which slot is settled by those who call.
+unsafe impl Send for Memory {}
+// SAFETY: as above: nothing is reached through a shared reference but bytes of slots, by copies.
+unsafe impl Sync for Memory {}
+
+impl Layout {
+    fn coded_at(self) -> usize {
+        self.largest.next_multiple_of(PAGE)
+    }
+
+    fn stride(self) -> usize {
+        self.coded_at() + self.room().next_multiple_of(PAGE)
+    }
+
+    fn bytes(self) -> io::Result<usize> {
+        self.stride().checked_mul(self.slots).filter(|bytes| *bytes > 0).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+    }
+
+    /// Bytes of the largest coded body.
+    pub(crate) fn room(self) -> usize {
+        room_for(self.largest)
+    }
+}
+
+impl Memory {
+    /// New memory, whose size nobody can change.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn create(layout: Layout) -> io::Result<Memory> {
+        let file = memfd_create("terse-engine", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        ftruncate(&file, layout.bytes()? as u64)?;
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        Memory::attach(file, layout)
+    }
+
+    /// Memory that another process has made.
+    ///
+    /// # Errors
+    /// It is not of that layout, or what the system says.
+    pub(crate) fn attach(file: OwnedFd, layout: Layout) -> io::Result<Memory> {
+        let bytes = layout.bytes()?;
+        if fstat(&file)?.st_size as usize != bytes {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        // SAFETY: a new mapping, at a place that the system chooses, of a file that is as long.
+        let base = unsafe { mmap(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &file, 0) }?;
+        Ok(Memory { base: base.cast(), layout, file })
+    }
+
+    /// What to give to the other process.
+    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Puts a body into a slot; false when it does not fit.
+    pub(crate) fn put_body<'a>(&self, slot: usize, pieces: impl Iterator<Item = &'a [u8]>) -> bool {
+        let Some((mut to, mut room)) = self.body(slot) else { return false };
+        for piece in pieces {
+            if piece.len() > room {
+                return false;
+            }
+            // SAFETY: `room` bytes lie behind `to`, in the mapping; a piece is in this process's own memory, so they do not overlap.
+            unsafe {
+                std::ptr::copy_nonoverlapping(piece.as_ptr(), to, piece.len());
+                to = to.add(piece.len());
+            }
+            room -= piece.len();
+        }
+        true
+    }
+
+    /// Copies a coded body out of a slot; none when it cannot be that long.
+    pub(crate) fn take_coded(&self, slot: usize, bytes: usize) -> Option<Vec<u8>> {
+        let (from, room) = self.coded(slot)?;
+        if bytes > room {
+            return None;
+        }
+        let mut copy = Vec::with_capacity(bytes);
+        // SAFETY: `bytes` can be read, as they lie in the mapping, and fit the new vector. Whatever the other process writes
+        // meanwhile, they are bytes, and they are judged in the copy.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from, copy.as_mut_ptr(), bytes);
+            copy.set_len(bytes);
+        }
+        Some(copy)
+    }
+
+    /// Where a slot's body lies, and how long it may be; none when there is no such slot.
+    pub(crate) fn body(&self, slot: usize) -> Option<(*mut u8, usize)> {
+        // SAFETY: the slot is one of the mapping's.
+        (slot < self.layout.slots).then(|| (unsafe { self.base.add(slot * self.layout.stride()) }, self.layout.largest))
+    }
+
+    /// Where a slot's coded body lies, and how long it may be.
+    pub(crate) fn coded(&self, slot: usize) -> Option<(*mut u8, usize)> {
+        let (base, _) = self.body(slot)?;
+        // SAFETY: as above.
+        Some((unsafe { base.add(self.layout.coded_at()) }, self.layout.room()))
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Ok(bytes) = self.layout.bytes() {
+            // SAFETY: the mapping is this value's own, and nothing of it is used any more.
+            let _ = unsafe { munmap(self.base.cast(), bytes) };
+        }
+    }
+}
+
+const PAGE: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_puts_in_the_other_sees_and_slots_are_apart() {
+        let layout = Layout { slots: 3, largest: 5000 };
+        let mine = Memory::create(layout).unwrap();
+        let theirs = Memory::attach(mine.file().try_clone_to_owned().unwrap(), layout).unwrap();
+        for slot in 0..3 {
+            assert!(mine.put_body(slot, [&vec![slot as u8; 4000][..], &[9; 1000]].into_iter()));
+            let ((body, _), (coded, room)) = (theirs.body(slot).unwrap(), theirs.coded(slot).unwrap());
+            assert_eq!(room, layout.room());
+            // SAFETY: both are places of this mapping, 5000 bytes apart at least.
+            unsafe { std::ptr::copy_nonoverlapping(body, coded, 5000) };
+        }
+        for slot in 0..3 {
+            let coded = mine.take_coded(slot, 5000).unwrap();
+            assert!(coded[..4000].iter().all(|b| *b == slot as u8) && coded[4000..].iter().all(|b| *b == 9));
+        }
+        assert!(!mine.put_body(0, [&[0; 5001][..]].into_iter()) && !mine.put_body(3, std::iter::empty()));
+        assert!(mine.take_coded(0, layout.room() + 1).is_none() && mine.take_coded(3, 0).is_none());
+    }
+
+    #[test]
+    fn its_size_is_fixed() {
+        let layout = Layout { slots: 1, largest: 5000 };
+        let memory = Memory::create(layout).unwrap();
+        assert!(ftruncate(memory.file(), 0).is_err() && ftruncate(memory.file(), 1 << 20).is_err());
+        let other = Layout { slots: 2, largest: 5000 };
+        assert!(Memory::attach(memory.file().try_clone_to_owned().unwrap(), other).is_err());
+        assert!(Memory::create(Layout { slots: 0, largest: 1 }).is_err());
+    }
+}

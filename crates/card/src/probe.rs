@@ -1,0 +1,88 @@
+//! Looking at a library without running it in this process: when a configuration is checked.
+
+use crate::keeper::{Launch, account, settle};
+use crate::zlib::Library;
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// The word of the command line that makes this program load a library and say what it is.
+pub const WORD: &str = "--engine-probe";
+
+/// The version of a library, as it calls itself.
+///
+/// # Errors
+/// Why it cannot be an engine.
+pub fn examine(launch: &Launch<'_>, library: &Path) -> Result<String, String> {
+    let mut command = launch.command(WORD, library);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| format!("cannot be examined: {error}"))?;
+    let mut said = Vec::new();
+    let ends = child.stdout.take().is_some_and(|mut output| read_in_time(&mut output, &mut said));
+    if !ends {
+        let _ = child.kill();
+    }
+    let status = child.wait().map_err(|error| format!("cannot be examined: {error}"))?;
+    let text = String::from_utf8_lossy(&said);
+    match (text.split_once(' '), ends) {
+        (Some((FIT, version)), _) => Ok(version.to_owned()),
+        (Some((UNFIT, reason)), _) => Err(reason.to_owned()),
+        (_, false) => Err(format!("hangs when it is loaded: nothing for {} s", PATIENCE.as_secs())),
+        (_, true) => Err(format!("ends the process that loads it ({status})")),
+    }
+}
+
+/// Reads all that is said; false when it does not end in time.
+fn read_in_time(output: &mut std::process::ChildStdout, said: &mut Vec<u8>) -> bool {
+    let until = Instant::now() + PATIENCE;
+    let mut part = [0; 512];
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let left = rustix::event::Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+        let mut polled = [rustix::event::PollFd::new(&*output, rustix::event::PollFlags::IN)];
+        match rustix::io::retry_on_intr(|| rustix::event::poll(&mut polled, Some(&left))) {
+            Ok(1..) => {}
+            Ok(0) | Err(_) => return false,
+        }
+        match output.read(&mut part) {
+            Ok(0) => return true,
+            Ok(length) if said.len() < MOST_SAID => said.extend_from_slice(&part[..length]),
+            Ok(_) | Err(_) => return false,
+        }
+    }
+}
+
+/// The other side; `words` are those behind [`WORD`].
+pub fn answer(words: &[OsString]) -> ExitCode {
+    let [library, user, group] = words else { return ExitCode::FAILURE };
+    let (Some(user), Some(group)) = (account(user), account(group)) else { return ExitCode::FAILURE };
+    let said = match keep_output(user, group) {
+        Err(_) => return ExitCode::FAILURE,
+        Ok(output) => output,
+    };
+    let text = match Library::open(Path::new(library)) {
+        Ok(library) => format!("{FIT} {}", library.version()),
+        Err(unfit) => format!("{UNFIT} {unfit}"),
+    };
+    match (&said).write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Gives up what a keeper gives up, but for where to answer. The library may print: that goes elsewhere.
+fn keep_output(user: Option<u32>, group: Option<u32>) -> std::io::Result<std::fs::File> {
+    // All descriptors but the standard ones are closed on the way, and nobody reads standard input.
+    rustix::stdio::dup2_stdin(rustix::stdio::stdout())?;
+    settle(user, group)?;
+    let output = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
+    Ok(output.into())
+}
+
+const FIT: &str = "fit";
+const UNFIT: &str = "unfit";
+const PATIENCE: Duration = Duration::from_secs(10);
+const MOST_SAID: usize = 4096;

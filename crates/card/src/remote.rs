@@ -1,0 +1,325 @@
+//! The device whose library runs in a process of its own.
+//!
+//! ```text
+//!            spawned                 its socket ends, or a job is overdue
+//!   absent ───────────> Incarnation ──────────────────────────────────────> absent, for a pause
+//! ```
+//!
+//! The attendant, a thread, starts incarnations, hears what they say and sees their end. An incarnation that ends takes its jobs with
+//! it: they go back as failures at once. The first end is followed by another start at once, each further one without a job done in
+//! between by a longer pause.
+//!
+//! Invariant: a slot belongs to one order from the moment that it is reserved until its result is copied out; an incarnation whose
+//! process was given up hands out no slot again.
+
+use crate::keeper::Keeper;
+use crate::memory::{Layout, Memory};
+use crate::wire::{Job, MAX_BYTES, Reply};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use terse_compress::EngineSettings;
+use terse_compress::device::{Coded, Device, Failure, Order, Status};
+
+/// A library in a process of its own. Dropped, both end.
+pub struct Remote {
+    shared: Arc<Shared>,
+    attendant: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    keeper: Keeper,
+    layout: Layout,
+    state: Mutex<State>,
+    ending: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    current: Option<Arc<Incarnation>>,
+    status: Status,
+    stopped: bool,
+}
+
+/// One life of the card's process.
+struct Incarnation {
+    socket: OwnedFd,
+    memory: Memory,
+    slots: Mutex<Slots>,
+}
+
+struct Slots {
+    list: Vec<Slot>,
+    /// Nothing more is handed over.
+    closed: bool,
+}
+
+enum Slot {
+    Free,
+    /// Bytes are being copied.
+    Reserved,
+    Busy(Order),
+}
+
+impl Remote {
+    /// Has the keeper start the library's process.
+    ///
+    /// # Errors
+    /// There is no thread to be had.
+    pub fn open(keeper: Keeper, settings: &EngineSettings) -> io::Result<Remote> {
+        let layout = Layout { slots: settings.jobs, largest: settings.largest };
+        let shared = Arc::new(Shared { keeper, layout, state: Mutex::default(), ending: Condvar::new() });
+        let attended = shared.clone();
+        let attendant = std::thread::Builder::new().name("terse-card".into()).spawn(move || attended.attend())?;
+        Ok(Remote { shared, attendant: Some(attendant) })
+    }
+}
+
+impl Device for Remote {
+    fn submit(&self, batch: Vec<Order>) {
+        for order in batch {
+            let current = self.shared.lock().current.clone();
+            match current {
+                Some(incarnation) => incarnation.take(order),
+                None => order.end(Err(Failure::Refused)),
+            }
+        }
+    }
+
+    fn overdue(&self, ticket: u64) {
+        let current = self.shared.lock().current.take_if(|current| current.has(ticket));
+        if let Some(incarnation) = current {
+            self.shared.lock().status.trouble = Some("killed: a job was not done at its deadline".into());
+            self.shared.keeper.kill();
+            incarnation.close().into_iter().for_each(|order| order.end(Err(Failure::Swept)));
+        }
+    }
+
+    fn status(&self) -> Status {
+        self.shared.lock().status.clone()
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        let current = {
+            let mut state = self.shared.lock();
+            state.stopped = true;
+            state.current.take()
+        };
+        self.shared.ending.notify_all();
+        if let Some(incarnation) = current {
+            incarnation.close().into_iter().for_each(|order| order.end(Err(Failure::Refused)));
+        }
+        let _ = self.attendant.take().map(JoinHandle::join);
+    }
+}
+
+impl Shared {
+    /// The attendant's life.
+    fn attend(&self) {
+        let mut in_vain = 0;
+        loop {
+            match self.start() {
+                Ok(Some(incarnation)) => {
+                    let has_worked = self.hear(&incarnation);
+                    in_vain = if has_worked { 0 } else { in_vain + 1 };
+                    self.buried(&incarnation);
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    self.lock().status.trouble = Some(error.to_string());
+                    in_vain += 1;
+                }
+            }
+            if !self.pause(in_vain) {
+                return;
+            }
+        }
+    }
+
+    /// A new incarnation; none at the end of all.
+    fn start(&self) -> io::Result<Option<Arc<Incarnation>>> {
+        let (mine, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let memory = Memory::create(self.layout)?;
+        let started = self.keeper.spawn(theirs.as_fd(), memory.file())?;
+        let list = (0..self.layout.slots).map(|_| Slot::Free).collect();
+        let incarnation = Arc::new(Incarnation { socket: mine, memory, slots: Mutex::new(Slots { list, closed: false }) });
+        let mut state = self.lock();
+        if state.stopped {
+            return Ok(None);
+        }
+        state.status.process = Some(started.process);
+        state.status.starts += 1;
+        if let Some(before) = started.before.filter(|_| state.status.trouble.as_deref() == Some(ENDED)) {
+            state.status.trouble = Some(format!("its process {before}"));
+        }
+        state.current = Some(incarnation.clone());
+        Ok(Some(incarnation))
+    }
+
+    /// Hears the process out; whether it has done a job.
+    fn hear(&self, incarnation: &Incarnation) -> bool {
+        let mut message = [0; MAX_BYTES];
+        let mut has_worked = false;
+        loop {
+            let received =
+                rustix::io::retry_on_intr(|| rustix::net::recv(&incarnation.socket, &mut message[..], RecvFlags::empty()));
+            let Ok((_, length @ 1..)) = received else { return has_worked };
+            match message.get(..length).and_then(Reply::read) {
+                Some(Reply::Ready(version)) => self.lock().status.version = Some(version),
+                Some(Reply::Unfit(reason)) => self.lock().status.trouble = Some(reason),
+                Some(Reply::Done { ticket, slot, result, took_us }) => {
+                    has_worked |= result.is_ok();
+                    if !incarnation.done(ticket, slot as usize, result, Duration::from_micros(took_us)) {
+                        break;
+                    }
+                }
+                None => break,
+            }
+        }
+        self.lock().status.trouble = Some("killed: it did not keep to the protocol".into());
+        self.keeper.kill();
+        has_worked
+    }
+
+    /// An incarnation has ended. If nobody has ended it, one of its jobs has.
+    fn buried(&self, incarnation: &Arc<Incarnation>) {
+        let by_itself = {
+            let mut state = self.lock();
+            state.status.process = None;
+            let by_itself = state.current.take_if(|current| Arc::ptr_eq(current, incarnation)).is_some();
+            if by_itself && state.status.trouble.is_none() {
+                state.status.trouble = Some(ENDED.into());
+            }
+            by_itself
+        };
+        let mut failure = if by_itself { Failure::Died } else { Failure::Swept };
+        for order in incarnation.close() {
+            order.end(Err(std::mem::replace(&mut failure, Failure::Swept)));
+        }
+    }
+
+    /// Waits before the next start; false at the end of all.
+    fn pause(&self, in_vain: u32) -> bool {
+        let pause = match in_vain {
+            0 | 1 => Duration::ZERO,
+            more => FIRST_PAUSE.saturating_mul(1 << (more - 2).min(16)).min(LONGEST_PAUSE),
+        };
+        let until = Instant::now() + pause;
+        let mut state = self.lock();
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if state.stopped || left.is_zero() {
+                return !state.stopped;
+            }
+            state = self.ending.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Incarnation {
+    /// Hands a job over.
+    fn take(&self, order: Order) {
+        let Some(slot) = self.reserve() else { return order.end(Err(Failure::Refused)) };
+        let bytes = order.input.bytes() as u64;
+        let job = Job { ticket: order.ticket, slot: slot as u32, bytes, wrapper: order.wrapper, level: order.level };
+        if !self.memory.put_body(slot, order.input.iter()) {
+            self.set(slot, Slot::Free);
+            return order.end(Err(Failure::Refused));
+        }
+        {
+            let mut slots = self.slots();
+            if slots.closed {
+                drop(slots);
+                return order.end(Err(Failure::Swept));
+            }
+            if let Some(place) = slots.list.get_mut(slot) {
+                *place = Slot::Busy(order);
+            }
+        }
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        if rustix::io::retry_on_intr(|| rustix::net::send(&self.socket, &job.write(), flags)).is_err() {
+            // It is ending, and then the attendant may have given the order back already; or it does not even read.
+            if let Some(order) = self.release(slot, job.ticket) {
+                self.set(slot, Slot::Free);
+                order.end(Err(Failure::Refused));
+            }
+        }
+    }
+
+    /// A job has come back; false if that cannot be.
+    fn done(&self, ticket: u64, slot: usize, result: Result<u64, i32>, took: Duration) -> bool {
+        let Some(order) = self.release(slot, ticket) else { return self.slots().closed };
+        let result = match result {
+            Err(code) => Err(Failure::Error(code)),
+            Ok(bytes) => match usize::try_from(bytes).ok().and_then(|bytes| self.memory.take_coded(slot, bytes)) {
+                Some(bytes) => Ok(Coded { bytes, took }),
+                None => {
+                    order.end(Err(Failure::Died));
+                    return false;
+                }
+            },
+        };
+        self.set(slot, Slot::Free);
+        order.end(result);
+        true
+    }
+
+    /// Ends the conversation; returns the jobs that are left.
+    fn close(&self) -> Vec<Order> {
+        let _ = shutdown(&self.socket, Shutdown::Both);
+        let mut slots = self.slots();
+        slots.closed = true;
+        let left = slots.list.iter_mut().filter(|slot| matches!(slot, Slot::Busy(_)));
+        let taken = left.map(|slot| std::mem::replace(slot, Slot::Reserved));
+        taken.filter_map(|slot| if let Slot::Busy(order) = slot { Some(order) } else { None }).collect()
+    }
+
+    fn has(&self, ticket: u64) -> bool {
+        self.slots().list.iter().any(|slot| matches!(slot, Slot::Busy(order) if order.ticket == ticket))
+    }
+
+    fn reserve(&self) -> Option<usize> {
+        let mut slots = self.slots();
+        if slots.closed {
+            return None;
+        }
+        let slot = slots.list.iter().position(|slot| matches!(slot, Slot::Free))?;
+        slots.list[slot] = Slot::Reserved;
+        Some(slot)
+    }
+
+    /// Takes the order out of a slot, which stays reserved, if it is that one.
+    fn release(&self, slot: usize, ticket: u64) -> Option<Order> {
+        let mut slots = self.slots();
+        let place = slots.list.get_mut(slot).filter(|place| matches!(place, Slot::Busy(order) if order.ticket == ticket))?;
+        match std::mem::replace(place, Slot::Reserved) {
+            Slot::Busy(order) => Some(order),
+            Slot::Free | Slot::Reserved => None,
+        }
+    }
+
+    fn set(&self, slot: usize, to: Slot) {
+        if let Some(place) = self.slots().list.get_mut(slot) {
+            *place = to;
+        }
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why an incarnation ended that nobody has ended, until the keeper knows more.
+const ENDED: &str = "its process ended";
+
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);

@@ -1,0 +1,144 @@
+//! What terse and the card's process say to each other: a message each, over a socket that keeps messages apart.
+//!
+//! Numbers are the machine's own: both sides are the same program.
+
+use terse_compress::Level;
+use terse_compress::device::Wrapper;
+
+/// A job: its body lies in its slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Job {
+    pub(crate) ticket: u64,
+    pub(crate) slot: u32,
+    pub(crate) bytes: u64,
+    pub(crate) wrapper: Wrapper,
+    pub(crate) level: Level,
+}
+
+/// What the card's process says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Reply {
+    /// The library is loaded: its version.
+    Ready(String),
+    /// It cannot be used: why.
+    Unfit(String),
+    /// A job is done: so many bytes lie in its slot, or zlib's number.
+    Done { ticket: u64, slot: u32, result: Result<u64, i32>, took_us: u64 },
+}
+
+/// Bytes of the longest message.
+pub(crate) const MAX_BYTES: usize = 512;
+
+const JOB_BYTES: usize = 24;
+const DONE_BYTES: usize = 33;
+const READY: u8 = 1;
+const UNFIT: u8 = 2;
+const DONE: u8 = 3;
+
+impl Job {
+    pub(crate) fn write(&self) -> [u8; JOB_BYTES] {
+        let mut out = [0; JOB_BYTES];
+        out[..8].copy_from_slice(&self.ticket.to_ne_bytes());
+        out[8..16].copy_from_slice(&self.bytes.to_ne_bytes());
+        out[16..20].copy_from_slice(&self.slot.to_ne_bytes());
+        out[20] = u8::from(self.wrapper == Wrapper::Zlib);
+        out[21] = self.level.0;
+        out
+    }
+
+    pub(crate) fn read(message: &[u8]) -> Option<Job> {
+        let mut fields = Fields(message);
+        let (ticket, bytes, slot) = (u64::from_ne_bytes(fields.take()?), u64::from_ne_bytes(fields.take()?), fields.take()?);
+        let [wrapper, level, _, _] = fields.take()?;
+        let wrapper = if wrapper == 0 { Wrapper::Gzip } else { Wrapper::Zlib };
+        fields.0.is_empty().then_some(Job { ticket, slot: u32::from_ne_bytes(slot), bytes, wrapper, level: Level(level) })
+    }
+}
+
+impl Reply {
+    pub(crate) fn write(&self) -> Vec<u8> {
+        let text = |kind: u8, text: &str| {
+            let bytes = text.as_bytes();
+            [&[kind], &bytes[..bytes.len().min(MAX_BYTES - 1)]].concat()
+        };
+        match self {
+            Reply::Ready(version) => text(READY, version),
+            Reply::Unfit(reason) => text(UNFIT, reason),
+            Reply::Done { ticket, slot, result, took_us } => {
+                let (code, bytes) = result.map_or_else(|code| (code, 0), |bytes| (0, bytes));
+                let mut out = Vec::with_capacity(DONE_BYTES);
+                out.push(DONE);
+                out.extend_from_slice(&ticket.to_ne_bytes());
+                out.extend_from_slice(&bytes.to_ne_bytes());
+                out.extend_from_slice(&took_us.to_ne_bytes());
+                out.extend_from_slice(&slot.to_ne_bytes());
+                out.extend_from_slice(&code.to_ne_bytes());
+                out
+            }
+        }
+    }
+
+    /// None: it is no such message, so that the other side is not what it should be.
+    pub(crate) fn read(message: &[u8]) -> Option<Reply> {
+        let (kind, rest) = message.split_first()?;
+        match *kind {
+            READY => Some(Reply::Ready(printable(rest))),
+            UNFIT => Some(Reply::Unfit(printable(rest))),
+            DONE => {
+                let mut fields = Fields(rest);
+                let [ticket, bytes, took_us] = [fields.take()?, fields.take()?, fields.take()?].map(u64::from_ne_bytes);
+                let (slot, code) = (u32::from_ne_bytes(fields.take()?), i32::from_ne_bytes(fields.take()?));
+                let result = if code == 0 { Ok(bytes) } else { Err(code) };
+                fields.0.is_empty().then_some(Reply::Done { ticket, slot, result, took_us })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What is left of a message.
+struct Fields<'m>(&'m [u8]);
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*first)
+    }
+}
+
+/// The text comes from somebody else's library, and goes to logs and terminals.
+fn printable(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).chars().filter(|c| !c.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_back() {
+        let job = Job { ticket: u64::MAX - 1, slot: 7, bytes: 1 << 40, wrapper: Wrapper::Zlib, level: Level(9) };
+        assert_eq!(Job::read(&job.write()), Some(job));
+        assert!(job.write().len() <= MAX_BYTES);
+        for reply in [
+            Reply::Ready("1.3".into()),
+            Reply::Unfit("no".into()),
+            Reply::Done { ticket: 5, slot: 1, result: Ok(99), took_us: 3 },
+            Reply::Done { ticket: 5, slot: 1, result: Err(-5), took_us: 3 },
+        ] {
+            assert_eq!(Reply::read(&reply.write()), Some(reply));
+        }
+        assert!(Reply::Unfit("x".repeat(9000)).write().len() == MAX_BYTES);
+    }
+
+    #[test]
+    fn other_messages_are_none() {
+        let done = Reply::Done { ticket: 5, slot: 1, result: Ok(99), took_us: 3 }.write();
+        for wrong in [&[][..], &[9, 9], &done[..done.len() - 1], &[&done[..], &[0]].concat()] {
+            assert_eq!(Reply::read(wrong), None, "{wrong:?}");
+        }
+        assert_eq!(Job::read(&[0; JOB_BYTES - 1]), None);
+        assert_eq!(Reply::read(b"\x01a\x1b[2Jb"), Some(Reply::Ready("a[2Jb".into())));
+    }
+}
