@@ -142,9 +142,9 @@ pub(crate) async fn watch(context: Arc<Context>) {
 
 /// Microseconds that all threads of the process have computed.
 fn computed_us() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    let (seconds, nanos) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec));
-    seconds.unwrap_or_default().saturating_mul(1_000_000).saturating_add(nanos.unwrap_or_default() / 1000)
+    // Through the C library: profilers that emulate the processor cannot follow other ways to the kernel's clock.
+    let time = nix::time::clock_gettime(nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID);
+    time.map_or(0, |time| u64::try_from(Duration::from(time).as_micros()).unwrap_or(u64::MAX))
 }
 
 const EACH: Duration = Duration::from_secs(1);

@@ -80,6 +80,8 @@ counts! {
 #[derive(Debug)]
 pub struct Counters {
     lanes: Box<[Lane; LANES]>,
+    /// What the sums were when they were cleared: no thread's lane is written by another.
+    cleared: Box<Lane>,
 }
 
 /// Twice a cache line: neighbouring lines are fetched in pairs.
@@ -89,14 +91,22 @@ struct Lane([AtomicU64; COUNTS]);
 
 impl Default for Counters {
     fn default() -> Counters {
-        Counters { lanes: Box::new(std::array::from_fn(|_| Lane(std::array::from_fn(|_| AtomicU64::new(0))))) }
+        let lane = || Lane(std::array::from_fn(|_| AtomicU64::new(0)));
+        Counters { lanes: Box::new(std::array::from_fn(|_| lane())), cleared: Box::new(lane()) }
     }
 }
 
 impl Counters {
     /// Adds to one count.
     pub fn add(&self, count: Count, n: u64) {
-        self.lanes[lane()].0[count as usize].fetch_add(n, Relaxed);
+        let lane = lane();
+        let sum = &self.lanes[lane].0[count as usize];
+        if lane == SHARED_LANE {
+            sum.fetch_add(n, Relaxed);
+        } else {
+            // Nobody else writes it, so this need not be one step, which would cost many times as much.
+            sum.store(sum.load(Relaxed).wrapping_add(n), Relaxed);
+        }
     }
 
     /// Adds one.
@@ -118,17 +128,22 @@ impl Counters {
 
     /// The sum over all threads.
     pub fn total(&self, count: Count) -> u64 {
-        self.lanes.iter().map(|lane| lane.0[count as usize].load(Relaxed)).fold(0, u64::wrapping_add)
+        self.sum(count as usize).wrapping_sub(self.cleared.0[count as usize].load(Relaxed))
+    }
+
+    fn sum(&self, count: usize) -> u64 {
+        self.lanes.iter().map(|lane| lane.0[count].load(Relaxed)).fold(0, u64::wrapping_add)
     }
 
     /// Sets all to zero (`clear counters all`).
     pub fn clear(&self) {
-        self.lanes.iter().flat_map(|lane| &lane.0).for_each(|cell| cell.store(0, Relaxed));
+        self.cleared.0.iter().enumerate().for_each(|(count, cleared)| cleared.store(self.sum(count), Relaxed));
     }
 }
 
-/// As many as one machine usually gives to a proxy; more threads share lanes, which stays right and only costs time.
-pub(crate) const LANES: usize = 16;
+/// As many as one machine usually gives to a proxy, and one more that all further threads share.
+pub(crate) const LANES: usize = 17;
+const SHARED_LANE: usize = LANES - 1;
 
 /// The lane of this thread.
 pub(crate) fn lane() -> usize {
@@ -136,7 +151,7 @@ pub(crate) fn lane() -> usize {
     thread_local!(static MINE: Cell<usize> = const { Cell::new(usize::MAX) });
     MINE.with(|mine| match mine.get() {
         usize::MAX => {
-            mine.set(NEXT.fetch_add(1, Relaxed) % LANES);
+            mine.set(NEXT.fetch_add(1, Relaxed).min(SHARED_LANE));
             mine.get()
         }
         lane => lane,

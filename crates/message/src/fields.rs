@@ -12,6 +12,8 @@ use std::ops::Range;
 pub struct Fields {
     bytes: Vec<u8>,
     index: Vec<Field>,
+    /// A bit for each known name that was ever put in: most questions are for names that are not there.
+    seen: u64,
 }
 
 /// Where one field lies in the buffer: the line is `bytes[name][": "][value]["\r\n"]`, blanks round the value as they came.
@@ -38,10 +40,23 @@ macro_rules! known {
         impl Known {
             /// The name's place in the list, `Other` when it has none.
             pub fn of(name: &[u8]) -> Known {
-                match name.len() {
-                    $(n if n == $text.len() && name.eq_ignore_ascii_case($text.as_bytes()) => Known::$variant,)*
-                    _ => Known::Other,
+                let candidate = PLACES[place(name)];
+                if is_name(name, candidate.name().as_bytes(), candidate.letters()) { candidate } else { Known::Other }
+            }
+
+            /// The bit that tells large letters from small ones, at each letter of the name.
+            const fn letters(self) -> &'static [u8] {
+                match self {
+                    Known::Other => b"",
+                    $(Known::$variant => &const { letters::<{ $text.len() }>($text) }),*
                 }
+            }
+
+            /// All of them.
+            const ALL: &[Known] = &[$(Known::$variant),*];
+
+            const fn bit(self) -> u64 {
+                1 << self as u8
             }
 
             /// The name as it is written in the RFCs; empty for `Other`.
@@ -53,6 +68,63 @@ macro_rules! known {
             }
         }
     };
+}
+
+/// The known name that a name can be at all, by [`place`].
+static PLACES: [Known; 64] = {
+    let mut places = [Known::Other; 64];
+    let mut i = 0;
+    while i < Known::ALL.len() {
+        let at = place(Known::ALL[i].name().as_bytes());
+        assert!(matches!(places[at], Known::Other), "two known names in one place: choose other factors");
+        places[at] = Known::ALL[i];
+        i += 1;
+    }
+    places
+};
+
+const LENGTH: usize = 9;
+const FIRST: usize = 20;
+
+const fn letters<const N: usize>(text: &str) -> [u8; N] {
+    let mut letters = [0; N];
+    let mut i = 0;
+    while i < N {
+        letters[i] = if text.as_bytes()[i].is_ascii_alphabetic() { 0x20 } else { 0 };
+        i += 1;
+    }
+    letters
+}
+
+/// Whether a name is the known one, but for the case of letters. Every field of every message is asked, so several bytes are
+/// compared at once: the first and the last few, which may overlap.
+fn is_name(name: &[u8], known: &[u8], letters: &[u8]) -> bool {
+    let ends = match (name.len(), name.len() == known.len()) {
+        (8..=16, true) => ends::<8>(name, known, letters),
+        (4..=7, true) => ends::<4>(name, known, letters),
+        (2..=3, true) => ends::<2>(name, known, letters),
+        _ => return name.eq_ignore_ascii_case(known),
+    };
+    ends == Some(0)
+}
+
+/// What differs between two texts of the same length in their first and last `N` bytes, but for the case of letters.
+fn ends<const N: usize>(a: &[u8], b: &[u8], letters: &[u8]) -> Option<u64> {
+    let differs = |[a, b, letters]: [&[u8; N]; 3]| {
+        let word = |bytes: &[u8; N]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        (word(a) ^ word(b)) & !word(letters)
+    };
+    let first = differs([a.first_chunk()?, b.first_chunk()?, letters.first_chunk()?]);
+    let last = differs([a.last_chunk()?, b.last_chunk()?, letters.last_chunk()?]);
+    Some(first | last)
+}
+
+/// A number made of a name's length and its ends, a different one for each known name.
+const fn place(name: &[u8]) -> usize {
+    match name {
+        [first, .., last] => (name.len() * LENGTH + (*first as usize | 0x20) * FIRST + (*last as usize | 0x20)) % 64,
+        _ => 0,
+    }
 }
 
 known! {
@@ -94,12 +166,12 @@ impl Fields {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.index.clear();
+        self.seen = 0;
     }
 
     /// Takes a head as it was read: `raw` becomes the buffer. The codec calls [`Fields::index_line`] for each field in it.
     pub fn load(&mut self, raw: &[u8]) {
-        self.index.clear();
-        self.bytes.clear();
+        self.clear();
         self.bytes.extend_from_slice(raw);
     }
 
@@ -107,6 +179,7 @@ impl Fields {
     pub fn index_line(&mut self, name: Range<usize>, value: Range<usize>) {
         debug_assert!(name.end <= value.start && value.end <= self.bytes.len());
         let known = Known::of(&self.bytes[name.clone()]);
+        self.seen |= known.bit();
         self.index.push(Field {
             name: name.start as u32,
             name_len: name.len() as u32,
@@ -154,7 +227,7 @@ impl Fields {
     /// The places, for [`Fields::at`] and [`Fields::replace`], of all fields of that name.
     pub fn positions<'a, 'n>(&'a self, name: &'n [u8]) -> impl DoubleEndedIterator<Item = usize> + use<'a, 'n> {
         let known = Known::of(name);
-        self.index.iter().enumerate().filter_map(move |(i, f)| {
+        self.index_if_seen(known).iter().enumerate().filter_map(move |(i, f)| {
             let same = f.known == known && (known != Known::Other || self.name_of(f).eq_ignore_ascii_case(name));
             same.then_some(i)
         })
@@ -162,17 +235,22 @@ impl Fields {
 
     /// The value of the first field of a known name.
     pub fn first(&self, name: Known) -> Option<&[u8]> {
-        self.index.iter().find(|f| f.known == name).map(|f| self.value_of(f))
+        self.index_if_seen(name).iter().find(|f| f.known == name).map(|f| self.value_of(f))
     }
 
     /// The values of all fields of a known name.
     pub fn every(&self, name: Known) -> impl DoubleEndedIterator<Item = &[u8]> {
-        self.index.iter().filter(move |f| f.known == name).map(|f| self.value_of(f))
+        self.index_if_seen(name).iter().filter(move |f| f.known == name).map(|f| self.value_of(f))
     }
 
     /// Whether a field of a known name is there.
     pub fn has(&self, name: Known) -> bool {
-        self.index.iter().any(|f| f.known == name)
+        self.index_if_seen(name).iter().any(|f| f.known == name)
+    }
+
+    /// Where a name can be: nowhere, when it was never put in.
+    fn index_if_seen(&self, name: Known) -> &[Field] {
+        if self.seen & name.bit() == 0 { &[] } else { &self.index }
     }
 
     /// Adds a field at the end. CR, LF and NUL become blanks; a name that is no token (RFC 9110 section 5.6.2) adds nothing.
@@ -208,7 +286,10 @@ impl Fields {
     /// Removes all fields of a known name; says how many there were.
     pub fn remove_known(&mut self, name: Known) -> usize {
         let before = self.index.len();
-        self.index.retain(|f| f.known != name);
+        if self.seen & name.bit() != 0 {
+            self.index.retain(|f| f.known != name);
+            self.seen &= !name.bit();
+        }
         before - self.index.len()
     }
 
@@ -273,12 +354,14 @@ impl Fields {
         self.bytes.extend_from_slice(b": ");
         let value_at = self.append(value);
         self.bytes.extend_from_slice(b"\r\n");
+        let known = Known::of(name);
+        self.seen |= known.bit();
         Some(Field {
             name: start as u32,
             name_len: name.len() as u32,
             value: value_at.start as u32,
             value_len: value_at.len() as u32,
-            known: Known::of(name),
+            known,
         })
     }
 
@@ -350,6 +433,26 @@ mod tests {
         assert_eq!(f.remove(b"ACCEPT"), 1);
         assert_eq!(f.first(Known::Host), Some(&b"b"[..]));
         assert_eq!(written(&f), "Host: b\r\nx-one: 2\r\n");
+    }
+
+    #[test]
+    fn known_names_in_any_case_and_no_others() {
+        for &known in Known::ALL {
+            let name = known.name().as_bytes();
+            for variant in [name.to_vec(), name.to_ascii_lowercase(), name.to_ascii_uppercase()] {
+                assert_eq!(Known::of(&variant), known);
+            }
+            for at in 0..name.len() {
+                for bit in 0..8 {
+                    let mut other = name.to_vec();
+                    other[at] ^= 1 << bit;
+                    let same = other.eq_ignore_ascii_case(name);
+                    assert_eq!(Known::of(&other), if same { known } else { Known::Other }, "{}", other.escape_ascii());
+                }
+            }
+            assert_eq!(Known::of(&name[1..]), Known::Other);
+        }
+        assert_eq!(Known::of(b""), Known::Other);
     }
 
     #[test]

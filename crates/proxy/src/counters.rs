@@ -207,7 +207,8 @@ impl Tally {
 
     /// The counters of one worker.
     pub fn of(&self, worker: usize) -> &Counters {
-        &self.workers[worker % self.workers.len()]
+        // Every worker has one; a division would find no other.
+        self.workers.get(worker).unwrap_or(&self.workers[0])
     }
 }
 

@@ -60,7 +60,9 @@ impl ServerConnection {
 
 /// A worker's idle connections, by server.
 pub struct IdleConnections {
-    lists: RefCell<Vec<Vec<ServerConnection>>>,
+    /// Boxed, since a connection changes hands several times a request.
+    #[expect(clippy::vec_box, reason = "moved singly, and often")]
+    lists: RefCell<Vec<Vec<Box<ServerConnection>>>>,
 }
 
 /// The most idle connections of one server in one worker.
@@ -81,7 +83,7 @@ impl IdleConnections {
         index: usize,
         server: &Server,
         Wanted { reuse, session, first, once, announced }: Wanted<'_>,
-    ) -> Option<ServerConnection> {
+    ) -> Option<Box<ServerConnection>> {
         let mut lists = self.lists.borrow_mut();
         let list = lists.get_mut(index)?;
         loop {
@@ -95,7 +97,7 @@ impl IdleConnections {
                 (c.owner == session || by_reuse) && c.announced.as_deref() == announced
             };
             // The one used last is the warmest, and leaves the others to grow old and go.
-            let at = list.iter().rposition(may)?;
+            let at = list.iter().rposition(|c| may(c))?;
             let connection = list.remove(at);
             let worn = server.settings().pool.max_reuse.is_some_and(|most| connection.requests > u64::from(most));
             let ended = connection.io.is_stale() || (once && connection.io.has_ended());
@@ -106,7 +108,7 @@ impl IdleConnections {
     }
 
     /// Keeps a connection whose last response has been read to its end.
-    pub fn put(&self, mut connection: ServerConnection, server: &Server) {
+    pub fn put(&self, mut connection: Box<ServerConnection>, server: &Server) {
         let pool = &server.settings().pool;
         connection.timer.clear();
         connection.buffer.release_if_empty();
@@ -149,7 +151,7 @@ pub async fn connect(
     options: &Options,
     wheel: &Rc<Wheel>,
     owner: u64,
-) -> io::Result<ServerConnection> {
+) -> io::Result<Box<ServerConnection>> {
     // In this order: a connection to the new address that is thought to lead to the old one is given up too early, not too late.
     let (moves, address) = (server.moves(), server.address());
     let io = match &*address {
@@ -164,7 +166,7 @@ pub async fn connect(
         }
     };
     io.apply(options.server_keep_alive, options.no_linger);
-    Ok(ServerConnection {
+    Ok(Box::new(ServerConnection {
         local: io.local(),
         io,
         buffer: Buffer::default(),
@@ -175,5 +177,5 @@ pub async fn connect(
         requests: 0,
         idle_until: clock::now(),
         announced: None,
-    })
+    }))
 }

@@ -334,8 +334,10 @@ impl Clock {
 
     /// Microseconds since 1970 at that moment.
     pub fn unix_us(&self, at: Instant) -> i64 {
-        let later = at.saturating_duration_since(self.instant).as_micros() as i64;
-        self.unix_us + later - self.instant.saturating_duration_since(at).as_micros() as i64
+        match at.checked_duration_since(self.instant) {
+            Some(later) => self.unix_us + later.as_micros() as i64,
+            None => self.unix_us - self.instant.saturating_duration_since(at).as_micros() as i64,
+        }
     }
 }
 

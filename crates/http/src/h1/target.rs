@@ -17,7 +17,9 @@ pub enum Targets {
 /// Refuses a target that does not fit its method, and a host that is missing, repeated or contradicts the target.
 pub fn check(request: &Request, targets: Targets) -> Result<(), Malformed> {
     let (method, target) = (request.method(), request.target());
-    if !target.iter().all(|&b| is_usual(b) || targets == Targets::Loose && is_loose(b)) {
+    // Without a way out of the loop, many bytes are looked at in one step.
+    let unusual = target.iter().fold(false, |unusual, &b| unusual | !is_usual(b));
+    if unusual && !(targets == Targets::Loose && target.iter().all(|&b| is_usual(b) || is_loose(b))) {
         return Err(Malformed::Target);
     }
     let authority = match target {
@@ -133,10 +135,30 @@ fn valid_authority(authority: &[u8]) -> bool {
     };
     let port_is_valid = match port {
         [] | [b':'] => true,
-        [b':', digits @ ..] => {
-            std::str::from_utf8(digits).is_ok_and(|d| d.bytes().all(|b| b.is_ascii_digit()) && d.parse::<u16>().is_ok())
-        }
+        [b':', digits @ ..] => is_port(digits),
         _ => false,
     };
-    port_is_valid && host.iter().all(|&b| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%".contains(&b))
+    port_is_valid && host.iter().all(|&b| HOST_BYTES[usize::from(b)])
 }
+
+fn is_port(digits: &[u8]) -> bool {
+    let number = digits.iter().fold(0u32, |number, &b| number.saturating_mul(10).saturating_add(u32::from(b.wrapping_sub(b'0'))));
+    digits.iter().all(u8::is_ascii_digit) && number <= u32::from(u16::MAX)
+}
+
+/// What the name of a host may hold (RFC 3986 section 3.2.2, `reg-name`).
+static HOST_BYTES: [bool; 256] = {
+    let mut bytes = [false; 256];
+    let mut b = 0;
+    while b < 256 {
+        bytes[b] = (b as u8).is_ascii_alphanumeric();
+        b += 1;
+    }
+    let marks = b"-._~!$&'()*+,;=%";
+    let mut i = 0;
+    while i < marks.len() {
+        bytes[marks[i] as usize] = true;
+        i += 1;
+    }
+    bytes
+};

@@ -18,7 +18,11 @@ pub struct Pool {
     /// Bytes that this worker has taken from [`Limit`] and holds as unused credit, so that the shared counter is not touched for
     /// every request.
     credit: Cell<usize>,
+    /// How many bytes of credit are taken at once: never so much that idle workers could own a small limit.
+    credit_step: usize,
     given_back: Notify,
+    /// How many wait for one to be given back.
+    waiting: Cell<usize>,
 }
 
 /// A worker's pools: buffers of the configured size (`tune.bufsize`), which hold heads and most bodies, and larger ones for bodies
@@ -42,7 +46,16 @@ const CREDIT: usize = 16;
 impl Pool {
     /// A pool of buffers of `size` bytes.
     pub fn new(size: usize, memory: Arc<Limit>) -> Rc<Pool> {
-        Rc::new(Pool { size, free: RefCell::default(), memory, credit: Cell::new(0), given_back: Notify::new() })
+        let credit_step = size * (memory.bytes() / (64 * size)).clamp(1, CREDIT);
+        Rc::new(Pool {
+            size,
+            free: RefCell::default(),
+            memory,
+            credit: Cell::new(0),
+            credit_step,
+            given_back: Notify::new(),
+            waiting: Cell::new(0),
+        })
     }
 
     /// The size of its buffers in bytes.
@@ -58,9 +71,8 @@ impl Pool {
     /// A buffer, unless the limit is reached.
     pub fn take(self: &Rc<Pool>) -> Option<Buffer> {
         if self.credit.get() < self.size {
-            let wanted = self.size * self.credit_buffers();
-            if self.memory.take(wanted) {
-                self.credit.set(self.credit.get() + wanted);
+            if self.memory.take(self.credit_step) {
+                self.credit.set(self.credit.get() + self.credit_step);
             } else if self.memory.take(self.size) {
                 self.credit.set(self.credit.get() + self.size);
             } else {
@@ -79,26 +91,42 @@ impl Pool {
                 return buffer;
             }
             // One of this worker's may come back first; another worker's is seen within 10 ms.
+            let _waiting = Waiting::new(&self.waiting);
             let _ = tokio::time::timeout(Duration::from_millis(10), self.given_back.notified()).await;
         }
     }
 
-    /// How many buffers' worth of credit is taken at once: never so much that idle workers could own a small limit.
-    fn credit_buffers(&self) -> usize {
-        (self.memory.bytes() / (64 * self.size)).clamp(1, CREDIT)
-    }
-
     fn give(&self, bytes: Box<[u8]>) {
         let credit = self.credit.get() + self.size;
-        let excess = credit.saturating_sub(2 * self.credit_buffers() * self.size);
-        self.memory.give(excess);
+        let excess = credit.saturating_sub(2 * self.credit_step);
+        if excess > 0 {
+            self.memory.give(excess);
+        }
         self.credit.set(credit - excess);
         let mut free = self.free.borrow_mut();
         if free.len() < KEPT {
             free.push(bytes);
         }
         drop(free);
-        self.given_back.notify_one();
+        if self.waiting.get() > 0 {
+            self.given_back.notify_one();
+        }
+    }
+}
+
+/// Counts one who waits, for as long as it does.
+struct Waiting<'a>(&'a Cell<usize>);
+
+impl Waiting<'_> {
+    fn new(count: &Cell<usize>) -> Waiting<'_> {
+        count.set(count.get() + 1);
+        Waiting(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
     }
 }
 

@@ -1,15 +1,17 @@
 //! A connection's two ends, whatever socket lies below.
 
 use super::buffer::Buffer;
+use rustix::net::{RecvFlags, SendFlags};
 use socket2::SockRef;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncWrite, Interest};
 use tokio::net::{TcpStream, UnixStream, tcp, unix};
+use tokio::task::coop;
 
 /// A connected stream socket.
 #[derive(Debug)]
@@ -62,15 +64,17 @@ impl Transport {
     /// Whether there is something to read, or the peer has closed. No system call.
     pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Transport::Tcp(io) => io.poll_read_ready(cx),
-            Transport::Unix(io) => io.poll_read_ready(cx),
+            Transport::Tcp(io) => poll_readable(io, cx),
+            Transport::Unix(io) => poll_readable(io, cx),
         }
     }
 
     /// Whether the peer has said or closed anything while it should be silent: such a connection is not used again.
     pub fn is_stale(&self) -> bool {
-        let mut cx = Context::from_waker(std::task::Waker::noop());
-        self.poll_readable(&mut cx).is_ready()
+        match self {
+            Transport::Tcp(io) => is_readable(io),
+            Transport::Unix(io) => is_readable(io),
+        }
     }
 
     /// The same, asked of the kernel.
@@ -116,12 +120,10 @@ impl Transport {
 impl Reader<'_> {
     /// Reads into the buffer's room; 0 at the end of the stream.
     pub fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut Buffer) -> Poll<io::Result<usize>> {
-        let mut room = ReadBuf::new(buffer.room());
-        ready!(match self {
-            Reader::Tcp(io) => Pin::new(io).poll_read(cx, &mut room),
-            Reader::Unix(io) => Pin::new(io).poll_read(cx, &mut room),
+        let n = ready!(match self {
+            Reader::Tcp(io) => poll_read(io.as_ref(), cx, buffer.room()),
+            Reader::Unix(io) => poll_read(io.as_ref(), cx, buffer.room()),
         })?;
-        let n = room.filled().len();
         buffer.advance(n);
         Poll::Ready(Ok(n))
     }
@@ -134,8 +136,75 @@ impl Reader<'_> {
     /// Whether there is something to read, or the peer has closed.
     pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Reader::Tcp(io) => io.as_ref().poll_read_ready(cx),
-            Reader::Unix(io) => io.as_ref().poll_read_ready(cx),
+            Reader::Tcp(io) => poll_readable(io.as_ref(), cx),
+            Reader::Unix(io) => poll_readable(io.as_ref(), cx),
+        }
+    }
+}
+
+/// What both kinds of sockets offer of the runtime's view of them.
+trait Socket: AsFd {
+    fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Does something that may find nothing there, unless nothing is known to be there.
+    fn try_read_with<R>(&self, f: impl FnOnce() -> io::Result<R>) -> io::Result<R>;
+}
+
+impl Socket for TcpStream {
+    fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        TcpStream::poll_read_ready(self, cx)
+    }
+
+    fn try_read_with<R>(&self, f: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
+        self.try_io(Interest::READABLE, f)
+    }
+}
+
+impl Socket for UnixStream {
+    fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        UnixStream::poll_read_ready(self, cx)
+    }
+
+    fn try_read_with<R>(&self, f: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
+        self.try_io(Interest::READABLE, f)
+    }
+}
+
+fn send(io: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
+    Ok(rustix::net::send(io, bytes, SendFlags::NOSIGNAL)?)
+}
+
+fn is_readable(io: &impl Socket) -> bool {
+    io.try_read_with(|| Ok(())).is_ok()
+}
+
+/// Asks first, and prepares for waiting only where there is nothing.
+fn poll_readable(io: &impl Socket, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    if is_readable(io) { Poll::Ready(Ok(())) } else { io.poll_read_ready(cx) }
+}
+
+/// The same for a read. One that did not fill the room has emptied the socket, and the kernel will tell when there is more: so the
+/// runtime is told that there is nothing, which saves the read that would find that out.
+fn poll_read(io: &impl Socket, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+    let turn = ready!(coop::poll_proceed(cx));
+    loop {
+        let mut read = None;
+        let tried = io.try_read_with(|| {
+            let n = rustix::net::recv(io.as_fd(), &mut *room, RecvFlags::empty())?.0;
+            read = Some(n);
+            if n == 0 || n == room.len() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
+        });
+        match (read, tried) {
+            (Some(n), _) => {
+                turn.made_progress();
+                return Poll::Ready(Ok(n));
+            }
+            (None, Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            (None, Err(error)) if error.kind() != io::ErrorKind::WouldBlock => {
+                turn.made_progress();
+                return Poll::Ready(Err(error));
+            }
+            (None, _) => ready!(io.poll_read_ready(cx))?,
         }
     }
 }
@@ -153,9 +222,9 @@ impl Writer<'_> {
     pub fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         // Nearly always there is room: asked first, before the runtime prepares for waiting.
         let tried = match (&*self, slices) {
-            (Writer::Tcp(io), [one]) => io.try_write(one),
+            (Writer::Tcp(io), [one]) => io.as_ref().try_io(Interest::WRITABLE, || send(io.as_ref(), one)),
             (Writer::Tcp(io), _) => io.try_write_vectored(slices),
-            (Writer::Unix(io), [one]) => io.try_write(one),
+            (Writer::Unix(io), [one]) => io.as_ref().try_io(Interest::WRITABLE, || send(io.as_ref(), one)),
             (Writer::Unix(io), _) => io.try_write_vectored(slices),
         };
         if !matches!(&tried, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {

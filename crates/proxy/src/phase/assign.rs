@@ -19,7 +19,7 @@ use terse_message::{Abort, Cause, Phase, Who};
 /// A connection to a server, and the right to use it.
 pub struct Assigned {
     /// The connection.
-    pub connection: ServerConnection,
+    pub connection: Box<ServerConnection>,
     claim: Claim,
 }
 
@@ -37,7 +37,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
     let mut refused = None;
     loop {
         let claim = claim(client, watches, stream, exchange, backend).await?;
-        let chosen = claim.server().clone();
+        let chosen = claim.server();
         if refused == Some(backend.first_server + chosen.index()) || exchange.failed.contains(&chosen.index()) {
             // There is no other that has not refused: they get a moment to come back, and then all are as good as before.
             drop(claim);
@@ -54,7 +54,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         }
         let now = clock::now();
         stream.facts.times.queued = Some(now);
-        backend.farm.touch(&chosen, now);
+        backend.farm.touch(chosen, now);
         stream.facts.redispatched |= stream.facts.server.as_ref().is_some_and(|before| before.index() != chosen.index());
         stream.facts.server = Some(chosen.clone());
         session.last_server.set(stream.facts.backend.map(|of| (of, chosen.index())));
@@ -65,7 +65,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let announcer = backend.announcers.get(chosen.index()).and_then(Option::as_deref);
         let announced = announcer.map(|announcer| announce::head(announcer, stream).into_boxed_slice());
         let wanted = Wanted { reuse: backend.reuse, session: session.number, first, once, announced: announced.as_deref() };
-        let idle = (exchange.failures == 0).then(|| worker.idle.take(index, &chosen, wanted));
+        let idle = (exchange.failures == 0).then(|| worker.idle.take(index, chosen, wanted));
         if let Some(connection) = idle.flatten() {
             stream.facts.server_reused = true;
             stream.facts.server_local = connection.local;
@@ -77,8 +77,11 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         }
         stream.facts.server_reused = false;
         client.timer.set(stream.facts.timeouts().connect);
-        let connecting = pin!(server::connect(&chosen, index, &backend.options, &worker.wheel, session.number));
-        let failure = match wait(client, watches, connecting).await {
+        let connected = {
+            let connecting = pin!(server::connect(chosen, index, &backend.options, &worker.wheel, session.number));
+            wait(client, watches, connecting).await
+        };
+        let failure = match connected {
             Waited::Done(Ok(mut connection)) => {
                 connection.announced = announced;
                 client.timer.clear();

@@ -44,12 +44,13 @@ pub async fn run(io: Transport, session: Rc<Session>) {
     }
 }
 
-/// While it waits for a request, a connection is this future and nothing else: no buffer, no stream. What a request needs lives in
-/// the boxed future of [`exchange`].
+/// While it has been waiting for a request for more than a moment, a connection is this future and nothing else: no buffer, no stream.
+/// What requests need lives in the boxed future of [`converse`].
 async fn http(mut client: Client, session: Rc<Session>) {
+    let mut idle_since = clock::now();
     loop {
-        let idle_since = clock::now();
-        match wait(&mut client, &session).await {
+        let limit = keep_alive(&session).map(|limit| limit.saturating_sub(clock::now().saturating_duration_since(idle_since)));
+        match wait(&mut client, &session, limit).await {
             Arrival::Bytes => {}
             Arrival::Nothing => {
                 if session.requests.get() == 0 {
@@ -64,12 +65,41 @@ async fn http(mut client: Client, session: Rc<Session>) {
                 return;
             }
         }
-        let next = Box::pin(exchange(&mut client, &session, idle_since)).await;
+        let next = Box::pin(converse(&mut client, &session, &mut idle_since)).await;
         match next {
             Next::Request => {}
             Next::Close => return,
             Next::Linger => return Box::pin(linger(&mut client, &session)).await,
         }
+    }
+}
+
+/// How long a connection keeps the room of a request for the next one: busy clients send it within a moment.
+const MOMENT: Duration = Duration::from_millis(100);
+
+/// One request after the other, as long as the next one comes soon.
+async fn converse(client: &mut Client, session: &Rc<Session>, idle_since: &mut Instant) -> Next {
+    loop {
+        let next = exchange(client, session, *idle_since).await;
+        if next != Next::Request {
+            return next;
+        }
+        *idle_since = clock::now();
+        let moment = keep_alive(session).map_or(MOMENT, |limit| limit.min(MOMENT));
+        match wait(client, session, Some(moment)).await {
+            Arrival::Bytes => {}
+            Arrival::Late => return Next::Request,
+            Arrival::Nothing => return Next::Close,
+        }
+    }
+}
+
+/// How long a client may be silent before its next request.
+fn keep_alive(session: &Session) -> Option<Duration> {
+    let timeouts = &session.frontend().timeouts;
+    match session.requests.get() {
+        0 => timeouts.request.or(timeouts.client),
+        _ => timeouts.keep_alive.or(timeouts.request).or(timeouts.client),
     }
 }
 
@@ -83,17 +113,12 @@ enum Arrival {
 }
 
 /// Waits for the first byte of a request.
-async fn wait(client: &mut Client, session: &Session) -> Arrival {
+async fn wait(client: &mut Client, session: &Session, limit: Option<Duration>) -> Arrival {
     if !client.buffer.is_empty() {
         // A pipelined request.
         return Arrival::Bytes;
     }
     client.buffer.release_if_empty();
-    let timeouts = &session.frontend().timeouts;
-    let limit = match session.requests.get() {
-        0 => timeouts.request.or(timeouts.client),
-        _ => timeouts.keep_alive.or(timeouts.request).or(timeouts.client),
-    };
     client.timer.set(limit);
     loop {
         let arrival = poll_fn(|cx| {

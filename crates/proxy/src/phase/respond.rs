@@ -73,9 +73,9 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     judge(down, sink, stream, &session).await?;
     // To be asked before there is a cookie of ours.
     let private = reply.offer.is_some_and(|offer| offer.is_private(&stream.response));
-    if let (Some(backend), Some(server)) = (stream.facts.backend, stream.facts.server.clone()) {
+    if let (Some(backend), Some(server)) = (stream.facts.backend, &stream.facts.server) {
         let farm = &session.worker.plan.backends[backend].farm;
-        stream.facts.cookie_sent = farm.mark(&mut stream.response, &server, reply.affinity, stream.request.method());
+        stream.facts.cookie_sent = farm.mark(&mut stream.response, server, reply.affinity, stream.request.method());
     }
     if switches {
         return Box::pin(switch(sink, stream, reply, &session)).await;

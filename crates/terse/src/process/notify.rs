@@ -32,8 +32,8 @@ impl Supervisor {
 
     /// The process reads its configuration anew.
     pub fn reloading(&self) {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        let us = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
+        let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC);
+        let us = now.map_or(0, |now| std::time::Duration::from(now).as_micros());
         self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={us}\nSTATUS=Reloading Configuration.\n"));
     }
 
