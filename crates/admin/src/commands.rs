@@ -8,6 +8,7 @@ mod decompression;
 mod events;
 mod info;
 mod limits;
+mod memory;
 mod pattern;
 mod process;
 mod publication;
@@ -29,6 +30,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     events::COMMANDS,
     info::COMMANDS,
     limits::COMMANDS,
+    memory::COMMANDS,
     publication::COMMANDS,
     pattern::COMMANDS,
     process::COMMANDS,

@@ -1,12 +1,13 @@
 //! What compression has done. HAProxy has no such command.
 
+use super::memory;
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::halves::{self, Half};
 use crate::settings::Level;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
-use terse_compress::{Counters, Reason};
+use terse_compress::{Counters, Reason, Recall};
 
 pub(super) const COMMANDS: &[Command] = &[Command {
     name: "show compression",
@@ -24,7 +25,7 @@ fn show(call: &mut Call<'_>) -> Outcome {
             return Err(Message::error("No such proxy."));
         }
     }
-    let mut text = String::from("# proxy side responses bytes_in bytes_out bypassed not_compressed\n");
+    let mut text = String::from("# proxy side responses bytes_in bytes_out bypassed not_compressed memory\n");
     for half in halves {
         let (side, counters) = match half {
             Half::Front(_, front) => ("frontend", front.tally.compression()),
@@ -34,22 +35,24 @@ fn show(call: &mut Call<'_>) -> Outcome {
     }
     if call.args.is_empty() {
         queue(call, &mut text);
+        memory::show(&call.context.plan, &mut text);
     }
     Ok(Answer::Text(text))
 }
 
-/// A line such as `web frontend 3 1000 300 0 head:2,too-small:7`; a dash where nothing was left as it is.
+/// A line such as `web frontend 3 1000 300 0 head:2,too-small:7 hit:2,new:1`.
 fn proxy(name: &str, side: &str, counters: &Counters, text: &mut String) {
     let [responses, bytes_in, bytes_out, bypassed] =
         [&counters.compressed, &counters.bytes_in, &counters.bytes_out, &counters.bypassed].map(|number| number.load(Relaxed));
-    let reasons: Vec<String> = Reason::ALL
-        .iter()
-        .map(|reason| (reason, counters.passed(*reason)))
-        .filter(|(_, count)| *count > 0)
-        .map(|(reason, count)| format!("{}:{count}", reason.name()))
-        .collect();
-    let reasons = if reasons.is_empty() { "-".into() } else { reasons.join(",") };
-    let _ = writeln!(text, "{name} {side} {responses} {bytes_in} {bytes_out} {bypassed} {reasons}");
+    let reasons = counts(Reason::ALL.iter().map(|reason| (reason.name(), counters.passed(*reason))));
+    let recalls = counts(Recall::ALL.iter().map(|recall| (recall.name(), counters.recalled(*recall))));
+    let _ = writeln!(text, "{name} {side} {responses} {bytes_in} {bytes_out} {bypassed} {reasons} {recalls}");
+}
+
+/// Those that are not 0, such as `head:2,too-small:7`; a dash without any.
+fn counts(all: impl Iterator<Item = (&'static str, u64)>) -> String {
+    let some: Vec<String> = all.filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name}:{count}")).collect();
+    if some.is_empty() { "-".into() } else { some.join(",") }
 }
 
 fn queue(call: &Call<'_>, text: &mut String) {
@@ -65,7 +68,7 @@ fn queue(call: &Call<'_>, text: &mut String) {
 #[cfg(test)]
 mod tests {
     use crate::commands::fixture::{Talk, WEB};
-    use terse_compress::Reason;
+    use terse_compress::{Reason, Recall};
 
     #[test]
     fn reasons_are_counted_by_name() {
@@ -77,11 +80,12 @@ mod tests {
         compression.count_passed(Reason::TooSmall);
         compression.count_passed(Reason::TooSmall);
         compression.count_passed(Reason::Head);
-        let header = "# proxy side responses bytes_in bytes_out bypassed not_compressed\n";
-        assert_eq!(talk.says("show compression be"), format!("{header}be backend 1 1000 300 0 head:1,too-small:2\n\n"));
-        assert_eq!(talk.says("show compression fe"), format!("{header}fe frontend 0 0 0 0 -\n\n"));
+        compression.count_recall(Recall::Hit);
+        let header = "# proxy side responses bytes_in bytes_out bypassed not_compressed memory\n";
+        assert_eq!(talk.says("show compression be"), format!("{header}be backend 1 1000 300 0 head:1,too-small:2 hit:1\n\n"));
+        assert_eq!(talk.says("show compression fe"), format!("{header}fe frontend 0 0 0 0 - -\n\n"));
         assert_eq!(talk.says("show compression raw").lines().count(), 4);
-        assert_eq!(talk.says("show compression").lines().count(), 7);
+        assert_eq!(talk.says("show compression").lines().count(), 9);
         assert_eq!(talk.says("show compression nope"), "No such proxy.\n\n");
     }
 }

@@ -102,7 +102,7 @@ impl Sketch {
 
 /// The lower half is for the door.
 fn door_bit(word: u64, bits: u64) -> usize {
-    ((word & 0xffff_ffff) * bits >> 32) as usize
+    (((word & 0xffff_ffff) * bits) >> 32) as usize
 }
 
 #[cfg(test)]

@@ -1,0 +1,103 @@
+//! The memories of compressed bodies: a part of `show compression`, and a way to empty them. HAProxy has none.
+
+use crate::answer::{Answer, Message, Outcome};
+use crate::command::{Call, Command};
+use crate::settings::Level;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use terse_compress::settings::MemoryPlace;
+use terse_compress::{Compression, Memory};
+use terse_proxy::plan::Plan;
+
+pub(super) const COMMANDS: &[Command] = &[Command {
+    name: "clear compression memory",
+    usage: "clear compression memory",
+    summary: "forget all compressed bodies",
+    level: Level::Operator,
+    run: clear,
+}];
+
+fn clear(call: &mut Call<'_>) -> Outcome {
+    let mut bytes = 0;
+    for (_, memory) in memories(&call.context.plan) {
+        bytes += memory.held().1;
+        memory.clear();
+    }
+    Ok(Answer::Said(Message::info(format!("{bytes} bytes cleared."))))
+}
+
+/// Their lines, such as `common 67108864 1000 1 5 2 1 0 0 0 0`.
+pub(super) fn show(plan: &Plan, text: &mut String) {
+    let memories = memories(plan);
+    if memories.is_empty() {
+        return;
+    }
+    text.push_str("# memory limit bytes bodies hits misses admitted refused evicted raised raised_bytes\n");
+    for (name, memory) in memories {
+        let numbers = memory.numbers();
+        let (bodies, bytes) = memory.held();
+        let _ = write!(text, "{name} {} {bytes} {bodies}", memory.bytes());
+        for number in [
+            &numbers.hits,
+            &numbers.misses,
+            &numbers.admitted,
+            &numbers.refused,
+            &numbers.evicted,
+            &numbers.raised,
+            &numbers.raised_bytes,
+        ] {
+            let _ = write!(text, " {}", number.load(Relaxed));
+        }
+        text.push('\n');
+    }
+}
+
+/// All memories, by the first proxy that has each: `common` is the one that proxies share without a line that says so.
+fn memories(plan: &Plan) -> Vec<(&str, &Arc<Memory>)> {
+    let mut all: Vec<(&str, &Arc<Memory>)> = plan.bodies.iter().map(|memory| ("common", memory)).collect();
+    let fronts = plan.frontends.iter().map(|front| (&*front.name, &front.compression));
+    let backs = plan.backends.iter().map(|back| (&*back.name, &back.compression));
+    for (name, compression) in fronts.chain(backs) {
+        if let Some(memory) = compression.as_deref().and_then(own)
+            && !all.iter().any(|(_, known)| Arc::ptr_eq(known, memory))
+        {
+            all.push((name, memory));
+        }
+    }
+    all
+}
+
+fn own(compression: &Compression) -> Option<&Arc<Memory>> {
+    match &compression.memory.as_ref()?.place {
+        MemoryPlace::Own(memory) => Some(memory),
+        MemoryPlace::Off | MemoryPlace::Common => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commands::fixture::{Talk, WEB};
+    use std::sync::Arc;
+    use terse_compress::memory::{Form, Name, Owner};
+    use terse_compress::{Coding, Level};
+
+    #[test]
+    fn each_memory_has_a_line_and_all_are_cleared() {
+        let text = format!("{WEB}\nlisten own\n mode http\n bind 127.0.0.1:81\n compression algo gzip\n compression memory 1m\n");
+        let mut talk = Talk::new(&text);
+        let plan = talk.context.plan.clone();
+        let common = plan.bodies.clone().unwrap();
+        let name = Name::of(&Owner::new(&[1; 32], "be"), b"body");
+        assert!(common.keep(&name, Form { coding: Coding::Gzip, level: Level(6), bytes: Arc::from(&b"form"[..]) }));
+        let lines =
+            |said: &str| said.lines().skip_while(|line| !line.starts_with("# memory")).map(String::from).collect::<Vec<_>>();
+        let said = lines(&talk.says("show compression"));
+        assert_eq!(said.len(), 4, "{said:?}");
+        assert!(said[1].starts_with("common 67108864 ") && said[1].ends_with(" 1 0 0 1 0 0 0 0"), "{said:?}");
+        assert_eq!(said[2], "own 1048576 0 0 0 0 0 0 0 0 0");
+        let cleared = talk.says("clear compression memory");
+        assert!(cleared.contains(" bytes cleared.") && !cleared.starts_with("0 "), "{cleared}");
+        assert_eq!(common.held(), (0, 0));
+    }
+}
