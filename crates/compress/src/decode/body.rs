@@ -229,3 +229,6 @@ impl Drop for Decompressor {
         self.release_to(0);
     }
 }
+
+#[cfg(test)]
+mod tests;

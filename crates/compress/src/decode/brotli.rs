@@ -43,6 +43,8 @@ impl Decoder for Brotli {
             out.truncate(end);
             match result {
                 BrotliResult::ResultSuccess => self.ended = true,
+                // It asks for input while output waits for room.
+                BrotliResult::NeedsMoreInput if space == 0 => {}
                 BrotliResult::NeedsMoreInput => return Ok(Progress { taken, next: Next::Input }),
                 BrotliResult::NeedsMoreOutput if end > start => {}
                 BrotliResult::NeedsMoreOutput | BrotliResult::ResultFailure => return Err(Flaw::Corrupt),

@@ -1,10 +1,11 @@
 //! One suite for every decoder: what others have coded comes back, whatever way it comes in, and what is wrong is said.
 
 use super::{Decoder, Flaw, Next, Progress, decoder};
-use crate::coder::{ENGINES, Pool, Tuning};
+use crate::coder::{ENGINES, Engine, Flush, Pool, Tuning};
 use crate::coding::{Coding, Level};
 use proptest::prelude::*;
 use std::io::Write;
+use std::sync::Arc;
 
 /// A coding's coder, by a program that is not ours where there is one.
 type Code = fn(&[u8]) -> Vec<u8>;
@@ -248,6 +249,23 @@ fn the_fields_of_a_gzip_head_are_read_and_their_checksum_checked() {
     }
     let endless = [&b"\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\xff"[..], &[b'a'; 200_000]].concat();
     assert_eq!(whole(Coding::Gzip, &endless).1, Err(Flaw::Head));
+}
+
+#[test]
+fn what_was_flushed_comes_out_at_once() {
+    for coding in [Coding::Gzip, Coding::Deflate, Coding::RawDeflate, Coding::Zstd, Coding::Brotli] {
+        let mut coder = (Engine::of(coding).stream)(Level(3), &Arc::new(Pool::new(Tuning::default())));
+        let mut decoder = decoder(coding).unwrap();
+        for (bytes, room) in [(1, 1 << 16), (30, 7), (700, 1 << 16), (4000, 1 << 16), (4000, 100), (50_000, 1 << 16), (1, 1)] {
+            for body in [sample(bytes), b"again ".iter().copied().cycle().take(bytes).collect()] {
+                let mut coded = Vec::new();
+                coder.push(&body, &mut coded, Flush::Sync).unwrap();
+                let (out, taken, end) = decode(&mut *decoder, &[&coded], room);
+                assert_eq!((out.len(), taken, end), (bytes, coded.len(), Ok(false)), "{coding:?}");
+                assert!(out == body, "{coding:?}");
+            }
+        }
+    }
 }
 
 #[test]
