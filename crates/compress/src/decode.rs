@@ -134,9 +134,21 @@ pub fn decoder(coding: Coding) -> Option<Box<dyn Decoder>> {
     })
 }
 
-/// Room for the next piece of output: what that much input is likely to make, within the room that there is.
-fn piece(input: usize, room: usize) -> usize {
-    input.saturating_mul(4).max(MIN_PIECE_BYTES).min(room)
+/// How much output is tried at a time: little at first, since room is filled with zeros before, and a body of thousands of empty
+/// members would pay for each.
+struct Piece(usize);
+
+impl Piece {
+    const fn first() -> Piece {
+        Piece(MIN_PIECE_BYTES)
+    }
+
+    /// The next piece's length, within the room that there is.
+    fn next(&mut self, room: usize) -> usize {
+        let bytes = self.0.min(room);
+        self.0 = self.0.saturating_mul(2);
+        bytes
+    }
 }
 
 /// The least that is tried at a time.

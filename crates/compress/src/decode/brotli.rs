@@ -1,6 +1,6 @@
 //! Brotli (RFC 7932). Windows of up to 16 MB; the large ones of its extension are none of the web's.
 
-use super::{Decoder, Flaw, Next, Progress, piece};
+use super::{Decoder, Flaw, Next, Piece, Progress};
 use brotli::enc::StandardAlloc;
 use brotli::{Allocator, BrotliDecompressStream, BrotliResult, BrotliState, SliceWrapper};
 use std::cell::Cell;
@@ -27,6 +27,7 @@ impl Brotli {
 impl Decoder for Brotli {
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>, room: usize) -> Result<Progress, Flaw> {
         let (mut left, mut taken, limit) = (input.len(), 0, out.len().saturating_add(room));
+        let mut pieces = Piece::first();
         loop {
             if self.ended {
                 return Ok(Progress { taken, next: Next::Ended });
@@ -35,7 +36,7 @@ impl Decoder for Brotli {
             if start >= limit {
                 return Ok(Progress { taken, next: Next::Room });
             }
-            let piece = piece(left, limit - start);
+            let piece = pieces.next(limit - start);
             out.resize(start + piece, 0);
             let (mut space, mut end, mut total) = (piece, start, 0);
             let result =

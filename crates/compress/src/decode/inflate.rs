@@ -1,6 +1,6 @@
 //! A raw deflate stream (RFC 1951), by zlib-rs. Wrappers and their checksums are [`super::gzip`]'s and [`super::deflate`]'s.
 
-use super::{Flaw, Next, Progress, piece};
+use super::{Flaw, Next, Piece, Progress};
 use zlib_rs::{Inflate, InflateError, InflateFlush, Status};
 
 /// Bytes of a state: its window and its tables.
@@ -23,13 +23,14 @@ impl Inflater {
     /// As [`super::Decoder::push`].
     pub(super) fn push(&mut self, input: &[u8], out: &mut Vec<u8>, room: usize) -> Result<Progress, Flaw> {
         let (mut taken, limit) = (0, out.len().saturating_add(room));
+        let mut pieces = Piece::first();
         loop {
             let start = out.len();
             if start >= limit {
                 return Ok(Progress { taken, next: Next::Room });
             }
             let rest = input.get(taken..).unwrap_or_default();
-            let piece = piece(rest.len(), limit - start);
+            let piece = pieces.next(limit - start);
             out.resize(start + piece, 0);
             let (before_in, before_out) = (self.0.total_in(), self.0.total_out());
             let status = self.0.decompress(rest, &mut out[start..], InflateFlush::NoFlush);

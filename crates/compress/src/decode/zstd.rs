@@ -1,7 +1,7 @@
 //! zstd (RFC 8878), by its reference library: frames one behind the other, skippable ones among them, with windows of up to 8 MB
 //! (RFC 9659).
 
-use super::{Decoder, Flaw, Next, Progress, piece};
+use super::{Decoder, Flaw, Next, Piece, Progress};
 use zstd_safe::zstd_sys::ZSTD_ErrorCode;
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
@@ -30,6 +30,7 @@ impl Zstd {
 impl Decoder for Zstd {
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>, room: usize) -> Result<Progress, Flaw> {
         let (mut source, limit) = (InBuffer::around(input), out.len().saturating_add(room));
+        let mut pieces = Piece::first();
         loop {
             let (start, before) = (out.len(), source.pos);
             if self.ended {
@@ -41,7 +42,7 @@ impl Decoder for Zstd {
             if start >= limit {
                 return Ok(Progress { taken: before, next: Next::Room });
             }
-            let piece = piece(input.len() - before, limit - start);
+            let piece = pieces.next(limit - start);
             out.resize(start + piece, 0);
             let mut target = OutBuffer::around(&mut out[start..]);
             let wanted = self.state.decompress_stream(&mut target, &mut source);
