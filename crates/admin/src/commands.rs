@@ -5,6 +5,7 @@ mod compression;
 mod conversation;
 mod counters;
 mod decompression;
+mod engines;
 mod events;
 mod info;
 mod limits;
@@ -27,6 +28,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     decompression::COMMANDS,
     conversation::COMMANDS,
     counters::COMMANDS,
+    engines::COMMANDS,
     events::COMMANDS,
     info::COMMANDS,
     limits::COMMANDS,

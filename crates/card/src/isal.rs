@@ -56,7 +56,7 @@ pub fn load() -> Result<Isal, Unfit> {
 
 impl Fast for Isal {
     fn name(&self) -> String {
-        format!("ISA-L ({NAME})")
+        format!("ISA-L({NAME})")
     }
 
     fn takes(&self, level: Level) -> bool {

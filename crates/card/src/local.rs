@@ -2,9 +2,9 @@
 //!
 //! Nothing can end a call that hangs: its thread is lost until it comes back. When all are lost, jobs are refused.
 
-use crate::zlib::{Library, Unfit};
+use crate::zlib::Library;
 use std::collections::VecDeque;
-use std::path::Path;
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use terse_compress::EngineSettings;
@@ -33,22 +33,16 @@ struct State {
 }
 
 impl Local {
-    /// Loads a library.
+    /// Calls a library on threads of this process.
     ///
     /// # Errors
-    /// It is not fit, or there are no threads to be had.
-    pub fn open(settings: &EngineSettings) -> Result<Local, Unfit> {
-        Local::load(&settings.library, settings.threads, settings.jobs)
-    }
-
-    fn load(path: &Path, threads: usize, jobs: usize) -> Result<Local, Unfit> {
-        let library = Library::open(path)?;
-        let shared = Arc::new(Shared { library, most: jobs, state: Mutex::default(), changed: Condvar::new() });
+    /// There are no threads to be had.
+    pub fn open(library: Library, settings: &EngineSettings) -> io::Result<Local> {
+        let shared = Arc::new(Shared { library, most: settings.jobs, state: Mutex::default(), changed: Condvar::new() });
         let local = Local { shared };
-        for _ in 0..threads.max(1) {
+        for _ in 0..settings.threads.max(1) {
             let shared = local.shared.clone();
-            let thread = std::thread::Builder::new().name("terse-engine".into()).spawn(move || shared.work());
-            thread.map_err(|error| Unfit::Unloadable(error.to_string()))?;
+            std::thread::Builder::new().name("terse-engine".into()).spawn(move || shared.work())?;
         }
         Ok(local)
     }

@@ -73,7 +73,9 @@ impl Remote {
         let layout = Layout { slots: settings.jobs, largest: settings.largest };
         let shared = Arc::new(Shared { keeper, layout, state: Mutex::default(), ending: Condvar::new() });
         let attended = shared.clone();
-        let attendant = std::thread::Builder::new().name("terse-card".into()).spawn(move || attended.attend())?;
+        // It is there when the first job comes, though not yet with its library.
+        let first = shared.start();
+        let attendant = std::thread::Builder::new().name("terse-card".into()).spawn(move || attended.attend(first))?;
         Ok(Remote { shared, attendant: Some(attendant) })
     }
 }
@@ -120,10 +122,10 @@ impl Drop for Remote {
 
 impl Shared {
     /// The attendant's life.
-    fn attend(&self) {
-        let mut in_vain = 0;
+    fn attend(&self, first: io::Result<Option<Arc<Incarnation>>>) {
+        let (mut started, mut in_vain) = (first, 0);
         loop {
-            match self.start() {
+            match started {
                 Ok(Some(incarnation)) => {
                     let has_worked = self.hear(&incarnation);
                     in_vain = if has_worked { 0 } else { in_vain + 1 };
@@ -138,6 +140,7 @@ impl Shared {
             if !self.pause(in_vain) {
                 return;
             }
+            started = self.start();
         }
     }
 

@@ -10,6 +10,7 @@ mod deflate;
 pub mod fast;
 mod frame;
 mod identity;
+pub mod names;
 mod pool;
 mod whole;
 mod zstd;

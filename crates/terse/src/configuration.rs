@@ -9,7 +9,7 @@ use crate::process::variables::ProcessVariables;
 use crate::process::{ProcessSettings, sys, workers};
 use crate::report::Report;
 use crate::sockets::Wanted;
-use crate::{files, keywords};
+use crate::{engines, files, keywords};
 use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Instant;
@@ -178,6 +178,7 @@ fn plan(
     let mut plan = build(config, &host, diagnostics);
     let wanted = plan.as_ref().map(|plan| listening::wanted(plan, &admin, &process, arguments, diagnostics)).unwrap_or_default();
     let plan_now = plan.as_mut()?;
+    engines::examine(&plan_now.process.compression.engines, &identity, diagnostics);
     let fixed = fixed_descriptors(plan_now, &wanted, host.workers);
     let limits = Wishes::new(&process, arguments.maxconn, arguments.memory_limit_mib, buffer_bytes as u64, fixed).settle();
     plan_now.process.maxconn = limits.connections as usize;

@@ -6,6 +6,7 @@ pub mod args;
 pub mod configuration;
 pub mod course;
 pub mod crew;
+pub mod engines;
 pub mod environment;
 pub mod files;
 pub mod intakes;

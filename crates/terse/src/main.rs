@@ -6,13 +6,19 @@ use terse_pack::options::Command;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
+    if let Some(ended) = terse::engines::part(&words) {
+        return ended;
+    }
     let command = match words.get(1).and_then(|word| word.to_str()) {
         Some("gzip") => Some(Command::Gzip),
         Some("gunzip") => Some(Command::Gunzip),
         _ => None,
     };
     match command {
-        Some(command) => terse_pack::run(command, words.into_iter().skip(2)),
+        Some(command) => {
+            terse::engines::find_fast_code();
+            terse_pack::run(command, words.into_iter().skip(2))
+        }
         None => terse::life::live(words),
     }
 }

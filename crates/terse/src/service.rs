@@ -4,6 +4,7 @@
 
 use crate::course::{self, Leave, Outcome, Turn};
 use crate::crew::{Crew, Job};
+use crate::engines::{self, Prepared};
 use crate::listening::Listeners;
 use crate::master::lifeline::Lifeline;
 use crate::process::variables::Outside;
@@ -30,6 +31,8 @@ use tokio::sync::watch;
 pub struct Service {
     /// What the workers need to know.
     pub plan: Arc<Plan>,
+    /// Engines of compression, to be opened.
+    pub engines: Vec<Prepared>,
     /// The listeners of each worker.
     pub listeners: Vec<Listeners>,
     /// Sockets that messages of syslog come in by.
@@ -60,11 +63,11 @@ impl Service {
     }
 
     async fn serve(self, ready: impl FnOnce() -> io::Result<()>) -> io::Result<Outcome> {
-        let Service { plan, listeners, intakes, exported, process, stats, lifeline, report } = self;
+        let Service { plan, engines, listeners, intakes, exported, process, stats, lifeline, report } = self;
         let (give, mut orders) = unbounded_channel();
         tokio::spawn(forward(Signals::new()?, give.clone()));
         let (control, state) = watch::channel(Control::Running);
-        let queue = queue(&plan)?;
+        let queue = queue(&plan, engines)?;
         let raiser = raiser(&plan, queue.as_ref())?;
         let shared = Shared { control: state, connections: Arc::default(), queue, raiser, compression_rate: Arc::default() };
         let courier = Courier::start(&plan.syslog, &plan.sinks, intakes, plan.process.buffer_bytes)?;
@@ -117,12 +120,13 @@ impl Service {
     }
 }
 
-/// The queue of compression, if it is wanted.
-fn queue(plan: &Plan) -> io::Result<Option<Arc<Queue>>> {
+/// The queue of compression, if it is wanted: engines need it, because what they do not do is done there.
+fn queue(plan: &Plan, prepared: Vec<Prepared>) -> io::Result<Option<Arc<Queue>>> {
     let compression = &plan.process.compression;
+    let engines = engines::open(prepared, &compression.engines)?;
     match compression.threads.unwrap_or_else(workers::default_count) {
-        0 => Ok(None),
-        threads => Ok(Some(Arc::new(Queue::start(threads, compression.nice, compression.queue_depth)?))),
+        0 if engines.is_empty() => Ok(None),
+        threads => Ok(Some(Arc::new(Queue::with_engines(threads, compression.nice, compression.queue_depth, engines)?))),
     }
 }
 

@@ -5,7 +5,6 @@
 use crate::args::{Arguments, OldEnd};
 use crate::configuration::Configuration;
 use crate::course::Outcome;
-use crate::intakes;
 use crate::listening;
 use crate::master::lifeline::Lifeline;
 use crate::process::daemon::{self, Launch};
@@ -16,6 +15,7 @@ use crate::sockets::{Pool, Sockets};
 use crate::stats::Stats;
 use crate::takeover::send::Exported;
 use crate::takeover::{borrow, receive};
+use crate::{engines, intakes};
 use rustix::process::{Signal, kill_process, setpriority_process};
 use std::fmt::Display;
 use std::io;
@@ -67,6 +67,9 @@ pub fn start(arguments: &Arguments, configuration: Configuration, standing: Stan
         write_pid(&path)?;
     }
     sockets.publish().map_err(|(path, error)| vec![format!("Cannot rename to {}: {error}", path.display())])?;
+    let quiet = launch.is_some() || report.quiet;
+    let engines = engines::prepare(&configuration.plan.process.compression.engines, identity, quiet)
+        .map_err(because("Cannot begin to compress"))?;
     if let Some(root) = &process.chroot {
         identity::enter_root(root).map_err(|refusal| vec![refusal.to_string()])?;
     }
@@ -84,7 +87,7 @@ pub fn start(arguments: &Arguments, configuration: Configuration, standing: Stan
     let plan = Arc::new(plan);
     let listeners = listening::deal(std::mem::take(&mut sockets.list), &plan);
     let quiet = report.clone();
-    let service = Service { plan, listeners, intakes, exported, process, stats, lifeline, report };
+    let service = Service { plan, engines, listeners, intakes, exported, process, stats, lifeline, report };
     service.run(|| leave_terminal(launch, &quiet)).map_err(because("Cannot start"))
 }
 

@@ -2,6 +2,8 @@
 
 use crate::args::VersionPart;
 use std::fmt::Write;
+use terse_card::isal;
+use terse_compress::coder::names;
 
 /// The program's own version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -96,6 +98,15 @@ fn built_in() -> String {
         "\nAvailable polling systems :\n      epoll : pref=300,  test result OK\nTotal: 1 (1 usable), will use epoll.\n\n\
          Available services : none\nAvailable filters :\n\t[COMP] compression\n",
     );
+    text.push_str("\nCompression engines :\n");
+    for name in names::all() {
+        let _ = writeln!(text, "  {:<12} streams: {}, whole bodies: {}", name.coding.word(), name.stream, name.whole);
+    }
+    let _ = match isal::load() {
+        Ok(_) => writeln!(text, "  {}: found, used for whole bodies of the deflate family at levels 1 and 2", isal::NAME),
+        Err(unfit) => writeln!(text, "  {}: absent: {unfit}", isal::NAME),
+    };
+    text.push_str("  and libraries with zlib's API that `engine` sections name (`show engines` on the stats socket)\n");
     text
 }
 

@@ -1,0 +1,96 @@
+//! Engines of compression beside the software: looked at when a configuration is read, begun before rights and paths are given up,
+//! opened when threads may run.
+//!
+//! ```text
+//! configuration -> examine: each library, in a process that ends behind it
+//! start         -> prepare: keepers are started, trusted libraries loaded, while the process has its rights, paths and one thread
+//! service       -> open: devices, and their threads
+//! ```
+
+use crate::master::lifeline;
+use crate::process::identity::Identity;
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use terse_card::keeper::{self, Keeper, Launch};
+use terse_card::local::Local;
+use terse_card::remote::Remote;
+use terse_card::zlib::Library;
+use terse_card::{isal, probe};
+use terse_compress::{Device, EngineSettings, coder};
+use terse_config::Diagnostics;
+
+/// What this process is, if it has been started for an engine: the keeper of one, or one that looks at a library.
+pub fn part(words: &[OsString]) -> Option<ExitCode> {
+    match words.split_first_chunk()? {
+        ([_, word], rest) if word == keeper::WORD => Some(keeper::keep(rest)),
+        ([_, word], rest) if word == probe::WORD => Some(probe::answer(rest)),
+        _ => None,
+    }
+}
+
+/// Makes the machine's quick code for low levels known, if it has any.
+pub fn find_fast_code() {
+    if let Ok(isal) = isal::load() {
+        coder::fast::install(Box::new(isal));
+    }
+}
+
+/// Looks at the libraries, in processes of their own. What is wrong is said where they are named.
+pub fn examine(engines: &[EngineSettings], identity: &Identity, diagnostics: &mut Diagnostics) {
+    for engine in engines.iter().filter(|engine| !engine.library.as_os_str().is_empty()) {
+        if let Err(reason) = probe::examine(&launch(identity, true), &engine.library) {
+            let reason = format!("engine '{}': {} {reason}", engine.name, engine.library.display());
+            diagnostics.alert(&engine.library_place, reason);
+        }
+    }
+}
+
+/// An engine that can be opened later, without rights or paths.
+pub enum Prepared {
+    /// Its library runs in a process of its own.
+    Apart(Keeper),
+    /// Its library is loaded.
+    Within(Library),
+}
+
+/// Begins what needs rights and paths. To be called while one thread runs.
+///
+/// # Errors
+/// The system has no process to give, or a library is not what it was.
+pub fn prepare(engines: &[EngineSettings], identity: &Identity, quiet: bool) -> io::Result<Vec<Prepared>> {
+    find_fast_code();
+    let prepare = |engine: &EngineSettings| {
+        let prepared = match engine.in_process {
+            true => Library::open(&engine.library).map(Prepared::Within).map_err(|unfit| unfit.to_string()),
+            false => Keeper::start(&launch(identity, quiet), engine).map(Prepared::Apart).map_err(|error| error.to_string()),
+        };
+        prepared.map_err(|reason| io::Error::other(format!("engine '{}': {reason}", engine.name)))
+    };
+    engines.iter().map(prepare).collect()
+}
+
+/// Opens them, in the same order.
+///
+/// # Errors
+/// The system has no thread to give.
+pub fn open(prepared: Vec<Prepared>, engines: &[EngineSettings]) -> io::Result<Vec<(EngineSettings, Arc<dyn Device>)>> {
+    let open = |(prepared, settings): (Prepared, &EngineSettings)| {
+        let device: Arc<dyn Device> = match prepared {
+            Prepared::Apart(keeper) => Arc::new(Remote::open(keeper, settings)?),
+            Prepared::Within(library) => Arc::new(Local::open(library, settings)?),
+        };
+        Ok((settings.clone(), device))
+    };
+    prepared.into_iter().zip(engines).map(open).collect()
+}
+
+fn launch(identity: &Identity, quiet: bool) -> Launch<'static> {
+    let Identity { user, group } = *identity;
+    Launch { program: Path::new(PROGRAM), user, group, forget: &[lifeline::VARIABLE, "NOTIFY_SOCKET"], quiet }
+}
+
+/// This program, also when its file has been replaced.
+const PROGRAM: &str = "/proc/self/exe";
