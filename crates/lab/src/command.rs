@@ -3,7 +3,7 @@
 use crate::arguments::Arguments;
 use crate::bench::{self, Kind, Rival};
 use crate::origin::{Options, Origin};
-use crate::{conformance, curve, demo};
+use crate::{card, conformance, curve, demo};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,6 +18,7 @@ pub fn run(mut words: impl Iterator<Item = String>) -> Result<bool> {
         "demo" => demo(arguments),
         "bench" => bench(arguments),
         "curve" => curve(arguments),
+        "card" => card(arguments),
         "conformance" => conformance(arguments),
         "-h" | "--help" | "help" => {
             print!("{HELP}");
@@ -90,6 +91,16 @@ fn curve(mut arguments: Arguments) -> Result<bool> {
     curve::run(&options)
 }
 
+fn card(mut arguments: Arguments) -> Result<bool> {
+    let options = card::Options {
+        results: arguments.value("--results")?.context("--results: a folder")?,
+        level: arguments.value("--level")?.unwrap_or(6),
+        chunk_bytes: arguments.value("--chunk")?,
+        files: arguments.words()?.into_iter().map(PathBuf::from).collect(),
+    };
+    card::run(&options)
+}
+
 fn conformance(mut arguments: Arguments) -> Result<bool> {
     let options = conformance::Options {
         tests: arguments.value("--tests")?.context("--tests: HAProxy's folder reg-tests")?,
@@ -131,6 +142,7 @@ const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N
        terse-lab bench [--quick] [--only SCENARIO,...] [--rivals NAME,...] [--rounds N] [--seconds N] [--out FOLDER]
                  environment: TERSE=, HAPROXY=, HAPROXY2=, NGINX=, WRK=
        terse-lab curve [--rounds N] [--plot FILE] [--numbers FILE]
+       terse-lab card --results FOLDER [--level N] [--chunk BYTES] FILE...
        terse-lab conformance --tests FOLDER --vtest PROGRAM [--terse PROGRAM] [--jobs N] [--time-limit N] [--list FILE]
                  [--update] [--logs FOLDER] [CATEGORY/[TEST]]...
 ";

@@ -5,6 +5,7 @@
 
 pub mod arguments;
 pub mod bench;
+pub mod card;
 pub mod client;
 pub mod command;
 pub mod conformance;
