@@ -1,0 +1,338 @@
+//! Engines that are libraries: what they make, and what a client sees when they misbehave, which is nothing.
+//!
+//! The libraries are the system's zlib, where it is, and the test card, which fails when it is told to.
+//!
+//! `TERSE_FULL=1` asks for 10,000 responses through a card that fails in every way, `TERSE_SEED` for other dice.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+use support::client::Client;
+use support::gzip::gunzip;
+use support::origin::Origin;
+use support::random::Random;
+use support::{PATIENCE, Terse, until};
+use terse_card::keeper::{Keeper, Launch};
+use terse_card::local::Local;
+use terse_card::remote::Remote;
+use terse_card::zlib::Library;
+use terse_compress::device::{Device, Failure, Order, Pieces, Wrapper, room_for};
+use terse_compress::{EngineSettings, Level};
+
+/// The test card, which cargo has built beside this program.
+fn card() -> PathBuf {
+    let path = std::env::current_exe().unwrap().with_file_name("libterse_testcard.so");
+    assert!(path.exists(), "{} is not there", path.display());
+    path
+}
+
+fn launch() -> Launch<'static> {
+    Launch { program: Path::new(env!("CARGO_BIN_EXE_terse")), user: None, group: None, forget: &[], quiet: false }
+}
+
+fn settings(library: PathBuf) -> EngineSettings {
+    EngineSettings { library, threads: 2, jobs: 4, largest: 1 << 20, ..EngineSettings::default() }
+}
+
+/// Every library, in a process of its own and in this one.
+fn devices() -> Vec<(String, Box<dyn Device>)> {
+    let mut devices: Vec<(String, Box<dyn Device>)> = Vec::new();
+    for library in [card(), PathBuf::from("libz.so.1")] {
+        let Ok(loaded) = Library::open(&library) else {
+            println!("{} is not here", library.display());
+            continue;
+        };
+        let (name, settings) = (library.display().to_string(), settings(library));
+        let keeper = Keeper::start(&launch(), &settings).unwrap();
+        devices.push((format!("{name} apart"), Box::new(Remote::open(keeper, &settings).unwrap())));
+        devices.push((format!("{name} within"), Box::new(Local::open(loaded, &settings).unwrap())));
+    }
+    devices
+}
+
+/// What a device makes of a body.
+fn make(device: &dyn Device, body: Pieces, wrapper: Wrapper, level: u8) -> Result<Vec<u8>, Failure> {
+    let (tell, told) = channel();
+    let ending = Box::new(move |result| tell.send(result).unwrap());
+    device.submit(vec![Order::new(1, body, wrapper, Level(level), ending)]);
+    told.recv_timeout(PATIENCE).unwrap().map(|coded: terse_compress::device::Coded| coded.bytes)
+}
+
+fn bodies() -> Vec<Pieces> {
+    let mut random = Random::new(7);
+    let text: Vec<u8> = (0..20_000u32).flat_map(|n| format!("{} ", n * n % 977).into_bytes()).collect();
+    let noise = random.bytes(300_000);
+    let mut bodies: Vec<Pieces> =
+        [&b""[..], b"x", &text[..1000], &text, &noise, &vec![0; 1 << 20]].map(|body| body.to_vec().into()).into();
+    let pieces = text.chunks(7_777).map(|piece| piece.to_vec().into());
+    bodies.push(Pieces::new(pieces.collect()));
+    bodies
+}
+
+#[test]
+fn what_every_library_makes_comes_back() {
+    for (name, device) in devices() {
+        for body in bodies() {
+            for level in [1, 6, 9] {
+                let plain = body.joined();
+                let gzip = make(&*device, body.clone(), Wrapper::Gzip, level).unwrap();
+                assert!(gunzip(&gzip) == *plain, "{name} {level} {}", body.bytes());
+                assert!(gzip.len() <= room_for(body.bytes()));
+                let zlib = make(&*device, body.clone(), Wrapper::Zlib, level).unwrap();
+                let mut decoded = Vec::new();
+                flate2::read::ZlibDecoder::new(&zlib[..]).read_to_end(&mut decoded).unwrap();
+                assert!(decoded == *plain, "{name} {level} {}", body.bytes());
+            }
+        }
+        let too_large = make(&*device, vec![0; (1 << 20) + 1].into(), Wrapper::Gzip, 6);
+        assert!(too_large.is_err() || name.ends_with("within"), "{name}");
+        assert!(device.status().version.is_some_and(|version| version.starts_with('1')), "{name}");
+    }
+}
+
+#[test]
+fn many_jobs_at_a_time_do_not_mix() {
+    let mut random = Random::new(1);
+    let bodies: Vec<Vec<u8>> = (0..200).map(|_| random.below(50_000)).map(|n| Random::new(n as u64).bytes(n)).collect();
+    for (name, device) in devices() {
+        let (tell, told) = channel();
+        let submit = |ticket: usize| {
+            let tell = tell.clone();
+            let ending = Box::new(move |result| tell.send((ticket, result)).unwrap());
+            device.submit(vec![Order::new(ticket as u64, bodies[ticket].clone().into(), Wrapper::Gzip, Level(1), ending)]);
+        };
+        (0..4).for_each(submit);
+        for next in 4..bodies.len() + 4 {
+            let (ticket, result) = told.recv_timeout(PATIENCE).unwrap();
+            let coded: terse_compress::device::Coded = result.unwrap();
+            assert!(gunzip(&coded.bytes) == bodies[ticket], "{name} {ticket}");
+            if next < bodies.len() {
+                submit(next);
+            }
+        }
+    }
+}
+
+/// A proxy in front of an origin, with the test card as its engine.
+struct Site {
+    terse: Terse,
+    _origin: Origin,
+}
+
+impl Site {
+    /// With these lines in the engine's section.
+    fn start(lines: &str) -> Site {
+        let origin = Origin::start(|request, stream| {
+            let number = request.line.split(' ').nth(1).and_then(|path| path.trim_start_matches('/').parse().ok()).unwrap_or(0);
+            let body = body(number);
+            let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n", body.len());
+            let _ = stream.write_all(&body);
+        });
+        let text = format!(
+            "global\n nbthread 2\n tune.comp.threads 2\n stats socket ${{dir}}/stats level admin\n{}\nengine card\n library {}\n smallest 1k\n{lines}\n\
+             listen web\n bind fd@${{web}}\n compression algo gzip\n compression memory off\n compression engine card\n server s {}\n\
+             listen software\n bind fd@${{software}}\n compression algo gzip\n compression memory off\n server s {}\n",
+            support::proxy::DEFAULTS,
+            card().display(),
+            origin.address(),
+            origin.address(),
+        );
+        let terse = Terse::with(&text).file("faults", "").listen("web").listen("software");
+        let (clock, faults) = (terse.path("clock"), terse.path("faults"));
+        let terse = terse.env("TERSE_TESTCARD_CLOCK", clock.to_str().unwrap());
+        let terse = terse.env("TERSE_TESTCARD_FAULTS", faults.to_str().unwrap()).start();
+        let site = Site { terse, _origin: origin };
+        site.wait("UP");
+        site
+    }
+
+    /// Has the card fail in this way from now on.
+    fn fail(&self, how: &str) {
+        std::fs::write(self.terse.path("faults.new"), how).unwrap();
+        std::fs::rename(self.terse.path("faults.new"), self.terse.path("faults")).unwrap();
+    }
+
+    /// What `show engines` says of the card, by column.
+    fn figure(&self, column: &str) -> String {
+        let said = until("the stats socket", || UnixStream::connect(self.terse.path("stats")).ok().and_then(ask));
+        let line = |start: &str| said.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{said}")).to_owned();
+        let (head, card) = (line("# engine "), line("engine card "));
+        let at = head.split(' ').skip(1).position(|word| word == column).unwrap();
+        if column == "trouble" {
+            card.splitn(at + 1, ' ').last().unwrap().to_owned()
+        } else {
+            card.split(' ').nth(at).unwrap().to_owned()
+        }
+    }
+
+    fn number(&self, column: &str) -> u64 {
+        self.figure(column).parse().unwrap()
+    }
+
+    fn wait(&self, state: &str) {
+        until(state, || (self.figure("state") == state).then_some(()));
+    }
+
+    /// Asks for a body, which must be right; returns how long that took.
+    fn ask(&self, client: &mut Client, number: u64) -> Duration {
+        let since = Instant::now();
+        let response = client.get(&format!("/{number}"), &[("Accept-Encoding", "gzip")]);
+        let took = since.elapsed();
+        assert_eq!((response.status, response.field("content-encoding")), (200, Some("gzip")), "{number}");
+        assert!(gunzip(&response.body) == body(number), "{number}: another body");
+        took
+    }
+}
+
+fn ask(mut stream: UnixStream) -> Option<String> {
+    let mut said = String::new();
+    stream.write_all(b"show engines\n").ok()?;
+    stream.read_to_string(&mut said).ok()?;
+    Some(said)
+}
+
+/// The body of a number: 20 to 120 KB, no two alike.
+fn body(number: u64) -> Vec<u8> {
+    let mut random = Random::new(number);
+    let words = 4_000 + random.below(20_000);
+    let mut body = format!("{number}: ").into_bytes();
+    while body.len() < words * 5 {
+        body.extend_from_slice(random.pick(&["lorem ", "ipsum ", "dolor ", "sit ", "amet, ", "7919 ", "\n"]).as_bytes());
+    }
+    body
+}
+
+#[test]
+fn bodies_go_through_the_card() {
+    let site = Site::start("verify none");
+    let mut client = site.terse.client();
+    for number in 0..20 {
+        site.ask(&mut client, number);
+    }
+    assert_eq!(site.number("jobs"), 20);
+    assert_eq!(site.figure("version"), "1.3-testcard");
+    site.terse.end();
+}
+
+#[test]
+fn each_failure_is_softwares_and_the_card_comes_back() {
+    for (fault, verify, cause) in [
+        ("error", "none", "error"),
+        ("abort", "none", "died"),
+        ("die", "none", "died"),
+        ("hang", "none", "late"),
+        ("noise", "none", "lied"),
+        ("garbage", "full", "lied"),
+    ] {
+        let site = Site::start(&format!("verify {verify}\n deadline 150ms\n inter 30ms\n fall 2\n"));
+        let mut client = site.terse.client();
+        site.fail(&format!("{fault} 1"));
+        for number in 0..6 {
+            site.ask(&mut client, number);
+        }
+        assert!(site.number(cause) >= 2, "{fault}: {cause} {}", site.number(cause));
+        assert!(site.number("falls") >= 1 && site.number("down") >= 1, "{fault}");
+        if matches!(fault, "abort" | "die" | "hang") {
+            assert!(site.number("starts") >= 2 && site.figure("trouble") != "-", "{fault}: {}", site.figure("trouble"));
+        }
+        site.fail("");
+        site.wait("UP");
+        let before = site.number("jobs");
+        site.ask(&mut client, 100);
+        assert_eq!(site.number("jobs"), before + 1, "{fault}");
+        site.terse.end();
+    }
+}
+
+#[test]
+fn the_cards_process_has_nothing_of_terse_and_ends_with_it() {
+    let site = Site::start("");
+    let card = site.figure("process");
+    let open: Vec<String> = std::fs::read_dir(format!("/proc/{card}/fd"))
+        .unwrap()
+        .filter_map(|entry| Some(std::fs::read_link(entry.ok()?.path()).ok()?.display().to_string()))
+        .collect();
+    // Standard streams, the jobs' socket, the shared memory.
+    let sockets = open.iter().filter(|what| what.starts_with("socket:")).count();
+    assert!(sockets == 1 && open.len() == 5, "{open:?}");
+    let keeper = std::fs::read_to_string(format!("/proc/{card}/stat")).unwrap();
+    let keeper = keeper.rsplit(") ").next().unwrap().split(' ').nth(1).unwrap().to_owned();
+    site.terse.signal(rustix::process::Signal::KILL);
+    for process in [card, keeper] {
+        let folder = PathBuf::from(format!("/proc/{process}/task/{process}/children"));
+        until("the end of the card's processes", || (!folder.exists() || is_dead(&process)).then_some(()));
+    }
+}
+
+/// Whether only the number is left of a process, for whoever is to read how it ended.
+fn is_dead(process: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{process}/stat"))
+        .is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))
+}
+
+#[test]
+fn thousands_of_responses_through_a_card_that_fails_in_every_way() {
+    let is_full = std::env::var_os("TERSE_FULL").is_some();
+    let seed: u64 = std::env::var("TERSE_SEED").map_or(1, |seed| seed.parse().unwrap());
+    let responses = if is_full { 10_000 } else { 600 };
+    let deadline = Duration::from_millis(200);
+    let site = Site::start("verify full\n deadline 200ms\n inter 10ms\n fall 3\n");
+    let software = clients(&site, "software", responses / 20);
+    site.fail(&format!("seed {seed}\nerror 0.02\nhang 0.005\ngarbage 0.02\nnoise 0.02\nabort 0.01\ndie 0.01\n"));
+    let through_the_card = clients(&site, "web", responses);
+    let columns = ["jobs", "error", "died", "swept", "refused", "late", "lied", "full", "down", "falls", "starts"];
+    let figures: Vec<String> = columns.iter().map(|column| format!("{column} {}", site.number(column))).collect();
+    println!("{responses} responses, TERSE_SEED={seed}: {}", figures.join(", "));
+    println!("the longest: {through_the_card:?}; by software alone: {software:?}");
+    assert!(through_the_card <= deadline + software * 3, "{through_the_card:?}, by software alone {software:?}");
+    let jobs = site.number("jobs");
+    assert!(jobs >= responses as u64 / 10, "the card did {jobs}");
+    for cause in ["error", "died", "late", "lied", "falls"] {
+        assert!(site.number(cause) > 0, "{cause}");
+    }
+    site.fail("");
+    site.wait("UP");
+    site.terse.end();
+}
+
+/// Asks so many times, from several clients; returns how long the longest took.
+fn clients(site: &Site, listener: &str, count: usize) -> Duration {
+    let next = AtomicUsize::new(0);
+    let client = || {
+        let mut client = Client::connect(site.terse.address(listener));
+        let mut longest = Duration::ZERO;
+        loop {
+            let number = next.fetch_add(1, Relaxed);
+            if number >= count {
+                return longest;
+            }
+            longest = longest.max(site.ask(&mut client, number as u64));
+        }
+    };
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(client)).collect();
+        clients.into_iter().map(|client| client.join().unwrap()).max().unwrap_or_default()
+    })
+}
+
+const CLIENTS: usize = 6;
+
+#[test]
+fn what_is_no_engine_is_said_where_it_stands() {
+    for (library, reason) in [
+        ("/no/such.so", "/no/such.so cannot be loaded: /no/such.so: cannot open shared object file"),
+        ("/etc/passwd", "/etc/passwd cannot be loaded: /etc/passwd: invalid ELF header"),
+    ] {
+        let text = format!("engine e\n library {library}\nlisten l\n mode http\n bind 127.0.0.1:0\n");
+        let ended = Terse::with(&text).arg(&["-c"]).run();
+        assert_eq!(ended.status.code(), Some(1), "{}", ended.stderr);
+        assert!(ended.stderr.contains("terse.cfg:2]") && ended.stderr.contains(reason), "{}", ended.stderr);
+    }
+}
