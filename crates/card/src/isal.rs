@@ -35,7 +35,7 @@ pub struct Isal {
     init: Stateless,
     deflate: Deflate,
     /// States that wait for the next body.
-    idle: Mutex<Vec<Box<State>>>,
+    idle: Mutex<Vec<State>>,
     _handle: ManuallyDrop<Handle>,
 }
 

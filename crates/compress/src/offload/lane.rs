@@ -131,7 +131,7 @@ impl Lane {
         let known = work.as_whole().is_some_and(|whole| Wrapper::of(whole.coding()).is_some());
         if !fits || !known {
             self.numbers.unfit.fetch_add(1, Relaxed);
-            return Err(work.to_software(None));
+            return Err(work.into_software(None));
         }
         let now = Instant::now();
         let deadline = now.checked_add(self.settings.deadline).unwrap_or(now);
@@ -146,7 +146,7 @@ impl Lane {
         if let Some(cause) = refused {
             drop(state);
             self.numbers.fell(cause);
-            return Err(work.to_software(self.settings.fallback));
+            return Err(work.into_software(self.settings.fallback));
         }
         let job = Job::new(work);
         state.waiting.push_back(Waiting { slot: job.slot(), since: now, deadline });
@@ -302,7 +302,7 @@ impl Lane {
         let Flight { slot, mut work, since, .. } = flight;
         self.numbers.took(micros(since), coded.took);
         if self.settings.verify != Verify::None {
-            let work = work.to_check(coded.bytes, self.clone());
+            let work = work.into_check(coded.bytes, self.clone());
             return self.to_queue(slot, work);
         }
         let found = work.as_whole().and_then(|whole| verify::judge(&coded.bytes, whole.input(), whole.coding(), Verify::None));
@@ -312,7 +312,7 @@ impl Lane {
                 work.out = cut(coded.bytes, range);
                 slot.finish(Ok(work));
             }
-            None => self.to_queue(slot, work.to_software(self.settings.fallback)),
+            None => self.to_queue(slot, work.into_software(self.settings.fallback)),
         }
     }
 
@@ -335,7 +335,7 @@ impl Lane {
             return;
         };
         self.numbers.fell(cause);
-        self.to_queue(slot, work.to_software(self.settings.fallback));
+        self.to_queue(slot, work.into_software(self.settings.fallback));
     }
 
     /// Gives work to the queue's threads. It was let in before.

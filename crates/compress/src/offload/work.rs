@@ -78,15 +78,15 @@ impl Work {
     }
 
     /// Leaves a whole body to software, at that level if one is named. A large one is done in slices: others want their turn.
-    pub(super) fn to_software(mut self, level: Option<u8>) -> Work {
+    pub(super) fn into_software(mut self, level: Option<u8>) -> Work {
         if let Task::Whole(whole) = self.task {
-            self.task = whole.to_software(level);
+            self.task = whole.into_software(level);
         }
         self
     }
 
     /// Has a whole body's coded form looked at.
-    pub(super) fn to_check(mut self, coded: Vec<u8>, lane: Arc<Lane>) -> Work {
+    pub(super) fn into_check(mut self, coded: Vec<u8>, lane: Arc<Lane>) -> Work {
         if let Task::Whole(whole) = self.task {
             self.task = Task::Check { whole, coded, lane };
         }
@@ -126,7 +126,7 @@ impl Work {
                         Ok(true)
                     }
                     None => {
-                        self.task = whole.clone().to_software(lane.settings().fallback);
+                        self.task = whole.clone().into_software(lane.settings().fallback);
                         Ok(false)
                     }
                 }
@@ -162,7 +162,7 @@ impl Whole {
         &self.input
     }
 
-    fn to_software(mut self, level: Option<u8>) -> Task {
+    fn into_software(mut self, level: Option<u8>) -> Task {
         self.by = None;
         self.level = level.map_or(self.level, Level);
         if self.input.bytes() <= MAX_WHOLE_BYTES {
