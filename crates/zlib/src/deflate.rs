@@ -1,0 +1,15 @@
+//! The compressor: `deflate` and what belongs to it.
+
+pub mod api;
+mod header;
+pub(crate) mod piece;
+mod state;
+mod stream;
+
+#[cfg(test)]
+mod tests;
+
+/// zlib's head for a whole body.
+pub(crate) fn zlib_head(level: u8) -> Vec<u8> {
+    header::zlib(15, level, false, None)
+}

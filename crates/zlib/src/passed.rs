@@ -1,0 +1,131 @@
+//! What zlib-rs does as it is: decompression, checksums, files.
+
+use libz_rs_sys::{
+    Bytef, gz_headerp, gzFile, in_func, out_func, size_t, uInt, z_off_t, z_off64_t, z_stream, z_streamp,
+};
+use std::ffi::{c_char, c_int, c_long, c_uchar, c_uint, c_ulong, c_void};
+
+/// Exports functions of zlib-rs under zlib's names.
+macro_rules! pass {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {$(
+        /// zlib's function of this name.
+        ///
+        /// # Safety
+        /// As zlib's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+            // SAFETY: the caller vouches for what the same function of zlib-rs wants. Some of them want nothing.
+            #[allow(unused_unsafe)]
+            unsafe { libz_rs_sys::$name($($argument),*) }
+        }
+    )*};
+}
+
+pass! {
+    fn crc32_z(crc: c_ulong, buf: *const Bytef, len: size_t) -> c_ulong;
+    fn crc32(crc: c_ulong, buf: *const Bytef, len: uInt) -> c_ulong;
+    fn crc32_combine(crc1: c_ulong, crc2: c_ulong, len2: z_off_t) -> c_ulong;
+    fn crc32_combine64(crc1: c_ulong, crc2: c_ulong, len2: z_off64_t) -> c_ulong;
+    fn get_crc_table() -> *const [u32; 256];
+    fn crc32_combine_gen64(len2: z_off64_t) -> c_ulong;
+    fn crc32_combine_gen(len2: z_off_t) -> c_ulong;
+    fn crc32_combine_op(crc1: c_ulong, crc2: c_ulong, op: c_ulong) -> c_ulong;
+    fn adler32_z(adler: c_ulong, buf: *const Bytef, len: size_t) -> c_ulong;
+    fn adler32(adler: c_ulong, buf: *const Bytef, len: uInt) -> c_ulong;
+    fn adler32_combine(adler1: c_ulong, adler2: c_ulong, len2: z_off_t) -> c_ulong;
+    fn adler32_combine64(adler1: c_ulong, adler2: c_ulong, len2: z_off64_t) -> c_ulong;
+    fn uncompress_z(dest: *mut u8, destLen: *mut usize, source: *const u8, sourceLen: usize) -> c_int;
+    fn uncompress(dest: *mut u8, destLen: *mut c_ulong, source: *const u8, sourceLen: c_ulong) -> c_int;
+    fn uncompress2_z(dest: *mut u8, destLen: *mut usize, source: *const u8, sourceLen: *mut usize) -> c_int;
+    fn uncompress2(dest: *mut u8, destLen: *mut c_ulong, source: *const u8, sourceLen: *mut c_ulong) -> c_int;
+    fn inflate(strm: *mut z_stream, flush: c_int) -> c_int;
+    fn inflateEnd(strm: *mut z_stream) -> c_int;
+    fn inflateBackInit_(strm: z_streamp, windowBits: c_int, window: *mut c_uchar, version: *const c_char, stream_size: c_int) -> c_int;
+    fn inflateBack(strm: z_streamp, in_: Option<in_func>, in_desc: *mut c_void, out: Option<out_func>, out_desc: *mut c_void) -> c_int;
+    fn inflateBackEnd(strm: z_streamp) -> c_int;
+    fn inflateCopy(dest: *mut z_stream, source: *const z_stream) -> c_int;
+    fn inflateMark(strm: *const z_stream) -> c_long;
+    fn inflateSync(strm: *mut z_stream) -> c_int;
+    fn inflateSyncPoint(strm: *mut z_stream) -> c_int;
+    fn inflateInit_(strm: z_streamp, version: *const c_char, stream_size: c_int) -> c_int;
+    fn inflateInit2_(strm: z_streamp, windowBits: c_int, version: *const c_char, stream_size: c_int) -> c_int;
+    fn inflatePrime(strm: *mut z_stream, bits: c_int, value: c_int) -> c_int;
+    fn inflateReset(strm: *mut z_stream) -> c_int;
+    fn inflateReset2(strm: *mut z_stream, windowBits: c_int) -> c_int;
+    fn inflateSetDictionary(strm: *mut z_stream, dictionary: *const u8, dictLength: c_uint) -> c_int;
+    fn inflateGetHeader(strm: z_streamp, head: gz_headerp) -> c_int;
+    fn inflateUndermine(strm: *mut z_stream, subvert: c_int) -> c_int;
+    fn inflateValidate(strm: *mut z_stream, check: c_int) -> c_int;
+    fn inflateResetKeep(strm: *mut z_stream) -> c_int;
+    fn inflateCodesUsed(strm: *mut z_stream) -> c_ulong;
+    fn compressBound_z(sourceLen: usize) -> usize;
+    fn compressBound(sourceLen: c_ulong) -> c_ulong;
+    fn zError(err: c_int) -> *const c_char;
+    fn zlibVersion() -> *const c_char;
+    fn zlibCompileFlags() -> c_ulong;
+    fn inflateGetDictionary(strm: *const z_stream, dictionary: *mut c_uchar, dictLength: *mut c_uint) -> c_int;
+}
+
+pass! {
+    fn gzopen64(path: *const c_char, mode: *const c_char) -> gzFile;
+    fn gzopen(path: *const c_char, mode: *const c_char) -> gzFile;
+    fn gzdopen(fd: c_int, mode: *const c_char) -> gzFile;
+    fn gzclose(file: gzFile) -> c_int;
+    fn gzclose_r(file: gzFile) -> c_int;
+    fn gzclose_w(file: gzFile) -> c_int;
+    fn gzbuffer(file: gzFile, size: c_uint) -> c_int;
+    fn gzerror(file: gzFile, errnum: *mut c_int) -> *const c_char;
+    fn gzclearerr(file: gzFile) -> ();
+    fn gzeof(file: gzFile) -> c_int;
+    fn gzdirect(file: gzFile) -> c_int;
+    fn gzread(file: gzFile, buf: *mut c_void, len: c_uint) -> c_int;
+    fn gzfread(buf: *mut c_void, size: size_t, nitems: size_t, file: gzFile) -> size_t;
+    fn gzwrite(file: gzFile, buf: *const c_void, len: c_uint) -> c_int;
+    fn gzfwrite(buf: *const c_void, size: size_t, nitems: size_t, file: gzFile) -> size_t;
+    fn gzflush(file: gzFile, flush: c_int) -> c_int;
+    fn gztell64(file: gzFile) -> z_off64_t;
+    fn gztell(file: gzFile) -> z_off_t;
+    fn gzoffset64(file: gzFile) -> z_off64_t;
+    fn gzoffset(file: gzFile) -> z_off_t;
+    fn gzputc(file: gzFile, c: c_int) -> c_int;
+    fn gzputs(file: gzFile, s: *const c_char) -> c_int;
+    fn gzgetc(file: gzFile) -> c_int;
+    fn gzgetc_(file: gzFile) -> c_int;
+    fn gzungetc(c: c_int, file: gzFile) -> c_int;
+    fn gzgets(file: gzFile, buf: *mut c_char, len: c_int) -> *mut c_char;
+    fn gzsetparams(file: gzFile, level: c_int, strategy: c_int) -> c_int;
+    fn gzseek64(file: gzFile, offset: z_off64_t, whence: c_int) -> z_off64_t;
+    fn gzseek(file: gzFile, offset: z_off_t, whence: c_int) -> z_off_t;
+    fn gzrewind(file: gzFile) -> c_int;
+}
+
+unsafe extern "C" {
+    fn terse_z_gzprintf();
+    fn terse_z_gzvprintf(file: gzFile, format: *const c_char, arguments: *mut c_void) -> c_int;
+}
+
+/// `int gzprintf(gzFile, const char *, ...)`: goes on in C with everything that it was given.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub extern "C" fn gzprintf() {
+    std::arch::naked_asm!("jmp {}", sym terse_z_gzprintf)
+}
+
+/// `int gzprintf(gzFile, const char *, ...)`: goes on in C with everything that it was given.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub extern "C" fn gzprintf() {
+    std::arch::naked_asm!("b {}", sym terse_z_gzprintf)
+}
+
+/// `int gzvprintf(gzFile, const char *, va_list)`.
+///
+/// # Safety
+/// As zlib's. A `va_list` is passed as a pointer to one on the systems for which this library is built.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gzvprintf(file: gzFile, format: *const c_char, arguments: *mut c_void) -> c_int {
+    // SAFETY: as the caller vouches.
+    unsafe { terse_z_gzvprintf(file, format, arguments) }
+}
