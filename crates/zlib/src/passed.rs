@@ -1,8 +1,6 @@
 //! What zlib-rs does as it is: decompression, checksums, files.
 
-use libz_rs_sys::{
-    Bytef, gz_headerp, gzFile, in_func, out_func, size_t, uInt, z_off_t, z_off64_t, z_stream, z_streamp,
-};
+use libz_rs_sys::{Bytef, gz_headerp, gzFile, in_func, out_func, size_t, uInt, z_off_t, z_off64_t, z_stream, z_streamp};
 use std::ffi::{c_char, c_int, c_long, c_uchar, c_uint, c_ulong, c_void};
 
 /// Exports functions of zlib-rs under zlib's names.

@@ -6,8 +6,8 @@ use super::state::{self, Area, NO_FLUSH_YET, Phase, State};
 use super::stream::{Call, Out};
 use crate::guarded;
 use libz_rs_sys::{
-    Bytef, Z_BLOCK, Z_BUF_ERROR, Z_DEFAULT_COMPRESSION, Z_DEFAULT_STRATEGY, Z_DEFLATED, Z_FINISH, Z_MEM_ERROR, Z_OK,
-    Z_STREAM_END, Z_STREAM_ERROR, Z_VERSION_ERROR, gz_headerp, uInt, z_stream, z_streamp, zError,
+    Bytef, Z_BLOCK, Z_BUF_ERROR, Z_DEFAULT_COMPRESSION, Z_DEFAULT_STRATEGY, Z_DEFLATED, Z_FINISH, Z_MEM_ERROR, Z_OK, Z_STREAM_END,
+    Z_STREAM_ERROR, Z_VERSION_ERROR, gz_headerp, uInt, z_stream, z_streamp, zError,
 };
 use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 use std::{mem, ptr, slice};
@@ -244,7 +244,8 @@ pub unsafe extern "C" fn deflateParams(strm: z_streamp, level: c_int, strategy: 
         }
         // SAFETY: as the caller vouches; a state was loaded before.
         let is_done = unsafe {
-            state::load(strm).is_some_and(|state| state.gathered == 0 && state.waiting.0 >= state.waiting.1) && (*strm).avail_in == 0
+            state::load(strm).is_some_and(|state| state.gathered == 0 && state.waiting.0 >= state.waiting.1)
+                && (*strm).avail_in == 0
         };
         if !is_done {
             return Z_BUF_ERROR;

@@ -115,7 +115,7 @@ pub(super) unsafe fn create(stream: *mut z_stream, wrap: Wrap, manner: Manner, m
         gathered: 0,
         waiting: (0, 0),
         prime: (0, 0),
-            flushed: NO_FLUSH_YET,
+        flushed: NO_FLUSH_YET,
     };
     // SAFETY: as the caller vouches.
     unsafe { place(stream, state) }.map(|_| ())
