@@ -56,6 +56,7 @@ enum Side {
     LogProfile,
     UserList,
     Engine,
+    FcgiApp,
 }
 
 /// Where the lines that follow belong.
@@ -257,6 +258,7 @@ fn sides(kind: SectionKind) -> &'static [Side] {
         SectionKind::LogProfile => &[Side::LogProfile],
         SectionKind::UserList => &[Side::UserList],
         SectionKind::Engine => &[Side::Engine],
+        SectionKind::FcgiApp => &[Side::FcgiApp],
         SectionKind::Global | SectionKind::Defaults => &[],
     }
 }

@@ -82,7 +82,6 @@ pub(crate) static REFUSED_SECTIONS: &[(&str, &str)] = &[
     ("acme", "certificates are not ordered here; use a client such as certbot"),
     ("cache", "responses are not cached here"),
     ("crt-store", "certificates have no store of their own"),
-    ("fcgi-app", "FastCGI is not spoken here"),
     ("healthcheck", "checks are written in the backend: 'option httpchk', 'http-check'"),
     ("mailers", "no mail is sent; watch the logs"),
     ("namespace_list", "network namespaces are not built"),

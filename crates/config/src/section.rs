@@ -32,6 +32,8 @@ pub enum SectionKind {
     UserList = 512,
     /// `engine`: what else compresses.
     Engine = 1024,
+    /// `fcgi-app`: what a FastCGI application is told.
+    FcgiApp = 2048,
 }
 
 /// A set of kinds of section.
@@ -69,6 +71,8 @@ impl Sections {
     pub const USER_LIST: Sections = Sections(512);
     /// `engine`.
     pub const ENGINE: Sections = Sections(1024);
+    /// `fcgi-app`.
+    pub const FCGI_APP: Sections = Sections(2048);
 
     /// The kinds in the set, in the manual's order.
     pub fn kinds(self) -> impl Iterator<Item = SectionKind> {
@@ -95,7 +99,7 @@ impl fmt::Display for Sections {
 
 impl SectionKind {
     /// All kinds, in the manual's order.
-    pub const ALL: [SectionKind; 11] = [
+    pub const ALL: [SectionKind; 12] = [
         SectionKind::Global,
         SectionKind::Defaults,
         SectionKind::Frontend,
@@ -107,6 +111,7 @@ impl SectionKind {
         SectionKind::LogProfile,
         SectionKind::UserList,
         SectionKind::Engine,
+        SectionKind::FcgiApp,
     ];
 
     /// The kind that a word opens.
@@ -128,6 +133,7 @@ impl SectionKind {
             SectionKind::LogProfile => "log-profile",
             SectionKind::UserList => "userlist",
             SectionKind::Engine => "engine",
+            SectionKind::FcgiApp => "fcgi-app",
         }
     }
 

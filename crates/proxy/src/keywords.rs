@@ -8,6 +8,7 @@ mod accepted;
 mod attempts;
 pub mod bind;
 mod compression;
+mod fcgi;
 mod forwarded;
 mod identity;
 mod limits;
@@ -36,6 +37,7 @@ pub const KEYWORDS: &[&[Keyword]] = &[
     attempts::KEYWORDS,
     pages::KEYWORDS,
     accepted::KEYWORDS,
+    fcgi::KEYWORDS,
     refused::KEYWORDS,
     crate::log::KEYWORDS,
     crate::log::PROFILE_KEYWORDS,
