@@ -49,6 +49,12 @@ pub trait Keys {
     /// Forgets all keys, and gives the memory back.
     fn clear(&mut self) {}
 
+    /// Whether a key can be held at all, asked before a look-up goes down: it begins as all keys do. Always, where that is not known.
+    #[inline]
+    fn can_hold(&self, _: Self::Key<'_>) -> bool {
+        true
+    }
+
     /// What stands at a place of a key.
     fn side(key: Self::Key<'_>, at: u32) -> bool;
 

@@ -118,6 +118,9 @@ impl<K: Keys, V> Tree<K, V> {
     /// The first of the entries with this key.
     #[inline]
     pub fn find(&self, key: K::Key<'_>) -> Option<Id> {
+        if !self.keys.can_hold(key) {
+            return None;
+        }
         let mut link = self.root;
         while link.is_inner() {
             let node = self.node(link.slot());

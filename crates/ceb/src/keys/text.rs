@@ -15,6 +15,49 @@ pub struct Text {
     bytes: Vec<u8>,
     /// How many of the bytes belong to nobody.
     released: usize,
+    opening: Opening,
+}
+
+/// What all keys of a tree begin with, as far as eight bytes: names that are made after one pattern differ late, and a key that does
+/// not fit the pattern is told from them without a way down. Removal leaves it as it is, which may be shorter than it could be.
+#[derive(Clone, Copy, Default, Debug)]
+struct Opening {
+    bytes: u64,
+    /// Ones where a key must agree.
+    mask: u64,
+    /// Whether there was a key.
+    known: bool,
+}
+
+impl Opening {
+    /// Becomes what a further key shares with it.
+    fn meet(&mut self, key: &[u8]) {
+        let (bytes, mask) = opening(key);
+        if self.known {
+            // Whole bytes, the first one lowest: those below the first that differs.
+            let differ = (self.bytes ^ bytes) | !(self.mask & mask);
+            self.mask = 1u64.checked_shl(differ.trailing_zeros() & !7).map_or(u64::MAX, |bit| bit - 1);
+        } else {
+            (self.bytes, self.mask, self.known) = (bytes, mask, true);
+        }
+    }
+
+    #[inline]
+    fn fits(self, key: &[u8]) -> bool {
+        // A key that is shorter than the opening differs in length from all that are held.
+        let (bytes, mask) = opening(key);
+        (self.bytes ^ bytes) & self.mask == 0 && mask & self.mask == self.mask
+    }
+}
+
+/// The first eight bytes, and ones where there are any.
+#[inline]
+fn opening(key: &[u8]) -> (u64, u64) {
+    if let Some(bytes) = key.first_chunk() {
+        return (u64::from_le_bytes(*bytes), u64::MAX);
+    }
+    let bytes = key.iter().rev().fold(0, |bytes, &byte| bytes << 8 | u64::from(byte));
+    (bytes, (1 << (8 * key.len())) - 1)
 }
 
 /// The keys of a tree in which the case of ASCII letters is ignored; they are kept as they came.
@@ -45,6 +88,7 @@ impl Keys for Text {
             return Err(Full);
         }
         write(&mut self.bytes, key);
+        self.opening.meet(key);
         Ok(start)
     }
 
@@ -65,6 +109,11 @@ impl Keys for Text {
 
     fn clear(&mut self) {
         *self = Text::default();
+    }
+
+    #[inline]
+    fn can_hold(&self, key: &[u8]) -> bool {
+        self.opening.fits(key)
     }
 
     #[inline]
@@ -177,4 +226,27 @@ fn read(bytes: &[u8], start: u32) -> &[u8] {
 /// How many bytes a string takes in the buffer.
 fn stored(length: usize) -> usize {
     length + if length < usize::from(LONG) { 1 } else { 5 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_opening_is_what_all_keys_share() {
+        let mut opening = Opening::default();
+        assert!(opening.fits(b"") && opening.fits(b"anything"));
+        for (key, shared) in
+            [(&b"variable0001"[..], &b"variable"[..]), (b"varnish!", b"var"), (b"var", b"var"), (b"va\0r", b"va"), (b"", b"")]
+        {
+            opening.meet(key);
+            assert_eq!(opening.mask.count_ones() as usize, 8 * shared.len(), "{}", key.escape_ascii());
+            assert!(opening.fits(key) && opening.fits(&[shared, b"zzzzzzzzz"].concat()) && opening.fits(shared));
+            for at in 0..shared.len() {
+                let mut other = shared.to_vec();
+                other[at] ^= 1;
+                assert!(!opening.fits(&other) && !opening.fits(&shared[..at]));
+            }
+        }
+    }
 }

@@ -13,7 +13,11 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     accepted("option keep-conn", "", "Lets the application keep its connections."),
     accepted("option max-reqs", "<number>", "How many requests the application takes at a time."),
     accepted("option mpxs-conns", "", "The application takes several requests on a connection."),
-    accepted("pass-header", "<name> [{ if | unless } <condition>]", "Fields that are passed although others of their kind are not."),
+    accepted(
+        "pass-header",
+        "<name> [{ if | unless } <condition>]",
+        "Fields that are passed although others of their kind are not.",
+    ),
     accepted("path-info", "<regex>", "What of a path is the script's name, and what is behind it."),
     accepted("set-param", "<name> <format> [{ if | unless } <condition>]", "A parameter for the application."),
 ];
