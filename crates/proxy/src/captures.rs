@@ -1,6 +1,6 @@
 //! What is kept of a message's head for the log, before rules change it: captured fields and cookies, the request's first line.
 
-use crate::facts::Captured;
+use crate::facts::{Captured, Slots};
 use crate::log::{Capture, CookieCapture};
 use crate::stream::Stream;
 use terse_message::{Fields, Known, Request};
@@ -11,7 +11,7 @@ pub fn request(stream: &mut Stream) {
     let settings = &session.frontend().log.settings;
     stream.facts.asked_head = stream.request.method() == b"HEAD";
     if !settings.request_captures.is_empty() {
-        stream.facts.request_captures = fields(&settings.request_captures, &stream.request.fields);
+        stream.facts.request_captures = Slots::new(fields(&settings.request_captures, &stream.request.fields));
     }
     if let Some(wanted) = &settings.cookie_capture {
         stream.facts.cookie_captures.0 = cookie(wanted, &stream.request.fields, Known::Cookie);
@@ -23,7 +23,7 @@ pub fn response(stream: &mut Stream) {
     let session = stream.facts.session.clone();
     let settings = &session.frontend().log.settings;
     if !settings.response_captures.is_empty() {
-        stream.facts.response_captures = fields(&settings.response_captures, &stream.response.fields);
+        stream.facts.response_captures = Slots::new(fields(&settings.response_captures, &stream.response.fields));
     }
     if let Some(wanted) = &settings.cookie_capture {
         stream.facts.cookie_captures.1 = cookie(wanted, &stream.response.fields, Known::SetCookie);
@@ -35,16 +35,6 @@ pub fn response(stream: &mut Stream) {
 pub fn keep_request_line(stream: &mut Stream) {
     if stream.facts.request_line.is_empty() {
         stream.facts.request_line = line(&stream.request);
-    }
-}
-
-/// Fills a slot; slots before it that nobody has filled are empty.
-pub fn put(slots: &mut Vec<Captured>, slot: usize, value: Box<[u8]>) {
-    if slots.len() <= slot {
-        slots.resize_with(slot + 1, || None);
-    }
-    if let Some(place) = slots.get_mut(slot) {
-        *place = Some(value);
     }
 }
 
@@ -99,13 +89,5 @@ mod tests {
             let said = |name| cookie(&wanted, &head, name).map(|bytes| String::from_utf8(bytes.into()).unwrap());
             assert_eq!((said(Known::Cookie).as_deref(), said(Known::SetCookie).as_deref()), (request, response), "{prefix}");
         }
-    }
-
-    #[test]
-    fn slots_are_filled_in_any_order() {
-        let mut slots = Vec::new();
-        put(&mut slots, 1, (*b"b").into());
-        put(&mut slots, 0, (*b"a").into());
-        assert_eq!(slots, [Some((*b"a").into()), Some((*b"b").into())]);
     }
 }

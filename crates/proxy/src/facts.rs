@@ -10,7 +10,7 @@ use crate::session::Session;
 use crate::settings::Timeouts;
 use crate::stick::Learning;
 use crate::track::Tracks;
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::rc::Rc;
@@ -86,9 +86,9 @@ pub struct Facts {
     /// What became of what came coded, where something is to be decoded.
     pub decoding: Option<Box<Decoding>>,
     /// Captured fields of the request, by the number of the capture.
-    pub request_captures: Vec<Captured>,
+    pub request_captures: Slots,
     /// Captured fields of the response.
-    pub response_captures: Vec<Captured>,
+    pub response_captures: Slots,
     /// The captured cookies of request and response.
     pub cookie_captures: (Captured, Captured),
     /// `unique-id-format`, once it was asked for.
@@ -140,6 +140,38 @@ pub struct Decoding {
 
 /// What was kept of a message; nothing when there was nothing to keep.
 pub type Captured = Option<Box<[u8]>>;
+
+/// Captures, by number. Expressions fill them too, while they look at everything else.
+#[derive(Default, Debug)]
+pub struct Slots(RefCell<Vec<Captured>>);
+
+impl Slots {
+    /// These.
+    pub fn new(captured: Vec<Captured>) -> Slots {
+        Slots(RefCell::new(captured))
+    }
+
+    /// Fills a slot; slots before it that nobody has filled are empty.
+    pub fn put(&self, slot: usize, value: Box<[u8]>) {
+        let mut slots = self.0.borrow_mut();
+        if slots.len() <= slot {
+            slots.resize_with(slot + 1, || None);
+        }
+        if let Some(place) = slots.get_mut(slot) {
+            *place = Some(value);
+        }
+    }
+
+    /// What is in a slot.
+    pub fn at<T>(&self, slot: usize, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        self.0.borrow().get(slot)?.as_deref().map(read)
+    }
+
+    /// Empties all.
+    pub fn clear(&mut self) {
+        self.0.get_mut().clear();
+    }
+}
 
 /// How the stream's line is logged.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -220,8 +252,8 @@ impl Facts {
             recall: None,
             compressed: (0, 0),
             decoding: None,
-            request_captures: Vec::new(),
-            response_captures: Vec::new(),
+            request_captures: Slots::default(),
+            response_captures: Slots::default(),
             cookie_captures: (None, None),
             unique_id: OnceCell::new(),
             writes_id: Cell::new(false),
@@ -329,5 +361,19 @@ impl Times {
             (Some(from), Some(to)) => to.saturating_duration_since(from).as_millis() as i64,
             _ => -1,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_filled_in_any_order() {
+        let slots = Slots::default();
+        slots.put(1, (*b"b").into());
+        slots.put(0, (*b"a").into());
+        let all: Vec<_> = (0..3).map(|slot| slots.at(slot, <[u8]>::to_vec)).collect();
+        assert_eq!(all, [Some(b"a".to_vec()), Some(b"b".to_vec()), None]);
     }
 }

@@ -7,6 +7,7 @@ mod alias;
 mod announcement;
 mod body;
 mod capture;
+pub(crate) mod course;
 mod date;
 mod hello;
 mod later;
@@ -60,7 +61,7 @@ pub const FETCHES: &[&[Fetch]] = &[
 ];
 
 /// The tables of converters.
-pub const CONVERTERS: &[&[Converter]] = &[lookup::CONVERTERS, table::CONVERTERS, table::AGES];
+pub const CONVERTERS: &[&[Converter]] = &[lookup::CONVERTERS, course::CONVERTERS, table::CONVERTERS, table::AGES];
 
 /// The tables of aliases.
 pub const ALIASES: &[&[Alias]] = &[alias::ALIASES, date::ALIASES, timer::ALIASES, capture::ALIASES];

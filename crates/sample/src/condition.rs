@@ -144,7 +144,10 @@ impl Compiler<'_> {
     }
 
     /// The terms of the fetch `acl(<name>,!<name>)`: all of them must hold.
-    pub(crate) fn all_of(&mut self, names: &[&str]) -> Result<Condition, String> {
+    ///
+    /// # Errors
+    /// There is no such ACL.
+    pub fn all_of(&mut self, names: &[&str]) -> Result<Condition, String> {
         let mut terms = Vec::new();
         for name in names {
             let bare = name.trim_start_matches('!');

@@ -88,6 +88,16 @@ fn a_flood_of_syslog_slows_no_request() {
 }
 
 #[test]
+fn values_that_expressions_leave_in_rings() {
+    let lines = " http-request set-var(txn.x) path,debug(path),length,debug\n http-request set-var(txn.y) src,debug(from,r)";
+    let terse = process(lines, "ring r\n format raw\n size 4096");
+    get(terse.address("web"), "/a%20b");
+    assert_eq!(says(&terse, "show events buf0").trim_end(), "[debug] path: type=str </a%20b>\n[debug] : type=sint <6>");
+    assert_eq!(says(&terse, "show events r").trim_end(), "[debug] from: type=ipv4 <127.0.0.1>");
+    terse.end();
+}
+
+#[test]
 fn a_server_that_was_away_gets_what_its_ring_holds() {
     let address = free_address();
     let ring = format!("ring r\n format raw\n size 4096\n timeout connect 1s\n server s tcp@{address}");

@@ -75,9 +75,9 @@ const WRONG: &[(&str, &[&str])] = &[
     ("status", &["'status' needs the response's head"]),
     ("res.hdr(server),lower", &["'res.hdr(server),lower' needs the response's head"]),
     ("51d.all(x)", &["'51d.all' is not supported", "databases"]),
-    ("path,capture-req(0)", &["'capture-req' is not supported", "'http-request capture <sample> id <id>'"]),
-    ("path,capture-res(0)", &["'capture-res' is not supported", "'http-response capture'"]),
-    ("path,debug(x,stderr)", &["'debug' is not supported", "'http-request do-log'"]),
+    ("path,capture-req(x)", &["'capture-req'", "'x'"]),
+    ("path,when(sometimes)", &["'when'", "unknown condition 'sometimes'", "forwarded"]),
+    ("path,when(acl,nothing)", &["'when'", "no such ACL: 'nothing'"]),
     ("int(10),x509_v_err_str", &["'x509_v_err_str' is not supported", "no certificates"]),
     ("internal.htx.size", &["'internal.htx.size' is not supported"]),
 ];
@@ -103,14 +103,15 @@ fn wrong_expressions_are_told_with_their_places() {
 #[test]
 fn names_that_are_not_there_are_told_with_those_that_are_near() {
     let text = "defaults\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\nfrontend web\n bind 127.0.0.1:1\n \
-                default_backend apps\n http-request deny if { nbsrv(app) 0 } or { srv_is_up(apps/oen) } or { fe_conn(wbe) 1 }\n\
-                backend apps\n server one 127.0.0.1:1\n";
+                default_backend apps\n http-request deny if { nbsrv(app) 0 } or { srv_is_up(apps/oen) } or { fe_conn(wbe) 1 } or { path,debug(x,evnets) x }\n\
+                ring events\n size 4096\nbackend apps\n server one 127.0.0.1:1\n";
     let checked = Terse::with(text).arg(&["-c"]).run();
     assert_eq!(checked.code(), Some(1));
     for (reason, hint) in [
         ("unable to find backend 'app'", "did you mean 'apps'?"),
         ("unable to find server 'oen' in backend 'apps'", "did you mean 'one'?"),
         ("unable to find frontend 'wbe'", "did you mean 'web'?"),
+        ("there is no ring 'evnets'", "did you mean 'events'?"),
     ] {
         let told =
             checked.stderr.lines().any(|line| line.contains(reason) && line.contains(hint) && line.contains("/terse.cfg:9]"));

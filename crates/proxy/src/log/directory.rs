@@ -3,6 +3,7 @@
 use super::address::Address;
 use super::balancer::Balancer;
 use super::carrier::{Carrier, Peer};
+use super::header::Form;
 use super::journal::{self, Way};
 use super::profile::Profile;
 use super::ring::{Framing, Ring};
@@ -139,6 +140,22 @@ impl Directory {
         let ring = self.rings.last().cloned().ok_or("no ring")?;
         self.implicit.insert(key, ring.clone());
         Ok(ring)
+    }
+
+    /// The ring that an expression writes to; one that is `made` where there is none belongs to no section.
+    pub fn ring(&mut self, name: &str, made: bool, place: &Place) -> Result<Arc<Ring>, Missing> {
+        let found = self.rings.iter().find(|ring| *ring.name == *name).cloned();
+        match found {
+            Some(ring) => Ok(ring),
+            None if made => {
+                let mut ring = Ring::new(name.into(), self.buffer_bytes, place.clone());
+                ring.description = "what expressions leave behind ('debug')".into();
+                ring.form = Some(Form::Raw);
+                self.rings.push(Arc::new(ring));
+                self.ring(name, false, place)
+            }
+            None => Err(missing("ring", name, self.rings.iter().map(|ring| &*ring.name))),
+        }
     }
 
     /// The rings, and what has to run for them.

@@ -119,7 +119,7 @@ fn write(stream: &Stream, plan: &LogPlan, level: Level, origin: Origin, profile:
 }
 
 /// Whether somebody who looks only at what went wrong wants to see it (`option dontlog-normal`, `option log-separate-errors`).
-fn is_trouble(facts: &Facts) -> bool {
+pub fn is_trouble(facts: &Facts) -> bool {
     let failed = facts.abort.is_some_and(|abort| abort.who != Who::Local);
     failed || facts.status >= 500 || facts.retries > 0 || facts.redispatched
 }

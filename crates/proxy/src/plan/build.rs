@@ -87,9 +87,10 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let (frontends, binds) = frontends::build(&drafts, &mut building);
     let journal = building.logs.journal(&global_log, building.diagnostics);
     let forwarders = building.logs.forwarders(log_sections, building.diagnostics);
+    // Formats of logs name tables and rings too: they are compiled by now.
+    let references = std::mem::take(&mut building.logs.registry.references);
+    references::rings(&references, &mut building.logs.directory, complete, building.diagnostics);
     let (rings, carriers) = building.logs.directory.into_parts();
-    // Formats of logs name tables too: they are compiled by now.
-    let references = std::mem::take(&mut shared.entry::<Registry>().references);
     for reference in references.iter().filter(|_| complete) {
         if let Some(reason) = reference.problem.and_then(|problem| problem(&*reference.to)) {
             diagnostics.push(Diagnostic::new(Severity::Alert, &reference.place, reason));

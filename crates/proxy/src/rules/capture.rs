@@ -1,7 +1,6 @@
 //! Values kept for the log: `capture`.
 
 use super::{ANY, Action, ActionWord, CONTENT, Flow, RuleSet, done, settled};
-use crate::captures;
 use crate::log::{Capture, LogSettings};
 use crate::stream::Stream;
 use terse_config::{Args, Fault, Scope, SectionKind};
@@ -35,8 +34,8 @@ impl Action for Keep {
         let Ok(value) = settled(&self.value, &stream.env()) else { return Flow::More };
         let Some(text) = value.and_then(|value| value.into_octets()) else { return Flow::Next };
         let text: Box<[u8]> = text.get(..*len).unwrap_or(&text).into();
-        let kept = if of_request { &mut stream.facts.request_captures } else { &mut stream.facts.response_captures };
-        captures::put(kept, self.slot, text);
+        let kept = if of_request { &stream.facts.request_captures } else { &stream.facts.response_captures };
+        kept.put(self.slot, text);
         Flow::Next
     }
 }

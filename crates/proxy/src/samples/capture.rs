@@ -1,7 +1,7 @@
 //! What was captured: header fields, cookies, the request's first line as the client sent it.
 
 use super::facts;
-use crate::facts::{Captured, Facts};
+use crate::facts::{Facts, Slots};
 use crate::settings::Mode;
 use terse_message::Request;
 use terse_sample::argument::{Param, ParamKind, need};
@@ -152,29 +152,26 @@ fn query_at(target: &[u8]) -> usize {
     memchr::memchr(b'?', target).unwrap_or(target.len())
 }
 
-fn slot<'a>(slots: &'a [Captured], args: &ArgList) -> Option<Value<'a>> {
-    let slot = usize::try_from(args.int(0)?).ok()?;
-    slots.get(slot)?.as_deref().map(Value::str)
+fn slot<'a>(slots: &Slots, args: &ArgList) -> Option<Value<'a>> {
+    slots.at(usize::try_from(args.int(0)?).ok()?, |text| Value::Str(Octets::copy(text)))
 }
 
 /// `{one|two|}`
-fn block(captured: &[Captured], slots: usize) -> Value<'static> {
+fn block(captured: &Slots, slots: usize) -> Value<'static> {
     let mut out = vec![b'{'];
     for slot in 0..slots {
         if slot > 0 {
             out.push(b'|');
         }
-        if let Some(Some(text)) = captured.get(slot) {
-            logformat::encode(text, b"{|}", &mut out);
-        }
+        captured.at(slot, |text| logformat::encode(text, b"{|}", &mut out));
     }
     out.push(b'}');
     Value::Str(Octets::from(out))
 }
 
-fn one_by_one<'a>(captured: &[Captured], slots: usize, write: &mut dyn FnMut(Option<Value<'a>>)) {
+fn one_by_one<'a>(captured: &Slots, slots: usize, write: &mut dyn FnMut(Option<Value<'a>>)) {
     for slot in 0..slots {
-        write(captured.get(slot).and_then(Option::as_deref).map(|text| {
+        write(captured.at(slot, |text| {
             let mut out = Vec::new();
             logformat::encode(text, b"{|}", &mut out);
             Value::Str(Octets::from(out))
@@ -204,9 +201,9 @@ mod tests {
     #[test]
     fn blocks_of_captures() {
         let text = |value: Value<'_>| String::from_utf8(value.into_octets().unwrap().to_vec()).unwrap();
-        let captured = [None, Some((*b"a|b\x7f").into()), None];
+        let captured = Slots::new([None, Some((*b"a|b\x7f").into()), None].into());
         assert_eq!(text(block(&captured, 3)), "{|a#7Cb#7F|}");
-        assert_eq!(text(block(&[], 2)), "{|}");
+        assert_eq!(text(block(&Slots::default(), 2)), "{|}");
         let mut all = Vec::new();
         one_by_one(&captured, 3, &mut |value| all.push(value.map(text)));
         assert_eq!(all, [None, Some("a#7Cb#7F".to_owned()), None]);

@@ -23,18 +23,6 @@ pub(crate) const CONVERTERS: &[Converter] = &[
         env.vars.unset(args.var(0)?).then_some(value)
     })
     .params(&[need(ParamKind::Var)]),
-    Converter::new(
-        "when",
-        Type::Any,
-        Type::Any,
-        "The value, when an ACL holds: when(acl,<name>), or the opposite: when(!acl,<name>).",
-        |value, args, env| match args.at(0) {
-            Arg::Condition(condition) if condition.eval(env) => Some(value),
-            _ => None,
-        },
-    )
-    .params(&[need(ParamKind::Str), may(ParamKind::Str)])
-    .check(check_when),
 ];
 
 fn check_target(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
@@ -48,24 +36,5 @@ fn check_target(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String>
         }
     }
     *args = vec![Arg::own(target)];
-    Ok(())
-}
-
-fn check_when(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>) -> Result<(), String> {
-    let (Some(Arg::Str(selector)), name) = (args.first(), args.get(1)) else { return Err("expects a condition".into()) };
-    let name = match name {
-        Some(Arg::Str(name)) => std::str::from_utf8(name).unwrap_or_default(),
-        _ => "",
-    };
-    let negation = match &**selector {
-        b"acl" => "",
-        b"!acl" => "!",
-        other => return Err(format!("condition '{}' is not supported, only 'acl' is", other.escape_ascii())),
-    };
-    if name.is_empty() {
-        return Err("'acl' expects the name of an ACL".into());
-    }
-    let condition = compiler.all_of(&[&format!("{negation}{name}")])?;
-    *args = vec![Arg::Condition(Box::new(condition))];
     Ok(())
 }

@@ -49,6 +49,17 @@ fn answers_that_are_made_here() {
     }
 }
 
+#[test]
+fn converters_that_know_the_stream_and_leave_something_behind() {
+    let lines = "declare capture request len 3\n http-request set-var(txn.kept) path,capture-req(0),capture-req(7)\n \
+                 http-request set-header X-Before %[str(yes),when(forwarded)]%[str(no),when(!processed)]%[str(calm),when(normal)]\n \
+                 http-response set-header X-After %[str(yes),when(forwarded)]%[str(no),when(error)]%[str(run),when(!stopping)]\n \
+                 http-response set-header X-Kept %[capture.req.hdr(0)]=%[var(txn.kept)]";
+    let (response, seen) = through(lines, GET);
+    assert_eq!(seen.unwrap().field("x-before"), Some("nocalm"));
+    assert_eq!((response.field("x-after"), response.field("x-kept")), (Some("yesrun"), Some("/a/=/a/b")));
+}
+
 /// Groups by the lines of both, passwords in both forms; ada's and ben's is `insecure`.
 const USERS: &str = "\
 userlist ops

@@ -1,7 +1,9 @@
 //! Names of proxies and servers, found.
 
 use super::drafts::Draft;
+use crate::log::{Directory, Missing};
 use crate::plan::{Backend, Frontend};
+use crate::samples::course::Trail;
 use crate::samples::lookup::{Named, NamedKind};
 use terse_config::near::{nearest, question};
 use terse_config::{Diagnostic, Diagnostics, Place, Severity};
@@ -57,6 +59,21 @@ pub(super) fn names(
         }
         if let Some((reason, hint)) = missing(named, drafts, backends) {
             diagnostics.push(Diagnostic::new(Severity::Alert, &reference.place, reason).hint(hint));
+        }
+    }
+}
+
+/// Finds the rings that expressions write to.
+pub(super) fn rings(references: &[Reference], directory: &mut Directory, complete: bool, diagnostics: &mut Diagnostics) {
+    for reference in references {
+        let Some(trail) = reference.to.downcast_ref::<Trail>() else { continue };
+        let Some(name) = trail.ring() else { continue };
+        match directory.ring(name, trail.is_usual(), &reference.place) {
+            Ok(ring) => trail.settle(&ring),
+            Err(Missing { reason, hint }) if complete => {
+                diagnostics.push(Diagnostic::new(Severity::Alert, &reference.place, reason).hint(hint));
+            }
+            Err(_) => {}
         }
     }
 }
