@@ -53,7 +53,12 @@ pub struct Workplace {
     pub budget: Arc<dyn Budget>,
     /// Work that takes less is done in place, in nanoseconds: [`IN_PLACE_NS`].
     pub in_place_ns: u64,
+    /// Told of bytes that enter a coder, when they do: for `maxcomprate`.
+    pub meter: Option<Meter>,
 }
+
+/// Counts bytes.
+pub type Meter = Box<dyn Fn(u64) + Send + Sync>;
 
 /// What became of a call.
 #[must_use]
@@ -202,6 +207,7 @@ impl Compressor {
         match std::mem::replace(&mut self.state, State::Broken) {
             State::Collecting(body) => {
                 let Some(body) = self.find(body) else { return Ok(Step::Done) };
+                self.enters(body.len());
                 let (level, pool) = (self.plan.level, &self.place.pool);
                 if self.stays(self.engine.whole_ns(level, body.len())) {
                     let before = self.output.len();
@@ -303,12 +309,23 @@ impl Compressor {
         self.bytes_out += found.form.bytes.len() as u64;
         self.found = Some(found.form.bytes);
         if let Some(popular) = found.popular {
-            let held = body.capacity().min(self.held);
-            self.held -= held;
-            popular.give(body, (self.place.budget.clone(), held));
+            if self.place.budget.is_tight() {
+                popular.decline();
+            } else {
+                let held = body.capacity().min(self.held);
+                self.held -= held;
+                popular.give(body, (self.place.budget.clone(), held));
+            }
         }
         self.ended();
         None
+    }
+
+    /// Counts bytes that enter a coder.
+    fn enters(&self, bytes: usize) {
+        if let Some(meter) = &self.place.meter {
+            meter(bytes as u64);
+        }
     }
 
     fn new_coder(&self) -> Box<dyn Coder> {
@@ -342,6 +359,7 @@ impl Compressor {
         if !self.stays(self.engine.stream_ns(self.plan.level, input.len())) {
             return self.push_owned(coder, input.to_vec(), flush);
         }
+        self.enters(input.len());
         let (flush, lighten) = self.economy(&*coder, 0, flush);
         let before = self.output.len();
         coder.push(input, &mut self.output, flush)?;
@@ -354,6 +372,7 @@ impl Compressor {
     }
 
     fn push_owned(&mut self, coder: Box<dyn Coder>, input: Vec<u8>, flush: Flush) -> Result<Step, Fault> {
+        self.enters(input.len());
         let stays = self.stays(self.engine.stream_ns(self.plan.level, input.len()));
         let (flush, lighten) = self.economy(&*coder, input.capacity(), flush);
         self.pending = flush == Flush::None;

@@ -445,6 +445,7 @@ fn queue(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Pace;
     use terse_config::{Environment, Loader, Settings, Source};
 
     fn load(text: &str) -> (terse_config::Config, Vec<String>) {
@@ -456,7 +457,7 @@ mod tests {
     }
 
     fn level(effective: crate::Effective<'_>, coding: Coding) -> Level {
-        effective.level(coding, None, crate::Pace::Steady)
+        effective.level(coding, None, Pace::Steady)
     }
 
     #[test]
@@ -518,13 +519,12 @@ mod tests {
             let effective = crate::Effective::new(listen, listen, &process);
             assert_eq!(level(effective, Coding::Gzip), Level(2));
             let zstd = |pace| effective.level(Coding::Zstd, Some(100_000), pace);
-            assert!(zstd(crate::Pace::Rushed) <= Level(rushed) && zstd(crate::Pace::Leisurely) >= Level(leisurely));
+            assert!(zstd(Pace::Rushed) <= Level(rushed) && zstd(Pace::Leisurely) >= Level(leisurely));
             assert_eq!(effective.most_level(Coding::Zstd), Level(max_level.unwrap_or(19)));
             let plan = |coding| crate::Plan { coding, level: Level(2) };
-            assert_eq!(
-                (effective.least_level(plan(Coding::Gzip)), effective.least_level(plan(Coding::Zstd))),
-                (Level(2), Level(0))
-            );
+            let least = |coding, pace| effective.least_level(plan(coding), pace);
+            assert_eq!((least(Coding::Gzip, Pace::Rushed), least(Coding::Zstd, Pace::Rushed)), (Level(2), Level(0)));
+            assert_eq!(least(Coding::Zstd, Pace::Steady), Level(2));
         }
     }
 

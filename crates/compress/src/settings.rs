@@ -272,10 +272,11 @@ impl<'a> Effective<'a> {
         self.first(|c| c.levels[coding as usize])
     }
 
-    /// The least level of a remembered form that may be sent: with `auto` any, because there it costs nothing to be sent.
-    pub fn least_level(&self, plan: Plan) -> Level {
+    /// The least level of a remembered form that may be sent. With `auto` it is any while there is little time, because that form costs
+    /// nothing; later a better one is made.
+    pub fn least_level(&self, plan: Plan, pace: Pace) -> Level {
         match self.level_word(plan.coding) {
-            Some(LevelWord::Auto) => Level(0),
+            Some(LevelWord::Auto) if pace < Pace::Steady => Level(0),
             _ => plan.level,
         }
     }

@@ -3,7 +3,7 @@
 use crate::arguments::Arguments;
 use crate::bench::{self, Kind, Rival};
 use crate::origin::{Options, Origin};
-use crate::{card, conformance, curve, demo};
+use crate::{breakeven, card, conformance, curve, demo};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,6 +17,7 @@ pub fn run(mut words: impl Iterator<Item = String>) -> Result<bool> {
         "origin" => origin(arguments),
         "demo" => demo(arguments),
         "bench" => bench(arguments),
+        "breakeven" => breakeven(arguments),
         "curve" => curve(arguments),
         "card" => card(arguments),
         "conformance" => conformance(arguments),
@@ -91,6 +92,16 @@ fn curve(mut arguments: Arguments) -> Result<bool> {
     curve::run(&options)
 }
 
+fn breakeven(mut arguments: Arguments) -> Result<bool> {
+    let options = breakeven::Options {
+        rounds: arguments.value("--rounds")?.unwrap_or(20),
+        page: arguments.value("--page")?.unwrap_or_else(|| PathBuf::from("bench/breakeven.md")),
+        numbers: arguments.value("--numbers")?.unwrap_or_else(|| PathBuf::from("bench/breakeven.tsv")),
+    };
+    arguments.end()?;
+    breakeven::run(&options)
+}
+
 fn card(mut arguments: Arguments) -> Result<bool> {
     let options = card::Options {
         results: arguments.value("--results")?.context("--results: a folder")?,
@@ -141,6 +152,7 @@ const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N
                  environment: TERSE=, PORT=
        terse-lab bench [--quick] [--only SCENARIO,...] [--rivals NAME,...] [--rounds N] [--seconds N] [--out FOLDER]
                  environment: TERSE=, HAPROXY=, HAPROXY2=, NGINX=, WRK=
+       terse-lab breakeven [--rounds N] [--page FILE] [--numbers FILE]
        terse-lab curve [--rounds N] [--plot FILE] [--numbers FILE]
        terse-lab card --results FOLDER [--level N] [--chunk BYTES] FILE...
        terse-lab conformance --tests FOLDER --vtest PROGRAM [--terse PROGRAM] [--jobs N] [--time-limit N] [--list FILE]

@@ -153,14 +153,15 @@ impl Worker {
             small: Pool::new(plan.process.buffer_bytes, plan.memory.clone()),
             bulk: Pool::new(BULK_BYTES.max(plan.process.buffer_bytes), plan.memory.clone()),
         };
+        let clock = Clock::new();
         let workplace = Arc::new(Workplace {
             pool: Arc::new(terse_compress::coder::Pool::new(Tuning::of(&plan.process.compression))),
             queue: shared.queue.clone(),
             budget: compression_budget(&plan),
             in_place_ns: terse_compress::body::IN_PLACE_NS,
+            meter: meter(&plan, &shared.compression_rate, clock),
         });
         let decoding = Rc::new(terse_compress::decode::Place::new(plan.memory.clone()));
-        let clock = Clock::new();
         Rc::new(Worker {
             index,
             wheel: Wheel::new(),
@@ -235,8 +236,12 @@ impl Worker {
         // Nobody asks for what is not limited, and the clock is not free.
         let rate = if limits.max_rate_kbytes == 0 { 0 } else { self.shared.compression_rate.per_second(self.now_ms()) };
         let memory_full = terse_compress::Budget::is_full(&*self.workplace.budget);
-        let pace = self.pace.get().now(self.jobs_waiting());
-        Load { bytes_per_second: rate, idle_percent: self.idle_percent.get(), memory_full, pace }
+        Load { bytes_per_second: rate, idle_percent: self.idle_percent.get(), memory_full, pace: self.pace() }
+    }
+
+    /// How much time there is for a body.
+    pub fn pace(&self) -> Pace {
+        self.pace.get().now(self.jobs_waiting())
     }
 
     /// Who tries for better forms of bodies, if there is time for it: while this worker is idle for at least half of its.
@@ -251,15 +256,8 @@ impl Worker {
         })
     }
 
-    /// Counts bytes that entered a coder.
-    pub fn count_compressed(&self, bytes: u64) {
-        if self.plan.process.compression.max_rate_kbytes > 0 {
-            self.shared.compression_rate.add(self.now_ms(), bytes);
-        }
-    }
-
     fn now_ms(&self) -> u64 {
-        (self.clock.unix_us(clock::now()) / 1000).max(0) as u64
+        self.clock.unix_ms(clock::now())
     }
 
     /// An empty vector with memory, for what is on its way out.
@@ -305,6 +303,12 @@ fn compression_budget(plan: &Plan) -> Arc<dyn Budget> {
     }
 }
 
+/// Counts bytes that enter coders, where there is a limit for them.
+fn meter(plan: &Plan, rate: &Arc<Rate>, time: Clock) -> Option<terse_compress::body::Meter> {
+    let rate = (plan.process.compression.max_rate_kbytes > 0).then(|| rate.clone())?;
+    Some(Box::new(move |bytes| rate.add(time.unix_ms(clock::now()), bytes)))
+}
+
 impl World for Worker {
     fn now(&self) -> Now {
         let us = self.clock.unix_us(clock::now());
@@ -330,6 +334,11 @@ impl Clock {
     /// How long it has run.
     pub fn age(&self) -> Duration {
         self.instant.elapsed()
+    }
+
+    /// Milliseconds since 1970 at that moment.
+    fn unix_ms(&self, at: Instant) -> u64 {
+        (self.unix_us(at) / 1000).max(0) as u64
     }
 
     /// Microseconds since 1970 at that moment.

@@ -309,6 +309,23 @@ fn brakes_hold() {
     terse.end();
 }
 
+#[test]
+fn a_busy_worker_sends_plain_bytes() {
+    let origin = origin();
+    let terse = terse("compression algo gzip\n", &format!("global\n maxcompcpuusage 1\n{}", one(&origin, "")));
+    let mut client = terse.client();
+    let (first, _) = ask(&terse, &mut client, "/a", &[]);
+    assert_eq!(first.field("content-encoding"), Some("gzip"), "it has been idle so far");
+    let requests = || (0..20).map(|_| client.get("/a", &[("Accept-Encoding", "gzip")])).last().unwrap();
+    let plain = until("a busy second", {
+        let mut requests = requests;
+        move || Some(requests()).filter(|last| last.field("content-encoding").is_none())
+    });
+    assert!(plain.body == body("/a") && plain.field("vary").is_some());
+    assert!(terse.command("show compression web").contains("cpu-brake:"));
+    terse.end();
+}
+
 /// What the stats socket answers.
 trait Command {
     fn command(&self, command: &str) -> String;

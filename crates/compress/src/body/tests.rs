@@ -15,6 +15,7 @@ fn place(queue: Option<Queue>, limit: usize) -> (Arc<Workplace>, Arc<Limit>) {
         queue: queue.map(Arc::new),
         budget: limit.clone(),
         in_place_ns: IN_PLACE_NS,
+        meter: None,
     };
     (Arc::new(place), limit)
 }

@@ -24,7 +24,7 @@ pub(crate) struct Found {
     pub(crate) popular: Option<Popular>,
 }
 
-/// A body that is asked for often. It has been promised to somebody: [`Popular::give`] must be called.
+/// A body that is asked for often. It has been promised to somebody: one of the calls must follow.
 pub(crate) struct Popular {
     memory: Arc<Memory>,
     raiser: Arc<Raiser>,
@@ -92,6 +92,11 @@ impl Remembrance {
 }
 
 impl Popular {
+    /// Nobody tries.
+    pub(crate) fn decline(self) {
+        self.memory.raise(&self.name, self.coding, None);
+    }
+
     /// Hands over the body, and with it bytes that it holds of the budget.
     pub(crate) fn give(self, body: Vec<u8>, budget: (Arc<dyn Budget>, usize)) {
         self.raiser.offer(Raise::new(self.memory, self.name, self.coding, self.level, body, budget));

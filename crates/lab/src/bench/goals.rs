@@ -58,6 +58,8 @@ pub(super) const GOALS: &[Goal] = &[
     Goal { scenario: "page-6", metric: Metric::Wire, bound: Bound::Times(1.0, "nginx") },
     Goal { scenario: "page-6-chunked", metric: Metric::Cpu, bound: Bound::Times(1.0, "nginx") },
     Goal { scenario: "page-6-chunked", metric: Metric::Wire, bound: Bound::Times(1.0, "nginx") },
+    Goal { scenario: "page-again", metric: Metric::Cpu, bound: Bound::Times(0.05, "nginx") },
+    Goal { scenario: "page-again", metric: Metric::Wire, bound: Bound::Times(1.0, "nginx") },
     Goal { scenario: "tail-1", metric: Metric::P99, bound: Bound::Times(1.0, "haproxy") },
     Goal { scenario: "tail-6", metric: Metric::P99, bound: Bound::Times(1.0, "haproxy") },
     Goal { scenario: "idle", metric: Metric::OwnMemory, bound: Bound::Amount(2048.0) },

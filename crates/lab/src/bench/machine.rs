@@ -3,7 +3,7 @@
 use std::fs;
 
 /// Processor, cores, memory and kernel.
-pub(super) fn description() -> String {
+pub(crate) fn description() -> String {
     let field = |text: &str, name: &str| {
         text.lines().find(|l| l.starts_with(name)).and_then(|l| l.split(':').nth(1)).map(|v| v.trim().to_owned())
     };

@@ -6,7 +6,7 @@
 
 mod counts;
 mod goals;
-mod machine;
+pub(crate) mod machine;
 mod measure;
 mod report;
 mod rival;

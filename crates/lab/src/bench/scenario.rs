@@ -95,6 +95,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         traffic: Traffic::Requests(16),
     },
     Scenario {
+        name: "page-again",
+        about: "page-6, the same body each time",
+        config: "gzip-6",
+        path: "/static/page.js",
+        traffic: Traffic::Requests(16),
+    },
+    Scenario {
         name: "page-1",
         about: "132 KB of JavaScript with a length, gzip level 1",
         config: "gzip-1",

@@ -55,7 +55,7 @@ fn remembrance(
     if private && !line.is_some_and(|line| line.shared) {
         return Err(Recall::Private);
     }
-    let remembrance = Remembrance::new(memory.clone(), &backend.owner, settings.least_level(plan));
+    let remembrance = Remembrance::new(memory.clone(), &backend.owner, settings.least_level(plan, session.worker.pace()));
     Ok(match session.worker.raiser() {
         Some(raiser) => remembrance.with_raiser(raiser.clone(), settings.most_level(plan.coding)),
         None => remembrance,
@@ -63,10 +63,9 @@ fn remembrance(
 }
 
 /// Notes what a coder has done.
-pub fn done(stream: &mut Stream, coder: &Compressor, session: &Session) {
+pub fn done(stream: &mut Stream, coder: &Compressor) {
     let facts = &mut stream.facts;
     facts.compressed = (coder.bytes_in(), coder.bytes_out());
     facts.level = coder.level();
     facts.recall = coder.recall().or(facts.recall);
-    session.worker.count_compressed(coder.bytes_in());
 }

@@ -125,11 +125,11 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
         _ if unwanted => Box::pin(body::discard(down, sink)).await.map_err(broke),
         plan if let Some(decoder) = decoder => {
             let coder = plan.map(|plan| coding::coder(stream, plan, None, private, &settings, &session));
-            Box::pin(decoded(down, sink, stream, decoder, coder, &session)).await
+            Box::pin(decoded(down, sink, stream, decoder, coder)).await
         }
         Some(plan) => {
             let coder = coding::coder(stream, plan, known_bytes, private, &settings, &session);
-            Box::pin(compressed(down, sink, stream, coder, &session)).await
+            Box::pin(compressed(down, sink, stream, coder)).await
         }
         None => body::pass(down, sink, &Cell::new(0), filter::passage(stream, Direction::Out)).await.map_err(broke),
     };
@@ -392,13 +392,12 @@ async fn decoded(
     stream: &mut Stream,
     mut decoder: Box<Decompressor>,
     mut coder: Option<Compressor>,
-    session: &Session,
 ) -> Result<(), Failure> {
     let passage = filter::passage(stream, Direction::Out);
     let written = sink.written;
     let result = decoding::pass(down, sink, &mut decoder, coder.as_mut(), &Cell::new(0), passage).await;
     if let Some(coder) = coder {
-        coding::done(stream, &coder, session);
+        coding::done(stream, &coder);
     }
     stream.facts.decoding.get_or_insert_default().response = Some(decoding::outcome(&decoder, &result));
     result.map_err(|at| match at {
@@ -408,16 +407,10 @@ async fn decoded(
     })
 }
 
-async fn compressed(
-    down: &mut Source<'_>,
-    sink: &mut Sink<'_>,
-    stream: &mut Stream,
-    mut coder: Compressor,
-    session: &Session,
-) -> Result<(), Failure> {
+async fn compressed(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, mut coder: Compressor) -> Result<(), Failure> {
     let passage = filter::passage(stream, Direction::Out);
     let result = body::compress(down, sink, &mut coder, &Cell::new(0), passage).await.map_err(broke);
-    coding::done(stream, &coder, session);
+    coding::done(stream, &coder);
     result
 }
 

@@ -271,9 +271,6 @@ async fn upload(
         (None, Some(coder)) => body::compress(up, sink, coder, progress, passage).await,
         (None, None) => body::pass(up, sink, progress, passage).await,
     };
-    if let Some(coder) = coder {
-        worker.count_compressed(coder.bytes_in());
-    }
     moved.map_err(|at| match at {
         Broke::Source(broken) => Upload::Client(broken),
         Broke::Sink(error) => Upload::Server(unsent(&error, sink.written)),

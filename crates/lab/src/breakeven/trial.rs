@@ -1,0 +1,91 @@
+//! A body, compressed in place and away.
+
+use crate::content::script;
+use anyhow::{Result, anyhow};
+use nix::time::{ClockId, clock_gettime};
+use std::sync::Arc;
+use std::time::Instant;
+use terse_compress::{Coding, Compressor, Level, Limit, Plan, Pool, Queue, Tuning, Workplace};
+use tokio::runtime::Runtime;
+
+/// What a body costs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cost {
+    /// Processor time of the process.
+    pub(super) cpu_ns: f64,
+    /// From its first byte to its last.
+    pub(super) wall_ns: f64,
+}
+
+/// A worker's means, twice.
+pub(super) struct Trial {
+    runtime: Runtime,
+    plan: Plan,
+    stays: Arc<Workplace>,
+    leaves: Arc<Workplace>,
+}
+
+/// How much is compressed in one go: long enough for the clocks.
+const BYTES_A_ROUND: usize = 2 << 20;
+
+impl Trial {
+    /// For gzip at that level.
+    pub(super) fn new(level: u8) -> Result<Trial> {
+        let queue = Arc::new(Queue::start(1, terse_compress::offload::DEFAULT_NICE, 64)?);
+        let place = |in_place_ns| {
+            Arc::new(Workplace {
+                pool: Arc::new(Pool::new(Tuning::default())),
+                queue: Some(queue.clone()),
+                budget: Arc::new(Limit::new(64 << 20)),
+                in_place_ns,
+                meter: None,
+            })
+        };
+        Ok(Trial {
+            runtime: tokio::runtime::Builder::new_current_thread().build()?,
+            plan: Plan { coding: Coding::Gzip, level: Level(level) },
+            stays: place(u64::MAX),
+            leaves: place(0),
+        })
+    }
+
+    /// What bodies of that size cost in place and away: the best of so many rounds, in turns.
+    pub(super) fn costs(&self, bytes: usize, rounds: usize) -> Result<(Cost, Cost)> {
+        let body = script::script(bytes as u64, bytes, usize::MAX).bytes;
+        let (mut stays, mut leaves) = (WORST, WORST);
+        for _ in 0..rounds.max(1) {
+            stays = best(stays, self.cost(&body, &self.stays)?);
+            leaves = best(leaves, self.cost(&body, &self.leaves)?);
+        }
+        Ok((stays, leaves))
+    }
+
+    fn cost(&self, body: &[u8], place: &Arc<Workplace>) -> Result<Cost> {
+        let times = (BYTES_A_ROUND / body.len().max(1)).clamp(8, 512);
+        self.runtime.block_on(async {
+            let (cpu, wall) = (cpu_ns()?, Instant::now());
+            for _ in 0..times {
+                let fault = |_| anyhow!("the coder is broken");
+                let mut compressor = Compressor::new(self.plan, Some(body.len() as u64), body.len(), place);
+                let step = compressor.feed(body).map_err(fault)?;
+                compressor.settle(step).await.map_err(fault)?;
+                let step = compressor.finish().map_err(fault)?;
+                compressor.settle(step).await.map_err(fault)?;
+                drop(compressor.take_output());
+            }
+            let each = |ns: f64| ns / times as f64;
+            Ok(Cost { cpu_ns: each(cpu_ns()? - cpu), wall_ns: each(wall.elapsed().as_nanos() as f64) })
+        })
+    }
+}
+
+const WORST: Cost = Cost { cpu_ns: f64::INFINITY, wall_ns: f64::INFINITY };
+
+fn best(one: Cost, other: Cost) -> Cost {
+    Cost { cpu_ns: one.cpu_ns.min(other.cpu_ns), wall_ns: one.wall_ns.min(other.wall_ns) }
+}
+
+fn cpu_ns() -> Result<f64> {
+    let time = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?;
+    Ok(time.tv_sec() as f64 * 1e9 + time.tv_nsec() as f64)
+}
