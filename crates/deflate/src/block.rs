@@ -110,7 +110,7 @@ impl Codes {
         let lengths = self.lengths(&litlens);
         let distances = self.distances();
         for sequence in sequences {
-            let (literals, rest) = input.split_at(usize::from(sequence.literals));
+            let (literals, rest) = input.split_at(sequence.literals as usize);
             let (fours, few) = literals.as_chunks::<4>();
             for four in fours {
                 for byte in four {

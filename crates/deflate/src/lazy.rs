@@ -1,125 +1,87 @@
-//! Takes a match only where the next place has no better one.
+//! Takes a match only where no better one begins at the next place, or at the one behind it.
 
-use crate::rows::{Match, Rows};
-use crate::sequence::Sequence;
-use crate::window::Window;
+use crate::parse::{Sequences, Stretch};
+use crate::rows::Rows;
+use crate::symbols::MIN_MATCH;
+use crate::window::Match;
 
-/// How hard it is tried.
+/// How hard it is tried. What the numbers were chosen by: the tables in the crate's head.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// A match of this length is good enough to stop looking for a longer one.
+    /// A match of this length ends the search for a longer one at its place.
     pub(crate) nice: u32,
-    /// A match of this length is good enough not to look for a longer one at the next place.
+    /// A match of this length is taken without a look at the next place.
     pub(crate) lazy: u32,
+    /// A match of this length is taken without a look at the place behind the next.
+    pub(crate) patient: u32,
 }
 
-/// How far the input has been taken.
-pub(crate) struct Cursor {
-    /// Bytes that are in sequences.
-    pub(crate) at: usize,
-    /// Bytes that are in the window.
-    pub(crate) filled: usize,
-    /// The first byte's position in the window.
-    pub(crate) base: u16,
-}
-
-/// Cuts the next `most` bytes of the input, and what a match reaches beyond them, into sequences; fewer when there is no room for more.
-pub(crate) fn parse(
-    rows: &mut Rows,
-    window: &mut Window,
-    input: &[u8],
-    cursor: &mut Cursor,
-    most: usize,
+/// Rows, and when to be content with what they find.
+pub(crate) struct Lazy {
+    pub(crate) rows: Box<Rows>,
     effort: Effort,
-    out: &mut Sequences,
-) {
-    let start = cursor.at;
-    let mut run = cursor.at;
-    let mut at = cursor.at;
-    let end = input.len().min(start + most);
-    'all: while at < end {
-        if cursor.filled < input.len() && at >= Window::border(cursor.filled, input.len()) {
-            cursor.filled = window.fill(input, cursor.filled);
-            continue;
-        }
-        let border = Window::border(cursor.filled, input.len()).min(end);
-        let mut held = Match::NONE;
-        while at < border || held.distance != 0 {
-            let place = (at as u16).wrapping_add(cursor.base);
+}
+
+/// What a match must save more, in bits, than the one before it that it makes into literals.
+const NEXT_GAIN: i32 = 2;
+/// The same, for a match two places on.
+const SECOND_GAIN: i32 = 6;
+
+impl Lazy {
+    pub(crate) fn new(effort: Effort) -> Lazy {
+        Lazy { rows: Rows::new(), effort }
+    }
+
+    /// Goes on from `stretch.at` to its border, or beyond it by a part of a match, or not so far if the sequences are full.
+    ///
+    /// ```text
+    ///   no match held --- one found at `at` ---> held --- a better one one or two places on ---> that one is held
+    ///         ^                                    |
+    ///         '----------- none found: taken ------'
+    /// ```
+    pub(crate) fn run(&mut self, stretch: &mut Stretch, out: &mut Sequences) {
+        let (rows, effort) = (&mut *self.rows, self.effort);
+        let (mut held, mut held_at) = (Match::NONE, stretch.at);
+        while stretch.at < stretch.border || held.distance != 0 {
+            let at = stretch.at;
             let mut found = Match::NONE;
-            if held.length < effort.lazy && at < border {
-                found = rows.longest(window, place, held.length.saturating_sub(1), effort.nice);
-            } else if at < border {
-                rows.insert(window, place);
+            if at < stretch.border {
+                if held.distance == 0 || held.length < effort.lazy {
+                    found = rows.longest(at, held.length.saturating_sub(1), effort.nice);
+                } else {
+                    rows.insert(at);
+                }
             }
             if held.distance == 0 {
-                if found.length >= 3 {
-                    held = found;
+                if found.length >= MIN_MATCH as u32 {
+                    (held, held_at) = (found, at);
                 }
-                at += 1;
-            } else if found.distance != 0 && worth(found) > worth(held) + 2 {
-                held = found;
-                at += 1;
+                stretch.at += 1;
+                continue;
+            }
+            let gain = if at - held_at > 1 { SECOND_GAIN } else { NEXT_GAIN };
+            if found.distance != 0 && worth(found) > worth(held) + gain {
+                (held, held_at) = (found, at);
+                stretch.at += 1;
+            } else if held.length < effort.patient && at - held_at == 1 && at + 1 < stretch.border {
+                stretch.at += 1;
             } else {
-                let first = at - 1;
-                let length = (held.length as usize).min(input.len() - first);
-                if length < 3 {
-                    held = Match::NONE;
-                    continue;
-                }
-                out.push(first - run, length, held.distance);
-                let mut place = place;
-                for _ in 2..length {
-                    place = place.wrapping_add(1);
-                    rows.insert(window, place);
+                if stretch.take(held_at, held, out) {
+                    for at in at + 1..stretch.at {
+                        rows.insert(at);
+                    }
                 }
                 held = Match::NONE;
-                at = first + length;
-                run = at;
                 if out.is_full() {
-                    break 'all;
+                    return;
                 }
             }
         }
     }
-    if at > run {
-        out.push(at - run, 0, 1);
-    }
-    cursor.at = at;
 }
 
 /// What a match saves, in bits: about four for each byte, less the bits of its distance.
 #[inline(always)]
 fn worth(found: Match) -> i32 {
-    4 * found.length as i32 - (u32::from(found.distance) | 1).ilog2() as i32
-}
-
-/// The sequences of a segment.
-pub(crate) struct Sequences {
-    pub(crate) list: Vec<Sequence>,
-}
-
-/// The most sequences of a segment, but for runs of literals without matches.
-pub(crate) const MOST: usize = 24 * 1024;
-
-/// Literals of one sequence: few, so that a block may end among many.
-const MOST_LITERALS: usize = 4096;
-
-impl Sequences {
-    pub(crate) fn new() -> Sequences {
-        Sequences { list: Vec::with_capacity(MOST + 256) }
-    }
-
-    fn is_full(&self) -> bool {
-        self.list.len() >= MOST
-    }
-
-    #[inline(always)]
-    fn push(&mut self, mut literals: usize, length: usize, distance: u16) {
-        while literals > MOST_LITERALS {
-            self.list.push(Sequence { literals: MOST_LITERALS as u16, length: 0, distance: 1 });
-            literals -= MOST_LITERALS;
-        }
-        self.list.push(Sequence { literals: literals as u16, length: length as u16, distance });
-    }
+    4 * found.length as i32 - (found.distance | 1).ilog2() as i32
 }

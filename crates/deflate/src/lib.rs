@@ -14,6 +14,7 @@ mod header;
 mod huffman;
 mod lanes;
 mod lazy;
+mod parse;
 mod rows;
 mod sequence;
 mod split;
@@ -21,18 +22,14 @@ mod symbols;
 mod window;
 
 use bits::Rest;
-use lazy::{Cursor, Effort, Sequences};
-use rows::Rows;
+use lazy::{Effort, Lazy};
+use parse::{Cursor, Sequences};
 use sequence::Histogram;
 use split::Part;
 use symbols::WINDOW;
-use window::Window;
 
-/// Bytes that are parsed before their blocks are written.
-const SEGMENT: usize = 192 * 1024;
-
-/// Levels that there are.
-pub const LEVELS: std::ops::RangeInclusive<u8> = 1..=9;
+/// Levels that there are. Above them, time buys nothing with these rows.
+pub const LEVELS: std::ops::RangeInclusive<u8> = 1..=7;
 
 /// The most bytes that a coder holds.
 pub const MEMORY: usize = 1 << 20;
@@ -43,91 +40,70 @@ pub const fn bound(bytes: usize) -> usize {
     bytes + bytes / 256 + 64
 }
 
-/// By level.
-const EFFORTS: [Effort; 10] = {
-    const fn effort(lazy: u32, nice: u32) -> Effort {
-        Effort { lazy, nice }
-    }
-    [
-        effort(0, 16),
-        effort(0, 16),
-        effort(0, 32),
-        effort(4, 32),
-        effort(8, 64),
-        effort(16, 64),
-        effort(32, 130),
-        effort(64, 258),
-        effort(258, 258),
-        effort(258, 258),
-    ]
-};
+/// Bytes that are parsed before their blocks are written.
+const SEGMENT: usize = 192 * 1024;
+
+/// By level less one.
+const EFFORTS: [Effort; 7] = [
+    effort(16, 0, 0),
+    effort(32, 0, 0),
+    effort(32, 4, 0),
+    effort(64, 6, 0),
+    effort(64, 8, 0),
+    effort(258, 8, 5),
+    effort(258, 16, 8),
+];
+
+const fn effort(nice: u32, lazy: u32, patient: u32) -> Effort {
+    Effort { nice, lazy, patient }
+}
 
 /// A reusable coder.
 pub struct Encoder {
-    window: Window,
-    rows: Rows,
+    parser: Lazy,
     sequences: Sequences,
     parts: Vec<Part>,
-    effort: Effort,
 }
 
 impl Encoder {
-    /// A coder of a level, 1 to 9.
+    /// A coder of one of [`LEVELS`]; what is beyond is as the nearest.
     pub fn new(level: u8) -> Encoder {
-        Encoder {
-            window: Window::new(),
-            rows: Rows::new(),
-            sequences: Sequences::new(),
-            parts: Vec::new(),
-            effort: EFFORTS[usize::from(level).min(EFFORTS.len() - 1)],
-        }
+        let effort = EFFORTS[usize::from(level.saturating_sub(1)).min(EFFORTS.len() - 1)];
+        Encoder { parser: Lazy::new(effort), sequences: Sequences::new(), parts: Vec::new() }
     }
 
-    /// Appends the deflate stream of `input` to `out`.
+    /// Appends the coded form of `input` to `out`. Matches may refer to `dictionary`, of which the last 32 KB count: the decoder must have
+    /// put it out just before.
+    ///
+    /// `last` ends the stream. Without it an empty stored block brings the output to a byte's border, so that another part may follow.
     pub fn encode(&mut self, dictionary: &[u8], input: &[u8], last: bool, out: &mut Vec<u8>) {
         let dictionary = &dictionary[dictionary.len().saturating_sub(WINDOW)..];
-        self.rows.reset(dictionary.len() + input.len());
-        self.window.reset(dictionary);
-        let mut cursor = Cursor { at: 0, filled: 0, base: dictionary.len() as u16 };
-        cursor.filled = self.window.fill(input, 0);
-        for at in 0..dictionary.len() {
-            self.rows.insert(&self.window, at as u16);
-        }
+        let mut cursor = Cursor::new(&mut self.parser, dictionary, input);
         let mut rest = Rest::default();
         while cursor.at < input.len() {
-            self.segment(input, &mut cursor, last, &mut rest, out);
+            let start = cursor.at;
+            cursor.advance(&mut self.parser, input, SEGMENT, &mut self.sequences);
+            let last = last && cursor.at == input.len();
+            rest = self.write(&input[start..cursor.at], last, rest, out);
         }
         if !last {
             rest = block::write_stored(&[], false, rest, out);
         } else if input.is_empty() {
-            let mut histogram = Histogram::EMPTY;
-            histogram.end();
-            rest = block::write(&[], &[], &histogram, true, rest, out);
+            rest = block::write(&[], &[], &Histogram::of_nothing(), true, rest, out);
         }
         rest.finish(out);
     }
 
-    fn segment(&mut self, input: &[u8], cursor: &mut Cursor, last: bool, rest: &mut Rest, out: &mut Vec<u8>) {
-        self.sequences.list.clear();
-        let start = cursor.at;
-        lazy::parse(&mut self.rows, &mut self.window, input, cursor, SEGMENT, self.effort, &mut self.sequences);
-        let mut bytes = &input[start..cursor.at];
+    /// Writes a segment, in blocks.
+    fn write(&mut self, mut input: &[u8], last: bool, mut rest: Rest, out: &mut Vec<u8>) -> Rest {
         let mut sequences = &self.sequences.list[..];
-        split::split(sequences, bytes, &mut self.parts);
-        let last = last && cursor.at == input.len();
+        split::split(sequences, input, &mut self.parts);
         for (at, part) in self.parts.iter().enumerate() {
-            let (input, later) = bytes.split_at(part.bytes);
-            let (now, later_sequences) = sequences.split_at(part.sequences);
-            *rest = block::write(input, now, &part.histogram, last && at + 1 == self.parts.len(), *rest, out);
-            (bytes, sequences) = (later, later_sequences);
+            let (bytes, now);
+            (bytes, input) = input.split_at(part.bytes);
+            (now, sequences) = sequences.split_at(part.sequences);
+            rest = block::write(bytes, now, &part.histogram, last && at + 1 == self.parts.len(), rest, out);
         }
-    }
-}
-
-/// An array on the heap that was never on the stack.
-fn boxed<T: Copy, const N: usize>(value: T) -> Box<[T; N]> {
-    match vec![value; N].into_boxed_slice().try_into() {
-        Ok(array) => array,
-        Err(_) => unreachable!("it was made with that length"),
+        rest
     }
 }

@@ -17,10 +17,8 @@
 //! Entries are never removed: one that is stale, or that the hash let in by chance, is a position in the window like any other, and
 //! only bytes that were compared count.
 
-use crate::boxed;
 use crate::lanes::{LANES as ENTRIES, equal};
-use crate::symbols::MAX_MATCH;
-use crate::window::Window;
+use crate::window::{Match, Window, common, distance, usable};
 
 /// The most rows: with sixteen positions each, twice the window.
 const MAX_ROWS: usize = 4096;
@@ -37,53 +35,52 @@ struct Row {
 
 const EMPTY: Row = Row { tags: [0; ENTRIES], checks: [0; ENTRIES], positions: [0; ENTRIES] };
 
-/// An earlier occurrence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Match {
-    /// Bytes.
-    pub(crate) length: u32,
-    /// How far back, 1 to 32,768; 0 where there is none.
-    pub(crate) distance: u16,
-}
-
-impl Match {
-    pub(crate) const NONE: Match = Match { length: 0, distance: 0 };
-}
-
-/// The rows.
+/// The window, and where in it what has been.
 pub(crate) struct Rows {
-    rows: Box<[Row; MAX_ROWS]>,
+    rows: [Row; MAX_ROWS],
     /// Where the latest entry of each row is.
-    heads: Box<[u8; MAX_ROWS]>,
+    heads: [u8; MAX_ROWS],
     /// The latest position of three bytes.
-    threes: Box<[u16; 1 << THREE_BITS]>,
+    threes: [u16; 1 << THREE_BITS],
     /// The latest position of four bytes.
-    fours: Box<[u16; 1 << FOUR_BITS]>,
+    fours: [u16; 1 << FOUR_BITS],
+    pub(crate) window: Window,
     /// The number of rows in use less one.
-    mask: usize,
+    mask: u32,
 }
 
 const THREE_BITS: u32 = 12;
 const FOUR_BITS: u32 = 14;
 
+/// A match of three bytes that is farther costs more than its literals.
+const NEAR: u32 = 4096;
+
 impl Rows {
-    pub(crate) fn new() -> Rows {
-        Rows { rows: boxed(EMPTY), heads: boxed(0), threes: boxed(0), fours: boxed(0), mask: 0 }
+    pub(crate) fn new() -> Box<Rows> {
+        Box::new(Rows {
+            rows: [EMPTY; MAX_ROWS],
+            heads: [0; MAX_ROWS],
+            threes: [0; 1 << THREE_BITS],
+            fours: [0; 1 << FOUR_BITS],
+            window: Window::EMPTY,
+            mask: 0,
+        })
     }
 
     /// Forgets everything, and makes itself as large as so many bytes need.
     pub(crate) fn reset(&mut self, bytes: usize) {
         let rows = (bytes / BYTES_PER_ROW).next_power_of_two().clamp(64, MAX_ROWS);
-        self.mask = rows - 1;
+        self.mask = rows as u32 - 1;
         self.rows[..rows].fill(EMPTY);
         self.heads[..rows].fill(0);
         self.threes.fill(0);
         self.fours.fill(0);
     }
 
+    /// Of five bytes, bits for the row above eight for the tag.
     #[inline(always)]
-    fn hash(word: u64) -> usize {
-        ((word << 24).wrapping_mul(0x9e37_79b1_85eb_ca87) >> 44) as usize
+    fn hash(word: u64) -> u32 {
+        ((word << 24).wrapping_mul(0x9e37_79b1_85eb_ca87) >> (64 - 20)) as u32
     }
 
     #[inline(always)]
@@ -103,91 +100,71 @@ impl Rows {
 
     /// Puts a position in.
     #[inline(always)]
-    pub(crate) fn insert(&mut self, window: &Window, at: u16) {
-        let word = window.word(at);
+    pub(crate) fn insert(&mut self, at: u32) {
+        let word = self.window.word(at as u16);
         let hash = Rows::hash(word);
-        let place = hash >> 8 & self.mask;
-        self.put(word, hash as u8, place, self.heads[place], at);
-        self.threes[Rows::three(word)] = at;
-        self.fours[Rows::four(word)] = at;
+        let place = (hash >> 8 & self.mask) as usize;
+        self.put(word, hash as u8, place, at as u16);
     }
 
     #[inline(always)]
-    fn put(&mut self, word: u64, tag: u8, place: usize, head: u8, at: u16) {
-        let head = head.wrapping_sub(1);
+    fn put(&mut self, word: u64, tag: u8, place: usize, at: u16) {
+        let head = self.heads[place].wrapping_sub(1);
         self.heads[place] = head;
         let entry = usize::from(head) & (ENTRIES - 1);
         let row = &mut self.rows[place];
         row.tags[entry] = tag;
         row.checks[entry] = Rows::check(word);
         row.positions[entry] = at;
+        self.threes[Rows::three(word)] = at;
+        self.fours[Rows::four(word)] = at;
     }
 
     /// The longest match at a place that is longer than `least`, the nearest of those; and puts the place in.
     #[inline(always)]
-    pub(crate) fn longest(&mut self, window: &Window, at: u16, least: u32, nice: u32) -> Match {
-        let wide = window.wide(at);
-        let word = wide as u64;
+    pub(crate) fn longest(&mut self, at: u32, least: u32, nice: u32) -> Match {
+        let window = &self.window;
+        let word = window.word(at as u16);
         let hash = Rows::hash(word);
-        let place = hash >> 8 & self.mask;
+        let place = (hash >> 8 & self.mask) as usize;
         let row = &self.rows[place];
-        let head = self.heads[place];
-        let first = u32::from(head) & (ENTRIES as u32 - 1);
+        let first = u32::from(self.heads[place]);
         let mut best = Match { length: least, distance: 0 };
 
         let same = equal(&row.tags, hash as u8).rotate_right(first);
         let mut reaching = same & equal(&row.checks, Rows::check(word)).rotate_right(first);
-        if best.length < 6 && same != 0 {
-            let entry = (same.trailing_zeros() + first) as usize & (ENTRIES - 1);
-            let earlier = row.positions[entry];
-            let distance = at.wrapping_sub(earlier);
-            let length = common(word ^ window.word(earlier));
-            if length > best.length && usable(distance) {
-                best = Match { length, distance };
-            }
-        }
-        while reaching != 0 {
-            let entry = (reaching.trailing_zeros() + first) as usize & (ENTRIES - 1);
-            reaching &= reaching - 1;
-            let earlier = row.positions[entry];
-            let distance = at.wrapping_sub(earlier);
-            let difference = wide ^ window.wide(earlier);
-            let length = if difference != 0 { difference.trailing_zeros() / 8 } else { window.common(earlier, at) };
-            if length > best.length && usable(distance) {
-                best = Match { length, distance };
-                if length >= nice {
+        // Branches that cannot be foretold cost more than looking in vain: where no tag is the same, this looks somewhere.
+        let entry = (same.trailing_zeros() + first) as usize & (ENTRIES - 1);
+        let earlier = row.positions[entry];
+        best.update(common(word ^ window.word(earlier)), at, earlier);
+        if reaching != 0 {
+            let wide = window.wide(at as u16);
+            loop {
+                let entry = (reaching.trailing_zeros() + first) as usize & (ENTRIES - 1);
+                reaching &= reaching - 1;
+                let earlier = row.positions[entry];
+                let difference = wide ^ window.wide(earlier);
+                let length = if difference != 0 { difference.trailing_zeros() / 8 } else { window.common(earlier, at as u16, 16) };
+                best.update(length, at, earlier);
+                if reaching == 0 || best.length >= nice {
                     break;
                 }
             }
         }
         if best.length < 4 {
             let earlier = self.fours[Rows::four(word)];
-            let distance = at.wrapping_sub(earlier);
             let length = common(word ^ window.word(earlier));
-            if length > 3 && usable(distance) {
-                best = Match { length, distance };
+            if length > 3 && usable(distance(at, earlier)) {
+                best = Match { length, distance: distance(at, earlier) };
             } else if best.length < 3 {
                 let earlier = self.threes[Rows::three(word)];
-                let distance = at.wrapping_sub(earlier);
-                if distance.wrapping_sub(1) < 4096 && (window.word(earlier) ^ word) << 40 == 0 {
+                let distance = distance(at, earlier);
+                if distance.wrapping_sub(1) < NEAR && (window.word(earlier) ^ word) << 40 == 0 {
                     best = Match { length: 3, distance };
                 }
             }
         }
-        self.put(word, hash as u8, place, head, at);
-        self.threes[Rows::three(word)] = at;
-        self.fours[Rows::four(word)] = at;
-        best.length = best.length.min(MAX_MATCH as u32);
+        self.put(word, hash as u8, place, at as u16);
         best
     }
-}
-
-#[inline(always)]
-fn common(difference: u64) -> u32 {
-    (difference | 1 << 63).trailing_zeros() / 8
-}
-
-#[inline(always)]
-fn usable(distance: u16) -> bool {
-    distance.wrapping_sub(1) < 1 << 15
 }

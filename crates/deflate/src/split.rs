@@ -53,7 +53,7 @@ fn cut(mut sequences: &[Sequence], mut input: &[u8], parts: &mut Vec<Part>) {
         let (mut taken, mut bytes, mut symbols) = (0, 0, 0);
         while symbols < PIECE_SYMBOLS && taken < sequences.len() {
             let sequence = sequences[taken];
-            symbols += usize::from(sequence.literals) + usize::from(sequence.length != 0);
+            symbols += sequence.literals as usize + usize::from(sequence.length != 0);
             bytes += sequence.bytes();
             taken += 1;
         }

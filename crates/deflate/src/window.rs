@@ -15,20 +15,18 @@ const WIDE: usize = 16;
 /// Bytes copied at a time.
 const STRIDE: usize = 16 * 1024;
 /// Bytes ahead of a position that must be there: a match at one of the next two places, and a wide read at its end.
-const AHEAD: usize = MAX_MATCH + 2 + 2 * WIDE;
+pub(crate) const AHEAD: usize = MAX_MATCH + 2 + 2 * WIDE;
 const _: () = assert!(WINDOW + STRIDE + AHEAD <= RING);
 
 /// The ring. What is in its first bytes is also behind its last, so that a read may cross the end.
 pub(crate) struct Window {
-    ring: Box<[u8; RING + WIDE]>,
+    ring: [u8; RING + WIDE],
     /// The position where the next byte goes.
     head: u16,
 }
 
 impl Window {
-    pub(crate) fn new() -> Window {
-        Window { ring: crate::boxed(0), head: 0 }
-    }
+    pub(crate) const EMPTY: Window = Window { ring: [0; RING + WIDE], head: 0 };
 
     /// Begins again, with the last 32 KB of `dictionary`.
     pub(crate) fn reset(&mut self, dictionary: &[u8]) {
@@ -46,11 +44,6 @@ impl Window {
             self.head = head;
         }
         end
-    }
-
-    /// The place up to which positions may be looked at when `filled` bytes of `length` are there.
-    pub(crate) fn border(filled: usize, length: usize) -> usize {
-        if filled == length { length } else { filled.saturating_sub(AHEAD) }
     }
 
     fn put(&mut self, mut bytes: &[u8]) {
@@ -88,10 +81,11 @@ impl Window {
         }
     }
 
-    /// How many bytes are equal at two places, of which the first sixteen are known to be; may be more than [`MAX_MATCH`].
-    #[inline(always)]
-    pub(crate) fn common(&self, earlier: u16, at: u16) -> u32 {
-        let mut length = 16;
+    /// How many bytes are equal at two places, of which the first `length` are known to be; may be more than [`MAX_MATCH`].
+    ///
+    /// A call, because unrolled into a search it would cost all searches for what few need.
+    #[inline(never)]
+    pub(crate) fn common(&self, earlier: u16, at: u16, mut length: u16) -> u32 {
         while length < MAX_MATCH as u16 {
             let difference = self.word(earlier.wrapping_add(length)) ^ self.word(at.wrapping_add(length));
             if difference != 0 {
@@ -101,4 +95,44 @@ impl Window {
         }
         u32::from(length)
     }
+}
+
+/// An earlier occurrence of the bytes at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Match {
+    /// Bytes; may be more than [`MAX_MATCH`], and reach beyond the input's end.
+    pub(crate) length: u32,
+    /// How far back, 1 to [`WINDOW`]; 0 where there is none.
+    pub(crate) distance: u32,
+}
+
+impl Match {
+    pub(crate) const NONE: Match = Match { length: 0, distance: 0 };
+
+    /// Becomes another that is longer, if that is near enough.
+    #[inline(always)]
+    pub(crate) fn update(&mut self, length: u32, at: u32, earlier: u16) {
+        let distance = distance(at, earlier);
+        if length > self.length && usable(distance) {
+            *self = Match { length, distance };
+        }
+    }
+}
+
+/// Equal bytes of two words, given how they differ; at most seven.
+#[inline(always)]
+pub(crate) fn common(difference: u64) -> u32 {
+    (difference | 1 << 63).trailing_zeros() / 8
+}
+
+/// How far back an earlier position is.
+#[inline(always)]
+pub(crate) fn distance(at: u32, earlier: u16) -> u32 {
+    at.wrapping_sub(u32::from(earlier)) & 0xffff
+}
+
+/// Whether a match may be so far back.
+#[inline(always)]
+pub(crate) fn usable(distance: u32) -> bool {
+    distance.wrapping_sub(1) < WINDOW as u32
 }
