@@ -1,0 +1,10 @@
+//! The decoder of `zstd`.
+
+#![no_main]
+
+mod decoder;
+
+use libfuzzer_sys::fuzz_target;
+use terse_compress::Coding;
+
+fuzz_target!(|input: &[u8]| decoder::check(Coding::Zstd, input));
