@@ -27,6 +27,10 @@ pub(crate) struct Rates {
     pub(crate) compress_in: Rate,
     /// Bytes out of compressors.
     pub(crate) compress_out: Rate,
+    /// Bytes into decoders.
+    pub(crate) decompress_in: Rate,
+    /// Bytes out of decoders.
+    pub(crate) decompress_out: Rate,
     /// Thousandths of the workers' time that the process computed.
     pub(crate) busy: Rate,
     last: Mutex<Option<Instant>>,
@@ -85,6 +89,8 @@ impl Rates {
             bytes_out: Rate::default(),
             compress_in: Rate::default(),
             compress_out: Rate::default(),
+            decompress_in: Rate::default(),
+            decompress_out: Rate::default(),
             busy: Rate::default(),
             last: Mutex::default(),
         }
@@ -93,8 +99,8 @@ impl Rates {
     /// All of them.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Rate> {
         let fronts = self.frontends.iter().flat_map(|front| [&front.connections, &front.sessions, &front.requests]);
-        let process =
-            [&self.connections, &self.sessions, &self.bytes_out, &self.compress_in, &self.compress_out, &self.busy].into_iter();
+        let coding = [&self.compress_in, &self.compress_out, &self.decompress_in, &self.decompress_out];
+        let process = [&self.connections, &self.sessions, &self.bytes_out, &self.busy].into_iter().chain(coding);
         fronts.chain(&self.backends).chain(self.servers.iter().flatten()).chain(process)
     }
 
@@ -103,6 +109,7 @@ impl Rates {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(now);
         let elapsed_ms = last.map_or(1000, |last| now.saturating_duration_since(last).as_millis() as u64);
         let (mut connections, mut sessions, mut bytes_out, mut compress_in, mut compress_out) = (0, 0, 0, 0, 0);
+        let (mut decompress_in, mut decompress_out) = (0, 0);
         for (front, rates) in plan.frontends.iter().zip(&self.frontends) {
             let totals = front.tally.totals();
             rates.connections.note(totals.connections, elapsed_ms);
@@ -114,6 +121,11 @@ impl Rates {
             bytes_out += totals.bytes_out;
             compress_in += compression.bytes_in.load(Relaxed);
             compress_out += compression.bytes_out.load(Relaxed);
+            let decoded = front.tally.decompression();
+            for side in [&decoded.request, &decoded.response] {
+                decompress_in += side.bytes_in.load(Relaxed);
+                decompress_out += side.bytes_out.load(Relaxed);
+            }
         }
         for ((back, rate), servers) in plan.backends.iter().zip(&self.backends).zip(&self.servers) {
             rate.note(back.tally.totals().sessions, elapsed_ms);
@@ -126,6 +138,8 @@ impl Rates {
         self.bytes_out.note(bytes_out, elapsed_ms);
         self.compress_in.note(compress_in, elapsed_ms);
         self.compress_out.note(compress_out, elapsed_ms);
+        self.decompress_in.note(decompress_in, elapsed_ms);
+        self.decompress_out.note(decompress_out, elapsed_ms);
         self.busy.note(busy_us / plan.process.workers.max(1) as u64 / 1000, elapsed_ms);
     }
 }

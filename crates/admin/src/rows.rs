@@ -3,11 +3,13 @@
 use crate::figures::{Column, Figure, Kind, Row};
 use crate::halves::{self, Half};
 use crate::rates::Rates;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use terse_balance::check::CheckStatus;
 use terse_balance::settings::Balance;
 use terse_balance::{Count, Durations, Farm, Server, Span, report};
+use terse_compress::decode::counters::{Counters as Decoded, Side};
 use terse_proxy::counters::{Tally, Totals};
 use terse_proxy::plan::{Backend, Bind, Frontend, Plan};
 use terse_proxy::settings::Mode;
@@ -272,6 +274,13 @@ fn half(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals, t
         row.set(Column::CompressOut, Figure::counter(compression.bytes_out.load(Relaxed)));
         row.set(Column::CompressBypass, Figure::counter(compression.bypassed.load(Relaxed)));
         row.set(Column::CompressResponses, Figure::counter(compression.compressed.load(Relaxed)));
+        let Decoded { request, response } = tally.decompression();
+        let sum = |of: fn(&Side) -> &AtomicU64| Figure::counter(of(&request).load(Relaxed) + of(&response).load(Relaxed));
+        row.set(Column::DecodeIn, sum(|side| &side.bytes_in));
+        row.set(Column::DecodeOut, sum(|side| &side.bytes_out));
+        row.set(Column::DecodedRequests, Figure::counter(request.decoded.load(Relaxed)));
+        row.set(Column::DecodedResponses, Figure::counter(response.decoded.load(Relaxed)));
+        row.set(Column::Bombs, sum(|side| &side.bombs));
     }
 }
 

@@ -206,6 +206,12 @@ const ITEMS: &[Item] = &[
     item(82, "BufferLimit_bytes", "Limit of the memory that buffers hold, in bytes", |s| {
         Some(Figure { value: Value::Large(s.context.plan.memory.bytes() as u64), ..Figure::limit(0) })
     }),
+    item(83, "DecompressBpsIn", "Bytes into decoders in the last second", |s| {
+        Some(Figure::rate(s.context.rates.decompress_in.now()))
+    }),
+    item(84, "DecompressBpsOut", "Bytes out of decoders in the last second", |s| {
+        Some(Figure::rate(s.context.rates.decompress_out.now()))
+    }),
 ];
 
 fn zero_gauge(_: &Snapshot<'_>) -> Option<Figure> {

@@ -145,6 +145,11 @@ columns! {
     ResponseBytesOut = "resbout" "Bytes of responses sent",
     CacheHints = "cache_hint_hits" "Early hints from caches",
     End = "-" "What follows has no fixed place",
+    DecodeIn = "decomp_in" "Bytes that went into decoders, of requests and responses",
+    DecodeOut = "decomp_out" "Bytes that came out of them",
+    DecodedRequests = "decomp_req" "Requests' bodies decoded",
+    DecodedResponses = "decomp_rsp" "Responses decoded",
+    Bombs = "decomp_bomb" "Of these those that came out larger than they may",
 }
 
 #[cfg(test)]

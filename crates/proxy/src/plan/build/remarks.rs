@@ -4,6 +4,7 @@ use super::drafts::Draft;
 use crate::log::LogSettings;
 use crate::settings::Mode;
 use terse_balance::settings::Balance;
+use terse_compress::decode::settings::Responses;
 use terse_config::{Diagnostic, Diagnostics, Severity};
 
 /// Says it, and takes out what has no effect.
@@ -37,6 +38,12 @@ fn front(draft: &Draft, global_log: &LogSettings, said: &mut Vec<String>) {
         said.push(format!("{label} has no 'bind' directive. Please declare it as a backend if this was intended"));
     }
     let formats = draft.log.format.is_some() || draft.log.structured_data.is_some();
+    if let Some(decompression) = draft.decompression.as_deref().filter(|_| draft.back.is_some())
+        && decompression.accept.as_ref().is_some_and(|codings| !codings.is_empty())
+        && decompression.response.unwrap_or_default() == Responses::Off
+    {
+        said.push(format!("'decompression accept' ignored for {label} without 'decompression response on'"));
+    }
     if formats && draft.log.targets(global_log).is_empty() {
         said.push(format!("log format ignored for {label} since it has no log address"));
     }
