@@ -125,6 +125,10 @@ pub fn run(plan: Arc<Plan>, index: usize, listeners: Vec<(usize, Listener)>, sha
 
 async fn purge(worker: Rc<Worker>) {
     let mut tick = tokio::time::interval(PURGE_INTERVAL);
+    // What is late is not made up for: shares of short times say nothing.
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    // The first tick comes at once: there is nothing to measure yet.
+    tick.tick().await;
     let metrics = tokio::runtime::Handle::current().metrics();
     let (mut busy, mut at) = (metrics.worker_total_busy_duration(0), Instant::now());
     loop {

@@ -124,6 +124,7 @@ fn what_comes_again_is_not_compressed_again() {
 
     client.send("HEAD /a HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n");
     assert_eq!(client.response("HEAD").field("content-length"), Some("50000"));
+    until("its line", || logged(&terse, "/a").into_iter().find(|line| line.contains("<head>")));
     let said = terse.command("show compression");
     let line = said.lines().find(|line| line.starts_with("common ")).unwrap().to_owned();
     assert!(line.contains(" 2 3 4 2 0 0 "), "two bodies, three hits, four misses, two kept: {line}");
