@@ -2,6 +2,7 @@ use super::*;
 use crate::budget::Limit;
 use crate::coder::Tuning;
 use crate::coding::{Coding, Level};
+use crate::memory::{Form, Memory, Name, Owner, Recall, Remembrance};
 use crate::offload::tests::block_on;
 use proptest::prelude::*;
 use std::io::Read;
@@ -228,5 +229,88 @@ proptest! {
         let came_back = if coding.is_identity() { out } else { decoded(&out) };
         prop_assert!(came_back == body);
         prop_assert_eq!(limit.used(), 0);
+    }
+}
+
+fn owner() -> Owner {
+    Owner::new(&[7; 32], "test")
+}
+
+#[test]
+fn what_was_compressed_before_comes_out_of_the_memory() {
+    for threads in [false, true] {
+        let (place, limit) = place(threads.then(|| Queue::start(1, 0, 8).unwrap()), 8 << 20);
+        let memory = Arc::new(Memory::new(1 << 20));
+        let body = text(200_000);
+        let mut forms: Vec<Vec<u8>> = Vec::new();
+        for expected in [Recall::New, Recall::Kept, Recall::Hit, Recall::Hit] {
+            let mut compressor = Compressor::new(GZIP, None, DEFAULT_COLLECT_BYTES, &place);
+            compressor.remember(Remembrance::new(memory.clone(), &owner(), Level(6)));
+            let mut out = Vec::new();
+            for piece in body.chunks(16_000) {
+                let step = compressor.feed(piece);
+                drive(&mut compressor, step, &mut out);
+            }
+            let step = compressor.finish();
+            let away = drive(&mut compressor, step, &mut out);
+            assert_eq!((compressor.recall(), away), (Some(expected), threads && expected != Recall::Hit));
+            assert_eq!((compressor.level(), compressor.bytes_out()), (Level(6), out.len() as u64));
+            assert_eq!(limit.used(), 0);
+            forms.push(out);
+        }
+        assert!(decoded(&forms[0]) == body && forms.iter().all(|form| *form == forms[0]));
+    }
+}
+
+#[test]
+fn a_form_that_is_being_sent_counts_until_it_is_delivered() {
+    let (place, limit) = place(None, 8 << 20);
+    let memory = Arc::new(Memory::new(1 << 20));
+    let form = Form { coding: Coding::Gzip, level: Level(6), bytes: vec![1; 40_000].into() };
+    memory.keep(&Name::of(&owner(), b"body"), form);
+    let mut compressor = Compressor::new(GZIP, None, DEFAULT_COLLECT_BYTES, &place);
+    compressor.remember(Remembrance::new(memory.clone(), &owner(), Level(6)));
+    drop(compressor.feed(b"body").unwrap());
+    drop(compressor.finish().unwrap());
+    let output = compressor.take_output();
+    memory.clear();
+    assert_eq!((output.len(), limit.used()), (40_000, 40_000), "the memory does not hold it any more");
+    compressor.delivered();
+    assert_eq!(limit.used(), 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// However bodies come, and whatever the memory holds of them: what comes out decodes to what went in.
+    #[test]
+    fn what_is_remembered_decodes_to_its_body(
+        drives in prop::collection::vec((0usize..5, 1usize..70_000, any::<bool>(), 1u8..4, 1u8..4), 1..24),
+        memory_bytes in prop::sample::select(vec![64usize << 10, 1 << 20]),
+        threads in any::<bool>(),
+    ) {
+        let (place, limit) = place(threads.then(|| Queue::start(1, 0, 2).unwrap()), 4 << 20);
+        let memory = Arc::new(Memory::new(memory_bytes));
+        let bodies: Vec<Vec<u8>> = (0..5).map(|i| text(60_000 + i * 7_000).split_off(i * 1_000)).collect();
+        for (i, pieces, pause, level, least) in drives {
+            let plan = Plan { coding: Coding::Gzip, level: Level(level.max(least)) };
+            let mut compressor = Compressor::new(plan, None, DEFAULT_COLLECT_BYTES, &place);
+            compressor.remember(Remembrance::new(memory.clone(), &owner(), Level(least)));
+            let mut out = Vec::new();
+            for (at, piece) in bodies[i].chunks(pieces).enumerate() {
+                let step = compressor.feed(piece);
+                drive(&mut compressor, step, &mut out);
+                if pause && at == 0 {
+                    let step = compressor.pause();
+                    drive(&mut compressor, step, &mut out);
+                }
+            }
+            let step = compressor.finish();
+            drive(&mut compressor, step, &mut out);
+            prop_assert!(decoded(&out) == bodies[i]);
+            prop_assert_eq!(compressor.bytes_out(), out.len() as u64);
+            prop_assert!(compressor.level() >= Level(least));
+            prop_assert_eq!(compressor.recall() == Some(Recall::Stream), pause);
+            prop_assert!(memory.held().1 <= memory_bytes && limit.used() == 0);
+        }
     }
 }
