@@ -154,14 +154,14 @@ pub fn keep(words: &[OsString]) -> ExitCode {
         eprintln!("terse: an engine's process cannot give up its rights: {error}");
         return ExitCode::FAILURE;
     }
-    let mut runs = None;
+    let (mut runs, mut undead) = (None, Vec::new());
     loop {
         match receive() {
             Ok(Some((START, descriptors))) => {
-                let before = end(&mut runs);
+                let before = end(&mut runs, &mut undead);
                 let [socket, memory] = descriptors;
                 let (Some(socket), Some(memory)) = (socket, memory) else { break };
-                let process = fork(&orders, socket, memory);
+                let process = if undead.len() < MAX_UNDEAD { fork(&orders, socket, memory) } else { None };
                 runs = process;
                 let number = process.map_or(-1, |process| process.as_raw_nonzero().get());
                 let reply = [number.to_ne_bytes(), before.to_ne_bytes()].concat();
@@ -177,7 +177,7 @@ pub fn keep(words: &[OsString]) -> ExitCode {
             Ok(Some(_)) | Ok(None) | Err(_) => break,
         }
     }
-    end(&mut runs);
+    end(&mut runs, &mut undead);
     ExitCode::SUCCESS
 }
 
@@ -210,8 +210,13 @@ pub(crate) fn account(word: &OsString) -> Option<Option<u32>> {
 
 /// Keeps nothing that terse had: no descriptors but the standard streams, no rights, no signals that are meant for terse.
 pub(crate) fn settle(user: Option<u32>, group: Option<u32>) -> io::Result<()> {
-    // SAFETY: numbers only. This process has opened nothing yet, so whatever is open above the standard streams was inherited.
-    unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
+    seclude()?;
+    become_account(user, group)
+}
+
+/// Keeps no descriptors but the standard streams, and hears no signals that are meant for terse.
+pub(crate) fn seclude() -> io::Result<()> {
+    close_inherited()?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
     // A terminal's and a service manager's signals go to all processes of a group; this one ends when terse does.
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2] {
@@ -219,6 +224,12 @@ pub(crate) fn settle(user: Option<u32>, group: Option<u32>) -> io::Result<()> {
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
     let _ = rustix::process::setpgid(None, None);
+    rustix::thread::set_no_new_privs(true)?;
+    Ok(())
+}
+
+/// Becomes the user and the group that terse will be.
+pub(crate) fn become_account(user: Option<u32>, group: Option<u32>) -> io::Result<()> {
     if let Some(group) = group {
         let _ = rustix::thread::set_thread_groups(&[]);
         let group = rustix::process::Gid::from_raw(group);
@@ -228,7 +239,21 @@ pub(crate) fn settle(user: Option<u32>, group: Option<u32>) -> io::Result<()> {
         let user = rustix::process::Uid::from_raw(user);
         rustix::thread::set_thread_res_uid(user, user, user)?;
     }
-    rustix::thread::set_no_new_privs(true)?;
+    Ok(())
+}
+
+/// Closes what is open above the standard streams. This process has opened nothing yet, so all of it was inherited.
+fn close_inherited() -> io::Result<()> {
+    // SAFETY: numbers only, of which no value in this process owns one.
+    if unsafe { libc::close_range(3, libc::c_uint::MAX, 0) } == 0 {
+        return Ok(());
+    }
+    // Linux before 5.9.
+    let open = std::fs::read_dir("/proc/self/fd")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    for number in open.filter(|number| *number >= 3).collect::<Vec<_>>() {
+        // SAFETY: as above; the folder's own descriptor is closed by now.
+        unsafe { libc::close(number) };
+    }
     Ok(())
 }
 
@@ -248,8 +273,10 @@ fn receive() -> io::Result<Option<(u8, [Option<OwnedFd>; 2])>> {
     Ok((message.bytes > 0).then_some((word[0], descriptors)))
 }
 
-/// Kills what runs and waits for it a while: a process that hangs in a driver may outlive even this. Returns how it ended.
-fn end(runs: &mut Option<Pid>) -> i32 {
+/// Kills what runs and waits for it a while: a process that hangs in a driver may outlive even this, and is then one of the undead.
+/// Returns how it ended.
+fn end(runs: &mut Option<Pid>, undead: &mut Vec<Pid>) -> i32 {
+    undead.retain(|process| matches!(waitpid(Some(*process), WaitOptions::NOHANG), Ok(None)));
     let Some(process) = runs.take() else { return UNKNOWN };
     // It may have ended by itself, and then that is what is told.
     for pause_ms in [0, 0, 1, 5, 20, 50, 100] {
@@ -263,6 +290,7 @@ fn end(runs: &mut Option<Pid>) -> i32 {
         let pause = rustix::event::Timespec { tv_sec: 0, tv_nsec: pause_ms * 1_000_000 };
         let _ = rustix::event::poll(&mut [], Some(&pause));
     }
+    undead.push(process);
     UNKNOWN
 }
 
@@ -297,6 +325,9 @@ fn serve(orders: &Orders, keeper: Pid, socket: OwnedFd, memory: OwnedFd) {
         worker::serve(&orders.library, orders.threads, &socket, &memory);
     }
 }
+
+/// Processes that were killed and have not ended: a device that holds so many does not let go of another one either.
+const MAX_UNDEAD: usize = 8;
 
 const START: u8 = b's';
 const KILL: u8 = b'k';

@@ -1,6 +1,6 @@
 //! Looking at a library without running it in this process: when a configuration is checked.
 
-use crate::keeper::{Launch, account, settle};
+use crate::keeper::{Launch, account, become_account, seclude};
 use crate::zlib::Library;
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -76,7 +76,9 @@ pub fn answer(words: &[OsString]) -> ExitCode {
 fn keep_output(user: Option<u32>, group: Option<u32>) -> std::io::Result<std::fs::File> {
     // All descriptors but the standard ones are closed on the way, and nobody reads standard input.
     rustix::stdio::dup2_stdin(rustix::stdio::stdout())?;
-    settle(user, group)?;
+    seclude()?;
+    // Whoever checks a file without the rights to become that user checks it as himself.
+    let _ = become_account(user, group);
     let output = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
     Ok(output.into())

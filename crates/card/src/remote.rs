@@ -44,6 +44,15 @@ struct State {
     stopped: bool,
 }
 
+/// What a process has said in its life.
+#[derive(Default)]
+struct Heard {
+    /// It has done a job.
+    has_worked: bool,
+    /// Why it ended, if that is known.
+    reason: Option<String>,
+}
+
 /// One life of the card's process.
 struct Incarnation {
     socket: OwnedFd,
@@ -127,9 +136,9 @@ impl Shared {
         loop {
             match started {
                 Ok(Some(incarnation)) => {
-                    let has_worked = self.hear(&incarnation);
-                    in_vain = if has_worked { 0 } else { in_vain + 1 };
-                    self.buried(&incarnation);
+                    let heard = self.hear(&incarnation);
+                    in_vain = if heard.has_worked { 0 } else { in_vain + 1 };
+                    self.buried(&incarnation, heard.reason);
                 }
                 Ok(None) => return,
                 Err(error) => {
@@ -164,19 +173,19 @@ impl Shared {
         Ok(Some(incarnation))
     }
 
-    /// Hears the process out; whether it has done a job.
-    fn hear(&self, incarnation: &Incarnation) -> bool {
+    /// Hears the process out.
+    fn hear(&self, incarnation: &Incarnation) -> Heard {
         let mut message = [0; MAX_BYTES];
-        let mut has_worked = false;
+        let mut heard = Heard::default();
         loop {
             let received =
                 rustix::io::retry_on_intr(|| rustix::net::recv(&incarnation.socket, &mut message[..], RecvFlags::empty()));
-            let Ok((_, length @ 1..)) = received else { return has_worked };
+            let Ok((_, length @ 1..)) = received else { return heard };
             match message.get(..length).and_then(Reply::read) {
                 Some(Reply::Ready(version)) => self.lock().status.version = Some(version),
-                Some(Reply::Unfit(reason)) => self.lock().status.trouble = Some(reason),
+                Some(Reply::Unfit(reason)) => heard.reason = Some(reason),
                 Some(Reply::Done { ticket, slot, result, took_us }) => {
-                    has_worked |= result.is_ok();
+                    heard.has_worked |= result.is_ok();
                     if !incarnation.done(ticket, slot as usize, result, Duration::from_micros(took_us)) {
                         break;
                     }
@@ -184,19 +193,19 @@ impl Shared {
                 None => break,
             }
         }
-        self.lock().status.trouble = Some("killed: it did not keep to the protocol".into());
+        heard.reason = Some("killed: it did not keep to the protocol".into());
         self.keeper.kill();
-        has_worked
+        heard
     }
 
     /// An incarnation has ended. If nobody has ended it, one of its jobs has.
-    fn buried(&self, incarnation: &Arc<Incarnation>) {
+    fn buried(&self, incarnation: &Arc<Incarnation>, reason: Option<String>) {
         let by_itself = {
             let mut state = self.lock();
             state.status.process = None;
             let by_itself = state.current.take_if(|current| Arc::ptr_eq(current, incarnation)).is_some();
-            if by_itself && state.status.trouble.is_none() {
-                state.status.trouble = Some(ENDED.into());
+            if by_itself {
+                state.status.trouble = Some(reason.unwrap_or_else(|| ENDED.into()));
             }
             by_itself
         };

@@ -4,6 +4,7 @@
 //! by setting; `offload` and `direction` of both are joined.
 
 use crate::coding::{CODINGS, Coding, Level};
+use crate::device::Wrapper;
 use crate::engine::{Choice, EngineId, EngineSettings};
 use crate::memory::Memory;
 use crate::pace::{self, Pace};
@@ -321,10 +322,10 @@ impl<'a> Effective<'a> {
         self.first(|c| c.proxied).unwrap_or(Proxied::Any)
     }
 
-    /// Bytes of a body held for work on the whole of it: what is said, or as much as the engine takes.
-    pub fn collect_bytes(&self) -> usize {
+    /// Bytes of a body held for work on the whole of it: what is said, or as much as the engine takes of that coding.
+    pub fn collect_bytes(&self, coding: Coding) -> usize {
         let engine = || match self.first(|c| c.engine.as_ref()) {
-            Some(Choice::Found { largest, .. }) => Some((*largest).max(crate::body::DEFAULT_COLLECT_BYTES)),
+            Some(Choice::Found { largest, .. }) => Wrapper::of(coding).map(|_| (*largest).max(crate::body::DEFAULT_COLLECT_BYTES)),
             _ => None,
         };
         self.first(|c| c.collect_bytes).or_else(engine).unwrap_or(crate::body::DEFAULT_COLLECT_BYTES)

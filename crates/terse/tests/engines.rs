@@ -211,13 +211,32 @@ fn body(number: u64) -> Vec<u8> {
 
 #[test]
 fn bodies_go_through_the_card() {
-    let site = Site::start("verify none");
+    let site = Site::start("verify none\n deadline 20s\n");
     let mut client = site.terse.client();
     for number in 0..20 {
         site.ask(&mut client, number);
     }
     assert_eq!(site.number("jobs"), 20);
     assert_eq!(site.figure("version"), "1.3-testcard");
+    site.terse.end();
+}
+
+#[test]
+fn a_trusted_library_runs_within_and_its_errors_are_softwares() {
+    let site = Site::start("in-process\n deadline 500ms\n inter 30ms\n verify full\n");
+    let mut client = site.terse.client();
+    until("a job that the card does", || {
+        site.ask(&mut client, 1);
+        (site.number("jobs") > 0).then_some(())
+    });
+    assert_eq!((site.figure("state"), site.figure("process")), ("UP".to_owned(), site.terse.pid().as_raw_nonzero().to_string()));
+    for fault in ["error", "garbage", "hang"] {
+        site.fail(&format!("{fault} 1"));
+        for number in 2..6 {
+            site.ask(&mut client, number);
+        }
+    }
+    assert!(site.number("error") > 0);
     site.terse.end();
 }
 
@@ -244,9 +263,12 @@ fn each_failure_is_softwares_and_the_card_comes_back() {
         }
         site.fail("");
         site.wait("UP");
-        let before = site.number("jobs");
-        site.ask(&mut client, 100);
-        assert_eq!(site.number("jobs"), before + 1, "{fault}");
+        let (before, mut number) = (site.number("jobs"), 100);
+        until("a job that the card does", || {
+            number += 1;
+            site.ask(&mut client, number);
+            (site.number("jobs") > before).then_some(())
+        });
         site.terse.end();
     }
 }
@@ -291,7 +313,7 @@ fn thousands_of_responses_through_a_card_that_fails_in_every_way() {
     let figures: Vec<String> = columns.iter().map(|column| format!("{column} {}", site.number(column))).collect();
     println!("{responses} responses, TERSE_SEED={seed}: {}", figures.join(", "));
     println!("the longest: {through_the_card:?}; by software alone: {software:?}");
-    assert!(through_the_card <= deadline + software * 3, "{through_the_card:?}, by software alone {software:?}");
+    assert!(through_the_card <= deadline + software * 3 + SLACK, "{through_the_card:?}, by software alone {software:?}");
     let jobs = site.number("jobs");
     assert!(jobs >= responses as u64 / 10, "the card did {jobs}");
     for cause in ["error", "died", "late", "lied", "falls"] {
@@ -323,6 +345,9 @@ fn clients(site: &Site, listener: &str, count: usize) -> Duration {
 }
 
 const CLIENTS: usize = 6;
+
+/// What a busy machine may take to run the clients, the origin and three processes on a few processors.
+const SLACK: Duration = Duration::from_millis(500);
 
 #[test]
 fn what_is_no_engine_is_said_where_it_stands() {

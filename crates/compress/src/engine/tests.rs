@@ -46,7 +46,11 @@ fn proxies_find_their_engines() {
     let of = |name: &str| {
         let section = config.sections.iter().find(|section| &*section.name == name).unwrap();
         let effective = Effective::new(None, section.settings.get(), &process);
-        (effective.engine(), effective.collect_bytes())
+        assert_eq!(
+            effective.collect_bytes(crate::Coding::Zstd).min(crate::body::DEFAULT_COLLECT_BYTES),
+            effective.collect_bytes(crate::Coding::Zstd)
+        );
+        (effective.engine(), effective.collect_bytes(crate::Coding::Gzip))
     };
     assert_eq!(of("a"), (Some(EngineId(1)), 64 << 10));
     assert_eq!(of("b"), (None, crate::body::DEFAULT_COLLECT_BYTES));

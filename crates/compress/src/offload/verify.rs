@@ -91,6 +91,7 @@ mod tests {
     use super::*;
     use crate::coder::{Engine, Pool, Tuning};
     use crate::coding::Level;
+    use proptest::prelude::*;
     use std::sync::Arc;
 
     fn body() -> Vec<u8> {
@@ -116,6 +117,28 @@ mod tests {
                 let stream = judge(&zlib, &pieces, Coding::RawDeflate, how).unwrap();
                 assert!(zlib[stream] == raw, "a raw stream is what lies in zlib's wrapper");
                 assert_eq!(judge(&gzip, &pieces, Coding::Zstd, how), None);
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        /// Whatever a library's process has written: no panic, and nothing passes in full that is not the body's.
+        #[test]
+        fn any_bytes_are_judged(bytes in prop::collection::vec(any::<u8>(), 0..300), at in 0usize..2000, cut in 0usize..40) {
+            let pieces = Pieces::from(body());
+            for (coding, sound) in [(Coding::Gzip, coded(Coding::Gzip)), (Coding::RawDeflate, coded(Coding::Deflate))] {
+                let mut lie = sound.clone();
+                let at = at % lie.len();
+                let end = (at + bytes.len()).min(lie.len());
+                lie.splice(at..end, bytes.iter().copied());
+                lie.truncate(lie.len() - cut.min(lie.len()));
+                for lie in [&lie, &bytes] {
+                    for how in [Verify::None, Verify::Checksum, Verify::Full] {
+                        let judged = judge(lie, &pieces, coding, how);
+                        prop_assert!(judged.as_ref().is_none_or(|range| range.end <= lie.len() && range.start <= range.end));
+                    }
+                }
             }
         }
     }

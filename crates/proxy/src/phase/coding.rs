@@ -27,7 +27,7 @@ pub fn coder(
     settings: &Effective<'_>,
     session: &Session,
 ) -> Compressor {
-    let mut coder = Compressor::new(plan, known_bytes, settings.collect_bytes(), &session.worker.workplace);
+    let mut coder = Compressor::new(plan, known_bytes, settings.collect_bytes(plan.coding), &session.worker.workplace);
     coder.prefer(settings.engine());
     let backend = stream.facts.backend.and_then(|index| session.worker.plan.backends.get(index));
     match remembrance(plan, private, backend, settings, session) {

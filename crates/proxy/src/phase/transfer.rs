@@ -237,7 +237,7 @@ async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Op
             stream.request.fields.push(b"Transfer-Encoding", b"chunked");
         }
         let known_bytes = up.known_bytes().filter(|_| !decoded);
-        let (collect_bytes, engine) = (settings.collect_bytes(), settings.engine());
+        let (collect_bytes, engine) = (settings.collect_bytes(chosen.coding), settings.engine());
         *exchange_plan = Some(CodePlan { chosen, known_bytes, collect_bytes, engine });
     }
 }
