@@ -213,7 +213,7 @@ fn body(number: u64) -> Vec<u8> {
 fn bodies_go_through_the_card() {
     let site = Site::start("verify none\n deadline 20s\n");
     let mut client = site.terse.client();
-    for number in 0..20 {
+    for number in (0..).filter(|number| body(*number).len() > 60_000).take(20) {
         site.ask(&mut client, number);
     }
     assert_eq!(site.number("jobs"), 20);
