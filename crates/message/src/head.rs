@@ -1,6 +1,7 @@
 //! Requests' and responses' heads.
 
-use crate::fields::{Fields, Known};
+use crate::fields::Fields;
+use crate::name::Known;
 use std::ops::Range;
 
 /// The protocol's version that a message came with.

@@ -12,7 +12,9 @@ pub mod abort;
 pub mod fields;
 pub mod head;
 pub mod list;
+pub mod name;
 
 pub use abort::{Abort, Cause, Phase, Who};
-pub use fields::{Fields, Known};
+pub use fields::Fields;
 pub use head::{BodyLength, Request, Response, Version};
+pub use name::{FieldName, Known};

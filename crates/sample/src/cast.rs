@@ -1,6 +1,6 @@
 //! Casts between types: which ones there are, and what they do. HAProxy's matrix.
 
-use crate::octets::{Buffer, Octets};
+use crate::octets::Octets;
 use crate::value::{Type, Value};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -81,18 +81,22 @@ impl Value<'_> {
 
 /// A number in decimal digits, without allocation.
 pub fn decimal(n: i64) -> Octets<'static> {
-    let mut out = Buffer::new();
-    write_decimal(n, &mut out);
-    Octets::from(out)
+    Octets::copy(digits(n, &mut [0; DIGITS]))
 }
 
 /// Appends a number in decimal digits.
-pub fn write_decimal(n: i64, out: &mut impl Extend<u8>) {
-    let mut digits = [0u8; 20];
-    let (mut at, mut left) = (digits.len(), n.unsigned_abs());
+pub fn write_decimal(n: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(digits(n, &mut [0; DIGITS]));
+}
+
+/// As many as the least number has, with its sign.
+const DIGITS: usize = 20;
+
+fn digits(n: i64, room: &mut [u8; DIGITS]) -> &[u8] {
+    let (mut at, mut left) = (room.len(), n.unsigned_abs());
     loop {
         at -= 1;
-        digits[at] = b'0' + (left % 10) as u8;
+        room[at] = b'0' + (left % 10) as u8;
         left /= 10;
         if left == 0 {
             break;
@@ -100,9 +104,9 @@ pub fn write_decimal(n: i64, out: &mut impl Extend<u8>) {
     }
     if n < 0 {
         at -= 1;
-        digits[at] = b'-';
+        room[at] = b'-';
     }
-    out.extend(digits[at..].iter().copied());
+    &room[at..]
 }
 
 /// The number at the start of a text, 0 when it does not begin with one, held at the ends of 64 bits; nothing for an empty text.
@@ -127,26 +131,22 @@ pub fn parse_addr(text: &[u8]) -> Option<IpAddr> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// The address as text, IPv4 and short IPv6 ones without allocation.
+/// The address as text, of IPv4 without allocation.
 pub fn address_text(address: IpAddr) -> Octets<'static> {
-    let mut out = Buffer::new();
-    write_address(address, &mut out);
-    Octets::from(out)
-}
-
-/// Appends an address as text.
-pub fn write_address(address: IpAddr, out: &mut impl Extend<u8>) {
-    match address {
-        IpAddr::V4(a) => {
-            for (i, octet) in a.octets().into_iter().enumerate() {
-                if i > 0 {
-                    out.extend([b'.']);
-                }
-                write_decimal(i64::from(octet), out);
-            }
+    let IpAddr::V4(address) = address else { return Octets::from(address.to_string().into_bytes()) };
+    let (mut text, mut end) = ([0; 15], 0);
+    for (i, octet) in address.octets().into_iter().enumerate() {
+        if i > 0 {
+            text[end] = b'.';
+            end += 1;
         }
-        IpAddr::V6(a) => out.extend(a.to_string().into_bytes()),
+        let mut room = [0; DIGITS];
+        for digit in digits(octet.into(), &mut room) {
+            text[end] = *digit;
+            end += 1;
+        }
     }
+    Octets::copy(&text[..end])
 }
 
 /// The IPv4 address inside an IPv6 one: mapped (`::ffff:1.2.3.4`), compatible (`::1.2.3.4`), 6to4 (`2002::/16`).

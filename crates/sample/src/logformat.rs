@@ -248,14 +248,17 @@ impl Options {
     }
 
     fn encode(self, text: &[u8], out: &mut Vec<u8>) {
-        if !self.http && !self.escape {
+        let is_coded = |b: u8| self.http && (b < b' ' && b != b'\t' || b == 0x7f);
+        let is_escaped = |b: u8| self.escape && matches!(b, b'"' | b'\\' | b']');
+        // Most text is as it may stay, and a loop without a way out looks at many bytes in one step.
+        if !text.iter().fold(false, |odd, &b| odd | is_coded(b) | is_escaped(b)) {
             return out.extend_from_slice(text);
         }
         for &b in text {
-            if self.http && (b < b' ' && b != b'\t' || b == 0x7f) {
+            if is_coded(b) {
                 out.extend_from_slice(format!("%{b:02X}").as_bytes());
             } else {
-                if self.escape && matches!(b, b'"' | b'\\' | b']') {
+                if is_escaped(b) {
                     out.push(b'\\');
                 }
                 out.push(b);
@@ -405,6 +408,9 @@ fn query_at(target: &[u8]) -> usize {
 /// Appends bytes that came from a client: quotes, `#`, what is not printable ASCII and the `reserved` bytes as `#XX`. Captured
 /// header fields reserve `{|}`.
 pub fn encode(bytes: &[u8], reserved: &[u8], out: &mut Vec<u8>) {
+    if reserved.is_empty() && !bytes.iter().fold(false, |odd, &b| odd | !(b' '..=b'~').contains(&b) | matches!(b, b'"' | b'#')) {
+        return out.extend_from_slice(bytes);
+    }
     for &b in bytes {
         if !(b' '..=b'~').contains(&b) || matches!(b, b'"' | b'#') || reserved.contains(&b) {
             out.extend_from_slice(format!("#{b:02X}").as_bytes());

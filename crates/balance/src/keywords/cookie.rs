@@ -3,7 +3,7 @@
 use super::{done, in_back, set, settings, switch};
 use crate::persistence::{CookieMode, CookieSettings};
 use terse_config::{Args, Fault, Keyword};
-use terse_message::fields::is_token;
+use terse_message::name::is_token;
 
 pub(super) const COOKIE: Keyword = done(
     "cookie",

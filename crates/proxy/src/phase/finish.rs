@@ -1,20 +1,21 @@
 //! The end of a stream: counted and logged.
 
 use crate::facts::{Decoding, Facts, Times};
+use crate::io::clock;
 use crate::phase::{Client, answer, record};
 use crate::session::Session;
 use crate::settings::Mode;
 use crate::stream::Stream;
 use crate::track;
 use std::rc::Rc;
-use std::time::Instant;
+
 use terse_balance::Count;
 use terse_compress::Reason;
 use terse_message::{Abort, Cause, Phase, Who};
 
 /// Counts and logs a stream that has ended.
 pub fn stream(stream: &mut Stream) {
-    stream.facts.times.end.get_or_insert_with(Instant::now);
+    stream.facts.times.end.get_or_insert_with(clock::now);
     count(stream);
     stream.facts.count_tracked_bytes();
     if stream.facts.version.is_none() && stream.facts.frontend().mode == Mode::Http {
@@ -38,7 +39,7 @@ pub fn gone(session: &Rc<Session>) {
 
 /// What logs show where there was no request, as in HAProxy: no bytes, and of a client that left the status that it would have had.
 fn unread(facts: &mut Facts) {
-    facts.times.end.get_or_insert_with(Instant::now);
+    facts.times.end.get_or_insert_with(clock::now);
     facts.bytes_out = 0;
     if facts.status == 0 && facts.abort.is_some_and(|abort| abort.who == Who::Client) {
         facts.status = 400;

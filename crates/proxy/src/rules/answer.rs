@@ -112,13 +112,13 @@ fn parse(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet, status: u16) 
             "content-type" => draft.kind = Some(args.need_bytes("<type>")?.into()),
             "hdr" => {
                 let name = field::field_name(args)?;
-                let framing = field::is_framing(&name) || Known::of(&name) == Known::ContentType;
+                let framing = field::is_framing(name.bytes()) || name.known() == Known::ContentType;
                 if framing {
-                    args.warn(format!("header '{}' is always ignored here", name.escape_ascii()));
+                    args.warn(format!("header '{}' is always ignored here", name.bytes().escape_ascii()));
                 }
                 let value = LogFormat::parse(args, scope, set.have(), Usage::Http)?;
                 if !framing {
-                    draft.fields.push((Arc::from(name), value));
+                    draft.fields.push((Arc::from(name.bytes()), value));
                 }
             }
             "default-errorfiles" | "errorfile" | "errorfiles" | "file" | "lf-file" | "string" | "lf-string" => {

@@ -8,8 +8,8 @@ use crate::stream::Stream;
 use regex::bytes::Regex;
 use smallvec::SmallVec;
 use terse_config::{Args, Fault, Scope};
-use terse_message::fields::is_token;
-use terse_message::{Fields, Known, list};
+use terse_message::name::is_token;
+use terse_message::{FieldName, Fields, Known, list};
 use terse_sample::{LogFormat, Usage, regexp};
 
 /// The table.
@@ -35,7 +35,7 @@ pub(super) const ACTIONS: &[ActionWord] = &[
 
 /// `set-header`, `add-header`
 struct Put {
-    name: Box<[u8]>,
+    name: FieldName,
     value: LogFormat,
     set: RuleSet,
     /// Whether the fields of that name go before.
@@ -47,16 +47,16 @@ impl Action for Put {
         let done = rewrite::with_text(&self.value, stream, |stream, value| {
             let limit = rewrite::limit(stream, self.set);
             let fields = self.set.fields(stream);
-            if !rewrite::fits(fields, self.name.len() + value.len(), limit) {
+            if !rewrite::fits(fields, self.name.bytes().len() + value.len(), limit) {
                 return false;
             }
             match self.alone {
-                true => fields.set(&self.name, value),
-                false => fields.push(&self.name, value),
+                true => fields.set_named(&self.name, value),
+                false => fields.push_named(&self.name, value),
             }
             true
         });
-        self.set.after_host(&self.name, stream);
+        self.set.after_host(self.name.known(), stream);
         rewrite::outcome(done, stream)
     }
 }
@@ -69,7 +69,7 @@ struct Delete {
 
 /// How fields are chosen by their names, in any case.
 enum NameMatch {
-    Is(Box<[u8]>),
+    Is(FieldName),
     Begins(Box<[u8]>),
     Ends(Box<[u8]>),
     Contains(Box<[u8]>),
@@ -87,7 +87,7 @@ impl NameMatch {
     fn delete(&self, fields: &mut Fields) {
         match self {
             NameMatch::Is(name) => {
-                fields.remove(name);
+                fields.remove_named(name);
             }
             other => {
                 fields.retain(|name, _| is_framing(name) || !other.is_match(name));
@@ -97,7 +97,7 @@ impl NameMatch {
 
     fn is_match(&self, name: &[u8]) -> bool {
         match self {
-            NameMatch::Is(wanted) => name.eq_ignore_ascii_case(wanted),
+            NameMatch::Is(wanted) => name.eq_ignore_ascii_case(wanted.bytes()),
             NameMatch::Begins(start) => name.get(..start.len()).is_some_and(|part| part.eq_ignore_ascii_case(start)),
             NameMatch::Ends(end) => {
                 let from = name.len().checked_sub(end.len());
@@ -114,7 +114,7 @@ impl NameMatch {
 
 /// `replace-header`, `replace-value`
 struct Replace {
-    name: Box<[u8]>,
+    name: FieldName,
     regex: Regex,
     to: LogFormat,
     set: RuleSet,
@@ -124,14 +124,14 @@ struct Replace {
 
 impl Action for Replace {
     fn run(&self, stream: &mut Stream) -> Flow {
-        if self.set.fields(stream).positions(&self.name).next().is_none() {
+        if self.set.fields(stream).positions(self.name.bytes()).next().is_none() {
             return Flow::Next;
         }
         let done = rewrite::with_text(&self.to, stream, |stream, template| {
             let limit = rewrite::limit(stream, self.set);
             self.replace(self.set.fields(stream), template, limit)
         });
-        self.set.after_host(&self.name, stream);
+        self.set.after_host(self.name.known(), stream);
         rewrite::outcome(done, stream)
     }
 }
@@ -139,7 +139,7 @@ impl Action for Replace {
 impl Replace {
     /// Rewrites what matches; false when it would not fit.
     fn replace(&self, fields: &mut Fields, template: &[u8], limit: usize) -> bool {
-        let places: SmallVec<[usize; 8]> = fields.positions(&self.name).collect();
+        let places: SmallVec<[usize; 8]> = fields.positions(self.name.bytes()).collect();
         for place in places {
             let Some((_, value)) = fields.at(place) else { continue };
             let new = if self.elements { self.rewrite_elements(value, template) } else { self.rewrite(value, template) };
@@ -187,8 +187,8 @@ impl Action for Nothing {
 
 impl RuleSet {
     /// A request's target that names an authority says the same as its Host field (RFC 9112 section 3.2.2).
-    pub(super) fn after_host(self, name: &[u8], stream: &mut Stream) {
-        if self == RuleSet::Request && Known::of(name) == Known::Host {
+    pub(super) fn after_host(self, name: Known, stream: &mut Stream) {
+        if self == RuleSet::Request && name == Known::Host {
             target::follow_host(&mut stream.request);
         }
     }
@@ -212,23 +212,20 @@ fn put(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet, alone: bool) ->
 fn del_header(args: &mut Args<'_>, _: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
     let word = args.position();
     let name: Box<[u8]> = args.need_bytes("<name>")?.into();
-    let name = match args.accept("-m") {
-        false => NameMatch::Is(name),
-        true => match args.need("<method>")? {
-            "str" => NameMatch::Is(name),
-            "beg" => NameMatch::Begins(name),
-            "end" => NameMatch::Ends(name),
-            "sub" => NameMatch::Contains(name),
-            "reg" => NameMatch::Matches(regexp::compile(&name, false).map_err(|reason| Fault::new(word, reason))?),
-            other => {
-                return Err(args.fault(format!("unsupported matching method '{other}'")).hint("one of str, beg, end, sub, reg"));
-            }
+    let method = if args.accept("-m") { args.need("<method>")? } else { "str" };
+    let name = match method {
+        "str" => match FieldName::new(&name) {
+            Some(name) if !warn_of_framing(args, &name) => NameMatch::Is(name),
+            // What is no name of a field matches none.
+            _ => return Ok(Box::new(Nothing)),
         },
+        "beg" => NameMatch::Begins(name),
+        "end" => NameMatch::Ends(name),
+        "sub" => NameMatch::Contains(name),
+        "reg" => NameMatch::Matches(regexp::compile(&name, false).map_err(|reason| Fault::new(word, reason))?),
+        other => return Err(args.fault(format!("unsupported matching method '{other}'")).hint("one of str, beg, end, sub, reg")),
     };
-    match &name {
-        NameMatch::Is(name) if warn_of_framing(args, name) => Ok(Box::new(Nothing)),
-        _ => Ok(Box::new(Delete { name, set })),
-    }
+    Ok(Box::new(Delete { name, set }))
 }
 
 fn replace_header(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
@@ -248,16 +245,18 @@ fn replace(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet, elements: b
 }
 
 /// A name that a field can have (RFC 9110 section 5.1).
-pub(super) fn field_name(args: &mut Args<'_>) -> Result<Box<[u8]>, Fault> {
+pub(super) fn field_name(args: &mut Args<'_>) -> Result<FieldName, Fault> {
     let name = args.need_bytes("<name>")?;
-    match name.iter().find(|b| !is_token(**b)) {
+    if let Some(name) = FieldName::new(name) {
+        return Ok(name);
+    }
+    Err(match name.iter().find(|b| !is_token(**b)) {
         Some(b) => {
             let (name, b) = (name.escape_ascii(), [*b]);
-            Err(args.fault(format!("header name '{name}' contains forbidden character '{}'", b.escape_ascii())))
+            args.fault(format!("header name '{name}' contains forbidden character '{}'", b.escape_ascii()))
         }
-        None if name.is_empty() => Err(args.fault("a header's name cannot be empty")),
-        None => Ok(name.into()),
-    }
+        None => args.fault("a header's name cannot be empty"),
+    })
 }
 
 /// Whether a field says where its message ends.
@@ -265,10 +264,11 @@ pub(super) fn is_framing(name: &[u8]) -> bool {
     matches!(Known::of(name), Known::ContentLength | Known::TransferEncoding)
 }
 
-pub(super) fn warn_of_framing(args: &mut Args<'_>, name: &[u8]) -> bool {
-    let framing = is_framing(name);
+pub(super) fn warn_of_framing(args: &mut Args<'_>, name: &FieldName) -> bool {
+    let framing = is_framing(name.bytes());
     if framing {
-        args.warn(format!("'{}' follows from the message itself and is not edited: this rule does nothing", name.escape_ascii()));
+        let name = name.bytes().escape_ascii();
+        args.warn(format!("'{name}' follows from the message itself and is not edited: this rule does nothing"));
     }
     framing
 }
@@ -288,7 +288,7 @@ mod tests {
         let regex = NameMatch::Matches(regexp::compile(b"^x.reg.$", false).unwrap());
         let part = |text: &str| text.as_bytes().into();
         for (by, gone) in [
-            (NameMatch::Is(part("x-str1")), "X-Str1"),
+            (NameMatch::Is(FieldName::new("x-str1".as_bytes()).unwrap()), "X-Str1"),
             (NameMatch::Begins(part("x-beg")), "x-beg1 X-BEG2"),
             (NameMatch::Ends(part("END1")), "x-end1"),
             (NameMatch::Contains(part("sub")), "x-sub1 x-Sub2"),
@@ -307,7 +307,7 @@ mod tests {
     fn replaced(name: &str, regex: &str, template: &str, elements: bool, before: &[(&str, &str)]) -> Vec<String> {
         let regex = regexp::compile(regex.as_bytes(), false).unwrap();
         let to = LogFormat::text(template.as_bytes());
-        let replace = Replace { name: name.as_bytes().into(), regex, to, set: RuleSet::Request, elements };
+        let replace = Replace { name: FieldName::new(name.as_bytes()).unwrap(), regex, to, set: RuleSet::Request, elements };
         let mut fields = fields(before);
         assert!(replace.replace(&mut fields, template.as_bytes(), 10_000));
         fields.iter().map(|(_, value)| String::from_utf8_lossy(value).into_owned()).collect()
@@ -331,7 +331,7 @@ mod tests {
     fn what_does_not_fit_is_left_out() {
         let regex = regexp::compile(b"a", false).unwrap();
         let to = LogFormat::text(b"");
-        let replace = Replace { name: (*b"X").into(), regex, to, set: RuleSet::Request, elements: false };
+        let replace = Replace { name: FieldName::new(b"X").unwrap(), regex, to, set: RuleSet::Request, elements: false };
         let mut fields = fields(&[("X", "a")]);
         assert!(!replace.replace(&mut fields, &[b'b'; 100], 100));
         assert_eq!(fields.get(b"x"), Some(&b"a"[..]));

@@ -3,7 +3,7 @@
 use super::{Action, ActionWord, Flow, REQUEST, RuleSet, done, field, rewrite};
 use crate::stream::Stream;
 use terse_config::{Args, Fault, Scope};
-use terse_message::{Response, Version};
+use terse_message::{FieldName, Response, Version};
 use terse_sample::{LogFormat, Usage};
 
 /// The table.
@@ -16,7 +16,7 @@ pub(super) const ACTIONS: &[ActionWord] = &[done(
 )];
 
 struct Hint {
-    name: Box<[u8]>,
+    name: FieldName,
     value: LogFormat,
 }
 
@@ -33,9 +33,9 @@ impl Action for Hint {
                 (response.version, response.status) = (Version::Http11, 103);
                 Box::new(response)
             });
-            let fits = rewrite::fits(&hints.fields, self.name.len() + value.len(), limit);
+            let fits = rewrite::fits(&hints.fields, self.name.bytes().len() + value.len(), limit);
             if fits {
-                hints.fields.push(&self.name, value);
+                hints.fields.push_named(&self.name, value);
             }
             fits
         });

@@ -9,7 +9,7 @@ use crate::stream::Stream;
 use smallvec::SmallVec;
 use terse_config::{Args, Fault, Scope};
 use terse_message::Known;
-use terse_message::fields::is_token;
+use terse_message::name::is_token;
 use terse_sample::Expr;
 
 /// The table.
@@ -68,7 +68,7 @@ impl Action for Put {
             }
             true
         });
-        self.set.after_host(b"Host", stream);
+        self.set.after_host(Known::Host, stream);
         rewrite::outcome(done, stream)
     }
 }

@@ -7,7 +7,7 @@ use crate::captures;
 use crate::stream::Stream;
 use regex::bytes::Regex;
 use terse_config::{Args, Fault, Scope};
-use terse_message::fields::is_token;
+use terse_message::name::is_token;
 use terse_message::{Known, Request};
 use terse_sample::{LogFormat, Usage, regexp};
 

@@ -86,7 +86,7 @@ fn decimals<'a>(value: Value<'a>, args: &'a ArgList, big_endian: bool) -> Option
         let add = |n: u64, &b: &u8| n << 8 | u64::from(b);
         let n = if big_endian { group.iter().fold(0, add) } else { group.iter().rev().fold(0, add) };
         match i64::try_from(n) {
-            Ok(n) => cast::write_decimal(n, &mut out),
+            Ok(n) => out.extend_from_slice(&cast::decimal(n)),
             Err(_) => out.extend_from_slice(n.to_string().as_bytes()),
         }
     }

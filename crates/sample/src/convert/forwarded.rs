@@ -7,7 +7,7 @@ use crate::octets::{Buffer, Octets};
 use crate::registry::Converter;
 use crate::value::{Type, Value};
 use std::net::IpAddr;
-use terse_message::fields::is_token;
+use terse_message::name::is_token;
 
 pub(crate) const CONVERTERS: &[Converter] = &[
     Converter::new(

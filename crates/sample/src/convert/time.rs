@@ -1,7 +1,7 @@
 //! Dates: from numbers to text and back.
 
 use crate::argument::{Arg, ArgList, Param, ParamKind, may, need};
-use crate::cast::write_decimal;
+use crate::cast::decimal;
 use crate::compiler::Compiler;
 use crate::env::Env;
 use crate::octets::{Buffer, Octets};
@@ -186,10 +186,10 @@ impl Stamp {
             b'k' => out.extend_from_slice(format!("{:2}", c.hour).as_bytes()),
             b'l' => out.extend_from_slice(format!("{:2}", c.hour12()).as_bytes()),
             b'j' => out.extend_from_slice(format!("{:03}", c.day_of_year).as_bytes()),
-            b'Y' => write_decimal(c.year, out),
-            b's' => write_decimal(self.seconds, out),
-            b'u' => write_decimal(if c.weekday == 0 { 7 } else { c.weekday.into() }, out),
-            b'w' => write_decimal(c.weekday.into(), out),
+            b'Y' => out.extend_from_slice(&decimal(c.year)),
+            b's' => out.extend_from_slice(&decimal(self.seconds)),
+            b'u' => out.extend_from_slice(&decimal(if c.weekday == 0 { 7 } else { c.weekday.into() })),
+            b'w' => out.extend_from_slice(&decimal(c.weekday.into())),
             b'a' => out.extend_from_slice(&c.weekday_name().as_bytes()[..3]),
             b'A' => out.extend_from_slice(c.weekday_name().as_bytes()),
             b'b' | b'h' => out.extend_from_slice(&c.month_name().as_bytes()[..3]),

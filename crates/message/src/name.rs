@@ -1,0 +1,192 @@
+//! Names of fields: those that terse looks for in every message, and those that the configuration speaks of.
+
+macro_rules! known {
+    ($($variant:ident = $text:literal),* $(,)?) => {
+        /// Names that terse itself looks for in every message: found by comparing one byte instead of a string.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u8)]
+        pub enum Known {
+            /// Any other name.
+            Other,
+            $(#[doc = concat!("`", $text, "`")] $variant),*
+        }
+
+        impl Known {
+            /// The name's place in the list, `Other` when it has none.
+            pub fn of(name: &[u8]) -> Known {
+                let candidate = PLACES[place(name)];
+                if is_name(name, candidate.name().as_bytes(), candidate.letters()) { candidate } else { Known::Other }
+            }
+
+            /// The bit that tells large letters from small ones, at each letter of the name.
+            const fn letters(self) -> &'static [u8] {
+                match self {
+                    Known::Other => b"",
+                    $(Known::$variant => &const { letters::<{ $text.len() }>($text) }),*
+                }
+            }
+
+            /// All of them.
+            const ALL: &[Known] = &[$(Known::$variant),*];
+
+            pub(crate) const fn bit(self) -> u64 {
+                1 << self as u8
+            }
+
+            /// The name as it is written in the RFCs; empty for `Other`.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    Known::Other => "",
+                    $(Known::$variant => $text),*
+                }
+            }
+        }
+    };
+}
+
+/// The known name that a name can be at all, by [`place`].
+static PLACES: [Known; 64] = {
+    let mut places = [Known::Other; 64];
+    let mut i = 0;
+    while i < Known::ALL.len() {
+        let at = place(Known::ALL[i].name().as_bytes());
+        assert!(matches!(places[at], Known::Other), "two known names in one place: choose other factors");
+        places[at] = Known::ALL[i];
+        i += 1;
+    }
+    places
+};
+
+const LENGTH: usize = 9;
+const FIRST: usize = 20;
+
+const fn letters<const N: usize>(text: &str) -> [u8; N] {
+    let mut letters = [0; N];
+    let mut i = 0;
+    while i < N {
+        letters[i] = if text.as_bytes()[i].is_ascii_alphabetic() { 0x20 } else { 0 };
+        i += 1;
+    }
+    letters
+}
+
+/// Whether a name is the known one, but for the case of letters. Every field of every message is asked, so several bytes are
+/// compared at once: the first and the last few, which may overlap.
+fn is_name(name: &[u8], known: &[u8], letters: &[u8]) -> bool {
+    let ends = match (name.len(), name.len() == known.len()) {
+        (8..=16, true) => ends::<8>(name, known, letters),
+        (4..=7, true) => ends::<4>(name, known, letters),
+        (2..=3, true) => ends::<2>(name, known, letters),
+        _ => return name.eq_ignore_ascii_case(known),
+    };
+    ends == Some(0)
+}
+
+/// What differs between two texts of the same length in their first and last `N` bytes, but for the case of letters.
+fn ends<const N: usize>(a: &[u8], b: &[u8], letters: &[u8]) -> Option<u64> {
+    let differs = |[a, b, letters]: [&[u8; N]; 3]| {
+        let word = |bytes: &[u8; N]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        (word(a) ^ word(b)) & !word(letters)
+    };
+    let first = differs([a.first_chunk()?, b.first_chunk()?, letters.first_chunk()?]);
+    let last = differs([a.last_chunk()?, b.last_chunk()?, letters.last_chunk()?]);
+    Some(first | last)
+}
+
+/// A number made of a name's length and its ends, a different one for each known name.
+const fn place(name: &[u8]) -> usize {
+    match name {
+        [first, .., last] => (name.len() * LENGTH + (*first as usize | 0x20) * FIRST + (*last as usize | 0x20)) % 64,
+        _ => 0,
+    }
+}
+
+known! {
+    AcceptEncoding = "Accept-Encoding",
+    AcceptRanges = "Accept-Ranges",
+    Authorization = "Authorization",
+    CacheControl = "Cache-Control",
+    Connection = "Connection",
+    ContentDigest = "Content-Digest",
+    ContentEncoding = "Content-Encoding",
+    ContentLength = "Content-Length",
+    ContentMd5 = "Content-MD5",
+    ContentRange = "Content-Range",
+    ContentType = "Content-Type",
+    Cookie = "Cookie",
+    Etag = "ETag",
+    Expect = "Expect",
+    Host = "Host",
+    IfMatch = "If-Match",
+    IfNoneMatch = "If-None-Match",
+    IfRange = "If-Range",
+    KeepAlive = "Keep-Alive",
+    ProxyConnection = "Proxy-Connection",
+    Range = "Range",
+    ReprDigest = "Repr-Digest",
+    SetCookie = "Set-Cookie",
+    Te = "TE",
+    Trailer = "Trailer",
+    TransferEncoding = "Transfer-Encoding",
+    Upgrade = "Upgrade",
+    UserAgent = "User-Agent",
+    Vary = "Vary",
+    Via = "Via",
+    XForwardedFor = "X-Forwarded-For",
+}
+
+/// A name that a field can have, looked at once: when the configuration is read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FieldName {
+    bytes: Box<[u8]>,
+    known: Known,
+}
+
+impl FieldName {
+    /// That name; nothing, when it is no token (RFC 9110 section 5.1) and so no field's.
+    pub fn new(name: &[u8]) -> Option<FieldName> {
+        let valid = !name.is_empty() && name.iter().all(|&b| is_token(b));
+        valid.then(|| FieldName { bytes: name.into(), known: Known::of(name) })
+    }
+
+    /// As it was written.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Which of the known names it is.
+    pub fn known(&self) -> Known {
+        self.known
+    }
+}
+
+/// Whether a byte may be part of a token (RFC 9110 section 5.6.2).
+pub const fn is_token(b: u8) -> bool {
+    matches!(b, b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'-' | b'.' | b'^' | b'_' | b'`' | b'|' | b'~'
+        | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_names_in_any_case_and_no_others() {
+        for &known in Known::ALL {
+            let name = known.name().as_bytes();
+            for variant in [name.to_vec(), name.to_ascii_lowercase(), name.to_ascii_uppercase()] {
+                assert_eq!(Known::of(&variant), known);
+            }
+            for at in 0..name.len() {
+                for bit in 0..8 {
+                    let mut other = name.to_vec();
+                    other[at] ^= 1 << bit;
+                    let same = other.eq_ignore_ascii_case(name);
+                    assert_eq!(Known::of(&other), if same { known } else { Known::Other }, "{}", other.escape_ascii());
+                }
+            }
+            assert_eq!(Known::of(&name[1..]), Known::Other);
+        }
+        assert_eq!(Known::of(b""), Known::Other);
+    }
+}
