@@ -15,6 +15,7 @@ use crate::answer::{Message, Pieces, render};
 use crate::command::{self, Call};
 use crate::context::Context;
 use crate::help;
+use crate::manner::Manner;
 use crate::settings::{Level, SeverityForm, StatsSocket};
 use crate::words::{MOST_WORDS, TooManyWords};
 use std::sync::Arc;
@@ -29,6 +30,8 @@ pub(crate) struct Client {
     pub(crate) level: Level,
     /// How the conversation goes on behind a line.
     pub(crate) mode: Mode,
+    /// How it goes on without a prompt: what `prompt` goes back to.
+    pub(crate) plain: Mode,
     /// Whether the prompt shows how long the process runs.
     pub(crate) timed: bool,
     /// How long it may be silent.
@@ -39,7 +42,7 @@ pub(crate) struct Client {
     pub(crate) may_take_listeners: bool,
     /// Whether it has asked for commands that may change: `experimental-mode on`.
     pub(crate) experimental: bool,
-    /// Whether it has asked for commands of experts: `expert-mode on`. There are none.
+    /// Whether it has asked for commands of experts: `expert-mode on`.
     pub(crate) expert: bool,
     /// What it is shown before it may speak again.
     pub(crate) following: Option<Following>,
@@ -83,6 +86,11 @@ pub(crate) enum Ending {
     Close,
     /// The listening sockets go over the connection.
     HandOver,
+    /// The connection closes once a master has tried to reload.
+    Reload {
+        /// Whether what runs is cut.
+        hard: bool,
+    },
 }
 
 impl Client {
@@ -91,12 +99,33 @@ impl Client {
         Client {
             level: socket.level,
             mode: Mode::default(),
+            plain: Mode::default(),
             timed: false,
             timeout,
             severity: socket.severity,
             may_take_listeners: socket.exposes_listeners,
             experimental: false,
             expert: false,
+            following: None,
+            ending: None,
+            payload: None,
+            pieces: None,
+        }
+    }
+
+    /// A client that the master has passed on.
+    pub(crate) fn of_master(manner: Manner, timeout: Duration) -> Client {
+        let Manner { level, severity, mode, timed, experimental, expert } = manner;
+        Client {
+            level,
+            mode,
+            plain: Mode::default(),
+            timed,
+            timeout,
+            severity,
+            may_take_listeners: false,
+            experimental,
+            expert,
             following: None,
             ending: None,
             payload: None,
@@ -139,8 +168,7 @@ impl Client {
         if !self.timed {
             return "> ".into();
         }
-        let s = now.saturating_duration_since(context.process.started).as_secs();
-        format!("[{}:{:02}:{:02}:{:02}]> ", s / 86400, s / 3600 % 24, s / 60 % 60, s % 60)
+        format!("{}> ", clock(now.saturating_duration_since(context.process.started)))
     }
 
     /// What asks for the rest of a payload.
@@ -149,14 +177,22 @@ impl Client {
     }
 }
 
+/// How long a process runs, as prompts show it.
+pub(crate) fn clock(since: Duration) -> String {
+    let s = since.as_secs();
+    format!("[{}:{:02}:{:02}:{:02}]", s / 86400, s / 3600 % 24, s / 60 % 60, s % 60)
+}
+
 #[cfg(test)]
 mod tests {
     use crate::command;
+    use crate::commands;
     use crate::commands::fixture::{Talk, WEB};
     use proptest::prelude::*;
 
     fn line() -> impl Strategy<Value = String> {
-        let names: Vec<&str> = command::all().map(|command| command.name).chain(["show", "set", "add server"]).collect();
+        let names: Vec<&str> =
+            command::all(commands::FAMILIES).map(|command| command.name).chain(["show", "set", "add server"]).collect();
         let words = "(be/a|be/b|be/x|x/y|be|fe|raw|#3|cli|server|all|state|drain|maint|health|down|weight|addr|port\
                      |typed|json|desc|-1|0|7|50%|127.0.0.1|.{0,5})";
         (proptest::sample::select(names), proptest::collection::vec(words, 0..5))

@@ -1,4 +1,4 @@
-//! Commands: entries of tables, one file of [`crate::commands`] a family.
+//! Commands: entries of tables, one file of [`crate::commands`] a family; those of a master are in [`crate::master`].
 
 use crate::answer::{Message, Outcome};
 use crate::client::Client;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 use terse_balance::Server;
 use terse_proxy::plan::{Backend, Frontend};
 
-/// A command.
-pub(crate) struct Command {
+/// A command, for who has a `C` to show: a process that serves, unless it says otherwise.
+pub(crate) struct Command<C: 'static = Context> {
     /// Its words, separated by single blanks: `show stat`.
     pub(crate) name: &'static str,
     /// What stands in lists: the words and what may follow.
@@ -20,29 +20,37 @@ pub(crate) struct Command {
     /// Who may use it.
     pub(crate) level: Level,
     /// Does it.
-    pub(crate) run: fn(&mut Call<'_>) -> Outcome,
+    pub(crate) run: fn(&mut Call<'_, C>) -> Outcome,
 }
 
 /// A command that a client sent.
-pub(crate) struct Call<'a> {
+pub(crate) struct Call<'a, C = Context> {
     /// The words behind the command's own.
     pub(crate) args: &'a [String],
     /// The client.
     pub(crate) client: &'a mut Client,
     /// The process.
-    pub(crate) context: &'a Context,
+    pub(crate) context: &'a C,
 }
 
-/// All commands, in the order of their names.
-pub(crate) fn all() -> impl Iterator<Item = &'static Command> {
-    let mut all: Vec<&Command> = commands::FAMILIES.iter().copied().flatten().collect();
+/// Tables of commands.
+pub(crate) type Families<C = Context> = &'static [&'static [Command<C>]];
+
+/// All commands of some tables, in the order of their names.
+pub(crate) fn all<C>(families: Families<C>) -> impl Iterator<Item = &'static Command<C>> {
+    let mut all: Vec<&Command<C>> = families.iter().copied().flatten().collect();
     all.sort_by_key(|command| command.name);
     all.into_iter()
 }
 
-/// The command whose words these begin with, and the words behind it. Of several the longest is meant.
+/// The command of a process that serves which [`find_in`] finds.
 pub(crate) fn find(words: &[String]) -> Option<(&'static Command, &[String])> {
-    let commands = commands::FAMILIES.iter().copied().flatten();
+    find_in(commands::FAMILIES, words)
+}
+
+/// The command whose words these begin with, and the words behind it. Of several the longest is meant.
+pub(crate) fn find_in<C>(families: Families<C>, words: &[String]) -> Option<(&'static Command<C>, &[String])> {
+    let commands = families.iter().copied().flatten();
     commands.filter_map(|command| Some((command, behind(command.name, words)?))).min_by_key(|(_, args)| args.len())
 }
 
@@ -59,7 +67,7 @@ pub(crate) fn behind<'w>(name: &str, words: &'w [String]) -> Option<&'w [String]
     Some(rest)
 }
 
-impl<'a> Call<'a> {
+impl<'a, C> Call<'a, C> {
     /// The argument at an index; empty when there is none.
     pub(crate) fn arg(&self, index: usize) -> &'a str {
         self.args.get(index).map_or("", String::as_str)
@@ -69,7 +77,9 @@ impl<'a> Call<'a> {
     pub(crate) fn require(&self, level: Level) -> Result<(), Message> {
         if self.client.level >= level { Ok(()) } else { Err(Message::denied()) }
     }
+}
 
+impl<'a> Call<'a> {
     /// The backend of a name, or of a number written `#<number>`.
     pub(crate) fn backend(&self, name: &str) -> Option<&'a Backend> {
         let backends = &self.context.plan.backends;
@@ -115,7 +125,7 @@ mod tests {
     #[test]
     fn entries_are_written_in_one_way() {
         let mut names = HashSet::new();
-        for command in all() {
+        for command in all(commands::FAMILIES) {
             assert!(names.insert(command.name), "{} stands twice", command.name);
             assert!(command.usage.starts_with(command.name), "{}", command.usage);
             assert!(!command.summary.is_empty() && !command.summary.ends_with('.'), "{}", command.summary);

@@ -2,8 +2,9 @@
 
 pub(crate) mod absent;
 mod compression;
-mod conversation;
+pub(crate) mod conversation;
 mod counters;
+mod debug;
 mod decompression;
 mod engines;
 mod events;
@@ -28,6 +29,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     decompression::COMMANDS,
     conversation::COMMANDS,
     counters::COMMANDS,
+    debug::COMMANDS,
     engines::COMMANDS,
     events::COMMANDS,
     info::COMMANDS,

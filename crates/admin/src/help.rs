@@ -2,46 +2,51 @@
 
 use crate::answer::Message;
 use crate::answer::Severity;
-use crate::command::{self, Command};
-use crate::commands::absent;
+use crate::command::{self, Command, Families};
+use crate::commands::{self, absent};
 use std::fmt::Write;
 use terse_config::near;
 
-/// What `help` says: all commands, or those that the words may mean.
-pub(crate) fn list(words: &[String]) -> String {
+/// What `help` says: all commands of some tables, or those that the words may mean.
+pub(crate) fn list<C>(families: Families<C>, words: &[String]) -> String {
     let mut text = String::from("The following commands are valid at this level:\n");
-    candidates(words).into_iter().for_each(|command| entry(command, &mut text));
+    candidates(families, words).into_iter().for_each(|command| entry(command, &mut text));
     text
 }
 
-/// What is said about words that are no command.
+/// What is said about words that are no command of a process that serves.
 pub(crate) fn unknown(words: &[String]) -> Message {
     if let Some(absent) = absent::find(words) {
         return Message::error(format!("'{}' is not supported: {}.", absent.name, absent.reason));
     }
+    unknown_in(commands::FAMILIES, words)
+}
+
+/// The same of other tables, whatever other commands there may be.
+pub(crate) fn unknown_in<C>(families: Families<C>, words: &[String]) -> Message {
     let first = words.first().map_or("", String::as_str);
     let mut text = format!("Unknown command: '{first}', but maybe one of the following ones is a better match:\n");
-    candidates(words).into_iter().for_each(|command| entry(command, &mut text));
+    candidates(families, words).into_iter().for_each(|command| entry(command, &mut text));
     text.truncate(text.trim_end().len());
     Message { severity: Severity::Info, text }
 }
 
 /// The commands that begin as the words do, as far as they do; else those that are spelt alike; all if there are no words. What leads
 /// on and out stands at the end of every list.
-fn candidates(words: &[String]) -> Vec<&'static Command> {
+fn candidates<C>(families: Families<C>, words: &[String]) -> Vec<&'static Command<C>> {
     let least = words.len().min(1);
-    let mut found: Vec<&Command> = (least..=words.len().min(3))
+    let mut found: Vec<&Command<C>> = (least..=words.len().min(3))
         .rev()
-        .map(|count| command::all().filter(|command| begins(command.name, &words[..count])).collect())
+        .map(|count| command::all(families).filter(|command| begins(command.name, &words[..count])).collect())
         .find(|found: &Vec<_>| !found.is_empty())
         .unwrap_or_default();
     if found.is_empty() {
         let text: String = words.join(" ").chars().take(MOST_CHARS).collect();
-        let names = near::nearest(&text, command::all().map(|command| command.name));
-        found = command::all().filter(|command| names.contains(&command.name)).collect();
+        let names = near::nearest(&text, command::all(families).map(|command| command.name));
+        found = command::all(families).filter(|command| names.contains(&command.name)).collect();
     }
     found.retain(|command| !ALWAYS.contains(&command.name));
-    found.extend(command::all().filter(|command| ALWAYS.contains(&command.name)));
+    found.extend(command::all(families).filter(|command| ALWAYS.contains(&command.name)));
     found
 }
 
@@ -52,7 +57,7 @@ fn begins(name: &str, words: &[String]) -> bool {
     whole.iter().all(|word| parts.next() == Some(word)) && parts.next().is_some_and(|part| part.starts_with(last.as_str()))
 }
 
-fn entry(command: &Command, text: &mut String) {
+fn entry<C>(command: &Command<C>, text: &mut String) {
     let _ = writeln!(text, "  {:<39} : {}", command.usage, command.summary);
 }
 
@@ -67,7 +72,7 @@ mod tests {
 
     fn names(text: &str) -> Vec<&'static str> {
         let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-        candidates(&words).into_iter().map(|command| command.name).collect()
+        candidates(commands::FAMILIES, &words).into_iter().map(|command| command.name).collect()
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub(crate) struct Input {
     /// Bytes that hold no line end.
     searched: usize,
     payload: Option<Payload>,
+    /// What ended the last payload.
+    mark: Vec<u8>,
 }
 
 /// A payload on its way.
@@ -57,8 +59,8 @@ impl Input {
             };
             match &mut self.payload {
                 Some(payload) if line == payload.end => {
-                    let Payload { line, bytes, .. } = std::mem::take(payload);
-                    self.payload = None;
+                    let Payload { line, end, bytes } = std::mem::take(payload);
+                    (self.payload, self.mark) = (None, end);
                     return Next::Line(line, Some(bytes));
                 }
                 Some(payload) => {
@@ -78,6 +80,17 @@ impl Input {
                 },
             }
         }
+    }
+
+    /// The line that ended the last payload.
+    pub(crate) fn mark(&self) -> &[u8] {
+        &self.mark
+    }
+
+    /// What has come and is not used yet, for somebody else.
+    pub(crate) fn take_rest(&mut self) -> Vec<u8> {
+        self.searched = 0;
+        std::mem::take(&mut self.bytes)
     }
 
     /// What is left when no more bytes come. A payload without its end makes its line void.

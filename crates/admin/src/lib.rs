@@ -1,4 +1,4 @@
-//! Looking at a running process and changing it: the stats socket (HAProxy's runtime API).
+//! Looking at a running process and changing it: the stats socket (HAProxy's runtime API), the page, and the [`master`]'s command line.
 //!
 //! A command's way:
 //!
@@ -26,6 +26,7 @@ mod figures;
 mod halves;
 mod help;
 mod input;
+mod manner;
 mod page;
 mod rates;
 mod rows;
@@ -33,10 +34,12 @@ mod serve;
 mod words;
 
 pub mod keywords;
+pub mod master;
 pub mod settings;
 
 pub use context::{Context, Host, Process};
 pub use keywords::KEYWORDS;
+pub use manner::Manner;
 pub use page::Link;
-pub use serve::serve;
+pub use serve::{attend, serve};
 pub use settings::{AdminSettings, Level, SeverityForm, StatsSocket};

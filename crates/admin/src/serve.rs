@@ -3,6 +3,7 @@
 use crate::client::{Client, Ending, Following, Mode};
 use crate::context::Context;
 use crate::input::{Input, Next};
+use crate::manner::Manner;
 use crate::rates;
 use crate::settings::StatsSocket;
 use crate::words;
@@ -13,7 +14,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use terse_proxy::worker::Listener;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// Answers commands on these sockets, and counts what happens in a second, for as long as it is awaited. Dropping it ends all
@@ -24,51 +26,86 @@ use tokio::task::JoinSet;
 pub async fn serve(sockets: Vec<(StatsSocket, Listener)>, context: Arc<Context>) -> io::Result<()> {
     let mut tasks = JoinSet::new();
     for (socket, listener) in sockets {
-        let listener = match listener {
-            Listener::Tcp(listener) => Accepting::Tcp(TcpListener::from_std(listener)?),
-            Listener::Unix(listener) => Accepting::Unix(UnixListener::from_std(listener)?),
-        };
-        tasks.spawn(accept(listener, Arc::new(socket), context.clone()));
+        let (socket, context) = (Arc::new(socket), context.clone());
+        let room = context.room.clone();
+        tasks.spawn(accept(Accepting::new(listener)?, room, move |stream| {
+            let (socket, context) = (socket.clone(), context.clone());
+            async move {
+                match stream {
+                    Accepted::Tcp(stream) => tcp(stream, &socket, &context).await,
+                    Accepted::Unix(stream) => unix(stream, &socket, &context).await,
+                }
+            }
+        }));
     }
     tasks.spawn(rates::watch(context));
     while tasks.join_next().await.is_some() {}
     Ok(())
 }
 
-enum Accepting {
+/// Answers a client of the master until it goes.
+pub async fn attend(stream: std::os::unix::net::UnixStream, manner: Manner, context: Arc<Context>) {
+    let Ok(mut stream) = stream.set_nonblocking(true).and_then(|()| UnixStream::from_std(stream)) else { return };
+    let mut client = Client::of_master(manner, context.settings.timeout());
+    if converse(&mut stream, &mut client, &context).await.is_ok() {
+        linger(&mut stream).await;
+    }
+}
+
+/// A socket that commands come over.
+pub(crate) enum Accepting {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
-async fn accept(listener: Accepting, socket: Arc<StatsSocket>, context: Arc<Context>) {
+/// A client's connection.
+pub(crate) enum Accepted {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Accepting {
+    /// Takes a listener over; needs a runtime.
+    pub(crate) fn new(listener: Listener) -> io::Result<Accepting> {
+        Ok(match listener {
+            Listener::Tcp(listener) => Accepting::Tcp(TcpListener::from_std(listener)?),
+            Listener::Unix(listener) => Accepting::Unix(UnixListener::from_std(listener)?),
+        })
+    }
+
+    async fn accept(&self) -> io::Result<Accepted> {
+        match self {
+            Accepting::Tcp(listener) => listener.accept().await.map(|(stream, _)| Accepted::Tcp(stream)),
+            Accepting::Unix(listener) => listener.accept().await.map(|(stream, _)| Accepted::Unix(stream)),
+        }
+    }
+}
+
+/// Accepts clients for as long as it is awaited, and lets them talk, as many at a time as there is room for.
+pub(crate) async fn accept<F>(listener: Accepting, room: Arc<Semaphore>, talk: impl Fn(Accepted) -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
     let mut clients = JoinSet::new();
     loop {
         // Clients beyond the limit wait in the kernel.
-        let Ok(permit) = context.room.clone().acquire_owned().await else { return };
-        let (socket, context) = (socket.clone(), context.clone());
-        let accepted = match &listener {
-            Accepting::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
+        let Ok(permit) = room.clone().acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok(stream) => {
+                let talk = talk(stream);
                 clients.spawn(async move {
-                    tcp(stream, &socket, &context).await;
+                    talk.await;
                     drop(permit);
                 });
-            }),
-            Accepting::Unix(listener) => listener.accept().await.map(|(stream, _)| {
-                clients.spawn(async move {
-                    unix(stream, &socket, &context).await;
-                    drop(permit);
-                });
-            }),
-        };
-        if accepted.is_err() {
+            }
             // No descriptor or no memory: somebody else must let go first.
-            tokio::time::sleep(BREATH).await;
+            Err(_) => tokio::time::sleep(BREATH).await,
         }
         while clients.try_join_next().is_some() {}
     }
 }
 
-async fn tcp(mut stream: tokio::net::TcpStream, socket: &StatsSocket, context: &Context) {
+async fn tcp(mut stream: TcpStream, socket: &StatsSocket, context: &Context) {
     let mut client = Client::new(socket, context.settings.timeout());
     // The sockets themselves go over unix sockets only; whoever asks here gets nothing.
     if converse(&mut stream, &mut client, context).await.is_ok() {
@@ -79,7 +116,7 @@ async fn tcp(mut stream: tokio::net::TcpStream, socket: &StatsSocket, context: &
 async fn unix(mut stream: UnixStream, socket: &StatsSocket, context: &Arc<Context>) {
     let mut client = Client::new(socket, context.settings.timeout());
     match converse(&mut stream, &mut client, context).await {
-        Ok(Ending::Close) => linger(&mut stream).await,
+        Ok(Ending::Close | Ending::Reload { .. }) => linger(&mut stream).await,
         Ok(Ending::HandOver) => {
             let (Ok(stream), context) = (stream.into_std(), context.clone()) else { return };
             // Who asked and went away is nobody's loss.
@@ -137,13 +174,17 @@ where
 }
 
 /// What reading a line came to.
-enum Read {
+pub(crate) enum Read {
     Line((Vec<u8>, Option<Vec<u8>>)),
     TooLong(&'static str),
     End,
 }
 
-async fn read_line<S>(stream: &mut S, input: &mut Input, client: &Client) -> io::Result<Read>
+/// Reads the next line, with its payload.
+///
+/// # Errors
+/// As [`converse`].
+pub(crate) async fn read_line<S>(stream: &mut S, input: &mut Input, client: &Client) -> io::Result<Read>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -194,7 +235,7 @@ where
 }
 
 /// Writes all of it. The time-out begins anew with each piece that the client takes.
-async fn write<S: AsyncWrite + Unpin>(stream: &mut S, mut rest: &[u8], timeout: Duration) -> io::Result<()> {
+pub(crate) async fn write<S: AsyncWrite + Unpin>(stream: &mut S, mut rest: &[u8], timeout: Duration) -> io::Result<()> {
     while !rest.is_empty() {
         match tokio::time::timeout(timeout, stream.write(rest)).await?? {
             0 => return Err(io::ErrorKind::WriteZero.into()),
@@ -205,7 +246,7 @@ async fn write<S: AsyncWrite + Unpin>(stream: &mut S, mut rest: &[u8], timeout: 
 }
 
 /// Closes so that the answer arrives: closing over bytes that were not read would reset a TCP connection, answer and all.
-async fn linger<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) {
+pub(crate) async fn linger<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) {
     let drain = async {
         stream.shutdown().await?;
         let (mut bytes, mut left) = ([0; 4096], LINGER_BYTES);

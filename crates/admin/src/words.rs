@@ -4,11 +4,16 @@
 
 /// The words of a line's commands, in order. A command may have none: it is answered with an empty line.
 pub(crate) fn commands(line: &[u8]) -> impl Iterator<Item = Result<Vec<String>, TooManyWords>> {
-    let mut rest = Some(line);
-    std::iter::from_fn(move || {
-        let (words, behind) = command(rest?);
-        rest = behind;
-        Some(words)
+    split(line).map(words)
+}
+
+/// A line's commands as they are written.
+pub(crate) fn split(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut escaped = false;
+    line.split(move |byte| {
+        let ends = *byte == b';' && !escaped;
+        escaped = *byte == b'\\' && !escaped;
+        ends
     })
 }
 
@@ -16,17 +21,12 @@ pub(crate) fn commands(line: &[u8]) -> impl Iterator<Item = Result<Vec<String>, 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TooManyWords;
 
-/// The words up to the next `;`, and what is behind it.
-fn command(line: &[u8]) -> (Result<Vec<String>, TooManyWords>, Option<&[u8]>) {
+/// The words of one command.
+pub(crate) fn words(command: &[u8]) -> Result<Vec<String>, TooManyWords> {
     let (mut words, mut word, mut begun): (Vec<String>, Vec<u8>, bool) = (Vec::new(), Vec::new(), false);
-    let mut behind = None;
-    let mut bytes = line.iter().enumerate();
-    while let Some((at, byte)) = bytes.next() {
+    let mut bytes = command.iter();
+    while let Some(byte) = bytes.next() {
         match byte {
-            b';' => {
-                behind = line.get(at + 1..);
-                break;
-            }
             b' ' | b'\t' => {
                 if std::mem::take(&mut begun) {
                     words.push(text(std::mem::take(&mut word)));
@@ -34,7 +34,7 @@ fn command(line: &[u8]) -> (Result<Vec<String>, TooManyWords>, Option<&[u8]>) {
             }
             b'\\' => {
                 begun = true;
-                word.extend(bytes.next().map(|(_, byte)| *byte));
+                word.extend(bytes.next());
             }
             byte => {
                 begun = true;
@@ -45,7 +45,7 @@ fn command(line: &[u8]) -> (Result<Vec<String>, TooManyWords>, Option<&[u8]>) {
     if begun {
         words.push(text(word));
     }
-    (if words.len() > MOST_WORDS { Err(TooManyWords) } else { Ok(words) }, behind)
+    if words.len() > MOST_WORDS { Err(TooManyWords) } else { Ok(words) }
 }
 
 /// Names in the configuration are text; what is none names nothing.
@@ -61,20 +61,27 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn words(line: &str) -> Vec<Vec<String>> {
+    fn all(line: &str) -> Vec<Vec<String>> {
         commands(line.as_bytes()).map(Result::unwrap).collect()
     }
 
     #[test]
     fn semicolons_and_blanks() {
-        assert_eq!(words("show info;\tshow  stat x "), [vec!["show", "info"], vec!["show", "stat", "x"]]);
-        assert_eq!(words(""), [[""; 0]]);
-        assert_eq!(words(";a;"), [vec![], vec!["a"], vec![]] as [Vec<&str>; 3]);
+        assert_eq!(all("show info;\tshow  stat x "), [vec!["show", "info"], vec!["show", "stat", "x"]]);
+        assert_eq!(all(""), [[""; 0]]);
+        assert_eq!(all(";a;"), [vec![], vec!["a"], vec![]] as [Vec<&str>; 3]);
     }
 
     #[test]
     fn backslashes_take_meanings_away() {
-        assert_eq!(words(r"add a\ b\;c \\ d\n \"), [["add", "a b;c", r"\", "dn", ""]]);
+        assert_eq!(all(r"add a\ b\;c \\ d\n \"), [["add", "a b;c", r"\", "dn", ""]]);
+    }
+
+    #[test]
+    fn commands_are_split_as_they_are_written() {
+        let split = |line: &'static str| split(line.as_bytes()).map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>();
+        assert_eq!(split(r"@1 add acl f a\ b\;;@1 show acl f"), [r"@1 add acl f a\ b\;", "@1 show acl f"]);
+        assert_eq!(split(r"a\\;b;"), [r"a\\", "b", ""]);
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub struct Arguments {
     pub daemon: bool,
     /// `-W` and `-Ws`.
     pub service: Service,
+    /// `-S`: where the master takes commands, each with its options behind commas.
+    pub master_sockets: Vec<String>,
     /// `-dW`: a warning is an error.
     pub zero_warning: bool,
     /// `-p`: where to write the process's number.
@@ -264,7 +266,7 @@ mod tests {
         assert_eq!(parse("-f a -dQ").unwrap_err().to_string(), "-dQ: unknown option");
         assert_eq!(parse("-f a stray").unwrap_err().to_string(), "stray: unknown option");
         assert_eq!(parse("-f a -n many").unwrap_err().word, "-n");
-        assert_eq!(parse("-f a -W -S x").unwrap_err().word, "-S");
+        assert_eq!(parse("-f a -W -S").unwrap_err().to_string(), "-S: expects <address>[,<option>]...");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::configuration::{self, Configuration, Remarks, Unusable};
 use crate::environment::environment;
 use crate::master::Master;
 use crate::master::attendant::Spawner;
+use crate::master::command_line::CommandLine;
 use crate::master::lifeline::Lifeline;
 use crate::process::daemon::{self, Launch};
 use crate::process::notify::Supervisor;
@@ -49,7 +50,12 @@ pub fn live(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Action::Condition(text) => evaluate(text, &arguments, &report),
         Action::Check | Action::Run => {
             let folder = std::env::current_dir().map_err(|error| error.to_string());
-            with_configuration(&Origin { words, folder, arguments, since }, report)
+            let ended = with_configuration(&Origin { words, folder, arguments, since }, report.clone());
+            // A worker that does not come to serve has not told its master yet what is wrong.
+            if let Ok(Some(lifeline)) = Lifeline::of_this_process() {
+                let _ = lifeline.say(version::LANGUAGE, &report.said());
+            }
+            ended
         }
     }
 }
@@ -139,6 +145,9 @@ fn serve(origin: &Origin, sources: &[Source], configuration: Configuration, repo
     if lifeline.is_none() && (arguments.service != Service::Plain || configuration.process.master) {
         return supervise(origin, configuration, launch, &report);
     }
+    if lifeline.is_none() && !arguments.master_sockets.is_empty() {
+        return Err(vec!["-S opens the command line of a master: it needs -W, -Ws or 'master-worker' in 'global'.".into()]);
+    }
     let outcome = start(arguments, configuration, Standing { launch, lifeline, since: origin.since }, report.clone())?;
     for (worker, reason) in &outcome.failures {
         report.alert(format_args!("Worker {worker} failed: {reason}"));
@@ -165,6 +174,7 @@ fn enter_background(
 
 /// Starts processes that serve, until the last one has ended.
 fn supervise(origin: &Origin, configuration: Configuration, launch: Option<Launch>, report: &Report) -> Result<ExitCode, Reasons> {
+    let command_line = CommandLine::open(&origin.arguments, &configuration, origin.since)?;
     let process = configuration.process;
     let program = std::env::current_exe().map_err(because("Cannot find the program"))?;
     let folder = origin.folder.clone().map_err(because("Cannot find the folder"))?;
@@ -177,5 +187,5 @@ fn supervise(origin: &Origin, configuration: Configuration, launch: Option<Launc
         }
         leave_terminal(launch, report)
     };
-    Master::new(spawner, supervisor, process.most_reloads, report).run(ready).map_err(because("Cannot start"))
+    Master::new(spawner, supervisor, process.most_reloads, report).run(command_line, ready).map_err(because("Cannot start"))
 }

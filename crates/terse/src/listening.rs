@@ -7,7 +7,7 @@ use crate::process::{ProcessSettings, identity};
 use crate::sockets::unix::FileOptions;
 use crate::sockets::{Endpoint, Listening, Options, Wanted};
 use socket2::{Domain, SockRef};
-use terse_admin::AdminSettings;
+use terse_admin::{AdminSettings, StatsSocket};
 use terse_config::Diagnostics;
 use terse_proxy::plan::{Bind, Plan};
 use terse_proxy::settings::BindSettings;
@@ -28,20 +28,9 @@ pub fn wanted(
 ) -> Vec<Wanted> {
     let mut all = Vec::new();
     let mut add = |line: usize, settings: &BindSettings, owner: &str, count: usize| {
-        let prefix = process.unix.prefix.as_deref().unwrap_or_default();
-        let endpoints = Endpoint::parse(&settings.address, prefix).unwrap_or_else(|reason| {
-            diagnostics.alert(&settings.place, reason);
-            Vec::new()
-        });
-        let options = options(settings, process, arguments, diagnostics);
         let place = &settings.place;
-        all.extend(endpoints.into_iter().map(|endpoint| Wanted {
-            line,
-            owner: format!("[{}:{}] for frontend {owner}", place.file, place.line),
-            endpoint,
-            options: options.clone(),
-            count,
-        }));
+        let owner = format!("[{}:{}] for frontend {owner}", place.file, place.line);
+        all.extend(of_line(Line { line, settings, owner, count }, process, arguments, diagnostics));
     };
     for bind in plan.binds() {
         let name = plan.frontends.get(bind.frontend).map_or("", |frontend| &frontend.name);
@@ -56,6 +45,39 @@ pub fn wanted(
         add(plan.binds().len() + admin.sockets.len() + index, &bind, &forwarder.name, 1);
     }
     all
+}
+
+/// What is to be opened for the master's command line. Lines are numbered as the sockets stand.
+pub fn for_master(
+    sockets: &[StatsSocket],
+    process: &ProcessSettings,
+    arguments: &Arguments,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Wanted> {
+    let line = |(line, socket)| {
+        let StatsSocket { bind, .. }: &StatsSocket = socket;
+        Line { line, settings: bind, owner: "-S for the master".into(), count: 1 }
+    };
+    sockets.iter().enumerate().map(line).flat_map(|line| of_line(line, process, arguments, diagnostics)).collect()
+}
+
+struct Line<'a> {
+    line: usize,
+    settings: &'a BindSettings,
+    owner: String,
+    count: usize,
+}
+
+fn of_line(line: Line<'_>, process: &ProcessSettings, arguments: &Arguments, diagnostics: &mut Diagnostics) -> Vec<Wanted> {
+    let Line { line, settings, owner, count } = line;
+    let prefix = process.unix.prefix.as_deref().unwrap_or_default();
+    let endpoints = Endpoint::parse(&settings.address, prefix).unwrap_or_else(|reason| {
+        diagnostics.alert(&settings.place, reason);
+        Vec::new()
+    });
+    let options = options(settings, process, arguments, diagnostics);
+    let wanted = |endpoint| Wanted { line, owner: owner.clone(), endpoint, options: options.clone(), count };
+    endpoints.into_iter().map(wanted).collect()
 }
 
 /// Deals the sockets out: of those that come once for each worker one to each that may accept on its line, the others, which are

@@ -14,20 +14,32 @@
 //! SIGTERM and SIGINT stop all processes and end the master with 128 plus the signal's number; SIGUSR1 drains them.
 //! The two talk over a [`lifeline`]: a worker asks for sockets, and hands its own over when it is ready; when one side is gone, the
 //! other one notices.
+//!
+//! With `-S` it takes commands: it shows a [`bureau`] what there is to see, and is asked for reloads through it.
 
 pub mod attendant;
+pub mod bureau;
+pub mod command_line;
 pub mod lifeline;
 
 use crate::process::notify::Supervisor;
 use crate::report::Report;
 use crate::signals::{Order, Signals};
 use attendant::{Event, Held, Spawner};
+use bureau::{Bureau, Request, View};
+use command_line::CommandLine;
+use lifeline::Words;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
+use std::time::Instant;
+use terse_admin::master::{self, Reloaded, Reloads, Stage};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::oneshot;
 
 /// A master.
 pub struct Master<'a> {
@@ -40,6 +52,14 @@ pub struct Master<'a> {
     /// The listening sockets of the worker that serves.
     sockets: Arc<Held>,
     generation: u32,
+    /// Reloads that failed since the last one that did not.
+    failed: u32,
+    /// What is said while a worker starts.
+    loading: Report,
+    /// The worker that starts takes the place of others at once, without a drain.
+    hard: bool,
+    /// Who waits to hear how the reload went.
+    asked: Option<oneshot::Sender<Reloaded>>,
     /// A reload was asked for while a worker was starting.
     again: bool,
     ending: Option<Ending>,
@@ -51,13 +71,11 @@ struct Worker {
     pid: Pid,
     generation: u32,
     stage: Stage,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
-    Starting,
-    Serving,
-    Leaving,
+    /// How many others have begun to serve since it did.
+    outlived: u32,
+    started: Instant,
+    version: Option<String>,
+    lifeline: Arc<UnixStream>,
 }
 
 /// What the master will end with.
@@ -82,23 +100,36 @@ impl<'a> Master<'a> {
             workers: Vec::new(),
             sockets: Arc::default(),
             generation: 0,
+            failed: 0,
+            loading: Report::new(report.quiet, report.talks),
+            hard: false,
+            asked: None,
             again: false,
             ending: None,
         }
     }
 
-    /// Runs until the last worker has ended. `ready` is called when the first one serves.
+    /// Runs until the last worker has ended, and takes commands until then. `ready` is called when the first worker serves.
     ///
     /// # Errors
     /// The first worker cannot be started, or `ready` fails.
-    pub fn run(mut self, ready: impl FnOnce() -> io::Result<()>) -> io::Result<ExitCode> {
+    pub fn run(mut self, command_line: CommandLine, ready: impl FnOnce() -> io::Result<()>) -> io::Result<ExitCode> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let mut signals = Signals::new()?;
             let (tell, mut events) = unbounded_channel();
             self.spawner.tell = Some(tell);
             self.start()?;
-            self.attend(&mut signals, &mut events, ready).await
+            let (ask, mut requests) = unbounded_channel();
+            let bureau = Arc::new(Bureau::new(ask));
+            let (listeners, office) = command_line.into_parts(bureau.clone());
+            let (doubts, commands) = (self.report.clone(), master::serve(listeners, office));
+            tokio::spawn(async move {
+                if let Err(error) = commands.await {
+                    doubts.alert(format_args!("Cannot answer on the master's sockets: {error}"));
+                }
+            });
+            self.attend(&mut signals, &mut events, (&bureau, &mut requests), ready).await
         })
     }
 
@@ -106,25 +137,29 @@ impl<'a> Master<'a> {
         &mut self,
         signals: &mut Signals,
         events: &mut UnboundedReceiver<Event>,
+        (bureau, requests): (&Bureau, &mut UnboundedReceiver<Request>),
         ready: impl FnOnce() -> io::Result<()>,
     ) -> io::Result<ExitCode> {
         let mut ready = Some(ready);
         while !self.workers.is_empty() {
+            bureau.show(self.view());
             tokio::select! {
                 order = signals.next() => self.obey(order),
+                Some(request) = requests.recv() => self.grant(request),
                 event = events.recv() => match event {
                     Some(Event::Ready(pid, sockets)) => {
                         self.promote(pid, sockets);
                         ready.take().map_or(Ok(()), |ready| ready())?;
                         self.supervisor.ready();
                     }
+                    Some(Event::Says(pid, words)) => self.listen(pid, words),
                     Some(Event::Ended(pid, status)) => self.bury(pid, status),
                     None => break,
                 },
             }
             let settled = self.workers.iter().all(|worker| worker.stage != Stage::Starting);
             if settled && std::mem::take(&mut self.again) {
-                self.reload();
+                self.reload(false);
             }
         }
         Ok(match self.ending {
@@ -135,8 +170,16 @@ impl<'a> Master<'a> {
     }
 
     fn start(&mut self) -> io::Result<()> {
-        let pid = self.spawner.spawn(self.generation, &self.sockets)?;
-        self.workers.push(Worker { pid, generation: self.generation, stage: Stage::Starting });
+        let (pid, lifeline) = self.spawner.spawn(self.generation, &self.sockets)?;
+        self.workers.push(Worker {
+            pid,
+            generation: self.generation,
+            stage: Stage::Starting,
+            outlived: 0,
+            started: Instant::now(),
+            version: None,
+            lifeline,
+        });
         Ok(())
     }
 
@@ -154,11 +197,25 @@ impl<'a> Master<'a> {
                 self.supervisor.stopping();
                 self.tell_all(Signal::USR1);
             }
-            Order::Report | Order::Reload => self.reload(),
+            Order::Report | Order::Reload => self.reload(false),
         }
     }
 
-    fn reload(&mut self) {
+    /// Does what the command line asks for, unless something else is on its way.
+    fn grant(&mut self, request: Request) {
+        if self.ending.is_some() || self.workers.iter().any(|worker| worker.stage == Stage::Starting) {
+            let log = match self.ending {
+                Some(_) => "The master is about to end.\n",
+                None => "Another reload is still in progress.\n",
+            };
+            let _ = request.reply.send(Reloaded { success: false, log: log.into() });
+            return;
+        }
+        self.asked = Some(request.reply);
+        self.reload(request.hard);
+    }
+
+    fn reload(&mut self, hard: bool) {
         if self.workers.iter().any(|worker| worker.stage == Stage::Starting) {
             // It may have read the files before they were changed.
             self.again = true;
@@ -166,12 +223,50 @@ impl<'a> Master<'a> {
         if self.again || self.ending.is_some() {
             return;
         }
-        self.report.notice("Reloading.");
+        self.hard = hard;
+        self.loading = Report::new(self.report.quiet, self.report.talks);
+        self.loading.notice("Reloading.");
         self.supervisor.reloading();
         self.generation += 1;
         if let Err(error) = self.start() {
-            self.report.alert(format_args!("Cannot start a worker: {error}. The one that runs goes on."));
+            self.loading.alert(format_args!("Cannot start a worker: {error}. The one that runs goes on."));
             self.supervisor.ready();
+            self.settle(false);
+        }
+    }
+
+    /// A worker tells how it goes. What it says later than at its start is no news: it stands in its logs.
+    fn listen(&mut self, pid: Pid, words: Words) {
+        let starts = |worker: &&mut Worker| worker.pid == pid && worker.stage == Stage::Starting;
+        if let Some(worker) = self.workers.iter_mut().find(starts) {
+            worker.version = Some(words.version);
+            self.loading.quote(&words.log);
+        }
+    }
+
+    /// A reload has come to its end: who has asked for it is told.
+    fn settle(&mut self, success: bool) {
+        self.failed = if success { 0 } else { self.failed + 1 };
+        if let Some(reply) = self.asked.take() {
+            // Whoever does not wait any more need not know.
+            let _ = reply.send(Reloaded { success, log: self.loading.said() });
+        }
+    }
+
+    /// What the command line shows.
+    fn view(&self) -> View {
+        let row = |worker: &Worker| master::Worker {
+            pid: worker.pid.as_raw_nonzero().get().unsigned_abs(),
+            stage: worker.stage,
+            reloads: worker.outlived,
+            started: worker.started,
+            version: worker.version.clone(),
+            descriptor: worker.lifeline.as_raw_fd(),
+        };
+        View {
+            workers: self.workers.iter().map(|worker| (row(worker), Arc::clone(&worker.lifeline))).collect(),
+            reloads: Reloads { all: self.generation, failed: self.failed },
+            log: self.loading.said(),
         }
     }
 
@@ -182,11 +277,20 @@ impl<'a> Master<'a> {
         for worker in &mut self.workers {
             if worker.pid == pid {
                 worker.stage = Stage::Serving;
-            } else if worker.stage == Stage::Serving {
-                worker.stage = Stage::Leaving;
+                continue;
+            }
+            worker.outlived += 1;
+            let leaves = std::mem::replace(&mut worker.stage, Stage::Leaving) == Stage::Serving;
+            if self.hard {
+                tell(worker.pid, Signal::TERM);
+            } else if leaves {
                 tell(worker.pid, Signal::USR1);
             }
         }
+        if self.generation > 0 {
+            self.loading.notice("Loading success.");
+        }
+        self.settle(true);
         let oldest = self.most_reloads.map_or(0, |most| self.generation.saturating_sub(most));
         for worker in self.workers.iter().filter(|worker| worker.stage == Stage::Leaving && worker.generation < oldest) {
             tell(worker.pid, Signal::TERM);
@@ -207,9 +311,10 @@ impl<'a> Master<'a> {
             _ if self.ending.is_some() => {}
             Stage::Leaving => self.report.notice(format_args!("Former worker ({number}) exited with {how}.")),
             Stage::Starting if !self.workers.is_empty() => {
-                self.report
+                self.loading
                     .alert(format_args!("New worker ({number}) exited with {how}: the reload failed, the one that runs goes on."));
                 self.supervisor.reload_failed();
+                self.settle(false);
             }
             Stage::Starting | Stage::Serving => {
                 self.report.alert(format_args!("Current worker ({number}) exited with {how}."));

@@ -84,6 +84,11 @@ impl Report {
         }
     }
 
+    /// Remembers what another process has said.
+    pub fn quote(&self, text: &str) {
+        self.remember(text);
+    }
+
     /// What was said so far, line by line, up to a limit.
     pub fn said(&self) -> String {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()

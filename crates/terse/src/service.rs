@@ -14,9 +14,11 @@ use crate::signals::{Order, Signals};
 use crate::states;
 use crate::stats::{Running, Stats};
 use crate::takeover::send::Exported;
+use crate::version;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use terse_admin::Context;
 use terse_balance::check::Surroundings;
 use terse_compress::Queue;
 use terse_compress::memory::Raiser;
@@ -73,9 +75,9 @@ impl Service {
         let courier = Courier::start(&plan.syslog, &plan.sinks, intakes, plan.process.buffer_bytes)?;
         let mut crew = Crew::start(jobs(listeners, &plan, &process, &shared))?;
         ready()?;
-        if let Some(lifeline) = lifeline {
+        if let Some(lifeline) = &lifeline {
+            lifeline.say(version::LANGUAGE, &report.said())?;
             lifeline.ready(&exported)?;
-            tokio::spawn(end_with_the_master(lifeline, give));
         }
         let farms = plan.backends.iter().map(|backend| backend.farm.clone()).collect();
         tokio::spawn(terse_balance::check::run(farms, Arc::new(CheckSurroundings(plan.clone()))));
@@ -89,6 +91,9 @@ impl Service {
         };
         // Statistics pages look at it until the last stream has ended.
         let (context, sockets) = stats.open(running);
+        if let Some(lifeline) = lifeline {
+            tokio::spawn(follow_the_master(lifeline, context.clone(), give));
+        }
         let (doubts, commands) = (report.clone(), terse_admin::serve(sockets, context.clone()));
         let stats = tokio::spawn(async move {
             if let Err(error) = commands.await {
@@ -167,8 +172,9 @@ async fn forward(mut signals: Signals, give: UnboundedSender<Order>) {
     while give.send(signals.next().await).is_ok() {}
 }
 
-async fn end_with_the_master(lifeline: Lifeline, give: UnboundedSender<Order>) {
-    lifeline.end().await;
+/// Answers the master's clients, also while the process leaves, and ends with the master.
+async fn follow_the_master(lifeline: Lifeline, context: Arc<Context>, give: UnboundedSender<Order>) {
+    lifeline.attend(|client, manner| drop(tokio::spawn(terse_admin::attend(client, manner, context.clone())))).await;
     let _ = give.send(Order::Stop(libc::SIGTERM));
 }
 

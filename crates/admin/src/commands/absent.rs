@@ -37,8 +37,9 @@ const ABSENT: &[Absent] = &[
     absent("enable dynamic-cookie", COOKIES),
     absent("enable frontend", FRONTENDS),
     absent("enable health", "checks go on when a server leaves maintenance; use 'enable server'"),
+    absent("hard-reload", MASTER),
     absent("new ssl", TLS),
-    absent("reload", "SIGUSR2 to the master reloads"),
+    absent("reload", MASTER),
     absent("set anon", "nothing is hidden in answers"),
     absent("set dynamic-cookie-key", COOKIES),
     absent("set maxconn global", "the limit of the process is that of the configuration and the descriptors that it may have"),
@@ -55,7 +56,7 @@ const ABSENT: &[Absent] = &[
     absent("show libs", INTERNALS),
     absent("show peers", "tables are not shared with other machines"),
     absent("show pools", "memory is not pooled; 'show info' shows what buffers hold"),
-    absent("show proc", "the master has no command line; 'ps' shows its workers"),
+    absent("show proc", MASTER),
     absent("show profiling", INTERNALS),
     absent("show quic", "there is no QUIC"),
     absent("show resolvers", "names are only looked up while the configuration is read"),
@@ -84,6 +85,7 @@ const BACKENDS: &str = "backends are those of the configuration";
 const COOKIES: &str = "dynamic cookies are not built";
 const FRONTENDS: &str = "frontends listen until the process stops";
 const INTERNALS: &str = "it looks into HAProxy's own code";
+const MASTER: &str = "it is a command of the master's command line (-S)";
 const SERVERS: &str = "servers are those of the configuration; 'set server' takes them out and back";
 const TLS: &str = "TLS comes later";
 

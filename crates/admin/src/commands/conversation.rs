@@ -3,8 +3,9 @@
 use crate::answer::{Answer, Message, Outcome};
 use crate::client::{Client, Ending, Mode};
 use crate::command::{Call, Command};
+use crate::commands;
 use crate::help;
-use crate::settings::{Level, SeverityForm};
+use crate::settings::{Level, SeverityForm, StatsSocket};
 use terse_config::TimeUnit;
 use terse_config::units::parse_time_in;
 
@@ -14,7 +15,7 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: "help [<command>]",
         summary: "list all commands, or those that begin so",
         level: Level::User,
-        run: |call| Ok(Answer::Text(help::list(call.args))),
+        run: |call| Ok(Answer::Text(help::list(commands::FAMILIES, call.args))),
     },
     Command {
         name: "prompt",
@@ -67,7 +68,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "expert-mode",
         usage: "expert-mode [on | off]",
-        summary: "allow commands for experts, of which there are none, or show whether they are allowed",
+        summary: "allow commands for experts, or show whether they are allowed",
         level: Level::Admin,
         run: |call| switch(&mut call.client.expert, "expert-mode", call.args),
     },
@@ -101,14 +102,14 @@ pub(super) const COMMANDS: &[Command] = &[
     },
 ];
 
-fn prompt(call: &mut Call<'_>) -> Outcome {
-    let Client { mode, timed, .. } = call.client;
+pub(crate) fn prompt<C>(call: &mut Call<'_, C>) -> Outcome {
+    let Client { mode, plain, timed, .. } = call.client;
     if call.args.is_empty() {
-        *mode = if *mode == Mode::Prompt { Mode::Single } else { Mode::Prompt };
+        *mode = if *mode == Mode::Prompt { *plain } else { Mode::Prompt };
     }
     for word in call.args {
         match word.as_str() {
-            "n" => *mode = Mode::Single,
+            "n" if *plain == Mode::Single => *mode = Mode::Single,
             "i" => *mode = Mode::Interactive,
             "p" => *mode = Mode::Prompt,
             "timed" => (*mode, *timed) = (Mode::Prompt, !*timed),
@@ -121,15 +122,15 @@ fn prompt(call: &mut Call<'_>) -> Outcome {
 const PROMPT_HELP: &str = "\
 Usage: prompt [help | n | i | p | timed]*
   help    this text
-  n       one line is answered, then the connection closes
+  n       one line is answered, then the connection closes; not at a master
   i       lines are answered one after the other
   p       the same with a prompt before each
   timed   the prompt shows how long the process runs, or no longer does
-Without an argument: p, or n if that was p.
+Without an argument: p, or if that was p, n; at a master i.
 ";
 
 /// Every word but `on` is off, as in HAProxy.
-fn switch(mode: &mut bool, name: &str, args: &[String]) -> Outcome {
+pub(crate) fn switch(mode: &mut bool, name: &str, args: &[String]) -> Outcome {
     match args.first() {
         None => Ok(Answer::Said(Message::info(format!("{name} is {}", if *mode { "ON" } else { "OFF" })))),
         Some(word) => {
@@ -139,12 +140,12 @@ fn switch(mode: &mut bool, name: &str, args: &[String]) -> Outcome {
     }
 }
 
-fn lower(call: &mut Call<'_>, level: Level) -> Outcome {
+pub(crate) fn lower<C>(call: &mut Call<'_, C>, level: Level) -> Outcome {
     call.client.level = level;
     Ok(Answer::Done)
 }
 
-fn set_timeout(call: &mut Call<'_>) -> Outcome {
+pub(crate) fn set_timeout<C>(call: &mut Call<'_, C>) -> Outcome {
     if call.arg(0) != "cli" {
         return Err(Message::error("'set timeout' only supports 'cli'."));
     }
@@ -154,15 +155,20 @@ fn set_timeout(call: &mut Call<'_>) -> Outcome {
     Ok(Answer::Done)
 }
 
-fn set_severity(call: &mut Call<'_>) -> Outcome {
+pub(crate) fn set_severity<C>(call: &mut Call<'_, C>) -> Outcome {
     let form = SeverityForm::of_word(call.arg(0));
     call.client.severity = form.ok_or_else(|| Message::error("one of 'none', 'number', 'string' is a required argument"))?;
     Ok(Answer::Done)
 }
 
 fn show_sockets(call: &mut Call<'_>) -> Outcome {
-    let lines = call.context.settings.sockets.iter().map(|socket| format!("{} {} all\n", socket.address(), socket.level.word()));
-    Ok(Answer::Text(std::iter::once("# socket lvl processes\n".to_owned()).chain(lines).collect()))
+    Ok(Answer::Text(sockets(&call.context.settings.sockets, "all")))
+}
+
+/// The list of some sockets, with who answers on them.
+pub(crate) fn sockets(list: &[StatsSocket], processes: &str) -> String {
+    let lines = list.iter().map(|socket| format!("{} {} {processes}\n", socket.address(), socket.level.word()));
+    std::iter::once("# socket lvl processes\n".to_owned()).chain(lines).collect()
 }
 
 #[cfg(test)]

@@ -131,11 +131,9 @@ pub const FLAGS: &[Flag] = &[
     },
     Flag {
         name: "-S",
-        value: Value::Word("<address>"),
-        summary: "opens the master's command line",
-        effect: Effect::Refused(
-            "the master has no command line; a 'stats socket' in 'global' takes the commands of the one that serves",
-        ),
+        value: Value::Word("<address>[,<option>]..."),
+        summary: "opens the master's command line; may be repeated",
+        effect: Effect::Text(|a, v| a.master_sockets.push(v.to_owned())),
     },
     Flag {
         name: "-dW",

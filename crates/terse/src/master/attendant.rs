@@ -1,11 +1,12 @@
 //! A thread for each worker's process: it starts it, serves its lifeline, and waits for its end.
 
-use super::lifeline::{self, Asked};
+use super::lifeline::{self, Asked, Words};
 use crate::takeover::receive;
 use crate::takeover::send::Exported;
 use rustix::process::Pid;
 use std::ffi::OsString;
 use std::io;
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -20,6 +21,8 @@ pub type Held = Exported;
 /// What happens to a worker.
 #[derive(Debug)]
 pub enum Event {
+    /// It tells how it goes.
+    Says(Pid, Words),
     /// It serves, on these sockets.
     Ready(Pid, Held),
     /// It has ended.
@@ -40,12 +43,13 @@ pub struct Spawner {
 }
 
 impl Spawner {
-    /// Starts a worker, which may ask for these sockets.
+    /// Starts a worker, which may ask for these sockets. Beside its number comes the lifeline.
     ///
     /// # Errors
     /// What the system says.
-    pub fn spawn(&self, generation: u32, sockets: &Arc<Held>) -> io::Result<Pid> {
+    pub fn spawn(&self, generation: u32, sockets: &Arc<Held>) -> io::Result<(Pid, Arc<UnixStream>)> {
         let (mine, theirs) = UnixStream::pair()?;
+        let mine = Arc::new(mine);
         let mut command = Command::new(&self.program);
         if let [name, words @ ..] = &self.words[..] {
             command.arg0(name).args(words);
@@ -57,18 +61,23 @@ impl Spawner {
         drop(command);
         let pid = Pid::from_child(&child);
         let (tell, sockets) = (self.tell.clone(), Arc::clone(sockets));
-        let attend = move || attend(child, mine, &sockets, |event| drop(tell.as_ref().map(|tell| tell.send(event))));
+        let lifeline = Arc::clone(&mine);
+        let attend = move || attend(child, &lifeline, &sockets, |event| drop(tell.as_ref().map(|tell| tell.send(event))));
         std::thread::Builder::new().name(format!("attendant/{generation}")).spawn(attend)?;
-        Ok(pid)
+        Ok((pid, mine))
     }
 }
 
-fn attend(mut child: Child, stream: UnixStream, sockets: &Held, tell: impl Fn(Event)) {
+fn attend(mut child: Child, stream: &UnixStream, sockets: &Held, tell: impl Fn(Event)) {
     let pid = Pid::from_child(&child);
     loop {
-        let served = match lifeline::asked(&stream) {
-            Ok(Some(Asked::Sockets)) => sockets.send(&stream),
-            Ok(Some(Asked::Ready)) => receive::held(&stream).map(|sockets| tell(Event::Ready(pid, sockets))),
+        let served = match lifeline::asked(stream) {
+            Ok(Some(Asked::Sockets)) => sockets.send(stream),
+            Ok(Some(Asked::Ready)) => receive::held(stream).map(|sockets| tell(Event::Ready(pid, sockets))),
+            Ok(Some(Asked::Says(words))) => {
+                tell(Event::Says(pid, words));
+                Ok(())
+            }
             Ok(None) => break,
             Err(error) => Err(error),
         };
@@ -77,7 +86,7 @@ fn attend(mut child: Child, stream: UnixStream, sockets: &Held, tell: impl Fn(Ev
             break;
         }
     }
-    drop(stream);
+    let _ = stream.shutdown(Shutdown::Both);
     if let Ok(status) = child.wait() {
         tell(Event::Ended(pid, status));
     }

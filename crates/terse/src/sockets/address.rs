@@ -46,7 +46,7 @@ impl Endpoint {
                 Ok(number) if number >= 0 => Ok(vec![Endpoint::Inherited(number)]),
                 _ => Err(format!("'{rest}' is not the number of a descriptor")),
             },
-            "sockpair" => Err("sockets of a master process are not built".into()),
+            "sockpair" => Err("'sockpair@' is between a master and its workers".into()),
             "quic4" | "quic6" | "quic" | "quic+fd" | "quic+ipv4" | "quic+ipv6" => Err("QUIC is not built".into()),
             "udp" | "udp4" | "udp6" => Err("datagrams are not listened to".into()),
             "mptcp" | "mptcp4" | "mptcp6" => Err("Multipath TCP is not built".into()),

@@ -1,0 +1,183 @@
+//! A client's conversation with the master.
+//!
+//! Unlike a stats socket's it goes on behind a line until the client goes, and asks for each command rather than each line.
+
+use super::{Office, commands, relay, route};
+use crate::answer::{Message, render};
+use crate::client::{Client, Ending, Mode, clock};
+use crate::input::Input;
+use crate::manner::Manner;
+use crate::serve::{Read, read_line, write};
+use crate::settings::StatsSocket;
+use crate::words;
+use std::io;
+use std::ops::ControlFlow;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// A conversation.
+pub(super) struct Conversation<'a, S> {
+    stream: &'a mut S,
+    client: Client,
+    office: &'a Office,
+    input: Input,
+    /// The worker that commands without a prefix go to; `None`: they are the master's.
+    here: Option<u32>,
+}
+
+impl Client {
+    /// A client of the master.
+    pub(super) fn of_office(socket: &StatsSocket, timeout: Duration) -> Client {
+        Client { mode: Mode::Interactive, plain: Mode::Interactive, ..Client::new(socket, timeout) }
+    }
+}
+
+impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
+    /// A conversation that begins.
+    pub(super) fn new(stream: &'a mut S, client: Client, office: &'a Office) -> Conversation<'a, S> {
+        Conversation { stream, client, office, input: Input::default(), here: None }
+    }
+
+    /// Answers until the client goes or is sent away.
+    ///
+    /// # Errors
+    /// The client went away, or was silent for too long.
+    pub(super) async fn hold(mut self) -> io::Result<()> {
+        loop {
+            let (line, mut payload) = match read_line(self.stream, &mut self.input, &self.client).await? {
+                Read::Line(line) => line,
+                Read::TooLong(what) => return self.say(what).await,
+                Read::End => return Ok(()),
+            };
+            if let Some((designation, rest)) = route::whole_line(&line) {
+                self.pass_line(designation, rest, payload).await?;
+                self.prompt().await?;
+                continue;
+            }
+            let mut commands = words::split(&line).peekable();
+            while let Some(command) = commands.next() {
+                // The payload belongs to the command that it stands behind.
+                let payload = payload.take_if(|_| commands.peek().is_none());
+                if self.take(command, payload).await?.is_break() {
+                    return Ok(());
+                }
+                self.prompt().await?;
+            }
+        }
+    }
+
+    /// A command: the master's, or a worker's.
+    async fn take(&mut self, command: &[u8], payload: Option<Vec<u8>>) -> io::Result<ControlFlow<()>> {
+        let (target, command, prefixed) = match route::prefix(command) {
+            None => (self.here, command, false),
+            Some((designation, rest)) => match self.office.find(designation) {
+                Err(message) => {
+                    self.refuse(message).await?;
+                    return Ok(ControlFlow::Continue(()));
+                }
+                Ok(target) if rest.is_empty() => {
+                    self.here = target;
+                    return Ok(ControlFlow::Continue(()));
+                }
+                Ok(target) => (target, rest, true),
+            },
+        };
+        let words = words::words(command);
+        let about_the_client = || words.as_ref().is_ok_and(|words| commands::is_about_the_client(words));
+        match target.filter(|_| prefixed || !about_the_client()) {
+            Some(pid) => {
+                let mut said = command.to_vec();
+                self.append_payload(&mut said, payload);
+                let manner = Manner::of(&self.client, Mode::Single);
+                if let Err(trouble) = relay::command(self.stream, &self.client, self.office, (pid, manner), &said).await? {
+                    self.refuse(trouble).await?;
+                }
+                Ok(ControlFlow::Continue(()))
+            }
+            None => {
+                let answer = commands::answer(words, &mut self.client, self.office);
+                self.say(&answer).await?;
+                match self.client.ending {
+                    None => Ok(ControlFlow::Continue(())),
+                    Some(Ending::Reload { hard }) => self.reload(hard).await.map(ControlFlow::Break),
+                    Some(Ending::Close | Ending::HandOver) => Ok(ControlFlow::Break(())),
+                }
+            }
+        }
+    }
+
+    /// A line for a worker, whose client this one is until the worker ends the conversation. Without a command it is one with more
+    /// lines.
+    async fn pass_line(&mut self, designation: &[u8], line: &[u8], payload: Option<Vec<u8>>) -> io::Result<()> {
+        let pid = match self.office.find(designation) {
+            Ok(Some(pid)) => pid,
+            Ok(None) => return self.refuse(Message::error("'@@' leads to workers: write '@@1'.")).await,
+            Err(message) => return self.refuse(message).await,
+        };
+        let mode = if line.is_empty() { self.client.mode } else { Mode::Single };
+        let mut said = line.to_vec();
+        self.append_payload(&mut said, payload);
+        said.extend(self.input.take_rest());
+        let manner = Manner::of(&self.client, mode);
+        match relay::line(self.stream, &self.client, self.office, (pid, manner), &said).await? {
+            Ok(()) => Ok(()),
+            Err(trouble) => self.refuse(trouble).await,
+        }
+    }
+
+    /// The end of a line, and its payload as it has come.
+    fn append_payload(&self, line: &mut Vec<u8>, payload: Option<Vec<u8>>) {
+        if let Some(payload) = payload {
+            let mark = self.input.mark();
+            line.extend([b" <<", mark, b"\n", &payload, mark].concat());
+        }
+        line.push(b'\n');
+    }
+
+    /// The connection closes behind it, whatever came of it.
+    async fn reload(&mut self, hard: bool) -> io::Result<()> {
+        // A master that ends tells nothing any more.
+        let Ok(reloaded) = self.office.overseer.reload(hard).await else { return Ok(()) };
+        let mut text = format!("Success={}\n", u8::from(reloaded.success));
+        let log = commands::without_empty_lines(&reloaded.log);
+        if !log.is_empty() {
+            text = text + "--\n" + &log;
+        }
+        self.say(&(text + "\n")).await
+    }
+
+    async fn prompt(&mut self) -> io::Result<()> {
+        if self.client.mode != Mode::Prompt {
+            return Ok(());
+        }
+        let workers = || self.office.overseer.workers();
+        let (name, since) = match self.here {
+            Some(pid) => (pid.to_string(), workers().iter().find(|worker| worker.pid == pid).map(|worker| worker.started)),
+            None => {
+                let failed = self.office.overseer.reloads().failed > 0;
+                (if failed { "master[ReloadFailed]" } else { "master" }.to_owned(), Some(self.office.started))
+            }
+        };
+        let clock = match since {
+            _ if !self.client.timed => String::new(),
+            Some(since) => clock(since.elapsed()) + " ",
+            None => "[gone] ".into(),
+        };
+        let modes = match (self.client.experimental, self.client.expert) {
+            (false, false) => "",
+            (true, false) => "(x)",
+            (false, true) => "(e)",
+            (true, true) => "(xe)",
+        };
+        self.say(&format!("{clock}{name}{modes}> ")).await
+    }
+
+    async fn refuse(&mut self, message: Message) -> io::Result<()> {
+        let text = render(Err(message), self.client.severity);
+        self.say(&text).await
+    }
+
+    async fn say(&mut self, text: &str) -> io::Result<()> {
+        write(self.stream, text.as_bytes(), self.client.timeout).await
+    }
+}

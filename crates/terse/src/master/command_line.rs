@@ -1,0 +1,118 @@
+//! The sockets of `-S`: read like `stats socket` lines, opened like them, and the master's for as long as it lives.
+
+use crate::args::Arguments;
+use crate::configuration::Configuration;
+use crate::listening::{for_master, listener};
+use crate::sockets::{Pool, Sockets};
+use crate::start::Reasons;
+use crate::version;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use terse_admin::master::{Office, Overseer};
+use terse_admin::{AdminSettings, StatsSocket};
+use terse_config::{Diagnostics, Environment, Loader, Settings, Source};
+use terse_proxy::worker::Listener;
+
+/// The master's command line, before anybody answers on it.
+pub struct CommandLine {
+    sockets: Vec<StatsSocket>,
+    listeners: Vec<(usize, Listener)>,
+    timeout: Duration,
+    maxconn: usize,
+    started: Instant,
+}
+
+impl CommandLine {
+    /// Opens what `-S` names. `stats timeout` and `stats maxconn` count here too.
+    ///
+    /// # Errors
+    /// What cannot be understood or opened.
+    pub fn open(arguments: &Arguments, configuration: &Configuration, started: Instant) -> Result<CommandLine, Reasons> {
+        let read: Vec<_> = arguments.master_sockets.iter().map(|text| read(text)).collect();
+        let mut reasons: Reasons = read.iter().filter_map(|read| read.as_ref().err()).cloned().collect();
+        let sockets: Vec<StatsSocket> = read.into_iter().flatten().collect();
+        let mut diagnostics = Diagnostics::default();
+        let wanted = for_master(&sockets, &configuration.process, arguments, &mut diagnostics);
+        reasons.extend(said(&diagnostics).map(|reason| format!("-S: {reason}")));
+        if !reasons.is_empty() {
+            return Err(reasons);
+        }
+        let opened = Sockets::open(&wanted, &mut Pool::default());
+        let mut opened = opened.map_err(|refusals| refusals.iter().map(ToString::to_string).collect::<Reasons>())?;
+        opened.publish().map_err(|(path, error)| vec![format!("Cannot rename to {}: {error}", path.display())])?;
+        let listeners = opened.list.into_iter().map(|listening| (listening.line, listener(listening))).collect();
+        let admin: &AdminSettings = &configuration.admin;
+        Ok(CommandLine { sockets, listeners, timeout: admin.timeout(), maxconn: admin.maxconn(), started })
+    }
+
+    /// The sockets, and what is seen there.
+    pub fn into_parts(self, overseer: Arc<dyn Overseer>) -> (Vec<(usize, Listener)>, Office) {
+        let CommandLine { sockets, listeners, timeout, maxconn, started } = self;
+        let (version, pid) = (version::LANGUAGE.to_owned(), std::process::id());
+        (listeners, Office { version, pid, started, sockets, timeout, maxconn, overseer })
+    }
+}
+
+/// The socket that a value of `-S` describes: the words of a `stats socket` line with commas for blanks. Its level is admin unless the
+/// value says otherwise.
+fn read(text: &str) -> Result<StatsSocket, String> {
+    let refused = |reason: &str| Err(format!("-S {text}: {reason}"));
+    if text.contains(['\n', '\r', '\0']) {
+        return refused("it is more than a line");
+    }
+    let quoted = |word: &str| format!(" '{}'", word.replace('\'', r"'\''"));
+    let mut words = text.split(',').filter(|word| !word.is_empty()).map(quoted);
+    let Some(address) = words.next() else { return refused("it names no address") };
+    let line = format!("global\n stats socket{address} level admin{}\n", words.collect::<String>());
+    let loader = Loader { tables: terse_admin::KEYWORDS.to_vec(), environment: Environment::default() };
+    let (mut config, diagnostics) = loader.load(&[Source { name: "-S".into(), bytes: line.into_bytes() }], Settings::default());
+    if let Some(reason) = said(&diagnostics).next() {
+        return refused(reason.strip_prefix("'stats socket' : ").unwrap_or(&reason));
+    }
+    match AdminSettings::take(&mut config).sockets.pop() {
+        Some(socket) if socket.exposes_listeners => refused("'expose-fd': the master hands sockets to its workers by itself"),
+        Some(socket) => Ok(socket),
+        None => refused("it names no address"),
+    }
+}
+
+fn said(diagnostics: &Diagnostics) -> impl Iterator<Item = String> {
+    diagnostics.iter().map(|diagnostic| match &diagnostic.hint {
+        Some(hint) => format!("{}; {hint}", diagnostic.reason),
+        None => diagnostic.reason.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terse_admin::Level;
+
+    #[test]
+    fn options_stand_behind_commas() {
+        let socket = read("/run/it's here,,mode,600,level,operator,severity-output,number").unwrap();
+        assert_eq!(
+            (socket.address(), socket.bind.mode, socket.level),
+            ("unix@/run/it's here".into(), Some(0o600), Level::Operator)
+        );
+        for address in ["fd@7", "127.0.0.1:1234", "abns@master"] {
+            let socket = read(address).unwrap();
+            assert_eq!((socket.address(), socket.level), (address.to_owned(), Level::Admin));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (text, expected) in [
+            ("", "address"),
+            (",", "address"),
+            ("/x,level,root", "'root' is not"),
+            ("/x,nonsense", "nonsense"),
+            ("/x,expose-fd,listeners", "by itself"),
+            ("/x\nlog :1", "more than a line"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.starts_with(&format!("-S {text}: ")) && error.contains(expected), "{error}");
+        }
+    }
+}
