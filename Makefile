@@ -35,7 +35,8 @@ demo: lab
 	@TERSE="$${TERSE:-$(TARGET)/release/terse}" $(LAB) demo $(ARGS)
 
 test: system
-	@scripts/packages curl:curl nginx:nginx apache2:apache2-bin haproxy:haproxy g++:g++
+	@scripts/packages curl:curl nginx:nginx apache2:apache2-bin haproxy:haproxy g++:g++ \
+		python3:python3 git:git svn:subversion zstd:zstd brotli:brotli /usr/include/zlib.h:zlib1g-dev
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --no-deps --locked --quiet

@@ -31,6 +31,8 @@ pub(crate) struct Plan {
 pub(crate) struct Totals {
     pub(crate) taken: u64,
     pub(crate) given: u64,
+    /// Of what was given, gzip's head and tail.
+    pub(crate) frame: u64,
     /// CRC-32 of what was taken; only for gzip.
     pub(crate) checksum: u32,
 }

@@ -52,7 +52,7 @@ impl Listing {
             };
             text += &format!("{method:<6}  {checksum} {time:<10} ");
         }
-        text += &sizes(taken, unpacked.bytes);
+        text += &sizes(taken, unpacked.frame, unpacked.bytes);
         let mut line = text.into_bytes();
         if is_stdin {
             line.extend_from_slice(b"stdout");
@@ -74,12 +74,13 @@ impl Listing {
             return Ok(());
         }
         let margin = if options.verbose { " ".repeat(28) } else { String::new() };
-        let line = format!("{margin}{}(totals)\n", sizes(self.compressed, self.uncompressed));
+        let line = format!("{margin}{}(totals)\n", sizes(self.compressed, 0, self.uncompressed));
         io::stdout().lock().write_all(line.as_bytes())
     }
 }
 
-fn sizes(compressed: u64, uncompressed: u64) -> String {
-    let ratio = percent(i128::from(uncompressed) - i128::from(compressed), uncompressed);
+/// The ratio, as gzip has it, is that of the data without head and tail.
+fn sizes(compressed: u64, frame: u64, uncompressed: u64) -> String {
+    let ratio = percent(i128::from(uncompressed) - i128::from(compressed) + i128::from(frame), uncompressed);
     format!("{compressed:>19} {uncompressed:>19} {ratio} ")
 }

@@ -5,7 +5,7 @@ use crate::engine;
 use crate::fault::{Fault, plain};
 use crate::form::Form;
 use crate::header::Header;
-use crate::line::Plan;
+use crate::line::{Plan, Totals};
 use crate::options::{Mode, Options};
 use crate::progress::Progress;
 use crate::report::{percent, write_error};
@@ -31,7 +31,7 @@ pub(crate) fn standard_input(run: &mut Run<'_>, file: File) {
 pub(crate) fn file(run: &mut Run<'_>, name: &Path) {
     let (name, file) = match open(name, run.options) {
         Ok(found) => found,
-        Err(error) => return run.report.error(format_args!("{}: {}", name.display(), plain(&error))),
+        Err((name, error)) => return run.report.error(format_args!("{}: {}", name.display(), plain(&error))),
     };
     let shown = name.display();
     let metadata = match file.metadata() {
@@ -59,7 +59,7 @@ pub(crate) fn file(run: &mut Run<'_>, name: &Path) {
                 && let Some(suffix) = suffix::present(&name, own)
             {
                 if !options.recursive {
-                    run.report.warning(format_args!("{shown} already has {} suffix -- unchanged", suffix.display()));
+                    run.report.note(format_args!("{shown} already has {} suffix -- unchanged", suffix.display()));
                 }
                 return;
             }
@@ -87,8 +87,8 @@ pub(crate) fn file(run: &mut Run<'_>, name: &Path) {
     operand.work(run, target.map(|target| Target { name: target, promised }).or(Some(Target { name: PathBuf::new(), promised })));
 }
 
-/// Opens a file, or, to decompress, one whose name has a suffix behind this name.
-fn open(name: &Path, options: &Options) -> io::Result<(PathBuf, File)> {
+/// Opens a file, or, to decompress, one whose name has a suffix behind this name. An error comes with the name that is missed.
+fn open(name: &Path, options: &Options) -> Result<(PathBuf, File), (PathBuf, io::Error)> {
     let follows = options.to_stdout || options.force || options.output.is_some() || options.mode != Mode::Compress;
     // A pipe without a writer must not hold us up before it is refused.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | if follows { OFlags::empty() } else { OFlags::NOFOLLOW };
@@ -104,8 +104,9 @@ fn open(name: &Path, options: &Options) -> io::Result<(PathBuf, File)> {
                 return Ok((longer, file));
             }
         }
+        return Err((suffix::added(name, options.form.unwrap_or(Form::Gzip), options.suffix.as_deref()), error));
     }
-    Err(error)
+    Err((name.to_owned(), error))
 }
 
 /// Why a file is not replaced.
@@ -126,7 +127,7 @@ fn objection(metadata: &Metadata, options: &Options) -> Option<String> {
     match metadata.nlink() - 1.min(metadata.nlink()) {
         0 => None,
         others => (!options.keep && options.input.is_none())
-            .then(|| format!("has {others} other link{} -- unchanged", if others == 1 { "" } else { "s" })),
+            .then(|| format!("has {others} other link{} -- file ignored", if others == 1 { "" } else { "s" })),
     }
 }
 
@@ -151,6 +152,8 @@ struct Target {
 struct Outcome {
     taken: u64,
     given: u64,
+    /// Bytes of the compressed side that are no data: gzip's head and tail.
+    frame: u64,
     /// What the head says, when decompressing.
     header: Option<Header>,
     has_garbage: bool,
@@ -242,11 +245,12 @@ impl Operand {
             let header = self.header(options);
             let progress = self.progress(options);
             let totals = stream::compress(&mut self.file, sink, &plan, &header, &progress)?;
-            return Ok(Outcome { taken: totals.taken, given: totals.given, header: None, has_garbage: false });
+            let Totals { taken, given, frame, .. } = totals;
+            return Ok(Outcome { taken, given, frame, header: None, has_garbage: false });
         }
         let (_, unpacked, taken) = self.read(options, promised, sink)?;
-        let Unpacked { bytes, header, has_garbage, .. } = unpacked;
-        Ok(Outcome { taken, given: bytes, header: Some(header), has_garbage })
+        let Unpacked { bytes, frame, header, has_garbage, .. } = unpacked;
+        Ok(Outcome { taken, given: bytes, frame, header: Some(header), has_garbage })
     }
 
     /// Decompresses; the format, what came out, and how many bytes were read.
@@ -310,7 +314,7 @@ impl Operand {
             Mode::Compress => (outcome.given, outcome.taken),
             _ => (outcome.taken, outcome.given),
         };
-        let ratio = percent(i128::from(large) - i128::from(small), large);
+        let ratio = percent(i128::from(large) - i128::from(small) + i128::from(outcome.frame), large);
         let ends = match made {
             Some(made) => {
                 let stays = run.options.keep || self.is_stdin || run.options.input.is_some() || run.options.output.is_some();

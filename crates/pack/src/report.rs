@@ -40,6 +40,13 @@ impl Report {
         self.outcome = self.outcome.max(Outcome::Warned);
     }
 
+    /// Something needs nothing to be done.
+    pub(crate) fn note(&self, text: impl Display) {
+        if !self.quiet {
+            write_error(&format!("{}: {text}\n", self.program));
+        }
+    }
+
     /// Something was left out, and that was told already.
     pub(crate) fn warned(&mut self) {
         self.outcome = self.outcome.max(Outcome::Warned);

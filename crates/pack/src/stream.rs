@@ -24,6 +24,7 @@ pub(crate) fn compress(
     let mut totals = line::compress(source, sink, plan, progress)?;
     let tail = header::tail(totals.checksum, totals.taken);
     sink.write_all(&tail).map_err(Fault::Write)?;
-    totals.given += (head.len() + tail.len()) as u64;
+    totals.frame = (head.len() + tail.len()) as u64;
+    totals.given += totals.frame;
     Ok(totals)
 }

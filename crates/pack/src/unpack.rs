@@ -20,6 +20,8 @@ use std::io::Write;
 pub struct Unpacked {
     /// Bytes.
     pub bytes: u64,
+    /// Bytes of the first member's head and tail, for gzip.
+    pub frame: u64,
     /// The head of the first member, for gzip.
     pub header: Header,
     /// The checksum that the last member says, for gzip.

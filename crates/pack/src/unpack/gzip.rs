@@ -7,7 +7,10 @@ use std::io::Write;
 use zlib_rs::{Inflate, InflateFlush, Status};
 
 pub(super) fn unpack(input: &mut Input<'_>, sink: &mut dyn Write) -> Result<Unpacked, Fault> {
-    let mut unpacked = Unpacked { header: Header::read(input)?, ..Unpacked::default() };
+    let begin = input.taken();
+    let header = Header::read(input)?;
+    let frame = input.taken() - begin + TAIL_BYTES as u64;
+    let mut unpacked = Unpacked { header, frame, ..Unpacked::default() };
     let mut inflate = Inflate::new(false, 15);
     let mut room = vec![0; ROOM];
     loop {
@@ -22,6 +25,9 @@ pub(super) fn unpack(input: &mut Input<'_>, sink: &mut dyn Write) -> Result<Unpa
         inflate.reset(false);
     }
 }
+
+/// Checksum and length (RFC 1952 section 2.3.1).
+const TAIL_BYTES: usize = 8;
 
 /// A member behind its head: its checksum and its length, both as they should be.
 fn member(inflate: &mut Inflate, input: &mut Input<'_>, sink: &mut dyn Write, room: &mut [u8]) -> Result<(u32, u64), Fault> {
@@ -42,7 +48,7 @@ fn member(inflate: &mut Inflate, input: &mut Input<'_>, sink: &mut dyn Write, ro
             _ => {}
         }
     }
-    let mut tail = [0; 8];
+    let mut tail = [0; TAIL_BYTES];
     for byte in &mut tail {
         *byte = input.byte()?.ok_or(Fault::End)?;
     }

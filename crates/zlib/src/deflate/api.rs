@@ -172,7 +172,6 @@ pub unsafe extern "C" fn deflateReset(strm: z_streamp) -> c_int {
         // SAFETY: as the caller vouches.
         let Some(mut state) = (unsafe { state::load(strm) }) else { return Z_STREAM_ERROR };
         state.restart();
-        state.header = ptr::null_mut();
         // SAFETY: a state was loaded from it.
         unsafe {
             state::save(strm, &state);
