@@ -75,6 +75,13 @@ pub const ENGINES: &[Engine] = &[
         make: deflate::stream,
     },
     Engine {
+        name: "rows",
+        form: Form::Gzip,
+        about: "terse's own, which refers back too; for text, levels above 7 are 7",
+        piece_bytes: 1 << 20,
+        make: deflate::rows,
+    },
+    Engine {
         name: "zstd",
         form: Form::Zstd,
         about: "the format's reference library; pieces are frames",

@@ -1,4 +1,4 @@
-//! Pieces of a deflate stream (RFC 1951): libdeflate, whose streams are opened at their end ([`crate::seam`]), and zlib-rs.
+//! Pieces of a deflate stream (RFC 1951): libdeflate, whose streams are opened at their end ([`crate::seam`]), zlib-rs, and terse's own.
 //!
 //! A level is a promise on size: no more bytes than gzip's own level of that number makes. Which of libdeflate's levels keeps it at
 //! the least cost, in bytes, with pieces of a megabyte (the Canterbury corpus as one tar; 60 MB of an image of /usr):
@@ -20,6 +20,7 @@ use super::{Coder, Piece};
 use crate::fault::Fault;
 use crate::seam;
 use libdeflater::{CompressionLvl, Compressor};
+use terse_deflate::Encoder;
 use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Status};
 
 /// libdeflate's levels for gzip's 1 to 9.
@@ -84,3 +85,17 @@ impl Coder for Stream {
 
 /// The least room that is offered for output.
 const MIN_ROOM: usize = 4096;
+
+/// terse's own coder.
+pub(super) fn rows(level: u8) -> Result<Box<dyn Coder>, Fault> {
+    Ok(Box::new(Rows(Encoder::new(level.clamp(*terse_deflate::LEVELS.start(), *terse_deflate::LEVELS.end())))))
+}
+
+struct Rows(Encoder);
+
+impl Coder for Rows {
+    fn code(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
+        self.0.encode(piece.history, piece.bytes, piece.is_last, out);
+        Ok(())
+    }
+}
