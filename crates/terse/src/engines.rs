@@ -9,18 +9,24 @@
 
 use crate::master::lifeline;
 use crate::process::identity::Identity;
+use crate::service::Voice;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 use terse_card::keeper::{self, Keeper, Launch};
 use terse_card::local::Local;
 use terse_card::remote::Remote;
 use terse_card::zlib::Library;
 use terse_card::{isal, probe};
-use terse_compress::{Device, EngineSettings, coder};
+use terse_compress::offload::Standing;
+use terse_compress::{Device, EngineSettings, Queue, coder};
 use terse_config::Diagnostics;
+use terse_proxy::log::Level;
+use terse_proxy::plan::Plan;
 
 /// What this process is, if it has been started for an engine: the keeper of one, or one that looks at a library.
 pub fn part(words: &[OsString]) -> Option<ExitCode> {
@@ -87,10 +93,41 @@ pub fn open(prepared: Vec<Prepared>, engines: &[EngineSettings]) -> io::Result<V
     prepared.into_iter().zip(engines).map(open).collect()
 }
 
+/// Says in the log of the process when an engine goes and when it comes back; it is looked at once a second.
+pub async fn watch(queue: Arc<Queue>, plan: Arc<Plan>, mut voice: Voice) {
+    let mut told: Vec<_> = queue.engines().iter().map(|_| (Standing::Starting, 0)).collect();
+    let mut tick = tokio::time::interval(WATCH_INTERVAL);
+    loop {
+        tick.tick().await;
+        for (lane, told) in queue.engines().iter().zip(&mut told) {
+            let now = (settled(lane.standing()), lane.numbers().falls.load(Relaxed));
+            let before = std::mem::replace(told, now);
+            let (level, text) = match now {
+                _ if now == before => continue,
+                (Standing::Up, falls) if before.0 == Standing::Up && falls > before.1 => (Level::Notice, "was DOWN and is UP"),
+                (Standing::Up, _) => (Level::Notice, "is UP"),
+                (standing, _) if standing == before.0 => continue,
+                _ => (Level::Warning, "is DOWN: software does its work"),
+            };
+            let trouble = lane.status().trouble.filter(|_| level == Level::Warning).map(|trouble| format!(" ({trouble})"));
+            let name = &lane.settings().name;
+            voice.say(&plan.journal, level, &format!("Engine {name} {text}.{}", trouble.unwrap_or_default()));
+        }
+    }
+}
+
+/// Probes come and go.
+fn settled(standing: Standing) -> Standing {
+    if standing == Standing::Probing { Standing::Down } else { standing }
+}
+
 fn launch(identity: &Identity, quiet: bool) -> Launch<'static> {
     let Identity { user, group } = *identity;
     Launch { program: Path::new(PROGRAM), user, group, forget: &[lifeline::VARIABLE, "NOTIFY_SOCKET"], quiet }
 }
+
+/// How often engines are looked at.
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// This program, also when its file has been replaced.
 const PROGRAM: &str = "/proc/self/exe";

@@ -81,6 +81,10 @@ impl Service {
         }
         let farms = plan.backends.iter().map(|backend| backend.farm.clone()).collect();
         tokio::spawn(terse_balance::check::run(farms, Arc::new(CheckSurroundings(plan.clone()))));
+        if let Some(queue) = shared.queue.clone().filter(|queue| !queue.engines().is_empty()) {
+            let voice = Voice { logger: Logger::new(&plan.sinks), report: report.clone() };
+            tokio::spawn(engines::watch(queue, plan.clone(), voice));
+        }
         let running = Running {
             plan: plan.clone(),
             connections: shared.connections,

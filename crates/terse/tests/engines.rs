@@ -258,6 +258,9 @@ fn each_failure_is_softwares_and_the_card_comes_back() {
         }
         assert!(site.number(cause) >= 2, "{fault}: {cause} {}", site.number(cause));
         assert!(site.number("falls") >= 1 && site.number("down") >= 1, "{fault}");
+        if fault == "error" {
+            until("what is said of it", || site.terse.stderr().contains("Engine card is DOWN").then_some(()));
+        }
         if matches!(fault, "abort" | "die" | "hang") {
             assert!(site.number("starts") >= 2 && site.figure("trouble") != "-", "{fault}: {}", site.figure("trouble"));
         }
