@@ -10,6 +10,10 @@ pub fn open(out: &mut Vec<u8>, start: usize) -> Option<()> {
     let (byte, bit) = (start + last / 8, last % 8);
     *out.get_mut(byte)? &= !(1 << bit);
     out.truncate(start + end.div_ceil(8));
+    if !end.is_multiple_of(8) {
+        // What fills the last byte has no meaning so far, and need not be zero (section 3.2.3).
+        *out.last_mut()? &= (1 << (end % 8)) - 1;
+    }
     // An empty stored block: three bits, then zeros up to a byte, then the length 0 and its complement (section 3.2.4).
     if end % 8 > 5 || end.is_multiple_of(8) {
         out.push(0);
@@ -339,6 +343,18 @@ mod tests {
                 round_trip(level, &[&long[..length], &long[length..2 * length]]);
             }
         }
+    }
+
+    #[test]
+    fn what_fills_the_last_byte_is_no_part_of_it() {
+        let mut joined = whole(6, b"abcc`");
+        let length = joined.len();
+        joined[length - 1] |= 0x80;
+        open(&mut joined, 0).unwrap();
+        joined.extend(whole(6, b"end"));
+        let mut read = Vec::new();
+        flate2::bufread::DeflateDecoder::new(&joined[..]).read_to_end(&mut read).unwrap();
+        assert_eq!(read, b"abcc`end");
     }
 
     #[test]
