@@ -200,6 +200,8 @@ fn other_formats_are_named() {
         (Coding::Zstd, b"<html>", Flaw::Format),
         // A window of 16 MB.
         (Coding::Zstd, b"\x28\xb5\x2f\xfd\x00\x70\x01\x00\x00", Flaw::Window),
+        // The same, as what has that length as a whole.
+        (Coding::Zstd, b"\x28\xb5\x2f\xfd\xa0\x00\x00\x00\x01\x01\x00\x00", Flaw::Window),
         // A frame that names a dictionary.
         (Coding::Zstd, b"\x28\xb5\x2f\xfd\x01\x40\x07\x01\x00\x00", Flaw::Dictionary),
         // The head of a large window.
@@ -232,6 +234,17 @@ fn all_members_and_frames_are_one_body() {
                 assert!(out == parts.concat() && end == Ok(true) && taken == coded.len(), "{name}, {room}, {split}: {end:?}");
             }
         }
+    }
+}
+
+#[test]
+fn a_later_member_that_is_wrong_is_no_trailing_garbage() {
+    for (coding, code) in [(Coding::Gzip, gzip as Code), (Coding::Zstd, |body| ours(Coding::Zstd, body))] {
+        let (first, mut second) = (code(b"first"), code(&sample(3000)));
+        let at = second.len() / 2;
+        second[at..].iter_mut().for_each(|byte| *byte ^= 0x5a);
+        let (_, end) = whole(coding, &[first, second].concat());
+        assert!(end.is_err(), "{coding:?}: {end:?}");
     }
 }
 

@@ -29,42 +29,44 @@ impl Zstd {
 
 impl Decoder for Zstd {
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>, room: usize) -> Result<Progress, Flaw> {
-        let (mut source, limit) = (InBuffer::around(input), out.len().saturating_add(room));
+        let (mut taken, limit) = (0, out.len().saturating_add(room));
         let mut pieces = Piece::first();
         loop {
-            let (start, before) = (out.len(), source.pos);
+            let (start, rest) = (out.len(), input.get(taken..).unwrap_or_default());
+            let begins = self.taken == 0;
             if self.ended {
-                return Ok(Progress { taken: before, next: Next::Ended });
+                return Ok(Progress { taken, next: Next::Ended });
             }
-            if self.is_complete() && before == input.len() {
-                return Ok(Progress { taken: before, next: Next::Input });
+            if begins && rest.is_empty() {
+                return Ok(Progress { taken, next: Next::Input });
             }
             if start >= limit {
-                return Ok(Progress { taken: before, next: Next::Room });
+                return Ok(Progress { taken, next: Next::Room });
             }
-            let piece = pieces.next(limit - start);
+            // A frame's first byte comes alone. The library judges a frame that it gets as a whole by other rules (no limit of its
+            // window, another look at its length), and what a body is must not hang on how it is split.
+            let (rest, piece) = if begins { (&rest[..1], 0) } else { (rest, pieces.next(limit - start)) };
             out.resize(start + piece, 0);
-            let mut target = OutBuffer::around(&mut out[start..]);
+            let (mut source, mut target) = (InBuffer::around(rest), OutBuffer::around(&mut out[start..]));
             let wanted = self.state.decompress_stream(&mut target, &mut source);
-            let gave = target.pos();
+            let (took, gave) = (source.pos, target.pos());
             out.truncate(start + gave);
             match wanted {
                 // Behind a frame, what does not begin as one is no part of the body.
-                Err(_) if self.frames > 0 && self.taken < MAGIC_BYTES => {
-                    self.ended = true;
-                    source.set_pos(before);
-                }
+                Err(code) if self.frames > 0 && self.taken < MAGIC_BYTES && flaw(code) == Flaw::Format => self.ended = true,
                 Err(code) => return Err(flaw(code)),
                 Ok(0) => {
+                    taken += took;
                     self.frames += 1;
                     self.taken = 0;
                 }
                 Ok(_) => {
-                    self.taken = self.taken.saturating_add(source.pos - before);
-                    if gave < piece && source.pos == input.len() {
-                        return Ok(Progress { taken: source.pos, next: Next::Input });
+                    taken += took;
+                    self.taken = self.taken.saturating_add(took);
+                    if !begins && gave < piece && took == rest.len() {
+                        return Ok(Progress { taken, next: Next::Input });
                     }
-                    if gave == 0 && source.pos == before {
+                    if gave == 0 && took == 0 {
                         return Err(Flaw::Corrupt);
                     }
                 }
