@@ -90,7 +90,7 @@ impl<T: Clone + Default> Allocator<T> for Counted {
     }
 
     fn free_cell(&mut self, data: Self::AllocatedMemory) {
-        self.held.set(self.held.get().saturating_sub(data.slice().len() * size_of::<T>()));
+        self.held.set(self.held.get().saturating_sub(size_of_val(data.slice())));
         self.inner.free_cell(data);
     }
 }

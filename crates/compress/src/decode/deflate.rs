@@ -49,7 +49,7 @@ impl Deflate {
 
     fn judge_first(&self) -> Result<At, Flaw> {
         let [method, flags] = self.first;
-        if method & 0x0f != 8 || u16::from_be_bytes(self.first) % 31 != 0 {
+        if method & 0x0f != 8 || !u16::from_be_bytes(self.first).is_multiple_of(31) {
             return Ok(At::Raw(0));
         }
         if method >> 4 > 7 {
