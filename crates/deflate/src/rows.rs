@@ -21,9 +21,9 @@ use crate::lanes::{LANES as ENTRIES, equal};
 use crate::window::{Match, Window, common, distance, usable};
 
 /// The most rows: with sixteen positions each, twice the window.
-const MAX_ROWS: usize = 4096;
+const MAX_ROWS: usize = 2048;
 /// A row for about so many bytes of input.
-const BYTES_PER_ROW: usize = 8;
+const BYTES_PER_ROW: usize = 16;
 
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
@@ -80,7 +80,7 @@ impl Rows {
     /// Of five bytes, bits for the row above eight for the tag.
     #[inline(always)]
     fn hash(word: u64) -> u32 {
-        ((word << 24).wrapping_mul(0x9e37_79b1_85eb_ca87) >> (64 - 20)) as u32
+        ((word << 24).wrapping_mul(0x9e37_79b1_85eb_ca87) >> (64 - 19)) as u32
     }
 
     #[inline(always)]

@@ -30,8 +30,8 @@ pub fn all() -> impl Iterator<Item = Name> {
 
 fn deflate() -> String {
     match fast::installed() {
-        Some(fast) => format!("libdeflate,{}", fast.name().replace(' ', "_")),
-        None => "libdeflate".into(),
+        Some(fast) => format!("libdeflate,terse-deflate,{}", fast.name().replace(' ', "_")),
+        None => "libdeflate,terse-deflate".into(),
     }
 }
 

@@ -8,6 +8,7 @@
 use crate::settings::Process;
 use libdeflater::{CompressionLvl, Compressor};
 use std::sync::{Mutex, PoisonError};
+use terse_deflate::Encoder;
 use zlib_rs::{Deflate, DeflateConfig};
 use zstd_safe::CCtx;
 
@@ -41,6 +42,8 @@ pub struct Pool {
     tuning: Tuning,
     streams: [Shelf<Deflate>; 10],
     wholes: [Shelf<Compressor>; 13],
+    /// Of our own coder, by level.
+    owns: [Shelf<Encoder>; 10],
     /// Of any level: a state is given its level when it is taken.
     zstds: Shelf<CCtx<'static>>,
 }
@@ -50,7 +53,7 @@ impl Pool {
     pub fn new(tuning: Tuning) -> Pool {
         // zlib has no raw stream with a window of 256 bytes.
         let tuning = Tuning { window_bits: tuning.window_bits.clamp(9, 15), memory_level: tuning.memory_level.clamp(1, 9) };
-        Pool { tuning, streams: Default::default(), wholes: Default::default(), zstds: Shelf::default() }
+        Pool { tuning, streams: Default::default(), wholes: Default::default(), owns: Default::default(), zstds: Shelf::default() }
     }
 
     pub(super) fn tuning(&self) -> Tuning {
@@ -83,6 +86,17 @@ impl Pool {
     pub(super) fn take_whole(&self, level: u8) -> Option<Compressor> {
         let kept = self.wholes.get(usize::from(level)).and_then(Shelf::take);
         kept.or_else(|| CompressionLvl::new(i32::from(level)).ok().map(Compressor::new))
+    }
+
+    /// A state of our own coder. Levels are 0 to 9.
+    pub(super) fn take_own(&self, level: u8) -> Encoder {
+        self.owns.get(usize::from(level)).and_then(Shelf::take).unwrap_or_else(|| Encoder::new(level))
+    }
+
+    pub(super) fn give_own(&self, level: u8, state: Encoder) {
+        if let Some(shelf) = self.owns.get(usize::from(level)) {
+            shelf.give(state);
+        }
     }
 
     /// A state of zstd, with whatever parameters it had; none when there is no memory.
