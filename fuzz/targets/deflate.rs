@@ -1,0 +1,39 @@
+//! The deflate coder: what it makes of any input, in any parts, a decoder that is not ours turns back into it, and it is not too long.
+
+#![no_main]
+
+use flate2::{Decompress, FlushDecompress, Status};
+use libfuzzer_sys::fuzz_target;
+use terse_deflate::{Encoder, LEVELS, bound};
+
+fuzz_target!(|input: &[u8]| {
+    let [level, times, cut, body @ ..] = input else { return };
+    let level = LEVELS.start() + level % (LEVELS.end() - LEVELS.start() + 1);
+    // Repeated, so that there are far matches too, beyond the window's ring.
+    let body = body.repeat(1 + usize::from(*times));
+    let cut = body.len() * usize::from(*cut) / 255;
+    let mut encoder = Encoder::new(level);
+    let mut coded = Vec::new();
+    let parts = [(&[][..], &body[..cut], false), (&body[..cut], &body[cut..], true)];
+    for (dictionary, part, last) in parts {
+        let start = coded.len();
+        encoder.encode(dictionary, part, last, &mut coded);
+        assert!(coded.len() - start <= bound(part.len()));
+    }
+    assert!(inflate(&coded, body.len()) == body);
+    // What it has done before changes nothing.
+    let (mut again, mut fresh) = (Vec::new(), Vec::new());
+    encoder.encode(&[], &body, true, &mut again);
+    Encoder::new(level).encode(&[], &body, true, &mut fresh);
+    assert!(again == fresh);
+});
+
+fn inflate(coded: &[u8], length: usize) -> Vec<u8> {
+    let mut out = vec![0; length + 1];
+    let mut decoder = Decompress::new(false);
+    let status = decoder.decompress(coded, &mut out, FlushDecompress::Finish);
+    assert!(matches!(status, Ok(Status::StreamEnd)), "{status:?}");
+    assert_eq!(decoder.total_in(), coded.len() as u64);
+    out.truncate(decoder.total_out() as usize);
+    out
+}
