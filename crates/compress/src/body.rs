@@ -410,7 +410,8 @@ impl Compressor {
     fn take_back(&mut self, work: Work, last: bool) -> Result<(), Fault> {
         let (coder, mut out) = work.into_parts();
         self.bytes_out += out.len() as u64;
-        if let (None, Some(memory)) = (&coder, &mut self.memory) {
+        // What an engine has failed at may have become a stream on its way: it is the form of the whole all the same.
+        if let Some(memory) = self.memory.as_mut().filter(|_| last) {
             memory.keep(self.plan.coding, self.plan.level, &out);
         }
         if self.output.is_empty() {

@@ -149,6 +149,10 @@ fn what_is_one_users_own_goes_past_it() {
     assert!(said.starts_with("new "), "a cookie of the proxy's own says nothing about the body: {said}");
     process.end();
 
+    let process = terse("compression algo gzip\n http-response del-header Set-Cookie\n", &one(&origin, ""));
+    assert_eq!(recalls(&process, "/a-cookie", &[], 2), ["private"; 2], "the body is what it was");
+    process.end();
+
     let process = terse("compression algo gzip\n", &one(&origin, "compression memory 1m shared\n"));
     assert_eq!(recalls(&process, "/a-private", &[("Authorization", "Basic YTpi")], 3), ["new", "kept", "hit"]);
     process.end();

@@ -70,9 +70,11 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     {
         stick::learn(stream, backend);
     }
+    // What rules take from the head is still true of the body, and what they add counts too; a cookie of ours does not.
+    let is_private = |stream: &Stream| reply.offer.is_some_and(|offer| offer.is_private(&stream.response));
+    let mut private = is_private(stream);
     judge(down, sink, stream, &session).await?;
-    // To be asked before there is a cookie of ours.
-    let private = reply.offer.is_some_and(|offer| offer.is_private(&stream.response));
+    private |= is_private(stream);
     if let (Some(backend), Some(server)) = (stream.facts.backend, &stream.facts.server) {
         let farm = &session.worker.plan.backends[backend].farm;
         stream.facts.cookie_sent = farm.mark(&mut stream.response, server, reply.affinity, stream.request.method());
