@@ -235,3 +235,19 @@ fn uptime(since: Duration) -> String {
     let s = since.as_secs();
     format!("{}d{:02}h{:02}m{:02}s", s / 86400, s / 3600 % 24, s / 60 % 60, s % 60)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn entries_are_written_in_one_way() {
+        let mut names = HashSet::new();
+        for command in command::all(FAMILIES) {
+            assert!(names.insert(command.name), "{} stands twice", command.name);
+            assert!(command.usage.starts_with(command.name), "{}", command.usage);
+            assert!(!command.summary.is_empty() && !command.summary.ends_with('.'), "{}", command.summary);
+        }
+    }
+}

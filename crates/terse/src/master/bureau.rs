@@ -67,7 +67,9 @@ impl Overseer for Bureau {
     }
 
     fn connect(&self, pid: u32, manner: Manner) -> io::Result<UnixStream> {
-        let lifeline = self.view().workers.iter().find(|(worker, _)| worker.pid == pid).map(|(_, lifeline)| Arc::clone(lifeline));
+        // The lifeline of one that starts is busy with sockets.
+        let reachable = |worker: &Worker| worker.pid == pid && worker.stage != Stage::Starting;
+        let lifeline = self.view().workers.iter().find(|(worker, _)| reachable(worker)).map(|(_, lifeline)| Arc::clone(lifeline));
         let lifeline = lifeline.ok_or_else(|| io::Error::other("it has ended"))?;
         let (mine, theirs) = UnixStream::pair()?;
         lifeline::send_client(&lifeline, &theirs, manner)?;
