@@ -36,7 +36,11 @@ impl fmt::Display for Address {
         match self {
             Address::Ip(ip) => write!(f, "{ip}"),
             Address::Unix(path) => write!(f, "unix@{}", path.display()),
-            Address::Abstract(name) => write!(f, "abns@{}", String::from_utf8_lossy(name)),
+            Address::Abstract(name) => {
+                // Padded or not; the padding is not shown.
+                let kind = if name.ends_with(b"\0") { "abns" } else { "abnsz" };
+                write!(f, "{kind}@{}", String::from_utf8_lossy(name).trim_end_matches('\0'))
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Addresses of servers: `10.0.0.1:80`, `[::1]:80`, `name:80`, `unix@/path`, `abns@name`.
+//! Addresses of servers: `10.0.0.1:80`, `[::1]:80`, `name:80`, `unix@/path`, `abns@name`, `abnsz@name`.
 
 use crate::server::Address;
 use crate::settings::Resolver;
@@ -35,11 +35,25 @@ pub(super) fn parse(text: &str, resolver: Option<&Resolver>) -> Result<Address, 
         Some(("ipv6" | "tcp6" | "stream+ipv6", rest)) => (Family::V6, rest),
         Some(("ip" | "tcp" | "stream+ip", rest)) => (Family::Any, rest),
         Some(("unix" | "uxst" | "stream+unix", path)) => return Ok(Address::Unix(path.into())),
-        Some(("abns", name)) => return Ok(Address::Abstract(name.into())),
+        Some(("abns", name)) => return abstract_name(name, ABSTRACT_BYTES),
+        Some(("abnsz", name)) => return abstract_name(name, 0),
         Some((kind, _)) => return Err(format!("addresses of the kind '{kind}@' come later")),
     };
     internet(rest, family, resolver)
 }
+
+/// A name with NULs up to a length, which are part of it.
+fn abstract_name(name: &str, length: usize) -> Result<Address, String> {
+    let mut bytes = name.as_bytes().to_vec();
+    if bytes.len() > ABSTRACT_BYTES {
+        return Err(format!("abstract name '{name}' too long (max {ABSTRACT_BYTES})"));
+    }
+    bytes.resize(bytes.len().max(length), 0);
+    Ok(Address::Abstract(bytes))
+}
+
+/// An address's room for abstract names, which `abns@` fills as listeners do.
+const ABSTRACT_BYTES: usize = 107;
 
 fn internet(text: &str, family: Family, resolver: Option<&Resolver>) -> Result<Address, String> {
     let (host, port) = split_port(text)?;
@@ -101,9 +115,20 @@ mod tests {
             ("/run/a.sock", "unix@/run/a.sock"),
             ("unix@a.sock", "unix@a.sock"),
             ("abns@a", "abns@a"),
+            ("abnsz@a", "abnsz@a"),
         ] {
             assert_eq!(parsed(text).as_deref(), Ok(address), "{text}");
         }
+    }
+
+    #[test]
+    fn abstract_names_fill_their_room() {
+        let length = |text: &str| match parse(text, None) {
+            Ok(Address::Abstract(name)) => name.len(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((length("abns@a"), length("abnsz@a")), (107, 1));
+        assert!(parse(&format!("abns@{}", "a".repeat(108)), None).is_err());
     }
 
     #[test]
