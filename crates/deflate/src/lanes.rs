@@ -1,4 +1,4 @@
-//! Sixteen bytes compared with one, in one step where the processor has it.
+//! Thirty-two bytes compared with one, in few steps where the processor has them.
 //!
 //! The only unsafe code of the crate. It takes and gives values, no pointers.
 
@@ -23,9 +23,22 @@ pub(crate) fn equal(bytes: &[u8; LANES], byte: u8) -> u32 {
     low | high << 16
 }
 
-/// The same, one by one, for other processors.
-#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
-#[cfg_attr(test, allow(dead_code))]
-fn equal_one_by_one(bytes: &[u8; LANES], byte: u8) -> u32 {
+/// The same for other processors.
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+pub(crate) fn equal(bytes: &[u8; LANES], byte: u8) -> u32 {
     bytes.iter().enumerate().fold(0, |mask, (lane, other)| mask | u32::from(*other == byte) << lane)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_lane_has_its_bit() {
+        for lane in 0..LANES {
+            let mut bytes = [7; LANES];
+            bytes[lane] = 200;
+            assert_eq!((equal(&bytes, 200), equal(&bytes, 7), equal(&bytes, 0)), (1 << lane, !(1 << lane), 0));
+        }
+    }
 }

@@ -5,7 +5,7 @@ use crate::rows::Rows;
 use crate::symbols::MIN_MATCH;
 use crate::window::Match;
 
-/// How hard it is tried. What the numbers were chosen by: the tables in the crate's head.
+/// How hard it is tried. What it buys stands beside the levels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
     /// A match of this length ends the search for a longer one at its place.

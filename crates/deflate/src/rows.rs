@@ -1,18 +1,20 @@
 //! Finds the longest earlier occurrence of the bytes ahead, in rows.
 //!
-//! A hash of five bytes chooses a row, and eight further bits of it are the entry's tag. A row is the last sixteen positions that
-//! were put into it, and it is one line of the cache:
+//! A hash of five bytes chooses a row, and eight further bits of it are the entry's tag. A row is the last 32 positions that
+//! were put into it, in two lines of the cache:
 //!
 //! ```text
-//!   tags       16 x 8 bits    of the hash: entries of other five bytes are told apart here
-//!   checks     16 x 8 bits    a hash of the two bytes behind the five
-//!   positions  16 x 16 bits   in the window's ring
+//!   tags       32 x 8 bits    of the hash: entries of other five bytes are told apart here
+//!   checks     32 x 8 bits    a hash of the two bytes behind the five
+//!   positions  32 x 16 bits   in the window's ring
 //! ```
 //!
-//! One comparison of sixteen tags gives all candidates, one of sixteen checks those that reach seven bytes. Only among these is the
+//! One comparison of all tags gives the candidates, one of all checks those that reach seven bytes. Only among these is the
 //! longest looked for; of the others the latest is as good as any, and the nearest. So the usual search follows one or two positions,
 //! where a chain of hashes follows all candidates, each of them waiting for the one before. Matches of four and
 //! three bytes, which are only worth taking when they are near, have a table each with the latest position alone.
+//!
+//! Rows of sixteen, twice as many, take 7 % less time and leave 0.5 % more bytes: too many for level 6 to stay below zlib's.
 //!
 //! Entries are never removed: one that is stale, or that the hash let in by chance, is a position in the window like any other, and
 //! only bytes that were compared count.
@@ -20,7 +22,7 @@
 use crate::lanes::{LANES as ENTRIES, equal};
 use crate::window::{Match, Window, common, distance, usable};
 
-/// The most rows: with sixteen positions each, twice the window.
+/// The most rows: with 32 positions each, twice the window.
 const MAX_ROWS: usize = 2048;
 /// A row for about so many bytes of input.
 const BYTES_PER_ROW: usize = 16;
