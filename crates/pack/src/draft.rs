@@ -60,7 +60,11 @@ impl Draft {
             _ => PathBuf::from("."),
         };
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-        let (file, temporary) = match rustix::fs::open(&folder, flags | OFlags::TMPFILE, PRIVATE) {
+        let nameless = match Path::new(NAMELESS).exists() {
+            true => rustix::fs::open(&folder, flags | OFlags::TMPFILE, PRIVATE),
+            false => Err(Errno::OPNOTSUPP),
+        };
+        let (file, temporary) = match nameless {
             Ok(file) => (file, None),
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
                 let (file, temporary) = named(&folder, name, flags)?;
@@ -119,7 +123,7 @@ impl Draft {
 
     /// Gives the file a name that nobody has.
     fn link(&self, name: &Path) -> Result<(), Errno> {
-        let nameless = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        let nameless = format!("{NAMELESS}/{}", self.file.as_raw_fd());
         rustix::fs::linkat(CWD, nameless, CWD, name, AtFlags::SYMLINK_FOLLOW)
     }
 
@@ -144,6 +148,8 @@ impl Drop for Draft {
     }
 }
 
+/// Where files without a name are found to be given one.
+const NAMELESS: &str = "/proc/self/fd";
 /// Until it is finished, nobody else reads it.
 const PRIVATE: Mode = Mode::from_raw_mode(0o600);
 /// Names that are tried.
