@@ -93,7 +93,7 @@ pub fn request(stream: &mut Stream, chosen: &mut Option<Box<DecodePlan>>) {
     stream.facts.decoding.get_or_insert_default().request = Some(outcome);
 }
 
-/// Sends a request's body, decoded; says in `outcome` what became of it.
+/// Sends a request's body, decoded; says in `outcome` what became of it, once that is known: the server may answer before.
 #[expect(clippy::too_many_arguments, reason = "it is one half of an upload, which has as many ends")]
 pub async fn upload(
     up: &mut Source<'_>,
@@ -105,9 +105,10 @@ pub async fn upload(
     passage: Option<Passage>,
     outcome: &Cell<Option<Outcome>>,
 ) -> Result<(), Broke> {
-    let fault = Some(Fault::Memory);
-    outcome.set(Some(Outcome::Decoded { bytes_in: 0, bytes_out: 0, fault }));
-    let mut decoder = Decompressor::new(plan, limits, &worker.decoding).ok_or(Broke::Decoder(Fault::Memory))?;
+    let Some(mut decoder) = Decompressor::new(plan, limits, &worker.decoding) else {
+        outcome.set(Some(Outcome::Decoded { bytes_in: 0, bytes_out: 0, fault: Some(Fault::Memory) }));
+        return Err(Broke::Decoder(Fault::Memory));
+    };
     let result = pass(up, sink, &mut decoder, coder, progress, passage).await;
     outcome.set(Some(self::outcome(&decoder, &result)));
     result
