@@ -5,7 +5,7 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LAB := $(TARGET)/release/terse-lab
-SECONDS ?= 20
+SECONDS ?= 10
 ARGS ?=
 
 .PHONY: help build demo test bench conformance fuzz docs
@@ -17,7 +17,7 @@ help:
 	@echo "make bench          terse beside haproxy and nginx: bench/results.md (HAPROXY=, HAPROXY2=, NGINX=, ARGS=--quick)"
 	@echo "make conformance    HAProxy's regression tests (HAPROXY_TESTS=.../reg-tests VTEST=.../vtest, ARGS=--update)"
 	@echo "make docs           writes docs/reference.md from the program's tables"
-	@echo "make fuzz           each fuzz target for SECONDS=20"
+	@echo "make fuzz           each fuzz target for SECONDS=10"
 
 # What the compiler needs beside gcc.
 .PHONY: system

@@ -1,5 +1,7 @@
 //! `terse gzip` and `terse gunzip` beside the system's gzip: the same files, messages and exit codes.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

@@ -18,7 +18,7 @@ use support::{Terse, until};
 /// A server: the path says what it sends. `/<letter>...` is a body of that letter's text; `chunked` in it has no length, `private`,
 /// `no-store` and `cookie` are one user's own, `slow` pauses in the middle, `other` begins with another word.
 fn origin() -> Origin {
-    Origin::start(|request, stream| answer(request, stream))
+    Origin::start(answer)
 }
 
 fn answer(request: &Request, stream: &mut TcpStream) {
