@@ -166,7 +166,15 @@ impl Fields {
     fn remove_of(&mut self, known: Known, name: &[u8]) -> usize {
         match known {
             Known::Other if self.seen & known.bit() == 0 => 0,
-            Known::Other => self.retain(|n, _| !n.eq_ignore_ascii_case(name)),
+            Known::Other => {
+                let (before, bytes) = (self.index.len(), &self.bytes);
+                // Most names differ in length already.
+                let is = |f: &Field| f.name_len as usize == name.len() && bytes[f.name_range()].eq_ignore_ascii_case(name);
+                if self.index.iter().any(is) {
+                    self.index.retain(|f| !is(f));
+                }
+                before - self.index.len()
+            }
             known => self.remove_known(known),
         }
     }

@@ -74,8 +74,9 @@ async fn http(mut client: Client, session: Rc<Session>) {
     }
 }
 
-/// How long a connection keeps the room of a request for the next one: busy clients send it within a moment.
-const MOMENT: Duration = Duration::from_millis(100);
+/// How long a connection keeps the room of a request for the next one: busy clients send it within a moment. Longer would win little, and
+/// leave the memory of many connections that were busy at one time in pieces.
+const MOMENT: Duration = Duration::from_millis(10);
 
 /// One request after the other, as long as the next one comes soon.
 async fn converse(client: &mut Client, session: &Rc<Session>, idle_since: &mut Instant) -> Next {
