@@ -8,7 +8,7 @@ LAB := $(TARGET)/release/terse-lab
 SECONDS ?= 10
 ARGS ?=
 
-.PHONY: help build demo test bench conformance fuzz docs
+.PHONY: help build demo test bench configs conformance fuzz docs
 
 help:
 	@echo "make build          builds the program: $(TARGET)/release/terse"
@@ -16,7 +16,8 @@ help:
 	@echo "make test           everything that must hold before a change goes in"
 	@echo "make bench          terse beside haproxy and nginx: bench/results.md (HAPROXY=, HAPROXY2=, NGINX=, ARGS=--quick)"
 	@echo "make conformance    HAProxy's regression tests (HAPROXY_TESTS=.../reg-tests VTEST=.../vtest, ARGS=--update)"
-	@echo "make docs           writes docs/reference.md from the program's tables"
+	@echo "make configs        what terse and haproxy say of the configuration files in a folder (CONFIGS=folder)"
+	@echo "make docs           writes docs/reference.md and docs/support.md from the program's tables"
 	@echo "make fuzz           each fuzz target for SECONDS=10"
 
 # What the compiler needs beside gcc.
@@ -36,7 +37,7 @@ demo: lab
 
 test: system
 	@scripts/packages curl:curl nginx:nginx apache2:apache2-bin haproxy:haproxy g++:g++ \
-		python3:python3 git:git svn:subversion zstd:zstd brotli:brotli /usr/include/zlib.h:zlib1g-dev
+		python3:python3 git:git svn:subversion zstd:zstd brotli:brotli dnsmasq:dnsmasq-base /usr/include/zlib.h:zlib1g-dev
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --no-deps --locked --quiet
@@ -44,12 +45,13 @@ test: system
 	$(CARGO) test --workspace --locked
 	@for file in examples/*.cfg bench/scenarios/*.cfg; do \
 		echo "terse -c -f $$file"; \
-		LISTEN=127.0.0.1:8080 ORIGIN=127.0.0.1:9080 WORKERS=1 SCENARIOS=bench/scenarios $(TARGET)/debug/terse -c -q -f $$file || exit 1; \
+		LISTEN=127.0.0.1:8080 ORIGIN=127.0.0.1:9080 WORKERS=1 SCENARIOS=bench/scenarios \
+			CARD=$(abspath $(TARGET))/debug/libterse_testcard.so $(TARGET)/debug/terse -c -q -f $$file || exit 1; \
 	done
 	$(MAKE) --no-print-directory fuzz
 	@echo
 	@echo "All of it holds. Left out:"
-	@echo "  make bench: half an hour on a machine that does nothing else"
+	@echo "  make bench: twelve minutes on a machine that does nothing else"
 	@echo "  make conformance: HAProxy's tests and VTest are not part of this repository"
 
 bench: lab
@@ -62,8 +64,14 @@ conformance: lab
 	@scripts/packages socat:socat openssl:openssl curl:curl
 	@TERSE="$${TERSE:-$(TARGET)/release/terse}" $(LAB) conformance --tests "$(HAPROXY_TESTS)" --vtest "$(VTEST)" $(ARGS)
 
+configs: lab
+	@test -n "$(CONFIGS)" || { echo "make configs CONFIGS=folder"; exit 1; }
+	@scripts/packages haproxy:haproxy python3:python3 openssl:openssl
+	@TERSE="$${TERSE:-$(TARGET)/release/terse}" $(LAB) configs --folder "$(CONFIGS)"
+
 docs: build
 	$(TARGET)/release/terse -q -c -f /dev/null -dKmanual > docs/reference.md || test $$? = 2
+	$(TARGET)/release/terse -q -c -f /dev/null -dKsupport > docs/support.md || test $$? = 2
 
 fuzz: system
 	@scripts/packages g++:g++

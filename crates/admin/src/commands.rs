@@ -14,6 +14,7 @@ mod memory;
 mod pattern;
 mod process;
 mod publication;
+mod resolvers;
 mod server;
 mod servers;
 mod statistics;
@@ -38,6 +39,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     publication::COMMANDS,
     pattern::COMMANDS,
     process::COMMANDS,
+    resolvers::COMMANDS,
     server::COMMANDS,
     servers::COMMANDS,
     statistics::COMMANDS,

@@ -71,6 +71,10 @@ fn socket(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
                 args.changes_nothing("one thread serves all stats sockets, and it is no worker");
                 args.need("<workers>")?;
             }
+            Some("ssl") => {
+                args.take();
+                return Err(args.fault("'ssl' is not supported: stats sockets are not spoken to over TLS"));
+            }
             _ => return Ok(false),
         }
         Ok(true)

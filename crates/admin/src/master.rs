@@ -28,7 +28,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use terse_proxy::worker::Listener;
+use terse_proxy::access::Listener;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;

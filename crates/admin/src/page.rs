@@ -133,6 +133,7 @@ fn answer(status: u16, kind: &str, body: String) -> Answer {
     let field = |name: &str, value: &str| (Arc::from(name.as_bytes()), value.as_bytes().to_vec());
     Answer {
         status,
+        stands_for: None,
         reason: Arc::from(""),
         fields: vec![
             field("Cache-Control", "no-cache"),

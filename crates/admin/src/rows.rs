@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use terse_balance::check::CheckStatus;
-use terse_balance::settings::Balance;
+use terse_balance::settings::{Balance, FarmSettings};
 use terse_balance::{Count, Durations, Farm, Server, Span, report};
 use terse_compress::decode::counters::{Counters as Decoded, Side};
 use terse_proxy::counters::{Tally, Totals};
@@ -182,7 +182,7 @@ impl Sight<'_> {
             if let Some(cookie) = &farm.settings().cookie {
                 row.set(Column::Cookie, Figure::text("CNSV", &*cookie.name));
             }
-            row.set(Column::Algorithm, Figure::text("CGSV", algorithm(farm.settings().balance)));
+            row.set(Column::Algorithm, Figure::text("CGSV", algorithm(farm.settings())));
         }
         row
     }
@@ -377,9 +377,11 @@ const HTTP_COUNTS: &[(Column, Count)] = &[
 ];
 
 /// The configuration's word.
-fn algorithm(balance: Balance) -> &'static str {
-    match balance {
+fn algorithm(settings: &FarmSettings) -> &'static str {
+    match settings.balance {
         Balance::RoundRobin => "roundrobin",
+        Balance::StaticRoundRobin => "static-rr",
+        Balance::Key => settings.key.as_ref().map_or("hash", |key| key.word),
         Balance::LeastConn => "leastconn",
         Balance::First => "first",
         Balance::Source => "source",

@@ -8,6 +8,7 @@ mod sequence;
 
 use crate::server::Server;
 use crate::settings::{Balance, FarmSettings, HashAffinity, HashMethod};
+use crate::state::Operation;
 use hash::Ring;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub struct Key<'a> {
     pub source: Option<IpAddr>,
     /// The request, for `balance uri`.
     pub request: Option<&'a Request>,
-    /// What `balance log-hash` made of a line.
+    /// What `balance log-hash` made of a line, or `balance hash` and its kin of a request.
     pub bytes: Option<&'a [u8]>,
 }
 
@@ -49,6 +50,8 @@ pub(crate) struct Roster {
     ring: Option<Ring>,
     /// Servers with a weight that are up: active ones, and backups, used or not.
     pub(crate) up: (u32, u32),
+    /// The sum of the shares of those that are usable.
+    total: u32,
 }
 
 impl Roster {
@@ -69,13 +72,33 @@ impl Roster {
             let place = |server: &Arc<Server>| before.iter().position(|index| *index as usize == server.index());
             usable.sort_by_key(|server| place(server).unwrap_or(usize::MAX));
         }
-        let shares: Vec<(u32, u32)> = usable.iter().map(|s| (s.index() as u32, s.effective_weight())).collect();
-        let hashes = matches!(settings.balance, Balance::Source | Balance::Uri(_) | Balance::LogHash);
+        let hashes = matches!(settings.balance, Balance::Source | Balance::Uri(_) | Balance::LogHash | Balance::Key);
         let ring = (hashes && settings.hash.method == HashMethod::Consistent)
-            .then(|| Ring::new(usable.iter().map(|s| (s.index() as u32, s.id(), s.effective_weight()))));
-        Roster { usable: shares.iter().map(|(index, _)| *index).collect(), sequence: sequence::spread(&shares), ring, up }
+            .then(|| Ring::new(usable.iter().map(|s| (s.index() as u32, s.id(), s.share()))));
+        let by_weight = || usable.iter().map(|s| (s.index() as u32, s.effective_weight())).collect::<Vec<_>>();
+        let sequence = match settings.balance {
+            Balance::StaticRoundRobin => table(servers, &by_weight()),
+            _ if hashes && ring.is_none() => table(servers, &by_weight()),
+            _ if usable.iter().any(|server| server.operation() == Operation::Starting) => {
+                // In whole weights again where sixteenths would make the order too long.
+                let shares: Vec<_> = usable.iter().map(|s| (s.index() as u32, s.share())).collect();
+                let all: u64 = shares.iter().map(|(_, share)| u64::from(*share)).sum();
+                sequence::spread(&if all <= MOST_TURNS { shares } else { by_weight() })
+            }
+            _ => sequence::spread(&by_weight()),
+        };
+        let total = usable.iter().map(|server| server.share()).sum();
+        Roster { usable: usable.iter().map(|server| server.index() as u32).collect(), sequence, ring, up, total }
     }
 }
+
+/// The table of a map-based hash.
+fn table(all: &[Arc<Server>], usable: &[(u32, u32)]) -> Vec<u32> {
+    sequence::table(usable, sequence::divisor(all.iter().map(|server| server.weight())))
+}
+
+/// So many turns of a round robin are worked out in advance while a server starts.
+const MOST_TURNS: u64 = 1 << 16;
 
 /// One choice: the roster, and what changes from one choice to the next.
 pub(crate) struct Chooser<'a> {
@@ -92,7 +115,8 @@ impl Chooser<'_> {
     /// The server that the algorithm wants.
     pub(crate) fn choose(&self, key: &Key<'_>) -> Choice {
         let choice = match self.settings.balance {
-            Balance::RoundRobin => self.round_robin(),
+            Balance::RoundRobin | Balance::StaticRoundRobin => self.round_robin(),
+            Balance::Key => self.bound(key.bytes.map(|bytes| self.hash_of(bytes))),
             Balance::LeastConn => self.least_loaded(self.rotated()),
             Balance::LogHash => self.bound(key.bytes.map(|bytes| hash::of_bytes(bytes, self.settings.hash))),
             Balance::First | Balance::Sticky => self.first_free(self.roster.usable.iter().copied()),
@@ -106,6 +130,12 @@ impl Chooser<'_> {
             Choice::None => Choice::AllBusy,
             choice => choice,
         }
+    }
+
+    /// The number of a request's key.
+    fn hash_of(&self, bytes: &[u8]) -> u32 {
+        let domain_only = self.settings.key.as_ref().is_some_and(|key| key.domain_only);
+        hash::of_bytes(if domain_only { hash::domain(bytes) } else { bytes }, self.settings.hash)
     }
 
     fn round_robin(&self) -> Choice {
@@ -131,7 +161,7 @@ impl Chooser<'_> {
             match u64::from(server.served()) + u64::from(server.queued()) {
                 0 => 0,
                 // Compared as fractions of a common numerator; the weight may drop to 0 while this looks at it.
-                load => ((load + 1) << 24) / u64::from(server.effective_weight().max(1)),
+                load => ((load + 1) << 24) / u64::from(server.share().max(1)),
             }
         });
         least.map_or(Choice::None, |index| Choice::Free(index as usize))
@@ -178,8 +208,23 @@ impl Chooser<'_> {
         !self.avoided.contains(&(index as usize)) && self.servers[index as usize].has_room()
     }
 
+    /// How many requests a server may have with `hash-balance-factor`: its share of all, this one included, so much above the mean
+    /// (Mirrokni, Thorup, Zadimoghaddam 2016). The shares of all servers add up to exactly what all together may have.
+    fn bound_of(&self, index: u32) -> u32 {
+        let usable = || self.roster.usable.iter().map(|index| &self.servers[*index as usize]);
+        let all: u64 = usable().map(|server| u64::from(server.served())).sum::<u64>() + 1;
+        let slots = (all * u64::from(self.settings.hash_balance_percent)).div_ceil(100);
+        let total = u64::from(self.roster.total.max(1));
+        let before: u64 = usable().take_while(|server| server.index() != index as usize).map(|s| u64::from(s.share())).sum();
+        let behind = before + u64::from(self.servers[index as usize].share());
+        ((slots * behind / total - slots * before / total) as u32).max(1)
+    }
+
     fn is_passed_over(&self, index: u32) -> bool {
         let server = &self.servers[index as usize];
+        if self.settings.hash_balance_percent != 0 && server.served() >= self.bound_of(index) {
+            return true;
+        }
         let (limit, queue_limit) = (server.maxconn(), server.settings().maxqueue);
         match self.settings.hash.affinity {
             HashAffinity::Always => false,

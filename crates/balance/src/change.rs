@@ -2,10 +2,12 @@
 //!
 //! The lines are HAProxy's, word for word, because people's alerts look for them.
 
-use crate::check::LastCheck;
+use crate::check::{CheckStatus, LastCheck};
 use crate::counters::Count;
 use crate::farm::{Farm, Level, Outage};
+use crate::report;
 use crate::server::{Address, Server};
+use crate::settings::OnError;
 use crate::state::{AdminOrder, Event, Operation, State};
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
@@ -38,13 +40,15 @@ impl Farm {
         self.backlog.admit(server);
     }
 
-    /// Sets the address of a server that is spoken to over IP; says what has changed, in HAProxy's words, and logs it. Requests on
-    /// their way stay where they are; checks, other requests and their connections go to the new address. `None`: nothing changed.
-    pub fn set_address(&self, server: &Arc<Server>, address: SocketAddr) -> Option<String> {
+    /// Sets the address of a server that is spoken to over IP; says what has changed and by whom, in HAProxy's words, and logs it.
+    /// Requests on their way stay where they are; checks, other requests and their connections go to the new address. `None`:
+    /// nothing changed.
+    pub fn set_address(&self, server: &Arc<Server>, address: SocketAddr, by: &str) -> Option<String> {
         let Address::Ip(old) = *server.address() else { return None };
         let mut changes = Vec::new();
         if old.ip() != address.ip() {
-            changes.push(format!("IP changed from '{}' to '{}'", old.ip(), address.ip()));
+            let before = if old.ip().is_unspecified() { "(none)".into() } else { old.ip().to_string() };
+            changes.push(format!("IP changed from '{before}' to '{}'", address.ip()));
         }
         if old.port() != address.port() {
             changes.push(format!("port changed from '{}' to '{}'", old.port(), address.port()));
@@ -53,7 +57,7 @@ impl Farm {
             return None;
         }
         server.set_address(Address::Ip(address));
-        let text = format!("{} by 'stats socket command'", changes.join(", "));
+        let text = format!("{} by '{by}'", changes.join(", "));
         self.say(Level::Notice, &format!("{}/{}: {text}.", self.name(), server.name()));
         Some(text)
     }
@@ -76,8 +80,78 @@ impl Farm {
         self.change(server, event, cause, now);
     }
 
-    /// Applies an event. `cause` stands in the line behind what happened.
+    /// Says that a server's name has an address, or why it has none.
+    pub fn set_resolved(&self, server: &Arc<Server>, outcome: Result<(), &str>, now: Instant) {
+        let cause = outcome.err().map(|why| format!(" ({why})")).unwrap_or_default();
+        self.change(server, Event::Resolved(outcome.is_ok()), cause, now);
+    }
+
+    /// Takes what a request says of a server's health (`observe`): `problem` is what was wrong, if anything.
+    pub fn observe(&self, server: &Arc<Server>, problem: Option<&str>, now: Instant) {
+        let settings = server.settings();
+        let errors = server.count_errors(problem.is_some());
+        let Some(problem) = problem.filter(|_| errors >= settings.observe.error_limit) else { return };
+        server.count_errors(false);
+        let info = format!("Detected {errors} consecutive errors, last one was: {problem}");
+        let found = LastCheck { status: CheckStatus::Observed, info, ..LastCheck::default() };
+        match settings.observe.on_error {
+            OnError::FastInter => {}
+            OnError::FailCheck => self.record_check(server, found, now),
+            OnError::SuddenDeath => {
+                self.change(server, Event::Weakened, String::new(), now);
+                self.record_check(server, found, now);
+            }
+            OnError::MarkDown => {
+                server.set_last_check(found.clone());
+                self.change(server, Event::Health(Operation::Stopped), found.to_string(), now);
+            }
+        }
+        server.hurry();
+    }
+
+    /// Takes what an agent says of whether its server is up.
+    pub(crate) fn set_agent(&self, server: &Arc<Server>, up: bool, cause: String, now: Instant) {
+        self.change(server, Event::Agent(up), cause, now);
+    }
+
+    /// Lets the weight of a server that starts grow; true while it does.
+    pub(crate) fn grow(&self, server: &Arc<Server>, now: Instant) -> bool {
+        if server.operation() != Operation::Starting {
+            return false;
+        }
+        let since = report::since_change(self, server, now);
+        let percent = (since.as_millis() * 100 / server.settings().slowstart.as_millis().max(1)) as u32;
+        if percent >= 100 {
+            self.change(server, Event::Grown, String::new(), now);
+        } else {
+            let _lock = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+            server.set_grown_percent(percent);
+            self.rebuild();
+        }
+        self.backlog.admit(server);
+        percent < 100
+    }
+
+    /// Lets a server take its state from another one, now and whenever that changes. The caller sees to it that nobody follows himself.
+    pub fn follow(self: &Arc<Farm>, server: &Arc<Server>, leader: &Server, leader_farm: &Farm, now: Instant) {
+        leader.followers().push((Arc::downgrade(self), server.index()));
+        let cause = format!(" via {}/{}", leader_farm.name(), leader.name());
+        self.change(server, Event::Tracked(leader.state()), cause, now);
+    }
+
+    /// Applies an event, and tells those that take their state from this server.
     fn change(&self, server: &Arc<Server>, event: Event, cause: String, now: Instant) {
+        self.change_one(server, event, cause, now);
+        let followers: Vec<_> = server.followers().clone();
+        for (farm, index) in followers {
+            let Some(farm) = farm.upgrade() else { continue };
+            let cause = format!(" via {}/{}", self.name(), server.name());
+            farm.change(&farm.servers()[index], Event::Tracked(server.state()), cause, now);
+        }
+    }
+
+    /// Applies an event. `cause` stands in the line behind what happened.
+    fn change_one(&self, server: &Arc<Server>, event: Event, cause: String, now: Instant) {
         let mut outage = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let (old, up_before) = (server.state(), self.up());
         let new = old.next(server.settings().rules(), event);
@@ -88,8 +162,12 @@ impl Farm {
         if (old.operation, old.admin) == (new.operation, new.admin) {
             return;
         }
+        if new.operation == Operation::Starting && old.operation != Operation::Starting {
+            server.set_grown_percent(0);
+        }
         self.rebuild();
         self.note_operation(server, old.operation, new.operation, now);
+        self.end_connections(server, old.operation, new.operation);
         let leaves = !server.is_eligible();
         let moved = if leaves { self.backlog.turn_away(Some(server)) } else { self.backlog.admit(server) };
         if leaves && self.backlog.waiting() > 0 {
@@ -104,8 +182,25 @@ impl Farm {
         self.note_outage(&mut outage, up_before, now);
     }
 
+    /// Ends the connections that shall not outlive the change.
+    fn end_connections(&self, server: &Server, old: Operation, new: Operation) {
+        match (old, new) {
+            (Operation::Stopped, Operation::Running | Operation::Starting) if server.settings().ends_backup_sessions => {
+                let is_active = !server.settings().backup && server.is_eligible();
+                let backups = self.servers().iter().filter(|other| is_active && other.settings().backup);
+                backups.for_each(|backup| {
+                    backup.connections().end();
+                });
+            }
+            (old, Operation::Stopped) if old != Operation::Stopped && server.settings().ends_sessions => {
+                server.connections().end();
+            }
+            _ => {}
+        }
+    }
+
     fn note_operation(&self, server: &Server, old: Operation, new: Operation, now: Instant) {
-        if old == new {
+        if old == new || (old, new) == (Operation::Starting, Operation::Running) {
             return;
         }
         let now_ms = self.since_start(now).as_millis() as u64;
@@ -168,9 +263,13 @@ fn line(farm: &Farm, server: &Server, old: State, new: State, cause: &str, moved
     let down_level = if was_leaving { Level::Notice } else { Level::Alert };
     let (level, happened, counts) = match (old.admin.is_maint(), new.admin.is_maint()) {
         (false, true) if old.operation == Operation::Stopped => {
-            (Level::Notice, "was DOWN and now enters maintenance".into(), false)
+            (Level::Notice, format!("was DOWN and now enters maintenance{cause}"), false)
         }
-        (false, true) => (down_level, "is going DOWN for maintenance".into(), true),
+        (false, true) => (down_level, format!("is going DOWN for maintenance{cause}"), true),
+        (true, false) if old.admin.is_unresolved() => {
+            let name = server.settings().name_in_dns.as_deref().unwrap_or_default();
+            (Level::Notice, format!("('{name}') is {up}/{drains} (resolves again)"), false)
+        }
         (true, false) => (Level::Notice, format!("is {up}/{drains} (leaving forced maintenance)"), false),
         (true, true) => return None,
         (false, false) => match (old.admin.is_drain(), new.admin.is_drain()) {
@@ -178,6 +277,7 @@ fn line(farm: &Farm, server: &Server, old: State, new: State, cause: &str, moved
             (true, false) => (Level::Notice, format!("is {up} (leaving forced drain)"), false),
             _ => match (old.operation, new.operation) {
                 (from, to) if from == to => return None,
+                (Operation::Starting, Operation::Running) => return None,
                 (_, Operation::Stopped) => (down_level, format!("is DOWN{cause}"), true),
                 (_, Operation::Stopping) => (Level::Notice, format!("is stopping{cause}"), true),
                 _ => (Level::Notice, format!("is UP{cause}"), true),

@@ -4,6 +4,7 @@
 //! Probe (settings) -> Script (steps) -> attempt (sockets) -> LastCheck -> Farm::record_check -> the server's state
 //! ```
 
+mod agent;
 mod attempt;
 mod expect;
 mod probe;
@@ -42,6 +43,12 @@ pub enum CheckStatus {
     L4Timeout = 7,
     /// Could not connect.
     L4Connection = 8,
+    /// Made a TLS handshake.
+    L6Ok = 9,
+    /// Did not make one in time.
+    L6Timeout = 10,
+    /// Made none.
+    L6Response = 11,
     /// Did not answer in time.
     L7Timeout = 12,
     /// Answered what was not expected, or no such protocol.
@@ -52,6 +59,8 @@ pub enum CheckStatus {
     L7OkStopping = 16,
     /// Answered with a status that was not expected.
     L7Status = 17,
+    /// Requests failed (`observe`).
+    Observed = 18,
 }
 
 impl CheckStatus {
@@ -72,11 +81,15 @@ impl CheckStatus {
             CheckStatus::L4Ok => ("L4OK", "Layer4 check passed"),
             CheckStatus::L4Timeout => ("L4TOUT", "Layer4 timeout"),
             CheckStatus::L4Connection => ("L4CON", "Layer4 connection problem"),
+            CheckStatus::L6Ok => ("L6OK", "Layer6 check passed"),
+            CheckStatus::L6Timeout => ("L6TOUT", "Layer6 timeout"),
+            CheckStatus::L6Response => ("L6RSP", "Layer6 invalid response"),
             CheckStatus::L7Timeout => ("L7TOUT", "Layer7 timeout"),
             CheckStatus::L7Response => ("L7RSP", "Layer7 invalid response"),
             CheckStatus::L7Ok => ("L7OK", "Layer7 check passed"),
             CheckStatus::L7OkStopping => ("L7OKC", "Layer7 check conditionally passed"),
             CheckStatus::L7Status => ("L7STS", "Layer7 wrong status"),
+            CheckStatus::Observed => ("HANA", "Health analyze"),
         }
     }
 
@@ -84,7 +97,7 @@ impl CheckStatus {
     pub const fn result(self) -> u8 {
         match self {
             CheckStatus::Initial => 0,
-            CheckStatus::L4Ok | CheckStatus::L7Ok => 3,
+            CheckStatus::L4Ok | CheckStatus::L6Ok | CheckStatus::L7Ok => 3,
             CheckStatus::L7OkStopping => 4,
             _ => 2,
         }

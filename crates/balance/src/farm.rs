@@ -5,12 +5,12 @@ use crate::check::Script;
 use crate::counters::Counters;
 use crate::durations::Durations;
 use crate::queue::{Backlog, Claim, Grant, Precedence, Want};
-use crate::server::Server;
-use crate::settings::{FarmSettings, ServerSettings};
+use crate::server::{Fullness, Server};
+use crate::settings::{FarmSettings, ServerSettings, SourceSettings};
 use arc_swap::ArcSwap;
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -87,7 +87,18 @@ impl fmt::Debug for Farm {
 
 impl Farm {
     /// Builds the servers of a backend, in the states that its configuration gives them.
-    pub fn new(context: FarmContext, settings: FarmSettings) -> Arc<Farm> {
+    pub fn new(context: FarmContext, mut settings: FarmSettings) -> Arc<Farm> {
+        let (key, source) = (settings.cookie_key.clone(), settings.source.clone());
+        if let Some(cookie) = settings.cookie.as_mut().filter(|cookie| cookie.dynamic) {
+            cookie.key = key.unwrap_or_default();
+        }
+        let ends_backups = settings.servers.iter().any(|server| server.ends_backup_sessions);
+        for server in &mut settings.servers {
+            server.is_registered = server.ends_sessions || (ends_backups && server.backup);
+        }
+        for server in settings.servers.iter_mut().filter(|server| server.source == SourceSettings::default()) {
+            server.source = source.clone();
+        }
         let backlog = Arc::new(Backlog::new(settings.servers.len()));
         let ids = numbers(&settings.servers);
         let server = |(index, id)| Arc::new(Server::new(index, id, settings.servers[index].clone(), backlog.clone()));
@@ -104,8 +115,20 @@ impl Farm {
             servers,
             backlog,
         });
+        for server in farm.servers.iter().filter(|server| server.settings().minconn != 0 || !server.settings().slowstart.is_zero())
+        {
+            let servers = farm.servers.iter().map(Arc::downgrade).collect();
+            server.set_fullness(Fullness { servers, full: AtomicU32::new(farm.settings.fullconn.unwrap_or(0)) });
+        }
         farm.rebuild();
         farm
+    }
+
+    /// At how many requests its servers get their whole `maxconn`, where no `fullconn` says so.
+    pub fn set_full(&self, full: u32) {
+        if self.settings.fullconn.is_none() {
+            self.servers.iter().for_each(|server| server.set_full(full));
+        }
     }
 
     /// The backend's name.
@@ -229,9 +252,9 @@ impl Farm {
     /// Builds the roster anew from the servers' states. The caller holds the lock of changes, or is alone.
     pub(crate) fn rebuild(&self) {
         let roster = Roster::new(&self.servers, &self.settings, &self.roster.load().usable);
-        for server in &self.servers {
-            server.set_serves_any(roster.usable.contains(&(server.index() as u32)));
-        }
+        let mut usable = vec![false; self.servers.len()];
+        roster.usable.iter().for_each(|index| usable[*index as usize] = true);
+        self.servers.iter().zip(usable).for_each(|(server, usable)| server.set_serves_any(usable));
         self.roster.store(Arc::new(roster));
     }
 }

@@ -2,24 +2,26 @@
 //!
 //! HAProxy lets lines for one half of a proxy stand in the other and only warns that they do nothing there; so do these.
 
-mod accepted;
 mod address;
 mod announcement;
 mod balance;
 mod check;
 mod cookie;
+mod course_words;
+mod name_words;
+mod protocol_check;
 mod refused;
 pub mod server;
 mod server_words;
 mod table;
-mod tls_words;
 
 use crate::settings::FarmSettings;
+use terse_config::params::{self, Standing};
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections, reference};
 
 /// The table.
 pub const KEYWORDS: &[Keyword] = &{
-    use {accepted::*, balance::*, check::*, cookie::*, refused::*, server::*, table::*};
+    use {balance::*, check::*, cookie::*, protocol_check::*, refused::*, server::*, table::*};
     [
         BALANCE,
         HASH_TYPE,
@@ -29,6 +31,9 @@ pub const KEYWORDS: &[Keyword] = &{
         PERSIST,
         SERVER,
         DEFAULT_SERVER,
+        SERVER_TEMPLATE,
+        SOURCE,
+        DYNAMIC_COOKIE_KEY,
         HTTPCHK,
         HTTP_CHECK,
         TCP_CHECK_OPTION,
@@ -37,7 +42,6 @@ pub const KEYWORDS: &[Keyword] = &{
         LOG_HEALTH_CHECKS,
         STICK_TABLE,
         FULLCONN,
-        SERVER_TEMPLATE,
         DISPATCH,
         APPSESSION,
         HASH_BALANCE_FACTOR,
@@ -61,13 +65,30 @@ pub const KEYWORDS: &[Keyword] = &{
 pub fn reference() -> String {
     let tables = [
         reference::parameters("Parameters of `server` and `default-server`", server_words::KEYWORDS),
+        reference::parameters("Parameters of `server` that say how it comes, goes and fills", course_words::KEYWORDS),
+        reference::parameters("Parameters of `server` that concern its name", name_words::KEYWORDS),
         reference::parameters("Parameters of `server` that concern the PROXY protocol", announcement::KEYWORDS),
-        reference::parameters("Parameters of `server` that concern TLS", tls_words::KEYWORDS),
         reference::parameters("Parameters of `stick-table`", table::KEYWORDS),
         reference::parameters("Steps of `http-check`", check::HTTP_STEPS),
         reference::parameters("Steps of `tcp-check`", check::TCP_STEPS),
     ];
     tables.join("\n")
+}
+
+/// How the words of `server` lines stand.
+pub fn standings() -> Vec<Standing> {
+    let tables = [server_words::KEYWORDS, course_words::KEYWORDS, name_words::KEYWORDS, announcement::KEYWORDS];
+    tables.into_iter().flat_map(params::standings).chain(terse_tls::keywords::server_standings()).collect()
+}
+
+/// How a step of `http-check` or `tcp-check` stands.
+pub fn step_standing(keyword: &str, step: &str) -> Option<Standing> {
+    let steps = match keyword {
+        "http-check" => check::HTTP_STEPS,
+        "tcp-check" => check::TCP_STEPS,
+        _ => return None,
+    };
+    params::standings(steps).into_iter().find(|standing| standing.name.trim_end_matches('(') == step)
 }
 
 /// A keyword that does what it says.

@@ -23,6 +23,7 @@ pub mod algorithm;
 pub mod announcement;
 mod change;
 pub mod check;
+pub mod connections;
 pub mod counters;
 pub mod durations;
 pub mod farm;

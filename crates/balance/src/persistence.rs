@@ -12,10 +12,13 @@ mod cacheable;
 mod crumbs;
 
 use crate::farm::Farm;
-use crate::server::Server;
+use crate::server::{Address, Server};
 use crumbs::Crumbs;
+use std::borrow::Cow;
+use std::net::IpAddr;
 use std::sync::Arc;
 use terse_message::{Fields, Known, Request, Response};
+use xxhash_rust::xxh64::xxh64;
 
 /// `cookie <name> ...`
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,6 +35,10 @@ pub struct CookieSettings {
     pub postonly: bool,
     /// `preserve`: one that the server sends is left alone.
     pub preserve: bool,
+    /// `dynamic`: servers whose lines name no value have one that is made of their addresses.
+    pub dynamic: bool,
+    /// `dynamic-cookie-key`, of which it is made, too.
+    pub key: Arc<str>,
     /// What follows `; path=/` in Set-Cookie: `; domain=...; HttpOnly; Secure; <attributes>`, or nothing.
     pub attributes: Arc<str>,
 }
@@ -124,9 +131,9 @@ impl Farm {
     /// The first server with that cookie that may be used. Several may share one, so that a backup takes over a server's clients.
     fn server_of(&self, value: &[u8], forced: bool) -> (Option<usize>, CookieFound) {
         // An empty value would be that of all servers without a cookie.
-        let theirs = |server: &&Arc<Server>| {
-            !value.is_empty() && server.settings().cookie.as_ref().is_some_and(|cookie| cookie.as_bytes() == value)
-        };
+        let Some(cookie) = &self.settings.cookie else { return (None, CookieFound::Off) };
+        let theirs =
+            |server: &&Arc<Server>| !value.is_empty() && cookie.value_of(server).is_some_and(|cookie| cookie.as_bytes() == value);
         let mut known = self.servers.iter().filter(theirs).peekable();
         if known.peek().is_none() {
             return (None, CookieFound::Invalid);
@@ -180,7 +187,8 @@ impl CookieSettings {
 
     /// Does what the mode says to the Set-Cookie that the server sent. `kept`: the client had the right cookie.
     fn edit_response(&self, fields: &mut Fields, server: &Server, kept: bool) -> CookieSent {
-        let ours = server.settings().cookie.as_deref();
+        let ours = self.value_of(server);
+        let ours = ours.as_deref();
         let mut sent = CookieSent::None;
         let mut i = 0;
         while let Some((name, value)) = fields.at(i) {
@@ -216,10 +224,30 @@ impl CookieSettings {
         sent
     }
 
+    /// What the cookie says for a server: what its line says, or with `dynamic` a number that all balancers with the same key make of
+    /// its address: XXH64 of the key, the address and the port in four bytes, as HAProxy has it on x86.
+    fn value_of<'s>(&self, server: &'s Server) -> Option<Cow<'s, str>> {
+        let settings = server.settings();
+        if let Some(value) = &settings.cookie {
+            return Some(Cow::Borrowed(value));
+        }
+        let Address::Ip(address) = *server.address() else { return None };
+        if !self.dynamic || self.key.is_empty() {
+            return None;
+        }
+        let mut bytes = self.key.as_bytes().to_vec();
+        match address.ip() {
+            IpAddr::V4(ip) => bytes.extend_from_slice(&ip.octets()),
+            IpAddr::V6(ip) => bytes.extend_from_slice(&ip.octets()),
+        }
+        bytes.extend_from_slice(&u32::from(address.port()).to_le_bytes());
+        Some(Cow::Owned(format!("{:016x}", xxh64(&bytes, 0))))
+    }
+
     /// What is sent to a client of that server; one without a cookie takes the client's away.
     fn set_cookie(&self, server: &Server) -> String {
         let (name, attributes) = (&self.name, &self.attributes);
-        match server.settings().cookie.as_deref() {
+        match self.value_of(server) {
             Some(value) => format!("{name}={value}; path=/{attributes}"),
             None => format!("{name}=; Expires=Thu, 01-Jan-1970 00:00:01 GMT; path=/{attributes}"),
         }

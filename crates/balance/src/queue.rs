@@ -18,7 +18,6 @@
 use crate::algorithm::Key;
 use crate::server::Server;
 use std::collections::BTreeMap;
-use std::collections::btree_map::OccupiedEntry;
 use std::future::Future;
 use std::mem;
 use std::pin::Pin;
@@ -113,18 +112,30 @@ pub struct Waiter {
     server: Option<Arc<Server>>,
     ticket: Ticket,
     seat: Arc<Seat>,
-    ahead: u32,
+    /// How many its line had let in when it came.
+    admitted: u32,
 }
 
 impl Waiter {
-    /// How many waited for the same server when this one came (the log's `%sq`); `None` when it waits for any server.
+    /// Its place in the line of its server (the log's `%sq`): how many were let in while it waited, and itself. `None` when it waits
+    /// for any server.
     pub fn server_queue(&self) -> Option<u32> {
-        self.server.is_some().then_some(self.ahead)
+        self.server.is_some().then(|| self.place())
     }
 
-    /// How many waited for any server when this one came (the log's `%bq`); `None` when it waits for one server.
+    /// The same in the backend's line (the log's `%bq`); `None` when it waits for one server.
     pub fn backend_queue(&self) -> Option<u32> {
-        self.server.is_none().then_some(self.ahead)
+        self.server.is_none().then(|| self.place())
+    }
+
+    fn place(&self) -> u32 {
+        // The lines are locked before a seat, never behind one.
+        let mut lines = lock(&self.backlog.lines);
+        let until = match *lock(&self.seat.0) {
+            Outcome::Done { admitted, .. } => admitted,
+            Outcome::Waiting(_) => lines.of(self.server.as_deref()).admitted,
+        };
+        until.wrapping_sub(self.admitted).wrapping_add(1)
     }
 
     fn into_grant(self) -> Grant {
@@ -145,7 +156,7 @@ impl Future for Waiter {
                 *waker = Some(context.waker().clone());
                 Poll::Pending
             }
-            Outcome::Done(result) => Poll::Ready(mem::replace(result, Err(Retry))),
+            Outcome::Done { result, .. } => Poll::Ready(mem::replace(result, Err(Retry))),
         }
     }
 }
@@ -153,7 +164,7 @@ impl Future for Waiter {
 impl Drop for Waiter {
     fn drop(&mut self) {
         let mut lines = lock(&self.backlog.lines);
-        if lines.of(self.server.as_deref()).remove(&self.ticket).is_some() {
+        if lines.of(self.server.as_deref()).waiting.remove(&self.ticket).is_some() {
             self.backlog.count_out(self.server.as_deref(), 1);
         }
         // What was granted and not taken lies in the seat, which goes after the lock: a claim's drop takes the lock again.
@@ -180,7 +191,12 @@ struct Lines {
     next_ticket: u64,
 }
 
-type Line = BTreeMap<Ticket, Arc<Seat>>;
+#[derive(Default, Debug)]
+struct Line {
+    waiting: BTreeMap<Ticket, Arc<Seat>>,
+    /// How many it has let in, modulo 2^32.
+    admitted: u32,
+}
 
 impl Lines {
     /// A server's line, or the backend's.
@@ -191,14 +207,16 @@ impl Lines {
         }
     }
 
-    /// The next one for a slot of the server, and whether it stands in the backend's line.
-    fn next_for(&mut self, server: &Server) -> Option<(bool, OccupiedEntry<'_, Ticket, Arc<Seat>>)> {
-        let own = self.servers[server.index()].first_entry();
-        let any = if server.serves_any() { self.backend.first_entry() } else { None };
-        match (own, any) {
-            (Some(own), Some(any)) if any.key() < own.key() => Some((true, any)),
-            (Some(own), _) => Some((false, own)),
-            (None, any) => any.map(|any| (true, any)),
+    /// The line whose first is the next one for a slot of the server, and whether it is the backend's.
+    fn next_for(&mut self, server: &Server) -> Option<(bool, &mut Line)> {
+        let own = &mut self.servers[server.index()];
+        let first = |line: &Line| line.waiting.first_key_value().map(|(ticket, _)| *ticket);
+        let any = if server.serves_any() { first(&self.backend) } else { None };
+        match (first(own), any) {
+            (None, None) => None,
+            (Some(own), Some(any)) if any < own => Some((true, &mut self.backend)),
+            (Some(_), _) => Some((false, own)),
+            (None, Some(_)) => Some((true, &mut self.backend)),
         }
     }
 }
@@ -210,15 +228,19 @@ struct Seat(Mutex<Outcome>);
 #[derive(Debug)]
 enum Outcome {
     Waiting(Option<Waker>),
-    Done(Result<Claim, Retry>),
+    Done {
+        result: Result<Claim, Retry>,
+        /// How many its line had let in before.
+        admitted: u32,
+    },
 }
 
 impl Seat {
-    /// Decides, and says who is to be woken.
-    fn decide(&self, result: Result<Claim, Retry>) -> Option<Waker> {
-        match mem::replace(&mut *lock(&self.0), Outcome::Done(result)) {
+    /// Decides, and says who is to be woken. `admitted`: how many its line has let in before.
+    fn decide(&self, result: Result<Claim, Retry>, admitted: u32) -> Option<Waker> {
+        match mem::replace(&mut *lock(&self.0), Outcome::Done { result, admitted }) {
             Outcome::Waiting(waker) => waker,
-            Outcome::Done(_) => None,
+            Outcome::Done { .. } => None,
         }
     }
 
@@ -226,7 +248,7 @@ impl Seat {
     fn take(&self) -> Option<Result<Claim, Retry>> {
         match &mut *lock(&self.0) {
             Outcome::Waiting(_) => None,
-            Outcome::Done(result) => Some(mem::replace(result, Err(Retry))),
+            Outcome::Done { result, .. } => Some(mem::replace(result, Err(Retry))),
         }
     }
 }
@@ -237,7 +259,11 @@ impl Backlog {
             waiting: AtomicU32::new(0),
             in_backend: AtomicU32::new(0),
             in_backend_max: AtomicU32::new(0),
-            lines: Mutex::new(Lines { servers: vec![Line::new(); servers], backend: Line::new(), next_ticket: 0 }),
+            lines: Mutex::new(Lines {
+                servers: (0..servers).map(|_| Line::default()).collect(),
+                backend: Line::default(),
+                next_ticket: 0,
+            }),
             since: Instant::now(),
         }
     }
@@ -261,7 +287,7 @@ impl Backlog {
     pub(crate) fn wait_for(self: &Arc<Backlog>, server: &Arc<Server>, precedence: Precedence) -> Grant {
         let limit = server.settings().maxqueue;
         let mut lines = lock(&self.lines);
-        if limit != 0 && lines.of(Some(server)).len() >= limit as usize {
+        if limit != 0 && lines.of(Some(server)).waiting.len() >= limit as usize {
             return Grant::Full;
         }
         let waiter = self.join(&mut lines, Some(server), precedence);
@@ -299,10 +325,11 @@ impl Backlog {
     /// Sends all of a line to look for another server; says how many there were.
     pub(crate) fn turn_away(&self, server: Option<&Server>) -> usize {
         let mut lines = lock(&self.lines);
-        let all = mem::take(lines.of(server));
+        let line = lines.of(server);
+        let (all, admitted) = (mem::take(&mut line.waiting), line.admitted);
         self.count_out(server, all.len() as u32);
         drop(lines);
-        all.values().filter_map(|seat| seat.decide(Err(Retry))).for_each(Waker::wake);
+        all.values().filter_map(|seat| seat.decide(Err(Retry), admitted)).for_each(Waker::wake);
         all.len()
     }
 
@@ -312,26 +339,25 @@ impl Backlog {
         let ticket = Ticket { class, due_ms, number: lines.next_ticket };
         lines.next_ticket += 1;
         let line = lines.of(server.map(Arc::as_ref));
-        let ahead = match precedence == Precedence::default() {
-            true => line.len(),
-            false => line.range(..ticket).count(),
-        } as u32;
         let seat = Arc::new(Seat(Mutex::new(Outcome::Waiting(None))));
-        line.insert(ticket, seat.clone());
+        line.waiting.insert(ticket, seat.clone());
+        let admitted = line.admitted;
         let (count, most) = self.counts(server.map(Arc::as_ref));
         most.fetch_max(count.fetch_add(1, Relaxed) + 1, Relaxed);
         self.waiting.fetch_add(1, SeqCst);
-        Waiter { backlog: self.clone(), server: server.cloned(), ticket, seat, ahead }
+        Waiter { backlog: self.clone(), server: server.cloned(), ticket, seat, admitted }
     }
 
     /// Gives the server's free slots to the oldest of its line and the backend's. No claim is dropped in here.
     fn fill(&self, lines: &mut Lines, server: &Arc<Server>) -> Vec<Waker> {
         let mut woken = Vec::new();
-        while let Some((in_backend, entry)) = lines.next_for(server)
+        while let Some((in_backend, line)) = lines.next_for(server)
             && server.try_enter()
+            && let Some((_, seat)) = line.waiting.pop_first()
         {
             self.count_out((!in_backend).then_some(server), 1);
-            woken.extend(entry.remove().decide(Ok(Claim { server: server.clone() })));
+            woken.extend(seat.decide(Ok(Claim { server: server.clone() }), line.admitted));
+            line.admitted = line.admitted.wrapping_add(1);
         }
         woken
     }

@@ -1,8 +1,10 @@
 //! One server: what is fixed, and the atomics of what is not.
 
 use crate::check::LastCheck;
+use crate::connections::Connections;
 use crate::counters::Counters;
 use crate::durations::Durations;
+use crate::farm::Farm;
 use crate::queue::Backlog;
 use crate::settings::ServerSettings;
 use crate::state::{Admin, Operation, State};
@@ -12,7 +14,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use terse_tls::Connector;
+use tokio::sync::Notify;
 
 /// Where a server listens.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -52,6 +56,8 @@ pub struct Server {
     id: u32,
     settings: ServerSettings,
     address: ArcSwap<Address>,
+    /// What makes connections secure; there once the plan is built.
+    connector: OnceLock<Connector>,
     /// What is counted for it.
     pub counters: Counters,
     /// How long its streams took.
@@ -60,7 +66,38 @@ pub struct Server {
     changing: Changing,
     pub(crate) backlog: Arc<Backlog>,
     last_check: Mutex<LastCheck>,
+    /// What few servers have.
+    extras: Extras,
 }
+
+/// What few servers have: nothing of it is touched for the others.
+#[derive(Default, Debug)]
+struct Extras {
+    /// How much of its weight it has, in percent, while it starts.
+    grown_percent: AtomicU32,
+    /// Errors of requests, one after the other.
+    errors: AtomicU32,
+    /// The next check is wanted soon.
+    hurry: Notify,
+    /// Connections that end when it goes down.
+    connections: Connections,
+    /// The backend's servers, and at how many requests they get their whole `maxconn`.
+    fullness: OnceLock<Fullness>,
+    /// Who takes its state from this one.
+    followers: Mutex<Vec<Follower>>,
+    /// What its agent said last.
+    agent_said: Mutex<String>,
+}
+
+/// How full a backend is.
+#[derive(Debug)]
+pub(crate) struct Fullness {
+    pub(crate) servers: Vec<Weak<Server>>,
+    pub(crate) full: AtomicU32,
+}
+
+/// A server that tracks another one.
+pub(crate) type Follower = (Weak<Farm>, usize);
 
 /// What each request touches: on lines of its own, away from what is only read.
 #[derive(Default, Debug)]
@@ -82,6 +119,7 @@ struct Changing {
     admin: AtomicU8,
     /// Whether it may take requests that wait for any server.
     serves_any: AtomicBool,
+    denied: AtomicBool,
     health: AtomicU32,
     weight: AtomicU32,
     maxconn: AtomicU32,
@@ -94,11 +132,12 @@ struct Changing {
 
 impl Server {
     pub(crate) fn new(index: usize, id: u32, settings: ServerSettings, backlog: Arc<Backlog>) -> Server {
-        let state = State::initial(settings.rules(), settings.disabled);
+        let state = State::initial(settings.rules(), settings.disabled, settings.is_unresolved());
         let changing = Changing {
             operation: AtomicU8::new(state.operation as u8),
             admin: AtomicU8::new(state.admin.0),
             serves_any: AtomicBool::new(false),
+            denied: AtomicBool::new(false),
             health: AtomicU32::new(state.health),
             weight: AtomicU32::new(settings.weight),
             maxconn: AtomicU32::new(settings.maxconn),
@@ -111,12 +150,14 @@ impl Server {
             id,
             address: ArcSwap::from_pointee(settings.address.clone()),
             settings,
+            connector: OnceLock::new(),
             counters: Counters::default(),
             durations: Durations::default(),
             load: Load::default(),
             changing,
             backlog,
             last_check: Mutex::default(),
+            extras: Extras::default(),
         }
     }
 
@@ -156,6 +197,16 @@ impl Server {
         &self.settings
     }
 
+    /// Says what makes connections to it secure.
+    pub fn secure(&self, connector: Connector) {
+        let _ = self.connector.set(connector);
+    }
+
+    /// What makes connections to it secure, where any are to be.
+    pub fn connector(&self) -> Option<&Connector> {
+        self.connector.get()
+    }
+
     /// Whether it answers, as far as is known.
     pub fn operation(&self) -> Operation {
         match self.changing.operation.load(Relaxed) {
@@ -173,13 +224,19 @@ impl Server {
 
     /// All of its state. The parts are read one by one: only the holder of the farm's lock sees them fit together.
     pub fn state(&self) -> State {
-        State { operation: self.operation(), admin: self.admin(), health: self.changing.health.load(Relaxed) }
+        State {
+            operation: self.operation(),
+            admin: self.admin(),
+            health: self.changing.health.load(Relaxed),
+            denied: self.changing.denied.load(Relaxed),
+        }
     }
 
     pub(crate) fn set_state(&self, state: State) {
         self.changing.operation.store(state.operation as u8, Relaxed);
         self.changing.admin.store(state.admin.0, Relaxed);
         self.changing.health.store(state.health, Relaxed);
+        self.changing.denied.store(state.denied, Relaxed);
     }
 
     /// Whether a request may be sent there at all, if persistence wants it.
@@ -207,6 +264,20 @@ impl Server {
         if works && !self.admin().is_drain() { self.weight() } else { 0 }
     }
 
+    /// Its share of the work, in sixteenths of a weight: less than its weight says while it starts.
+    pub(crate) fn share(&self) -> u32 {
+        let whole = self.effective_weight() * SHARES_OF_A_WEIGHT;
+        match self.operation() {
+            Operation::Starting if whole > 0 => (whole * self.extras.grown_percent.load(Relaxed) / 100).max(1),
+            _ => whole,
+        }
+    }
+
+    /// Says how much of its weight it has, in percent.
+    pub(crate) fn set_grown_percent(&self, percent: u32) {
+        self.extras.grown_percent.store(percent, Relaxed);
+    }
+
     /// The limit of requests at a time; 0: none.
     pub fn maxconn(&self) -> u32 {
         self.changing.maxconn.load(Relaxed)
@@ -220,15 +291,87 @@ impl Server {
     pub fn has_room(&self) -> bool {
         match self.maxconn() {
             0 => true,
-            limit => self.served() < limit && self.queued() == 0,
+            limit => self.served() < self.limit(limit) && self.queued() == 0,
         }
+    }
+
+    /// What `maxconn` comes to now: less while the backend has little to do (`minconn`), and while the server starts (`slowstart`).
+    fn limit(&self, maxconn: u32) -> u32 {
+        let Some(fullness) = self.extras.fullness.get() else { return maxconn };
+        let minconn = self.settings.minconn;
+        let mut limit = maxconn;
+        if minconn != 0 && minconn < maxconn {
+            let servers = fullness.servers.iter().filter_map(Weak::upgrade);
+            let load: u32 = servers.map(|server| server.served()).sum::<u32>() + self.backlog.waiting();
+            let full = fullness.full.load(Relaxed);
+            if load < full {
+                limit = minconn.max((u64::from(load) * u64::from(maxconn) / u64::from(full)) as u32);
+            }
+        }
+        match self.operation() {
+            Operation::Starting => (limit * self.extras.grown_percent.load(Relaxed) / 100).max(1),
+            _ => limit,
+        }
+    }
+
+    /// Lets its limit depend on how full the backend is.
+    pub(crate) fn set_fullness(&self, fullness: Fullness) {
+        let _ = self.extras.fullness.set(fullness);
+    }
+
+    /// At how many requests of the backend it gets its whole `maxconn`.
+    pub(crate) fn set_full(&self, full: u32) {
+        if let Some(fullness) = self.extras.fullness.get() {
+            fullness.full.store(full, Relaxed);
+        }
+    }
+
+    /// Connections that end when it goes down, or when another one comes up.
+    pub fn connections(&self) -> &Connections {
+        &self.extras.connections
+    }
+
+    /// Wants the next check soon.
+    pub(crate) fn hurry(&self) {
+        self.extras.hurry.notify_one();
+    }
+
+    /// Waits until the next check is wanted soon.
+    pub(crate) async fn hurried(&self) {
+        self.extras.hurry.notified().await;
+    }
+
+    /// Counts errors of requests: one more, or none any more.
+    pub(crate) fn count_errors(&self, failed: bool) -> u32 {
+        match failed {
+            true => self.extras.errors.fetch_add(1, Relaxed) + 1,
+            false => {
+                if self.extras.errors.load(Relaxed) != 0 {
+                    self.extras.errors.store(0, Relaxed);
+                }
+                0
+            }
+        }
+    }
+
+    /// Who takes its state from this one.
+    pub(crate) fn followers(&self) -> MutexGuard<'_, Vec<Follower>> {
+        self.extras.followers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What its agent said last.
+    pub(crate) fn agent_said(&self) -> MutexGuard<'_, String> {
+        self.extras.agent_said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a slot, if one is free.
     pub(crate) fn try_enter(&self) -> bool {
         let served = match self.maxconn() {
             0 => Ok(self.load.served.fetch_add(1, SeqCst)),
-            limit => self.load.served.fetch_update(SeqCst, SeqCst, |served| (served < limit).then_some(served + 1)),
+            limit => {
+                let limit = self.limit(limit);
+                self.load.served.fetch_update(SeqCst, SeqCst, |served| (served < limit).then_some(served + 1))
+            }
         };
         if let Ok(served) = served
             && served >= self.load.served_max.load(Relaxed)
@@ -296,3 +439,6 @@ impl Server {
         *self.last_check.lock().unwrap_or_else(PoisonError::into_inner) = last;
     }
 }
+
+/// So fine are the steps in which a weight of 1 grows. HAProxy's.
+pub(crate) const SHARES_OF_A_WEIGHT: u32 = 16;

@@ -4,11 +4,14 @@ use crate::announcement::Announcement;
 use crate::check::Probe;
 use crate::persistence::CookieSettings;
 use crate::server::Address;
-use crate::state::Rules;
-use std::net::IpAddr;
+use crate::state::{InitialState, Rules};
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use terse_config::{Place, Setting};
+use terse_sample::Expr;
+use terse_tls::ServerTls;
 
 /// A backend's servers and how they are used. In a `defaults` section: everything but the servers.
 #[derive(Clone, Default, Debug)]
@@ -19,6 +22,10 @@ pub struct FarmSettings {
     pub hash: Hash,
     /// The servers, in order.
     pub servers: Vec<ServerSettings>,
+    /// Their names.
+    pub names: HashSet<Arc<str>>,
+    /// The names of those whose lines give them numbers.
+    pub numbered: HashMap<u32, Arc<str>>,
     /// What `default-server` gives to the servers after it.
     pub template: ServerSettings,
     /// `cookie`.
@@ -33,6 +40,16 @@ pub struct FarmSettings {
     pub check_timeout: Option<Duration>,
     /// The converters of `balance log-hash`, and where they stand.
     pub log_hash: Option<(Arc<str>, Place)>,
+    /// What `balance hash` and its kin hash: an expression of the request.
+    pub key: Option<HashKey>,
+    /// `hash-balance-factor`: how many percent of the mean load one server of a consistent hash may have; 0: any.
+    pub hash_balance_percent: u32,
+    /// `fullconn`: at so many requests servers get their whole `maxconn`; `None`: a tenth of what frontends may send.
+    pub fullconn: Option<u32>,
+    /// `dynamic-cookie-key`
+    pub cookie_key: Option<Arc<str>>,
+    /// `source`: of servers whose lines have none.
+    pub source: SourceSettings,
     /// `option log-health-checks`: each change of a check's result is logged, not only the server's.
     pub log_health_checks: bool,
 }
@@ -40,8 +57,19 @@ pub struct FarmSettings {
 impl Setting for FarmSettings {
     fn inherit(&self) -> FarmSettings {
         let probe = Probe { inherited: true, ..self.probe.clone() };
-        FarmSettings { servers: Vec::new(), probe, ..self.clone() }
+        FarmSettings { servers: Vec::new(), names: HashSet::new(), numbered: HashMap::new(), probe, ..self.clone() }
     }
+}
+
+/// A key that equal requests share.
+#[derive(Clone, Debug)]
+pub struct HashKey {
+    /// The expression; the first that has a value counts.
+    pub expressions: Vec<Arc<Expr>>,
+    /// What its algorithm is called.
+    pub word: &'static str,
+    /// `use_domain_only`: of a host's name only the label before the last.
+    pub domain_only: bool,
 }
 
 /// A `server` line.
@@ -75,6 +103,135 @@ pub struct ServerSettings {
     pub log: LogWords,
     /// What it is told in front of a connection's first byte (`send-proxy`).
     pub announcement: Announcement,
+    /// Its words of TLS.
+    pub tls: ServerTls,
+    /// Its name in the DNS, where its line has one.
+    pub name_in_dns: Option<Arc<str>>,
+    /// How names become addresses.
+    pub resolution: ResolutionSettings,
+    /// `minconn`: its limit while the backend has little to do; 0: always `maxconn`.
+    pub minconn: u32,
+    /// `slowstart`: how long its weight grows when it comes up.
+    pub slowstart: Duration,
+    /// `track`: the server whose state it takes, and where that is said.
+    pub track: Option<(Arc<str>, Place)>,
+    /// `init-state`
+    pub initial: InitialState,
+    /// `observe` and what belongs to it.
+    pub observe: ObserveSettings,
+    /// `on-marked-down shutdown-sessions`
+    pub ends_sessions: bool,
+    /// `on-marked-up shutdown-backup-sessions`
+    pub ends_backup_sessions: bool,
+    /// Whether its connections may have to end: of servers with `on-marked-down`, and of backups of those with `on-marked-up`.
+    pub is_registered: bool,
+    /// `source`, `interface`
+    pub source: SourceSettings,
+    /// `tcp-ut`: how long data may wait for its acknowledgement.
+    pub user_timeout: Option<Duration>,
+    /// `agent-check` and its words.
+    pub agent: AgentSettings,
+}
+
+/// How a server's name becomes its address.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct ResolutionSettings {
+    /// `init-addr`; empty: `last,libc`.
+    pub init: Vec<InitialAddress>,
+    /// `resolvers`: the section that is asked at run time, and where it is named.
+    pub resolvers: Option<(Arc<str>, Place)>,
+    /// `resolve-prefer ipv4`; otherwise IPv6.
+    pub prefer_v4: bool,
+    /// `resolve-net`: networks whose addresses come first.
+    pub networks: Arc<[(IpAddr, u8)]>,
+    /// `resolve-opts allow-dup-ip`: servers of a name may share an address.
+    pub shares_addresses: bool,
+    /// `resolve-opts ignore-weight`: weights of SRV records do not count.
+    pub ignores_weights: bool,
+}
+
+/// Where a server's first address comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InitialAddress {
+    /// `last`: from a file of states. There is none.
+    Last,
+    /// `libc`: from the system.
+    System,
+    /// `none`: it starts without one, and down.
+    None,
+    /// This one.
+    Ip(IpAddr),
+}
+
+/// What requests say of a server's health.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ObserveSettings {
+    /// `observe`
+    pub layer: Option<ObservedLayer>,
+    /// `error-limit`: errors one after the other, 10.
+    pub error_limit: u32,
+    /// `on-error`
+    pub on_error: OnError,
+}
+
+impl Default for ObserveSettings {
+    fn default() -> ObserveSettings {
+        ObserveSettings { layer: None, error_limit: 10, on_error: OnError::FailCheck }
+    }
+}
+
+/// `observe`
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ObservedLayer {
+    /// `layer4`: whether it takes connections.
+    Connections,
+    /// `layer7`: also what it answers.
+    Responses,
+}
+
+/// `on-error`
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnError {
+    /// `fastinter`: the next check comes soon.
+    FastInter,
+    /// `fail-check`: it counts as a failed check, too.
+    FailCheck,
+    /// `sudden-death`: one more failed check brings it down.
+    SuddenDeath,
+    /// `mark-down`: it is down.
+    MarkDown,
+}
+
+/// Where connections to a server come from.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct SourceSettings {
+    /// `source`: this address; with port 0 any port of it.
+    pub address: Option<SocketAddr>,
+    /// The last port, where the source is a range of them.
+    pub last_port: u16,
+    /// `interface`: this network device.
+    pub interface: Option<Arc<str>>,
+}
+
+/// `agent-check` and its words.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AgentSettings {
+    /// `agent-check`
+    pub enabled: bool,
+    /// `agent-port`
+    pub port: Option<u16>,
+    /// `agent-addr`
+    pub address: Option<IpAddr>,
+    /// `agent-inter`: between two questions, 2 s.
+    pub inter: Duration,
+    /// `agent-send`: what it is told first.
+    pub send: Arc<[u8]>,
+}
+
+impl Default for AgentSettings {
+    fn default() -> AgentSettings {
+        AgentSettings { enabled: false, port: None, address: None, inter: Duration::from_secs(2), send: Arc::default() }
+    }
 }
 
 /// What concerns servers in `mode log` and in `ring` sections.
@@ -105,6 +262,20 @@ impl Default for ServerSettings {
             pool: PoolSettings::default(),
             log: LogWords::default(),
             announcement: Announcement::default(),
+            tls: ServerTls::default(),
+            name_in_dns: None,
+            resolution: ResolutionSettings::default(),
+            minconn: 0,
+            slowstart: Duration::ZERO,
+            track: None,
+            initial: InitialState::default(),
+            observe: ObserveSettings::default(),
+            ends_sessions: false,
+            ends_backup_sessions: false,
+            is_registered: false,
+            source: SourceSettings::default(),
+            user_timeout: None,
+            agent: AgentSettings::default(),
         }
     }
 }
@@ -127,9 +298,26 @@ impl Default for PoolSettings {
 }
 
 impl ServerSettings {
+    /// Whether checks that go to this place speak TLS, where their own line does not say: as `check-ssl` has it, or as requests do where
+    /// they go to the same place.
+    pub fn checks_over_tls(&self) -> bool {
+        self.tls.check.unwrap_or(self.tls.enabled && self.check.port.is_none() && self.check.address.is_none())
+    }
+
     /// What its changes of state depend on.
     pub fn rules(&self) -> Rules {
-        Rules { checked: self.check.enabled, rise: self.check.rise, fall: self.check.fall }
+        Rules {
+            checked: self.check.enabled,
+            rise: self.check.rise,
+            fall: self.check.fall,
+            initial: self.initial,
+            slow: !self.slowstart.is_zero(),
+        }
+    }
+
+    /// Whether its address is still to be found: its name was not looked up, or not found.
+    pub fn is_unresolved(&self) -> bool {
+        self.name_in_dns.is_some() && matches!(self.address, Address::Ip(ip) if ip.ip().is_unspecified())
     }
 }
 
@@ -172,9 +360,11 @@ impl Default for CheckSettings {
 /// `balance`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Balance {
-    /// `roundrobin` and `static-rr`: each in turn, as often as its weight says.
+    /// `roundrobin`: each in turn, as often as its weight says.
     #[default]
     RoundRobin,
+    /// `static-rr`: the same, in the order of the table that hashes use.
+    StaticRoundRobin,
     /// `leastconn`: the one with the fewest requests for its weight.
     LeastConn,
     /// `first`: the first one with a free slot.
@@ -185,6 +375,8 @@ pub enum Balance {
     Uri(UriKey),
     /// `random(<draws>)`: the least loaded of so many drawn.
     Random(u8),
+    /// `hash`, `hdr()`, `url_param`, `rdp-cookie`: by a key of the request.
+    Key,
     /// `sticky`: the first that came up, for as long as it stays; one that comes back goes to the end. For logs.
     Sticky,
     /// `log-hash`: by what converters make of a line. For logs.

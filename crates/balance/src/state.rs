@@ -38,19 +38,30 @@ impl Admin {
     pub const READY: Admin = Admin(0);
     /// In maintenance.
     pub const FORCED_MAINT: Admin = Admin(0x01);
+    /// The server that it tracks is in maintenance.
+    pub const INHERITED_MAINT: Admin = Admin(0x02);
     /// Its configuration says `disabled`: tells where its maintenance came from, and does nothing by itself.
     pub const CONFIGURED_MAINT: Admin = Admin(0x04);
     /// Draining.
     pub const FORCED_DRAIN: Admin = Admin(0x08);
+    /// The server that it tracks is draining.
+    pub const INHERITED_DRAIN: Admin = Admin(0x10);
+    /// Its name has no address.
+    pub const UNRESOLVED: Admin = Admin(0x20);
 
     /// Whether it is in maintenance.
     pub const fn is_maint(self) -> bool {
-        self.has(Admin::FORCED_MAINT)
+        self.has(Admin(Admin::FORCED_MAINT.0 | Admin::INHERITED_MAINT.0 | Admin::UNRESOLVED.0))
     }
 
     /// Whether it drains.
     pub const fn is_drain(self) -> bool {
-        self.has(Admin::FORCED_DRAIN)
+        self.has(Admin(Admin::FORCED_DRAIN.0 | Admin::INHERITED_DRAIN.0))
+    }
+
+    /// Whether its name has no address.
+    pub const fn is_unresolved(self) -> bool {
+        self.has(Admin::UNRESOLVED)
     }
 
     const fn has(self, flag: Admin) -> bool {
@@ -63,6 +74,11 @@ impl Admin {
 
     const fn without(self, flag: Admin) -> Admin {
         Admin(self.0 & !flag.0)
+    }
+
+    /// The same, with or without a flag.
+    const fn set(self, flag: Admin, on: bool) -> Admin {
+        if on { self.with(flag) } else { self.without(flag) }
     }
 }
 
@@ -92,6 +108,30 @@ pub enum Event {
     Admin(AdminOrder),
     /// An operator said what its health is (`set server <b>/<s> health`).
     Health(Operation),
+    /// Requests failed so often that one failed check more brings it down (`on-error sudden-death`).
+    Weakened,
+    /// Its agent says that it is up, or that it is not.
+    Agent(bool),
+    /// Its weight has grown to its full size.
+    Grown,
+    /// Its name has an address, or none.
+    Resolved(bool),
+    /// The server that it tracks is in this state now.
+    Tracked(State),
+}
+
+/// In which state a server starts (`init-state`).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum InitialState {
+    /// Up; all checks must fail.
+    FullyUp,
+    /// Up; the next failed check brings it down.
+    #[default]
+    Up,
+    /// Down; the next check that passes brings it up.
+    Down,
+    /// Down; all checks must pass.
+    FullyDown,
 }
 
 /// All of a server's state that events change.
@@ -103,6 +143,8 @@ pub struct State {
     pub admin: Admin,
     /// How well it does: 0 to `rise + fall - 1`.
     pub health: u32,
+    /// Its agent says that it is down.
+    pub denied: bool,
 }
 
 /// What of a server's configuration its transitions depend on.
@@ -114,6 +156,10 @@ pub struct Rules {
     pub rise: u32,
     /// Checks that must fail to bring it down, at least 1.
     pub fall: u32,
+    /// How it starts.
+    pub initial: InitialState,
+    /// Whether its weight grows when it comes up (`slowstart`).
+    pub slow: bool,
 }
 
 impl Rules {
@@ -124,13 +170,29 @@ impl Rules {
 }
 
 impl State {
-    /// How a server starts: taken for up, but one failed check brings it down; in maintenance when it is `disabled`.
-    pub const fn initial(rules: Rules, disabled: bool) -> State {
+    /// How a server starts: taken for up, but one failed check brings it down, unless its line says otherwise; in maintenance when
+    /// it is `disabled`, or when its name has no address.
+    pub const fn initial(rules: Rules, disabled: bool, unresolved: bool) -> State {
+        let mut admin = Admin::READY;
         if disabled {
-            let admin = Admin::FORCED_MAINT.with(Admin::CONFIGURED_MAINT);
-            State { operation: Operation::Stopped, admin, health: if rules.checked { 0 } else { rules.rise } }
-        } else {
-            State { operation: Operation::Running, admin: Admin::READY, health: rules.rise }
+            admin = admin.with(Admin::FORCED_MAINT).with(Admin::CONFIGURED_MAINT);
+        }
+        let admin = admin.set(Admin::UNRESOLVED, unresolved);
+        if admin.is_maint() {
+            let health = if rules.checked { 0 } else { rules.rise };
+            return State { operation: Operation::Stopped, admin, health, denied: false };
+        }
+        let (operation, health) = State::start(rules);
+        State { operation, admin, health, denied: false }
+    }
+
+    /// What a server is taken for before anything is known of it.
+    const fn start(rules: Rules) -> (Operation, u32) {
+        match rules.initial {
+            InitialState::FullyUp => (Operation::Running, rules.best()),
+            InitialState::Down if rules.checked => (Operation::Stopped, rules.rise - 1),
+            InitialState::FullyDown if rules.checked => (Operation::Stopped, 0),
+            _ => (Operation::Running, rules.rise),
         }
     }
 
@@ -138,6 +200,8 @@ impl State {
     pub fn next(self, rules: Rules, event: Event) -> State {
         match event {
             Event::Admin(order) => self.ordered(rules, order),
+            Event::Resolved(found) => self.administered(rules, self.admin.set(Admin::UNRESOLVED, !found)),
+            Event::Tracked(leader) => self.tracked(rules, leader),
             _ if self.admin.is_maint() => self,
             Event::Failed => match self.health.saturating_sub(1) {
                 health if health >= rules.rise => State { health, ..self },
@@ -147,13 +211,36 @@ impl State {
             Event::PassedStopping => self.passed(rules, Operation::Stopping),
             Event::Health(Operation::Stopped) => State { health: 0, operation: Operation::Stopped, ..self },
             Event::Health(operation) => State { health: rules.best(), operation, ..self },
+            Event::Weakened => State { health: self.health.min(rules.rise), ..self },
+            Event::Grown if self.operation == Operation::Starting => State { operation: Operation::Running, ..self },
+            Event::Grown => self,
+            Event::Agent(false) => State { denied: true, operation: Operation::Stopped, ..self },
+            Event::Agent(true) if self.denied && self.health >= rules.rise => {
+                State { denied: false, operation: Operation::Running, ..self }.risen(rules, self.operation)
+            }
+            Event::Agent(true) => State { denied: false, ..self },
         }
     }
 
     fn passed(self, rules: Rules, operation: Operation) -> State {
         match self.health + 1 {
-            health if health >= rules.rise => State { health: rules.best(), operation, ..self },
+            // Its agent has a say, too.
+            health if self.denied => State { health: if health >= rules.rise { rules.best() } else { health }, ..self },
+            health if health >= rules.rise => {
+                // What grows goes on growing.
+                let grows = operation == Operation::Running && self.operation == Operation::Starting;
+                let operation = if grows { Operation::Starting } else { operation };
+                State { health: rules.best(), operation, ..self }.risen(rules, self.operation)
+            }
             health => State { health, ..self },
+        }
+    }
+
+    /// The same when it was in that operation before: with `slowstart`, one that was down begins with little weight.
+    const fn risen(self, rules: Rules, before: Operation) -> State {
+        match (self.operation, before) {
+            (Operation::Running, Operation::Stopped) if rules.slow => State { operation: Operation::Starting, ..self },
+            _ => self,
         }
     }
 
@@ -164,11 +251,34 @@ impl State {
             AdminOrder::Maint => self.admin.without(Admin::FORCED_DRAIN).with(Admin::FORCED_MAINT),
             AdminOrder::Enable => self.admin.without(Admin::FORCED_MAINT),
         };
+        self.administered(rules, admin)
+    }
+
+    /// The same with another administrative state.
+    fn administered(self, rules: Rules, admin: Admin) -> State {
         match (self.admin.is_maint(), admin.is_maint()) {
-            (false, true) => State { admin, operation: Operation::Stopped, health: if rules.checked { 0 } else { self.health } },
+            (false, true) => {
+                State { admin, operation: Operation::Stopped, health: if rules.checked { 0 } else { self.health }, ..self }
+            }
             // Taken for up at once, but the first failed check brings it down again.
-            (true, false) => State { admin, operation: Operation::Running, health: rules.rise },
+            (true, false) => {
+                let (operation, health) = State::start(rules);
+                State { admin, operation, health, denied: false }.risen(rules, Operation::Stopped)
+            }
             _ => State { admin, ..self },
+        }
+    }
+
+    /// The same as the server that it tracks.
+    fn tracked(self, rules: Rules, leader: State) -> State {
+        let admin = self.admin.set(Admin::INHERITED_MAINT, leader.admin.is_maint());
+        let admin = admin.set(Admin::INHERITED_DRAIN, leader.admin.is_drain());
+        if admin.is_maint() {
+            return self.administered(rules, admin);
+        }
+        match leader.operation {
+            Operation::Stopped => State { admin, operation: Operation::Stopped, health: 0, ..self },
+            operation => State { admin, operation, health: rules.best(), ..self },
         }
     }
 }
@@ -177,10 +287,10 @@ impl State {
 mod tests {
     use super::*;
 
-    const RULES: Rules = Rules { checked: true, rise: 2, fall: 3 };
+    const RULES: Rules = Rules { checked: true, rise: 2, fall: 3, initial: InitialState::Up, slow: false };
 
     fn after(events: &[Event]) -> State {
-        events.iter().fold(State::initial(RULES, false), |state, event| state.next(RULES, *event))
+        events.iter().fold(State::initial(RULES, false, false), |state, event| state.next(RULES, *event))
     }
 
     #[test]
@@ -221,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_disabled_server_remembers_its_configuration() {
-        let disabled = State::initial(RULES, true);
+        let disabled = State::initial(RULES, true, false);
         assert_eq!(disabled.admin.0, 5);
         assert_eq!(disabled.next(RULES, Event::Admin(AdminOrder::Enable)).admin, Admin::CONFIGURED_MAINT);
     }
@@ -234,7 +344,66 @@ mod tests {
         assert_eq!(after(&[Event::PassedStopping, Event::Passed]).operation, Operation::Running);
         assert_eq!(
             after(&[Event::Health(Operation::Stopped)]),
-            State { operation: Operation::Stopped, admin: Admin::READY, health: 0 }
+            State { operation: Operation::Stopped, admin: Admin::READY, health: 0, denied: false }
         );
+    }
+
+    #[test]
+    fn a_server_starts_as_its_line_says() {
+        let of = |initial| State::initial(Rules { initial, ..RULES }, false, false);
+        let first = |initial, event| of(initial).next(RULES, event).operation;
+        assert_eq!(first(InitialState::FullyUp, Event::Failed), Operation::Running);
+        assert_eq!(first(InitialState::Up, Event::Failed), Operation::Stopped);
+        assert_eq!(
+            (of(InitialState::Down).operation, first(InitialState::Down, Event::Passed)),
+            (Operation::Stopped, Operation::Running)
+        );
+        assert_eq!(first(InitialState::FullyDown, Event::Passed), Operation::Stopped);
+    }
+
+    #[test]
+    fn an_agent_has_a_say_beside_checks() {
+        let denied = after(&[Event::Passed, Event::Agent(false)]);
+        assert_eq!((denied.operation, denied.health), (Operation::Stopped, 4));
+        let checked = denied.next(RULES, Event::Failed).next(RULES, Event::Passed).next(RULES, Event::Passed);
+        assert_eq!(checked.operation, Operation::Stopped, "checks alone do not bring it back");
+        assert_eq!(checked.next(RULES, Event::Agent(true)).operation, Operation::Running);
+        let failed = after(&[Event::Agent(false), Event::Failed, Event::Agent(true)]);
+        assert_eq!(failed.operation, Operation::Stopped, "nor does the agent alone");
+        assert_eq!(after(&[Event::Agent(true)]).operation, Operation::Running);
+    }
+
+    #[test]
+    fn a_name_without_an_address_is_maintenance() {
+        let lost = State::initial(RULES, false, true);
+        assert_eq!((lost.operation, lost.admin.0), (Operation::Stopped, 0x20));
+        assert_eq!(lost.next(RULES, Event::Admin(AdminOrder::Ready)), lost, "an operator cannot give it one");
+        let found = lost.next(RULES, Event::Resolved(true));
+        assert_eq!((found.operation, found.admin, found.health), (Operation::Running, Admin::READY, 2));
+        assert_eq!(found.next(RULES, Event::Resolved(false)).operation, Operation::Stopped);
+    }
+
+    #[test]
+    fn who_tracks_a_server_is_what_it_is() {
+        let rules = Rules { checked: false, ..RULES };
+        let own = State::initial(rules, false, false);
+        let follow = |leader: State| own.next(rules, Event::Tracked(leader));
+        let down = follow(after(&[Event::Failed]));
+        assert_eq!((down.operation, down.health), (Operation::Stopped, 0));
+        assert_eq!(down.next(rules, Event::Tracked(after(&[Event::Passed]))).operation, Operation::Running);
+        assert_eq!(follow(after(&[Event::Admin(AdminOrder::Maint)])).admin, Admin::INHERITED_MAINT);
+        assert_eq!(follow(after(&[Event::Admin(AdminOrder::Drain)])).admin, Admin::INHERITED_DRAIN);
+        let back = follow(after(&[Event::Admin(AdminOrder::Maint)])).next(rules, Event::Tracked(after(&[])));
+        assert_eq!((back.operation, back.admin), (Operation::Running, Admin::READY));
+    }
+
+    #[test]
+    fn what_comes_up_slowly_starts() {
+        let rules = Rules { slow: true, ..RULES };
+        let up = [Event::Failed, Event::Passed, Event::Passed].iter().fold(after(&[]), |state, event| state.next(rules, *event));
+        assert_eq!(up.operation, Operation::Starting);
+        assert_eq!(up.next(rules, Event::Passed).operation, Operation::Starting);
+        assert_eq!(up.next(rules, Event::Grown).operation, Operation::Running);
+        assert_eq!(after(&[Event::Passed, Event::Weakened, Event::Failed]).operation, Operation::Stopped);
     }
 }

@@ -26,7 +26,7 @@ pub use data::{Data, Shape};
 pub use entry::Entry;
 pub use layout::Layout;
 pub use settings::{KeyKind, ServerKeyKind, Stored, TableLine, TableSettings};
-pub use tracked::Tracked;
+pub use tracked::{Held, Tracked};
 
 use names::Names;
 use rate::Rate;
@@ -104,6 +104,13 @@ impl Table {
     /// The entry of a key, made if there is none; nothing when there is no room.
     pub fn obtain(&self, key: &[u8], now_ms: u64) -> Option<Arc<Entry>> {
         self.enter(key, now_ms, |_| ())
+    }
+
+    /// Keeps the entry of a key in its table, made if there is none, without counting anything; nothing when there is no room.
+    pub fn hold(&self, key: &[u8], now_ms: u64) -> Option<Held> {
+        let entry = self.enter(key, now_ms, |entry| entry.hold())?;
+        entry.touch(now_ms);
+        Some(Held(entry))
     }
 
     /// Tracks the entry of a key, made if there is none, and counts a connection there; nothing when there is no room.

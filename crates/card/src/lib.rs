@@ -26,6 +26,8 @@
 //!
 //! With `in-process` a library is called by threads of terse itself ([`local`]), which is for libraries that are trusted.
 
+#[cfg(any(test, feature = "hostile"))]
+pub mod hostile;
 pub mod isal;
 pub mod keeper;
 pub mod local;

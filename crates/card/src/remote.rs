@@ -54,7 +54,7 @@ struct Heard {
 }
 
 /// One life of the card's process.
-struct Incarnation {
+pub(crate) struct Incarnation {
     socket: OwnedFd,
     memory: Memory,
     slots: Mutex<Slots>,
@@ -158,8 +158,7 @@ impl Shared {
         let (mine, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         let memory = Memory::create(self.layout)?;
         let started = self.keeper.spawn(theirs.as_fd(), memory.file())?;
-        let list = (0..self.layout.slots).map(|_| Slot::Free).collect();
-        let incarnation = Arc::new(Incarnation { socket: mine, memory, slots: Mutex::new(Slots { list, closed: false }) });
+        let incarnation = Arc::new(Incarnation::new(mine, memory, self.layout.slots));
         let mut state = self.lock();
         if state.stopped {
             return Ok(None);
@@ -175,13 +174,10 @@ impl Shared {
 
     /// Hears the process out.
     fn hear(&self, incarnation: &Incarnation) -> Heard {
-        let mut message = [0; MAX_BYTES];
         let mut heard = Heard::default();
         loop {
-            let received =
-                rustix::io::retry_on_intr(|| rustix::net::recv(&incarnation.socket, &mut message[..], RecvFlags::empty()));
-            let Ok((_, length @ 1..)) = received else { return heard };
-            match message.get(..length).and_then(Reply::read) {
+            let Some(said) = incarnation.listen(RecvFlags::empty()) else { return heard };
+            match said {
                 Some(Reply::Ready(version)) => self.lock().status.version = Some(version),
                 Some(Reply::Unfit(reason)) => heard.reason = Some(reason),
                 Some(Reply::Done { ticket, slot, result, took_us }) => {
@@ -238,8 +234,21 @@ impl Shared {
 }
 
 impl Incarnation {
+    pub(crate) fn new(socket: OwnedFd, memory: Memory, slots: usize) -> Incarnation {
+        let list = (0..slots).map(|_| Slot::Free).collect();
+        Incarnation { socket, memory, slots: Mutex::new(Slots { list, closed: false }) }
+    }
+
+    /// What the process says next; none at its end, nothing inside where it is no message.
+    pub(crate) fn listen(&self, flags: RecvFlags) -> Option<Option<Reply>> {
+        let mut message = [0; MAX_BYTES];
+        let received = rustix::io::retry_on_intr(|| rustix::net::recv(&self.socket, &mut message[..], flags));
+        let Ok((_, length @ 1..)) = received else { return None };
+        Some(message.get(..length).and_then(Reply::read))
+    }
+
     /// Hands a job over.
-    fn take(&self, order: Order) {
+    pub(crate) fn take(&self, order: Order) {
         let Some(slot) = self.reserve() else { return order.end(Err(Failure::Refused)) };
         let bytes = order.input.bytes() as u64;
         let job = Job { ticket: order.ticket, slot: slot as u32, bytes, wrapper: order.wrapper, level: order.level };
@@ -268,7 +277,7 @@ impl Incarnation {
     }
 
     /// A job has come back; false if that cannot be.
-    fn done(&self, ticket: u64, slot: usize, result: Result<u64, i32>, took: Duration) -> bool {
+    pub(crate) fn done(&self, ticket: u64, slot: usize, result: Result<u64, i32>, took: Duration) -> bool {
         let Some(order) = self.release(slot, ticket) else { return self.slots().closed };
         let result = match result {
             Err(code) => Err(Failure::Error(code)),
@@ -286,7 +295,7 @@ impl Incarnation {
     }
 
     /// Ends the conversation; returns the jobs that are left.
-    fn close(&self) -> Vec<Order> {
+    pub(crate) fn close(&self) -> Vec<Order> {
         let _ = shutdown(&self.socket, Shutdown::Both);
         let mut slots = self.slots();
         slots.closed = true;

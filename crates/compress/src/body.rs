@@ -57,10 +57,15 @@ pub struct Workplace {
     pub in_place_ns: u64,
     /// Told of bytes that enter a coder, when they do: for `maxcomprate`.
     pub meter: Option<Meter>,
+    /// Asked at each piece of a stream: for `maxcomprate` and `maxcompcpuusage`.
+    pub brake: Option<Brake>,
 }
 
 /// Counts bytes.
 pub type Meter = Box<dyn Fn(u64) + Send + Sync>;
+
+/// Whether streams are to try less hard: [`crate::Process::brake`].
+pub type Brake = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// What became of a call.
 #[must_use]
@@ -362,6 +367,7 @@ impl Compressor {
             return self.push_owned(coder, input.to_vec(), flush);
         }
         self.enters(input.len());
+        let flush = self.brake(&mut *coder, flush);
         let (flush, lighten) = self.economy(&*coder, 0, flush);
         let before = self.output.len();
         coder.push(input, &mut self.output, flush)?;
@@ -373,14 +379,29 @@ impl Compressor {
         Ok(Step::Done)
     }
 
-    fn push_owned(&mut self, coder: Box<dyn Coder>, input: Vec<u8>, flush: Flush) -> Result<Step, Fault> {
+    fn push_owned(&mut self, mut coder: Box<dyn Coder>, input: Vec<u8>, flush: Flush) -> Result<Step, Fault> {
         self.enters(input.len());
         let stays = self.stays(self.engine.stream_ns(self.plan.level, input.len()));
+        let flush = self.brake(&mut *coder, flush);
         let (flush, lighten) = self.economy(&*coder, input.capacity(), flush);
         self.pending = flush == Flush::None;
         let work = Work::stream(coder, input, flush, lighten);
         let last = flush == Flush::Finish;
         if stays { self.take_back(work.run()?, last).map(|()| Step::Done) } else { self.send(work, last) }
+    }
+
+    /// Eases a stream while a brake is on, a level at each piece, and takes it back behind that. A level can change where the coder has
+    /// nothing in hand, so pieces are flushed meanwhile.
+    fn brake(&self, coder: &mut dyn Coder, flush: Flush) -> Flush {
+        let Some(brake) = &self.place.brake else { return flush };
+        let less = coder.can_ease() && brake();
+        if !less && !coder.is_eased() {
+            return flush;
+        }
+        if !self.pending {
+            coder.ease(less);
+        }
+        if flush == Flush::None { Flush::Sync } else { flush }
     }
 
     /// What a push has to do for the memory's sake: flush, and make the coder small behind it.

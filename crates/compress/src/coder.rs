@@ -61,6 +61,20 @@ pub trait Coder: Send {
     /// last push was flushed.
     fn lighten(&mut self, keep: Keep);
 
+    /// Whether its level can change while it goes on.
+    fn can_ease(&self) -> bool {
+        false
+    }
+
+    /// Tries less hard from the next push on, by a level, or by a level harder again, up to its own. Only to be called when the last
+    /// push was flushed.
+    fn ease(&mut self, _less: bool) {}
+
+    /// Whether it tries less hard than it was made for.
+    fn is_eased(&self) -> bool {
+        false
+    }
+
     /// Bytes of memory held now.
     fn memory(&self) -> usize;
 

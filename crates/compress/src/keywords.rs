@@ -446,15 +446,7 @@ fn queue(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
 mod tests {
     use super::*;
     use crate::Pace;
-    use terse_config::{Environment, Loader, Settings, Source};
-
-    fn load(text: &str) -> (terse_config::Config, Vec<String>) {
-        let loader = Loader { tables: vec![KEYWORDS], environment: Environment::default() };
-        let source = Source { name: "test.cfg".into(), bytes: text.as_bytes().to_vec() };
-        let (config, diagnostics) = loader.load(&[source], Settings::default());
-        let said = diagnostics.iter().map(|d| d.reason.clone()).collect();
-        (config, said)
-    }
+    use crate::testing::load;
 
     fn level(effective: crate::Effective<'_>, coding: Coding) -> Level {
         effective.level(coding, None, Pace::Steady)
@@ -468,6 +460,7 @@ mod tests {
     #[test]
     fn haproxys_lines_mean_what_they_mean_there() {
         let (config, said) = load(
+            &[KEYWORDS],
             "global\n tune.comp.maxlevel 9\n maxcomprate 100\n maxzlibmem 2\n\
              defaults\n compression algo gzip\n\
              backend b\n compression algo deflate gzip\n compression type text/HTML text/plain\n compression minsize-res 1k\n\
@@ -490,6 +483,7 @@ mod tests {
     #[test]
     fn our_own_lines() {
         let (config, said) = load(
+            &[KEYWORDS],
             "listen l\n compression algo gzip\n compression level gzip 4\n compression vary off\n compression sniff off\n\
              compression http-version 1.0\n compression disable-agent ^curl 'old browser'\n compression proxied no-store auth\n\
              compression collect 64k\n compression etag suffix\n",
@@ -511,7 +505,8 @@ mod tests {
 
     #[test]
     fn levels_by_the_load() {
-        let (config, said) = load("listen l\n compression level auto\n compression level gzip 2\n compression level br auto\n");
+        let (config, said) =
+            load(&[KEYWORDS], "listen l\n compression level auto\n compression level gzip 2\n compression level br auto\n");
         assert_eq!(said, [""; 0]);
         let listen = config.sections[0].settings.get::<Compression>();
         for (max_level, rushed, leisurely) in [(None, 3, 6), (Some(4), 3, 4)] {
@@ -531,6 +526,7 @@ mod tests {
     #[test]
     fn a_line_makes_one_memory_for_all_who_inherit_it() {
         let (config, said) = load(
+            &[KEYWORDS],
             "global\n tune.comp.memory 1m\ndefaults\n compression memory 2m shared\nbackend a\n compression algo gzip\nbackend b\n\
              backend c\n compression memory 3m\nbackend d\n compression memory off\nbackend e\n compression memory on\n",
         );
@@ -557,7 +553,7 @@ mod tests {
             ("filter compression\n compression algo gzip\n compression direction both", true, true),
             ("filter compression\n compression algo gzip", false, true),
         ] {
-            let (config, said) = load(&format!("backend b\n {lines}\n"));
+            let (config, said) = load(&[KEYWORDS], &format!("backend b\n {lines}\n"));
             assert_eq!(said, [""; 0], "{lines}");
             let directions = config.sections[0].settings.get::<Compression>().unwrap().directions();
             assert_eq!((directions.request, directions.response), (request, response), "{lines}");
@@ -566,7 +562,7 @@ mod tests {
 
     #[test]
     fn offload_in_defaults_is_ignored_with_a_warning() {
-        let (config, said) = load("defaults\n compression algo gzip\n compression offload\nbackend b\n");
+        let (config, said) = load(&[KEYWORDS], "defaults\n compression algo gzip\n compression offload\nbackend b\n");
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(!config.sections[0].settings.get::<Compression>().unwrap().offload);
     }
@@ -599,11 +595,11 @@ mod tests {
             "compression offload now",
             "filter compression\n filter comp-req",
         ] {
-            let (_, said) = load(&format!("backend b\n {line}\n"));
+            let (_, said) = load(&[KEYWORDS], &format!("backend b\n {line}\n"));
             assert_eq!(said.len(), 1, "{line}: {said:?}");
         }
         for line in ["tune.comp.maxlevel 0", "maxcompcpuusage 101", "tune.zlib.windowsize 16", "maxcomprate -1"] {
-            let (_, said) = load(&format!("global\n {line}\n"));
+            let (_, said) = load(&[KEYWORDS], &format!("global\n {line}\n"));
             assert_eq!(said.len(), 1, "{line}: {said:?}");
         }
     }

@@ -39,6 +39,7 @@ pub mod etag;
 pub mod head;
 pub mod keywords;
 pub mod memory;
+mod named;
 pub mod offload;
 pub mod pace;
 pub mod policy;

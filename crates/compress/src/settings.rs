@@ -10,6 +10,7 @@ use crate::memory::Memory;
 use crate::pace::{self, Pace};
 use crate::policy::Plan;
 use crate::range::EtagMode;
+use crate::reason::Reason;
 use regex::bytes::Regex;
 use std::sync::Arc;
 use terse_config::Setting;
@@ -168,6 +169,20 @@ impl Default for Process {
             queue_depth: crate::offload::DEFAULT_DEPTH,
             engines: Arc::default(),
             memory_bytes: crate::memory::DEFAULT_BYTES,
+        }
+    }
+}
+
+impl Process {
+    /// Which of its brakes is on: `maxcomprate`, while more bytes a second enter coders, or `maxcompcpuusage`, while the processor is
+    /// idle for fewer percent of its time.
+    pub fn brake(&self, bytes_per_second: u64, idle_percent: u8) -> Option<Reason> {
+        if self.max_rate_kbytes > 0 && bytes_per_second > self.max_rate_kbytes.saturating_mul(1024) {
+            Some(Reason::RateBrake)
+        } else if idle_percent < 100u8.saturating_sub(self.max_cpu_percent) {
+            Some(Reason::CpuBrake)
+        } else {
+            None
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::keywords::KEYWORDS;
 use crate::policy::{self, Link, Load, Offer, Verdict};
 use crate::settings::{Compression, Effective, Process};
-use terse_config::{Config, Environment, Loader, Settings, Source};
+use terse_config::{Config, Diagnostics, Environment, Keyword, Loader, Settings, Source};
 use terse_message::{BodyLength, Fields, Request, Response, Version};
 
 /// A configuration with one `listen` section.
@@ -16,12 +16,8 @@ impl Setup {
     /// The lines of a `listen` section; lines behind `global:` belong there.
     pub(crate) fn new(lines: &str) -> Setup {
         let (listen, global) = lines.split_once("global:").unwrap_or((lines, ""));
-        let loader = Loader { tables: vec![KEYWORDS], environment: Environment::default() };
-        let text = format!("global\n{global}\nlisten l\n{listen}\n");
-        let (config, diagnostics) =
-            loader.load(&[Source { name: "test.cfg".into(), bytes: text.into_bytes() }], Settings::default());
-        let said: Vec<_> = diagnostics.iter().map(|d| &d.reason).collect();
-        assert!(said.is_empty(), "{said:?}");
+        let (config, said) = load(&[KEYWORDS], &format!("global\n{global}\nlisten l\n{listen}\n"));
+        assert_eq!(said, [""; 0]);
         let process = config.global.settings.get().cloned().unwrap_or_default();
         Setup { config, process }
     }
@@ -38,6 +34,23 @@ impl Setup {
     pub(crate) fn decide(&self, request: &Request, response: &Response) -> Verdict {
         policy::decide(&self.offer(request), response, &Load::IDLE, &self.effective(), || true)
     }
+}
+
+/// A file of these lines, and the reasons of what is wrong in it.
+pub(crate) fn load(tables: &[&'static [Keyword]], text: &str) -> (Config, Vec<String>) {
+    let (config, diagnostics) = read(tables, text);
+    (config, reasons(&diagnostics))
+}
+
+/// The same before anybody asked what is wrong.
+pub(crate) fn read(tables: &[&'static [Keyword]], text: &str) -> (Config, Diagnostics) {
+    let loader = Loader { tables: tables.to_vec(), environment: Environment::default() };
+    loader.load(&[Source { name: "test.cfg".into(), bytes: text.into() }], Settings::default())
+}
+
+/// What is wrong, without places and hints.
+pub(crate) fn reasons(diagnostics: &Diagnostics) -> Vec<String> {
+    diagnostics.iter().map(|diagnostic| diagnostic.reason.clone()).collect()
 }
 
 /// `METHOD target`, then fields, one a line. HTTP/1.0 behind the target sets the version.

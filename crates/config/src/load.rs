@@ -99,7 +99,7 @@ impl Reading {
             Ok(words) => self.statement(&words, &place, blocks),
             Err(error) => {
                 let diagnostic = Diagnostic::new(Severity::Alert, &place.at(error.span), error.reason);
-                self.diagnostics.push(diagnostic.hint(error.hint));
+                self.push(diagnostic.hint(error.hint));
             }
         }
         if !line.terminated {
@@ -271,10 +271,13 @@ impl Reading {
         let name = call.keyword.name;
         let place = statement.place.at(span_of(statement.words, call.words.clone()));
         let mut args = Args::within(statement.words, call.words.end, name, &self.environment);
-        let mut scope = Scope::new(section, &mut self.shared, call.keyword, place);
+        let mut scope = Scope::new(section, &mut self.shared, call.keyword, place.clone());
         scope.negated = call.negated;
         let outcome = (call.parser)(&mut args, &mut scope).and_then(|()| args.end());
         let (changes, mut warnings, remarks) = (scope.changes, scope.warnings, args.into_remarks());
+        if outcome.is_ok() && !call.negated && section.kind.is_proxy() {
+            section.lines.push((call.keyword, place));
+        }
         changes.into_iter().for_each(|change| change.apply(&mut self.environment.variables));
         warnings.extend(remarks.warnings);
         for (word, why) in remarks.accepted {
@@ -309,7 +312,17 @@ impl Reading {
     /// Says something about some words.
     fn say_words(&mut self, severity: Severity, statement: &Statement<'_>, words: Range<usize>, fault: Fault) {
         let place = statement.place.at(span_of(statement.words, words));
-        self.diagnostics.push(Diagnostic::new(severity, &place, fault.reason).hint(fault.hint));
+        self.push(Diagnostic::new(severity, &place, fault.reason).hint(fault.hint));
+    }
+
+    /// Says something about the section that is read, or its opening.
+    fn push(&mut self, diagnostic: Diagnostic) {
+        if diagnostic.severity == Severity::Alert
+            && let Target::Section(section) = self.opened.target()
+        {
+            section.doubtful = true;
+        }
+        self.diagnostics.push(diagnostic);
     }
 }
 

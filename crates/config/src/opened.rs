@@ -57,6 +57,7 @@ enum Side {
     UserList,
     Engine,
     FcgiApp,
+    Resolvers,
 }
 
 /// Where the lines that follow belong.
@@ -72,7 +73,7 @@ pub(crate) enum Target<'o> {
 impl Opened {
     pub(crate) fn new() -> Opened {
         Opened {
-            global: Section { kind: SectionKind::Global, name: "".into(), place: Place::nowhere(), settings: Settings::default() },
+            global: Section::new(SectionKind::Global, "".into(), Place::nowhere(), Settings::default()),
             named: Vec::new(),
             defaults: Vec::new(),
             current: Current::Outside,
@@ -154,7 +155,8 @@ impl Opened {
             said.push((Severity::Alert, Fault::new(1, reason)));
         }
         let twin = twin.map(|twin| twin.section.place.clone());
-        let section = Section { kind: SectionKind::Defaults, name, place: place.clone(), settings };
+        let mut section = Section::new(SectionKind::Defaults, name, place.clone(), settings);
+        section.doubtful = self.is_doubtful(base);
         self.current = Current::Defaults(self.defaults.len());
         self.defaults.push(Defaults { section, explicit: false, implicit: false, twin, heir: None });
     }
@@ -185,7 +187,14 @@ impl Opened {
         };
         let settings = base.map_or_else(Settings::default, |base| self.inherit(base, kind, said));
         self.current = Current::Named(index);
-        self.named.push(Section { kind, name, place: place.clone(), settings });
+        let mut section = Section::new(kind, name, place.clone(), settings);
+        section.doubtful = self.is_doubtful(base);
+        self.named.push(section);
+    }
+
+    /// Whether a line of a defaults section was refused.
+    fn is_doubtful(&self, defaults: Option<usize>) -> bool {
+        defaults.and_then(|index| self.defaults.get(index)).is_some_and(|defaults| defaults.section.doubtful)
     }
 
     /// The defaults section that a `from` names.
@@ -259,6 +268,7 @@ fn sides(kind: SectionKind) -> &'static [Side] {
         SectionKind::UserList => &[Side::UserList],
         SectionKind::Engine => &[Side::Engine],
         SectionKind::FcgiApp => &[Side::FcgiApp],
+        SectionKind::Resolvers => &[Side::Resolvers],
         SectionKind::Global | SectionKind::Defaults => &[],
     }
 }

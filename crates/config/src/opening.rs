@@ -78,7 +78,7 @@ fn check_name(words: &[Word], at: usize, faults: &mut Vec<Fault>) {
 }
 
 /// Sections of HAProxy's that are not built, and what stands in their place. Their lines are skipped.
-pub(crate) static REFUSED_SECTIONS: &[(&str, &str)] = &[
+pub static REFUSED_SECTIONS: &[(&str, &str)] = &[
     ("acme", "certificates are not ordered here; use a client such as certbot"),
     ("cache", "responses are not cached here"),
     ("crt-store", "certificates have no store of their own"),
@@ -87,7 +87,6 @@ pub(crate) static REFUSED_SECTIONS: &[(&str, &str)] = &[
     ("namespace_list", "network namespaces are not built"),
     ("peers", "stick tables are not shared between processes"),
     ("program", "no other programs are started; use the service manager"),
-    ("resolvers", "names are resolved by the system"),
     ("spoe-agent", "there is no SPOE"),
     ("spoe-group", "there is no SPOE"),
     ("spoe-message", "there is no SPOE"),

@@ -36,6 +36,30 @@ pub enum ParamKind<T> {
 /// Reads the parameter's arguments and fills the draft. The parameter itself has been taken.
 pub type ParamParser<T> = fn(&mut Args<'_>, &mut T) -> Result<(), Fault>;
 
+/// How a word stands, for the matrix of what is supported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// The word.
+    pub name: &'static str,
+    /// `done`, `accepted` or `refused`.
+    pub kind: &'static str,
+    /// Why it is accepted or refused.
+    pub reason: Option<&'static str>,
+}
+
+/// How the words of a table stand.
+pub fn standings<T>(table: &[Param<T>]) -> Vec<Standing> {
+    let standing = |param: &Param<T>| {
+        let (kind, reason) = match param.kind {
+            ParamKind::Done(_) => ("done", None),
+            ParamKind::Accepted(reason) => ("accepted", Some(reason)),
+            ParamKind::Refused(reason) => ("refused", Some(reason)),
+        };
+        Standing { name: param.name, kind, reason }
+    };
+    table.iter().map(standing).collect()
+}
+
 /// Reads `name [arguments]` until the words end; `what` says what the names are: `parameter`.
 pub fn apply<T>(args: &mut Args<'_>, what: &str, table: &[Param<T>], draft: &mut T) -> Result<(), Fault> {
     while args.peek().is_some() {

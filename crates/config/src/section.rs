@@ -2,6 +2,7 @@
 
 use crate::diagnostic::Place;
 use crate::environment::Environment;
+use crate::keyword::Keyword;
 use crate::settings::Settings;
 use std::fmt;
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub enum SectionKind {
     Engine = 1024,
     /// `fcgi-app`: what a FastCGI application is told.
     FcgiApp = 2048,
+    /// `resolvers`: name servers.
+    Resolvers = 4096,
 }
 
 /// A set of kinds of section.
@@ -73,6 +76,8 @@ impl Sections {
     pub const ENGINE: Sections = Sections(1024);
     /// `fcgi-app`.
     pub const FCGI_APP: Sections = Sections(2048);
+    /// `resolvers`.
+    pub const RESOLVERS: Sections = Sections(4096);
 
     /// The kinds in the set, in the manual's order.
     pub fn kinds(self) -> impl Iterator<Item = SectionKind> {
@@ -99,7 +104,7 @@ impl fmt::Display for Sections {
 
 impl SectionKind {
     /// All kinds, in the manual's order.
-    pub const ALL: [SectionKind; 12] = [
+    pub const ALL: [SectionKind; 13] = [
         SectionKind::Global,
         SectionKind::Defaults,
         SectionKind::Frontend,
@@ -112,6 +117,7 @@ impl SectionKind {
         SectionKind::UserList,
         SectionKind::Engine,
         SectionKind::FcgiApp,
+        SectionKind::Resolvers,
     ];
 
     /// The kind that a word opens.
@@ -134,6 +140,7 @@ impl SectionKind {
             SectionKind::UserList => "userlist",
             SectionKind::Engine => "engine",
             SectionKind::FcgiApp => "fcgi-app",
+            SectionKind::Resolvers => "resolvers",
         }
     }
 
@@ -163,6 +170,18 @@ pub struct Section {
     pub place: Place,
     /// What its keywords left, on top of what its defaults left.
     pub settings: Settings,
+    /// The lines of a proxy that were read, in order: their keywords, and where these stand. Those of its defaults are not among them,
+    /// nor are lines that take something back.
+    pub lines: Vec<(&'static Keyword, Place)>,
+    /// Whether a line was refused, of this section or of the defaults that it begins with: what it says is not known in full.
+    pub doubtful: bool,
+}
+
+impl Section {
+    /// One that begins there with these settings.
+    pub(crate) fn new(kind: SectionKind, name: Arc<str>, place: Place, settings: Settings) -> Section {
+        Section { kind, name, place, settings, lines: Vec::new(), doubtful: false }
+    }
 }
 
 /// A configuration, read.

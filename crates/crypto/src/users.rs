@@ -7,9 +7,10 @@
 //! A list may be named before its section comes, so both find the one list of that name, and who names a list that stays empty is
 //! told so once the configuration is complete.
 //!
-//! A password is kept as the file has it: a hash of crypt(3), or plain text. To check a hash takes milliseconds, and browsers send
-//! the password with every request: so each user's last password that was right is kept as a keyed digest, which is quick, and whose
-//! key never leaves the process.
+//! A password is kept as the file has it: a hash of crypt(3), or plain text. To check a hash takes milliseconds, or as long as its
+//! rounds want, and browsers send the password with every request: so each user's last password that was right, and the last ones that
+//! were wrong, are kept as keyed digests, which are quick, and whose key never leaves the process. A password that is not among them is
+//! checked by another thread, where whoever asks can wait ([`terse_sample::World::defer`]).
 
 mod crypt;
 mod keywords;
@@ -18,12 +19,12 @@ pub use keywords::KEYWORDS;
 
 use openssl::sha::sha256;
 use std::any::Any;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use terse_message::Known;
 use terse_sample::argument::{Arg, Own, ParamKind, need};
 use terse_sample::convert::base64;
-use terse_sample::{ArgList, Compiler, Env, Fetch, Needs, Type, Value};
+use terse_sample::{ArgList, Compiler, Env, Fetch, Needs, Type, Value, World};
 
 /// The fetches.
 pub(crate) const FETCHES: &[Fetch] = &[
@@ -31,7 +32,7 @@ pub(crate) const FETCHES: &[Fetch] = &[
         Some(Value::Bool(authenticated(args, env).is_some()))
     })
     .params(&[need(ParamKind::Str)])
-    .needs(Needs::REQUEST)
+    .needs(Needs::REQUEST.or(Needs::TIME))
     .check(find_list),
     Fetch::each(
         "http_auth_group",
@@ -44,7 +45,7 @@ pub(crate) const FETCHES: &[Fetch] = &[
         },
     )
     .params(&[need(ParamKind::Str)])
-    .needs(Needs::REQUEST)
+    .needs(Needs::REQUEST.or(Needs::TIME))
     .check(find_list),
 ];
 
@@ -71,8 +72,39 @@ pub(crate) struct User {
     password: Password,
     /// The groups that the user's own line names.
     groups: Vec<Box<str>>,
-    /// A digest of the last password that was right.
-    known: RwLock<Option<[u8; 32]>>,
+    memory: Mutex<Memory>,
+}
+
+/// What is known of passwords that were given for a user.
+#[derive(Default)]
+struct Memory {
+    /// A digest of the last one that was right.
+    right: Option<Digest>,
+    /// Digests of the last ones that were wrong.
+    wrong: VecDeque<Digest>,
+}
+
+type Digest = [u8; 32];
+
+/// More than are checked at a time: who waited for a verdict finds it here.
+const WRONG_ONES: usize = 64;
+
+impl Memory {
+    fn verdict(&self, digest: &Digest) -> Option<bool> {
+        if self.right.is_some_and(|right| openssl::memcmp::eq(&right, digest)) {
+            return Some(true);
+        }
+        self.wrong.contains(digest).then_some(false)
+    }
+
+    fn learn(&mut self, digest: Digest, is_right: bool) {
+        if is_right {
+            self.right = Some(digest);
+        } else if !self.wrong.contains(&digest) {
+            self.wrong.truncate(WRONG_ONES - 1);
+            self.wrong.push_front(digest);
+        }
+    }
 }
 
 /// How a password is kept.
@@ -105,7 +137,7 @@ impl UserList {
         let users = &mut self.people.write().unwrap_or_else(PoisonError::into_inner).users;
         let new = !users.contains_key(name.as_bytes());
         if new {
-            let user = User { name: name.into(), password, groups, known: RwLock::new(None) };
+            let user = User { name: name.into(), password, groups, memory: Mutex::default() };
             users.insert(name.as_bytes().into(), Arc::new(user));
         }
         new
@@ -154,28 +186,44 @@ impl UserList {
 }
 
 impl User {
-    /// Whether that is the password.
-    fn has_password(&self, given: &[u8]) -> bool {
-        let hash = match &self.password {
+    /// Whether that is the password, as far as it is known: a check that was put off says no for now.
+    fn has_password(self: &Arc<User>, given: &[u8], world: &dyn World) -> bool {
+        match &self.password {
             Password::None => return false,
             Password::Plain(plain) => return plain.len() == given.len() && openssl::memcmp::eq(plain, given),
-            Password::Hashed(hash) => hash,
-        };
+            Password::Hashed(_) => {}
+        }
         let digest = digest(given);
-        let known = *self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if known.is_some_and(|known| openssl::memcmp::eq(&known, &digest)) {
-            return true;
+        if let Some(known) = self.memory().verdict(&digest) {
+            return known;
         }
-        let right = crypt::matches(given, hash);
-        if right {
-            *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(digest);
+        let (user, given) = (self.clone(), given.to_vec());
+        match world.defer(Box::new(move || user.check(&given, digest))) {
+            None => false,
+            Some(work) => {
+                work();
+                self.memory().verdict(&digest) == Some(true)
+            }
         }
-        right
+    }
+
+    /// Finds out whether that is the password, and remembers it.
+    fn check(&self, given: &[u8], digest: Digest) {
+        let Password::Hashed(hash) = &self.password else { return };
+        // Somebody else may have asked the same meanwhile.
+        if self.memory().verdict(&digest).is_none() {
+            let is_right = crypt::matches(given, hash);
+            self.memory().learn(digest, is_right);
+        }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A digest that says nothing to who does not have the key.
-fn digest(password: &[u8]) -> [u8; 32] {
+fn digest(password: &[u8]) -> Digest {
     static KEY: std::sync::OnceLock<[u8; 32]> = std::sync::OnceLock::new();
     let key = KEY.get_or_init(|| {
         let mut key = [0; 32];
@@ -196,7 +244,7 @@ fn authenticated<'a>(args: &'a ArgList, env: &Env<'a>) -> Option<(&'a UserList, 
         base64::decode(field[at..].trim_ascii_start(), base64::STANDARD).filter(|_| field[..at].eq_ignore_ascii_case(b"basic"))?;
     let colon = text.iter().position(|&b| b == b':')?;
     let user = list.user(&text[..colon])?;
-    user.has_password(&text[colon + 1..]).then_some((list, user))
+    user.has_password(&text[colon + 1..], env.world).then_some((list, user))
 }
 
 /// Puts the list in the place of its name.

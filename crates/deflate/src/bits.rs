@@ -30,7 +30,7 @@ impl Rest {
 
 /// A writer at the end of a buffer, for a block whose size is known.
 pub(crate) struct Writer<'a> {
-    out: &'a mut Vec<u8>,
+    room: &'a mut [u8],
     at: usize,
     bits: u64,
     count: u32,
@@ -42,7 +42,7 @@ impl<'a> Writer<'a> {
         let at = out.len();
         // A store needs eight bytes, wherever the last bit falls.
         out.resize(at + (u64::from(rest.count) + bits).div_ceil(8) as usize + 8, 0);
-        Writer { out, at, bits: rest.bits, count: rest.count }
+        Writer { room: out, at, bits: rest.bits, count: rest.count }
     }
 
     /// Puts the low `count` bits of `bits`, above which there must be none. At most [`ROOM`] between two stores.
@@ -56,7 +56,7 @@ impl<'a> Writer<'a> {
     /// Stores the whole bytes.
     #[inline(always)]
     pub(crate) fn store(&mut self) {
-        self.out[self.at..self.at + 8].copy_from_slice(&self.bits.to_le_bytes());
+        self.room[self.at..self.at + 8].copy_from_slice(&self.bits.to_le_bytes());
         self.at += (self.count >> 3) as usize;
         self.bits >>= self.count & 56;
         self.count &= 7;
@@ -71,14 +71,13 @@ impl<'a> Writer<'a> {
     /// Writes bytes; only at a border.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         debug_assert_eq!(self.count, 0);
-        self.out[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        self.room[self.at..self.at + bytes.len()].copy_from_slice(bytes);
         self.at += bytes.len();
     }
 
-    /// Ends the block: only whole bytes stay in the buffer.
-    pub(crate) fn finish(mut self) -> Rest {
+    /// Ends the block: where the whole bytes end, and what is left of the last one.
+    pub(crate) fn finish(mut self) -> (usize, Rest) {
         self.store();
-        self.out.truncate(self.at);
-        Rest { bits: self.bits, count: self.count }
+        (self.at, Rest { bits: self.bits, count: self.count })
     }
 }

@@ -5,8 +5,7 @@ use crate::header::Header;
 use crate::huffman;
 use crate::sequence::{Histogram, Sequence};
 use crate::symbols::{
-    DISTANCE_SYMBOLS, END_OF_BLOCK, FIRST_LENGTH, LENGTH_BASE, LENGTH_EXTRA, LENGTH_SLOT, LITLEN_SYMBOLS, MIN_MATCH,
-    distance_extra, distance_slot,
+    DISTANCE_SYMBOLS, END_OF_BLOCK, FIRST_LENGTH, LENGTH_BASE, LENGTH_EXTRA, LENGTH_SLOT, LITLEN_SYMBOLS, MIN_MATCH, distance_extra,
 };
 
 /// The longest code of a literal or a length: four of them fit between two stores of the writer.
@@ -41,14 +40,16 @@ pub(crate) fn write(
     if fixed <= dynamic {
         writer.put(1, 2);
         writer.store();
-        Codes::fixed().write(input, sequences, &mut writer);
+        writer = Codes::fixed().write(input, sequences, writer);
     } else {
         writer.put(2, 2);
         writer.store();
         header.write(&mut writer);
-        own.write(input, sequences, &mut writer);
+        writer = own.write(input, sequences, writer);
     }
-    writer.finish()
+    let (end, rest) = writer.finish();
+    out.truncate(end);
+    rest
 }
 
 /// Writes the input in stored blocks, as many as it takes. Nothing becomes one empty block, which ends at a byte's border.
@@ -62,7 +63,9 @@ pub(crate) fn write_stored(mut input: &[u8], last: bool, mut rest: Rest, out: &m
         writer.put(!now.len() as u64 & 0xffff, 16);
         writer.store();
         writer.bytes(now);
-        rest = writer.finish();
+        let end;
+        (end, rest) = writer.finish();
+        out.truncate(end);
         input = later;
         if input.is_empty() {
             return rest;
@@ -105,35 +108,35 @@ impl Codes {
         litlens + distances + extra_bits(histogram)
     }
 
-    fn write(&self, mut input: &[u8], sequences: &[Sequence], writer: &mut Writer<'_>) {
+    fn write<'a>(&self, mut input: &[u8], sequences: &[Sequence], mut writer: Writer<'a>) -> Writer<'a> {
         let litlens = self.litlens();
         let lengths = self.lengths(&litlens);
         let distances = self.distances();
         for sequence in sequences {
-            let (literals, rest) = input.split_at(sequence.literals as usize);
+            let (literals, rest) = input.split_at(usize::from(sequence.literals));
             let (fours, few) = literals.as_chunks::<4>();
             for four in fours {
                 for byte in four {
-                    litlens[usize::from(*byte)].put(writer);
+                    litlens[usize::from(*byte)].put(&mut writer);
                 }
                 writer.store();
             }
             for byte in few {
-                litlens[usize::from(*byte)].put(writer);
+                litlens[usize::from(*byte)].put(&mut writer);
             }
             writer.store();
             input = &rest[usize::from(sequence.length)..];
             if sequence.length != 0 {
-                lengths[(usize::from(sequence.length) - MIN_MATCH) & 255].put(writer);
-                let slot = distance_slot(sequence.distance);
-                distances[slot].put(writer);
-                let extra = distance_extra(slot);
-                writer.put(u64::from(sequence.distance - 1) & ((1 << extra) - 1), extra);
+                lengths[(usize::from(sequence.length) - MIN_MATCH) & 255].put(&mut writer);
+                let Distance { code, extra } = distances[usize::from(sequence.slot) & 31];
+                code.put(&mut writer);
+                writer.put(u64::from(sequence.extra), extra);
                 writer.store();
             }
         }
-        litlens[END_OF_BLOCK].put(writer);
+        litlens[END_OF_BLOCK].put(&mut writer);
         writer.store();
+        writer
     }
 
     fn litlens(&self) -> [Bits; LITLEN_SYMBOLS] {
@@ -151,13 +154,14 @@ impl Codes {
         })
     }
 
-    fn distances(&self) -> [Bits; 32] {
+    fn distances(&self) -> [Distance; 32] {
         let codes = huffman::codes(&self.distance_lengths);
-        let mut bits = [Bits { bits: 0, count: 0 }; 32];
-        for ((bits, code), length) in bits.iter_mut().zip(codes).zip(self.distance_lengths) {
-            *bits = Bits { bits: u32::from(code), count: u32::from(length) };
+        let mut distances = [Distance { code: Bits { bits: 0, count: 0 }, extra: 0 }; 32];
+        for (slot, (code, length)) in codes.into_iter().zip(self.distance_lengths).enumerate() {
+            let code = Bits { bits: u32::from(code), count: u32::from(length) };
+            distances[slot] = Distance { code, extra: distance_extra(slot) };
         }
-        bits
+        distances
     }
 }
 
@@ -166,6 +170,14 @@ impl Codes {
 struct Bits {
     bits: u32,
     count: u32,
+}
+
+/// A distance's code.
+#[derive(Clone, Copy)]
+struct Distance {
+    code: Bits,
+    /// Extra bits behind it.
+    extra: u32,
 }
 
 impl Bits {

@@ -2,7 +2,7 @@
 
 use crate::parse::{Sequences, Stretch};
 use crate::rows::Rows;
-use crate::symbols::MIN_MATCH;
+use crate::symbols::{MAX_MATCH, MIN_MATCH};
 use crate::window::Match;
 
 /// How hard it is tried. What it buys stands beside the levels.
@@ -10,7 +10,9 @@ use crate::window::Match;
 pub(crate) struct Effort {
     /// A match of this length ends the search for a longer one at its place.
     pub(crate) nice: u32,
-    /// A match of this length is taken without a look at the next place.
+    /// Behind a match that is shorter than this the next place is looked at,
+    pub(crate) sure: u32,
+    /// and behind one that is shorter than this while it pays.
     pub(crate) lazy: u32,
     /// A match of this length is taken without a look at the place behind the next.
     pub(crate) patient: u32,
@@ -18,23 +20,35 @@ pub(crate) struct Effort {
 
 /// Rows, and when to be content with what they find.
 pub(crate) struct Lazy {
-    pub(crate) rows: Box<Rows>,
+    /// One.
+    rows: Box<[Rows]>,
     effort: Effort,
 }
 
+/// Looks behind longer matches that are tried in each stretch, and how many of them must win a byte at least for more to be tried: one
+/// of so many. A script's win one of four, records' almost one each, which is 1.5 % of their bytes; to look always takes 12 % more time.
+const TRIES: u32 = 32;
+const WORTHWHILE: u32 = 4;
+
 /// What a match must save more, in bits, than the one before it that it makes into literals.
-const NEXT_GAIN: i32 = 2;
+const NEXT_GAIN: i32 = 3;
 /// The same, for a match two places on.
 const SECOND_GAIN: i32 = 6;
 
-/// Of a longer match only the last places are put into the rows, [`TAIL`] of them: the others would push out what they are a copy of.
-/// That halves the time of a bitmap. Where texts have long matches, leaving out places of shorter ones costs up to 2 % of the bytes.
-const LONG: u32 = 200;
-const TAIL: u32 = 16;
+/// Of a longer match only the last places are put into the rows, [`TAIL`] of them, and of a longer run of a few bytes too: the others
+/// would push out what they are a copy of. That takes 3 % off a bitmap, and half of its time; texts come out the same.
+const LONG: u32 = 64;
+const LONG_RUN: u32 = 16;
+const RUN_DISTANCE: u32 = 8;
+const TAIL: u32 = 8;
 
 impl Lazy {
     pub(crate) fn new(effort: Effort) -> Lazy {
         Lazy { rows: Rows::new(), effort }
+    }
+
+    pub(crate) fn rows(&mut self) -> &mut Rows {
+        &mut self.rows[0]
     }
 
     /// Goes on from `stretch.at` to its border, or beyond it by a part of a match, or not so far if the sequences are full.
@@ -45,43 +59,69 @@ impl Lazy {
     ///         '----------- none found: taken ------'
     /// ```
     pub(crate) fn run(&mut self, stretch: &mut Stretch, out: &mut Sequences) {
-        let (rows, effort) = (&mut *self.rows, self.effort);
-        let (mut held, mut held_at) = (Match::NONE, stretch.at);
-        while stretch.at < stretch.border || held.distance != 0 {
-            let at = stretch.at;
-            let mut found = Match::NONE;
-            if at < stretch.border {
-                if held.distance == 0 || held.length < effort.lazy {
-                    found = rows.longest(at, held.length.saturating_sub(1), effort.nice);
-                } else {
-                    rows.insert(at);
-                }
-            }
+        let (rows, effort) = (&mut self.rows[0], self.effort);
+        let mut lazy = effort.lazy;
+        let (mut tries, mut gained) = (0, 0);
+        while stretch.at < stretch.border {
+            let mut held = rows.longest(stretch.at, 3, effort.nice);
             if held.distance == 0 {
-                if found.length >= MIN_MATCH as u32 {
-                    (held, held_at) = (found, at);
-                }
+                out.literal(rows.window.byte(stretch.at));
                 stretch.at += 1;
                 continue;
             }
-            let gain = if at - held_at > 1 { SECOND_GAIN } else { NEXT_GAIN };
-            if found.distance != 0 && worth(found) > worth(held) + gain {
-                (held, held_at) = (found, at);
-                stretch.at += 1;
-            } else if held.length < effort.patient && at - held_at == 1 && at + 1 < stretch.border {
-                stretch.at += 1;
-            } else {
-                if stretch.take(held_at, held, out) {
-                    let end = stretch.at;
-                    let first = if held.length > LONG { end - TAIL.min(end - at - 1) } else { at + 1 };
-                    for at in first..end {
-                        rows.insert(at);
+            let mut at = stretch.at + 1;
+            while at < stretch.border {
+                if held.length >= lazy {
+                    rows.insert(at);
+                    at += 1;
+                    break;
+                }
+                let next = rows.longest(at, held.length - 1, effort.nice);
+                at += 1;
+                if held.length >= effort.sure {
+                    tries += 1;
+                    if tries >= TRIES && gained * WORTHWHILE < tries {
+                        lazy = effort.sure;
                     }
                 }
-                held = Match::NONE;
-                if out.is_full() {
-                    return;
+                if next.distance != 0 && worth(next) > worth(held) + NEXT_GAIN {
+                    if held.length >= effort.sure {
+                        gained += next.length - held.length;
+                    }
+                    out.literal(rows.window.byte(stretch.at));
+                    stretch.at += 1;
+                    held = next;
+                    continue;
                 }
+                if held.length >= effort.patient || at >= stretch.border {
+                    break;
+                }
+                let second = rows.longest(at, held.length - 1, effort.nice);
+                at += 1;
+                if second.distance == 0 || worth(second) <= worth(held) + SECOND_GAIN {
+                    break;
+                }
+                out.literal(rows.window.byte(stretch.at));
+                out.literal(rows.window.byte(stretch.at + 1));
+                stretch.at += 2;
+                held = second;
+            }
+            let length = held.length.min(MAX_MATCH as u32).min(stretch.end - stretch.at);
+            if length < MIN_MATCH as u32 {
+                out.literal(rows.window.byte(stretch.at));
+                stretch.at += 1;
+                continue;
+            }
+            out.push(length, held.distance);
+            let end = stretch.at + length;
+            let is_run = held.distance < RUN_DISTANCE && length > LONG_RUN;
+            let first = if is_run || length > LONG { end - TAIL.min(end - at) } else { at };
+            for at in first..end {
+                rows.insert(at);
+            }
+            stretch.at = end;
+            if out.is_full() {
+                return;
             }
         }
     }

@@ -1,9 +1,14 @@
 //! How input becomes sequences: the window is filled, and the parser sent over what is in it.
+//!
+//! Symbols are counted as they are found, by pieces of about [`PIECE_SYMBOLS`], of which [`crate::split`] makes blocks: counting them
+//! afterwards would read the input and the sequences once more, and guess wrong at the end of each run of literals.
 
+use crate::SEGMENT;
 use crate::lazy::Lazy;
-use crate::sequence::Sequence;
-use crate::symbols::{MAX_MATCH, MIN_MATCH};
-use crate::window::{AHEAD, Match};
+use crate::sequence::{Histogram, Sequence};
+use crate::split::Part;
+use crate::symbols::{FIRST_LENGTH, LENGTH_SLOT, MIN_MATCH, distance_extra, distance_slot};
+use crate::window::AHEAD;
 
 /// Input that is in the window.
 ///
@@ -11,27 +16,10 @@ use crate::window::{AHEAD, Match};
 pub(crate) struct Stretch {
     /// The next place.
     pub(crate) at: u32,
-    /// Where the literals begin that are in no sequence yet; may have wrapped below zero.
-    pub(crate) literals: u32,
     /// The first place that may not be looked up.
     pub(crate) border: u32,
     /// The first place to which no match may reach.
     pub(crate) end: u32,
-}
-
-impl Stretch {
-    /// Makes a sequence of the literals so far and a match behind them. False: it would be too short, where the input ends.
-    #[inline(always)]
-    pub(crate) fn take(&mut self, at: u32, found: Match, out: &mut Sequences) -> bool {
-        let length = found.length.min(MAX_MATCH as u32).min(self.end - at);
-        if length < MIN_MATCH as u32 {
-            return false;
-        }
-        out.push(at.wrapping_sub(self.literals), length, found.distance);
-        self.at = at + length;
-        self.literals = self.at;
-        true
-    }
 }
 
 /// How far the input has been taken.
@@ -47,7 +35,7 @@ pub(crate) struct Cursor {
 impl Cursor {
     /// Begins with `input`, behind a dictionary.
     pub(crate) fn new(parser: &mut Lazy, dictionary: &[u8], input: &[u8]) -> Cursor {
-        let rows = &mut parser.rows;
+        let rows = parser.rows();
         rows.reset(dictionary.len() + input.len());
         rows.window.reset(dictionary);
         let filled = rows.window.fill(input, 0);
@@ -59,12 +47,11 @@ impl Cursor {
 
     /// Cuts the next `most` bytes, and what a match reaches beyond them, into sequences; fewer when there is no room for more.
     pub(crate) fn advance(&mut self, parser: &mut Lazy, input: &[u8], most: usize, out: &mut Sequences) {
-        out.list.clear();
+        out.clear();
         let end = input.len().min(self.at + most);
-        let mut literals = self.at;
         while self.at < end && !out.is_full() {
             if self.filled < input.len() && self.at + AHEAD >= self.filled {
-                self.filled = parser.rows.window.fill(input, self.filled);
+                self.filled = parser.rows().window.fill(input, self.filled);
                 continue;
             }
             let border = if self.filled == input.len() { end } else { end.min(self.filled - AHEAD) };
@@ -72,47 +59,110 @@ impl Cursor {
             let from = u32::from((self.base + self.at) as u16);
             let mut stretch = Stretch {
                 at: from,
-                literals: from.wrapping_sub((self.at - literals) as u32),
                 border: from + (border - self.at) as u32,
                 end: from + (input.len() - self.at).min(1 << 24) as u32,
             };
             parser.run(&mut stretch, out);
             self.at += (stretch.at - from) as usize;
-            literals = self.at - stretch.at.wrapping_sub(stretch.literals) as usize;
+            out.flush(MOST_LITERALS);
         }
-        if self.at > literals {
-            out.push((self.at - literals) as u32, 0, 1);
-        }
+        out.flush(0);
+        out.close();
     }
 }
 
-/// The sequences of a segment.
+/// The sequences of a segment, counted in pieces.
 pub(crate) struct Sequences {
     /// In order.
     pub(crate) list: Vec<Sequence>,
+    /// The pieces that are complete.
+    pub(crate) parts: Vec<Part>,
+    /// Symbols of the piece at hand.
+    histogram: Histogram,
+    /// Literals that are in no sequence yet.
+    literals: u32,
+    /// Symbols of the piece at hand.
+    symbols: u32,
+    /// The first sequence of the piece at hand.
+    first: usize,
 }
 
 /// Sequences after which no further match is taken.
 const MOST: usize = 24 * 1024;
 
-/// Literals of one sequence: few, so that a block may end among many.
+/// Literals after which a sequence ends: few, so that a block may end among many.
 const MOST_LITERALS: u32 = 4096;
+
+/// Symbols of the smallest part that is looked at.
+const PIECE_SYMBOLS: u32 = 1536;
+
+/// Pieces of a segment: each but the last has more symbols, so more bytes.
+const MOST_PARTS: usize = SEGMENT / PIECE_SYMBOLS as usize + 2;
 
 impl Sequences {
     pub(crate) fn new() -> Sequences {
-        Sequences { list: Vec::with_capacity(MOST + 64) }
+        Sequences {
+            list: Vec::with_capacity(MOST + 64),
+            parts: Vec::with_capacity(MOST_PARTS),
+            histogram: Histogram::EMPTY,
+            literals: 0,
+            symbols: 0,
+            first: 0,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.list.clear();
+        self.parts.clear();
+        self.first = 0;
     }
 
     pub(crate) fn is_full(&self) -> bool {
         self.list.len() >= MOST
     }
 
+    /// Takes a byte as it is.
     #[inline(always)]
-    fn push(&mut self, mut literals: u32, length: u32, distance: u32) {
-        while literals > MOST_LITERALS {
-            self.list.push(Sequence { literals: MOST_LITERALS, length: 0, distance: 1 });
-            literals -= MOST_LITERALS;
+    pub(crate) fn literal(&mut self, byte: u8) {
+        self.histogram.litlen[usize::from(byte)] += 1;
+        self.literals += 1;
+    }
+
+    /// Takes a match, behind the literals so far.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, length: u32, distance: u32) {
+        let slot = distance_slot(distance as u16);
+        let extra = (distance as u16).wrapping_sub(1) & ((1 << distance_extra(slot)) - 1);
+        self.histogram.litlen[FIRST_LENGTH + usize::from(LENGTH_SLOT[(length as usize - MIN_MATCH) & 255])] += 1;
+        self.histogram.distance[slot] += 1;
+        self.list.push(Sequence { literals: self.literals as u16, length: length as u16, slot: slot as u16, extra });
+        self.symbols += self.literals + 1;
+        self.literals = 0;
+        if self.symbols >= PIECE_SYMBOLS {
+            self.close();
         }
-        self.list.push(Sequence { literals, length: length as u16, distance: distance as u16 });
+    }
+
+    /// Makes literals into a sequence without a match if there are more than so many.
+    fn flush(&mut self, most: u32) {
+        if self.literals > most {
+            self.list.push(Sequence { literals: self.literals as u16, length: 0, slot: 0, extra: 0 });
+            self.symbols += self.literals;
+            self.literals = 0;
+            if self.symbols >= PIECE_SYMBOLS {
+                self.close();
+            }
+        }
+    }
+
+    /// Ends the piece at hand.
+    #[inline(never)]
+    fn close(&mut self) {
+        if self.first < self.list.len() {
+            self.parts.push(Part::new(&self.list[self.first..], &self.histogram));
+            self.histogram.clear();
+            self.symbols = 0;
+            self.first = self.list.len();
+        }
     }
 }

@@ -1,23 +1,25 @@
 //! What a parse is: literals, then a match, again and again.
 
-use crate::symbols::{DISTANCE_SYMBOLS, END_OF_BLOCK, FIRST_LENGTH, LENGTH_SLOT, LITLEN_SYMBOLS, MIN_MATCH, distance_slot};
+use crate::symbols::{DISTANCE_SYMBOLS, END_OF_BLOCK, LITLEN_SYMBOLS};
 
 /// Literals and the match behind them. The literals themselves stay in the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sequence {
     /// Literals before the match.
-    pub(crate) literals: u32,
+    pub(crate) literals: u16,
     /// The match's length, or 0 where none follows.
     pub(crate) length: u16,
-    /// How far back the match begins, 1 to 32,768.
-    pub(crate) distance: u16,
+    /// The symbol of the match's distance.
+    pub(crate) slot: u16,
+    /// What the symbol's extra bits say.
+    pub(crate) extra: u16,
 }
 
 impl Sequence {
     /// Bytes of input it stands for.
     #[inline(always)]
     pub(crate) fn bytes(self) -> usize {
-        self.literals as usize + usize::from(self.length)
+        usize::from(self.literals) + usize::from(self.length)
     }
 }
 
@@ -31,27 +33,9 @@ pub(crate) struct Histogram {
 impl Histogram {
     pub(crate) const EMPTY: Histogram = Histogram { litlen: [0; LITLEN_SYMBOLS], distance: [0; DISTANCE_SYMBOLS] };
 
-    /// Counts sequences, which begin at the beginning of `input`.
-    pub(crate) fn count(&mut self, sequences: &[Sequence], mut input: &[u8]) {
-        for sequence in sequences {
-            let mut run = sequence.literals;
-            loop {
-                for (i, byte) in four(input).into_iter().enumerate() {
-                    self.litlen[usize::from(byte)] += u32::from(run > i as u32);
-                }
-                input = &input[run.min(4) as usize..];
-                if run <= 4 {
-                    break;
-                }
-                run -= 4;
-            }
-            if sequence.length != 0 {
-                let slot = LENGTH_SLOT[usize::from(sequence.length) - MIN_MATCH];
-                self.litlen[FIRST_LENGTH + usize::from(slot)] += 1;
-                self.distance[distance_slot(sequence.distance)] += 1;
-            }
-            input = &input[usize::from(sequence.length)..];
-        }
+    /// Forgets all counts.
+    pub(crate) fn clear(&mut self) {
+        *self = Histogram::EMPTY;
     }
 
     /// Adds the counts of another part of the block.
@@ -75,13 +59,4 @@ impl Histogram {
     pub(crate) fn end(&mut self) {
         self.litlen[END_OF_BLOCK] = 1;
     }
-}
-
-/// Four bytes, zeros where there are no more.
-///
-/// Literals are few between two matches, and how few cannot be foretold. So they are taken four at a time, and those that are not
-/// literals count nothing: that costs less than a branch that is taken wrongly.
-#[inline(always)]
-pub(crate) fn four(bytes: &[u8]) -> [u8; 4] {
-    bytes.first_chunk().copied().unwrap_or_else(|| std::array::from_fn(|i| bytes.get(i).copied().unwrap_or(0)))
 }

@@ -8,9 +8,6 @@
 use crate::sequence::{Histogram, Sequence};
 use crate::symbols::END_OF_BLOCK;
 
-/// Symbols of the smallest part that is looked at.
-const PIECE_SYMBOLS: usize = 1536;
-
 /// Sequences that share a block.
 pub(crate) struct Part {
     /// Their number.
@@ -24,10 +21,19 @@ pub(crate) struct Part {
     gain: i64,
 }
 
-/// Cuts sequences, which begin at the beginning of `input`, into blocks.
-pub(crate) fn split(sequences: &[Sequence], input: &[u8], parts: &mut Vec<Part>) {
-    parts.clear();
-    cut(sequences, input, parts);
+impl Part {
+    /// A piece of these sequences, whose symbols were counted.
+    pub(crate) fn new(sequences: &[Sequence], histogram: &Histogram) -> Part {
+        let mut histogram = histogram.clone();
+        histogram.end();
+        let bytes = sequences.iter().map(|sequence| sequence.bytes()).sum();
+        let cost = cost(&histogram);
+        Part { sequences: sequences.len(), bytes, histogram, cost, gain: 0 }
+    }
+}
+
+/// Joins pieces to blocks.
+pub(crate) fn join(parts: &mut Vec<Part>) {
     for at in 0..parts.len().saturating_sub(1) {
         parts[at].gain = gain(&parts[at], &parts[at + 1]);
     }
@@ -44,25 +50,6 @@ pub(crate) fn split(sequences: &[Sequence], input: &[u8], parts: &mut Vec<Part>)
                 parts[at].gain = gain(&parts[at], &parts[at + 1]);
             }
         }
-    }
-}
-
-/// Pieces of about equally many symbols.
-fn cut(mut sequences: &[Sequence], mut input: &[u8], parts: &mut Vec<Part>) {
-    while !sequences.is_empty() {
-        let (mut taken, mut bytes, mut symbols) = (0, 0, 0);
-        while symbols < PIECE_SYMBOLS && taken < sequences.len() {
-            let sequence = sequences[taken];
-            symbols += sequence.literals as usize + usize::from(sequence.length != 0);
-            bytes += sequence.bytes();
-            taken += 1;
-        }
-        let mut histogram = Histogram::EMPTY;
-        histogram.count(&sequences[..taken], &input[..bytes]);
-        histogram.end();
-        let cost = cost(&histogram);
-        parts.push(Part { sequences: taken, bytes, histogram, cost, gain: 0 });
-        (sequences, input) = (&sequences[taken..], &input[bytes..]);
     }
 }
 

@@ -56,12 +56,27 @@ const fn length_slots() -> [u8; 256] {
 /// The symbol of a distance, 1 to [`WINDOW`]: two for each power of two.
 #[inline(always)]
 pub(crate) fn distance_slot(distance: u16) -> usize {
-    let distance = u32::from(distance).wrapping_sub(1);
-    if distance < 2 {
-        return distance as usize;
+    let distance = usize::from(distance.wrapping_sub(1));
+    usize::from(DISTANCE_SLOT[if distance < 256 { distance } else { 256 + (distance >> 7) } & 511])
+}
+
+/// By the distance less one up to 256; behind these, for each 128 of the others, which have six extra bits or more.
+static DISTANCE_SLOT: [u8; 512] = distance_slots();
+
+const fn distance_slots() -> [u8; 512] {
+    let mut slots = [0; 512];
+    let mut at = 0;
+    while at < 512 {
+        let distance = if at < 256 { at } else { (at - 256) << 7 };
+        slots[at] = if distance < 2 {
+            distance as u8
+        } else {
+            let log = (distance as u32).ilog2();
+            (2 * log + ((distance as u32 >> (log - 1)) & 1)) as u8
+        };
+        at += 1;
     }
-    let log = distance.ilog2();
-    (2 * log + ((distance >> (log - 1)) & 1)) as usize & 31
+    slots
 }
 
 /// Extra bits of a distance symbol.

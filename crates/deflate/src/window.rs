@@ -19,6 +19,7 @@ pub(crate) const AHEAD: usize = MAX_MATCH + 2 + 2 * WIDE;
 const _: () = assert!(WINDOW + STRIDE + AHEAD <= RING);
 
 /// The ring. What is in its first bytes is also behind its last, so that a read may cross the end.
+#[derive(Clone, Copy)]
 pub(crate) struct Window {
     ring: [u8; RING + WIDE],
     /// The position where the next byte goes.
@@ -59,16 +60,16 @@ impl Window {
         }
     }
 
+    /// A byte.
+    #[inline(always)]
+    pub(crate) fn byte(&self, at: u32) -> u8 {
+        self.ring[usize::from(at as u16)]
+    }
+
     /// Eight bytes; the first lowest.
     #[inline(always)]
     pub(crate) fn word(&self, at: u16) -> u64 {
         u64::from_le_bytes(self.read(at))
-    }
-
-    /// Sixteen bytes; the first lowest.
-    #[inline(always)]
-    pub(crate) fn wide(&self, at: u16) -> u128 {
-        u128::from_le_bytes(self.read(at))
     }
 
     #[inline(always)]
@@ -107,8 +108,6 @@ pub(crate) struct Match {
 }
 
 impl Match {
-    pub(crate) const NONE: Match = Match { length: 0, distance: 0 };
-
     /// Becomes another that is longer, if that is near enough.
     #[inline(always)]
     pub(crate) fn update(&mut self, length: u32, at: u32, earlier: u16) {

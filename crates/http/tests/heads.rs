@@ -166,7 +166,7 @@ fn responses_and_their_bodies() {
 proptest! {
     #[test]
     fn any_prefix_is_partial_or_refused(cut in 0usize..60) {
-        let text = "GET /a?b HTTP/1.1\r\nHost: h\r\nX: y\r\nAccept: */*\r\n\r\n";
+        let text = "\r\n\r\nGET /a?b HTTP/1.1\r\nHost: h\r\nX: y\r\nAccept: */*\r\n\r\n";
         let cut = cut.min(text.len() - 1);
         prop_assert!(matches!(request(&text[..cut]), Ok((Parsed::Partial, _))));
     }
@@ -186,6 +186,48 @@ proptest! {
             let mut again = Request::default();
             prop_assert_eq!(parse_request(&out, &mut again), Ok(Parsed::Complete(out.len())));
             prop_assert_eq!(r.fields.iter().collect::<Vec<_>>(), again.fields.iter().collect::<Vec<_>>());
+        }
+    }
+}
+
+/// Lines as clients write them, and as they do not.
+fn odd_head() -> impl Strategy<Value = String> {
+    let first = prop_oneof![
+        4 => Just("GET / HTTP/1.1\r\n".to_owned()),
+        1 => "(GET|P@ST|)[ \t]{0,2}[ -~é]{0,6}[ ]{0,2}(HTTP/1.[012]|HTTP/2)[ ]?(\r\n|\n|\r)",
+    ];
+    let line = prop_oneof![
+        3 => "[A-Za-z-]{1,8}:[ \t]{0,2}[ -~é]{0,12}[ \t]{0,2}\r\n",
+        1 => "[ -~\t]{0,4}[:]?[ -~\t\r\n\0\u{7f}]{0,6}(\r\n|\n|\r)?",
+    ];
+    (first, prop::collection::vec(line, 0..4)).prop_map(|(first, lines)| format!("{first}Host: h\r\n{}\r\n", lines.concat()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// `httparse` is more forgiving; where both take a head, it says the same, and what only it takes is refused for a reason of ours.
+    #[test]
+    fn heads_say_what_another_parser_finds_in_them(head in odd_head()) {
+        let mut slots = [httparse::EMPTY_HEADER; 64];
+        let mut theirs = httparse::Request::new(&mut slots);
+        let found = theirs.parse(head.as_bytes());
+        match request(&head) {
+            Ok((Parsed::Complete(n), ours)) => {
+                prop_assert_eq!(found, Ok(httparse::Status::Complete(n)));
+                prop_assert_eq!(ours.method(), theirs.method.unwrap_or_default().as_bytes());
+                prop_assert_eq!(ours.target(), theirs.path.unwrap_or_default().as_bytes());
+                let fields: Vec<_> = theirs.headers.iter().map(|field| (field.name.as_bytes(), field.value)).collect();
+                prop_assert_eq!(ours.fields.iter().collect::<Vec<_>>(), fields);
+            }
+            Ok((Parsed::Partial, _)) => prop_assert_eq!(found, Ok(httparse::Status::Partial)),
+            Err(why) => {
+                use Malformed::{ContentLength, FieldName, FieldValue, Framing, Host, LineEnd, Target, TransferCoding};
+                let ours = matches!(why, LineEnd | Target | Host | ContentLength | Framing | TransferCoding);
+                // A name or value that has not ended yet may be refused before its line ends.
+                let early = matches!((why, &found), (FieldName | FieldValue, Ok(httparse::Status::Partial)));
+                prop_assert!(found.is_err() || ours || early, "{:?} of {:?}", why, head);
+            }
         }
     }
 }

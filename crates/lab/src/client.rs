@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
+use terse_compress::{Coding, decode};
 
 /// A connection to a server.
 #[derive(Debug)]
@@ -43,6 +44,8 @@ impl Reply {
         match self.field("content-encoding") {
             None | Some("identity") => Ok(self.body.clone()),
             Some("gzip") => gunzip(&self.body),
+            Some("zstd") => decoded(Coding::Zstd, &self.body),
+            Some("br") => decoded(Coding::Brotli, &self.body),
             Some(other) => bail!("content-encoding: {other}"),
         }
     }
@@ -180,6 +183,23 @@ pub fn gunzip(coded: &[u8]) -> Result<Vec<u8>> {
             Status::StreamEnd => bail!("gzip: bytes behind the end"),
             _ if more == 0 && inflate.total_in() as usize == read => bail!("gzip: cut off"),
             _ => {}
+        }
+    }
+}
+
+/// Undoes another coding, by the libraries that terse decodes with, which are not its coders.
+fn decoded(coding: Coding, mut coded: &[u8]) -> Result<Vec<u8>> {
+    let mut decoder = decode::decoder(coding).context("no decoder")?;
+    let mut out = Vec::new();
+    loop {
+        let progress = decoder.push(coded, &mut out, 1 << 20).map_err(|flaw| anyhow::anyhow!("{}", flaw.name()))?;
+        coded = &coded[progress.taken..];
+        match progress.next {
+            decode::Next::Room => {}
+            decode::Next::Input if decoder.is_complete() => return Ok(out),
+            decode::Next::Ended if coded.is_empty() => return Ok(out),
+            decode::Next::Input => bail!("{}: cut off", coding.word()),
+            decode::Next::Ended => bail!("{}: bytes behind the end", coding.word()),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::arguments::Arguments;
 use crate::bench::{self, Kind, Rival};
 use crate::origin::{Options, Origin};
-use crate::{breakeven, card, conformance, curve, demo};
+use crate::{breakeven, card, configs, conformance, curve, demo};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ pub fn run(mut words: impl Iterator<Item = String>) -> Result<bool> {
         "curve" => curve(arguments),
         "card" => card(arguments),
         "conformance" => conformance(arguments),
+        "configs" => configs(arguments),
         "-h" | "--help" | "help" => {
             print!("{HELP}");
             Ok(true)
@@ -74,7 +75,7 @@ fn bench(mut arguments: Arguments) -> Result<bool> {
         wrk: program("WRK", "wrk"),
         scenarios: arguments.value("--scenarios")?.unwrap_or_else(|| PathBuf::from("bench/scenarios")),
         rounds: arguments.value("--rounds")?.unwrap_or(if quick { 1 } else { 5 }),
-        time: Duration::from_secs(arguments.value("--seconds")?.unwrap_or(if quick { 1 } else { 4 })),
+        time: Duration::from_secs(arguments.value("--seconds")?.unwrap_or(1)),
         only: only.iter().flat_map(|list| list.split(',')).map(String::from).collect(),
         out: arguments.value("--out")?.or(all.then(|| PathBuf::from("bench"))),
     };
@@ -127,6 +128,16 @@ fn conformance(mut arguments: Arguments) -> Result<bool> {
     conformance::run(&options)
 }
 
+fn configs(mut arguments: Arguments) -> Result<bool> {
+    let options = configs::Options {
+        folder: arguments.value("--folder")?.context("--folder: configuration files")?,
+        program: program("TERSE", "target/release/terse"),
+        haproxy: program("HAPROXY", "haproxy"),
+    };
+    arguments.end()?;
+    configs::run(&options)
+}
+
 /// Who takes part: programs by environment variables.
 fn rivals() -> Vec<Rival> {
     let rival = |name: &str, kind, program| Rival { name: name.into(), kind, program };
@@ -157,4 +168,6 @@ const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N
        terse-lab card --results FOLDER [--level N] [--chunk BYTES] FILE...
        terse-lab conformance --tests FOLDER --vtest PROGRAM [--terse PROGRAM] [--jobs N] [--time-limit N] [--list FILE]
                  [--update] [--logs FOLDER] [CATEGORY/[TEST]]...
+       terse-lab configs --folder FOLDER
+                 environment: TERSE=, HAPROXY=
 ";

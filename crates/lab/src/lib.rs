@@ -1,7 +1,8 @@
 //! The workbench: an origin whose content is made up, the demonstration, the benchmark against other proxies, the curve of
-//! what variables cost, the size from which compression should leave its worker, and the run of HAProxy's regression tests.
+//! what variables cost, the size from which compression should leave its worker, the run of HAProxy's regression tests, and
+//! the comparison of configuration files that people have.
 //!
-//! The library is what tests use ([`origin`]); the program `terse-lab` has one sub-command for each of the six.
+//! The library is what tests use ([`origin`]); the program `terse-lab` has one sub-command for each of the seven.
 
 pub mod arguments;
 pub mod bench;
@@ -9,6 +10,7 @@ pub mod breakeven;
 pub mod card;
 pub mod client;
 pub mod command;
+pub mod configs;
 pub mod conformance;
 pub mod content;
 pub mod cores;

@@ -5,7 +5,8 @@
 //! `memcpy`. An edited or added field is appended to the buffer as a new line and the index points there; a removed field is only
 //! taken out of the index.
 
-use crate::name::{FieldName, Known, is_token};
+use crate::name::{FieldName, Known, KnownSet, is_token};
+use crate::text::control_at;
 use std::ops::Range;
 
 /// The fields of a message's head, in order, names matched without regard to case (RFC 9110 section 5).
@@ -13,7 +14,7 @@ use std::ops::Range;
 pub struct Fields {
     bytes: Vec<u8>,
     index: Vec<Field>,
-    /// A bit for each known name that was ever put in: most questions are for names that are not there.
+    /// The bits ([`Known::with_bit`]) of all names that were ever put in: most questions are for names that are not there.
     seen: u64,
 }
 
@@ -35,17 +36,12 @@ impl Fields {
         self.seen = 0;
     }
 
-    /// Takes a head as it was read: `raw` becomes the buffer. The codec calls [`Fields::index_line`] for each field in it.
-    pub fn load(&mut self, raw: &[u8]) {
-        self.clear();
-        self.bytes.extend_from_slice(raw);
-    }
-
-    /// Adds the field whose name and value lie at these places of the loaded buffer, in the order of the buffer.
-    pub fn index_line(&mut self, name: Range<usize>, value: Range<usize>) {
-        debug_assert!(name.end <= value.start && value.end <= self.bytes.len());
-        let known = Known::of(&self.bytes[name.clone()]);
-        self.seen |= known.bit();
+    /// Adds the field whose name and value lie at these places of a head, in the order of the head, which [`Fields::load`] takes
+    /// when all of its fields were found.
+    pub fn index_line(&mut self, head: &[u8], name: Range<usize>, value: Range<usize>) {
+        debug_assert!(name.end <= value.start && value.end <= head.len());
+        let (known, bit) = Known::with_bit(&head[name.clone()]);
+        self.seen |= bit;
         self.index.push(Field {
             name: name.start as u32,
             name_len: name.len() as u32,
@@ -53,6 +49,12 @@ impl Fields {
             value_len: value.len() as u32,
             known,
         });
+    }
+
+    /// Takes a head as it was read, whose fields were found: it becomes the buffer.
+    pub fn load(&mut self, head: &[u8]) {
+        debug_assert!(self.bytes.is_empty());
+        self.bytes.extend_from_slice(head);
     }
 
     /// How many fields there are.
@@ -92,8 +94,8 @@ impl Fields {
 
     /// The places, for [`Fields::at`] and [`Fields::replace`], of all fields of that name.
     pub fn positions<'a, 'n>(&'a self, name: &'n [u8]) -> impl DoubleEndedIterator<Item = usize> + use<'a, 'n> {
-        let known = Known::of(name);
-        self.index_if_seen(known).iter().enumerate().filter_map(move |(i, f)| {
+        let (known, bit) = Known::with_bit(name);
+        self.index_if_seen(bit).iter().enumerate().filter_map(move |(i, f)| {
             let same = f.known == known && (known != Known::Other || self.name_of(f).eq_ignore_ascii_case(name));
             same.then_some(i)
         })
@@ -101,22 +103,28 @@ impl Fields {
 
     /// The value of the first field of a known name.
     pub fn first(&self, name: Known) -> Option<&[u8]> {
-        self.index_if_seen(name).iter().find(|f| f.known == name).map(|f| self.value_of(f))
+        self.index_if_seen(name.bit()).iter().find(|f| f.known == name).map(|f| self.value_of(f))
     }
 
     /// The values of all fields of a known name.
     pub fn every(&self, name: Known) -> impl DoubleEndedIterator<Item = &[u8]> {
-        self.index_if_seen(name).iter().filter(move |f| f.known == name).map(|f| self.value_of(f))
+        self.index_if_seen(name.bit()).iter().filter(move |f| f.known == name).map(|f| self.value_of(f))
     }
 
     /// Whether a field of a known name is there.
     pub fn has(&self, name: Known) -> bool {
-        self.index_if_seen(name).iter().any(|f| f.known == name)
+        self.index_if_seen(name.bit()).iter().any(|f| f.known == name)
+    }
+
+    /// Whether one of these known names may be there; false is certain.
+    #[inline]
+    pub fn may_have(&self, names: KnownSet) -> bool {
+        self.seen & names.bits() != 0
     }
 
     /// Where a name can be: nowhere, when it was never put in.
-    fn index_if_seen(&self, name: Known) -> &[Field] {
-        if self.seen & name.bit() == 0 { &[] } else { &self.index }
+    fn index_if_seen(&self, bit: u64) -> &[Field] {
+        if self.seen & bit == 0 { &[] } else { &self.index }
     }
 
     /// Adds a field at the end. CR, LF and NUL become blanks; a name that is no token (RFC 9110 section 5.6.2) adds nothing.
@@ -128,7 +136,7 @@ impl Fields {
 
     /// The same for a name that was looked at before.
     pub fn push_named(&mut self, name: &FieldName, value: &[u8]) {
-        let field = self.append_valid(name.bytes(), name.known(), value);
+        let field = self.append_valid(name.bytes(), name.with_bit(), value);
         self.index.push(field);
     }
 
@@ -155,37 +163,29 @@ impl Fields {
 
     /// Removes all fields of that name; says how many there were.
     pub fn remove(&mut self, name: &[u8]) -> usize {
-        self.remove_of(Known::of(name), name)
+        self.remove_of(Known::with_bit(name), name)
     }
 
     /// The same for a name that was looked at before.
     pub fn remove_named(&mut self, name: &FieldName) -> usize {
-        self.remove_of(name.known(), name.bytes())
-    }
-
-    fn remove_of(&mut self, known: Known, name: &[u8]) -> usize {
-        match known {
-            Known::Other if self.seen & known.bit() == 0 => 0,
-            Known::Other => {
-                let (before, bytes) = (self.index.len(), &self.bytes);
-                // Most names differ in length already.
-                let is = |f: &Field| f.name_len as usize == name.len() && bytes[f.name_range()].eq_ignore_ascii_case(name);
-                if self.index.iter().any(is) {
-                    self.index.retain(|f| !is(f));
-                }
-                before - self.index.len()
-            }
-            known => self.remove_known(known),
-        }
+        self.remove_of(name.with_bit(), name.bytes())
     }
 
     /// Removes all fields of a known name; says how many there were.
     pub fn remove_known(&mut self, name: Known) -> usize {
-        let before = self.index.len();
-        if self.seen & name.bit() != 0 {
-            self.index.retain(|f| f.known != name);
-            self.seen &= !name.bit();
+        self.remove_of((name, name.bit()), b"")
+    }
+
+    fn remove_of(&mut self, (known, bit): (Known, u64), name: &[u8]) -> usize {
+        if self.seen & bit == 0 {
+            return 0;
         }
+        let (before, bytes) = (self.index.len(), &self.bytes);
+        self.index.retain(|f| match known {
+            // Most names differ in length already.
+            Known::Other => f.name_len as usize != name.len() || !bytes[f.name_range()].eq_ignore_ascii_case(name),
+            known => f.known != known,
+        });
         before - self.index.len()
     }
 
@@ -241,10 +241,10 @@ impl Fields {
 
     fn append_line(&mut self, name: &[u8], value: &[u8]) -> Option<Field> {
         let valid = !name.is_empty() && name.iter().all(|&b| is_token(b));
-        valid.then(|| self.append_valid(name, Known::of(name), value))
+        valid.then(|| self.append_valid(name, Known::with_bit(name), value))
     }
 
-    fn append_valid(&mut self, name: &[u8], known: Known, value: &[u8]) -> Field {
+    fn append_valid(&mut self, name: &[u8], (known, bit): (Known, u64), value: &[u8]) -> Field {
         // The lines before must end where this one begins, or a run could not be told from a gap: lines added here always carry
         // their own CR LF, and a loaded head ends with one.
         let start = self.bytes.len();
@@ -253,7 +253,7 @@ impl Fields {
         self.bytes.extend_from_slice(b": ");
         let value_at = self.append(value);
         self.bytes.extend_from_slice(b"\r\n");
-        self.seen |= known.bit();
+        self.seen |= bit;
         Field {
             name: start as u32,
             name_len: name.len() as u32,
@@ -283,11 +283,8 @@ impl Field {
 }
 
 fn blank_controls(bytes: &mut [u8]) {
-    // There are none nearly always, and a loop without a way out looks at many bytes in one step.
-    if !bytes.iter().fold(false, |found, &b| found | matches!(b, b'\r' | b'\n' | 0)) {
-        return;
-    }
-    let mut at = 0;
+    // There are none nearly always.
+    let Some(mut at) = control_at(bytes) else { return };
     while let Some(i) = memchr::memchr3(b'\r', b'\n', 0, &bytes[at..]) {
         bytes[at + i] = b' ';
         at += i + 1;
@@ -301,10 +298,10 @@ mod tests {
     fn loaded() -> Fields {
         let raw = b"GET / HTTP/1.1\r\nHost: a\r\nX-One:  1 \r\nAccept: */*\r\n\r\n";
         let mut f = Fields::default();
+        f.index_line(raw, 16..20, 22..23);
+        f.index_line(raw, 25..30, 33..34);
+        f.index_line(raw, 37..43, 45..48);
         f.load(raw);
-        f.index_line(16..20, 22..23);
-        f.index_line(25..30, 33..34);
-        f.index_line(37..43, 45..48);
         f
     }
 

@@ -13,8 +13,9 @@ pub mod fields;
 pub mod head;
 pub mod list;
 pub mod name;
+pub mod text;
 
 pub use abort::{Abort, Cause, Phase, Who};
 pub use fields::Fields;
 pub use head::{BodyLength, Request, Response, Version};
-pub use name::{FieldName, Known};
+pub use name::{FieldName, Known, KnownSet};

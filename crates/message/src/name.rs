@@ -14,8 +14,16 @@ macro_rules! known {
         impl Known {
             /// The name's place in the list, `Other` when it has none.
             pub fn of(name: &[u8]) -> Known {
-                let candidate = PLACES[place(name)];
-                if is_name(name, candidate.name().as_bytes(), candidate.letters()) { candidate } else { Known::Other }
+                Known::with_bit(name).0
+            }
+
+            /// The same, and the name's [`bit`].
+            #[inline]
+            pub(crate) fn with_bit(name: &[u8]) -> (Known, u64) {
+                let place = place(name);
+                let candidate = PLACES[place];
+                let known = is_name(name, candidate.name().as_bytes(), candidate.letters());
+                (if known { candidate } else { Known::Other }, 1 << place)
             }
 
             /// The bit that tells large letters from small ones, at each letter of the name.
@@ -29,8 +37,12 @@ macro_rules! known {
             /// All of them.
             const ALL: &[Known] = &[$(Known::$variant),*];
 
+            /// The bit of its [`place`]; none for `Other`.
             pub(crate) const fn bit(self) -> u64 {
-                1 << self as u8
+                match self {
+                    Known::Other => 0,
+                    $(Known::$variant => const { bit($text.as_bytes()) }),*
+                }
             }
 
             /// The name as it is written in the RFCs; empty for `Other`.
@@ -93,6 +105,11 @@ fn ends<const N: usize>(a: &[u8], b: &[u8], letters: &[u8]) -> Option<u64> {
     Some(first | last)
 }
 
+/// A name's bit in a set of names: one whose bit is not in the set was never put in.
+const fn bit(name: &[u8]) -> u64 {
+    1 << place(name)
+}
+
 /// A number made of a name's length and its ends, a different one for each known name.
 const fn place(name: &[u8]) -> usize {
     match name {
@@ -135,18 +152,40 @@ known! {
     XForwardedFor = "X-Forwarded-For",
 }
 
+/// Several known names, asked for at once: [`crate::Fields::may_have`].
+#[derive(Clone, Copy, Debug)]
+pub struct KnownSet(u64);
+
+impl KnownSet {
+    /// These names.
+    pub const fn of(names: &[Known]) -> KnownSet {
+        let (mut bits, mut i) = (0, 0);
+        while i < names.len() {
+            bits |= names[i].bit();
+            i += 1;
+        }
+        KnownSet(bits)
+    }
+
+    pub(crate) const fn bits(self) -> u64 {
+        self.0
+    }
+}
+
 /// A name that a field can have, looked at once: when the configuration is read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FieldName {
     bytes: Box<[u8]>,
     known: Known,
+    bit: u64,
 }
 
 impl FieldName {
     /// That name; nothing, when it is no token (RFC 9110 section 5.1) and so no field's.
     pub fn new(name: &[u8]) -> Option<FieldName> {
         let valid = !name.is_empty() && name.iter().all(|&b| is_token(b));
-        valid.then(|| FieldName { bytes: name.into(), known: Known::of(name) })
+        let (known, bit) = Known::with_bit(name);
+        valid.then(|| FieldName { bytes: name.into(), known, bit })
     }
 
     /// As it was written.
@@ -157,6 +196,10 @@ impl FieldName {
     /// Which of the known names it is.
     pub fn known(&self) -> Known {
         self.known
+    }
+
+    pub(crate) fn with_bit(&self) -> (Known, u64) {
+        (self.known, self.bit)
     }
 }
 

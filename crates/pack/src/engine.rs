@@ -6,6 +6,7 @@
 
 mod brotli;
 mod deflate;
+pub mod device;
 mod zstd;
 
 use crate::fault::Fault;
@@ -49,8 +50,11 @@ pub struct Engine {
     /// Pieces are no larger than this.
     pub piece_bytes: usize,
     /// Makes a coder of a level that the format has.
-    pub make: fn(u8) -> Result<Box<dyn Coder>, Fault>,
+    pub make: &'static Make,
 }
+
+/// What makes a coder of a level.
+pub type Make = dyn Fn(u8) -> Result<Box<dyn Coder>, Fault> + Send + Sync;
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -65,35 +69,35 @@ pub const ENGINES: &[Engine] = &[
         form: Form::Gzip,
         about: "whole pieces, levels 1 to 12: gzip's sizes for a third of its time",
         piece_bytes: 1 << 20,
-        make: deflate::whole,
+        make: &deflate::whole,
     },
     Engine {
         name: "zlib-rs",
         form: Form::Gzip,
         about: "zlib's way, which refers back into the piece before",
         piece_bytes: 1 << 18,
-        make: deflate::stream,
+        make: &deflate::stream,
     },
     Engine {
         name: "rows",
         form: Form::Gzip,
         about: "terse's own, which refers back too; for text, levels above 7 are 7",
         piece_bytes: 1 << 20,
-        make: deflate::rows,
+        make: &deflate::rows,
     },
     Engine {
         name: "zstd",
         form: Form::Zstd,
         about: "the format's reference library; pieces are frames",
         piece_bytes: 4 << 20,
-        make: zstd::frames,
+        make: &zstd::frames,
     },
     Engine {
         name: "brotli",
         form: Form::Brotli,
         about: "pieces that can be joined, without the format's dictionary",
         piece_bytes: 4 << 20,
-        make: brotli::pieces,
+        make: &brotli::pieces,
     },
 ];
 

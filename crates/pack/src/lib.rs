@@ -31,19 +31,30 @@ mod suffix;
 pub mod unpack;
 mod walk;
 
+pub use engine::device::Devices;
 pub use fault::Fault;
 pub use form::Form;
 pub use options::Options;
 
+use engine::device;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Does what `terse gzip` and `terse gunzip` do, given the words behind them. Ends with gzip's codes: 0, 1 for an error, 2 for a
 /// warning.
-pub fn run(command: options::Command, words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    match Options::parse(command, words) {
-        Ok(options::Request::Work(options)) => walk::walk(&options),
-        Ok(options::Request::Say(text)) => report::answer(&text),
-        Err(misuse) => report::misuse(command, &misuse),
-    }
+///
+/// To be called while one thread runs: `devices` may start processes.
+pub fn run(command: options::Command, words: impl IntoIterator<Item = OsString>, devices: &dyn Devices) -> ExitCode {
+    let done = Options::parse(command, words).and_then(|request| match request {
+        options::Request::Work(mut options) => {
+            if let (Some(name), options::Mode::Compress) = (&options.device, options.mode) {
+                let threads = options.processes.unwrap_or_else(Options::cores);
+                options.opened = Some(device::open(name, &options.configuration, threads, devices)?);
+            }
+            Ok(walk::walk(&options))
+        }
+        options::Request::Say(text) => Ok(report::answer(&text)),
+        options::Request::Engines(files) => Ok(report::answer(&(engine::list() + &device::list(&files, devices)?))),
+    });
+    done.unwrap_or_else(|misuse| report::misuse(command, &misuse))
 }

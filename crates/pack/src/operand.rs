@@ -239,7 +239,8 @@ impl Operand {
     fn transform(&mut self, options: &Options, promised: Option<Form>, sink: &mut File) -> Result<Outcome, Fault> {
         if options.mode == Mode::Compress {
             let form = options.written_form();
-            let engine = options.engine.unwrap_or(engine::of(form));
+            let opened = options.opened.as_ref().map(|opened| opened.engine);
+            let engine = opened.or(options.engine).unwrap_or(engine::of(form));
             let input_bytes = self.metadata.as_ref().map(Metadata::len);
             let plan = Plan { engine, level: options.written_level(), workers: options.workers(), input_bytes };
             let header = self.header(options);

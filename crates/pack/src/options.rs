@@ -6,6 +6,7 @@
 //!
 //! Every option is one entry of [`FLAGS`], which also is where the help comes from.
 
+use crate::engine::device::Opened;
 use crate::engine::{self, Engine};
 use crate::form::Form;
 use std::ffi::{OsStr, OsString};
@@ -75,6 +76,14 @@ pub struct Options {
     pub processes: Option<usize>,
     /// `--engine`.
     pub engine: Option<&'static Engine>,
+    /// `--engine` with a name that is not built in: a section's, or a library's path.
+    pub device: Option<OsString>,
+    /// That engine, once it is opened.
+    pub opened: Option<Opened>,
+    /// `--config`: files with `engine` sections.
+    pub configuration: Vec<PathBuf>,
+    /// `--engines`: they are listed, and nothing is done.
+    pub lists_engines: bool,
     /// `-f=FILE`: read this one, and leave it.
     pub input: Option<PathBuf>,
     /// `-o=FILE`: write this one.
@@ -88,8 +97,10 @@ pub struct Options {
 pub enum Request {
     /// Files.
     Work(Box<Options>),
-    /// To print a text: help, version, engines.
+    /// To print a text: help, version.
     Say(String),
+    /// To list the engines, those of a configuration too.
+    Engines(Vec<PathBuf>),
 }
 
 impl Options {
@@ -120,6 +131,9 @@ impl Options {
                 return Ok(Request::Say(text));
             }
         }
+        if options.lists_engines {
+            return Ok(Request::Engines(options.configuration));
+        }
         options.check()?;
         Ok(Request::Work(Box::new(options)))
     }
@@ -136,7 +150,13 @@ impl Options {
 
     /// How many threads compress: one for each core, unless said.
     pub fn workers(&self) -> usize {
-        self.processes.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |cores| cores.get())).min(MAX_PROCESSES)
+        let engines = || self.opened.as_ref().map(|opened| opened.workers);
+        self.processes.or_else(engines).unwrap_or_else(Options::cores).min(MAX_PROCESSES)
+    }
+
+    /// The cores of the machine.
+    pub(crate) fn cores() -> usize {
+        std::thread::available_parallelism().map_or(1, |cores| cores.get())
     }
 
     fn new(command: Command) -> Options {
@@ -155,6 +175,10 @@ impl Options {
             level: None,
             processes: None,
             engine: None,
+            device: None,
+            opened: None,
+            configuration: Vec::new(),
+            lists_engines: false,
             input: None,
             output: None,
             files: Vec::new(),
@@ -254,6 +278,11 @@ impl Options {
         {
             return Err(format!("engine {}: it makes {}, not {}", engine.name, engine.form.name(), form.name()));
         }
+        if let Some(name) = &self.device
+            && form != Form::Gzip
+        {
+            return Err(format!("engine {}: it makes gzip, not {}", name.display(), form.name()));
+        }
         Ok(())
     }
 }
@@ -334,8 +363,14 @@ pub const FLAGS: &[Flag] = &[
     flag(None, "gzip", Set(|o| o.form = Some(Form::Gzip)), "the format gzip; decompressing, no other"),
     flag(None, "zstd", Set(|o| o.form = Some(Form::Zstd)), "the format zstd"),
     flag(None, "br", Set(|o| o.form = Some(Form::Brotli)), "the format brotli, which only this and the suffix .br tell"),
-    flag(None, "engine", Value("NAME", set_engine), "who compresses"),
-    flag(None, "engines", Say(engine::list), "list the engines"),
+    flag(
+        None,
+        "engine",
+        Value("NAME", set_engine),
+        "who compresses; also an engine section of --config, or a library with zlib's API",
+    ),
+    flag(None, "engines", Set(|o| o.lists_engines = true), "list the engines, those of --config too"),
+    flag(None, "config", Value("FILE", add_configuration), "a configuration with engine sections"),
     flag(None, "input", Value("FILE", |o, file| o.set_file(true, file.as_bytes())), "-f=FILE: read FILE, and keep it"),
     flag(None, "output", Value("FILE", |o, file| o.set_file(false, file.as_bytes())), "-o=FILE: write FILE, and keep what is read"),
     flag(Some('a'), "ascii", Accept, "accepted: line ends are what they are here"),
@@ -368,8 +403,13 @@ fn set_processes(options: &mut Options, value: OsString) -> Result<(), String> {
 }
 
 fn set_engine(options: &mut Options, value: OsString) -> Result<(), String> {
-    let name = value.to_string_lossy();
-    options.engine = Some(engine::find(&name).ok_or_else(|| format!("no engine '{name}'; there are {}", engine::names()))?);
+    options.engine = value.to_str().and_then(engine::find);
+    options.device = options.engine.is_none().then_some(value);
+    Ok(())
+}
+
+fn add_configuration(options: &mut Options, value: OsString) -> Result<(), String> {
+    options.configuration.push(value.into());
     Ok(())
 }
 
@@ -405,6 +445,7 @@ mod tests {
         match Options::parse(Command::Gzip, words)? {
             Request::Work(options) => Ok(*options),
             Request::Say(text) => Err(text),
+            Request::Engines(files) => Err(format!("{files:?}")),
         }
     }
 
@@ -448,7 +489,7 @@ mod tests {
             ("--br --level 12", "level 12"),
             ("-p 0", "'0'"),
             ("-p", "'p'"),
-            ("--engine none", "libdeflate"),
+            ("--br --engine card", "engine card"),
             ("--rsyncable", "pieces"),
             ("-S a/b", "'a/b'"),
         ] {

@@ -29,6 +29,9 @@ pub(crate) fn walk(options: &Options) -> ExitCode {
             operand::file(&mut run, Path::new(operand));
         }
     }
+    if let Some(remark) = options.opened.as_ref().and_then(|opened| opened.remark()) {
+        run.report.warning(remark);
+    }
     if let Err(error) = run.listing.end(options) {
         run.report.error(crate::fault::plain(&error));
     }

@@ -1,9 +1,44 @@
 //! What is kept of a message's head for the log, before rules change it: captured fields and cookies, the request's first line.
 
-use crate::facts::{Captured, Slots};
 use crate::log::{Capture, CookieCapture};
 use crate::stream::Stream;
+use std::cell::RefCell;
 use terse_message::{Fields, Known, Request};
+
+/// What was kept of a message; nothing when there was nothing to keep.
+pub type Captured = Option<Box<[u8]>>;
+
+/// Captures, by number. Expressions fill them too, while they look at everything else.
+#[derive(Default, Debug)]
+pub struct Slots(RefCell<Vec<Captured>>);
+
+impl Slots {
+    /// These.
+    pub fn new(captured: Vec<Captured>) -> Slots {
+        Slots(RefCell::new(captured))
+    }
+
+    /// Fills a slot; slots before it that nobody has filled are empty.
+    pub fn put(&self, slot: usize, value: Box<[u8]>) {
+        let mut slots = self.0.borrow_mut();
+        if slots.len() <= slot {
+            slots.resize_with(slot + 1, || None);
+        }
+        if let Some(place) = slots.get_mut(slot) {
+            *place = Some(value);
+        }
+    }
+
+    /// What is in a slot.
+    pub fn at<T>(&self, slot: usize, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        self.0.borrow().get(slot)?.as_deref().map(read)
+    }
+
+    /// Empties all.
+    pub fn clear(&mut self) {
+        self.0.get_mut().clear();
+    }
+}
 
 /// Keeps what the frontend's log wants of the request. Called once, as soon as the head was read.
 pub fn request(stream: &mut Stream) {
@@ -62,6 +97,15 @@ fn cookie(wanted: &CookieCapture, fields: &Fields, name: Known) -> Captured {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slots_are_filled_in_any_order() {
+        let slots = Slots::default();
+        slots.put(1, (*b"b").into());
+        slots.put(0, (*b"a").into());
+        let all: Vec<_> = (0..3).map(|slot| slots.at(slot, <[u8]>::to_vec)).collect();
+        assert_eq!(all, [Some(b"a".to_vec()), Some(b"b".to_vec()), None]);
+    }
 
     #[test]
     fn the_last_field_is_kept_and_cut() {

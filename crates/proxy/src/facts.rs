@@ -1,5 +1,6 @@
 //! What is known of a stream beside its heads: what fetches, aliases of log formats and counters read.
 
+use crate::captures::{Captured, Slots};
 use crate::changes::Changes;
 use crate::filter::Filters;
 use crate::inspection::Inspection;
@@ -7,10 +8,10 @@ use crate::log::{Level, Origin};
 use crate::plan::{Backend, Frontend, Plan};
 use crate::reply::Answer;
 use crate::session::Session;
-use crate::settings::Timeouts;
+use crate::settings::{Mode, Timeouts};
 use crate::stick::Learning;
 use crate::track::Tracks;
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell};
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::rc::Rc;
@@ -22,6 +23,7 @@ use terse_compress::{Coding, Reason, Recall};
 use terse_http::h1::{Malformed, Persistence};
 use terse_message::{Abort, Version};
 use terse_sample::Env;
+use terse_tls::Secured;
 
 /// A stream's facts. [`terse_sample::Env::facts`] leads here.
 pub struct Facts {
@@ -59,6 +61,8 @@ pub struct Facts {
     pub bytes_out: u64,
     /// Bytes of the server's answer: head and body.
     pub bytes_from_server: u64,
+    /// Bytes that the server was sent: head and body.
+    pub bytes_to_server: u64,
     /// What rules have changed of how it is served.
     changes: Option<Box<Changes>>,
     /// Why it ended early; `None`: it did not.
@@ -99,6 +103,8 @@ pub struct Facts {
     pub server_local: Option<SocketAddr>,
     /// The socket of the connection to the server.
     pub server_socket: Option<RawFd>,
+    /// The TLS of the connection to the server, where it has some; also of one that failed.
+    pub server_tls: Option<Rc<Secured>>,
     /// Whether the connection to the server had carried another request.
     pub server_reused: bool,
     /// `http-request set-log-level`: the level, or silent.
@@ -127,6 +133,8 @@ pub struct Facts {
     pub learning: Option<Box<Learning>>,
     /// The rule that ended the evaluation: file and line.
     pub last_rule: Option<(Arc<str>, u32)>,
+    /// The rule that makes it wait, and has done so when it was broken off: file and line.
+    pub waiting_rule: Option<(Arc<str>, u32)>,
 }
 
 /// What became of a stream's bodies where something is to be decoded.
@@ -136,41 +144,6 @@ pub struct Decoding {
     pub request: Option<Outcome>,
     /// The response's.
     pub response: Option<Outcome>,
-}
-
-/// What was kept of a message; nothing when there was nothing to keep.
-pub type Captured = Option<Box<[u8]>>;
-
-/// Captures, by number. Expressions fill them too, while they look at everything else.
-#[derive(Default, Debug)]
-pub struct Slots(RefCell<Vec<Captured>>);
-
-impl Slots {
-    /// These.
-    pub fn new(captured: Vec<Captured>) -> Slots {
-        Slots(RefCell::new(captured))
-    }
-
-    /// Fills a slot; slots before it that nobody has filled are empty.
-    pub fn put(&self, slot: usize, value: Box<[u8]>) {
-        let mut slots = self.0.borrow_mut();
-        if slots.len() <= slot {
-            slots.resize_with(slot + 1, || None);
-        }
-        if let Some(place) = slots.get_mut(slot) {
-            *place = Some(value);
-        }
-    }
-
-    /// What is in a slot.
-    pub fn at<T>(&self, slot: usize, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        self.0.borrow().get(slot)?.as_deref().map(read)
-    }
-
-    /// Empties all.
-    pub fn clear(&mut self) {
-        self.0.get_mut().clear();
-    }
 }
 
 /// How the stream's line is logged.
@@ -212,6 +185,9 @@ impl Facts {
         let start_unix_us = session.worker.clock.unix_us(start);
         let id = session.worker.number_stream();
         let (client, local) = session.ends();
+        if let Some(effort) = &session.effort {
+            effort.restart();
+        }
         Facts {
             client,
             local,
@@ -239,6 +215,7 @@ impl Facts {
             bytes_in: 0,
             bytes_out: 0,
             bytes_from_server: 0,
+            bytes_to_server: 0,
             changes: None,
             abort: None,
             cookie_found: CookieFound::Off,
@@ -259,6 +236,7 @@ impl Facts {
             writes_id: Cell::new(false),
             server_local: None,
             server_socket: None,
+            server_tls: None,
             server_reused: false,
             log_level: LogLevel::Usual,
             metered: None,
@@ -273,6 +251,7 @@ impl Facts {
             tracks: None,
             learning: None,
             last_rule: None,
+            waiting_rule: None,
         }
     }
 
@@ -329,11 +308,25 @@ impl Facts {
 
     /// What a rule changes; its time-outs that are empty stay what they are.
     pub fn changes(&mut self) -> &mut Changes {
-        let frontend = self.session.frontend;
-        let owner = self.backend.or_else(|| self.plan().backends.iter().position(|backend| backend.twin == Some(frontend)));
+        let owner = self.owner();
         let changes = &mut **self.changes.get_or_insert_default();
         changes.own(owner);
         changes
+    }
+
+    /// The backend, by its index; before one is chosen, the other half of a `listen` section.
+    fn owner(&self) -> Option<usize> {
+        let frontend = self.session.frontend;
+        self.backend.or_else(|| self.plan().backends.iter().position(|backend| backend.twin == Some(frontend)))
+    }
+
+    /// The two letters of the termination state for the persistence cookie: dashes only where none is configured.
+    pub fn cookie_letters(&self) -> [u8; 2] {
+        let is_http = self.version.is_some() || self.frontend().mode == Mode::Http;
+        let persists = is_http && self.own_backend().is_some_and(|backend| backend.farm.settings().cookie.is_some());
+        let found = if persists && self.cookie_found == CookieFound::Off { CookieFound::None } else { self.cookie_found };
+        let sent = if persists && self.cookie_sent == CookieSent::Off { CookieSent::None } else { self.cookie_sent };
+        [found as u8, sent as u8]
     }
 
     /// The configuration.
@@ -344,6 +337,11 @@ impl Facts {
     /// The frontend.
     pub fn frontend(&self) -> &Frontend {
         self.session.frontend()
+    }
+
+    /// The backend, once it is chosen; before that the one that its frontend is the other half of (`listen`).
+    pub fn own_backend(&self) -> Option<&Backend> {
+        self.owner().and_then(|index| self.plan().backends.get(index))
     }
 
     /// The backend, once it is chosen.
@@ -361,19 +359,5 @@ impl Times {
             (Some(from), Some(to)) => to.saturating_duration_since(from).as_millis() as i64,
             _ => -1,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slots_are_filled_in_any_order() {
-        let slots = Slots::default();
-        slots.put(1, (*b"b").into());
-        slots.put(0, (*b"a").into());
-        let all: Vec<_> = (0..3).map(|slot| slots.at(slot, <[u8]>::to_vec)).collect();
-        assert_eq!(all, [Some(b"a".to_vec()), Some(b"b".to_vec()), None]);
     }
 }

@@ -44,6 +44,7 @@ pub const KEYWORDS: &[&[Keyword]] = &[
     crate::log::RING_KEYWORDS,
     crate::log::FORWARD_KEYWORDS,
     crate::rules::keywords::KEYWORDS,
+    terse_names::KEYWORDS,
 ];
 
 /// A keyword of any proxy's section that does what it says.

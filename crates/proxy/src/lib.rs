@@ -18,9 +18,12 @@
 //! * Every byte that waits counts against the process-wide limit.
 //! * What ends early has a cause ([`terse_message::Abort`]), and the cause ends in the log.
 
+pub mod access;
 pub mod captures;
 pub mod changes;
 pub mod counters;
+pub mod deferral;
+pub mod effort;
 pub mod facts;
 pub mod filter;
 pub mod forwarded;

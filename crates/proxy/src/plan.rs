@@ -17,7 +17,7 @@ use crate::track::TrackSettings;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 use terse_balance::table::Table;
 use terse_balance::{Announcement, Farm};
@@ -25,8 +25,10 @@ use terse_compress::decode::Decompression;
 use terse_compress::memory::Owner;
 use terse_compress::{Compression, Limit, Memory};
 use terse_config::Place;
+use terse_names::Resolvers;
 use terse_sample::pattern::References;
 use terse_sample::{Condition, Language, LogFormat, Needs, ProcessStore};
+use terse_tls::Acceptor;
 
 /// Everything that a worker needs to know.
 pub struct Plan {
@@ -62,8 +64,12 @@ pub struct Plan {
     pub disabled_backends: Vec<Arc<str>>,
     /// The pages of `http-errors` sections, by their names.
     pub error_sets: HashMap<Arc<str>, Pages>,
+    /// Who is asked for names at run time.
+    pub resolvers: Vec<Arc<Resolvers>>,
     /// What ACLs and maps compare with, which changes at run time.
     pub patterns: References,
+    /// How much of its time each worker computes, in percent of the last second.
+    pub busy_percents: Box<[AtomicU8]>,
 }
 
 /// What `global` says to the workers.
@@ -82,6 +88,8 @@ pub struct ProcessPlan {
     pub memory_bytes: usize,
     /// Compression's part.
     pub compression: terse_compress::settings::Process,
+    /// Whether an expression asks what tasks cost.
+    pub measures_tasks: bool,
 }
 
 /// A frontend.
@@ -166,8 +174,12 @@ pub struct Backend {
     pub farm: Arc<Farm>,
     /// What its servers are told by the PROXY protocol, by their indices in the farm.
     pub announcers: Vec<Option<Box<Announcer>>>,
+    /// The names that servers are asked for by TLS, by their indices in the farm.
+    pub names: Vec<Option<Box<LogFormat>>>,
     /// Which of them requests go to, as `stick` and `use-server` lines have it.
     pub sticking: Option<Box<Sticking>>,
+    /// Whether requests say something of the health of any of them.
+    pub observes: bool,
     /// The index of its first server among all servers of the process: the workers' tables of connections use it.
     pub first_server: usize,
     /// Its time-outs.
@@ -233,6 +245,8 @@ pub struct Bind {
     pub id: u32,
     /// What its line says.
     pub settings: BindSettings,
+    /// What makes its connections secure, where they are to be.
+    pub tls: Option<Arc<Acceptor>>,
     /// What passed over it alone; counted only under `option socket-stats`.
     pub tally: Option<Arc<Tally>>,
     /// Connections now, of all workers; counted only under a `maxconn`.
@@ -276,6 +290,8 @@ pub struct LogPlan {
     pub connect_format: Option<LogFormat>,
     /// The line of a connection that failed before there was a transaction.
     pub error_format: Option<LogFormat>,
+    /// The beginning of the line that such a connection has without it.
+    pub failure_format: Option<LogFormat>,
     /// `log-format-sd`.
     pub structured_data: Option<LogFormat>,
     /// `unique-id-format`.
@@ -305,6 +321,12 @@ impl Backend {
 }
 
 impl Plan {
+    /// How much of their time the workers compute, in percent of the last second, on the average.
+    pub fn busy_percent(&self) -> u8 {
+        let sum: usize = self.busy_percents.iter().map(|busy| usize::from(busy.load(Relaxed))).sum();
+        (sum / self.busy_percents.len().max(1)) as u8
+    }
+
     /// The time of tables at that moment, in milliseconds.
     pub fn table_ms(&self, at: Instant) -> u64 {
         u64::try_from(at.saturating_duration_since(self.started).as_millis()).unwrap_or(u64::MAX)

@@ -13,6 +13,8 @@ use terse_sample::LogFormat;
 pub struct Answer {
     /// Its status.
     pub status: u16,
+    /// The status that logs and counters show, where it is another: that of the error which a page stands for.
+    pub stands_for: Option<u16>,
     /// The reason phrase; empty: the usual one.
     pub reason: Arc<str>,
     /// Its fields, without those that say its length.
@@ -74,6 +76,7 @@ impl Answer {
         let body = format!("<html><body><h1>{status} {reason}</h1>\n{}\n</body></html>\n", explanation(status));
         Answer {
             status,
+            stands_for: None,
             reason: Arc::from(""),
             fields: vec![
                 (Arc::from(&b"Cache-Control"[..]), b"no-cache".to_vec()),
@@ -87,12 +90,17 @@ impl Answer {
 
     /// No answer at all: the connection is closed without a word, as an empty error file asks for.
     pub fn nothing() -> Answer {
-        Answer { status: 0, reason: Arc::from(""), fields: Vec::new(), body: Arc::from(&b""[..]), close: true }
+        Answer { status: 0, stands_for: None, reason: Arc::from(""), fields: Vec::new(), body: Arc::from(&b""[..]), close: true }
     }
 
     /// Whether it is [`Answer::nothing`].
     pub fn is_nothing(&self) -> bool {
         self.status == 0
+    }
+
+    /// The page as an answer that is logged as this error.
+    fn standing_for(&self, status: u16) -> Answer {
+        Answer { stands_for: Some(status), ..self.clone() }
     }
 
     /// Puts the head into `response`.
@@ -133,7 +141,7 @@ impl Pages {
 /// The page for a status: the backend's, the frontend's, or the built-in one.
 pub fn page(facts: &Facts, status: u16) -> Answer {
     let configured = facts.backend().and_then(|b| b.pages.get(status)).or_else(|| facts.frontend().pages.get(status));
-    configured.map_or_else(|| Answer::error(status), |page| Answer::clone(page))
+    configured.map_or_else(|| Answer::error(status), |page| page.standing_for(status))
 }
 
 impl Reply {
@@ -142,11 +150,11 @@ impl Reply {
         let (kind, body) = match &self.content {
             Content::Empty => (None, Arc::from(&b""[..])),
             Content::Default => return page(&stream.facts, self.status),
-            Content::Page(page) => return Answer::clone(page),
+            Content::Page(page) => return page.standing_for(self.status),
             Content::Set(name) => {
                 let set = stream.facts.plan().error_sets.get(name);
                 return match set.and_then(|set| set.get(self.status)) {
-                    Some(page) => Answer::clone(page),
+                    Some(page) => page.standing_for(self.status),
                     None => page(&stream.facts, self.status),
                 };
             }
@@ -169,7 +177,7 @@ impl Reply {
                 fields.push((name.clone(), value));
             }
         }
-        Answer { status: self.status, reason: Arc::from(""), fields, body, close: false }
+        Answer { status: self.status, stands_for: None, reason: Arc::from(""), fields, body, close: false }
     }
 }
 

@@ -7,9 +7,10 @@ mod alias;
 mod announcement;
 mod body;
 mod capture;
-pub(crate) mod course;
+mod course;
 mod date;
 mod hello;
+mod inside;
 mod later;
 pub(crate) mod lookup;
 mod payload;
@@ -19,8 +20,10 @@ mod server;
 mod socket;
 mod stream;
 mod table;
+mod task;
 mod timer;
 mod tls;
+pub(crate) mod trail;
 
 use crate::facts::Facts;
 use terse_sample::{Alias, Converter, Env, Fetch};
@@ -36,18 +39,23 @@ pub const FETCHES: &[&[Fetch]] = &[
     timer::FETCHES,
     date::FETCHES,
     capture::FETCHES,
-    tls::WHETHER,
-    tls::OF_HANDSHAKES,
+    tls::OF_CLIENT,
+    tls::OF_SERVER,
+    tls::VERIFIED,
+    tls::CLIENTS,
+    tls::OURS,
+    tls::SERVERS,
+    tls::OTHERS,
     tls::ERRORS,
-    tls::WHAT,
+    tls::NEVER,
+    tls::SILENT,
     rate::FETCHES,
     socket::FETCHES,
-    later::SOCKETS,
     announcement::FETCHES,
     later::INSIDE,
-    later::TASKS,
-    later::WAITING,
-    later::SENT,
+    inside::FETCHES,
+    task::OF_STREAMS,
+    task::OF_WORKERS,
     later::GATEWAYS,
     later::AGENTS,
     later::DEVICES,
@@ -61,7 +69,15 @@ pub const FETCHES: &[&[Fetch]] = &[
 ];
 
 /// The tables of converters.
-pub const CONVERTERS: &[&[Converter]] = &[lookup::CONVERTERS, course::CONVERTERS, table::CONVERTERS, table::AGES];
+pub const CONVERTERS: &[&[Converter]] = &[
+    tls::CONVERTERS,
+    lookup::CONVERTERS,
+    course::CONVERTERS,
+    capture::CONVERTERS,
+    trail::CONVERTERS,
+    table::CONVERTERS,
+    table::AGES,
+];
 
 /// The tables of aliases.
 pub const ALIASES: &[&[Alias]] = &[alias::ALIASES, date::ALIASES, timer::ALIASES, capture::ALIASES];

@@ -3,12 +3,17 @@
 use crate::io::{Buffer, Timer, Transport, Wheel, clock};
 use crate::settings::{Options, Reuse};
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Instant;
+use terse_balance::connections::Registration;
+use terse_balance::settings::SourceSettings;
 use terse_balance::{Address, Server};
-use tokio::net::{TcpStream, UnixStream};
+use terse_tls::{Connector, Request, Secured, Socket};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpSocket, TcpStream, UnixStream};
 
 /// A connection to a server.
 pub struct ServerConnection {
@@ -32,6 +37,10 @@ pub struct ServerConnection {
     pub idle_until: Instant,
     /// What the server was told by the PROXY protocol: the connection serves no request of which something else is to be told.
     pub announced: Option<Box<[u8]>>,
+    /// The name that it was asked for by TLS: the connection serves no request for another.
+    pub name: Option<Box<str>>,
+    /// Where servers whose connections are to end look for it.
+    pub registration: Option<Registration>,
 }
 
 /// What a connection is wanted for.
@@ -47,12 +56,16 @@ pub struct Wanted<'a> {
     pub once: bool,
     /// What the server is to be told by the PROXY protocol.
     pub announced: Option<&'a [u8]>,
+    /// The name that it is asked for by TLS.
+    pub name: Option<&'a str>,
 }
 
 impl ServerConnection {
     /// Writes what the server is to be told in front of the connection's first byte; says how much that is.
     pub fn announce(&self, out: &mut Vec<u8>) -> usize {
-        let head = self.announced.as_deref().filter(|_| self.requests == 0).unwrap_or_default();
+        // TLS begins behind it.
+        let is_first = self.requests == 0 && !matches!(self.io, Transport::Tls(_));
+        let head = self.announced.as_deref().filter(|_| is_first).unwrap_or_default();
         out.extend_from_slice(head);
         head.len()
     }
@@ -82,7 +95,7 @@ impl IdleConnections {
         &self,
         index: usize,
         server: &Server,
-        Wanted { reuse, session, first, once, announced }: Wanted<'_>,
+        Wanted { reuse, session, first, once, announced, name }: Wanted<'_>,
     ) -> Option<Box<ServerConnection>> {
         let mut lists = self.lists.borrow_mut();
         let list = lists.get_mut(index)?;
@@ -94,7 +107,7 @@ impl IdleConnections {
                     Reuse::Aggressive => !first || c.requests > 1,
                     Reuse::Always => true,
                 };
-                (c.owner == session || by_reuse) && c.announced.as_deref() == announced
+                (c.owner == session || by_reuse) && c.announced.as_deref() == announced && c.name.as_deref() == name
             };
             // The one used last is the warmest, and leaves the others to grow old and go.
             let at = list.iter().rposition(|c| may(c))?;
@@ -143,6 +156,26 @@ impl IdleConnections {
     }
 }
 
+impl ServerConnection {
+    /// Speaks TLS from here on; says first what the PROXY protocol has to say. The caller limits how long it may take. `made` is what
+    /// the handshake came to, also when it failed.
+    pub async fn secure(mut self: Box<Self>, connector: &Connector, made: &mut Option<Rc<Secured>>) -> io::Result<Box<Self>> {
+        let Some(mut socket) = self.io.into_plain() else { return Err(io::ErrorKind::AlreadyExists.into()) };
+        if let Some(head) = self.announced.as_deref() {
+            match &mut socket {
+                Socket::Tcp(io) => io.write_all(head).await?,
+                Socket::Unix(io) => io.write_all(head).await?,
+            }
+        }
+        let secured = Rc::new(connector.connect(socket, self.name.as_deref(), Request::Traffic)?);
+        *made = Some(secured.clone());
+        let failed = |_: terse_tls::Failure| io::Error::from(io::ErrorKind::ConnectionAborted);
+        poll_fn(|cx| secured.poll_handshake(cx)).await.map_err(failed)?;
+        self.io = Transport::Tls(secured);
+        Ok(self)
+    }
+}
+
 /// Makes a connection to a server, which is the one of `index` among all servers of the process. The caller limits how long it may
 /// take.
 pub async fn connect(
@@ -155,7 +188,10 @@ pub async fn connect(
     // In this order: a connection to the new address that is thought to lead to the old one is given up too early, not too late.
     let (moves, address) = (server.moves(), server.address());
     let io = match &*address {
-        Address::Ip(ip) => Transport::from_tcp(TcpStream::connect(ip).await?),
+        Address::Ip(ip) if server.settings().source == SourceSettings::default() => {
+            Transport::from_tcp(TcpStream::connect(ip).await?)
+        }
+        Address::Ip(ip) => Transport::from_tcp(connect_from(&server.settings().source, *ip).await?),
         Address::Unix(path) => Transport::Unix(UnixStream::connect(path).await?),
         Address::Abstract(name) => {
             use std::os::linux::net::SocketAddrExt;
@@ -166,6 +202,14 @@ pub async fn connect(
         }
     };
     io.apply(options.server_keep_alive, options.no_linger);
+    let settings = server.settings();
+    if let (Some(time), Address::Ip(_)) = (settings.user_timeout, &*address) {
+        io.socket().set_tcp_user_timeout(Some(time))?;
+    }
+    let registration = match settings.is_registered {
+        true => Some(server.connections().register(io.duplicate()?)),
+        false => None,
+    };
     Ok(Box::new(ServerConnection {
         local: io.local(),
         io,
@@ -177,5 +221,37 @@ pub async fn connect(
         requests: 0,
         idle_until: clock::now(),
         announced: None,
+        name: None,
+        registration,
     }))
+}
+
+/// Connects from an address of this machine, from a range of its ports, or from a network device.
+async fn connect_from(source: &SourceSettings, to: SocketAddr) -> io::Result<TcpStream> {
+    let mut port = source.address.map_or(0, |address| address.port());
+    loop {
+        let socket = if to.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        if let Some(interface) = &source.interface {
+            socket.bind_device(Some(interface.as_bytes()))?;
+        }
+        if let Some(address) = source.address {
+            socket.set_reuseaddr(true)?;
+            match socket.bind(SocketAddr::new(address.ip(), port)) {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse && port < source.last_port => {
+                    port += 1;
+                    continue;
+                }
+                bound => bound?,
+            }
+        }
+        match socket.connect(to).await {
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable)
+                    && port < source.last_port =>
+            {
+                port += 1;
+            }
+            connected => return connected,
+        }
+    }
 }

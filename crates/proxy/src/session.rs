@@ -1,6 +1,7 @@
 //! A client's connection.
 
 use crate::counters::Counters;
+use crate::effort::Effort;
 use crate::io::{Transport, clock};
 use crate::plan::Frontend;
 use crate::track::Tracks;
@@ -12,6 +13,7 @@ use std::rc::Rc;
 use std::time::Instant;
 use terse_http::proxy_protocol::Announced;
 use terse_sample::Store;
+use terse_tls::Secured;
 
 /// What is known of a client's connection for as long as it lives.
 pub struct Session {
@@ -33,6 +35,8 @@ pub struct Session {
     pub expects_proxy: Cell<bool>,
     /// Its socket, for what the kernel is asked about it (`fc_rtt`); none where there is no connection.
     pub socket: Cell<Option<RawFd>>,
+    /// Its TLS, where it has some.
+    tls: OnceCell<Rc<Secured>>,
     /// When it was accepted.
     pub accepted: Instant,
     /// What it tracks in stick tables (`tcp-request connection track-sc0`).
@@ -45,8 +49,20 @@ pub struct Session {
     pub last_server: Cell<Option<(usize, usize)>>,
     /// Whether it keeps connections to servers that no other session may use (`http-reuse never`).
     pub has_own_connections: Cell<bool>,
+    /// What a stream of bytes has left to the stream of HTTP that it is.
+    pub carried: Cell<Option<Box<Carried>>>,
+    /// What its task costs, where an expression asks.
+    pub effort: Option<Rc<Effort>>,
     /// A number that no other session of this worker has.
     pub number: u64,
+}
+
+/// What stays of a stream of bytes that turns out to be one of HTTP.
+pub struct Carried {
+    /// What it tracks in stick tables.
+    pub tracks: Option<Box<Tracks>>,
+    /// Its variables of the scope `txn`.
+    pub transaction: Store,
 }
 
 /// The two ends of a connection, over IP: the client's, and ours.
@@ -87,12 +103,15 @@ impl Session {
             announced: OnceCell::new(),
             expects_proxy: Cell::new(worker.plan.binds[bind].settings.accept_proxy),
             socket: Cell::new(None),
+            tls: OnceCell::new(),
             tracks: OnceCell::new(),
             accepted: clock::now(),
             variables: Store::default(),
             requests: Cell::new(0),
             last_server: Cell::new(None),
             has_own_connections: Cell::new(false),
+            carried: Cell::new(None),
+            effort: worker.plan.process.measures_tasks.then(Effort::new),
             number,
         })
     }
@@ -124,6 +143,16 @@ impl Session {
     /// What the PROXY protocol told of it.
     pub fn announced(&self) -> Option<&Announced> {
         self.announced.get().map(|announced| &**announced)
+    }
+
+    /// Its bytes are in TLS from here on.
+    pub fn secure(&self, tls: &Rc<Secured>) {
+        self.tls.get_or_init(|| tls.clone());
+    }
+
+    /// Its TLS, where it has some.
+    pub fn tls(&self) -> Option<&Secured> {
+        self.tls.get().map(|tls| &**tls)
     }
 
     /// What this worker counts of its address alone, where that is wanted.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use terse_config::{Heirs, Place, Sections, Setting};
 use terse_sample::{Condition, LogFormat};
+use terse_tls::BindTls;
 
 /// What happens to fields of requests whose names hold more than letters, digits and dashes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -203,6 +204,8 @@ pub struct Timeouts {
     pub client: Option<Duration>,
     /// `client-fin`: the same once one direction is closed.
     pub client_fin: Option<Duration>,
+    /// `client-hs`: for a TLS handshake; `client` when not given.
+    pub client_handshake: Option<Duration>,
     /// `connect`: to a server.
     pub connect: Option<Duration>,
     /// `http-keep-alive`: between two requests.
@@ -353,6 +356,8 @@ pub struct BindSettings {
     pub transparent: bool,
     /// `defer-accept`.
     pub defer_accept: bool,
+    /// `tcp-ss`: the kernel keeps the packets that open connections; 1 from the IP header on, 2 from the Ethernet header on.
+    pub save_syn: u8,
     /// `tfo`.
     pub fast_open: bool,
     /// `mss`.
@@ -361,6 +366,8 @@ pub struct BindSettings {
     pub accept_proxy: bool,
     /// `process`, `thread`: which workers accept; 0 means all.
     pub workers: u64,
+    /// Its words of TLS.
+    pub tls: BindTls,
     /// Where it stands.
     pub place: Place,
 }

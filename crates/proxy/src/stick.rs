@@ -14,10 +14,11 @@ use crate::stream::Stream;
 use crate::track::key::with_key;
 use crate::track::name::TableName;
 use std::sync::Arc;
+use terse_balance::settings::HashKey;
 use terse_balance::table::{Data, Entry, ServerKeyKind, Table};
 use terse_balance::{Affinity, Farm, Server};
 use terse_config::{Place, Setting};
-use terse_sample::{Condition, Expr, LogFormat};
+use terse_sample::{Condition, Expr, LogFormat, Type};
 
 /// A backend's lines about servers of requests, as they stand.
 #[derive(Clone, Default)]
@@ -102,6 +103,8 @@ pub struct Sticking {
     rules: StickSettings,
     /// The servers of `use-server` lines, by index.
     servers: Vec<Option<usize>>,
+    /// What `balance hash` and its kin hash.
+    key: Option<HashKey>,
 }
 
 /// What tables will learn once the server has answered: the server of this key.
@@ -121,8 +124,16 @@ impl Sticking {
             }
         };
         let servers = rules.servers.iter().map(find).collect();
-        (!rules.is_empty()).then(|| Box::new(Sticking { rules, servers }))
+        let key = farm.settings().key.clone();
+        (!rules.is_empty() || key.is_some()).then(|| Box::new(Sticking { rules, servers, key }))
     }
+}
+
+/// The key by which the algorithm finds a server, where it hashes an expression.
+pub fn hash_key(stream: &Stream, sticking: &Sticking) -> Option<Box<[u8]>> {
+    let env = stream.env();
+    let bytes = |expression: &Arc<Expr>| Some(expression.eval(&env)?.cast(Type::Bin)?.into_bytes()?[..].into());
+    sticking.key.as_ref()?.expressions.iter().find_map(bytes)
 }
 
 /// How far persistence counts for a request.

@@ -47,6 +47,17 @@ impl Stream {
         }
     }
 
+    /// Goes on where a stream of bytes turned out to be HTTP; false when there was none, or rules have switched the connection.
+    pub fn take_over(&mut self) -> bool {
+        let carried = self.facts.session.carried.take();
+        let is_same = carried.is_some();
+        if let Some(carried) = carried {
+            self.facts.tracks = carried.tracks;
+            self.transaction = carried.transaction;
+        }
+        is_same
+    }
+
     /// What expressions see.
     pub fn env(&self) -> Env<'_> {
         let session = &*self.facts.session;

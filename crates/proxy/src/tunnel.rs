@@ -8,7 +8,7 @@ use crate::meter::{self, Meter};
 use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
 use crate::phase::{Client, assign, finish, judge, persist, prepare, record, respond, route};
-use crate::session::Session;
+use crate::session::{Carried, Session};
 use crate::settings::{Mode, TcpRules};
 use crate::stick;
 use crate::stream::Stream;
@@ -28,11 +28,20 @@ pub async fn serve(mut client: Client, session: &Rc<Session>) -> Option<Client> 
     stream.facts.times.request = Some(stream.facts.times.start);
     record::step(&stream, Origin::Accept);
     match decide(&mut client, &mut stream, session).await {
-        Ok(Ends::AsHttp) => return Some(client),
+        Ok(Ends::Switched) => return Some(client),
+        Ok(Ends::AsHttp) => {
+            // It is the same stream, so its rules on content have run.
+            let (tracks, transaction) = (stream.facts.tracks.take(), std::mem::take(&mut stream.transaction));
+            session.carried.set(Some(Box::new(Carried { tracks, transaction })));
+            return Some(client);
+        }
         Ok(Ends::AsBytes) => {
             session.requests.set(1);
             if let Err(abort) = connect_and_relay(&mut client, &mut stream).await {
                 stream.facts.abort = Some(abort);
+                if matches!(abort.phase, Phase::Queue | Phase::Connect) {
+                    client.io.discard();
+                }
             }
         }
         Err(abort) => stream.facts.abort = Some(abort),
@@ -44,14 +53,17 @@ pub async fn serve(mut client: Client, session: &Rc<Session>) -> Option<Client> 
 /// What a connection in `mode tcp` turns out to be.
 enum Ends {
     AsBytes,
+    /// The backend's mode says so.
     AsHttp,
+    /// A rule says so: the first request is a stream of its own.
+    Switched,
 }
 
 /// Runs the rules on content, and chooses the backend between the frontend's and the backend's.
 async fn decide(client: &mut Client, stream: &mut Stream, session: &Session) -> Result<Ends, Abort> {
     let frontend = session.frontend();
     match content(client, stream, &frontend.tcp, frontend.looks).await? {
-        Ends::AsHttp => return Ok(Ends::AsHttp),
+        ends @ (Ends::AsHttp | Ends::Switched) => return Ok(ends),
         Ends::AsBytes => {}
     }
     let chosen = lend_if(client, stream, frontend.looks, |stream| {
@@ -79,7 +91,7 @@ async fn content(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, looks
     judge::mark(stream, &client.io.socket());
     match decision {
         Decision::Pass => Ok(Ends::AsBytes),
-        Decision::Http => Ok(Ends::AsHttp),
+        Decision::Http => Ok(Ends::Switched),
         Decision::Drop | Decision::Close => {
             let worker = &stream.facts.session.worker;
             let tally = stream.facts.backend().map_or(&stream.facts.frontend().tally, |backend| &backend.tally);
@@ -133,6 +145,7 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
     let fins = (front.client_fin, back.server_fin);
     let ended = relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins, first, passages).await;
     (stream.facts.bytes_in, stream.facts.bytes_out) = (up_sink.written.saturating_sub(announced), down_sink.written);
+    stream.facts.bytes_to_server = stream.facts.bytes_in;
     [meters.0, meters.1].into_iter().flatten().for_each(|meter| meter.settle(&mut stream.facts));
     stream.facts.times.end = Some(clock::now());
     server.keep_if(false, stream);
@@ -160,11 +173,11 @@ pub async fn relay_both(
             timer.set(fin);
         }
     };
-    let last = Cell::new(clock::now());
+    let (last, closes) = (Cell::new(clock::now()), Cell::new(false));
     let mut upward = pin!(relay(up, up_sink, &last, passages.0));
     let mut downward = pin!(async {
         let passage = match first {
-            Some(first) => Box::pin(first.judge(down, down_sink)).await?,
+            Some(first) => Box::pin(first.judge(down, down_sink, &closes)).await?,
             None => passages.1,
         };
         relay(down, down_sink, &last, passage).await
@@ -181,8 +194,11 @@ pub async fn relay_both(
         if !down_done && let Poll::Ready(result) = downward.as_mut().poll(cx) {
             down_done = true;
             shorten(client, fins.0);
-            if let Err(end) = result {
-                return Poll::Ready(Err(end.into_abort(false)));
+            match result {
+                // The server's connection is closed for both directions.
+                Ok(()) if closes.get() => return Poll::Ready(Ok(())),
+                Ok(()) => {}
+                Err(end) => return Poll::Ready(Err(end.into_abort(false))),
             }
         }
         if up_done && down_done { Poll::Ready(Ok(())) } else { Poll::Pending }
@@ -198,12 +214,15 @@ pub struct First<'a> {
 
 impl First<'_> {
     /// What they go through then: rules may have said.
-    async fn judge(self, down: &mut Source<'_>, client: &Sink<'_>) -> Result<Option<Passage>, End> {
+    async fn judge(self, down: &mut Source<'_>, client: &Sink<'_>, closes: &Cell<bool>) -> Result<Option<Passage>, End> {
         let decision = inspect::response(down, self.stream, self.tcp).await;
         judge::mark(self.stream, &client.writer.socket());
         match decision {
             Decision::Pass | Decision::Http => {}
-            Decision::Close => *down.body = Incoming::new(BodyLength::Exact(down.buffer.filled().len() as u64), false),
+            Decision::Close => {
+                closes.set(true);
+                *down.body = Incoming::new(BodyLength::Exact(down.buffer.filled().len() as u64), false);
+            }
             Decision::Drop => return Err(End::Denied),
         }
         Ok(filter::passage(self.stream, Direction::Out))

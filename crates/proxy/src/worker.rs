@@ -1,5 +1,7 @@
 //! A worker: one thread, one runtime, its own listeners, connections, timers and buffers.
 
+use crate::access::Access;
+use crate::deferral::Deferral;
 use crate::io::{BULK_BYTES, Pool, Pools, Transport, Wheel, clock};
 use crate::log::Logger;
 use crate::phase::accept;
@@ -16,7 +18,7 @@ use terse_compress::coder::Tuning;
 use terse_compress::counters::Rate;
 use terse_compress::memory::Raiser;
 use terse_compress::{Budget, Load, Pace, Queue, Within, Workplace};
-use terse_sample::{Now, World};
+use terse_sample::{Now, Work, World};
 use tokio::sync::{Notify, watch};
 
 /// What the control thread wants of the workers.
@@ -28,15 +30,6 @@ pub enum Control {
     Draining,
     /// End now.
     Stopping,
-}
-
-/// A socket to accept from; it does not block.
-#[derive(Debug)]
-pub enum Listener {
-    /// Over IPv4 or IPv6.
-    Tcp(std::net::TcpListener),
-    /// A unix socket.
-    Unix(std::os::unix::net::UnixListener),
 }
 
 /// What all workers share.
@@ -88,10 +81,10 @@ pub struct Worker {
     pub released: Notify,
     /// Whether new work is taken: this worker's own copy, since it is asked for with every request.
     running: Cell<bool>,
-    /// The part of the last second that this worker had nothing to do, in percent: for `maxcompcpuusage`.
-    idle_percent: Cell<u8>,
-    /// How much time that leaves for a body: for `compression level auto`.
+    /// How much time there is for a body: for `compression level auto`.
     pace: Cell<Pace>,
+    /// Work that expressions put off.
+    pub deferral: Deferral,
     shared: Shared,
     random: Cell<u64>,
 }
@@ -107,15 +100,15 @@ pub struct Clock {
 const PURGE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs a worker on this thread until it has drained or must stop.
-pub fn run(plan: Arc<Plan>, index: usize, listeners: Vec<(usize, Listener)>, shared: Shared) -> io::Result<()> {
+pub fn run(plan: Arc<Plan>, index: usize, listeners: Vec<(usize, Access)>, shared: Shared) -> io::Result<()> {
     clock::announce();
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().on_thread_unpark(clock::turn).build_local(Default::default())?;
     runtime.block_on(async {
         let worker = Worker::new(plan, index, shared);
         tokio::task::spawn_local(worker.wheel.clone().drive());
-        for (bind, listener) in listeners {
-            accept::spawn(&worker, bind, listener)?;
+        for (bind, access) in listeners {
+            accept::spawn(&worker, bind, access)?;
         }
         tokio::task::spawn_local(purge(worker.clone()));
         worker.wait_for_the_end().await;
@@ -130,14 +123,15 @@ async fn purge(worker: Rc<Worker>) {
     // The first tick comes at once: there is nothing to measure yet.
     tick.tick().await;
     let metrics = tokio::runtime::Handle::current().metrics();
-    let (mut busy, mut at) = (metrics.worker_total_busy_duration(0), Instant::now());
+    let (mut busy_so_far, mut at) = (metrics.worker_total_busy_duration(0), Instant::now());
     loop {
         tick.tick().await;
         let (busy_now, now) = (metrics.worker_total_busy_duration(0), Instant::now());
-        let share = (busy_now - busy).as_secs_f64() / (now - at).as_secs_f64().max(1e-3);
-        worker.idle_percent.set(100 - (share * 100.0).clamp(0.0, 100.0) as u8);
-        worker.pace.set(worker.pace.get().next(worker.idle_percent.get(), worker.jobs_waiting()));
-        (busy, at) = (busy_now, now);
+        let share = (busy_now - busy_so_far).as_secs_f64() / (now - at).as_secs_f64().max(1e-3);
+        let busy = (share * 100.0).clamp(0.0, 100.0) as u8;
+        worker.plan.busy_percents[worker.index].store(busy, Relaxed);
+        worker.pace.set(worker.pace.get().next(worker.idle_percent(), worker.jobs_waiting()));
+        (busy_so_far, at) = (busy_now, now);
         worker.idle.purge(now);
         // One of the workers does it for all.
         if worker.index == 0 {
@@ -164,6 +158,7 @@ impl Worker {
             budget: compression_budget(&plan),
             in_place_ns: terse_compress::body::IN_PLACE_NS,
             meter: meter(&plan, &shared.compression_rate, clock),
+            brake: brake(&plan, index, &shared.compression_rate, clock),
         });
         let decoding = Rc::new(terse_compress::decode::Place::new(plan.memory.clone()));
         Rc::new(Worker {
@@ -182,8 +177,8 @@ impl Worker {
             streams: Cell::new(0),
             released: Notify::new(),
             running: Cell::new(true),
-            idle_percent: Cell::new(100),
             pace: Cell::default(),
+            deferral: Deferral::default(),
             shared,
             random: Cell::new((clock.unix_us as u64 ^ (index as u64) << 56) | 1),
             plan,
@@ -240,7 +235,7 @@ impl Worker {
         // Nobody asks for what is not limited, and the clock is not free.
         let rate = if limits.max_rate_kbytes == 0 { 0 } else { self.shared.compression_rate.per_second(self.now_ms()) };
         let memory_full = terse_compress::Budget::is_full(&*self.workplace.budget);
-        Load { bytes_per_second: rate, idle_percent: self.idle_percent.get(), memory_full, pace: self.pace() }
+        Load { bytes_per_second: rate, idle_percent: self.idle_percent(), memory_full, pace: self.pace() }
     }
 
     /// How much time there is for a body.
@@ -248,9 +243,19 @@ impl Worker {
         self.pace.get().now(self.jobs_waiting())
     }
 
+    /// How much of its time this worker computes, in percent of the last second.
+    pub fn busy_percent(&self) -> u8 {
+        self.plan.busy_percents[self.index].load(Relaxed)
+    }
+
+    /// The rest of it: for `maxcompcpuusage`.
+    fn idle_percent(&self) -> u8 {
+        100 - self.busy_percent()
+    }
+
     /// Who tries for better forms of bodies, if there is time for it: while this worker is idle for at least half of its.
     pub fn raiser(&self) -> Option<&Arc<Raiser>> {
-        self.shared.raiser.as_ref().filter(|_| self.idle_percent.get() >= 50)
+        self.shared.raiser.as_ref().filter(|_| self.idle_percent() >= 50)
     }
 
     /// Jobs that wait for each thread of the offload queue.
@@ -313,7 +318,25 @@ fn meter(plan: &Plan, rate: &Arc<Rate>, time: Clock) -> Option<terse_compress::b
     Some(Box::new(move |bytes| rate.add(time.unix_ms(clock::now()), bytes)))
 }
 
+/// Asks for the brakes, where there are some.
+fn brake(plan: &Arc<Plan>, index: usize, rate: &Arc<Rate>, time: Clock) -> Option<terse_compress::body::Brake> {
+    let limits = &plan.process.compression;
+    if limits.max_rate_kbytes == 0 && limits.max_cpu_percent >= 100 {
+        return None;
+    }
+    let (plan, rate) = (plan.clone(), rate.clone());
+    Some(Box::new(move || {
+        let limits = &plan.process.compression;
+        let entering = if limits.max_rate_kbytes == 0 { 0 } else { rate.per_second(time.unix_ms(clock::now())) };
+        limits.brake(entering, 100 - plan.busy_percents[index].load(Relaxed)).is_some()
+    }))
+}
+
 impl World for Worker {
+    fn defer(&self, work: Work) -> Option<Work> {
+        self.deferral.put_off(work)
+    }
+
     fn now(&self) -> Now {
         let us = self.clock.unix_us(clock::now());
         Now { seconds: us.div_euclid(1_000_000), micros: us.rem_euclid(1_000_000) as u32 }

@@ -120,6 +120,11 @@ impl AclSet {
         self.by_name.entry(name.to_owned()).or_default().push(criterion);
     }
 
+    /// Notes the name of an ACL whose line was refused: conditions that use it need not be.
+    fn declare(&mut self, name: &str) {
+        self.by_name.entry(name.to_owned()).or_default();
+    }
+
     pub(crate) fn near(&self, name: &str) -> Option<String> {
         near::hint(name, self.by_name.keys().map(String::as_str))
     }
@@ -144,8 +149,15 @@ fn parse_acl(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     }
     let base = args.position();
     let words = args.take_rest();
-    let criterion = Compiler::new(scope, Needs::ALL).criterion(words, base)?;
-    scope.section.settings.entry::<AclSet>().add(name, criterion);
+    let criterion = Compiler::new(scope, Needs::ALL).criterion(words, base);
+    let acls: &mut AclSet = scope.section.settings.entry();
+    match criterion {
+        Ok(criterion) => acls.add(name, criterion),
+        Err(fault) => {
+            acls.declare(name);
+            return Err(fault);
+        }
+    }
     Ok(())
 }
 
@@ -238,6 +250,22 @@ mod tests {
             }
         }
         assert!(bench.warnings.iter().any(|w| w.reason.contains("never matches")));
+    }
+
+    #[test]
+    fn what_was_perhaps_meant_is_named() {
+        let mut bench = Bench::new();
+        for (text, hint) in [
+            ("path_begg /x", "did you mean 'path_beg'?"),
+            ("url_paramm(a) x", "did you mean 'url_param'?"),
+            ("pth_end .png", "did you mean 'path_end'?"),
+            ("req.hdr_cnt(x) ne 3", "operators before numbers are eq, ge, gt, le and lt"),
+            ("path_len ge x", "operators before numbers are eq, ge, gt, le and lt"),
+        ] {
+            let fault = bench.acl("a", text).expect_err(text);
+            assert_eq!(fault.hint.as_deref(), Some(hint), "{text}: {}", fault.reason);
+        }
+        assert_eq!(bench.acl("a", "zzzzzzz x").unwrap_err().hint, None);
     }
 
     struct One;

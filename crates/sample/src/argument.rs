@@ -3,8 +3,8 @@
 use crate::cast;
 use crate::compiler::Compiler;
 use crate::condition::Condition;
+use crate::regexp::Regexp;
 use crate::vars::VarSlot;
-use regex::bytes::Regex;
 use std::any::Any;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -66,7 +66,7 @@ pub enum Arg {
     /// An address or a mask.
     Addr(IpAddr),
     /// A regular expression.
-    Regex(Box<Regex>),
+    Regex(Box<Regexp>),
     /// A condition.
     Condition(Box<Condition>),
     /// What another crate's check made of it.
@@ -231,6 +231,9 @@ pub(crate) fn parse_list<'t>(
         if args.is_empty() && word.is_empty() && rest.starts_with(b")") && required == 0 {
             break;
         }
+        if inside.is_some() && rest.is_empty() {
+            return Err(unclosed(text));
+        }
         let arg = compile(&word, params[args.len()], args.len(), compiler)?;
         args.push(arg);
         match rest.strip_prefix(b",") {
@@ -244,7 +247,7 @@ pub(crate) fn parse_list<'t>(
     match rest.strip_prefix(b")") {
         _ if inside.is_none() => Ok((args, text)),
         Some(after) => Ok((args, after)),
-        None if rest.is_empty() => Err(format!("expected ')' at the end of '{}'", text.escape_ascii())),
+        None if rest.is_empty() => Err(unclosed(text)),
         None => Err(match params.len() {
             0 => format!("it takes no arguments, expected ')' before '{}'", rest.escape_ascii()),
             most => format!(
@@ -254,6 +257,10 @@ pub(crate) fn parse_list<'t>(
             ),
         }),
     }
+}
+
+fn unclosed(text: &[u8]) -> String {
+    format!("expected ')' at the end of '{}'", text.escape_ascii())
 }
 
 /// One argument, up to a comma or a closing parenthesis outside quotes; gives it unquoted, and what follows.

@@ -1,6 +1,6 @@
 //! Casts between types: which ones there are, and what they do. HAProxy's matrix.
 
-use crate::octets::Octets;
+use crate::octets::{Buffer, Octets};
 use crate::value::{Type, Value};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -134,19 +134,28 @@ pub fn parse_addr(text: &[u8]) -> Option<IpAddr> {
 /// The address as text, of IPv4 without allocation.
 pub fn address_text(address: IpAddr) -> Octets<'static> {
     let IpAddr::V4(address) = address else { return Octets::from(address.to_string().into_bytes()) };
-    let (mut text, mut end) = ([0; 15], 0);
-    for (i, octet) in address.octets().into_iter().enumerate() {
-        if i > 0 {
-            text[end] = b'.';
-            end += 1;
+    let mut text = Buffer::new();
+    dotted(address, |part| text.extend_from_slice(part));
+    Octets::from(text)
+}
+
+/// Appends an IPv4 address as text.
+pub fn write_ipv4(address: Ipv4Addr, out: &mut Vec<u8>) {
+    dotted(address, |part| out.extend_from_slice(part));
+}
+
+fn dotted(address: Ipv4Addr, write: impl FnOnce(&[u8])) {
+    let (mut text, mut end) = ([b'.'; 16], 0);
+    for octet in address.octets() {
+        for (unit, least) in [(100, 100), (10, 10), (1, 0)] {
+            if octet >= least {
+                text[end] = b'0' + octet / unit % 10;
+                end += 1;
+            }
         }
-        let mut room = [0; DIGITS];
-        for digit in digits(octet.into(), &mut room) {
-            text[end] = *digit;
-            end += 1;
-        }
+        end += 1;
     }
-    Octets::copy(&text[..end])
+    write(&text[..end - 1]);
 }
 
 /// The IPv4 address inside an IPv6 one: mapped (`::ffff:1.2.3.4`), compatible (`::1.2.3.4`), 6to4 (`2002::/16`).
@@ -171,6 +180,8 @@ mod tests {
             (Value::Int(i64::MIN), "-9223372036854775808"),
             (Value::Int(0), "0"),
             (Value::Addr("10.0.0.255".parse().unwrap()), "10.0.0.255"),
+            (Value::Addr("255.200.199.101".parse().unwrap()), "255.200.199.101"),
+            (Value::Addr("1.9.99.100".parse().unwrap()), "1.9.99.100"),
             (Value::Addr("::1".parse().unwrap()), "::1"),
             (Value::Bin(Octets::from("ab\0c")), "ab"),
             (Value::Method(Octets::from("GET")), "GET"),

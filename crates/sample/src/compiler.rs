@@ -89,7 +89,7 @@ impl<'a> Compiler<'a> {
 
     /// Says when something that is needed will not be there.
     pub fn check_needs(&self, needs: Needs, text: &str) -> Result<(), Fault> {
-        match needs.without(self.have) {
+        match needs.without(self.have.or(Needs::TIME)) {
             Needs::NONE => Ok(()),
             missing => Err(self.fault(format!("'{text}' needs {}, which is not available here", missing.describe()))),
         }
@@ -98,9 +98,13 @@ impl<'a> Compiler<'a> {
     fn fetch<'t>(&mut self, text: &'t [u8]) -> Result<(Expr, &'t [u8]), Fault> {
         let (name, rest) = split_name(text);
         if name.is_empty() {
-            return Err(self.fault(format!("missing fetch method in '{}'", text.escape_ascii())));
+            return Err(self.fault(format!("missing fetch method in '{}'", excerpt(text).escape_ascii())));
         }
         let Some(fetch) = self.registry.fetch(name) else {
+            let text = excerpt(text);
+            if name.starts_with(LUA) {
+                return Err(self.fault(format!("fetch method '{name}' is not supported: {NO_LUA}")));
+            }
             if self.registry.converter(name).is_some() {
                 let reason = "it is a converter: a fetch method comes first, and converters behind it with commas between them";
                 return Err(self.fault(format!("unknown fetch method '{name}' in '{}': {reason}", text.escape_ascii())));
@@ -139,6 +143,10 @@ impl<'a> Compiler<'a> {
     fn converter<'t>(&mut self, expr: &mut Expr, text: &'t [u8]) -> Result<&'t [u8], Fault> {
         let (name, rest) = split_name(text);
         let Some(converter) = self.registry.converter(name) else {
+            let text = excerpt(text);
+            if name.starts_with(LUA) {
+                return Err(self.fault(format!("converter '{name}' is not supported: {NO_LUA}")));
+            }
             if self.registry.fetch(name).is_some() {
                 let reason = "it is a fetch method, which stands at the start of an expression";
                 return Err(self.fault(format!("unknown converter '{name}' in '{}': {reason}", text.escape_ascii())));
@@ -175,6 +183,27 @@ pub(crate) fn split_name(text: &[u8]) -> (&str, &[u8]) {
     let (name, rest) = text.split_at(text.iter().take_while(|b| is_name(b)).count());
     (std::str::from_utf8(name).unwrap_or_default(), rest)
 }
+
+/// The part of a text that an expression may be: it ends before a bracket that closes what the expression stands in.
+pub(crate) fn excerpt(text: &[u8]) -> &[u8] {
+    let (mut depth, mut quote) = (0usize, None);
+    for (at, byte) in text.iter().enumerate() {
+        match (byte, quote) {
+            (b'\'' | b'"', None) if depth > 0 => quote = Some(byte),
+            (_, Some(mark)) => quote = Some(mark).filter(|mark| *mark != byte),
+            (b'(', None) => depth += 1,
+            (b')', None) => depth = depth.saturating_sub(1),
+            (b']', None) if depth == 0 => return &text[..at],
+            _ => {}
+        }
+    }
+    text
+}
+
+/// What the names of fetches and converters begin with that programs in Lua add.
+const LUA: &str = "lua.";
+
+const NO_LUA: &str = "Lua comes later";
 
 pub(crate) fn with_hint(fault: Fault, hint: Option<String>) -> Fault {
     match hint {

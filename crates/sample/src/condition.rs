@@ -7,6 +7,7 @@ use crate::near;
 use crate::registry::Needs;
 use std::cell::Cell;
 use std::sync::Arc;
+use terse_config::near::nearest;
 use terse_config::{Args, Fault, Scope, Word};
 
 /// A compiled condition.
@@ -54,6 +55,11 @@ impl Condition {
         };
         args.take();
         Condition::parse_terms(args, scope, have, positive).map(Some)
+    }
+
+    /// Whether a word that is neither seems to be `if` or `unless`, mistyped: `iff`, `unles`.
+    pub fn is_meant_by(word: &str) -> bool {
+        !nearest(word, ["if", "unless"]).is_empty()
     }
 
     /// Reads all words that are left as the terms of a condition; `positive` says what holds when they do.
@@ -175,7 +181,7 @@ impl Compiler<'_> {
     }
 
     fn warn_of_needs(&mut self, acl: &Acl, name: &str) {
-        let missing = acl.needs().without(self.have);
+        let missing = acl.needs().without(self.have.or(Needs::TIME));
         if !missing.is_none() {
             let what = if name == "{" { "this condition".to_owned() } else { format!("ACL '{name}'") };
             let warning = self.fault(format!("{what} needs {}, which is not available here: it never matches", missing.describe()));

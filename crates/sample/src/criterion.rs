@@ -100,6 +100,10 @@ impl Compiler<'_> {
             None => self.expression(text),
         };
         self.have = have;
+        let expr = expr.map_err(|fault| match derived.is_none() && self.registry.fetch(name).is_none() && fault.hint.is_none() {
+            true => with_hint(fault, self.registry.criterion_near(name, is_text)),
+            false => fault,
+        });
         // Behind a converter it is the converter's type that counts.
         expr.map(|expr| match derived {
             Some((_, matching)) if !expr.has_converters() => (expr, Some(matching)),
@@ -210,14 +214,18 @@ impl Compiler<'_> {
                 continue;
             }
             let pattern = match operator.filter(|_| of_numbers && !value.bytes.iter().any(|byte| matches!(byte, b':' | b'-'))) {
-                Some(operator) => operator.range(&value.bytes).map_err(|reason| Fault::new(word, reason))?,
+                Some(operator) => operator.range(&value.bytes).map_err(|reason| Fault::new(word, reason).hint(OPERATORS))?,
                 None => value.bytes.clone(),
             };
             if let Some(end) = pattern.strip_prefix(b"-").filter(|_| of_numbers) {
                 let reason = format!("'-{0}' is the range up to {0}, not a negative number", end.escape_ascii());
                 self.warnings.push(Fault::new(word, reason).hint("write ':' for ranges"));
             }
-            reference.add_early(&pattern, &resolve).map_err(|refusal| Fault::new(word, refusal.to_string()))?;
+            reference.add_early(&pattern, &resolve).map_err(|refusal| {
+                let fault = Fault::new(word, refusal.to_string());
+                let is_word = of_numbers && pattern.iter().all(u8::is_ascii_alphabetic);
+                with_hint(fault, is_word.then(|| OPERATORS.to_owned()))
+            })?;
         }
         flags.ways.push(way);
         Ok(())
@@ -266,6 +274,8 @@ enum Operator {
     Le,
     Lt,
 }
+
+const OPERATORS: &str = "operators before numbers are eq, ge, gt, le and lt";
 
 impl Operator {
     fn named(word: &[u8]) -> Option<Operator> {

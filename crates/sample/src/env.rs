@@ -27,12 +27,20 @@ pub struct Env<'a> {
     pub facts: &'a dyn Any,
 }
 
+/// Work that an expression puts off. What it finds out is remembered where the expression looks when it is evaluated again.
+pub type Work = Box<dyn FnOnce() + Send>;
+
 /// Time and randomness, asked for only by the expressions that need them.
 pub trait World {
     /// The time of day.
     fn now(&self) -> Now;
     /// 64 random bits.
     fn random(&self) -> u64;
+    /// Takes work that is too long for the thread that evaluates, where whoever asked can wait: the value is nothing for now, and the
+    /// expression is evaluated again once the work is done. Otherwise gives the work back, to be done at once.
+    fn defer(&self, work: Work) -> Option<Work> {
+        Some(work)
+    }
     /// How many seconds local time is ahead of UTC at that time: 3600 for Berlin's winter.
     fn utc_offset(&self, _seconds: i64) -> i32 {
         0

@@ -12,6 +12,7 @@ use crate::registry::{Alias, AliasEach, AliasKind, AliasRun, Needs};
 use crate::value::{Type, Value};
 use std::net::IpAddr;
 use terse_config::{Args, Fault, Scope};
+use terse_message::text::control_at;
 
 /// A compiled format.
 #[derive(Clone, Debug, Default)]
@@ -119,11 +120,7 @@ impl LogFormat {
                 Item::Expr(_, Options { encoding: Some(encoding), .. })
                 | Item::Alias(_, Options { encoding: Some(encoding), .. })
                 | Item::Line(_, Options { encoding: Some(encoding), .. })
-                | Item::List(_, Options { encoding: Some(encoding), .. }) => {
-                    let mut value = Vec::new();
-                    item.encode(*encoding, env, &mut value);
-                    write_encoded(*encoding, item.is_binary(), &value, out);
-                }
+                | Item::List(_, Options { encoding: Some(encoding), .. }) => item.write_encoded(*encoding, env, out),
                 Item::Text(text) => out.extend_from_slice(text),
                 Item::Blank if out.len() == start || out.last() == Some(&b' ') => {}
                 Item::Blank => out.push(b' '),
@@ -136,6 +133,7 @@ impl LogFormat {
     }
 
     /// Appends an object of the items that have names.
+    #[cold]
     fn write_object(&self, encoding: Encoding, env: &Env<'_>, out: &mut Vec<u8>) {
         let mut object = Vec::new();
         encoding.begin(&mut object);
@@ -189,6 +187,14 @@ impl Item {
         }
     }
 
+    /// Appends its value alone, in an encoding. Apart, because few formats do, and it would crowd those that do not.
+    #[cold]
+    fn write_encoded(&self, encoding: Encoding, env: &Env<'_>, out: &mut Vec<u8>) {
+        let mut value = Vec::new();
+        self.encode(encoding, env, &mut value);
+        write_encoded(encoding, self.is_binary(), &value, out);
+    }
+
     fn is_binary(&self) -> bool {
         match self {
             Item::Text(_) | Item::Blank => false,
@@ -233,14 +239,18 @@ impl Options {
     }
 
     fn write_text(self, value: Option<Value<'_>>, out: &mut Vec<u8>) {
-        let text = value.and_then(Value::into_octets).filter(|t| !(t.is_empty() && self.mandatory));
         if self.quote {
             out.push(b'"');
         }
-        match text {
-            Some(text) => self.encode(&text, out),
-            None if self.mandatory && !self.quote => out.push(b'-'),
-            None => {}
+        match value {
+            // Digits and dots need no look.
+            Some(Value::Int(n)) => cast::write_decimal(n, out),
+            Some(Value::Addr(IpAddr::V4(address))) => cast::write_ipv4(address, out),
+            value => match value.and_then(Value::into_octets).filter(|text| !(text.is_empty() && self.mandatory)) {
+                Some(text) => self.encode(&text, out),
+                None if self.mandatory && !self.quote => out.push(b'-'),
+                None => {}
+            },
         }
         if self.quote {
             out.push(b'"');
@@ -248,17 +258,20 @@ impl Options {
     }
 
     fn encode(self, text: &[u8], out: &mut Vec<u8>) {
-        let is_coded = |b: u8| self.http && (b < b' ' && b != b'\t' || b == 0x7f);
-        let is_escaped = |b: u8| self.escape && matches!(b, b'"' | b'\\' | b']');
-        // Most text is as it may stay, and a loop without a way out looks at many bytes in one step.
-        if !text.iter().fold(false, |odd, &b| odd | is_coded(b) | is_escaped(b)) {
-            return out.extend_from_slice(text);
+        // Most text is as it may stay.
+        match self.http && control_at(text).is_some() || self.escape && text.iter().any(|b| ESCAPED.contains(b)) {
+            false => out.extend_from_slice(text),
+            true => self.encode_each(text, out),
         }
+    }
+
+    #[cold]
+    fn encode_each(self, text: &[u8], out: &mut Vec<u8>) {
         for &b in text {
-            if is_coded(b) {
+            if self.http && (b < b' ' && b != b'\t' || b == 0x7f) {
                 out.extend_from_slice(format!("%{b:02X}").as_bytes());
             } else {
-                if is_escaped(b) {
+                if self.escape && ESCAPED.contains(&b) {
                     out.push(b'\\');
                 }
                 out.push(b);
@@ -298,6 +311,9 @@ impl Options {
         Ok(self)
     }
 }
+
+/// What stands behind a backslash in structured data (RFC 5424 section 6.3.3).
+const ESCAPED: [u8; 3] = *b"\"\\]";
 
 impl Compiler<'_> {
     /// Compiles a format. `self.word` is the word that it stands in.
@@ -499,7 +515,13 @@ mod tests {
             ("%zz", "no such format alias '%zz'"),
             ("%[path", "expected ']'"),
             ("%[path x]", "expected ']' after 'path'"),
-            ("%[pathe]", "unknown fetch method 'pathe'"),
+            ("%[pathe]", "unknown fetch method 'pathe' in 'pathe'"),
+            ("%[req.hdrr(x)] and more", "in 'req.hdrr(x)'"),
+            ("%[req.hdrr(a]b,'c)]',d)] and more", r"in 'req.hdrr(a]b,\'c)]\',d)'"),
+            ("%[path,lowr]", "unknown converter 'lowr' in 'lowr'"),
+            ("%[src,lower,add(x", "converter 'add': expected ')' at the end of '(x'"),
+            ("%[lua.foo]", "fetch method 'lua.foo' is not supported: Lua comes later"),
+            ("%[path,lua.foo(a)]", "converter 'lua.foo' is not supported: Lua comes later"),
             ("%{+Q", "missing '}'"),
             ("%{+Z}ci", "unknown format option 'Z'"),
             ("%{+jsn}o", "expects Q, X, E, M, json, cbor, bin"),

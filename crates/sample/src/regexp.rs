@@ -1,24 +1,124 @@
-//! Regular expressions, written as PCRE has them, matched in linear time.
+//! Regular expressions, written as PCRE has them.
+//!
+//! What can be matched in linear time is. An expression that needs backtracking (look-around, references back, atomic groups, possessive
+//! quantifiers) is matched by an engine that counts its steps back, and gives up at [`BACKTRACKS`]: then nothing has matched, which
+//! [`given_up`] counts. So no text that a peer sends holds a worker up for long.
 
+use fancy_regex::{BytesMode, RegexBuilder as Backtracker};
 use regex::bytes::{Captures, Regex, RegexBuilder};
+use smallvec::SmallVec;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Compiles an expression over bytes. What needs backtracking (look-around, references back, possessive and atomic groups) is an
-/// error that says so.
-pub fn compile(pattern: &[u8], ignore_case: bool) -> Result<Regex, String> {
+/// A compiled expression over bytes. A copy shares it.
+#[derive(Clone, Debug)]
+pub enum Regexp {
+    /// Matched in linear time.
+    Linear(Regex),
+    /// Matched with a limit of steps back.
+    Backtracking(Box<fancy_regex::Regex>),
+}
+
+/// What an expression and its groups have matched.
+#[derive(Debug)]
+pub enum Groups<'t> {
+    /// In linear time.
+    Linear(Captures<'t>),
+    /// With steps back: the text, and the places in it.
+    Backtracking(&'t [u8], SmallVec<[Option<Range<usize>>; 10]>),
+}
+
+/// Compiles an expression.
+pub fn compile(pattern: &[u8], ignore_case: bool) -> Result<Regexp, String> {
     let text = portable(pattern);
     let mut builder = RegexBuilder::new(&text);
     builder.unicode(false).case_insensitive(ignore_case).size_limit(REGEX_BYTES).dfa_size_limit(REGEX_CACHE_BYTES);
-    builder.build().map_err(|error| {
-        let shown = pattern.escape_ascii();
-        match unsupported(&text) {
-            Some(what) => format!("regular expression '{shown}': {what} not supported: expressions here run in linear time"),
-            None => {
-                let error = error.to_string();
-                let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                format!("regular expression '{shown}': {reason}")
+    let backtracking = || {
+        let mut builder = Backtracker::new(&text);
+        builder.bytes_mode(BytesMode::Ascii).case_insensitive(ignore_case).backtrack_limit(BACKTRACKS);
+        builder.delegate_size_limit(REGEX_BYTES).delegate_dfa_size_limit(REGEX_CACHE_BYTES);
+        builder.build().map(|regex| Regexp::Backtracking(Box::new(regex))).map_err(|error| error.to_string())
+    };
+    // To the one engine `a++` is a repetition of a repetition.
+    let compiled = match builder.build() {
+        Ok(regex) if is_possessive(&text) => backtracking().or(Ok(Regexp::Linear(regex))),
+        Ok(regex) => Ok(Regexp::Linear(regex)),
+        Err(_) if backtracks(&text) => backtracking(),
+        Err(error) => Err(error.to_string()),
+    };
+    compiled.map_err(|error: String| {
+        let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+        format!("regular expression '{}': {reason}", pattern.escape_ascii())
+    })
+}
+
+/// How often the matching of an expression was given up, in the process.
+pub fn given_up() -> u64 {
+    GIVEN_UP.load(Relaxed)
+}
+
+static GIVEN_UP: AtomicU64 = AtomicU64::new(0);
+
+/// The most steps back of one match: a few milliseconds.
+pub const BACKTRACKS: usize = 100_000;
+
+/// What was found, if the search came to its end.
+fn within<T>(found: fancy_regex::Result<T>) -> Option<T> {
+    found.inspect_err(|_| _ = GIVEN_UP.fetch_add(1, Relaxed)).ok()
+}
+
+impl Regexp {
+    /// Whether it matches somewhere in a text.
+    #[inline]
+    pub fn is_match(&self, text: &[u8]) -> bool {
+        match self {
+            Regexp::Linear(regex) => regex.is_match(text),
+            Regexp::Backtracking(regex) => within(regex.is_match(text)).unwrap_or(false),
+        }
+    }
+
+    /// What it matches first in a text.
+    pub fn captures<'t>(&self, text: &'t [u8]) -> Option<Groups<'t>> {
+        match self {
+            Regexp::Linear(regex) => regex.captures(text).map(Groups::Linear),
+            Regexp::Backtracking(regex) => within(regex.captures(text))?.map(|captures| backtracked(text, &captures)),
+        }
+    }
+
+    /// Visits all that it matches in a text, one behind the other, until the visitor says `true`.
+    pub fn each<'t>(&self, text: &'t [u8], mut visit: impl FnMut(Groups<'t>) -> bool) {
+        match self {
+            Regexp::Linear(regex) => {
+                regex.captures_iter(text).any(|captures| visit(Groups::Linear(captures)));
+            }
+            Regexp::Backtracking(regex) => {
+                let found = regex.captures_iter(text).map_while(within);
+                found.map(|captures| backtracked(text, &captures)).any(visit);
             }
         }
-    })
+    }
+}
+
+fn backtracked<'t>(text: &'t [u8], captures: &fancy_regex::Captures<'_, [u8]>) -> Groups<'t> {
+    Groups::Backtracking(text, (0..captures.len()).map(|group| captures.get(group).map(|found| found.range())).collect())
+}
+
+impl<'t> Groups<'t> {
+    /// Where a group has matched; group 0 is the whole.
+    pub fn place(&self, group: usize) -> Option<Range<usize>> {
+        match self {
+            Groups::Linear(captures) => captures.get(group).map(|found| found.range()),
+            Groups::Backtracking(_, places) => places.get(group)?.clone(),
+        }
+    }
+
+    /// What a group has matched.
+    pub fn bytes(&self, group: usize) -> Option<&'t [u8]> {
+        match self {
+            Groups::Linear(captures) => captures.get(group).map(|found| found.as_bytes()),
+            Groups::Backtracking(text, places) => text.get(places.get(group)?.clone()?),
+        }
+    }
 }
 
 /// The most memory that a compiled expression takes; a longer one is an error.
@@ -27,14 +127,14 @@ pub const REGEX_BYTES: usize = 10 << 20;
 pub const REGEX_CACHE_BYTES: usize = 2 << 20;
 
 /// Appends a template in which `\0` to `\9` stand for what the groups matched, and `\xHH` for a byte; a group that matched nothing is empty.
-pub fn expand(template: &[u8], captures: &Captures<'_>, out: &mut impl Extend<u8>) {
+pub fn expand(template: &[u8], groups: &Groups<'_>, out: &mut impl Extend<u8>) {
     let mut rest = template;
     while let Some((&first, after)) = rest.split_first() {
         rest = after;
         match (first, after.first()) {
             (b'\\', Some(&digit)) if digit.is_ascii_digit() => {
-                if let Some(group) = captures.get(usize::from(digit - b'0')) {
-                    out.extend(group.as_bytes().iter().copied());
+                if let Some(group) = groups.bytes(usize::from(digit - b'0')) {
+                    out.extend(group.iter().copied());
                 }
                 rest = &after[1..];
             }
@@ -116,17 +216,28 @@ fn push(b: u8, out: &mut String) {
     }
 }
 
-fn unsupported(text: &str) -> Option<&'static str> {
-    let has = |needles: &[&str]| needles.iter().any(|n| text.contains(n));
-    if has(&["(?=", "(?!", "(?<=", "(?<!"]) {
-        Some("look-around is")
-    } else if has(&["(?>", "*+", "++", "?+"]) {
-        Some("atomic groups and possessive quantifiers are")
-    } else if has(&["\\1", "\\2", "\\3", "\\4", "\\5", "\\6", "\\7", "\\8", "\\9", "\\k", "(?P="]) {
-        Some("references back to a group are")
-    } else {
-        None
+/// Whether an expression that the linear engine refuses seems to need steps back.
+fn backtracks(text: &str) -> bool {
+    let has = |needles: &[&str]| needles.iter().any(|needle| text.contains(needle));
+    has(&["(?=", "(?!", "(?<=", "(?<!", "(?>", "\\k", "\\g", "(?P=", "\\K", "(?("])
+        || text.as_bytes().windows(2).any(|two| two[0] == b'\\' && matches!(two[1], b'1'..=b'9'))
+}
+
+/// Whether a quantifier has a plus behind it: what it has taken it never gives back.
+fn is_possessive(text: &str) -> bool {
+    let (mut bytes, mut in_class, mut quantified) = (text.bytes(), false, false);
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' => _ = bytes.next(),
+            b'[' => in_class = true,
+            b']' => in_class = false,
+            _ if in_class => {}
+            b'+' if quantified => return true,
+            _ => {}
+        }
+        quantified = !in_class && matches!(byte, b'*' | b'+' | b'?' | b'}');
     }
+    false
 }
 
 #[cfg(test)]
@@ -152,14 +263,54 @@ mod tests {
     }
 
     #[test]
-    fn what_backtracks_is_named() {
-        for (pattern, said) in [
-            ("(?=a)", "look-around"),
-            ("(a)\\1", "references back"),
-            ("(?>a)", "atomic"),
-            ("(", "unclosed"),
-            ("(a{1000}){1000}", "size limit"),
+    fn what_needs_steps_back_is_matched_too() {
+        for (pattern, text, groups) in [
+            ("^/(?!admin)(.*)$", "/shop", Some("shop")),
+            ("^/(?!admin)(.*)$", "/admin/x", None),
+            ("(?<=id=)([0-9]+)", "a?id=42", Some("42")),
+            ("(?<!x)y(.)", "xy1y2", Some("2")),
+            ("^(a+)-\\1$", "aa-aa", Some("aa")),
+            ("^(a+)-\\1$", "aa-a", None),
+            ("^(?>a+)(b)", "aab", Some("b")),
+            ("^([a-z]++)1", "abc1", Some("abc")),
+            ("^([a-z]++)c", "abc", None),
+            ("^(a{1,2}+)b", "aab", Some("aa")),
         ] {
+            let regex = compile(pattern.as_bytes(), false).unwrap();
+            assert!(matches!(regex, Regexp::Backtracking(_)), "{pattern}");
+            let found =
+                regex.captures(text.as_bytes()).map(|groups| String::from_utf8_lossy(groups.bytes(1).unwrap()).into_owned());
+            assert_eq!((regex.is_match(text.as_bytes()), found.as_deref()), (groups.is_some(), groups), "{pattern}");
+        }
+        for pattern in ["a+", "[*+]+", "\\++", "a*?b+", "[[:alpha:]+]x"] {
+            assert!(matches!(compile(pattern.as_bytes(), false).unwrap(), Regexp::Linear(_)), "{pattern}");
+        }
+        assert!(compile(b"^(?=A)a", true).unwrap().is_match(b"a"));
+        assert!(compile(b"(?!x)\xff", false).unwrap().is_match(b"\xfe\xff"), "bytes, not characters");
+        assert_eq!(compile(b"(.)(?=b)", false).unwrap().captures(b"\xe4b").unwrap().place(1), Some(0..1));
+        let (mut places, regex) = (Vec::new(), compile(b"a(?!b)", false).unwrap());
+        regex.each(b"abaaca", |groups| {
+            places.push(groups.place(0).unwrap().start);
+            places.len() == 2
+        });
+        assert_eq!(places, [2, 3]);
+    }
+
+    #[test]
+    fn nothing_runs_away() {
+        let regex = compile(b"^(?=(a+)+$)(a|aa)+\\1$", false).unwrap();
+        let before = given_up();
+        assert!(!regex.is_match(&[&[b'a'; 5000][..], b"b"].concat()) || given_up() == before);
+        let regex = compile(b"^(?:(a+)+\\1)+x$", false).unwrap();
+        assert!(!regex.is_match(&[b'a'; 5000]), "it gives up");
+        assert!(given_up() > before);
+    }
+
+    #[test]
+    fn faults_are_named() {
+        for (pattern, said) in
+            [("(", "unclosed"), ("(a{1000}){1000}", "size limit"), ("(?=a", "regular expression"), ("\\1(", "expression")]
+        {
             let error = compile(pattern.as_bytes(), false).unwrap_err();
             assert!(error.contains(said), "{error}");
         }

@@ -3,7 +3,7 @@
 use crate::argument::{Arg, ArgList, Param, ParamKind, need};
 use crate::compiler::Compiler;
 use crate::env::Env;
-use crate::pattern::{References, Use, Way};
+use crate::pattern::{Matching, References, Use, Way};
 use crate::value::{Type, Value};
 use crate::vars::VarNames;
 use crate::{convert, fetch, logformat, near};
@@ -304,6 +304,14 @@ impl Registry {
         near::hint(name, self.fetches.keys().copied())
     }
 
+    /// The same for the first word of a criterion, whose fetch may carry a matching method: `path_beg`.
+    pub(crate) fn criterion_near(&self, name: &str, is_text: fn(Type) -> bool) -> Option<String> {
+        let texts = self.fetches.iter().filter(|(_, fetch)| is_text(fetch.output));
+        let names: Vec<_> =
+            texts.flat_map(|(name, _)| Matching::names().map(move |matching| format!("{name}_{matching}"))).collect();
+        near::hint(name, names.iter().map(String::as_str))
+    }
+
     pub(crate) fn converter_near(&self, name: &str) -> Option<String> {
         near::hint(name, self.converters.keys().copied())
     }
@@ -435,7 +443,9 @@ impl Needs {
     pub const BYTES: Needs = Needs(32);
     /// The response's body, as far as it was waited for.
     pub const RESPONSE_BODY: Needs = Needs(64);
-    /// All of them: a log line.
+    /// Perhaps some time: a value that takes long to find ([`crate::World::defer`]). It can be had everywhere; what cannot wait is held up.
+    pub const TIME: Needs = Needs(128);
+    /// All that there may be: a log line.
     pub const ALL: Needs = Needs(127);
 
     /// Both.

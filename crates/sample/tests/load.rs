@@ -152,6 +152,13 @@ fn acls_of_defaults_need_a_name_and_are_not_inherited() {
 }
 
 #[test]
+fn an_acl_that_was_refused_is_not_said_to_be_missing() {
+    let (_, diagnostics) = load("frontend f\nacl a path -z\nacl a path -y\nsay x if a\nsay x if !a\nsay x if b\n");
+    let lines: Vec<_> = diagnostics.iter().map(|d| d.place.as_ref().map_or(0, |place| place.line)).collect();
+    assert_eq!(lines, [2, 3, 6]);
+}
+
+#[test]
 fn what_a_configuration_holds_can_be_shared_by_threads() {
     fn shared<T: Send + Sync>() {}
     shared::<Expr>();

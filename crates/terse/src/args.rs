@@ -266,6 +266,12 @@ mod tests {
         assert_eq!(parse("-f a -dQ").unwrap_err().to_string(), "-dQ: unknown option");
         assert_eq!(parse("-f a stray").unwrap_err().to_string(), "stray: unknown option");
         assert_eq!(parse("-f a -n many").unwrap_err().word, "-n");
+        for junk in ["zork", "tag,zork", "no-cold-first", "q7", "tag,80", "0x"] {
+            assert!(parse(&format!("-f a -dM{junk}")).unwrap_err().to_string().contains("is no option of memory"), "{junk}");
+        }
+        for options in ["", "80", "0x50,no-merge", "cold-first,integrity", ","] {
+            assert_eq!(parse(&format!("-f a -dM{options}")).unwrap().accepted.len(), 1, "{options}");
+        }
         assert_eq!(parse("-f a -W -S").unwrap_err().to_string(), "-S: expects <address>[,<option>]...");
     }
 

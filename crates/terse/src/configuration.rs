@@ -11,11 +11,13 @@ use crate::report::Report;
 use crate::sockets::Wanted;
 use crate::{engines, files, keywords};
 use std::net::{IpAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 use terse_admin::AdminSettings;
 use terse_balance::Resolver;
-use terse_config::{Config, Diagnostics, Environment, Loader, Place, Settings, Severity, Source};
+use terse_compress::EngineSettings;
+use terse_config::{Config, Diagnostic, Diagnostics, Environment, Loader, Place, Settings, Severity, Source};
 use terse_proxy::log::Sinks;
 use terse_proxy::plan::Plan;
 use terse_proxy::plan::build::{Host, build};
@@ -124,6 +126,24 @@ fn load(arguments: &Arguments, sources: &[Source], report: &Report) -> (Option<C
         variables.apply(&configuration.plan.process_variables);
     }
     (configuration, diagnostics, zero_warning)
+}
+
+/// The `engine` sections of files. What else is in there is read, and not asked for its sense.
+///
+/// # Errors
+/// What is wrong with the files, a line each.
+pub fn engines(paths: &[PathBuf]) -> Result<Vec<EngineSettings>, String> {
+    let sources = files::read(paths).map_err(|missing| missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    let arguments = Arguments::default();
+    let (mut config, mut diagnostics) = read(&sources, &environment(&arguments, &sources));
+    let engines = terse_compress::engine::settle(&mut config.sections, &mut diagnostics);
+    let alerts = diagnostics.iter().filter(|diagnostic| diagnostic.severity >= Severity::Alert);
+    let line = |alert: &Diagnostic| match &alert.place {
+        Some(place) => format!("[{}:{}] {}", place.file, place.line, alert.reason),
+        None => alert.reason.clone(),
+    };
+    let alerts: Vec<String> = alerts.map(line).collect();
+    if alerts.is_empty() { Ok(engines.to_vec()) } else { Err(alerts.join("\n")) }
 }
 
 fn read(sources: &[Source], environment: &Environment) -> (Config, Diagnostics) {

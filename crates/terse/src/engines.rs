@@ -7,12 +7,13 @@
 //! service       -> open: devices, and their threads
 //! ```
 
+use crate::configuration;
 use crate::master::lifeline;
 use crate::process::identity::Identity;
 use crate::service::Voice;
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -25,6 +26,7 @@ use terse_card::{isal, probe};
 use terse_compress::offload::Standing;
 use terse_compress::{Device, EngineSettings, Queue, coder};
 use terse_config::Diagnostics;
+use terse_pack::Devices;
 use terse_proxy::log::Level;
 use terse_proxy::plan::Plan;
 
@@ -91,6 +93,27 @@ pub fn open(prepared: Vec<Prepared>, engines: &[EngineSettings]) -> io::Result<V
         Ok((settings.clone(), device))
     };
     prepared.into_iter().zip(engines).map(open).collect()
+}
+
+/// Engines for `terse gzip`: sections of a configuration of which nothing else is used, opened with the user's own rights.
+pub struct ForFiles;
+
+impl Devices for ForFiles {
+    fn sections(&self, files: &[PathBuf]) -> Result<Vec<EngineSettings>, String> {
+        if files.is_empty() {
+            return Ok(Vec::new());
+        }
+        configuration::engines(files)
+    }
+
+    fn open(&self, settings: &EngineSettings) -> Result<Arc<dyn Device>, String> {
+        let identity = Identity { user: None, group: None };
+        let library = settings.library.display();
+        probe::examine(&launch(&identity, true), &settings.library).map_err(|reason| format!("{library} {reason}"))?;
+        let one = std::slice::from_ref(settings);
+        let opened = prepare(one, &identity, false).and_then(|prepared| open(prepared, one)).map_err(|error| error.to_string())?;
+        opened.into_iter().next().map(|(_, device)| device).ok_or_else(|| "it is not there".into())
+    }
 }
 
 /// Says in the log of the process when an engine goes and when it comes back; it is looked at once a second.

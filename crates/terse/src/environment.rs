@@ -4,7 +4,7 @@ use crate::args::Arguments;
 use crate::master::lifeline;
 use crate::version;
 use std::collections::HashMap;
-use terse_config::{Environment, Source};
+use terse_config::{Environment, Source, TlsLibrary};
 
 /// The variable that holds this peer's name: `-L`, `localpeer`, or the host's name.
 pub const LOCAL_PEER: &str = "HAPROXY_LOCALPEER";
@@ -31,9 +31,14 @@ pub fn environment(arguments: &Arguments, sources: &[Source]) -> Environment {
         version: version::LANGUAGE.to_owned(),
         features: version::features().map(str::to_owned).collect(),
         enabled: enabled.into_iter().map(str::to_owned).collect(),
-        tls: None,
+        tls: Some(tls_library()),
         diagnostic: arguments.diagnostic,
     }
+}
+
+fn tls_library() -> TlsLibrary {
+    let (name, version) = terse_tls::library();
+    TlsLibrary { name: name.to_owned(), version, fips: false, awslc_api: None }
 }
 
 /// The host's name.

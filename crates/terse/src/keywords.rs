@@ -3,6 +3,7 @@
 use crate::environment::host_name;
 use crate::files::Disk;
 use crate::process;
+use crate::support;
 use std::fmt::Write;
 use std::sync::Arc;
 use terse_config::{Environment, Keyword, Kind, SectionKind, keyword, reference};
@@ -17,6 +18,7 @@ pub fn tables() -> Vec<&'static [Keyword]> {
     tables.extend(terse_admin::KEYWORDS);
     tables.extend([
         terse_crypto::KEYWORDS,
+        terse_tls::KEYWORDS,
         terse_balance::KEYWORDS,
         terse_compress::KEYWORDS,
         terse_compress::decode::KEYWORDS,
@@ -54,6 +56,7 @@ pub fn dump(classes: &str) -> String {
             _ => match CLASSES.iter().find(|(name, _)| *name == class) {
                 Some((_, dump)) => dump(&mut text),
                 None if class == "manual" => text.push_str(&manual()),
+                None if class == "support" => text.push_str(&support::page()),
                 None => {}
             },
         }
@@ -67,6 +70,7 @@ fn manual() -> String {
     let words = [
         terse_proxy::keywords::bind::reference(),
         terse_balance::keywords::reference(),
+        terse_tls::keywords::reference(),
         terse_proxy::rules::keywords::reference(),
         terse_sample::reference::markdown(&samples(&Environment::default())),
     ];
@@ -92,6 +96,7 @@ cfg: configuration keywords
 cnv: sample converter keywords
 smp: sample fetch functions
 manual: the reference of the configuration language, in Markdown
+support: each keyword of HAProxy's and what becomes of it, in Markdown
 ";
 
 /// Section by section, in the form of a configuration: what is refused is a comment.

@@ -22,5 +22,6 @@ pub mod sockets;
 pub mod start;
 pub mod states;
 pub mod stats;
+pub mod support;
 pub mod takeover;
 pub mod version;

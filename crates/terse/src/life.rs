@@ -17,7 +17,7 @@ use crate::master::Master;
 use crate::master::attendant::Spawner;
 use crate::master::command_line::CommandLine;
 use crate::master::lifeline::Lifeline;
-use crate::process::daemon::{self, Launch};
+use crate::process::daemon::{self, Launch, Null};
 use crate::process::notify::Supervisor;
 use crate::report::{Report, print};
 use crate::start::{Reasons, Standing, because, leave_terminal, pid_path, renice, start, write_pid};
@@ -185,7 +185,7 @@ fn supervise(origin: &Origin, configuration: Configuration, launch: Option<Launc
         if let Some(path) = pid_path {
             write_pid(&path).map_err(|reasons| io::Error::other(reasons.join("\n")))?;
         }
-        leave_terminal(launch, report)
+        leave_terminal(launch, &Null::open()?, report)
     };
     Master::new(spawner, supervisor, process.most_reloads, report).run(command_line, ready).map_err(because("Cannot start"))
 }

@@ -9,12 +9,12 @@ use crate::sockets::{Endpoint, Listening, Options, Wanted};
 use socket2::{Domain, SockRef};
 use terse_admin::{AdminSettings, StatsSocket};
 use terse_config::Diagnostics;
+use terse_proxy::access::{Access, Listener, Turn};
 use terse_proxy::plan::{Bind, Plan};
 use terse_proxy::settings::BindSettings;
-use terse_proxy::worker::Listener;
 
-/// Listeners of one worker, each with the index of its `bind` line.
-pub type Listeners = Vec<(usize, Listener)>;
+/// One worker's ways to connections, each with the index of its `bind` line.
+pub type Listeners = Vec<(usize, Access)>;
 
 /// What is to be opened for all `bind` lines, and behind them for all `stats socket` lines and those of
 /// `log-forward` sections. Addresses that cannot be read and users
@@ -80,18 +80,26 @@ fn of_line(line: Line<'_>, process: &ProcessSettings, arguments: &Arguments, dia
     endpoints.into_iter().map(wanted).collect()
 }
 
-/// Deals the sockets out: of those that come once for each worker one to each that may accept on its line, the others, which are
-/// one for all, to one worker after the other.
+/// Deals the sockets out: of those that come once for each worker one to each that may accept on its line; of inherited ones, which
+/// whoever started this process made as many of as it saw fit, each to one worker after the other. The rest, which is one for all, goes
+/// round among the workers.
 pub fn deal(sockets: Vec<Listening>, plan: &Plan) -> Vec<Listeners> {
     let workers = plan.process.workers;
     let mut listeners: Vec<Listeners> = (0..workers).map(|_| Vec::new()).collect();
-    let mut turn = vec![0; plan.binds().len()];
-    let mut shared_turn = 0;
+    let (mut turns, mut inherited) = (vec![0; plan.binds().len()], 0);
     for listening in sockets {
         let Some(bind) = plan.binds().get(listening.line) else { continue };
-        let turn = if listening.own { &mut turn[listening.line] } else { &mut shared_turn };
-        let chosen = chosen(bind, workers);
-        listeners[chosen[*turn % chosen.len()]].push((listening.line, listener(listening)));
+        let (line, chosen) = (listening.line, chosen(bind, workers));
+        let turn = match listening.endpoint {
+            Endpoint::Inherited(_) => &mut inherited,
+            _ if listening.own || chosen.len() == 1 => &mut turns[line],
+            _ => {
+                let round = Turn::round(listener(listening), chosen.len());
+                chosen.iter().zip(round).for_each(|(worker, turn)| listeners[*worker].push((line, Access::Shared(turn))));
+                continue;
+            }
+        };
+        listeners[chosen[*turn % chosen.len()]].push((line, Access::Own(listener(listening))));
         *turn += 1;
     }
     listeners
@@ -115,6 +123,7 @@ fn options(line: &BindSettings, process: &ProcessSettings, arguments: &Arguments
         v6only: line.v6only,
         transparent: line.transparent,
         defer_accept: line.defer_accept,
+        save_syn: line.save_syn,
         fast_open: line.fast_open,
         mss: line.mss,
         shared: process.shared_sockets || arguments.no_reuseport,

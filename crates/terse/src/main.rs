@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     match command {
         Some(command) => {
             terse::engines::find_fast_code();
-            terse_pack::run(command, words.into_iter().skip(2))
+            terse_pack::run(command, words.into_iter().skip(2), &terse::engines::ForFiles)
         }
         None => terse::life::live(words),
     }

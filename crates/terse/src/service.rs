@@ -79,7 +79,8 @@ impl Service {
             lifeline.say(version::LANGUAGE, &report.said())?;
             lifeline.ready(&exported)?;
         }
-        let farms = plan.backends.iter().map(|backend| backend.farm.clone()).collect();
+        let farms: Vec<_> = plan.backends.iter().map(|backend| backend.farm.clone()).collect();
+        tokio::spawn(terse_names::run(plan.resolvers.clone(), farms.clone()));
         tokio::spawn(terse_balance::check::run(farms, Arc::new(CheckSurroundings(plan.clone()))));
         if let Some(queue) = shared.queue.clone().filter(|queue| !queue.engines().is_empty()) {
             let voice = Voice { logger: Logger::new(&plan.sinks), report: report.clone() };

@@ -50,6 +50,8 @@ pub struct Options {
     pub transparent: bool,
     /// `defer-accept`: only connections that have sent something.
     pub defer_accept: bool,
+    /// `tcp-ss`: whether the kernel keeps the packets that open connections, and how much of them.
+    pub save_syn: u8,
     /// `tfo`: data in the first packet.
     pub fast_open: bool,
     /// `mss`: the largest segment.

@@ -7,7 +7,7 @@ use crate::configuration::Configuration;
 use crate::course::Outcome;
 use crate::listening;
 use crate::master::lifeline::Lifeline;
-use crate::process::daemon::{self, Launch};
+use crate::process::daemon::{Launch, Null};
 use crate::process::{identity, limits, pidfile};
 use crate::report::Report;
 use crate::service::Service;
@@ -70,6 +70,7 @@ pub fn start(arguments: &Arguments, configuration: Configuration, standing: Stan
     let quiet = launch.is_some() || report.quiet;
     let engines = engines::prepare(&configuration.plan.process.compression.engines, identity, quiet)
         .map_err(because("Cannot begin to compress"))?;
+    let null = Null::open().map_err(because("Cannot open /dev/null"))?;
     if let Some(root) = &process.chroot {
         identity::enter_root(root).map_err(|refusal| vec![refusal.to_string()])?;
     }
@@ -88,7 +89,7 @@ pub fn start(arguments: &Arguments, configuration: Configuration, standing: Stan
     let listeners = listening::deal(std::mem::take(&mut sockets.list), &plan);
     let quiet = report.clone();
     let service = Service { plan, engines, listeners, intakes, exported, process, stats, lifeline, report };
-    service.run(|| leave_terminal(launch, &quiet)).map_err(because("Cannot start"))
+    service.run(|| leave_terminal(launch, &null, &quiet)).map_err(because("Cannot start"))
 }
 
 /// Writes the process's number.
@@ -108,11 +109,11 @@ pub fn pid_path(arguments: &Arguments, configured: Option<&str>, looked_for: boo
 /// Lets the starter end, or points the standard streams at nothing when nothing is to be said.
 ///
 /// # Errors
-/// `/dev/null` cannot be opened.
-pub fn leave_terminal(launch: Option<Launch>, report: &Report) -> io::Result<()> {
+/// What the kernel says about descriptors.
+pub fn leave_terminal(launch: Option<Launch>, null: &Null, report: &Report) -> io::Result<()> {
     match launch {
-        Some(launch) => launch.complete(),
-        None if report.quiet => daemon::silence(),
+        Some(launch) => launch.complete(null),
+        None if report.quiet => null.silence(),
         None => Ok(()),
     }
 }

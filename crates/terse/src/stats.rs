@@ -16,8 +16,9 @@ use std::time::{Instant, SystemTime};
 use terse_admin::{AdminSettings, StatsSocket};
 use terse_admin::{Context, Host, Process};
 use terse_compress::Queue;
+use terse_proxy::access::Listener;
 use terse_proxy::plan::Plan;
-use terse_proxy::worker::{Control, Listener};
+use terse_proxy::worker::Control;
 use terse_sample::World;
 use tokio::sync::watch;
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use support::client::Client;
 use support::proxy::{DEFAULTS, listen, sections};
 use support::server::Server;
-use support::{PATIENCE, Terse, is_closed};
+use support::{PATIENCE, Terse, is_closed, until};
 
 /// What OpenSSL 3.0 sends first, to `shop.example.com`, with `h2` and `http/1.1`.
 const HELLO: &[u8] = include_bytes!("bytes/client_hello");
@@ -236,6 +236,45 @@ fn what_a_server_says_is_judged_before_it_goes_on() {
     assert_eq!(refused.rest(), b"");
     assert_eq!(bad.accepted(), 1);
     terse.end();
+}
+
+#[test]
+fn a_server_s_connection_is_closed_for_both_directions() {
+    let server = echo("220 ready");
+    let rules = "tcp-response inspect-delay 15s\n tcp-response content close if { res.payload(0,3) -m str 220 }\n";
+    let terse = tcp("default_backend a", &format!("{}{rules}", backend("a", &server)));
+    let mut client = terse.client();
+    assert_eq!(client.rest(), b"220 ready");
+    // The client is still there, and has not closed.
+    until("the server's connection is closed", || (server.open() == 0).then_some(()));
+    terse.end();
+}
+
+#[test]
+fn rules_on_content_judge_each_request_of_what_becomes_http() {
+    let web = Server::body("web");
+    for (switch, counts) in [("tcp-request content switch-mode http if HTTP", ["2", "3", "4"]), ("", ["1", "2", "3"])] {
+        let terse = tcp(
+            &format!(
+                "tcp-request inspect-delay 15s\n\
+                 tcp-request content track-sc0 src table t if HTTP\n\
+                 tcp-request content sc-inc-gpc0(0) if HTTP\n\
+                 {switch}\n\
+                 default_backend web"
+            ),
+            &format!(
+                "{} mode http\n http-response set-header N %[sc0_get_gpc0]\n http-response set-header R %[sc0_http_req_cnt]\n\
+                 backend t\n stick-table type ip size 10 store gpc0,http_req_cnt\n",
+                backend("web", &web)
+            ),
+        );
+        let mut client = terse.client();
+        for (count, requests) in counts.into_iter().zip(["1", "2", "3"]) {
+            let response = client.get("/", &[]);
+            assert_eq!((response.field("n"), response.field("r")), (Some(count), Some(requests)), "{switch}");
+        }
+        terse.end();
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod support;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use support::client::Client;
@@ -309,14 +309,20 @@ fn thousands_of_responses_through_a_card_that_fails_in_every_way() {
     let responses = if is_full { 10_000 } else { 600 };
     let deadline = Duration::from_millis(200);
     let site = Site::start("verify full\n deadline 200ms\n inter 10ms\n fall 3\n");
-    let software = clients(&site, "software", responses / 20);
-    site.fail(&format!("seed {seed}\nerror 0.02\nhang 0.005\ngarbage 0.02\nnoise 0.02\nabort 0.01\ndie 0.01\n"));
-    let through_the_card = clients(&site, "web", responses);
+    site.fail(&format!("seed {seed}\nerror 0.02\nhang 0.01\ngarbage 0.02\nnoise 0.02\nabort 0.01\ndie 0.01\n"));
+    // At the same time, so that a busy machine is as busy for both.
+    let done = AtomicBool::new(false);
+    let (through_the_card, software) = std::thread::scope(|scope| {
+        let software = scope.spawn(|| clients(&site, "software", 2, |_| !done.load(Relaxed)));
+        let through_the_card = clients(&site, "web", CLIENTS, |number| number < responses);
+        done.store(true, Relaxed);
+        (through_the_card, software.join().unwrap())
+    });
     let columns = ["jobs", "error", "died", "swept", "refused", "late", "lied", "full", "down", "falls", "starts"];
     let figures: Vec<String> = columns.iter().map(|column| format!("{column} {}", site.number(column))).collect();
     println!("{responses} responses, TERSE_SEED={seed}: {}", figures.join(", "));
     println!("the longest: {through_the_card:?}; by software alone: {software:?}");
-    assert!(through_the_card <= deadline + software * 3 + SLACK, "{through_the_card:?}, by software alone {software:?}");
+    assert!(through_the_card <= deadline + software + SLACK, "{through_the_card:?}, by software alone {software:?}");
     let jobs = site.number("jobs");
     assert!(jobs >= responses as u64 / 10, "the card did {jobs}");
     for cause in ["error", "died", "late", "lied", "falls"] {
@@ -327,30 +333,30 @@ fn thousands_of_responses_through_a_card_that_fails_in_every_way() {
     site.terse.end();
 }
 
-/// Asks so many times, from several clients; returns how long the longest took.
-fn clients(site: &Site, listener: &str, count: usize) -> Duration {
+/// So many clients ask as long as the number of the request allows it; returns how long the longest answer took.
+fn clients(site: &Site, listener: &str, count: usize, goes_on: impl Fn(usize) -> bool + Sync) -> Duration {
     let next = AtomicUsize::new(0);
     let client = || {
         let mut client = Client::connect(site.terse.address(listener));
         let mut longest = Duration::ZERO;
         loop {
             let number = next.fetch_add(1, Relaxed);
-            if number >= count {
+            if !goes_on(number) {
                 return longest;
             }
             longest = longest.max(site.ask(&mut client, number as u64));
         }
     };
     std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(client)).collect();
+        let clients: Vec<_> = (0..count).map(|_| scope.spawn(client)).collect();
         clients.into_iter().map(|client| client.join().unwrap()).max().unwrap_or_default()
     })
 }
 
 const CLIENTS: usize = 6;
 
-/// What a busy machine may take to run the clients, the origin and three processes on a few processors.
-const SLACK: Duration = Duration::from_millis(500);
+/// What lies between a deadline and the software's turn, and what a busy machine takes from one client and not from another.
+const SLACK: Duration = Duration::from_millis(300);
 
 #[test]
 fn what_is_no_engine_is_said_where_it_stands() {

@@ -5,12 +5,12 @@
 mod support;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use support::client::get;
 use support::proxy::DEFAULTS;
-use support::{Terse, until};
+use support::{Terse, free_address, until};
 
 /// A process whose proxy `web` answers itself and logs as `log` says, with these sections and a stats socket.
 fn process(log: &str, sections: &str) -> Terse {
@@ -47,11 +47,6 @@ fn received(socket: &UdpSocket) -> String {
     let mut buffer = vec![0; 65536];
     let len = socket.recv(&mut buffer).unwrap();
     String::from_utf8_lossy(&buffer[..len]).into_owned()
-}
-
-/// An address that nobody has now.
-fn free_address() -> SocketAddr {
-    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -258,4 +253,47 @@ fn messages_keep_their_form_or_take_another() {
     socket.send_to(message.as_bytes(), second).unwrap();
     assert_eq!(received(&replaced), "<11>Jun 12 10:09:11 127.0.0.1 app[7]: text\n");
     terse.end();
+}
+
+/// A proxy of bytes before a server that refuses, and what it logs.
+fn refusing(lines: &str) -> Terse {
+    let text = format!(
+        "global\n nbthread 1\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n mode tcp\n log stdout format raw local0\n \
+         log-format \"%Tw %Tt %ts\"\n timeout connect 50ms\n server dead 127.0.0.1:1\n{lines}\n"
+    );
+    Terse::with(&text).listen("web").arg(&["-db"]).start()
+}
+
+/// The numbers and the letters of the only line.
+fn only_line(terse: Terse) -> (i64, i64, String) {
+    terse.signal(rustix::process::Signal::USR1);
+    let output = terse.wait().stdout;
+    let line = output.lines().find(|line| !line.starts_with("Proxy ")).unwrap_or_else(|| panic!("{output}"));
+    let words: Vec<_> = line.split(' ').collect();
+    (words[0].parse().unwrap(), words[1].parse().unwrap(), words[2].to_owned())
+}
+
+#[test]
+fn retries_are_no_time_in_a_queue_and_end_by_a_close() {
+    let terse = refusing(" retries 4");
+    let mut client = TcpStream::connect(terse.address("web")).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    client.write_all(b"hello").unwrap();
+    assert_eq!(client.read(&mut [0; 8]).unwrap(), 0, "a close, no reset");
+    let (queued, total, state) = only_line(terse);
+    assert!(queued < 100 && total >= 200, "{queued} of {total} ms");
+    assert_eq!(state, "SC");
+}
+
+#[test]
+fn retries_end_when_the_client_has_closed() {
+    for (lines, said) in [("", ""), (" option abortonclose", "hello")] {
+        let terse = refusing(&format!(" retries 10000\n{lines}"));
+        let mut client = TcpStream::connect(terse.address("web")).unwrap();
+        client.set_read_timeout(Some(PATIENCE)).unwrap();
+        client.write_all(said.as_bytes()).unwrap();
+        client.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(client.read(&mut [0; 8]).unwrap(), 0);
+        assert_eq!(only_line(terse).2, "CC");
+    }
 }

@@ -9,17 +9,13 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use support::client::get;
-use support::{PATIENCE, Terse, number_in, until};
+use support::{PATIENCE, Terse, free_address, number_in, until};
 
 fn answering(address: SocketAddr, text: &str) -> String {
     format!(
         "global\n pidfile pid\ndefaults\n mode http\n timeout client 10s\n timeout server 10s\n timeout connect 10s\nfrontend web\n \
          bind {address}\n http-request return status 200 content-type text/plain string {text}\n"
     )
-}
-
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 /// Waits for an answer with this text.

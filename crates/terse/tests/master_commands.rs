@@ -114,8 +114,10 @@ fn a_worker_that_leaves_is_reached_until_it_ends() {
     assert!(ask(&terse, "m", "reload\n").starts_with("Success=1\n"));
     assert_ne!(serving(&terse), first);
     until("its leave", || (listed(&terse, "# old workers") == [first]).then_some(()));
-    let info = ask(&terse, "m", &format!("@!{first} show info;@!{first} show cli level\n"));
-    assert!(info.contains(&format!("\nPid: {first}\n")) && info.contains("\nStopping: 1\n"), "{info}");
+    let info = || ask(&terse, "m", &format!("@!{first} show info;@!{first} show cli level\n"));
+    // It is told by a signal, which it may not have had yet.
+    until("it to know", || info().contains("\nStopping: 1\n").then_some(()));
+    assert!(info().contains(&format!("\nPid: {first}\n")));
     client.write_all(b"\r\n").unwrap();
     let mut answer = String::new();
     client.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -5,10 +5,12 @@
 mod support;
 
 use rustix::process::{Pid, Signal, getuid, kill_process};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use support::client::{Client, get};
-use support::{Terse, number_in, origin::Origin, until};
+use support::{Terse, free_address, number_in, origin::Origin, until};
 
 /// A proxy that answers itself.
 const ANSWER: &str = "
@@ -124,7 +126,8 @@ fn a_drain_has_an_end() {
 fn a_daemon_leaves_its_starter_once_it_serves() {
     let folder = tempfile::tempdir().unwrap();
     let pidfile = folder.path().join("pid");
-    let text = with_global(&format!(" daemon\n pidfile {}", pidfile.display()));
+    let root = if getuid().is_root() { " chroot auto\n" } else { "" };
+    let text = with_global(&format!("{root} daemon\n pidfile {}", pidfile.display()));
     let terse = Terse::with(&text).listen("web").start();
     let address = terse.address("web");
     let starter = terse.pid().as_raw_nonzero().get();
@@ -204,6 +207,10 @@ fn an_empty_root_is_made_and_gone() {
     let pid = terse.pid().as_raw_nonzero().get();
     let root = std::fs::read_link(format!("/proc/{pid}/root")).unwrap();
     assert!(root.to_string_lossy().ends_with(" (deleted)"), "{}", root.display());
+    terse.stop().expect(0);
+    // The null device of a silent process is not in there.
+    let terse = Terse::with(&with_global(" chroot auto")).listen("web").arg(&["-q"]).start();
+    assert_eq!(get(terse.address("web"), "/").text(), "hello");
     terse.stop().expect(0);
     let failed = Terse::with(&with_global(" chroot /nonexistent")).listen("web").run().expect(1);
     assert!(failed.stderr.contains("Cannot chroot(/nonexistent): "), "{}", failed.stderr);
@@ -339,8 +346,27 @@ fn workers_run_on_the_processors_of_their_map() {
 }
 
 #[test]
+fn workers_that_share_a_socket_take_turns() {
+    let text = with_global(" nbthread 3").replace("fd@${web}", "unix@${dir}/sock").replace("string hello", "lf-string %[thread]");
+    let terse = Terse::with(&text).start();
+    let ask = || {
+        let mut client = until("the socket", || UnixStream::connect(terse.path("sock")).ok());
+        client.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        answer.split("\r\n\r\n").nth(1).unwrap().to_owned()
+    };
+    let mut answers: Vec<_> = (0..6).map(|_| ask()).collect();
+    assert_eq!(answers[..3], answers[3..]);
+    answers.sort();
+    answers.dedup();
+    assert_eq!(answers, ["0", "1", "2"]);
+    terse.stop().expect(0);
+}
+
+#[test]
 fn workers_have_a_socket_each_or_share_one() {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = free_address();
     let text = ANSWER.replace("fd@${web}", &address.to_string());
     let listening = || {
         let table = std::fs::read_to_string("/proc/net/tcp").unwrap();

@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use support::client::{Client, get};
-use support::{Terse, until};
+use support::{Terse, free_address, until};
 
 fn configuration(address: SocketAddr, generation: usize, workers: usize) -> String {
     format!(
@@ -27,11 +27,6 @@ frontend web
     http-request return status 200 content-type text/plain string generation-{generation}
 "
     )
-}
-
-/// A port that nobody listens on.
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 fn generation(address: SocketAddr) -> String {

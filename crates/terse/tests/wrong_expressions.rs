@@ -78,7 +78,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("path,capture-req(x)", &["'capture-req'", "'x'"]),
     ("path,when(sometimes)", &["'when'", "unknown condition 'sometimes'", "forwarded"]),
     ("path,when(acl,nothing)", &["'when'", "no such ACL: 'nothing'"]),
-    ("int(10),x509_v_err_str", &["'x509_v_err_str' is not supported", "no certificates"]),
+    ("str(a),da-csv-conv", &["'da-csv-conv' is not supported", "databases of devices"]),
     ("internal.htx.size", &["'internal.htx.size' is not supported"]),
 ];
 

@@ -59,7 +59,6 @@ const ABSENT: &[Absent] = &[
     absent("show proc", MASTER),
     absent("show profiling", INTERNALS),
     absent("show quic", "there is no QUIC"),
-    absent("show resolvers", "names are only looked up while the configuration is read"),
     absent("show schema", "figures have the shape of HAProxy's schema"),
     absent("show servers conn", "idle connections belong to workers and are not listed; 'show stat' has the figures"),
     absent("show sess", "sessions are counted, not listed: 'show info' and 'show stat' have the figures"),

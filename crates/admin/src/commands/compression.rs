@@ -50,7 +50,7 @@ fn proxy(name: &str, side: &str, counters: &Counters, text: &mut String) {
 }
 
 /// Those that are not 0, such as `head:2,too-small:7`; a dash without any.
-fn counts(all: impl Iterator<Item = (&'static str, u64)>) -> String {
+pub(super) fn counts(all: impl Iterator<Item = (&'static str, u64)>) -> String {
     let some: Vec<String> = all.filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name}:{count}")).collect();
     if some.is_empty() { "-".into() } else { some.join(",") }
 }

@@ -1,5 +1,6 @@
 //! What decoding has done. HAProxy has no such command.
 
+use super::compression::counts;
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::halves::{self, Half};
@@ -41,13 +42,7 @@ fn show(call: &mut Call<'_>) -> Outcome {
 fn line(name: &str, side: &str, direction: &str, counters: &Side, text: &mut String) {
     let [decoded, bytes_in, bytes_out, bombs, broken] =
         [&counters.decoded, &counters.bytes_in, &counters.bytes_out, &counters.bombs, &counters.broken].map(|n| n.load(Relaxed));
-    let reasons: Vec<String> = Reason::ALL
-        .iter()
-        .map(|reason| (reason, counters.passed(*reason)))
-        .filter(|(_, count)| *count > 0)
-        .map(|(reason, count)| format!("{}:{count}", reason.name()))
-        .collect();
-    let reasons = if reasons.is_empty() { "-".into() } else { reasons.join(",") };
+    let reasons = counts(Reason::ALL.iter().map(|reason| (reason.name(), counters.passed(*reason))));
     let _ = writeln!(text, "{name} {side} {direction} {decoded} {bytes_in} {bytes_out} {bombs} {broken} {reasons}");
 }
 

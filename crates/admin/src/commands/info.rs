@@ -212,6 +212,9 @@ const ITEMS: &[Item] = &[
     item(84, "DecompressBpsOut", "Bytes out of decoders in the last second", |s| {
         Some(Figure::rate(s.context.rates.decompress_out.now()))
     }),
+    item(85, "RegexGivenUp", "Matches of regular expressions that took too many steps back", |_| {
+        Some(Figure::gauge(terse_sample::regexp::given_up()))
+    }),
 ];
 
 fn zero_gauge(_: &Snapshot<'_>) -> Option<Figure> {

@@ -105,7 +105,10 @@ fn set_address(backend: &Backend, server: &Arc<Server>, args: &[String]) -> Outc
         None => old.port(),
         Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or_else(|| Message::error("provided port is not valid"))?,
     };
-    let changed = backend.farm.set_address(server, SocketAddr::new(ip, port));
+    let changed = backend.farm.set_address(server, SocketAddr::new(ip, port), "stats socket command");
+    if server.admin().is_unresolved() {
+        backend.farm.set_resolved(server, Ok(()), Instant::now());
+    }
     Ok(Answer::Said(Message::info(changed.unwrap_or_else(|| "nothing changed".into()))))
 }
 

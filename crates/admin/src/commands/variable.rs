@@ -68,10 +68,15 @@ fn set(call: &mut Call<'_>) -> Outcome {
         let mut text = Vec::new();
         format.write(&env, &mut text);
         target.set(&vars, Value::Str(Octets::from(text)));
-    } else if let Some(value) = plan.language.expression(text).map_err(Message::error)?.eval(&env) {
-        target.set(&vars, value);
+        return Ok(Answer::Done);
     }
-    Ok(Answer::Done)
+    match plan.language.expression(text).map_err(Message::error)?.eval(&env) {
+        Some(value) => {
+            target.set(&vars, value);
+            Ok(Answer::Done)
+        }
+        None => Err(Message::error(format!("'set var': '{text}' has no value here, and the variable is what it was."))),
+    }
 }
 
 /// HAProxy's names of types.
@@ -129,6 +134,7 @@ mod tests {
             ("set var proc.a", "Missing either 'expr', 'fmt' or expression."),
             ("set var proc.a foo bar", "'set var': arg type must be either 'expr' or 'fmt' but got 'foo'."),
             ("set var txn.x int(1)", "'set var': cannot set variable 'txn.x', only scope 'proc' is permitted here."),
+            ("set var proc.a src", "'set var': 'src' has no value here, and the variable is what it was."),
             ("set var proc.a path", "'path' needs the request's head, which is not available here"),
             ("set var proc.a strr(a)", "unknown fetch method 'strr' in 'strr(a)' (did you mean 'str'?)"),
         ] {

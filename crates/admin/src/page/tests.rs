@@ -7,7 +7,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use terse_balance::report;
-use terse_proxy::worker::{Control, Listener, Shared, run};
+use terse_proxy::access::{Access, Listener};
+use terse_proxy::worker::{Control, Shared, run};
 use tokio::sync::watch;
 
 /// A worker that serves a frontend with these lines and two backends.
@@ -32,7 +33,7 @@ impl Site {
         let shared =
             Shared { control: orders, connections: Arc::default(), queue: None, raiser: None, compression_rate: Arc::default() };
         let plan = context.plan.clone();
-        let worker = std::thread::spawn(move || run(plan, 0, vec![(0, Listener::Tcp(listener))], shared));
+        let worker = std::thread::spawn(move || run(plan, 0, vec![(0, Access::Own(Listener::Tcp(listener)))], shared));
         Site { context, address, control, worker: Some(worker) }
     }
 

@@ -37,6 +37,14 @@ fn looked_at(target: &[u8], key: UriKey) -> &[u8] {
     &target[..end.unwrap_or(target.len())]
 }
 
+/// Of a host's name the label before the last: `example` of `www.example.org`. Without two dots, what stands before the last one;
+/// without any, all.
+pub(super) fn domain(host: &[u8]) -> &[u8] {
+    let Some(end) = host.iter().rposition(|byte| *byte == b'.') else { return host };
+    let start = host[..end].iter().rposition(|byte| *byte == b'.').map_or(0, |dot| dot + 1);
+    &host[start..end]
+}
+
 /// The number of a key.
 pub(super) fn of_bytes(bytes: &[u8], hash: Hash) -> u32 {
     let number = match hash.function {
@@ -82,11 +90,11 @@ pub(super) fn avalanche(number: u32) -> u32 {
 pub(super) struct Ring(Vec<(u32, u32)>);
 
 impl Ring {
-    /// A ring of (server, its number in statistics, weight). A server has 16 places for each unit of its weight.
+    /// A ring of (server, its number in statistics, share). A server has a place for each sixteenth of its weight.
     pub(super) fn new(shares: impl Iterator<Item = (u32, u32, u32)>) -> Ring {
         let mut places: Vec<(u32, u32)> = shares
-            .flat_map(|(server, id, weight)| {
-                (0..weight * 16).map(move |n| (avalanche(id.wrapping_mul(PLACES_OF_A_SERVER).wrapping_add(n)), server))
+            .flat_map(|(server, id, share)| {
+                (0..share).map(move |n| (avalanche(id.wrapping_mul(PLACES_OF_A_SERVER).wrapping_add(n)), server))
             })
             .collect();
         places.sort_unstable();
@@ -139,6 +147,14 @@ mod tests {
     }
 
     #[test]
+    fn domains() {
+        for (host, label) in [("haproxy.1wt.eu", "1wt"), ("1wt.eu", "1wt"), ("localhost", "localhost"), ("a.b.c.d", "c"), ("", "")]
+        {
+            assert_eq!(domain(host.as_bytes()), label.as_bytes());
+        }
+    }
+
+    #[test]
     fn sources_of_both_families() {
         assert_eq!(of_source([10, 0, 0, 1].into(), Hash::default()), 0x0A00_0001);
         assert_eq!(of_source("1:0::1:3".parse::<IpAddr>().unwrap(), Hash::default()), 0x0001_0000 ^ 0x0001_0003);
@@ -146,8 +162,8 @@ mod tests {
 
     #[test]
     fn a_ring_moves_only_the_keys_of_a_server_that_goes() {
-        let all = Ring::new([(0, 1, 1), (1, 2, 1), (2, 3, 2)].into_iter());
-        let two = Ring::new([(0, 1, 1), (2, 3, 2)].into_iter());
+        let all = Ring::new([(0, 1, 16), (1, 2, 16), (2, 3, 32)].into_iter());
+        let two = Ring::new([(0, 1, 16), (2, 3, 32)].into_iter());
         let mut moved = 0;
         for key in (0..10_000).map(avalanche) {
             let (before, after) = (all.from(key).next().unwrap(), two.from(key).next().unwrap());

@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 /// The order for these (server, weight) pairs, with weights above 0. It is as long as the sum of the weights over their common
 /// divisor.
 pub(super) fn spread(shares: &[(u32, u32)]) -> Vec<u32> {
-    let divisor = shares.iter().fold(0, |divisor, (_, weight)| common_divisor(divisor, *weight)).max(1);
+    let divisor = divisor(shares.iter().map(|(_, weight)| *weight));
     let total: u64 = shares.iter().map(|(_, weight)| u64::from(weight / divisor)).sum();
     let mut order = Vec::with_capacity(total as usize);
     // (first turn that may be its next, place in `shares`, turns taken)
@@ -32,6 +32,31 @@ pub(super) fn spread(shares: &[(u32, u32)]) -> Vec<u32> {
         later.push(Reverse(((taken + 1) * total / u64::from(weight / divisor), place, taken + 1)));
     }
     order
+}
+
+/// The table in which map-based hashes and `static-rr` find servers: HAProxy's, so that a cluster of both sends the same key to the
+/// same server. `divisor` is the common divisor of all of the backend's weights, up or not.
+///
+/// Each turn adds a server's weight to its score. The first one whose score has passed the sum of the weights takes the turn and pays
+/// that sum; when none has, the first that has not paid in advance does.
+pub(super) fn table(shares: &[(u32, u32)], divisor: u32) -> Vec<u32> {
+    let weights: Vec<i64> = shares.iter().map(|(_, weight)| i64::from((weight / divisor.max(1)).max(1))).collect();
+    let total: i64 = weights.iter().sum();
+    let mut scores = vec![0i64; shares.len()];
+    (0..total)
+        .filter_map(|_| {
+            scores.iter_mut().zip(&weights).for_each(|(score, weight)| *score += weight);
+            // Of equals the first.
+            let best = (0..scores.len()).rev().max_by_key(|place| (scores[*place] + total) / total)?;
+            scores[best] -= total;
+            Some(shares[best].0)
+        })
+        .collect()
+}
+
+/// What divides all weights.
+pub(super) fn divisor(weights: impl Iterator<Item = u32>) -> u32 {
+    weights.fold(0, common_divisor).max(1)
 }
 
 fn common_divisor(a: u32, b: u32) -> u32 {
@@ -55,7 +80,26 @@ mod tests {
         assert_eq!(spread(&[(0, 3), (1, 1), (2, 1), (3, 1)]), [0, 1, 0, 2, 0, 3]);
     }
 
+    #[test]
+    fn tables_begin_with_the_first_server() {
+        assert_eq!(table(&[(0, 1), (1, 1), (2, 1)], 1), [0, 1, 2]);
+        assert_eq!(table(&[(0, 10), (1, 10)], 10), [0, 1]);
+        assert_eq!(table(&[], 1), [0; 0]);
+        assert_eq!(divisor([4, 6, 0].into_iter()), 2);
+    }
+
     proptest! {
+        #[test]
+        fn a_table_has_each_server_by_its_weight(weights in prop::collection::vec(1u32..=256, 1..12)) {
+            let shares: Vec<(u32, u32)> = weights.iter().enumerate().map(|(i, w)| (i as u32, *w)).collect();
+            let table = table(&shares, 1);
+            prop_assert_eq!(table.len() as u32, weights.iter().sum::<u32>());
+            for (server, weight) in &shares {
+                let turns = table.iter().filter(|turn| *turn == server).count();
+                prop_assert_eq!(turns as u32, *weight);
+            }
+        }
+
         #[test]
         fn each_has_its_share_to_within_one_turn(weights in prop::collection::vec(1u32..=256, 1..20)) {
             let shares: Vec<(u32, u32)> = weights.iter().enumerate().map(|(i, w)| (i as u32, *w)).collect();

@@ -1,7 +1,7 @@
 //! One check: the steps of a script over a connection.
 
 use super::expect::{Expect, Judgement, bytes_of, written};
-use super::probe::{Act, Action, Assigned, ProbeKind, Script};
+use super::probe::{Act, Action, Assigned, ConnectTls, ProbeKind, Script};
 use super::stream::{Stream, described};
 use super::{CheckStatus, LastCheck, Surroundings};
 use crate::server::Server;
@@ -10,6 +10,7 @@ use std::time::Duration;
 use terse_http::h1::{self, ChunkDecoder, Parsed};
 use terse_message::{BodyLength, Known, Response};
 use terse_sample::{Env, Store, Target, Value, Vars};
+use terse_tls::Connector;
 use tokio::time::{Instant, timeout_at};
 
 /// How long a check may take.
@@ -71,7 +72,7 @@ impl<'a> Attempt<'a> {
         let mut deadline = started + self.limits.whole;
         for step in &self.script.steps {
             let done = match &step.what {
-                Act::Connect { port } => self.connect(step, *port, &mut deadline).await,
+                Act::Connect { port, tls } => self.connect(step, *port, tls, &mut deadline).await,
                 Act::Send { bytes } => self.send(step, bytes, "", deadline).await,
                 Act::SendFormat { format, hexadecimal } => {
                     let text = written(format, &self.env());
@@ -123,11 +124,16 @@ impl<'a> Attempt<'a> {
     fn passed(&self) -> LastCheck {
         let ended_by_connecting = matches!(self.script.steps.last(), Some(Action { what: Act::Connect { .. }, .. }));
         let info = if self.script.kind == ProbeKind::Tcp { "(tcp-check)" } else { "" };
-        let status = if ended_by_connecting { CheckStatus::L4Ok } else { CheckStatus::L7Ok };
+        let secured = matches!(self.stream, Some(Stream::Tls(_)));
+        let status = match ended_by_connecting {
+            true if secured => CheckStatus::L6Ok,
+            true => CheckStatus::L4Ok,
+            false => CheckStatus::L7Ok,
+        };
         LastCheck { status, code: self.code, info: info.into(), ..LastCheck::default() }
     }
 
-    async fn connect(&mut self, step: &Action, port: Option<u16>, deadline: &mut Instant) -> Result<(), Ended> {
+    async fn connect(&mut self, step: &Action, port: Option<u16>, tls: &ConnectTls, deadline: &mut Instant) -> Result<(), Ended> {
         (self.stream, self.ended) = (None, false);
         self.received.clear();
         let mut limit = *deadline;
@@ -148,6 +154,13 @@ impl<'a> Attempt<'a> {
                         }
                     }
                 }
+                if let Some((connector, name)) = self.security(tls) {
+                    stream = match timeout_at(limit, stream.secure(connector, name)).await {
+                        Err(_) => return Err(self.ended(CheckStatus::L6Timeout, self.at_step(step))),
+                        Ok(Err(why)) => return Err(self.ended(CheckStatus::L6Response, why + &self.at_step(step))),
+                        Ok(Ok(secured)) => secured,
+                    };
+                }
                 self.stream = Some(stream);
                 if let Some(answer) = self.limits.answer {
                     *deadline = Instant::now() + answer;
@@ -155,6 +168,28 @@ impl<'a> Attempt<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// What makes the connection secure, and the name that is asked for, where it is to be.
+    fn security<'s>(&self, tls: &'s ConnectTls) -> Option<(&'a Connector, Option<&'s str>)>
+    where
+        'a: 's,
+    {
+        let settings = self.server.settings();
+        let name = match tls {
+            ConnectTls::No => return None,
+            ConnectTls::Yes { name } => name,
+            ConnectTls::AsServer { .. } if !settings.checks_over_tls() => return None,
+            ConnectTls::AsServer { name } => {
+                if settings.tls.no_check_sni_auto {
+                    &None
+                } else {
+                    name
+                }
+            }
+        };
+        let name = settings.tls.check_sni.as_deref().or(name.as_deref());
+        self.server.connector().map(|connector| (connector, name))
     }
 
     async fn send(&mut self, step: &Action, bytes: &[u8], method: &'a str, deadline: Instant) -> Result<(), Ended> {
@@ -264,8 +299,8 @@ impl<'a> Attempt<'a> {
         }
         let what = match &step.what {
             _ if step.number.is_none() => return " at initial connection step of tcp-check".into(),
-            Act::Connect { port: Some(port) } => format!("connect port {port}"),
-            Act::Connect { port: None } => "connect".into(),
+            Act::Connect { port: Some(port), .. } => format!("connect port {port}"),
+            Act::Connect { port: None, .. } => "connect".into(),
             Act::Send { .. } => "send".into(),
             Act::SendFormat { .. } => "send log-format string".into(),
             Act::Request(_) => "send http request".into(),

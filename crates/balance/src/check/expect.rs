@@ -39,6 +39,8 @@ pub enum Expectation {
     Bytes(Vec<u8>),
     /// `rstring`
     Regex(Regex),
+    /// `rbinary`: matches the bytes as hexadecimal digits, in capitals.
+    HexRegex(Regex),
     /// `string-lf`, `binary-lf`: what a format says, somewhere.
     Format {
         /// The format.
@@ -112,7 +114,7 @@ impl Expect {
             Expectation::Status(ranges) => ranges.iter().any(|range| range.contains(&response.status)),
             Expectation::StatusRegex(regex) => regex.is_match(response.status.to_string().as_bytes()),
             Expectation::Field { name, value, whole } => has_field(response, name, value.as_ref(), *whole),
-            Expectation::Bytes(_) | Expectation::Regex(_) | Expectation::Format { .. } => return None,
+            Expectation::Bytes(_) | Expectation::Regex(_) | Expectation::HexRegex(_) | Expectation::Format { .. } => return None,
         };
         Some(self.decide(found))
     }
@@ -123,6 +125,10 @@ impl Expect {
         let found = match &self.what {
             Expectation::Bytes(bytes) => contains(content, bytes),
             Expectation::Regex(regex) => regex.is_match(content),
+            Expectation::HexRegex(regex) => {
+                let digits: String = content.iter().map(|byte| format!("{byte:02X}")).collect();
+                regex.is_match(digits.as_bytes())
+            }
             _ => false,
         };
         match found {
@@ -150,7 +156,7 @@ impl Expect {
     pub(super) fn described(&self) -> String {
         match &self.what {
             Expectation::Status(_) => "(status codes)".into(),
-            Expectation::StatusRegex(_) | Expectation::Regex(_) => " (regex)".into(),
+            Expectation::StatusRegex(_) | Expectation::Regex(_) | Expectation::HexRegex(_) => " (regex)".into(),
             Expectation::Field { .. } => " (header pattern)".into(),
             Expectation::Format { .. } => " (log-format string)".into(),
             Expectation::Bytes(bytes) => format!(" '{}'", String::from_utf8_lossy(bytes)),

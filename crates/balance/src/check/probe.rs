@@ -14,6 +14,8 @@ pub struct Probe {
     pub http: Vec<Step>,
     /// The `tcp-check` lines.
     pub tcp: Vec<Step>,
+    /// The steps of a protocol.
+    pub protocol: Vec<Step>,
     /// `http-check disable-on-404`.
     pub stops_on_404: bool,
     /// Whether the lines came from the defaults: the first one of the section's own replaces them all.
@@ -30,6 +32,8 @@ pub enum ProbeKind {
     Http,
     /// By what `tcp-check` lines say.
     Tcp,
+    /// By a few steps of a protocol: `option redis-check` and its kin.
+    Protocol,
 }
 
 /// One step.
@@ -39,6 +43,10 @@ pub enum Step {
     Connect {
         /// `port`
         port: Option<u16>,
+        /// `ssl`, and `sni`: the name that is asked for.
+        tls: Option<Option<String>>,
+        /// `default`: as the server's line has it.
+        default: bool,
         /// `comment`
         comment: Option<String>,
     },
@@ -155,16 +163,51 @@ pub(super) struct Action {
     pub(super) comment: Option<String>,
 }
 
+/// Whether a connection of a check speaks TLS, and for which name it asks then.
+#[derive(Clone, Debug)]
+pub(super) enum ConnectTls {
+    No,
+    Yes {
+        name: Option<String>,
+    },
+    /// As the server's line has it.
+    AsServer {
+        name: Option<String>,
+    },
+}
+
 /// What a step does.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
-    Connect { port: Option<u16> },
+    Connect { port: Option<u16>, tls: ConnectTls },
     Send { bytes: Vec<u8> },
     SendFormat { format: LogFormat, hexadecimal: bool },
     Request(Box<HttpRequest>),
     SetVar { target: Target, value: Assigned },
     UnsetVar(VarSlot),
     Expect(Expect),
+}
+
+impl Probe {
+    /// Whether any step asks for TLS by itself.
+    pub fn uses_tls(&self) -> bool {
+        self.http.iter().chain(&self.tcp).any(|step| matches!(step, Step::Connect { tls: Some(_), .. }))
+    }
+
+    /// The host of its first request, as far as its text is fixed.
+    fn host(&self) -> Option<String> {
+        let sent = self.http.iter().find_map(|step| if let Step::Request(request) = step { Some(request) } else { None });
+        let fields = sent.into_iter().chain([&self.request]).flat_map(|request| &request.fields);
+        let (_, host) = fields.into_iter().find(|(name, _)| name.eq_ignore_ascii_case("host"))?;
+        let host = String::from_utf8(host.as_text()?.to_vec()).ok()?;
+        // Without the port, and without the brackets of an address.
+        let end = if host.starts_with('[') {
+            host.find(']').map_or(host.len(), |at| at + 1)
+        } else {
+            host.find(':').unwrap_or(host.len())
+        };
+        Some(host[..end].to_owned())
+    }
 }
 
 impl Script {
@@ -174,11 +217,12 @@ impl Script {
             ProbeKind::Connect => &[],
             ProbeKind::Http => &probe.http,
             ProbeKind::Tcp => &probe.tcp,
+            ProbeKind::Protocol => &probe.protocol,
         };
         let mut steps = Vec::new();
         let implicit = |what| Action { what, number: None, comment: None };
         if !matches!(lines.first(), Some(Step::Connect { .. })) {
-            steps.push(implicit(Act::Connect { port: None }));
+            steps.push(implicit(Act::Connect { port: None, tls: ConnectTls::AsServer { name: probe.host() } }));
         }
         // `option httpchk` completes the first request; when there is none before the first answer is expected, it is one itself.
         let is_before = |step: &Step| matches!(step, Step::Connect { .. } | Step::SetVar { .. } | Step::UnsetVar(_));
@@ -190,7 +234,14 @@ impl Script {
                 own = false;
             }
             let (what, comment) = match step {
-                Step::Connect { port, comment } => (Act::Connect { port: *port }, comment.clone()),
+                Step::Connect { port, tls, default, comment } => {
+                    let tls = match tls {
+                        Some(name) => ConnectTls::Yes { name: name.clone() },
+                        None if *default => ConnectTls::AsServer { name: None },
+                        None => ConnectTls::No,
+                    };
+                    (Act::Connect { port: *port, tls }, comment.clone())
+                }
                 Step::Send { bytes, comment } => (Act::Send { bytes: bytes.clone() }, comment.clone()),
                 Step::SendFormat { format, hexadecimal, comment } => {
                     (Act::SendFormat { format: format.clone(), hexadecimal: *hexadecimal }, comment.clone())
@@ -278,9 +329,9 @@ mod tests {
             kind: ProbeKind::Http,
             request: told("GET", "/1", "HTTP/1.0"),
             http: vec![
-                Step::Connect { port: None, comment: None },
+                Step::Connect { port: None, tls: None, default: false, comment: None },
                 Step::Expect(Expect { what: Expectation::Status(vec![]), negated: false, min_bytes: None, comment: None }),
-                Step::Connect { port: Some(1), comment: None },
+                Step::Connect { port: Some(1), tls: None, default: false, comment: None },
                 Step::Request(told("GET", "/2", "HTTP/1.0")),
             ],
             ..Probe::default()

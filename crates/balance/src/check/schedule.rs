@@ -3,8 +3,8 @@
 //! Each checked server has one task that sleeps, checks and sleeps again. The first checks are spread over the shortest interval, so
 //! that a thousand servers are not asked at once; afterwards each keeps to its own beat, whatever a check takes.
 
-use super::Surroundings;
 use super::attempt::{Limits, attempt};
+use super::{Surroundings, agent};
 use crate::farm::Farm;
 use crate::server::Server;
 use crate::state::Operation;
@@ -25,6 +25,14 @@ pub async fn run(farms: Vec<Arc<Farm>>, surroundings: Arc<dyn Surroundings>) {
     let shortest = checked.iter().map(|(_, server)| interval(server)).min().unwrap_or_default();
     let (now, count) = (Instant::now(), checked.len() as u32);
     let mut tasks = JoinSet::new();
+    for (farm, server) in farms.iter().flat_map(|farm| servers(farm).into_iter().map(move |server| (farm.clone(), server))) {
+        if server.settings().agent.enabled {
+            tasks.spawn(agent::watch(farm.clone(), server.clone()));
+        }
+        if !server.settings().slowstart.is_zero() {
+            tasks.spawn(grow(farm, server));
+        }
+    }
     for (place, (farm, server)) in (0u32..).zip(checked) {
         let delay = shortest.max(interval(&server)) * place / count;
         tasks.spawn(watch(farm, server, surroundings.clone(), now + delay));
@@ -36,7 +44,14 @@ pub async fn run(farms: Vec<Arc<Farm>>, surroundings: Arc<dyn Surroundings>) {
 async fn watch(farm: Arc<Farm>, server: Arc<Server>, surroundings: Arc<dyn Surroundings>, first: Instant) {
     let mut due = first;
     loop {
-        sleep_until(due).await;
+        tokio::select! {
+            () = sleep_until(due) => {}
+            () = server.hurried() => {
+                let settings = &server.settings().check;
+                due = due.min(Instant::now() + settings.fastinter.unwrap_or(settings.inter));
+                sleep_until(due).await;
+            }
+        }
         if !server.admin().is_maint() {
             let limits = Limits {
                 whole: server.settings().check.inter,
@@ -49,6 +64,19 @@ async fn watch(farm: Arc<Farm>, server: Arc<Server>, surroundings: Arc<dyn Surro
         due = next(due, interval(&server), Instant::now());
     }
 }
+
+/// Lets the weight of a server grow whenever it comes up.
+async fn grow(farm: Arc<Farm>, server: Arc<Server>) {
+    let step = (server.settings().slowstart / STEPS_OF_GROWTH).max(SHORTEST_STEP);
+    loop {
+        sleep_until(Instant::now() + step).await;
+        farm.grow(&server, Instant::now().into_std());
+    }
+}
+
+/// Steps in which a weight grows to its full size: as many as HAProxy's.
+const STEPS_OF_GROWTH: u32 = 20;
+const SHORTEST_STEP: Duration = Duration::from_millis(10);
 
 /// How long from one check to the next, by what the last one made of the server.
 fn interval(server: &Server) -> Duration {

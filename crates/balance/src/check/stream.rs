@@ -1,10 +1,13 @@
-//! A check's connection: TCP or a unix socket.
+//! A check's connection: TCP or a unix socket, and TLS over them.
 
 use crate::server::{Address, Server};
 use std::ffi::OsStr;
-use std::io;
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
+use std::task::ready;
+use terse_tls::{Connector, Request, Secured, Socket};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -12,19 +15,26 @@ use tokio::net::{TcpStream, UnixStream};
 pub(super) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    /// TLS over either.
+    Tls(Box<Secured>),
 }
 
 impl Stream {
+    /// A connection to an address.
+    pub(super) async fn to(address: SocketAddr) -> io::Result<Stream> {
+        let stream = TcpStream::connect(address).await?;
+        // A check leaves by a reset, so that its port need not wait for packets that come late.
+        stream.set_zero_linger()?;
+        Ok(Stream::Tcp(stream))
+    }
+
     pub(super) async fn connect(server: &Server, port: Option<u16>) -> io::Result<Stream> {
         let check = &server.settings().check;
         match &*server.address() {
             Address::Ip(address) => {
                 let ip = check.address.unwrap_or(address.ip());
                 let port = port.or(check.port).unwrap_or(address.port());
-                let stream = TcpStream::connect(SocketAddr::new(ip, port)).await?;
-                // A check leaves by a reset, so that its port need not wait for packets that come late.
-                stream.set_zero_linger()?;
-                Ok(Stream::Tcp(stream))
+                Stream::to(SocketAddr::new(ip, port)).await
             }
             Address::Unix(path) => Ok(Stream::Unix(UnixStream::connect(path).await?)),
             Address::Abstract(name) => {
@@ -33,11 +43,34 @@ impl Stream {
         }
     }
 
+    /// Speaks TLS from here on.
+    ///
+    /// # Errors
+    /// Why the handshake failed, in the log's words.
+    pub(super) async fn secure(self, connector: &Connector, name: Option<&str>) -> Result<Stream, String> {
+        let socket = match self {
+            Stream::Tcp(stream) => Socket::Tcp(stream),
+            Stream::Unix(stream) => Socket::Unix(stream),
+            Stream::Tls(_) => return Ok(self),
+        };
+        let secured = connector.connect(socket, name, Request::Check).map_err(|error| error.to_string())?;
+        let mut secured = Box::new(secured);
+        let stream = &mut *secured;
+        let made = poll_fn(move |cx| {
+            let stream = &mut *stream;
+            stream.poll_handshake(cx)
+        });
+        match made.await {
+            Ok(()) => Ok(Stream::Tls(secured)),
+            Err(failure) => Err(failure.cause.text().to_owned()),
+        }
+    }
+
     /// Our address and the server's, over IP.
     pub(super) fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
         match self {
             Stream::Tcp(stream) => stream.local_addr().ok().zip(stream.peer_addr().ok()),
-            Stream::Unix(_) => None,
+            Stream::Unix(_) | Stream::Tls(_) => None,
         }
     }
 
@@ -45,6 +78,18 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.write_all(bytes).await,
             Stream::Unix(stream) => stream.write_all(bytes).await,
+            Stream::Tls(stream) => {
+                let (stream, mut rest) = (&mut **stream, bytes);
+                poll_fn(move |cx| {
+                    let stream = &mut *stream;
+                    while !rest.is_empty() {
+                        let n = ready!(stream.poll_write(cx, &[IoSlice::new(rest)]))?;
+                        rest = &rest[n..];
+                    }
+                    stream.poll_flush(cx)
+                })
+                .await
+            }
         }
     }
 
@@ -53,6 +98,16 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.read_buf(bytes).await,
             Stream::Unix(stream) => stream.read_buf(bytes).await,
+            Stream::Tls(stream) => {
+                let (stream, mut room) = (&mut **stream, [0; 4096]);
+                let read = poll_fn(|cx| {
+                    let stream = &mut *stream;
+                    stream.poll_read(cx, &mut room)
+                });
+                let n = read.await?;
+                bytes.extend_from_slice(&room[..n]);
+                Ok(n)
+            }
         }
     }
 }

@@ -1,19 +1,36 @@
 //! Addresses of servers: `10.0.0.1:80`, `[::1]:80`, `name:80`, `unix@/path`, `abns@name`, `abnsz@name`.
 
 use crate::server::Address;
-use crate::settings::Resolver;
+use crate::settings::{InitialAddress, Resolver};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Which addresses of a name are wanted.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Family {
     Any,
     V4,
     V6,
 }
 
+/// What a line says of where a server is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Spot {
+    /// There.
+    Address(Address),
+    /// At the address of this name, which is still to be found.
+    Name(HostName),
+}
+
+/// A name in the DNS, and a port.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct HostName {
+    pub(super) host: String,
+    pub(super) port: u16,
+    family: Family,
+}
+
 /// Reads the address of a server of logs over datagrams (`udp@`); `None` when it is one of another kind.
-pub(super) fn datagrams(text: &str, resolver: Option<&Resolver>) -> Option<Result<Address, String>> {
+pub(super) fn datagrams(text: &str) -> Option<Result<Spot, String>> {
     let (kind, rest) = text.split_once('@')?;
     let family = match kind {
         "udp" => Family::Any,
@@ -21,25 +38,27 @@ pub(super) fn datagrams(text: &str, resolver: Option<&Resolver>) -> Option<Resul
         "udp6" => Family::V6,
         _ => return None,
     };
-    Some(internet(rest, family, resolver))
+    Some(internet(rest, family))
 }
 
 /// Reads an address.
-pub(super) fn parse(text: &str, resolver: Option<&Resolver>) -> Result<Address, String> {
+pub(super) fn parse(text: &str) -> Result<Spot, String> {
+    // With a family or without, a stream is what servers are reached over.
+    let text = text.strip_prefix("stream+").unwrap_or(text);
     if text.starts_with('/') {
-        return Ok(Address::Unix(text.into()));
+        return Ok(Spot::Address(Address::Unix(text.into())));
     }
     let (family, rest) = match text.split_once('@') {
         None => (Family::Any, text),
         Some(("ipv4" | "tcp4" | "stream+ipv4", rest)) => (Family::V4, rest),
         Some(("ipv6" | "tcp6" | "stream+ipv6", rest)) => (Family::V6, rest),
         Some(("ip" | "tcp" | "stream+ip", rest)) => (Family::Any, rest),
-        Some(("unix" | "uxst" | "stream+unix", path)) => return Ok(Address::Unix(path.into())),
-        Some(("abns", name)) => return abstract_name(name, ABSTRACT_BYTES),
-        Some(("abnsz", name)) => return abstract_name(name, 0),
+        Some(("unix" | "uxst" | "stream+unix", path)) => return Ok(Spot::Address(Address::Unix(path.into()))),
+        Some(("abns", name)) => return abstract_name(name, ABSTRACT_BYTES).map(Spot::Address),
+        Some(("abnsz", name)) => return abstract_name(name, 0).map(Spot::Address),
         Some((kind, _)) => return Err(format!("addresses of the kind '{kind}@' come later")),
     };
-    internet(rest, family, resolver)
+    internet(rest, family)
 }
 
 /// A name with NULs up to a length, which are part of it.
@@ -55,13 +74,51 @@ fn abstract_name(name: &str, length: usize) -> Result<Address, String> {
 /// An address's room for abstract names, which `abns@` fills as listeners do.
 const ABSTRACT_BYTES: usize = 107;
 
-fn internet(text: &str, family: Family, resolver: Option<&Resolver>) -> Result<Address, String> {
-    let (host, port) = split_port(text)?;
-    let ip = if host.is_empty() || host == "*" { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { resolve(host, family, resolver)? };
-    if ip.is_unspecified() {
-        return Err("a server at the address that the client asked for comes later".into());
+fn internet(text: &str, family: Family) -> Result<Spot, String> {
+    // The port of a service is part of what the DNS says of it (RFC 2782).
+    let is_service = text.starts_with('_');
+    let (host, port) =
+        split_port(text).or_else(|reason| if is_service && !text.contains(':') { Ok((text, 0)) } else { Err(reason) })?;
+    let literal = match host {
+        "" | "*" => Some(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+        host => host.parse::<Ipv4Addr>().map(IpAddr::V4).or_else(|_| host.parse::<Ipv6Addr>().map(IpAddr::V6)).ok(),
+    };
+    match literal {
+        Some(ip) if ip.is_unspecified() => Err("a server at the address that the client asked for comes later".into()),
+        Some(ip) if family.has(ip) => Ok(Spot::Address(Address::Ip(SocketAddr::new(ip, port)))),
+        Some(_) => Err(format!("could not resolve address '{host}'")),
+        None => Ok(Spot::Name(HostName { host: host.to_owned(), port, family })),
     }
-    Ok(Address::Ip(SocketAddr::new(ip, port)))
+}
+
+impl Family {
+    fn has(self, ip: IpAddr) -> bool {
+        match self {
+            Family::Any => true,
+            Family::V4 => ip.is_ipv4(),
+            Family::V6 => ip.is_ipv6(),
+        }
+    }
+}
+
+impl HostName {
+    /// Its first address, by the first method that finds one (`init-addr`); the unspecified one where it may start without.
+    pub(super) fn first_address(&self, methods: &[InitialAddress], resolver: Option<&Resolver>) -> Result<Address, String> {
+        let methods = if methods.is_empty() { &[InitialAddress::System] } else { methods };
+        let find = |method: &InitialAddress| match method {
+            InitialAddress::Last => None,
+            InitialAddress::None => Some(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+            InitialAddress::Ip(ip) => Some(*ip),
+            InitialAddress::System if self.host.starts_with('_') => None,
+            InitialAddress::System => {
+                let found =
+                    resolver.and_then(|resolver| resolver.0.as_ref()).map(|resolve| resolve(&self.host)).unwrap_or_default();
+                found.into_iter().find(|ip| self.family.has(*ip))
+            }
+        };
+        let ip = methods.iter().find_map(find).ok_or_else(|| format!("could not resolve address '{}'", self.host))?;
+        Ok(Address::Ip(SocketAddr::new(ip, self.port)))
+    }
 }
 
 /// The host, without brackets, and the port. What follows the last colon is the port: an IPv6 address needs brackets only without.
@@ -78,21 +135,6 @@ fn split_port(text: &str) -> Result<(&str, u16), String> {
     Ok((host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host), port))
 }
 
-fn resolve(host: &str, family: Family, resolver: Option<&Resolver>) -> Result<IpAddr, String> {
-    let fits = |ip: &IpAddr| match family {
-        Family::Any => true,
-        Family::V4 => ip.is_ipv4(),
-        Family::V6 => ip.is_ipv6(),
-    };
-    let literal = host.parse::<Ipv4Addr>().map(IpAddr::V4).or_else(|_| host.parse::<Ipv6Addr>().map(IpAddr::V6));
-    let found = match (literal, resolver.and_then(|resolver| resolver.0.as_ref())) {
-        (Ok(ip), _) => vec![ip],
-        (Err(_), Some(resolve)) => resolve(host),
-        (Err(_), None) => Vec::new(),
-    };
-    found.into_iter().find(fits).ok_or_else(|| format!("could not resolve address '{host}'"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,7 +142,11 @@ mod tests {
 
     fn parsed(text: &str) -> Result<String, String> {
         let hosts = |name: &str| if name == "localhost" { vec!["::1".parse().unwrap(), [127, 0, 0, 1].into()] } else { vec![] };
-        parse(text, Some(&Resolver(Some(Arc::new(hosts))))).map(|address| address.to_string())
+        let address = match parse(text)? {
+            Spot::Address(address) => address,
+            Spot::Name(name) => name.first_address(&[], Some(&Resolver(Some(Arc::new(hosts)))))?,
+        };
+        Ok(address.to_string())
     }
 
     #[test]
@@ -123,12 +169,23 @@ mod tests {
 
     #[test]
     fn abstract_names_fill_their_room() {
-        let length = |text: &str| match parse(text, None) {
-            Ok(Address::Abstract(name)) => name.len(),
+        let length = |text: &str| match parse(text) {
+            Ok(Spot::Address(Address::Abstract(name))) => name.len(),
             other => panic!("{other:?}"),
         };
         assert_eq!((length("abns@a"), length("abnsz@a")), (107, 1));
-        assert!(parse(&format!("abns@{}", "a".repeat(108)), None).is_err());
+        assert!(parse(&format!("abns@{}", "a".repeat(108))).is_err());
+    }
+
+    #[test]
+    fn first_addresses_come_from_the_first_method_that_has_one() {
+        let Ok(Spot::Name(name)) = parse("nowhere:80") else { panic!() };
+        let first = |methods: &[InitialAddress]| name.first_address(methods, None).map(|address| address.to_string());
+        let ip = InitialAddress::Ip([10, 0, 0, 9].into());
+        assert_eq!(first(&[InitialAddress::Last, InitialAddress::System, ip]).as_deref(), Ok("10.0.0.9:80"));
+        assert_eq!(first(&[InitialAddress::System, InitialAddress::None]).as_deref(), Ok("0.0.0.0:80"));
+        assert!(first(&[InitialAddress::Last]).unwrap_err().contains("could not resolve"));
+        assert!(matches!(parse("_http._tcp.x"), Ok(Spot::Name(HostName { port: 0, .. }))));
     }
 
     #[test]

@@ -1,17 +1,19 @@
 //! `balance` and what belongs to it.
 
 use super::{done, in_back, set, settings, switch};
-use crate::settings::{Balance, Hash, HashAffinity, HashFunction, HashMethod, UriKey};
+use crate::settings::{Balance, Hash, HashAffinity, HashFunction, HashKey, HashMethod, UriKey};
 use std::sync::Arc;
-use terse_config::{Args, Fault, Keyword};
+use terse_config::{Args, Fault, Keyword, Scope, Word};
+use terse_sample::{Expr, Needs};
 
 pub(super) const BALANCE: Keyword = done(
     "balance",
-    "{ roundrobin | static-rr | leastconn | first | source | uri [whole] [path-only] [len <n>] [depth <n>] | random[(<draws>)] | sticky \
+    "{ roundrobin | static-rr | leastconn | first | source | uri [whole] [path-only] [len <n>] [depth <n>] | url_param <name> \
+     [check_post] | hdr(<name>) [use_domain_only] | rdp-cookie[(<name>)] | hash <expression> | random[(<draws>)] | sticky \
      | log-hash <converters> }",
     "Says how the server of a request is chosen.",
     |args, scope| {
-        let chosen = algorithm(args)?;
+        let (chosen, key) = algorithm(args, scope)?;
         let log_hash = match chosen {
             Balance::LogHash => {
                 let place = args.place(&scope.place);
@@ -21,7 +23,7 @@ pub(super) const BALANCE: Keyword = done(
         };
         if in_back(scope) {
             let farm = settings(scope);
-            (farm.balance, farm.log_hash) = (chosen, log_hash);
+            (farm.balance, farm.log_hash, farm.key) = (chosen, log_hash, key);
         }
         Ok(())
     },
@@ -64,37 +66,93 @@ pub(super) const ALLBACKUPS: Keyword =
         set(args, scope, |farm| &mut farm.all_backups)
     });
 
-fn algorithm(args: &mut Args<'_>) -> Result<Balance, Fault> {
+pub(super) const HASH_BALANCE_FACTOR: Keyword = done(
+    "hash-balance-factor",
+    "<percent>",
+    "Bounds the requests of one server of a consistent hash, in percent of the mean; 0: no bound.",
+    |args, scope| {
+        let percent = args.integer("<percent>", 0..=i64::from(i32::MAX))? as u32;
+        if percent != 0 && percent <= 100 {
+            return Err(args.fault("must be 0 or greater than 100"));
+        }
+        if in_back(scope) {
+            settings(scope).hash_balance_percent = percent;
+        }
+        Ok(())
+    },
+);
+
+/// Reads an algorithm, and the key of one that hashes an expression.
+fn algorithm(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(Balance, Option<HashKey>), Fault> {
     let word = args.need("<algorithm>")?;
-    match word {
-        "roundrobin" | "static-rr" => Ok(Balance::RoundRobin),
-        "leastconn" => Ok(Balance::LeastConn),
-        "first" => Ok(Balance::First),
-        "source" => Ok(Balance::Source),
-        "uri" => uri(args).map(Balance::Uri),
-        "random" => Ok(Balance::Random(DRAWS)),
-        "sticky" => Ok(Balance::Sticky),
-        "log-hash" => Ok(Balance::LogHash),
-        "url_param" | "rdp-cookie" | "hash" | "none" => Err(later(args, word)),
-        _ => match word.split_once('(') {
-            Some(("random", draws)) => draws
-                .strip_suffix(')')
-                .and_then(|draws| draws.parse().ok())
-                .filter(|draws| *draws > 0)
-                .map(Balance::Random)
-                .ok_or_else(|| args.fault(format!("'{word}': the number of draws is not between 1 and 255"))),
-            Some(("hdr" | "rdp-cookie", _)) => Err(later(args, word)),
-            _ => Err(args
-                .fault(format!("unknown algorithm '{word}'"))
-                .hint("known are roundrobin, static-rr, leastconn, first, source, uri and random")),
+    let (name, argument) = match word.split_once('(') {
+        Some((name, rest)) => match rest.strip_suffix(')') {
+            Some(argument) => (name, Some(argument)),
+            None => return Err(args.fault(format!("'{word}': missing closing parenthesis"))),
         },
-    }
+        None => (word, None),
+    };
+    let algorithm = match (name, argument) {
+        ("roundrobin", None) => Balance::RoundRobin,
+        ("static-rr", None) => Balance::StaticRoundRobin,
+        ("leastconn", None) => Balance::LeastConn,
+        ("first", None) => Balance::First,
+        ("source", None) => Balance::Source,
+        ("uri", None) => Balance::Uri(uri(args)?),
+        ("random", None) => Balance::Random(DRAWS),
+        ("random", Some(draws)) => {
+            let draws = draws.parse().ok().filter(|draws| *draws > 0);
+            Balance::Random(draws.ok_or_else(|| args.fault(format!("'{word}': the number of draws is not between 1 and 255")))?)
+        }
+        ("sticky", None) => Balance::Sticky,
+        ("log-hash", None) => Balance::LogHash,
+        ("hash", None) => return Ok((Balance::Key, Some(key("hash", vec![Expr::parse(args, scope, HAVE)?], false)))),
+        ("hdr", Some(field)) if !field.is_empty() => {
+            let field = written(&format!("req.hdr({field},1)"), args, scope)?;
+            return Ok((Balance::Key, Some(key("hdr", vec![field], args.accept("use_domain_only")))));
+        }
+        ("rdp-cookie", name) => {
+            let name = name.filter(|name| !name.is_empty()).unwrap_or("mstshash");
+            return Ok((
+                Balance::Key,
+                Some(key("rdp-cookie", vec![written(&format!("req.rdp_cookie({name})"), args, scope)?], false)),
+            ));
+        }
+        ("url_param", None) => {
+            let name = args.need("<name>")?;
+            let mut expressions = vec![written(&format!("url_param({name})"), args, scope)?];
+            if args.accept("check_post") {
+                expressions.push(written(&format!("req.body_param({name})"), args, scope)?);
+                // HAProxy has dropped how much of a body was to be looked at, and still takes it.
+                if args.peek().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit())) {
+                    args.take();
+                    args.changes_nothing("a body is looked at for as far as it was waited for");
+                }
+            }
+            return Ok((Balance::Key, Some(key("url_param", expressions, false))));
+        }
+        ("none", None) => return Err(args.fault("'none' is not supported: write 'server' lines and an algorithm")),
+        _ => {
+            let known =
+                "known are roundrobin, static-rr, leastconn, first, source, uri, url_param, hdr(), rdp-cookie, hash and random";
+            return Err(args.fault(format!("unknown algorithm '{word}'")).hint(known));
+        }
+    };
+    Ok((algorithm, None))
 }
 
-fn later(args: &Args<'_>, word: &str) -> Fault {
-    args.fault(format!("'balance {word}' is not supported: it comes later"))
-        .hint("'source' and 'uri' bring equal keys to equal servers")
+fn key(word: &'static str, expressions: Vec<Expr>, domain_only: bool) -> HashKey {
+    HashKey { word, expressions: expressions.into_iter().map(Arc::new).collect(), domain_only }
 }
+
+/// An expression that the algorithm stands for.
+fn written(text: &str, args: &Args<'_>, scope: &mut Scope<'_>) -> Result<Expr, Fault> {
+    let words = [Word { bytes: text.into(), span: 0..0 }];
+    Expr::parse(&mut Args::new(&words, 0), scope, HAVE).map_err(|fault| args.fault(fault.reason))
+}
+
+/// What is there when a server is chosen: the request, with as much of its body as was waited for.
+const HAVE: Needs = Needs::REQUEST.or(Needs::BODY).or(Needs::BYTES);
 
 fn uri(args: &mut Args<'_>) -> Result<UriKey, Fault> {
     let mut key = UriKey::default();

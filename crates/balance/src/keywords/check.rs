@@ -311,21 +311,30 @@ fn send(args: &mut Args<'_>, draft: &mut Draft) -> Result<HttpRequest, Fault> {
 }
 
 fn connect(args: &mut Args<'_>) -> Result<Step, Fault> {
-    let (mut port, mut comment) = (None, None);
+    let (mut port, mut comment, mut default, mut tls, mut sni) = (None, None, false, false, None);
     while let Some(word) = args.take() {
         match word {
-            "default" => {}
+            "default" => default = true,
             "linger" => args.changes_nothing("a check's connection always ends by a reset"),
             "port" => port = Some(args.integer("<port>", 1..=65535)? as u16),
             "comment" => comment = Some(args.need("<text>")?.to_owned()),
             "addr" | "send-proxy" | "via-socks4" | "proto" => {
                 return Err(args.fault(format!("'{word}' is not supported: it comes later")));
             }
-            "ssl" | "sni" | "alpn" => return Err(args.fault(format!("'{word}' is not supported: TLS comes later"))),
-            _ => return Err(args.fault(format!("unknown word '{word}'")).hint("known are default, port, linger and comment")),
+            "ssl" => tls = true,
+            "sni" => sni = Some(args.need("<name>")?.to_owned()),
+            "alpn" => {
+                args.changes_nothing("checks speak HTTP/1 whatever is offered");
+                args.need("<protocols>")?;
+            }
+            _ => {
+                return Err(args
+                    .fault(format!("unknown word '{word}'"))
+                    .hint("known are default, port, ssl, sni, linger and comment"));
+            }
         }
     }
-    Ok(Step::Connect { port, comment })
+    Ok(Step::Connect { port, tls: tls.then_some(sni), default, comment })
 }
 
 /// Reads an `expect` up to the kind of match, and that by the table of the protocol.
@@ -394,8 +403,10 @@ fn tcp_expectation(kind: &str, args: &mut Args<'_>, draft: &mut Draft) -> Result
             let format = draft.format(args, "<format>", Needs::NONE)?;
             Ok(Expectation::Format { format, hexadecimal: kind == "binary-lf" })
         }
-        "rbinary" => Err(args.fault("'rbinary' is not supported: it comes later").hint("'rstring' matches bytes, written \\xNN")),
-        _ => Err(args.fault(format!("unknown match '{kind}'")).hint("known are string, string-lf, rstring, binary and binary-lf")),
+        "rbinary" => regex(args).map(Expectation::HexRegex),
+        _ => Err(args
+            .fault(format!("unknown match '{kind}'"))
+            .hint("known are string, string-lf, rstring, binary, binary-lf and rbinary")),
     }
 }
 

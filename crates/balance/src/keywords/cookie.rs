@@ -7,7 +7,7 @@ use terse_message::name::is_token;
 
 pub(super) const COOKIE: Keyword = done(
     "cookie",
-    "<name> [rewrite | insert | prefix] [indirect] [nocache] [postonly] [preserve] [httponly] [secure] [domain <domain>]* \
+    "<name> [rewrite | insert | prefix] [indirect] [nocache] [postonly] [preserve] [dynamic] [httponly] [secure] [domain <domain>]* \
      [attr <attribute>]*",
     "Brings a client back to its server by a cookie.",
     |args, scope| {
@@ -18,6 +18,15 @@ pub(super) const COOKIE: Keyword = done(
         Ok(())
     },
 );
+
+pub(super) const DYNAMIC_COOKIE_KEY: Keyword =
+    done("dynamic-cookie-key", "<key>", "The secret from which 'cookie ... dynamic' makes servers' values.", |args, scope| {
+        let key = args.need("<key>")?.into();
+        if in_back(scope) {
+            settings(scope).cookie_key = Some(key);
+        }
+        Ok(())
+    });
 
 pub(super) const PERSIST: Keyword =
     switch("option persist", "A request goes to its cookie's server even when that is down.", |args, scope| {
@@ -36,6 +45,8 @@ fn cookie(args: &mut Args<'_>) -> Result<CookieSettings, Fault> {
         nocache: false,
         postonly: false,
         preserve: false,
+        dynamic: false,
+        key: "".into(),
         attributes: "".into(),
     };
     let (mut modes, mut http_only, mut secure) = (0, "", "");
@@ -54,13 +65,13 @@ fn cookie(args: &mut Args<'_>) -> Result<CookieSettings, Fault> {
             (_, "postonly") => cookie.postonly = true,
             (_, "preserve") => cookie.preserve = true,
             (_, "httponly") => http_only = "; HttpOnly",
+            (_, "dynamic") => cookie.dynamic = true,
             (_, "secure") => secure = "; Secure",
             (_, "domain") => domains.push_str(&format!("; domain={}", attribute(args, "<domain>")?)),
             (_, "attr") => others.push_str(&format!("; {}", attribute(args, "<attribute>")?)),
-            (_, "maxidle" | "maxlife" | "dynamic") => return Err(args.fault(format!("'{word}' is not supported: it comes later"))),
+            (_, "maxidle" | "maxlife") => return Err(args.fault(format!("'{word}' is not supported: it comes later"))),
             _ => {
-                let known =
-                    "known are rewrite, insert, prefix, indirect, nocache, postonly, preserve, httponly, secure, domain, attr";
+                let known = "known are rewrite, insert, prefix, indirect, nocache, postonly, preserve, dynamic, httponly, secure, domain, attr";
                 return Err(args.fault(format!("unknown word '{word}'")).hint(known));
             }
         }

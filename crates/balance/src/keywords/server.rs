@@ -1,51 +1,137 @@
 //! `server` and `default-server`.
 
+use super::address::{self, Spot};
 use super::server_words::{self, Draft};
-use super::{address, done, in_back, settings};
+use super::{course_words, done, in_back, settings};
 use crate::settings::{LogWords, Resolver, ServerSettings};
 use terse_config::{Args, Fault, Keyword, Scope, Sections};
 
 pub(super) const SERVER: Keyword = Keyword {
-    sections: Sections::PROXY_ONLY,
+    sections: Sections::BACK_ONLY,
     ..done("server", "<name> <address>[:<port>] [<parameter>...]", "Adds a server.", |args, scope| {
         let server = read(args, scope)?;
-        if in_back(scope) {
-            add(scope, server)?;
-        }
-        Ok(())
+        add(scope, server)
     })
 };
+
+pub(super) const SERVER_TEMPLATE: Keyword = Keyword {
+    sections: Sections::BACK_ONLY,
+    ..done(
+        "server-template",
+        "<prefix> <count | first-last> <name>[:<port>] [<parameter>...]",
+        "Adds so many servers of a name, for as many addresses as it may have.",
+        |args, scope| {
+            let prefix = name(args)?.to_owned();
+            let range = args.need("<count>")?;
+            let (first, last) = range.split_once('-').unwrap_or(("1", range));
+            let numbers = first.parse::<u32>().ok().zip(last.parse::<u32>().ok());
+            let numbers = numbers.filter(|(first, last)| 0 < *first && first <= last && last - first < MOST_OF_A_TEMPLATE);
+            let Some((first, last)) = numbers else {
+                let reason =
+                    format!("'{range}' is neither a count nor a range of numbers, of {MOST_OF_A_TEMPLATE} servers at most");
+                return Err(args.fault(reason));
+            };
+            let server = behind_name(args, scope, &prefix)?;
+            for number in first..=last {
+                let id = server.id.map(|id| id + (number - first));
+                add(scope, ServerSettings { name: format!("{prefix}{number}").into(), id, ..server.clone() })?;
+            }
+            Ok(())
+        },
+    )
+};
+
+/// Servers that one line may make.
+const MOST_OF_A_TEMPLATE: u32 = 10_000;
 
 /// Reads a line behind `server`.
 pub fn read(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<ServerSettings, Fault> {
     // The first word is the name, whatever it says: a server may be called 'backup'.
-    let name = args.need("<name>")?;
-    if name.bytes().any(|byte| byte.is_ascii_whitespace() || byte == b'/') {
-        return Err(args.fault(format!("'{name}' cannot be a server's name")));
-    }
-    let at = args.position();
-    let text = args.need_address("<address>")?;
-    let resolver = scope.shared.get::<Resolver>();
-    let address = address::datagrams(&text, resolver);
-    let datagrams = address.is_some();
-    let address = address.unwrap_or_else(|| address::parse(&text, resolver)).map_err(|reason| Fault::new(at, reason))?;
-    let template = settings(scope).template.clone();
-    let log = LogWords { datagrams, ..template.log };
-    words(args, scope, ServerSettings { name: name.into(), address, log, ..template }, false)
+    let name = name(args)?;
+    behind_name(args, scope, name)
 }
 
-pub(super) const DEFAULT_SERVER: Keyword =
-    done("default-server", "[<parameter>...]", "Gives parameters to the servers that follow.", |args, scope| {
+fn name<'a>(args: &mut Args<'a>) -> Result<&'a str, Fault> {
+    let name = args.need("<name>")?;
+    match name.bytes().any(|byte| byte.is_ascii_whitespace() || byte == b'/') {
+        true => Err(args.fault(format!("'{name}' cannot be a server's name"))),
+        false => Ok(name),
+    }
+}
+
+fn behind_name(args: &mut Args<'_>, scope: &mut Scope<'_>, name: &str) -> Result<ServerSettings, Fault> {
+    let at = args.position();
+    let text = args.need_address("<address>")?;
+    let spot = address::datagrams(&text);
+    let datagrams = spot.is_some();
+    let spot = spot.unwrap_or_else(|| address::parse(&text)).map_err(|reason| Fault::new(at, reason))?;
+    let template = settings(scope).template.clone();
+    let log = LogWords { datagrams, ..template.log };
+    let mut server = words(args, scope, ServerSettings { name: name.into(), log, ..template }, false)?;
+    server.address = match spot {
+        Spot::Address(address) => address,
+        Spot::Name(name) => {
+            let address = name.first_address(&server.resolution.init, scope.shared.get::<Resolver>());
+            server.name_in_dns = Some(name.host.as_str().into());
+            address.map_err(|reason| Fault::new(at, reason))?
+        }
+    };
+    if server.maxconn == 0 || server.minconn > server.maxconn {
+        (server.maxconn, server.minconn) = (server.maxconn.max(server.minconn), server.maxconn.max(server.minconn));
+    }
+    Ok(server)
+}
+
+pub(super) const DISPATCH: Keyword = Keyword {
+    sections: Sections::PROXY_ONLY,
+    ..done(
+        "dispatch",
+        "<address>:<port>",
+        "Sends everything to one address: a server that has no name of its own.",
+        |args, scope| {
+            let server = behind_name(args, scope, "dispatch")?;
+            if in_back(scope) {
+                scope.warn(0, "is an old word; write 'server dispatch <address>'");
+                add(scope, server)?;
+            }
+            Ok(())
+        },
+    )
+};
+
+pub(super) const SOURCE: Keyword = done(
+    "source",
+    "<address>[:<port>[-<port>]] [interface <name>]",
+    "Makes connections to servers from this address.",
+    |args, scope| {
+        let source = course_words::source(args)?;
+        if in_back(scope) {
+            settings(scope).source = source;
+        }
+        Ok(())
+    },
+);
+
+pub(super) const FULLCONN: Keyword =
+    done("fullconn", "<connections>", "Says how full a backend is when its servers get their whole 'maxconn'.", |args, scope| {
+        let full = args.integer("<connections>", 0..=i64::from(i32::MAX))? as u32;
+        if in_back(scope) {
+            settings(scope).fullconn = Some(full).filter(|full| *full > 0);
+        }
+        Ok(())
+    });
+
+pub(super) const DEFAULT_SERVER: Keyword = Keyword {
+    sections: Sections::BACK,
+    ..done("default-server", "[<parameter>...]", "Gives parameters to the servers that follow.", |args, scope| {
         if args.peek().is_none() {
             return Err(args.fault("expects <parameter> as argument"));
         }
         let template = settings(scope).template.clone();
-        let template = words(args, scope, template, true)?;
-        if in_back(scope) {
-            settings(scope).template = template;
-        }
+        settings(scope).template = words(args, scope, template, true)?;
         Ok(())
-    });
+    })
+};
 
 fn words(args: &mut Args<'_>, scope: &Scope<'_>, server: ServerSettings, default: bool) -> Result<ServerSettings, Fault> {
     let mut draft = Draft { server, default, line: scope.place.clone() };
@@ -54,16 +140,17 @@ fn words(args: &mut Args<'_>, scope: &Scope<'_>, server: ServerSettings, default
 }
 
 fn add(scope: &mut Scope<'_>, server: ServerSettings) -> Result<(), Fault> {
-    let servers = &settings(scope).servers;
+    let farm = settings(scope);
     if let Some(id) = server.id
-        && let Some(other) = servers.iter().find(|other| other.id == Some(id))
+        && let Some(other) = farm.numbered.insert(id, server.name.clone())
     {
-        return Err(Fault::new(1, format!("server '{}' has the id {id} already", other.name)));
+        return Err(Fault::new(1, format!("server '{other}' has the id {id} already")));
     }
-    if servers.iter().any(|other| other.name == server.name) {
-        let text = format!("another server named '{}' was already defined, please use distinct names", server.name);
+    let twice = !farm.names.insert(server.name.clone());
+    let text = format!("another server named '{}' was already defined, please use distinct names", server.name);
+    farm.servers.push(server);
+    if twice {
         scope.warn(1, text);
     }
-    settings(scope).servers.push(server);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The words of a `server` line, but those of TLS.
 
-use super::{announcement, tls_words};
+use super::{announcement, course_words, name_words};
 use crate::settings::ServerSettings;
 use std::time::Duration;
 use terse_config::params::{self, Param, ParamKind, ParamParser};
@@ -18,8 +18,12 @@ pub(super) struct Draft {
 /// Reads the words of a line.
 pub(super) fn apply(args: &mut Args<'_>, draft: &mut Draft) -> Result<(), Fault> {
     while let Some(word) = args.peek() {
+        if terse_tls::keywords::server(args, &draft.line, &mut draft.server.tls)? {
+            continue;
+        }
         let has = |table: &&[Param<Draft>]| table.iter().any(|param| param.is(word));
-        let table = [tls_words::KEYWORDS, announcement::KEYWORDS].into_iter().find(has).unwrap_or(KEYWORDS);
+        let tables = [announcement::KEYWORDS, course_words::KEYWORDS, name_words::KEYWORDS];
+        let table = tables.into_iter().find(has).unwrap_or(KEYWORDS);
         params::apply_one(args, "parameter", table, draft)?;
     }
     Ok(())
@@ -35,7 +39,20 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
         Ok(())
     }),
     done("weight", "<weight>", "Sets its share of the work, 0 to 256.", |args, draft| {
-        draft.server.weight = args.integer("<weight>", 0..=256)? as u32;
+        let word = args.need("<weight>")?;
+        // Some files write a percentage, of which HAProxy sees the number.
+        let number = match word.strip_suffix('%') {
+            Some(number) => {
+                args.warn(format!("'{word}' is read as the weight {number}, not as a share of anything"));
+                number
+            }
+            None => word,
+        };
+        match number.parse::<u32>() {
+            Ok(weight) if weight <= 256 => draft.server.weight = weight,
+            Ok(weight) => return Err(args.fault(format!("<weight>: {weight} is not between 0 and 256"))),
+            Err(_) => return Err(args.fault(format!("<weight>: '{word}' is not a whole number"))),
+        }
         Ok(())
     }),
     done("maxconn", "<requests>", "Sends it at most so many requests at a time; the others wait.", |args, draft| {
@@ -119,14 +136,6 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
         draft.server.log.buffer_bytes = usize::try_from(args.size("<size>")?).ok();
         Ok(())
     }),
-    done("init-addr", "{ last | libc | <ip> },...", "Says where its address comes from at start.", |args, _| {
-        let list = args.need("<methods>")?;
-        match list.split(',').find(|method| !matches!(*method, "last" | "libc" | "none")) {
-            None if list.split(',').any(|method| method == "libc") => Ok(()),
-            None => Err(args.fault("without 'libc' a name has no address here")),
-            Some(other) => Err(args.fault(format!("'{other}' is not supported: names are resolved by the system, at start"))),
-        }
-    }),
     done("proto", "<name>", "Says the protocol to speak: h1.", |args, _| only_h1(args)),
     done("check-proto", "<name>", "Says the protocol that checks speak: h1.", |args, _| only_h1(args)),
     accepted("ws", "{ auto | h1 | h2 }", "Says what carries WebSocket.", "HTTP/1 is the only protocol to servers"),
@@ -141,16 +150,9 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     }),
     accepted("tfo", "", "Sends data with the first packet.", "it can only save a round trip"),
     accepted("no-tfo", "", "Takes 'tfo' back.", "it is never used"),
-    accepted("no-agent-check", "", "Takes 'agent-check' back.", "there are no agents"),
     accepted("no-send-proxy-v2-ssl", "", "Takes 'send-proxy-v2-ssl' back.", "it is never sent"),
     accepted("no-send-proxy-v2-ssl-cn", "", "Takes 'send-proxy-v2-ssl-cn' back.", "it is never sent"),
     accepted("no-check-reuse-pool", "", "Takes 'check-reuse-pool' back.", "checks make their own connections"),
-    refused("agent-check", "", "Asks an agent how the server is.", AGENT),
-    refused("agent-send", "<string>", "Says something to the agent first.", AGENT),
-    refused("agent-inter", "<time>", "Sets the time between two questions.", AGENT),
-    refused("agent-addr", "<address>", "Asks at another address.", AGENT),
-    refused("agent-port", "<port>", "Says where the agent listens.", AGENT),
-    refused("minconn", "<requests>", "Lets 'maxconn' grow with the backend's load.", "write 'maxconn'"),
     refused("send-proxy-v2-ssl", "", "Version 2 of the PROXY protocol, with what is known of TLS.", TLS),
     refused("send-proxy-v2-ssl-cn", "", "The same, with the certificate's name.", TLS),
     refused("check-via-socks4", "", "Checks through a SOCKS4 proxy.", LATER),
@@ -164,22 +166,8 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
         "Names a section that says how it is checked.",
         "write its lines in the backend, as 'http-check' or 'tcp-check'",
     ),
-    refused("slowstart", "<time>", "Lets the weight of a server that comes up grow.", LATER),
-    refused("track", "[<backend>/]<server>", "Takes another server's state for its own.", LATER),
-    refused("observe", "{ layer4 | layer7 }", "Learns its health from requests.", LATER),
-    refused("error-limit", "<count>", "Says after how many errors 'on-error' acts.", LATER),
-    refused("on-error", "<action>", "Says what happens after too many errors.", LATER),
-    refused("on-marked-down", "<action>", "Says what happens when it goes down.", LATER),
-    refused("on-marked-up", "<action>", "Says what happens when it comes up.", LATER),
     refused("redir", "<prefix>", "Sends clients there themselves.", "write 'http-request redirect prefix'"),
-    refused("source", "<address>", "Says from which address connections are made.", LATER),
-    refused("interface", "<name>", "Says from which interface connections are made.", LATER),
     refused("namespace", "<name>", "Connects from another network namespace.", "network namespaces are not built"),
-    refused("resolvers", "<name>", "Names the section of DNS servers that are asked at run time.", RUN_TIME_NAMES),
-    refused("resolve-opts", "<options>", "Says what is made of their answers.", RUN_TIME_NAMES),
-    refused("resolve-prefer", "{ ipv4 | ipv6 }", "Prefers one family of addresses.", "write 'ipv4@' or 'ipv6@' before the name"),
-    refused("resolve-net", "<networks>", "Prefers addresses of some networks.", RUN_TIME_NAMES),
-    refused("init-state", "<state>", "Says in which state it starts.", LATER),
     refused("strict-maxconn", "", "Counts idle connections against 'maxconn', too.", LATER),
     refused(
         "hash-key",
@@ -187,26 +175,30 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
         "Says what its place on the ring of a consistent hash comes from.",
         "a server's place on the ring comes from its id",
     ),
-    refused("guid", "<string>", "Gives it a name unique in the process.", LATER),
+    accepted("guid", "<string>", "Gives it a name unique in the process.", "no files of statistics are written or read"),
     refused("shard", "<number>", "Gives a peer its share of the tables.", "there are no peers"),
     refused("idle-ping", "<time>", "Sees whether an idle connection is alive.", "it belongs to HTTP/2, which comes later"),
-    refused("tcp-ut", "<time>", "Limits the time that data may wait for its acknowledgement.", LATER),
     refused("tcp-md5sig", "<password>", "Signs packets (RFC 2385).", LATER),
     refused("cc", "<algorithm>", "Says how TCP avoids congestion.", LATER),
     refused("quic-cc-algo", "<algorithm>", "Says how QUIC avoids congestion.", "there is no QUIC"),
-    refused("usesrc", "<address>", "Makes connections from the client's address.", LATER),
+    refused(
+        "usesrc",
+        "<address>",
+        "Makes connections from the client's address.",
+        "it stands behind 'source <address>', where it is refused: connections are made from addresses of this machine",
+    ),
 ];
 
-fn set(what: &mut bool, on: bool) -> Result<(), Fault> {
+pub(super) fn set(what: &mut bool, on: bool) -> Result<(), Fault> {
     *what = on;
     Ok(())
 }
 
-fn count(args: &mut Args<'_>) -> Result<u32, Fault> {
+pub(super) fn count(args: &mut Args<'_>) -> Result<u32, Fault> {
     Ok(args.integer("<requests>", 0..=i64::from(u32::MAX / 2))? as u32)
 }
 
-fn interval(args: &mut Args<'_>) -> Result<Duration, Fault> {
+pub(super) fn interval(args: &mut Args<'_>) -> Result<Duration, Fault> {
     match args.time("<time>")? {
         Duration::ZERO => Err(args.fault("checks cannot follow each other without a pause")),
         time => Ok(time),
@@ -221,7 +213,12 @@ fn only_h1(args: &mut Args<'_>) -> Result<(), Fault> {
     }
 }
 
-const fn done(name: &'static str, arguments: &'static str, summary: &'static str, parser: ParamParser<Draft>) -> Param<Draft> {
+pub(super) const fn done(
+    name: &'static str,
+    arguments: &'static str,
+    summary: &'static str,
+    parser: ParamParser<Draft>,
+) -> Param<Draft> {
     Param { name, arguments, summary, kind: ParamKind::Done(parser) }
 }
 
@@ -235,7 +232,5 @@ const fn refused(name: &'static str, arguments: &'static str, summary: &'static 
 
 /// So that health, which counts both, stays small.
 const MOST_CHECKS: i64 = 1 << 24;
-const AGENT: &str = "agents come later; 'check' is built";
 const LATER: &str = "it comes later";
 const TLS: &str = "TLS comes later";
-const RUN_TIME_NAMES: &str = "names are resolved by the system, at start";

@@ -1,7 +1,7 @@
 use super::*;
 use crate::check::{Probe, ProbeKind, Step};
 use crate::persistence::CookieMode;
-use crate::settings::{Balance, HashAffinity, HashMethod, UriKey};
+use crate::settings::{Balance, HashAffinity, HashMethod, ObservedLayer, OnError, UriKey};
 use std::collections::HashSet;
 use std::time::Duration;
 use terse_config::{Environment, Loader, Setting, Settings, Severity, Source};
@@ -41,18 +41,14 @@ fn no_name_stands_twice() {
     let mut seen = HashSet::new();
     assert!(KEYWORDS.iter().all(|keyword| seen.insert(keyword.name)));
     let mut words = HashSet::new();
-    assert!(
-        [server_words::KEYWORDS, announcement::KEYWORDS, tls_words::KEYWORDS]
-            .into_iter()
-            .flatten()
-            .all(|param| words.insert(param.name))
-    );
+    let tables = [server_words::KEYWORDS, announcement::KEYWORDS, course_words::KEYWORDS, name_words::KEYWORDS];
+    assert!(tables.into_iter().flatten().all(|param| words.insert(param.name)));
 }
 
 #[test]
 fn the_reference_has_all_words() {
     let reference = reference();
-    assert!(reference.contains("* `inter <time>`: ") && reference.contains("* `ssl`: Speaks TLS. Refused: TLS comes later."));
+    assert!(reference.contains("* `inter <time>`: ") && reference.contains("* `agent-check`: "));
     assert!(reference.contains("* `disable-on-404`: ") && reference.contains("* `send-binary <hexadecimal> [comment <text>]`: "));
 }
 
@@ -88,7 +84,7 @@ fn defaults_give_everything_but_servers() {
 
 #[test]
 fn algorithms_and_hashes() {
-    assert_eq!(backend("balance static-rr").balance, Balance::RoundRobin);
+    assert_eq!(backend("balance static-rr").balance, Balance::StaticRoundRobin);
     assert_eq!(backend("balance random").balance, Balance::Random(2));
     assert_eq!(backend("balance random(3)").balance, Balance::Random(3));
     let key = UriKey { whole: true, path_only: true, len: 9, depth: 2 };
@@ -96,7 +92,9 @@ fn algorithms_and_hashes() {
     let hash = backend("hash-preserve-affinity maxconn\nhash-type consistent").hash;
     assert_eq!((hash.method, hash.avalanche, hash.affinity), (HashMethod::Consistent, true, HashAffinity::MaxConn));
     assert!(!backend("hash-type consistent crc32").hash.avalanche);
-    assert!(said_of("balance hdr(host)").contains("comes later"));
+    assert!(said_of("balance hdr(host").contains("missing closing parenthesis"));
+    assert_eq!(backend("hash-balance-factor 150").hash_balance_percent, 150);
+    assert!(said_of("hash-balance-factor 100").contains("greater than 100"));
     assert!(said_of("balance random(0)").contains("draws"));
     assert!(said_of("balance best").contains("unknown algorithm 'best'"));
 }
@@ -108,7 +106,7 @@ fn cookies_know_their_attributes() {
     assert!(cookie.postonly);
     assert!(said_of("cookie S insert prefix").contains("only one"));
     assert!(said_of("cookie S preserve").contains("requires"));
-    assert!(said_of("cookie S dynamic").contains("comes later"));
+    assert!(said_of("cookie S maxidle 3").contains("comes later"));
     assert!(said_of("cookie S attr a;b").contains("cannot stand"));
     assert!(said_of("cookie a=b").contains("cannot be"));
 }
@@ -159,7 +157,8 @@ fn check_lines_in_every_form() {
         ("http-check sned", "did you mean"),
         ("tcp-check send-binary abc", "pairs"),
         ("option httpchk GET / HTTP/3", "not a version"),
-        ("option smtpchk", "come later"),
+        ("option smtpchk hello", "neither 'HELO' nor 'EHLO'"),
+        ("option pgsql-check", "expects 'user <name>'"),
     ] {
         let loader = Loader { tables: vec![KEYWORDS], environment: Environment::default() };
         let source = Source { name: "test".into(), bytes: format!("backend b\n{line}\n").into() };
@@ -172,13 +171,20 @@ fn check_lines_in_every_form() {
 #[test]
 fn words_of_servers_that_are_wrong() {
     for (words, why) in [
-        ("s 10.0.0.1:80 ssl", "TLS comes later"),
-        ("s 10.0.0.1:80 minconn 4", "write 'maxconn'"),
+        ("s 10.0.0.1:80 ssl verify maybe", "'maybe' is neither"),
+        ("s 10.0.0.1:80 observe layer3", "neither 'layer4' nor 'layer7'"),
+        ("s 10.0.0.1:80 on-error panic", "unknown action 'panic'"),
+        ("s 10.0.0.1:80 on-marked-down shutdown", "unknown action"),
+        ("s 10.0.0.1:80 source nowhere", "not an address"),
+        ("s 10.0.0.1:80 source 10.0.0.2:9-1", "not an address"),
+        ("s 10.0.0.1:80 source 10.0.0.2 usesrc clientip", "'usesrc' is not supported"),
+        ("s 10.0.0.1:80 init-addr dns", "unknown method 'dns'"),
+        ("s 10.0.0.1:80 resolve-net 10.0.0.0/33", "not a network"),
+        ("s 10.0.0.1:80 resolve-opts dup", "unknown option 'dup'"),
         ("s 10.0.0.1:80 wieght 4", "unknown parameter 'wieght'"),
         ("s 10.0.0.1:80 weight 257", "not between 0 and 256"),
         ("s 10.0.0.1:80 inter 0", "without a pause"),
         ("s 10.0.0.1:80 cookie a;b", "cannot be a cookie's value"),
-        ("s 10.0.0.1:80 track b/t", "comes later"),
         ("s 10.0.0.1:80 proto h2", "HTTP/2 comes later"),
         ("s somewhere:80", "could not resolve address 'somewhere'"),
         ("s", "expects <address>"),
@@ -191,9 +197,53 @@ fn words_of_servers_that_are_wrong() {
 }
 
 #[test]
-fn a_frontends_lines_only_warn() {
-    let (farm, said) = load("frontend f\nbalance source\nserver s 10.0.0.1:80\noption httpchk\ndefault-server weight 3\n");
-    assert_eq!(said.len(), 4);
+fn a_frontends_lines_only_warn_but_those_of_servers() {
+    let (_, said) = load("frontend f\nbalance source\noption httpchk\n");
+    assert_eq!(said.len(), 2);
     assert!(said.iter().all(|said| said.contains("? ") && said.contains("no backend capability")), "{said:?}");
+    let servers = "server s 10.0.0.1:80\nserver-template s 3 10.0.0.1:80\ndefault-server weight 3\n";
+    let (farm, said) = load(&format!("frontend f\n{servers}"));
+    assert_eq!(said.len(), 3);
+    assert!(said.iter().all(|said| said.contains("! ") && said.contains("is not allowed in 'frontend' section")), "{said:?}");
     assert!(farm.servers.is_empty() && farm.template.weight == 1);
+}
+
+#[test]
+fn templates_make_servers() {
+    let farm = backend(
+        "default-server init-addr none\nserver-template web 3 app.internal:80 weight 5 id 7\nserver-template x 5-6 10.0.0.1:80",
+    );
+    let names: Vec<_> = farm.servers.iter().map(|server| (&*server.name, server.id, server.name_in_dns.as_deref())).collect();
+    let dns = Some("app.internal");
+    assert_eq!(
+        names,
+        [("web1", Some(7), dns), ("web2", Some(8), dns), ("web3", Some(9), dns), ("x5", None, None), ("x6", None, None)]
+    );
+    assert!(farm.servers[0].is_unresolved() && farm.servers[0].weight == 5 && !farm.servers[3].is_unresolved());
+    for range in ["0", "3-1", "x", "1-99999999", ""] {
+        assert!(!load(&format!("backend b\nserver-template s {range} 10.0.0.1:80\n")).1.is_empty(), "{range}");
+    }
+    let dispatched = load("listen l\ndispatch 10.0.0.1:80\n");
+    assert!(dispatched.1[0].starts_with("2? ") && &*dispatched.0.servers[0].name == "dispatch", "{:?}", dispatched.1);
+}
+
+#[test]
+fn words_of_servers_that_come_and_go() {
+    let farm = backend(
+        "fullconn 200\nsource 10.0.0.9\n\
+         server a 10.0.0.1:80 check minconn 3 maxconn 30 slowstart 10s observe layer7 error-limit 4 on-error mark-down\n\
+         server b 10.0.0.2:80 track a on-marked-down shutdown-sessions on-marked-up shutdown-backup-sessions tcp-ut 5s\n\
+         server c 10.0.0.3:80 minconn 7 source 10.0.0.8:1000-1010 interface eth0 weight 0\n\
+         server d d.test:80 init-addr last,libc,10.0.0.4 resolvers dns resolve-prefer ipv4 resolve-net 10.0.0.0/8,::1",
+    );
+    let [a, b, c, d] = &farm.servers[..] else { panic!() };
+    assert_eq!((farm.fullconn, a.minconn, a.maxconn, a.slowstart), (Some(200), 3, 30, Duration::from_secs(10)));
+    assert_eq!(
+        (a.observe.layer, a.observe.error_limit, a.observe.on_error),
+        (Some(ObservedLayer::Responses), 4, OnError::MarkDown)
+    );
+    assert_eq!((b.track.as_ref().map(|(name, _)| &**name), b.ends_sessions, b.ends_backup_sessions), (Some("a"), true, true));
+    assert_eq!((c.minconn, c.maxconn, c.source.last_port, c.source.interface.as_deref()), (7, 7, 1010, Some("eth0")));
+    assert_eq!((d.address.to_string().as_str(), d.resolution.prefer_v4, d.resolution.networks.len()), ("10.0.0.4:80", true, 2));
+    assert_eq!(farm.source.address.map(|address| address.to_string()).as_deref(), Some("10.0.0.9:0"));
 }

@@ -105,6 +105,16 @@ fn a_full_table_drops_the_oldest() {
 }
 
 #[test]
+fn what_is_held_stays_and_counts_nothing() {
+    let table = table(1, Some(100), &[one(Data::ConnCnt)]);
+    let held = table.hold(b"a", 0).unwrap();
+    assert_eq!((held.trackers(), table.read(&held, Data::ConnCnt, 0, 0)), (1, Some(0)));
+    assert!(table.obtain(b"b", 500).is_none(), "it outlives its time, and leaves no room");
+    drop(held);
+    assert!(table.obtain(b"b", 700).is_some());
+}
+
+#[test]
 fn a_table_of_tracked_entries_takes_no_more() {
     let table = table(2, Some(10), &[]);
     let held = [table.track(b"a", 1).unwrap(), table.track(b"b", 1).unwrap()];

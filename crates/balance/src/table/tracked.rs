@@ -1,4 +1,4 @@
-//! An entry that a stream or a session tracks.
+//! An entry that a stream or a session tracks, or only keeps.
 
 use super::Table;
 use super::data::Data;
@@ -39,6 +39,24 @@ impl Tracked {
         } else if let Some(lifetime) = self.table.lifetime_ms().filter(|lifetime| self.entry.is_expired(now_ms, *lifetime)) {
             self.entry.outlive(now_ms, lifetime);
         }
+    }
+}
+
+/// An entry that stays in its table for as long as this is there.
+#[derive(Debug)]
+pub struct Held(pub(super) Arc<Entry>);
+
+impl std::ops::Deref for Held {
+    type Target = Entry;
+
+    fn deref(&self) -> &Entry {
+        &self.0
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.release();
     }
 }
 

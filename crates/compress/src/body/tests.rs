@@ -17,6 +17,7 @@ fn place(queue: Option<Queue>, limit: usize) -> (Arc<Workplace>, Arc<Limit>) {
         budget: limit.clone(),
         in_place_ns: IN_PLACE_NS,
         meter: None,
+        brake: None,
     };
     (Arc::new(place), limit)
 }
@@ -313,4 +314,52 @@ proptest! {
             prop_assert!(memory.held().1 <= memory_bytes && limit.used() == 0);
         }
     }
+}
+
+#[test]
+fn streams_are_eased_while_a_brake_is_on() {
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    let body = text(1 << 20);
+    let on = Arc::new(AtomicBool::new(false));
+    let asked = on.clone();
+    let place = Workplace {
+        pool: Arc::new(Pool::new(Tuning::default())),
+        queue: None,
+        budget: Arc::new(Limit::new(usize::MAX)),
+        in_place_ns: IN_PLACE_NS,
+        meter: None,
+        brake: Some(Box::new(move || asked.load(Relaxed))),
+    };
+    let place = Arc::new(place);
+    // The bytes that came out of each half.
+    let halves = |coding, first: bool, second: bool| {
+        let mut compressor = Compressor::new(Plan { coding, level: Level(6) }, None, 0, &place);
+        let (mut out, mut half) = (Vec::new(), 0);
+        for (i, piece) in body.chunks(1 << 14).enumerate() {
+            on.store(if i < 32 { first } else { second }, Relaxed);
+            let step = compressor.feed(piece);
+            drive(&mut compressor, step, &mut out);
+            if i == 31 {
+                let step = compressor.pause();
+                drive(&mut compressor, step, &mut out);
+                half = out.len();
+            }
+        }
+        let step = compressor.finish();
+        drive(&mut compressor, step, &mut out);
+        if coding == Coding::Gzip {
+            assert!(decoded(&out) == body);
+        }
+        (half, out.len() - half)
+    };
+    let (free, braked, late, early) = (
+        halves(Coding::Gzip, false, false),
+        halves(Coding::Gzip, true, true),
+        halves(Coding::Gzip, false, true),
+        halves(Coding::Gzip, true, false),
+    );
+    assert!(braked.0 > free.0 * 11 / 10 && braked.1 > free.1 * 11 / 10, "{free:?} {braked:?}");
+    assert!(late.0 == free.0 && late.1 > free.1 * 11 / 10, "{free:?} {late:?}");
+    assert!(early.0 == braked.0 && early.1 < braked.1, "{early:?} {braked:?}");
+    assert_eq!(halves(Coding::Zstd, true, true), halves(Coding::Zstd, false, false), "a level that is fixed costs no flush");
 }

@@ -30,6 +30,19 @@ const STATE_BYTES: &[usize] =
 /// The window: 256 KB, as a power of two.
 const WINDOW_BITS: u32 = 18;
 
+/// The least length that the library is told. From a megabyte on it considers 13 contexts of literals instead of two, which is worth it
+/// for every text: 1.6 % of a script of 132 KB in the same time, 1.8 % of one of 8 KB in a quarter more.
+const LEAST_HINT_BYTES: u32 = 1 << 20;
+
+/// A whole body of [`LONG_BYTES`] is coded as the library codes what is above this length, with a window to match: by a table of places
+/// of five bytes rather than four. Texts come out smaller in the same time, by 0.6 % (a script), 2 % (alice29.txt), 3 % (lcet10.txt); a
+/// spreadsheet of binary records (kennedy.xls) 6 % larger.
+const LONG_HINT_BYTES: u32 = (4 << 20) + 1;
+/// See [`LONG_HINT_BYTES`].
+const LONG_WINDOW_BITS: u32 = 19;
+/// The table takes 2 MB: shorter bodies are done before it pays.
+const LONG_BYTES: usize = 64 * 1024;
+
 /// A stream that begins and ends with nothing in it: a window of 64 KB, and a last block that is empty (section 9.1).
 const EMPTY_STREAM: u8 = 0x06;
 /// A last block that is empty, at the border of a byte.
@@ -49,7 +62,11 @@ pub(super) fn whole(input: &[u8], level: Level, out: &mut Vec<u8>) -> Result<(),
         return Ok(());
     }
     let mut state = state(level);
-    state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_SIZE_HINT, u32::try_from(input.len()).unwrap_or(u32::MAX));
+    if input.len() >= LONG_BYTES {
+        let hint = u32::try_from(input.len()).unwrap_or(u32::MAX).max(LONG_HINT_BYTES);
+        state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_SIZE_HINT, hint);
+        state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_LGWIN, LONG_WINDOW_BITS);
+    }
     compress(&mut state, input, out, Flush::Finish)
 }
 
@@ -114,6 +131,7 @@ fn state(level: Level) -> State {
     let mut state = State::new(StandardAlloc::default());
     state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_QUALITY, u32::from(level.0));
     state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_LGWIN, WINDOW_BITS);
+    state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_SIZE_HINT, LEAST_HINT_BYTES);
     state
 }
 

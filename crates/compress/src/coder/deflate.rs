@@ -37,18 +37,23 @@ const HISTORY_BYTES: usize = 4096;
 /// A deflate block of the fixed code that holds nothing and is the last.
 const LAST_EMPTY_BLOCK: &[u8] = &[0x03, 0x00];
 
+/// The lowest level that a stream is eased to.
+const LEAST_LEVEL: u8 = 1;
+
 /// The least room that is offered for output: a flush must not be cut into pieces, and zlib wants six bytes for its mark.
 const MIN_ROOM: usize = 256;
 
 /// An incremental coder.
 pub(super) fn stream(format: Format, level: Level, pool: &Arc<Pool>) -> Box<dyn Coder> {
     let level = LEVELS[usize::from(level.0).min(LEVELS.len() - 1)];
-    Box::new(Stream { frame: Frame::new(format), level, state: None, history: Vec::new(), pool: pool.clone() })
+    Box::new(Stream { frame: Frame::new(format), level, eased: level, state: None, history: Vec::new(), pool: pool.clone() })
 }
 
 struct Stream {
     frame: Frame,
     level: u8,
+    /// The level for now, at most that one.
+    eased: u8,
     /// None before the first byte, while the coder is light, and after the end.
     state: Option<Deflate>,
     /// The last bytes of the body, at most [`HISTORY_BYTES`].
@@ -70,7 +75,7 @@ impl Coder for Stream {
         let mut state = self.take_state()?;
         deflate(&mut state, input, out, flush)?;
         if flush == Flush::Finish {
-            self.pool.give_stream(self.level, state);
+            self.pool.give_stream(self.eased, state);
             self.history = Vec::new();
             self.frame.finish(out);
         } else {
@@ -82,6 +87,7 @@ impl Coder for Stream {
 
     fn reset(&mut self) {
         self.release();
+        self.eased = self.level;
         self.history.clear();
         self.frame.reset();
     }
@@ -91,6 +97,23 @@ impl Coder for Stream {
         if keep == Keep::Nothing {
             self.history = Vec::new();
         }
+    }
+
+    fn can_ease(&self) -> bool {
+        self.level > LEAST_LEVEL
+    }
+
+    fn ease(&mut self, less: bool) {
+        let level = if less { self.eased.saturating_sub(1).max(LEAST_LEVEL) } else { self.eased + 1 }.min(self.level);
+        // The next state begins with the last bytes, as behind [`Coder::lighten`].
+        if level != self.eased {
+            self.release();
+            self.eased = level;
+        }
+    }
+
+    fn is_eased(&self) -> bool {
+        self.eased < self.level
     }
 
     fn memory(&self) -> usize {
@@ -111,7 +134,7 @@ impl Stream {
         if let Some(state) = self.state.take() {
             return Ok(state);
         }
-        let mut state = self.pool.take_stream(self.level);
+        let mut state = self.pool.take_stream(self.eased);
         if !self.history.is_empty() {
             state.set_dictionary(&self.history).map_err(|_| CoderFault)?;
         }
@@ -120,7 +143,7 @@ impl Stream {
 
     fn release(&mut self) {
         if let Some(state) = self.state.take() {
-            self.pool.give_stream(self.level, state);
+            self.pool.give_stream(self.eased, state);
         }
     }
 

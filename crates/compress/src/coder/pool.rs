@@ -5,7 +5,6 @@
 //!
 //! At most [`MAX_IDLE`] states of each kind and level wait here.
 
-use super::whole::OWN_LEVEL;
 use crate::settings::Process;
 use libdeflater::{CompressionLvl, Compressor};
 use std::sync::{Mutex, PoisonError};
@@ -43,8 +42,8 @@ pub struct Pool {
     tuning: Tuning,
     streams: [Shelf<Deflate>; 10],
     wholes: [Shelf<Compressor>; 13],
-    /// Of our own coder, at the one level that it has here.
-    owns: Shelf<Encoder>,
+    /// Of our own coder.
+    owns: [Shelf<Encoder>; 1 + *terse_deflate::LEVELS.end() as usize],
     /// Of any level: a state is given its level when it is taken.
     zstds: Shelf<CCtx<'static>>,
 }
@@ -54,7 +53,7 @@ impl Pool {
     pub fn new(tuning: Tuning) -> Pool {
         // zlib has no raw stream with a window of 256 bytes.
         let tuning = Tuning { window_bits: tuning.window_bits.clamp(9, 15), memory_level: tuning.memory_level.clamp(1, 9) };
-        Pool { tuning, streams: Default::default(), wholes: Default::default(), owns: Shelf::default(), zstds: Shelf::default() }
+        Pool { tuning, streams: Default::default(), wholes: Default::default(), owns: Default::default(), zstds: Shelf::default() }
     }
 
     pub(super) fn tuning(&self) -> Tuning {
@@ -90,12 +89,14 @@ impl Pool {
     }
 
     /// A state of our own coder.
-    pub(super) fn take_own(&self) -> Encoder {
-        self.owns.take().unwrap_or_else(|| Encoder::new(OWN_LEVEL))
+    pub(super) fn take_own(&self, level: u8) -> Encoder {
+        self.owns.get(usize::from(level)).and_then(Shelf::take).unwrap_or_else(|| Encoder::new(level))
     }
 
-    pub(super) fn give_own(&self, state: Encoder) {
-        self.owns.give(state);
+    pub(super) fn give_own(&self, level: u8, state: Encoder) {
+        if let Some(shelf) = self.owns.get(usize::from(level)) {
+            shelf.give(state);
+        }
     }
 
     /// A state of zstd, with whatever parameters it had; none when there is no memory.

@@ -40,6 +40,18 @@ const WINDOW_LOG: u32 = 18;
 /// The first level whose tables are larger than such a window deserves.
 const LARGE_TABLES_FROM: u8 = 5;
 
+/// Whole bodies for which the tables of [`MIDDLE_LEVEL`] are cut to the processor's caches: those that the library has one row of
+/// parameters for, above 128 KB.
+const MIDDLE_BYTES: std::ops::RangeInclusive<usize> = 128 * 1024 + 1..=256 * 1024;
+/// The level that is usual.
+const MIDDLE_LEVEL: Level = Level(6);
+/// 512 KB of places instead of 2 MB: where bodies alternate, as they do in a proxy, a script of 132 KB takes 11 % less time and comes out
+/// 0.1 % larger.
+const MIDDLE_HASH_LOG: u32 = 17;
+/// 16 places to look at instead of 8, for half of that time: the script comes out 0.4 % smaller than by the library's own parameters,
+/// which is below gzip's level 6, in 4 % less time.
+const MIDDLE_SEARCH_LOG: u32 = 4;
+
 /// A raw block that is empty and the last: the end of a frame without a checksum (RFC 8878 section 3.1.1.2).
 const LAST_EMPTY_BLOCK: &[u8] = &[1, 0, 0];
 
@@ -49,6 +61,11 @@ const MIN_ROOM: usize = 1024;
 /// Appends the coded form of a body to `out`.
 pub(super) fn whole(input: &[u8], level: Level, pool: &Pool, out: &mut Vec<u8>) -> Result<(), CoderFault> {
     let mut state = state(pool, level, false)?;
+    if level == MIDDLE_LEVEL && MIDDLE_BYTES.contains(&input.len()) {
+        for parameter in [CParameter::HashLog(MIDDLE_HASH_LOG), CParameter::SearchLog(MIDDLE_SEARCH_LOG)] {
+            state.set_parameter(parameter).map_err(|_| CoderFault)?;
+        }
+    }
     let start = out.len();
     out.resize(start + zstd_safe::compress_bound(input.len()), 0);
     let given = state.compress2(&mut out[start..], input);

@@ -126,6 +126,9 @@ impl Decompressor {
         self.bytes_out += (self.output.len() - before) as u64;
         self.judge()?;
         self.hold()?;
+        if self.limits.strict && self.chain.trails() {
+            return Err(Fault::Flaw(Flaw::Trailing));
+        }
         self.ended = progress.next == Next::Ended;
         let rest = progress.taken < input.len();
         Ok(Pushed { taken: progress.taken, more: progress.next == Next::Room || (self.ended && rest) })

@@ -14,6 +14,8 @@ struct Link {
     at: usize,
     /// Bytes that it has made.
     made: u64,
+    /// Whether the one before has made bytes behind its end, which are part of nothing.
+    trails: bool,
 }
 
 /// What one decoder makes for the next at a time.
@@ -24,7 +26,7 @@ const MOST_TURNS: usize = 8;
 
 impl Chain {
     pub(super) fn new(decoders: impl Iterator<Item = Box<dyn Decoder>>) -> Chain {
-        Chain { links: decoders.map(|decoder| Link { decoder, waiting: Vec::new(), at: 0, made: 0 }).collect() }
+        Chain { links: decoders.map(|decoder| Link { decoder, waiting: Vec::new(), at: 0, made: 0, trails: false }).collect() }
     }
 
     /// As [`Decoder::push`]; [`Next::Room`] may also mean that this was enough for one call.
@@ -35,6 +37,11 @@ impl Chain {
     /// Whether the body may end here.
     pub(super) fn is_complete(&self) -> bool {
         self.links.iter().all(|link| link.decoder.is_complete())
+    }
+
+    /// Whether something stood behind the end of an inner one.
+    pub(super) fn trails(&self) -> bool {
+        self.links.iter().any(|link| link.trails)
     }
 
     /// Bytes that were made in all, those between decoders too.
@@ -67,11 +74,11 @@ fn push(links: &mut [Link], input: &[u8], out: &mut Vec<u8>, room: usize) -> Res
         let progress = last.decoder.push(last.waiting.get(last.at..).unwrap_or_default(), out, limit - start)?;
         last.at += progress.taken;
         last.made += (out.len() - start) as u64;
-        let trails = last.at < last.waiting.len();
-        if progress.next == Next::Room || trails {
-            return Ok(Progress { taken, next: progress.next });
+        if progress.next == Next::Room {
+            return Ok(Progress { taken, next: Next::Room });
         }
-        // Behind the end of the inner one, the outer one's own end is still to come.
+        // Behind the end of the inner one, the outer one's own end is still to come: it is looked for however the body is split.
+        last.trails |= last.at < last.waiting.len();
         last.waiting.clear();
         last.at = 0;
         let progress = push(before, input.get(taken..).unwrap_or_default(), &mut last.waiting, LINK_BYTES)?;

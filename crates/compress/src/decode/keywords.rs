@@ -125,15 +125,7 @@ mod tests {
     use super::*;
     use crate::decode::settings::{DEFAULT_MAX_RATIO, DEFAULT_REQUEST_MAX_BYTES};
     use crate::decode::{Effective, Limits};
-    use terse_config::{Environment, Loader, Settings, Source};
-
-    fn load(text: &str) -> (terse_config::Config, Vec<String>) {
-        let loader = Loader { tables: vec![KEYWORDS], environment: Environment::default() };
-        let source = Source { name: "test.cfg".into(), bytes: text.as_bytes().to_vec() };
-        let (config, diagnostics) = loader.load(&[source], Settings::default());
-        let said = diagnostics.iter().map(|d| d.reason.clone()).collect();
-        (config, said)
-    }
+    use crate::testing::load;
 
     #[test]
     fn the_table_is_sound() {
@@ -143,6 +135,7 @@ mod tests {
     #[test]
     fn the_backends_word_goes_first_and_defaults_are_inherited() {
         let (config, said) = load(
+            &[KEYWORDS],
             "defaults\n decompression request gzip br gzip\n decompression max-ratio 50\n\
              frontend f\n decompression response on\n decompression max-size-res 1g\n\
              backend b\n decompression request off\n decompression response recode\n decompression accept zstd\n decompression max-size 10m\n",
@@ -180,7 +173,7 @@ mod tests {
             "decompression max-ratio -1",
             "decompression max-ratio 100 200",
         ] {
-            let (_, said) = load(&format!("backend b\n {line}\n"));
+            let (_, said) = load(&[KEYWORDS], &format!("backend b\n {line}\n"));
             assert_eq!(said.len(), 1, "{line}: {said:?}");
         }
     }

@@ -1,65 +1,32 @@
 //! Why a body that came coded, or might have, was left as it was.
 
-macro_rules! reasons {
-    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal),* $(,)?) => {
-        /// Why a body was not decoded although the configuration asks for it. One for every single case, for the log, a sample fetch
-        /// and a metric.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        #[repr(u8)]
-        pub enum Reason {
-            $($(#[doc = $doc])+ $variant),*
-        }
+use crate::named::named;
 
-        impl Reason {
-            /// All of them, in the order of their numbers.
-            pub const ALL: &'static [Reason] = &[$(Reason::$variant),*];
-
-            /// The stable short name: `not-coded`.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Reason::$variant => $name),*
-                }
-            }
-        }
-    };
-}
-
-reasons! {
-    /// No Content-Encoding is there.
-    NotCoded = "not-coded",
-    /// The client takes the coding; of a request, it is none of those that are to be decoded.
-    Accepted = "accepted",
-    /// A coding that terse does not know.
-    UnknownCoding = "unknown-coding",
-    /// More codings than [`super::policy::MAX_CODINGS`] would have to be undone.
-    TooManyCodings = "too-many-codings",
-    /// A status that has no body (1xx, 204, 304), or a body of no bytes.
-    NoBody = "no-body",
-    /// A part of a body: 206, or Content-Range.
-    Partial = "partial",
-    /// A tunnel: 101, a successful CONNECT, or a request for one.
-    Upgrade = "upgrade",
-    /// `Cache-Control: no-transform` of the message itself (RFC 9110 section 7.7).
-    NoTransform = "no-transform",
-    /// The request's `Cache-Control: no-transform` (RFC 9111 section 5.2.1.6).
-    RequestNoTransform = "request-no-transform",
-    /// gRPC: its messages have a coding of their own.
-    Grpc = "grpc",
-    /// The limit of memory is reached.
-    BufferLimit = "buffer-limit",
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::HashSet;
-
-    #[test]
-    fn names_and_numbers_are_unique() {
-        let names: HashSet<_> = Reason::ALL.iter().map(|r| r.name()).collect();
-        assert_eq!(names.len(), Reason::ALL.len());
-        for (i, reason) in Reason::ALL.iter().enumerate() {
-            assert_eq!(*reason as usize, i);
-        }
+named! {
+    /// Why a body was not decoded although the configuration asks for it. One for every single case, for the log, a sample fetch
+    /// and a metric.
+    Reason {
+        /// No Content-Encoding is there.
+        NotCoded = "not-coded",
+        /// The client takes the coding; of a request, it is none of those that are to be decoded.
+        Accepted = "accepted",
+        /// A coding that terse does not know.
+        UnknownCoding = "unknown-coding",
+        /// More codings than [`super::policy::MAX_CODINGS`] would have to be undone.
+        TooManyCodings = "too-many-codings",
+        /// A status that has no body (1xx, 204, 304), or a body of no bytes.
+        NoBody = "no-body",
+        /// A part of a body: 206, or Content-Range.
+        Partial = "partial",
+        /// A tunnel: 101, a successful CONNECT, or a request for one.
+        Upgrade = "upgrade",
+        /// `Cache-Control: no-transform` of the message itself (RFC 9110 section 7.7).
+        NoTransform = "no-transform",
+        /// The request's `Cache-Control: no-transform` (RFC 9111 section 5.2.1.6).
+        RequestNoTransform = "request-no-transform",
+        /// gRPC: its messages have a coding of their own.
+        Grpc = "grpc",
+        /// The limit of memory is reached.
+        BufferLimit = "buffer-limit",
     }
 }

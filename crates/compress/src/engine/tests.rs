@@ -1,14 +1,12 @@
 use super::*;
+use crate::testing::{read, reasons};
 use crate::{Effective, Process};
-use terse_config::{Config, Environment, Loader, Settings, Source};
+use terse_config::Config;
 
 fn load(text: &str) -> (Config, Arc<[EngineSettings]>, Vec<String>) {
-    let loader = Loader { tables: vec![crate::KEYWORDS, KEYWORDS], environment: Environment::default() };
-    let source = Source { name: "test.cfg".into(), bytes: text.as_bytes().to_vec() };
-    let (mut config, mut diagnostics) = loader.load(&[source], Settings::default());
+    let (mut config, mut diagnostics) = read(&[crate::KEYWORDS, KEYWORDS], text);
     let engines = settle(&mut config.sections, &mut diagnostics);
-    let said = diagnostics.iter().map(|d| d.reason.clone()).collect();
-    (config, engines, said)
+    (config, engines, reasons(&diagnostics))
 }
 
 #[test]

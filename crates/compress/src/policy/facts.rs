@@ -43,15 +43,10 @@ pub(crate) fn has_prefix(value: &[u8], prefix: &[u8]) -> bool {
 
 /// Judges how busy the process is.
 pub(crate) fn judge_load(load: &Load, settings: &Effective<'_>) -> Result<(), Reason> {
-    let process = settings.process();
-    if process.max_rate_kbytes > 0 && load.bytes_per_second > process.max_rate_kbytes.saturating_mul(1024) {
-        Err(Reason::RateBrake)
-    } else if load.idle_percent < 100u8.saturating_sub(process.max_cpu_percent) {
-        Err(Reason::CpuBrake)
-    } else if load.memory_full {
-        Err(Reason::BufferLimit)
-    } else {
-        Ok(())
+    match settings.process().brake(load.bytes_per_second, load.idle_percent) {
+        Some(reason) => Err(reason),
+        None if load.memory_full => Err(Reason::BufferLimit),
+        None => Ok(()),
     }
 }
 

@@ -19,22 +19,69 @@ fn hashes_of_several_methods() {
     }
 }
 
+/// Nobody waits: what an expression would put off is done at once; or it is kept.
+#[derive(Default)]
+struct Moment {
+    waits: bool,
+    kept: std::cell::RefCell<Vec<terse_sample::Work>>,
+}
+
+impl World for Moment {
+    fn now(&self) -> terse_sample::Now {
+        terse_sample::Now::default()
+    }
+
+    fn random(&self) -> u64 {
+        0
+    }
+
+    fn defer(&self, work: terse_sample::Work) -> Option<terse_sample::Work> {
+        if !self.waits {
+            return Some(work);
+        }
+        self.kept.borrow_mut().push(work);
+        None
+    }
+}
+
 #[test]
-fn a_right_password_is_known_from_then_on_and_a_wrong_one_never() {
-    let lists = UserLists::default();
+fn passwords_are_known_from_then_on() {
+    let (lists, world) = (UserLists::default(), Moment::default());
     let list = lists.list("ops");
     assert!(list.add_user("joe", Password::Hashed(HASHES[1].into()), vec![]));
     let joe = list.user(b"joe").unwrap();
     for _ in 0..3 {
-        assert!(!joe.has_password(b"wrong"));
-        assert!(joe.has_password(b"insecure"));
+        assert!(!joe.has_password(b"wrong", &world));
+        assert!(joe.has_password(b"insecure", &world));
     }
-    assert!(joe.known.read().unwrap().is_some());
+    assert!(joe.memory().right.is_some() && joe.memory().wrong.len() == 1);
     assert!(list.add_user("ann", Password::Plain((*b"pw").into()), vec![]));
     assert!(list.add_user("off", Password::None, vec![]));
     assert!(!list.add_user("ann", Password::None, vec![]), "the first line holds");
-    assert!(list.user(b"ann").unwrap().has_password(b"pw") && !list.user(b"ann").unwrap().has_password(b"p"));
-    assert!(!list.user(b"off").unwrap().has_password(b"") && list.user(b"nobody").is_none());
+    let says = |user: &str, password: &[u8]| list.user(user.as_bytes()).unwrap().has_password(password, &world);
+    assert!(says("ann", b"pw") && !says("ann", b"p") && !says("off", b"") && list.user(b"nobody").is_none());
+}
+
+#[test]
+fn hashes_are_checked_elsewhere_where_somebody_waits() {
+    let (lists, world) = (UserLists::default(), Moment { waits: true, ..Moment::default() });
+    let list = lists.list("ops");
+    assert!(list.add_user("joe", Password::Hashed(HASHES[1].into()), vec![]));
+    let joe = list.user(b"joe").unwrap();
+    for (password, is_right) in [(&b"wrong"[..], false), (b"insecure", true)] {
+        assert!(!joe.has_password(password, &world), "not known yet");
+        let works = world.kept.take();
+        assert_eq!(works.len(), 1);
+        works.into_iter().for_each(|work| work());
+        assert_eq!(joe.has_password(password, &world), is_right);
+        assert!(world.kept.take().is_empty(), "known");
+    }
+    // However many wrong ones there are, a few are remembered, and the right one with them.
+    for n in 0..2 * WRONG_ONES {
+        joe.memory().learn(digest(&n.to_le_bytes()), false);
+    }
+    assert_eq!(joe.memory().wrong.len(), WRONG_ONES);
+    assert!(joe.has_password(b"insecure", &world) && world.kept.take().is_empty());
 }
 
 #[test]

@@ -118,6 +118,7 @@ pub const fn reason(status: u16) -> &'static str {
         415 => "Unsupported Media Type",
         416 => "Range Not Satisfiable",
         417 => "Expectation Failed",
+        418 => "I'm a teapot",
         421 => "Misdirected Request",
         422 => "Unprocessable Content",
         423 => "Locked",

@@ -1,17 +1,13 @@
 //! Heads of HTTP/1 messages: bytes to values.
 //!
-//! `httparse` finds the lines; what it lets pass and RFC 9112 does not want is refused here: lines that end in a bare LF, targets
-//! that do not fit the method, and lengths that could be read in two ways.
+//! A head is taken as RFC 9112 writes it and not otherwise: what could be read in two ways is refused, here and in `lines`.
 
+use super::lines::{Reader, Stop};
 use super::malformed::Malformed;
 use super::target::{self, Targets};
-use httparse::Status;
-use std::mem::MaybeUninit;
-use std::ops::Range;
 use terse_message::{BodyLength, Fields, Known, Request, Response, Version, list};
 
-/// The most fields of a head, as HAProxy's `tune.http.maxhdr` has it by default (101), rounded up.
-pub const MAX_FIELDS: usize = 128;
+pub use super::lines::MAX_FIELDS;
 
 /// The most empty lines that may stand before a request (RFC 9112 section 2.2 wants at least one to be ignored).
 const MAX_EMPTY_LINES: usize = 4;
@@ -35,73 +31,110 @@ pub fn parse_request(input: &[u8], request: &mut Request) -> Result<Parsed, Malf
 /// The same, with a say in what its target may hold.
 pub fn parse_request_with(input: &[u8], request: &mut Request, targets: Targets) -> Result<Parsed, Malformed> {
     let start = skip_empty_lines(input)?;
-    let raw = &input[start..];
-    let mut slots = [const { MaybeUninit::uninit() }; MAX_FIELDS];
-    let mut parsed = httparse::Request::new(&mut []);
-    let length = match parsed.parse_with_uninit_headers(raw, &mut slots) {
-        Ok(Status::Complete(length)) => length,
-        Ok(Status::Partial) => return check_partial(raw),
-        Err(error) => return Err(classify(error, raw)),
-    };
-    let head = &raw[..length];
-    let (Some(method), Some(path), Some(version)) = (parsed.method, parsed.path, parsed.version) else {
-        return Err(Malformed::FirstLine);
-    };
     request.clear();
-    request.version = if version == 0 { Version::Http10 } else { Version::Http11 };
-    load_fields(head, parsed.headers, &mut request.fields)?;
-    request.place_line(place(head, method.as_bytes()), place(head, path.as_bytes()));
-    target::check(request, targets)?;
-    request.body = request_body(request)?;
-    Ok(Parsed::Complete(start + length))
+    if &input[start..] == b"\r" {
+        // Half an empty line.
+        return Ok(Parsed::Partial);
+    }
+    match read_request(&input[start..], request) {
+        Ok(length) => {
+            target::check(request, targets)?;
+            request.body = request_body(request)?;
+            Ok(Parsed::Complete(start + length))
+        }
+        Err(stop) => {
+            request.clear();
+            stopped(stop)
+        }
+    }
 }
 
 /// Reads a response's head from the start of `input`. `method` is the request's: it decides whether a body follows.
 pub fn parse_response(input: &[u8], method: &[u8], response: &mut Response) -> Result<Parsed, Malformed> {
-    let mut slots = [const { MaybeUninit::uninit() }; MAX_FIELDS];
-    let mut parsed = httparse::Response::new(&mut []);
-    let length = match httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut parsed, input, &mut slots) {
-        Ok(Status::Complete(length)) => length,
-        Ok(Status::Partial) => return check_partial(input),
-        Err(error) => return Err(classify(error, input)),
-    };
-    let head = &input[..length];
-    let (Some(status), Some(version)) = (parsed.code, parsed.version) else { return Err(Malformed::FirstLine) };
-    if status < 100 || !input.starts_with(b"HTTP/1.") {
-        return Err(Malformed::FirstLine);
-    }
     response.clear();
-    response.version = if version == 0 { Version::Http10 } else { Version::Http11 };
-    response.status = status;
-    load_fields(head, parsed.headers, &mut response.fields)?;
-    if let Some(reason) = parsed.reason.filter(|r| !r.is_empty()) {
-        response.place_reason(place(head, reason.as_bytes()));
+    match read_response(input, response) {
+        Ok(length) => {
+            response.body = response_body(response, method)?;
+            Ok(Parsed::Complete(length))
+        }
+        Err(stop) => {
+            response.clear();
+            stopped(stop)
+        }
     }
-    response.body = response_body(response, method)?;
-    Ok(Parsed::Complete(length))
 }
 
 /// Trailers: the lines between the last chunk and the empty line, that line included.
 pub fn parse_trailers(input: &[u8], trailers: &mut Fields) -> Result<(), Malformed> {
-    let mut slots = [httparse::EMPTY_HEADER; MAX_FIELDS];
-    match httparse::parse_headers(input, &mut slots) {
-        Ok(Status::Complete((length, fields))) if length == input.len() => {
-            trailers.clear();
-            load_fields(input, fields, trailers)
-        }
-        _ => Err(Malformed::Trailer),
+    trailers.clear();
+    let mut reader = Reader::new(input);
+    if reader.fields(trailers).is_ok() && reader.head().len() == input.len() {
+        trailers.load(input);
+        return Ok(());
+    }
+    trailers.clear();
+    Err(Malformed::Trailer)
+}
+
+fn stopped(stop: Stop) -> Result<Parsed, Malformed> {
+    match stop {
+        Stop::Partial => Ok(Parsed::Partial),
+        Stop::Malformed(malformed) => Err(malformed),
     }
 }
 
-/// What does not wait for the rest of the head: a bare LF or a stray CR is refused as soon as it is seen.
-fn check_partial(input: &[u8]) -> Result<Parsed, Malformed> {
-    for at in memchr::memchr_iter(b'\n', input) {
-        if at == 0 || input[at - 1] != b'\r' {
-            return Err(Malformed::LineEnd);
-        }
+/// Reads all lines (RFC 9112 section 3); says how long they are. The target is looked at later.
+fn read_request(input: &[u8], request: &mut Request) -> Result<usize, Stop> {
+    let mut reader = Reader::new(input);
+    let method = reader.token()?;
+    if method.is_empty() || !reader.take(b' ') {
+        return Err(Malformed::Method.into());
     }
-    Ok(Parsed::Partial)
+    let rest = reader.text(Malformed::FirstLine)?;
+    request.version = match input[rest.clone()].last_chunk() {
+        Some(b" HTTP/1.1") => Version::Http11,
+        Some(b" HTTP/1.0") => Version::Http10,
+        _ => return Err(no_version(&input[rest]).into()),
+    };
+    reader.fields(&mut request.fields)?;
+    request.fields.load(reader.head());
+    request.place_line(method, rest.start..rest.end - " HTTP/1.1".len());
+    Ok(reader.head().len())
 }
+
+/// What is wrong with a first line that does not end in a version of ours; `rest` is what follows the method.
+fn no_version(rest: &[u8]) -> Malformed {
+    let Some(at) = memchr::memrchr(b' ', rest) else { return Malformed::FirstLine };
+    let behind_ours = rest[at + 1..].strip_prefix(b"HTTP/1.").is_some_and(|minor| matches!(minor, [b'0' | b'1', ..]));
+    if behind_ours { Malformed::LineEnd } else { Malformed::Version }
+}
+
+/// Reads all lines (RFC 9112 section 4); says how long they are.
+fn read_response(input: &[u8], response: &mut Response) -> Result<usize, Stop> {
+    let mut reader = Reader::new(input);
+    let known = &PROTOCOL[..input.len().min(PROTOCOL.len())];
+    if !input.starts_with(known) {
+        return Err(Malformed::FirstLine.into());
+    }
+    let line = reader.text(Malformed::FirstLine)?;
+    let (version, rest) = match input[line.clone()].split_first_chunk() {
+        Some((b"HTTP/1.1 ", rest)) => (Version::Http11, rest),
+        Some((b"HTTP/1.0 ", rest)) => (Version::Http10, rest),
+        _ => return Err(Malformed::FirstLine.into()),
+    };
+    let [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', reason @ ..] = rest else { return Err(Malformed::FirstLine.into()) };
+    if !matches!(reason, [] | [b' ', ..]) {
+        return Err(Malformed::FirstLine.into());
+    }
+    response.version = version;
+    response.status = [a, b, c].into_iter().fold(0, |n, digit| n * 10 + u16::from(digit - b'0'));
+    reader.fields(&mut response.fields)?;
+    response.fields.load(reader.head());
+    response.place_reason(line.end - reason.len().saturating_sub(1)..line.end);
+    Ok(reader.head().len())
+}
+
+const PROTOCOL: &[u8] = b"HTTP/1.";
 
 fn skip_empty_lines(input: &[u8]) -> Result<usize, Malformed> {
     let mut start = 0;
@@ -114,50 +147,6 @@ fn skip_empty_lines(input: &[u8]) -> Result<usize, Malformed> {
     match input.get(start) {
         Some(b'\n') => Err(Malformed::LineEnd),
         _ => Ok(start),
-    }
-}
-
-/// Where a part that the parser borrowed lies in the head.
-fn place(head: &[u8], part: &[u8]) -> Range<usize> {
-    let start = (part.as_ptr() as usize).wrapping_sub(head.as_ptr() as usize).min(head.len());
-    start..(start + part.len()).min(head.len())
-}
-
-fn load_fields(head: &[u8], parsed: &[httparse::Header<'_>], fields: &mut Fields) -> Result<(), Malformed> {
-    fields.load(head);
-    for header in parsed {
-        let (name, value) = (place(head, header.name.as_bytes()), place(head, header.value));
-        ends_in_crlf(head, name.start)?;
-        // An empty value is borrowed from anywhere; it lies behind its name.
-        let value = if value.is_empty() { name.end + 1..name.end + 1 } else { value };
-        fields.index_line(name, value);
-    }
-    // The last field's line, then the empty line.
-    ends_in_crlf(head, head.len())?;
-    if !parsed.is_empty() || head.len() > 2 {
-        ends_in_crlf(head, head.len() - 2)?;
-    }
-    Ok(())
-}
-
-/// Whether the line before `end` ends as RFC 9112 section 2.2 wants it; `httparse` also takes a bare LF.
-fn ends_in_crlf(head: &[u8], end: usize) -> Result<(), Malformed> {
-    if end == 0 || head[..end].ends_with(b"\r\n") { Ok(()) } else { Err(Malformed::LineEnd) }
-}
-
-/// `httparse` names the place; folding and bare line ends deserve their own name.
-fn classify(error: httparse::Error, input: &[u8]) -> Malformed {
-    match error {
-        httparse::Error::TooManyHeaders => Malformed::TooManyFields,
-        httparse::Error::Version => Malformed::Version,
-        httparse::Error::Token => Malformed::Method,
-        httparse::Error::NewLine => Malformed::LineEnd,
-        httparse::Error::Status => Malformed::FirstLine,
-        httparse::Error::HeaderName => match memchr::memmem::find(input, b"\n ").or(memchr::memmem::find(input, b"\n\t")) {
-            Some(_) => Malformed::Folding,
-            None => Malformed::FieldName,
-        },
-        httparse::Error::HeaderValue => Malformed::FieldValue,
     }
 }
 

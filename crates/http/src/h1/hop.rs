@@ -1,6 +1,6 @@
 //! What belongs to one hop: `Connection` and the fields it names (RFC 9110 section 7.6.1), and whether the connection goes on.
 
-use terse_message::{Fields, Known, Version, list};
+use terse_message::{Fields, Known, KnownSet, Version, list};
 
 /// What a message says about its connection, and what was taken out of it because it ends here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -52,10 +52,11 @@ impl Persistence {
 
     /// Removes what is said to this hop alone.
     pub fn strip(self, fields: &mut Fields) {
+        if !fields.may_have(HOP) {
+            return;
+        }
         for name in [Known::Connection, Known::KeepAlive, Known::ProxyConnection] {
-            if fields.has(name) {
-                fields.remove_known(name);
-            }
+            fields.remove_known(name);
         }
         take_te(fields);
         if !self.upgrade && fields.has(Known::Upgrade) {
@@ -63,6 +64,9 @@ impl Persistence {
         }
     }
 }
+
+/// What may be said to one hop.
+const HOP: KnownSet = KnownSet::of(&[Known::Connection, Known::KeepAlive, Known::ProxyConnection, Known::Te, Known::Upgrade]);
 
 /// The most options of `Connection` that are followed: a longer list is an attack on somebody.
 const MAX_NAMED: usize = 16;

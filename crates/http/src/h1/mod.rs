@@ -4,6 +4,7 @@ pub mod chunked;
 pub mod encode;
 pub mod head;
 pub mod hop;
+mod lines;
 pub mod malformed;
 pub mod target;
 

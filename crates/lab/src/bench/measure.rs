@@ -30,7 +30,7 @@ pub(super) struct Bench<'a> {
 
 impl Bench<'_> {
     /// Sees that the proxy does what the scenario says, fills its caches, and weighs its answers.
-    pub(super) fn check(&self, scenario: &Scenario, proxy: &Running) -> Result<Numbers> {
+    pub(super) fn check(&self, scenario: &Scenario, config: &str, proxy: &Running) -> Result<Numbers> {
         let mut client = Client::connect(proxy.address(), PATIENCE)?;
         let expected = match scenario.traffic {
             Traffic::Answers(_) => 0,
@@ -39,13 +39,13 @@ impl Bench<'_> {
         let count = if matches!(scenario.traffic, Traffic::Bulk(_)) { 1 } else { CHECKS };
         let mut wire_bytes = 0;
         for _ in 0..count {
-            let reply = client.get(scenario.path, ACCEPT)?;
-            check(&reply, expected, scenario.compresses())?;
+            let reply = client.get(scenario.path, &[scenario.accept()])?;
+            check(&reply, expected, scenario.compresses(config))?;
             wire_bytes += reply.wire_bytes;
         }
         if let Traffic::Tail(_) = scenario.traffic {
             let expected = Client::connect(self.origin, PATIENCE)?.get(DOWNLOADED, &[])?.body.len();
-            check(&client.get(DOWNLOADED, ACCEPT)?, expected, true)?;
+            check(&client.get(DOWNLOADED, &[scenario.accept()])?, expected, true)?;
         }
         Ok(vec![(Metric::Wire, wire_bytes as f64 / count as f64)])
     }
@@ -54,11 +54,12 @@ impl Bench<'_> {
     pub(super) fn round(&self, scenario: &Scenario, proxy: &Running) -> Result<Numbers> {
         match scenario.traffic {
             Traffic::Requests(connections) | Traffic::Answers(connections) | Traffic::Scale(connections) => {
-                self.requests(scenario, proxy, connections, ACCEPT)
+                self.requests(scenario, proxy, connections, &[scenario.accept()])
             }
             Traffic::Close(connections) => self.requests(scenario, proxy, connections, &["Connection: close"]),
             Traffic::Bulk(connections) => self.bulk(scenario, proxy, connections),
-            Traffic::Downloads => self.downloads(scenario, proxy),
+            Traffic::Downloads => self.downloads(scenario, proxy, 1),
+            Traffic::Card(clients) => self.downloads(scenario, proxy, clients),
             Traffic::Tail(connections) => self.tail(scenario, proxy, connections),
             Traffic::Idle(connections) => idle(scenario, proxy, connections),
         }
@@ -84,24 +85,29 @@ impl Bench<'_> {
         Ok(vec![(Metric::Cpu, micros(cpu) / answers), (Metric::Rate, answers / outcome.time.as_secs_f64())])
     }
 
-    fn downloads(&self, scenario: &Scenario, proxy: &Running) -> Result<Numbers> {
-        let before = tree::cpu_time(proxy.pid());
-        let mut times = Vec::new();
-        std::thread::scope(|scope| {
-            let downloads = scope.spawn(|| -> Result<()> {
-                cores::pin_this_thread(self.core)?;
-                let mut client = Client::connect(proxy.address(), PATIENCE)?;
-                let begun = Instant::now();
-                while begun.elapsed() < self.time || times.len() < DOWNLOADS_LEAST {
-                    times.push(client.get(scenario.path, ACCEPT)?.time);
-                }
-                Ok(())
-            });
-            downloads.join().unwrap_or_else(|_| bail!("a client died"))
+    fn downloads(&self, scenario: &Scenario, proxy: &Running, clients: usize) -> Result<Numbers> {
+        let (before, begun) = (tree::cpu_time(proxy.pid()), Instant::now());
+        let download = || -> Result<Vec<Duration>> {
+            cores::pin_this_thread(self.core)?;
+            let mut client = Client::connect(proxy.address(), PATIENCE)?;
+            let mut times = Vec::new();
+            while begun.elapsed() < self.time || times.len() < DOWNLOADS_LEAST {
+                times.push(client.get(scenario.path, &[scenario.accept()])?.time);
+            }
+            Ok(times)
+        };
+        let mut times = std::thread::scope(|scope| -> Result<Vec<Duration>> {
+            let clients: Vec<_> = (0..clients).map(|_| scope.spawn(download)).collect();
+            let times = clients.into_iter().map(|client| client.join().unwrap_or_else(|_| bail!("a client died")));
+            Ok(times.collect::<Result<Vec<_>>>()?.concat())
         })?;
-        let cpu = tree::cpu_time(proxy.pid()).saturating_sub(before);
+        let (cpu, time) = (tree::cpu_time(proxy.pid()).saturating_sub(before), begun.elapsed());
         times.sort();
-        Ok(vec![(Metric::Cpu, micros(cpu) / times.len() as f64), (Metric::LoadTime, millis(times[times.len() / 2]))])
+        let mut numbers = vec![(Metric::Cpu, micros(cpu) / times.len() as f64), (Metric::LoadTime, millis(times[times.len() / 2]))];
+        if let Traffic::Card(_) = scenario.traffic {
+            numbers.push((Metric::Rate, times.len() as f64 / time.as_secs_f64()));
+        }
+        Ok(numbers)
     }
 
     fn tail(&self, scenario: &Scenario, proxy: &Running, connections: usize) -> Result<Numbers> {
@@ -111,7 +117,7 @@ impl Bench<'_> {
             cores::pin_this_thread(self.core)?;
             let mut client = Client::connect(proxy.address(), PATIENCE)?;
             while !enough.load(Ordering::Relaxed) {
-                client.get(DOWNLOADED, ACCEPT)?;
+                client.get(DOWNLOADED, &[scenario.accept()])?;
                 done.fetch_add(1, Ordering::Relaxed);
             }
             Ok(())
@@ -183,8 +189,6 @@ fn micros(time: Duration) -> f64 {
 fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
-
-const ACCEPT: &[&str] = &["Accept-Encoding: gzip"];
 
 /// A multiple of the number of variants of a body, so that every proxy weighs the same ones.
 const CHECKS: usize = 8;

@@ -4,6 +4,7 @@
 //! without them. What counts is CPU time per answer: it does not change when the load generator is the slower side. All proxies of
 //! a scenario run at the same time and are loaded one after the other, a round each, so that a noisy minute hits them alike.
 
+mod card;
 mod counts;
 mod goals;
 pub(crate) mod machine;
@@ -19,11 +20,12 @@ pub use rival::{Kind, Rival};
 use crate::cores;
 use crate::origin::{Options as OriginOptions, Origin};
 use anyhow::{Context, Result, bail};
+use card::Card;
 use measure::Bench;
 use report::Results;
 use rival::{Running, Setting};
 use sample::Sample;
-use scenario::{SCENARIOS, Scenario, Traffic};
+use scenario::{FOUNDING, PLAIN, SCENARIOS, Scenario, Traffic, WITHOUT_CARD};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use wrk::Wrk;
@@ -62,6 +64,7 @@ pub fn run(options: &Options) -> Result<bool> {
         options,
         bench: Bench { wrk: &wrk, core: load_core, origin: address, time: options.time },
         worker_cores: [first, second],
+        card: None,
         results: Results {
             rivals: options.rivals.iter().map(|rival| (rival.name.clone(), rival.version())).collect(),
             samples: Vec::new(),
@@ -94,19 +97,28 @@ struct Run<'a> {
     options: &'a Options,
     bench: Bench<'a>,
     worker_cores: [usize; 2],
+    /// Made when it is wanted.
+    card: Option<Card>,
     results: Results,
 }
 
-/// A proxy in a scenario, with so many workers.
+/// A proxy in a scenario, with a file and so many workers.
 struct Entrant<'a> {
     name: String,
     rival: &'a Rival,
+    config: &'static str,
     workers: usize,
 }
 
 impl Run<'_> {
     fn scenario(&mut self, scenario: &Scenario) {
         eprintln!("{}", scenario.name);
+        if let (Traffic::Card(_), None) = (scenario.traffic, &self.card) {
+            match Card::new(self.bench.origin, scenario.path) {
+                Ok(card) => self.card = Some(card),
+                Err(error) => return self.problem(scenario, "the card", &error),
+            }
+        }
         let entrants = entrants(&self.options.rivals, scenario, &self.options.scenarios);
         let mut field: Vec<(&Entrant<'_>, Running)> = Vec::new();
         for entrant in &entrants {
@@ -129,8 +141,12 @@ impl Run<'_> {
 
     /// Starts it, sees that it works, and warms it up.
     fn enter(&mut self, scenario: &Scenario, entrant: &Entrant<'_>) -> Result<Running> {
-        let running = entrant.rival.start(&self.setting(scenario.config, entrant.workers))?;
-        let numbers = self.bench.check(scenario, &running)?;
+        let running = entrant.rival.start(&self.setting(entrant.config, entrant.workers))?;
+        if let Traffic::Card(_) = scenario.traffic {
+            // A card is given bodies when it has passed a probe.
+            self.bench.check(scenario, entrant.config, &running)?;
+        }
+        let numbers = self.bench.check(scenario, entrant.config, &running)?;
         self.keep(scenario, &entrant.name, 0, numbers);
         Ok(running)
     }
@@ -143,6 +159,7 @@ impl Run<'_> {
             workers,
             cores: &self.worker_cores[..workers],
             under: &[],
+            card: self.card.as_ref(),
         }
     }
 
@@ -187,20 +204,22 @@ impl Run<'_> {
     }
 }
 
-/// Who runs in a scenario: each proxy that has a file for it once, or once with one worker and once with two.
+/// Who runs in a scenario: each proxy that has a file for it once, or once with one worker and once with two, or in several ways.
 fn entrants<'a>(rivals: &'a [Rival], scenario: &Scenario, folder: &Path) -> Vec<Entrant<'a>> {
-    let rivals = rivals.iter().filter(|rival| rival.takes_part(folder, scenario.config));
-    let Traffic::Scale(_) = scenario.traffic else {
-        return rivals.map(|rival| Entrant { name: rival.name.clone(), rival, workers: 1 }).collect();
+    let of = |rival: &'a Rival| -> Vec<Entrant<'a>> {
+        let entrant = |words: &str, config, workers| Entrant { name: format!("{}{words}", rival.name), rival, config, workers };
+        match (scenario.traffic, rival.kind) {
+            (Traffic::Scale(_), _) => {
+                [(", 1 worker", 1), (", 2 workers", 2)].map(|(words, workers)| entrant(words, scenario.config, workers)).into()
+            }
+            (Traffic::Card(_), Kind::Terse) => [("", scenario.config), (", software", WITHOUT_CARD), (", uncompressed", PLAIN)]
+                .map(|(words, config)| entrant(words, config, 1))
+                .into(),
+            (Traffic::Card(_), Kind::Nginx) => vec![entrant("", FOUNDING, 1)],
+            _ => vec![entrant("", scenario.config, 1)],
+        }
     };
-    let each = |rival: &'a Rival| {
-        [("1 worker", 1), ("2 workers", 2)].map(|(words, workers)| Entrant {
-            name: format!("{}, {words}", rival.name),
-            rival,
-            workers,
-        })
-    };
-    rivals.flat_map(each).collect()
+    rivals.iter().flat_map(of).filter(|entrant| entrant.rival.takes_part(folder, entrant.config)).collect()
 }
 
 impl Results {

@@ -1,5 +1,6 @@
 //! The proxies that are compared, and one of them running.
 
+use super::card::Card;
 use crate::client::Client;
 use crate::program::{Program, wait_until};
 use crate::variables;
@@ -47,6 +48,8 @@ pub(super) struct Setting<'a> {
     pub(super) cores: &'a [usize],
     /// A program to run it under, with its arguments: valgrind, strace.
     pub(super) under: &'a [String],
+    /// The test card, where there is one.
+    pub(super) card: Option<&'a Card>,
 }
 
 impl Rival {
@@ -91,6 +94,7 @@ impl Rival {
         let log = fs::File::create(folder.path().join("output"))?;
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).current_dir(folder.path()).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        command.envs(setting.card.map(Card::environment).unwrap_or_default());
         let program = Program::start(command, Some(setting.cores))?;
         let mut running = Running { program, address, folder, name: self.name.clone() };
         running.wait_until_ready()?;
@@ -104,20 +108,29 @@ impl Rival {
             .replace("${LISTEN}", &address.to_string())
             .replace("${ORIGIN}", &setting.origin.to_string())
             .replace("${SCENARIOS}", &fs::canonicalize(setting.folder)?.display().to_string())
-            .replace("${WORKERS}", &setting.workers.to_string());
-        let config = folder.join(self.end());
+            .replace("${WORKERS}", &setting.workers.to_string())
+            .replace("${CARD}", &setting.card.map(|card| card.library().display().to_string()).unwrap_or_default());
+        let config = folder.join(if self.kind == Kind::Nginx { NGINX } else { HAPROXY });
         fs::write(&config, text)?;
         Ok(config)
     }
 
+    /// terse reads HAProxy's files, where it has none of its own.
     fn source(&self, folder: &Path, config: &str) -> PathBuf {
-        folder.join(format!("{config}.{}", self.end()))
-    }
-
-    fn end(&self) -> &'static str {
-        if self.kind == Kind::Nginx { "nginx.conf" } else { "haproxy.cfg" }
+        let ends = match self.kind {
+            Kind::Nginx => [NGINX, NGINX],
+            Kind::Haproxy => [HAPROXY, HAPROXY],
+            Kind::Terse => [TERSE, HAPROXY],
+        };
+        let [own, other] = ends.map(|end| folder.join(format!("{config}.{end}")));
+        if own.exists() { own } else { other }
     }
 }
+
+/// The ends of files' names.
+const HAPROXY: &str = "haproxy.cfg";
+const NGINX: &str = "nginx.conf";
+const TERSE: &str = "terse.cfg";
 
 /// A proxy at work. Dropping it stops it and removes its files.
 #[derive(Debug)]

@@ -28,6 +28,8 @@ pub(super) enum Traffic {
     Bulk(usize),
     /// One after the other: CPU time, and how long each takes.
     Downloads,
+    /// So many clients, each one after the other, through the test card, in software ([`WITHOUT_CARD`]) and uncompressed.
+    Card(usize),
     /// Over a few connections, alone and while others download the bitmap compressed: how long the slowest of a hundred takes.
     Tail(usize),
     /// So many connections, each silent after one answer: memory.
@@ -37,11 +39,24 @@ pub(super) enum Traffic {
 }
 
 impl Scenario {
-    /// Whether the proxy compresses what is fetched.
-    pub(super) fn compresses(&self) -> bool {
-        self.config.starts_with("gzip-") && !matches!(self.traffic, Traffic::Tail(_))
+    /// Whether a proxy with that file compresses what is fetched.
+    pub(super) fn compresses(&self, config: &str) -> bool {
+        COMPRESSING.iter().any(|beginning| config.starts_with(beginning)) && !matches!(self.traffic, Traffic::Tail(_))
+    }
+
+    /// What clients take, a line of their requests.
+    pub(super) fn accept(&self) -> &'static str {
+        if matches!(self.config, "zstd" | "br") { "Accept-Encoding: gzip, zstd, br" } else { "Accept-Encoding: gzip" }
     }
 }
+
+/// The beginnings of the names of files that compress.
+const COMPRESSING: [&str; 4] = ["gzip-", "zstd", "br", "card"];
+
+/// The same service as that of [`Traffic::Card`], without the card.
+pub(super) const WITHOUT_CARD: &str = "card-off";
+/// nginx's, as in the founding document.
+pub(super) const FOUNDING: &str = "gzip-9";
 
 /// All of them.
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -116,11 +131,40 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         traffic: Traffic::Requests(16),
     },
     Scenario {
+        name: "page-zstd",
+        about: "page-6, as zstd at the level that is usual, beside nginx's gzip at level 6",
+        config: "zstd",
+        path: "/page.js",
+        traffic: Traffic::Requests(16),
+    },
+    Scenario {
+        name: "page-br",
+        about: "page-6, as br at the level that is usual, beside nginx's gzip at level 6",
+        config: "br",
+        path: "/page.js",
+        traffic: Traffic::Requests(16),
+    },
+    Scenario {
         name: "bitmap",
         about: "the bitmap of 7.3 MB, one after the other, gzip level 9",
         config: "gzip-9",
         path: "/bitmap.bmp",
         traffic: Traffic::Downloads,
+    },
+    Scenario {
+        name: "card-simulated",
+        about: "simulated: the bitmap of 7.3 MB, the same each time, one client; through a test card of 2.5 Gbit/s that answers from \
+                results made beforehand, in software at level 6, and uncompressed; nginx at level 9. No memory of bodies, no verification",
+        config: "card",
+        path: "/static/picture.bmp",
+        traffic: Traffic::Card(1),
+    },
+    Scenario {
+        name: "card-simulated-2",
+        about: "simulated: the same with two clients at once. The card does 42.8 bitmaps a second",
+        config: "card",
+        path: "/static/picture.bmp",
+        traffic: Traffic::Card(2),
     },
     Scenario {
         name: "large",

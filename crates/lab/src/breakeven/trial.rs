@@ -39,6 +39,7 @@ impl Trial {
                 budget: Arc::new(Limit::new(64 << 20)),
                 in_place_ns,
                 meter: None,
+                brake: None,
             })
         };
         Ok(Trial {

@@ -10,7 +10,7 @@ use crate::track::key;
 use crate::track::name::TableName;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use terse_balance::table::{Data, Entry, Table};
+use terse_balance::table::{Data, Held, Table};
 use terse_sample::Expr;
 
 /// `limit <bytes> key <expression> [table <name>]`
@@ -31,7 +31,8 @@ pub struct Share {
 pub struct SharedLimiter {
     plan: Arc<Plan>,
     table: Arc<Table>,
-    entry: Arc<Entry>,
+    /// Held: an entry that is in use is neither purged nor dropped for another one.
+    entry: Arc<Held>,
     data: Data,
     bytes: u64,
     own: Limiter,
@@ -44,7 +45,7 @@ impl Share {
         let table = self.table.table()?.clone();
         let value = self.key.eval(&stream.env())?;
         let now_ms = plan.table_ms(Instant::now());
-        let entry = key::with_key(table.settings().key, value, |key| table.obtain(key, now_ms))??;
+        let entry = key::with_key(table.settings().key, value, |key| table.hold(key, now_ms))??.into();
         let period_ms = table.layout().stored().find(|stored| stored.data == self.data)?.period_ms;
         let own = Limiter::new(self.bytes, Duration::from_millis(period_ms.into()), least_bytes);
         Some(SharedLimiter { plan, table, entry, data: self.data, bytes: self.bytes, own })
@@ -68,7 +69,6 @@ impl SharedLimiter {
     pub(super) fn take(&mut self, bytes: usize, now: Instant) {
         let now_ms = self.plan.table_ms(now);
         self.own.take(bytes, now);
-        // An entry that is in use does not expire.
         self.entry.touch(now_ms);
         self.table.add(&self.entry, self.data, 0, bytes as u64, now_ms);
     }

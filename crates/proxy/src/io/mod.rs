@@ -2,6 +2,7 @@
 
 pub mod buffer;
 pub mod clock;
+pub mod pause;
 pub mod sink;
 pub mod source;
 pub mod tcp_info;

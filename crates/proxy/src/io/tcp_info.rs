@@ -51,6 +51,23 @@ pub fn tcp_info(descriptor: RawFd) -> Option<TcpInfo> {
     })
 }
 
+/// The packet that opened a client's connection, from the IP header on or, where the listener said so, from the Ethernet header on
+/// (`TCP_SAVED_SYN`). The kernel gives it once. Nothing when it was not kept, or was given before.
+pub fn saved_syn(descriptor: RawFd) -> Option<Vec<u8>> {
+    let mut packet = vec![0; SYN_BYTES];
+    let mut length = packet.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes, which is the size of what the pointer leads to. A descriptor that is not open
+    // is an error, and no option of a socket can be read from anything else.
+    let read = unsafe { libc::getsockopt(descriptor, libc::IPPROTO_TCP, TCP_SAVED_SYN, packet.as_mut_ptr().cast(), &mut length) };
+    packet.truncate(length as usize);
+    (read == 0 && !packet.is_empty()).then_some(packet)
+}
+
+/// The most bytes of such a packet: headers of Ethernet with tags, of IP with all options, of TCP with all options; no data is kept.
+const SYN_BYTES: usize = 512;
+/// Linux's number, of `include/uapi/linux/tcp.h`.
+const TCP_SAVED_SYN: libc::c_int = 28;
+
 #[cfg(test)]
 mod tests {
     use super::*;

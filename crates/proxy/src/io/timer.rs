@@ -8,6 +8,7 @@
 //! Times are milliseconds since the wheel was made.
 
 use super::clock;
+use super::pause::Pauses;
 use slab::Slab;
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -24,6 +25,7 @@ pub struct Wheel {
     entries: RefCell<Slab<Entry>>,
     queue: RefCell<BinaryHeap<Reverse<(u64, usize)>>>,
     driver: Cell<Option<Waker>>,
+    pauses: Pauses,
 }
 
 struct Entry {
@@ -46,7 +48,13 @@ pub struct Timer {
 impl Wheel {
     /// A wheel without timers; someone must run [`Wheel::drive`].
     pub fn new() -> Rc<Wheel> {
-        Rc::new(Wheel { start: Instant::now(), entries: RefCell::default(), queue: RefCell::default(), driver: Cell::new(None) })
+        Rc::new(Wheel {
+            start: Instant::now(),
+            entries: RefCell::default(),
+            queue: RefCell::default(),
+            driver: Cell::new(None),
+            pauses: Pauses::default(),
+        })
     }
 
     /// A timer without a deadline.
@@ -58,7 +66,9 @@ impl Wheel {
     /// Wakes what is late, for as long as the worker runs.
     pub async fn drive(self: Rc<Wheel>) {
         let mut sleep = pin!(tokio::time::sleep(Duration::from_secs(3600)));
+        self.pauses.start();
         poll_fn(|cx| {
+            let _ = self.pauses.poll_ring(cx);
             self.driver.set(Some(cx.waker().clone()));
             loop {
                 let next = self.fire(self.now());
@@ -157,6 +167,10 @@ impl Timer {
         self.wheel.set(self.key, (at.as_millis() as u64).saturating_add(1).min(NEVER - 1));
     }
 
+    pub(super) fn pauses(&self) -> &Pauses {
+        &self.wheel.pauses
+    }
+
     /// Takes the deadline away.
     pub fn clear(&self) {
         self.wheel.set(self.key, NEVER);
@@ -184,7 +198,7 @@ mod tests {
     use super::*;
 
     fn run(future: impl Future<Output = ()> + 'static) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, future);
     }
 

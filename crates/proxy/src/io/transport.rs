@@ -8,7 +8,9 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use terse_tls::Secured;
 use tokio::io::{AsyncWrite, Interest};
 use tokio::net::{TcpStream, UnixStream, tcp, unix};
 use tokio::task::coop;
@@ -20,6 +22,8 @@ pub enum Transport {
     Tcp(TcpStream),
     /// Over a unix socket.
     Unix(UnixStream),
+    /// TLS over either. It is shared with those who are asked what the handshake has come to.
+    Tls(Rc<Secured>),
 }
 
 /// The half that reads.
@@ -28,6 +32,8 @@ pub enum Reader<'a> {
     Tcp(tcp::ReadHalf<'a>),
     /// Over a unix socket.
     Unix(unix::ReadHalf<'a>),
+    /// TLS over either.
+    Tls(&'a Secured),
 }
 
 /// The half that writes.
@@ -36,7 +42,14 @@ pub enum Writer<'a> {
     Tcp(tcp::WriteHalf<'a>),
     /// Over a unix socket.
     Unix(unix::WriteHalf<'a>),
+    /// TLS over either.
+    Tls(&'a Secured),
 }
+
+/// How much is discarded with one system call.
+const DISCARDED_BYTES: usize = 4096;
+/// How many such calls there are at most: 256 KB, which is more than is sent at once before the first answer. Who sends more is reset.
+const DISCARDS: usize = 64;
 
 impl Transport {
     /// Both halves, for as long as they are needed at the same time.
@@ -50,7 +63,22 @@ impl Transport {
                 let (r, w) = io.split();
                 (Reader::Unix(r), Writer::Unix(w))
             }
+            Transport::Tls(io) => (Reader::Tls(io), Writer::Tls(io)),
         }
+    }
+
+    /// The socket that TLS is to be spoken over; nothing where it is already.
+    pub fn into_plain(self) -> Option<terse_tls::Socket> {
+        match self {
+            Transport::Tcp(io) => Some(terse_tls::Socket::Tcp(io)),
+            Transport::Unix(io) => Some(terse_tls::Socket::Unix(io)),
+            Transport::Tls(_) => None,
+        }
+    }
+
+    /// A second descriptor of it.
+    pub fn duplicate(&self) -> io::Result<std::os::fd::OwnedFd> {
+        self.socket().try_clone().map(std::os::fd::OwnedFd::from)
     }
 
     /// The socket, for its options.
@@ -58,6 +86,7 @@ impl Transport {
         match self {
             Transport::Tcp(io) => SockRef::from(io),
             Transport::Unix(io) => SockRef::from(io),
+            Transport::Tls(io) => io.socket(),
         }
     }
 
@@ -66,6 +95,7 @@ impl Transport {
         match self {
             Transport::Tcp(io) => poll_readable(io, cx),
             Transport::Unix(io) => poll_readable(io, cx),
+            Transport::Tls(io) => io.poll_readable(cx),
         }
     }
 
@@ -74,6 +104,7 @@ impl Transport {
         match self {
             Transport::Tcp(io) => is_readable(io),
             Transport::Unix(io) => is_readable(io),
+            Transport::Tls(io) => io.is_stale(),
         }
     }
 
@@ -83,8 +114,43 @@ impl Transport {
         let peeked = match self {
             Transport::Tcp(io) => SockRef::from(io).peek(&mut byte),
             Transport::Unix(io) => SockRef::from(io).peek(&mut byte),
+            Transport::Tls(io) => return io.has_ended(),
         };
         !matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Its TLS, where it has some.
+    pub fn tls(&self) -> Option<&Rc<Secured>> {
+        match self {
+            Transport::Tcp(_) | Transport::Unix(_) => None,
+            Transport::Tls(io) => Some(io),
+        }
+    }
+
+    /// Whether everything that was written is the kernel's.
+    pub fn is_sent(&self) -> bool {
+        match self {
+            Transport::Tcp(_) | Transport::Unix(_) => true,
+            Transport::Tls(io) => io.is_sent(),
+        }
+    }
+
+    /// Hands what is not yet the kernel's over to it.
+    pub fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Transport::Tcp(_) | Transport::Unix(_) => Poll::Ready(Ok(())),
+            Transport::Tls(io) => io.poll_flush(cx),
+        }
+    }
+
+    /// Takes what has come and nobody will read: to close with that unread would be to reset the connection (RFC 2525 section 2.17).
+    pub fn discard(&self) {
+        let mut room = [std::mem::MaybeUninit::uninit(); DISCARDED_BYTES];
+        for _ in 0..DISCARDS {
+            if !matches!(self.socket().recv(&mut room), Ok(DISCARDED_BYTES)) {
+                return;
+            }
+        }
     }
 
     /// Tells the peer that nothing more comes.
@@ -97,6 +163,7 @@ impl Transport {
         match self {
             Transport::Tcp(io) => io.peer_addr().ok(),
             Transport::Unix(_) => None,
+            Transport::Tls(io) => io.peer(),
         }
     }
 
@@ -105,6 +172,7 @@ impl Transport {
         match self {
             Transport::Tcp(io) => io.as_raw_fd(),
             Transport::Unix(io) => io.as_raw_fd(),
+            Transport::Tls(io) => io.descriptor(),
         }
     }
 
@@ -113,6 +181,7 @@ impl Transport {
         match self {
             Transport::Tcp(io) => io.local_addr().ok(),
             Transport::Unix(_) => None,
+            Transport::Tls(io) => io.local(),
         }
     }
 }
@@ -123,6 +192,7 @@ impl Reader<'_> {
         let n = ready!(match self {
             Reader::Tcp(io) => poll_read(io.as_ref(), cx, buffer.room()),
             Reader::Unix(io) => poll_read(io.as_ref(), cx, buffer.room()),
+            Reader::Tls(io) => io.poll_read(cx, buffer.room()),
         })?;
         buffer.advance(n);
         Poll::Ready(Ok(n))
@@ -138,6 +208,7 @@ impl Reader<'_> {
         match self {
             Reader::Tcp(io) => poll_readable(io.as_ref(), cx),
             Reader::Unix(io) => poll_readable(io.as_ref(), cx),
+            Reader::Tls(io) => io.poll_readable(cx),
         }
     }
 }
@@ -215,6 +286,7 @@ impl Writer<'_> {
         match self {
             Writer::Tcp(io) => SockRef::from(io.as_ref()),
             Writer::Unix(io) => SockRef::from(io.as_ref()),
+            Writer::Tls(io) => io.socket(),
         }
     }
 
@@ -226,6 +298,7 @@ impl Writer<'_> {
             (Writer::Tcp(io), _) => io.try_write_vectored(slices),
             (Writer::Unix(io), [one]) => io.as_ref().try_io(Interest::WRITABLE, || send(io.as_ref(), one)),
             (Writer::Unix(io), _) => io.try_write_vectored(slices),
+            (Writer::Tls(io), _) => return io.poll_write(cx, slices),
         };
         if !matches!(&tried, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
             return Poll::Ready(tried);
@@ -235,6 +308,7 @@ impl Writer<'_> {
             (Writer::Tcp(io), _) => Pin::new(io).poll_write_vectored(cx, slices),
             (Writer::Unix(io), [one]) => Pin::new(io).poll_write(cx, one),
             (Writer::Unix(io), _) => Pin::new(io).poll_write_vectored(cx, slices),
+            (Writer::Tls(io), _) => io.poll_write(cx, slices),
         }
     }
 
@@ -243,6 +317,7 @@ impl Writer<'_> {
         poll_fn(|cx| match self {
             Writer::Tcp(io) => Pin::new(io).poll_shutdown(cx),
             Writer::Unix(io) => Pin::new(io).poll_shutdown(cx),
+            Writer::Tls(io) => io.poll_shutdown(cx),
         })
         .await
     }

@@ -52,7 +52,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "The most idle connections to servers that a client's connection keeps.",
         "idle connections belong to workers, not to clients",
     ),
-    accepted("timeout client-hs", "<time>", "How long a client's TLS handshake may take.", "TLS is not spoken to clients"),
 ];
 
 const COPYING: &str = "it changes how bytes are copied, not which";

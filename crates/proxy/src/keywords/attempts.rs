@@ -3,12 +3,15 @@
 use super::{done, in_back, settings};
 use crate::settings::{RetryOn, Reuse};
 use terse_config::near::nearest;
-use terse_config::{Args, Fault, Keyword, Kind, Scope};
+use terse_config::{Args, Fault, Keyword, Kind, Scope, Sections};
 
 /// The table.
 pub(super) const KEYWORDS: &[Keyword] = &[
     done("retries", "<number>", "Attempts after the first.", retries),
-    done("retry-on", "<event>...", "The failures after which a request is sent again.", retry_on),
+    Keyword {
+        sections: Sections::BACK,
+        ..done("retry-on", "<event>...", "The failures after which a request is sent again.", retry_on)
+    },
     Keyword {
         kind: Kind::Switch(redispatch),
         ..done(
@@ -65,9 +68,7 @@ fn retry_on(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     }
     on.statuses.sort_unstable();
     on.statuses.dedup();
-    if in_back(scope) {
-        settings(scope).retry_on = Some(on);
-    }
+    settings(scope).retry_on = Some(on);
     Ok(())
 }
 

@@ -6,7 +6,9 @@ mod workers;
 
 use super::{done, in_front, settings};
 use crate::settings::BindSettings;
-use terse_config::{Args, Fault, Keyword, Scope, Sections, params, reference};
+use terse_config::params::{self, Standing};
+use terse_config::{Args, Fault, Keyword, Scope, Sections, reference};
+use terse_tls::BindTls;
 
 /// The table.
 pub(super) const KEYWORDS: &[Keyword] = &[Keyword {
@@ -14,7 +16,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[Keyword {
     ..done(
         "bind",
         "<address>[,<address>]... [<parameter>]...",
-        "Listens on addresses: '[<host>]:<port>[-<last>]', '/<path>', 'unix@<path>', 'abns@<name>', 'fd@<number>'.",
+        "Listens on addresses: '[<host>]:<port>[-<last>]', '/<path>', 'unix@<path>', 'abns@<name>', 'abnsz@<name>', 'fd@<number>'.",
         bind,
     )
 }];
@@ -46,14 +48,16 @@ pub fn read(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>) -> Result<Vec<
         v6only: None,
         transparent: false,
         defer_accept: false,
+        save_syn: 0,
         fast_open: false,
         mss: None,
         accept_proxy: false,
         workers: 0,
+        tls: BindTls::default(),
         place,
     };
     while args.peek().is_some() {
-        if !own(args)? {
+        if !own(args)? && !terse_tls::keywords::bind(args, &scope.place, &mut draft.tls)? {
             params::apply_one(args, "parameter", parameters::TABLE, &mut draft)?;
         }
     }
@@ -69,6 +73,11 @@ pub fn read(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>) -> Result<Vec<
 /// Markdown: the parameters, for the manual.
 pub fn reference() -> String {
     reference::parameters("Parameters of `bind`", parameters::TABLE)
+}
+
+/// How the words of `bind` lines stand.
+pub fn standings() -> Vec<Standing> {
+    params::standings(parameters::TABLE).into_iter().chain(terse_tls::keywords::bind_standings()).collect()
 }
 
 /// Takes the next word and what belongs to it, if it knows it.
@@ -114,7 +123,7 @@ mod tests {
             "udp@:53",
             "fd@x",
             ":80,",
-            ":80 ssl crt x",
+            ":80 ssl crt",
             ":80 foo",
             ":80 name",
             ":80 nmae x",

@@ -61,6 +61,7 @@ fn errorloc(args: &mut Args<'_>, scope: &mut Scope<'_>, redirect: u16) -> Result
     args.end()?;
     let page = Answer {
         status: redirect,
+        stands_for: None,
         reason: Arc::from(""),
         fields: vec![(Arc::from(&b"Cache-Control"[..]), b"no-cache".to_vec()), (Arc::from(&b"Location"[..]), url.to_vec())],
         body: Arc::from(&b""[..]),

@@ -14,6 +14,11 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     timeout("timeout client-fin", "How long the client may be silent once one direction is closed.", |args, scope| {
         front(args, scope, |t| &mut t.client_fin)
     }),
+    timeout(
+        "timeout client-hs",
+        "How long a TLS handshake with a client may take; as 'timeout client' where it is not said.",
+        |args, scope| front(args, scope, |t| &mut t.client_handshake),
+    ),
     formerly(
         &["contimeout"],
         timeout("timeout connect", "How long connecting to a server may take.", |args, scope| {
@@ -94,10 +99,22 @@ mod tests {
     fn each_has_its_place() {
         let settings = proxy(
             "listen l\n timeout client 1s\n timeout client-fin 2s\n timeout connect 3s\n timeout http-keep-alive 4s\n timeout http-request 5s\n \
-             timeout queue 6s\n timeout server 7s\n timeout server-fin 8s\n timeout tarpit 9s\n timeout tunnel 10s\n",
+             timeout queue 6s\n timeout server 7s\n timeout server-fin 8s\n timeout tarpit 9s\n timeout tunnel 10s\n timeout client-hs 11s\n",
         );
         let t = settings.timeouts;
-        let all = [t.client, t.client_fin, t.connect, t.keep_alive, t.request, t.queue, t.server, t.server_fin, t.tarpit, t.tunnel];
+        let all = [
+            t.client,
+            t.client_fin,
+            t.connect,
+            t.keep_alive,
+            t.request,
+            t.queue,
+            t.server,
+            t.server_fin,
+            t.tarpit,
+            t.tunnel,
+            t.client_handshake,
+        ];
         assert_eq!(all, std::array::from_fn(|i| Some(Duration::from_secs(i as u64 + 1))));
     }
 

@@ -14,7 +14,7 @@ use super::forward::relay::Relay;
 use super::ring::Ring;
 use super::sender::Logger;
 use super::sinks::Sinks;
-use crate::worker::Listener;
+use crate::access::Listener;
 use std::cell::RefCell;
 use std::io;
 use std::net::UdpSocket;

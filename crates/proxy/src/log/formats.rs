@@ -39,6 +39,9 @@ pub const CONNECT_HTTP_FORMAT: &str = "Connect from %ci:%cp to %fi:%fp (%f/HTTP)
 /// The same in `mode tcp`.
 pub const CONNECT_TCP_FORMAT: &str = "Connect from %ci:%cp to %fi:%fp (%f/TCP)";
 
+/// Begins the line of a connection that failed before there was a transaction; its address's name and the reason follow.
+pub const FAILURE_FORMAT: &str = "%ci:%cp [%t] %f/";
+
 /// The variables under which a configuration finds these texts, to extend them: `log-format "${HAPROXY_HTTP_LOG_FMT} %ID"`.
 pub const FORMAT_VARIABLES: [(&str, &str); 5] = [
     ("HAPROXY_HTTP_LOG_FMT", HTTP_FORMAT),

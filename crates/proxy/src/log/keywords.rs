@@ -41,10 +41,12 @@ pub const KEYWORDS: &[Keyword] = &[
     proxy("unique-id-header", "<name>", "Sends each request's identifier to the server in this header.", unique_id_header),
     proxy("option httplog", "[clf]", "Logs each request with its timers, status, termination state and counts.", option_httplog),
     proxy("option tcplog", "[clf]", "Logs each connection with its timers, bytes, termination state and counts.", option_tcplog),
-    Keyword {
-        kind: Kind::Refused("needs TLS on the client's side; use 'option httplog', or 'log-format' with what you need"),
-        ..proxy("option httpslog", "", "Logs each request as 'option httplog' does, and its TLS connection.", option_httplog)
-    },
+    proxy("option httpslog", "", "Logs each request as 'option httplog' does, and its TLS connection.", |args, scope| {
+        args.end()?;
+        let place = scope.place.clone();
+        set_traffic_format(scope, TrafficFormat::Https { place });
+        Ok(())
+    }),
     proxy("log-steps", "all | <step>[,<step>]...", "Logs transactions at these steps, instead of once.", log_steps),
     switch("option dontlognull", "Connections on which no byte came are not logged.", dontlognull),
     switch(
@@ -67,8 +69,14 @@ pub const KEYWORDS: &[Keyword] = &[
         response_header,
     ),
     capture("capture cookie", "<name> len <length>", "Keeps a cookie of the request and of the response for logs.", cookie),
-    capture("declare capture request", "len <length>", "A slot that 'http-request capture ... id' fills.", request_slot),
-    capture("declare capture response", "len <length>", "A slot that 'http-response capture ... id' fills.", response_slot),
+    Keyword {
+        sections: Sections::FRONT_ONLY,
+        ..capture("declare capture request", "len <length>", "A slot that 'http-request capture ... id' fills.", request_slot)
+    },
+    Keyword {
+        sections: Sections::FRONT_ONLY,
+        ..capture("declare capture response", "len <length>", "A slot that 'http-response capture ... id' fills.", response_slot)
+    },
 ];
 
 const fn proxy(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
@@ -413,7 +421,7 @@ mod tests {
             "log-format",
             "log-format a b",
             "option httplog x",
-            "option httpslog",
+            "option httpslog x",
             "log-steps error",
             "unique-id-header a:b",
             "capture cookie A 32",

@@ -48,7 +48,7 @@ pub use carrier::{Carrier, Peer};
 pub use clock::{LocalTime, Zone};
 pub use courier::{Courier, Intake, IntakeSocket, Syslog};
 pub use directory::{Directory, Missing, ServerOfRing};
-pub use formats::{CONNECT_HTTP_FORMAT, CONNECT_TCP_FORMAT, FORMAT_VARIABLES, FormatText};
+pub use formats::{CONNECT_HTTP_FORMAT, CONNECT_TCP_FORMAT, FAILURE_FORMAT, FORMAT_VARIABLES, FormatText};
 pub use formats::{HTTP_CLF_FORMAT, HTTP_FORMAT, HTTPS_FORMAT, TCP_CLF_FORMAT, TCP_FORMAT};
 pub use forward::KEYWORDS as FORWARD_KEYWORDS;
 pub use forward::{DatagramBind, ForwardSettings, Forwarder, HostRule, Received};

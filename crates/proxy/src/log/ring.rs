@@ -11,7 +11,8 @@
 //! * A ring holds at most its size. An event that finds it full takes the place of the oldest, unless a server has not had that one:
 //!   then the new one is lost, and counted.
 //! * Clients of `show events` hold nothing back: what was overwritten is missing in what they see.
-//! * The lock is held while bytes are copied, and for nothing else: who logs never waits for a server.
+//! * The lock is held while a bounded number of bytes is copied, however many events there are, and for nothing else: who logs never
+//!   waits for a server.
 
 use super::header::Form;
 use std::collections::VecDeque;
@@ -59,8 +60,10 @@ pub enum Framing {
 #[derive(Default, Debug)]
 struct State {
     bytes: VecDeque<u8>,
-    /// How long each event is, the oldest first.
-    lengths: VecDeque<usize>,
+    /// Where each event ends, the oldest first, in bytes since the ring was made.
+    ends: VecDeque<u64>,
+    /// Where the oldest begins.
+    start: u64,
     /// The number of the oldest event.
     first: u64,
     /// The number of the next event of each server.
@@ -97,7 +100,7 @@ impl Ring {
         let event = event.get(..len).unwrap_or_default();
         let mut state = self.state();
         let kept = state.readers.iter().copied().min().unwrap_or(u64::MAX);
-        while state.bytes.len() + COST * state.lengths.len() + len + COST > self.capacity {
+        while state.bytes.len() + COST * state.ends.len() + len + COST > self.capacity {
             if kept <= state.first {
                 drop(state);
                 self.dropped.fetch_add(1, Relaxed);
@@ -106,7 +109,8 @@ impl Ring {
             state.forget_oldest();
         }
         state.bytes.extend(event);
-        state.lengths.push_back(len);
+        let end = state.start + state.bytes.len() as u64;
+        state.ends.push_back(end);
         drop(state);
         self.grown.notify_waiters();
         true
@@ -116,9 +120,7 @@ impl Ring {
     pub fn copy(&self, from: u64, framing: Framing, limit: usize, out: &mut Vec<u8>) -> u64 {
         let state = self.state();
         let mut number = from.max(state.first);
-        let mut skip = (number - state.first) as usize;
-        let mut at: usize = state.lengths.iter().take(skip).sum();
-        while let Some(len) = state.lengths.get(skip).copied()
+        while let Some((at, len)) = state.event(number)
             && out.len() < limit
         {
             if framing == Framing::OctetCounting {
@@ -135,7 +137,7 @@ impl Ring {
                 Framing::Nul => out.push(0),
                 Framing::OctetCounting => {}
             }
-            (at, skip, number) = (at + len, skip + 1, number + 1);
+            number += 1;
         }
         number
     }
@@ -182,12 +184,22 @@ impl Ring {
 
 impl State {
     fn next(&self) -> u64 {
-        self.first + self.lengths.len() as u64
+        self.first + self.ends.len() as u64
+    }
+
+    /// Where an event stands among the bytes, and its length.
+    fn event(&self, number: u64) -> Option<(usize, usize)> {
+        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        let end = *self.ends.get(index)?;
+        let begin = index.checked_sub(1).map_or(Some(self.start), |before| self.ends.get(before).copied())?;
+        Some(((begin - self.start) as usize, (end - begin) as usize))
     }
 
     fn forget_oldest(&mut self) {
-        if let Some(len) = self.lengths.pop_front() {
+        if let Some(end) = self.ends.pop_front() {
+            let len = (end - self.start) as usize;
             self.bytes.drain(..len.min(self.bytes.len()));
+            self.start = end;
             self.first += 1;
         }
     }

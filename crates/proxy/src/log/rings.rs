@@ -114,6 +114,9 @@ fn description(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> 
 fn server(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let at = args.position() + 1;
     let server = terse_balance::keywords::server::read(args, scope)?;
+    if server.tls.enabled {
+        return Err(args.fault("'ssl' is not supported: lines leave rings without TLS"));
+    }
     if server.log.datagrams {
         let hint = "write 'tcp@', or log to that address without a ring";
         return Err(Fault::new(at, "a ring's servers are reached over streams").hint(hint));

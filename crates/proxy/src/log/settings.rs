@@ -91,6 +91,11 @@ impl LogSettings {
             TrafficFormat::Custom(text) => (Some(text.clone()), None),
             TrafficFormat::Http { clf: false, place } if http => (built_in(formats::HTTP_FORMAT, place), None),
             TrafficFormat::Http { clf: true, place } if http => (built_in(formats::HTTP_CLF_FORMAT, place), None),
+            TrafficFormat::Https { place } if http => (built_in(formats::HTTPS_FORMAT, place), None),
+            TrafficFormat::Https { place } => (
+                built_in(formats::TCP_FORMAT, place),
+                Some("'option httpslog' not usable here (needs 'mode http'). Falling back to 'option tcplog'"),
+            ),
             TrafficFormat::Http { clf: false, place } => (
                 built_in(formats::TCP_FORMAT, place),
                 Some("'option httplog' not usable here (needs 'mode http'). Falling back to 'option tcplog'"),
@@ -133,6 +138,11 @@ pub enum TrafficFormat {
         /// Where it was asked for.
         place: Place,
     },
+    /// `option httpslog`.
+    Https {
+        /// Where it was asked for.
+        place: Place,
+    },
     /// `option tcplog [clf]`.
     Tcp {
         /// In the manner of the common log format.
@@ -148,6 +158,7 @@ impl TrafficFormat {
     /// The words that ask for it.
     pub fn name(&self) -> &'static str {
         match self {
+            TrafficFormat::Https { .. } => "option httpslog",
             TrafficFormat::Http { clf: false, .. } => "option httplog",
             TrafficFormat::Http { clf: true, .. } => "option httplog clf",
             TrafficFormat::Tcp { clf: false, .. } => "option tcplog",

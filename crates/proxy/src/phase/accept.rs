@@ -1,21 +1,26 @@
 //! Accepting: from a listener to a session's task.
 
+use crate::access::{Access, Listener, Turn};
+use crate::effort::Measured;
 use crate::io::Transport;
 use crate::phase::converse;
 use crate::session::Session;
-use crate::worker::{Control, Listener, Worker};
+use crate::worker::{Control, Worker};
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener};
 
-/// Accepts from `listener`, for the address of that index, until the worker drains.
-pub fn spawn(worker: &Rc<Worker>, bind: usize, listener: Listener) -> io::Result<()> {
-    let listener = match listener {
-        Listener::Tcp(io) => Accepting::Tcp(TcpListener::from_std(io)?),
-        Listener::Unix(io) => Accepting::Unix(UnixListener::from_std(io)?),
-    };
-    tokio::task::spawn_local(accept(worker.clone(), bind, listener));
+/// Accepts for the `bind` line's address of that index, until the worker drains.
+pub fn spawn(worker: &Rc<Worker>, bind: usize, access: Access) -> io::Result<()> {
+    match access {
+        Access::Own(listener) => {
+            tokio::task::spawn_local(accept(worker.clone(), bind, Accepting::new(listener)?));
+        }
+        Access::Shared(turn) => {
+            tokio::task::spawn_local(accept_in_turn(worker.clone(), bind, turn));
+        }
+    }
     Ok(())
 }
 
@@ -30,25 +35,45 @@ const BREATH: Duration = Duration::from_millis(100);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 async fn accept(worker: Rc<Worker>, bind: usize, listener: Accepting) {
+    while let Some((io, place)) = next(&worker, bind, &listener).await {
+        serve(&worker, bind, io, place);
+    }
+}
+
+async fn accept_in_turn(worker: Rc<Worker>, bind: usize, mut turn: Turn) {
+    let mut control = worker.watch_control();
+    loop {
+        let listener = tokio::select! {
+            biased;
+            _ = control.wait_for(|c| *c != Control::Running) => return,
+            listener = turn.wait() => listener,
+        };
+        let Some(Ok(listener)) = listener.map(Accepting::new) else { return };
+        let Some((io, place)) = next(&worker, bind, &listener).await else { return };
+        let left = listener.into_listener().map(|listener| turn.pass(listener));
+        serve(&worker, bind, io, place);
+        let Ok(left) = left else { return };
+        // Where nobody is left to hand it to, it is one's own.
+        match left.map(Accepting::new) {
+            None => {}
+            Some(Ok(listener)) => return accept(worker, bind, listener).await,
+            Some(Err(_)) => return,
+        }
+    }
+}
+
+/// The next connection and its place within the limits; nothing when the worker drains. What exceeds the limits is not served yet: this
+/// connection waits here, the next ones in the kernel.
+async fn next(worker: &Rc<Worker>, bind: usize, listener: &Accepting) -> Option<(Transport, Place)> {
     let mut control = worker.watch_control();
     loop {
         let accepted = tokio::select! {
             biased;
-            _ = control.wait_for(|c| *c != Control::Running) => return,
+            _ = control.wait_for(|c| *c != Control::Running) => return None,
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok(io) => {
-                // What exceeds the limits is not served yet: this connection waits here, the next ones in the kernel.
-                let place = Place::wait_for(&worker, bind).await;
-                let session = Session::new(&worker, bind, &io);
-                let options = &session.frontend().options;
-                io.apply(options.client_keep_alive, options.no_linger);
-                tokio::task::spawn_local(async move {
-                    converse::run(io, session).await;
-                    drop(place);
-                });
-            }
+            Ok(io) => return Some((io, Place::wait_for(worker, bind).await)),
             Err(error) if is_exhausted(&error) => tokio::time::sleep(BREATH).await,
             // The connection was gone before it was accepted.
             Err(_) => {}
@@ -56,11 +81,40 @@ async fn accept(worker: Rc<Worker>, bind: usize, listener: Accepting) {
     }
 }
 
+fn serve(worker: &Rc<Worker>, bind: usize, io: Transport, place: Place) {
+    let session = Session::new(worker, bind, &io);
+    let options = &session.frontend().options;
+    io.apply(options.client_keep_alive, options.no_linger);
+    let effort = session.effort.clone();
+    let serve = async move {
+        converse::run(io, session).await;
+        drop(place);
+    };
+    match effort {
+        None => tokio::task::spawn_local(serve),
+        Some(effort) => tokio::task::spawn_local(Measured::new(serve, effort)),
+    };
+}
+
 fn is_exhausted(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }
 
 impl Accepting {
+    fn new(listener: Listener) -> io::Result<Accepting> {
+        Ok(match listener {
+            Listener::Tcp(io) => Accepting::Tcp(TcpListener::from_std(io)?),
+            Listener::Unix(io) => Accepting::Unix(UnixListener::from_std(io)?),
+        })
+    }
+
+    fn into_listener(self) -> io::Result<Listener> {
+        Ok(match self {
+            Accepting::Tcp(io) => Listener::Tcp(io.into_std()?),
+            Accepting::Unix(io) => Listener::Unix(io.into_std()?),
+        })
+    }
+
     async fn accept(&self) -> io::Result<Transport> {
         Ok(match self {
             Accepting::Tcp(io) => Transport::from_tcp(io.accept().await?.0),

@@ -115,15 +115,22 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
     answer.write_head(&mut stream.response);
     stream.has_response = true;
     // What could not be read is no request that rules could speak of.
-    if stream.facts.version.is_some() {
-        respond::after_rules(stream, &session);
+    let is_last = stream.facts.abort.is_some_and(|abort| abort.who == Who::Internal);
+    let spoiled = stream.facts.version.is_some() && !is_last && !respond::after_rules(stream, &session);
+    let page = spoiled.then(|| reply::page(&stream.facts, 500));
+    if let Some(page) = &page {
+        stream.facts.abort = Some(Abort::new(Who::Internal, Phase::Headers, Cause::Fault));
+        page.write_head(&mut stream.response);
     }
+    let answer = page.as_ref().unwrap_or(answer);
     let version = stream.facts.version.unwrap_or(Version::Http11);
     let mode = prepare::connection_mode(session.frontend(), stream.facts.backend());
     let wants = stream.facts.persistence.keep_alive && mode != ConnectionMode::Close;
     let keep = wants && read_whole && !answer.close && session.worker.is_running();
     encode::response_head(&stream.response, encode::connection(keep, version), out);
-    stream.facts.status = stream.response.status;
+    // What rules have said of the status is shown, or else what a page stands for.
+    let shown = answer.stands_for.filter(|_| stream.response.status == answer.status);
+    stream.facts.status = shown.unwrap_or(stream.response.status);
     let timeout = stream.facts.timeouts().client;
     let (_, writer) = client.io.split();
     let mut sink = Sink { writer, out, framing: Outgoing::Plain, written: 0, meter: None, timer: &client.timer, timeout };

@@ -1,20 +1,21 @@
 //! A server for a request: chosen, waited for, connected; and again when that fails.
 
-use crate::io::{Pools, clock};
+use crate::io::clock;
 use crate::phase::prepare::Exchange;
 use crate::phase::transfer::Failure;
-use crate::phase::{Client, announce};
+use crate::phase::waiting::{Waited, Watch, wait};
+use crate::phase::{Client, announce, observe};
 use crate::plan::Backend;
 use crate::server::{self, ServerConnection, Wanted};
 use crate::settings::Reuse;
 use crate::stream::Stream;
-use std::future::{Future, pending, poll_fn};
-use std::io;
+use std::future::pending;
 use std::pin::{Pin, pin};
-use std::task::Poll;
 use std::time::Duration;
-use terse_balance::{Claim, Count, Grant, Key, Precedence, Want};
+use std::{io, mem};
+use terse_balance::{Claim, CookieFound, Count, Grant, Key, Precedence, Want};
 use terse_message::{Abort, Cause, Phase, Who};
+use terse_sample::LogFormat;
 
 /// A connection to a server, and the right to use it.
 pub struct Assigned {
@@ -33,9 +34,14 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
     let Some(backend) = stream.facts.backend.map(|index| &worker.plan.backends[index]) else {
         return Err(Abort::new(Who::Server, Phase::Connect, Cause::NoServer));
     };
-    let watches = (backend.options.abort_on_close || session.frontend().options.abort_on_close).then_some(&worker.pools);
+    let at_any_close = backend.options.abort_on_close || session.frontend().options.abort_on_close;
+    let is_bytes = stream.facts.version.is_none();
     let mut refused = None;
     loop {
+        // Bytes are tried once, whatever the client does: it may have closed only to listen. They are not tried again for a client that
+        // has closed and left nothing to send.
+        let watched = at_any_close || is_bytes && exchange.failures > 0;
+        let watches = watched.then_some(Watch { pools: &worker.pools, at_any_close });
         let claim = claim(client, watches, stream, exchange, backend).await?;
         let chosen = claim.server();
         if refused == Some(backend.first_server + chosen.index()) || exchange.failed.contains(&chosen.index()) {
@@ -53,7 +59,10 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             chosen.counters.bump(Count::Balanced);
         }
         let now = clock::now();
-        stream.facts.times.queued = Some(now);
+        // What goes by while the same server is tried again is time in which it is connected to.
+        if !mem::replace(&mut exchange.holds_on, true) {
+            stream.facts.times.queued = Some(now);
+        }
         backend.farm.touch(chosen, now);
         stream.facts.redispatched |= stream.facts.server.as_ref().is_some_and(|before| before.index() != chosen.index());
         stream.facts.server = Some(chosen.clone());
@@ -64,14 +73,18 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let once = !stream.request.is_idempotent();
         let announcer = backend.announcers.get(chosen.index()).and_then(Option::as_deref);
         let announced = announcer.map(|announcer| announce::head(announcer, stream).into_boxed_slice());
-        let wanted = Wanted { reuse: backend.reuse, session: session.number, first, once, announced: announced.as_deref() };
+        let name = backend.names.get(chosen.index()).and_then(Option::as_deref).and_then(|name| asked(name, stream));
+        let announced_now = announced.as_deref();
+        let wanted =
+            Wanted { reuse: backend.reuse, session: session.number, first, once, announced: announced_now, name: name.as_deref() };
         let idle = (exchange.failures == 0).then(|| worker.idle.take(index, chosen, wanted));
         if let Some(connection) = idle.flatten() {
             stream.facts.server_reused = true;
             stream.facts.server_local = connection.local;
             mark(&connection, stream);
             stream.facts.server_socket = Some(connection.io.descriptor());
-            stream.facts.times.connected = stream.facts.times.queued;
+            stream.facts.server_tls = connection.io.tls().cloned();
+            stream.facts.times.connected = Some(now);
             chosen.counters.bump(Count::Sessions);
             return Ok(Assigned { connection, claim });
         }
@@ -81,15 +94,28 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             let connecting = pin!(server::connect(chosen, index, &backend.options, &worker.wheel, session.number));
             wait(client, watches, connecting).await
         };
-        let failure = match connected {
+        let connected = match connected {
             Waited::Done(Ok(mut connection)) => {
-                connection.announced = announced;
+                (connection.announced, connection.name) = (announced, name);
+                match chosen.connector().filter(|_| chosen.settings().tls.enabled) {
+                    Some(connector) => {
+                        let mut securing = Box::pin(connection.secure(connector, &mut stream.facts.server_tls));
+                        wait(client, watches, securing.as_mut()).await
+                    }
+                    None => Waited::Done(Ok(connection)),
+                }
+            }
+            failed => failed,
+        };
+        let failure = match connected {
+            Waited::Done(Ok(connection)) => {
                 client.timer.clear();
                 stream.facts.server_local = connection.local;
                 mark(&connection, stream);
                 stream.facts.server_socket = Some(connection.io.descriptor());
                 stream.facts.times.connected = Some(clock::now());
                 chosen.counters.bump(Count::Sessions);
+                observe::connection(backend, chosen, None);
                 return Ok(Assigned { connection, claim });
             }
             Waited::Done(Err(error)) => connect_failure(&error),
@@ -98,12 +124,20 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         };
         backend.tally.of(worker.index).connect_errors.add(1);
         chosen.counters.bump(Count::ConnectErrors);
+        observe::connection(backend, chosen, Some("L4 unsuccessful connection"));
         drop(claim);
         if !backend.retry_on.connect || !next_attempt(stream, exchange, backend, true) {
             return Err(failure);
         }
         refused = Some(index);
     }
+}
+
+/// The name that a server is asked for by TLS; none where the expression has no value.
+fn asked(name: &LogFormat, stream: &Stream) -> Option<Box<str>> {
+    let mut text = Vec::new();
+    name.write(&stream.env(), &mut text);
+    String::from_utf8(text).ok().filter(|name| !name.is_empty()).map(String::into_boxed_str)
 }
 
 /// Applies what rules have said of the packets to the server.
@@ -117,6 +151,7 @@ fn mark(connection: &ServerConnection, stream: &Stream) {
 pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure) -> bool {
     let session = stream.facts.session.clone();
     let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index]) else { return false };
+    observe::failure(backend, stream, failure.kind);
     // A connection that had been idle may have been closed by the server just then. A request that can be repeated without harm is,
     // on a fresh one (RFC 9110 section 9.2.2); what else is repeated is the operator's word.
     let harmless = stream.request.is_idempotent() && !exchange.body_begun;
@@ -168,8 +203,10 @@ fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend: &Backend,
         return true;
     }
     let bound = exchange.affinity.server.is_some();
-    if redispatches(backend.redispatch, exchange.failures, retries) || !bound {
-        if exchange.affinity.server.take().is_some() {
+    exchange.holds_on = !redispatches(backend.redispatch, exchange.failures, retries);
+    if !exchange.holds_on || !bound {
+        if bound {
+            redispatch(&mut stream.facts.cookie_found, exchange);
             counters.redispatches.add(1);
             failed.counters.bump(Count::Redispatches);
         }
@@ -187,35 +224,16 @@ fn redispatches(interval: i32, failures: u32, retries: u32) -> bool {
     }
 }
 
-/// What came of waiting.
-enum Waited<T> {
-    /// What was waited for.
-    Done(T),
-    /// The client's timer ran out.
-    Late,
-    /// The client has closed.
-    Closed,
-}
-
-/// Waits for a future, until the client's timer runs out, and if it `watches`, until the client closes (`option abortonclose`).
-async fn wait<F: Future>(client: &mut Client, watches: Option<&Pools>, mut future: Pin<&mut F>) -> Waited<F::Output> {
-    poll_fn(|cx| {
-        if let Poll::Ready(output) = future.as_mut().poll(cx) {
-            Poll::Ready(Waited::Done(output))
-        } else if watches.is_some_and(|pools| has_closed(client, pools, cx)) {
-            Poll::Ready(Waited::Closed)
-        } else if client.timer.is_due(cx) {
-            Poll::Ready(Waited::Late)
-        } else {
-            Poll::Pending
-        }
-    })
-    .await
+/// Lets go of the server that the request is bound to.
+fn redispatch(found: &mut CookieFound, exchange: &mut Exchange) {
+    exchange.affinity = exchange.affinity.redispatched();
+    exchange.holds_on = false;
+    *found = exchange.affinity.found;
 }
 
 async fn claim(
     client: &mut Client,
-    watches: Option<&Pools>,
+    watches: Option<Watch<'_>>,
     stream: &mut Stream,
     exchange: &mut Exchange,
     backend: &Backend,
@@ -225,57 +243,42 @@ async fn claim(
         let source = stream.facts.client.map(|c| c.ip());
         let want = match exchange.affinity.server.or_else(|| preferred(stream, exchange, backend)) {
             Some(index) => Want::Server(index),
-            None => Want::Any { key: Key { source, request: Some(&stream.request), bytes: None }, avoided: &exchange.failed },
+            None => {
+                let key = Key { source, request: Some(&stream.request), bytes: exchange.hash_key.as_deref() };
+                Want::Any { key, avoided: &exchange.failed }
+            }
         };
-        let waiter = match backend.farm.claim_as(want, precedence) {
+        let mut waiter = match backend.farm.claim_as(want, precedence) {
             Grant::Now(claim) => return Ok(claim),
             Grant::Wait(waiter) => waiter,
             // A server that is only preferred may be full while others are not.
             Grant::Full if exchange.affinity.server.is_none() && stream.facts.session.last_server.take().is_some() => continue,
-            Grant::Full if exchange.affinity.server.take().is_some() && backend.redispatch != 0 => continue,
+            Grant::Full if exchange.affinity.server.is_some() && backend.redispatch != 0 => {
+                redispatch(&mut stream.facts.cookie_found, exchange);
+                continue;
+            }
             Grant::Full => return Err(Abort::new(Who::Server, Phase::Queue, Cause::QueueFull)),
             Grant::NoServer => return Err(Abort::new(Who::Server, Phase::Connect, Cause::NoServer)),
         };
-        let facts = &mut stream.facts;
-        facts.queue_positions.0 += waiter.server_queue().unwrap_or(0);
-        facts.queue_positions.1 += waiter.backend_queue().unwrap_or(0);
         let timeouts = stream.facts.timeouts();
         client.timer.set(timeouts.queue.or(timeouts.connect));
         // Whoever waits in a queue holds no buffer, unless the client has said more already.
         client.buffer.release_if_empty();
-        let granted = wait(client, watches, pin!(waiter)).await;
+        let granted = wait(client, watches, Pin::new(&mut waiter)).await;
         client.timer.clear();
+        let facts = &mut stream.facts;
+        facts.queue_positions.0 += waiter.server_queue().unwrap_or(0);
+        facts.queue_positions.1 += waiter.backend_queue().unwrap_or(0);
         // Who gave up had waited all the same, and that is what logs show.
-        stream.facts.times.queued = Some(clock::now());
+        if !exchange.holds_on {
+            facts.times.queued = Some(clock::now());
+        }
         match granted {
             Waited::Done(Ok(claim)) => return Ok(claim),
             // The server that its cookie names has gone: any other is better than none.
-            Waited::Done(Err(terse_balance::Retry)) => exchange.affinity.server = None,
+            Waited::Done(Err(terse_balance::Retry)) => redispatch(&mut stream.facts.cookie_found, exchange),
             Waited::Late => return Err(Abort::new(Who::ServerTimeout, Phase::Queue, Cause::Timeout)),
             Waited::Closed => return Err(Abort::new(Who::Client, Phase::Queue, Cause::Closed)),
-        }
-    }
-}
-
-/// Whether the client has closed; what it sends in advance is kept.
-fn has_closed(client: &mut Client, pools: &Pools, cx: &mut std::task::Context<'_>) -> bool {
-    // Without room for what it sends in advance, its close cannot be seen.
-    let Client { io, buffer, .. } = client;
-    if !buffer.is_released() && buffer.is_full() || io.poll_readable(cx).is_pending() {
-        return false;
-    }
-    if buffer.is_released() {
-        match pools.small.take() {
-            Some(taken) => *buffer = taken,
-            None => return false,
-        }
-    }
-    loop {
-        match io.split().0.poll_read(cx, buffer) {
-            Poll::Pending => return false,
-            Poll::Ready(Ok(n)) if n > 0 && !buffer.is_full() => {}
-            Poll::Ready(Ok(n)) => return n == 0,
-            Poll::Ready(Err(_)) => return true,
         }
     }
 }

@@ -22,10 +22,6 @@ pub enum Broke {
     Decoder(terse_compress::decode::Fault),
 }
 
-/// How long a sender may be silent before what it has sent so far is on its way. The runtime's timers count whole milliseconds, so
-/// it becomes half of one to one and a half: the rest of the 5 ms that are promised is for coders.
-pub const PAUSE: Duration = Duration::from_micros(500);
-
 /// Moves a body as it is; counts in `progress` the bytes that the sink has been given.
 pub async fn pass(
     source: &mut Source<'_>,
@@ -116,11 +112,19 @@ pub(super) async fn more_soon(source: &mut Source<'_>, waits: bool) -> Result<bo
         source.more().await.map_err(Broke::Source)?;
         return Ok(true);
     }
-    match tokio::time::timeout(PAUSE, source.more()).await {
-        Ok(more) => more.map(|()| true).map_err(Broke::Source),
-        Err(_) => Ok(false),
+    let more = match source.known_bytes() {
+        Some(_) => tokio::time::timeout(PATIENCE, source.more()).await.ok(),
+        None => source.timer.briefly(source.more()).await,
+    };
+    match more {
+        Some(more) => more.map(|()| true).map_err(Broke::Source),
+        None => Ok(false),
     }
 }
+
+/// The same as a pause for a body whose length was told. Its sender has all of it, or nearly, and nobody waits for a part of it; what comes
+/// whole costs less and comes out smaller.
+const PATIENCE: Duration = Duration::from_millis(3);
 
 /// Waits for the coder where its work is done elsewhere, and hands on what has come out.
 pub(super) async fn settle(

@@ -5,7 +5,9 @@ use crate::inspection::lend_if;
 use crate::io::{Buffer, Transport, clock};
 use crate::log::Origin;
 use crate::phase::prepare::Exchange;
-use crate::phase::{Client, Next, announce, answer, assign, finish, judge, persist, prepare, read, record, route, transfer};
+use crate::phase::{
+    Client, Next, announce, answer, assign, finish, handshake, judge, persist, prepare, read, record, route, transfer,
+};
 use crate::session::Session;
 use crate::settings::Mode;
 use crate::stream::Stream;
@@ -24,7 +26,16 @@ pub async fn run(io: Transport, session: Rc<Session>) {
     }
     let mut client = Client { io, buffer: Buffer::default(), timer: session.worker.wheel.timer() };
     let announced = !session.expects_proxy.get() || Box::pin(announce::receive(&mut client, &session)).await;
-    if !announced || !judge::session(&session, &client.io) {
+    if !announced {
+        return;
+    }
+    if let Some(acceptor) = session.worker.plan.binds[session.bind].tls.clone() {
+        match Box::pin(handshake::accept(client, &session, &acceptor)).await {
+            Some(secured) => client = secured,
+            None => return,
+        }
+    }
+    if !judge::session(&session, &client.io) {
         return;
     }
     session.count_accepted();
@@ -56,22 +67,39 @@ async fn http(mut client: Client, session: Rc<Session>) {
                 if session.requests.get() == 0 {
                     finish::gone(&session);
                 }
-                return;
+                break;
             }
             Arrival::Late => {
                 if session.requests.get() == 0 && !session.frontend().options.ignore_probes {
                     Box::pin(finish::late(&mut client, &session)).await;
                 }
-                return;
+                break;
             }
         }
         let next = Box::pin(converse(&mut client, &session, &mut idle_since)).await;
         match next {
             Next::Request => {}
-            Next::Close => return,
-            Next::Linger => return Box::pin(linger(&mut client, &session)).await,
+            Next::Close => break,
+            Next::Linger => {
+                Box::pin(linger(&mut client, &session)).await;
+                break;
+            }
         }
     }
+    if !client.io.is_sent() {
+        Box::pin(deliver(&mut client, &session)).await;
+    }
+}
+
+/// Hands over what TLS has taken and the kernel has not.
+async fn deliver(client: &mut Client, session: &Session) {
+    client.timer.set(session.frontend().timeouts.client);
+    let Client { io, timer, .. } = client;
+    poll_fn(|cx| match io.poll_flush(cx) {
+        Poll::Pending if timer.is_due(cx) => Poll::Ready(()),
+        poll => poll.map(drop),
+    })
+    .await;
 }
 
 /// How long a connection keeps the room of a request for the next one: busy clients send it within a moment. Longer would win little, and
@@ -183,16 +211,14 @@ async fn exchange(client: &mut Client, session: &Rc<Session>, idle_since: Instan
 
 async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> Result<Next, Abort> {
     read::head(client, stream).await?;
-    stream.facts.count_tracked(track::REQUESTS, 1);
     let session = stream.facts.session.clone();
     let frontend = session.frontend();
+    let judges_content = !frontend.tcp.content.is_empty() && !stream.take_over();
+    stream.facts.count_tracked(track::REQUESTS, 1);
     if frontend.mode == Mode::Http {
         record::step(stream, Origin::Accept);
     }
-    if frontend.mode == Mode::Http
-        && !frontend.tcp.content.is_empty()
-        && let Some(verdict) = judge::content(client, stream, &frontend.tcp, frontend.looks).await
-    {
+    if judges_content && let Some(verdict) = judge::content(client, stream, &frontend.tcp, frontend.looks).await {
         // These rules come before the request is looked at: logs show none, as in HAProxy.
         stream.request.clear();
         stream.facts.request_captures.clear();

@@ -1,6 +1,7 @@
 //! Judging a connection, and each request on it, by rules.
 
 use crate::counters::{Counter, Counters};
+use crate::deferral;
 use crate::inspection::lend_if;
 use crate::io::Transport;
 use crate::phase::inspect::{self, Decision};
@@ -128,13 +129,24 @@ async fn run(client: &mut Client, stream: &mut Stream, rules: &[Arc<Rule>], look
     }
     let mut at = 0;
     loop {
+        let waits = looks.has(Needs::TIME);
+        if waits {
+            stream.facts.session.worker.deferral.open(true);
+        }
         let flow = lend_if(client, stream, looks, |stream| rules::run_from(rules, &mut at, stream));
+        if waits {
+            stream.facts.session.worker.deferral.open(false);
+        }
         if stream.facts.changed().is_some() {
             Box::pin(ahead(client, stream)).await?;
         }
         return Ok(match flow {
             Flow::Wait(wait) => {
                 Box::pin(wait_for(client, stream, wait)).await?;
+                continue;
+            }
+            Flow::Work(work) => {
+                Box::pin(deferral::elsewhere(work)).await;
                 continue;
             }
             Flow::Answer(answer) => Some(Verdict::Answer(answer)),
@@ -158,6 +170,10 @@ async fn ahead(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
 async fn wait_for(client: &mut Client, stream: &mut Stream, wait: Wait) -> Result<(), Abort> {
     match wait {
         Wait::Body(wait) => read::some_of_body(client, stream, wait).await,
+        Wait::Name(wait) => {
+            wait.run(stream).await;
+            Ok(())
+        }
         Wait::Pause(time) => {
             client.timer.set(Some(time));
             client.timer.expired().await;

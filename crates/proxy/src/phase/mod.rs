@@ -9,8 +9,10 @@ pub mod coding;
 pub mod converse;
 pub mod decoding;
 pub mod finish;
+pub mod handshake;
 pub mod inspect;
 pub mod judge;
+pub mod observe;
 pub mod persist;
 pub mod prepare;
 pub mod read;
@@ -18,6 +20,7 @@ pub mod record;
 pub mod respond;
 pub mod route;
 pub mod transfer;
+pub mod waiting;
 
 use crate::io::{Buffer, Timer, Transport};
 

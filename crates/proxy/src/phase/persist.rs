@@ -34,5 +34,6 @@ pub fn behind(client: &mut Client, stream: &mut Stream, exchange: &mut Exchange)
     let Some(sticking) = &backend.sticking else { return };
     lend_if(client, stream, backend.looks, |stream| {
         stick::choose(stream, backend, sticking, &mut exchange.affinity, exchange.persistence);
+        exchange.hash_key = stick::hash_key(stream, sticking);
     });
 }

@@ -39,8 +39,12 @@ pub struct Exchange {
     pub persistence: Persistence,
     /// How the request's body is compressed, once that is decided.
     pub code: Option<CodePlan>,
+    /// What the algorithm hashes, where that is an expression.
+    pub hash_key: Option<Box<[u8]>>,
     /// Attempts that failed.
     pub failures: u32,
+    /// Whether the attempt goes to the server of the one before it: there is none before the first one, and none after a redispatch.
+    pub holds_on: bool,
     /// Servers that they failed on.
     pub failed: SmallVec<[usize; 4]>,
     /// Whether the server's connection may carry another request.
@@ -111,7 +115,9 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
         affinity,
         persistence: bound.persistence,
         code: None,
+        hash_key: None,
         failures: 0,
+        holds_on: false,
         failed: SmallVec::new(),
         server_keeps: false,
     }
@@ -144,7 +150,9 @@ pub fn bytes(bound: Bound) -> Exchange {
         affinity: Affinity { server: bound.server, found: CookieFound::Off },
         persistence: bound.persistence,
         code: None,
+        hash_key: None,
         failures: 0,
+        holds_on: false,
         failed: SmallVec::new(),
         server_keeps: false,
     }

@@ -26,6 +26,28 @@ pub fn accepted(session: &Rc<Session>) {
     session.worker.give_scratch(line);
 }
 
+/// Logs a connection that failed before there could be a stream on it.
+pub fn unborn(session: &Rc<Session>, why: &str) {
+    let plan = &session.frontend().log;
+    let level = if plan.settings.separate_errors { Level::Error } else { Level::Info };
+    let stream = Stream::new(session, session.accepted);
+    if plan.error_format.is_some() {
+        return write(&stream, plan, level, Origin::Error, None);
+    }
+    let Some(format) = plan.failure_format.as_ref().filter(|_| plan.journal.wants(level)) else { return };
+    let mut line = session.worker.take_scratch();
+    format.write(&stream.env(), &mut line);
+    let bind = &session.worker.plan.binds[session.bind];
+    match &bind.settings.name {
+        Some(name) => line.extend_from_slice(name.as_bytes()),
+        None => line.extend_from_slice(bind.id.to_string().as_bytes()),
+    }
+    line.extend_from_slice(b": ");
+    line.extend_from_slice(why.as_bytes());
+    session.worker.logger.borrow_mut().send(&plan.journal, level, &line);
+    session.worker.give_scratch(line);
+}
+
 /// Logs a stream that has come to a step before its end, where `log-steps` asks for that.
 pub fn step(stream: &Stream, origin: Origin) {
     if stream.facts.frontend().log.settings.steps.is_some_and(|steps| steps.has(origin)) {

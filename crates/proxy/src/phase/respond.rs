@@ -9,7 +9,7 @@ use crate::phase::assign::FailureKind;
 use crate::phase::body::{self, Broke};
 use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
-use crate::phase::{coding, decoding, judge, prepare, record};
+use crate::phase::{coding, decoding, judge, observe, prepare, record};
 use crate::rules::{self, BodyWait, Flow, Rule, Wait, rewrite};
 use crate::session::Session;
 use crate::settings::{ConnectionMode, Mode};
@@ -109,7 +109,9 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
         BodyLength::Exact(n) => Some(n),
         _ => None,
     };
-    after_rules(stream, &session);
+    if !after_rules(stream, &session) {
+        return Err(spoiled(stream));
+    }
     if let (Some(offer), Some(verdict)) = (reply.offer, &verdict) {
         terse_compress::head::apply(&mut stream.response, offer, verdict, &settings);
     }
@@ -177,6 +179,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
     crate::captures::response(stream);
     rewrite::share(Side::Response, down.buffer.filled(), stream);
     let status = stream.response.status;
+    observe::response(stream, status);
     if stream.facts.backend().is_some_and(|b| b.retry_on.statuses.contains(&status)) {
         let failure = Abort::new(Who::Server, Phase::Headers, Cause::Refused);
         // The client sees it when it cannot be tried again: then, and of a request whose body is on its way.
@@ -196,7 +199,9 @@ fn is_tunnel(stream: &Stream) -> bool {
 
 /// The connection becomes a tunnel: the head goes as it is, what follows is not ours.
 async fn switch(sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>, session: &Session) -> Result<(), Failure> {
-    after_rules(stream, session);
+    if !after_rules(stream, session) {
+        return Err(spoiled(stream));
+    }
     let connection = if stream.response.status == 101 { encode::Connection::Upgrade } else { encode::Connection::Implied };
     encode::response_head(&stream.response, connection, sink.out);
     stream.facts.status = stream.response.status;
@@ -256,8 +261,9 @@ async fn run_rules(
         };
         judge::mark(stream, &sink.writer.socket());
         match flow {
-            Flow::Next | Flow::Stop | Flow::Close | Flow::Http | Flow::More => return Ok(()),
+            Flow::Next | Flow::Stop | Flow::Close | Flow::Http | Flow::More | Flow::Work(_) => return Ok(()),
             Flow::Wait(Wait::Pause(time)) => Box::pin(tokio::time::sleep(time)).await,
+            Flow::Wait(Wait::Name(wait)) => Box::pin(wait.run(stream)).await,
             Flow::Wait(Wait::Body(wait)) => Box::pin(wait_for_body(down, stream, wait)).await?,
             Flow::Answer(answer) => return Err(answered(stream, answer, Who::Local)),
             Flow::Deny(answer) | Flow::Tarpit(answer) => return Err(answered(stream, answer, Who::Proxy)),
@@ -301,16 +307,25 @@ fn answered(stream: &mut Stream, answer: Box<crate::reply::Answer>, who: Who) ->
     Failure::late(who, Phase::Headers, Cause::Denied)
 }
 
-/// Runs `http-after-response`, the last word on any response: the backend's rules, then the frontend's.
-pub fn after_rules(stream: &mut Stream, session: &Session) {
+/// The last rules could not do what they must: the client gets an error, on which no rule has a word.
+fn spoiled(stream: &mut Stream) -> Failure {
+    stream.has_response = false;
+    stream.facts.instead = Some(Box::new(crate::reply::page(&stream.facts, 500)));
+    Failure::late(Who::Internal, Phase::Headers, Cause::Fault)
+}
+
+/// Runs `http-after-response`, the last word on any response: the backend's rules, then the frontend's. False when an edit that must
+/// be done could not be.
+pub fn after_rules(stream: &mut Stream, session: &Session) -> bool {
     let plan = &session.worker.plan;
     let backend = stream.facts.backend.map(|index| &plan.backends[index]);
     let twin = backend.is_some_and(|b| b.twin == Some(session.frontend));
     for rules in [backend.map(|b| &b.after_rules), Some(&session.frontend().after_rules).filter(|_| !twin)].into_iter().flatten() {
-        if !rules.is_empty() {
-            rules::run(rules, stream);
+        if !rules.is_empty() && matches!(rules::run(rules, stream), Flow::Deny(_)) {
+            return false;
         }
     }
+    true
 }
 
 /// Decides about compression; looks at the body's first bytes where the head does not settle it.
@@ -336,10 +351,10 @@ async fn decide(
         match down.part().map_err(from_server)? {
             Some(Part::Data(n)) => return Ok(policy::look(&verdict, down.data(n), false, settings)),
             Some(Part::End) => return Ok(policy::look(&verdict, b"", true, settings)),
-            None => match tokio::time::timeout(body::PAUSE, down.more()).await {
-                Ok(more) => more.map_err(from_server)?,
+            None => match down.timer.briefly(down.more()).await {
+                Some(more) => more.map_err(from_server)?,
                 // The server has sent its head and is silent: the head must go, so the type is believed.
-                Err(_) => return Ok(policy::look(&verdict, b"", false, settings)),
+                None => return Ok(policy::look(&verdict, b"", false, settings)),
             },
         }
     }

@@ -54,7 +54,7 @@ pub async fn run(
     let timeouts = stream.facts.timeouts();
     let (client_timeout, server_timeout) = (Cell::new(timeouts.client), Cell::new(None));
     let mut head = worker.take_scratch();
-    server.announce(&mut head);
+    let announced = server.announce(&mut head) as u64;
     let connection = server_connection(stream, exchange);
     let watches = frontend.options.abort_on_close || stream.facts.backend().is_some_and(|b| b.options.abort_on_close);
     let has_upload = !exchange.upload.is_done();
@@ -133,6 +133,7 @@ pub async fn run(
         match up_sink.flush().await {
             Ok(()) => {
                 server_timeout.set(timeouts.server);
+                stream.facts.bytes_to_server += up_sink.written - announced;
                 let download = pin!(respond::run(&mut down, &mut down_sink, stream, &mut reply));
                 if watches { while_client_stays(download, &mut up).await } else { download.await }
             }
@@ -159,6 +160,7 @@ pub async fn run(
         }
         exchange.body_begun = progress.get() > 0;
         stream.facts.bytes_in = begin + progress.get();
+        stream.facts.bytes_to_server += up_sink.written.saturating_sub(announced);
         joined
     };
     stream.facts.bytes_out += down_sink.written;
@@ -172,11 +174,12 @@ pub async fn run(
             (up_sink.timeout, down_sink.timeout) = (server_timeout.get(), client_timeout.get());
             (*up.body, *down.body) = (Incoming::UntilClose, Incoming::UntilClose);
             (up_sink.framing, down_sink.framing) = (Outgoing::Plain, Outgoing::Plain);
-            let before = down_sink.written;
+            let before = (up_sink.written, down_sink.written);
             let passages = (filter::passage(stream, Direction::In), filter::passage(stream, Direction::Out));
             let fins = (timeouts.client_fin, timeouts.server_fin);
             let ended = Box::pin(tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins, None, passages)).await;
-            stream.facts.bytes_out += down_sink.written - before;
+            stream.facts.bytes_to_server += up_sink.written - before.0;
+            stream.facts.bytes_out += down_sink.written - before.1;
             stream.facts.abort = ended.err();
             Ok(Next::Close)
         }
@@ -224,7 +227,7 @@ async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Op
     if let Decision::Look(_) = verdict.decision {
         if let Ok(None) = up.part() {
             // A client that is silent behind its head is not waited for. What goes wrong here is found again, and told, by the upload.
-            let _ = tokio::time::timeout(body::PAUSE, up.more()).await;
+            let _ = up.timer.briefly(up.more()).await;
         }
         verdict = match up.part() {
             Ok(Some(Part::Data(n))) => policy::look_request(&verdict, up.data(n), false, &settings),

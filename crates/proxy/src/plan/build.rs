@@ -15,17 +15,21 @@ mod references;
 mod remarks;
 mod syslog;
 mod tables;
+mod tracking;
 
+use crate::effort::Asked;
 use crate::log::{Directory, LogSettings, Sinks, Syslog};
 use crate::plan::{Plan, ProcessPlan};
 use crate::track::TrackSettings;
 use crate::track::name::Known;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
 use std::time::Instant;
 use terse_compress::{Limit, Memory};
-use terse_config::{Config, Diagnostic, Diagnostics, Severity};
+use terse_config::{Config, Diagnostic, Diagnostics, SectionKind, Severity};
 use terse_sample::vars::Limits;
 use terse_sample::{Language, ProcessStore, Registry};
+use terse_tls::Vault;
 
 /// What the program knows and `global` says, as far as the plan depends on it.
 #[derive(Clone)]
@@ -66,9 +70,17 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let log_sections = syslog::Sections::take(&mut sections, &mut shared);
     let error_sets = pages::sets(&sections);
     pages::check_uses(&shared, &error_sets, diagnostics);
+    let resolver_sections: Vec<_> = sections.extract_if(.., |section| section.kind == SectionKind::Resolvers).collect();
     let mut drafts = drafts::of(sections, diagnostics);
-    for draft in drafts.iter_mut().filter(|_| complete) {
-        remarks::of(draft, &global_log, diagnostics);
+    let named = |draft: &drafts::Draft| {
+        let servers = draft.farm.servers.iter().filter_map(|server| server.resolution.resolvers.clone());
+        servers.collect::<Vec<_>>()
+    };
+    let named = drafts.iter().flat_map(named).collect();
+    let resolvers = terse_names::settle(resolver_sections, &mut shared, named, complete, diagnostics);
+    let turns: Vec<_> = drafts.iter().map(|draft| remarks::turns(draft, &drafts)).collect();
+    for (draft, turns) in drafts.iter_mut().zip(turns).filter(|_| complete) {
+        remarks::of(draft, turns, &global_log, diagnostics);
     }
     let tracking = shared.take::<TrackSettings>().unwrap_or_default();
     let mut building = Building {
@@ -80,6 +92,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
             directory: Directory::new(&host.sinks, host.buffer_bytes),
         },
         error_sets: &error_sets,
+        vault: Vault::new(global.settings.take::<terse_tls::Global>().unwrap_or_default()),
         diagnostics,
     };
     building.logs.prepare(&log_sections, &drafts, building.diagnostics);
@@ -97,6 +110,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         }
     }
     references::names(&references, &drafts, (&frontends, &backends), complete, diagnostics);
+    let measures_tasks = references.iter().any(|reference| reference.to.is::<Asked>());
     let tables = tables::build(&mut drafts, references, complete, diagnostics);
     let _ = shared.entry::<Registry>().own::<Known>().0.set(tables.clone());
     if diagnostics.worst() == Some(Severity::Alert) {
@@ -113,6 +127,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let bodies = Some(compression.memory_bytes).filter(|bytes| *bytes > 0).map(|bytes| Arc::new(Memory::new(bytes)));
     Some(Plan {
         bodies,
+        busy_percents: (0..host.workers.max(1)).map(|_| AtomicU8::new(0)).collect(),
         tables,
         tracking,
         started: host.started,
@@ -129,6 +144,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
             rewrite_bytes: host.rewrite_bytes.map(|bytes| bytes.min(host.buffer_bytes / 2)),
             memory_bytes: host.memory_bytes,
             compression,
+            measures_tasks,
         },
         sinks: host.sinks.clone(),
         syslog: Syslog { rings, carriers: carriers.into_iter().map(Arc::new).collect(), forwarders },
@@ -136,6 +152,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         memory: Arc::new(Limit::new(host.memory_bytes)),
         disabled_backends,
         error_sets,
+        resolvers,
         patterns,
     })
 }
@@ -145,6 +162,8 @@ struct Building<'a> {
     host: &'a Host,
     logs: logs::Logs<'a>,
     error_sets: &'a pages::Sets,
+    /// Certificates.
+    vault: Vault,
     diagnostics: &'a mut Diagnostics,
 }
 

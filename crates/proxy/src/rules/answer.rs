@@ -9,7 +9,7 @@ use crate::track;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Scope};
 use terse_message::Known;
-use terse_sample::{Compiler, LogFormat, Registry, Usage};
+use terse_sample::{Compiler, Condition, LogFormat, Registry, Usage};
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
@@ -50,6 +50,10 @@ impl Action for Send {
             How::Tarpit => Flow::Tarpit(answer),
         }
     }
+
+    fn is_final(&self) -> bool {
+        true
+    }
 }
 
 /// `auth`
@@ -69,6 +73,10 @@ impl Action for Auth {
         answer.fields.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
         answer.fields.push((Arc::from(name), [b"Basic realm=\"", &*self.realm, b"\""].concat()));
         Flow::Answer(Box::new(answer))
+    }
+
+    fn is_final(&self) -> bool {
+        true
     }
 }
 
@@ -127,6 +135,9 @@ fn parse(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet, status: u16) 
                 }
                 let source = Source::parse(word, args, scope, set)?;
                 draft.source = Some((word.to_owned(), source));
+            }
+            other if Condition::is_meant_by(other) => {
+                return Err(args.fault(format!("expects 'if' or 'unless' and a condition, not '{other}'")));
             }
             other => {
                 let hint =

@@ -5,12 +5,12 @@
 
 use super::{ANY, Action, ActionWord, Flow, RuleSet, done, rewrite, target};
 use crate::stream::Stream;
-use regex::bytes::Regex;
 use smallvec::SmallVec;
 use terse_config::{Args, Fault, Scope};
 use terse_message::name::is_token;
 use terse_message::{FieldName, Fields, Known, list};
-use terse_sample::{LogFormat, Usage, regexp};
+use terse_sample::regexp::{self, Regexp};
+use terse_sample::{LogFormat, Usage};
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
@@ -73,7 +73,7 @@ enum NameMatch {
     Begins(Box<[u8]>),
     Ends(Box<[u8]>),
     Contains(Box<[u8]>),
-    Matches(Regex),
+    Matches(Regexp),
 }
 
 impl Action for Delete {
@@ -115,7 +115,7 @@ impl NameMatch {
 /// `replace-header`, `replace-value`
 struct Replace {
     name: FieldName,
-    regex: Regex,
+    regex: Regexp,
     to: LogFormat,
     set: RuleSet,
     /// Whether elements between commas are looked at, not whole values.

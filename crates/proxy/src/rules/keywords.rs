@@ -7,7 +7,8 @@ use crate::settings::{ProxySettings, TcpRules};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
-use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, SectionKind, Sections, near};
+use terse_config::params::Standing;
+use terse_config::{Args, Fault, Keyword, Kind, Parser, Place, Scope, SectionKind, Sections, near};
 use terse_sample::Condition;
 
 /// The table.
@@ -81,28 +82,58 @@ fn rule(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<(), 
     let action = parser(args, scope, set)?;
     if args.peek().is_some_and(|word| !matches!(word, "if" | "unless")) {
         let word = args.take().unwrap_or_default();
+        if Condition::is_meant_by(word) {
+            return Err(args.fault(format!("expects 'if' or 'unless' and a condition, not '{word}'")));
+        }
         return Err(args.fault(format!("'{name}' takes no argument '{word}' here")).hint(usage(word_of(name), set)));
     }
     let condition = Condition::parse(args, scope, set.have())?;
     let rule = Arc::new(Rule { action, condition, place: scope.place.clone() });
     let settings: &mut ProxySettings = scope.section.settings.entry();
-    match set {
-        RuleSet::Request => {
-            let at = settings.request_rules.partition_point(|rule| !rule.action.is_last());
-            if at < settings.request_rules.len() {
-                scope.warn(0, "stands behind a 'redirect' line, and runs before it all the same");
-            }
-            let settings: &mut ProxySettings = scope.section.settings.entry();
-            settings.request_rules.insert(at, rule);
-        }
-        RuleSet::Response => settings.response_rules.push(rule),
-        RuleSet::AfterResponse => settings.after_rules.push(rule),
-        RuleSet::Connection => settings.tcp.connection.push(rule),
-        RuleSet::Session => settings.tcp.session.push(rule),
-        RuleSet::Content => settings.tcp.content.push(rule),
-        RuleSet::ServerContent => settings.tcp.server_content.push(rule),
+    let rules = match set {
+        RuleSet::Request => &mut settings.request_rules,
+        RuleSet::Response => &mut settings.response_rules,
+        RuleSet::AfterResponse => &mut settings.after_rules,
+        RuleSet::Connection => &mut settings.tcp.connection,
+        RuleSet::Session => &mut settings.tcp.session,
+        RuleSet::Content => &mut settings.tcp.content,
+        RuleSet::ServerContent => &mut settings.tcp.server_content,
+    };
+    let at = rules.partition_point(|rule| !rule.action.is_last());
+    let overtakes = at < rules.len();
+    let unreached = unreached(&rules[..at], &scope.section.place);
+    rules.insert(at, rule);
+    if overtakes {
+        scope.warn(0, "stands behind a 'redirect' line, and runs before it all the same");
     }
+    scope.warnings.extend(unreached);
     Ok(())
+}
+
+/// What is said of a rule that follows these, if it never runs. It is said of the first such rule alone, and not where one that comes
+/// from `defaults` ends the set: that is how a set is switched off.
+fn unreached(rules: &[Arc<Rule>], section: &Place) -> Option<Fault> {
+    let is_end = |rule: &Rule| rule.action.is_final() && rule.condition.is_none();
+    let (last, before) = rules.split_last()?;
+    if !is_end(last) || before.iter().any(|rule| is_end(rule)) {
+        return None;
+    }
+    let place = &last.place;
+    if place.file != section.file || place.line < section.line {
+        return None;
+    }
+    let reason = format!("is never reached: '{}' at {}:{} ends its set and has no condition", shown(last), place.file, place.line);
+    Some(Fault::new(0, reason).hint("put it before that line, or write a condition there"))
+}
+
+/// A rule's keyword and its next word, as they stand in its line.
+fn shown(rule: &Rule) -> String {
+    let Place { text, span, .. } = &rule.place;
+    let (keyword, rest) = (&text[span.clone()], &text[span.end..]);
+    match rest.split_ascii_whitespace().next() {
+        Some(action) => format!("{keyword} {action}"),
+        None => keyword.to_owned(),
+    }
 }
 
 /// `tcp-request inspect-delay`, `tcp-response inspect-delay`; 0 is none.
@@ -129,7 +160,10 @@ fn old_redirect(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault>
     let action = redirect::parse_old(args, scope)?;
     let condition = Condition::parse(args, scope, RuleSet::Request.have())?;
     let rule = Arc::new(Rule { action, condition, place: scope.place.clone() });
-    scope.section.settings.entry::<ProxySettings>().request_rules.push(rule);
+    let rules = &mut scope.section.settings.entry::<ProxySettings>().request_rules;
+    let unreached = unreached(rules, &scope.section.place);
+    rules.push(rule);
+    scope.warnings.extend(unreached);
     Ok(())
 }
 
@@ -153,6 +187,17 @@ pub fn reference() -> String {
     out
 }
 
+/// How an action of a set of rules stands: `http-request`, `add-header`. One whose name stands for others is known by its beginning.
+pub fn standing(set: &str, action: &str) -> Option<Standing> {
+    let set = RuleSet::ALL.into_iter().find(|known| known.name() == set)?;
+    let stem = |name: &'static str| name.strip_suffix("<n>").unwrap_or(name).trim_end_matches('(');
+    let word = words(set).find(|word| word.is(action) || stem(word.name) == action)?;
+    Some(match word.kind {
+        ActionKind::Done(_) => Standing { name: word.name, kind: "done", reason: None },
+        ActionKind::Refused(reason) => Standing { name: word.name, kind: "refused", reason: Some(reason) },
+    })
+}
+
 /// The action of that name that a set has.
 fn find(name: &str, set: RuleSet) -> Option<&'static ActionWord> {
     words(set).find(|word| word.is(name))
@@ -168,6 +213,9 @@ fn unknown(args: &Args<'_>, name: &str, set: RuleSet) -> Fault {
     if !elsewhere.is_empty() {
         return args.fault(format!("action '{name}' is one of {} only", elsewhere.join(" and ")));
     }
+    if let Some(word) = words(set).find(|word| word.name.strip_suffix('(') == Some(name)) {
+        return args.fault(format!("action '{name}' expects something in parentheses")).hint(usage(word.name, set));
+    }
     let fault = args.fault(format!("unknown action '{name}'"));
     match near::nearest(word_of(name), words(set).map(ActionWord::bare)).as_slice() {
         [] => {
@@ -182,7 +230,8 @@ fn unknown(args: &Args<'_>, name: &str, set: RuleSet) -> Fault {
 /// How an action is written.
 fn usage(name: &str, set: RuleSet) -> String {
     let arguments = words(set).find(|word| word.bare() == name || word.is(name)).map_or("", |word| word.arguments);
-    format!("write '{}'", format!("{} {name} {arguments}", set.name()).trim_end())
+    let blank = if name.ends_with('(') { "" } else { " " };
+    format!("write '{}'", format!("{} {name}{blank}{arguments}", set.name()).trim_end())
 }
 
 /// A word without what stands in parentheses.

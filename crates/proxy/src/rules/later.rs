@@ -7,12 +7,17 @@ pub(super) const ACTIONS: &[ActionWord] = &[
     later("cache-use", REQUEST, "Answers from a cache.", CACHE),
     later("cache-store", RESPONSE, "Keeps the response in a cache.", CACHE),
     later("attach-srv", SESSION, "Gives the connection to a server.", "servers connect to no one here"),
-    later("do-resolve(", REQUEST | CONTENT, "Looks a name up.", "sections of 'resolvers' come later"),
     later("expect-netscaler-cip", CONNECTION, "Reads a NetScaler header.", "NetScaler's protocol is not spoken"),
     later("lua.", ANY | CONTENT | SERVER_CONTENT, "Calls a function in Lua.", "Lua comes later"),
+    later("ot-group", ANY | CONTENT | SERVER_CONTENT, "Traces by OpenTracing.", "traces are not sent"),
     later("send-spoe-group", BOTH | CONTENT | SERVER_CONTENT, "Asks an agent.", "SPOE comes later"),
     later("use-service", REQUEST | CONTENT, "Answers by a service.", "services come later"),
-    later("wait-for-handshake", REQUEST, "Waits for the TLS handshake.", "TLS on the client's side comes later"),
+    later(
+        "wait-for-handshake",
+        REQUEST,
+        "Waits for the TLS handshake.",
+        "requests are read when the handshake has ended, and early data is not taken",
+    ),
 ];
 
 const fn later(name: &'static str, sets: u16, summary: &'static str, reason: &'static str) -> ActionWord {

@@ -37,7 +37,7 @@ use crate::stream::Stream;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Place, Scope};
 use terse_message::Fields;
-use terse_sample::{Condition, Env, Expr, Needs, Value};
+use terse_sample::{Condition, Env, Expr, Needs, Value, Work};
 
 /// One rule.
 pub struct Rule {
@@ -53,6 +53,11 @@ pub struct Rule {
 pub trait Action: Send + Sync {
     /// Does it, and says how the evaluation goes on.
     fn run(&self, stream: &mut Stream) -> Flow;
+
+    /// Whether no rule behind it in its set runs once it has run, whatever the message.
+    fn is_final(&self) -> bool {
+        false
+    }
 
     /// Whether it runs after all rules of its section that are not so, wherever it stands: the `redirect` line of old.
     fn is_last(&self) -> bool {
@@ -82,6 +87,8 @@ pub enum Flow {
     More,
     /// With the next rule, once what is waited for has come (`pause`, `wait-for-body`).
     Wait(Wait),
+    /// With the same rule, once this is done: only where the phase that runs the rules lets expressions put work off.
+    Work(Work),
 }
 
 /// Which set a rule belongs to.
@@ -246,7 +253,11 @@ pub fn run(rules: &[Arc<Rule>], stream: &mut Stream) -> Flow {
 pub fn run_from(rules: &[Arc<Rule>], at: &mut usize, stream: &mut Stream) -> Flow {
     if *at == 0 {
         stream.facts.soft_rewrites = false;
+    } else {
+        // What was waited for has come.
+        stream.facts.waiting_rule = None;
     }
+    let deferral = stream.facts.session.worker.deferral.is_open().then(|| stream.facts.session.worker.clone());
     while let Some(rule) = rules.get(*at) {
         let open = stream.facts.inspection.as_deref().filter(|inspection| inspection.is_open());
         let holds = match (&rule.condition, open) {
@@ -255,16 +266,27 @@ pub fn run_from(rules: &[Arc<Rule>], at: &mut usize, stream: &mut Stream) -> Flo
             (Some(condition), Some(inspection)) => condition.judge(&stream.env(), &inspection.doubt),
         };
         let waits = open.is_some();
+        if let Some(worker) = &deferral {
+            if let Some(work) = worker.deferral.take() {
+                return Flow::Work(work);
+            }
+            // What an action does is not done twice.
+            worker.deferral.open(false);
+        }
         let flow = match holds {
             None => Flow::More,
             Some(false) => Flow::Next,
             Some(true) => rule.action.run(stream),
         };
+        if let Some(worker) = &deferral {
+            worker.deferral.open(true);
+        }
         match flow {
             Flow::More if waits => return Flow::More,
             Flow::Next | Flow::More => *at += 1,
             wait @ Flow::Wait(_) => {
                 *at += 1;
+                stream.facts.waiting_rule = Some((rule.place.file.clone(), rule.place.line));
                 return wait;
             }
             flow => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use terse_config::{Args, Fault, Scope};
 use terse_http::h1::encode;
 use terse_message::{Known, Request};
-use terse_sample::{LogFormat, Usage};
+use terse_sample::{Condition, LogFormat, Usage};
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[done(
@@ -58,7 +58,18 @@ impl Action for Redirect {
             fields.push((Arc::from(&b"Set-Cookie"[..]), value));
         }
         let reason = Arc::from(encode::reason(self.status));
-        Flow::Answer(Box::new(Answer { status: self.status, reason, fields, body: Arc::from(&b""[..]), close: false }))
+        Flow::Answer(Box::new(Answer {
+            status: self.status,
+            stands_for: None,
+            reason,
+            fields,
+            body: Arc::from(&b""[..]),
+            close: false,
+        }))
+    }
+
+    fn is_final(&self) -> bool {
+        !self.ignore_empty
     }
 
     fn is_last(&self) -> bool {
@@ -144,6 +155,9 @@ fn parse(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet, formats: bool
             "keep-query" => redirect.keep_query = true,
             "append-slash" => redirect.append_slash = true,
             "ignore-empty" => redirect.ignore_empty = true,
+            other if Condition::is_meant_by(other) => {
+                return Err(args.fault(format!("expects 'if' or 'unless' and a condition, not '{other}'")));
+            }
             other => {
                 let hint = "one of location, prefix, scheme, code, drop-query, keep-query, append-slash, ignore-empty, set-cookie, \
                             set-cookie-fmt, clear-cookie";

@@ -16,22 +16,30 @@ use terse_sample::LogFormat;
 
 /// Writes a format's text and hands it on.
 pub(super) fn with_text<R>(format: &LogFormat, stream: &mut Stream, then: impl FnOnce(&mut Stream, &[u8]) -> R) -> R {
-    if let Some(text) = format.as_text() {
-        return then(stream, text);
-    }
     let session = stream.facts.session.clone();
-    let mut text = session.worker.take_scratch();
-    format.write(&stream.env(), &mut text);
-    let result = then(stream, &text);
-    session.worker.give_scratch(text);
+    let mut made = None;
+    let text = match format.as_text() {
+        Some(text) => text,
+        None => {
+            let text = made.insert(session.worker.take_scratch());
+            format.write(&stream.env(), text);
+            text
+        }
+    };
+    let result = then(stream, text);
+    if let Some(text) = made {
+        session.worker.give_scratch(text);
+    }
     result
 }
 
 /// What follows an edit. One that could not be done is counted.
 pub(super) fn outcome(done: bool, stream: &Stream) -> Flow {
-    if done {
-        return Flow::Next;
-    }
+    if done { Flow::Next } else { failed(stream) }
+}
+
+#[cold]
+fn failed(stream: &Stream) -> Flow {
     let facts = &stream.facts;
     let worker = facts.session.worker.index;
     facts.frontend().tally.of(worker).rewrite_failures.add(1);

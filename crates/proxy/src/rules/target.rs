@@ -5,11 +5,11 @@
 use super::{Action, ActionWord, Flow, REQUEST, RuleSet, done, rewrite};
 use crate::captures;
 use crate::stream::Stream;
-use regex::bytes::Regex;
 use terse_config::{Args, Fault, Scope};
 use terse_message::name::is_token;
 use terse_message::{Known, Request};
-use terse_sample::{LogFormat, Usage, regexp};
+use terse_sample::regexp::{self, Regexp};
+use terse_sample::{LogFormat, Usage};
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
@@ -84,7 +84,7 @@ impl Action for SetPart {
 
 struct ReplacePart {
     part: Part,
-    regex: Regex,
+    regex: Regexp,
     to: LogFormat,
 }
 

@@ -302,7 +302,7 @@ fn connections_are_dropped() {
     for rule in ["reject", "silent-drop"] {
         assert!(matches!(request_after(&[rule], GET).1, Flow::Drop), "{rule}");
     }
-    assert!(matches!(request_after(&["allow", "reject"], GET).1, Flow::Stop));
+    assert!(matches!(request_after(&["allow if TRUE", "reject"], GET).1, Flow::Stop));
 }
 
 #[test]
@@ -310,6 +310,8 @@ fn faults_stand_at_their_word() {
     for (line, fault) in [
         ("http-request", "expects <action>"),
         ("http-request set-heder X y", "unknown action 'set-heder'"),
+        ("http-request set-map x y", "action 'set-map' expects something in parentheses"),
+        ("http-request ot-group x", "traces are not sent"),
         ("http-request set-status 200", "is one of 'http-response' and 'http-after-response' only"),
         ("http-response set-path /", "is one of 'http-request' only"),
         ("http-request set-header X", "expects <format>"),
@@ -353,6 +355,10 @@ fn faults_stand_at_their_word() {
         ("http-request set-timeout server 3s", "time-out of the backend"),
         ("http-request set-timeout client 0", "time-out of nothing"),
         ("http-request set-timeout check 1s", "no time-out"),
+        ("http-request set-timeout client 1q", "'1q' is neither a time nor an expression"),
+        ("http-request deny iff { path /x }", "expects 'if' or 'unless' and a condition, not 'iff'"),
+        ("http-request redirect location / unles { path /x }", "expects 'if' or 'unless' and a condition, not 'unles'"),
+        ("http-request set-header X y iff { path /x }", "expects 'if' or 'unless' and a condition, not 'iff'"),
         ("http-request set-src always_true", "cannot become"),
         ("http-request cache-use c", "caches come later"),
     ] {
@@ -361,6 +367,37 @@ fn faults_stand_at_their_word() {
     }
     let (_, said) = load("defaults\n mode http\n http-request deny\n");
     assert!(said.iter().any(|said| said.contains("without a name")), "{said:?}");
+}
+
+#[test]
+fn what_stands_behind_an_end_without_condition_is_told_of_once() {
+    for (end, set) in [
+        ("http-request deny", "http-request"),
+        ("http-request return status 200", "http-request"),
+        ("http-request redirect location /", "http-request"),
+        ("http-request tarpit", "http-request"),
+        ("http-request auth", "http-request"),
+        ("http-response allow", "http-response"),
+        ("http-after-response allow", "http-after-response"),
+        ("tcp-request connection reject", "tcp-request connection"),
+        ("tcp-request session accept", "tcp-request session"),
+        ("tcp-request content silent-drop", "tcp-request content"),
+    ] {
+        let said = |end: &str| load(&front(&format!("{end}\n {set} set-var(txn.x) int(1)\n {set} set-var(txn.x) int(2)"))).1;
+        let all = said(end);
+        let action: Vec<_> = end.strip_prefix(set).unwrap().split_whitespace().take(1).collect();
+        let words = format!("'{set}' is never reached: '{set} {}' at test:", action[0]);
+        assert!(all.len() == 1 && all[0].contains("? ") && all[0].contains(&words), "{end}: {all:?}");
+        assert_eq!(said(&format!("{end} if TRUE")), [""; 0], "{end}");
+    }
+    let other_set = "http-request deny\n http-response set-header X y\n tcp-request content accept";
+    assert_eq!(load(&front(other_set)).1, [""; 0]);
+    let perhaps = "http-request redirect location %[path] ignore-empty\n http-request deny";
+    assert_eq!(load(&front(perhaps)).1, [""; 0]);
+    let inherited = "defaults d\n mode http\n http-request allow\nfrontend f from d\n bind :80\n http-request deny\n";
+    assert!(!load(inherited).1.iter().any(|said| said.contains("never reached")));
+    let old = load(&front("http-request deny\n redirect location /")).1;
+    assert!(old.len() == 1 && old[0].contains("'redirect' is never reached"), "{old:?}");
 }
 
 #[test]

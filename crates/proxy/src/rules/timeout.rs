@@ -72,6 +72,11 @@ fn parse(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box
             }
             Limit::Fixed(limit)
         }
+        // No fetch begins with a digit.
+        Some(Err(reason)) if args.peek().is_some_and(|word| word.starts_with(|first: char| first.is_ascii_digit())) => {
+            let word = args.take().unwrap_or_default();
+            return Err(args.fault(format!("'{word}' is neither a time nor an expression: {reason}")));
+        }
         _ => Limit::Made(Expr::parse(args, scope, set.have())?),
     };
     Ok(Box::new(SetTimeout { which, limit }))

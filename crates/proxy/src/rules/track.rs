@@ -24,18 +24,18 @@ pub(super) const ACTIONS: &[ActionWord] = &[
         ANY | TCP,
         "<number>,<n>)",
         "Counts in an entry that is tracked, by the counter's number.",
-        |args, _, _| {
-            let [number, slot] = numbers(args)?;
+        |args, scope, _| {
+            let [number, slot] = numbers(args, scope)?;
             Ok(Box::new(Count { slot, number, rates: &[Data::GpcRate], counts: &[Data::Gpc] }))
         },
     ),
-    done("sc-inc-gpc0(", ANY | TCP, "<n>)", "Counts in an entry that is tracked.", |args, _, _| {
-        let [slot] = numbers(args)?;
+    done("sc-inc-gpc0(", ANY | TCP, "<n>)", "Counts in an entry that is tracked.", |args, scope, _| {
+        let [slot] = numbers(args, scope)?;
         let (rates, counts) = (&[Data::Gpc0Rate, Data::GpcRate], &[Data::Gpc0, Data::Gpc]);
         Ok(Box::new(Count { slot, number: 0, rates, counts }))
     }),
-    done("sc-inc-gpc1(", ANY | TCP, "<n>)", "Counts in an entry that is tracked.", |args, _, _| {
-        let [slot] = numbers(args)?;
+    done("sc-inc-gpc1(", ANY | TCP, "<n>)", "Counts in an entry that is tracked.", |args, scope, _| {
+        let [slot] = numbers(args, scope)?;
         let (rates, counts) = (&[Data::Gpc1Rate, Data::GpcRate], &[Data::Gpc1, Data::Gpc]);
         Ok(Box::new(Count { slot, number: 1, rates, counts }))
     }),
@@ -45,7 +45,7 @@ pub(super) const ACTIONS: &[ActionWord] = &[
         "<number>,<n>) {<integer> | <expression>}",
         "Adds to a counter of an entry that is tracked.",
         |args, scope, set| {
-            let [number, slot] = numbers(args)?;
+            let [number, slot] = numbers(args, scope)?;
             Ok(Box::new(Add { slot, number, amount: amount(args, scope, set)? }))
         },
     ),
@@ -55,7 +55,7 @@ pub(super) const ACTIONS: &[ActionWord] = &[
         "<number>,<n>) {<integer> | <expression>}",
         "Sets a tag of an entry that is tracked, by the tag's number.",
         |args, scope, set| {
-            let [number, slot] = numbers(args)?;
+            let [number, slot] = numbers(args, scope)?;
             Ok(Box::new(SetTag { slot, number, kinds: &[Data::Gpt], value: amount(args, scope, set)? }))
         },
     ),
@@ -65,7 +65,7 @@ pub(super) const ACTIONS: &[ActionWord] = &[
         "<n>) {<integer> | <expression>}",
         "Sets the tag of an entry that is tracked.",
         |args, scope, set| {
-            let [slot] = numbers(args)?;
+            let [slot] = numbers(args, scope)?;
             Ok(Box::new(SetTag { slot, number: 0, kinds: &[Data::Gpt0, Data::Gpt], value: amount(args, scope, set)? }))
         },
     ),
@@ -215,10 +215,7 @@ fn amount(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Am
 fn track(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
     let word = args.taken();
     let slots = scope.shared.entry::<TrackSettings>().slots;
-    let slot = word.trim_start_matches("track-sc").parse().ok().filter(|slot| *slot < slots).ok_or_else(|| {
-        args.fault(format!("'{word}': there are {slots} counters, from 0 on"))
-            .hint("'tune.stick-counters' in 'global' says how many")
-    })?;
+    let slot = word.trim_start_matches("track-sc").parse().ok().filter(|slot| *slot < slots).ok_or_else(|| no_slot(args, slots))?;
     let key = Expr::parse(args, scope, set.have())?;
     let name = if args.accept("table") { Some(args.need("<table>")?) } else { None };
     let section = scope.section.name.clone();
@@ -228,8 +225,8 @@ fn track(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box
     Ok(Box::new(Track { slot, key, table, set }))
 }
 
-/// The numbers in the parentheses of the action's name.
-fn numbers<const N: usize>(args: &Args<'_>) -> Result<[u32; N], Fault> {
+/// The numbers in the parentheses of the action's name, of which the last is that of a slot.
+fn numbers<const N: usize>(args: &Args<'_>, scope: &mut Scope<'_>) -> Result<[u32; N], Fault> {
     let inside = variable::in_parentheses(args)?;
     let words: Vec<&str> = inside.split(',').map(str::trim).collect();
     if words.len() != N {
@@ -240,7 +237,16 @@ fn numbers<const N: usize>(args: &Args<'_>) -> Result<[u32; N], Fault> {
         let parsed = word.parse().ok().filter(|n| *n < MOST);
         *number = parsed.ok_or_else(|| args.fault(format!("'{word}' is not a number between 0 and {}", MOST - 1)))?;
     }
-    Ok(numbers)
+    let slots = scope.shared.entry::<TrackSettings>().slots;
+    match numbers.last() {
+        Some(slot) if *slot as usize >= slots => Err(no_slot(args, slots)),
+        _ => Ok(numbers),
+    }
+}
+
+fn no_slot(args: &Args<'_>, slots: usize) -> Fault {
+    args.fault(format!("'{}': there are {slots} counters, from 0 on", args.taken()))
+        .hint("'tune.stick-counters' in 'global' says how many")
 }
 
 /// As many as a table can have counters by number, and more than there can be slots.

@@ -41,6 +41,10 @@ impl Action for Allow {
     fn run(&self, _: &mut Stream) -> Flow {
         Flow::Stop
     }
+
+    fn is_final(&self) -> bool {
+        true
+    }
 }
 
 struct Drop;
@@ -48,6 +52,10 @@ struct Drop;
 impl Action for Drop {
     fn run(&self, _: &mut Stream) -> Flow {
         Flow::Drop
+    }
+
+    fn is_final(&self) -> bool {
+        true
     }
 }
 
@@ -60,6 +68,10 @@ impl Action for SilentDrop {
         stream.facts.changes().client_packets.farewell_hops = Some(self.hops);
         Flow::Drop
     }
+
+    fn is_final(&self) -> bool {
+        true
+    }
 }
 
 struct Close;
@@ -67,6 +79,10 @@ struct Close;
 impl Action for Close {
     fn run(&self, _: &mut Stream) -> Flow {
         Flow::Close
+    }
+
+    fn is_final(&self) -> bool {
+        true
     }
 }
 

@@ -1,14 +1,26 @@
-//! Rules that wait: `pause`, `wait-for-body`.
+//! Rules that wait: `pause`, `wait-for-body`, `do-resolve`.
 
-use super::{Action, ActionWord, BOTH, Flow, RuleSet, done};
+use super::variable::in_parentheses;
+use super::{Action, ActionWord, BOTH, Flow, REQUEST, RuleSet, done};
 use crate::stream::Stream;
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use terse_config::units::parse_time;
 use terse_config::{Args, Fault, Scope};
-use terse_sample::Expr;
+use terse_names::{Families, Resolvers, ResolversUses};
+use terse_sample::vars::Target;
+use terse_sample::{Expr, Registry, Value};
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
+    done(
+        "do-resolve(",
+        REQUEST,
+        "<variable>,<resolvers>[,{ ipv4 | ipv6 }]) <expression>",
+        "Looks a name up, and sets a variable to its address.",
+        do_resolve,
+    ),
     done("pause", BOTH, "{<time> | <expression>}", "Waits; an expression counts milliseconds.", pause),
     done(
         "wait-for-body",
@@ -20,12 +32,79 @@ pub(super) const ACTIONS: &[ActionWord] = &[
 ];
 
 /// What a rule waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub enum Wait {
     /// For time to pass.
     Pause(Duration),
     /// For the message's body.
     Body(BodyWait),
+    /// For the address of a name.
+    Name(Box<NameWait>),
+}
+
+/// Whose address is waited for.
+#[derive(Clone, Debug)]
+pub struct NameWait {
+    /// The name.
+    pub name: String,
+    /// Who is asked.
+    pub resolvers: Arc<Resolvers>,
+    /// Which addresses are wanted.
+    pub families: Families,
+    /// What is set to the address.
+    pub target: Target,
+}
+
+impl NameWait {
+    /// Waits, and sets the variable if there is an address.
+    pub async fn run(self, stream: &mut Stream) {
+        if let Some(ip) = self.resolvers.address(&self.name, self.families).await {
+            self.target.set(&stream.env().vars, Value::Addr(ip));
+        }
+    }
+}
+
+struct DoResolve {
+    resolvers: Arc<str>,
+    families: Families,
+    target: Target,
+    name: Expr,
+}
+
+impl Action for DoResolve {
+    fn run(&self, stream: &mut Stream) -> Flow {
+        let env = stream.env();
+        let Some(name) = self.name.eval(&env).and_then(Value::into_octets) else { return Flow::Next };
+        let name = String::from_utf8_lossy(&name).into_owned();
+        // An address is its own.
+        if let Ok(ip) = name.parse::<IpAddr>() {
+            self.target.set(&env.vars, Value::Addr(ip));
+            return Flow::Next;
+        }
+        let section = stream.facts.session.worker.plan.resolvers.iter().find(|section| section.name == self.resolvers);
+        let Some(resolvers) = section.cloned() else { return Flow::Next };
+        Flow::Wait(Wait::Name(Box::new(NameWait { name, resolvers, families: self.families, target: self.target })))
+    }
+}
+
+fn do_resolve(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
+    let text = in_parentheses(args)?;
+    let mut words = text.split(',');
+    let (variable, section) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    if section.is_empty() {
+        return Err(args.fault("expects the name of a 'resolvers' section behind the variable"));
+    }
+    let families = match words.next() {
+        None | Some("ipv6") => Families::V6First,
+        Some("ipv4") => Families::V4First,
+        Some(other) => return Err(args.fault(format!("'{other}' is neither 'ipv4' nor 'ipv6'"))),
+    };
+    let registry: &mut Registry = scope.shared.entry();
+    let target = Target::parse(variable, &mut registry.names).map_err(|reason| args.fault(reason))?;
+    let uses: &mut ResolversUses = scope.shared.entry();
+    uses.uses.push((section.into(), scope.place.clone()));
+    let resolvers = section.into();
+    Ok(Box::new(DoResolve { resolvers, families, target, name: Expr::parse(args, scope, set.have())? }))
 }
 
 /// How long and for how much of a body.

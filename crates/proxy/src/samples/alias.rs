@@ -10,7 +10,12 @@ use terse_sample::{Alias, Needs, Octets, Value};
 pub(super) const ALIASES: &[Alias] = &[
     Alias::new("f", Needs::NONE, "The frontend's name.", |env| Some(Value::str(facts(env)?.frontend().name.as_bytes()))),
     Alias::new("ft", Needs::NONE, "The frontend's name; '~' behind it for TLS.", |env| {
-        Some(Value::str(facts(env)?.frontend().name.as_bytes()))
+        let facts = facts(env)?;
+        let name = facts.frontend().name.as_bytes();
+        Some(match facts.session.tls() {
+            Some(_) => Value::Str(Octets::from([name, b"~"].concat())),
+            None => Value::str(name),
+        })
     }),
     Alias::new("b", Needs::NONE, "The backend's name.", be_name),
     Alias::new("s", Needs::NONE, "The server's name.", |env| {
@@ -35,8 +40,8 @@ pub(super) const ALIASES: &[Alias] = &[
     Alias::plain("ts", "Who ended the stream, and when: two letters.", stream::state),
     Alias::plain("tsc", "The same, and two letters for the persistence cookie.", |env| {
         let facts = facts(env)?;
-        let [who, when] = stream::letters(env)?;
-        Some(Value::Str(Octets::copy(&[who, when, facts.cookie_found as u8, facts.cookie_sent as u8])))
+        let ([who, when], [found, sent]) = (stream::letters(env)?, facts.cookie_letters());
+        Some(Value::Str(Octets::copy(&[who, when, found, sent])))
     }),
     Alias::new("ac", Needs::NONE, "Clients' connections in the process.", |env| {
         Some(count(facts(env)?.session.worker.connections()))
@@ -67,8 +72,13 @@ pub(super) const ALIASES: &[Alias] = &[
         Some(Value::Str(Octets::copy(rustix::system::uname().nodename().to_bytes())))
     }),
     Alias::new("pid", Needs::NONE, "The process's id.", |_| Some(Value::Int(std::process::id().into()))),
-    Alias::new("sslc", Needs::NONE, "The cipher of the client's TLS connection.", |_| None),
-    Alias::new("sslv", Needs::NONE, "The version of the client's TLS connection.", |_| None),
+    Alias::new("sslc", Needs::NONE, "The cipher of the client's TLS connection.", |env| {
+        let tls = facts(env)?.session.tls()?;
+        Some(Value::str(tls.handshake().cipher().unwrap_or("(NONE)").as_bytes()))
+    }),
+    Alias::new("sslv", Needs::NONE, "The version of the client's TLS connection.", |env| {
+        facts(env)?.session.tls().map(|tls| Value::str(tls.handshake().version().as_bytes()))
+    }),
     Alias::new("lc", Needs::NONE, "How many lines the frontend has logged before this one.", |env| {
         Some(count(facts(env)?.frontend().tally.totals().logged))
     }),

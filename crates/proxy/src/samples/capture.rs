@@ -1,12 +1,14 @@
-//! What was captured: header fields, cookies, the request's first line as the client sent it.
+//! What was captured: header fields, cookies, the request's first line as the client sent it; and the converters that capture.
 
 use super::facts;
-use crate::facts::{Facts, Slots};
+use crate::captures::Slots;
+use crate::facts::Facts;
+use crate::log::{Capture, LogSettings};
 use crate::settings::Mode;
 use terse_message::Request;
 use terse_sample::argument::{Param, ParamKind, need};
 use terse_sample::logformat;
-use terse_sample::{Alias, ArgList, Env, Fetch, Needs, Octets, Type, Value};
+use terse_sample::{Alias, ArgList, Converter, Env, Fetch, Needs, Octets, Type, Value};
 
 const SLOT: &[Param] = &[need(ParamKind::Int)];
 
@@ -34,6 +36,26 @@ pub(super) const FETCHES: &[Fetch] = &[
         Some(Value::str(response.version.name().as_bytes()))
     })
     .needs(Needs::RESPONSE),
+];
+
+/// The table of converters.
+pub(super) const CONVERTERS: &[Converter] = &[
+    Converter::new(
+        "capture-req",
+        Type::Str,
+        Type::Str,
+        "The text, which is also put into a capture of the request.",
+        |value, args, env| capture(value, args, env, |facts| &facts.request_captures, |settings| &settings.request_captures),
+    )
+    .params(SLOT),
+    Converter::new(
+        "capture-res",
+        Type::Str,
+        Type::Str,
+        "The text, which is also put into a capture of the response.",
+        |value, args, env| capture(value, args, env, |facts| &facts.response_captures, |settings| &settings.response_captures),
+    )
+    .params(SLOT),
 ];
 
 /// The table of aliases.
@@ -154,6 +176,24 @@ fn query_at(target: &[u8]) -> usize {
 
 fn slot<'a>(slots: &Slots, args: &ArgList) -> Option<Value<'a>> {
     slots.at(usize::try_from(args.int(0)?).ok()?, |text| Value::Str(Octets::copy(text)))
+}
+
+/// Puts a text into a slot of this frontend's captures, if it has it; the text stays what it is.
+fn capture<'a>(
+    value: Value<'a>,
+    args: &ArgList,
+    env: &Env<'a>,
+    slots: fn(&Facts) -> &Slots,
+    declared: fn(&LogSettings) -> &[Capture],
+) -> Option<Value<'a>> {
+    let text: Octets<'a> = value.into_octets()?;
+    if let Some(facts) = facts(env)
+        && let Ok(slot) = usize::try_from(args.int(0)?)
+        && let Some(Capture { len, .. }) = declared(&facts.frontend().log.settings).get(slot)
+    {
+        slots(facts).put(slot, text.get(..*len).unwrap_or(&text).into());
+    }
+    Some(Value::Str(text))
 }
 
 /// `{one|two|}`

@@ -134,10 +134,10 @@ impl Named {
     }
 }
 
-/// The backend that the first argument names; without one the stream's.
+/// The backend that the first argument names; without one the stream's, or its own half of a `listen`.
 pub(super) fn backend<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Backend> {
     let facts = facts(env)?;
-    let Some(named) = args.own::<Named>(0) else { return facts.backend() };
+    let Some(named) = args.own::<Named>(0) else { return facts.own_backend() };
     let plan = facts.plan();
     plan.backends.get(named.found(&plan.frontends, &plan.backends)?.proxy)
 }
@@ -167,7 +167,7 @@ fn server_named<'a>(name: &[u8], env: &Env<'a>) -> Option<&'a Server> {
     let plan: &Plan = facts.plan();
     let (backend, name): (&Backend, _) = match memchr::memchr(b'/', name) {
         Some(slash) => (plan.backends.get(plan.backend_named(&name[..slash])?)?, &name[slash + 1..]),
-        None => (facts.backend()?, name),
+        None => (facts.own_backend()?, name),
     };
     backend.farm.servers().iter().find(|server| server.name().as_bytes() == name).map(|server| &**server)
 }

@@ -64,9 +64,11 @@ pub(super) const FETCHES: &[Fetch] = &[
     .params(NAME)
     .needs(Needs::BYTES),
     Fetch::one("req.rdp_cookie_cnt", Type::Int, "1 when an RDP client's first packet has the cookie, 0 when not.", |args, env| {
-        let raw = Raw::of(env, Some(Side::Request))?;
+        // HTTP has none.
+        let Some(raw) = Raw::of(env, Some(Side::Request)) else { return facts(env).map(|_| Value::Int(0)) };
         match rdp_cookie(raw.bytes, args.str(0).unwrap_or_default()) {
-            Read::More => raw.settle(Read::More),
+            Read::More if raw.inspection.is_open() => raw.settle(Read::More),
+            // Where no more can come, what is not there will never be.
             read => Some(Value::Int(matches!(read, Read::Found(_)).into())),
         }
     })

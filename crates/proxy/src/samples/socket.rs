@@ -3,11 +3,11 @@
 //! Each value costs a system call, when it is asked for.
 
 use super::facts;
-use crate::io::tcp_info::{TcpInfo, tcp_info};
+use crate::io::tcp_info::{TcpInfo, saved_syn, tcp_info};
 use socket2::{Domain, Socket, Type as SocketType};
 use std::net::{IpAddr, SocketAddr};
 use terse_sample::argument::{Arg, Param, ParamKind, may};
-use terse_sample::{ArgList, Compiler, Env, Fetch, Needs, Type, Value};
+use terse_sample::{ArgList, Compiler, Env, Fetch, Needs, Octets, Type, Value};
 
 /// `us` or `ms`
 const UNIT: &[Param] = &[may(ParamKind::Str)];
@@ -60,6 +60,12 @@ pub(super) const FETCHES: &[Fetch] = &[
     client!("fc_retrans", "Segments to the client that were sent again.", |info, _| info.retransmitted.into()),
     client!("fc_fackets", "Segments to the client up to the last that is acknowledged by itself.", |info, _| info.fackets.into()),
     client!("fc_reordering", "How far segments to the client may come out of order.", |info, _| info.reordering.into()),
+    Fetch::one(
+        "fc_saved_syn",
+        Type::Bin,
+        "The packet that opened the client's connection, where 'tcp-ss' on its 'bind' line keeps it; it is given once.",
+        |_, env| Some(Value::Bin(Octets::from(saved_syn(facts(env)?.session.socket.get()?)?))),
+    ),
     server!("bc_rtt", "The round trip to the server, in milliseconds or with 'us' in microseconds.", |info, args| {
         unit(info.rtt_us, args)
     })

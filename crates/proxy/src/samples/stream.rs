@@ -3,6 +3,7 @@
 use super::facts;
 use super::proxy::count;
 use crate::facts::Decoding;
+use crate::settings::Mode;
 use terse_compress::decode::counters::Outcome;
 use terse_message::{Version, Who};
 use terse_sample::{Env, Fetch, Needs, Octets, Type, Value};
@@ -33,17 +34,30 @@ pub(super) const FETCHES: &[Fetch] = &[
         let (file, line) = facts(env)?.last_rule.as_ref()?;
         Some(Value::Str(Octets::from(format!("{file}:{line}").into_bytes())))
     }),
+    Fetch::one(
+        "waiting_entity",
+        Type::Str,
+        "The file and line of the rule that the stream waited for when it was broken off.",
+        |_, env| {
+            let (file, line) = facts(env)?.waiting_rule.as_ref()?;
+            Some(Value::Str(Octets::from(format!("{file}:{line}").into_bytes())))
+        },
+    ),
     Fetch::one("unique-id", Type::Str, "The stream's identifier: 'unique-id-format'.", |_, env| unique_id(env)),
     Fetch::one("http_first_req", Type::Bool, "Whether it is the first request of its connection.", |_, env| {
         Some(Value::Bool(facts(env)?.number == 0))
     }),
     Fetch::one("fc_http_major", Type::Int, "The major version of HTTP that the client speaks.", |_, env| {
-        Some(Value::Int(if facts(env)?.version == Some(Version::Http2) { 2 } else { 1 }))
+        let facts = facts(env)?;
+        // Bytes that nobody has read as HTTP have no version.
+        let speaks = facts.version.is_some() || facts.frontend().mode == Mode::Http;
+        speaks.then_some(Value::Int(if facts.version == Some(Version::Http2) { 2 } else { 1 }))
     }),
     Fetch::one("bytes_in", Type::Int, "Bytes that the client sent.", |_, env| Some(count(facts(env)?.bytes_in)))
         .also(&["req.bytes_in"]),
     Fetch::one("bytes_out", Type::Int, "Bytes that the client was sent.", |_, env| Some(count(facts(env)?.bytes_out)))
         .also(&["res.bytes_out"]),
+    Fetch::one("req.bytes_out", Type::Int, "Bytes that the server was sent.", |_, env| Some(count(facts(env)?.bytes_to_server))),
     Fetch::one("res.bytes_in", Type::Int, "Bytes that the server sent.", |_, env| Some(count(facts(env)?.bytes_from_server))),
     Fetch::one("res.comp", Type::Bool, "Whether the response is compressed here.", |_, env| {
         Some(Value::Bool(facts(env)?.coding.is_some()))

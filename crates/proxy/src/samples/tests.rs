@@ -170,10 +170,22 @@ fn captures_of_rules_fill_their_slots() {
 }
 
 #[test]
+fn the_rule_that_waits_is_named() {
+    let trial = Trial::front("log 127.0.0.1 local0\n log-format \"%[waiting_entity]\"\n http-request wait-for-body time 1s");
+    let mut stream = trial.stream(GET);
+    assert!(matches!(trial.judge_request(&mut stream), crate::rules::Flow::Wait(_)));
+    let named = trial.line(&stream);
+    let (_, line) = named.rsplit_once(':').unwrap();
+    assert!(line.parse::<u32>().is_ok_and(|line| line > 1), "{named}");
+    let rules = &trial.session.frontend().request_rules;
+    crate::rules::run_from(rules, &mut rules.len(), &mut stream);
+    assert_eq!(trial.line(&stream), "-", "it has not waited for ever");
+}
+
+#[test]
 fn what_is_not_built_is_said() {
     for (format, fault) in [
-        ("%[cpu_calls]", "not measured"),
-        ("%[fc_saved_syn]", "tcp-ss"),
+        ("%[internal.htx.data]", "not as blocks"),
         ("%[sc0_http_req_rate(t)]", "unable to find table 't'"),
         ("%[accept_date(h)]", "unknown unit 'h'"),
         ("%[capture.req.hdr]", "expected type 'integer'"),

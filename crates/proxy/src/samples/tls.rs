@@ -1,54 +1,262 @@
-//! TLS, as it looks on connections that have none: all of them, here.
-//!
-//! HAProxy answers the same on a connection without TLS: no to whether there is any, and no value to what it is like.
+//! What TLS is like on connections: `ssl_fc*` and `ssl_c_*` of the client's, `ssl_bc*` and `ssl_s_*` of the server's, `ssl_f_*` of what
+//! we show ourselves. On a connection without TLS there is no value, but for whether there is any.
 
+use super::facts;
 use terse_sample::argument::{Param, ParamKind, may};
-use terse_sample::{Fetch, Type, Value};
+use terse_sample::{ArgList, Converter, Env, Fetch, Needs, Octets, Type, Value};
+use terse_tls::{Handshake, Secured, Shown, Whose};
 
 /// `(<part>,<occurrence>,<format>)` of names in certificates.
-const ANY: &[Param] = &[may(ParamKind::Str), may(ParamKind::Int), may(ParamKind::Str)];
+const NAME: &[Param] = &[may(ParamKind::Str), may(ParamKind::Int), may(ParamKind::Str)];
 
-macro_rules! tls {
-    ($output:ident, $summary:literal, $run:expr; $($name:literal)*) => {
-        &[$(Fetch::one($name, Type::$output, $summary, $run).params(ANY)),*]
+/// Whose connection is asked about.
+type Of = for<'a> fn(&Env<'a>) -> Option<&'a Secured>;
+
+fn client<'a>(env: &Env<'a>) -> Option<&'a Secured> {
+    facts(env)?.session.tls()
+}
+
+fn server<'a>(env: &Env<'a>) -> Option<&'a Secured> {
+    facts(env)?.server_tls.as_deref()
+}
+
+/// The handshake, once it is made.
+fn made<'a>(of: Of, env: &Env<'a>) -> Option<Handshake<'a>> {
+    let tls = of(env)?;
+    Some(tls.handshake())
+}
+
+fn text(text: impl Into<Vec<u8>>) -> Value<'static> {
+    Value::Str(Octets::from(text.into()))
+}
+
+fn bytes(bytes: impl Into<Vec<u8>>) -> Value<'static> {
+    Value::Bin(Octets::from(bytes.into()))
+}
+
+/// A fetch of a handshake.
+macro_rules! of {
+    ($of:ident, $needs:ident, $name:literal, $type:ident, $summary:literal, $read:expr) => {
+        Fetch::one($name, Type::$type, $summary, |_, env| {
+            let read: fn(Handshake<'_>) -> Option<Value<'static>> = $read;
+            read(made($of, env)?)
+        })
+        .needs(Needs::$needs)
     };
 }
 
-/// Whether there is TLS.
-pub(super) const WHETHER: &[Fetch] = tls!(Bool, "Whether a connection has TLS, and this of it: it has none.", |_, _| Some(Value::Bool(false));
-    "ssl_fc" "ssl_bc" "ssl_fc_has_sni" "ssl_fc_is_resumed" "ssl_bc_is_resumed"
-    "ssl_fc_early_rcvd");
+/// The fetches of both sides, under their names.
+macro_rules! both {
+    ($of:ident, $needs:ident, $side:literal, $is:literal $resumed:literal $alpn:literal $cipher:literal $protocol:literal $used:literal $bits:literal $id:literal $sni:literal $unique:literal $crandom:literal $srandom:literal $key:literal $err:literal $err_str:literal) => {
+        &[
+            Fetch::one($is, Type::Bool, concat!("Whether the connection of the ", $side, " has TLS."), |_, env| {
+                Some(Value::Bool($of(env).is_some()))
+            })
+            .needs(Needs::$needs),
+            Fetch::one(
+                $resumed,
+                Type::Bool,
+                concat!("Whether the ", $side, "'s TLS went on with a session of before."),
+                |_, env| Some(Value::Bool(made($of, env).is_some_and(|tls| tls.is_resumed()))),
+            )
+            .needs(Needs::$needs),
+            of!($of, $needs, $alpn, Str, "The protocol that both ends agreed on by ALPN.", |tls| tls.protocol().map(text)),
+            of!($of, $needs, $cipher, Str, "The cipher.", |tls| tls.cipher().map(text)),
+            of!($of, $needs, $protocol, Str, "The version of TLS: TLSv1.3.", |tls| Some(text(tls.version()))),
+            of!($of, $needs, $used, Int, "Bits of the cipher's key that are secret.", |tls| tls
+                .key_bits()
+                .map(|(used, _)| Value::Int(used.into()))),
+            of!($of, $needs, $bits, Int, "Bits of the cipher's key.", |tls| tls.key_bits().map(|(_, all)| Value::Int(all.into()))),
+            of!($of, $needs, $id, Bin, "The session's name.", |tls| tls.session_id().map(bytes)),
+            of!($of, $needs, $sni, Str, "The server's name that the client has asked for.", |tls| tls.server_name().map(text)),
+            of!($of, $needs, $unique, Bin, "What both ends know of the connection and nobody else (RFC 5929).", |tls| Some(bytes(
+                tls.unique_id()
+            ))),
+            of!($of, $needs, $crandom, Bin, "The random bytes of the client's hello.", |tls| Some(bytes(tls.randoms().0))),
+            of!($of, $needs, $srandom, Bin, "The random bytes of the server's hello.", |tls| Some(bytes(tls.randoms().1))),
+            of!($of, $needs, $key, Bin, "The secret that the session's keys come from.", |tls| tls.session_key().map(bytes)),
+            Fetch::one($err, Type::Int, "The number of OpenSSL's error in the handshake; 0: none.", |_, env| {
+                let failure = $of(env)?.failure();
+                Some(Value::Int(failure.map_or(0, |failure| i64::try_from(failure.reason()).unwrap_or(i64::MAX))))
+            })
+            .needs(Needs::$needs),
+            Fetch::one($err_str, Type::Str, "The same in OpenSSL's words.", |_, env| $of(env)?.failure()?.words().map(text))
+                .needs(Needs::$needs),
+        ]
+    };
+}
 
-/// What is known only of TLS.
-pub(super) const OF_HANDSHAKES: &[Fetch] = tls!(Bool, "Whether a handshake of TLS had this: there was none.", |_, _| None;
-    "ssl_c_used" "ssl_fc_has_crt" "ssl_fc_has_early");
+/// Of the client's connection.
+pub(super) const OF_CLIENT: &[Fetch] = both!(client, NONE, "client", "ssl_fc" "ssl_fc_is_resumed" "ssl_fc_alpn" "ssl_fc_cipher"
+    "ssl_fc_protocol" "ssl_fc_use_keysize" "ssl_fc_alg_keysize" "ssl_fc_session_id" "ssl_fc_sni" "ssl_fc_unique_id"
+    "ssl_fc_client_random" "ssl_fc_server_random" "ssl_fc_session_key" "ssl_fc_err" "ssl_fc_err_str");
 
-/// What went wrong before the first byte of HTTP: nothing can, without TLS and PROXY headers.
-pub(super) const ERRORS: &[Fetch] = &[
-    Fetch::one("fc_err", Type::Int, "The error of the client's handshake: 0, there is none.", |_, _| Some(Value::Int(0))),
-    Fetch::one("bc_err", Type::Int, "The error of the server's handshake: 0, there is none.", |_, _| Some(Value::Int(0))),
-    Fetch::one("fc_err_str", Type::Str, "The same of the client in words.", |_, _| Some(Value::str(b"Success"))),
-    Fetch::one("bc_err_str", Type::Str, "The same of the server in words.", |_, _| Some(Value::str(b"Success"))),
-    Fetch::one("fc_err_name", Type::Str, "The same of the client by its name: there is none.", |_, _| None),
-    Fetch::one("bc_err_name", Type::Str, "The same of the server by its name: there is none.", |_, _| None),
+/// Of the server's connection.
+pub(super) const OF_SERVER: &[Fetch] = both!(server, SERVER, "server", "ssl_bc" "ssl_bc_is_resumed" "ssl_bc_alpn" "ssl_bc_cipher"
+    "ssl_bc_protocol" "ssl_bc_use_keysize" "ssl_bc_alg_keysize" "ssl_bc_session_id" "ssl_bc_sni" "ssl_bc_unique_id"
+    "ssl_bc_client_random" "ssl_bc_server_random" "ssl_bc_session_key" "ssl_bc_err" "ssl_bc_err_str");
+
+/// What is found out about the client's certificate.
+pub(super) const VERIFIED: &[Fetch] = &[
+    Fetch::one("ssl_fc_has_sni", Type::Bool, "Whether the client has asked for a server's name.", |_, env| {
+        Some(Value::Bool(made(client, env).is_some_and(|tls| tls.server_name().is_some())))
+    }),
+    Fetch::one("ssl_fc_has_crt", Type::Bool, "Whether the client has shown a certificate on this connection.", |_, env| {
+        let tls = made(client, env)?;
+        Some(Value::Bool(!tls.is_resumed() && tls.peer_certificate().is_some()))
+    }),
+    Fetch::one(
+        "ssl_c_used",
+        Type::Bool,
+        "Whether the client has shown a certificate, now or in the session of before.",
+        |_, env| Some(Value::Bool(made(client, env)?.peer_certificate().is_some())),
+    ),
+    of!(client, NONE, "ssl_c_verify", Int, "What verifying the client's certificate came to; 0: it is valid.", |tls| Some(
+        Value::Int(tls.verify_result().into())
+    )),
+    of!(client, NONE, "ssl_c_err", Int, "The first error of the client's own certificate; 0: none.", |tls| Some(Value::Int(
+        tls.certificate_error().into()
+    ))),
+    of!(client, NONE, "ssl_c_ca_err", Int, "The first error of the certificates above it; 0: none.", |tls| Some(Value::Int(
+        tls.authority_error().0.into()
+    ))),
+    of!(client, NONE, "ssl_c_ca_err_depth", Int, "How far above it that was.", |tls| Some(Value::Int(
+        tls.authority_error().1.into()
+    ))),
+    of!(client, NONE, "ssl_c_chain_der", Bin, "The certificates that the client has shown, in DER.", |tls| tls
+        .peer_chain()
+        .map(bytes)),
+    of!(server, SERVER, "ssl_s_chain_der", Bin, "The certificates that the server has shown, in DER.", |tls| tls
+        .peer_chain()
+        .map(bytes)),
 ];
 
-/// What TLS is like.
-pub(super) const WHAT: &[Fetch] = tls!(Str, "What TLS is like on a connection: it has none.", |_, _| None;
-    "ssl_bc_alg_keysize" "ssl_bc_alpn" "ssl_bc_cipher" "ssl_bc_client_early_traffic_secret"
-    "ssl_bc_client_handshake_traffic_secret" "ssl_bc_client_random" "ssl_bc_client_traffic_secret_0" "ssl_bc_curve"
-    "ssl_bc_early_exporter_secret" "ssl_bc_err" "ssl_bc_err_str" "ssl_bc_exporter_secret" "ssl_bc_npn" "ssl_bc_protocol"
-    "ssl_bc_server_handshake_traffic_secret" "ssl_bc_server_random" "ssl_bc_server_traffic_secret_0" "ssl_bc_session_id"
-    "ssl_bc_session_key" "ssl_bc_sni" "ssl_bc_unique_id" "ssl_bc_use_keysize" "ssl_c_ca_err" "ssl_c_ca_err_depth"
-    "ssl_c_chain_der" "ssl_c_der" "ssl_c_err" "ssl_c_i_dn" "ssl_c_key_alg" "ssl_c_notafter" "ssl_c_notbefore" "ssl_c_policies"
-    "ssl_c_r_dn" "ssl_c_s_dn" "ssl_c_san" "ssl_c_serial" "ssl_c_sha1" "ssl_c_sig_alg" "ssl_c_verify" "ssl_c_version" "ssl_f_der"
-    "ssl_f_i_dn" "ssl_f_key_alg" "ssl_f_notafter" "ssl_f_notbefore" "ssl_f_s_dn" "ssl_f_serial" "ssl_f_sha1" "ssl_f_sig_alg"
-    "ssl_f_version" "ssl_fc_alg_keysize" "ssl_fc_alpn" "ssl_fc_cipher" "ssl_fc_cipherlist_bin" "ssl_fc_cipherlist_hex"
-    "ssl_fc_cipherlist_str" "ssl_fc_cipherlist_xxh" "ssl_fc_client_early_traffic_secret"
-    "ssl_fc_client_handshake_traffic_secret" "ssl_fc_client_random" "ssl_fc_client_traffic_secret_0" "ssl_fc_crtname"
-    "ssl_fc_curve" "ssl_fc_early_exporter_secret" "ssl_fc_ecformats_bin" "ssl_fc_eclist_bin" "ssl_fc_err" "ssl_fc_err_str"
-    "ssl_fc_exporter_secret" "ssl_fc_extlist_bin" "ssl_fc_npn" "ssl_fc_protocol" "ssl_fc_protocol_hello_id"
-    "ssl_fc_server_handshake_traffic_secret" "ssl_fc_server_random" "ssl_fc_server_traffic_secret_0" "ssl_fc_session_id"
-    "ssl_fc_session_key" "ssl_fc_sigalgs_bin" "ssl_fc_sni" "ssl_fc_supported_versions_bin" "ssl_fc_unique_id"
-    "ssl_fc_use_keysize" "ssl_s_chain_der" "ssl_s_der" "ssl_s_i_dn" "ssl_s_key_alg" "ssl_s_notafter" "ssl_s_notbefore"
-    "ssl_s_s_dn" "ssl_s_serial" "ssl_s_sha1" "ssl_s_sig_alg" "ssl_s_version");
+/// A fetch of a certificate.
+macro_rules! shown {
+    ($of:ident, $needs:ident, $which:ident, $name:literal, $type:ident, $summary:literal, $read:expr) => {
+        Fetch::one($name, Type::$type, $summary, |_, env| {
+            let read: fn(&Shown) -> Option<Value<'static>> = $read;
+            read(&made($of, env)?.$which()?)
+        })
+        .needs(Needs::$needs)
+    };
+}
+
+macro_rules! certificate {
+    ($of:ident, $needs:ident, $which:ident, $der:literal $issuer:literal $subject:literal $key:literal $signature:literal $after:literal $before:literal $serial:literal $sha1:literal $version:literal) => {
+        &[
+            shown!($of, $needs, $which, $der, Bin, "The certificate, in DER.", |shown| shown.der().map(bytes)),
+            Fetch::one($issuer, Type::Str, "Who has signed the certificate, or one entry of that name.", |args, env| {
+                name(args, &made($of, env)?.$which()?, Whose::Issuer)
+            })
+            .params(NAME)
+            .needs(Needs::$needs),
+            Fetch::one($subject, Type::Str, "Whose the certificate is, or one entry of that name.", |args, env| {
+                name(args, &made($of, env)?.$which()?, Whose::Subject)
+            })
+            .params(NAME)
+            .needs(Needs::$needs),
+            shown!($of, $needs, $which, $key, Str, "The kind of the certificate's key.", |shown| shown.key_algorithm().map(text)),
+            shown!($of, $needs, $which, $signature, Str, "How the certificate was signed.", |shown| shown
+                .signature_algorithm()
+                .map(text)),
+            shown!($of, $needs, $which, $after, Str, "When the certificate ends: YYMMDDhhmmssZ.", |shown| shown
+                .not_after()
+                .map(text)),
+            shown!($of, $needs, $which, $before, Str, "When the certificate begins: YYMMDDhhmmssZ.", |shown| shown
+                .not_before()
+                .map(text)),
+            shown!($of, $needs, $which, $serial, Bin, "The certificate's number.", |shown| shown.serial().map(bytes)),
+            shown!($of, $needs, $which, $sha1, Bin, "The certificate's SHA-1.", |shown| shown.sha1().map(bytes)),
+            shown!($of, $needs, $which, $version, Int, "The certificate's version.", |shown| Some(Value::Int(shown.version()))),
+        ]
+    };
+}
+
+/// The client's certificate.
+pub(super) const CLIENTS: &[Fetch] = certificate!(client, NONE, peer_certificate, "ssl_c_der" "ssl_c_i_dn" "ssl_c_s_dn" "ssl_c_key_alg"
+    "ssl_c_sig_alg" "ssl_c_notafter" "ssl_c_notbefore" "ssl_c_serial" "ssl_c_sha1" "ssl_c_version");
+
+/// Ours, that the client was shown.
+pub(super) const OURS: &[Fetch] = certificate!(client, NONE, own_certificate, "ssl_f_der" "ssl_f_i_dn" "ssl_f_s_dn" "ssl_f_key_alg"
+    "ssl_f_sig_alg" "ssl_f_notafter" "ssl_f_notbefore" "ssl_f_serial" "ssl_f_sha1" "ssl_f_version");
+
+/// The server's.
+pub(super) const SERVERS: &[Fetch] = certificate!(server, SERVER, peer_certificate, "ssl_s_der" "ssl_s_i_dn" "ssl_s_s_dn" "ssl_s_key_alg"
+    "ssl_s_sig_alg" "ssl_s_notafter" "ssl_s_notbefore" "ssl_s_serial" "ssl_s_sha1" "ssl_s_version");
+
+/// More of names.
+pub(super) const OTHERS: &[Fetch] =
+    &[shown!(client, NONE, peer_certificate, "ssl_c_san", Str, "The other names of the client's certificate.", |shown| shown
+        .other_names()
+        .map(text))];
+
+/// `(<part>,<occurrence>,<format>)`
+fn name(args: &ArgList, shown: &Shown, whose: Whose) -> Option<Value<'static>> {
+    let word = |i: usize| args.str(i).filter(|word| !word.is_empty());
+    let found = match word(0) {
+        Some(called) => shown.entry(whose, std::str::from_utf8(called).ok()?, args.int(1).unwrap_or(1)),
+        None if word(2) == Some(b"rfc2253") => shown.name_rfc2253(whose),
+        None => shown.name(whose),
+    };
+    found.map(text)
+}
+
+/// What went wrong before the first byte of HTTP.
+pub(super) const ERRORS: &[Fetch] = &[
+    Fetch::one("fc_err", Type::Int, "The error of the client's handshake; 0: none.", |_, env| Some(number(client(env)))),
+    Fetch::one("bc_err", Type::Int, "The error of the server's handshake; 0: none.", |_, env| Some(number(server(env)))),
+    Fetch::one("fc_err_str", Type::Str, "The same of the client in words.", |_, env| Some(words(client(env)))),
+    Fetch::one("bc_err_str", Type::Str, "The same of the server in words.", |_, env| Some(words(server(env)))),
+    Fetch::one("fc_err_name", Type::Str, "The same of the client by its name.", |_, env| {
+        client(env)?.failure().map(|failure| Value::str(failure.cause.name().as_bytes()))
+    }),
+    Fetch::one("bc_err_name", Type::Str, "The same of the server by its name.", |_, env| {
+        server(env)?.failure().map(|failure| Value::str(failure.cause.name().as_bytes()))
+    }),
+];
+
+fn number(tls: Option<&Secured>) -> Value<'static> {
+    Value::Int(tls.and_then(Secured::failure).map_or(0, |failure| failure.cause.number().into()))
+}
+
+fn words(tls: Option<&Secured>) -> Value<'static> {
+    Value::str(tls.and_then(Secured::failure).map_or("Success", |failure| failure.cause.text()).as_bytes())
+}
+
+/// What numbers of errors are called.
+pub(super) const CONVERTERS: &[Converter] = &[Converter::new(
+    "x509_v_err_str",
+    Type::Int,
+    Type::Str,
+    "The name of an error of a certificate's verification, such as X509_V_ERR_CERT_HAS_EXPIRED.",
+    |value, _, _| match value {
+        Value::Int(error) => terse_tls::verify_error(error).map(|name| Value::str(name.as_bytes())),
+        _ => None,
+    },
+)];
+
+/// What is never so here.
+pub(super) const NEVER: &[Fetch] = &[
+    Fetch::one("ssl_fc_early_rcvd", Type::Bool, "Whether early data was taken: it never is.", |_, _| Some(Value::Bool(false))),
+    Fetch::one("ssl_fc_has_early", Type::Bool, "Whether the request was early data: it never is.", |_, env| {
+        client(env).map(|_| Value::Bool(false))
+    }),
+];
+
+macro_rules! silent {
+    ($summary:literal; $($name:literal)*) => {
+        &[$(Fetch::one($name, Type::Str, $summary, |_, _| None).params(NAME)),*]
+    };
+}
+
+/// What has no value yet, as in HAProxy where it is not kept.
+pub(super) const SILENT: &[Fetch] = silent!("Of TLS; it is not kept, so that there is no value.";
+    "ssl_bc_client_early_traffic_secret" "ssl_bc_client_handshake_traffic_secret" "ssl_bc_client_traffic_secret_0" "ssl_bc_curve"
+    "ssl_bc_early_exporter_secret" "ssl_bc_exporter_secret" "ssl_bc_npn" "ssl_bc_server_handshake_traffic_secret"
+    "ssl_bc_server_traffic_secret_0" "ssl_c_policies" "ssl_c_r_dn"
+    "ssl_fc_cipherlist_bin" "ssl_fc_cipherlist_hex" "ssl_fc_cipherlist_str" "ssl_fc_cipherlist_xxh"
+    "ssl_fc_client_early_traffic_secret" "ssl_fc_client_handshake_traffic_secret" "ssl_fc_client_traffic_secret_0" "ssl_fc_crtname"
+    "ssl_fc_curve" "ssl_fc_early_exporter_secret" "ssl_fc_ecformats_bin" "ssl_fc_eclist_bin" "ssl_fc_exporter_secret"
+    "ssl_fc_extlist_bin" "ssl_fc_npn" "ssl_fc_protocol_hello_id" "ssl_fc_server_handshake_traffic_secret"
+    "ssl_fc_server_traffic_secret_0" "ssl_fc_sigalgs_bin" "ssl_fc_supported_versions_bin");

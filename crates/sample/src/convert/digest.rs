@@ -86,7 +86,8 @@ fn by_argument<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<V
 fn keyed<'a>(value: Value<'a>, args: &'a ArgList, env: &Env<'a>) -> Option<Value<'a>> {
     let key = match args.var(1) {
         Some(slot) => base64::decode(&env.vars.get(slot)?.into_bytes()?, base64::STANDARD)?,
-        None => Octets::from(args.str(1)?),
+        // An empty key is no argument, and a key all the same.
+        None => Octets::from(args.str(1).unwrap_or_default()),
     };
     let bytes = value.into_bytes()?;
     fn mac<M: Mac + KeyInit>(key: &[u8], bytes: &[u8]) -> Option<Octets<'static>> {

@@ -2,8 +2,9 @@
 
 use crate::registry::Converter;
 
-pub(crate) const CONVERTERS: &[Converter] = &[Converter::refused(
-    "x509_v_err_str",
-    "The name of an error of a certificate's check.",
-    "no certificates of peers are checked",
-)];
+pub(crate) const CONVERTERS: &[Converter] = &[
+    Converter::refused("51d.single", "What a database says of a client's device.", DEVICES),
+    Converter::refused("da-csv-conv", "What a database says of a client's device.", DEVICES),
+];
+
+const DEVICES: &str = "databases of devices are not read";

@@ -127,12 +127,16 @@ fn regsub<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<Value<
     let text = value.into_octets()?;
     let limit = if args.int(2) == Some(1) { usize::MAX } else { 1 };
     let (mut out, mut at) = (Buffer::new(), 0);
-    for captures in regex.captures_iter(&text).take(limit) {
-        let Some(whole) = captures.get(0) else { continue };
-        out.extend_from_slice(&text[at..whole.start()]);
-        regexp::expand(template, &captures, &mut out);
-        at = whole.end();
-    }
+    let mut left = limit;
+    regex.each(&text, |groups| {
+        if let Some(whole) = groups.place(0) {
+            out.extend_from_slice(&text[at..whole.start]);
+            regexp::expand(template, &groups, &mut out);
+            at = whole.end;
+        }
+        left -= 1;
+        left == 0
+    });
     if at == 0 && out.is_empty() {
         return Some(Value::Str(text));
     }

@@ -7,9 +7,9 @@ use super::numbers::Numbers;
 use super::ordered::Ordered;
 use super::parse::Pattern;
 use super::texts::{Texts, lowered};
+use crate::regexp::Regexp;
 use crate::value::Value;
 use memchr::memmem::Finder;
-use regex::bytes::Regex;
 
 /// Compiled patterns.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub(super) enum Index {
     Numbers(Numbers),
     Lengths(Numbers),
     Networks(Networks),
-    Regexes(Ordered<Regex>),
+    Regexes(Ordered<Regexp>),
 }
 
 impl Index {

@@ -4,8 +4,7 @@ use super::Matching;
 use super::network::Network;
 use super::numbers::Range;
 use crate::argument::mask4;
-use crate::regexp;
-use regex::bytes::Regex;
+use crate::regexp::{self, Regexp};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// A pattern, compiled.
@@ -20,7 +19,7 @@ pub(super) enum Pattern {
     /// A network.
     Network(Network),
     /// A regular expression.
-    Regex(Box<Regex>),
+    Regex(Box<Regexp>),
 }
 
 /// Looks the names of hosts up.

@@ -6,10 +6,11 @@
 //! ```
 //!
 //! One mutex guards what commands and rules change. Look-ups never take it: they read the indexes that the current version published.
+//! Nothing is compiled under it: a key becomes patterns before.
 
 use super::file;
 use super::parse::Resolve;
-use super::version::Version;
+use super::version::{Patterns, Version};
 use super::way::{Found, Output, Way};
 use super::{Entry, Matching, References};
 use crate::octets::Octets;
@@ -178,14 +179,25 @@ impl Reference {
         version: Option<u32>,
         entries: impl IntoIterator<Item = (&'e [u8], Option<&'e [u8]>)>,
     ) -> Result<(), Refusal> {
+        let ways = self.ways();
+        let (mut made, mut fault) = (Vec::new(), None);
+        for (key, value) in entries {
+            match Patterns::new(key, &ways, NEVER) {
+                Ok(patterns) => made.push((key, value, patterns)),
+                Err(reason) => {
+                    fault = Some(Refusal::Unreadable(reason));
+                    break;
+                }
+            }
+        }
         let mut book = self.book();
         let number = version.unwrap_or(book.current);
         if (number.wrapping_sub(book.next) as i32) > 0 {
             return Err(Refusal::Future);
         }
-        let outcome = entries.into_iter().try_for_each(|(key, value)| book.add(number, key, value, NEVER));
+        let outcome = made.into_iter().try_for_each(|(key, value, patterns)| book.add(number, key, value, patterns));
         book.publish(number);
-        outcome
+        outcome.and(fault.map_or(Ok(()), Err))
     }
 
     /// Gives the entries of a key another value, in the current version.
@@ -193,9 +205,15 @@ impl Reference {
     /// # Errors
     /// There is none, or the value cannot be read.
     pub fn set(&self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
+        match self.book().value_is(key, value) {
+            None => return Err(Refusal::NotFound),
+            Some(true) => return Ok(()),
+            Some(false) => {}
+        }
+        let patterns = self.patterns(key)?;
         let mut book = self.book();
         let number = book.current;
-        let outcome = book.set_key(key, value);
+        let outcome = book.set_key(key, value, &patterns);
         book.publish(number);
         outcome
     }
@@ -205,9 +223,11 @@ impl Reference {
     /// # Errors
     /// There is none, or the value cannot be read.
     pub fn set_entry(&self, id: u64, value: &[u8]) -> Result<(), Refusal> {
+        let key = self.book().entry(id).ok_or(Refusal::NotFound)?.key.clone();
+        let patterns = self.patterns(&key)?;
         let mut book = self.book();
         let number = book.version_of(id).ok_or(Refusal::NotFound)?;
-        let outcome = book.set(number, id, value);
+        let outcome = book.set(number, id, value, &patterns);
         book.publish(number);
         outcome
     }
@@ -217,11 +237,15 @@ impl Reference {
     /// # Errors
     /// See [`Refusal`].
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
+        if self.book().value_is(key, value) == Some(true) {
+            return Ok(());
+        }
+        let patterns = self.patterns(key)?;
         // Under one lock: of two workers that find no entry, one makes it.
         let mut book = self.book();
         let number = book.current;
-        let outcome = match book.set_key(key, value) {
-            Err(Refusal::NotFound) => book.add(number, key, Some(value), NEVER),
+        let outcome = match book.set_key(key, value, &patterns) {
+            Err(Refusal::NotFound) => book.add(number, key, Some(value), patterns),
             outcome => outcome,
         };
         book.publish(number);
@@ -233,12 +257,16 @@ impl Reference {
     /// # Errors
     /// See [`Refusal`].
     pub fn add_unless_there(&self, key: &[u8]) -> Result<(), Refusal> {
+        if self.has(key) {
+            return Ok(());
+        }
+        let patterns = self.patterns(key)?;
         let mut book = self.book();
         let number = book.current;
         if book.has(key) {
             return Ok(());
         }
-        let outcome = book.add(number, key, None, NEVER);
+        let outcome = book.add(number, key, None, patterns);
         book.publish(number);
         outcome
     }
@@ -321,7 +349,8 @@ impl Reference {
                     })?;
                     let current = book.current;
                     book.lines.push(line.number);
-                    book.add(current, line.key, line.value, NEVER).map_err(|refusal| refusal.to_string())?;
+                    let patterns = Patterns::new(line.key, &book.ways, NEVER)?;
+                    book.add(current, line.key, line.value, patterns).map_err(|refusal| refusal.to_string())?;
                 }
                 book.columns = Some(columns);
                 book.text = match &*self.name {
@@ -377,7 +406,8 @@ impl Reference {
     pub(crate) fn add_early(&self, key: &[u8], resolve: Resolve<'_>) -> Result<(), Refusal> {
         let mut book = self.book();
         let current = book.current;
-        book.add(current, key, None, resolve)?;
+        let patterns = Patterns::new(key, &book.ways, resolve).map_err(Refusal::Unreadable)?;
+        book.add(current, key, None, patterns)?;
         book.publish(current);
         Ok(())
     }
@@ -385,6 +415,15 @@ impl Reference {
     /// Forgets what only the reading of a configuration needs.
     pub(super) fn settle(&self) {
         self.book().lines = Vec::new();
+    }
+
+    /// A key's patterns, made without the lock.
+    fn patterns(&self, key: &[u8]) -> Result<Patterns, Refusal> {
+        Patterns::new(key, &self.ways(), NEVER).map_err(Refusal::Unreadable)
+    }
+
+    fn ways(&self) -> Vec<Arc<Way>> {
+        self.book().ways.clone()
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -397,7 +436,7 @@ impl Book {
         self.versions.values().map(Version::len).sum()
     }
 
-    fn add(&mut self, number: u32, key: &[u8], value: Option<&[u8]>, resolve: Resolve<'_>) -> Result<(), Refusal> {
+    fn add(&mut self, number: u32, key: &[u8], value: Option<&[u8]>, patterns: Patterns) -> Result<(), Refusal> {
         if self.len() >= MOST_ENTRIES {
             return Err(Refusal::Full);
         }
@@ -405,11 +444,33 @@ impl Book {
         let stored = |text: &[u8]| Octets::from(text).store();
         // Values given to an ACL's entries are kept, but nobody asks for them.
         let entry = Entry { id, key: Octets::from(key).store(), value: value.map(stored) };
+        let patterns = self.fitting(key, patterns)?;
         let Book { versions, ways, .. } = self;
         let version = versions.entry(number).or_insert_with(|| Version::new(ways));
-        version.put(entry, ways, resolve).map_err(Refusal::Unreadable)?;
+        version.put(entry, ways, &patterns).map_err(Refusal::Unreadable)?;
         self.numbers += 1;
         Ok(())
+    }
+
+    /// Patterns that were made before a way of matching was added are made again.
+    fn fitting(&self, key: &[u8], patterns: Patterns) -> Result<Patterns, Refusal> {
+        if patterns.are_for(&self.ways) {
+            return Ok(patterns);
+        }
+        Patterns::new(key, &self.ways, NEVER).map_err(Refusal::Unreadable)
+    }
+
+    /// Whether all entries of a key of the current version have that value; nothing when there are none.
+    fn value_is(&self, key: &[u8], value: &[u8]) -> Option<bool> {
+        let version = self.versions.get(&self.current)?;
+        let ids = version.ids(key);
+        let is_so = |id: &u64| version.entry(*id).is_some_and(|entry| entry.value.as_deref() == Some(value));
+        (!ids.is_empty()).then(|| ids.iter().all(is_so))
+    }
+
+    /// An entry, of whatever version.
+    fn entry(&self, id: u64) -> Option<&Arc<Entry>> {
+        self.versions.values().find_map(|version| version.entry(id))
     }
 
     fn has(&self, key: &[u8]) -> bool {
@@ -417,16 +478,16 @@ impl Book {
     }
 
     /// Gives the entries of a key of the current version another value.
-    fn set_key(&mut self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
+    fn set_key(&mut self, key: &[u8], value: &[u8], patterns: &Patterns) -> Result<(), Refusal> {
         let number = self.current;
         let ids = self.versions.get(&number).map(|version| version.ids(key)).unwrap_or_default();
         if ids.is_empty() {
             return Err(Refusal::NotFound);
         }
-        ids.into_iter().try_for_each(|id| self.set(number, id, value))
+        ids.into_iter().try_for_each(|id| self.set(number, id, value, patterns))
     }
 
-    fn set(&mut self, number: u32, id: u64, value: &[u8]) -> Result<(), Refusal> {
+    fn set(&mut self, number: u32, id: u64, value: &[u8], patterns: &Patterns) -> Result<(), Refusal> {
         let Book { versions, ways, .. } = self;
         let version = versions.get_mut(&number).ok_or(Refusal::NotFound)?;
         let entry = version.entry(id).ok_or(Refusal::NotFound)?;
@@ -434,7 +495,7 @@ impl Book {
             return Ok(());
         }
         let entry = Entry { value: Some(Octets::from(value).store()), ..(**entry).clone() };
-        version.put(entry, ways, NEVER).map_err(Refusal::Unreadable)
+        version.put(entry, ways, patterns).map_err(Refusal::Unreadable)
     }
 
     fn remove(&mut self, number: u32, id: u64) -> bool {

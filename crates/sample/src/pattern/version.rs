@@ -2,7 +2,7 @@
 
 use super::Entry;
 use super::index::Index;
-use super::parse::Resolve;
+use super::parse::{Pattern, Resolve};
 use super::way::Way;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap};
@@ -14,6 +14,23 @@ pub(super) struct Version {
     entries: BTreeMap<u64, Arc<Entry>>,
     by_key: HashMap<Box<[u8]>, SmallVec<[u64; 2]>>,
     indexes: Vec<Arc<Index>>,
+}
+
+/// A key's pattern for each way of matching. They are made before the lock is taken that look-ups and other changes may wait for: to
+/// compile an expression takes its time.
+#[derive(Debug)]
+pub(super) struct Patterns(Vec<Pattern>);
+
+impl Patterns {
+    /// Those of a key; the error says what is wrong with it.
+    pub(super) fn new(key: &[u8], ways: &[Arc<Way>], resolve: Resolve<'_>) -> Result<Patterns, String> {
+        ways.iter().map(|way| way.pattern(key, resolve)).collect::<Result<_, _>>().map(Patterns)
+    }
+
+    /// Whether they are those of so many ways. Ways are added while the configuration is read, and never afterwards.
+    pub(super) fn are_for(&self, ways: &[Arc<Way>]) -> bool {
+        self.0.len() == ways.len()
+    }
 }
 
 impl Version {
@@ -48,12 +65,12 @@ impl Version {
         self.entries.get(&id)
     }
 
-    /// Puts an entry in, in the place of one of the same number. All ways must accept it, or nothing happens.
-    pub(super) fn put(&mut self, entry: Entry, ways: &[Arc<Way>], resolve: Resolve<'_>) -> Result<(), String> {
+    /// Puts an entry in, in the place of one of the same number, with its key's patterns. All ways must accept it, or nothing happens.
+    pub(super) fn put(&mut self, entry: Entry, ways: &[Arc<Way>], patterns: &Patterns) -> Result<(), String> {
         let entry = Arc::new(entry);
-        let compiled: Result<Vec<_>, _> = ways.iter().map(|way| way.compile(&entry, resolve)).collect();
-        for (index, (pattern, posting)) in self.indexes.iter_mut().zip(compiled?) {
-            Arc::make_mut(index).insert(pattern, posting);
+        let postings: Result<Vec<_>, _> = ways.iter().map(|way| way.posting(&entry)).collect();
+        for ((index, pattern), posting) in self.indexes.iter_mut().zip(&patterns.0).zip(postings?) {
+            Arc::make_mut(index).insert(pattern.clone(), posting);
         }
         if self.entries.insert(entry.id, entry.clone()).is_none() {
             self.by_key.entry((*entry.key).into()).or_default().push(entry.id);
@@ -96,7 +113,8 @@ impl Version {
         let mut index = way.empty();
         let mutable = Arc::make_mut(&mut index);
         for entry in self.entries.values() {
-            let (pattern, posting) = way.compile(entry, resolve).map_err(|reason| (entry.id, reason))?;
+            let compiled = way.pattern(&entry.key, resolve).and_then(|pattern| Ok((pattern, way.posting(entry)?)));
+            let (pattern, posting) = compiled.map_err(|reason| (entry.id, reason))?;
             mutable.insert(pattern, posting);
         }
         self.indexes.push(index);

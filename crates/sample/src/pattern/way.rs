@@ -80,17 +80,21 @@ impl Way {
         self.index.store(index.clone());
     }
 
-    /// Compiles an entry for this way; the error says what is wrong with its key or its value.
-    pub(super) fn compile(&self, entry: &Arc<Entry>, resolve: Resolve<'_>) -> Result<(Pattern, Posting), String> {
+    /// Compiles a key for this way; the error says what is wrong with it. An expression takes its time.
+    pub(super) fn pattern(&self, key: &[u8], resolve: Resolve<'_>) -> Result<Pattern, String> {
+        let resolve = |host: &str| self.address(host, resolve);
+        Pattern::parse(key, self.matching, self.ignore_case, &resolve)
+    }
+
+    /// What an index has of an entry; the error says what is wrong with its value.
+    pub(super) fn posting(&self, entry: &Arc<Entry>) -> Result<Posting, String> {
         let made = match (self.output, &entry.value) {
             (Output::Nothing, _) | (_, None) => Made::Nothing,
             (Output::Text, Some(_)) => Made::Text,
             (Output::Int, Some(value)) => Made::Int(int(value).ok_or_else(|| unable(value))?),
             (Output::Addr, Some(value)) => Made::Addr(cast::parse_addr(value).ok_or_else(|| unable(value))?),
         };
-        let resolve = |host: &str| self.address(host, resolve);
-        let pattern = Pattern::parse(&entry.key, self.matching, self.ignore_case, &resolve)?;
-        Ok((pattern, Posting { entry: entry.clone(), made }))
+        Ok(Posting { entry: entry.clone(), made })
     }
 
     /// The pattern of an entry that was compiled before, for its removal: what is found by its number alone is not compiled again.

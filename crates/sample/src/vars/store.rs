@@ -107,7 +107,9 @@ impl Store {
             if value.is_none() {
                 return;
             }
-            let mut more = std::mem::take(pages).into_vec();
+            // Nearly always the first: no room to spare is asked for, which would have to be given back.
+            let mut more = Vec::with_capacity(index / PAGE + 1);
+            more.extend(std::mem::take(pages));
             more.resize_with(index / PAGE + 1, || None);
             *pages = more.into_boxed_slice();
         }

@@ -77,6 +77,26 @@ pub fn help() -> String {
     text
 }
 
+/// Looks at what stands behind `-dM`: a number, then words that switch something on or off, commas between them.
+fn memory_options(options: &str) -> Result<(), String> {
+    let is_number = |word: &str| match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16).is_ok(),
+        None => word.parse::<i64>().is_ok(),
+    };
+    for (at, word) in options.split(',').enumerate() {
+        let switch = word.strip_prefix("no-").unwrap_or(word);
+        let known = word.is_empty() || MEMORY_SWITCHES.contains(&switch) || matches!(word, "cold-first" | "hot-first");
+        if !(known || at == 0 && is_number(word)) {
+            let all = MEMORY_SWITCHES.join(", ");
+            return Err(format!("'{word}' is no option of memory, which are {all}, 'no-' before them, cold-first and hot-first"));
+        }
+    }
+    Ok(())
+}
+
+/// What HAProxy's own memory pools can do or, with `no-` before it, leave.
+const MEMORY_SWITCHES: &[&str] = &["fail", "merge", "integrity", "global", "cache", "caller", "tag", "poison", "uaf", "backup"];
+
 /// All options.
 pub const FLAGS: &[Flag] = &[
     Flag {
@@ -243,7 +263,14 @@ pub const FLAGS: &[Flag] = &[
         name: "-dM",
         value: Value::Glued("[<options>]"),
         summary: "checks memory",
-        effect: Effect::Accepted("memory is never read before it is written"),
+        effect: Effect::Parse(|a, v| {
+            match v {
+                "help" => a.action = Action::Help,
+                options => memory_options(options)?,
+            }
+            a.accepted.push(("-dM", "memory is never read before it is written"));
+            Ok(())
+        }),
     },
     Flag { name: "-dI", value: Value::None, summary: "allows forks", effect: Effect::Accepted("nothing forks after the start") },
     Flag { name: "-dD", value: Value::None, summary: "lets '.diag' lines speak", effect: Effect::Set(|a| a.diagnostic = true) },

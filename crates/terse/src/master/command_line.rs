@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use terse_admin::master::{Office, Overseer};
 use terse_admin::{AdminSettings, StatsSocket};
 use terse_config::{Diagnostics, Environment, Loader, Settings, Source};
-use terse_proxy::worker::Listener;
+use terse_proxy::access::Listener;
 
 /// The master's command line, before anybody answers on it.
 pub struct CommandLine {

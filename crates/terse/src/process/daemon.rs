@@ -5,7 +5,7 @@
 
 use super::sys::{self, Forked};
 use rustix::process::WaitOptions;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 
@@ -39,25 +39,38 @@ impl Launch {
     /// Lets the parent end, and leaves the terminal.
     ///
     /// # Errors
-    /// `/dev/null` cannot be opened.
-    pub fn complete(mut self) -> io::Result<()> {
-        silence()?;
+    /// What the kernel says about descriptors.
+    pub fn complete(mut self, null: &Null) -> io::Result<()> {
+        null.silence()?;
         // A parent that was killed does not wait for the answer.
         let _ = self.parent.write_all(&[READY]);
         Ok(())
     }
 }
 
-/// Points the standard streams at nothing.
-///
-/// # Errors
-/// `/dev/null` cannot be opened.
-pub fn silence() -> io::Result<()> {
-    let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
-    rustix::stdio::dup2_stdin(&null)?;
-    rustix::stdio::dup2_stdout(&null)?;
-    rustix::stdio::dup2_stderr(&null)?;
-    Ok(())
+/// The null device, opened while it can be found: the process may be about to leave for a folder that has none.
+#[derive(Debug)]
+pub struct Null(File);
+
+impl Null {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// `/dev/null` cannot be opened.
+    pub fn open() -> io::Result<Null> {
+        OpenOptions::new().read(true).write(true).open("/dev/null").map(Null)
+    }
+
+    /// Points the standard streams at it.
+    ///
+    /// # Errors
+    /// What the kernel says about descriptors.
+    pub fn silence(&self) -> io::Result<()> {
+        rustix::stdio::dup2_stdin(&self.0)?;
+        rustix::stdio::dup2_stdout(&self.0)?;
+        rustix::stdio::dup2_stderr(&self.0)?;
+        Ok(())
+    }
 }
 
 /// Opens what of the standard streams the starter has closed, so that no socket gets their numbers.
@@ -66,7 +79,7 @@ pub fn silence() -> io::Result<()> {
 /// `/dev/null` cannot be opened.
 pub fn hold_standard_streams() -> io::Result<()> {
     loop {
-        let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+        let Null(null) = Null::open()?;
         if std::os::fd::AsRawFd::as_raw_fd(&null) > 2 {
             return Ok(());
         }

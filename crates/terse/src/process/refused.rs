@@ -16,6 +16,28 @@ pub static KEYWORDS: &[Keyword] = &[
     refused("stats-file", "<file>", "Counters from before.", "counters start at zero"),
     refused("shm-stats-file", "<file>", "Counters shared among processes.", "counters belong to the process"),
     refused("shm-stats-file-max-objects", "<number>", "Their most objects.", "counters belong to the process"),
+    refused(
+        "ssl-engine",
+        "<name> [algo <algorithms>]",
+        "OpenSSL's engine.",
+        "engines are not loaded; OpenSSL's own configuration may load providers",
+    ),
+    refused("ssl-provider", "<name>", "OpenSSL's provider.", PROVIDERS),
+    refused("ssl-provider-path", "<folder>", "Where providers are.", PROVIDERS),
+    refused("ssl-propquery", "<query>", "Properties of providers.", PROVIDERS),
+    refused(
+        "ssl-passphrase-cmd",
+        "<program> [<argument>...]",
+        "Passwords of keys.",
+        "no program is started; keys are not encrypted",
+    ),
+    refused("maxsslconn", "<number>", "The most TLS connections.", "write 'maxconn', which limits connections of any kind"),
+    refused(
+        "maxsslrate",
+        "<number>",
+        "The most TLS handshakes a second.",
+        "there is no limit of a rate; 'maxconn' limits connections",
+    ),
     refused("h1-case-adjust", "<from> <to>", "Spells a field's name otherwise.", "field names leave as they came"),
     refused("h1-case-adjust-file", "<file>", "Spells fields' names otherwise.", "field names leave as they came"),
     refused(
@@ -62,6 +84,7 @@ const fn refused(name: &'static str, arguments: &'static str, summary: &'static 
     Keyword { name, old_names: &[], sections: Sections::GLOBAL, arguments, summary, kind: Kind::Refused(why) }
 }
 
+const PROVIDERS: &str = "OpenSSL's own configuration says which providers are loaded";
 const NO_LUA: &str = "no Lua runs here";
 const NO_RATE: &str = "rates are not limited for the whole process";
 const NO_GLITCHES: &str = "the first malformed message already ends a connection";

@@ -73,6 +73,17 @@ pub fn set_defer_accept(socket: impl AsFd) -> io::Result<()> {
     set_option(socket.as_fd(), libc::SOL_TCP, libc::TCP_DEFER_ACCEPT, 1)
 }
 
+/// Keeps the packets that open connections (`TCP_SAVE_SYN`): 1 from the IP header on, 2 from the Ethernet header on.
+///
+/// # Errors
+/// What the kernel says.
+pub fn set_save_syn(socket: impl AsFd, mode: u8) -> io::Result<()> {
+    set_option(socket.as_fd(), libc::SOL_TCP, TCP_SAVE_SYN, mode.into())
+}
+
+/// Linux's number, of `include/uapi/linux/tcp.h`.
+const TCP_SAVE_SYN: i32 = 27;
+
 /// Takes data in a connection's first packet (`TCP_FASTOPEN`), of at most that many connections at a time.
 ///
 /// # Errors

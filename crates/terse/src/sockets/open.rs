@@ -57,6 +57,9 @@ fn set(socket: &Socket, address: SocketAddr, options: &Options, own: bool) -> io
     if options.defer_accept {
         sys::set_defer_accept(socket)?;
     }
+    if options.save_syn > 0 {
+        sys::set_save_syn(socket, options.save_syn)?;
+    }
     if options.fast_open {
         sys::set_fast_open(socket, backlog(options))?;
     }
@@ -118,6 +121,7 @@ mod tests {
             interface: Some("lo".into()),
             mss: Some(1000),
             defer_accept: true,
+            save_syn: 2,
             fast_open: true,
             ..Options::default()
         };
@@ -129,6 +133,22 @@ mod tests {
         assert!(socket.only_v6().unwrap() && socket.is_listener().unwrap() && socket.reuse_port().unwrap());
         assert_eq!(socket.device().unwrap().as_deref(), Some(&b"lo"[..]));
         assert!(socket.nonblocking().unwrap());
+    }
+
+    #[test]
+    fn opening_packets_are_kept_where_that_is_wanted() {
+        use std::os::fd::AsRawFd;
+        for (mode, first) in [(0, None), (1, Some(0x45)), (2, Some(0))] {
+            let socket: std::net::TcpListener =
+                open("127.0.0.1:0", Options { save_syn: mode, ..Options::default() }).unwrap().into();
+            socket.set_nonblocking(false).unwrap();
+            let _client = std::net::TcpStream::connect(socket.local_addr().unwrap()).unwrap();
+            let (server, _) = socket.accept().unwrap();
+            // Version and length of the header of IPv4, or the empty addresses that Ethernet's header has on the loopback.
+            let packet = terse_proxy::io::tcp_info::saved_syn(server.as_raw_fd());
+            assert_eq!(packet.and_then(|packet| packet.first().copied()), first, "{mode}");
+            assert_eq!(terse_proxy::io::tcp_info::saved_syn(server.as_raw_fd()), None, "it is given once");
+        }
     }
 
     #[test]

@@ -71,7 +71,7 @@ fn responses_that_break_off() {
         let terse = listen(&format!("{compression}\n server one {}", server.address()));
         for (number, answer) in broken.iter().enumerate() {
             let mut client = terse.client();
-            client.send(format!("GET /{number} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n"));
+            client.send(format!("GET /{number} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n"));
             let head = client.head();
             let rest = client.rest();
             let is_whole = match head.field("content-length") {

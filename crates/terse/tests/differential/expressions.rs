@@ -30,11 +30,17 @@ struct Table {
     kind: Kind,
 }
 
+/// The rules of a frontend in mode tcp, whose backend makes HTTP of the connection.
+const BYTES: &str = "tcp-request content";
+
 const TABLES: &[Table] = &[
     Table { name: "request", text: include_str!("expressions/request.txt"), rules: "http-request", kind: Kind::Expression },
     Table { name: "converters", text: include_str!("expressions/converters.txt"), rules: "http-request", kind: Kind::Expression },
     Table { name: "response", text: include_str!("expressions/response.txt"), rules: "http-response", kind: Kind::Expression },
     Table { name: "conditions", text: include_str!("expressions/conditions.txt"), rules: "http-request", kind: Kind::Condition },
+    Table { name: "bodies", text: include_str!("expressions/bodies.txt"), rules: "http-request", kind: Kind::Expression },
+    Table { name: "tables", text: include_str!("expressions/tables.txt"), rules: "http-request", kind: Kind::Expression },
+    Table { name: "payload", text: include_str!("expressions/payload.txt"), rules: BYTES, kind: Kind::Expression },
     Table { name: "formats", text: include_str!("expressions/formats.txt"), rules: "http-request", kind: Kind::Format },
 ];
 
@@ -73,6 +79,13 @@ fn configuration(cases: &[Case], server: &Server) -> String {
          acl named path_beg /a\n acl named path_end .png\n default_backend app\n{VARIABLES}",
         " set-var proc.text str(process)\n"
     );
+    let shown = |text: &mut String, scope: &str| {
+        for first in (0..cases.len()).step_by(IN_ONE_FIELD) {
+            let show = |i| format!("%[var({scope}.v{i}),concat(.),hex]:%[var({scope}.v{i}),hex];");
+            let shown: String = (first..cases.len()).take(IN_ONE_FIELD).map(show).collect();
+            let _ = writeln!(text, " http-response set-header values-{first} {shown}");
+        }
+    };
     for rules in ["http-request", "http-response"] {
         for (i, case) in cases.iter().enumerate().filter(|(_, case)| case.table.rules == rules) {
             let _ = match case.table.kind {
@@ -82,14 +95,20 @@ fn configuration(cases: &[Case], server: &Server) -> String {
             };
         }
     }
-    for first in (0..cases.len()).step_by(IN_ONE_FIELD) {
-        let show = |i| format!("%[var(txn.v{i}),concat(.),hex]:%[var(txn.v{i}),hex];");
-        let shown: String = (first..cases.len()).take(IN_ONE_FIELD).map(show).collect();
-        let _ = writeln!(text, " http-response set-header values-{first} {shown}");
-    }
+    shown(&mut text, "txn");
     let _ = writeln!(
         text,
-        "backend app\n id 4000\n server one {0} id 11 weight 10 maxconn 50\n server two {0} id 12 weight 20 backup\nbackend none",
+        "frontend raw\n mode tcp\n bind fd@${{raw}} name bytes id 8\n id 3001\n tcp-request inspect-delay 15s\n default_backend bytes\n \
+         {BYTES} accept if !HTTP"
+    );
+    for (i, case) in cases.iter().enumerate().filter(|(_, case)| case.table.rules == BYTES) {
+        let _ = writeln!(text, " {BYTES} set-var(sess.v{i}) {}", word(case.text));
+    }
+    let _ = writeln!(text, "backend bytes\n server one {}", server.address());
+    shown(&mut text, "sess");
+    let _ = writeln!(
+        text,
+        "backend app\n id 4000\n server one {0} id 11 weight 10 maxconn 50\n server two {0} id 12 weight 20 backup\nbackend none\n{TABLE_LINES}",
         server.address()
     );
     text
@@ -101,7 +120,19 @@ fn word(text: &str) -> String {
     text.chars().map(escape).collect()
 }
 
+const TABLE_LINES: &str = "\
+backend words\n stick-table type string len 64 size 100 store \
+gpt0,gpc0,gpc0_rate(1h),gpc1,gpc1_rate(1h),conn_cnt,conn_rate(1h),sess_cnt,sess_rate(1h),http_req_cnt,http_req_rate(1h),http_err_cnt,\
+http_fail_cnt,server_id\n\
+backend addresses\n stick-table type ip size 100 store gpt0,gpc0,conn_cnt,sess_cnt,http_req_cnt\n\
+backend other\n stick-table type string len 64 size 10 store gpc0\n";
+
 const VARIABLES: &str = r#"
+ option http-buffer-request
+ http-request track-sc0 path table words
+ http-request track-sc1 str(all) table words
+ http-request sc-set-gpt0(0) 7 if { path_beg /a }
+ http-response wait-for-body time 15s
  http-request set-var(txn.text) str(text)
  http-request set-var(req.text) str(request)
  http-request set-var(sess.text) str(session)
@@ -133,6 +164,9 @@ const REQUESTS: &[&str] = &[
     "PURGE /a/ HTTP/1.1\r\nHost: example.com\r\nX-List: \r\nX-List: ,a\r\nX-Quoted: a \"b\r\n\r\n",
     "GET /a;p=1/b?c=d%23e HTTP/1.1\r\nHost: example.com.\r\nCookie: =x; ;;c1;c1=;c2\r\nX-Num: 2147483647\r\n\r\n",
     "DELETE /a.b.c HTTP/1.1\r\nHost: a.b.c\r\nAuthorization: basic ::::\r\nX-Addr: ::ffff:1.2.3.4\r\n\r\n",
+    "POST /form?a=0 HTTP/1.1\r\nHost: example.com\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 23\r\n\r\n\
+     a=1&b=two%20x&A=3&n=-12",
+    "POST /a HTTP/1.1\r\nHost: example.com\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n\x02ab\r\n8\r\n{\"n\": 5}\r\n0\r\n\r\n",
     "GET /ok HTTP/1.0\r\n\r\n",
     "GET /a HTTP/1.1\r\nHost: example.com\r\nX-Long: LONG\r\nAccept-Language: *\r\n\r\n",
     "GET /%e4%f6 HTTP/1.1\r\nHost: example.com\r\nX-Quoted: \u{e4}, \u{20ac}\r\nCookie: c2=\u{e4}\r\n\r\n",
@@ -140,6 +174,9 @@ const REQUESTS: &[&str] = &[
 
 const ANSWER: &str = "HTTP/1.1 203 Fine\r\nServer: test\r\nX-List: a, b ,,c\r\nX-List: d\r\nX-Num: 7, 8\r\nX-Addr: 192.0.2.9\r\n\
     Set-Cookie: s=1; Path=/\r\nSet-Cookie: t=\"two\"; Secure\r\nSet-Cookie: n=5\r\nContent-Length: 0\r\n\r\n";
+
+/// The same with a body, which a request for the head alone does not get.
+const ANSWER_BODY: &str = "\x02fine";
 
 /// How many values share a field: lines of a configuration have 2048 bytes at most.
 const IN_ONE_FIELD: usize = 25;
@@ -160,12 +197,15 @@ fn shown(digits: &str) -> String {
     bytes.escape_ascii().to_string()
 }
 
-/// The responses to all requests.
-fn run(cases: &[Case], program: Option<&Path>) -> Vec<Response> {
-    let server = Server::answering(|_| ANSWER);
+/// The responses to all requests: of the frontend in mode http, and of the one in mode tcp.
+fn run(cases: &[Case], program: Option<&Path>) -> Vec<[Response; 2]> {
+    let server = Server::answering(|request| match &*request.method {
+        "HEAD" => ANSWER.to_owned(),
+        _ => ANSWER.replace("Length: 0", &format!("Length: {}", ANSWER_BODY.len())) + ANSWER_BODY,
+    });
     let text = configuration(cases, &server);
     let prepare = |word: &str| {
-        let process = Terse::with(&text).listen("web").arg(&[word]).env("DIFFERENTIAL", "from outside");
+        let process = Terse::with(&text).listen("web").listen("raw").arg(&[word]).env("DIFFERENTIAL", "from outside");
         match program {
             Some(path) => process.program(path),
             None => process,
@@ -178,12 +218,14 @@ fn run(cases: &[Case], program: Option<&Path>) -> Vec<Response> {
         .iter()
         .map(|request| {
             let bytes = request.replace("LONG", &"0123456789abcdefXYZ".repeat(300));
-            let mut client = Client::connect(process.address("web"));
-            client.send(bytes.as_bytes());
-            let response = client.response(request.split(' ').next().unwrap());
-            assert_eq!(response.status, 203, "{program:?}: {request:?}");
-            assert!(process.is_running(), "{}", process.stderr());
-            response
+            ["web", "raw"].map(|frontend| {
+                let mut client = Client::connect(process.address(frontend));
+                client.send(bytes.as_bytes());
+                let response = client.response(request.split(' ').next().unwrap());
+                assert_eq!(response.status, 203, "{program:?} {frontend}: {request:?}");
+                assert!(process.is_running(), "{}", process.stderr());
+                response
+            })
         })
         .collect();
     process.signal(Signal::USR1);
@@ -213,7 +255,8 @@ fn expressions_come_to_the_same_values() {
     for (i, case) in cases.iter().enumerate() {
         let mut differences = Vec::new();
         for ((request, theirs), ours) in REQUESTS.iter().zip(&theirs).zip(&ours) {
-            let (theirs, ours) = (value(theirs, i), value(ours, i));
+            let of = usize::from(case.table.rules == BYTES);
+            let (theirs, ours) = (value(&theirs[of], i), value(&ours[of], i));
             if theirs != ours {
                 differences
                     .push(format!("    {:.60}: haproxy {theirs:.40?}, terse {ours:.40?}", request.escape_debug().to_string()));

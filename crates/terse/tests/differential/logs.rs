@@ -122,3 +122,26 @@ backend own
         case("%HU %[last_rule_line] %rc"),
     ]);
 }
+
+/// What becomes of clients that are bound to a server which refuses, and of pages that stand for an error.
+#[test]
+fn persistence_and_pages() {
+    let refusing = "server dead 127.0.0.1:1 cookie dead";
+    let rules = " cookie SRV insert indirect
+ retries 1
+ timeout connect 20ms
+ errorloc302 403 http://e/x
+ http-request deny if { path /deny }
+ http-request return status 404 content-type text/plain string gone if { path /gone }
+ http-request redirect location /y if { path /moved }
+ http-after-response set-status 418 if { status 404 }";
+    let requests = &["GET /x | Cookie: SRV=dead", "GET /x | Cookie: SRV=a", "GET /x", "GET /deny", "GET /gone", "GET /moved"];
+    let case = |option: &str, server: &str| Case {
+        lines: format!(
+            " log stdout format raw local0\n log-format \"%HU %b/%s %ST %tsc %rc %sq/%bq\"\n{rules}\n {option}\n {refusing}\n {server}"
+        ),
+        requests,
+        allowed: &[],
+    };
+    compare(&[case("option redispatch", "server a {a} cookie a"), case("no option redispatch", "")]);
+}

@@ -387,3 +387,38 @@ fn error_pages() {
     assert!(built_in.text().contains("503 Service Unavailable"), "{}", built_in.text());
     terse.end();
 }
+
+#[test]
+fn the_last_edit_that_fails_is_an_error() {
+    let long = "x".repeat(9000);
+    let get = format!("GET / HTTP/1.1\r\nHost: a\r\nX-Long: {long}\r\n\r\n");
+    let edits = "http-after-response set-header A %[req.hdr(x-long)]\n http-after-response set-header B %[req.hdr(x-long)]";
+    for (before, status) in [("", 500), ("http-request return status 200\n ", 500), ("http-after-response strict-mode off\n ", 200)]
+    {
+        let (response, _) = through(&format!("{before}{edits}"), &get);
+        assert_eq!((response.status, response.field("a").is_some()), (status, status == 200), "{before}");
+        assert_eq!(response.field("b"), None, "{before}");
+    }
+}
+
+/// While the hash of a password is made, others are served.
+#[test]
+fn passwords_hold_nobody_up() {
+    let hash = format!("$6$rounds=1500000$saltsalt${}", "a".repeat(86));
+    let terse = sections(
+        "http-request auth if { path /in } !{ http_auth(ops) }\n http-request return status 204",
+        &format!("userlist ops\n user joe password {hash}"),
+    );
+    let mut slow = terse.client();
+    slow.send("GET /in HTTP/1.1\r\nHost: a\r\nAuthorization: Basic am9lOng=\r\n\r\n");
+    let mut others = terse.client();
+    for _ in 0..20 {
+        assert_eq!(others.get("/", &[]).status, 204);
+    }
+    assert!(!super::support::readable(slow.stream(), std::time::Duration::ZERO), "the hash takes much longer");
+    assert_eq!(slow.response("GET").status, 401);
+    // It is known from now on.
+    slow.send("GET /in HTTP/1.1\r\nHost: a\r\nAuthorization: Basic am9lOng=\r\n\r\n");
+    assert_eq!(slow.response("GET").status, 401);
+    terse.end();
+}

@@ -26,12 +26,23 @@ pub mod server;
 pub use process::{Finished, Terse, number_in};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use std::net::TcpStream;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 /// The longest that anything may take.
 pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An address that nobody has now, over TCP or UDP. Its port is none of those that the kernel gives to whoever asks for any (32768 and
+/// more), so that nobody gets it before the process under test does.
+pub fn free_address() -> SocketAddr {
+    let mut random = random::Random::new(RandomState::new().build_hasher().finish());
+    until("a free port", || {
+        let address = SocketAddr::from(([127, 0, 0, 1], 10_240 + random.below(32_768 - 10_240) as u16));
+        (TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok()).then_some(address)
+    })
+}
 
 /// Waits until a condition gives something.
 ///

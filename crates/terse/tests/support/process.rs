@@ -86,6 +86,8 @@ impl Terse {
     /// Opens a listener on a free port: `bind fd@${<name>}`.
     pub fn listen(self, name: &str) -> Terse {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        // As many may wait as terse's own listeners let wait: the standard library's are 128.
+        rustix::net::listen(&listener, 4096).unwrap();
         self.listener(name, listener)
     }
 

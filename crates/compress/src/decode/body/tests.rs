@@ -175,3 +175,18 @@ fn idle_bodies_hold_their_state_alone() {
     decompressor.relax();
     assert_eq!(limit.used(), STATE_BYTES);
 }
+
+#[test]
+fn what_trails_inside_ends_alike_however_it_is_split() {
+    let inner = [gzip(b"hello"), b"this is part of nothing ".repeat(2_000)].concat();
+    let outer = brotli(&inner, 22);
+    for step in [1, 7, 100, outer.len()] {
+        let pieces: Vec<_> = outer.chunks(step).collect();
+        let limits = |strict| Limits { strict, ..Limits::default() };
+        assert_eq!(decode("gzip, br", limits(false), &pieces), (5, Ok(())), "{step}");
+        assert_eq!(decode("gzip, br", limits(true), &pieces).1, Err(Fault::Flaw(Flaw::Trailing)), "{step}");
+        // An outer one that is cut short is, whatever the inner one has had.
+        let cut: Vec<_> = outer[..outer.len() - 1].chunks(step).collect();
+        assert_eq!(decode("gzip, br", limits(false), &cut).1, Err(Fault::Flaw(Flaw::Truncated)), "{step}");
+    }
+}

@@ -10,6 +10,8 @@ pub(super) fn expand(list: &str) -> Result<Vec<String>, String> {
 }
 
 fn expand_one(address: &str, out: &mut Vec<String>) -> Result<(), String> {
+    // What is listened on is a stream anyhow.
+    let address = address.strip_prefix("stream+").unwrap_or(address);
     let (family, rest) = match address.split_once('@') {
         Some((family, rest)) if family.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+') => (family, rest),
         _ => ("", address),
@@ -17,8 +19,8 @@ fn expand_one(address: &str, out: &mut Vec<String>) -> Result<(), String> {
     match family {
         "" if address.starts_with('/') => out.push(address.to_owned()),
         "" | "ipv4" | "ipv6" | "tcp" | "tcp4" | "tcp6" => return expand_ports(address, rest, out),
-        "unix" | "abns" | "fd" if rest.is_empty() => return Err(format!("'{address}' names nothing")),
-        "unix" | "abns" => out.push(address.to_owned()),
+        "unix" | "abns" | "abnsz" | "fd" if rest.is_empty() => return Err(format!("'{address}' names nothing")),
+        "unix" | "abns" | "abnsz" => out.push(address.to_owned()),
         "fd" => match rest.parse::<i32>() {
             Ok(0..) => out.push(address.to_owned()),
             _ => return Err(format!("'{rest}' is not the number of a descriptor")),
@@ -26,7 +28,6 @@ fn expand_one(address: &str, out: &mut Vec<String>) -> Result<(), String> {
         _ => {
             let why = match family {
                 "udp" | "udp4" | "udp6" => "datagrams are not taken",
-                "abnsz" => "write 'abns@'",
                 "sockpair" => "sockets are handed over by 'fd@'",
                 "rhttp" => "connections are not reversed",
                 _ if family.starts_with("quic") => "there is no QUIC yet",
@@ -69,7 +70,7 @@ mod tests {
         for address in [":80", "*:80", "127.0.0.1:80", "[::1]:80", "::1:80", "ipv6@:80", "localhost:80", "/run/x,y"] {
             assert!(expand(address).is_ok() || address.contains(','), "{address}");
         }
-        for address in ["unix@x.sock", "abns@name", "fd@3", "/run/x.sock"] {
+        for address in ["unix@x.sock", "abns@name", "abnsz@name", "fd@3", "/run/x.sock"] {
             assert_eq!(expand(address), Ok(vec![address.to_owned()]));
         }
         assert_eq!(expand("ipv4@*:80-81,:0").unwrap(), ["ipv4@*:80", "ipv4@*:81", ":0"]);
@@ -89,7 +90,7 @@ mod tests {
             ":0-1",
             "unix@",
             "fd@-1",
-            "abnsz@x",
+            "abnsz@",
             "quic6@:443",
             "x@:80",
             ",:80",

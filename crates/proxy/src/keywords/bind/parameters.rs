@@ -68,6 +68,15 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
         bind.defer_accept = true;
         Ok(())
     }),
+    done(
+        "tcp-ss",
+        "<mode>",
+        "Keeps the packet that opens a connection ('fc_saved_syn'); 0: no, 1: from the IP header on, 2: from the Ethernet header on.",
+        |args, bind| {
+            bind.save_syn = whole(args, "<mode>", 0..=2)?;
+            Ok(())
+        },
+    ),
     done("tfo", "", "TCP fast open.", |_, bind| {
         bind.fast_open = true;
         Ok(())
@@ -97,9 +106,6 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
     accepted("nice", "<nice>", "How urgent its connections are.", "a worker takes its connections in the order in which they come"),
     accepted("shards", "<number>", "How many sockets it has.", "each worker has a socket of its own"),
     accepted("idle-ping", "<time>", "How often idle HTTP/2 clients are asked for a sign.", "HTTP/2 is not spoken to clients"),
-    accepted("alpn", "<protocols>", "Protocols offered by TLS.", OFFER),
-    accepted("no-alpn", "", "No protocols offered by TLS.", OFFER),
-    accepted("npn", "<protocols>", "Protocols offered by TLS.", OFFER),
     accepted("level", "<level>", "What a stats socket lets its clients do.", "it speaks of stats sockets, and this is none"),
     accepted("severity-output", "<form>", "How a stats socket writes severities.", "it speaks of stats sockets, and this is none"),
     accepted("expose-fd", "<what>", "Whether a stats socket hands sockets over.", "it speaks of stats sockets, and this is none"),
@@ -110,7 +116,6 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
     refused("namespace", "<name>", "The network namespace.", "network namespaces are not built"),
     refused("nbconn", "<number>", "How many connections are reversed.", "connections are not reversed"),
     refused("tcp-md5sig", "<password>", "TCP's MD5 signatures.", "signatures of TCP segments are not built"),
-    refused("tcp-ss", "<mode>", "Saves the first packet of connections.", "first packets are not kept"),
     refused(
         "tcp-ut",
         "<time>",
@@ -120,51 +125,8 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
     refused("quic-cc-algo", "<algorithm>", "QUIC's congestion control.", QUIC),
     refused("quic-force-retry", "", "QUIC's address validation.", QUIC),
     refused("quic-socket", "<mode>", "Sockets of QUIC connections.", QUIC),
-    refused("allow-0rtt", "", "TLS early data.", TLS),
-    refused("ca-file", "<file>", "Authorities for clients' certificates.", TLS),
-    refused("ca-ignore-err", "<errors>", "Errors of clients' certificates.", TLS),
-    refused("ca-sign-file", "<file>", "The authority of made certificates.", TLS),
-    refused("ca-sign-pass", "<password>", "The authority's password.", TLS),
-    refused("ca-verify-file", "<file>", "Authorities for clients' certificates.", TLS),
-    refused("ciphers", "<ciphers>", "Ciphers of TLS.", TLS),
-    refused("ciphersuites", "<suites>", "Ciphers of TLS 1.3.", TLS),
-    refused("client-sigalgs", "<algorithms>", "Signatures of clients.", TLS),
-    refused("crl-file", "<file>", "Revoked certificates.", TLS),
-    refused("crt", "<file>", "A certificate.", TLS),
-    refused("crt-ignore-err", "<errors>", "Errors of clients' certificates.", TLS),
-    refused("crt-list", "<file>", "A list of certificates.", TLS),
-    refused("curves", "<curves>", "Curves of TLS.", TLS),
-    refused("default-crt", "<file>", "The certificate for unknown names.", TLS),
-    refused("ecdhe", "<curve>", "The curve of TLS.", TLS),
-    refused("ech", "<file>", "Encrypted hellos of TLS.", TLS),
-    refused("force-sslv3", "", "The version of TLS.", TLS),
-    refused("force-tlsv10", "", "The version of TLS.", TLS),
-    refused("force-tlsv11", "", "The version of TLS.", TLS),
-    refused("force-tlsv12", "", "The version of TLS.", TLS),
-    refused("force-tlsv13", "", "The version of TLS.", TLS),
-    refused("generate-certificates", "", "Certificates are made.", TLS),
-    refused("ktls", "<on>", "TLS in the kernel.", TLS),
-    refused("no-ca-names", "", "Authorities are not named to clients.", TLS),
-    refused("no-sslv3", "", "The version of TLS.", TLS),
-    refused("no-strict-sni", "", "What happens to unknown names.", TLS),
-    refused("no-tls-tickets", "", "Tickets of TLS sessions.", TLS),
-    refused("no-tlsv10", "", "The version of TLS.", TLS),
-    refused("no-tlsv11", "", "The version of TLS.", TLS),
-    refused("no-tlsv12", "", "The version of TLS.", TLS),
-    refused("no-tlsv13", "", "The version of TLS.", TLS),
-    refused("prefer-client-ciphers", "", "Who chooses the cipher.", TLS),
-    refused("sigalgs", "<algorithms>", "Signatures of TLS.", TLS),
-    refused("ssl", "", "TLS.", TLS),
-    refused("ssl-max-ver", "<version>", "The version of TLS.", TLS),
-    refused("ssl-min-ver", "<version>", "The version of TLS.", TLS),
-    refused("strict-sni", "", "What happens to unknown names.", TLS),
-    refused("tls-ticket-keys", "<file>", "Keys of TLS sessions.", TLS),
-    refused("tls-tickets", "", "Tickets of TLS sessions.", TLS),
-    refused("verify", "<how>", "Whether clients show certificates.", TLS),
 ];
 
-const TLS: &str = "TLS comes later";
-const OFFER: &str = "TLS offers them, and this address does not speak it";
 const QUIC: &str = "there is no QUIC yet";
 
 const fn done(
@@ -195,7 +157,7 @@ mod tests {
     #[test]
     fn each_fills_its_field() {
         let settings = proxy(
-            "frontend f\n bind :80 name n id 3 maxconn 4 backlog 5 interface eth0 mode 660 user u group g v6only transparent defer-accept tfo mss 1400 \
+            "frontend f\n bind :80 name n id 3 maxconn 4 backlog 5 interface eth0 mode 660 user u group g v6only transparent defer-accept tcp-ss 2 tfo mss 1400 \
              thread 1-2 proto h1 nice -5 shards by-thread\n bind :81 uid 7 gid 8 v4v6 maxconn 0\n",
         );
         let [a, b] = &settings.binds[..] else { panic!("{:?}", settings.binds) };
@@ -205,8 +167,8 @@ mod tests {
             (Some("eth0"), Some(0o660), Some("u"), Some("g"))
         );
         assert_eq!(
-            (a.v6only, a.transparent, a.defer_accept, a.fast_open, a.mss, a.workers),
-            (Some(true), true, true, true, Some(1400), 3)
+            (a.v6only, a.transparent, a.defer_accept, a.save_syn, a.fast_open, a.mss, a.workers),
+            (Some(true), true, true, 2, true, Some(1400), 3)
         );
         assert_eq!(
             (b.user.as_deref(), b.group.as_deref(), b.v6only, b.maxconn, b.workers),
@@ -216,7 +178,12 @@ mod tests {
 
     #[test]
     fn what_is_not_built_is_named() {
-        for (words, reason) in [("ssl crt x", "TLS comes later"), ("proto h2", "HTTP/1"), ("mode 999", "mode")] {
+        for (words, reason) in [
+            ("ssl generate-certificates", "made by those who may sign"),
+            ("proto h2", "HTTP/1"),
+            ("mode 999", "mode"),
+            ("tcp-ss 3", "<mode>"),
+        ] {
             let said = said_in("frontend f", &format!("bind :80 {words}"));
             assert!(said.len() == 1 && said[0].contains(reason), "{said:?}");
         }

@@ -16,7 +16,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Answer, String> {
     let (lines, body) = split(bytes)?;
     let [first, fields @ ..] = &lines[..] else { return Err("there is no status line".into()) };
     let (status, reason) = status_line(first)?;
-    let mut answer = Answer { status, reason: Arc::from(reason), fields: Vec::new(), body: Arc::from(body), close: false };
+    let mut answer =
+        Answer { status, stands_for: None, reason: Arc::from(reason), fields: Vec::new(), body: Arc::from(body), close: false };
     for (number, line) in fields.iter().enumerate() {
         let (name, value) = field(line).ok_or_else(|| format!("line {} is not a header field", number + 2))?;
         add(&mut answer, name, value)?;

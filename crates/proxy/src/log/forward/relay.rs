@@ -2,9 +2,9 @@
 
 use super::frame::{self, Frame};
 use super::{Forwarder, HostRule};
+use crate::access::Listener;
 use crate::log::Logger;
 use crate::log::message::{Message, one_line};
-use crate::worker::Listener;
 use std::cell::RefCell;
 use std::io;
 use std::net::IpAddr;

@@ -2,22 +2,24 @@
 
 use super::drafts::Draft;
 use super::logs::{self, Speaker};
-use super::{Building, pages};
+use super::{Building, pages, tracking};
 use crate::counters::Tally;
 use crate::log::FormatText;
 use crate::plan::{Announcer, Backend};
 use crate::rules::restrict;
-use crate::settings::Mode;
+use crate::settings::{Mode, SwitchTarget};
 use crate::stick::{StickSettings, Sticking};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use terse_balance::announcement::AnnouncedField;
-use terse_balance::settings::Balance;
+use terse_balance::settings::{Balance, ObservedLayer};
 use terse_balance::{Farm, FarmContext, Server};
 use terse_compress::memory::Owner;
 use terse_config::near::nearest;
 use terse_config::{Diagnostic, Diagnostics, Severity};
-use terse_sample::{Needs, Usage};
+use terse_sample::{LogFormat, Needs, Usage};
+use terse_tls::Connector;
 
 /// The back halves, in order.
 pub(super) fn build(drafts: &mut [Draft], building: &mut Building<'_>) -> Vec<Backend> {
@@ -29,8 +31,36 @@ pub(super) fn build(drafts: &mut [Draft], building: &mut Building<'_>) -> Vec<Ba
         first_server += backend.farm.servers().len();
         backends.push(backend);
     }
+    let is_full = fullness(drafts, &backends);
+    backends.iter().zip(is_full).for_each(|(backend, full)| backend.farm.set_full(full));
+    tracking::settle(drafts, &backends, building);
     backends
 }
+
+/// At how many requests the servers of each backend get their whole `maxconn`, where no `fullconn` says so: a tenth of the connections
+/// that frontends may send there. One that chooses by an expression may send to all.
+fn fullness(drafts: &[Draft], backends: &[Backend]) -> Vec<u32> {
+    let mut sums = vec![0usize; backends.len()];
+    for draft in drafts.iter().filter(|draft| draft.front.is_some()) {
+        let most = draft.proxy.maxconn.unwrap_or(DEFAULT_MAXCONN);
+        let switches = &draft.proxy.switches;
+        let anywhere = switches.iter().any(|switch| matches!(switch.target, SwitchTarget::Format(_)));
+        let named = switches.iter().filter_map(|switch| match &switch.target {
+            SwitchTarget::Name(name) => Some(name.as_str()),
+            SwitchTarget::Format(_) => None,
+        });
+        let names: HashSet<&str> = named.chain(draft.proxy.default_backend.as_ref().map(|(name, _)| name.as_str())).collect();
+        for (at, backend) in backends.iter().enumerate() {
+            if anywhere || names.contains(&*backend.name) || (draft.back == Some(at)) {
+                sums[at] += most;
+            }
+        }
+    }
+    sums.into_iter().map(|sum| u32::try_from(sum.div_ceil(10)).unwrap_or(u32::MAX)).collect()
+}
+
+/// The connections of a frontend that says nothing of them, as HAProxy counts them where the system sets no limit.
+const DEFAULT_MAXCONN: usize = 2000;
 
 fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, building: &mut Building<'_>) -> Backend {
     let journal = Arc::new(building.logs.journal(&draft.log, building.diagnostics));
@@ -50,19 +80,28 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
     let mode = proxy.mode;
     let farm = Farm::new(context, std::mem::take(&mut draft.farm));
     match mode {
-        Mode::Log => building.logs.settle(draft, &farm, building.diagnostics),
+        Mode::Log => {
+            building.logs.settle(draft, &farm, building.diagnostics);
+            for server in farm.servers().iter().filter(|server| server.settings().tls.enabled) {
+                let reason = format!("{}: server '{}' says 'ssl', and logs are sent without TLS", draft.label(), server.name());
+                building.diagnostics.alert(&draft.place, reason);
+            }
+        }
         Mode::Http | Mode::Tcp => refuse_log_words(draft, &farm, building.diagnostics),
     }
     let sticking = sticking(std::mem::take(&mut draft.stick), &farm, building.diagnostics);
+    let draft_observes = farm.servers().iter().any(|server| server.settings().observe.layer == Some(ObservedLayer::Responses));
     let proxy = &draft.proxy;
     Backend {
         announcers: announcers(&farm, draft, building),
+        names: names(&farm, draft, building),
         name: draft.name.clone(),
         id: draft.id,
         order: draft.order,
         mode: proxy.mode,
         farm,
         sticking,
+        observes: draft_observes,
         first_server,
         timeouts,
         options: proxy.options,
@@ -104,6 +143,28 @@ fn refuse_log_words(draft: &Draft, farm: &Farm, diagnostics: &mut Diagnostics) {
         diagnostics.alert(&draft.place, format!("{label}: 'balance sticky' and 'balance log-hash' are for 'mode log'"));
     }
 }
+
+/// Makes what secures connections to servers, and compiles the names that they are asked for.
+fn names(farm: &Farm, draft: &Draft, building: &mut Building<'_>) -> Vec<Option<Box<LogFormat>>> {
+    let checks = farm.settings().probe.uses_tls();
+    let secure = |server: &Arc<Server>| {
+        let tls = &server.settings().tls;
+        if !tls.enabled && tls.check != Some(true) && !checks {
+            return None;
+        }
+        let connector = Connector::build(tls, &draft.place, &mut building.vault, building.diagnostics)?;
+        server.secure(connector);
+        let auto = (!tls.no_sni_auto && draft.proxy.mode == Mode::Http).then_some((AUTOMATIC_NAME, &draft.place));
+        let (expression, place) = tls.sni.as_ref().map(|sni| (&*sni.name, &sni.place)).or(auto).filter(|_| tls.enabled)?;
+        let text = FormatText { text: format!("%[{expression}]").into_bytes(), place: place.clone() };
+        let have = (Needs::REQUEST.or(Needs::SERVER), Usage::Text);
+        building.logs.compile(Some(&text), have, (&draft.name, &draft.acls), building.diagnostics).map(Box::new)
+    };
+    farm.servers().iter().map(secure).collect()
+}
+
+/// HAProxy's: the host of the request.
+const AUTOMATIC_NAME: &str = "req.hdr(host),host_only";
 
 /// What servers are told by the PROXY protocol, with its formats compiled.
 fn announcers(farm: &Farm, draft: &Draft, building: &mut Building<'_>) -> Vec<Option<Box<Announcer>>> {

@@ -9,7 +9,7 @@ use terse_balance::FarmSettings;
 use terse_balance::table::{TableLine, TableSettings};
 use terse_compress::Compression;
 use terse_compress::decode::Decompression;
-use terse_config::{Diagnostics, Place, Section, SectionKind};
+use terse_config::{Diagnostics, Keyword, Place, Section, SectionKind};
 use terse_sample::AclSet;
 
 /// A proxy on its way.
@@ -34,6 +34,10 @@ pub(super) struct Draft {
     pub(super) acls: AclSet,
     pub(super) compression: Option<Arc<Compression>>,
     pub(super) decompression: Option<Arc<Decompression>>,
+    /// Its own lines.
+    pub(super) lines: Vec<(&'static Keyword, Place)>,
+    /// Whether one of them, or of its defaults, was refused.
+    pub(super) doubtful: bool,
 }
 
 /// The proxies of a configuration, in order.
@@ -66,6 +70,8 @@ pub(super) fn of(sections: Vec<Section>, diagnostics: &mut Diagnostics) -> Vec<D
             acls: settings.take().unwrap_or_default(),
             compression: settings.take().map(Arc::new),
             decompression: settings.take().map(Arc::new),
+            lines: section.lines,
+            doubtful: section.doubtful,
             proxy,
         });
     }

@@ -8,6 +8,7 @@ use crate::rules::restrict;
 use crate::settings::{BindSettings, Mode, Switch, SwitchTarget};
 use std::collections::HashSet;
 use std::sync::Arc;
+use terse_tls::Acceptor;
 
 /// The front halves, in order, and all their addresses.
 pub(super) fn build(drafts: &[Draft], building: &mut Building<'_>) -> (Vec<Frontend>, Vec<Bind>) {
@@ -19,11 +20,21 @@ pub(super) fn build(drafts: &[Draft], building: &mut Building<'_>) -> (Vec<Front
             let mut settings = settings.clone();
             settings.backlog = settings.backlog.or(draft.proxy.backlog);
             let tally = draft.proxy.options.count_by_address.then(|| Arc::new(Tally::new(building.host.workers)));
-            binds.push(Bind { index: binds.len(), frontend, id, settings, tally, connections: Arc::default() });
+            let tls = acceptor(&settings, draft, building);
+            binds.push(Bind { index: binds.len(), frontend, id, settings, tls, tally, connections: Arc::default() });
         }
         frontends.push(build_one(draft, drafts, building));
     }
     (frontends, binds)
+}
+
+/// What makes connections of an address secure, if its line says so.
+fn acceptor(bind: &BindSettings, draft: &Draft, building: &mut Building<'_>) -> Option<Arc<Acceptor>> {
+    let http = draft.proxy.mode == Mode::Http;
+    bind.tls
+        .enabled
+        .then(|| Acceptor::build(&bind.tls, http, &bind.place, &mut building.vault, building.diagnostics))?
+        .map(Arc::new)
 }
 
 /// The numbers of a frontend's addresses: their `id`, or else the first from their place on that no other has.

@@ -2,7 +2,9 @@
 
 use super::Host;
 use super::drafts::Draft;
-use crate::log::{CONNECT_HTTP_FORMAT, CONNECT_TCP_FORMAT, Directory, FormatText, Journal, Level, LogSettings, Logger, Sinks};
+use crate::log::{
+    CONNECT_HTTP_FORMAT, CONNECT_TCP_FORMAT, Directory, FAILURE_FORMAT, FormatText, Journal, Level, LogSettings, Logger, Sinks,
+};
 use crate::plan::LogPlan;
 use std::sync::{Arc, Mutex, PoisonError};
 use terse_config::{Diagnostic, Diagnostics, Severity};
@@ -42,11 +44,13 @@ impl Logs<'_> {
         let text = if draft.is_http() { CONNECT_HTTP_FORMAT } else { CONNECT_TCP_FORMAT };
         let connect = FormatText { text: text.as_bytes().to_vec(), place: draft.place.clone() };
         let connect = (format.is_none() && settings.steps.is_none() && !journal.is_empty()).then_some(&connect);
+        let failure = FormatText { text: FAILURE_FORMAT.into(), place: draft.place.clone() };
         let (line, own) = ((Needs::ALL, Usage::Log), (&draft.name, &draft.acls));
         LogPlan {
             format: self.compile(format.as_ref(), line, own, diagnostics),
             connect_format: self.compile(connect, (Needs::NONE, Usage::Log), own, diagnostics),
             error_format: self.compile(settings.error_format.as_ref(), line, own, diagnostics),
+            failure_format: self.compile((!journal.is_empty()).then_some(&failure), (Needs::NONE, Usage::Log), own, diagnostics),
             structured_data: self.compile(settings.structured_data.as_ref(), line, own, diagnostics),
             unique_id: self.compile(settings.unique_id_format.as_ref(), (Needs::REQUEST, Usage::Id), own, diagnostics),
             unique_id_header: settings.unique_id_header.as_ref().map(|name| Arc::from(name.as_bytes())),

@@ -3,8 +3,8 @@
 use super::drafts::Draft;
 use crate::log::{Directory, Missing};
 use crate::plan::{Backend, Frontend};
-use crate::samples::course::Trail;
 use crate::samples::lookup::{Named, NamedKind};
+use crate::samples::trail::Trail;
 use terse_config::near::{nearest, question};
 use terse_config::{Diagnostic, Diagnostics, Place, Severity};
 use terse_sample::Reference;
@@ -33,8 +33,8 @@ pub(super) fn backend(
         alert(format!("{}: loop detected for {rule}: '{name}'", front.label()), None);
         return None;
     }
-    // Bytes can become HTTP on their way, but not the other way round.
-    if front.is_http() && !back.is_http() {
+    // Bytes can become HTTP on their way, but not the other way round. A line that was refused may have said the mode.
+    if front.is_http() && !back.is_http() && !front.doubtful && !back.doubtful {
         let (front_mode, front, back_mode, back) = (front.mode(), front.label_at(), back.mode(), back.label_at());
         let reason = format!("{front_mode} {front} tries to use incompatible {back_mode} {back} by '{rule}' (see 'mode')");
         alert(reason, None);

@@ -1,17 +1,23 @@
 //! What is said about a proxy as a whole: words that have no effect in its mode, time-outs that are missing. HAProxy says the same.
+//!
+//! Of lines that only HTTP gives a meaning HAProxy tells of some. Here all of them are told of, each where it stands, unless it comes
+//! from a `defaults` section, which proxies of several modes share.
 
 use super::drafts::Draft;
 use crate::log::LogSettings;
-use crate::settings::Mode;
+use crate::settings::{Mode, SwitchTarget};
 use terse_balance::settings::Balance;
 use terse_compress::decode::settings::Responses;
 use terse_config::{Diagnostic, Diagnostics, Severity};
 
 /// Says it, and takes out what has no effect.
-pub(super) fn of(draft: &mut Draft, global_log: &LogSettings, diagnostics: &mut Diagnostics) {
+///
+/// With `turns`, bytes that a frontend in mode tcp accepts may become HTTP behind it.
+pub(super) fn of(draft: &mut Draft, turns: bool, global_log: &LogSettings, diagnostics: &mut Diagnostics) {
     let mut said = Vec::new();
     if !draft.is_http() {
         without_http(draft, &mut said);
+        own_lines_without_http(draft, turns, diagnostics);
     }
     if draft.front.is_some() {
         front(draft, global_log, &mut said);
@@ -62,12 +68,15 @@ fn without_http(draft: &mut Draft, said: &mut Vec<String>) {
     }
     if matches!(draft.farm.balance, Balance::Uri(_)) {
         draft.farm.balance = Balance::default();
-        said.push(format!("Layer 7 hash not possible for {label} (needs 'mode http'). Falling back to round robin"));
+        if draft.back.is_some() {
+            said.push(format!("Layer 7 hash not possible for {label} (needs 'mode http'). Falling back to round robin"));
+        }
     }
     for server in draft.farm.servers.iter_mut().filter(|server| server.cookie.is_some()) {
         server.cookie = None;
         said.push(format!("{label} : ignoring cookie for server '{}' as HTTP mode is disabled", server.name));
     }
+    let (front, back) = (draft.front.is_some(), draft.back.is_some());
     let proxy = &mut draft.proxy;
     let mut ignored = |what: &str, there: bool| {
         if there {
@@ -75,7 +84,7 @@ fn without_http(draft: &mut Draft, said: &mut Vec<String>) {
         }
     };
     ignored("'capture' statement", draft.log.cookie_capture.take().is_some());
-    ignored("'monitor-uri' statement", proxy.monitor_uri.take().is_some());
+    ignored("'monitor-uri' statement", proxy.monitor_uri.take().is_some() && front);
     ignored("'stats' statement", proxy.service.take().is_some());
     for (name, rules) in [
         ("'http-request' rules", &mut proxy.request_rules),
@@ -85,19 +94,74 @@ fn without_http(draft: &mut Draft, said: &mut Vec<String>) {
         ignored(name, !std::mem::take(rules).is_empty());
     }
     let options = &mut proxy.options;
-    for (name, option) in [
-        ("'option http-ignore-probes'", &mut options.ignore_probes),
-        ("'option prefer-last-server'", &mut options.prefer_last_server),
-        ("'option http-pretend-keepalive'", &mut options.pretend_keep_alive),
-        ("'option http-buffer-request'", &mut options.buffer_request),
-        ("'option accept-unsafe-violations-in-http-request'", &mut options.loose_targets),
+    for (name, option, half) in [
+        ("'option http-ignore-probes'", &mut options.ignore_probes, front),
+        ("'option prefer-last-server'", &mut options.prefer_last_server, back),
+        ("'option http-pretend-keepalive'", &mut options.pretend_keep_alive, back),
+        ("'option http-buffer-request'", &mut options.buffer_request, front || back),
+        ("'option accept-unsafe-violations-in-http-request'", &mut options.loose_targets, front),
     ] {
-        ignored(name, std::mem::take(option));
+        ignored(name, std::mem::take(option) && half);
     }
-    // Of these HAProxy says nothing.
+    // These are told of line by line.
     (options.connection, proxy.forwarded_for, proxy.original_to) = (None, None, None);
     proxy.forwarded = None;
 }
+
+/// Tells of the proxy's own lines that have no effect without HTTP.
+fn own_lines_without_http(draft: &Draft, turns: bool, diagnostics: &mut Diagnostics) {
+    let has_effect = |name: &str| match OF_HTTP_FROM_THE_START.contains(&name) {
+        true => false,
+        false => {
+            turns || !OF_HTTP.iter().any(|word| name.strip_prefix(word).is_some_and(|rest| rest.is_empty() || word.ends_with(' ')))
+        }
+    };
+    for (keyword, place) in draft.lines.iter().filter(|(keyword, _)| !has_effect(keyword.name)) {
+        let reason = format!("'{}' ignored for {} as it requires HTTP mode", keyword.name, draft.label());
+        let hint = Some("write 'mode http', or take the line out");
+        diagnostics.push(Diagnostic::new(Severity::Warning, place, reason).hint(hint));
+    }
+}
+
+/// Whether bytes that a frontend in mode tcp accepts may become HTTP: where a backend in mode http, or one that only the connection's
+/// bytes name, may take them.
+pub(super) fn turns(draft: &Draft, drafts: &[Draft]) -> bool {
+    let is_http = |name: &str| drafts.iter().any(|back| back.kind.is_back() && back.is_http() && &*back.name == name);
+    let default = draft.proxy.default_backend.as_ref().is_some_and(|(name, _)| is_http(name));
+    default
+        || draft.proxy.switches.iter().any(|switch| match &switch.target {
+            SwitchTarget::Name(name) => is_http(name),
+            SwitchTarget::Format(_) => true,
+        })
+}
+
+/// Lines that only a proxy in mode http obeys.
+const OF_HTTP_FROM_THE_START: &[&str] = &[
+    "option httpclose",
+    "option http-server-close",
+    "option http-keep-alive",
+    "option forwardfor",
+    "option originalto",
+    "option forwarded",
+];
+
+/// Lines that HTTP obeys wherever it begins. A word that ends in a blank stands for all that begin so.
+const OF_HTTP: &[&str] = &[
+    "compression ",
+    "decompression ",
+    "capture request header",
+    "capture response header",
+    "declare capture ",
+    "errorfile",
+    "errorfiles",
+    "errorloc",
+    "errorloc302",
+    "errorloc303",
+    "http-reuse",
+    "timeout http-keep-alive",
+    "timeout http-request",
+    "unique-id-header",
+];
 
 /// The time-outs without which a proxy keeps what is dead.
 fn missing_timeouts(draft: &Draft) -> Vec<&'static str> {

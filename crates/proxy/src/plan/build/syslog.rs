@@ -24,7 +24,7 @@ impl Sections {
     /// Takes out of a configuration what is about logs.
     pub(super) fn take(sections: &mut [Section], shared: &mut Settings) -> Sections {
         let mut own = Sections { profile_uses: shared.take::<ProfileUses>().unwrap_or_default().uses, ..Sections::default() };
-        for Section { kind, name, place, settings } in sections {
+        for Section { kind, name, place, settings, .. } in sections {
             let (name, place) = (name.clone(), place.clone());
             match kind {
                 SectionKind::Ring => own.rings.push((name, place, settings.take().unwrap_or_default())),
@@ -124,6 +124,11 @@ impl Logs<'_> {
         let forwarders = sections.forwarders.into_iter().map(|(name, place, settings, log)| {
             if settings.binds.is_empty() && settings.datagrams.is_empty() {
                 diagnostics.warn(&place, format!("log-forward '{name}' has no 'bind' and no 'dgram-bind'"));
+            }
+            if !settings.binds.is_empty() && settings.client_timeout.is_none() {
+                let reason = format!("missing 'timeout client' for log-forward '{name}'");
+                let hint = format!("without it, {} silent connections keep all others out", settings.maxconn);
+                diagnostics.push(Diagnostic::new(Severity::Notice, &place, reason).hint(Some(hint)));
             }
             let journal = self.journal(&log, diagnostics);
             Arc::new(Forwarder { name, settings, journal, received: Received::default() })

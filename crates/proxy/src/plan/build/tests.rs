@@ -196,7 +196,7 @@ fn what_leads_nowhere() {
 
 #[test]
 fn what_may_stand_in_a_refused_line_is_not_said_to_be_missing() {
-    let (config, read) = load_with("frontend f\n bind :80 ssl\n default_backend x\n", Settings::default());
+    let (config, read) = load_with("frontend f\n bind :80 cc x\n default_backend x\n", Settings::default());
     assert_eq!(read.len(), 1);
     let mut diagnostics = Diagnostics::default();
     diagnostics.alert(&config.sections[0].place, "refused");
@@ -223,11 +223,50 @@ fn what_has_no_effect_in_mode_tcp() {
 }
 
 #[test]
+fn lines_of_its_own_that_mode_tcp_has_no_use_for_are_told_where_they_stand() {
+    let lines = " compression algo gzip\n capture request header Host len 9\n option httpclose\n option http-server-close\n \
+                 errorfile 503 page\n option forwardfor\n";
+    let times = "timeout client 5s\n timeout server 6s\n timeout connect 1s\n";
+    let own = remarks(&format!("defaults\n {times}frontend f\n bind :80\n{lines} no option httpclose\n"));
+    let names = ["compression algo", "capture request header", "option httpclose", "option http-server-close", "errorfile"];
+    let expected = names
+        .iter()
+        .chain([&"option forwardfor"])
+        .zip(7..)
+        .map(|(name, line)| format!("{line}? '{name}' ignored for frontend 'f' as it requires HTTP mode"));
+    assert_eq!(own, expected.collect::<Vec<_>>());
+    let defaults =
+        "compression algo gzip\n option httpclose\n option forwardfor\n errorfile 503 page\n monitor-uri /m\n balance uri\n";
+    let of_defaults = remarks(&format!("defaults\n mode http\n {times} {defaults}frontend f\n mode tcp\n bind :80\n"));
+    assert_eq!(of_defaults, ["12? 'monitor-uri' statement ignored for frontend 'f' as it requires HTTP mode"]);
+    // Bytes that become HTTP behind a frontend are compressed as it says.
+    let turned = format!("defaults\n {times}frontend f\n bind :80\n default_backend b\n{lines}backend b\n mode http\n");
+    let told: Vec<_> = remarks(&turned).iter().map(|line| line.split('?').next().unwrap_or_default().to_owned()).collect();
+    assert_eq!(told, ["10", "11", "13"]);
+}
+
+#[test]
+fn modes_are_not_compared_where_a_line_was_refused() {
+    for back in ["backend b from NOPE\n mode tcp\n", "backend b\n mode tpc\n", "defaults\n mode tpc\nbackend b\n"] {
+        let text = format!("{TIMEOUTS}frontend f\n bind :80\n default_backend b\n{back}");
+        let (config, read) = load_with(&text, Settings::default());
+        assert_eq!(read.len(), 1, "{read:?}");
+        let mut diagnostics = Diagnostics::default();
+        diagnostics.alert(&config.sections[0].place, "refused");
+        assert!(build(config, &host(), &mut diagnostics).is_none());
+        assert_eq!(said(diagnostics.iter()), ["6! refused"], "{back}");
+    }
+}
+
+#[test]
 fn what_is_missing() {
     assert_eq!(remarks("frontend f\n mode http\n bind :80\n"), ["1? missing timeouts for frontend 'f'"]);
     assert_eq!(remarks("backend b\n mode http\n server a 127.0.0.1:1\n"), ["1? missing timeouts for backend 'b'"]);
     assert_eq!(remarks("backend b\n server a 127.0.0.1:1\n timeout tunnel 1h\n timeout connect 1s\n"), [""; 0]);
     assert_eq!(remarks("backend b\n mode http\n"), [""; 0]);
+    assert_eq!(remarks("log-forward l\n bind 127.0.0.1:1\n timeout client 1s\n log 127.0.0.1 local0\n"), [""; 0]);
+    let said = remarks("log-forward l\n bind 127.0.0.1:1\n log 127.0.0.1 local0\n");
+    assert!(said.len() == 1 && said[0].contains("missing 'timeout client' for log-forward 'l'"), "{said:?}");
     let said = remarks(&format!("{TIMEOUTS}frontend f\n"));
     assert_eq!(said, ["6? frontend 'f' has no 'bind' directive. Please declare it as a backend if this was intended"]);
     let said = remarks(&format!("{TIMEOUTS} log-format %ci\nfrontend f\n bind :80\n"));

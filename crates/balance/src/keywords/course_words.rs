@@ -1,0 +1,155 @@
+//! The words of a `server` line that say what happens as it comes, goes and fills: agents, errors, growing weights, moving limits, and
+//! where connections to it come from.
+
+use super::server_words::{Draft, count, done, interval, set};
+use crate::settings::{ObservedLayer, OnError, SourceSettings};
+use crate::state::InitialState;
+use std::net::{IpAddr, SocketAddr};
+use terse_config::params::Param;
+use terse_config::{Args, Fault};
+
+/// The table.
+pub(super) const KEYWORDS: &[Param<Draft>] = &[
+    done("minconn", "<requests>", "Sets its limit while the backend has little to do; it grows to 'maxconn'.", |args, draft| {
+        draft.server.minconn = count(args)?;
+        Ok(())
+    }),
+    done("slowstart", "<time>", "Lets its weight and its 'maxconn' grow for so long when it comes up.", |args, draft| {
+        draft.server.slowstart = args.time("<time>")?;
+        Ok(())
+    }),
+    done("track", "[<backend>/]<server>", "Takes another server's state for its own.", |args, draft| {
+        let place = args.place(&draft.line);
+        draft.server.track = Some((args.need("<server>")?.into(), place));
+        Ok(())
+    }),
+    done("init-state", "{ fully-up | up | down | fully-down | none }", "Says in which state it starts.", |args, draft| {
+        draft.server.initial = match args.need("<state>")? {
+            "fully-up" => InitialState::FullyUp,
+            "up" | "none" => InitialState::Up,
+            "down" => InitialState::Down,
+            "fully-down" => InitialState::FullyDown,
+            other => {
+                return Err(args
+                    .fault(format!("unknown state '{other}'"))
+                    .hint("known are fully-up, up, down, fully-down and none"));
+            }
+        };
+        Ok(())
+    }),
+    done("observe", "{ layer4 | layer7 }", "Learns its health from requests, too.", |args, draft| {
+        draft.server.observe.layer = Some(match args.need("<layer>")? {
+            "layer4" => ObservedLayer::Connections,
+            "layer7" => ObservedLayer::Responses,
+            other => return Err(args.fault(format!("'{other}' is neither 'layer4' nor 'layer7'"))),
+        });
+        Ok(())
+    }),
+    done(
+        "error-limit",
+        "<count>",
+        "Says after how many errors one behind the other 'on-error' acts; 10 by default.",
+        |args, draft| {
+            draft.server.observe.error_limit = args.integer("<count>", 1..=i64::from(i32::MAX))? as u32;
+            Ok(())
+        },
+    ),
+    done("on-error", "{ fastinter | fail-check | sudden-death | mark-down }", "Says what happens then.", |args, draft| {
+        draft.server.observe.on_error = match args.need("<action>")? {
+            "fastinter" => OnError::FastInter,
+            "fail-check" => OnError::FailCheck,
+            "sudden-death" => OnError::SuddenDeath,
+            "mark-down" => OnError::MarkDown,
+            other => {
+                return Err(args
+                    .fault(format!("unknown action '{other}'"))
+                    .hint("known are fastinter, fail-check, sudden-death and mark-down"));
+            }
+        };
+        Ok(())
+    }),
+    done("on-marked-down", "shutdown-sessions", "Ends its connections when it goes down.", |args, draft| {
+        only(args, "shutdown-sessions")?;
+        set(&mut draft.server.ends_sessions, true)
+    }),
+    done("on-marked-up", "shutdown-backup-sessions", "Ends the connections of backup servers when it comes up.", |args, draft| {
+        only(args, "shutdown-backup-sessions")?;
+        set(&mut draft.server.ends_backup_sessions, true)
+    }),
+    done("agent-check", "", "Asks an agent how it is.", |_, draft| set(&mut draft.server.agent.enabled, true)),
+    done("no-agent-check", "", "Takes 'agent-check' back.", |_, draft| set(&mut draft.server.agent.enabled, false)),
+    done("agent-port", "<port>", "Says where the agent listens.", |args, draft| {
+        draft.server.agent.port = Some(args.integer("<port>", 1..=65535)? as u16);
+        Ok(())
+    }),
+    done("agent-addr", "<address>", "Asks the agent at another address.", |args, draft| {
+        let address = args.need("<address>")?;
+        let parsed = address.parse().map_err(|_| args.fault(format!("'{address}' is not an IPv4 or IPv6 address")))?;
+        draft.server.agent.address = Some(parsed);
+        Ok(())
+    }),
+    done("agent-inter", "<time>", "Sets the time between two questions, 2s by default.", |args, draft| {
+        draft.server.agent.inter = interval(args)?;
+        Ok(())
+    }),
+    done("agent-send", "<string>", "Says something to the agent first; '\\n' is a line feed.", |args, draft| {
+        let text = args.need_bytes("<string>")?;
+        draft.server.agent.send = text.to_vec().into();
+        Ok(())
+    }),
+    done("source", "<address>[:<port>[-<port>]] [interface <name>]", "Makes connections from this address.", |args, draft| {
+        draft.server.source = source(args)?;
+        Ok(())
+    }),
+    done("interface", "<name>", "Makes connections from this network device.", |args, draft| {
+        draft.server.source.interface = Some(args.need("<name>")?.into());
+        Ok(())
+    }),
+    done("tcp-ut", "<time>", "Limits the time that data may wait for its acknowledgement.", |args, draft| {
+        draft.server.user_timeout = Some(args.time("<time>")?);
+        Ok(())
+    }),
+];
+
+/// Reads what stands behind `source`.
+pub(super) fn source(args: &mut Args<'_>) -> Result<SourceSettings, Fault> {
+    let text = args.need_address("<address>")?;
+    let fault = |args: &Args<'_>| args.fault(format!("'{text}' is not an address"));
+    let bare = text.split_once('@').filter(|(kind, _)| matches!(*kind, "ipv4" | "ipv6")).map_or(&*text, |(_, rest)| rest);
+    let (host, ports) = match bare.rfind(':') {
+        Some(at) if !bare.ends_with(']') && (bare.starts_with('[') || bare.matches(':').count() == 1) => {
+            (&bare[..at], &bare[at + 1..])
+        }
+        _ => (bare, ""),
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let ip: IpAddr = match host {
+        "" | "*" => IpAddr::from([0, 0, 0, 0]),
+        host => host.parse().map_err(|_| fault(args))?,
+    };
+    let (first, last) = ports.split_once('-').unwrap_or((ports, ports));
+    let port = |text: &str| if text.is_empty() { Some(0) } else { text.parse::<u16>().ok() };
+    let (Some(first), Some(last)) = (port(first), port(last)) else { return Err(fault(args)) };
+    if last < first {
+        return Err(fault(args));
+    }
+    // The unspecified address without a port is what the system would choose by itself.
+    let address = Some(SocketAddr::new(ip, first)).filter(|address| !address.ip().is_unspecified() || first != 0);
+    let mut source = SourceSettings { address, last_port: last, interface: None };
+    if args.accept("usesrc") {
+        return Err(args
+            .fault("'usesrc' is not supported: connections are made from addresses of this machine")
+            .hint("'option forwardfor' or 'send-proxy' tell servers who the client is"));
+    }
+    if args.accept("interface") {
+        source.interface = Some(args.need("<name>")?.into());
+    }
+    Ok(source)
+}
+
+fn only(args: &mut Args<'_>, word: &str) -> Result<(), Fault> {
+    match args.need("<action>")? {
+        action if action == word => Ok(()),
+        other => Err(args.fault(format!("unknown action '{other}'")).hint(format!("'{word}' is known"))),
+    }
+}

@@ -1,0 +1,173 @@
+//! A card's process that says and writes what a script tells it, for tests: nothing that it does may cost an order, end one twice, or
+//! bring bytes from beyond its slot.
+#![allow(unsafe_code)]
+
+use crate::memory::{Layout, Memory};
+use crate::remote::Incarnation;
+use crate::wire::{Job, MAX_BYTES, Reply};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+use terse_compress::Level;
+use terse_compress::device::{Failure, Order, Wrapper};
+
+/// Plays a script: orders come, and the process answers, or does something else.
+///
+/// # Panics
+/// An order is not ended exactly once, or with what cannot be.
+#[allow(clippy::expect_used, reason = "it is a test")]
+pub fn play(script: &[u8]) {
+    let sockets = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+    let (mine, theirs) = sockets.expect("a pair of sockets");
+    let memory = Memory::create(LAYOUT).expect("memory");
+    let file = memory.file().try_clone_to_owned().expect("a descriptor");
+    let other = Other { socket: theirs, memory: Memory::attach(file, LAYOUT).expect("the same memory") };
+    let incarnation = Incarnation::new(mine, memory, LAYOUT.slots);
+    let mut orders = Orders::default();
+    let mut script = Script(script);
+    while let Some(step) = script.byte() {
+        match step % 8 {
+            0 | 1 => incarnation.take(orders.next(script.byte().unwrap_or(0))),
+            2 | 3 => other.answer(&mut script),
+            4 => other.say(script.some()),
+            5 => other.write(&mut script),
+            6 => other.read(),
+            _ => break,
+        }
+        // What the attendant does with it.
+        while let Some(said) = incarnation.listen(RecvFlags::DONTWAIT) {
+            let keeps_to_it = match said {
+                Some(Reply::Ready(text) | Reply::Unfit(text)) => {
+                    assert!(!text.chars().any(char::is_control) && text.len() <= 3 * MAX_BYTES);
+                    true
+                }
+                Some(Reply::Done { ticket, slot, result, took_us }) => {
+                    incarnation.done(ticket, slot as usize, result, Duration::from_micros(took_us))
+                }
+                None => false,
+            };
+            if !keeps_to_it {
+                return orders.check(&incarnation);
+            }
+        }
+    }
+    orders.check(&incarnation);
+}
+
+/// The orders so far, and how often each was ended.
+#[derive(Default)]
+struct Orders(Vec<Arc<AtomicU32>>);
+
+impl Orders {
+    fn next(&mut self, size: u8) -> Order {
+        let ended = Arc::new(AtomicU32::new(0));
+        self.0.push(ended.clone());
+        let bytes = usize::from(size) * LAYOUT.largest / 250;
+        let ending = Box::new(move |result: Result<terse_compress::device::Coded, Failure>| {
+            ended.fetch_add(1, Relaxed);
+            if let Ok(coded) = result {
+                assert!(coded.bytes.len() <= LAYOUT.room());
+            }
+        });
+        Order::new(self.0.len() as u64, vec![size; bytes].into(), Wrapper::Gzip, Level(6), ending)
+    }
+
+    /// The end: what is left comes back.
+    fn check(&self, incarnation: &Incarnation) {
+        incarnation.close().into_iter().for_each(|order| order.end(Err(Failure::Swept)));
+        for ended in &self.0 {
+            assert_eq!(ended.load(Relaxed), 1, "an order is ended once");
+        }
+        assert!(incarnation.close().is_empty());
+    }
+}
+
+/// The other process.
+struct Other {
+    socket: OwnedFd,
+    memory: Memory,
+}
+
+impl Other {
+    /// Says that a job is done, or anything like it.
+    fn answer(&self, script: &mut Script<'_>) {
+        let [ticket, slot, low, high, code] = [(); 5].map(|()| script.byte().unwrap_or(0));
+        let bytes = match high {
+            255 => u64::MAX - u64::from(low),
+            _ => u64::from(u16::from_le_bytes([low, high])),
+        };
+        let result = if code < 200 { Ok(bytes) } else { Err(i32::from(code.cast_signed())) };
+        self.say(&Reply::Done { ticket: ticket.into(), slot: slot.into(), result, took_us: bytes }.write());
+    }
+
+    fn say(&self, message: &[u8]) {
+        let _ = rustix::net::send(&self.socket, message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+    }
+
+    /// Writes anywhere in a slot.
+    fn write(&self, script: &mut Script<'_>) {
+        let [slot, front, at] = [(); 3].map(|()| script.byte().unwrap_or(0));
+        let place = if front % 2 == 0 { self.memory.body(slot.into()) } else { self.memory.coded(slot.into()) };
+        let Some((to, room)) = place else { return };
+        let bytes = script.some();
+        let at = usize::from(at) * room / 256;
+        let length = bytes.len().min(room - at);
+        // SAFETY: so many bytes lie in the mapping behind that place, and the script is elsewhere.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.add(at), length) };
+    }
+
+    /// Takes the jobs that were handed over: what terse says keeps to the protocol.
+    #[allow(clippy::expect_used, reason = "it is a test")]
+    fn read(&self) {
+        let mut message = [0; MAX_BYTES];
+        while let Ok((_, length @ 1..)) = rustix::net::recv(&self.socket, &mut message[..], RecvFlags::DONTWAIT) {
+            let job = Job::read(&message[..length]).expect("a job");
+            assert!((job.slot as usize) < LAYOUT.slots && job.bytes <= LAYOUT.largest as u64);
+        }
+    }
+}
+
+/// What is left of a script.
+struct Script<'s>(&'s [u8]);
+
+impl<'s> Script<'s> {
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    /// As many bytes as the next one says, times four.
+    fn some(&mut self) -> &'s [u8] {
+        let length = (usize::from(self.byte().unwrap_or(0)) * 4).min(self.0.len());
+        let (some, rest) = self.0.split_at(length);
+        self.0 = rest;
+        some
+    }
+}
+
+const LAYOUT: Layout = Layout { slots: 3, largest: 5000 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_order_is_lost_whatever_the_process_does() {
+        // splitmix64.
+        let mut state = 7u64;
+        let mut random = || {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let word = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb).to_le_bytes()[4]
+        };
+        for round in 0..2000 {
+            // Small numbers mean something more often.
+            let script: Vec<u8> = (0..200).map(|_| if round % 2 == 0 { random() % 8 } else { random() }).collect();
+            play(&script);
+        }
+        play(&[0, 100, 2, 1, 0, 10, 0, 0, 1, 255, 2, 2, 0, 255, 255, 0]);
+    }
+}

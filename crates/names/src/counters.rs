@@ -1,0 +1,62 @@
+//! What is counted for each name server, under HAProxy's names.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What can be counted.
+#[expect(dead_code, reason = "HAProxy's list: what cannot happen here stays 0")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub(crate) enum Count {
+    Sent,
+    SendErrors,
+    Valid,
+    Updates,
+    Aliases,
+    AliasErrors,
+    AnyErrors,
+    Absent,
+    Timeouts,
+    Refused,
+    Other,
+    Invalid,
+    TooLarge,
+    Truncated,
+    Outdated,
+}
+
+/// The counters of a name server.
+#[derive(Default, Debug)]
+pub(crate) struct Counters([AtomicU64; NAMES.len()]);
+
+impl Counters {
+    pub(crate) fn bump(&self, what: Count) {
+        self.0[what as usize].fetch_add(1, Relaxed);
+    }
+
+    /// A line for each.
+    pub(crate) fn write(&self, out: &mut String) {
+        for (name, counter) in NAMES.iter().zip(&self.0) {
+            let _ = writeln!(out, "  {:<12} {}", format!("{name}:"), counter.load(Relaxed));
+        }
+    }
+}
+
+/// In the order of [`Count`].
+const NAMES: [&str; 15] = [
+    "sent",
+    "snd_error",
+    "valid",
+    "update",
+    "cname",
+    "cname_error",
+    "any_err",
+    "nx",
+    "timeout",
+    "refused",
+    "other",
+    "invalid",
+    "too_big",
+    "truncated",
+    "outdated",
+];

@@ -1,0 +1,29 @@
+//! Names that become addresses at run time: `resolvers` sections, and what follows from their answers.
+//!
+//! ```text
+//! ResolversSettings (a section) -> Resolvers (its name servers, counters, memory) -> ask: one question, one answer
+//! servers with `resolvers` -> Watch (one task a name) -> Assignment -> Farm::set_address, Farm::set_resolved
+//! `do-resolve` in rules    -> Resolvers::address
+//! ```
+//!
+//! Messages are read and written by a library; what is asked, when it is asked again, and which answer counts is decided here.
+//!
+//! Invariants:
+//! * An answer counts if it comes from the name server that was asked, with the number and the question of what was asked.
+//! * Everything that a name server says is bounded: bytes of a message, records of an answer, steps of a chain of aliases.
+//! * Only addresses of servers change; the plan does not.
+
+mod assignment;
+mod client;
+mod counters;
+mod keywords;
+mod message;
+mod sections;
+mod settings;
+mod watch;
+
+pub use client::{Families, Resolvers, Status};
+pub use keywords::KEYWORDS;
+pub use sections::settle;
+pub use settings::{FamilySettings, NameServer, ResolversSettings, ResolversUses};
+pub use watch::run;

@@ -1,0 +1,47 @@
+//! TLS with clients: between the PROXY protocol's head and the first read.
+
+use crate::io::Transport;
+use crate::phase::{Client, record};
+use crate::session::Session;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+use terse_tls::{Acceptor, Cause, Failure};
+
+/// Makes the handshake. There is no client behind one that failed: that counts as an error of a request, and is logged.
+pub async fn accept(client: Client, session: &Rc<Session>, acceptor: &Acceptor) -> Option<Client> {
+    let Client { io, mut buffer, timer } = client;
+    let socket = io.into_plain()?;
+    // What came with the PROXY protocol's head is the beginning of the handshake.
+    let early = buffer.filled().len();
+    let secured = Rc::new(acceptor.accept(socket, buffer.filled()).ok()?);
+    buffer.consume(early);
+    buffer.release_if_empty();
+    session.secure(&secured);
+    let timeouts = &session.frontend().timeouts;
+    timer.set(timeouts.client_handshake.or(timeouts.client));
+    let made = poll_fn(|cx| match secured.poll_handshake(cx) {
+        Poll::Pending if timer.is_due(cx) => Poll::Ready(Err(secured.give_up())),
+        poll => poll,
+    });
+    match made.await {
+        Ok(()) => {
+            timer.clear();
+            Some(Client { io: Transport::Tls(secured), buffer, timer })
+        }
+        Err(failure) => {
+            refuse(session, failure);
+            None
+        }
+    }
+}
+
+fn refuse(session: &Rc<Session>, failure: Failure) {
+    let counted = [Some(session.frontend().tally.of(session.worker.index)), session.address_counters()];
+    counted.into_iter().flatten().for_each(|counters| counters.request_errors.add(1));
+    // Who went away without a word may have been a check of a port.
+    let is_null = matches!(failure.cause, Cause::Empty | Cause::Abort);
+    if !(is_null && session.frontend().log.settings.dont_log_null) {
+        record::unborn(session, failure.cause.text());
+    }
+}

@@ -1,0 +1,49 @@
+//! What requests say of a server's health (`observe`): told to its farm, in HAProxy's words.
+
+use crate::io::clock;
+use crate::phase::assign::FailureKind;
+use crate::plan::Backend;
+use crate::stream::Stream;
+use std::sync::Arc;
+use terse_balance::Server;
+use terse_balance::settings::ObservedLayer;
+
+/// A connection was made, or why not.
+pub fn connection(backend: &Backend, server: &Arc<Server>, problem: Option<&str>) {
+    match server.settings().observe.layer {
+        None => {}
+        // That a server takes connections says nothing of what it answers.
+        Some(ObservedLayer::Responses) if problem.is_none() => {}
+        Some(_) => backend.farm.observe(server, problem, clock::now()),
+    }
+}
+
+/// A response came.
+pub fn response(stream: &Stream, status: u16) {
+    let Some(backend) = stream.facts.backend().filter(|backend| backend.observes) else { return };
+    let wrong = status >= 500 && !matches!(status, 501 | 505);
+    tell(backend, stream, wrong.then_some("Wrong http response"));
+}
+
+/// An exchange failed.
+pub fn failure(backend: &Backend, stream: &Stream, kind: FailureKind) {
+    if !backend.observes {
+        return;
+    }
+    match kind {
+        FailureKind::Unsent | FailureKind::Late | FailureKind::Status(_) => {}
+        // A connection that had been idle may have been closed just then, which is no error.
+        FailureKind::Empty if stream.facts.server_reused => {}
+        FailureKind::Empty => tell(backend, stream, Some("Close from server (http)")),
+        FailureKind::Junk => tell(backend, stream, Some("Invalid http response")),
+        FailureKind::Timeout => tell(backend, stream, Some("Read timeout (http)")),
+    }
+}
+
+fn tell(backend: &Backend, stream: &Stream, problem: Option<&str>) {
+    if let Some(server) = stream.facts.server.as_ref()
+        && server.settings().observe.layer == Some(ObservedLayer::Responses)
+    {
+        backend.farm.observe(server, problem, clock::now());
+    }
+}

@@ -1,0 +1,136 @@
+//! Keys and certificates, made anew for each test.
+
+use openssl::asn1::{Asn1Object, Asn1OctetString, Asn1Time};
+use openssl::bn::{BigNum, MsbOption};
+use openssl::ec::{EcGroup, EcKey};
+use openssl::hash::MessageDigest;
+use openssl::nid::Nid;
+use openssl::pkey::{PKey, Private};
+use openssl::rsa::Rsa;
+use openssl::x509::extension::{AuthorityKeyIdentifier, BasicConstraints, SubjectAlternativeName, SubjectKeyIdentifier};
+use openssl::x509::{X509, X509CrlBuilder, X509Extension, X509Name, X509RevokedBuilder};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A certificate and its key.
+pub struct Pair {
+    pub certificate: X509,
+    pub key: PKey<Private>,
+}
+
+impl Pair {
+    /// Both, in PEM.
+    pub fn pem(&self) -> Vec<u8> {
+        [self.certificate.to_pem().unwrap(), self.key_pem()].concat()
+    }
+
+    /// The certificate, in PEM.
+    pub fn certificate_pem(&self) -> Vec<u8> {
+        self.certificate.to_pem().unwrap()
+    }
+
+    /// The key, in PEM.
+    pub fn key_pem(&self) -> Vec<u8> {
+        self.key.private_key_to_pem_pkcs8().unwrap()
+    }
+}
+
+/// What kind of key.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    Rsa,
+    Ecdsa,
+}
+
+/// An authority.
+pub fn authority(name: &str) -> Pair {
+    made(&Wanted { kind: Kind::Ecdsa, name, others: &[], days: 30, is_authority: true }, None)
+}
+
+/// A certificate for names; the first is its common name.
+pub fn signed(kind: Kind, names: &[&str], by: &Pair) -> Pair {
+    made(&Wanted { kind, name: names[0], others: names, days: 30, is_authority: false }, Some(by))
+}
+
+/// One whose time is over.
+pub fn expired(name: &str, by: &Pair) -> Pair {
+    made(&Wanted { kind: Kind::Ecdsa, name, others: &[name], days: -1, is_authority: false }, Some(by))
+}
+
+/// A list of certificates that their authority has taken back, in PEM.
+pub fn revoked(certificates: &[&Pair], by: &Pair) -> Vec<u8> {
+    let mut list = X509CrlBuilder::new().unwrap();
+    list.set_issuer_name(by.certificate.subject_name()).unwrap();
+    list.set_last_update(&at(-1)).unwrap();
+    list.set_next_update(&at(30)).unwrap();
+    for pair in certificates {
+        let mut entry = X509RevokedBuilder::new().unwrap();
+        entry.set_serial_number(pair.certificate.serial_number()).unwrap();
+        entry.set_revocation_date(&at(-1)).unwrap();
+        list.add_revoked(entry.build()).unwrap();
+    }
+    let context = X509::builder().unwrap();
+    let context = context.x509v3_context(Some(&by.certificate), None);
+    list.append_extension(AuthorityKeyIdentifier::new().keyid(true).build(&context).unwrap()).unwrap();
+    // CRLNumber (RFC 5280 section 5.2.3): the integer 1.
+    let identifier = Asn1Object::from_str("2.5.29.20").unwrap();
+    let number = Asn1OctetString::new_from_bytes(&[2, 1, 1]).unwrap();
+    list.append_extension(X509Extension::new_from_der(&identifier, false, &number).unwrap()).unwrap();
+    list.sort().unwrap();
+    list.sign(&by.key, MessageDigest::sha256()).unwrap();
+    list.build().unwrap().to_pem().unwrap()
+}
+
+struct Wanted<'a> {
+    kind: Kind,
+    name: &'a str,
+    others: &'a [&'a str],
+    days: i64,
+    is_authority: bool,
+}
+
+fn made(wanted: &Wanted<'_>, by: Option<&Pair>) -> Pair {
+    let key = match wanted.kind {
+        Kind::Rsa => PKey::from_rsa(Rsa::generate(2048).unwrap()).unwrap(),
+        Kind::Ecdsa => {
+            let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
+            PKey::from_ec_key(EcKey::generate(&group).unwrap()).unwrap()
+        }
+    };
+    let mut name = X509Name::builder().unwrap();
+    name.append_entry_by_nid(Nid::COMMONNAME, wanted.name).unwrap();
+    let name = name.build();
+    let mut serial = BigNum::new().unwrap();
+    serial.rand(120, MsbOption::MAYBE_ZERO, false).unwrap();
+    let mut builder = X509::builder().unwrap();
+    builder.set_version(2).unwrap();
+    builder.set_serial_number(&serial.to_asn1_integer().unwrap()).unwrap();
+    builder.set_subject_name(&name).unwrap();
+    builder.set_issuer_name(by.map_or(&name, |by| by.certificate.subject_name())).unwrap();
+    builder.set_pubkey(&key).unwrap();
+    builder.set_not_before(&at(-10)).unwrap();
+    builder.set_not_after(&at(wanted.days)).unwrap();
+    if wanted.is_authority {
+        builder.append_extension(BasicConstraints::new().critical().ca().build().unwrap()).unwrap();
+        let identifier = SubjectKeyIdentifier::new().build(&builder.x509v3_context(None, None)).unwrap();
+        builder.append_extension(identifier).unwrap();
+    }
+    if !wanted.others.is_empty() {
+        let mut others = SubjectAlternativeName::new();
+        for other in wanted.others {
+            match other.parse::<std::net::IpAddr>() {
+                Ok(_) => others.ip(other),
+                Err(_) => others.dns(other),
+            };
+        }
+        let others = others.build(&builder.x509v3_context(None, None)).unwrap();
+        builder.append_extension(others).unwrap();
+    }
+    builder.sign(by.map_or(&key, |by| &by.key), MessageDigest::sha256()).unwrap();
+    Pair { certificate: builder.build(), key }
+}
+
+/// So many days from now.
+fn at(days: i64) -> Asn1Time {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64;
+    Asn1Time::from_unix(now + days * 86_400).unwrap()
+}

@@ -1,0 +1,177 @@
+//! `server ... ssl`.
+
+use crate::certificates::{Kind, Pair, authority, signed};
+use crate::support::client::{Client, Response};
+use crate::support::proxy::DEFAULTS;
+use crate::support::{Terse, program, until};
+use std::net::{SocketAddr, TcpListener};
+
+/// A process that ends TLS with certificates for `a.test` and `b.test`, and tells what it was asked for.
+fn origin(words: &str, root: &Pair) -> Terse {
+    let text = format!(
+        "global\n nbthread 1\n{DEFAULTS}\nfrontend web\n bind fd@${{web}} ssl crt a.pem crt b.pem {words}\n \
+         http-request return status 200 hdr Name %[ssl_fc_sni] hdr Version %[ssl_fc_protocol] hdr Resumed %[ssl_fc_is_resumed] \
+         hdr Client %[ssl_c_s_dn(CN)] hdr Protocol %[ssl_fc_alpn]\n"
+    );
+    let pem = |name| signed(Kind::Ecdsa, &[name], root).pem();
+    let terse =
+        Terse::with(&text).file("a.pem", pem("a.test")).file("b.pem", pem("b.test")).file("root.pem", root.certificate_pem());
+    terse.listen("web").start()
+}
+
+/// A process that speaks TLS to a server.
+fn proxy(server: SocketAddr, words: &str, lines: &str, root: &Pair) -> Terse {
+    let text = format!(
+        "global\n nbthread 1\n{DEFAULTS} retries 0\n{lines}\nlisten web\n bind fd@${{web}}\n server s {server} ssl {words}\n \
+         http-response set-header Facts %[ssl_bc],%[ssl_bc_protocol],%[ssl_s_s_dn(CN)],%[bc_err]\n"
+    );
+    let shown = signed(Kind::Ecdsa, &["client"], root).pem();
+    Terse::with(&text).file("root.pem", root.certificate_pem()).file("client.pem", shown).listen("web").start()
+}
+
+fn get(terse: &Terse, path: &str, host: &str) -> Response {
+    let mut client = Client::connect(terse.address("web"));
+    client.send(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+    client.response("GET")
+}
+
+fn status(terse: &Terse, host: &str) -> u16 {
+    get(terse, "/", host).status
+}
+
+#[test]
+fn its_certificate_is_verified() {
+    let (root, stranger) = (authority("root"), authority("stranger"));
+    let origin = origin("", &root);
+    let server = origin.address("web");
+    for (words, host, expected) in [
+        ("ca-file root.pem", "a.test", 200),
+        ("ca-file root.pem", "c.test", 503),
+        ("ca-file root.pem no-sni-auto", "c.test", 200),
+        ("ca-file root.pem sni str(b.test)", "a.test", 200),
+        ("ca-file root.pem sni str(c.test) verifyhost a.test", "x", 200),
+        ("ca-file root.pem sni str(a.test) verifyhost b.test", "x", 503),
+        ("verify none", "c.test", 200),
+        ("ca-file root.pem force-tlsv12", "a.test", 200),
+    ] {
+        let terse = proxy(server, words, "", &root);
+        assert_eq!(status(&terse, host), expected, "{words} {host}");
+        terse.end();
+    }
+    let terse = proxy(server, "ca-file root.pem", "", &stranger);
+    assert_eq!(status(&terse, "a.test"), 503);
+    terse.end();
+    origin.end();
+}
+
+#[test]
+fn what_is_told_of_it_and_to_it() {
+    let root = authority("root");
+    let origin = origin("verify optional ca-file root.pem", &root);
+    let terse = proxy(origin.address("web"), "ca-file root.pem crt client.pem alpn http/1.1 ssl-max-ver TLSv1.2", "", &root);
+    let response = get(&terse, "/", "b.test:80");
+    let told = ["Name", "Version", "Client", "Protocol", "Facts"].map(|name| response.field(name).unwrap_or_default().to_owned());
+    assert_eq!(told, ["b.test", "TLSv1.2", "client", "http/1.1", "1,TLSv1.2,b.test,0"]);
+    terse.end();
+    origin.end();
+}
+
+#[test]
+fn sessions_are_resumed_unless_they_are_forgotten() {
+    let root = authority("root");
+    let origin = origin("", &root);
+    for (words, resumed) in [("", "1"), ("no-ssl-reuse", "0")] {
+        for version in ["force-tlsv12", "force-tlsv13"] {
+            let words = format!("ca-file root.pem {version} {words}");
+            let terse = proxy(origin.address("web"), &words, " option httpclose\n", &root);
+            let again = [(), ()].map(|()| {
+                let response = get(&terse, "/", "a.test");
+                response.field("Resumed").unwrap_or_default().to_owned()
+            });
+            assert_eq!(again, ["0", resumed], "{words}");
+            terse.end();
+        }
+    }
+    origin.end();
+}
+
+#[test]
+fn connections_are_shared_only_under_one_name() {
+    let root = authority("root");
+    let origin = origin("", &root);
+    let terse = proxy(origin.address("web"), "ca-file root.pem", " http-reuse always\n", &root);
+    for (host, _) in [("a.test", 1), ("b.test", 2), ("a.test", 2), ("b.test", 2)] {
+        let response = get(&terse, "/", host);
+        assert_eq!((response.status, response.field("Name")), (200, Some(host)));
+    }
+    terse.end();
+    origin.end();
+}
+
+#[test]
+fn checks_make_handshakes() {
+    let root = authority("root");
+    let origin = origin("", &root);
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+    for (words, lines, line) in [
+        ("ca-file root.pem check-sni a.test check", "", "Layer6 check passed"),
+        ("verify none check", " option httpchk GET /\n", "Layer7 check passed"),
+        ("ca-file root.pem check-sni c.test check", "", "Layer6 invalid response"),
+        (
+            "verify none check no-check-ssl",
+            " option httpchk\n http-check connect\n http-check send meth GET uri /\n",
+            "Layer7 invalid response",
+        ),
+    ] {
+        let terse = proxy(
+            origin.address("web"),
+            &format!("{words} inter 20ms rise 1 fall 1"),
+            &format!("{lines} option log-health-checks\n log stderr format raw local0\n"),
+            &root,
+        );
+        until(&format!("'{line}' of '{words}'"), || terse.stderr().contains(line).then_some(()));
+        terse.end();
+    }
+    drop(closed);
+    origin.end();
+}
+
+#[test]
+fn nginx_is_spoken_to() {
+    let Some(nginx) = program::find("nginx") else { return };
+    let root = authority("root");
+    let folder = tempfile::tempdir().unwrap();
+    let site = signed(Kind::Rsa, &["a.test"], &root);
+    std::fs::write(folder.path().join("site.pem"), site.pem()).unwrap();
+    let body = "0123456789".repeat(100_000);
+    std::fs::write(folder.path().join("body"), &body).unwrap();
+    let port = crate::support::server::Port::new();
+    let at = folder.path().display();
+    let configuration = format!(
+        "daemon off; pid {at}/pid; error_log {at}/error; events {{}} http {{ access_log off; client_body_temp_path {at}/1; proxy_temp_path {at}/2; \
+         fastcgi_temp_path {at}/3; uwsgi_temp_path {at}/4; scgi_temp_path {at}/5; server {{ listen {} ssl; root {at}; \
+         ssl_certificate {at}/site.pem; ssl_certificate_key {at}/site.pem; }} }}",
+        port.address()
+    );
+    std::fs::write(folder.path().join("nginx.conf"), configuration).unwrap();
+    let server = port.address();
+    drop(port);
+    let (file, prefix) = (format!("{at}/nginx.conf"), at.to_string());
+    let _running = program::Running::start(&nginx, &["-c", &file, "-p", &prefix], folder.path());
+    until("nginx to listen", || std::net::TcpStream::connect(server).ok());
+    let terse = proxy(server, "ca-file root.pem", "", &root);
+    for _ in 0..3 {
+        let response = get(&terse, "/body", "a.test");
+        assert!(response.status == 200 && response.text() == body);
+    }
+    terse.end();
+}
+
+#[test]
+fn a_line_that_says_nothing_of_trust_is_refused() {
+    let text = "defaults\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\nlisten web\n bind 127.0.0.1:0\n server s 127.0.0.1:1 ssl\n";
+    let finished = Terse::with(text).arg(&["-c"]).run();
+    assert!(finished.code() == Some(1) && finished.stderr.contains("no CA file specified"), "{}", finished.stderr);
+    let finished = Terse::with(&format!("global\n ssl-server-verify none\n{text}")).arg(&["-c"]).run();
+    assert_eq!((finished.code(), finished.stderr.as_str()), (Some(0), ""));
+}

@@ -1,0 +1,42 @@
+//! Application protocols (RFC 7301), in the form in which TLS carries them: a length and a name each.
+
+/// The protocols of a list `h2,http/1.1`.
+///
+/// # Errors
+/// A name that is empty or longer than 255 bytes.
+pub(crate) fn parse(list: &str) -> Result<Vec<Box<str>>, String> {
+    if list.is_empty() {
+        return Ok(Vec::new());
+    }
+    let check = |name: &str| match name.len() {
+        1..=255 => Ok(name.into()),
+        _ => Err(format!("'{name}' is not the name of a protocol: it has 1 to 255 bytes")),
+    };
+    list.split(',').map(check).collect()
+}
+
+/// On the wire.
+pub(crate) fn wire<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for name in names {
+        bytes.push(name.len() as u8);
+        bytes.extend_from_slice(name.as_bytes());
+    }
+    bytes
+}
+
+/// The protocols that are spoken over connections of HTTP.
+pub(crate) const HTTP: &[&str] = &["http/1.1", "http/1.0"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_become_lengths_and_names() {
+        let names = parse("h2,http/1.1").unwrap();
+        assert_eq!(wire(names.iter().map(|name| &**name)), b"\x02h2\x08http/1.1");
+        assert_eq!(parse("").unwrap().len(), 0);
+        assert!(parse("h2,").is_err() && parse(&"x".repeat(256)).is_err());
+    }
+}

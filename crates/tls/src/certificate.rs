@@ -1,0 +1,269 @@
+//! A certificate, what leads up from it, and its key: read from files, checked to belong together.
+
+use crate::settings::Global;
+use openssl::dh::Dh;
+use openssl::error::ErrorStack;
+use openssl::nid::Nid;
+use openssl::pkey::{Id, PKey, Params, Private};
+use openssl::x509::{X509, X509Ref};
+use std::cell::Cell;
+use std::fmt;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+/// A certificate that can be shown.
+pub(crate) struct Certificate {
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// Itself.
+    pub(crate) leaf: X509,
+    /// Those above it, in order, without it.
+    pub(crate) chain: Vec<X509>,
+    /// Its key.
+    pub(crate) key: PKey<Private>,
+    /// Diffie-Hellman parameters of the file.
+    pub(crate) dh: Option<Dh<Params>>,
+    /// An answer of its authority about its state, in DER (RFC 6960).
+    pub(crate) ocsp: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Certificate").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Why a file is of no use. The text names the file and the reason, and never what is in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Unusable(pub(crate) String);
+
+impl Unusable {
+    fn new(path: &Path, reason: impl fmt::Display) -> Unusable {
+        Unusable(format!("'{}': {reason}", path.display()))
+    }
+}
+
+impl Certificate {
+    /// Reads a file and what stands beside it.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub(crate) fn load(path: &Path, global: &Global) -> Result<Certificate, Unusable> {
+        let beside = |extension: &str| beside(path, extension, global);
+        Certificate::load_from(path, Some(&beside("key")).filter(|_| global.extra.key).map(PathBuf::as_path), global).and_then(
+            |mut certificate| {
+                let ocsp = beside("ocsp");
+                if global.extra.ocsp && ocsp.is_file() {
+                    certificate.ocsp = Some(read(&ocsp)?).filter(|bytes| !bytes.is_empty());
+                }
+                Ok(certificate)
+            },
+        )
+    }
+
+    /// Reads a file; the key is in it, or in this other one.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub(crate) fn load_from(path: &Path, key_path: Option<&Path>, global: &Global) -> Result<Certificate, Unusable> {
+        let pem = read(path)?;
+        let mut certificates = certificates(path, &pem)?.into_iter();
+        let leaf = certificates.next().ok_or_else(|| Unusable::new(path, "there is no certificate in it"))?;
+        let mut chain: Vec<X509> = certificates.collect();
+        let (key, from) = match key_in(path, &pem)? {
+            Some(key) => (key, path),
+            None => {
+                let other = key_path.filter(|other| other.exists());
+                let other = other.ok_or_else(|| {
+                    let beside = key_path.map(|other| format!(", and no file '{}'", other.display())).unwrap_or_default();
+                    Unusable::new(path, format!("there is no private key in it{beside}"))
+                })?;
+                let key = key_in(other, &read(other)?)?;
+                (key.ok_or_else(|| Unusable::new(other, "there is no private key in it"))?, other)
+            }
+        };
+        let public = leaf.public_key().map_err(|error| Unusable::new(path, format!("the certificate's key: {}", said(&error))))?;
+        if !public.public_eq(&key) {
+            let of = if from == path { String::new() } else { format!(" of '{}'", path.display()) };
+            return Err(Unusable::new(from, format!("the private key does not belong to the certificate{of}")));
+        }
+        if chain.is_empty()
+            && let Some(folder) = &global.issuers
+        {
+            chain = issuers(folder, &leaf);
+        }
+        if global.skips_roots {
+            chain.retain(|certificate| !is_root(certificate));
+        }
+        let dh = Dh::params_from_pem(&pem).ok();
+        // What is not found is an error to OpenSSL.
+        drop(ErrorStack::get());
+        Ok(Certificate { path: path.to_owned(), leaf, chain, key, dh, ocsp: None })
+    }
+
+    /// The names that it is for: common names and alternative ones, in lower case.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        let alternative = self.leaf.subject_alt_names();
+        let alternative = alternative.iter().flatten().filter_map(|name| name.dnsname().map(str::to_ascii_lowercase));
+        let common = self.leaf.subject_name().entries_by_nid(Nid::COMMONNAME);
+        let common = common.filter_map(|entry| Some(entry.data().to_string().ok()?.to_ascii_lowercase()));
+        for name in alternative.chain(common) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// What kind of key it has: of each kind a context can have one.
+    pub(crate) fn kind(&self) -> Id {
+        self.key.id()
+    }
+}
+
+/// The certificates of a file in PEM.
+pub(crate) fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<X509>, Unusable> {
+    X509::stack_from_pem(pem).map_err(|error| Unusable::new(path, format!("it cannot be read as PEM: {}", said(&error))))
+}
+
+/// A whole file, if it is one that can be kept.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Unusable> {
+    let failed = |error: io::Error| Unusable::new(path, error.to_string().split(" (os error").next().unwrap_or_default());
+    let mut bytes = Vec::new();
+    // What never ends, such as a device, must not fill the memory.
+    std::fs::File::open(path).and_then(|file| file.take(FILE_BYTES + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() as u64 > FILE_BYTES {
+        return Err(Unusable::new(path, format!("it has more than {FILE_BYTES} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// The path of a file beside a certificate's.
+fn beside(path: &Path, extension: &str, global: &Global) -> PathBuf {
+    if global.extra_replaces_extension && path.extension().is_some_and(|found| found == "crt") {
+        return path.with_extension(extension);
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(extension);
+    name.into()
+}
+
+/// The key of a file in PEM, if there is one.
+fn key_in(path: &Path, pem: &[u8]) -> Result<Option<PKey<Private>>, Unusable> {
+    let asked = Cell::new(false);
+    let key = PKey::private_key_from_pem_callback(pem, |_| {
+        asked.set(true);
+        Ok(0)
+    });
+    match key {
+        Ok(key) => Ok(Some(key)),
+        Err(_) if asked.get() => {
+            Err(Unusable::new(path, "the private key is encrypted, and nobody is there to be asked for a password"))
+        }
+        Err(_) if !has_key(pem) => Ok(None),
+        Err(_) => {
+            Err(Unusable::new(path, "the private key cannot be read: it is damaged, or of a kind that OpenSSL does not know"))
+        }
+    }
+}
+
+/// Whether there is the head of a private key, whatever its kind.
+fn has_key(pem: &[u8]) -> bool {
+    pem.split(|byte| *byte == b'\n')
+        .any(|line| line.trim_ascii_start().starts_with(b"-----BEGIN ") && line.windows(15).any(|part| part == b"PRIVATE KEY----"))
+}
+
+/// The chain above a certificate, from the file of a folder that begins with its issuer.
+fn issuers(folder: &Path, leaf: &X509Ref) -> Vec<X509> {
+    let Ok(files) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<_> = files.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect();
+    paths.sort();
+    let chain = |path: PathBuf| certificates(&path, &read(&path).ok()?).ok();
+    let is_above = |chain: &Vec<X509>| chain.first().is_some_and(|first| first.issued(leaf) == openssl::x509::X509VerifyResult::OK);
+    paths.into_iter().filter_map(chain).find(is_above).unwrap_or_default()
+}
+
+fn is_root(certificate: &X509Ref) -> bool {
+    certificate.issued(certificate) == openssl::x509::X509VerifyResult::OK
+}
+
+/// What OpenSSL says, without what it read: a reason, never data.
+pub(crate) fn said(error: &ErrorStack) -> String {
+    let reason = error.errors().first().and_then(openssl::error::Error::reason);
+    reason.unwrap_or("OpenSSL gives no reason").to_owned()
+}
+
+/// The largest file: a bundle of thousands of authorities.
+const FILE_BYTES: u64 = 16 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Kind, Pair, pair};
+
+    fn written(name: &str, content: &[u8]) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        (folder, path)
+    }
+
+    fn refused(content: &[u8]) -> String {
+        let (_folder, path) = written("site.pem", content);
+        let Unusable(reason) = Certificate::load(&path, &Global::default()).unwrap_err();
+        let file = format!("'{}': ", path.display());
+        reason.strip_prefix(&file).unwrap_or_else(|| panic!("{reason}")).to_owned()
+    }
+
+    #[test]
+    fn a_file_with_both_is_loaded() {
+        let Pair { certificate, key, .. } = pair(Kind::Rsa, "a.test", &["*.b.test", "A.TEST"]);
+        let (_folder, path) = written("site.pem", &[key, certificate].concat());
+        let loaded = Certificate::load(&path, &Global::default()).unwrap();
+        assert_eq!(loaded.names(), ["*.b.test", "a.test"]);
+        assert_eq!((loaded.kind(), loaded.chain.len()), (Id::RSA, 0));
+        assert!(!format!("{loaded:?}").contains("PRIVATE"));
+    }
+
+    #[test]
+    fn the_key_may_stand_beside_it() {
+        let Pair { certificate, key, .. } = pair(Kind::Ecdsa, "a.test", &[]);
+        let (folder, path) = written("site.crt", &certificate);
+        let Unusable(reason) = Certificate::load(&path, &Global::default()).unwrap_err();
+        assert!(reason.contains("there is no private key in it, and no file"), "{reason}");
+        std::fs::write(folder.path().join("site.crt.key"), &key).unwrap();
+        assert!(Certificate::load(&path, &Global::default()).is_ok());
+        let replaced = Global { extra_replaces_extension: true, ..Global::default() };
+        assert!(Certificate::load(&path, &replaced).is_err());
+        std::fs::write(folder.path().join("site.key"), &key).unwrap();
+        assert!(Certificate::load(&path, &replaced).is_ok());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_the_file() {
+        let Pair { certificate, key, .. } = pair(Kind::Ecdsa, "a.test", &[]);
+        let other = pair(Kind::Ecdsa, "a.test", &[]);
+        let encrypted = PKey::private_key_from_pem(&key).unwrap();
+        let encrypted = encrypted.private_key_to_pem_pkcs8_passphrase(openssl::symm::Cipher::aes_128_cbc(), b"secret").unwrap();
+        assert_eq!(refused(b""), "there is no certificate in it");
+        assert_eq!(refused(&key), "there is no certificate in it");
+        assert!(refused(&certificate).starts_with("there is no private key in it"));
+        assert_eq!(refused(&[&certificate[..], &other.key].concat()), "the private key does not belong to the certificate");
+        assert!(refused(&[&certificate[..], &encrypted].concat()).contains("encrypted"));
+        let damaged = String::from_utf8(key.clone()).unwrap().replacen("MIG", "MIH", 1);
+        assert!(refused(&[&certificate[..], damaged.as_bytes()].concat()).contains("the private key cannot be read"));
+        let damaged = String::from_utf8(certificate).unwrap().replace("MII", "!!!");
+        assert!(refused(&[damaged.as_bytes(), &key].concat()).contains("it cannot be read as PEM"));
+        let missing = Certificate::load(Path::new("/nonexistent/x.pem"), &Global::default()).unwrap_err();
+        assert_eq!(missing.0, "'/nonexistent/x.pem': No such file or directory");
+    }
+
+    #[test]
+    fn an_expired_one_is_loaded() {
+        let Pair { certificate, key, .. } = crate::testing::expired("a.test");
+        let (_folder, path) = written("site.pem", &[certificate, key].concat());
+        assert!(Certificate::load(&path, &Global::default()).is_ok());
+    }
+}

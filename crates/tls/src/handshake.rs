@@ -1,0 +1,123 @@
+//! What a handshake has come to.
+
+use crate::secured::Secured;
+use crate::shown::Shown;
+use crate::verification;
+use openssl::ssl::NameType;
+
+/// A view of a connection, for those who ask about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Handshake<'a>(pub(crate) &'a Secured);
+
+impl Secured {
+    /// What its handshake has come to.
+    pub fn handshake(&self) -> Handshake<'_> {
+        Handshake(self)
+    }
+}
+
+impl Handshake<'_> {
+    /// The version: `TLSv1.3`.
+    pub fn version(&self) -> &'static str {
+        self.0.with(|ssl| ssl.version_str())
+    }
+
+    /// The cipher, by OpenSSL's name.
+    pub fn cipher(&self) -> Option<&'static str> {
+        self.0.with(|ssl| ssl.current_cipher().map(|cipher| cipher.name()))
+    }
+
+    /// Bits of the cipher's key: used, and of the algorithm.
+    pub fn key_bits(&self) -> Option<(i32, i32)> {
+        self.0.with(|ssl| ssl.current_cipher().map(|cipher| cipher.bits())).map(|bits| (bits.secret, bits.algorithm))
+    }
+
+    /// The name that the client asked for.
+    pub fn server_name(&self) -> Option<Vec<u8>> {
+        self.0.with(|ssl| ssl.servername_raw(NameType::HOST_NAME).map(<[u8]>::to_vec))
+    }
+
+    /// The protocol that both ends agreed on.
+    pub fn protocol(&self) -> Option<Vec<u8>> {
+        self.0.with(|ssl| ssl.selected_alpn_protocol().map(<[u8]>::to_vec))
+    }
+
+    /// The session's name.
+    pub fn session_id(&self) -> Option<Vec<u8>> {
+        self.0.with(|ssl| ssl.session().map(|session| session.id().to_vec()))
+    }
+
+    /// Whether it went on with a session of before.
+    pub fn is_resumed(&self) -> bool {
+        self.0.with(|ssl| ssl.session_reused())
+    }
+
+    /// The certificate that the other end has shown.
+    pub fn peer_certificate(&self) -> Option<Shown> {
+        self.0.with(|ssl| ssl.peer_certificate()).map(Shown)
+    }
+
+    /// The certificate that we have shown.
+    pub fn own_certificate(&self) -> Option<Shown> {
+        self.0.with(|ssl| ssl.certificate().map(ToOwned::to_owned)).map(Shown)
+    }
+
+    /// The certificates that the other end has shown, one after the other, in DER.
+    pub fn peer_chain(&self) -> Option<Vec<u8>> {
+        self.0.with(|ssl| {
+            // To a server OpenSSL shows the chain without the client's own.
+            let own = if ssl.is_server() { ssl.peer_certificate() } else { None };
+            let chain = ssl.peer_cert_chain().into_iter().flatten().filter_map(|above| above.to_der().ok());
+            let all: Vec<u8> = own.and_then(|own| own.to_der().ok()).into_iter().chain(chain).flatten().collect();
+            (!all.is_empty()).then_some(all)
+        })
+    }
+
+    /// Random bytes of the client's hello, and of the server's.
+    pub fn randoms(&self) -> ([u8; 32], [u8; 32]) {
+        let (mut client, mut server) = ([0; 32], [0; 32]);
+        self.0.with(|ssl| {
+            ssl.client_random(&mut client);
+            ssl.server_random(&mut server);
+        });
+        (client, server)
+    }
+
+    /// The secret that the session's keys come from. Who asks for it wants to decrypt what was recorded.
+    pub fn session_key(&self) -> Option<Vec<u8>> {
+        self.0.with(|ssl| {
+            let session = ssl.session()?;
+            let mut key = vec![0; session.master_key_len()];
+            session.master_key(&mut key);
+            Some(key)
+        })
+    }
+
+    /// A value that both ends know and nobody else (RFC 5929 `tls-unique`): the first Finished message.
+    pub fn unique_id(&self) -> Vec<u8> {
+        self.0.with(|ssl| {
+            let mut message = [0; 64];
+            // The client's is the first, but in a resumed session.
+            let len = match ssl.session_reused() != ssl.is_server() {
+                true => ssl.peer_finished(&mut message),
+                false => ssl.finished(&mut message),
+            };
+            message[..len.min(message.len())].to_vec()
+        })
+    }
+
+    /// What verifying the other end's certificate came to; 0: it is as it should be.
+    pub fn verify_result(&self) -> i32 {
+        self.0.with(|ssl| ssl.verify_result().as_raw())
+    }
+
+    /// The first error of the other end's own certificate; 0: none.
+    pub fn certificate_error(&self) -> i32 {
+        self.0.with(|ssl| verification::of(ssl).map_or(0, |found| found.certificate()))
+    }
+
+    /// The first error above it, and how far above.
+    pub fn authority_error(&self) -> (i32, i32) {
+        self.0.with(|ssl| verification::of(ssl).map_or((0, 0), |found| found.authority()))
+    }
+}

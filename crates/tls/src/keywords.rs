@@ -1,0 +1,115 @@
+//! The words of TLS: of `global`, of `bind` lines and of `server` lines.
+//!
+//! Crates above read lines of `bind` and `server`; they ask these tables for the words that concern TLS.
+
+mod bind;
+mod common;
+mod global;
+mod server;
+
+use crate::settings::{BindTls, ServerTls};
+use terse_config::params::{self, Param, Standing};
+use terse_config::{Args, Fault, Keyword, Place, reference, words};
+
+/// The keywords of `global`.
+pub const KEYWORDS: &[Keyword] = global::KEYWORDS;
+
+/// Reads the next word of a `bind` line and its arguments, if it concerns TLS; says whether it did.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn bind(args: &mut Args<'_>, line: &Place, tls: &mut BindTls) -> Result<bool, Fault> {
+    take(args, line, tls, bind::TABLE)
+}
+
+/// The same of a `server` line.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn server(args: &mut Args<'_>, line: &Place, tls: &mut ServerTls) -> Result<bool, Fault> {
+    take(args, line, tls, server::TABLE)
+}
+
+/// Reads the words of a line of a list of certificates.
+///
+/// # Errors
+/// What is wrong with them.
+pub(crate) fn listed(text: &str, place: &Place, tls: &mut BindTls) -> Result<(), String> {
+    let cut = words::split(text.as_bytes(), &|_| None).map_err(|error| error.reason)?;
+    let mut args = Args::new(&cut.words, 0);
+    while let Some(word) = args.peek() {
+        if !LISTED.contains(&word) {
+            return Err(format!("'{word}' cannot stand here: known are {}", LISTED.join(", ")));
+        }
+        bind(&mut args, place, tls).map_err(|fault| fault.reason)?;
+    }
+    Ok(())
+}
+
+/// The words that a certificate of a list may have of its own.
+const LISTED: &[&str] = &[
+    "allow-0rtt",
+    "alpn",
+    "ca-file",
+    "ca-verify-file",
+    "ciphers",
+    "ciphersuites",
+    "client-sigalgs",
+    "crl-file",
+    "no-alpn",
+    "no-ca-names",
+    "npn",
+    "sigalgs",
+    "ssl-max-ver",
+    "ssl-min-ver",
+    "verify",
+];
+
+/// What words fill, and the line that they stand in.
+struct Draft<T> {
+    tls: T,
+    line: Place,
+}
+
+fn take<T: Default>(args: &mut Args<'_>, line: &Place, tls: &mut T, table: &[Param<Draft<T>>]) -> Result<bool, Fault> {
+    let known = args.peek().is_some_and(|word| table.iter().any(|param| param.is(word)));
+    if known {
+        let mut draft = Draft { tls: std::mem::take(tls), line: line.clone() };
+        let outcome = params::apply_one(args, "parameter", table, &mut draft);
+        *tls = draft.tls;
+        outcome?;
+    }
+    Ok(known)
+}
+
+/// How the words of `bind` lines stand.
+pub fn bind_standings() -> Vec<Standing> {
+    params::standings(bind::TABLE)
+}
+
+/// How the words of `server` lines stand.
+pub fn server_standings() -> Vec<Standing> {
+    params::standings(server::TABLE)
+}
+
+/// Markdown: the words within lines, for the manual.
+pub fn reference() -> String {
+    let tables = [
+        reference::parameters("Parameters of `bind` that concern TLS", bind::TABLE),
+        reference::parameters("Parameters of `server` that concern TLS", server::TABLE),
+    ];
+    tables.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terse_config::params::table_is_sound;
+
+    #[test]
+    fn the_tables_are_sound() {
+        assert_eq!(table_is_sound(bind::TABLE), [""; 0]);
+        assert_eq!(table_is_sound(server::TABLE), [""; 0]);
+        assert_eq!(terse_config::keyword::tables_are_sound(&[KEYWORDS]), [""; 0]);
+    }
+}

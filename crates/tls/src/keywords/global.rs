@@ -1,0 +1,220 @@
+//! The keywords of `global`.
+
+use super::{bind, common, server};
+use crate::settings::{BindTls, ExtraFiles, FileName, Global, ServerTls};
+use std::path::PathBuf;
+use terse_config::params::{self, Param};
+use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections};
+
+/// The table.
+pub(super) const KEYWORDS: &[Keyword] = &[
+    done("crt-base", "<folder>", "Where relative names of certificates begin.", |args, scope| {
+        global(scope).crt_base = Some(folder(args)?);
+        args.end()
+    }),
+    done(
+        "ca-base",
+        "<folder>",
+        "Where relative names of authorities and of lists of revoked certificates begin.",
+        |args, scope| {
+            global(scope).ca_base = Some(folder(args)?);
+            args.end()
+        },
+    ),
+    done("issuers-chain-path", "<folder>", "Where certificates are that complete the chains of others.", |args, scope| {
+        global(scope).issuers = Some(folder(args)?);
+        args.end()
+    }),
+    done(
+        "ssl-load-extra-files",
+        "{ none | all | bundle | key | issuer | ocsp | sctl }...",
+        "What is read beside certificates: all of it, by default.",
+        |args, scope| {
+            let none = ExtraFiles { bundle: false, key: false, issuer: false, ocsp: false, sctl: false };
+            let mut extra = none;
+            while let Some(word) = args.take() {
+                match word {
+                    "none" => extra = none,
+                    "all" => extra = ExtraFiles::default(),
+                    "bundle" => extra.bundle = true,
+                    "key" => extra.key = true,
+                    "issuer" => extra.issuer = true,
+                    "ocsp" => extra.ocsp = true,
+                    "sctl" => extra.sctl = true,
+                    other => return Err(args.fault(format!("'{other}' is no kind of file that is read beside a certificate"))),
+                }
+            }
+            global(scope).extra = extra;
+            Ok(())
+        },
+    ),
+    done(
+        "ssl-load-extra-del-ext",
+        "",
+        "Names of files beside certificates take the place of the extension '.crt'.",
+        |args, scope| {
+            global(scope).extra_replaces_extension = true;
+            args.end()
+        },
+    ),
+    done("ssl-skip-self-issued-ca", "", "Leaves roots out of chains.", |args, scope| {
+        global(scope).skips_roots = true;
+        args.end()
+    }),
+    done(
+        "ssl-server-verify",
+        "{ none | required }",
+        "Whether servers' certificates are verified where their lines do not say.",
+        |args, scope| {
+            global(scope).server_verify = match args.need("<how>")? {
+                "none" => false,
+                "required" => true,
+                other => return Err(args.fault(format!("'{other}' is neither 'none' nor 'required'"))),
+            };
+            args.end()
+        },
+    ),
+    done("ssl-security-level", "<level>", "OpenSSL's security level, 0 to 5; the library's own by default.", |args, scope| {
+        global(scope).security_level = Some(args.integer("<level>", 0..=5)? as u32);
+        args.end()
+    }),
+    done("ssl-dh-param-file", "<file>", "Diffie-Hellman parameters of addresses that have none of their own.", |args, scope| {
+        let place = args.place(&scope.place);
+        let name = args.need("<file>")?.into();
+        global(scope).dh_file = Some(FileName { name, place });
+        args.end()
+    }),
+    done("tune.ssl.cachesize", "<sessions>", "How many sessions each address remembers; 20000 by default.", |args, scope| {
+        global(scope).cache_size = args.integer("<sessions>", 0..=i64::from(i32::MAX))? as u32;
+        args.end()
+    }),
+    done("tune.ssl.lifetime", "<time>", "How long sessions are remembered; 300s by default.", |args, scope| {
+        global(scope).lifetime = args.time_in("<time>", terse_config::TimeUnit::Seconds)?;
+        args.end()
+    }),
+    done("tune.ssl.maxrecord", "<bytes>", "The largest record at the beginning of an answer; any, by default.", |args, scope| {
+        global(scope).max_record = args.integer("<bytes>", 0..=16384)? as usize;
+        args.end()
+    }),
+    done("tune.ssl.hard-maxrecord", "<bytes>", "The largest record; any, by default.", |args, scope| {
+        global(scope).hard_max_record = args.integer("<bytes>", 0..=16384)? as usize;
+        args.end()
+    }),
+    done("ssl-default-bind-ciphers", "<ciphers>", "Ciphers up to TLS 1.2 of 'bind' lines that name none.", |args, scope| {
+        global(scope).bind.ciphers = common::list(args, "<ciphers>")?;
+        args.end()
+    }),
+    done("ssl-default-bind-ciphersuites", "<suites>", "Ciphers of TLS 1.3 of 'bind' lines that name none.", |args, scope| {
+        global(scope).bind.ciphersuites = common::list(args, "<suites>")?;
+        args.end()
+    }),
+    done("ssl-default-bind-curves", "<curves>", "Groups of 'bind' lines that name none.", |args, scope| {
+        global(scope).bind.curves = common::list(args, "<curves>")?;
+        args.end()
+    }),
+    done("ssl-default-bind-sigalgs", "<algorithms>", "Signatures of 'bind' lines that name none.", |args, scope| {
+        global(scope).bind.sigalgs = common::list(args, "<algorithms>")?;
+        args.end()
+    }),
+    done(
+        "ssl-default-bind-client-sigalgs",
+        "<algorithms>",
+        "Clients' signatures of 'bind' lines that name none.",
+        |args, scope| {
+            global(scope).bind.client_sigalgs = common::list(args, "<algorithms>")?;
+            args.end()
+        },
+    ),
+    done("ssl-default-bind-options", "<option>...", "Versions, tickets and 'strict-sni' of all 'bind' lines.", |args, scope| {
+        let mut draft = super::Draft { tls: BindTls::default(), line: scope.place.clone() };
+        draft.tls.own.common = global(scope).bind.clone();
+        options(args, bind::TABLE, BIND_OPTIONS, &mut draft)?;
+        global(scope).bind = draft.tls.own.common;
+        global(scope).strict_sni |= draft.tls.strict_sni == Some(true);
+        Ok(())
+    }),
+    done("ssl-default-server-ciphers", "<ciphers>", "Ciphers up to TLS 1.2 of servers that name none.", |args, scope| {
+        global(scope).server.ciphers = common::list(args, "<ciphers>")?;
+        args.end()
+    }),
+    done("ssl-default-server-ciphersuites", "<suites>", "Ciphers of TLS 1.3 of servers that name none.", |args, scope| {
+        global(scope).server.ciphersuites = common::list(args, "<suites>")?;
+        args.end()
+    }),
+    done("ssl-default-server-curves", "<curves>", "Groups of servers that name none.", |args, scope| {
+        global(scope).server.curves = common::list(args, "<curves>")?;
+        args.end()
+    }),
+    done("ssl-default-server-sigalgs", "<algorithms>", "Signatures of servers that name none.", |args, scope| {
+        global(scope).server.sigalgs = common::list(args, "<algorithms>")?;
+        args.end()
+    }),
+    done("ssl-default-server-client-sigalgs", "<algorithms>", "Our own signatures to servers that name none.", |args, scope| {
+        global(scope).server.client_sigalgs = common::list(args, "<algorithms>")?;
+        args.end()
+    }),
+    done("ssl-default-server-options", "<option>...", "Versions and tickets of all servers.", |args, scope| {
+        let mut draft = super::Draft { tls: ServerTls::default(), line: scope.place.clone() };
+        draft.tls.common = global(scope).server.clone();
+        options(args, server::TABLE, SERVER_OPTIONS, &mut draft)?;
+        global(scope).server = draft.tls.common;
+        Ok(())
+    }),
+    accepted("key-base", "<folder>", "Where keys are that 'crt-store' sections name.", "there are no such sections"),
+    accepted(
+        "tune.ssl.default-dh-param",
+        "<bits>",
+        "Size of Diffie-Hellman keys.",
+        "OpenSSL chooses parameters as strong as the certificate",
+    ),
+    accepted("tune.ssl.keylog", "on|off", "Keeps secrets for the fetches that show them.", "these fetches have no value"),
+    accepted("ssl-mode-async", "", "Asynchronous engines.", "no engine is asked: handshakes are made by the workers"),
+    accepted("noktls", "", "Avoids TLS in the kernel.", "records are never left to the kernel"),
+    accepted("tune.ssl.capture-buffer-size", "<bytes>", "Kept of client hellos.", HELLO),
+    accepted("tune.ssl.capture-cipherlist-size", "<bytes>", "Kept of client hellos.", HELLO),
+    accepted("tune.ssl.certificate-compression", "auto|off", "Compresses certificates.", "the system's OpenSSL does not"),
+    accepted("tune.ssl.force-private-cache", "", "Sessions of each process.", "sessions are always a process's own"),
+    accepted(
+        "tune.ssl.keyupdate-rate-limit",
+        "<number>",
+        "Renewed keys a second.",
+        "OpenSSL bounds them itself: 32 between two records of data",
+    ),
+    accepted("tune.ssl.ssl-ctx-cache-size", "<number>", "Remembered made certificates.", "none are made"),
+];
+
+/// What may stand behind `ssl-default-bind-options`.
+const BIND_OPTIONS: &[&str] =
+    &["ssl-min-ver", "ssl-max-ver", "no-", "force-", "tls-tickets", "strict-sni", "prefer-client-ciphers", "ktls"];
+const SERVER_OPTIONS: &[&str] = &["ssl-min-ver", "ssl-max-ver", "no-", "force-", "tls-tickets", "renegotiate", "ktls"];
+
+const HELLO: &str = "of a hello is kept what fetches ask for, while the handshake is made";
+
+const fn done(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
+    Keyword { name, old_names: &[], sections: Sections::GLOBAL, arguments, summary, kind: Kind::Done(parser) }
+}
+
+const fn accepted(name: &'static str, arguments: &'static str, summary: &'static str, why: &'static str) -> Keyword {
+    Keyword { name, old_names: &[], sections: Sections::GLOBAL, arguments, summary, kind: Kind::Accepted(why) }
+}
+
+fn global<'a>(scope: &'a mut Scope<'_>) -> &'a mut Global {
+    scope.section.settings.entry()
+}
+
+fn folder(args: &mut Args<'_>) -> Result<PathBuf, Fault> {
+    Ok(PathBuf::from(args.need("<folder>")?))
+}
+
+/// Reads words of a line's table, of which some may stand here.
+fn options<T>(args: &mut Args<'_>, table: &[Param<T>], allowed: &[&str], draft: &mut T) -> Result<(), Fault> {
+    while let Some(word) = args.peek() {
+        let is_allowed = allowed.iter().any(|name| if name.ends_with('-') { word.starts_with(name) } else { word == *name });
+        if !is_allowed || !table.iter().any(|param| param.is(word)) {
+            args.take();
+            return Err(args.fault(format!("unknown option '{word}'")));
+        }
+        params::apply_one(args, "option", table, draft)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! TLS to clients and to servers, by the system's OpenSSL.
+//!
+//! ```text
+//! keywords -> settings --+
+//!                        +-> Vault (files) -> Acceptor (of a bind line) --+
+//! global's settings -----+                 -> Connector (of a server) ----+-> Secured (a connection) -> Handshake (facts)
+//! ```
+//!
+//! Settings and names are pure. Files are read while the plan is built, by a [`Vault`], each once; everything wrong with one is said
+//! with its name and a reason. Contexts are made then, too: a connection costs an `SSL` and nothing of ours.
+//!
+//! Invariants:
+//! * A key never is in a message, in the log, or in `Debug`.
+//! * What one write to a connection has taken is on its way, encrypted, before anything else is: whoever gives up a write in the middle
+//!   of it leaves whole records behind.
+//! * An idle connection holds no buffer of ours, and of OpenSSL's only what it cannot give back.
+//! * unsafe lives in [`raw`] alone: calls that the `openssl` crate has no words for.
+
+mod acceptor;
+mod alpn;
+mod certificate;
+mod connector;
+mod context;
+mod counters;
+mod failure;
+mod handshake;
+mod ignored;
+mod list;
+mod names;
+mod raw;
+mod secured;
+mod shown;
+mod trust;
+mod vault;
+mod verification;
+mod version;
+mod wire;
+
+pub mod keywords;
+pub mod settings;
+
+pub use acceptor::Acceptor;
+pub use connector::{Connector, Request};
+pub use counters::{COUNTERS, Counters};
+pub use failure::{Cause, Failure};
+pub use handshake::Handshake;
+pub use ignored::name_of as verify_error;
+pub use keywords::KEYWORDS;
+pub use secured::{Secured, Socket};
+pub use settings::{BindTls, Global, ServerTls};
+pub use shown::{Shown, Whose};
+pub use vault::Vault;
+
+/// The library in use, as it calls itself and as a number: `OpenSSL 3.0.15 3 Sep 2024`, `3.0.15`.
+pub fn library() -> (&'static str, String) {
+    let name = openssl::version::version();
+    let number = openssl::version::number() as u64;
+    let (major, minor, patch) = (number >> 28 & 0xf, number >> 20 & 0xff, number >> 4 & 0xff);
+    (name, format!("{major}.{minor}.{patch}"))
+}
+
+#[cfg(test)]
+mod testing;

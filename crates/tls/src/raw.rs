@@ -1,0 +1,72 @@
+//! What the `openssl` crate has no words for. The only module with unsafe code.
+#![allow(unsafe_code, reason = "calls of OpenSSL that the openssl crate does not offer")]
+
+use foreign_types::ForeignTypeRef;
+use openssl::error::ErrorStack;
+use openssl::ssl::{SslContextBuilder, SslRef, SslSessionRef};
+use openssl::x509::X509Ref;
+use openssl_sys as ffi;
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uchar, c_uint, c_ulong};
+use std::ptr;
+
+unsafe extern "C" {
+    fn SSL_CTX_set_timeout(ctx: *mut ffi::SSL_CTX, seconds: c_long) -> c_long;
+    fn ERR_error_string_n(error: c_ulong, buffer: *mut c_char, len: usize);
+}
+
+/// Adds a certificate to the chain of the one that the context got last.
+pub(crate) fn add_chain_certificate(context: &mut SslContextBuilder, certificate: &X509Ref) -> Result<(), ErrorStack> {
+    // SAFETY: both pointers are of living objects; with 1 as argument OpenSSL takes a reference of its own.
+    let done = unsafe { ffi::SSL_CTX_ctrl(context.as_ptr(), ffi::SSL_CTRL_CHAIN_CERT, 1, certificate.as_ptr().cast()) };
+    if done > 0 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
+/// Sets the algorithms of signatures that clients may use, or that we use as one.
+pub(crate) fn set_client_signatures(context: &mut SslContextBuilder, list: &str) -> Result<(), ErrorStack> {
+    let Ok(list) = CString::new(list) else { return Err(ErrorStack::get()) };
+    // SAFETY: the context lives, and the text ends in NUL; OpenSSL reads it and keeps nothing of it.
+    let done = unsafe { ffi::SSL_CTX_ctrl(context.as_ptr(), SSL_CTRL_SET_CLIENT_SIGALGS_LIST, 0, list.as_ptr().cast_mut().cast()) };
+    if done > 0 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
+/// Lets OpenSSL choose Diffie-Hellman parameters as strong as the certificate.
+pub(crate) fn choose_dh_parameters(context: &mut SslContextBuilder) {
+    // SAFETY: the context lives; the call sets a flag in it.
+    unsafe { ffi::SSL_CTX_set_dh_auto(context.as_ptr(), 1) };
+}
+
+/// Sets how long sessions are remembered.
+pub(crate) fn set_session_lifetime(context: &mut SslContextBuilder, seconds: u32) {
+    // SAFETY: the context lives; the call sets a number in it.
+    unsafe { SSL_CTX_set_timeout(context.as_ptr(), c_long::from(seconds)) };
+}
+
+/// Offers a session of before.
+pub(crate) fn resume(ssl: &mut SslRef, session: &SslSessionRef) -> Result<(), ErrorStack> {
+    // SAFETY: callers give sessions that came from contexts of the same settings: a connector keeps its own ones only.
+    unsafe { ssl.set_session(session) }
+}
+
+/// An extension of the client's hello, while it is being read.
+pub(crate) fn hello_extension(ssl: &mut SslRef, kind: u16) -> Option<&[u8]> {
+    let (mut bytes, mut len): (*const c_uchar, usize) = (ptr::null(), 0);
+    // SAFETY: the handshake lives, and is in its hello callback; what the call writes are places in the hello, which lives as long as
+    // the callback, and so longer than the borrow of `ssl`.
+    unsafe {
+        let found = ffi::SSL_client_hello_get0_ext(ssl.as_ptr(), c_uint::from(kind), &mut bytes, &mut len);
+        (found == 1 && !bytes.is_null()).then(|| std::slice::from_raw_parts(bytes, len))
+    }
+}
+
+/// OpenSSL's words for an error.
+pub(crate) fn error_text(error: c_ulong) -> String {
+    let mut text = [0 as c_char; 256];
+    // SAFETY: the call writes at most so many bytes, and ends them with NUL.
+    unsafe {
+        ERR_error_string_n(error, text.as_mut_ptr(), text.len());
+        CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned()
+    }
+}
+
+/// `ssl.h`
+const SSL_CTRL_SET_CLIENT_SIGALGS_LIST: c_int = 102;

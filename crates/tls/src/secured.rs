@@ -1,0 +1,415 @@
+//! A connection that speaks TLS.
+//!
+//! ```text
+//!   made -- handshake --> open -- close_notify sent --> half closed --> dropped
+//!     \                     \______ dropped: a close_notify is tried, and not waited for
+//!      \__ failed: `failure` says why
+//! ```
+//!
+//! One task owns it, and polls both directions: each of them drives what waits to be sent, so that nothing is forgotten by a direction
+//! that has nothing more to say.
+
+use crate::counters::{COUNTERS, bump, drop_one};
+use crate::failure::{Cause, Failure};
+use crate::verification;
+use crate::wire::Wire;
+use openssl::ssl::{Error, ErrorCode, ShutdownState, Ssl, SslRef, SslStream};
+use socket2::SockRef;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::io::{self, IoSlice};
+use std::net::{Shutdown, SocketAddr};
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::task::{Context, Poll, ready};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::task::coop;
+
+/// The socket below.
+#[derive(Debug)]
+pub enum Socket {
+    /// Over IPv4 or IPv6.
+    Tcp(TcpStream),
+    /// Over a unix socket.
+    Unix(UnixStream),
+}
+
+/// A connection.
+pub struct Secured {
+    socket: Arc<Socket>,
+    stream: RefCell<SslStream<Wire>>,
+    limits: Limits,
+    side: Side,
+    /// Bytes written since a pause.
+    burst: Cell<usize>,
+    state: Cell<State>,
+}
+
+/// Who is at the other end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    Client,
+    Server,
+}
+
+/// Bytes in a record; 0: as many as fit.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Limits {
+    /// At the beginning of a burst.
+    pub(crate) first: usize,
+    /// Always.
+    pub(crate) any: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// The handshake is to be made.
+    Fresh,
+    Open,
+    /// It failed so.
+    Failed(Failure),
+}
+
+/// The most that a record carries (RFC 8446 section 5.1).
+const RECORD: usize = 16_384;
+/// A burst is long, and records need not be small any more, behind so many bytes.
+const LONG_BURST: usize = 40 * 1024;
+
+impl fmt::Debug for Secured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secured").field("socket", &self.socket).finish_non_exhaustive()
+    }
+}
+
+impl Secured {
+    pub(crate) fn new(mut ssl: Ssl, socket: Socket, early: &[u8], limits: Limits, side: Side) -> io::Result<Secured> {
+        verification::prepare(&mut ssl);
+        let socket = Arc::new(socket);
+        let stream = RefCell::new(SslStream::new(ssl, Wire::new(socket.clone(), early))?);
+        bump(counter(side, &COUNTERS.clients, &COUNTERS.servers));
+        Ok(Secured { socket, stream, limits, side, burst: Cell::new(0), state: Cell::new(State::Fresh) })
+    }
+
+    /// Makes the handshake.
+    pub fn poll_handshake(&self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        loop {
+            let mut stream = self.stream.borrow_mut();
+            let done = stream.do_handshake();
+            // An alert is worth sending, too.
+            let sent = stream.get_mut().send_waiting();
+            match done {
+                Ok(()) if sent.is_ok() || is_wait(&sent) => {
+                    self.state.set(State::Open);
+                    bump(counter(self.side, &COUNTERS.client_handshakes, &COUNTERS.server_handshakes));
+                    if stream.ssl().session_reused() {
+                        bump(counter(self.side, &COUNTERS.client_resumed, &COUNTERS.server_resumed));
+                    }
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.code() == ErrorCode::WANT_READ => {
+                    drop(stream);
+                    if is_wait(&sent) {
+                        // Whichever comes first; both wake this task.
+                        let _ = self.socket.poll_write_ready(cx);
+                    }
+                    if ready!(self.socket.poll_read_ready(cx)).is_err() {
+                        return Poll::Ready(Err(self.fail(Failure { cause: Cause::Abort, library: 0 })));
+                    }
+                }
+                Ok(()) => {
+                    drop(stream);
+                    return Poll::Ready(Err(self.fail(Failure { cause: Cause::Abort, library: 0 })));
+                }
+                Err(error) => {
+                    let failure = why(&stream, &error);
+                    drop(stream);
+                    return Poll::Ready(Err(self.fail(failure)));
+                }
+            }
+        }
+    }
+
+    /// Says that the handshake took too long.
+    pub fn give_up(&self) -> Failure {
+        self.fail(Failure { cause: Cause::Timeout, library: 0 })
+    }
+
+    /// Why the handshake failed, if it did.
+    pub fn failure(&self) -> Option<Failure> {
+        match self.state.get() {
+            State::Failed(failure) => Some(failure),
+            State::Fresh | State::Open => None,
+        }
+    }
+
+    fn fail(&self, failure: Failure) -> Failure {
+        bump(counter(self.side, &COUNTERS.client_failures, &COUNTERS.server_failures));
+        self.state.set(State::Failed(failure));
+        failure
+    }
+
+    /// Reads into the room, which is not empty; 0 when the other end has closed.
+    pub fn poll_read(&self, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        let turn = ready!(coop::poll_proceed(cx));
+        self.push(cx)?;
+        self.burst.set(0);
+        loop {
+            let mut stream = self.stream.borrow_mut();
+            let mut filled = 0;
+            // Records that are there already come with the first one.
+            let error = loop {
+                match stream.ssl_read(&mut room[filled..]) {
+                    Ok(n) => {
+                        filled += n;
+                        if filled == room.len() {
+                            break None;
+                        }
+                    }
+                    Err(error) => break Some(error),
+                }
+            };
+            if filled > 0 {
+                turn.made_progress();
+                return Poll::Ready(Ok(filled));
+            }
+            match error.map(|error| self.ended(&stream, error)) {
+                Some(Some(end)) => {
+                    turn.made_progress();
+                    return Poll::Ready(end);
+                }
+                _ => {
+                    drop(stream);
+                    ready!(self.socket.poll_read_ready(cx))?;
+                }
+            }
+        }
+    }
+
+    /// Whether there is something to read, or the other end has closed.
+    pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.push(cx)?;
+        loop {
+            if self.peek() {
+                return Poll::Ready(Ok(()));
+            }
+            ready!(self.socket.poll_read_ready(cx))?;
+        }
+    }
+
+    /// Whether the other end has said or closed anything, as far as the runtime knows.
+    pub fn is_stale(&self) -> bool {
+        self.peek()
+    }
+
+    /// The same, asked of the kernel.
+    pub fn has_ended(&self) -> bool {
+        self.stream.borrow_mut().get_mut().insists = true;
+        let found = self.peek();
+        self.stream.borrow_mut().get_mut().insists = false;
+        found
+    }
+
+    /// Looks for data or an end behind tickets and other messages of TLS itself.
+    fn peek(&self) -> bool {
+        let mut byte = [0];
+        let mut stream = self.stream.borrow_mut();
+        match stream.ssl_peek(&mut byte) {
+            Ok(_) => true,
+            Err(error) => error.code() != ErrorCode::WANT_READ,
+        }
+    }
+
+    /// What a failed read means: `None`: there is nothing yet.
+    fn ended(&self, stream: &SslStream<Wire>, error: Error) -> Option<io::Result<usize>> {
+        match error.code() {
+            ErrorCode::WANT_READ => None,
+            ErrorCode::ZERO_RETURN => Some(Ok(0)),
+            _ if stream.get_ref().truncated => Some(Ok(0)),
+            ErrorCode::SYSCALL => Some(Err(error.into_io_error().unwrap_or_else(|_| io::ErrorKind::ConnectionReset.into()))),
+            _ => Some(Err(io::ErrorKind::InvalidData.into())),
+        }
+    }
+
+    /// Writes some of the slices; how many bytes. They are in records of their own before anything that is written later, but may still
+    /// be on their way when this returns.
+    pub fn poll_write(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        ready!(self.poll_flush(cx))?;
+        let most = match (self.limits.first, self.limits.any) {
+            (first, any) if first > 0 && self.burst.get() < LONG_BURST => {
+                if any > 0 {
+                    first.min(any)
+                } else {
+                    first
+                }
+            }
+            (_, 0) => RECORD,
+            (_, any) => any,
+        };
+        let mut stream = self.stream.borrow_mut();
+        let n = match slices {
+            [] => return Poll::Ready(Ok(0)),
+            [one] => write(&mut stream, &one[..one.len().min(most)])?,
+            [first, ..] if first.len() >= most => write(&mut stream, &first[..most])?,
+            _ => {
+                // A head and what follows it are one record: the receiver can do nothing with a part of it.
+                let mut record = Vec::with_capacity(slices.iter().map(|slice| slice.len()).sum::<usize>().min(most));
+                for slice in slices {
+                    record.extend_from_slice(&slice[..slice.len().min(most - record.len())]);
+                }
+                write(&mut stream, &record)?
+            }
+        };
+        self.burst.set(self.burst.get().saturating_add(n));
+        Poll::Ready(Ok(n))
+    }
+
+    /// Whether everything that was written has gone.
+    pub fn is_sent(&self) -> bool {
+        self.stream.borrow().get_ref().is_sent()
+    }
+
+    /// Sends what waits.
+    pub fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let sent = {
+                let mut stream = self.stream.borrow_mut();
+                if stream.get_ref().is_sent() {
+                    return Poll::Ready(Ok(()));
+                }
+                stream.get_mut().send_waiting()
+            };
+            match sent {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready!(self.socket.poll_write_ready(cx))?,
+                done => return Poll::Ready(done),
+            }
+        }
+    }
+
+    /// The same, where waiting is somebody else's business.
+    fn push(&self, cx: &mut Context<'_>) -> io::Result<()> {
+        match self.poll_flush(cx) {
+            Poll::Ready(done) => done,
+            Poll::Pending => Ok(()),
+        }
+    }
+
+    /// Says that nothing more comes, here and below.
+    pub fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_flush(cx))?;
+        self.close();
+        ready!(self.poll_flush(cx))?;
+        Poll::Ready(SockRef::from(&*self.socket).shutdown(Shutdown::Write))
+    }
+
+    /// Says that nothing more comes, as far as the socket takes it.
+    fn close(&self) {
+        let mut stream = self.stream.borrow_mut();
+        if self.state.get() == State::Open && !stream.get_shutdown().contains(ShutdownState::SENT) {
+            // Who does not listen any more need not be told.
+            let _ = stream.shutdown();
+        }
+    }
+
+    /// Looks at what is known of the connection.
+    pub fn with<R>(&self, f: impl FnOnce(&SslRef) -> R) -> R {
+        f(self.stream.borrow().ssl())
+    }
+
+    /// The socket, for its options.
+    pub fn socket(&self) -> SockRef<'_> {
+        SockRef::from(&*self.socket)
+    }
+
+    /// Its descriptor.
+    pub fn descriptor(&self) -> RawFd {
+        match &*self.socket {
+            Socket::Tcp(io) => io.as_raw_fd(),
+            Socket::Unix(io) => io.as_raw_fd(),
+        }
+    }
+
+    /// The other end's address, over IP.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        match &*self.socket {
+            Socket::Tcp(io) => io.peer_addr().ok(),
+            Socket::Unix(_) => None,
+        }
+    }
+
+    /// This end's address, over IP.
+    pub fn local(&self) -> Option<SocketAddr> {
+        match &*self.socket {
+            Socket::Tcp(io) => io.local_addr().ok(),
+            Socket::Unix(_) => None,
+        }
+    }
+}
+
+impl Drop for Secured {
+    fn drop(&mut self) {
+        self.close();
+        drop_one(counter(self.side, &COUNTERS.clients, &COUNTERS.servers));
+    }
+}
+
+fn counter(side: Side, client: &'static AtomicU64, server: &'static AtomicU64) -> &'static AtomicU64 {
+    match side {
+        Side::Client => client,
+        Side::Server => server,
+    }
+}
+
+fn write(stream: &mut SslStream<Wire>, bytes: &[u8]) -> io::Result<usize> {
+    if bytes.is_empty() {
+        return Ok(0);
+    }
+    stream.ssl_write(bytes).map_err(|error| error.into_io_error().unwrap_or_else(|_| io::ErrorKind::BrokenPipe.into()))
+}
+
+fn is_wait(sent: &io::Result<()>) -> bool {
+    matches!(sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+}
+
+/// Why a handshake failed.
+fn why(stream: &SslStream<Wire>, error: &Error) -> Failure {
+    let library = error.ssl_error().and_then(|stack| stack.errors().first()).map_or(0, |first| first.code());
+    let fatal = verification::of(stream.ssl()).and_then(verification::Verification::fatal);
+    let cause = match fatal {
+        Some(cause) => cause,
+        None if stream.get_ref().truncated && is_untouched(stream.ssl()) => Cause::Empty,
+        None if stream.get_ref().truncated || error.code() == ErrorCode::SYSCALL => Cause::Abort,
+        None => Cause::Handshake,
+    };
+    Failure { cause, library }
+}
+
+/// Whether nothing of a handshake has been seen.
+fn is_untouched(ssl: &SslRef) -> bool {
+    ssl.state_string_long().contains("before")
+}
+
+impl Socket {
+    fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Socket::Tcp(io) => io.poll_read_ready(cx),
+            Socket::Unix(io) => io.poll_read_ready(cx),
+        }
+    }
+
+    fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Socket::Tcp(io) => io.poll_write_ready(cx),
+            Socket::Unix(io) => io.poll_write_ready(cx),
+        }
+    }
+}
+
+impl<'s> From<&'s Socket> for SockRef<'s> {
+    fn from(socket: &'s Socket) -> SockRef<'s> {
+        match socket {
+            Socket::Tcp(io) => SockRef::from(io),
+            Socket::Unix(io) => SockRef::from(io),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! What the configuration says of TLS, as its keywords leave it.
+
+use crate::ignored::Ignored;
+use crate::version::VersionWords;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use terse_config::{Place, Setting};
+
+pub use crate::version::Version;
+
+/// What `global` says.
+#[derive(Clone, Debug)]
+pub struct Global {
+    /// `crt-base`: where relative names of certificates begin.
+    pub crt_base: Option<PathBuf>,
+    /// `ca-base`: the same for authorities and lists of revoked certificates.
+    pub ca_base: Option<PathBuf>,
+    /// `issuers-chain-path`: certificates that complete chains.
+    pub issuers: Option<PathBuf>,
+    /// `ssl-load-extra-files`: what is read beside certificates.
+    pub extra: ExtraFiles,
+    /// `ssl-load-extra-del-ext`: names of extra files take the place of the certificate's extension.
+    pub extra_replaces_extension: bool,
+    /// `ssl-skip-self-issued-ca`: roots are left out of chains.
+    pub skips_roots: bool,
+    /// `ssl-default-bind-*`
+    pub bind: Common,
+    /// `ssl-default-server-*`
+    pub server: Common,
+    /// `ssl-default-bind-options strict-sni`
+    pub strict_sni: bool,
+    /// `ssl-server-verify`: whether servers' certificates are verified where their lines say nothing; they are.
+    pub server_verify: bool,
+    /// `ssl-security-level`
+    pub security_level: Option<u32>,
+    /// `ssl-dh-param-file`
+    pub dh_file: Option<FileName>,
+    /// `tune.ssl.cachesize`: sessions that each address remembers.
+    pub cache_size: u32,
+    /// `tune.ssl.lifetime`: how long.
+    pub lifetime: Duration,
+    /// `tune.ssl.maxrecord`: bytes of each record at the beginning of a burst; 0: as many as fit.
+    pub max_record: usize,
+    /// `tune.ssl.hard-maxrecord`: bytes of any record; 0: as many as fit.
+    pub hard_max_record: usize,
+}
+
+impl Default for Global {
+    fn default() -> Global {
+        Global {
+            crt_base: None,
+            ca_base: None,
+            issuers: None,
+            extra: ExtraFiles::default(),
+            extra_replaces_extension: false,
+            skips_roots: false,
+            bind: Common::default(),
+            server: Common::default(),
+            strict_sni: false,
+            server_verify: true,
+            security_level: None,
+            dh_file: None,
+            cache_size: 20_000,
+            lifetime: Duration::from_secs(300),
+            max_record: 0,
+            hard_max_record: 0,
+        }
+    }
+}
+
+impl Setting for Global {
+    fn inherit(&self) -> Global {
+        self.clone()
+    }
+}
+
+/// What is read beside certificates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExtraFiles {
+    /// `bundle`: FILE.rsa, FILE.dsa, FILE.ecdsa, where there is no FILE.
+    pub bundle: bool,
+    /// `key`: FILE.key.
+    pub key: bool,
+    /// `issuer`: FILE.issuer.
+    pub issuer: bool,
+    /// `ocsp`: FILE.ocsp.
+    pub ocsp: bool,
+    /// `sctl`: FILE.sctl.
+    pub sctl: bool,
+}
+
+impl Default for ExtraFiles {
+    fn default() -> ExtraFiles {
+        ExtraFiles { bundle: true, key: true, issuer: true, ocsp: true, sctl: true }
+    }
+}
+
+/// A name in the configuration, and where it stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileName {
+    /// As it is written.
+    pub name: Arc<str>,
+    /// Where.
+    pub place: Place,
+}
+
+impl FileName {
+    /// The file, under a base if the name is relative.
+    pub fn path(&self, base: Option<&Path>) -> PathBuf {
+        match base {
+            // Names that begin with '@' are no files; nothing is put before them.
+            Some(base) if !self.name.starts_with(['/', '@']) => base.join(&*self.name),
+            _ => PathBuf::from(&*self.name),
+        }
+    }
+}
+
+/// What both sides have.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Common {
+    /// `ssl-min-ver` and its like.
+    pub versions: VersionWords,
+    /// `ciphers`: up to TLS 1.2.
+    pub ciphers: Option<Arc<str>>,
+    /// `ciphersuites`: of TLS 1.3.
+    pub ciphersuites: Option<Arc<str>>,
+    /// `curves`, `ecdhe`
+    pub curves: Option<Arc<str>>,
+    /// `sigalgs`
+    pub sigalgs: Option<Arc<str>>,
+    /// `client-sigalgs`
+    pub client_sigalgs: Option<Arc<str>>,
+    /// `no-tls-tickets`, `tls-tickets`
+    pub tickets: Option<bool>,
+    /// `prefer-client-ciphers`
+    pub client_chooses: bool,
+    /// `renegotiate`, `no-renegotiate`: of TLS 1.2 and older, asked for by a server.
+    pub renegotiates: Option<bool>,
+}
+
+/// Whether the other end shows a certificate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verify {
+    /// It is not asked for, or not looked at.
+    None,
+    /// If it has one.
+    Optional,
+    /// It must.
+    Required,
+}
+
+/// A `bind` line's words of TLS.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct BindTls {
+    /// `ssl`
+    pub enabled: bool,
+    /// `crt`, `default-crt`, `crt-list`, in order.
+    pub certificates: Vec<CertificateWord>,
+    /// `strict-sni`, `no-strict-sni`
+    pub strict_sni: Option<bool>,
+    /// What a certificate of a list may have of its own.
+    pub own: Own,
+}
+
+/// Words of a `bind` line that a line of a `crt-list` may have too.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Own {
+    /// What both sides have.
+    pub common: Common,
+    /// `alpn`: the protocols that are offered; `None`: those that the proxy speaks.
+    pub alpn: Option<Vec<Box<str>>>,
+    /// `verify`
+    pub verify: Option<Verify>,
+    /// `ca-file`: who signs clients' certificates; their names are told to clients.
+    pub ca_file: Option<FileName>,
+    /// `ca-verify-file`: the same, and not told.
+    pub ca_verify_file: Option<FileName>,
+    /// `crl-file`
+    pub crl_file: Option<FileName>,
+    /// `no-ca-names`: no names are told.
+    pub hides_authorities: bool,
+    /// `crt-ignore-err`
+    pub crt_ignored: Ignored,
+    /// `ca-ignore-err`
+    pub ca_ignored: Ignored,
+}
+
+/// What names certificates.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CertificateWord {
+    /// The file, folder or list.
+    pub file: FileName,
+    /// Which of them it is.
+    pub kind: CertificateKind,
+}
+
+/// How a file is named.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CertificateKind {
+    /// `crt`: a file or a folder.
+    Files,
+    /// `default-crt`: a file, for clients whose name no other has.
+    Default,
+    /// `crt-list`
+    List,
+}
+
+/// A `server` line's words of TLS.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct ServerTls {
+    /// `ssl`
+    pub enabled: bool,
+    /// What both sides have.
+    pub common: Common,
+    /// `verify`: `None` as `ssl-server-verify` has it.
+    pub verify: Option<bool>,
+    /// `verifyhost`
+    pub verify_host: Option<Arc<str>>,
+    /// `ca-file`
+    pub ca_file: Option<FileName>,
+    /// `crl-file`
+    pub crl_file: Option<FileName>,
+    /// `crt`: what is shown to a server that asks.
+    pub certificate: Option<FileName>,
+    /// `sni`: the expression, and where it stands.
+    pub sni: Option<FileName>,
+    /// `no-sni-auto`: where there is no `sni`, the request's host is not asked for.
+    pub no_sni_auto: bool,
+    /// `alpn`
+    pub alpn: Option<Vec<Box<str>>>,
+    /// `no-ssl-reuse`: each connection makes a new session.
+    pub forgets_sessions: bool,
+    /// `check-ssl`, `no-check-ssl`
+    pub check: Option<bool>,
+    /// `check-sni`
+    pub check_sni: Option<Arc<str>>,
+    /// `no-check-sni-auto`
+    pub no_check_sni_auto: bool,
+    /// `check-alpn`
+    pub check_alpn: Option<Vec<Box<str>>>,
+}

@@ -1,0 +1,185 @@
+//! What a certificate says, in the forms of HAProxy's fetches (`ssl_c_s_dn` and its like).
+
+use openssl::asn1::Asn1TimeRef;
+use openssl::hash::MessageDigest;
+use openssl::nid::Nid;
+use openssl::pkey::Id;
+use openssl::x509::{X509, X509NameRef, X509Ref};
+
+/// A certificate that one of the ends has shown.
+#[derive(Debug)]
+pub struct Shown(pub(crate) X509);
+
+/// A distinguished name that is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Whose {
+    /// The certificate's own.
+    Subject,
+    /// Who has signed it.
+    Issuer,
+}
+
+impl Shown {
+    /// In DER.
+    pub fn der(&self) -> Option<Vec<u8>> {
+        self.0.to_der().ok()
+    }
+
+    /// Its SHA-1.
+    pub fn sha1(&self) -> Option<Vec<u8>> {
+        self.0.digest(MessageDigest::sha1()).ok().map(|digest| digest.to_vec())
+    }
+
+    /// Its number.
+    pub fn serial(&self) -> Option<Vec<u8>> {
+        self.0.serial_number().to_bn().ok().map(|number| number.to_vec())
+    }
+
+    /// Its version: 3, nearly always.
+    pub fn version(&self) -> i64 {
+        i64::from(self.0.version()) + 1
+    }
+
+    /// When it begins: `YYMMDDhhmmssZ`.
+    pub fn not_before(&self) -> Option<String> {
+        time(self.0.not_before())
+    }
+
+    /// When it ends.
+    pub fn not_after(&self) -> Option<String> {
+        time(self.0.not_after())
+    }
+
+    /// How it was signed: `RSA-SHA256`.
+    pub fn signature_algorithm(&self) -> Option<&'static str> {
+        self.0.signature_algorithm().object().nid().short_name().ok()
+    }
+
+    /// What kind of key it has: `rsaEncryption`.
+    pub fn key_algorithm(&self) -> Option<&'static str> {
+        match self.0.public_key().ok()?.id() {
+            Id::EC => Some("id-ecPublicKey"),
+            id => Nid::from_raw(id.as_raw()).short_name().ok(),
+        }
+    }
+
+    /// A name as one line: `/C=FR/CN=Client`.
+    pub fn name(&self, whose: Whose) -> Option<Vec<u8>> {
+        let mut line = Vec::new();
+        for entry in self.entries(whose).entries() {
+            let value = entry.data().as_slice();
+            if value.contains(&0) {
+                return None;
+            }
+            line.extend_from_slice(b"/");
+            line.extend_from_slice(entry.object().nid().short_name().unwrap_or("UNDEF").as_bytes());
+            line.extend_from_slice(b"=");
+            line.extend_from_slice(value);
+        }
+        Some(line)
+    }
+
+    /// A name as LDAP writes it (RFC 2253): `CN=Client,C=FR`.
+    pub fn name_rfc2253(&self, whose: Whose) -> Option<Vec<u8>> {
+        let mut parts = Vec::new();
+        for entry in self.entries(whose).entries() {
+            let mut part = entry.object().nid().short_name().unwrap_or("UNDEF").as_bytes().to_vec();
+            part.push(b'=');
+            escape(entry.data().as_slice(), &mut part);
+            parts.push(part);
+        }
+        parts.reverse();
+        Some(parts.join(&b','))
+    }
+
+    /// One entry of a name: the `number`th of those called so, from 1; from the end where it is negative.
+    pub fn entry(&self, whose: Whose, called: &str, number: i64) -> Option<Vec<u8>> {
+        let entries: Vec<_> =
+            self.entries(whose).entries().filter(|entry| entry.object().nid().short_name().ok() == Some(called)).collect();
+        let at = match number {
+            0 | 1 => 0,
+            2.. => usize::try_from(number - 1).ok()?,
+            _ => entries.len().checked_sub(usize::try_from(number.checked_neg()?).ok()?)?,
+        };
+        let value = entries.get(at)?.data().as_slice();
+        (!value.contains(&0)).then(|| value.to_vec())
+    }
+
+    /// Its other names: `DNS:a.example, IP:192.0.2.1`.
+    pub fn other_names(&self) -> Option<String> {
+        let names = self.0.subject_alt_names()?;
+        let text = |name: &openssl::x509::GeneralNameRef| {
+            if let Some(dns) = name.dnsname() {
+                return Some(format!("DNS:{dns}"));
+            }
+            if let Some(mail) = name.email() {
+                return Some(format!("email:{mail}"));
+            }
+            if let Some(uri) = name.uri() {
+                return Some(format!("URI:{uri}"));
+            }
+            match name.ipaddress()? {
+                [a, b, c, d] => Some(format!("IP Address:{a}.{b}.{c}.{d}")),
+                bytes => Some(format!("IP Address:{}", std::net::Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?))),
+            }
+        };
+        Some(names.iter().filter_map(text).collect::<Vec<_>>().join(", "))
+    }
+
+    fn entries(&self, whose: Whose) -> &X509NameRef {
+        let certificate: &X509Ref = &self.0;
+        match whose {
+            Whose::Subject => certificate.subject_name(),
+            Whose::Issuer => certificate.issuer_name(),
+        }
+    }
+}
+
+/// `Aug 15 14:33:42 2016 GMT`, as OpenSSL writes it, in digits.
+fn time(time: &Asn1TimeRef) -> Option<String> {
+    let text = time.to_string();
+    let mut words = text.split_ascii_whitespace();
+    let month = words.next()?;
+    let month = MONTHS.iter().position(|name| *name == month)? + 1;
+    let (day, clock, year) = (words.next()?.parse::<u8>().ok()?, words.next()?, words.next()?);
+    let clock: String = clock.split('.').next()?.chars().filter(char::is_ascii_digit).collect();
+    Some(format!("{}{month:02}{day:02}{clock}Z", year.get(2..)?))
+}
+
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// RFC 2253 section 2.4.
+fn escape(value: &[u8], out: &mut Vec<u8>) {
+    for (at, byte) in value.iter().enumerate() {
+        let is_edge = (at == 0 && matches!(byte, b' ' | b'#')) || (at + 1 == value.len() && *byte == b' ');
+        if is_edge || b",+\"\\<>;".contains(byte) {
+            out.push(b'\\');
+        }
+        out.push(*byte);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Kind, pair};
+
+    #[test]
+    fn names_and_numbers() {
+        let pair = pair(Kind::Rsa, "a, b", &["a.test"]);
+        let shown = Shown(X509::from_pem(&pair.certificate).unwrap());
+        assert_eq!(shown.name(Whose::Subject).unwrap(), b"/CN=a, b");
+        assert_eq!(shown.name_rfc2253(Whose::Issuer).unwrap(), b"CN=a\\, b");
+        assert_eq!(shown.entry(Whose::Subject, "CN", 1).unwrap(), b"a, b");
+        assert_eq!(shown.entry(Whose::Subject, "CN", -1).unwrap(), b"a, b");
+        assert_eq!((shown.entry(Whose::Subject, "CN", 2), shown.entry(Whose::Subject, "OU", 1)), (None, None));
+        assert_eq!(
+            (shown.version(), shown.key_algorithm(), shown.signature_algorithm()),
+            (3, Some("rsaEncryption"), Some("RSA-SHA256"))
+        );
+        let ends = shown.not_after().unwrap();
+        assert!(ends.len() == 13 && ends.ends_with('Z') && ends > shown.not_before().unwrap(), "{ends}");
+        assert_eq!(shown.other_names().as_deref(), Some("DNS:a.test"));
+        assert_eq!((shown.sha1().unwrap().len(), shown.serial().is_some()), (20, true));
+    }
+}

@@ -1,0 +1,126 @@
+//! Versions of the protocol, and what the words of the configuration make of them.
+//!
+//! Three families of words speak of them: `ssl-min-ver` and `ssl-max-ver`, `no-tlsv12` and its like, `force-tlsv12` and its like. They
+//! come to one range, as OpenSSL wants it; what is switched off in the middle of the range is said to have no effect.
+
+use openssl::ssl::SslVersion;
+
+/// A version of the protocol.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Version {
+    /// SSL 3.0, which OpenSSL is built without.
+    Ssl3,
+    /// TLS 1.0 (RFC 2246).
+    Tls10,
+    /// TLS 1.1 (RFC 4346).
+    Tls11,
+    /// TLS 1.2 (RFC 5246).
+    Tls12,
+    /// TLS 1.3 (RFC 8446).
+    Tls13,
+}
+
+/// What words say of versions.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct VersionWords {
+    /// `ssl-min-ver`, `force-tlsv12`.
+    pub min: Option<Version>,
+    /// `ssl-max-ver`, `force-tlsv12`.
+    pub max: Option<Version>,
+    /// `no-tlsv12` and its like: a bit each.
+    pub without: u8,
+}
+
+impl Version {
+    /// All, the oldest first.
+    pub const ALL: [Version; 5] = [Version::Ssl3, Version::Tls10, Version::Tls11, Version::Tls12, Version::Tls13];
+
+    /// As `ssl-min-ver` writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Version::Ssl3 => "SSLv3",
+            Version::Tls10 => "TLSv1.0",
+            Version::Tls11 => "TLSv1.1",
+            Version::Tls12 => "TLSv1.2",
+            Version::Tls13 => "TLSv1.3",
+        }
+    }
+
+    /// The version of that name.
+    pub fn from_name(name: &str) -> Option<Version> {
+        Version::ALL.into_iter().find(|version| version.name() == name)
+    }
+
+    pub(crate) const fn openssl(self) -> SslVersion {
+        match self {
+            Version::Ssl3 => SslVersion::SSL3,
+            Version::Tls10 => SslVersion::TLS1,
+            Version::Tls11 => SslVersion::TLS1_1,
+            Version::Tls12 => SslVersion::TLS1_2,
+            Version::Tls13 => SslVersion::TLS1_3,
+        }
+    }
+}
+
+impl VersionWords {
+    /// This version alone.
+    pub fn force(&mut self, version: Version) {
+        (self.min, self.max) = (Some(version), Some(version));
+    }
+
+    /// Not this version.
+    pub fn switch_off(&mut self, version: Version) {
+        self.without |= 1 << version as u8;
+    }
+
+    /// Whether nothing was said.
+    pub fn is_silent(&self) -> bool {
+        *self == VersionWords::default()
+    }
+
+    /// The oldest and the newest version. Words of `other` hold where these say nothing, and `oldest` where neither do.
+    ///
+    /// # Errors
+    /// There is none, or there is a hole between them: why.
+    pub fn range(&self, other: &VersionWords, oldest: Version) -> Result<(Version, Version), String> {
+        let without = self.without | other.without;
+        let newest = self.max.or(other.max).unwrap_or(Version::Tls13);
+        // A newest version that is older than the default means itself alone.
+        let oldest = self.min.or(other.min).unwrap_or(oldest.min(newest));
+        let left: Vec<_> =
+            Version::ALL.into_iter().filter(|v| (oldest..=newest).contains(v) && without & (1 << *v as u8) == 0).collect();
+        let (Some(min), Some(max)) = (left.first(), left.last()) else {
+            return Err(format!("all versions of TLS are switched off between {} and {}", oldest.name(), newest.name()));
+        };
+        if *max as usize - *min as usize + 1 != left.len() {
+            return Err(format!("versions between {} and {} cannot be switched off", min.name(), max.name()));
+        }
+        Ok((*min, *max))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_come_to_a_range() {
+        let none = VersionWords::default();
+        let range = |words: &VersionWords, other: &VersionWords| words.range(other, Version::Tls12);
+        assert_eq!(range(&none, &none), Ok((Version::Tls12, Version::Tls13)));
+        let mut words = none;
+        words.switch_off(Version::Tls13);
+        assert_eq!(range(&words, &none), Ok((Version::Tls12, Version::Tls12)));
+        words.min = Some(Version::Tls11);
+        assert_eq!(range(&words, &none), Ok((Version::Tls11, Version::Tls12)));
+        words.force(Version::Tls13);
+        assert!(range(&words, &none).unwrap_err().contains("all versions"));
+        let global = VersionWords { min: Some(Version::Tls11), ..none };
+        assert_eq!(range(&none, &global), Ok((Version::Tls11, Version::Tls13)));
+        assert_eq!(range(&VersionWords { min: Some(Version::Tls13), ..none }, &global), Ok((Version::Tls13, Version::Tls13)));
+        assert_eq!(range(&VersionWords { max: Some(Version::Tls10), ..none }, &none), Ok((Version::Tls10, Version::Tls10)));
+        let mut hole = global;
+        hole.switch_off(Version::Tls12);
+        assert!(range(&hole, &none).unwrap_err().contains("between"));
+    }
+}
