@@ -34,6 +34,7 @@ fn requests_in_every_form() {
         "GET / HTTP/1.0\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n",
         "GET / HTTP/1.1\r\nHost:\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: :8443example.org\r\n\r\n",
     ] {
         assert!(matches!(request(ok), Ok((Parsed::Complete(n), _)) if n == ok.len()), "{ok:?}: {:?}", request(ok));
     }
@@ -88,6 +89,10 @@ fn smuggling_and_broken_requests_are_refused() {
         ("GET / HTTP/1.1\r\nHost: a b\r\n\r\n", Host),
         ("GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", Host),
         ("GET / HTTP/1.1\r\nHost: a:b\r\n\r\n", Host),
+        ("GET / HTTP/1.1\r\nHost: a:1b:2\r\n\r\n", Host),
+        ("GET / HTTP/1.1\r\nHost: a:1b/c\r\n\r\n", Host),
+        ("GET / HTTP/1.1\r\nHost: a@b:1c@d\r\n\r\n", Host),
+        ("GET http://h:1b/ HTTP/1.1\r\nHost: h:1b\r\n\r\n", Target),
         ("GET / HTTP/1.1\nHost: h\r\n\r\n", LineEnd),
         ("GET / HTTP/1.1\r\nHost: h\r\n\n", LineEnd),
         ("GET / HTTP/1.1\r\nHost: h\n\r\n", LineEnd),

@@ -227,17 +227,24 @@ fn limits_are_in_force() {
     let terse = Terse::with(&with_global(" maxconn 700\n nbthread 3")).listen("web").arg(&["-m", "300"]).start();
     get(terse.address("web"), "/");
     let pid = terse.pid().as_raw_nonzero().get();
-    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
-    let limit = |name: &str| -> u64 {
-        let line = limits.lines().find(|line| line.starts_with(name)).unwrap();
-        line[name.len()..].split_whitespace().next().unwrap().parse().unwrap()
-    };
-    assert!(limit("Max open files") >= 1400);
-    assert_eq!(limit("Max data size"), 300 << 20);
+    assert!(limit(&terse, "Max open files") >= 1400);
+    assert_eq!(limit(&terse, "Max data size"), 300 << 20);
     let is_worker = |task: &Path| std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with("worker/"));
     let tasks = || std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().map(|task| task.unwrap().path());
     until("three workers", || (tasks().filter(|task| is_worker(task)).count() == 3).then_some(()));
     terse.stop().expect(0);
+
+    let terse = Terse::with(&with_global(" ulimit-n 300")).listen("web").start();
+    get(terse.address("web"), "/");
+    assert_eq!(limit(&terse, "Max open files"), 300, "no more than it says, either");
+    terse.stop().expect(0);
+}
+
+/// A soft limit of the process.
+fn limit(terse: &Terse, name: &str) -> u64 {
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", terse.pid().as_raw_nonzero())).unwrap();
+    let line = limits.lines().find(|line| line.starts_with(name)).unwrap();
+    line[name.len()..].split_whitespace().next().unwrap().parse().unwrap()
 }
 
 #[test]

@@ -14,6 +14,8 @@ pub struct Limits {
     pub connections: u32,
     /// Descriptors of the process.
     pub descriptors: u64,
+    /// Whether `ulimit-n` says so: then they are no more, either.
+    pub is_exact: bool,
 }
 
 /// What the limits are computed from.
@@ -81,18 +83,19 @@ impl Wishes {
             u32::try_from(by_descriptors.min(by_memory)).unwrap_or(u32::MAX).max(1)
         });
         let needed = u64::from(connections) * 2 + self.fixed;
-        Limits { connections, descriptors: self.descriptors.unwrap_or(needed) }
+        Limits { connections, descriptors: self.descriptors.unwrap_or(needed), is_exact: self.descriptors.is_some() }
     }
 }
 
 impl Limits {
-    /// Raises the process's limit of descriptors; never lowers it.
+    /// Raises the process's limit of descriptors; lowers it only to what `ulimit-n` says. The hard limit stays, for processes that
+    /// come after this one.
     ///
     /// # Errors
     /// [`Refusal::Descriptors`]; then as many as the system grants are set.
     pub fn apply(&self) -> Result<(), Refusal> {
         let old = getrlimit(Resource::Nofile);
-        if old.current.is_none_or(|current| current >= self.descriptors) {
+        if !self.is_exact && old.current.is_none_or(|current| current >= self.descriptors) {
             return Ok(());
         }
         let raised = old.maximum.map(|hard| hard.max(self.descriptors));
@@ -149,7 +152,7 @@ mod tests {
 
     #[test]
     fn connections_follow_what_is_granted() {
-        assert_eq!(NONE.settle(), Limits { connections: 502, descriptors: 1024 });
+        assert_eq!(NONE.settle(), Limits { connections: 502, descriptors: 1024, is_exact: false });
         assert_eq!(Wishes { granted: u64::MAX, ..NONE }.settle().descriptors, DESCRIPTORS_MOST);
         assert_eq!(Wishes { granted: u64::MAX, descriptors_most: Some(120), ..NONE }.settle().connections, 50);
         assert_eq!(Wishes { granted: 3, ..NONE }.settle().connections, 1);
@@ -157,10 +160,16 @@ mod tests {
 
     #[test]
     fn wishes_go_before() {
-        assert_eq!(Wishes { connections: Some(4000), ..NONE }.settle(), Limits { connections: 4000, descriptors: 8020 });
-        assert_eq!(Wishes { descriptors: Some(220), ..NONE }.settle(), Limits { connections: 100, descriptors: 220 });
+        assert_eq!(
+            Wishes { connections: Some(4000), ..NONE }.settle(),
+            Limits { connections: 4000, descriptors: 8020, is_exact: false }
+        );
+        assert_eq!(
+            Wishes { descriptors: Some(220), ..NONE }.settle(),
+            Limits { connections: 100, descriptors: 220, is_exact: true }
+        );
         let both = Wishes { connections: Some(10), descriptors: Some(5000), ..NONE };
-        assert_eq!(both.settle(), Limits { connections: 10, descriptors: 5000 });
+        assert_eq!(both.settle(), Limits { connections: 10, descriptors: 5000, is_exact: true });
     }
 
     #[test]
