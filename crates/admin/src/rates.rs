@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use terse_balance::Count;
 use terse_proxy::plan::Plan;
+use terse_tls::COUNTERS;
 use tokio::time::{Instant, MissedTickBehavior};
 
 /// Rates of everything that has one.
@@ -33,6 +34,8 @@ pub(crate) struct Rates {
     pub(crate) decompress_out: Rate,
     /// Thousandths of the workers' time that the process computed.
     pub(crate) busy: Rate,
+    /// Handshakes of TLS.
+    pub(crate) tls: TlsRates,
     last: Mutex<Option<Instant>>,
 }
 
@@ -42,6 +45,19 @@ pub(crate) struct FrontendRates {
     pub(crate) connections: Rate,
     pub(crate) sessions: Rate,
     pub(crate) requests: Rate,
+}
+
+/// Rates of TLS.
+#[derive(Default, Debug)]
+pub(crate) struct TlsRates {
+    /// Connections of clients.
+    pub(crate) clients: Rate,
+    /// Handshakes with clients.
+    pub(crate) client_handshakes: Rate,
+    /// Of these, with a new key.
+    pub(crate) client_keys: Rate,
+    /// Handshakes with servers, with a new key.
+    pub(crate) server_keys: Rate,
 }
 
 /// How much a counter grew in the last second, and at most in any.
@@ -92,6 +108,7 @@ impl Rates {
             decompress_in: Rate::default(),
             decompress_out: Rate::default(),
             busy: Rate::default(),
+            tls: TlsRates::default(),
             last: Mutex::default(),
         }
     }
@@ -101,7 +118,21 @@ impl Rates {
         let fronts = self.frontends.iter().flat_map(|front| [&front.connections, &front.sessions, &front.requests]);
         let coding = [&self.compress_in, &self.compress_out, &self.decompress_in, &self.decompress_out];
         let process = [&self.connections, &self.sessions, &self.bytes_out, &self.busy].into_iter().chain(coding);
+        let tls = [&self.tls.clients, &self.tls.client_handshakes, &self.tls.client_keys, &self.tls.server_keys];
+        let process = process.chain(tls);
         fronts.chain(&self.backends).chain(self.servers.iter().flatten()).chain(process)
+    }
+
+    /// How many of the last second's handshakes with clients went on with a session of before, in percent. The part of the second that
+    /// nobody has looked at yet counts in full, and the second before it for as much as is missing.
+    pub(crate) fn tls_reuse_percent(&self, now: Instant) -> u64 {
+        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = last.map_or(EACH, |last| now.saturating_duration_since(last)).min(EACH);
+        let left_ms = (EACH - since).as_millis() as u64;
+        let of = |rate: &Rate, total: u64| 1000 * total.saturating_sub(rate.total.load(Relaxed)) + left_ms * rate.now();
+        let handshakes = of(&self.tls.client_handshakes, COUNTERS.client_handshakes.load(Relaxed));
+        let keys = of(&self.tls.client_keys, COUNTERS.client_keys());
+        (100 * handshakes.saturating_sub(keys)).checked_div(handshakes).unwrap_or_default()
     }
 
     /// Looks at all counters. `busy_us` is the time that the process has computed.
@@ -140,6 +171,10 @@ impl Rates {
         self.compress_out.note(compress_out, elapsed_ms);
         self.decompress_in.note(decompress_in, elapsed_ms);
         self.decompress_out.note(decompress_out, elapsed_ms);
+        self.tls.clients.note(COUNTERS.all_clients.load(Relaxed), elapsed_ms);
+        self.tls.client_handshakes.note(COUNTERS.client_handshakes.load(Relaxed), elapsed_ms);
+        self.tls.client_keys.note(COUNTERS.client_keys(), elapsed_ms);
+        self.tls.server_keys.note(COUNTERS.server_keys(), elapsed_ms);
         self.busy.note(busy_us / plan.process.workers.max(1) as u64 / 1000, elapsed_ms);
     }
 }

@@ -7,7 +7,8 @@
 //! The first context is where sessions and the keys of tickets live, so that a session can be resumed under any name of the line.
 
 use crate::certificate::{Certificate, Unusable};
-use crate::context::{self, Words};
+use crate::context;
+use crate::counters::{COUNTERS, bump};
 use crate::list::{self, Entry};
 use crate::names::{self, Name, Names};
 use crate::secured::{Limits, Secured, Side, Socket};
@@ -17,7 +18,9 @@ use crate::verification::{self, Tolerance};
 use crate::version::Version;
 use crate::{alpn, raw, trust};
 use arc_swap::ArcSwap;
-use openssl::pkey::Id;
+use openssl::bn::BigNum;
+use openssl::dh::Dh;
+use openssl::pkey::{Id, Params};
 use openssl::ssl::{
     AlpnError, ClientHelloResponse, Ssl, SslAlert, SslContext, SslContextBuilder, SslMethod, SslOptions, SslRef,
     SslSessionCacheMode, SslVerifyMode,
@@ -74,7 +77,7 @@ impl Acceptor {
     /// `http`: the connections carry HTTP, so that only protocols are offered that are spoken.
     pub fn build(tls: &BindTls, http: bool, place: &Place, vault: &mut Vault, diagnostics: &mut Diagnostics) -> Option<Acceptor> {
         let lines = lines(tls, vault, diagnostics)?;
-        let strict = tls.strict_sni.unwrap_or(vault.global.strict_sni);
+        let strict = tls.strict_sni.unwrap_or_default();
         if lines.is_empty() && !strict {
             diagnostics.alert(place, "there is no certificate to show: 'ssl' needs 'crt <file>'");
             return None;
@@ -215,10 +218,9 @@ impl Make<'_> {
 
 /// What every context of a line has.
 fn common(own: &Own, global: &Global, http: bool, sessions: &[u8]) -> Result<SslContextBuilder, Unusable> {
-    let words = Words { own: &own.common, global: &global.bind };
-    let mut context = context::builder(SslMethod::tls_server(), &words, global, Version::Tls12)?;
+    let mut context = context::builder(SslMethod::tls_server(), &own.common, global, Version::Tls12)?;
     let mut options = SslOptions::NO_RENEGOTIATION;
-    if !(own.common.client_chooses || global.bind.client_chooses) {
+    if !own.common.client_chooses {
         options |= SslOptions::CIPHER_SERVER_PREFERENCE | SslOptions::PRIORITIZE_CHACHA;
     }
     context.set_options(options);
@@ -273,6 +275,7 @@ fn first(own: &Own, global: &Global, http: bool, offer: Arc<ArcSwap<Offer>>) -> 
         _ => SslSessionCacheMode::SERVER,
     });
     context.set_session_cache_size(i32::try_from(global.cache_size).unwrap_or(i32::MAX));
+    raw::on_missing_session(&mut context, || bump(&COUNTERS.cache_misses));
     raw::set_session_lifetime(&mut context, u32::try_from(global.lifetime.as_secs()).unwrap_or(u32::MAX));
     context.set_client_hello_callback(move |ssl, alert| {
         let offer = offer.load();
@@ -316,11 +319,16 @@ fn choice(own: &Own, global: &Global, http: bool, certificates: &[&Certificate],
             Some(file) => {
                 let path = file.path(None);
                 let pem = crate::certificate::read(&path)?;
-                let dh = openssl::dh::Dh::params_from_pem(&pem);
+                let dh = Dh::params_from_pem(&pem);
                 let dh = dh.map_err(|_| Unusable(format!("'{}': there are no Diffie-Hellman parameters in it", path.display())))?;
                 context.set_tmp_dh(&dh).map_err(no_parameters)?;
             }
-            None => raw::choose_dh_parameters(&mut context),
+            None => {
+                let bits = certificates.iter().filter(|certificate| certificate.kind() == Id::RSA).map(|rsa| rsa.key.bits()).max();
+                if let Some(dh) = dh_parameters(bits.unwrap_or_default().min(global.dh_bits)) {
+                    context.set_tmp_dh(&dh).map_err(no_parameters)?;
+                }
+            }
         },
     }
     trusted(&mut context, own, global)?;
@@ -330,9 +338,19 @@ fn choice(own: &Own, global: &Global, http: bool, certificates: &[&Certificate],
         let staple = move |ssl: &mut SslRef| Ok(ssl.set_ocsp_status(&answer).is_ok());
         context.set_status_callback(staple).map_err(|_| Unusable("OpenSSL takes no answer about a certificate's state".into()))?;
     }
-    let words = Words { own: &own.common, global: &global.bind };
-    let suites = own.common.ciphersuites.clone().or_else(|| global.bind.ciphersuites.clone());
-    Ok(Choice { context: context.build(), verify: mode(own), versions: words.versions(Version::Tls12)?, suites })
+    let versions = own.common.versions.range(Version::Tls12).map_err(Unusable)?;
+    Ok(Choice { context: context.build(), verify: mode(own), versions, suites: own.common.ciphersuites.clone() })
+}
+
+/// Well-known parameters (RFC 3526; of 1024 bits RFC 2409), as long as that or shorter.
+fn dh_parameters(bits: u32) -> Option<Dh<Params>> {
+    let prime = match bits {
+        0..1024 => return None,
+        1024..2048 => BigNum::get_rfc2409_prime_1024(),
+        2048..4096 => BigNum::get_rfc3526_prime_2048(),
+        4096.. => BigNum::get_rfc3526_prime_4096(),
+    };
+    Dh::from_pqg(prime.ok()?, None, BigNum::from_u32(2).ok()?).ok()
 }
 
 /// Whom clients' certificates must come from.

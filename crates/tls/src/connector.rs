@@ -4,7 +4,7 @@
 //! offers it.
 
 use crate::certificate::Unusable;
-use crate::context::{self, Words};
+use crate::context;
 use crate::secured::{Limits, Secured, Side, Socket};
 use crate::settings::ServerTls;
 use crate::vault::Vault;
@@ -101,9 +101,8 @@ impl Connector {
 
 fn make(tls: &ServerTls, vault: &mut Vault) -> Result<Connector, Unusable> {
     let global = vault.global.clone();
-    let words = Words { own: &tls.common, global: &global.server };
-    let mut context = context::builder(SslMethod::tls_client(), &words, &global, Version::Tls10)?;
-    if tls.common.renegotiates.or(global.server.renegotiates) == Some(false) {
+    let mut context = context::builder(SslMethod::tls_client(), &tls.common, &global, Version::Tls10)?;
+    if tls.common.renegotiates == Some(false) {
         context.set_options(SslOptions::NO_RENEGOTIATION);
     }
     let verifies = tls.verify.unwrap_or(global.server_verify);

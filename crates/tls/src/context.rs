@@ -7,65 +7,39 @@ use crate::version::Version;
 use openssl::error::ErrorStack;
 use openssl::ssl::{SslContextBuilder, SslMethod, SslMode, SslOptions};
 
-/// Words of one context; those of `global` hold where the line says nothing.
-pub(crate) struct Words<'a> {
-    pub(crate) own: &'a Common,
-    pub(crate) global: &'a Common,
-}
-
-impl Words<'_> {
-    fn pick<T: Clone>(&self, what: fn(&Common) -> &Option<T>) -> Option<T> {
-        what(self.own).clone().or_else(|| what(self.global).clone())
-    }
-
-    pub(crate) fn tickets(&self) -> bool {
-        self.pick(|common| &common.tickets).unwrap_or(true)
-    }
-
-    /// The oldest and the newest version.
-    pub(crate) fn versions(&self, oldest: Version) -> Result<(Version, Version), Unusable> {
-        self.own.versions.range(&self.global.versions, oldest).map_err(Unusable)
-    }
-}
-
 /// A context with everything that both sides set. `oldest` is the oldest version where nobody names one.
-pub(crate) fn builder(
-    method: SslMethod,
-    words: &Words<'_>,
-    global: &Global,
-    oldest: Version,
-) -> Result<SslContextBuilder, Unusable> {
+pub(crate) fn builder(method: SslMethod, words: &Common, global: &Global, oldest: Version) -> Result<SslContextBuilder, Unusable> {
     let failed = |error: ErrorStack| Unusable(format!("OpenSSL makes no context: {}", said(&error)));
     let mut context = SslContextBuilder::new(method).map_err(failed)?;
     if let Some(level) = global.security_level {
         context.set_security_level(level);
     }
-    let (min, max) = words.versions(oldest)?;
+    let (min, max) = words.versions.range(oldest).map_err(Unusable)?;
     context.set_min_proto_version(Some(min.openssl())).map_err(failed)?;
     context.set_max_proto_version(Some(max.openssl())).map_err(failed)?;
     // A record's compression tells who listens what is secret in it (CRIME).
     let mut options = SslOptions::ALL | SslOptions::NO_COMPRESSION | SslOptions::SINGLE_DH_USE | SslOptions::SINGLE_ECDH_USE;
-    if !words.tickets() {
+    if words.tickets == Some(false) {
         options |= SslOptions::NO_TICKET;
     }
     context.set_options(options);
     context.set_mode(SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER | SslMode::RELEASE_BUFFERS);
     // One system call for a record instead of two.
     context.set_read_ahead(true);
-    if let Some(ciphers) = words.pick(|common| &common.ciphers) {
-        context.set_cipher_list(&ciphers).map_err(|error| wrong("ciphers", &ciphers, &error))?;
+    if let Some(ciphers) = &words.ciphers {
+        context.set_cipher_list(ciphers).map_err(|error| wrong("ciphers", ciphers, &error))?;
     }
-    if let Some(suites) = words.pick(|common| &common.ciphersuites) {
-        context.set_ciphersuites(&suites).map_err(|error| wrong("ciphersuites", &suites, &error))?;
+    if let Some(suites) = &words.ciphersuites {
+        context.set_ciphersuites(suites).map_err(|error| wrong("ciphersuites", suites, &error))?;
     }
-    if let Some(curves) = words.pick(|common| &common.curves) {
-        context.set_groups_list(&curves).map_err(|error| wrong("curves", &curves, &error))?;
+    if let Some(curves) = &words.curves {
+        context.set_groups_list(curves).map_err(|error| wrong("curves", curves, &error))?;
     }
-    if let Some(algorithms) = words.pick(|common| &common.sigalgs) {
-        context.set_sigalgs_list(&algorithms).map_err(|error| wrong("sigalgs", &algorithms, &error))?;
+    if let Some(algorithms) = &words.sigalgs {
+        context.set_sigalgs_list(algorithms).map_err(|error| wrong("sigalgs", algorithms, &error))?;
     }
-    if let Some(algorithms) = words.pick(|common| &common.client_sigalgs) {
-        raw::set_client_signatures(&mut context, &algorithms).map_err(|error| wrong("client-sigalgs", &algorithms, &error))?;
+    if let Some(algorithms) = &words.client_sigalgs {
+        raw::set_client_signatures(&mut context, algorithms).map_err(|error| wrong("client-sigalgs", algorithms, &error))?;
     }
     Ok(context)
 }

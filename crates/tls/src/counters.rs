@@ -1,5 +1,6 @@
 //! What is counted of all connections of the process.
 
+use crate::secured::Side;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The process's counts.
@@ -12,6 +13,11 @@ pub static COUNTERS: Counters = Counters {
     server_failures: AtomicU64::new(0),
     clients: AtomicU64::new(0),
     servers: AtomicU64::new(0),
+    all_clients: AtomicU64::new(0),
+    all_servers: AtomicU64::new(0),
+    most: AtomicU64::new(0),
+    cache_hits: AtomicU64::new(0),
+    cache_misses: AtomicU64::new(0),
 };
 
 /// Handshakes that were made, and connections.
@@ -33,6 +39,39 @@ pub struct Counters {
     pub clients: AtomicU64,
     /// Connections to servers now.
     pub servers: AtomicU64,
+    /// Connections of clients since the start.
+    pub all_clients: AtomicU64,
+    /// Connections to servers since the start.
+    pub all_servers: AtomicU64,
+    /// The most connections of both kinds at a time.
+    pub most: AtomicU64,
+    /// Sessions that were remembered here and gone on with; those of tickets are not among them.
+    pub cache_hits: AtomicU64,
+    /// Sessions that a client wanted to go on with and that are not remembered here.
+    pub cache_misses: AtomicU64,
+}
+
+impl Counters {
+    /// Handshakes with clients that made a new key.
+    pub fn client_keys(&self) -> u64 {
+        self.client_handshakes.load(Relaxed).saturating_sub(self.client_resumed.load(Relaxed))
+    }
+
+    /// Handshakes with servers that made a new key.
+    pub fn server_keys(&self) -> u64 {
+        self.server_handshakes.load(Relaxed).saturating_sub(self.server_resumed.load(Relaxed))
+    }
+}
+
+/// Counts a connection that begins.
+pub(crate) fn begin(side: Side) {
+    let (now, all) = match side {
+        Side::Client => (&COUNTERS.clients, &COUNTERS.all_clients),
+        Side::Server => (&COUNTERS.servers, &COUNTERS.all_servers),
+    };
+    bump(all);
+    bump(now);
+    COUNTERS.most.fetch_max(COUNTERS.clients.load(Relaxed) + COUNTERS.servers.load(Relaxed), Relaxed);
 }
 
 /// Adds one.

@@ -1,5 +1,6 @@
 //! What a handshake has come to.
 
+use crate::raw;
 use crate::secured::Secured;
 use crate::shown::Shown;
 use crate::verification;
@@ -71,6 +72,16 @@ impl Handshake<'_> {
             let all: Vec<u8> = own.and_then(|own| own.to_der().ok()).into_iter().chain(chain).flatten().collect();
             (!all.is_empty()).then_some(all)
         })
+    }
+
+    /// The group of the key exchange: `X25519`, `SECP256R1`.
+    pub fn group(&self) -> Option<String> {
+        self.0.with(|ssl| raw::group_name(ssl)).map(|name| name.to_ascii_uppercase())
+    }
+
+    /// The root of the other end's chain, as it was verified; a session of before does not know it.
+    pub fn root_certificate(&self) -> Option<Shown> {
+        self.0.with(|ssl| ssl.verified_chain()?.iter().last().map(ToOwned::to_owned)).map(Shown)
     }
 
     /// Random bytes of the client's hello, and of the server's.

@@ -22,6 +22,7 @@ mod certificate;
 mod connector;
 mod context;
 mod counters;
+mod der;
 mod failure;
 mod handshake;
 mod ignored;
@@ -47,7 +48,7 @@ pub use handshake::Handshake;
 pub use ignored::name_of as verify_error;
 pub use keywords::KEYWORDS;
 pub use secured::{Secured, Socket};
-pub use settings::{BindTls, Global, ServerTls};
+pub use settings::{BindTls, Defaults, Global, ServerTls};
 pub use shown::{Shown, Whose};
 pub use vault::Vault;
 

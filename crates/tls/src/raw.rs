@@ -3,7 +3,7 @@
 
 use foreign_types::ForeignTypeRef;
 use openssl::error::ErrorStack;
-use openssl::ssl::{SslContextBuilder, SslRef, SslSessionRef};
+use openssl::ssl::{SslContextBuilder, SslOptions, SslRef, SslSessionRef};
 use openssl::x509::X509Ref;
 use openssl_sys as ffi;
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uchar, c_uint, c_ulong};
@@ -11,6 +11,8 @@ use std::ptr;
 
 unsafe extern "C" {
     fn SSL_CTX_set_timeout(ctx: *mut ffi::SSL_CTX, seconds: c_long) -> c_long;
+    fn SSL_group_to_name(ssl: *mut ffi::SSL, group: c_int) -> *const c_char;
+    fn SSL_get_options(ssl: *const ffi::SSL) -> u64;
     fn ERR_error_string_n(error: c_ulong, buffer: *mut c_char, len: usize);
 }
 
@@ -29,16 +31,26 @@ pub(crate) fn set_client_signatures(context: &mut SslContextBuilder, list: &str)
     if done > 0 { Ok(()) } else { Err(ErrorStack::get()) }
 }
 
-/// Lets OpenSSL choose Diffie-Hellman parameters as strong as the certificate.
-pub(crate) fn choose_dh_parameters(context: &mut SslContextBuilder) {
-    // SAFETY: the context lives; the call sets a flag in it.
-    unsafe { ffi::SSL_CTX_set_dh_auto(context.as_ptr(), 1) };
-}
-
 /// Sets how long sessions are remembered.
 pub(crate) fn set_session_lifetime(context: &mut SslContextBuilder, seconds: u32) {
     // SAFETY: the context lives; the call sets a number in it.
     unsafe { SSL_CTX_set_timeout(context.as_ptr(), c_long::from(seconds)) };
+}
+
+/// Says when a client wants to go on with a session that is not remembered.
+pub(crate) fn on_missing_session(context: &mut SslContextBuilder, note: fn()) {
+    let find = move |_: &mut SslRef, _: &[u8]| {
+        note();
+        None
+    };
+    // SAFETY: a session that the callback gives must be of this context; it gives none.
+    unsafe { context.set_get_session_callback(find) };
+}
+
+/// The options of a connection.
+pub(crate) fn options(ssl: &SslRef) -> SslOptions {
+    // SAFETY: the connection lives; the call reads a number from it.
+    SslOptions::from_bits_retain(unsafe { SSL_get_options(ssl.as_ptr()) })
 }
 
 /// Offers a session of before.
@@ -58,6 +70,20 @@ pub(crate) fn hello_extension(ssl: &mut SslRef, kind: u16) -> Option<&[u8]> {
     }
 }
 
+/// The group of the key exchange, by OpenSSL's name; none where keys were exchanged in another way.
+pub(crate) fn group_name(ssl: &SslRef) -> Option<String> {
+    // SAFETY: the connection lives; the first call reads a number from it, and the second one gives a text that lives as long as the
+    // context of the connection and is copied at once.
+    unsafe {
+        let group = ffi::SSL_ctrl(ssl.as_ptr(), SSL_CTRL_GET_NEGOTIATED_GROUP, 0, ptr::null_mut());
+        let name = match c_int::try_from(group) {
+            Ok(group) if group != 0 => SSL_group_to_name(ssl.as_ptr(), group),
+            _ => ptr::null(),
+        };
+        (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+    }
+}
+
 /// OpenSSL's words for an error.
 pub(crate) fn error_text(error: c_ulong) -> String {
     let mut text = [0 as c_char; 256];
@@ -70,3 +96,4 @@ pub(crate) fn error_text(error: c_ulong) -> String {
 
 /// `ssl.h`
 const SSL_CTRL_SET_CLIENT_SIGALGS_LIST: c_int = 102;
+const SSL_CTRL_GET_NEGOTIATED_GROUP: c_int = 134;

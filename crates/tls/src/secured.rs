@@ -9,11 +9,12 @@
 //! One task owns it, and polls both directions: each of them drives what waits to be sent, so that nothing is forgotten by a direction
 //! that has nothing more to say.
 
-use crate::counters::{COUNTERS, bump, drop_one};
+use crate::counters::{COUNTERS, begin, bump, drop_one};
 use crate::failure::{Cause, Failure};
+use crate::raw;
 use crate::verification;
 use crate::wire::Wire;
-use openssl::ssl::{Error, ErrorCode, ShutdownState, Ssl, SslRef, SslStream};
+use openssl::ssl::{Error, ErrorCode, ShutdownState, Ssl, SslOptions, SslRef, SslStream};
 use socket2::SockRef;
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -87,7 +88,7 @@ impl Secured {
         verification::prepare(&mut ssl);
         let socket = Arc::new(socket);
         let stream = RefCell::new(SslStream::new(ssl, Wire::new(socket.clone(), early))?);
-        bump(counter(side, &COUNTERS.clients, &COUNTERS.servers));
+        begin(side);
         Ok(Secured { socket, stream, limits, side, burst: Cell::new(0), state: Cell::new(State::Fresh) })
     }
 
@@ -104,6 +105,9 @@ impl Secured {
                     bump(counter(self.side, &COUNTERS.client_handshakes, &COUNTERS.server_handshakes));
                     if stream.ssl().session_reused() {
                         bump(counter(self.side, &COUNTERS.client_resumed, &COUNTERS.server_resumed));
+                        if self.side == Side::Client && raw::options(stream.ssl()).contains(SslOptions::NO_TICKET) {
+                            bump(&COUNTERS.cache_hits);
+                        }
                     }
                     return Poll::Ready(Ok(()));
                 }

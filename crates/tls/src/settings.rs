@@ -24,18 +24,14 @@ pub struct Global {
     pub extra_replaces_extension: bool,
     /// `ssl-skip-self-issued-ca`: roots are left out of chains.
     pub skips_roots: bool,
-    /// `ssl-default-bind-*`
-    pub bind: Common,
-    /// `ssl-default-server-*`
-    pub server: Common,
-    /// `ssl-default-bind-options strict-sni`
-    pub strict_sni: bool,
     /// `ssl-server-verify`: whether servers' certificates are verified where their lines say nothing; they are.
     pub server_verify: bool,
     /// `ssl-security-level`
     pub security_level: Option<u32>,
     /// `ssl-dh-param-file`
     pub dh_file: Option<FileName>,
+    /// `tune.ssl.default-dh-param`: the longest Diffie-Hellman parameters where no file has some; 0: then there are none.
+    pub dh_bits: u32,
     /// `tune.ssl.cachesize`: sessions that each address remembers.
     pub cache_size: u32,
     /// `tune.ssl.lifetime`: how long.
@@ -55,12 +51,10 @@ impl Default for Global {
             extra: ExtraFiles::default(),
             extra_replaces_extension: false,
             skips_roots: false,
-            bind: Common::default(),
-            server: Common::default(),
-            strict_sni: false,
             server_verify: true,
             security_level: None,
             dh_file: None,
+            dh_bits: 0,
             cache_size: 20_000,
             lifetime: Duration::from_secs(300),
             max_record: 0,
@@ -71,6 +65,23 @@ impl Default for Global {
 
 impl Setting for Global {
     fn inherit(&self) -> Global {
+        self.clone()
+    }
+}
+
+/// What `ssl-default-bind-*` and `ssl-default-server-*` have said so far: it holds for the lines behind them.
+#[derive(Clone, Default, Debug)]
+pub struct Defaults {
+    /// Of `bind` lines.
+    pub bind: Common,
+    /// Of `server` lines.
+    pub server: Common,
+    /// `ssl-default-bind-options strict-sni`
+    pub strict_sni: bool,
+}
+
+impl Setting for Defaults {
+    fn inherit(&self) -> Defaults {
         self.clone()
     }
 }
@@ -139,6 +150,23 @@ pub struct Common {
     pub renegotiates: Option<bool>,
 }
 
+impl Common {
+    /// Takes from `other` what is not said here.
+    fn settle(&mut self, other: &Common) {
+        let Common { versions, ciphers, ciphersuites, curves, sigalgs, client_sigalgs, tickets, client_chooses, renegotiates } =
+            other;
+        self.versions.settle(versions);
+        self.ciphers = self.ciphers.take().or_else(|| ciphers.clone());
+        self.ciphersuites = self.ciphersuites.take().or_else(|| ciphersuites.clone());
+        self.curves = self.curves.take().or_else(|| curves.clone());
+        self.sigalgs = self.sigalgs.take().or_else(|| sigalgs.clone());
+        self.client_sigalgs = self.client_sigalgs.take().or_else(|| client_sigalgs.clone());
+        self.tickets = self.tickets.or(*tickets);
+        self.client_chooses |= client_chooses;
+        self.renegotiates = self.renegotiates.or(*renegotiates);
+    }
+}
+
 /// Whether the other end shows a certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verify {
@@ -184,6 +212,25 @@ pub struct Own {
     pub crt_ignored: Ignored,
     /// `ca-ignore-err`
     pub ca_ignored: Ignored,
+}
+
+impl BindTls {
+    /// Takes what is said for all lines, once this one is read.
+    pub fn settle(&mut self, defaults: Option<&Defaults>) {
+        if let Some(defaults) = defaults {
+            self.own.common.settle(&defaults.bind);
+            self.strict_sni = self.strict_sni.or(defaults.strict_sni.then_some(true));
+        }
+    }
+}
+
+impl ServerTls {
+    /// Takes what is said for all lines, once this one is read.
+    pub fn settle(&mut self, defaults: Option<&Defaults>) {
+        if let Some(defaults) = defaults {
+            self.common.settle(&defaults.server);
+        }
+    }
 }
 
 /// What names certificates.

@@ -1,5 +1,6 @@
 //! What a certificate says, in the forms of HAProxy's fetches (`ssl_c_s_dn` and its like).
 
+use crate::der;
 use openssl::asn1::Asn1TimeRef;
 use openssl::hash::MessageDigest;
 use openssl::nid::Nid;
@@ -126,6 +127,15 @@ impl Shown {
         Some(names.iter().filter_map(text).collect::<Vec<_>>().join(", "))
     }
 
+    /// The policies that it was made under: `0.4.0.1862.1.4`.
+    pub fn policies(&self) -> Option<Vec<String>> {
+        let der = self.der()?;
+        let list = der::elements(der::extension(&der, POLICIES)?).next().filter(|list| list.tag == der::SEQUENCE)?;
+        // Behind the name of a policy may stand what qualifies it.
+        let names = der::elements(list.content).filter_map(|policy| der::elements(policy.content).next());
+        Some(names.filter(|name| name.tag == der::OBJECT).filter_map(|name| der::dotted(name.content)).collect())
+    }
+
     fn entries(&self, whose: Whose) -> &X509NameRef {
         let certificate: &X509Ref = &self.0;
         match whose {
@@ -145,6 +155,9 @@ fn time(time: &Asn1TimeRef) -> Option<String> {
     let clock: String = clock.split('.').next()?.chars().filter(char::is_ascii_digit).collect();
     Some(format!("{}{month:02}{day:02}{clock}Z", year.get(2..)?))
 }
+
+/// RFC 5280 section 4.2.1.4: `certificatePolicies`, 2.5.29.32.
+const POLICIES: &[u8] = &[0x55, 0x1d, 0x20];
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
@@ -180,6 +193,9 @@ mod tests {
         let ends = shown.not_after().unwrap();
         assert!(ends.len() == 13 && ends.ends_with('Z') && ends > shown.not_before().unwrap(), "{ends}");
         assert_eq!(shown.other_names().as_deref(), Some("DNS:a.test"));
+        let other_names = [0x55, 0x1d, 0x11];
+        assert!(der::extension(&shown.der().unwrap(), &other_names).unwrap().ends_with(b"\x82\x06a.test"));
+        assert_eq!(shown.policies(), None);
         assert_eq!((shown.sha1().unwrap().len(), shown.serial().is_some()), (20, true));
     }
 }

@@ -78,17 +78,24 @@ impl VersionWords {
         *self == VersionWords::default()
     }
 
-    /// The oldest and the newest version. Words of `other` hold where these say nothing, and `oldest` where neither do.
+    /// Takes from `other` what is not said here.
+    pub(crate) fn settle(&mut self, other: &VersionWords) {
+        self.min = self.min.or(other.min);
+        self.max = self.max.or(other.max);
+        self.without |= other.without;
+    }
+
+    /// The oldest and the newest version; `oldest` where the words name none.
     ///
     /// # Errors
     /// There is none, or there is a hole between them: why.
-    pub fn range(&self, other: &VersionWords, oldest: Version) -> Result<(Version, Version), String> {
-        let without = self.without | other.without;
-        let newest = self.max.or(other.max).unwrap_or(Version::Tls13);
+    pub fn range(&self, oldest: Version) -> Result<(Version, Version), String> {
+        let newest = self.max.unwrap_or(Version::Tls13);
         // A newest version that is older than the default means itself alone.
-        let oldest = self.min.or(other.min).unwrap_or(oldest.min(newest));
+        let oldest = self.min.unwrap_or(oldest.min(newest));
+        let is_on = |version: &Version| self.without & (1 << *version as u8) == 0;
         let left: Vec<_> =
-            Version::ALL.into_iter().filter(|v| (oldest..=newest).contains(v) && without & (1 << *v as u8) == 0).collect();
+            Version::ALL.into_iter().filter(|version| (oldest..=newest).contains(version) && is_on(version)).collect();
         let (Some(min), Some(max)) = (left.first(), left.last()) else {
             return Err(format!("all versions of TLS are switched off between {} and {}", oldest.name(), newest.name()));
         };
@@ -106,7 +113,11 @@ mod tests {
     #[test]
     fn words_come_to_a_range() {
         let none = VersionWords::default();
-        let range = |words: &VersionWords, other: &VersionWords| words.range(other, Version::Tls12);
+        let range = |words: &VersionWords, other: &VersionWords| {
+            let mut words = *words;
+            words.settle(other);
+            words.range(Version::Tls12)
+        };
         assert_eq!(range(&none, &none), Ok((Version::Tls12, Version::Tls13)));
         let mut words = none;
         words.switch_off(Version::Tls13);

@@ -10,6 +10,7 @@ use crate::settings::Level;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, UNIX_EPOCH};
+use terse_tls::COUNTERS;
 
 pub(super) const COMMANDS: &[Command] = &[Command {
     name: "show info",
@@ -116,9 +117,13 @@ const ITEMS: &[Item] = &[
     item(19, "CumReq", "Requests since the start, commands too", |s| {
         Some(Figure::small("MCPV", s.requests + s.context.tally.commands.load(Relaxed)))
     }),
-    item(20, "MaxSslConns", "Most TLS connections at a time", zero_maximum),
-    item(21, "CurrSslConns", "TLS connections now", zero_gauge),
-    item(22, "CumSslConns", "TLS connections since the start", zero_count),
+    item(20, "MaxSslConns", "Most TLS connections at a time", |_| Some(Figure::maximum(COUNTERS.most.load(Relaxed)))),
+    item(21, "CurrSslConns", "TLS connections now", |_| {
+        Some(Figure::gauge(COUNTERS.clients.load(Relaxed) + COUNTERS.servers.load(Relaxed)))
+    }),
+    item(22, "CumSslConns", "TLS connections since the start", |_| {
+        Some(Figure::small("MCPV", COUNTERS.all_clients.load(Relaxed) + COUNTERS.all_servers.load(Relaxed)))
+    }),
     item(23, "Maxpipes", "Limit of pipes", zero_limit),
     item(24, "PipesUsed", "Pipes in use", zero_gauge),
     item(25, "PipesFree", "Pipes kept", zero_gauge),
@@ -128,16 +133,30 @@ const ITEMS: &[Item] = &[
     item(29, "SessRate", "Sessions in the last second", |s| Some(Figure::rate(s.context.rates.sessions.now()))),
     item(30, "SessRateLimit", "Limit of sessions a second: none", zero_limit),
     item(31, "MaxSessRate", "Most sessions in a second", |s| Some(Figure::maximum(s.context.rates.sessions.most()))),
-    item(32, "SslRate", "TLS sessions in the last second", zero_rate),
+    item(32, "SslRate", "TLS sessions in the last second", |s| Some(Figure::rate(s.context.rates.tls.clients.now()))),
     item(33, "SslRateLimit", "Limit of TLS sessions a second", zero_limit),
-    item(34, "MaxSslRate", "Most TLS sessions in a second", zero_maximum),
-    item(35, "SslFrontendKeyRate", "TLS keys made with clients in the last second", zero_rate),
-    item(36, "SslFrontendMaxKeyRate", "Most TLS keys made with clients in a second", zero_maximum),
-    item(37, "SslFrontendSessionReuse_pct", "TLS sessions of clients used again, percent", zero_gauge),
-    item(38, "SslBackendKeyRate", "TLS keys made with servers in the last second", zero_rate),
-    item(39, "SslBackendMaxKeyRate", "Most TLS keys made with servers in a second", zero_maximum),
-    item(40, "SslCacheLookups", "Look-ups of TLS sessions", zero_count),
-    item(41, "SslCacheMisses", "Look-ups of TLS sessions that found none", zero_count),
+    item(34, "MaxSslRate", "Most TLS sessions in a second", |s| Some(Figure::maximum(s.context.rates.tls.clients.most()))),
+    item(35, "SslFrontendKeyRate", "TLS keys made with clients in the last second", |s| {
+        Some(Figure::rate(s.context.rates.tls.client_keys.now()))
+    }),
+    item(36, "SslFrontendMaxKeyRate", "Most TLS keys made with clients in a second", |s| {
+        Some(Figure::maximum(s.context.rates.tls.client_keys.most()))
+    }),
+    item(37, "SslFrontendSessionReuse_pct", "TLS sessions of clients used again, percent", |s| {
+        Some(Figure::gauge(s.context.rates.tls_reuse_percent(tokio::time::Instant::now())))
+    }),
+    item(38, "SslBackendKeyRate", "TLS keys made with servers in the last second", |s| {
+        Some(Figure::rate(s.context.rates.tls.server_keys.now()))
+    }),
+    item(39, "SslBackendMaxKeyRate", "Most TLS keys made with servers in a second", |s| {
+        Some(Figure::maximum(s.context.rates.tls.server_keys.most()))
+    }),
+    item(40, "SslCacheLookups", "Look-ups of TLS sessions", |_| {
+        Some(Figure::small("MCPV", COUNTERS.cache_hits.load(Relaxed) + COUNTERS.cache_misses.load(Relaxed)))
+    }),
+    item(41, "SslCacheMisses", "Look-ups of TLS sessions that found none", |_| {
+        Some(Figure::small("MCPV", COUNTERS.cache_misses.load(Relaxed)))
+    }),
     item(42, "CompressBpsIn", "Bytes into compressors in the last second", |s| {
         Some(Figure::rate(s.context.rates.compress_in.now()))
     }),
@@ -221,20 +240,8 @@ fn zero_gauge(_: &Snapshot<'_>) -> Option<Figure> {
     Some(Figure::gauge(0))
 }
 
-fn zero_maximum(_: &Snapshot<'_>) -> Option<Figure> {
-    Some(Figure::maximum(0))
-}
-
-fn zero_rate(_: &Snapshot<'_>) -> Option<Figure> {
-    Some(Figure::rate(0))
-}
-
 fn zero_limit(_: &Snapshot<'_>) -> Option<Figure> {
     Some(Figure::limit(0))
-}
-
-fn zero_count(_: &Snapshot<'_>) -> Option<Figure> {
-    Some(Figure::small("MCPV", 0))
 }
 
 #[cfg(test)]

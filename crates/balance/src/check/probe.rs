@@ -131,6 +131,10 @@ impl HttpRequest {
         for (name, value) in &self.fields {
             head.extend_from_slice(&[name.as_bytes(), b": ", &written(value, env), b"\r\n"].concat());
         }
+        if version == "HTTP/1.1" && !has("host") {
+            // Who has no name to tell says so (RFC 9112 section 3.2): without the field, servers must refuse the request.
+            head.extend_from_slice(b"host:\r\n");
+        }
         if version != "HTTP/1.0" && !has("connection") {
             head.extend_from_slice(b"connection: close\r\n");
         }
@@ -306,7 +310,7 @@ mod tests {
         let probe = Probe { kind: ProbeKind::Http, ..Probe::default() };
         assert_eq!(sent(&probe), ["connect", "OPTIONS / HTTP/1.0\r\n\r\n", "expect"]);
         let probe = Probe { request: told("GET", "/t", "HTTP/1.1"), ..probe };
-        assert_eq!(sent(&probe)[1], "GET /t HTTP/1.1\r\nconnection: close\r\n\r\n");
+        assert_eq!(sent(&probe)[1], "GET /t HTTP/1.1\r\nhost:\r\nconnection: close\r\n\r\n");
     }
 
     #[test]

@@ -136,6 +136,9 @@ pub(super) const DEFAULT_SERVER: Keyword = Keyword {
 fn words(args: &mut Args<'_>, scope: &Scope<'_>, server: ServerSettings, default: bool) -> Result<ServerSettings, Fault> {
     let mut draft = Draft { server, default, line: scope.place.clone() };
     server_words::apply(args, &mut draft)?;
+    if !default {
+        draft.server.tls.settle(scope.shared.get());
+    }
     Ok(draft.server)
 }
 

@@ -61,6 +61,7 @@ pub fn read(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>) -> Result<Vec<
             params::apply_one(args, "parameter", parameters::TABLE, &mut draft)?;
         }
     }
+    draft.tls.settle(scope.shared.get());
     let numbered = |(address, n): (String, u32)| BindSettings {
         address,
         // The addresses of one line are numbered on from the number that it gives.

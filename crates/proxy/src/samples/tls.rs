@@ -186,10 +186,33 @@ pub(super) const SERVERS: &[Fetch] = certificate!(server, SERVER, peer_certifica
     "ssl_s_sig_alg" "ssl_s_notafter" "ssl_s_notbefore" "ssl_s_serial" "ssl_s_sha1" "ssl_s_version");
 
 /// More of names.
-pub(super) const OTHERS: &[Fetch] =
-    &[shown!(client, NONE, peer_certificate, "ssl_c_san", Str, "The other names of the client's certificate.", |shown| shown
+pub(super) const OTHERS: &[Fetch] = &[
+    shown!(client, NONE, peer_certificate, "ssl_c_san", Str, "The other names of the client's certificate.", |shown| shown
         .other_names()
-        .map(text))];
+        .map(text)),
+    Fetch::one(
+        "ssl_c_r_dn",
+        Type::Str,
+        "The name of the root that the client's certificate comes from, or one entry of it.",
+        |args, env| name(args, &made(client, env)?.root_certificate()?, Whose::Subject),
+    )
+    .params(NAME),
+    Fetch::one(
+        "ssl_c_policies",
+        Type::Str,
+        "The policies of the client's certificate; with an argument that one, if it is there.",
+        |args, env| {
+            let policies = made(client, env)?.peer_certificate()?.policies()?;
+            match args.str(0) {
+                Some(asked) => policies.into_iter().find(|policy| policy.as_bytes() == asked).map(text),
+                None => Some(text(policies.join(", "))).filter(|_| !policies.is_empty()),
+            }
+        },
+    )
+    .params(&[may(ParamKind::Str)]),
+    of!(client, NONE, "ssl_fc_curve", Str, "The group of the key exchange: X25519.", |tls| tls.group().map(text)),
+    of!(server, SERVER, "ssl_bc_curve", Str, "The group of the key exchange with the server.", |tls| tls.group().map(text)),
+];
 
 /// `(<part>,<occurrence>,<format>)`
 fn name(args: &ArgList, shown: &Shown, whose: Whose) -> Option<Value<'static>> {
@@ -252,11 +275,11 @@ macro_rules! silent {
 
 /// What has no value yet, as in HAProxy where it is not kept.
 pub(super) const SILENT: &[Fetch] = silent!("Of TLS; it is not kept, so that there is no value.";
-    "ssl_bc_client_early_traffic_secret" "ssl_bc_client_handshake_traffic_secret" "ssl_bc_client_traffic_secret_0" "ssl_bc_curve"
+    "ssl_bc_client_early_traffic_secret" "ssl_bc_client_handshake_traffic_secret" "ssl_bc_client_traffic_secret_0"
     "ssl_bc_early_exporter_secret" "ssl_bc_exporter_secret" "ssl_bc_npn" "ssl_bc_server_handshake_traffic_secret"
-    "ssl_bc_server_traffic_secret_0" "ssl_c_policies" "ssl_c_r_dn"
+    "ssl_bc_server_traffic_secret_0"
     "ssl_fc_cipherlist_bin" "ssl_fc_cipherlist_hex" "ssl_fc_cipherlist_str" "ssl_fc_cipherlist_xxh"
     "ssl_fc_client_early_traffic_secret" "ssl_fc_client_handshake_traffic_secret" "ssl_fc_client_traffic_secret_0" "ssl_fc_crtname"
-    "ssl_fc_curve" "ssl_fc_early_exporter_secret" "ssl_fc_ecformats_bin" "ssl_fc_eclist_bin" "ssl_fc_exporter_secret"
+    "ssl_fc_early_exporter_secret" "ssl_fc_ecformats_bin" "ssl_fc_eclist_bin" "ssl_fc_exporter_secret"
     "ssl_fc_extlist_bin" "ssl_fc_npn" "ssl_fc_protocol_hello_id" "ssl_fc_server_handshake_traffic_secret"
     "ssl_fc_server_traffic_secret_0" "ssl_fc_sigalgs_bin" "ssl_fc_supported_versions_bin");

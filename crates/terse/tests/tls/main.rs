@@ -5,6 +5,7 @@
 
 mod certificates;
 mod clients;
+mod figures;
 mod files;
 mod servers;
 #[path = "../support/mod.rs"]

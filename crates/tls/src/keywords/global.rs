@@ -1,7 +1,7 @@
 //! The keywords of `global`.
 
 use super::{bind, common, server};
-use crate::settings::{BindTls, ExtraFiles, FileName, Global, ServerTls};
+use crate::settings::{BindTls, Common, Defaults, ExtraFiles, FileName, Global, ServerTls};
 use std::path::PathBuf;
 use terse_config::params::{self, Param};
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections};
@@ -101,19 +101,19 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         args.end()
     }),
     done("ssl-default-bind-ciphers", "<ciphers>", "Ciphers up to TLS 1.2 of 'bind' lines that name none.", |args, scope| {
-        global(scope).bind.ciphers = common::list(args, "<ciphers>")?;
+        binds(scope).ciphers = common::list(args, "<ciphers>")?;
         args.end()
     }),
     done("ssl-default-bind-ciphersuites", "<suites>", "Ciphers of TLS 1.3 of 'bind' lines that name none.", |args, scope| {
-        global(scope).bind.ciphersuites = common::list(args, "<suites>")?;
+        binds(scope).ciphersuites = common::list(args, "<suites>")?;
         args.end()
     }),
     done("ssl-default-bind-curves", "<curves>", "Groups of 'bind' lines that name none.", |args, scope| {
-        global(scope).bind.curves = common::list(args, "<curves>")?;
+        binds(scope).curves = common::list(args, "<curves>")?;
         args.end()
     }),
     done("ssl-default-bind-sigalgs", "<algorithms>", "Signatures of 'bind' lines that name none.", |args, scope| {
-        global(scope).bind.sigalgs = common::list(args, "<algorithms>")?;
+        binds(scope).sigalgs = common::list(args, "<algorithms>")?;
         args.end()
     }),
     done(
@@ -121,51 +121,54 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "<algorithms>",
         "Clients' signatures of 'bind' lines that name none.",
         |args, scope| {
-            global(scope).bind.client_sigalgs = common::list(args, "<algorithms>")?;
+            binds(scope).client_sigalgs = common::list(args, "<algorithms>")?;
             args.end()
         },
     ),
     done("ssl-default-bind-options", "<option>...", "Versions, tickets and 'strict-sni' of all 'bind' lines.", |args, scope| {
         let mut draft = super::Draft { tls: BindTls::default(), line: scope.place.clone() };
-        draft.tls.own.common = global(scope).bind.clone();
+        draft.tls.own.common = binds(scope).clone();
         options(args, bind::TABLE, BIND_OPTIONS, &mut draft)?;
-        global(scope).bind = draft.tls.own.common;
-        global(scope).strict_sni |= draft.tls.strict_sni == Some(true);
+        *binds(scope) = draft.tls.own.common;
+        scope.shared.entry::<Defaults>().strict_sni |= draft.tls.strict_sni == Some(true);
         Ok(())
     }),
     done("ssl-default-server-ciphers", "<ciphers>", "Ciphers up to TLS 1.2 of servers that name none.", |args, scope| {
-        global(scope).server.ciphers = common::list(args, "<ciphers>")?;
+        servers(scope).ciphers = common::list(args, "<ciphers>")?;
         args.end()
     }),
     done("ssl-default-server-ciphersuites", "<suites>", "Ciphers of TLS 1.3 of servers that name none.", |args, scope| {
-        global(scope).server.ciphersuites = common::list(args, "<suites>")?;
+        servers(scope).ciphersuites = common::list(args, "<suites>")?;
         args.end()
     }),
     done("ssl-default-server-curves", "<curves>", "Groups of servers that name none.", |args, scope| {
-        global(scope).server.curves = common::list(args, "<curves>")?;
+        servers(scope).curves = common::list(args, "<curves>")?;
         args.end()
     }),
     done("ssl-default-server-sigalgs", "<algorithms>", "Signatures of servers that name none.", |args, scope| {
-        global(scope).server.sigalgs = common::list(args, "<algorithms>")?;
+        servers(scope).sigalgs = common::list(args, "<algorithms>")?;
         args.end()
     }),
     done("ssl-default-server-client-sigalgs", "<algorithms>", "Our own signatures to servers that name none.", |args, scope| {
-        global(scope).server.client_sigalgs = common::list(args, "<algorithms>")?;
+        servers(scope).client_sigalgs = common::list(args, "<algorithms>")?;
         args.end()
     }),
     done("ssl-default-server-options", "<option>...", "Versions and tickets of all servers.", |args, scope| {
         let mut draft = super::Draft { tls: ServerTls::default(), line: scope.place.clone() };
-        draft.tls.common = global(scope).server.clone();
+        draft.tls.common = servers(scope).clone();
         options(args, server::TABLE, SERVER_OPTIONS, &mut draft)?;
-        global(scope).server = draft.tls.common;
+        *servers(scope) = draft.tls.common;
         Ok(())
     }),
     accepted("key-base", "<folder>", "Where keys are that 'crt-store' sections name.", "there are no such sections"),
-    accepted(
+    done(
         "tune.ssl.default-dh-param",
         "<bits>",
-        "Size of Diffie-Hellman keys.",
-        "OpenSSL chooses parameters as strong as the certificate",
+        "The longest Diffie-Hellman parameters where no file has some: as long as the certificate's key, of 1024, 2048 or 4096 bits.",
+        |args, scope| {
+            global(scope).dh_bits = args.integer("<bits>", 1024..=i64::from(i32::MAX))? as u32;
+            args.end()
+        },
     ),
     accepted("tune.ssl.keylog", "on|off", "Keeps secrets for the fetches that show them.", "these fetches have no value"),
     accepted("ssl-mode-async", "", "Asynchronous engines.", "no engine is asked: handshakes are made by the workers"),
@@ -200,6 +203,16 @@ const fn accepted(name: &'static str, arguments: &'static str, summary: &'static
 
 fn global<'a>(scope: &'a mut Scope<'_>) -> &'a mut Global {
     scope.section.settings.entry()
+}
+
+/// What holds for the `bind` lines that follow.
+fn binds<'a>(scope: &'a mut Scope<'_>) -> &'a mut Common {
+    &mut scope.shared.entry::<Defaults>().bind
+}
+
+/// What holds for the `server` lines that follow.
+fn servers<'a>(scope: &'a mut Scope<'_>) -> &'a mut Common {
+    &mut scope.shared.entry::<Defaults>().server
 }
 
 fn folder(args: &mut Args<'_>) -> Result<PathBuf, Fault> {
