@@ -115,8 +115,12 @@ impl Rival {
         Ok(config)
     }
 
-    /// terse reads HAProxy's files, where it has none of its own.
+    /// terse reads HAProxy's files, where it has none of its own; nginx has no coding but gzip.
     fn source(&self, folder: &Path, config: &str) -> PathBuf {
+        let config = match (self.kind, config) {
+            (Kind::Nginx, "zstd" | "br") => "gzip-6",
+            _ => config,
+        };
         let ends = match self.kind {
             Kind::Nginx => [NGINX, NGINX],
             Kind::Haproxy => [HAPROXY, HAPROXY],
