@@ -123,7 +123,7 @@ pub const KEYWORDS: &[Keyword] = &[
         "The memory of compressed bodies that proxies share; 64m without it, 0: none.",
         common_memory,
     ),
-    global("tune.comp.nice", "<0-19>", "How far these threads stand back behind the others; 10 without it.", nice),
+    global("tune.comp.nice", "<0-19>", "How far these threads stand back behind the others; 4 without it.", nice),
     global("tune.comp.queue", "<number>", "Jobs that may wait for these threads; 1024 without it.", queue),
 ];
 
