@@ -1,6 +1,9 @@
 //! The commands, a family a file.
 
 pub(crate) mod absent;
+mod authority;
+mod certificate;
+mod certificate_list;
 mod compression;
 pub(crate) mod conversation;
 mod counters;
@@ -26,6 +29,9 @@ use crate::command::Command;
 
 /// All families.
 pub(crate) const FAMILIES: &[&[Command]] = &[
+    authority::COMMANDS,
+    certificate::COMMANDS,
+    certificate_list::COMMANDS,
     compression::COMMANDS,
     decompression::COMMANDS,
     conversation::COMMANDS,

@@ -57,7 +57,7 @@ pub struct Server {
     settings: ServerSettings,
     address: ArcSwap<Address>,
     /// What makes connections secure; there once the plan is built.
-    connector: OnceLock<Connector>,
+    connector: OnceLock<Arc<Connector>>,
     /// What is counted for it.
     pub counters: Counters,
     /// How long its streams took.
@@ -181,10 +181,10 @@ impl Server {
         self.address.load_full()
     }
 
-    /// How often its address has changed. Connections that were made before the last time lead elsewhere: who keeps one asks for
-    /// this before it connects.
+    /// How often its address has changed, or what secures connections to it. Connections that were made before the last time lead
+    /// elsewhere, or have shown another certificate: who keeps one asks for this before it connects.
     pub fn moves(&self) -> u32 {
-        self.changing.moves.load(Acquire)
+        self.changing.moves.load(Acquire).wrapping_add(self.connector().map_or(0, Connector::changes))
     }
 
     pub(crate) fn set_address(&self, address: Address) {
@@ -198,13 +198,13 @@ impl Server {
     }
 
     /// Says what makes connections to it secure.
-    pub fn secure(&self, connector: Connector) {
+    pub fn secure(&self, connector: Arc<Connector>) {
         let _ = self.connector.set(connector);
     }
 
     /// What makes connections to it secure, where any are to be.
     pub fn connector(&self) -> Option<&Connector> {
-        self.connector.get()
+        self.connector.get().map(|connector| &**connector)
     }
 
     /// Whether it answers, as far as is known.

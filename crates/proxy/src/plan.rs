@@ -28,7 +28,7 @@ use terse_config::Place;
 use terse_names::Resolvers;
 use terse_sample::pattern::References;
 use terse_sample::{Condition, Language, LogFormat, Needs, ProcessStore};
-use terse_tls::Acceptor;
+use terse_tls::{Acceptor, Vault};
 
 /// Everything that a worker needs to know.
 pub struct Plan {
@@ -68,6 +68,8 @@ pub struct Plan {
     pub resolvers: Vec<Arc<Resolvers>>,
     /// What ACLs and maps compare with, which changes at run time.
     pub patterns: References,
+    /// Certificates, which change at run time.
+    pub vault: Arc<Vault>,
     /// How much of its time each worker computes, in percent of the last second.
     pub busy_percents: Box<[AtomicU8]>,
 }

@@ -9,11 +9,12 @@
 use crate::certificate::{Certificate, Unusable};
 use crate::context;
 use crate::counters::{COUNTERS, bump};
-use crate::list::{self, Entry};
-use crate::names::{self, Name, Names};
+use crate::offer::{Choice, Offer, Terms};
 use crate::secured::{Limits, Secured, Side, Socket};
-use crate::settings::{BindTls, CertificateKind, Global, Own, Verify};
-use crate::vault::Vault;
+use crate::settings::{BindTls, CertificateWord, FileName, Global, Own, Verify};
+use crate::trust::{TrustKind, Trusted};
+use crate::vault::files::{Files, Key};
+use crate::vault::{Touched, Vault, folder_key};
 use crate::verification::{self, Tolerance};
 use crate::version::Version;
 use crate::{alpn, raw, trust};
@@ -25,7 +26,6 @@ use openssl::ssl::{
     AlpnError, ClientHelloResponse, Ssl, SslAlert, SslContext, SslContextBuilder, SslMethod, SslOptions, SslRef,
     SslSessionCacheMode, SslVerifyMode,
 };
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use terse_config::{Diagnostics, Place};
@@ -34,6 +34,13 @@ use terse_config::{Diagnostics, Place};
 pub struct Acceptor {
     first: SslContext,
     limits: Limits,
+    offer: Arc<ArcSwap<Offer>>,
+    tls: BindTls,
+    http: bool,
+    strict: bool,
+    place: Place,
+    frontend: Arc<str>,
+    lists: Vec<Key>,
 }
 
 impl fmt::Debug for Acceptor {
@@ -42,56 +49,73 @@ impl fmt::Debug for Acceptor {
     }
 }
 
-/// What the names of clients lead to.
-struct Offer {
-    names: Names<Option<Arc<Choice>>>,
-    /// For clients without a name, or with one that no certificate has.
-    default: Option<Arc<Choice>>,
-    /// Such clients are refused.
-    strict: bool,
-}
-
-/// A context that a handshake goes on with.
-struct Choice {
-    context: SslContext,
-    verify: SslVerifyMode,
-    versions: (Version, Version),
-    suites: Option<Arc<str>>,
-}
-
-/// A certificate of the line.
-struct Line {
-    certificate: Arc<Certificate>,
-    names: Vec<Name>,
-    /// Words of its own, in a list.
-    own: Option<Arc<Own>>,
-    /// `default-crt`
-    says_default: bool,
-    /// It, or its bundle, is what the line names first.
-    is_first: bool,
-}
-
 impl Acceptor {
-    /// Reads what a line names and makes its contexts. Everything that is wrong is said; there is none if anything is.
+    /// Reads what a line of a frontend names and makes its contexts. Everything that is wrong is said; there is none if anything is.
     ///
     /// `http`: the connections carry HTTP, so that only protocols are offered that are spoken.
-    pub fn build(tls: &BindTls, http: bool, place: &Place, vault: &mut Vault, diagnostics: &mut Diagnostics) -> Option<Acceptor> {
-        let lines = lines(tls, vault, diagnostics)?;
+    pub fn build(
+        tls: &BindTls,
+        http: bool,
+        (frontend, place): (&Arc<str>, &Place),
+        vault: &Vault,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Arc<Acceptor>> {
+        if !vault.read_bind(tls, diagnostics) {
+            return None;
+        }
+        let global = vault.global();
         let strict = tls.strict_sni.unwrap_or_default();
-        if lines.is_empty() && !strict {
+        let mut held = vault.held();
+        let offer = Offer::make(&Terms { tls, http, strict, place, files: held.files(), global }, None);
+        let offer = offer.map_err(|Unusable(reason)| diagnostics.alert(place, reason)).ok()?;
+        if offer.lines.is_empty() && !strict {
             diagnostics.alert(place, "there is no certificate to show: 'ssl' needs 'crt <file>'");
             return None;
         }
-        match make(tls, lines, strict, http, &vault.global) {
-            Ok((acceptor, remarks)) => {
-                remarks.into_iter().for_each(|remark| diagnostics.warn(place, remark));
-                Some(acceptor)
-            }
-            Err(Unusable(reason)) => {
-                diagnostics.alert(place, reason);
-                None
-            }
+        if protocols(&tls.own, http).1.iter().any(|name| &**name == "h2") {
+            diagnostics.warn(place, "'alpn h2': HTTP/2 is not spoken to clients yet, so it is not offered to them");
         }
+        let offer = Arc::new(ArcSwap::from_pointee(offer));
+        let first = first(&tls.own, global, http, offer.clone());
+        let first = first.map_err(|Unusable(reason)| diagnostics.alert(place, reason)).ok()?;
+        let limits = Limits { first: global.max_record, any: global.hard_max_record };
+        let path = |word: &CertificateWord| word.file.path(global.crt_base.as_deref());
+        let lists = tls.certificates.iter().map(|word| folder_key(&path(word))).collect();
+        let (tls, place, frontend) = (tls.clone(), place.clone(), frontend.clone());
+        let acceptor = Arc::new(Acceptor { first, limits, offer, tls, http, strict, place, frontend, lists });
+        held.enrol(&acceptor);
+        Some(acceptor)
+    }
+
+    /// What names would lead to with these files.
+    pub(crate) fn prepare(&self, files: &Files, global: &Global) -> Result<Offer, Unusable> {
+        let Acceptor { tls, http, strict, place, .. } = self;
+        Offer::make(&Terms { tls, http: *http, strict: *strict, place, files, global }, Some(&self.offer()))
+    }
+
+    /// Lets names lead there from now on.
+    pub(crate) fn adopt(&self, offer: Offer) {
+        self.offer.store(Arc::new(offer));
+    }
+
+    /// What names lead to.
+    pub(crate) fn offer(&self) -> Arc<Offer> {
+        self.offer.load_full()
+    }
+
+    /// Whether its contexts have anything of that.
+    pub(crate) fn uses(&self, touched: &Touched<'_>) -> bool {
+        let offer = self.offer();
+        match touched {
+            Touched::Certificate(name) => offer.lines.iter().any(|line| *line.key == **name),
+            Touched::Trusted(version) => version.is_some_and(|version| offer.trusts(version)),
+            Touched::List(name) => self.lists.iter().any(|list| **list == **name),
+        }
+    }
+
+    /// The frontend, and the place of the line.
+    pub(crate) fn line(&self) -> (&str, &Place) {
+        (&self.frontend, &self.place)
     }
 
     /// A connection whose handshake is still to be made. `early` was read from it already.
@@ -102,117 +126,6 @@ impl Acceptor {
         let mut ssl = Ssl::new(&self.first)?;
         ssl.set_accept_state();
         Secured::new(ssl, socket, early, self.limits, Side::Client)
-    }
-}
-
-/// The certificates of a line, with their names.
-fn lines(tls: &BindTls, vault: &mut Vault, diagnostics: &mut Diagnostics) -> Option<Vec<Line>> {
-    let mut lines: Vec<Line> = Vec::new();
-    let mut is_whole = true;
-    let base = vault.global.crt_base.clone();
-    for word in &tls.certificates {
-        let listed = word.kind == CertificateKind::List;
-        let entries = match listed {
-            true => list::load(&word.file.path(base.as_deref()), tls, &word.file.place),
-            false => Ok(vec![Entry { file: word.file.clone(), tls: None, names: Vec::new() }]),
-        };
-        let entries = entries.unwrap_or_else(|wrong| {
-            wrong.into_iter().for_each(|Unusable(reason)| diagnostics.alert(&word.file.place, format!("crt-list {reason}")));
-            is_whole = false;
-            Vec::new()
-        });
-        for Entry { file, tls, names } in entries {
-            let path = file.path(base.as_deref());
-            let (found, wrong) = vault.all_of(&path);
-            for Unusable(reason) in wrong {
-                diagnostics.alert(&word.file.place, format!("unable to load certificate {reason}"));
-                is_whole = false;
-            }
-            let own = tls.map(|tls| Arc::new(tls.own));
-            let (says_default, begins) = (word.kind == CertificateKind::Default, lines.is_empty());
-            for (number, certificate) in found.into_iter().enumerate() {
-                let mut names = names.clone();
-                // Names that are only excluded leave the certificate's own.
-                if names.iter().all(|name| matches!(name, Name::Not(_))) {
-                    names.extend(certificate.names().iter().map(|name| Name::parse(name)));
-                }
-                // Of a folder only the first is first; of a bundle all are.
-                let is_first = begins && (number == 0 || !path.is_dir());
-                lines.push(Line { certificate, names, own: own.clone(), says_default, is_first });
-            }
-        }
-    }
-    is_whole.then_some(lines)
-}
-
-fn make(tls: &BindTls, lines: Vec<Line>, strict: bool, http: bool, global: &Global) -> Result<(Acceptor, Vec<String>), Unusable> {
-    let mut remarks = Vec::new();
-    let mut make = Make { own: &tls.own, global, http, made: HashMap::new(), lines: &lines, wrong: None };
-    let patterns: Vec<Vec<Name>> = lines.iter().map(|line| line.names.clone()).collect();
-    let names = names::sort(&patterns, |numbers| make.choice(numbers));
-    // The default are those that say so, or else those whose names are any, or else the first.
-    let numbers = |which: &dyn Fn(usize) -> bool| (0..lines.len()).filter(|n| which(*n)).collect::<Vec<_>>();
-    let tries: [&dyn Fn(usize) -> bool; 3] =
-        [&|n| lines[n].says_default, &|n| patterns[n].contains(&Name::Any), &|n| lines[n].is_first];
-    let defaults = tries.iter().map(|which| numbers(*which)).find(|numbers| !numbers.is_empty()).unwrap_or_default();
-    let default = make.choice(&defaults);
-    if let Some(wrong) = make.wrong {
-        return Err(wrong);
-    }
-    if protocols(&tls.own, http).1.iter().any(|name| &**name == "h2") {
-        remarks.push("'alpn h2': HTTP/2 is not spoken to clients yet, so it is not offered to them".into());
-    }
-    let offer = Arc::new(ArcSwap::from_pointee(Offer { names, default, strict }));
-    let first = first(&tls.own, global, http, offer)?;
-    let limits = Limits { first: global.max_record, any: global.hard_max_record };
-    Ok((Acceptor { first, limits }, remarks))
-}
-
-/// Contexts on their way: each combination of certificates becomes one.
-struct Make<'a> {
-    own: &'a Own,
-    global: &'a Global,
-    http: bool,
-    lines: &'a [Line],
-    made: HashMap<Vec<usize>, Arc<Choice>>,
-    wrong: Option<Unusable>,
-}
-
-impl Make<'_> {
-    /// The context of these lines: of each kind of key, the first that has it, as long as it has the same words as the very first.
-    fn choice(&mut self, numbers: &[usize]) -> Option<Arc<Choice>> {
-        let mut kinds: Vec<Id> = Vec::new();
-        let mut chosen = Vec::new();
-        let own = numbers.first().and_then(|number| self.lines[*number].own.clone());
-        for number in numbers {
-            let line = &self.lines[*number];
-            let kind = line.certificate.kind();
-            if !kinds.contains(&kind) && line.own == own {
-                kinds.push(kind);
-                chosen.push(*number);
-            }
-        }
-        if chosen.is_empty() {
-            return None;
-        }
-        if let Some(made) = self.made.get(&chosen) {
-            return Some(made.clone());
-        }
-        let certificates = chosen.iter().map(|number| &*self.lines[*number].certificate).collect::<Vec<_>>();
-        // Sessions that were made under other words are not gone on with: they may have asked for no certificate.
-        let words = chosen[0].to_string();
-        let sessions = if own.is_some() { words.as_bytes() } else { SESSIONS };
-        match choice(own.as_deref().unwrap_or(self.own), self.global, self.http, &certificates, sessions) {
-            Ok(choice) => {
-                let choice = Arc::new(choice);
-                self.made.insert(chosen, choice.clone());
-                Some(choice)
-            }
-            Err(wrong) => {
-                self.wrong.get_or_insert(wrong);
-                None
-            }
-        }
     }
 }
 
@@ -280,9 +193,7 @@ fn first(own: &Own, global: &Global, http: bool, offer: Arc<ArcSwap<Offer>>) -> 
     context.set_client_hello_callback(move |ssl, alert| {
         let offer = offer.load();
         let asked = raw::hello_extension(ssl, SERVER_NAME).and_then(server_name).and_then(|name| std::str::from_utf8(name).ok());
-        let choice = asked.and_then(|name| offer.names.find(name)).and_then(Option::as_ref);
-        let choice = choice.or(offer.default.as_ref().filter(|_| !offer.strict));
-        match choice {
+        match offer.find(asked) {
             Some(choice) => choice.give(ssl).map(|()| ClientHelloResponse::SUCCESS),
             None => {
                 *alert = SslAlert::UNRECOGNIZED_NAME;
@@ -293,21 +204,9 @@ fn first(own: &Own, global: &Global, http: bool, offer: Arc<ArcSwap<Offer>>) -> 
     Ok(context.build())
 }
 
-impl Choice {
-    fn give(&self, ssl: &mut SslRef) -> Result<(), openssl::error::ErrorStack> {
-        // What the handshake has copied from the first context is not changed by another one.
-        ssl.set_verify(self.verify);
-        ssl.set_min_proto_version(Some(self.versions.0.openssl()))?;
-        ssl.set_max_proto_version(Some(self.versions.1.openssl()))?;
-        if let Some(suites) = &self.suites {
-            ssl.set_ciphersuites(suites)?;
-        }
-        ssl.set_ssl_context(&self.context)
-    }
-}
-
 /// The context of some certificates.
-fn choice(own: &Own, global: &Global, http: bool, certificates: &[&Certificate], sessions: &[u8]) -> Result<Choice, Unusable> {
+pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate], sessions: &[u8]) -> Result<Choice, Unusable> {
+    let Terms { http, global, .. } = *terms;
     let mut context = common(own, global, http, sessions)?;
     for certificate in certificates {
         context::show(&mut context, certificate)?;
@@ -331,7 +230,7 @@ fn choice(own: &Own, global: &Global, http: bool, certificates: &[&Certificate],
             }
         },
     }
-    trusted(&mut context, own, global)?;
+    trusted(&mut context, own, terms)?;
     if let Some(answer) = certificates.iter().find_map(|certificate| certificate.ocsp.clone())
         && let [_] = certificates
     {
@@ -354,26 +253,30 @@ fn dh_parameters(bits: u32) -> Option<Dh<Params>> {
 }
 
 /// Whom clients' certificates must come from.
-fn trusted(context: &mut SslContextBuilder, own: &Own, global: &Global) -> Result<(), Unusable> {
-    let base = global.ca_base.as_deref();
-    let told = own.ca_file.as_ref().map(|file| trust::authorities(&file.path(base))).transpose()?.unwrap_or_default();
-    let more = own.ca_verify_file.as_ref().map(|file| trust::authorities(&file.path(base))).transpose()?.unwrap_or_default();
+fn trusted(context: &mut SslContextBuilder, own: &Own, terms: &Terms<'_>) -> Result<(), Unusable> {
+    let base = terms.global.ca_base.as_deref();
+    let find = |kind: TrustKind, file: &Option<FileName>| {
+        let found = file.as_ref().map(|file| terms.files.trusted(kind, &file.path(base))).transpose();
+        found.map(|version| version.map(|version| &version.content))
+    };
+    let told = find(TrustKind::Authorities, &own.ca_file)?.map(Trusted::authorities).unwrap_or_default();
+    let more = find(TrustKind::Authorities, &own.ca_verify_file)?.map(Trusted::authorities).unwrap_or_default();
     if told.is_empty() && more.is_empty() {
         return match mode(own) {
             SslVerifyMode::NONE => Ok(()),
             _ => Err(Unusable("'verify' of clients needs 'ca-file <file>'".into())),
         };
     }
-    let revoked = own.crl_file.as_ref().map(|file| file.path(base));
+    let revoked = find(TrustKind::Revoked, &own.crl_file)?.map(Trusted::revoked);
     if !own.hides_authorities {
-        context.set_client_ca_list(trust::subjects(&told));
+        context.set_client_ca_list(trust::subjects(told));
     }
-    context.set_cert_store(trust::store(&[told, more].concat(), revoked.as_deref())?);
+    context.set_cert_store(trust::store(told.iter().chain(more), revoked)?);
     Ok(())
 }
 
 /// What sessions of lines without words of their own belong to.
-const SESSIONS: &[u8] = b"terse";
+pub(crate) const SESSIONS: &[u8] = b"terse";
 
 /// RFC 6066: the number of the extension.
 const SERVER_NAME: u16 = 0;

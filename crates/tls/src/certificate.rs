@@ -10,21 +10,37 @@ use std::cell::Cell;
 use std::fmt;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A certificate that can be shown.
 pub(crate) struct Certificate {
-    /// The file.
+    /// The file, or what else it is called by.
     pub(crate) path: PathBuf,
     /// Itself.
     pub(crate) leaf: X509,
     /// Those above it, in order, without it.
     pub(crate) chain: Vec<X509>,
+    /// The file of `issuers-chain-path` that these come from.
+    pub(crate) chain_path: Option<PathBuf>,
     /// Its key.
     pub(crate) key: PKey<Private>,
     /// Diffie-Hellman parameters of the file.
-    pub(crate) dh: Option<Dh<Params>>,
+    pub(crate) dh: Option<Arc<Dh<Params>>>,
     /// An answer of its authority about its state, in DER (RFC 6960).
     pub(crate) ocsp: Option<Vec<u8>>,
+    /// What was read for it.
+    pub(crate) sources: Sources,
+}
+
+/// The files that a certificate was read from.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Sources {
+    /// Itself and its chain.
+    pub(crate) certificate: Option<PathBuf>,
+    /// Its key.
+    pub(crate) key: Option<PathBuf>,
+    /// The answer about its state.
+    pub(crate) ocsp: Option<PathBuf>,
 }
 
 impl fmt::Debug for Certificate {
@@ -38,7 +54,7 @@ impl fmt::Debug for Certificate {
 pub(crate) struct Unusable(pub(crate) String);
 
 impl Unusable {
-    fn new(path: &Path, reason: impl fmt::Display) -> Unusable {
+    pub(crate) fn new(path: &Path, reason: impl fmt::Display) -> Unusable {
         Unusable(format!("'{}': {reason}", path.display()))
     }
 }
@@ -48,57 +64,38 @@ impl Certificate {
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub(crate) fn load(path: &Path, global: &Global) -> Result<Certificate, Unusable> {
-        let beside = |extension: &str| beside(path, extension, global);
-        Certificate::load_from(path, Some(&beside("key")).filter(|_| global.extra.key).map(PathBuf::as_path), global).and_then(
-            |mut certificate| {
-                let ocsp = beside("ocsp");
-                if global.extra.ocsp && ocsp.is_file() {
-                    certificate.ocsp = Some(read(&ocsp)?).filter(|bytes| !bytes.is_empty());
-                }
-                Ok(certificate)
-            },
-        )
+    pub(crate) fn load(path: &Path, global: &Global, issuers: &Issuers) -> Result<Certificate, Unusable> {
+        let beside = |extension: &str, read: bool| read.then(|| beside(path, extension, global));
+        let sources = Sources {
+            certificate: Some(path.to_owned()),
+            key: beside("key", global.extra.key),
+            ocsp: beside("ocsp", global.extra.ocsp).filter(|file| file.is_file()),
+        };
+        Certificate::load_from(path, sources, issuers)
     }
 
-    /// Reads a file; the key is in it, or in this other one.
+    /// Reads a certificate from these files; the key is in the first one, or in its own.
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub(crate) fn load_from(path: &Path, key_path: Option<&Path>, global: &Global) -> Result<Certificate, Unusable> {
-        let pem = read(path)?;
-        let mut certificates = certificates(path, &pem)?.into_iter();
-        let leaf = certificates.next().ok_or_else(|| Unusable::new(path, "there is no certificate in it"))?;
-        let mut chain: Vec<X509> = certificates.collect();
-        let (key, from) = match key_in(path, &pem)? {
-            Some(key) => (key, path),
-            None => {
-                let other = key_path.filter(|other| other.exists());
-                let other = other.ok_or_else(|| {
-                    let beside = key_path.map(|other| format!(", and no file '{}'", other.display())).unwrap_or_default();
-                    Unusable::new(path, format!("there is no private key in it{beside}"))
-                })?;
-                let key = key_in(other, &read(other)?)?;
-                (key.ok_or_else(|| Unusable::new(other, "there is no private key in it"))?, other)
-            }
-        };
-        let public = leaf.public_key().map_err(|error| Unusable::new(path, format!("the certificate's key: {}", said(&error))))?;
-        if !public.public_eq(&key) {
-            let of = if from == path { String::new() } else { format!(" of '{}'", path.display()) };
-            return Err(Unusable::new(from, format!("the private key does not belong to the certificate{of}")));
+    pub(crate) fn load_from(path: &Path, mut sources: Sources, issuers: &Issuers) -> Result<Certificate, Unusable> {
+        let file = sources.certificate.clone().unwrap_or_else(|| path.to_owned());
+        let mut draft = Draft::empty(path);
+        draft.take_pem(&file, &read(&file)?, issuers)?;
+        if draft.key.is_some() {
+            sources.key = Some(file);
+        } else {
+            let other = sources.key.as_ref().filter(|other| other.exists()).ok_or_else(|| {
+                let beside = sources.key.as_ref().map(|other| format!(", and no file '{}'", other.display())).unwrap_or_default();
+                Unusable::new(&file, format!("there is no private key in it{beside}"))
+            })?;
+            draft.take_key(other, &read(other)?)?;
         }
-        if chain.is_empty()
-            && let Some(folder) = &global.issuers
-        {
-            chain = issuers(folder, &leaf);
+        if let Some(ocsp) = &sources.ocsp {
+            draft.ocsp = Some(read(ocsp)?).filter(|bytes| !bytes.is_empty());
         }
-        if global.skips_roots {
-            chain.retain(|certificate| !is_root(certificate));
-        }
-        let dh = Dh::params_from_pem(&pem).ok();
-        // What is not found is an error to OpenSSL.
-        drop(ErrorStack::get());
-        Ok(Certificate { path: path.to_owned(), leaf, chain, key, dh, ocsp: None })
+        draft.sources = sources;
+        draft.finish()
     }
 
     /// The names that it is for: common names and alternative ones, in lower case.
@@ -119,6 +116,140 @@ impl Certificate {
     /// What kind of key it has: of each kind a context can have one.
     pub(crate) fn kind(&self) -> Id {
         self.key.id()
+    }
+}
+
+/// A certificate on its way: its parts come one by one, from files or from the stats socket.
+#[derive(Clone)]
+pub(crate) struct Draft {
+    /// What it is called by.
+    pub(crate) path: PathBuf,
+    pub(crate) leaf: Option<X509>,
+    pub(crate) chain: Vec<X509>,
+    pub(crate) chain_path: Option<PathBuf>,
+    pub(crate) key: Option<PKey<Private>>,
+    pub(crate) dh: Option<Arc<Dh<Params>>>,
+    pub(crate) ocsp: Option<Vec<u8>>,
+    pub(crate) sources: Sources,
+}
+
+impl Draft {
+    /// Without any part.
+    pub(crate) fn empty(path: &Path) -> Draft {
+        Draft {
+            path: path.to_owned(),
+            leaf: None,
+            chain: Vec::new(),
+            chain_path: None,
+            key: None,
+            dh: None,
+            ocsp: None,
+            sources: Sources::default(),
+        }
+    }
+
+    /// With the parts of a certificate.
+    pub(crate) fn of(certificate: &Certificate) -> Draft {
+        Draft {
+            path: certificate.path.clone(),
+            leaf: Some(certificate.leaf.clone()),
+            chain: certificate.chain.clone(),
+            chain_path: certificate.chain_path.clone(),
+            key: Some(certificate.key.clone()),
+            dh: certificate.dh.clone(),
+            ocsp: certificate.ocsp.clone(),
+            sources: certificate.sources.clone(),
+        }
+    }
+
+    /// Takes a certificate, its chain, its key if it is there, and parameters. What belonged to another certificate goes, but for a key,
+    /// which may belong to this one too.
+    ///
+    /// # Errors
+    /// The first thing that is wrong; then nothing has changed.
+    pub(crate) fn take_pem(&mut self, path: &Path, pem: &[u8], issuers: &Issuers) -> Result<(), Unusable> {
+        let mut found = certificates(path, pem)?.into_iter();
+        let leaf = found.next().ok_or_else(|| Unusable::new(path, "there is no certificate in it"))?;
+        let key = key_in(path, pem)?;
+        (self.chain, self.chain_path) = (found.collect(), None);
+        if self.chain.is_empty()
+            && let Some((path, chain)) = issuers.above(&leaf)
+        {
+            (self.chain, self.chain_path) = (chain.clone(), Some(path.clone()));
+        }
+        if issuers.skips_roots {
+            self.chain.retain(|certificate| !is_root(certificate));
+        }
+        self.leaf = Some(leaf);
+        self.key = key.or(self.key.take());
+        self.dh = Dh::params_from_pem(pem).ok().map(Arc::new);
+        self.ocsp = None;
+        // What is not found is an error to OpenSSL.
+        drop(ErrorStack::get());
+        Ok(())
+    }
+
+    /// Takes a key.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub(crate) fn take_key(&mut self, path: &Path, pem: &[u8]) -> Result<(), Unusable> {
+        let key = key_in(path, pem)?;
+        self.key = Some(key.ok_or_else(|| Unusable::new(path, "there is no private key in it"))?);
+        Ok(())
+    }
+
+    /// The certificate, if its parts belong together.
+    ///
+    /// # Errors
+    /// Why they do not.
+    pub(crate) fn finish(self) -> Result<Certificate, Unusable> {
+        let path = &self.path;
+        let leaf = self.leaf.ok_or_else(|| Unusable::new(path, "there is no certificate"))?;
+        let key = self.key.ok_or_else(|| Unusable::new(path, "there is no private key"))?;
+        let public = leaf.public_key().map_err(|error| Unusable::new(path, format!("the certificate's key: {}", said(&error))))?;
+        if !public.public_eq(&key) {
+            // Not to be equal is an error to OpenSSL.
+            drop(ErrorStack::get());
+            let (from, of) = match self.sources.key.as_ref().filter(|from| Some(*from) != self.sources.certificate.as_ref()) {
+                None => (path, String::new()),
+                Some(from) => (from, format!(" of '{}'", path.display())),
+            };
+            return Err(Unusable::new(from, format!("the private key does not belong to the certificate{of}")));
+        }
+        let Draft { path, chain, chain_path, dh, ocsp, sources, .. } = self;
+        Ok(Certificate { path, leaf, chain, chain_path, key, dh, ocsp, sources })
+    }
+}
+
+/// Certificates that complete chains (`issuers-chain-path`): read once, since certificates may come when files cannot be read any more.
+#[derive(Default)]
+pub(crate) struct Issuers {
+    chains: Vec<(PathBuf, Vec<X509>)>,
+    skips_roots: bool,
+}
+
+impl Issuers {
+    /// Reads the files of a folder; one that is no chain is passed over.
+    pub(crate) fn load(global: &Global) -> Issuers {
+        let files = global.issuers.as_ref().and_then(|folder| std::fs::read_dir(folder).ok());
+        let mut paths: Vec<_> = files.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect();
+        paths.retain(|path| path.is_file());
+        paths.sort();
+        let chain = |path: PathBuf| certificates(&path, &read(&path).ok()?).ok().map(|chain| (path, chain));
+        Issuers { chains: paths.into_iter().filter_map(chain).collect(), skips_roots: global.skips_roots }
+    }
+
+    /// The chain above a certificate: the first that begins with its issuer.
+    fn above(&self, leaf: &X509Ref) -> Option<&(PathBuf, Vec<X509>)> {
+        let is_issuer = |first: &X509| first.issued(leaf) == openssl::x509::X509VerifyResult::OK;
+        self.chains.iter().find(|(_, chain)| chain.first().is_some_and(is_issuer))
+    }
+}
+
+impl fmt::Debug for Issuers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.chains.iter().map(|(path, _)| path)).finish()
     }
 }
 
@@ -175,16 +306,6 @@ fn has_key(pem: &[u8]) -> bool {
         .any(|line| line.trim_ascii_start().starts_with(b"-----BEGIN ") && line.windows(15).any(|part| part == b"PRIVATE KEY----"))
 }
 
-/// The chain above a certificate, from the file of a folder that begins with its issuer.
-fn issuers(folder: &Path, leaf: &X509Ref) -> Vec<X509> {
-    let Ok(files) = std::fs::read_dir(folder) else { return Vec::new() };
-    let mut paths: Vec<_> = files.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect();
-    paths.sort();
-    let chain = |path: PathBuf| certificates(&path, &read(&path).ok()?).ok();
-    let is_above = |chain: &Vec<X509>| chain.first().is_some_and(|first| first.issued(leaf) == openssl::x509::X509VerifyResult::OK);
-    paths.into_iter().filter_map(chain).find(is_above).unwrap_or_default()
-}
-
 fn is_root(certificate: &X509Ref) -> bool {
     certificate.issued(certificate) == openssl::x509::X509VerifyResult::OK
 }
@@ -210,9 +331,13 @@ mod tests {
         (folder, path)
     }
 
+    fn load(path: &Path, global: &Global) -> Result<Certificate, Unusable> {
+        Certificate::load(path, global, &Issuers::load(global))
+    }
+
     fn refused(content: &[u8]) -> String {
         let (_folder, path) = written("site.pem", content);
-        let Unusable(reason) = Certificate::load(&path, &Global::default()).unwrap_err();
+        let Unusable(reason) = load(&path, &Global::default()).unwrap_err();
         let file = format!("'{}': ", path.display());
         reason.strip_prefix(&file).unwrap_or_else(|| panic!("{reason}")).to_owned()
     }
@@ -221,7 +346,7 @@ mod tests {
     fn a_file_with_both_is_loaded() {
         let Pair { certificate, key, .. } = pair(Kind::Rsa, "a.test", &["*.b.test", "A.TEST"]);
         let (_folder, path) = written("site.pem", &[key, certificate].concat());
-        let loaded = Certificate::load(&path, &Global::default()).unwrap();
+        let loaded = load(&path, &Global::default()).unwrap();
         assert_eq!(loaded.names(), ["*.b.test", "a.test"]);
         assert_eq!((loaded.kind(), loaded.chain.len()), (Id::RSA, 0));
         assert!(!format!("{loaded:?}").contains("PRIVATE"));
@@ -231,14 +356,14 @@ mod tests {
     fn the_key_may_stand_beside_it() {
         let Pair { certificate, key, .. } = pair(Kind::Ecdsa, "a.test", &[]);
         let (folder, path) = written("site.crt", &certificate);
-        let Unusable(reason) = Certificate::load(&path, &Global::default()).unwrap_err();
+        let Unusable(reason) = load(&path, &Global::default()).unwrap_err();
         assert!(reason.contains("there is no private key in it, and no file"), "{reason}");
         std::fs::write(folder.path().join("site.crt.key"), &key).unwrap();
-        assert!(Certificate::load(&path, &Global::default()).is_ok());
+        assert!(load(&path, &Global::default()).is_ok());
         let replaced = Global { extra_replaces_extension: true, ..Global::default() };
-        assert!(Certificate::load(&path, &replaced).is_err());
+        assert!(load(&path, &replaced).is_err());
         std::fs::write(folder.path().join("site.key"), &key).unwrap();
-        assert!(Certificate::load(&path, &replaced).is_ok());
+        assert!(load(&path, &replaced).is_ok());
     }
 
     #[test]
@@ -256,7 +381,7 @@ mod tests {
         assert!(refused(&[&certificate[..], damaged.as_bytes()].concat()).contains("the private key cannot be read"));
         let damaged = String::from_utf8(certificate).unwrap().replace("MII", "!!!");
         assert!(refused(&[damaged.as_bytes(), &key].concat()).contains("it cannot be read as PEM"));
-        let missing = Certificate::load(Path::new("/nonexistent/x.pem"), &Global::default()).unwrap_err();
+        let missing = load(Path::new("/nonexistent/x.pem"), &Global::default()).unwrap_err();
         assert_eq!(missing.0, "'/nonexistent/x.pem': No such file or directory");
     }
 
@@ -264,6 +389,6 @@ mod tests {
     fn an_expired_one_is_loaded() {
         let Pair { certificate, key, .. } = crate::testing::expired("a.test");
         let (_folder, path) = written("site.pem", &[certificate, key].concat());
-        assert!(Certificate::load(&path, &Global::default()).is_ok());
+        assert!(load(&path, &Global::default()).is_ok());
     }
 }

@@ -6,29 +6,44 @@
 use crate::certificate::Unusable;
 use crate::context;
 use crate::secured::{Limits, Secured, Side, Socket};
-use crate::settings::ServerTls;
-use crate::vault::Vault;
+use crate::settings::{Global, ServerTls};
+use crate::trust::TrustKind;
+use crate::vault::files::{Files, Key, Version as TrustVersion, key};
+use crate::vault::{Touched, Vault};
 use crate::verification::{self, Tolerance};
 use crate::version::Version;
 use crate::{alpn, raw, trust};
+use arc_swap::ArcSwap;
 use openssl::ssl::{NameType, Ssl, SslContext, SslMethod, SslOptions, SslRef, SslSession, SslSessionCacheMode, SslVerifyMode};
 use openssl::x509::verify::X509CheckFlags;
 use std::fmt;
 use std::io;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex, PoisonError};
 use terse_config::{Diagnostics, Place};
 
 /// Makes connections to a server secure.
 pub struct Connector {
-    context: SslContext,
+    tls: ServerTls,
     limits: Limits,
     /// The name that its certificate must have, whatever is asked for.
     verify_host: Option<Arc<str>>,
     verifies: bool,
     /// Protocols that requests offer, as TLS carries them, and those of checks.
     protocols: [Vec<u8>; 2],
-    kept: Arc<Mutex<Option<Kept>>>,
     reuses: bool,
+    securing: ArcSwap<Securing>,
+    /// How often that has changed.
+    changes: AtomicU32,
+}
+
+/// What a change of certificates changes.
+pub(crate) struct Securing {
+    context: SslContext,
+    kept: Arc<Mutex<Option<Kept>>>,
+    certificates: Vec<Key>,
+    trusted: Vec<Arc<TrustVersion>>,
 }
 
 /// A session of before.
@@ -54,13 +69,57 @@ pub enum Request {
 
 impl Connector {
     /// Reads what a line names and makes its context. Everything that is wrong is said; there is none if anything is.
-    pub fn build(tls: &ServerTls, place: &Place, vault: &mut Vault, diagnostics: &mut Diagnostics) -> Option<Connector> {
-        match make(tls, vault) {
-            Ok(connector) => Some(connector),
-            Err(Unusable(reason)) => {
-                diagnostics.alert(place, reason);
-                None
+    pub fn build(tls: &ServerTls, place: &Place, vault: &Vault, diagnostics: &mut Diagnostics) -> Option<Arc<Connector>> {
+        if !vault.read_server(tls, diagnostics) {
+            return None;
+        }
+        let mut held = vault.held();
+        let connector = Connector::new(tls, held.files(), vault.global());
+        let connector = connector.map_err(|Unusable(reason)| diagnostics.alert(place, reason)).ok()?;
+        held.enrol_server(&connector);
+        Some(connector)
+    }
+
+    fn new(tls: &ServerTls, files: &Files, global: &Global) -> Result<Arc<Connector>, Unusable> {
+        let securing = ArcSwap::from_pointee(secure(tls, files, global)?);
+        let wire = |names: &Option<Vec<Box<str>>>| alpn::wire(names.iter().flatten().map(|name| &**name));
+        Ok(Arc::new(Connector {
+            tls: tls.clone(),
+            limits: Limits { first: global.max_record, any: global.hard_max_record },
+            verify_host: tls.verify_host.clone(),
+            verifies: tls.verify.unwrap_or(global.server_verify),
+            protocols: [wire(&tls.alpn), wire(&tls.check_alpn)],
+            reuses: !tls.forgets_sessions,
+            securing,
+            changes: AtomicU32::new(0),
+        }))
+    }
+
+    /// What would secure connections with these files.
+    pub(crate) fn prepare(&self, files: &Files, global: &Global) -> Result<Securing, Unusable> {
+        secure(&self.tls, files, global)
+    }
+
+    /// Lets it secure connections from now on.
+    pub(crate) fn adopt(&self, securing: Securing) {
+        self.securing.store(Arc::new(securing));
+        self.changes.fetch_add(1, Release);
+    }
+
+    /// How often what secures connections has changed. Connections of before have shown another certificate, or have trusted others.
+    pub fn changes(&self) -> u32 {
+        self.changes.load(Acquire)
+    }
+
+    /// Whether its context has anything of that.
+    pub(crate) fn uses(&self, touched: &Touched<'_>) -> bool {
+        let securing = self.securing.load();
+        match touched {
+            Touched::Certificate(name) => securing.certificates.iter().any(|used| **used == **name),
+            Touched::Trusted(version) => {
+                version.is_some_and(|version| securing.trusted.iter().any(|used| Arc::ptr_eq(used, version)))
             }
+            Touched::List(_) => false,
         }
     }
 
@@ -69,7 +128,8 @@ impl Connector {
     /// # Errors
     /// OpenSSL takes no such name.
     pub fn connect(&self, socket: Socket, name: Option<&str>, request: Request) -> io::Result<Secured> {
-        let mut ssl = Ssl::new(&self.context)?;
+        let securing = self.securing.load();
+        let mut ssl = Ssl::new(&securing.context)?;
         ssl.set_connect_state();
         // An address is no name (RFC 6066 section 3).
         let name = name.filter(|name| !name.is_empty() && name.parse::<std::net::IpAddr>().is_err());
@@ -89,7 +149,7 @@ impl Connector {
             ssl.set_alpn_protos(protocols)?;
         }
         if self.reuses {
-            let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let kept = securing.kept.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(kept) = kept.as_ref().filter(|kept| kept.name.as_deref() == name) {
                 // One that cannot be offered makes a new one.
                 let _ = raw::resume(&mut ssl, &kept.session);
@@ -99,9 +159,8 @@ impl Connector {
     }
 }
 
-fn make(tls: &ServerTls, vault: &mut Vault) -> Result<Connector, Unusable> {
-    let global = vault.global.clone();
-    let mut context = context::builder(SslMethod::tls_client(), &tls.common, &global, Version::Tls10)?;
+fn secure(tls: &ServerTls, files: &Files, global: &Global) -> Result<Securing, Unusable> {
+    let mut context = context::builder(SslMethod::tls_client(), &tls.common, global, Version::Tls10)?;
     if tls.common.renegotiates == Some(false) {
         context.set_options(SslOptions::NO_RENEGOTIATION);
     }
@@ -109,37 +168,34 @@ fn make(tls: &ServerTls, vault: &mut Vault) -> Result<Connector, Unusable> {
     let mode = if verifies { SslVerifyMode::PEER } else { SslVerifyMode::NONE };
     verification::watch(&mut context, mode, Tolerance::default());
     let base = global.ca_base.as_deref();
+    let mut trusted = Vec::new();
     if verifies {
         let file = tls.ca_file.as_ref();
         let file = file.ok_or_else(|| Unusable("verify is enabled by default but no CA file specified: write 'ca-file <file>', or 'verify none' if the network is trusted".into()))?;
-        let revoked = tls.crl_file.as_ref().map(|file| file.path(base));
-        context.set_cert_store(trust::store(&trust::authorities(&file.path(base))?, revoked.as_deref())?);
+        let authorities = files.trusted(TrustKind::Authorities, &file.path(base))?;
+        let revoked = tls.crl_file.as_ref().map(|file| files.trusted(TrustKind::Revoked, &file.path(base))).transpose()?;
+        let lists = revoked.map(|version| version.content.revoked());
+        context.set_cert_store(trust::store(authorities.content.authorities().iter(), lists)?);
+        trusted.extend(std::iter::once(authorities).chain(revoked).cloned());
     }
+    let mut certificates = Vec::new();
     if let Some(file) = &tls.certificate {
-        let certificate = vault.load(&file.path(global.crt_base.as_deref()));
-        let certificate = certificate.map_err(|Unusable(reason)| Unusable(format!("unable to load certificate {reason}")))?;
-        context::show(&mut context, &certificate)?;
+        let name = key(&file.path(global.crt_base.as_deref()));
+        certificates = files.certificates_of(&name).to_vec();
+        for part in &certificates {
+            context::show(&mut context, files.certificate(part)?)?;
+        }
     }
     let kept: Arc<Mutex<Option<Kept>>> = Arc::default();
-    let reuses = !tls.forgets_sessions;
-    if reuses {
+    if tls.forgets_sessions {
+        context.set_session_cache_mode(SslSessionCacheMode::OFF);
+    } else {
         context.set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
         let keep = kept.clone();
         context.set_new_session_callback(move |ssl: &mut SslRef, session| {
             let name = ssl.servername(NameType::HOST_NAME).map(Into::into);
             *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(Kept { name, session });
         });
-    } else {
-        context.set_session_cache_mode(SslSessionCacheMode::OFF);
     }
-    let wire = |names: &Option<Vec<Box<str>>>| alpn::wire(names.iter().flatten().map(|name| &**name));
-    Ok(Connector {
-        context: context.build(),
-        limits: Limits { first: global.max_record, any: global.hard_max_record },
-        verify_host: tls.verify_host.clone(),
-        verifies,
-        protocols: [wire(&tls.alpn), wire(&tls.check_alpn)],
-        kept,
-        reuses,
-    })
+    Ok(Securing { context: context.build(), kept, certificates, trusted })
 }

@@ -28,7 +28,9 @@ mod handshake;
 mod ignored;
 mod list;
 mod names;
+mod offer;
 mod raw;
+mod report;
 mod secured;
 mod shown;
 mod trust;
@@ -50,7 +52,7 @@ pub use keywords::KEYWORDS;
 pub use secured::{Secured, Socket};
 pub use settings::{BindTls, Defaults, Global, ServerTls};
 pub use shown::{Shown, Whose};
-pub use vault::Vault;
+pub use vault::{Names as FileNames, Refusal, TrustKind, Vault};
 
 /// The library in use, as it calls itself and as a number: `OpenSSL 3.0.15 3 Sep 2024`, `3.0.15`.
 pub fn library() -> (&'static str, String) {

@@ -8,55 +8,89 @@
 use crate::certificate::{Unusable, read};
 use crate::keywords;
 use crate::names::Name;
-use crate::settings::{BindTls, FileName};
+use crate::settings::{BindTls, Own};
 use std::path::Path;
+use std::sync::Arc;
 use terse_config::Place;
 
 /// A line of a list.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Entry {
-    /// The certificate.
-    pub(crate) file: FileName,
-    /// The words of the `bind` line, and over them those of this one; `None`: it has none.
-    pub(crate) tls: Option<BindTls>,
-    /// The names that it is for; empty: those of the certificate.
-    pub(crate) names: Vec<Name>,
+    /// The certificate, as it is written.
+    pub(crate) file: Arc<str>,
+    /// Its words of its own, with single blanks; empty: it has none.
+    pub(crate) words: Arc<str>,
+    /// The names that it is for, as they are written; empty: those of the certificate.
+    pub(crate) names: Arc<[Box<str>]>,
 }
 
-/// Reads a list. `tls` is what the `bind` line says, and `place` where it names the list.
-pub(crate) fn load(path: &Path, tls: &BindTls, place: &Place) -> Result<Vec<Entry>, Vec<Unusable>> {
+impl Entry {
+    /// A certificate alone.
+    pub(crate) fn bare(file: &str) -> Entry {
+        Entry { file: file.into(), words: "".into(), names: Arc::default() }
+    }
+
+    /// Its words over those of a `bind` line; `None`: it has none.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(crate) fn own(&self, tls: &BindTls, place: &Place) -> Result<Option<Own>, String> {
+        if self.words.is_empty() {
+            return Ok(None);
+        }
+        let mut changed = tls.clone();
+        keywords::listed(&self.words, place, &mut changed)?;
+        Ok(Some(changed.own))
+    }
+
+    /// The names that it is for.
+    pub(crate) fn names(&self) -> Vec<Name> {
+        self.names.iter().map(|name| Name::parse(name)).collect()
+    }
+
+    /// Reads a line; there is none in an empty one, or in one of comment.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn parse(line: &str) -> Result<Option<Entry>, String> {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            return Ok(None);
+        }
+        let (file, mut rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        if file.starts_with('[') {
+            return Err("it begins with words in brackets, not with a file".into());
+        }
+        rest = rest.trim_start();
+        let mut words = String::new();
+        if let Some(bracketed) = rest.strip_prefix('[') {
+            let (inside, behind) = bracketed.split_once(']').ok_or("a bracket is not closed")?;
+            words = inside.split_whitespace().collect::<Vec<_>>().join(" ");
+            rest = behind;
+        }
+        let names = rest.split_whitespace().map(Into::into).collect();
+        let entry = Entry { file: file.into(), words: words.into(), names };
+        entry.own(&BindTls::default(), &Place::nowhere())?;
+        Ok(Some(entry))
+    }
+}
+
+/// Reads a list: its lines with their numbers, and how many lines there are in all.
+///
+/// # Errors
+/// All that is wrong with it.
+pub(crate) fn load(path: &Path) -> Result<(Vec<(usize, Entry)>, usize), Vec<Unusable>> {
     let bytes = read(path).map_err(|wrong| vec![wrong])?;
     let text = String::from_utf8_lossy(&bytes);
     let (mut entries, mut wrong) = (Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate() {
-        match entry(line.trim(), tls, place) {
-            Ok(Some(entry)) => entries.push(entry),
+        match Entry::parse(line) {
+            Ok(Some(entry)) => entries.push((number + 1, entry)),
             Ok(None) => {}
             Err(reason) => wrong.push(Unusable(format!("'{}' line {}: {reason}", path.display(), number + 1))),
         }
     }
-    if wrong.is_empty() { Ok(entries) } else { Err(wrong) }
-}
-
-fn entry(line: &str, tls: &BindTls, place: &Place) -> Result<Option<Entry>, String> {
-    if line.is_empty() || line.starts_with('#') {
-        return Ok(None);
-    }
-    let (name, mut rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    if name.starts_with('[') {
-        return Err("it begins with words in brackets, not with a file".into());
-    }
-    rest = rest.trim_start();
-    let mut own = None;
-    if let Some(bracketed) = rest.strip_prefix('[') {
-        let (words, behind) = bracketed.split_once(']').ok_or("a bracket is not closed")?;
-        let mut changed = tls.clone();
-        keywords::listed(words, place, &mut changed)?;
-        own = (!words.trim().is_empty()).then_some(changed);
-        rest = behind;
-    }
-    let names = rest.split_whitespace().map(Name::parse).collect();
-    Ok(Some(Entry { file: FileName { name: name.into(), place: place.clone() }, tls: own, names }))
+    if wrong.is_empty() { Ok((entries, text.lines().count())) } else { Err(wrong) }
 }
 
 #[cfg(test)]
@@ -64,19 +98,17 @@ mod tests {
     use super::*;
     use crate::settings::Verify;
 
-    fn read_line(line: &str) -> Result<Option<Entry>, String> {
-        entry(line, &BindTls::default(), &Place::nowhere())
-    }
-
     #[test]
     fn files_words_and_names() {
-        let entry = read_line("a.pem [verify none ssl-min-ver TLSv1.3] *.a.test !b.a.test").unwrap().unwrap();
-        assert_eq!((&*entry.file.name, entry.names.len()), ("a.pem", 2));
-        assert_eq!(entry.tls.unwrap().own.verify, Some(Verify::None));
-        let bare = read_line("a.pem").unwrap().unwrap();
-        assert!(bare.tls.is_none() && bare.names.is_empty());
-        assert!(read_line("a.pem [] a.test").unwrap().unwrap().tls.is_none());
-        assert!(read_line("").unwrap().is_none() && read_line("# a").unwrap().is_none());
+        let parse = |line: &str| Entry::parse(line);
+        let own = |entry: &Entry| entry.own(&BindTls::default(), &Place::nowhere()).unwrap();
+        let entry = parse("a.pem [verify none  ssl-min-ver TLSv1.3] *.a.test !b.a.test # comment").unwrap().unwrap();
+        assert_eq!((&*entry.file, &*entry.words, entry.names().len()), ("a.pem", "verify none ssl-min-ver TLSv1.3", 2));
+        assert_eq!(own(&entry).unwrap().verify, Some(Verify::None));
+        let bare = parse("a.pem").unwrap().unwrap();
+        assert_eq!((&bare, own(&bare)), (&Entry::bare("a.pem"), None));
+        assert!(own(&parse("a.pem [] a.test").unwrap().unwrap()).is_none());
+        assert!(parse("").unwrap().is_none() && parse("# a").unwrap().is_none());
         for (line, reason) in [
             ("a.pem [verify none a.test", "not closed"),
             ("[verify none] a.pem", "not with a file"),
@@ -84,7 +116,7 @@ mod tests {
             ("a.pem [strict-sni]", "'strict-sni'"),
             ("a.pem [verify maybe]", "maybe"),
         ] {
-            assert!(read_line(line).unwrap_err().contains(reason), "{line}");
+            assert!(parse(line).unwrap_err().contains(reason), "{line}");
         }
     }
 }

@@ -3,8 +3,10 @@
 
 use foreign_types::ForeignTypeRef;
 use openssl::error::ErrorStack;
+use openssl::nid::Nid;
 use openssl::ssl::{SslContextBuilder, SslOptions, SslRef, SslSessionRef};
-use openssl::x509::X509Ref;
+use openssl::x509::store::X509StoreBuilder;
+use openssl::x509::{X509CrlRef, X509Ref};
 use openssl_sys as ffi;
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uchar, c_uint, c_ulong};
 use std::ptr;
@@ -13,6 +15,9 @@ unsafe extern "C" {
     fn SSL_CTX_set_timeout(ctx: *mut ffi::SSL_CTX, seconds: c_long) -> c_long;
     fn SSL_group_to_name(ssl: *mut ffi::SSL, group: c_int) -> *const c_char;
     fn SSL_get_options(ssl: *const ffi::SSL) -> u64;
+    fn X509_STORE_add_crl(store: *mut ffi::X509_STORE, list: *mut ffi::X509_CRL) -> c_int;
+    fn X509_CRL_get_version(list: *const ffi::X509_CRL) -> c_long;
+    fn X509_CRL_get_signature_nid(list: *const ffi::X509_CRL) -> c_int;
     fn ERR_error_string_n(error: c_ulong, buffer: *mut c_char, len: usize);
 }
 
@@ -51,6 +56,19 @@ pub(crate) fn on_missing_session(context: &mut SslContextBuilder, note: fn()) {
 pub(crate) fn options(ssl: &SslRef) -> SslOptions {
     // SAFETY: the connection lives; the call reads a number from it.
     SslOptions::from_bits_retain(unsafe { SSL_get_options(ssl.as_ptr()) })
+}
+
+/// Adds a list of revoked certificates to a store.
+pub(crate) fn add_revoked(store: &mut X509StoreBuilder, list: &X509CrlRef) -> Result<(), ErrorStack> {
+    // SAFETY: both live; OpenSSL takes a reference of its own to the list.
+    let done = unsafe { X509_STORE_add_crl(store.as_ptr(), list.as_ptr()) };
+    if done > 0 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
+/// The version of a list of revoked certificates, and OpenSSL's number of the algorithm of its signature.
+pub(crate) fn revoked_form(list: &X509CrlRef) -> (i64, Nid) {
+    // SAFETY: the list lives; the calls read numbers from it.
+    unsafe { (X509_CRL_get_version(list.as_ptr()) + 1, Nid::from_raw(X509_CRL_get_signature_nid(list.as_ptr()))) }
 }
 
 /// Offers a session of before.

@@ -1,39 +1,149 @@
 //! Whom certificates of the other end must come from, and which were revoked.
 
 use crate::certificate::{Unusable, certificates, read, said};
+use crate::raw;
+use openssl::error::ErrorStack;
 use openssl::stack::Stack;
-use openssl::x509::store::{X509Lookup, X509Store, X509StoreBuilder};
+use openssl::x509::store::{X509Store, X509StoreBuilder};
 use openssl::x509::verify::X509VerifyFlags;
-use openssl::x509::{X509, X509Name};
+use openssl::x509::{X509, X509Crl, X509Name};
 use std::path::{Path, PathBuf};
 
-/// The authorities of a file, of the files of a folder, or of the system (`@system-ca`).
-pub(crate) fn authorities(path: &Path) -> Result<Vec<X509>, Unusable> {
+/// What is read of a `ca-file`, and what of a `crl-file`.
+pub(crate) enum Trusted {
+    /// Authorities.
+    Authorities(Vec<X509>),
+    /// Lists of what they have revoked.
+    Revoked(Vec<X509Crl>),
+}
+
+/// Which of the two.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum TrustKind {
+    /// `ca-file`, `ca-verify-file`
+    Authorities,
+    /// `crl-file`
+    Revoked,
+}
+
+impl Trusted {
+    /// Reads a file, a folder, or what the system trusts (`@system-ca`).
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn load(kind: TrustKind, path: &Path) -> Result<Trusted, Unusable> {
+        match kind {
+            TrustKind::Authorities => authorities(path).map(Trusted::Authorities),
+            TrustKind::Revoked => Trusted::parse(kind, path, &read(path)?),
+        }
+    }
+
+    /// Reads PEM.
+    ///
+    /// # Errors
+    /// There is nothing of that kind in it, or something that cannot be read.
+    pub(crate) fn parse(kind: TrustKind, path: &Path, pem: &[u8]) -> Result<Trusted, Unusable> {
+        match kind {
+            TrustKind::Authorities => {
+                let mut all = Vec::new();
+                add(&mut all, certificates(path, pem)?);
+                let none = || Unusable::new(path, "there is no certificate in it");
+                if all.is_empty() { Err(none()) } else { Ok(Trusted::Authorities(all)) }
+            }
+            TrustKind::Revoked => {
+                let failed = |error: &ErrorStack| {
+                    Unusable::new(path, format!("there is no list of revoked certificates in it: {}", said(error)))
+                };
+                let lists = blocks(pem).map(|block| X509Crl::from_pem(block)).collect::<Result<Vec<_>, _>>();
+                let lists = lists.map_err(|error| failed(&error))?;
+                let none = || Unusable::new(path, "there is no list of revoked certificates in it");
+                if lists.is_empty() { Err(none()) } else { Ok(Trusted::Revoked(lists)) }
+            }
+        }
+    }
+
+    /// The authorities; none of a `crl-file`.
+    pub(crate) fn authorities(&self) -> &[X509] {
+        match self {
+            Trusted::Authorities(all) => all,
+            Trusted::Revoked(_) => &[],
+        }
+    }
+
+    /// The lists of revoked certificates; none of a `ca-file`.
+    pub(crate) fn revoked(&self) -> &[X509Crl] {
+        match self {
+            Trusted::Authorities(_) => &[],
+            Trusted::Revoked(lists) => lists,
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.authorities().len() + self.revoked().len()
+    }
+
+    /// These authorities and more of them, each once. What was revoked is replaced.
+    pub(crate) fn and(&self, more: Trusted) -> Trusted {
+        match (self, more) {
+            (Trusted::Authorities(all), Trusted::Authorities(more)) => {
+                let mut all = all.clone();
+                add(&mut all, more);
+                Trusted::Authorities(all)
+            }
+            (_, more) => more,
+        }
+    }
+}
+
+fn add(all: &mut Vec<X509>, more: Vec<X509>) {
+    for authority in more {
+        if !all.contains(&authority) {
+            all.push(authority);
+        }
+    }
+}
+
+/// The lists of revoked certificates of a file in PEM, one by one: OpenSSL reads the first one only.
+fn blocks(pem: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = pem;
+    std::iter::from_fn(move || {
+        let begin = find(rest, b"-----BEGIN X509 CRL-----")?;
+        let block = &rest[begin..];
+        let end = find(block, b"-----END X509 CRL-----").map_or(block.len(), |at| at + b"-----END X509 CRL-----".len());
+        rest = &block[end..];
+        Some(&block[..end])
+    })
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|part| part == what)
+}
+
+/// The authorities of a file, of the files of a folder, or of the system.
+fn authorities(path: &Path) -> Result<Vec<X509>, Unusable> {
     let path = if path == Path::new("@system-ca") { system() } else { path.to_owned() };
     let mut found = Vec::new();
     for file in files(&path)? {
-        found.extend(certificates(&file, &read(&file)?)?);
+        add(&mut found, certificates(&file, &read(&file)?)?);
     }
     match found.is_empty() {
-        true => Err(Unusable(format!("'{}': there is no certificate in it", path.display()))),
+        true => Err(Unusable::new(&path, "there is no certificate in it")),
         false => Ok(found),
     }
 }
 
 /// A store of these authorities, with what was revoked.
-pub(crate) fn store(authorities: &[X509], revoked: Option<&Path>) -> Result<X509Store, Unusable> {
+pub(crate) fn store<'a>(authorities: impl Iterator<Item = &'a X509>, revoked: Option<&[X509Crl]>) -> Result<X509Store, Unusable> {
     let failed = |error| Unusable(format!("authorities cannot be kept: {}", said(&error)));
     let mut builder = X509StoreBuilder::new().map_err(failed)?;
     for authority in authorities {
         builder.add_cert(authority.clone()).map_err(failed)?;
     }
-    if let Some(path) = revoked {
-        // OpenSSL has no words for why: the file is looked at first.
-        read(path)?;
-        let lookup = builder.add_lookup(X509Lookup::file()).map_err(failed)?;
-        lookup.load_crl_file(path, openssl::ssl::SslFiletype::PEM).map_err(|error| {
-            Unusable(format!("'{}': there is no list of revoked certificates in it: {}", path.display(), said(&error)))
-        })?;
+    if let Some(lists) = revoked {
+        for list in lists {
+            raw::add_revoked(&mut builder, list).map_err(failed)?;
+        }
         builder.set_flags(X509VerifyFlags::CRL_CHECK | X509VerifyFlags::CRL_CHECK_ALL).map_err(failed)?;
     }
     Ok(builder.build())

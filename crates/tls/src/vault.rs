@@ -1,120 +1,161 @@
-//! Certificates by their files: each is read once, whoever names it.
+//! Files of certificates, authorities and lists: read once, shared by whoever names them, and exchanged while the process runs.
+//!
+//! ```text
+//! configuration -> read: files -> Files -> contexts of bind lines and servers
+//! stats socket  -> set: a draft -> commit: Files with the draft -> contexts of all who use it -> if none fails: they take their places
+//! ```
+//!
+//! Invariants:
+//! * Nothing is read but while the plan is built: a process that has given up its rights can still change certificates.
+//! * What cannot be used takes nothing's place: either all who use a file get their new contexts, or nobody does.
+//! * Workers do not wait for a change: each bind line and each server has one place that they read.
 
-use crate::certificate::{Certificate, Unusable};
+mod authorities;
+mod certificates;
+pub(crate) mod files;
+mod lists;
+mod names;
+mod reading;
+
+use crate::acceptor::Acceptor;
+use crate::certificate::{Draft, Issuers, Unusable};
+use crate::connector::Connector;
 use crate::settings::Global;
+use crate::trust::Trusted;
+use files::{Files, Key, Version};
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// What was read of files that hold certificates with keys.
-#[derive(Debug)]
+pub use crate::trust::TrustKind;
+pub use certificates::Names;
+pub(crate) use reading::folder_key;
+
+/// What was read of files, who uses it, and what is about to change.
 pub struct Vault {
-    pub(crate) global: Global,
-    loaded: HashMap<PathBuf, Result<Arc<Certificate>, Unusable>>,
+    global: Global,
+    issuers: Issuers,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+pub(crate) struct Held {
+    files: Files,
+    /// What cannot be used, for those who name it again while the configuration is read.
+    unusable: HashMap<PathBuf, Unusable>,
+    acceptors: Vec<Weak<Acceptor>>,
+    connectors: Vec<Weak<Connector>>,
+    /// The certificate that is being changed.
+    draft: Option<(Key, Draft)>,
+    /// The authorities that are being changed, and what they have revoked.
+    drafts: [Option<(Key, Trusted)>; 2],
+    /// How many changes of authorities there were.
+    versions: u64,
+}
+
+/// Why a change is not made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// There is nothing to commit or to abort.
+    NoTransaction,
+    /// Another file is being changed: this one.
+    Other(String),
+    /// There is no such file.
+    Unknown,
+    /// There is such a file already.
+    Exists,
+    /// It is being changed.
+    Ongoing,
+    /// It is in use.
+    Used,
+    /// What was sent cannot be used, and why; what is in use stays.
+    Payload(String),
+    /// The parts do not belong together; they can still be completed.
+    Mismatch(String),
+    /// The contexts cannot be made, and why; what is in use stays.
+    Contexts(String),
+}
+
+impl fmt::Debug for Vault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vault").finish_non_exhaustive()
+    }
+}
+
+/// Who gets new contexts.
+pub(crate) enum Touched<'a> {
+    /// Those who show this certificate.
+    Certificate(&'a str),
+    /// Those who trust these authorities, or know what they have revoked.
+    Trusted(Option<&'a Arc<Version>>),
+    /// Those who name this list or folder.
+    List(&'a str),
 }
 
 impl Vault {
     /// An empty one, under what `global` says.
     pub fn new(global: Global) -> Vault {
-        Vault { global, loaded: HashMap::new() }
+        Vault { issuers: Issuers::load(&global), global, held: Mutex::default() }
     }
 
-    /// The certificates that a name stands for: a file, a bundle of files by the kinds of their keys, or a folder. Those that cannot be
-    /// used are told one by one.
-    pub(crate) fn all_of(&mut self, path: &Path) -> (Vec<Arc<Certificate>>, Vec<Unusable>) {
-        let files = if path.is_dir() { folder(path) } else { Ok(bundle(path, &self.global)) };
-        let (mut found, mut wrong) = (Vec::new(), Vec::new());
-        match files {
-            Ok(files) => {
-                for file in files {
-                    match self.load(&file) {
-                        Ok(certificate) => found.push(certificate),
-                        Err(reason) => wrong.push(reason),
-                    }
-                }
-            }
-            Err(reason) => wrong.push(reason),
-        }
-        (found, wrong)
+    pub(crate) fn global(&self) -> &Global {
+        &self.global
     }
 
-    /// The certificate of a file.
-    pub(crate) fn load(&mut self, file: &Path) -> Result<Arc<Certificate>, Unusable> {
-        let global = &self.global;
-        let load = || Certificate::load(file, global).map(Arc::new);
-        self.loaded.entry(file.to_owned()).or_insert_with(load).clone()
+    pub(crate) fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The certificate of a name, for those who verify signatures with it.
+    #[cfg(test)]
+    pub(crate) fn certificate(&self, name: &str) -> Option<Arc<crate::certificate::Certificate>> {
+        self.held().files.certificate(name).ok().cloned()
     }
 }
 
-/// The files of a folder that hold certificates, in the order of their names' bytes; those of one bundle stand together.
-fn folder(path: &Path) -> Result<Vec<PathBuf>, Unusable> {
-    let failed = |error| Unusable(format!("'{}': {error}", path.display()));
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let name = entry.file_name();
-        let bytes = name.as_encoded_bytes();
-        let reserved = bytes.starts_with(b".") || RESERVED.iter().any(|end| bytes.ends_with(end.as_bytes()));
-        if !reserved && entry.path().is_file() {
-            files.push(entry.path());
-        }
+impl Held {
+    pub(crate) fn files(&self) -> &Files {
+        &self.files
     }
-    files.sort();
-    Ok(files)
-}
 
-/// A file; where there is none, those that hold it for each kind of key (`ssl-load-extra-files bundle`).
-fn bundle(path: &Path, global: &Global) -> Vec<PathBuf> {
-    if global.extra.bundle && !path.exists() {
-        let of = |kind: &&str| {
-            let mut name = path.as_os_str().to_owned();
-            name.push(kind);
-            PathBuf::from(name)
-        };
-        let parts: Vec<_> = BUNDLE.iter().map(of).filter(|part| part.exists()).collect();
-        if !parts.is_empty() {
-            return parts;
-        }
+    /// Remembers who is to get new contexts.
+    pub(crate) fn enrol(&mut self, acceptor: &Arc<Acceptor>) {
+        self.acceptors.push(Arc::downgrade(acceptor));
     }
-    vec![path.to_owned()]
-}
 
-/// Ends of names that do not hold certificates.
-const RESERVED: &[&str] = &[".key", ".issuer", ".ocsp", ".sctl"];
+    /// The same of a server.
+    pub(crate) fn enrol_server(&mut self, connector: &Arc<Connector>) {
+        self.connectors.retain(|connector| connector.strong_count() > 0);
+        self.connectors.push(Arc::downgrade(connector));
+    }
 
-/// Ends of names within a bundle.
-const BUNDLE: &[&str] = &[".rsa", ".ecdsa", ".dsa"];
+    fn acceptors(&self) -> impl Iterator<Item = Arc<Acceptor>> {
+        self.acceptors.iter().filter_map(Weak::upgrade)
+    }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{Kind, pair};
+    /// Whether anybody uses it.
+    fn is_used(&self, touched: &Touched<'_>) -> bool {
+        self.acceptors().any(|acceptor| acceptor.uses(touched))
+            || self.connectors.iter().filter_map(Weak::upgrade).any(|connector| connector.uses(touched))
+    }
 
-    #[test]
-    fn files_bundles_and_folders() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        let write = |name: &str, kind| {
-            let pair = pair(kind, "a.test", &[]);
-            std::fs::write(at(name), [pair.certificate, pair.key].concat()).unwrap();
-        };
-        write("b.pem", Kind::Ecdsa);
-        write("a.pem.rsa", Kind::Rsa);
-        write("a.pem.ecdsa", Kind::Ecdsa);
-        std::fs::write(at("b.pem.key"), "no certificate").unwrap();
-        std::fs::write(at(".hidden"), "neither").unwrap();
-        let mut vault = Vault::new(Global::default());
-        let names = |found: &[Arc<Certificate>]| -> Vec<String> {
-            found.iter().map(|c| c.path.file_name().unwrap().to_string_lossy().into_owned()).collect()
-        };
-        let (all, wrong) = vault.all_of(folder.path());
-        assert_eq!((names(&all), wrong.len()), (vec!["a.pem.ecdsa".into(), "a.pem.rsa".into(), "b.pem".into()], 0));
-        let (both, _) = vault.all_of(&at("a.pem"));
-        assert_eq!(names(&both), ["a.pem.rsa", "a.pem.ecdsa"]);
-        assert!(Arc::ptr_eq(&all[1], &both[0]), "read once");
-        std::fs::write(at("c.pem"), "nothing").unwrap();
-        let (some, wrong) = vault.all_of(folder.path());
-        assert_eq!((some.len(), wrong.len()), (3, 1));
-        assert!(vault.all_of(&at("missing.pem")).1[0].0.contains("No such file"));
+    /// Makes new contexts of all who use what has changed, and lets them take their places; how many.
+    fn change(&mut self, files: Files, touched: &Touched<'_>, global: &Global) -> Result<usize, Unusable> {
+        let mut offers = Vec::new();
+        for acceptor in self.acceptors().filter(|acceptor| acceptor.uses(touched)) {
+            let offer = acceptor.prepare(&files, global)?;
+            offers.push((acceptor, offer));
+        }
+        let mut securings = Vec::new();
+        for connector in self.connectors.iter().filter_map(Weak::upgrade).filter(|connector| connector.uses(touched)) {
+            let securing = connector.prepare(&files, global)?;
+            securings.push((connector, securing));
+        }
+        let count = offers.len() + securings.len();
+        offers.into_iter().for_each(|(acceptor, offer)| acceptor.adopt(offer));
+        securings.into_iter().for_each(|(connector, securing)| connector.adopt(securing));
+        self.files = files;
+        Ok(count)
     }
 }

@@ -17,35 +17,35 @@ pub(crate) fn find(words: &[String]) -> Option<&'static Absent> {
 }
 
 const ABSENT: &[Absent] = &[
-    absent("abort ssl", TLS),
-    absent("acme", TLS),
+    absent("acme", "certificates are not ordered here; use a client such as certbot"),
     absent("add backend", BACKENDS),
     absent("add server", SERVERS),
-    absent("add ssl", TLS),
-    absent("commit ssl", TLS),
+    absent("add ssl ech", ECH),
+    absent("add ssl jwt", TOKENS),
     absent("debug", INTERNALS),
     absent("del backend", BACKENDS),
     absent("del server", SERVERS),
-    absent("del ssl", TLS),
+    absent("del ssl ech", ECH),
+    absent("del ssl jwt", TOKENS),
     absent("disable agent", AGENTS),
     absent("disable dynamic-cookie", COOKIES),
     absent("disable frontend", FRONTENDS),
     absent("disable health", "checks pause while a server is in maintenance; use 'disable server'"),
-    absent("dump ssl", TLS),
     absent("dump stats-file", "counters belong to the process; 'show stat typed' has them"),
     absent("enable agent", AGENTS),
     absent("enable dynamic-cookie", COOKIES),
     absent("enable frontend", FRONTENDS),
     absent("enable health", "checks go on when a server leaves maintenance; use 'enable server'"),
     absent("hard-reload", MASTER),
-    absent("new ssl", TLS),
     absent("reload", MASTER),
     absent("set anon", "nothing is hidden in answers"),
     absent("set dynamic-cookie-key", COOKIES),
     absent("set maxconn global", "the limit of the process is that of the configuration and the descriptors that it may have"),
     absent("set profiling", INTERNALS),
     absent("set rate-limit", "the process has no limits of rates"),
-    absent("set ssl", TLS),
+    absent("set ssl ech", ECH),
+    absent("set ssl ocsp-response", OCSP),
+    absent("set ssl tls-key", TICKETS),
     absent("show activity", INTERNALS),
     absent("show anon", "nothing is hidden in answers"),
     absent("show cache", "no cache is built"),
@@ -62,16 +62,20 @@ const ABSENT: &[Absent] = &[
     absent("show schema", "figures have the shape of HAProxy's schema"),
     absent("show servers conn", "idle connections belong to workers and are not listed; 'show stat' has the figures"),
     absent("show sess", "sessions are counted, not listed: 'show info' and 'show stat' have the figures"),
-    absent("show ssl", TLS),
+    absent("show ssl ech", ECH),
+    absent("show ssl jwt", TOKENS),
+    absent("show ssl ocsp-response", OCSP),
+    absent("show ssl ocsp-updates", OCSP),
+    absent("show ssl providers", INTERNALS),
     absent("show tasks", INTERNALS),
     absent("show threads", INTERNALS),
-    absent("show tls-keys", TLS),
+    absent("show tls-keys", TICKETS),
     absent("show trace", INTERNALS),
     absent("shutdown frontend", FRONTENDS),
     absent("shutdown session", "sessions are not listed; 'set server <bk>/<srv> state maint' keeps new ones away"),
     absent("shutdown sessions", "sessions are not listed; 'set server <bk>/<srv> state maint' keeps new ones away"),
     absent("trace", INTERNALS),
-    absent("update ssl", TLS),
+    absent("update ssl", OCSP),
     absent("wait", "the answer comes when a command is done; wait outside"),
 ];
 
@@ -86,7 +90,10 @@ const FRONTENDS: &str = "frontends listen until the process stops";
 const INTERNALS: &str = "it looks into HAProxy's own code";
 const MASTER: &str = "it is a command of the master's command line (-S)";
 const SERVERS: &str = "servers are those of the configuration; 'set server' takes them out and back";
-const TLS: &str = "TLS comes later";
+const ECH: &str = "the system's OpenSSL has no encrypted hellos";
+const OCSP: &str = "answers about a certificate's state come with it: 'set ssl cert <file>.ocsp', 'commit ssl cert <file>'";
+const TICKETS: &str = "each process has its own keys of tickets, made by OpenSSL";
+const TOKENS: &str = "keys of tokens are files of the configuration";
 
 #[cfg(test)]
 mod tests {

@@ -221,7 +221,7 @@ mod tests {
     fn help_lists_all_or_some() {
         let mut talk = Talk::new("");
         let all = talk.says("help");
-        assert!(all.starts_with("The following commands are valid at this level:\n  add acl "), "{all}");
+        assert!(all.starts_with("The following commands are valid at this level:\n  abort ssl ca-file "), "{all}");
         assert!(all.contains("\n  set server <bk>/<srv> ") && all.ends_with(": disconnect\n\n"), "{all}");
         assert!(!all.contains("_getsocks"));
         assert_eq!(talk.says("help show st").lines().count(), 7);

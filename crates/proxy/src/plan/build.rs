@@ -92,7 +92,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
             directory: Directory::new(&host.sinks, host.buffer_bytes),
         },
         error_sets: &error_sets,
-        vault: Vault::new(global.settings.take::<terse_tls::Global>().unwrap_or_default()),
+        vault: Arc::new(Vault::new(global.settings.take::<terse_tls::Global>().unwrap_or_default())),
         diagnostics,
     };
     building.logs.prepare(&log_sections, &drafts, building.diagnostics);
@@ -103,6 +103,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     // Formats of logs name tables and rings too: they are compiled by now.
     let references = std::mem::take(&mut building.logs.registry.references);
     references::rings(&references, &mut building.logs.directory, complete, building.diagnostics);
+    let vault = building.vault.clone();
     let (rings, carriers) = building.logs.directory.into_parts();
     for reference in references.iter().filter(|_| complete) {
         if let Some(reason) = reference.problem.and_then(|problem| problem(&*reference.to)) {
@@ -154,6 +155,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         error_sets,
         resolvers,
         patterns,
+        vault,
     })
 }
 
@@ -163,7 +165,7 @@ struct Building<'a> {
     logs: logs::Logs<'a>,
     error_sets: &'a pages::Sets,
     /// Certificates.
-    vault: Vault,
+    vault: Arc<Vault>,
     diagnostics: &'a mut Diagnostics,
 }
 

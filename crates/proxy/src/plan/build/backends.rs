@@ -152,7 +152,7 @@ fn names(farm: &Farm, draft: &Draft, building: &mut Building<'_>) -> Vec<Option<
         if !tls.enabled && tls.check != Some(true) && !checks {
             return None;
         }
-        let connector = Connector::build(tls, &draft.place, &mut building.vault, building.diagnostics)?;
+        let connector = Connector::build(tls, &draft.place, &building.vault, building.diagnostics)?;
         server.secure(connector);
         let auto = (!tls.no_sni_auto && draft.proxy.mode == Mode::Http).then_some((AUTOMATIC_NAME, &draft.place));
         let (expression, place) = tls.sni.as_ref().map(|sni| (&*sni.name, &sni.place)).or(auto).filter(|_| tls.enabled)?;

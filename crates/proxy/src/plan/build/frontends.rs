@@ -31,10 +31,7 @@ pub(super) fn build(drafts: &[Draft], building: &mut Building<'_>) -> (Vec<Front
 /// What makes connections of an address secure, if its line says so.
 fn acceptor(bind: &BindSettings, draft: &Draft, building: &mut Building<'_>) -> Option<Arc<Acceptor>> {
     let http = draft.proxy.mode == Mode::Http;
-    bind.tls
-        .enabled
-        .then(|| Acceptor::build(&bind.tls, http, &bind.place, &mut building.vault, building.diagnostics))?
-        .map(Arc::new)
+    bind.tls.enabled.then(|| Acceptor::build(&bind.tls, http, (&draft.name, &bind.place), &building.vault, building.diagnostics))?
 }
 
 /// The numbers of a frontend's addresses: their `id`, or else the first from their place on that no other has.

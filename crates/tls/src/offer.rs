@@ -1,0 +1,247 @@
+//! What the names of clients lead to: the contexts of a `bind` line, made of its certificates. A change of a certificate makes a new one,
+//! which shares the contexts that need not change.
+
+use crate::acceptor;
+use crate::certificate::{Certificate, Unusable};
+use crate::names::{self, Name, Names};
+use crate::settings::{BindTls, CertificateKind, Global, Own};
+use crate::trust::TrustKind;
+use crate::vault::files::{Files, Key, Version, key};
+use crate::vault::folder_key;
+use crate::version::Version as Protocol;
+use openssl::pkey::Id;
+use openssl::ssl::{SslContext, SslRef, SslVerifyMode};
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use terse_config::Place;
+
+/// What the names of clients lead to.
+pub(crate) struct Offer {
+    names: Names<Option<Arc<Choice>>>,
+    /// For clients without a name, or with one that no certificate has.
+    default: Option<Arc<Choice>>,
+    /// Such clients are refused.
+    pub(crate) strict: bool,
+    /// Its certificates.
+    pub(crate) lines: Vec<Line>,
+    /// The numbers of those that are shown by default.
+    pub(crate) defaults: Vec<usize>,
+    made: HashMap<Recipe, Arc<Choice>>,
+}
+
+/// A context that a handshake goes on with.
+pub(crate) struct Choice {
+    pub(crate) context: SslContext,
+    pub(crate) verify: SslVerifyMode,
+    pub(crate) versions: (Protocol, Protocol),
+    pub(crate) suites: Option<Arc<str>>,
+}
+
+/// A certificate of the line.
+pub(crate) struct Line {
+    /// The name of its file.
+    pub(crate) key: Key,
+    pub(crate) certificate: Arc<Certificate>,
+    pub(crate) names: Vec<Name>,
+    /// Words of its own, in a list.
+    own: Option<Arc<Own>>,
+    /// `default-crt`
+    says_default: bool,
+    /// It, or its bundle, is what the line names first.
+    is_first: bool,
+    /// The list or folder that it comes from, and its number there.
+    pub(crate) list: Option<(Key, usize)>,
+}
+
+/// What a context is made of. The same things are the same by their places in memory: the offer holds them.
+#[derive(Clone)]
+struct Recipe {
+    certificates: Vec<Arc<Certificate>>,
+    trusted: Vec<Arc<Version>>,
+    own: Option<Arc<Own>>,
+}
+
+impl PartialEq for Recipe {
+    fn eq(&self, other: &Recipe) -> bool {
+        let is_one = |a: &[Arc<Version>], b: &[Arc<Version>]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b));
+        let are = self.certificates.iter().zip(&other.certificates).all(|(a, b)| Arc::ptr_eq(a, b));
+        are && self.certificates.len() == other.certificates.len() && is_one(&self.trusted, &other.trusted) && self.own == other.own
+    }
+}
+
+impl Eq for Recipe {}
+
+impl Hash for Recipe {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.certificates.iter().for_each(|certificate| Arc::as_ptr(certificate).hash(state));
+    }
+}
+
+/// What is said of the `bind` line.
+pub(crate) struct Terms<'a> {
+    pub(crate) tls: &'a BindTls,
+    /// The connections carry HTTP.
+    pub(crate) http: bool,
+    pub(crate) strict: bool,
+    pub(crate) place: &'a Place,
+    pub(crate) files: &'a Files,
+    pub(crate) global: &'a Global,
+}
+
+impl Offer {
+    /// Makes the contexts of a line, but for those that are the same as before.
+    ///
+    /// # Errors
+    /// What of it cannot be used.
+    pub(crate) fn make(terms: &Terms<'_>, before: Option<&Offer>) -> Result<Offer, Unusable> {
+        let lines = lines(terms)?;
+        let before = before.map(|offer| &offer.made);
+        let mut make = Make { terms, made: HashMap::new(), before, lines: &lines, wrong: None };
+        let patterns: Vec<Vec<Name>> = lines.iter().map(|line| line.names.clone()).collect();
+        let names = names::sort(&patterns, |numbers| make.choice(numbers));
+        // The default are those that say so, or else those whose names are any, or else the first.
+        let numbers = |which: &dyn Fn(usize) -> bool| (0..lines.len()).filter(|n| which(*n)).collect::<Vec<_>>();
+        let tries: [&dyn Fn(usize) -> bool; 3] =
+            [&|n| lines[n].says_default, &|n| patterns[n].contains(&Name::Any), &|n| lines[n].is_first];
+        let defaults = tries.iter().map(|which| numbers(*which)).find(|numbers| !numbers.is_empty()).unwrap_or_default();
+        let default = make.choice(&defaults);
+        let Make { made, wrong, .. } = make;
+        match wrong {
+            Some(wrong) => Err(wrong),
+            None => Ok(Offer { names, default, strict: terms.strict, lines, defaults, made }),
+        }
+    }
+
+    /// What a client gets that names this host, or none.
+    pub(crate) fn find(&self, asked: Option<&str>) -> Option<&Choice> {
+        let choice = asked.and_then(|name| self.names.find(name)).and_then(Option::as_ref);
+        choice.or(self.default.as_ref().filter(|_| !self.strict)).map(|choice| &**choice)
+    }
+
+    /// Whether authorities, or what they have revoked, are in a context.
+    pub(crate) fn trusts(&self, version: &Arc<Version>) -> bool {
+        self.made.keys().any(|recipe| recipe.trusted.iter().any(|used| Arc::ptr_eq(used, version)))
+    }
+}
+
+/// The certificates of a line, with their names.
+fn lines(terms: &Terms<'_>) -> Result<Vec<Line>, Unusable> {
+    let Terms { tls, place, files, global, .. } = terms;
+    let mut lines: Vec<Line> = Vec::new();
+    let base = global.crt_base.as_deref();
+    for word in &tls.certificates {
+        let path = word.file.path(base);
+        let (says_default, begins) = (word.kind == CertificateKind::Default, lines.is_empty());
+        let list_key = if word.kind == CertificateKind::List { key(&path) } else { folder_key(&path) };
+        let list = files.lists.get(&list_key).filter(|list| list.is_folder == (word.kind != CertificateKind::List));
+        let Some(list) = list else {
+            for name in files.certificates_of(&key(&path)) {
+                let certificate = files.certificate(name)?.clone();
+                let names = own_names(&certificate).collect();
+                let list = None;
+                lines.push(Line { key: name.clone(), certificate, names, own: None, says_default, is_first: begins, list });
+            }
+            continue;
+        };
+        let first = list.lines.first().map(|line| line.number).filter(|_| begins);
+        for line in &list.lines {
+            let certificate = files.certificate(&line.certificate)?.clone();
+            let own = line.entry.own(tls, place).map_err(Unusable)?.map(Arc::new);
+            let mut names = line.entry.names();
+            // Names that are only excluded leave the certificate's own.
+            if names.iter().all(|name| matches!(name, Name::Not(_))) {
+                names.extend(own_names(&certificate));
+            }
+            lines.push(Line {
+                key: line.certificate.clone(),
+                certificate,
+                names,
+                own,
+                says_default,
+                // Of a list only the first line is first; of a bundle all are.
+                is_first: Some(line.number) == first,
+                list: Some((list_key.clone(), line.number)),
+            });
+        }
+    }
+    Ok(lines)
+}
+
+fn own_names(certificate: &Certificate) -> impl Iterator<Item = Name> {
+    certificate.names().into_iter().map(|name| Name::parse(&name))
+}
+
+/// Contexts on their way: each combination of certificates becomes one.
+struct Make<'a> {
+    terms: &'a Terms<'a>,
+    lines: &'a [Line],
+    made: HashMap<Recipe, Arc<Choice>>,
+    before: Option<&'a HashMap<Recipe, Arc<Choice>>>,
+    wrong: Option<Unusable>,
+}
+
+impl Make<'_> {
+    /// The context of these lines: of each kind of key, the first that has it, as long as it has the same words as the very first.
+    fn choice(&mut self, numbers: &[usize]) -> Option<Arc<Choice>> {
+        let mut kinds: Vec<Id> = Vec::new();
+        let mut certificates = Vec::new();
+        let own = numbers.first().and_then(|number| self.lines[*number].own.clone());
+        for number in numbers {
+            let line = &self.lines[*number];
+            let kind = line.certificate.kind();
+            if !kinds.contains(&kind) && line.own == own {
+                kinds.push(kind);
+                certificates.push(line.certificate.clone());
+            }
+        }
+        if certificates.is_empty() {
+            return None;
+        }
+        let made = trusted(own.as_deref().unwrap_or(&self.terms.tls.own), self.terms).and_then(|trusted| {
+            let recipe = Recipe { certificates, trusted, own };
+            if let Some(made) = self.made.get(&recipe) {
+                return Ok(made.clone());
+            }
+            let made = match self.before.and_then(|before| before.get(&recipe)) {
+                Some(made) => made.clone(),
+                None => Arc::new(self.context(&recipe)?),
+            };
+            self.made.insert(recipe, made.clone());
+            Ok(made)
+        });
+        made.map_err(|wrong| self.wrong.get_or_insert(wrong)).ok()
+    }
+
+    fn context(&self, recipe: &Recipe) -> Result<Choice, Unusable> {
+        let own = recipe.own.as_deref();
+        let certificates = recipe.certificates.iter().map(|certificate| &**certificate).collect::<Vec<_>>();
+        // Sessions that were made under other words, or when others were trusted, are not gone on with: nobody would verify again.
+        let versions: Vec<u64> = recipe.trusted.iter().map(|version| version.number).collect();
+        let is_plain = own.is_none() && versions.iter().all(|number| *number == 0);
+        let words = openssl::sha::sha256(format!("{own:?} {versions:?}").as_bytes());
+        let sessions: &[u8] = if is_plain { acceptor::SESSIONS } else { &words };
+        acceptor::choice(own.unwrap_or(&self.terms.tls.own), self.terms, &certificates, sessions)
+    }
+}
+
+/// What the contexts of these words trust.
+fn trusted(own: &Own, terms: &Terms<'_>) -> Result<Vec<Arc<Version>>, Unusable> {
+    let base = terms.global.ca_base.as_deref();
+    let authorities = own.ca_file.iter().chain(&own.ca_verify_file).map(|file| (TrustKind::Authorities, file));
+    let files = authorities.chain(own.crl_file.iter().map(|file| (TrustKind::Revoked, file)));
+    files.map(|(kind, file)| terms.files.trusted(kind, &file.path(base)).cloned()).collect()
+}
+
+impl Choice {
+    pub(crate) fn give(&self, ssl: &mut SslRef) -> Result<(), openssl::error::ErrorStack> {
+        // What the handshake has copied from the first context is not changed by another one.
+        ssl.set_verify(self.verify);
+        ssl.set_min_proto_version(Some(self.versions.0.openssl()))?;
+        ssl.set_max_proto_version(Some(self.versions.1.openssl()))?;
+        if let Some(suites) = &self.suites {
+            ssl.set_ciphersuites(suites)?;
+        }
+        ssl.set_ssl_context(&self.context)
+    }
+}

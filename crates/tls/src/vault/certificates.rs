@@ -1,0 +1,212 @@
+//! Certificates listed, shown, exchanged, made and removed.
+
+use super::files::{Files, Key};
+use super::{Held, Refusal, Touched, Vault};
+use crate::certificate::{Certificate, Draft};
+use crate::report;
+use openssl::base64;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The names of files of one kind.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Names {
+    /// The one that is being changed.
+    pub ongoing: Option<String>,
+    /// All, in the order of their bytes.
+    pub all: Vec<String>,
+}
+
+/// What a part of a certificate is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Pem,
+    Key,
+    Ocsp,
+}
+
+impl Vault {
+    /// The certificates.
+    pub fn certificates(&self) -> Names {
+        let held = self.held();
+        let ongoing = held.draft.as_ref().map(|(name, _)| name.to_string());
+        Names { ongoing, all: held.files.certificates.keys().map(ToString::to_string).collect() }
+    }
+
+    /// What a certificate says, and where it comes from. `*` before its name: as it is being changed.
+    pub fn show_certificate(&self, name: &str) -> Option<String> {
+        let held = self.held();
+        let (name, is_draft) = asked(name);
+        let draft = held.draft_of(name, is_draft)?;
+        let is_used = || held.is_used(&Touched::Certificate(name));
+        let status = match draft.leaf {
+            None => "Empty",
+            Some(_) if is_draft => "Uncommitted",
+            Some(_) if is_used() => "Used",
+            Some(_) => "Unused",
+        };
+        let mut text = format!("Filename: {}{name}\n", if is_draft { "*" } else { "" });
+        let sources = [("Crt", &draft.sources.certificate), ("Key", &draft.sources.key), ("OCSP", &draft.sources.ocsp)];
+        for (what, path) in sources.into_iter().filter_map(|(what, path)| Some((what, path.as_ref()?))) {
+            let _ = writeln!(text, "{what} filename: {}", path.display());
+        }
+        let _ = writeln!(text, "Option: ocsp-update off\nOption: jwt off\nStatus: {status}");
+        if let Some(path) = &draft.chain_path {
+            let _ = writeln!(text, "Chain Filename: {}", path.display());
+        }
+        if let Some(leaf) = &draft.leaf {
+            text.push_str(&report::certificate(leaf, &draft.chain));
+        }
+        Some(text)
+    }
+
+    /// A certificate in PEM: its key, itself and those above it. `*` before its name: as it is being changed.
+    pub fn dump_certificate(&self, name: &str) -> Option<String> {
+        let held = self.held();
+        let (name, is_draft) = asked(name);
+        let draft = held.draft_of(name, is_draft)?;
+        let key = draft.key.iter().filter_map(|key| key.private_key_to_pem_pkcs8().ok());
+        let pem = key.chain(draft.leaf.iter().chain(&draft.chain).filter_map(|certificate| certificate.to_pem().ok()));
+        Some(pem.map(|pem| String::from_utf8_lossy(&pem).into_owned()).collect())
+    }
+
+    /// Takes a certificate, or what stands beside it by the end of its name, to be committed; its name, and whether this begins
+    /// the change.
+    ///
+    /// # Errors
+    /// It cannot be read, or another one is being changed, or there is none of that name.
+    pub fn set_certificate(&self, name: &str, payload: &[u8]) -> Result<(String, bool), Refusal> {
+        let mut held = self.held();
+        let (stem, part) = self.part(name)?;
+        // The name of what stands beside a certificate may have lost its extension.
+        let with_extension = (part != Part::Pem && self.global().extra_replaces_extension).then(|| format!("{stem}.crt"));
+        let (key, mut draft, begins) = match &held.draft {
+            Some((key, draft)) if **key == *stem || with_extension.as_deref() == Some(key) => (key.clone(), draft.clone(), false),
+            Some((key, _)) => return Err(Refusal::Other(key.to_string())),
+            None => {
+                let find = |name: &str| held.files.certificates.get_key_value(name);
+                let found = find(stem).or_else(|| find(with_extension.as_deref()?)).ok_or(Refusal::Unknown)?;
+                (found.0.clone(), draft(found), true)
+            }
+        };
+        let path = Path::new(name);
+        let taken = match part {
+            Part::Pem => draft.take_pem(path, payload, &self.issuers),
+            Part::Key => draft.take_key(path, payload),
+            Part::Ocsp => {
+                draft.ocsp = Some(decoded(payload).ok_or_else(|| Refusal::Payload("it is not written in base64".into()))?);
+                Ok(())
+            }
+        };
+        taken.map_err(|wrong| Refusal::Payload(wrong.0))?;
+        held.draft = Some((key.clone(), draft));
+        Ok((key.to_string(), begins))
+    }
+
+    /// Lets what was set take the place of the certificate, for all who use it; how many got new contexts.
+    ///
+    /// # Errors
+    /// There is nothing, or it cannot be used.
+    pub fn commit_certificate(&self, name: &str) -> Result<usize, Refusal> {
+        let mut held = self.held();
+        let held = &mut *held;
+        let (key, draft) = held.draft.as_ref().ok_or(Refusal::NoTransaction)?;
+        if **key != *name {
+            return Err(Refusal::Other(key.to_string()));
+        }
+        let certificate = draft.clone().finish().map_err(|wrong| Refusal::Mismatch(wrong.0))?;
+        let (key, _) = held.draft.take().ok_or(Refusal::NoTransaction)?;
+        let mut files = held.files.clone();
+        files.certificates.insert(key.clone(), Some(Arc::new(certificate)));
+        held.change(files, &Touched::Certificate(&key), &self.global).map_err(|wrong| Refusal::Contexts(wrong.0))
+    }
+
+    /// Forgets what was set.
+    ///
+    /// # Errors
+    /// There is nothing.
+    pub fn abort_certificate(&self, name: &str) -> Result<(), Refusal> {
+        let mut held = self.held();
+        match &held.draft {
+            None => Err(Refusal::NoTransaction),
+            Some((key, _)) if **key != *name => Err(Refusal::Other(key.to_string())),
+            Some(_) => {
+                held.draft = None;
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes room for a certificate.
+    ///
+    /// # Errors
+    /// It is there.
+    pub fn new_certificate(&self, name: &str) -> Result<(), Refusal> {
+        let mut held = self.held();
+        if held.files.certificates.contains_key(name) {
+            return Err(Refusal::Exists);
+        }
+        held.files.certificates.insert(name.into(), None);
+        Ok(())
+    }
+
+    /// Forgets a certificate.
+    ///
+    /// # Errors
+    /// It is in use, or being changed, or not there.
+    pub fn delete_certificate(&self, name: &str) -> Result<(), Refusal> {
+        let mut held = self.held();
+        if held.draft.as_ref().is_some_and(|(key, _)| **key == *name) {
+            return Err(Refusal::Ongoing);
+        }
+        if !held.files.certificates.contains_key(name) {
+            return Err(Refusal::Unknown);
+        }
+        let is_listed = |files: &Files| {
+            let mut lines = files.lists.values().flat_map(|list| &list.lines);
+            lines.any(|line| *line.certificate == *name)
+        };
+        if held.is_used(&Touched::Certificate(name)) || is_listed(&held.files) {
+            return Err(Refusal::Used);
+        }
+        held.files.certificates.remove(name);
+        Ok(())
+    }
+
+    /// The certificate that a name belongs to, and what it says of it.
+    fn part<'n>(&self, name: &'n str) -> Result<(&'n str, Part), Refusal> {
+        match name.rsplit_once('.') {
+            Some((stem, "key")) => Ok((stem, Part::Key)),
+            Some((stem, "ocsp")) => Ok((stem, Part::Ocsp)),
+            Some((_, "sctl" | "issuer")) => Err(Refusal::Payload("files '.sctl' and '.issuer' are not used here".into())),
+            _ => Ok((name, Part::Pem)),
+        }
+    }
+}
+
+impl Held {
+    /// A certificate's parts, as they are or as they are being changed.
+    fn draft_of(&self, name: &str, is_draft: bool) -> Option<Draft> {
+        match is_draft {
+            true => self.draft.as_ref().filter(|(key, _)| **key == *name).map(|(_, draft)| draft.clone()),
+            false => self.files.certificates.get_key_value(name).map(draft),
+        }
+    }
+}
+
+/// What is asked for: `*name` is being changed, and `\*name` is called so.
+pub(super) fn asked(name: &str) -> (&str, bool) {
+    let (name, is_draft) = name.strip_prefix('*').map_or((name, false), |name| (name, true));
+    (name.strip_prefix('\\').unwrap_or(name), is_draft)
+}
+
+fn draft((key, certificate): (&Key, &Option<Arc<Certificate>>)) -> Draft {
+    certificate.as_ref().map_or_else(|| Draft::empty(Path::new(&**key)), |certificate| Draft::of(certificate))
+}
+
+/// Base64 over any number of lines.
+fn decoded(payload: &[u8]) -> Option<Vec<u8>> {
+    let text: String = payload.iter().filter(|byte| !byte.is_ascii_whitespace()).map(|byte| char::from(*byte)).collect();
+    base64::decode_block(&text).ok().filter(|bytes| !bytes.is_empty())
+}

@@ -1,0 +1,249 @@
+//! Reading what lines name, while the plan is built.
+
+use super::files::{Key, List, ListLine, Version, key};
+use super::{Held, Vault};
+use crate::certificate::{Certificate, Unusable};
+use crate::list::{self, Entry};
+use crate::settings::{BindTls, CertificateKind, FileName, Global, Own, ServerTls};
+use crate::trust::{TrustKind, Trusted};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use terse_config::{Diagnostics, Place};
+
+impl Vault {
+    /// Reads all that a `bind` line names; says what is wrong, and whether nothing is.
+    pub(crate) fn read_bind(&self, tls: &BindTls, diagnostics: &mut Diagnostics) -> bool {
+        let mut reader = Reader { vault: self, held: &mut self.held(), wrong: Vec::new() };
+        let base = self.global.crt_base.as_deref();
+        for word in &tls.certificates {
+            let path = word.file.path(base);
+            match word.kind {
+                CertificateKind::List => reader.list(&path, tls, &word.file.place),
+                CertificateKind::Files | CertificateKind::Default if path.is_dir() => reader.folder(&path, &word.file.place),
+                CertificateKind::Files | CertificateKind::Default => {
+                    reader.certificates(&path, &word.file.place);
+                }
+            }
+        }
+        reader.own(&tls.own, None);
+        reader.tell(diagnostics)
+    }
+
+    /// The same of a `server` line.
+    pub(crate) fn read_server(&self, tls: &ServerTls, diagnostics: &mut Diagnostics) -> bool {
+        let mut reader = Reader { vault: self, held: &mut self.held(), wrong: Vec::new() };
+        if let Some(file) = &tls.certificate {
+            reader.certificates(&file.path(self.global.crt_base.as_deref()), &file.place);
+        }
+        reader.trusted(TrustKind::Authorities, tls.ca_file.as_ref(), None);
+        reader.trusted(TrustKind::Revoked, tls.crl_file.as_ref(), None);
+        reader.tell(diagnostics)
+    }
+}
+
+struct Reader<'v> {
+    vault: &'v Vault,
+    held: &'v mut Held,
+    wrong: Vec<(Place, String)>,
+}
+
+impl Reader<'_> {
+    fn tell(self, diagnostics: &mut Diagnostics) -> bool {
+        let is_whole = self.wrong.is_empty();
+        self.wrong.into_iter().for_each(|(place, reason)| diagnostics.alert(&place, reason));
+        is_whole
+    }
+
+    /// Reads a certificate, or those of a bundle; their names.
+    fn certificates(&mut self, path: &Path, place: &Place) -> Vec<Key> {
+        let parts = bundle(path, &self.vault.global);
+        let names: Vec<Key> = parts.iter().filter_map(|part| self.certificate(part, place)).collect();
+        if parts != [path] {
+            self.held.files.bundles.insert(key(path), names.clone());
+        }
+        names
+    }
+
+    fn certificate(&mut self, path: &Path, place: &Place) -> Option<Key> {
+        let name = key(path);
+        if self.held.files.certificates.contains_key(&name) {
+            return Some(name);
+        }
+        let failed = self.held.unusable.get(path).cloned();
+        let Vault { global, issuers, .. } = self.vault;
+        match failed.map_or_else(|| Certificate::load(path, global, issuers), Err) {
+            Ok(certificate) => {
+                self.held.files.certificates.insert(name.clone(), Some(Arc::new(certificate)));
+                Some(name)
+            }
+            Err(reason) => {
+                self.wrong.push((place.clone(), format!("unable to load certificate {}", reason.0)));
+                self.held.unusable.insert(path.to_owned(), reason);
+                None
+            }
+        }
+    }
+
+    fn list(&mut self, path: &Path, tls: &BindTls, place: &Place) {
+        let name = key(path);
+        if let Some(list) = self.held.files.lists.get(&name) {
+            // What its lines name was read then; words of this line's own may name more.
+            let entries: Vec<_> = list.lines.iter().map(|line| line.entry.clone()).collect();
+            entries.iter().for_each(|entry| self.entry_words(entry, tls, place));
+            return;
+        }
+        let (entries, last_number) = match list::load(path) {
+            Ok(entries) => entries,
+            Err(wrong) => {
+                self.wrong.extend(wrong.into_iter().map(|Unusable(reason)| (place.clone(), format!("crt-list {reason}"))));
+                return;
+            }
+        };
+        let mut lines = Vec::new();
+        for (number, entry) in entries {
+            let file = FileName { name: entry.file.clone(), place: place.clone() };
+            let names = self.certificates(&file.path(self.vault.global.crt_base.as_deref()), place);
+            self.entry_words(&entry, tls, place);
+            let entry = Arc::new(entry);
+            lines.extend(names.into_iter().map(|certificate| ListLine { number, certificate, entry: entry.clone() }));
+        }
+        self.held.files.lists.insert(name, Arc::new(List { is_folder: false, lines, last_number }));
+    }
+
+    fn entry_words(&mut self, entry: &Entry, tls: &BindTls, place: &Place) {
+        match entry.own(tls, place) {
+            Ok(own) => own.iter().for_each(|own| self.own(own, Some(place))),
+            Err(reason) => self.wrong.push((place.clone(), reason)),
+        }
+    }
+
+    fn folder(&mut self, path: &Path, place: &Place) {
+        let name = folder_key(path);
+        if self.held.files.lists.contains_key(&name) {
+            return;
+        }
+        let files = folder(path).unwrap_or_else(|Unusable(reason)| {
+            self.wrong.push((place.clone(), format!("unable to load certificate {reason}")));
+            Vec::new()
+        });
+        let names: Vec<Key> = files.iter().filter_map(|file| self.certificate(file, place)).collect();
+        let line = |(at, certificate): (usize, Key)| {
+            let entry = Arc::new(Entry::bare(&certificate));
+            ListLine { number: at + 1, certificate, entry }
+        };
+        let lines: Vec<_> = names.into_iter().enumerate().map(line).collect();
+        let last_number = lines.len();
+        self.held.files.lists.insert(name, Arc::new(List { is_folder: true, lines, last_number }));
+    }
+
+    fn own(&mut self, own: &Own, place: Option<&Place>) {
+        self.trusted(TrustKind::Authorities, own.ca_file.as_ref(), place);
+        self.trusted(TrustKind::Authorities, own.ca_verify_file.as_ref(), place);
+        self.trusted(TrustKind::Revoked, own.crl_file.as_ref(), place);
+    }
+
+    fn trusted(&mut self, kind: TrustKind, file: Option<&FileName>, place: Option<&Place>) {
+        let Some(file) = file else { return };
+        let path = file.path(self.vault.global.ca_base.as_deref());
+        let name = (kind, key(&path));
+        if self.held.files.trusted.contains_key(&name) {
+            return;
+        }
+        let failed = self.held.unusable.get(&path).cloned();
+        match failed.map_or_else(|| Trusted::load(kind, &path), Err) {
+            Ok(content) => {
+                self.held.files.trusted.insert(name, Some(Arc::new(Version { content, number: 0 })));
+            }
+            Err(reason) => {
+                self.wrong.push((place.unwrap_or(&file.place).clone(), reason.0.clone()));
+                self.held.unusable.insert(path, reason);
+            }
+        }
+    }
+}
+
+/// The name of a folder, without slashes at its end.
+pub(crate) fn folder_key(path: &Path) -> Key {
+    key(path).trim_end_matches('/').into()
+}
+
+/// The files of a folder that hold certificates, in the order of their names' bytes; those of one bundle stand together.
+fn folder(path: &Path) -> Result<Vec<PathBuf>, Unusable> {
+    let failed = |error| Unusable(format!("'{}': {error}", path.display()));
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        let bytes = name.as_encoded_bytes();
+        let reserved = bytes.starts_with(b".") || RESERVED.iter().any(|end| bytes.ends_with(end.as_bytes()));
+        if !reserved && entry.path().is_file() {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// A file; where there is none, those that hold it for each kind of key (`ssl-load-extra-files bundle`).
+fn bundle(path: &Path, global: &Global) -> Vec<PathBuf> {
+    if global.extra.bundle && !path.exists() {
+        let of = |kind: &&str| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(kind);
+            PathBuf::from(name)
+        };
+        let parts: Vec<_> = BUNDLE.iter().map(of).filter(|part| part.exists()).collect();
+        if !parts.is_empty() {
+            return parts;
+        }
+    }
+    vec![path.to_owned()]
+}
+
+/// Ends of names that do not hold certificates.
+const RESERVED: &[&str] = &[".key", ".issuer", ".ocsp", ".sctl"];
+
+/// Ends of names within a bundle.
+const BUNDLE: &[&str] = &[".rsa", ".ecdsa", ".dsa"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::CertificateWord;
+    use crate::testing::{Kind, pair};
+
+    #[test]
+    fn files_bundles_and_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let write = |name: &str, kind| {
+            let pair = pair(kind, "a.test", &[]);
+            std::fs::write(at(name), [pair.certificate, pair.key].concat()).unwrap();
+        };
+        write("b.pem", Kind::Ecdsa);
+        write("a.pem.rsa", Kind::Rsa);
+        write("a.pem.ecdsa", Kind::Ecdsa);
+        std::fs::write(at("b.pem.key"), "no certificate").unwrap();
+        std::fs::write(at(".hidden"), "neither").unwrap();
+        let vault = Vault::new(Global::default());
+        let read = |path: &Path| {
+            let file = FileName { name: key(path), place: Place::nowhere() };
+            let certificates = vec![CertificateWord { file, kind: CertificateKind::Files }];
+            let mut diagnostics = Diagnostics::default();
+            vault.read_bind(&BindTls { certificates, ..BindTls::default() }, &mut diagnostics);
+            diagnostics.iter().map(|wrong| wrong.reason.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(read(folder.path()), [""; 0]);
+        let name = |name: &str| key(&at(name));
+        let lines = vault.held().files.lists[&key(folder.path())].lines.clone();
+        let found: Vec<_> = lines.iter().map(|line| line.certificate.clone()).collect();
+        assert_eq!(found, [name("a.pem.ecdsa"), name("a.pem.rsa"), name("b.pem")]);
+        let before = vault.certificate(&name("a.pem.ecdsa")).unwrap();
+        assert_eq!(read(&at("a.pem")), [""; 0]);
+        let held = vault.held();
+        assert_eq!(held.files.certificates_of(&name("a.pem")), [name("a.pem.rsa"), name("a.pem.ecdsa")]);
+        assert!(Arc::ptr_eq(held.files.certificate(&name("a.pem.ecdsa")).unwrap(), &before), "read once");
+        drop(held);
+        assert!(read(&at("missing.pem"))[0].contains("No such file"));
+    }
+}
