@@ -75,11 +75,19 @@ impl Entry {
     }
 }
 
-/// Reads a list: its lines with their numbers, and how many lines there are in all.
+/// A list as a file has it.
+pub(crate) struct Read {
+    /// Its lines, with their numbers.
+    pub(crate) entries: Vec<(usize, Entry)>,
+    /// How many lines there are in all, with those that say nothing.
+    pub(crate) lines: usize,
+}
+
+/// Reads a list.
 ///
 /// # Errors
 /// All that is wrong with it.
-pub(crate) fn load(path: &Path) -> Result<(Vec<(usize, Entry)>, usize), Vec<Unusable>> {
+pub(crate) fn load(path: &Path) -> Result<Read, Vec<Unusable>> {
     let bytes = read(path).map_err(|wrong| vec![wrong])?;
     let text = String::from_utf8_lossy(&bytes);
     let (mut entries, mut wrong) = (Vec::new(), Vec::new());
@@ -90,7 +98,7 @@ pub(crate) fn load(path: &Path) -> Result<(Vec<(usize, Entry)>, usize), Vec<Unus
             Err(reason) => wrong.push(Unusable(format!("'{}' line {}: {reason}", path.display(), number + 1))),
         }
     }
-    if wrong.is_empty() { Ok((entries, text.lines().count())) } else { Err(wrong) }
+    if wrong.is_empty() { Ok(Read { entries, lines: text.lines().count() }) } else { Err(wrong) }
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ impl Trusted {
                 let failed = |error: &ErrorStack| {
                     Unusable::new(path, format!("there is no list of revoked certificates in it: {}", said(error)))
                 };
-                let lists = blocks(pem).map(|block| X509Crl::from_pem(block)).collect::<Result<Vec<_>, _>>();
+                let lists = blocks(pem).map(X509Crl::from_pem).collect::<Result<Vec<_>, _>>();
                 let lists = lists.map_err(|error| failed(&error))?;
                 let none = || Unusable::new(path, "there is no list of revoked certificates in it");
                 if lists.is_empty() { Err(none()) } else { Ok(Trusted::Revoked(lists)) }

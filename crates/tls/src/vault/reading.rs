@@ -92,8 +92,8 @@ impl Reader<'_> {
             entries.iter().for_each(|entry| self.entry_words(entry, tls, place));
             return;
         }
-        let (entries, last_number) = match list::load(path) {
-            Ok(entries) => entries,
+        let list::Read { entries, lines: last_number } = match list::load(path) {
+            Ok(read) => read,
             Err(wrong) => {
                 self.wrong.extend(wrong.into_iter().map(|Unusable(reason)| (place.clone(), format!("crt-list {reason}"))));
                 return;
