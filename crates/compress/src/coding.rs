@@ -47,7 +47,7 @@ pub const CODINGS: &[Entry] = &[
     zlibs(Coding::Deflate, "deflate", "deflate"),
     zlibs(Coding::RawDeflate, "raw-deflate", "deflate"),
     entry(Coding::Zstd, "zstd", "zstd", 1..=19, 6),
-    entry(Coding::Brotli, "br", "br", 0..=9, 5),
+    entry(Coding::Brotli, "br", "br", 0..=9, 6),
     entry(Coding::Identity, "identity", "", 0..=0, 0),
 ];
 

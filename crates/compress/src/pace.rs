@@ -81,7 +81,7 @@ const USUAL_BYTES: u64 = 64 * 1024;
 const ALLOWED_NS: [[u64; 4]; 3] = [[15, 40, 70, 100], [10, 24, 40, 70], [10, 15, 24, 40]];
 
 /// The levels of each coding that are worth their time, in the order of [`Coding`].
-const RUNGS: [&[u8]; 6] = [DEFLATE, DEFLATE, DEFLATE, &[1, 3, 5, 6, 9], &[0, 1, 3, 4, 5, 6], &[0]];
+const RUNGS: [&[u8]; 6] = [DEFLATE, DEFLATE, DEFLATE, &[1, 3, 5, 6, 9], &[0, 1, 2, 3, 5, 6], &[0]];
 const DEFLATE: &[u8] = &[1, 3, 4, 6, 7];
 
 #[cfg(test)]

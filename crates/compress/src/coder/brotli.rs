@@ -1,15 +1,20 @@
 //! Brotli (RFC 7932): streams and whole bodies.
 //!
+//! By the reference library, which is written in C: the port of it to Rust takes one and a half times as long. What is read
+//! from others is decoded by the port ([`crate::decode`]).
+//!
 //! Levels are the format's own qualities, 0 to 9; 10 and 11 take a hundred times as long as gzip and are for files that are made
-//! once. Bytes (nanoseconds a byte), beside gzip's level 6 by libdeflate:
+//! once. Bytes (nanoseconds a byte), beside zlib's level 6:
 //!
 //! ```text
 //!               a script of 131,882    alice29.txt 152,089    a script of 8,192
-//!   gzip 6      41,670 (38)            53,819 (28)            3,614 (22)
-//!   brotli 1    47,953 (13)            60,292 (14)            4,053 (16)
-//!   brotli 3    44,469 (20)            56,876 (25)            3,768 (23)
-//!   brotli 5    41,247 (49)            52,808 (69)            3,407 (55)
-//!   brotli 7    40,638 (141)           51,451 (156)           3,415 (205)
+//!   zlib 6      43,043 (28)            54,404 (40)            3,366 (17)
+//!   brotli 1    48,814 (5)             60,292 (4)             3,760 (4)
+//!   brotli 3    45,452 (9)             56,892 (9)             3,576 (7)
+//!   brotli 5    41,148 (20)            51,225 (22)            3,165 (25)
+//!   brotli 6    40,864 (23)            50,825 (24)            3,161 (26)
+//!   brotli 7    40,883 (30)            50,901 (33)            3,166 (32)
+//!   brotli 9    40,723 (120)           50,501 (114)           3,167 (423)
 //! ```
 //!
 //! A state cannot be replaced in the middle of a stream. A stream whose server pauses, and that must give its memory back, goes on
@@ -17,29 +22,27 @@
 
 use super::{Coder, CoderFault, Flush, Keep};
 use crate::coding::Level;
-use brotli::enc::StandardAlloc;
-use brotli::enc::encode::{BrotliEncoderOperation, BrotliEncoderParameter, BrotliEncoderStateStruct};
+use brotlic::encode::{BrotliEncoder, BrotliEncoderOptions, BrotliOperation};
+use brotlic::{Quality, WindowSize};
 
 /// Nanoseconds a byte on text, by level.
-pub(super) const COST_NS: &[u16] = &[11, 15, 20, 24, 36, 60, 90, 170, 250, 400];
+pub(super) const COST_NS: &[u16] = &[5, 7, 11, 13, 18, 30, 34, 44, 52, 180];
 
-/// Bytes of a state, by level: measured, rounded up.
+/// Bytes of a state, by level: measured with a long text, rounded up.
 const STATE_BYTES: &[usize] =
-    &[220_000, 240_000, 1_120_000, 1_120_000, 1_460_000, 2_010_000, 3_100_000, 9_400_000, 17_800_000, 34_800_000];
+    &[160_000, 100_000, 1_280_000, 1_280_000, 7_300_000, 4_300_000, 5_300_000, 11_600_000, 20_000_000, 38_700_000];
 
 /// The window: 256 KB, as a power of two.
-const WINDOW_BITS: u32 = 18;
+const WINDOW_BITS: u8 = 18;
 
-/// The least length that the library is told. From a megabyte on it considers 13 contexts of literals instead of two, which is worth it
-/// for every text: 1.6 % of a script of 132 KB in the same time, 1.8 % of one of 8 KB in a quarter more.
-const LEAST_HINT_BYTES: u32 = 1 << 20;
+/// The length that the library is told, whatever it is. From here on it considers 13 contexts of literals instead of two, which is worth
+/// it for every text: 1.6 % of a script of 132 KB in the same time, 1.8 % of one of 8 KB in a quarter more.
+const HINT_BYTES: u32 = 1 << 20;
 
-/// A whole body of [`LONG_BYTES`] is coded as the library codes what is above this length, with a window to match: by a table of places
-/// of five bytes rather than four. Texts come out smaller in the same time, by 0.6 % (a script), 2 % (alice29.txt), 3 % (lcet10.txt); a
-/// spreadsheet of binary records (kennedy.xls) 6 % larger.
-const LONG_HINT_BYTES: u32 = (4 << 20) + 1;
-/// See [`LONG_HINT_BYTES`].
-const LONG_WINDOW_BITS: u32 = 19;
+/// A whole body of [`LONG_BYTES`] gets a window with which the library looks for places of five bytes rather than four. Texts come out
+/// smaller in the same time, by 0.8 % (a script), 2 % (alice29.txt), 3 % (lcet10.txt); a spreadsheet of binary records (kennedy.xls)
+/// 4 % larger.
+const LONG_WINDOW_BITS: u8 = 19;
 /// The table takes 2 MB: shorter bodies are done before it pays.
 const LONG_BYTES: usize = 64 * 1024;
 
@@ -53,21 +56,14 @@ const BLOCK_BYTES: usize = 1 << 16;
 /// The least room that is offered for output.
 const MIN_ROOM: usize = 1024;
 
-type State = BrotliEncoderStateStruct<StandardAlloc>;
-
 /// Appends the coded form of a body to `out`.
 pub(super) fn whole(input: &[u8], level: Level, out: &mut Vec<u8>) -> Result<(), CoderFault> {
     if input.is_empty() {
         out.push(EMPTY_STREAM);
         return Ok(());
     }
-    let mut state = state(level);
-    if input.len() >= LONG_BYTES {
-        let hint = u32::try_from(input.len()).unwrap_or(u32::MAX).max(LONG_HINT_BYTES);
-        state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_SIZE_HINT, hint);
-        state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_LGWIN, LONG_WINDOW_BITS);
-    }
-    compress(&mut state, input, out, Flush::Finish)
+    let window_bits = if input.len() >= LONG_BYTES { LONG_WINDOW_BITS } else { WINDOW_BITS };
+    compress(&mut state(level, window_bits)?, input, out, Flush::Finish)
 }
 
 /// An incremental coder.
@@ -78,7 +74,7 @@ pub(super) fn stream(level: Level) -> Box<dyn Coder> {
 struct Stream {
     level: Level,
     /// None before the first byte, when memory was taken away, and after the end.
-    state: Option<Box<State>>,
+    state: Option<BrotliEncoder>,
     /// Whether bytes go on as they are, the stream having begun.
     plain: bool,
 }
@@ -97,8 +93,10 @@ impl Coder for Stream {
             out.extend(ends.then_some(EMPTY_STREAM));
             return Ok(());
         }
-        let level = self.level;
-        let begun = self.state.get_or_insert_with(|| Box::new(state(level)));
+        let begun = match &mut self.state {
+            Some(begun) => begun,
+            none => none.insert(state(self.level, WINDOW_BITS)?),
+        };
         compress(begun, input, out, flush)?;
         if ends {
             self.state = None;
@@ -127,12 +125,11 @@ impl Coder for Stream {
     }
 }
 
-fn state(level: Level) -> State {
-    let mut state = State::new(StandardAlloc::default());
-    state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_QUALITY, u32::from(level.0));
-    state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_LGWIN, WINDOW_BITS);
-    state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_SIZE_HINT, LEAST_HINT_BYTES);
-    state
+fn state(level: Level, window_bits: u8) -> Result<BrotliEncoder, CoderFault> {
+    let mut options = BrotliEncoderOptions::new();
+    options.quality(Quality::new(level.0).map_err(|_| CoderFault)?);
+    options.window_size(WindowSize::new(window_bits).map_err(|_| CoderFault)?);
+    options.size_hint(HINT_BYTES).build().map_err(|_| CoderFault)
 }
 
 /// A block of up to [`BLOCK_BYTES`] plain bytes at the border of a byte, from the lowest bit on: not the last, four nibbles of
@@ -144,25 +141,21 @@ fn plain_block(piece: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Pushes all of `input` through a state.
-fn compress(state: &mut State, input: &[u8], out: &mut Vec<u8>, flush: Flush) -> Result<(), CoderFault> {
+fn compress(state: &mut BrotliEncoder, mut input: &[u8], out: &mut Vec<u8>, flush: Flush) -> Result<(), CoderFault> {
     let operation = match flush {
-        Flush::None => BrotliEncoderOperation::BROTLI_OPERATION_PROCESS,
-        Flush::Sync => BrotliEncoderOperation::BROTLI_OPERATION_FLUSH,
-        Flush::Finish => BrotliEncoderOperation::BROTLI_OPERATION_FINISH,
+        Flush::None => BrotliOperation::Process,
+        Flush::Sync => BrotliOperation::Flush,
+        Flush::Finish => BrotliOperation::Finish,
     };
-    let (mut left, mut at) = (input.len(), 0);
+    let room = (input.len() / 2).max(MIN_ROOM);
     loop {
         let start = out.len();
-        out.resize(start + (input.len() / 2).max(MIN_ROOM), 0);
-        let (mut room, mut end) = (out.len() - start, start);
-        let sound =
-            state.compress_stream(operation, &mut left, input, &mut at, &mut room, out, &mut end, &mut None, &mut |_, _, _, _| ());
-        out.truncate(end);
-        if !sound {
-            return Err(CoderFault);
-        }
-        let all_out = if flush == Flush::Finish { state.is_finished() } else { !state.has_more_output() };
-        if left == 0 && all_out {
+        out.resize(start + room, 0);
+        let done = state.compress(input, &mut out[start..], operation);
+        out.truncate(start + done.as_ref().map_or(0, |done| done.bytes_written));
+        input = &input[done.map_err(|_| CoderFault)?.bytes_read..];
+        let all_out = if flush == Flush::Finish { state.is_finished() } else { !state.has_output() };
+        if input.is_empty() && all_out {
             return Ok(());
         }
     }
