@@ -2,6 +2,7 @@
 
 pub(crate) mod absent;
 mod authority;
+mod cache;
 mod certificate;
 mod certificate_list;
 mod compression;
@@ -32,6 +33,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     authority::COMMANDS,
     certificate::COMMANDS,
     certificate_list::COMMANDS,
+    cache::COMMANDS,
     compression::COMMANDS,
     decompression::COMMANDS,
     conversation::COMMANDS,

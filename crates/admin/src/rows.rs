@@ -269,6 +269,8 @@ fn half(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals, t
         row.set(Column::StatusOther, Figure::counter(totals.status_other));
         row.set(Column::Requests, Figure::counter(totals.requests));
         row.set(Column::RewriteFailures, Figure::counter(totals.rewrite_failures));
+        row.set(Column::CacheLookups, Figure::counter(totals.cache_lookups));
+        row.set(Column::CacheHits, Figure::counter(totals.cache_hits));
         let compression = tally.compression();
         row.set(Column::CompressIn, Figure::counter(compression.bytes_in.load(Relaxed)));
         row.set(Column::CompressOut, Figure::counter(compression.bytes_out.load(Relaxed)));

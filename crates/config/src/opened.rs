@@ -58,6 +58,7 @@ enum Side {
     Engine,
     FcgiApp,
     Resolvers,
+    Cache,
 }
 
 /// Where the lines that follow belong.
@@ -269,6 +270,7 @@ fn sides(kind: SectionKind) -> &'static [Side] {
         SectionKind::Engine => &[Side::Engine],
         SectionKind::FcgiApp => &[Side::FcgiApp],
         SectionKind::Resolvers => &[Side::Resolvers],
+        SectionKind::Cache => &[Side::Cache],
         SectionKind::Global | SectionKind::Defaults => &[],
     }
 }

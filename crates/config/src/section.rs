@@ -37,6 +37,8 @@ pub enum SectionKind {
     FcgiApp = 2048,
     /// `resolvers`: name servers.
     Resolvers = 4096,
+    /// `cache`: responses in memory.
+    Cache = 8192,
 }
 
 /// A set of kinds of section.
@@ -78,6 +80,8 @@ impl Sections {
     pub const FCGI_APP: Sections = Sections(2048);
     /// `resolvers`.
     pub const RESOLVERS: Sections = Sections(4096);
+    /// `cache`.
+    pub const CACHE: Sections = Sections(8192);
 
     /// The kinds in the set, in the manual's order.
     pub fn kinds(self) -> impl Iterator<Item = SectionKind> {
@@ -104,7 +108,7 @@ impl fmt::Display for Sections {
 
 impl SectionKind {
     /// All kinds, in the manual's order.
-    pub const ALL: [SectionKind; 13] = [
+    pub const ALL: [SectionKind; 14] = [
         SectionKind::Global,
         SectionKind::Defaults,
         SectionKind::Frontend,
@@ -118,6 +122,7 @@ impl SectionKind {
         SectionKind::Engine,
         SectionKind::FcgiApp,
         SectionKind::Resolvers,
+        SectionKind::Cache,
     ];
 
     /// The kind that a word opens.
@@ -141,6 +146,7 @@ impl SectionKind {
             SectionKind::Engine => "engine",
             SectionKind::FcgiApp => "fcgi-app",
             SectionKind::Resolvers => "resolvers",
+            SectionKind::Cache => "cache",
         }
     }
 

@@ -85,6 +85,10 @@ counters! {
     client_aborts,
     /// Transfers that the server broke off.
     server_aborts,
+    /// Requests that were looked for in a cache.
+    cache_lookups,
+    /// Requests that were answered from a cache.
+    cache_hits,
     /// Lines logged.
     logged,
     /// Responses 1xx.

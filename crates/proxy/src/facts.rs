@@ -1,5 +1,6 @@
 //! What is known of a stream beside its heads: what fetches, aliases of log formats and counters read.
 
+use crate::cache::Caching;
 use crate::captures::{Captured, Slots};
 use crate::changes::Changes;
 use crate::filter::Filters;
@@ -125,6 +126,8 @@ pub struct Facts {
     pub instead: Option<Box<Answer>>,
     /// What its bodies go through on their way, where something was asked for.
     pub filters: Option<Box<Filters>>,
+    /// What it has to do with caches, once a rule has asked one.
+    pub caching: Option<Box<Caching>>,
     /// Why the request was refused as malformed.
     pub refused: Option<Malformed>,
     /// What it tracks in stick tables, beside what its session tracks.
@@ -247,6 +250,7 @@ impl Facts {
             persistence: Persistence::default(),
             instead: None,
             filters: None,
+            caching: None,
             refused: None,
             tracks: None,
             learning: None,

@@ -34,6 +34,7 @@ pub const KEYWORDS: &[&[Keyword]] = &[
     forwarded::KEYWORDS,
     compression::KEYWORDS,
     crate::filter::keywords::KEYWORDS,
+    crate::cache::KEYWORDS,
     attempts::KEYWORDS,
     pages::KEYWORDS,
     accepted::KEYWORDS,

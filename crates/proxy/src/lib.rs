@@ -19,6 +19,7 @@
 //! * What ends early has a cause ([`terse_message::Abort`]), and the cause ends in the log.
 
 pub mod access;
+pub mod cache;
 pub mod captures;
 pub mod changes;
 pub mod counters;

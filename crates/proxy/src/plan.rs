@@ -2,6 +2,7 @@
 
 pub mod build;
 
+use crate::cache::Cache;
 use crate::counters::Tally;
 use crate::filter::FilterSettings;
 use crate::forwarded::Forwarded;
@@ -60,6 +61,8 @@ pub struct Plan {
     pub memory: Arc<Limit>,
     /// The memory of compressed bodies of proxies that have none of their own (`tune.comp.memory`).
     pub bodies: Option<Arc<Memory>>,
+    /// Caches of responses, in the order of their sections.
+    pub caches: Vec<Arc<Cache>>,
     /// The names of disabled backends, of which nothing else is known.
     pub disabled_backends: Vec<Arc<str>>,
     /// The pages of `http-errors` sections, by their names.

@@ -6,6 +6,7 @@
 mod alias;
 mod announcement;
 mod body;
+mod cache;
 mod capture;
 mod course;
 mod date;
@@ -59,7 +60,7 @@ pub const FETCHES: &[&[Fetch]] = &[
     later::GATEWAYS,
     later::AGENTS,
     later::DEVICES,
-    later::CACHES,
+    cache::FETCHES,
     table::TABLES,
     table::ANY_SLOT,
     table::SLOT_0,

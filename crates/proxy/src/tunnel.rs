@@ -131,6 +131,7 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
         broken: None,
         timer,
         timeout,
+        listener: None,
     };
     let mut up = source(client_reader, &mut client.buffer, &mut up_body, &client.timer, &client_timeout);
     let mut down = source(server_reader, &mut connection.buffer, &mut down_body, &connection.timer, &server_timeout);

@@ -23,7 +23,7 @@ mod part;
 mod protobuf;
 mod refused;
 mod text;
-pub(crate) mod time;
+pub mod time;
 mod url;
 mod variable;
 

@@ -45,6 +45,7 @@ pub use acl::{Acl, AclSet, KEYWORDS};
 pub use argument::{Arg, ArgList, HeaderName, Param, ParamKind};
 pub use compiler::Compiler;
 pub use condition::{Condition, Doubt};
+pub use convert::time as date;
 pub use env::{Env, Now, Work, World};
 pub use expr::Expr;
 pub use language::Language;

@@ -2,6 +2,7 @@
 
 use super::share::Share;
 use super::{Direction, FilterSettings, LimitKind, LimitSettings, Side, TraceSettings};
+use crate::cache::CacheName;
 use crate::settings::ProxySettings;
 use crate::track::name::{TableName, Want};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub const KEYWORDS: &[Keyword] = &[
         "Writes on standard error what goes through, and forwards it in pieces of any size.",
         trace,
     ),
-    refused("filter cache", "Keeps responses.", "caches come later"),
+    done("filter cache", "<cache>", "Says where a cache stands among filters; it is always before compression.", cache),
     refused("filter fcgi-app", "Speaks FastCGI to servers.", "FastCGI is not spoken"),
     refused("filter lua", "Lets a function in Lua see bodies.", "no Lua runs here"),
     refused("filter opentelemetry", "Tells a collector of spans.", "no spans are made"),
@@ -109,9 +110,24 @@ fn trace(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
+/// What is kept is what the server sent, so no other place is possible.
+fn cache(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let at = args.position();
+    let name = CacheName::parse(args, scope)?;
+    if side(scope) == Side::Behind {
+        return Err(Fault::new(at, "a cache cannot stand behind compression").hint("put this line before the one of compression"));
+    }
+    let caches = &mut filters(scope).caches;
+    if caches.iter().any(|one| one.name == name.name) {
+        return Err(Fault::new(at, format!("the filter of cache '{}' stands twice in this proxy", name.name)));
+    }
+    caches.push(name);
+    args.end()
+}
+
 fn unknown(args: &mut Args<'_>, _: &mut Scope<'_>) -> Result<(), Fault> {
     let name = args.need("<name>")?;
-    let known = ["bwlim-in", "bwlim-out", "comp-req", "comp-res", "compression", "trace"];
+    let known = ["bwlim-in", "bwlim-out", "cache", "comp-req", "comp-res", "compression", "trace"];
     Err(near::hinted(args.fault(format!("unknown filter '{name}'")), name, known))
 }
 

@@ -1,6 +1,7 @@
 //! What the configuration says of filters.
 
 use super::share::Share;
+use crate::cache::CacheName;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use terse_config::Place;
@@ -10,6 +11,8 @@ use terse_config::Place;
 pub struct FilterSettings {
     /// Those of bandwidth, by name: declared by `filter bwlim-in` or `bwlim-out`, or as yet only used by rules.
     pub limits: Vec<Arc<Limit>>,
+    /// `filter cache` lines.
+    pub caches: Vec<Arc<CacheName>>,
     /// `filter trace` lines.
     pub traces: Vec<Arc<TraceSettings>>,
 }

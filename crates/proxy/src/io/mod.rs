@@ -2,6 +2,7 @@
 
 pub mod buffer;
 pub mod clock;
+pub mod held;
 pub mod pause;
 pub mod sink;
 pub mod source;
@@ -10,6 +11,7 @@ pub mod timer;
 pub mod transport;
 
 pub use buffer::{BULK_BYTES, Buffer, Pool, Pools};
+pub use held::{Held, Listener, Pieces};
 pub use sink::{Outgoing, Sink};
 pub use source::{Broken, Incoming, Part, Source};
 pub use timer::{Timer, Wheel};

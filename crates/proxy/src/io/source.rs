@@ -1,6 +1,7 @@
 //! A body on its way in: the message's framing taken off.
 
 use super::buffer::{Buffer, Pools};
+use super::held::{Held, Listener};
 use super::timer::Timer;
 use super::transport::Reader;
 use std::cell::Cell;
@@ -24,6 +25,8 @@ pub enum Incoming {
     Chunked(Box<ChunkDecoder>, usize),
     /// All until the peer closes: a body without a length, or a tunnel.
     UntilClose,
+    /// It is in memory: nothing is read.
+    Held(Held),
 }
 
 /// What is at the front of the buffer.
@@ -66,6 +69,8 @@ pub struct Source<'a> {
     pub timer: &'a Timer,
     /// How long the peer may be silent; it may change while the source waits.
     pub timeout: &'a Cell<Option<Duration>>,
+    /// Who else wants the body.
+    pub listener: Option<Box<dyn Listener>>,
 }
 
 impl Incoming {
@@ -91,6 +96,10 @@ impl Source<'_> {
         let waiting = self.buffer.filled().len();
         Ok(match self.body {
             Incoming::Done => Some(Part::End),
+            Incoming::Held(held) => Some(match held.data().len() {
+                0 => Part::End,
+                n => Part::Data(n),
+            }),
             Incoming::Exact(_) | Incoming::UntilClose if waiting == 0 => None,
             Incoming::Exact(left) => Some(Part::Data((*left).min(waiting as u64) as usize)),
             Incoming::UntilClose => Some(Part::Data(waiting)),
@@ -121,18 +130,29 @@ impl Source<'_> {
     pub fn known_bytes(&self) -> Option<u64> {
         match &*self.body {
             Incoming::Exact(left) => Some(*left),
+            Incoming::Held(held) => Some(held.left()),
             _ => None,
         }
     }
 
     /// The first `n` bytes that [`Source::part`] has announced.
     pub fn data(&self, n: usize) -> &[u8] {
-        let filled = self.buffer.filled();
-        &filled[..n.min(filled.len())]
+        let at_hand = match &*self.body {
+            Incoming::Held(held) => held.data(),
+            _ => self.buffer.filled(),
+        };
+        &at_hand[..n.min(at_hand.len())]
     }
 
     /// Says that `n` bytes of data have gone on.
     pub fn consume(&mut self, n: usize) {
+        if let Some(mut listener) = self.listener.take() {
+            listener.hear(self.data(n));
+            self.listener = Some(listener);
+        }
+        if let Incoming::Held(held) = self.body {
+            return held.consume(n);
+        }
         self.buffer.consume(n);
         match self.body {
             Incoming::Exact(left) => {
@@ -142,7 +162,14 @@ impl Source<'_> {
                 }
             }
             Incoming::Chunked(_, found) => *found -= n.min(*found),
-            Incoming::Done | Incoming::UntilClose => {}
+            Incoming::Done | Incoming::UntilClose | Incoming::Held(_) => {}
+        }
+    }
+
+    /// Says that the body has gone on whole.
+    pub fn ended(&mut self) {
+        if let Some(listener) = self.listener.take() {
+            listener.end();
         }
     }
 

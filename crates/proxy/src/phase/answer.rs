@@ -2,7 +2,7 @@
 
 use crate::io::{Outgoing, Sink, clock};
 use crate::phase::judge::Verdict;
-use crate::phase::{Client, Next, finish, prepare, read, respond};
+use crate::phase::{Client, Next, finish, prepare, read, respond, stored};
 use crate::reply::{self, Answer};
 use crate::settings::ConnectionMode;
 use crate::stream::Stream;
@@ -42,6 +42,7 @@ pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>
             stream.facts.times.request = None;
             Ok(Next::Close)
         }
+        Verdict::Stored(hit) => Box::pin(stored::answer(client, stream, out, *hit)).await,
         Verdict::Serve(service) => {
             read::body(client, stream).await?;
             let body = read::buffered(client, stream);

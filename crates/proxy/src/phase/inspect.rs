@@ -75,7 +75,7 @@ pub async fn response(down: &mut Source<'_>, stream: &mut Stream, tcp: &TcpRules
 fn decision(flow: Flow) -> Option<Decision> {
     match flow {
         Flow::More => None,
-        Flow::Next | Flow::Stop | Flow::Wait(_) | Flow::Work(_) => Some(Decision::Pass),
+        Flow::Next | Flow::Stop | Flow::Stored(_) | Flow::Wait(_) | Flow::Work(_) => Some(Decision::Pass),
         Flow::Close => Some(Decision::Close),
         Flow::Http => Some(Decision::Http),
         Flow::Drop | Flow::Answer(_) | Flow::Deny(_) | Flow::Tarpit(_) => Some(Decision::Drop),

@@ -1,5 +1,6 @@
 //! Judging a connection, and each request on it, by rules.
 
+use crate::cache::Hit;
 use crate::counters::{Counter, Counters};
 use crate::deferral;
 use crate::inspection::lend_if;
@@ -26,6 +27,8 @@ pub enum Verdict {
     Deny(Box<Answer>),
     /// The same, later.
     Tarpit(Box<Answer>),
+    /// The client gets this stored response.
+    Stored(Box<Hit>),
     /// The connection closes.
     Drop,
     /// The client gets what this says, once the request's body is there.
@@ -152,6 +155,7 @@ async fn run(client: &mut Client, stream: &mut Stream, rules: &[Arc<Rule>], look
             Flow::Answer(answer) => Some(Verdict::Answer(answer)),
             Flow::Deny(answer) => Some(Verdict::Deny(answer)),
             Flow::Tarpit(answer) => Some(Verdict::Tarpit(answer)),
+            Flow::Stored(hit) => Some(Verdict::Stored(hit)),
             Flow::Drop => Some(Verdict::Drop),
             Flow::Next | Flow::Stop | Flow::Close | Flow::Http | Flow::More => None,
         });

@@ -19,6 +19,7 @@ pub mod read;
 pub mod record;
 pub mod respond;
 pub mod route;
+pub mod stored;
 pub mod transfer;
 pub mod waiting;
 

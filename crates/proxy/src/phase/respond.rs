@@ -1,5 +1,6 @@
 //! The response: its head read, judged, edited, decided upon, sent; then its body.
 
+use crate::cache::is_unsafe;
 use crate::filter::{self, Direction};
 use crate::inspection::{self, Side, lend};
 use crate::io::source::Incoming;
@@ -51,7 +52,7 @@ pub struct Reply<'a> {
 pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>) -> Result<(), Failure> {
     let session = stream.facts.session.clone();
     head(down, sink, stream).await?;
-    let version = stream.request.version;
+    invalidate(stream);
     let persistence = Persistence::take(&mut stream.response.fields, stream.response.version);
     let switches = stream.response.status == 101 || is_tunnel(stream);
     if switches && !reply.upgrade {
@@ -82,7 +83,33 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     if switches {
         return Box::pin(switch(sink, stream, reply, &session)).await;
     }
+    deliver(down, sink, stream, reply, private).await
+}
 
+/// Brings a stored response, whose head is the stream's, to the client.
+pub async fn stored(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>) -> Result<(), Failure> {
+    let session = stream.facts.session.clone();
+    stream.has_response = true;
+    crate::captures::response(stream);
+    rewrite::share(Side::Response, b"", stream);
+    stream.facts.count_status(stream.response.status);
+    let is_private = |stream: &Stream| reply.offer.is_some_and(|offer| offer.is_private(&stream.response));
+    let mut private = is_private(stream);
+    judge(down, sink, stream, &session).await?;
+    private |= is_private(stream);
+    deliver(down, sink, stream, reply, private).await
+}
+
+/// Brings a response that rules have judged to the client. `private`: it is one user's own.
+async fn deliver(
+    down: &mut Source<'_>,
+    sink: &mut Sink<'_>,
+    stream: &mut Stream,
+    reply: &mut Reply<'_>,
+    private: bool,
+) -> Result<(), Failure> {
+    let session = stream.facts.session.clone();
+    let version = stream.request.version;
     let plan = &session.worker.plan;
     let backend = stream.facts.backend.map(|index| &plan.backends[index]);
     let settings = prepare::compression(session.frontend(), backend, &plan.process.compression);
@@ -125,6 +152,9 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     stream.facts.status = stream.response.status;
     record::step_or_soon(stream, Origin::Response, Mode::Http);
     let written = sink.written;
+    if let Some(recording) = stream.facts.caching.as_mut().and_then(|caching| caching.recording.take()) {
+        down.listener = Some(recording);
+    }
     let sent = match compression {
         _ if unwanted => Box::pin(body::discard(down, sink)).await.map_err(broke),
         plan if let Some(decoder) = decoder => {
@@ -137,6 +167,9 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
         }
         None => body::pass(down, sink, &Cell::new(0), filter::passage(stream, Direction::Out)).await.map_err(broke),
     };
+    if sent.is_ok() {
+        down.ended();
+    }
     if let Err(failure) = &sent
         && sink.written == written
         && (matches!(failure.abort.who, Who::Server | Who::ServerTimeout) || failure.abort.phase == Phase::Headers)
@@ -146,6 +179,14 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     }
     stream.facts.times.end = Some(clock::now());
     sent
+}
+
+/// What an unsafe method may have changed is no longer answered from a cache (RFC 9111 section 4.4).
+fn invalidate(stream: &Stream) {
+    let Some(caching) = &stream.facts.caching else { return };
+    if is_unsafe(stream.request.method()) && matches!(stream.response.status, 200..=399) {
+        caching.asked.iter().for_each(|cache| cache.forget(&caching.key));
+    }
 }
 
 /// Reads the head of the final response; interim ones go to the client as they come (RFC 9110 section 15.2).
@@ -261,7 +302,7 @@ async fn run_rules(
         };
         judge::mark(stream, &sink.writer.socket());
         match flow {
-            Flow::Next | Flow::Stop | Flow::Close | Flow::Http | Flow::More | Flow::Work(_) => return Ok(()),
+            Flow::Next | Flow::Stop | Flow::Close | Flow::Http | Flow::More | Flow::Stored(_) | Flow::Work(_) => return Ok(()),
             Flow::Wait(Wait::Pause(time)) => Box::pin(tokio::time::sleep(time)).await,
             Flow::Wait(Wait::Name(wait)) => Box::pin(wait.run(stream)).await,
             Flow::Wait(Wait::Body(wait)) => Box::pin(wait_for_body(down, stream, wait)).await?,
@@ -275,6 +316,9 @@ async fn run_rules(
 /// `http-response wait-for-body`: reads the body, or as much of it as is waited for, as far as a buffer holds it. What ends it early
 /// is found again when it is moved.
 async fn wait_for_body(down: &mut Source<'_>, stream: &Stream, wait: BodyWait) -> Result<(), Failure> {
+    if matches!(down.body, Incoming::Held(_)) {
+        return Ok(());
+    }
     let length = if down.body.is_done() { BodyLength::None } else { stream.response.body };
     let chunked = stream.response.fields.has(Known::TransferEncoding);
     let waiting = async {

@@ -75,6 +75,7 @@ pub async fn run(
         broken: None,
         timer: &client.timer,
         timeout: &client_timeout,
+        listener: None,
     };
     if has_upload {
         decoding::request(stream, &mut exchange.decode);
@@ -104,6 +105,7 @@ pub async fn run(
         broken: None,
         timer: &server.timer,
         timeout: &server_timeout,
+        listener: None,
     };
     let mut down_sink = Sink {
         writer: client_writer,

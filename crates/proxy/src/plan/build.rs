@@ -7,6 +7,7 @@
 //! Nothing is opened but logs: names of syslog servers are looked up, descriptors found.
 
 mod backends;
+mod caches;
 mod drafts;
 mod frontends;
 mod logs;
@@ -71,6 +72,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let error_sets = pages::sets(&sections);
     pages::check_uses(&shared, &error_sets, diagnostics);
     let resolver_sections: Vec<_> = sections.extract_if(.., |section| section.kind == SectionKind::Resolvers).collect();
+    let caches = caches::build(&mut sections, &host.body_key, complete, diagnostics);
     let mut drafts = drafts::of(sections, diagnostics);
     let named = |draft: &drafts::Draft| {
         let servers = draft.farm.servers.iter().filter_map(|server| server.resolution.resolvers.clone());
@@ -111,6 +113,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         }
     }
     references::names(&references, &drafts, (&frontends, &backends), complete, diagnostics);
+    caches::find(&references, &caches, complete, diagnostics);
     let measures_tasks = references.iter().any(|reference| reference.to.is::<Asked>());
     let tables = tables::build(&mut drafts, references, complete, diagnostics);
     let _ = shared.entry::<Registry>().own::<Known>().0.set(tables.clone());
@@ -128,6 +131,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let bodies = Some(compression.memory_bytes).filter(|bytes| *bytes > 0).map(|bytes| Arc::new(Memory::new(bytes)));
     Some(Plan {
         bodies,
+        caches,
         busy_percents: (0..host.workers.max(1)).map(|_| AtomicU8::new(0)).collect(),
         tables,
         tracking,

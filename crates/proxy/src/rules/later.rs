@@ -1,11 +1,9 @@
 //! Actions that are understood and not built, each with why, or with what to write instead.
 
-use super::{ANY, ActionKind, ActionWord, BOTH, CONNECTION, CONTENT, REQUEST, RESPONSE, SERVER_CONTENT, SESSION};
+use super::{ANY, ActionKind, ActionWord, BOTH, CONNECTION, CONTENT, REQUEST, SERVER_CONTENT, SESSION};
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
-    later("cache-use", REQUEST, "Answers from a cache.", CACHE),
-    later("cache-store", RESPONSE, "Keeps the response in a cache.", CACHE),
     later("attach-srv", SESSION, "Gives the connection to a server.", "servers connect to no one here"),
     later("expect-netscaler-cip", CONNECTION, "Reads a NetScaler header.", "NetScaler's protocol is not spoken"),
     later("lua.", ANY | CONTENT | SERVER_CONTENT, "Calls a function in Lua.", "Lua comes later"),
@@ -23,5 +21,3 @@ pub(super) const ACTIONS: &[ActionWord] = &[
 const fn later(name: &'static str, sets: u16, summary: &'static str, reason: &'static str) -> ActionWord {
     ActionWord { name, sets, arguments: "...", summary, kind: ActionKind::Refused(reason) }
 }
-
-const CACHE: &str = "caches come later";

@@ -9,6 +9,7 @@ pub mod announcement;
 pub mod answer;
 pub mod attempts;
 pub mod bandwidth;
+pub mod cache;
 pub mod capture;
 pub mod field;
 pub mod hint;
@@ -32,6 +33,7 @@ pub mod wait;
 
 pub use wait::{BodyWait, Wait};
 
+use crate::cache::Hit;
 use crate::reply::Answer;
 use crate::stream::Stream;
 use std::sync::Arc;
@@ -77,6 +79,8 @@ pub enum Flow {
     Deny(Box<Answer>),
     /// The same, after `timeout tarpit` (`tarpit`).
     Tarpit(Box<Answer>),
+    /// The client gets this stored response (`cache-use`).
+    Stored(Box<Hit>),
     /// The connection is closed without an answer (`reject`, `silent-drop`).
     Drop,
     /// The server's connection is closed; what it has sent so far is passed on (`tcp-response content close`).
@@ -208,6 +212,7 @@ pub const ACTIONS: &[&[ActionWord]] = &[
     packets::ACTIONS,
     wait::ACTIONS,
     track::ACTIONS,
+    cache::ACTIONS,
     later::ACTIONS,
 ];
 

@@ -350,7 +350,6 @@ fn faults_stand_at_their_word() {
         ("http-request sc-set-gpt0(x) 1", "'x' is not a number"),
         ("http-request sc-set-gpt0(0)", "expects <expression>"),
         ("http-request sc-inc-gpc0(0", "no closing parenthesis"),
-        ("http-request lua.f", "Lua comes later"),
         ("http-request normalize-uri spell", "unknown normalizer"),
         ("http-request set-timeout server 3s", "time-out of the backend"),
         ("http-request set-timeout client 0", "time-out of nothing"),
@@ -360,7 +359,7 @@ fn faults_stand_at_their_word() {
         ("http-request redirect location / unles { path /x }", "expects 'if' or 'unless' and a condition, not 'unles'"),
         ("http-request set-header X y iff { path /x }", "expects 'if' or 'unless' and a condition, not 'iff'"),
         ("http-request set-src always_true", "cannot become"),
-        ("http-request cache-use c", "caches come later"),
+        ("http-request lua.f", "Lua comes later"),
     ] {
         let (_, said) = load(&front(line));
         assert!(said.len() == 1 && said[0].contains("! ") && said[0].contains(fault), "{line}: {said:?}");

@@ -20,7 +20,11 @@ pub(super) const ALIASES: &[Alias] = &[
     Alias::new("b", Needs::NONE, "The backend's name.", be_name),
     Alias::new("s", Needs::NONE, "The server's name.", |env| {
         let facts = facts(env)?;
-        let none = if facts.by_service { "<STATS>" } else { "<NOSRV>" };
+        let none = match &facts.caching {
+            Some(caching) if caching.answered.is_some() => "<CACHE>",
+            _ if facts.by_service => "<STATS>",
+            _ => "<NOSRV>",
+        };
         Some(Value::str(facts.server.as_ref().map_or(none, |server| &**server.name()).as_bytes()))
     }),
     Alias::new("si", Needs::NONE, "The server's address.", |env| server_address(env).map(|address| Value::Addr(address.ip()))),

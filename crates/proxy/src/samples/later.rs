@@ -23,5 +23,3 @@ pub(super) const AGENTS: &[Fetch] =
 
 pub(super) const DEVICES: &[Fetch] = refused!("What a database says of the client's device.", "databases of devices are not read":
     "51d.all" "da-csv-fetch" "wurfl-get" "wurfl-get-all");
-
-pub(super) const CACHES: &[Fetch] = refused!("What a cache did.", "caches come later": "res.cache_hit" "res.cache_name");

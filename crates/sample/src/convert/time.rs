@@ -219,9 +219,15 @@ impl Stamp {
 fn http_date<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<Value<'a>> {
     let time = value.into_int()?.saturating_add(args.int(0).unwrap_or(0));
     let per_second = args.int(1).unwrap_or(1);
-    let c = Civil::of(time.div_euclid(per_second));
     let fraction = if per_second > 1 { format!(".{}", time.rem_euclid(per_second)) } else { String::new() };
-    let text = format!(
+    let text = written(time.div_euclid(per_second), &fraction);
+    Some(Value::Str(Octets::copy(text.as_bytes())))
+}
+
+/// The date of so many seconds since 1970, as fields of HTTP write it, with a fraction behind the seconds.
+fn written(seconds: i64, fraction: &str) -> String {
+    let c = Civil::of(seconds);
+    format!(
         "{}, {:02} {} {:04} {:02}:{:02}:{:02}{fraction} GMT",
         &c.weekday_name()[..3],
         c.day,
@@ -230,12 +236,16 @@ fn http_date<'a>(value: Value<'a>, args: &'a ArgList, _: &Env<'a>) -> Option<Val
         c.hour,
         c.minute,
         c.second
-    );
-    Some(Value::Str(Octets::copy(text.as_bytes())))
+    )
 }
 
-/// A date in one of the three forms that RFC 9110 section 5.6.7 wants recipients to read.
-fn parse(text: &[u8]) -> Option<i64> {
+/// The date of so many seconds since 1970, as fields of HTTP write it (RFC 9110 section 5.6.7).
+pub fn write(seconds: i64) -> String {
+    written(seconds, "")
+}
+
+/// A date in one of the three forms that RFC 9110 section 5.6.7 wants recipients to read, as seconds since 1970.
+pub fn parse(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?;
     let words: Vec<&str> = text.split([' ', ',', '-']).filter(|w| !w.is_empty()).collect();
     let (day, month, year, time) = match words.as_slice() {

@@ -1,0 +1,45 @@
+//! Caches.
+
+use crate::answer::{Answer, Outcome};
+use crate::command::{Call, Command};
+use crate::settings::Level;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use terse_proxy::cache::Cache;
+
+pub(super) const COMMANDS: &[Command] = &[Command {
+    name: "show cache",
+    usage: "show cache",
+    summary: "list the caches, and what they hold",
+    level: Level::Admin,
+    run: show,
+}];
+
+fn show(call: &mut Call<'_>) -> Outcome {
+    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64);
+    Ok(Answer::Text(call.context.plan.caches.iter().map(|cache| lines(cache, now_ms)).collect()))
+}
+
+/// A line of the cache, and one of each response in it, in HAProxy's form. Its blocks are of a kilobyte; here bytes are counted.
+fn lines(cache: &Arc<Cache>, now_ms: i64) -> String {
+    let pointer = Arc::as_ptr(cache).addr();
+    let mut text = format!("{pointer:#x}: {} (shctx:{pointer:#x}, available blocks:{})\n", cache.name, cache.free_bytes() / 1024);
+    for listed in cache.list() {
+        let entry = &listed.entry;
+        let size = entry.size_bytes();
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{:#x} hash:{} vary:0x{} size:{size} ({} blocks), refcount:{}, expire:{}",
+            Arc::as_ptr(entry).addr(),
+            listed.key.short(),
+            entry.selector_text(),
+            size.div_ceil(1024),
+            // The list's own does not count.
+            Arc::strong_count(entry) - 1,
+            entry.fresh_s(now_ms)
+        );
+    }
+    text
+}

@@ -1,0 +1,314 @@
+//! Caches: small responses, kept in memory and given to whoever asks again (RFC 9111).
+//!
+//! ```text
+//!   http-request cache-use ── Key, look ──┬─ fresh, selected: Hit ──> phase/stored.rs: 304, or the response ──> rules, compression
+//!                                         └─ none ──> the server
+//!   http-response cache-store ── policy ── Recording ── sees the body as it comes, before decoder and coder ── end: kept
+//!   an unsafe method succeeds ── forget
+//! ```
+//!
+//! [`control`], [`freshness`], [`selection`] and [`precondition`] are the policy: pure, what is known is an argument. [`shelf`] holds what
+//! is kept, [`room`] counts it.
+//!
+//! Invariants:
+//! * A kept response is whole: what broke off, grew too large or was overtaken by a change of the resource is dropped.
+//! * What is kept, what is being recorded and what is being sent never exceeds `total-max-size` together.
+//! * No lock is held while bytes are copied, hashed or sent.
+//! * What is stored is what the server sent, before anything here decodes or compresses it: so tags are the server's, and each hit is
+//!   compressed, or answered with 304, as the server's own answer would be.
+
+mod control;
+mod freshness;
+mod keywords;
+mod precondition;
+mod recording;
+mod room;
+mod selection;
+mod settings;
+mod shelf;
+
+pub use keywords::KEYWORDS;
+pub use precondition::{is_held, not_modified};
+pub use recording::Recording;
+pub use selection::{Selecting, Selector};
+pub use settings::{CacheName, CacheSettings};
+
+use crate::io::Pieces;
+use control::RequestControl;
+use room::{Room, Space};
+use shelf::{Listed, Shelf};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use terse_message::{BodyLength, Known, Request, Response, Version};
+
+/// A cache; one for all workers.
+pub struct Cache {
+    /// Its name.
+    pub name: Arc<str>,
+    settings: CacheSettings,
+    /// A power of two of them: a key's second word chooses.
+    shelves: Box<[Mutex<Shelf>]>,
+    room: Arc<Room>,
+    /// Which shelf makes room next.
+    turn: AtomicUsize,
+    secret: [u8; 32],
+}
+
+/// What a resource is known by: the keyed BLAKE3 hash of its host and its target. Who does not know the secret cannot make two
+/// resources one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Key([u64; 4]);
+
+/// A kept response.
+pub struct Entry {
+    /// Its head, as lines of HTTP/1, without what said its length or belonged to a connection.
+    pub head: Box<[u8]>,
+    /// When it came, in milliseconds since 1970.
+    pub came_ms: i64,
+    body: Vec<Box<[u8]>>,
+    body_bytes: u64,
+    selector: Selector,
+    /// How old it was then, in seconds.
+    age: u64,
+    /// Until when it is fresh.
+    fresh_until_ms: i64,
+    space: Space,
+}
+
+/// What a stream has to do with caches, once a rule has asked one.
+pub struct Caching {
+    /// The resource.
+    pub key: Key,
+    /// What selects among its responses.
+    pub selecting: Selecting,
+    /// Whether the response to this request may be kept.
+    pub may_store: bool,
+    /// Whether the request had an Authorization field.
+    pub authorized: bool,
+    /// The caches that were asked.
+    pub asked: Vec<Arc<Cache>>,
+    /// The cache that has answered.
+    pub answered: Option<Arc<Cache>>,
+    /// What records the response.
+    pub recording: Option<Box<Recording>>,
+}
+
+/// A request's answer from a cache.
+pub struct Hit {
+    /// The response.
+    pub entry: Arc<Entry>,
+    /// Its age now, in seconds.
+    pub age: u64,
+}
+
+/// A shelf has no less, so that what is asked for least goes first.
+const SHELF_BYTES: usize = 4 << 20;
+const MOST_SHELVES: usize = 16;
+
+impl Cache {
+    /// An empty cache. `secret`: a key that nobody else knows.
+    pub fn new(name: Arc<str>, settings: CacheSettings, secret: &[u8; 32]) -> Cache {
+        let bytes = settings.total_bytes();
+        let shelves = 1 << (bytes / SHELF_BYTES).clamp(1, MOST_SHELVES).ilog2();
+        Cache {
+            name,
+            settings,
+            shelves: (0..shelves).map(|_| Mutex::default()).collect(),
+            room: Arc::new(Room::new(bytes)),
+            turn: AtomicUsize::new(0),
+            secret: *secret,
+        }
+    }
+
+    /// The key of what is asked for; `None` where that is not said.
+    fn key(&self, request: &Request) -> Option<Key> {
+        let authority = request.authority().filter(|authority| !authority.is_empty())?;
+        let target = Some(request.path_and_query()).filter(|target| target.first() == Some(&b'/'))?;
+        let mut hasher = blake3::Hasher::new_keyed(&self.secret);
+        hasher.update(&authority.to_ascii_lowercase()).update(target);
+        let mut words = [0; 4];
+        for (word, bytes) in words.iter_mut().zip(hasher.finalize().as_bytes().as_chunks::<8>().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        Some(Key(words))
+    }
+
+    /// What a request that a rule sends here has to do with it; nothing when it asks for no resource.
+    pub fn meet(self: &Arc<Self>, request: &Request) -> Option<Caching> {
+        let control = RequestControl::of(&request.fields);
+        let is_get = request.method() == b"GET" && request.version >= Version::Http11 && request.body == BodyLength::None;
+        Some(Caching {
+            key: self.key(request)?,
+            selecting: Selecting::of(&request.fields),
+            may_store: is_get && !control.no_store,
+            authorized: request.fields.has(Known::Authorization),
+            asked: vec![self.clone()],
+            answered: None,
+            recording: None,
+        })
+    }
+
+    /// Whether an answer for such a request is looked for at all.
+    pub fn serves(request: &Request) -> bool {
+        let is_asking = matches!(request.method(), b"GET" | b"HEAD") && request.body == BodyLength::None;
+        is_asking
+            && request.version >= Version::Http11
+            && !request.fields.has(Known::Authorization)
+            && !RequestControl::of(&request.fields).no_cache
+    }
+
+    /// The response for a request that may have one from here.
+    pub fn look(&self, caching: &Caching, request: &Request, now_ms: i64) -> Option<Hit> {
+        let entry = self.shelf(&caching.key).look(&caching.key, &caching.selecting, now_ms)?;
+        let control = RequestControl::of(&request.fields);
+        let age = entry.age_s(now_ms);
+        let fresh = u64::try_from((entry.fresh_until_ms - now_ms) / 1000).unwrap_or(0);
+        let fits = control.max_age.is_none_or(|most| age <= most) && control.min_fresh.is_none_or(|least| fresh >= least);
+        fits.then_some(Hit { entry, age })
+    }
+
+    /// Begins to keep a response, of which the head is there; `None` when it is not kept. `now_ms`: milliseconds since 1970; `delay_s`: how
+    /// long the server took.
+    pub fn record(self: &Arc<Self>, caching: &Caching, response: &Response, now_ms: i64, delay_s: u64) -> Option<Recording> {
+        if !caching.may_store {
+            return None;
+        }
+        if !self.settings.vary && response.fields.has(Known::Vary) {
+            return None;
+        }
+        let selector = caching.selecting.selector(&response.fields)?;
+        // Who asked must be one of those who get it.
+        if !selector.admits(&caching.selecting) {
+            return None;
+        }
+        let term = freshness::term(response, caching.authorized, self.settings.max_age(), now_ms / 1000, delay_s)?;
+        let head = recording::head(response, now_ms / 1000);
+        let length = match response.body {
+            BodyLength::Exact(length) => Some(length),
+            BodyLength::None => Some(0),
+            BodyLength::Unknown => None,
+        };
+        let size = head.len() as u64 + length.unwrap_or(0);
+        if size > self.settings.object_bytes() as u64 {
+            return None;
+        }
+        let first = selector.is_any() || self.shelf(&caching.key).count(&caching.key, now_ms) < self.settings.variants();
+        let ticket = first.then(|| self.shelf(&caching.key).begin(&caching.key, now_ms)).flatten()?;
+        let mut recording = Recording::new(
+            self,
+            caching.key,
+            ticket,
+            Entry {
+                body: Vec::new(),
+                body_bytes: 0,
+                came_ms: now_ms,
+                age: term.age,
+                fresh_until_ms: now_ms.saturating_add_unsigned(term.fresh.saturating_mul(1000)),
+                space: Space::of(&self.room),
+                selector,
+                head,
+            },
+        );
+        recording.settle_in().then_some(recording)
+    }
+
+    /// Forgets all responses of a resource, and those that are being recorded.
+    pub fn forget(&self, key: &Key) {
+        let gone = self.shelf(key).forget(key);
+        drop(gone);
+    }
+
+    /// All that is kept, for people to look at.
+    pub fn list(&self) -> Vec<Listed> {
+        self.shelves.iter().flat_map(|shelf| lock(shelf).list()).collect()
+    }
+
+    /// Bytes that are free.
+    pub fn free_bytes(&self) -> usize {
+        self.room.free()
+    }
+
+    /// Takes room, for which what was asked for least lately goes; false when there is none.
+    fn make_room(&self, space: &mut Space, bytes: usize) -> bool {
+        loop {
+            if space.grow(bytes) {
+                return true;
+            }
+            let shelves = self.shelves.len();
+            let Some(gone) = (0..shelves).find_map(|_| {
+                let turn = self.turn.fetch_add(1, Relaxed);
+                lock(&self.shelves[turn & (shelves - 1)]).pop_oldest()
+            }) else {
+                return false;
+            };
+            // It may have to be freed: under no lock.
+            drop(gone);
+        }
+    }
+
+    fn shelf(&self, key: &Key) -> MutexGuard<'_, Shelf> {
+        // The number of shelves is a power of two.
+        lock(&self.shelves[key.0[1] as usize & (self.shelves.len() - 1)])
+    }
+}
+
+impl std::fmt::Debug for Cache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cache").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Entry {
+    /// Bytes of its body.
+    pub fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    /// Bytes that it takes.
+    pub fn size_bytes(&self) -> usize {
+        self.space.bytes()
+    }
+
+    /// For how many seconds it is fresh yet; less than 0 when it no longer is.
+    pub fn fresh_s(&self, now_ms: i64) -> i64 {
+        (self.fresh_until_ms - now_ms).div_euclid(1000)
+    }
+
+    /// What tells it from other responses of its resource, for people.
+    pub fn selector_text(&self) -> String {
+        self.selector.text()
+    }
+
+    fn age_s(&self, now_ms: i64) -> u64 {
+        self.age.saturating_add(u64::try_from((now_ms - self.came_ms) / 1000).unwrap_or(0))
+    }
+
+    fn is_fresh(&self, now_ms: i64) -> bool {
+        now_ms < self.fresh_until_ms
+    }
+}
+
+impl Pieces for Entry {
+    fn piece(&self, index: usize) -> &[u8] {
+        self.body.get(index).map_or(&[], |piece| piece)
+    }
+}
+
+impl Key {
+    /// What people are shown of it.
+    pub fn short(&self) -> u32 {
+        self.0[0] as u32
+    }
+}
+
+/// Whether a method may change what it is sent to (RFC 9110 section 9.2.1).
+pub fn is_unsafe(method: &[u8]) -> bool {
+    !matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE")
+}
+
+fn lock(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {
+    shelf.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

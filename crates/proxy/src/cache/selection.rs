@@ -1,0 +1,217 @@
+//! Which of several stored responses a request selects: Vary (RFC 9111 section 4.1), for the fields that are understood.
+//!
+//! A response that varies on Accept-Encoding is known by its own codings, as in HAProxy: whoever takes all of them may have it.
+
+use terse_message::{Fields, Known, list};
+
+/// What a request says in the fields that are understood.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Selecting {
+    /// A bit for each coding that it takes; `None`: it names too many for the response to be kept.
+    codings: Option<u32>,
+    referer: Box<[u8]>,
+    origin: Box<[u8]>,
+}
+
+/// By what a stored response is selected.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Selector {
+    codings: Option<u32>,
+    referer: Option<Box<[u8]>>,
+    origin: Option<Box<[u8]>>,
+}
+
+impl Selecting {
+    /// Reads a request's fields.
+    pub fn of(request: &Fields) -> Selecting {
+        Selecting {
+            codings: accepted(request.every(Known::AcceptEncoding)),
+            referer: joined(request, b"Referer"),
+            origin: joined(request, b"Origin"),
+        }
+    }
+
+    /// How a response to this request is selected; `None` when it cannot be kept: it varies on something else, has a coding that nobody
+    /// knows, or the request names too many.
+    pub fn selector(&self, response: &Fields) -> Option<Selector> {
+        let mut selector = Selector::default();
+        for name in response.every(Known::Vary).flat_map(list::elements) {
+            if name.eq_ignore_ascii_case(b"Accept-Encoding") {
+                self.codings?;
+                selector.codings = Some(used(response)?);
+            } else if name.eq_ignore_ascii_case(b"Referer") {
+                selector.referer = Some(self.referer.clone());
+            } else if name.eq_ignore_ascii_case(b"Origin") {
+                selector.origin = Some(self.origin.clone());
+            } else {
+                return None;
+            }
+        }
+        Some(selector)
+    }
+}
+
+impl Selector {
+    /// Whether a request selects it.
+    pub fn admits(&self, request: &Selecting) -> bool {
+        self.codings.is_none_or(|used| request.codings.is_some_and(|taken| used & taken == used))
+            && self.referer.as_ref().is_none_or(|referer| *referer == request.referer)
+            && self.origin.as_ref().is_none_or(|origin| *origin == request.origin)
+    }
+
+    /// Whether every request selects it.
+    pub fn is_any(&self) -> bool {
+        *self == Selector::default()
+    }
+
+    /// What tells it from others, in hexadecimal digits: its codings, and a digest of the fields that are compared.
+    pub fn text(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for text in [&self.referer, &self.origin].into_iter().flatten() {
+            hasher.update(&(text.len() as u64).to_le_bytes()).update(text);
+        }
+        let digest =
+            if self.referer.is_some() || self.origin.is_some() { hasher.finalize().as_bytes()[0..4].to_vec() } else { vec![0; 4] };
+        let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{:08x}{digits}", self.codings.unwrap_or(0))
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        [&self.referer, &self.origin].into_iter().flatten().map(|text| text.len()).sum()
+    }
+}
+
+/// Codings of IANA's list, and their other names; the first is what a body has that is not coded.
+const CODINGS: [&[&str]; 11] = [
+    &["identity"],
+    &["gzip", "x-gzip"],
+    &["deflate"],
+    &["br"],
+    &["zstd"],
+    &["compress", "x-compress"],
+    &["dcb"],
+    &["dcz"],
+    &["exi"],
+    &["aes128gcm"],
+    &["pack200-gzip"],
+];
+
+const IDENTITY: u32 = 1;
+
+/// Names of codings that are read: a request with more has no response kept that varies on them.
+const MOST_CODINGS: usize = 15;
+
+fn bit(name: &[u8]) -> Option<u32> {
+    let is = |names: &&[&str]| names.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
+    CODINGS.iter().position(is).map(|at| 1 << at)
+}
+
+/// The codings that a client takes: all of them where it says nothing, and none but `identity` where it names none.
+fn accepted<'v>(values: impl Iterator<Item = &'v [u8]>) -> Option<u32> {
+    let (mut said, mut count, mut taken, mut refused, mut rest) = (false, 0, 0, 0, None);
+    for value in values {
+        said = true;
+        for element in list::elements(value) {
+            count += 1;
+            if count > MOST_CODINGS {
+                return None;
+            }
+            let mut parts = list::parameters(element);
+            let name = parts.next().unwrap_or_default();
+            let refuses = parts.any(is_zero);
+            match (name, bit(name)) {
+                (b"*", _) => rest = Some(!refuses && rest.unwrap_or(true)),
+                (_, Some(bit)) if refuses => refused |= bit,
+                (_, Some(bit)) => taken |= bit,
+                (_, None) => {}
+            }
+        }
+    }
+    let taken = match rest {
+        Some(true) => u32::MAX,
+        None if !said => u32::MAX,
+        Some(false) => taken,
+        None => taken | IDENTITY,
+    };
+    Some(taken & !refused)
+}
+
+/// `q=0`
+fn is_zero(parameter: &[u8]) -> bool {
+    let Some(at) = memchr::memchr(b'=', parameter) else { return false };
+    let weight = parameter[at + 1..].trim_ascii();
+    parameter[..at].trim_ascii().eq_ignore_ascii_case(b"q")
+        && weight.first() == Some(&b'0')
+        && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
+}
+
+/// The codings of a response; `None` when one is not known.
+fn used(response: &Fields) -> Option<u32> {
+    let names = response.every(Known::ContentEncoding).flat_map(list::elements);
+    let codings = names.map(bit).try_fold(0, |all, bit| Some(all | bit?))?;
+    Some(if codings == 0 { IDENTITY } else { codings })
+}
+
+fn joined(fields: &Fields, name: &[u8]) -> Box<[u8]> {
+    fields.values(name).collect::<Vec<_>>().join(&b", "[..]).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(lines: &[(&str, &str)]) -> Fields {
+        let mut fields = Fields::default();
+        lines.iter().for_each(|(name, value)| fields.push(name.as_bytes(), value.as_bytes()));
+        fields
+    }
+
+    fn admits(stored: &[(&str, &str)], first: &[(&str, &str)], second: &[(&str, &str)]) -> Option<bool> {
+        let selector = Selecting::of(&fields(first)).selector(&fields(stored))?;
+        Some(selector.admits(&Selecting::of(&fields(second))))
+    }
+
+    #[test]
+    fn codings_are_those_of_the_response() {
+        let coded = |coding| [("Vary", "accept-encoding"), ("Content-Encoding", coding)];
+        let accept = |codings| [("Accept-Encoding", codings)];
+        for (coding, codings, admitted) in [
+            ("gzip", "GZIP", true),
+            ("gzip", "x-gzip ; q=0.8", true),
+            ("gzip", "first,gzip", true),
+            ("gzip", "deflate, gzip;q=0", false),
+            ("gzip", "deflate, gzip;q=0.000", false),
+            ("gzip", "", false),
+            ("br", "*", true),
+            ("br", "gzip;q=0, *;q=0.1, identity;q=0", true),
+            ("br", "*, br;q=0", false),
+            ("br", "deflate, *;q=0", false),
+            ("identity", "deflate, *;q=0", false),
+            ("deflate, gzip", "gzip;q=0.8, deflate", true),
+            ("deflate, gzip", "gzip", false),
+            ("gzip", "br,gzip,a,b,c,d,e,f,g,h,i,j,k,l,m,n", false),
+        ] {
+            assert_eq!(admits(&coded(coding), &[], &accept(codings)), Some(admitted), "{coding}: {codings}");
+        }
+        assert_eq!(admits(&coded("gzip"), &[], &[]), Some(true));
+        let plain = [("Vary", "Accept-Encoding")];
+        for (codings, admitted) in [("gzip", true), ("", true), ("gzip, identity;q=0", false)] {
+            assert_eq!(admits(&plain, &[], &accept(codings)), Some(admitted), "{codings}");
+        }
+        assert_eq!(admits(&coded("rot13"), &[], &[]), None);
+        assert_eq!(admits(&plain, &accept("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p"), &[]), None);
+    }
+
+    #[test]
+    fn other_fields_are_compared() {
+        let stored = [("Vary", "Referer, origin")];
+        let one = [("Referer", "r"), ("Origin", "o")];
+        assert_eq!(admits(&stored, &one, &one), Some(true));
+        assert_eq!(admits(&stored, &one, &[("Referer", "r")]), Some(false));
+        assert_eq!(admits(&stored, &one, &[("Referer", "x"), ("Origin", "o")]), Some(false));
+        assert_eq!(admits(&[("Vary", "Cookie")], &one, &one), None);
+        assert_eq!(admits(&[("Vary", "*")], &one, &one), None);
+        assert!(Selecting::of(&fields(&[])).selector(&fields(&[])).unwrap().is_any());
+    }
+}

@@ -1,0 +1,58 @@
+//! A body that is in memory already, and who listens to one that goes by.
+
+use std::sync::Arc;
+
+/// Bytes in pieces.
+pub trait Pieces: Send + Sync {
+    /// A piece; empty behind the last one.
+    fn piece(&self, index: usize) -> &[u8];
+}
+
+/// Hears a body on its way.
+pub trait Listener {
+    /// Hears bytes of it.
+    fn hear(&mut self, data: &[u8]);
+
+    /// Is told that this was all.
+    fn end(self: Box<Self>);
+}
+
+/// What is left of a body in pieces.
+pub struct Held {
+    pieces: Arc<dyn Pieces>,
+    index: usize,
+    at: usize,
+    left: u64,
+}
+
+impl Held {
+    /// All of a body of so many bytes.
+    pub fn new(pieces: Arc<dyn Pieces>, bytes: u64) -> Held {
+        Held { pieces, index: 0, at: 0, left: bytes }
+    }
+
+    /// Bytes that are left.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// What can be had at once; empty at the end.
+    pub fn data(&self) -> &[u8] {
+        self.pieces.piece(self.index).get(self.at..).unwrap_or_default()
+    }
+
+    /// Says that so much of that has gone on.
+    pub fn consume(&mut self, n: usize) {
+        self.left = self.left.saturating_sub(n as u64);
+        self.at += n;
+        if self.at >= self.pieces.piece(self.index).len() {
+            (self.index, self.at) = (self.index + 1, 0);
+        }
+    }
+}
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Held").field("left", &self.left).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,99 @@
+//! Answers from a cache: the stored response, or 304 for whoever holds it. What follows is what a server's response goes through: rules,
+//! the compression decision, framing.
+
+use crate::cache::{self, Hit};
+use crate::io::{Buffer, Held, Incoming, Outgoing, Sink, Source, clock};
+use crate::meter::{self, Meter};
+use crate::phase::{Client, Next, prepare, respond};
+use crate::settings::ConnectionMode;
+use crate::stream::Stream;
+use std::cell::Cell;
+use terse_balance::{Affinity, CookieFound};
+use terse_compress::decode;
+use terse_compress::{Link, policy, range};
+use terse_http::h1;
+use terse_message::{Abort, BodyLength, Cause, Known, Phase, Who};
+
+/// Answers a request that has no body.
+pub async fn answer(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, hit: Hit) -> Result<Next, Abort> {
+    let session = stream.facts.session.clone();
+    let (worker, frontend) = (&session.worker, session.frontend());
+    let backend = stream.facts.backend.map(|index| &worker.plan.backends[index]);
+    let now = Some(clock::now());
+    let times = &mut stream.facts.times;
+    (times.queued, times.connected, times.response) = (now, now, now);
+    stream.facts.by_service = true;
+    stream.facts.abort = Some(Abort::new(Who::Local, Phase::Request, Cause::Denied));
+
+    let decoded = prepare::decompression(frontend, backend);
+    let ask = decode::policy::ask(&stream.request, &decoded);
+    let settings = prepare::compression(frontend, backend, &worker.plan.process.compression);
+    let offer = settings.is_configured().then(|| policy::offer(&stream.request, Link::default(), &settings));
+    if let Some(offer) = &offer {
+        // A tag of ours that the client holds is the server's for the stored response.
+        range::guard(&mut stream.request, offer, &settings);
+    }
+    let mut body = load(stream, &hit)?;
+    let mode = prepare::connection_mode(frontend, backend);
+    let affinity = Affinity { server: None, found: CookieFound::Off };
+    let body_read = Cell::new(true);
+    let mut reply = respond::Reply {
+        keep_client: stream.facts.persistence.keep_alive && mode != ConnectionMode::Close,
+        upgrade: false,
+        mode,
+        offer: offer.as_ref(),
+        ask: ask.as_deref(),
+        affinity: &affinity,
+        body_read: &body_read,
+        server_keeps: false,
+        switched: false,
+    };
+    let timeout = stream.facts.timeouts().client;
+    let meter = Meter::of(&stream.facts, meter::Direction::Out);
+    let silence = Cell::new(None);
+    let (reader, writer) = client.io.split();
+    let mut down = Source {
+        reader,
+        buffer: &mut Buffer::default(),
+        body: &mut body,
+        pools: &worker.pools,
+        full_reads: false,
+        broken: None,
+        timer: &client.timer,
+        timeout: &silence,
+        listener: None,
+    };
+    let mut sink = Sink { writer, out, framing: Outgoing::Plain, written: 0, meter: meter.as_ref(), timer: &client.timer, timeout };
+    let sent = respond::stored(&mut down, &mut sink, stream, &mut reply).await;
+    stream.facts.bytes_out += sink.written;
+    meter.into_iter().for_each(|meter| meter.settle(&mut stream.facts));
+    match sent {
+        Ok(()) if reply.keep_client => Ok(Next::Request),
+        Ok(()) if !client.buffer.is_empty() => Ok(Next::Linger),
+        Ok(()) => Ok(Next::Close),
+        Err(failure) => Err(failure.abort),
+    }
+}
+
+/// Makes the stored head the stream's response; gives the body that is to be sent.
+fn load(stream: &mut Stream, hit: &Hit) -> Result<Incoming, Abort> {
+    let entry = &hit.entry;
+    let response = &mut stream.response;
+    // It was written by us.
+    let fault = |_| Abort::new(Who::Internal, Phase::Headers, Cause::Fault);
+    h1::parse_response(&entry.head, b"GET", response).map_err(fault)?;
+    let is_held = cache::is_held(&stream.request.fields, &response.fields, entry.came_ms / 1000);
+    response.fields.push(b"Age", hit.age.to_string().as_bytes());
+    if is_held {
+        cache::not_modified(response);
+        response.body = BodyLength::None;
+        return Ok(Incoming::Done);
+    }
+    response.fields.push(Known::ContentLength.name().as_bytes(), entry.body_bytes().to_string().as_bytes());
+    response.body = BodyLength::Exact(entry.body_bytes());
+    if stream.request.method() == b"HEAD" {
+        response.body = BodyLength::None;
+        return Ok(Incoming::Done);
+    }
+    Ok(Incoming::Held(Held::new(entry.clone(), entry.body_bytes())))
+}
