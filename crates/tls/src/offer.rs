@@ -148,6 +148,8 @@ fn lines(terms: &Terms<'_>) -> Result<Vec<Line>, Unusable> {
         for line in &list.lines {
             let certificate = files.certificate(&line.certificate)?.clone();
             let own = line.entry.own(tls, place).map_err(Unusable)?.map(Arc::new);
+            // Also where another line has its names and goes before it.
+            own.as_ref().map(|own| trusted(own, terms)).transpose()?;
             let mut names = line.entry.names();
             // Names that are only excluded leave the certificate's own.
             if names.iter().all(|name| matches!(name, Name::Not(_))) {

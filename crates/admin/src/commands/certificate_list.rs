@@ -4,7 +4,6 @@ use super::certificate::{command, reason};
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::settings::Level;
-use terse_config::{TimeUnit, units};
 use terse_tls::Refusal;
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -98,9 +97,8 @@ fn names(call: &mut Call<'_>) -> Outcome {
             "-A" => expired = true,
             "-t" => {
                 let offset = args.next().ok_or_else(|| Message::error("'-t' requires an offset argument!"))?;
-                let time = units::parse_time_in(offset, TimeUnit::Seconds);
-                let wrong = |error: String| Message::error(format!("'-t {offset}' : {error}"));
-                offset_s = i64::try_from(time.map_err(wrong)?.as_secs()).unwrap_or(i64::MAX);
+                let wrong = || Message::error(format!("'-t {offset}' : expects a number, and s, m, h or d behind it"));
+                offset_s = seconds(offset).ok_or_else(wrong)?;
             }
             _ => return Err(Message::error("Invalid parameters, 'show ssl sni' only supports '-f', '-A' or '-t' options!")),
         }
@@ -108,4 +106,28 @@ fn names(call: &mut Call<'_>) -> Outcome {
     let now = call.context.host.world().now().seconds;
     let until = expired.then(|| now.saturating_add(offset_s));
     Ok(Answer::Text(call.context.plan.vault.names(frontend, until)))
+}
+
+/// A time in seconds, or in the unit behind the number; here it may be years.
+fn seconds(text: &str) -> Option<i64> {
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let each = match unit {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return None,
+    };
+    digits.parse::<u32>().ok().map(|number| i64::from(number) * each)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_have_units() {
+        assert_eq!(["5", "5s", "2m", "1h", "60d"].map(seconds), [5, 5, 120, 3_600, 5_184_000].map(Some));
+        assert_eq!(["", "d", "5x", "-5", "5dd", "99999999999"].map(seconds), [None; 6]);
+    }
 }

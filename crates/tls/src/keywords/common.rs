@@ -56,7 +56,11 @@ pub(super) const fn refused<T>(
 /// `ssl-min-ver`
 pub(super) const fn oldest<T: Sided>(summary: &'static str) -> Param<Draft<T>> {
     done("ssl-min-ver", "<version>", summary, |args, draft| {
-        draft.tls.common().versions.min = version(args)?;
+        // Nothing is older than what the library speaks: below SSLv3 is as below TLSv1.0.
+        draft.tls.common().versions.min = match args.accept("SSLv3") {
+            true => Some(Version::Tls10),
+            false => version(args)?,
+        };
         Ok(())
     })
 }
