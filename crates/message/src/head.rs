@@ -125,6 +125,11 @@ impl Request {
         self.target = self.fields.append(target);
     }
 
+    /// Whether it only asks (RFC 9110 section 9.2.1).
+    pub fn is_safe(&self) -> bool {
+        matches!(self.method(), b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE")
+    }
+
     /// Whether repeating the request does no more than sending it once (RFC 9110 section 9.2.2).
     pub fn is_idempotent(&self) -> bool {
         matches!(self.method(), b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE")

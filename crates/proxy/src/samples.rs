@@ -48,7 +48,7 @@ pub const FETCHES: &[&[Fetch]] = &[
     tls::SERVERS,
     tls::OTHERS,
     tls::ERRORS,
-    tls::NEVER,
+    tls::EARLY,
     tls::SILENT,
     rate::FETCHES,
     socket::FETCHES,

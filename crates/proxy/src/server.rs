@@ -159,7 +159,12 @@ impl IdleConnections {
 impl ServerConnection {
     /// Speaks TLS from here on; says first what the PROXY protocol has to say. The caller limits how long it may take. `made` is what
     /// the handshake came to, also when it failed.
-    pub async fn secure(mut self: Box<Self>, connector: &Connector, made: &mut Option<Rc<Secured>>) -> io::Result<Box<Self>> {
+    pub async fn secure(
+        mut self: Box<Self>,
+        connector: &Connector,
+        request: Request,
+        made: &mut Option<Rc<Secured>>,
+    ) -> io::Result<Box<Self>> {
         let Some(mut socket) = self.io.into_plain() else { return Err(io::ErrorKind::AlreadyExists.into()) };
         if let Some(head) = self.announced.as_deref() {
             match &mut socket {
@@ -167,7 +172,7 @@ impl ServerConnection {
                 Socket::Unix(io) => io.write_all(head).await?,
             }
         }
-        let secured = Rc::new(connector.connect(socket, self.name.as_deref(), Request::Traffic)?);
+        let secured = Rc::new(connector.connect(socket, self.name.as_deref(), request)?);
         *made = Some(secured.clone());
         let failed = |_: terse_tls::Failure| io::Error::from(io::ErrorKind::ConnectionAborted);
         poll_fn(|cx| secured.poll_handshake(cx)).await.map_err(failed)?;

@@ -301,13 +301,15 @@ pub struct RetryOn {
     pub junk: bool,
     /// `response-timeout`: none in time.
     pub timeout: bool,
+    /// `0rtt-rejected`: early data that the server did not take.
+    pub early: bool,
     /// Statuses that are tried again.
     pub statuses: Vec<u16>,
 }
 
 impl Default for RetryOn {
     fn default() -> RetryOn {
-        RetryOn { connect: true, empty: false, junk: false, timeout: false, statuses: Vec::new() }
+        RetryOn { connect: true, empty: false, junk: false, timeout: false, early: false, statuses: Vec::new() }
     }
 }
 

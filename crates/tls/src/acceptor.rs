@@ -9,6 +9,7 @@
 use crate::certificate::{Certificate, Unusable};
 use crate::context;
 use crate::counters::{COUNTERS, bump};
+use crate::early::EARLY_BYTES;
 use crate::offer::{Choice, Offer, Terms};
 use crate::secured::{Limits, Secured, Side, Socket};
 use crate::settings::{BindTls, CertificateWord, FileName, Global, Own, Verify};
@@ -125,7 +126,11 @@ impl Acceptor {
     pub fn accept(&self, socket: Socket, early: &[u8]) -> std::io::Result<Secured> {
         let mut ssl = Ssl::new(&self.first)?;
         ssl.set_accept_state();
-        Secured::new(ssl, socket, early, self.limits, Side::Client)
+        let secured = Secured::new(ssl, socket, early, self.limits, Side::Client)?;
+        if self.offer.load().takes_early {
+            secured.expect_early();
+        }
+        Ok(secured)
     }
 }
 
@@ -238,7 +243,8 @@ pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate]
         context.set_status_callback(staple).map_err(|_| Unusable("OpenSSL takes no answer about a certificate's state".into()))?;
     }
     let versions = own.common.versions.range(Version::Tls12).map_err(Unusable)?;
-    Ok(Choice { context: context.build(), verify: mode(own), versions, suites: own.common.ciphersuites.clone() })
+    let early_bytes = if own.takes_early { EARLY_BYTES } else { 0 };
+    Ok(Choice { context: context.build(), verify: mode(own), versions, suites: own.common.ciphersuites.clone(), early_bytes })
 }
 
 /// Well-known parameters (RFC 3526; of 1024 bits RFC 2409), as long as that or shorter.

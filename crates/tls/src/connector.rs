@@ -63,6 +63,8 @@ impl fmt::Debug for Connector {
 pub enum Request {
     /// Requests, or bytes.
     Traffic,
+    /// A request that may go ahead of the handshake, where the session of before and the line allow it.
+    Safe,
     /// A health check.
     Check,
 }
@@ -150,12 +152,17 @@ impl Connector {
         }
         if self.reuses {
             let kept = securing.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(kept) = kept.as_ref().filter(|kept| kept.name.as_deref() == name) {
+            if let Some(kept) = kept.as_ref().filter(|kept| kept.name.as_deref() == name && raw::is_resumable(&kept.session)) {
                 // One that cannot be offered makes a new one.
                 let _ = raw::resume(&mut ssl, &kept.session);
             }
         }
-        Secured::new(ssl, socket, b"", self.limits, Side::Server)
+        let allowed = ssl.session().map_or(0, |session| session.max_early_data());
+        let secured = Secured::new(ssl, socket, b"", self.limits, Side::Server)?;
+        if request == Request::Safe && self.tls.sends_early && allowed > 0 {
+            secured.hold();
+        }
+        Ok(secured)
     }
 }
 

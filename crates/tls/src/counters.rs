@@ -16,6 +16,8 @@ pub static COUNTERS: Counters = Counters {
     all_clients: AtomicU64::new(0),
     all_servers: AtomicU64::new(0),
     most: AtomicU64::new(0),
+    client_early: AtomicU64::new(0),
+    server_early: AtomicU64::new(0),
     cache_hits: AtomicU64::new(0),
     cache_misses: AtomicU64::new(0),
 };
@@ -45,6 +47,10 @@ pub struct Counters {
     pub all_servers: AtomicU64,
     /// The most connections of both kinds at a time.
     pub most: AtomicU64,
+    /// Connections whose clients have sent early data that was taken.
+    pub client_early: AtomicU64,
+    /// Connections to servers that have taken early data.
+    pub server_early: AtomicU64,
     /// Sessions that were remembered here and gone on with; those of tickets are not among them.
     pub cache_hits: AtomicU64,
     /// Sessions that a client wanted to go on with and that are not remembered here.

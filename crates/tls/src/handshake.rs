@@ -76,7 +76,7 @@ impl Handshake<'_> {
 
     /// The group of the key exchange: `X25519`, `SECP256R1`.
     pub fn group(&self) -> Option<String> {
-        self.0.with(|ssl| raw::group_name(ssl)).map(|name| name.to_ascii_uppercase())
+        self.0.with(raw::group_name).map(|name| name.to_ascii_uppercase())
     }
 
     /// The root of the other end's chain, as it was verified; a session of before does not know it.

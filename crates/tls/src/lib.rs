@@ -23,6 +23,7 @@ mod connector;
 mod context;
 mod counters;
 mod der;
+mod early;
 mod failure;
 mod handshake;
 mod ignored;

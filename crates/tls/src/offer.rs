@@ -23,6 +23,8 @@ pub(crate) struct Offer {
     default: Option<Arc<Choice>>,
     /// Such clients are refused.
     pub(crate) strict: bool,
+    /// Whether any certificate's words take early data.
+    pub(crate) takes_early: bool,
     /// Its certificates.
     pub(crate) lines: Vec<Line>,
     /// The numbers of those that are shown by default.
@@ -36,6 +38,7 @@ pub(crate) struct Choice {
     pub(crate) verify: SslVerifyMode,
     pub(crate) versions: (Protocol, Protocol),
     pub(crate) suites: Option<Arc<str>>,
+    pub(crate) early_bytes: u32,
 }
 
 /// A certificate of the line.
@@ -109,7 +112,11 @@ impl Offer {
         let Make { made, wrong, .. } = make;
         match wrong {
             Some(wrong) => Err(wrong),
-            None => Ok(Offer { names, default, strict: terms.strict, lines, defaults, made }),
+            None => {
+                let own = lines.iter().filter_map(|line| line.own.as_deref()).chain([&terms.tls.own]);
+                let takes_early = own.into_iter().any(|own| own.takes_early);
+                Ok(Offer { names, default, strict: terms.strict, takes_early, lines, defaults, made })
+            }
         }
     }
 
@@ -241,6 +248,7 @@ impl Choice {
         ssl.set_verify(self.verify);
         ssl.set_min_proto_version(Some(self.versions.0.openssl()))?;
         ssl.set_max_proto_version(Some(self.versions.1.openssl()))?;
+        ssl.set_max_early_data(self.early_bytes)?;
         if let Some(suites) = &self.suites {
             ssl.set_ciphersuites(suites)?;
         }

@@ -18,6 +18,8 @@ unsafe extern "C" {
     fn X509_STORE_add_crl(store: *mut ffi::X509_STORE, list: *mut ffi::X509_CRL) -> c_int;
     fn X509_CRL_get_version(list: *const ffi::X509_CRL) -> c_long;
     fn X509_CRL_get_signature_nid(list: *const ffi::X509_CRL) -> c_int;
+    fn SSL_get_early_data_status(ssl: *const ffi::SSL) -> c_int;
+    fn SSL_SESSION_is_resumable(session: *const ffi::SSL_SESSION) -> c_int;
     fn ERR_error_string_n(error: c_ulong, buffer: *mut c_char, len: usize);
 }
 
@@ -50,6 +52,30 @@ pub(crate) fn on_missing_session(context: &mut SslContextBuilder, note: fn()) {
     };
     // SAFETY: a session that the callback gives must be of this context; it gives none.
     unsafe { context.set_get_session_callback(find) };
+}
+
+/// Whether a session can be offered: those of TLS 1.3 can once.
+pub(crate) fn is_resumable(session: &SslSessionRef) -> bool {
+    // SAFETY: the session lives; the call reads from it.
+    unsafe { SSL_SESSION_is_resumable(session.as_ptr()) == 1 }
+}
+
+/// What has become of early data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum EarlyStatus {
+    /// None was sent, or it was refused.
+    Refused,
+    /// It was taken.
+    Accepted,
+}
+
+/// What has become of the early data of a connection, once its handshake is made.
+pub(crate) fn early_status(ssl: &SslRef) -> EarlyStatus {
+    // SAFETY: the connection lives; the call reads a number from it.
+    match unsafe { SSL_get_early_data_status(ssl.as_ptr()) } {
+        SSL_EARLY_DATA_ACCEPTED => EarlyStatus::Accepted,
+        _ => EarlyStatus::Refused,
+    }
 }
 
 /// The options of a connection.
@@ -115,3 +141,4 @@ pub(crate) fn error_text(error: c_ulong) -> String {
 /// `ssl.h`
 const SSL_CTRL_SET_CLIENT_SIGALGS_LIST: c_int = 102;
 const SSL_CTRL_GET_NEGOTIATED_GROUP: c_int = 134;
+const SSL_EARLY_DATA_ACCEPTED: c_int = 2;

@@ -6,10 +6,13 @@
 //!      \__ failed: `failure` says why
 //! ```
 //!
+//! Data that goes ahead of the handshake has states of its own: `early` has their picture.
+//!
 //! One task owns it, and polls both directions: each of them drives what waits to be sent, so that nothing is forgotten by a direction
 //! that has nothing more to say.
 
 use crate::counters::{COUNTERS, begin, bump, drop_one};
+use crate::early::{Early, Progress};
 use crate::failure::{Cause, Failure};
 use crate::raw;
 use crate::verification;
@@ -38,13 +41,15 @@ pub enum Socket {
 
 /// A connection.
 pub struct Secured {
-    socket: Arc<Socket>,
-    stream: RefCell<SslStream<Wire>>,
+    pub(crate) socket: Arc<Socket>,
+    pub(crate) stream: RefCell<SslStream<Wire>>,
     limits: Limits,
-    side: Side,
+    pub(crate) side: Side,
     /// Bytes written since a pause.
     burst: Cell<usize>,
-    state: Cell<State>,
+    pub(crate) state: Cell<State>,
+    /// Data that goes ahead of the handshake, where that may be.
+    pub(crate) early: RefCell<Option<Box<Early>>>,
 }
 
 /// Who is at the other end.
@@ -64,9 +69,13 @@ pub(crate) struct Limits {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+pub(crate) enum State {
     /// The handshake is to be made.
     Fresh,
+    /// The same, and something may go ahead of it to the server.
+    Held,
+    /// The client's early data has come, the rest of its handshake has not.
+    Early,
     Open,
     /// It failed so.
     Failed(Failure),
@@ -89,11 +98,25 @@ impl Secured {
         let socket = Arc::new(socket);
         let stream = RefCell::new(SslStream::new(ssl, Wire::new(socket.clone(), early))?);
         begin(side);
-        Ok(Secured { socket, stream, limits, side, burst: Cell::new(0), state: Cell::new(State::Fresh) })
+        let (burst, state, early) = (Cell::new(0), Cell::new(State::Fresh), RefCell::default());
+        Ok(Secured { socket, stream, limits, side, burst, state, early })
     }
 
-    /// Makes the handshake.
+    /// Makes the handshake. It is as good as made where early data has come before it, or may go ahead of it.
     pub fn poll_handshake(&self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        match self.state.get() {
+            State::Held => Poll::Ready(Ok(())),
+            _ => self.poll_made(cx),
+        }
+    }
+
+    pub(crate) fn poll_made(&self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        if self.side == Side::Client {
+            ready!(self.poll_early(cx))?;
+            if self.is_early() {
+                return Poll::Ready(Ok(()));
+            }
+        }
         loop {
             let mut stream = self.stream.borrow_mut();
             let done = stream.do_handshake();
@@ -101,14 +124,7 @@ impl Secured {
             let sent = stream.get_mut().send_waiting();
             match done {
                 Ok(()) if sent.is_ok() || is_wait(&sent) => {
-                    self.state.set(State::Open);
-                    bump(counter(self.side, &COUNTERS.client_handshakes, &COUNTERS.server_handshakes));
-                    if stream.ssl().session_reused() {
-                        bump(counter(self.side, &COUNTERS.client_resumed, &COUNTERS.server_resumed));
-                        if self.side == Side::Client && raw::options(stream.ssl()).contains(SslOptions::NO_TICKET) {
-                            bump(&COUNTERS.cache_hits);
-                        }
-                    }
+                    self.open(&stream);
                     return Poll::Ready(Ok(()));
                 }
                 Err(error) if error.code() == ErrorCode::WANT_READ => {
@@ -134,6 +150,18 @@ impl Secured {
         }
     }
 
+    /// The handshake is made.
+    pub(crate) fn open(&self, stream: &SslStream<Wire>) {
+        self.state.set(State::Open);
+        bump(counter(self.side, &COUNTERS.client_handshakes, &COUNTERS.server_handshakes));
+        if stream.ssl().session_reused() {
+            bump(counter(self.side, &COUNTERS.client_resumed, &COUNTERS.server_resumed));
+            if self.side == Side::Client && raw::options(stream.ssl()).contains(SslOptions::NO_TICKET) {
+                bump(&COUNTERS.cache_hits);
+            }
+        }
+    }
+
     /// Says that the handshake took too long.
     pub fn give_up(&self) -> Failure {
         self.fail(Failure { cause: Cause::Timeout, library: 0 })
@@ -143,11 +171,11 @@ impl Secured {
     pub fn failure(&self) -> Option<Failure> {
         match self.state.get() {
             State::Failed(failure) => Some(failure),
-            State::Fresh | State::Open => None,
+            State::Fresh | State::Held | State::Early | State::Open => None,
         }
     }
 
-    fn fail(&self, failure: Failure) -> Failure {
+    pub(crate) fn fail(&self, failure: Failure) -> Failure {
         bump(counter(self.side, &COUNTERS.client_failures, &COUNTERS.server_failures));
         self.state.set(State::Failed(failure));
         failure
@@ -158,7 +186,19 @@ impl Secured {
         let turn = ready!(coop::poll_proceed(cx));
         self.push(cx)?;
         self.burst.set(0);
+        if self.state.get() == State::Held {
+            ready!(self.poll_made(cx)).map_err(|_| io::Error::from(io::ErrorKind::ConnectionAborted))?;
+        }
         loop {
+            let early = self.give_early(room);
+            if early > 0 {
+                turn.made_progress();
+                return Poll::Ready(Ok(early));
+            }
+            if self.is_early() {
+                ready!(self.poll_early(cx)).map_err(|_| io::Error::from(io::ErrorKind::ConnectionAborted))?;
+                continue;
+            }
             let mut stream = self.stream.borrow_mut();
             let mut filled = 0;
             // Records that are there already come with the first one.
@@ -216,6 +256,15 @@ impl Secured {
 
     /// Looks for data or an end behind tickets and other messages of TLS itself.
     fn peek(&self) -> bool {
+        let is_known = match self.state.get() {
+            State::Early => self.has_early() || self.read_early().is_err() || self.has_early(),
+            State::Failed(_) => true,
+            State::Fresh | State::Held => false,
+            State::Open => self.has_early(),
+        };
+        if is_known || self.state.get() != State::Open {
+            return is_known;
+        }
         let mut byte = [0];
         let mut stream = self.stream.borrow_mut();
         match stream.ssl_peek(&mut byte) {
@@ -238,7 +287,7 @@ impl Secured {
     /// Writes some of the slices; how many bytes. They are in records of their own before anything that is written later, but may still
     /// be on their way when this returns.
     pub fn poll_write(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        ready!(self.poll_flush(cx))?;
+        ready!(self.poll_sent(cx))?;
         let most = match (self.limits.first, self.limits.any) {
             (first, any) if first > 0 && self.burst.get() < LONG_BURST => {
                 if any > 0 {
@@ -250,6 +299,16 @@ impl Secured {
             (_, 0) => RECORD,
             (_, any) => any,
         };
+        // The handshake may have been made meanwhile: then a session for the next time goes ahead of the answer.
+        while self.is_early() && self.read_early().map_err(|_| io::ErrorKind::ConnectionAborted)? == Progress::Came {}
+        if matches!(self.state.get(), State::Early | State::Held) {
+            let bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.iter().copied()).take(most).collect();
+            return match self.state.get() {
+                _ if bytes.is_empty() => Poll::Ready(Ok(0)),
+                State::Early => Poll::Ready(self.write_early(&bytes)),
+                _ => self.poll_write_held(cx, &bytes),
+            };
+        }
         let mut stream = self.stream.borrow_mut();
         let n = match slices {
             [] => return Poll::Ready(Ok(0)),
@@ -268,13 +327,19 @@ impl Secured {
         Poll::Ready(Ok(n))
     }
 
-    /// Whether everything that was written has gone.
+    /// Whether everything that was written has gone, and the handshake is made.
     pub fn is_sent(&self) -> bool {
-        self.stream.borrow().get_ref().is_sent()
+        self.stream.borrow().get_ref().is_sent() && !self.is_early()
     }
 
-    /// Sends what waits.
+    /// Sends what waits, and makes the handshake if that is still to be done.
     pub fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_sent(cx))?;
+        ready!(self.poll_settled(cx)).map_err(|_| io::Error::from(io::ErrorKind::ConnectionAborted))?;
+        self.poll_sent(cx)
+    }
+
+    fn poll_sent(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             let sent = {
                 let mut stream = self.stream.borrow_mut();
@@ -292,7 +357,7 @@ impl Secured {
 
     /// The same, where waiting is somebody else's business.
     fn push(&self, cx: &mut Context<'_>) -> io::Result<()> {
-        match self.poll_flush(cx) {
+        match self.poll_sent(cx) {
             Poll::Ready(done) => done,
             Poll::Pending => Ok(()),
         }
@@ -376,7 +441,7 @@ fn is_wait(sent: &io::Result<()>) -> bool {
 }
 
 /// Why a handshake failed.
-fn why(stream: &SslStream<Wire>, error: &Error) -> Failure {
+pub(crate) fn why(stream: &SslStream<Wire>, error: &Error) -> Failure {
     let library = error.ssl_error().and_then(|stack| stack.errors().first()).map_or(0, |first| first.code());
     let fatal = verification::of(stream.ssl()).and_then(verification::Verification::fatal);
     let cause = match fatal {
@@ -394,7 +459,7 @@ fn is_untouched(ssl: &SslRef) -> bool {
 }
 
 impl Socket {
-    fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(crate) fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Socket::Tcp(io) => io.poll_read_ready(cx),
             Socket::Unix(io) => io.poll_read_ready(cx),

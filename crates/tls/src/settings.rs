@@ -206,6 +206,8 @@ pub struct Own {
     pub ca_verify_file: Option<FileName>,
     /// `crl-file`
     pub crl_file: Option<FileName>,
+    /// `allow-0rtt`: early data is taken.
+    pub takes_early: bool,
     /// `no-ca-names`: no names are told.
     pub hides_authorities: bool,
     /// `crt-ignore-err`
@@ -276,6 +278,8 @@ pub struct ServerTls {
     pub no_sni_auto: bool,
     /// `alpn`
     pub alpn: Option<Vec<Box<str>>>,
+    /// `allow-0rtt`: requests may go ahead of the handshake.
+    pub sends_early: bool,
     /// `no-ssl-reuse`: each connection makes a new session.
     pub forgets_sessions: bool,
     /// `check-ssl`, `no-check-ssl`

@@ -50,9 +50,9 @@ fn retry_on(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
             "empty-response" => on.empty = true,
             "junk-response" => on.junk = true,
             "response-timeout" => on.timeout = true,
-            "0rtt-rejected" => args.changes_nothing("there is no early data that could be rejected"),
+            "0rtt-rejected" => on.early = true,
             "all-retryable-errors" => {
-                (on.connect, on.empty, on.junk, on.timeout) = (true, true, true, true);
+                (on.connect, on.empty, on.junk, on.timeout, on.early) = (true, true, true, true, true);
                 on.statuses.extend([500, 502, 503, 504]);
             }
             _ => match word.parse().ok().filter(|status| STATUSES.contains(status)) {
@@ -134,7 +134,10 @@ mod tests {
         assert_eq!(of("conn-failure"), RetryOn::default());
         assert_eq!(of("503 empty-response 404 503"), RetryOn { empty: true, statuses: vec![404, 503], ..none });
         let all = of("all-retryable-errors 0rtt-rejected");
-        assert_eq!(all, RetryOn { connect: true, empty: true, junk: true, timeout: true, statuses: vec![500, 502, 503, 504] });
+        assert_eq!(
+            all,
+            RetryOn { connect: true, empty: true, junk: true, timeout: true, early: true, statuses: vec![500, 502, 503, 504] }
+        );
     }
 
     #[test]

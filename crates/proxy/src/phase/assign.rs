@@ -16,6 +16,7 @@ use std::{io, mem};
 use terse_balance::{Claim, CookieFound, Count, Grant, Key, Precedence, Want};
 use terse_message::{Abort, Cause, Phase, Who};
 use terse_sample::LogFormat;
+use terse_tls::{Request, Secured};
 
 /// A connection to a server, and the right to use it.
 pub struct Assigned {
@@ -99,7 +100,8 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
                 (connection.announced, connection.name) = (announced, name);
                 match chosen.connector().filter(|_| chosen.settings().tls.enabled) {
                     Some(connector) => {
-                        let mut securing = Box::pin(connection.secure(connector, &mut stream.facts.server_tls));
+                        let request = if may_go_early(stream, exchange, backend) { Request::Safe } else { Request::Traffic };
+                        let mut securing = Box::pin(connection.secure(connector, request, &mut stream.facts.server_tls));
                         wait(client, watches, securing.as_mut()).await
                     }
                     None => Waited::Done(Ok(connection)),
@@ -131,6 +133,12 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         }
         refused = Some(index);
     }
+}
+
+/// Whether a request may be sent as early data: it does no harm twice, and its client takes that risk itself, or the operator does.
+fn may_go_early(stream: &Stream, exchange: &Exchange, backend: &Backend) -> bool {
+    let is_safe = exchange.upload.is_done() && !exchange.upgrade && stream.request.is_safe();
+    is_safe && (backend.retry_on.early || stream.facts.session.tls().is_some_and(Secured::had_early))
 }
 
 /// The name that a server is asked for by TLS; none where the expression has no value.

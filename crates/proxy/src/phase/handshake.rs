@@ -3,9 +3,11 @@
 use crate::io::Transport;
 use crate::phase::{Client, record};
 use crate::session::Session;
+use crate::stream::Stream;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
+use terse_message::{Abort, Phase, Who};
 use terse_tls::{Acceptor, Cause, Failure};
 
 /// Makes the handshake. There is no client behind one that failed: that counts as an error of a request, and is logged.
@@ -34,6 +36,23 @@ pub async fn accept(client: Client, session: &Rc<Session>, acceptor: &Acceptor) 
             None
         }
     }
+}
+
+/// Waits for the handshake of a client whose request came ahead of it.
+pub async fn settled(client: &mut Client, stream: &Stream) -> Result<(), Abort> {
+    let Client { io: Transport::Tls(io), timer, .. } = client else { return Ok(()) };
+    let timeouts = &stream.facts.session.frontend().timeouts;
+    timer.set(timeouts.client_handshake.or(timeouts.client));
+    let made = poll_fn(|cx| match io.poll_settled(cx) {
+        Poll::Pending if timer.is_due(cx) => Poll::Ready(Err(io.give_up())),
+        poll => poll,
+    });
+    let made = made.await.map_err(|failure| match failure.cause {
+        Cause::Timeout => Abort::new(Who::ClientTimeout, Phase::Request, terse_message::Cause::Timeout),
+        _ => Abort::new(Who::Client, Phase::Request, terse_message::Cause::Closed),
+    });
+    timer.clear();
+    made
 }
 
 fn refuse(session: &Rc<Session>, failure: Failure) {

@@ -6,7 +6,7 @@ use crate::deferral;
 use crate::inspection::lend_if;
 use crate::io::Transport;
 use crate::phase::inspect::{self, Decision};
-use crate::phase::{Client, read};
+use crate::phase::{Client, handshake, read};
 use crate::reply::Answer;
 use crate::rules::{self, Flow, Rule, Wait};
 use crate::service::Service;
@@ -178,6 +178,7 @@ async fn wait_for(client: &mut Client, stream: &mut Stream, wait: Wait) -> Resul
             wait.run(stream).await;
             Ok(())
         }
+        Wait::Handshake => handshake::settled(client, stream).await,
         Wait::Pause(time) => {
             client.timer.set(Some(time));
             client.timer.expired().await;

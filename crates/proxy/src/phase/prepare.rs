@@ -14,6 +14,7 @@ use terse_balance::{Affinity, CookieFound};
 use terse_compress::decode::{self, Ask};
 use terse_compress::{Effective, Link, Offer, policy};
 use terse_message::{BodyLength, Fields, Known, Version};
+use terse_tls::Secured;
 
 /// A request on its way to a server, over all attempts.
 pub struct Exchange {
@@ -96,6 +97,10 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
     }
     if let Some(forwarded) = backend.and_then(|b| b.forwarded.as_deref()) {
         forwarded.tell(stream);
+    }
+    if session.tls().is_some_and(Secured::is_early) && stream.request.fields.get(b"early-data").is_none() {
+        // RFC 8470 section 5.1: whoever takes the request knows that somebody may be sending it again.
+        stream.request.fields.push(b"Early-Data", b"1");
     }
     if let Some(name) = &frontend.log.unique_id_header
         && let Some(id) = stream.facts.unique_id(&stream.env())

@@ -304,6 +304,8 @@ async fn run_rules(
         match flow {
             Flow::Next | Flow::Stop | Flow::Close | Flow::Http | Flow::More | Flow::Stored(_) | Flow::Work(_) => return Ok(()),
             Flow::Wait(Wait::Pause(time)) => Box::pin(tokio::time::sleep(time)).await,
+            // The set has no such rule.
+            Flow::Wait(Wait::Handshake) => {}
             Flow::Wait(Wait::Name(wait)) => Box::pin(wait.run(stream)).await,
             Flow::Wait(Wait::Body(wait)) => Box::pin(wait_for_body(down, stream, wait)).await?,
             Flow::Answer(answer) => return Err(answered(stream, answer, Who::Local)),

@@ -10,12 +10,6 @@ pub(super) const ACTIONS: &[ActionWord] = &[
     later("ot-group", ANY | CONTENT | SERVER_CONTENT, "Traces by OpenTracing.", "traces are not sent"),
     later("send-spoe-group", BOTH | CONTENT | SERVER_CONTENT, "Asks an agent.", "SPOE comes later"),
     later("use-service", REQUEST | CONTENT, "Answers by a service.", "services come later"),
-    later(
-        "wait-for-handshake",
-        REQUEST,
-        "Waits for the TLS handshake.",
-        "requests are read when the handshake has ended, and early data is not taken",
-    ),
 ];
 
 const fn later(name: &'static str, sets: u16, summary: &'static str, reason: &'static str) -> ActionWord {

@@ -1,4 +1,4 @@
-//! Rules that wait: `pause`, `wait-for-body`, `do-resolve`.
+//! Rules that wait: `pause`, `wait-for-body`, `wait-for-handshake`, `do-resolve`.
 
 use super::variable::in_parentheses;
 use super::{Action, ActionWord, BOTH, Flow, REQUEST, RuleSet, done};
@@ -11,6 +11,7 @@ use terse_config::{Args, Fault, Scope};
 use terse_names::{Families, Resolvers, ResolversUses};
 use terse_sample::vars::Target;
 use terse_sample::{Expr, Registry, Value};
+use terse_tls::Secured;
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
@@ -29,6 +30,9 @@ pub(super) const ACTIONS: &[ActionWord] = &[
         "Waits until the body, so much of it, or as much as a buffer holds is there; an error when that takes too long.",
         wait_for_body,
     ),
+    done("wait-for-handshake", REQUEST, "", "Waits for the TLS handshake of a request that came ahead of it.", |_, _, _| {
+        Ok(Box::new(HandshakeWait))
+    }),
 ];
 
 /// What a rule waits for.
@@ -38,6 +42,8 @@ pub enum Wait {
     Pause(Duration),
     /// For the message's body.
     Body(BodyWait),
+    /// For the client's handshake.
+    Handshake,
     /// For the address of a name.
     Name(Box<NameWait>),
 }
@@ -140,6 +146,17 @@ const LONGEST: Duration = Duration::from_millis(i32::MAX as u64);
 impl Action for BodyWait {
     fn run(&self, _: &mut Stream) -> Flow {
         Flow::Wait(Wait::Body(*self))
+    }
+}
+
+struct HandshakeWait;
+
+impl Action for HandshakeWait {
+    fn run(&self, stream: &mut Stream) -> Flow {
+        match stream.facts.session.tls().is_some_and(Secured::is_early) {
+            true => Flow::Wait(Wait::Handshake),
+            false => Flow::Next,
+        }
     }
 }
 

@@ -259,11 +259,13 @@ pub(super) const CONVERTERS: &[Converter] = &[Converter::new(
     },
 )];
 
-/// What is never so here.
-pub(super) const NEVER: &[Fetch] = &[
-    Fetch::one("ssl_fc_early_rcvd", Type::Bool, "Whether early data was taken: it never is.", |_, _| Some(Value::Bool(false))),
-    Fetch::one("ssl_fc_has_early", Type::Bool, "Whether the request was early data: it never is.", |_, env| {
-        client(env).map(|_| Value::Bool(false))
+/// What came ahead of the handshake.
+pub(super) const EARLY: &[Fetch] = &[
+    Fetch::one("ssl_fc_early_rcvd", Type::Bool, "Whether early data has come from the client.", |_, env| {
+        Some(Value::Bool(client(env).is_some_and(Secured::had_early)))
+    }),
+    Fetch::one("ssl_fc_has_early", Type::Bool, "Whether early data has come, and the handshake is not made yet.", |_, env| {
+        client(env).map(|tls| Value::Bool(tls.is_early()))
     }),
 ];
 

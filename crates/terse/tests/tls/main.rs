@@ -5,6 +5,7 @@
 
 mod certificates;
 mod clients;
+mod early;
 mod exchange;
 mod figures;
 mod files;

@@ -112,7 +112,10 @@ pub(super) const TABLE: &[Param<OnBind>] = &[
         draft.tls.own.common.client_chooses = true;
         Ok(())
     }),
-    accepted("allow-0rtt", "", "Takes early data.", "early data is not taken: clients send it again behind the handshake"),
+    done("allow-0rtt", "", "Takes early data: requests that come ahead of the handshake of TLS 1.3.", |_, draft| {
+        draft.tls.own.takes_early = true;
+        Ok(())
+    }),
     accepted("ktls", "<on>", "Leaves records to the kernel.", "records are made here: the bytes are the same"),
     refused("tls-ticket-keys", "<file>", "Keys of tickets that processes share.", "each process has its own, made by OpenSSL"),
     refused("generate-certificates", "", "Makes certificates for unknown names.", GENERATED),

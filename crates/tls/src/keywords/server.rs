@@ -90,7 +90,8 @@ pub(super) const TABLE: &[Param<OnServer>] = &[
     switch!("no-tls-tickets", "Takes no tickets.", |draft| draft.tls.common.tickets = Some(false)),
     switch!("renegotiate", "Renegotiates when it asks for that. The default.", |draft| draft.tls.common.renegotiates = Some(true)),
     switch!("no-renegotiate", "Never renegotiates.", |draft| draft.tls.common.renegotiates = Some(false)),
-    accepted("allow-0rtt", "", "Sends early data.", "requests are sent behind the handshake"),
+    switch!("allow-0rtt", "Sends safe requests ahead of the handshake of TLS 1.3, as early data.", |draft| draft.tls.sends_early =
+        true),
     accepted("ktls", "<on>", "Leaves records to the kernel.", "records are made here: the bytes are the same"),
     switch!("check-ssl", "Checks over TLS, also where requests go without it or checks go elsewhere.", |draft| draft.tls.check =
         Some(true)),
