@@ -8,6 +8,7 @@ use crate::inspection::Inspection;
 use crate::log::{Level, Origin};
 use crate::plan::{Backend, Frontend, Plan};
 use crate::reply::Answer;
+use crate::script::Stage;
 use crate::session::Session;
 use crate::settings::{Mode, Timeouts};
 use crate::stick::Learning;
@@ -114,6 +115,8 @@ pub struct Facts {
     pub metered: Option<Box<(u64, u64)>>,
     /// Whether a service of ours answered it, such as the statistics page.
     pub by_service: bool,
+    /// What programs keep of it, where one has to do with it.
+    pub stage: OnceCell<Box<Stage>>,
     /// Why a line of it is being written.
     pub origin: Cell<Origin>,
     /// How many requests came before it on this connection.
@@ -244,6 +247,7 @@ impl Facts {
             log_level: LogLevel::Usual,
             metered: None,
             by_service: false,
+            stage: OnceCell::new(),
             origin: Cell::default(),
             number,
             id,

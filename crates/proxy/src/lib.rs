@@ -38,6 +38,7 @@ pub mod plan;
 pub mod reply;
 pub mod rules;
 pub mod samples;
+pub mod script;
 pub mod server;
 pub mod service;
 pub mod session;

@@ -9,6 +9,7 @@ use crate::forwarded::Forwarded;
 use crate::log::{Journal, Level, Sinks, Syslog};
 use crate::reply::Pages;
 use crate::rules::Rule;
+use crate::script::Library;
 use crate::service::Service;
 use crate::settings::{
     BindSettings, CompressionConditions, ForwardedFor, Mode, Options, RetryOn, Reuse, Switch, TcpRules, Timeouts,
@@ -73,6 +74,8 @@ pub struct Plan {
     pub patterns: References,
     /// Certificates, which change at run time.
     pub vault: Arc<Vault>,
+    /// What Lua scripts have registered.
+    pub scripts: Option<Arc<dyn Library>>,
     /// How much of its time each worker computes, in percent of the last second.
     pub busy_percents: Box<[AtomicU8]>,
 }

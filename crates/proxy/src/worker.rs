@@ -107,6 +107,9 @@ pub fn run(plan: Arc<Plan>, index: usize, listeners: Vec<(usize, Access)>, share
     runtime.block_on(async {
         let worker = Worker::new(plan, index, shared);
         tokio::task::spawn_local(worker.wheel.clone().drive());
+        if let Some(scripts) = &worker.plan.scripts {
+            scripts.begin(&worker);
+        }
         for (bind, access) in listeners {
             accept::spawn(&worker, bind, access)?;
         }

@@ -5,6 +5,7 @@ use crate::argument::{Arg, ArgList, Param, parse_list};
 use crate::cast;
 use crate::expr::Expr;
 use crate::registry::{ConverterKind, FetchKind, Needs, Registry};
+use crate::scripted::{self, Callee, Function};
 use crate::value::Type;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Place, Scope};
@@ -100,11 +101,13 @@ impl<'a> Compiler<'a> {
         if name.is_empty() {
             return Err(self.fault(format!("missing fetch method in '{}'", excerpt(text).escape_ascii())));
         }
+        if let Some(bare) = name.strip_prefix(scripted::PREFIX) {
+            let callee = self.registry.scripts.clone().and_then(|scripts| scripts.fetch(bare));
+            let callee = callee.ok_or_else(|| self.unregistered("fetch method", name, "register_fetches"))?;
+            return self.scripted_fetch(callee, name, rest);
+        }
         let Some(fetch) = self.registry.fetch(name) else {
             let text = excerpt(text);
-            if name.starts_with(LUA) {
-                return Err(self.fault(format!("fetch method '{name}' is not supported: {NO_LUA}")));
-            }
             if self.registry.converter(name).is_some() {
                 let reason = "it is a converter: a fetch method comes first, and converters behind it with commas between them";
                 return Err(self.fault(format!("unknown fetch method '{name}' in '{}': {reason}", text.escape_ascii())));
@@ -142,11 +145,13 @@ impl<'a> Compiler<'a> {
 
     fn converter<'t>(&mut self, expr: &mut Expr, text: &'t [u8]) -> Result<&'t [u8], Fault> {
         let (name, rest) = split_name(text);
+        if let Some(bare) = name.strip_prefix(scripted::PREFIX) {
+            let callee = self.registry.scripts.clone().and_then(|scripts| scripts.converter(bare));
+            let callee = callee.ok_or_else(|| self.unregistered("converter", name, "register_converters"))?;
+            return self.scripted_converter(callee, expr, name, rest);
+        }
         let Some(converter) = self.registry.converter(name) else {
             let text = excerpt(text);
-            if name.starts_with(LUA) {
-                return Err(self.fault(format!("converter '{name}' is not supported: {NO_LUA}")));
-            }
             if self.registry.fetch(name).is_some() {
                 let reason = "it is a fetch method, which stands at the start of an expression";
                 return Err(self.fault(format!("unknown converter '{name}' in '{}': {reason}", text.escape_ascii())));
@@ -170,6 +175,38 @@ impl<'a> Compiler<'a> {
         }
         expr.add(converter, args);
         Ok(rest)
+    }
+
+    fn scripted_fetch<'t>(&mut self, callee: Arc<dyn Function>, name: &str, rest: &'t [u8]) -> Result<(Expr, &'t [u8]), Fault> {
+        let fetch = &scripted::FETCH;
+        let FetchKind::One(run) = fetch.kind else { return Err(self.unregistered("fetch method", name, "register_fetches")) };
+        let (mut args, rest) = self.arguments(rest, fetch.params, "fetch method", name)?;
+        args.insert(0, Arg::own(Callee(callee)));
+        let (output, needs) = (fetch.output, fetch.needs);
+        Ok((Expr { run, each: None, args: ArgList::new(args), steps: Vec::new(), output, needs, text: String::new() }, rest))
+    }
+
+    fn scripted_converter<'t>(
+        &mut self,
+        callee: Arc<dyn Function>,
+        expr: &mut Expr,
+        name: &str,
+        rest: &'t [u8],
+    ) -> Result<&'t [u8], Fault> {
+        let converter = &scripted::CONVERTER;
+        if !cast::exists(expr.output, converter.input) {
+            let from = expr.output.name();
+            return Err(self.fault(format!("converter '{name}' cannot be applied: it takes a value of type string, not {from}")));
+        }
+        let (mut args, rest) = self.arguments(rest, converter.params, "converter", name)?;
+        args.insert(0, Arg::own(Callee(callee)));
+        expr.output = converter.output;
+        expr.add(converter, args);
+        Ok(rest)
+    }
+
+    fn unregistered(&self, what: &str, name: &str, how: &str) -> Fault {
+        self.fault(format!("unknown {what} '{name}'")).hint(format!("no script that is loaded has registered it by 'core.{how}'"))
     }
 
     fn arguments<'t>(&mut self, text: &'t [u8], params: &[Param], what: &str, name: &str) -> Result<(Vec<Arg>, &'t [u8]), Fault> {
@@ -199,11 +236,6 @@ pub(crate) fn excerpt(text: &[u8]) -> &[u8] {
     }
     text
 }
-
-/// What the names of fetches and converters begin with that programs in Lua add.
-const LUA: &str = "lua.";
-
-const NO_LUA: &str = "Lua comes later";
 
 pub(crate) fn with_hint(fault: Fault, hint: Option<String>) -> Fault {
     match hint {

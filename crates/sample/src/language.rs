@@ -34,6 +34,14 @@ impl Language {
         })
     }
 
+    /// Compiles an expression that sees a stream.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn expression_of_stream(&self, text: &[u8]) -> Result<Expr, String> {
+        self.compile(|compiler| compiler.expression(text))
+    }
+
     /// Compiles a format that sees nothing but the process.
     ///
     /// # Errors

@@ -33,6 +33,7 @@ pub mod pattern;
 pub mod reference;
 pub mod regexp;
 pub mod registry;
+pub mod scripted;
 pub mod value;
 pub mod vars;
 

@@ -4,6 +4,7 @@ use crate::argument::{Arg, ArgList, Param, ParamKind, need};
 use crate::compiler::Compiler;
 use crate::env::Env;
 use crate::pattern::{Matching, References, Use, Way};
+use crate::scripted::Functions;
 use crate::value::{Type, Value};
 use crate::vars::VarNames;
 use crate::{convert, fetch, logformat, near};
@@ -163,6 +164,8 @@ pub struct Registry {
     pub names: VarNames,
     /// Constants of the process.
     pub constants: Arc<Constants>,
+    /// Who knows what scripts have registered, once one is loaded.
+    pub scripts: Option<Arc<dyn Functions>>,
     /// Where files of patterns come from; without it `-f` is an error.
     pub files: Option<Arc<dyn PatternFiles>>,
     /// What values are compared with: files and lines of patterns, and maps.
@@ -197,6 +200,7 @@ impl Default for Registry {
             aliases: HashMap::new(),
             names: VarNames::default(),
             constants: Arc::default(),
+            scripts: None,
             files: None,
             own: HashMap::new(),
             references: Vec::new(),

@@ -18,6 +18,7 @@ pub fn tables() -> Vec<&'static [Keyword]> {
     tables.extend(terse_admin::KEYWORDS);
     tables.extend([
         terse_crypto::KEYWORDS,
+        terse_lua::KEYWORDS,
         terse_tls::KEYWORDS,
         terse_balance::KEYWORDS,
         terse_compress::KEYWORDS,

@@ -26,7 +26,7 @@ pub const FEATURES: &[(&str, bool)] = &[
     ("KQUEUE", false),
     ("KTLS", false),
     ("LINUX_SPLICE", false),
-    ("LUA", false),
+    ("LUA", true),
     ("NS", false),
     ("OPENSSL", true),
     ("PCRE", true),

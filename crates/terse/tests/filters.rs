@@ -167,7 +167,7 @@ fn traces_forward_in_pieces() {
 fn wrong_lines_are_told() {
     for (lines, said) in [
         ("filter bwlim-ou x default-limit 1 default-period 1s", "unknown filter 'bwlim-ou'"),
-        ("filter lua x", "no Lua runs here"),
+        ("filter lua x", "filters in Lua are not built"),
         ("filter spoe x", "SPOE is not built"),
         ("filter bwlim-in x default-limit 1k", "'default-period'"),
         ("filter bwlim-in x limit 1k key src table none", "none"),

@@ -34,7 +34,7 @@ pub const KEYWORDS: &[Keyword] = &[
     ),
     done("filter cache", "<cache>", "Says where a cache stands among filters; it is always before compression.", cache),
     refused("filter fcgi-app", "Speaks FastCGI to servers.", "FastCGI is not spoken"),
-    refused("filter lua", "Lets a function in Lua see bodies.", "no Lua runs here"),
+    refused("filter lua", "Lets a function in Lua see bodies.", "filters in Lua are not built"),
     refused("filter opentelemetry", "Tells a collector of spans.", "no spans are made"),
     refused("filter opentracing", "Tells a collector of spans.", "no spans are made"),
     refused("filter spoe", "Asks an agent.", "SPOE is not built"),

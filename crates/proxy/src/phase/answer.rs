@@ -2,7 +2,7 @@
 
 use crate::io::{Outgoing, Sink, clock};
 use crate::phase::judge::Verdict;
-use crate::phase::{Client, Next, finish, prepare, read, respond, stored};
+use crate::phase::{Client, Next, finish, perform, prepare, read, respond, stored};
 use crate::reply::{self, Answer};
 use crate::settings::ConnectionMode;
 use crate::stream::Stream;
@@ -43,6 +43,7 @@ pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>
             Ok(Next::Close)
         }
         Verdict::Stored(hit) => Box::pin(stored::answer(client, stream, out, *hit)).await,
+        Verdict::Perform(service) => Box::pin(perform::run(client, stream, out, service)).await,
         Verdict::Serve(service) => {
             read::body(client, stream).await?;
             let body = read::buffered(client, stream);

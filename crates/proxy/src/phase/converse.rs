@@ -249,7 +249,12 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
     let mut exchange = prepare::request(stream, bound);
     persist::behind(client, stream, &mut exchange);
     let next = forward(client, stream, &mut exchange, out).await;
-    // What of the body is still to come decides whether the connection can go on behind an answer of ours.
+    leave(stream, &exchange);
+    next
+}
+
+/// What of the body is still to come decides whether the connection can go on behind an answer of ours.
+pub(super) fn leave(stream: &mut Stream, exchange: &Exchange) {
     stream.request.body = match stream.request.body {
         _ if exchange.upload.is_done() => BodyLength::None,
         // What stands in the buffer is not its beginning: no length fits.
@@ -258,7 +263,6 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
         }
         untouched => untouched,
     };
-    next
 }
 
 /// Sends the request to a server, and to another when that may help.

@@ -16,6 +16,7 @@ use crate::inspection::{Side, lend};
 use crate::io::{Incoming, Source, clock};
 use crate::phase::Client;
 use crate::rules::{self, Flow};
+use crate::script;
 use crate::session::Session;
 use crate::settings::{Mode, TcpRules};
 use crate::stream::Stream;
@@ -50,9 +51,10 @@ pub async fn request(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, l
             }
             rules::run_from(&tcp.content, &mut at, stream)
         });
-        match decision(flow) {
-            Some(decision) => return decision,
-            None => delay.wait(more(client, &session)).await,
+        match played(stream, flow).await {
+            Flow::Next if at < tcp.content.len() => continue,
+            Flow::More => delay.wait(more(client, &session)).await,
+            flow => return decision(&flow),
         }
     }
 }
@@ -64,21 +66,29 @@ pub async fn response(down: &mut Source<'_>, stream: &mut Stream, tcp: &TcpRules
         let flow = lend(down.buffer, stream, Side::Response, delay.is_running(), |stream| {
             rules::run_from(&tcp.server_content, &mut at, stream)
         });
-        match decision(flow) {
-            Some(decision) => return decision,
-            None => delay.wait(more_of(down)).await,
+        match played(stream, flow).await {
+            Flow::Next if at < tcp.server_content.len() => continue,
+            Flow::More => delay.wait(more_of(down)).await,
+            flow => return decision(&flow),
         }
     }
 }
 
-/// What a flow means; nothing when rules wait for bytes.
-fn decision(flow: Flow) -> Option<Decision> {
+/// The flow that a program ends with which a rule has called; any other flow is itself.
+async fn played(stream: &mut Stream, flow: Flow) -> Flow {
     match flow {
-        Flow::More => None,
-        Flow::Next | Flow::Stop | Flow::Stored(_) | Flow::Wait(_) | Flow::Work(_) => Some(Decision::Pass),
-        Flow::Close => Some(Decision::Close),
-        Flow::Http => Some(Decision::Http),
-        Flow::Drop | Flow::Answer(_) | Flow::Deny(_) | Flow::Tarpit(_) => Some(Decision::Drop),
+        Flow::Play(play) => Box::pin(script::to_its_end(stream, play)).await,
+        flow => flow,
+    }
+}
+
+/// What a flow means.
+fn decision(flow: &Flow) -> Decision {
+    match flow {
+        Flow::Next | Flow::Stop | Flow::More | Flow::Stored(_) | Flow::Wait(_) | Flow::Work(_) | Flow::Play(_) => Decision::Pass,
+        Flow::Close => Decision::Close,
+        Flow::Http => Decision::Http,
+        Flow::Drop | Flow::Answer(_) | Flow::Deny(_) | Flow::Tarpit(_) | Flow::Perform(_) => Decision::Drop,
     }
 }
 

@@ -9,6 +9,7 @@ use crate::phase::inspect::{self, Decision};
 use crate::phase::{Client, handshake, read};
 use crate::reply::Answer;
 use crate::rules::{self, Flow, Rule, Wait};
+use crate::script::{self, Applet};
 use crate::service::Service;
 use crate::session::Session;
 use crate::settings::TcpRules;
@@ -33,6 +34,8 @@ pub enum Verdict {
     Drop,
     /// The client gets what this says, once the request's body is there.
     Serve(Arc<dyn Service>),
+    /// The client gets what this answers.
+    Perform(Arc<dyn Applet>),
 }
 
 /// `monitor-uri`: the answer, when the request is one to it. Such a request is neither logged nor forwarded.
@@ -143,7 +146,12 @@ async fn run(client: &mut Client, stream: &mut Stream, rules: &[Arc<Rule>], look
         if stream.facts.changed().is_some() {
             Box::pin(ahead(client, stream)).await?;
         }
+        let flow = match flow {
+            Flow::Play(play) => Box::pin(script::to_its_end(stream, play)).await,
+            flow => flow,
+        };
         return Ok(match flow {
+            Flow::Next if at < rules.len() => continue,
             Flow::Wait(wait) => {
                 Box::pin(wait_for(client, stream, wait)).await?;
                 continue;
@@ -157,6 +165,9 @@ async fn run(client: &mut Client, stream: &mut Stream, rules: &[Arc<Rule>], look
             Flow::Tarpit(answer) => Some(Verdict::Tarpit(answer)),
             Flow::Stored(hit) => Some(Verdict::Stored(hit)),
             Flow::Drop => Some(Verdict::Drop),
+            Flow::Perform(service) => Some(Verdict::Perform(service)),
+            // A program that has ended has nothing more to wait for.
+            Flow::Play(_) => None,
             Flow::Next | Flow::Stop | Flow::Close | Flow::Http | Flow::More => None,
         });
     }

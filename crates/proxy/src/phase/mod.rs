@@ -13,6 +13,7 @@ pub mod handshake;
 pub mod inspect;
 pub mod judge;
 pub mod observe;
+pub mod perform;
 pub mod persist;
 pub mod prepare;
 pub mod read;

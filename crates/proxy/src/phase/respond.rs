@@ -12,12 +12,14 @@ use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
 use crate::phase::{coding, decoding, judge, observe, prepare, record};
 use crate::rules::{self, BodyWait, Flow, Rule, Wait, rewrite};
+use crate::script;
 use crate::session::Session;
 use crate::settings::{ConnectionMode, Mode};
 use crate::stick;
 use crate::stream::Stream;
 use std::cell::Cell;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use terse_balance::Affinity;
 use terse_compress::decode::{Ask, Decompressor};
@@ -156,7 +158,7 @@ async fn deliver(
         down.listener = Some(recording);
     }
     let sent = match compression {
-        _ if unwanted => Box::pin(body::discard(down, sink)).await.map_err(broke),
+        _ if unwanted => script::beside(stream, Box::pin(body::discard(down, sink)).as_mut()).await.map_err(broke),
         plan if let Some(decoder) = decoder => {
             let coder = plan.map(|plan| coding::coder(stream, plan, None, private, &settings, &session));
             Box::pin(decoded(down, sink, stream, decoder, coder)).await
@@ -165,7 +167,10 @@ async fn deliver(
             let coder = coding::coder(stream, plan, known_bytes, private, &settings, &session);
             Box::pin(compressed(down, sink, stream, coder)).await
         }
-        None => body::pass(down, sink, &Cell::new(0), filter::passage(stream, Direction::Out)).await.map_err(broke),
+        None => {
+            let (progress, passage) = (Cell::new(0), filter::passage(stream, Direction::Out));
+            script::beside(stream, pin!(body::pass(down, sink, &progress, passage))).await.map_err(broke)
+        }
     };
     if sent.is_ok() {
         down.ended();
@@ -209,7 +214,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
             Ok(Parsed::Partial) if down.buffer.is_full() && !down.buffer.is_released() => return Err(junk(Cause::TooLarge)),
             Ok(Parsed::Partial) => {
                 let empty = down.buffer.is_empty();
-                down.more().await.map_err(|broken| no_head(broken, empty))?;
+                script::beside(stream, pin!(down.more())).await.map_err(|broken| no_head(broken, empty))?;
             }
             Err(_) => return Err(junk(Cause::Malformed)),
         }
@@ -225,7 +230,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
         let failure = Abort::new(Who::Server, Phase::Headers, Cause::Refused);
         // The client sees it when it cannot be tried again: then, and of a request whose body is on its way.
         let is_repeatable = stream.request.is_idempotent() && stream.request.body == BodyLength::None;
-        if stream.facts.retries < stream.facts.retries_allowed() && is_repeatable {
+        if stream.facts.retries < stream.facts.retries_allowed() && is_repeatable && !stream.facts.by_service {
             stream.has_response = false;
             return Err(Failure { abort: failure, kind: FailureKind::Status(status) });
         }
@@ -301,7 +306,13 @@ async fn run_rules(
             false => rules::run_from(rules, &mut at, stream),
         };
         judge::mark(stream, &sink.writer.socket());
+        let flow = match flow {
+            Flow::Play(play) => Box::pin(script::to_its_end(stream, play)).await,
+            flow => flow,
+        };
         match flow {
+            Flow::Next if at < rules.len() => {}
+            Flow::Play(_) | Flow::Perform(_) => return Ok(()),
             Flow::Next | Flow::Stop | Flow::Close | Flow::Http | Flow::More | Flow::Stored(_) | Flow::Work(_) => return Ok(()),
             Flow::Wait(Wait::Pause(time)) => Box::pin(tokio::time::sleep(time)).await,
             // The set has no such rule.
@@ -317,7 +328,7 @@ async fn run_rules(
 
 /// `http-response wait-for-body`: reads the body, or as much of it as is waited for, as far as a buffer holds it. What ends it early
 /// is found again when it is moved.
-async fn wait_for_body(down: &mut Source<'_>, stream: &Stream, wait: BodyWait) -> Result<(), Failure> {
+async fn wait_for_body(down: &mut Source<'_>, stream: &mut Stream, wait: BodyWait) -> Result<(), Failure> {
     if matches!(down.body, Incoming::Held(_)) {
         return Ok(());
     }
@@ -340,6 +351,8 @@ async fn wait_for_body(down: &mut Source<'_>, stream: &Stream, wait: BodyWait) -
             }
         }
     };
+    let waiting = pin!(waiting);
+    let waiting = script::beside(stream, waiting);
     match wait.time {
         None => waiting.await,
         Some(time) => tokio::time::timeout(time, waiting).await.map_err(|_| from_server(Broken::Timeout))?,
@@ -379,7 +392,7 @@ pub fn after_rules(stream: &mut Stream, session: &Session) -> bool {
 /// What is `decoded` is not looked at: its server found it worth coding.
 async fn decide(
     down: &mut Source<'_>,
-    stream: &Stream,
+    stream: &mut Stream,
     offer: &Offer,
     settings: &Effective<'_>,
     decoded: bool,
@@ -397,7 +410,7 @@ async fn decide(
         match down.part().map_err(from_server)? {
             Some(Part::Data(n)) => return Ok(policy::look(&verdict, down.data(n), false, settings)),
             Some(Part::End) => return Ok(policy::look(&verdict, b"", true, settings)),
-            None => match down.timer.briefly(down.more()).await {
+            None => match script::beside(stream, pin!(down.timer.briefly(down.more()))).await {
                 Some(more) => more.map_err(from_server)?,
                 // The server has sent its head and is silent: the head must go, so the type is believed.
                 None => return Ok(policy::look(&verdict, b"", false, settings)),
@@ -458,7 +471,11 @@ async fn decoded(
 ) -> Result<(), Failure> {
     let passage = filter::passage(stream, Direction::Out);
     let written = sink.written;
-    let result = decoding::pass(down, sink, &mut decoder, coder.as_mut(), &Cell::new(0), passage).await;
+    let progress = Cell::new(0);
+    let result = {
+        let pass = pin!(decoding::pass(down, sink, &mut decoder, coder.as_mut(), &progress, passage));
+        script::beside(stream, pass).await
+    };
     if let Some(coder) = coder {
         coding::done(stream, &coder);
     }
@@ -472,7 +489,11 @@ async fn decoded(
 
 async fn compressed(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, mut coder: Compressor) -> Result<(), Failure> {
     let passage = filter::passage(stream, Direction::Out);
-    let result = body::compress(down, sink, &mut coder, &Cell::new(0), passage).await.map_err(broke);
+    let progress = Cell::new(0);
+    let result = {
+        let compress = pin!(body::compress(down, sink, &mut coder, &progress, passage));
+        script::beside(stream, compress).await.map_err(broke)
+    };
     coding::done(stream, &coder);
     result
 }

@@ -21,6 +21,7 @@ mod tracking;
 use crate::effort::Asked;
 use crate::log::{Directory, LogSettings, Sinks, Syslog};
 use crate::plan::{Plan, ProcessPlan};
+use crate::script::Scripts;
 use crate::track::TrackSettings;
 use crate::track::name::Known;
 use std::sync::Arc;
@@ -122,6 +123,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     }
     let disabled = drafts.iter().filter(|draft| draft.kind.is_back() && draft.back.is_none());
     let disabled_backends = disabled.map(|draft| draft.name.clone()).collect();
+    let scripts = shared.take::<Scripts>().unwrap_or_default().library;
     let registry = shared.entry::<Registry>();
     let process_variables = ProcessStore::new(registry.names.clone(), variables);
     let patterns = registry.patterns.clone();
@@ -160,6 +162,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         resolvers,
         patterns,
         vault,
+        scripts,
     })
 }
 

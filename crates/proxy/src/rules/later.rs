@@ -1,15 +1,13 @@
 //! Actions that are understood and not built, each with why, or with what to write instead.
 
-use super::{ANY, ActionKind, ActionWord, BOTH, CONNECTION, CONTENT, REQUEST, SERVER_CONTENT, SESSION};
+use super::{ANY, ActionKind, ActionWord, BOTH, CONNECTION, CONTENT, SERVER_CONTENT, SESSION};
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
     later("attach-srv", SESSION, "Gives the connection to a server.", "servers connect to no one here"),
     later("expect-netscaler-cip", CONNECTION, "Reads a NetScaler header.", "NetScaler's protocol is not spoken"),
-    later("lua.", ANY | CONTENT | SERVER_CONTENT, "Calls a function in Lua.", "Lua comes later"),
     later("ot-group", ANY | CONTENT | SERVER_CONTENT, "Traces by OpenTracing.", "traces are not sent"),
     later("send-spoe-group", BOTH | CONTENT | SERVER_CONTENT, "Asks an agent.", "SPOE comes later"),
-    later("use-service", REQUEST | CONTENT, "Answers by a service.", "services come later"),
 ];
 
 const fn later(name: &'static str, sets: u16, summary: &'static str, reason: &'static str) -> ActionWord {

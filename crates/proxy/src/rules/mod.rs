@@ -11,6 +11,7 @@ pub mod attempts;
 pub mod bandwidth;
 pub mod cache;
 pub mod capture;
+pub mod edit;
 pub mod field;
 pub mod hint;
 pub mod keywords;
@@ -23,6 +24,7 @@ pub mod packets;
 pub mod redirect;
 pub mod restrict;
 pub mod rewrite;
+pub mod script;
 pub mod status;
 pub mod target;
 pub mod timeout;
@@ -35,6 +37,7 @@ pub use wait::{BodyWait, Wait};
 
 use crate::cache::Hit;
 use crate::reply::Answer;
+use crate::script::{Applet, Play};
 use crate::stream::Stream;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Place, Scope};
@@ -91,6 +94,10 @@ pub enum Flow {
     More,
     /// With the next rule, once what is waited for has come (`pause`, `wait-for-body`).
     Wait(Wait),
+    /// As the program says that a rule has called, once it has ended.
+    Play(Box<dyn Play>),
+    /// The client gets what this service answers (`use-service`).
+    Perform(Arc<dyn Applet>),
     /// With the same rule, once this is done: only where the phase that runs the rules lets expressions put work off.
     Work(Work),
 }
@@ -150,6 +157,11 @@ impl RuleSet {
             RuleSet::ServerContent | RuleSet::Response => response.or(Needs::BYTES).or(Needs::RESPONSE_BODY),
             RuleSet::AfterResponse => response,
         }
+    }
+
+    /// Whether its rules see messages of HTTP.
+    pub const fn is_http(self) -> bool {
+        matches!(self, RuleSet::Request | RuleSet::Response | RuleSet::AfterResponse)
     }
 
     /// Whether its rules judge what a server has sent.
@@ -213,6 +225,7 @@ pub const ACTIONS: &[&[ActionWord]] = &[
     wait::ACTIONS,
     track::ACTIONS,
     cache::ACTIONS,
+    script::ACTIONS,
     later::ACTIONS,
 ];
 
@@ -289,7 +302,7 @@ pub fn run_from(rules: &[Arc<Rule>], at: &mut usize, stream: &mut Stream) -> Flo
         match flow {
             Flow::More if waits => return Flow::More,
             Flow::Next | Flow::More => *at += 1,
-            wait @ Flow::Wait(_) => {
+            wait @ (Flow::Wait(_) | Flow::Play(_)) => {
                 *at += 1;
                 stream.facts.waiting_rule = Some((rule.place.file.clone(), rule.place.line));
                 return wait;

@@ -18,26 +18,24 @@ struct SetStatus {
 
 impl Action for SetStatus {
     fn run(&self, stream: &mut Stream) -> Flow {
-        let done = self.apply(&mut stream.response);
+        let done = apply(&mut stream.response, self.status, Some(&self.reason));
         rewrite::outcome(done, stream)
     }
 }
 
-impl SetStatus {
-    /// A status decides whether a body follows (RFC 9112 section 6.3): one that allows none cannot be given to a response that has
-    /// one, and one that allows a body says that there is none.
-    fn apply(&self, response: &mut Response) -> bool {
-        if is_bodyless(self.status) && response.body != BodyLength::None {
-            return false;
-        }
-        if is_bodyless(response.status) && !is_bodyless(self.status) {
-            response.fields.set(b"Content-Length", b"0");
-            response.body = BodyLength::Exact(0);
-        }
-        response.status = self.status;
-        response.set_reason(&self.reason);
-        true
+/// A status decides whether a body follows (RFC 9112 section 6.3): one that allows none cannot be given to a response that has one,
+/// and one that allows a body says that there is none. Without a reason it has the usual one.
+pub(super) fn apply(response: &mut Response, status: u16, reason: Option<&[u8]>) -> bool {
+    if is_bodyless(status) && response.body != BodyLength::None {
+        return false;
     }
+    if is_bodyless(response.status) && !is_bodyless(status) {
+        response.fields.set(b"Content-Length", b"0");
+        response.body = BodyLength::Exact(0);
+    }
+    response.status = status;
+    response.set_reason(reason.unwrap_or_else(|| encode::reason(status).as_bytes()));
+    true
 }
 
 fn is_bodyless(status: u16) -> bool {
@@ -60,7 +58,7 @@ mod tests {
     fn set(from: u16, body: BodyLength, to: u16) -> (bool, Response) {
         let mut response = Response::default();
         (response.status, response.body) = (from, body);
-        let done = SetStatus { status: to, reason: (*b"Why").into() }.apply(&mut response);
+        let done = apply(&mut response, to, Some(b"Why"));
         (done, response)
     }
 

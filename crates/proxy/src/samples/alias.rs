@@ -20,6 +20,9 @@ pub(super) const ALIASES: &[Alias] = &[
     Alias::new("b", Needs::NONE, "The backend's name.", be_name),
     Alias::new("s", Needs::NONE, "The server's name.", |env| {
         let facts = facts(env)?;
+        if let Some(name) = facts.stage.get().and_then(|stage| stage.service_name()) {
+            return Some(Value::Str(Octets::from(name.into_bytes())));
+        }
         let none = match &facts.caching {
             Some(caching) if caching.answered.is_some() => "<CACHE>",
             _ if facts.by_service => "<STATS>",

@@ -163,18 +163,7 @@ pub static KEYWORDS: &[Keyword] = &[
     knob("tune.quic.fe.stream.rxbuf", "<bytes>", "Buffers.", QUIC),
     knob("tune.quic.fe.tx.pacing", "on|off", "Pacing.", QUIC),
     knob("tune.quic.fe.tx.udp-gso", "on|off", "Sends datagrams at once.", QUIC),
-    // Lua, and what asks other servers in the program's own name.
-    knob("lua-prepend-path", "<path> [cpath]", "Where Lua finds modules.", LUA),
-    knob("tune.lua.bool-sample-conversion", "normal|pre-3.1-bug", "How Lua sees truth.", LUA),
-    knob("tune.lua.burst-timeout", "<time>", "Lua's time at once.", LUA),
-    knob("tune.lua.forced-yield", "<number>", "Lua's steps at once.", LUA),
-    knob("tune.lua.log.loggers", "on|off", "Where Lua logs.", LUA),
-    knob("tune.lua.log.stderr", "on|auto|off", "Where Lua logs.", LUA),
-    knob("tune.lua.maxmem", "<MiB>", "Lua's memory.", LUA),
-    knob("tune.lua.openlibs", "<library>[,...]", "Lua's libraries.", LUA),
-    knob("tune.lua.service-timeout", "<time>", "Lua's time in services.", LUA),
-    knob("tune.lua.session-timeout", "<time>", "Lua's time in rules.", LUA),
-    knob("tune.lua.task-timeout", "<time>", "Lua's time in tasks.", LUA),
+    // What asks other servers in the program's own name.
     knob("httpclient.resolvers.disabled", "on|off", "Whether it looks names up.", HTTP_CLIENT),
     knob("httpclient.resolvers.id", "<name>", "Where it looks names up.", HTTP_CLIENT),
     knob("httpclient.resolvers.prefer", "ipv4|ipv6", "Which addresses it takes.", HTTP_CLIENT),
@@ -212,5 +201,4 @@ const SPREAD: &str = "first checks are spread over an interval, and each then ke
 const OCSP: &str = "nobody is asked about certificates or for new ones: they are files";
 const H2: &str = "no connection uses HTTP/2";
 const QUIC: &str = "no connection uses QUIC: such addresses are refused";
-const LUA: &str = "no Lua runs: 'lua-load' is refused";
 const HTTP_CLIENT: &str = "the program asks no server in its own name";

@@ -4,8 +4,6 @@ use terse_config::{Keyword, Kind, Sections};
 
 /// The words that are refused.
 pub static KEYWORDS: &[Keyword] = &[
-    refused("lua-load", "<file> [<argument>...]", "Loads a Lua program.", NO_LUA),
-    refused("lua-load-per-thread", "<file> [<argument>...]", "Loads a Lua program for each worker.", NO_LUA),
     refused(
         "external-check",
         "[preserve-env]",
@@ -85,6 +83,5 @@ const fn refused(name: &'static str, arguments: &'static str, summary: &'static 
 }
 
 const PROVIDERS: &str = "OpenSSL's own configuration says which providers are loaded";
-const NO_LUA: &str = "no Lua runs here";
 const NO_RATE: &str = "rates are not limited for the whole process";
 const NO_GLITCHES: &str = "the first malformed message already ends a connection";

@@ -1,0 +1,273 @@
+//! The table `core`: what scripts register, logs, time, and waiting.
+
+use crate::lent;
+use crate::library::{Kind, Task};
+use crate::run::{Callable, Ended};
+use crate::speak::say;
+use crate::state::Home;
+use mlua::{Function, Lua, MultiValue, Table, Value, Variadic};
+use std::collections::HashMap;
+use std::sync::PoisonError;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use terse_proxy::log::Level;
+
+/// What a state's scripts have registered.
+#[derive(Default)]
+pub(crate) struct Registry {
+    actions: HashMap<String, Registered>,
+    services: HashMap<String, Registered>,
+    fetches: HashMap<String, Registered>,
+    converters: HashMap<String, Registered>,
+    /// What is called when the process begins to serve.
+    pub(crate) inits: Vec<Function>,
+    /// What runs from then on.
+    pub(crate) tasks: Vec<(Function, MultiValue)>,
+    /// Whether it serves.
+    pub(crate) serving: bool,
+}
+
+/// A function that a script has given a name.
+#[derive(Clone)]
+pub(crate) struct Registered {
+    /// The function.
+    pub(crate) function: Function,
+    /// An action's sets of rules, as scripts write them; a service's mode.
+    pub(crate) sets: Vec<&'static str>,
+    /// How many words an action takes.
+    pub(crate) arguments: usize,
+}
+
+impl Registry {
+    /// What is registered by that name.
+    pub(crate) fn get(&self, kind: Kind, name: &str) -> Option<&Registered> {
+        match kind {
+            Kind::Action => &self.actions,
+            Kind::Service => &self.services,
+            Kind::Fetch => &self.fetches,
+            Kind::Converter => &self.converters,
+        }
+        .get(name)
+    }
+
+    fn put(&mut self, kind: Kind, name: String, registered: Registered) {
+        match kind {
+            Kind::Action => &mut self.actions,
+            Kind::Service => &mut self.services,
+            Kind::Fetch => &mut self.fetches,
+            Kind::Converter => &mut self.converters,
+        }
+        .insert(name, registered);
+    }
+}
+
+/// The sets of rules that an action can be registered for.
+pub(crate) const SETS: [&str; 5] = ["tcp-req", "tcp-res", "http-req", "http-res", "http-after-res"];
+const MODES: [&str; 2] = ["http", "tcp"];
+
+/// Puts it into a state.
+pub(crate) fn install(lua: &Lua, home: &Home, thread: usize) -> mlua::Result<()> {
+    let core = lua.create_table()?;
+    core.set("thread", thread)?;
+    core.set("silent", -1)?;
+    for (number, name) in (0..).zip(Level::NAMES) {
+        core.set(name, number)?;
+    }
+    registration(lua, home, &core)?;
+    logging(lua, home, &core)?;
+    waiting(lua, &core)?;
+    core.set("now", lua.create_function(now)?)?;
+    core.set("get_info", lua.create_function(info)?)?;
+    for name in ABSENT {
+        let absent = lua.create_function(move |_, _: MultiValue| -> mlua::Result<()> {
+            Err(mlua::Error::runtime(format!("core.{name} is not built")))
+        })?;
+        core.set(*name, absent)?;
+    }
+    lua.globals().set("core", core)?;
+    lua.load(PRELUDE).set_name("=core").exec()
+}
+
+/// What HAProxy has and terse has not.
+const ABSENT: &[&str] = &[
+    "add_acl",
+    "del_acl",
+    "del_map",
+    "set_map",
+    "event_sub",
+    "get_patref",
+    "httpclient",
+    "queue",
+    "register_cli",
+    "register_filter",
+    "set_nice",
+    "tcp",
+    "use_native_mailers_config",
+    "wait",
+];
+
+/// What is easiest said in Lua.
+const PRELUDE: &str = r#"
+act = { CONTINUE = 0, STOP = 1, YIELD = 2, ERROR = 3, DONE = 4, DENY = 5, ABORT = 6, INVALID = 7 }
+
+local Concat = {}
+Concat.__index = Concat
+function Concat:add(text)
+  local n = self.n + 1
+  self.n = n
+  self[n] = text
+end
+function Concat:dump()
+  local whole = ""
+  if table then return table.concat(self, "", 1, self.n) end
+  for i = 1, self.n do whole = whole .. self[i] end
+  return whole
+end
+function core.concat()
+  return setmetatable({ n = 0 }, Concat)
+end
+"#;
+
+fn registration(lua: &Lua, home: &Home, core: &Table) -> mlua::Result<()> {
+    let register = |kind: Kind| {
+        let home = home.clone();
+        move |_: &Lua, (name, function): (String, Function)| {
+            home.register(kind, name, Registered { function, sets: Vec::new(), arguments: 0 });
+            Ok(())
+        }
+    };
+    core.set("register_fetches", lua.create_function(register(Kind::Fetch))?)?;
+    core.set("register_converters", lua.create_function(register(Kind::Converter))?)?;
+    let here = home.clone();
+    let service = move |_: &Lua, (name, mode, function): (String, String, Function)| {
+        let mode = MODES.iter().find(|known| **known == mode);
+        let mode = mode.ok_or_else(|| mlua::Error::runtime("register_service expects the mode 'http' or 'tcp'"))?;
+        here.register(Kind::Service, name, Registered { function, sets: vec![mode], arguments: 0 });
+        Ok(())
+    };
+    core.set("register_service", lua.create_function(service)?)?;
+    let here = home.clone();
+    let action = move |_: &Lua, (name, sets, function, arguments): (String, Table, Function, Option<usize>)| {
+        let mut known = Vec::new();
+        for set in sets.sequence_values::<String>() {
+            let set = set?;
+            let found = SETS.iter().find(|known| **known == set);
+            let wrong = || mlua::Error::runtime(format!("register_action expects {}, not '{set}'", SETS.join(", ")));
+            known.push(*found.ok_or_else(wrong)?);
+        }
+        here.register(Kind::Action, name, Registered { function, sets: known, arguments: arguments.unwrap_or(0) });
+        Ok(())
+    };
+    core.set("register_action", lua.create_function(action)?)?;
+    let here = home.clone();
+    let init = move |_: &Lua, function: Function| {
+        here.registry.lock().unwrap_or_else(PoisonError::into_inner).inits.push(function);
+        Ok(())
+    };
+    core.set("register_init", lua.create_function(init)?)?;
+    let here = home.clone();
+    let task = move |lua: &Lua, (function, args): (Function, Variadic<Value>)| {
+        here.task(lua, function, args.into_iter().collect());
+        Ok(())
+    };
+    core.set("register_task", lua.create_function(task)?)
+}
+
+impl Home {
+    fn register(&self, kind: Kind, name: String, registered: Registered) {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner).put(kind, name, registered);
+    }
+
+    /// A task starts when the process begins to serve, or at once when it does.
+    fn task(&self, lua: &Lua, function: Function, args: MultiValue) {
+        let worker = lent::worker_here();
+        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        match (worker, self.library.upgrade()) {
+            (Some(worker), Some(library)) if registry.serving => {
+                drop(registry);
+                let tuning = library.tuning();
+                Task { callable: Callable { lua: lua.clone(), function }, args, library }.spawn(&worker, tuning);
+            }
+            _ => registry.tasks.push((function, args)),
+        }
+    }
+
+    /// Says a line in the script's name.
+    pub(crate) fn say(&self, level: Level, line: &mlua::String) {
+        let tuning = self.library.upgrade().map(|library| library.tuning()).unwrap_or_default();
+        let line = line.as_bytes().to_vec();
+        say(&tuning, level, &line);
+    }
+}
+
+/// The functions that say a line at a level of their own.
+pub(crate) const SPEAKERS: [(&str, Level); 4] =
+    [("Debug", Level::Debug), ("Info", Level::Info), ("Warning", Level::Warning), ("Alert", Level::Alert)];
+
+/// The level of syslog's number.
+pub(crate) fn level(number: i64) -> mlua::Result<Level> {
+    let level = usize::try_from(number).ok().and_then(|number| Level::ALL.get(number).copied());
+    level.ok_or_else(|| mlua::Error::runtime("a level of logs is a number from 0 to 7"))
+}
+
+fn logging(lua: &Lua, home: &Home, core: &Table) -> mlua::Result<()> {
+    for (name, level) in SPEAKERS {
+        let here = home.clone();
+        core.set(
+            name,
+            lua.create_function(move |_, line: mlua::String| {
+                here.say(level, &line);
+                Ok(())
+            })?,
+        )?;
+    }
+    let here = home.clone();
+    let log = move |_: &Lua, (number, line): (i64, mlua::String)| {
+        here.say(level(number)?, &line);
+        Ok(())
+    };
+    core.set("log", lua.create_function(log)?)
+}
+
+fn waiting(lua: &Lua, core: &Table) -> mlua::Result<()> {
+    let sleep = |unit: fn(u64) -> Duration| {
+        move |_: Lua, count: f64| async move {
+            if tokio::runtime::Handle::try_current().is_err() {
+                return Err(mlua::Error::runtime("nothing can wait while the script is loaded"));
+            }
+            // What is no time is none, and what is too long is very long.
+            tokio::time::sleep(unit(count.clamp(0.0, 1e9) as u64)).await;
+            Ok(())
+        }
+    };
+    core.set("sleep", lua.create_async_function(sleep(Duration::from_secs))?)?;
+    core.set("msleep", lua.create_async_function(sleep(Duration::from_millis))?)?;
+    core.set(
+        "yield",
+        lua.create_async_function(|_, ()| async {
+            tokio::task::yield_now().await;
+            Ok(())
+        })?,
+    )?;
+    let done = |_: &Lua, value: Option<i64>| -> mlua::Result<()> { Err(mlua::Error::external(Ended::With(value.unwrap_or(0)))) };
+    core.set("done", lua.create_function(done)?)
+}
+
+fn now(lua: &Lua, (): ()) -> mlua::Result<Table> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    lua.create_table_from([("sec", since.as_secs()), ("usec", since.subsec_micros().into())])
+}
+
+/// The facts of the process that do not change, and how many clients it has.
+fn info(lua: &Lua, (): ()) -> mlua::Result<Table> {
+    let info = lua.create_table()?;
+    info.set("Name", "terse")?;
+    info.set("Version", env!("CARGO_PKG_VERSION"))?;
+    info.set("Pid", std::process::id())?;
+    if let Some(worker) = lent::worker_here() {
+        info.set("Nbthread", worker.plan.process.workers)?;
+        info.set("Maxconn", worker.plan.process.maxconn)?;
+        info.set("CurrConns", worker.connections())?;
+        info.set("Uptime_sec", worker.plan.started.elapsed().as_secs())?;
+    }
+    Ok(info)
+}

@@ -1,0 +1,339 @@
+//! What the scripts of a configuration have registered, and the states that they live in.
+//!
+//! ```text
+//!  lua-load FILE             -> one state for all workers, which take turns in it (mlua's lock)
+//!  lua-load-per-thread FILE  -> a state for each worker; the first is made while the configuration is read, and tells what there is;
+//!                               the others are made when their workers begin
+//! ```
+
+use crate::action::{self, ScriptAction};
+use crate::core::Registered;
+use crate::lent;
+use crate::run::{Callable, Limits, Run};
+use crate::samples::Names;
+use crate::service::Service;
+use crate::speak::say;
+use crate::state::{Place, State};
+use crate::tuning::Tuning;
+use mlua::Function;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use terse_config::{Args, Fault};
+use terse_proxy::log::Level;
+use terse_proxy::rules::{Action, RuleSet};
+use terse_proxy::script::{self, Applet};
+use terse_proxy::worker::Worker;
+use terse_sample::scripted::{Function as Scripted, Functions};
+
+/// All of it. Expressions and rules hold it.
+#[derive(Default)]
+pub(crate) struct Library {
+    inner: Mutex<Inner>,
+    /// The states of workers other than the first, for scripts of their own; made when they begin.
+    others: OnceLock<Box<[OnceLock<Arc<State>>]>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    tuning: Tuning,
+    names: Option<Arc<Names>>,
+    paths: Vec<(PathKind, String)>,
+    shared: Option<Arc<State>>,
+    /// The first worker's.
+    own: Option<Arc<State>>,
+    /// What the others load.
+    files: Vec<(PathBuf, Vec<String>)>,
+}
+
+/// Which of Lua's lists of paths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PathKind {
+    /// `package.path`
+    Path,
+    /// `package.cpath`
+    CPath,
+}
+
+/// What a script can register by a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// `core.register_action`
+    Action,
+    /// `core.register_service`
+    Service,
+    /// `core.register_fetches`
+    Fetch,
+    /// `core.register_converters`
+    Converter,
+}
+
+/// A function of that name, in whichever state.
+#[derive(Clone)]
+pub(crate) struct Named {
+    library: Arc<Library>,
+    pub(crate) name: Arc<str>,
+    kind: Kind,
+    /// In the state that is shared; otherwise each worker has its own.
+    shared: Option<Callable>,
+}
+
+impl Library {
+    /// The settings now.
+    pub(crate) fn tuning(&self) -> Tuning {
+        self.lock().tuning
+    }
+
+    /// Changes settings.
+    pub(crate) fn tune(&self, change: impl FnOnce(&mut Tuning)) {
+        change(&mut self.lock().tuning);
+    }
+
+    /// Whether a script is loaded: what comes later than that comes too late for some settings.
+    pub(crate) fn is_loaded(&self) -> bool {
+        let inner = self.lock();
+        inner.shared.is_some() || inner.own.is_some()
+    }
+
+    /// `lua-prepend-path`, for states that are there and those that come.
+    pub(crate) fn prepend(&self, kind: PathKind, path: String) -> Result<(), String> {
+        let states = {
+            let mut inner = self.lock();
+            inner.paths.push((kind, path.clone()));
+            [inner.shared.clone(), inner.own.clone()]
+        };
+        states.into_iter().flatten().try_for_each(|state| state.prepend(kind, &path))
+    }
+
+    /// Loads a file: into the state of all workers, or of the first worker's own.
+    pub(crate) fn load(
+        self: &Arc<Library>,
+        names: impl FnOnce() -> Names,
+        file: PathBuf,
+        args: Vec<String>,
+        per_thread: bool,
+    ) -> Result<(), String> {
+        self.lock().names.get_or_insert_with(|| Arc::new(names()));
+        let place = if per_thread { Place::Worker(0) } else { Place::Shared };
+        let there = |inner: &Inner| if per_thread { inner.own.clone() } else { inner.shared.clone() };
+        let known = there(&self.lock());
+        let state = match known {
+            Some(state) => state,
+            None => {
+                let state = self.state(place)?;
+                let mut inner = self.lock();
+                *(if per_thread { &mut inner.own } else { &mut inner.shared }) = Some(state.clone());
+                state
+            }
+        };
+        state.load(&file, &args)?;
+        if per_thread {
+            self.lock().files.push((file, args));
+        }
+        Ok(())
+    }
+
+    /// A new state, with nothing loaded.
+    fn state(self: &Arc<Library>, place: Place) -> Result<Arc<State>, String> {
+        let (tuning, names, paths) = {
+            let inner = self.lock();
+            (inner.tuning, inner.names.clone().unwrap_or_default(), inner.paths.clone())
+        };
+        let state = State::new(self, place, &tuning, &names)?;
+        paths.iter().try_for_each(|(kind, path)| state.prepend(*kind, path))?;
+        Ok(Arc::new(state))
+    }
+
+    /// The function of that name, and what was said when it was registered.
+    pub(crate) fn find(self: &Arc<Library>, kind: Kind, name: &str) -> Option<(Named, Registered)> {
+        let (shared, own) = {
+            let inner = self.lock();
+            (inner.shared.clone(), inner.own.clone())
+        };
+        let found = |state: Option<Arc<State>>| {
+            let state = state?;
+            Some((state.registered(kind, name)?, state))
+        };
+        let named = |shared| Named { library: self.clone(), name: name.into(), kind, shared };
+        if let Some((registered, state)) = found(shared) {
+            return Some((named(Some(state.callable(registered.function.clone()))), registered));
+        }
+        found(own).map(|(registered, _)| (named(None), registered))
+    }
+
+    /// The state of a worker's own scripts.
+    fn own_state(&self, worker: usize) -> Option<Arc<State>> {
+        match worker.checked_sub(1) {
+            None => self.lock().own.clone(),
+            Some(at) => self.others.get()?.get(at)?.get().cloned(),
+        }
+    }
+
+    /// Says what is wrong.
+    pub(crate) fn complain(&self, line: &str) {
+        say(&self.tuning(), Level::Alert, line.as_bytes());
+    }
+
+    fn limits(&self, tuning: &Tuning) -> Limits {
+        Limits { total: tuning.session, burst: tuning.burst }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Named {
+    /// The function on this worker; nothing where the worker's own scripts have not registered it.
+    pub(crate) fn callable(&self, worker: usize) -> Option<Callable> {
+        if let Some(shared) = &self.shared {
+            return Some(shared.clone());
+        }
+        let state = self.library.own_state(worker)?;
+        let registered = state.registered(self.kind, &self.name)?;
+        Some(state.callable(registered.function))
+    }
+
+    /// The library, for settings and complaints.
+    pub(crate) fn library(&self) -> &Arc<Library> {
+        &self.library
+    }
+
+    /// Complains of an error.
+    pub(crate) fn wrong(&self, reason: &str) {
+        let what = match self.kind {
+            Kind::Action => "function",
+            Kind::Service => "applet",
+            Kind::Fetch => "sample-fetch",
+            Kind::Converter => "converter",
+        };
+        self.library.complain(&format!("Lua {what} '{}': runtime error: {reason}", self.name));
+    }
+}
+
+impl script::Library for Library {
+    fn action(self: Arc<Self>, name: &str, args: &mut Args<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
+        let (named, registered) = self.find(Kind::Action, name).ok_or_else(|| unknown(args, "action", name))?;
+        if !registered.sets.contains(&action::word(set)) {
+            let sets = registered.sets.join(", ");
+            let reason = format!("action 'lua.{name}' is not registered for '{}'", set.name());
+            return Err(args.fault(reason).hint(format!("it is registered for {sets}")));
+        }
+        ScriptAction::read(named, registered.arguments, args, set)
+    }
+
+    fn service(self: Arc<Self>, name: &str, args: &mut Args<'_>, _: RuleSet) -> Result<Arc<dyn Applet>, Fault> {
+        let (named, registered) = self.find(Kind::Service, name).ok_or_else(|| unknown(args, "service", name))?;
+        match registered.sets.first() {
+            Some(&"http") => Ok(Arc::new(Service::new(named))),
+            _ => Err(args.fault(format!("service 'lua.{name}' is not supported: services of mode tcp are not built"))),
+        }
+    }
+
+    fn begin(&self, worker: &Rc<Worker>) {
+        let sharing = worker.plan.process.workers;
+        let tuning = self.tuning();
+        let state = match worker.index.checked_sub(1) {
+            None => {
+                let (shared, own) = {
+                    let inner = self.lock();
+                    (inner.shared.clone(), inner.own.clone())
+                };
+                if let Some(state) = shared {
+                    self.start(worker, &state, tuning.instructions(sharing));
+                }
+                own
+            }
+            Some(at) => self.another(worker, at, sharing),
+        };
+        if let Some(state) = state {
+            self.start(worker, &state, tuning.instructions(1));
+        }
+    }
+}
+
+impl Library {
+    /// The state of a worker that is not the first.
+    fn another(&self, worker: &Rc<Worker>, at: usize, workers: usize) -> Option<Arc<State>> {
+        let files = self.lock().files.clone();
+        if files.is_empty() {
+            return None;
+        }
+        let library = self.lock().own.as_ref().and_then(|state| state.library())?;
+        let state = library.state(Place::Worker(worker.index)).and_then(|state| {
+            lent::worker(worker, || files.iter().try_for_each(|(file, args)| state.load(file, args)))?;
+            Ok(state)
+        });
+        match state {
+            Ok(state) => {
+                let others = self.others.get_or_init(|| (1..workers.max(1)).map(|_| OnceLock::new()).collect());
+                others.get(at)?.get_or_init(|| state.clone());
+                Some(state)
+            }
+            Err(reason) => {
+                lent::worker(worker, || self.complain(&format!("Lua of worker {}: {reason}", worker.index + 1)));
+                None
+            }
+        }
+    }
+
+    /// Runs what was registered to run at the start, and starts the tasks.
+    fn start(&self, worker: &Rc<Worker>, state: &Arc<State>, instructions: u32) {
+        let tuning = self.tuning();
+        state.watch(instructions);
+        let (inits, tasks) = state.begin();
+        for function in inits {
+            let run = Run::start(&state.callable(function), (), self.limits(&tuning));
+            let result = lent::worker(worker, || run.and_then(Run::at_once));
+            if let Err(crate::run::Failure::Wrong(reason)) = result {
+                lent::worker(worker, || self.complain(&format!("Lua init: runtime error: {reason}")));
+            }
+        }
+        tasks.into_iter().for_each(|task| task.spawn(worker, tuning));
+    }
+}
+
+impl Functions for Library {
+    fn fetch(self: Arc<Self>, name: &str) -> Option<Arc<dyn Scripted>> {
+        let (named, _) = self.find(Kind::Fetch, name)?;
+        Some(Arc::new(crate::functions::Fetch { named }))
+    }
+
+    fn converter(self: Arc<Self>, name: &str) -> Option<Arc<dyn Scripted>> {
+        let (named, _) = self.find(Kind::Converter, name)?;
+        Some(Arc::new(crate::functions::Converter { named }))
+    }
+}
+
+fn unknown(args: &Args<'_>, what: &str, name: &str) -> Fault {
+    args.fault(format!("unknown {what} 'lua.{name}'"))
+        .hint(format!("no script that is loaded has registered it by 'core.register_{what}'"))
+}
+
+/// A function that runs beside traffic.
+pub(crate) struct Task {
+    pub(crate) callable: Callable,
+    pub(crate) args: mlua::MultiValue,
+    pub(crate) library: Arc<Library>,
+}
+
+impl Task {
+    /// Starts it on a worker.
+    pub(crate) fn spawn(self, worker: &Rc<Worker>, tuning: Tuning) {
+        let limits = Limits { total: tuning.task, burst: tuning.burst };
+        let worker = worker.clone();
+        tokio::task::spawn_local(async move {
+            let mut run = match Run::start(&self.callable, self.args, limits) {
+                Ok(run) => run,
+                Err(_) => return,
+            };
+            let result = std::future::poll_fn(|cx| lent::worker(&worker, || run.poll(cx))).await;
+            if let Err(crate::run::Failure::Wrong(reason)) = result {
+                lent::worker(&worker, || self.library.complain(&format!("Lua task: runtime error: {reason}")));
+            }
+        });
+    }
+}
+
+/// A function to be called at the start.
+pub(crate) type Init = Function;

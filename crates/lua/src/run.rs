@@ -1,0 +1,167 @@
+//! One call of Lua: a coroutine, resumed until it ends, and watched.
+//!
+//! ```text
+//!  start -> resumed -> waits (a sleep, bytes) or makes way -> resumed -> ...
+//!              |-> ends: values, or an error with its place in the script
+//!              `-> its time is over: it is never resumed again
+//! ```
+
+use crate::burst::{self, Burst, too_long};
+use mlua::{AsyncThread, Function, IntoLuaMulti, Lua, MultiValue};
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+use terse_proxy::reply::Answer;
+
+/// A function of a script, with the state that it belongs to.
+#[derive(Clone)]
+pub(crate) struct Callable {
+    /// The state: a function alone does not keep it.
+    pub(crate) lua: Lua,
+    /// The function.
+    pub(crate) function: Function,
+}
+
+/// A call on its way.
+pub(crate) struct Run {
+    thread: AsyncThread<MultiValue>,
+    /// The state's name for itself lives as long as its coroutine.
+    _lua: Lua,
+    limits: Limits,
+    spent: Duration,
+}
+
+/// How long a call may take, not counting what it waits for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// In all.
+    pub(crate) total: Option<Duration>,
+    /// Without making way for others.
+    pub(crate) burst: Option<Duration>,
+}
+
+/// Why a call has given no values.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The script has ended itself.
+    Ended(Ended),
+    /// It is wrong: where, and why.
+    Wrong(String),
+}
+
+/// A script ends itself from wherever it stands (`core.done`, `txn:done`).
+#[derive(Clone, Debug)]
+pub(crate) enum Ended {
+    /// An action, with the number that it would have returned.
+    With(i64),
+    /// The transaction: the client gets this, or nothing more.
+    Transaction(Option<Box<Answer>>),
+    /// There is nobody any more whom it could answer.
+    Gone,
+}
+
+impl Error for Ended {}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ended::With(_) | Ended::Transaction(_) => "the script has ended",
+            Ended::Gone => "the client has gone",
+        })
+    }
+}
+
+impl Run {
+    /// Begins a call.
+    pub(crate) fn start(callable: &Callable, args: impl IntoLuaMulti, limits: Limits) -> Result<Run, Failure> {
+        let thread = callable.lua.create_thread(callable.function.clone()).and_then(|thread| thread.into_async(args));
+        let thread = thread.map_err(|error| Failure::from(&error))?;
+        Ok(Run { thread, _lua: callable.lua.clone(), limits, spent: Duration::ZERO })
+    }
+
+    /// Lets it go on.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<MultiValue, Failure>> {
+        self.stretch(cx).0
+    }
+
+    /// Drives it to its end where nobody can wait.
+    pub(crate) fn at_once(mut self) -> Result<MultiValue, Failure> {
+        // To make way would be to go on at once: it is one stretch.
+        self.limits.total = [self.limits.total, self.limits.burst].into_iter().flatten().min();
+        let mut cx = Context::from_waker(Waker::noop());
+        loop {
+            match self.stretch(&mut cx) {
+                (Poll::Ready(result), _) => return result,
+                (Poll::Pending, burst) if burst.made_way => {}
+                (Poll::Pending, _) => return Err(Failure::Wrong("it waits where nothing can wait".into())),
+            }
+        }
+    }
+
+    /// Until it ends, waits or makes way, or its time is over.
+    fn stretch(&mut self, cx: &mut Context<'_>) -> (Poll<Result<MultiValue, Failure>>, Burst) {
+        let begin = Instant::now();
+        let left = self.limits.total.map(|total| total.saturating_sub(self.spent));
+        let limit = [left, self.limits.burst].into_iter().flatten().min();
+        let (polled, burst) = burst::run(limit, || Pin::new(&mut self.thread).poll(cx));
+        self.spent += begin.elapsed();
+        let polled = match polled {
+            Poll::Ready(result) => Poll::Ready(result.map_err(|error| Failure::from(&error))),
+            Poll::Pending if burst.expired => Poll::Ready(Err(Failure::Wrong(too_long()))),
+            Poll::Pending => Poll::Pending,
+        };
+        (polled, burst)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Ended(ended) => ended.fmt(f),
+            Failure::Wrong(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl From<&mlua::Error> for Failure {
+    fn from(error: &mlua::Error) -> Failure {
+        match cause(error).downcast_ref::<Ended>() {
+            Some(ended) => Failure::Ended(ended.clone()),
+            None => Failure::Wrong(told(error)),
+        }
+    }
+}
+
+/// What a function of ours has said, behind all that Lua has put round it.
+fn cause(error: &mlua::Error) -> &mlua::Error {
+    match error {
+        mlua::Error::CallbackError { cause: within, .. } | mlua::Error::WithContext { cause: within, .. } => cause(within),
+        other => other,
+    }
+}
+
+/// What an error says in one line: file, line and reason, without the way that led there.
+pub(crate) fn told(error: &mlua::Error) -> String {
+    let innermost = match error {
+        mlua::Error::CallbackError { traceback, cause } => {
+            let at = place(traceback);
+            return format!("{at}{}", told(cause));
+        }
+        mlua::Error::WithContext { cause, .. } => return told(cause),
+        other => other.to_string(),
+    };
+    let innermost = innermost.strip_prefix("runtime error: ").unwrap_or(&innermost);
+    innermost.lines().next().unwrap_or_default().to_owned()
+}
+
+/// The first line of a script in the way that led to an error of a function of ours.
+fn place(traceback: &str) -> String {
+    let mut lines = traceback.lines().map(str::trim).filter(|line| !line.starts_with('[') && !line.ends_with("traceback:"));
+    match lines.next().and_then(|line| line.split_once(": in ")) {
+        Some((place, _)) => format!("{place}: "),
+        None => String::new(),
+    }
+}

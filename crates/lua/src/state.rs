@@ -1,0 +1,194 @@
+//! One state of Lua: its libraries, its limits, what HAProxy gives it, and what its scripts have registered.
+
+use crate::burst;
+use crate::core::{self, Registered, Registry};
+use crate::library::{Init, Kind, Library, PathKind, Task};
+use crate::run::{Callable, told};
+use crate::samples::Names;
+use crate::tuning::Tuning;
+use crate::{applet, http, samples, txn};
+use mlua::{Function, Lua, LuaOptions, StdLib, Table, Variadic};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+/// Whose state it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// All workers'.
+    Shared,
+    /// One worker's.
+    Worker(usize),
+}
+
+/// A state.
+pub(crate) struct State {
+    lua: Lua,
+    registry: Arc<Mutex<Registry>>,
+    library: Weak<Library>,
+}
+
+/// What functions of a state know of it.
+#[derive(Clone)]
+pub(crate) struct Home {
+    pub(crate) library: Weak<Library>,
+    pub(crate) registry: Arc<Mutex<Registry>>,
+    pub(crate) names: Arc<Names>,
+    /// A number that no other state has.
+    pub(crate) id: usize,
+    pub(crate) booleans: bool,
+}
+
+/// How long a script may run while it is loaded.
+const LOADING: Duration = Duration::from_secs(60);
+
+static STATES: AtomicUsize = AtomicUsize::new(0);
+
+impl State {
+    /// A new one, with nothing loaded.
+    pub(crate) fn new(library: &Arc<Library>, place: Place, tuning: &Tuning, names: &Arc<Names>) -> Result<State, String> {
+        let registry = Arc::<Mutex<Registry>>::default();
+        let make = || -> mlua::Result<Lua> {
+            let lua = Lua::new_with(tuning.libraries | StdLib::COROUTINE, LuaOptions::default())?;
+            if tuning.memory_bytes > 0 {
+                lua.set_memory_limit(tuning.memory_bytes)?;
+            }
+            burst::watch(&lua, tuning.instructions(1))?;
+            let home = Home {
+                library: Arc::downgrade(library),
+                registry: registry.clone(),
+                names: names.clone(),
+                id: STATES.fetch_add(1, Relaxed),
+                booleans: tuning.booleans,
+            };
+            let thread = match place {
+                Place::Shared => 0,
+                Place::Worker(index) => index + 1,
+            };
+            coroutines(&lua)?;
+            traces(&lua)?;
+            core::install(&lua, &home, thread)?;
+            samples::install(&lua, &home)?;
+            http::install(&lua)?;
+            txn::install(&lua, &home)?;
+            applet::install(&lua, &home)?;
+            Ok(lua)
+        };
+        let lua = make().map_err(|error| format!("no Lua state can be made: {}", told(&error)))?;
+        Ok(State { lua, registry, library: Arc::downgrade(library) })
+    }
+
+    /// Reads and runs a file.
+    pub(crate) fn load(&self, file: &Path, args: &[String]) -> Result<(), String> {
+        let shown = file.display();
+        let text = std::fs::read(file).map_err(|error| format!("cannot read '{shown}': {error}"))?;
+        let chunk = self.lua.load(text).set_name(format!("@{shown}"));
+        let function = chunk.into_function().map_err(|error| syntax(&error))?;
+        let args: Variadic<String> = args.iter().cloned().collect();
+        // Not in a coroutine: while a file is loaded nothing can wait.
+        let (result, _) = burst::run(Some(LOADING), || {
+            burst::nest(true);
+            function.call::<()>(args)
+        });
+        result.map_err(|error| told(&error))
+    }
+
+    /// Puts a folder before those in which modules are looked for.
+    pub(crate) fn prepend(&self, kind: PathKind, path: &str) -> Result<(), String> {
+        let name = if kind == PathKind::Path { "path" } else { "cpath" };
+        let put = || -> mlua::Result<()> {
+            let Some(package) = self.lua.globals().get::<Option<Table>>("package")? else { return Ok(()) };
+            let before: String = package.get(name)?;
+            package.set(name, format!("{path};{before}"))
+        };
+        put().map_err(|error| told(&error))
+    }
+
+    /// What is registered by that name.
+    pub(crate) fn registered(&self, kind: Kind, name: &str) -> Option<Registered> {
+        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        registry.get(kind, name).cloned()
+    }
+
+    /// A function of this state.
+    pub(crate) fn callable(&self, function: Function) -> Callable {
+        Callable { lua: self.lua.clone(), function }
+    }
+
+    /// The library that it is part of.
+    pub(crate) fn library(&self) -> Option<Arc<Library>> {
+        self.library.upgrade()
+    }
+
+    /// How many instructions its code may run before it makes way.
+    pub(crate) fn watch(&self, instructions: u32) {
+        // A state that cannot be watched anew is watched as before.
+        let _ = burst::watch(&self.lua, instructions);
+    }
+
+    /// The process serves: what waits for that. From here on tasks start when they are registered.
+    pub(crate) fn begin(&self) -> (Vec<Init>, Vec<Task>) {
+        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        registry.serving = true;
+        let inits = std::mem::take(&mut registry.inits);
+        let tasks = std::mem::take(&mut registry.tasks);
+        let Some(library) = self.library() else { return (inits, Vec::new()) };
+        let task = |(function, args)| Task { callable: self.callable(function), args, library: library.clone() };
+        (inits, tasks.into_iter().map(task).collect())
+    }
+}
+
+/// What is wrong with a file that is no program: its file and line, and why.
+fn syntax(error: &mlua::Error) -> String {
+    match error {
+        mlua::Error::SyntaxError { message, .. } => message.lines().next().unwrap_or_default().to_owned(),
+        other => told(other),
+    }
+}
+
+/// Has coroutines of scripts counted: code in them is not made to yield to whoever resumed it.
+fn coroutines(lua: &Lua) -> mlua::Result<()> {
+    let enter = lua.create_function(|_, ()| {
+        burst::nest(true);
+        Ok(())
+    })?;
+    let leave = lua.create_function(|_, ()| {
+        burst::nest(false);
+        Ok(())
+    })?;
+    lua.load(COROUTINES).set_name("=coroutine").call((enter, leave))
+}
+
+const COROUTINES: &str = r#"
+local enter, leave = ...
+local create, resume, error = coroutine.create, coroutine.resume, error
+local function left(...)
+  leave()
+  return ...
+end
+function coroutine.resume(...)
+  enter()
+  return left(resume(...))
+end
+local function checked(ok, ...)
+  if not ok then error((...), 0) end
+  return ...
+end
+function coroutine.wrap(f)
+  local thread = create(f)
+  return function(...)
+    enter()
+    return checked(left(resume(thread, ...)))
+  end
+end
+"#;
+
+/// The one function of the library 'debug' that programs use to tell what went wrong. The others reach into what keeps Lua safe.
+fn traces(lua: &Lua) -> mlua::Result<()> {
+    let debug = lua.create_table()?;
+    let trace =
+        |lua: &Lua, (message, level): (Option<String>, Option<usize>)| lua.traceback(message.as_deref(), level.unwrap_or(1));
+    debug.set("traceback", lua.create_function(trace)?)?;
+    lua.globals().set("debug", debug)
+}

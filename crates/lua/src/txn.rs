@@ -1,0 +1,152 @@
+//! The class `TXN`: what an action, a fetch or a converter sees of a request and its response.
+
+use crate::core::{SPEAKERS, level};
+use crate::lent::{self, Seen};
+use crate::run::Ended;
+use crate::state::Home;
+use crate::{http, samples, vars};
+use mlua::{Lua, MultiValue, Table, Value};
+use std::sync::Arc;
+use terse_proxy::facts::LogLevel;
+use terse_proxy::log::Level;
+use terse_proxy::reply::Answer;
+use terse_proxy::rules::edit::is_field;
+
+/// The class's name among a state's own values.
+const CLASS: &str = "TXN";
+
+/// Puts the class into a state.
+pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
+    let class = lua.create_table()?;
+    vars::install(lua, home, &class)?;
+    for (name, level) in SPEAKERS {
+        let here = home.clone();
+        class.set(
+            name,
+            lua.create_function(move |_, (_, line): (Value, mlua::String)| {
+                here.say(level, &line);
+                Ok(())
+            })?,
+        )?;
+    }
+    let here = home.clone();
+    let log = move |_: &Lua, (_, number, line): (Value, i64, mlua::String)| {
+        here.say(level(number)?, &line);
+        Ok(())
+    };
+    class.set("log", lua.create_function(log)?)?;
+    let here = home.clone();
+    let deflog = move |_: &Lua, (_, line): (Value, mlua::String)| {
+        here.say(Level::Info, &line);
+        Ok(())
+    };
+    class.set("deflog", lua.create_function(deflog)?)?;
+    class.set("set_loglevel", lua.create_function(set_log_level)?)?;
+    let done = |_: &Lua, (_, reply): (Value, Option<Table>)| -> mlua::Result<()> {
+        let answer = reply.as_ref().map(answer).transpose()?;
+        Err(mlua::Error::external(Ended::Transaction(answer.map(Box::new))))
+    };
+    class.set("done", lua.create_function(done)?)?;
+    for name in ABSENT {
+        let absent = lua.create_function(move |_, _: MultiValue| -> mlua::Result<()> {
+            Err(mlua::Error::runtime(format!("txn:{name} is not built")))
+        })?;
+        class.set(*name, absent)?;
+    }
+    class.set("reply", lua.load(REPLY).set_name("=reply").eval::<Value>()?)?;
+    let meta = lua.create_table()?;
+    meta.set("__index", class)?;
+    lua.set_named_registry_value(CLASS, meta)
+}
+
+/// What HAProxy has and terse has not.
+const ABSENT: &[&str] =
+    &["set_fc_mark", "set_fc_tos", "set_mark", "set_tos", "set_priority_class", "set_priority_offset", "set_nice"];
+
+/// The class `Reply`.
+const REPLY: &str = r#"
+local Reply = {}
+Reply.__index = Reply
+function Reply:set_status(status, reason)
+  self.status = status
+  self.reason = reason
+end
+function Reply:add_header(name, value)
+  local values = self.headers[name]
+  if values == nil then
+    values = {}
+    self.headers[name] = values
+  end
+  values[#values + 1] = value
+end
+function Reply:del_header(name)
+  self.headers[name] = nil
+end
+function Reply:set_body(body)
+  self.body = body
+end
+return function(txn, given)
+  local reply = given or {}
+  reply.headers = reply.headers or {}
+  return setmetatable(reply, Reply)
+end
+"#;
+
+/// An object for what is lent now.
+pub(crate) fn object(lua: &Lua, with_heads: bool) -> mlua::Result<Table> {
+    let object = lua.create_table()?;
+    samples::give(lua, &object)?;
+    if with_heads {
+        object.raw_set("http", http::object(lua)?)?;
+    }
+    object.set_metatable(Some(lua.named_registry_value(CLASS)?))?;
+    Ok(object)
+}
+
+fn set_log_level(_: &Lua, (_, number): (Value, i64)) -> mlua::Result<()> {
+    let level = if number < 0 { LogLevel::Silent } else { LogLevel::At(level(number)?) };
+    lent::see(|seen| match seen {
+        Seen::Stream(stream) => {
+            stream.facts.log_level = level;
+            Ok(())
+        }
+        _ => Err(mlua::Error::runtime("the level of logs can be set by an action alone")),
+    })
+}
+
+/// What a table says of an answer.
+fn answer(reply: &Table) -> mlua::Result<Answer> {
+    let status = reply.get::<Option<i64>>("status")?.unwrap_or(200);
+    let status = u16::try_from(status).ok().filter(|status| (200..=599).contains(status));
+    let status = status.ok_or_else(|| mlua::Error::runtime("the status of a reply is a number from 200 to 599"))?;
+    let reason = reply.get::<Option<String>>("reason")?.unwrap_or_default();
+    if reason.bytes().any(|b| b.is_ascii_control()) {
+        return Err(mlua::Error::runtime("the reason of a reply is one line"));
+    }
+    let mut fields = Vec::new();
+    if let Some(headers) = reply.get::<Option<Table>>("headers")? {
+        for pair in headers.pairs::<mlua::String, Value>() {
+            let (name, values) = pair?;
+            let name: Arc<[u8]> = Arc::from(&*name.as_bytes());
+            // The length is that of the body.
+            if name.eq_ignore_ascii_case(b"content-length") || name.eq_ignore_ascii_case(b"transfer-encoding") {
+                continue;
+            }
+            let mut put = |value: mlua::String| match is_field(&name, &value.as_bytes()) {
+                true => {
+                    fields.push((name.clone(), value.as_bytes().to_vec()));
+                    Ok(())
+                }
+                false => Err(mlua::Error::runtime("a header of the reply is none")),
+            };
+            match values {
+                Value::Table(values) => values.sequence_values().try_for_each(|value| put(value?))?,
+                Value::String(value) => put(value)?,
+                _ => return Err(mlua::Error::runtime("headers of a reply are lists of strings")),
+            }
+        }
+    }
+    let body = reply.get::<Option<mlua::String>>("body")?;
+    let body = body.map_or_else(|| Arc::from(&b""[..]), |body| Arc::from(&*body.as_bytes()));
+    Ok(Answer { status, stands_for: None, reason: reason.into(), fields, body, close: false })
+}

@@ -1,0 +1,69 @@
+//! A service that a program has registered answers, as a server would whose connection ends in this process.
+
+use crate::io::{Buffer, Transport, clock};
+use crate::phase::persist::Bound;
+use crate::phase::{Client, Next, answer, converse, prepare, transfer};
+use crate::reply;
+use crate::script::{self, Applet};
+use crate::server::ServerConnection;
+use crate::stream::Stream;
+use std::future::poll_fn;
+use std::sync::Arc;
+use terse_message::{Abort, Cause, Phase, Who};
+use tokio::net::UnixStream;
+
+/// Has the service answer, to the end of what it does.
+pub async fn run(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, service: Arc<dyn Applet>) -> Result<Next, Abort> {
+    let no_socket = |_| Abort::new(Who::Resource, Phase::Connect, Cause::Exhausted);
+    let (near, far) = UnixStream::pair().map_err(no_socket)?;
+    let play = service.start(stream, far);
+    stream.facts.stage.get_or_init(Box::default).enter(service, play);
+    stream.facts.by_service = true;
+    let now = Some(clock::now());
+    (stream.facts.times.queued, stream.facts.times.connected) = (now, now);
+    let mut exchange = prepare::request(stream, Bound::default());
+    let mut connection = connection(near, stream);
+    let result = transfer::run(client, &mut connection, stream, &mut exchange, out).await;
+    converse::leave(stream, &exchange);
+    // A service that is not done with its answer has nobody left to give it to.
+    drop(connection);
+    if result.is_ok() {
+        poll_fn(|cx| script::poll(stream, cx)).await;
+    }
+    let stage = stream.facts.stage.get();
+    let failed = stage.is_some_and(|stage| stage.has_failed());
+    stage.inspect(|stage| stage.clear());
+    let answered = Abort::new(Who::Local, Phase::Request, Cause::Denied);
+    match result {
+        Ok(next) => {
+            stream.facts.abort = Some(answered);
+            Ok(next)
+        }
+        Err(_) if failed && stream.facts.status == 0 => {
+            stream.facts.abort = Some(answered);
+            out.clear();
+            let page = reply::page(&stream.facts, 500);
+            answer::send(client, stream, out, &page).await
+        }
+        Err(failure) => Err(failure.abort),
+    }
+}
+
+fn connection(io: UnixStream, stream: &Stream) -> ServerConnection {
+    let session = &stream.facts.session;
+    ServerConnection {
+        io: Transport::Unix(io),
+        buffer: Buffer::default(),
+        timer: session.worker.wheel.timer(),
+        // It is never kept, and so never looked for.
+        server: usize::MAX,
+        moves: 0,
+        local: None,
+        owner: session.number,
+        requests: 0,
+        idle_until: clock::now(),
+        announced: None,
+        name: None,
+        registration: None,
+    }
+}

@@ -1,0 +1,92 @@
+//! What scripts do to heads: the same edits as rules', checked and limited as theirs are.
+
+use super::RuleSet;
+use super::rewrite::{self, FIELD_BYTES};
+use super::status;
+use super::target::{self, Part};
+use crate::captures;
+use crate::inspection::Side;
+use crate::stream::Stream;
+use terse_message::Fields;
+use terse_message::name::is_token;
+
+/// Puts a field behind the others. False when it is none, or does not fit.
+pub fn add_field(stream: &mut Stream, side: Side, name: &[u8], value: &[u8]) -> bool {
+    let limit = rewrite::limit(stream, set(side));
+    let fields = fields(stream, side);
+    let fits = is_field(name, value) && rewrite::fits(fields, name.len() + value.len() + FIELD_BYTES, limit);
+    if fits {
+        fields.push(name, value);
+    }
+    fits
+}
+
+/// Puts a field in the place of all of that name.
+pub fn set_field(stream: &mut Stream, side: Side, name: &[u8], value: &[u8]) -> bool {
+    let limit = rewrite::limit(stream, set(side));
+    let fields = fields(stream, side);
+    let fits = is_field(name, value) && rewrite::fits(fields, name.len() + value.len() + FIELD_BYTES, limit);
+    if fits {
+        fields.set(name, value);
+    }
+    fits
+}
+
+/// Removes all fields of that name.
+pub fn remove_field(stream: &mut Stream, side: Side, name: &[u8]) {
+    fields(stream, side).remove(name);
+}
+
+/// Puts another method in the first line.
+pub fn set_method(stream: &mut Stream, method: &[u8]) -> bool {
+    let valid = is_name(method);
+    if valid && method != stream.request.method() {
+        captures::keep_request_line(stream);
+        stream.request.set_method(method);
+    }
+    valid
+}
+
+/// Puts another path in the target.
+pub fn set_path(stream: &mut Stream, path: &[u8]) -> bool {
+    target::put(stream, Part::Path, path)
+}
+
+/// Puts another query in the target.
+pub fn set_query(stream: &mut Stream, query: &[u8]) -> bool {
+    target::put(stream, Part::Query, query)
+}
+
+/// Puts another target in the first line.
+pub fn set_uri(stream: &mut Stream, uri: &[u8]) -> bool {
+    target::put(stream, Part::Whole, uri)
+}
+
+/// Puts another status in the first line; without a reason the usual one.
+pub fn set_status(stream: &mut Stream, status: u16, reason: Option<&[u8]>) -> bool {
+    let is_text = reason.is_none_or(|reason| reason.iter().all(|b| !b.is_ascii_control()));
+    (100..=999).contains(&status) && is_text && status::apply(&mut stream.response, status, reason)
+}
+
+/// Whether it can stand in a head: a name is a token, and a value ends no line (RFC 9110 section 5).
+pub fn is_field(name: &[u8], value: &[u8]) -> bool {
+    is_name(name) && !value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0))
+}
+
+fn is_name(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().all(|b| is_token(*b))
+}
+
+fn fields(stream: &mut Stream, side: Side) -> &mut Fields {
+    match side {
+        Side::Request => &mut stream.request.fields,
+        Side::Response => &mut stream.response.fields,
+    }
+}
+
+const fn set(side: Side) -> RuleSet {
+    match side {
+        Side::Request => RuleSet::Request,
+        Side::Response => RuleSet::Response,
+    }
+}

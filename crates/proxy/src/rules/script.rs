@@ -1,0 +1,54 @@
+//! What programs add: `lua.NAME`, `use-service lua.NAME`.
+
+use super::{ANY, Action, ActionWord, CONTENT, Flow, REQUEST, RuleSet, SERVER_CONTENT, done};
+use crate::script::{Applet, Library, Scripts};
+use crate::stream::Stream;
+use std::sync::Arc;
+use terse_config::{Args, Fault, Scope};
+
+/// The table.
+pub(super) const ACTIONS: &[ActionWord] = &[
+    done(
+        "lua.",
+        ANY | CONTENT | SERVER_CONTENT,
+        "<name> [<argument>]...",
+        "Calls an action that a Lua script has registered.",
+        call,
+    ),
+    done("use-service", REQUEST, "lua.<name>", "Answers by a service that a Lua script has registered.", use_service),
+];
+
+struct UseService {
+    service: Arc<dyn Applet>,
+}
+
+impl Action for UseService {
+    fn run(&self, _: &mut Stream) -> Flow {
+        Flow::Perform(self.service.clone())
+    }
+
+    fn is_final(&self) -> bool {
+        true
+    }
+}
+
+fn call(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
+    let name = args.taken().trim_start_matches(LUA);
+    library(args, scope)?.action(name, args, set)
+}
+
+fn use_service(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
+    let word = args.need("<service>")?;
+    let Some(name) = word.strip_prefix(LUA) else {
+        let hint = "services are those of Lua scripts, 'lua.<name>'";
+        return Err(args.fault(format!("service '{word}' is not supported: it is not built")).hint(hint));
+    };
+    Ok(Box::new(UseService { service: library(args, scope)?.service(name, args, set)? }))
+}
+
+fn library(args: &Args<'_>, scope: &mut Scope<'_>) -> Result<Arc<dyn Library>, Fault> {
+    let library = scope.shared.entry::<Scripts>().library.clone();
+    library.ok_or_else(|| args.fault("no Lua script is loaded").hint("load one with 'lua-load' in a 'global' section above"))
+}
+
+const LUA: &str = "lua.";
