@@ -59,6 +59,7 @@ enum Side {
     FcgiApp,
     Resolvers,
     Cache,
+    CrtStore,
 }
 
 /// Where the lines that follow belong.
@@ -271,6 +272,7 @@ fn sides(kind: SectionKind) -> &'static [Side] {
         SectionKind::FcgiApp => &[Side::FcgiApp],
         SectionKind::Resolvers => &[Side::Resolvers],
         SectionKind::Cache => &[Side::Cache],
+        SectionKind::CrtStore => &[Side::CrtStore],
         SectionKind::Global | SectionKind::Defaults => &[],
     }
 }

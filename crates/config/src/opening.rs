@@ -38,7 +38,7 @@ fn arguments(kind: SectionKind, words: &[Word], faults: &mut Vec<Fault>) -> Open
             faults.extend(extra(1));
             Opening::default()
         }
-        (SectionKind::Defaults, 1) => Opening::default(),
+        (SectionKind::Defaults | SectionKind::CrtStore, 1) => Opening::default(),
         (SectionKind::Defaults, 3) if is(1, "from") => Opening { from: Some(2), ..Opening::default() },
         (_, 1) => {
             faults.push(Fault::new(0, "expects a name as argument"));
@@ -80,7 +80,6 @@ fn check_name(words: &[Word], at: usize, faults: &mut Vec<Fault>) {
 /// Sections of HAProxy's that are not built, and what stands in their place. Their lines are skipped.
 pub static REFUSED_SECTIONS: &[(&str, &str)] = &[
     ("acme", "certificates are not ordered here; use a client such as certbot"),
-    ("crt-store", "certificates have no store of their own"),
     ("healthcheck", "checks are written in the backend: 'option httpchk', 'http-check'"),
     ("mailers", "no mail is sent; watch the logs"),
     ("namespace_list", "network namespaces are not built"),

@@ -39,6 +39,8 @@ pub enum SectionKind {
     Resolvers = 4096,
     /// `cache`: responses in memory.
     Cache = 8192,
+    /// `crt-store`: certificates, and where their parts are.
+    CrtStore = 16384,
 }
 
 /// A set of kinds of section.
@@ -82,6 +84,8 @@ impl Sections {
     pub const RESOLVERS: Sections = Sections(4096);
     /// `cache`.
     pub const CACHE: Sections = Sections(8192);
+    /// `crt-store`.
+    pub const CRT_STORE: Sections = Sections(16384);
 
     /// The kinds in the set, in the manual's order.
     pub fn kinds(self) -> impl Iterator<Item = SectionKind> {
@@ -108,7 +112,7 @@ impl fmt::Display for Sections {
 
 impl SectionKind {
     /// All kinds, in the manual's order.
-    pub const ALL: [SectionKind; 14] = [
+    pub const ALL: [SectionKind; 15] = [
         SectionKind::Global,
         SectionKind::Defaults,
         SectionKind::Frontend,
@@ -123,6 +127,7 @@ impl SectionKind {
         SectionKind::FcgiApp,
         SectionKind::Resolvers,
         SectionKind::Cache,
+        SectionKind::CrtStore,
     ];
 
     /// The kind that a word opens.
@@ -147,6 +152,7 @@ impl SectionKind {
             SectionKind::FcgiApp => "fcgi-app",
             SectionKind::Resolvers => "resolvers",
             SectionKind::Cache => "cache",
+            SectionKind::CrtStore => "crt-store",
         }
     }
 

@@ -20,6 +20,7 @@ pub fn tables() -> Vec<&'static [Keyword]> {
         terse_crypto::KEYWORDS,
         terse_lua::KEYWORDS,
         terse_tls::KEYWORDS,
+        terse_tls::STORE_KEYWORDS,
         terse_balance::KEYWORDS,
         terse_compress::KEYWORDS,
         terse_compress::decode::KEYWORDS,

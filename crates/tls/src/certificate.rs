@@ -71,18 +71,23 @@ impl Certificate {
             key: beside("key", global.extra.key),
             ocsp: beside("ocsp", global.extra.ocsp).filter(|file| file.is_file()),
         };
-        Certificate::load_from(path, sources, issuers)
+        Certificate::load_from(path, sources, false, issuers)
     }
 
-    /// Reads a certificate from these files; the key is in the first one, or in its own.
+    /// Reads a certificate from these files; the key is in the first one, or in its own, which goes first if it `overrides`.
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub(crate) fn load_from(path: &Path, mut sources: Sources, issuers: &Issuers) -> Result<Certificate, Unusable> {
+    pub(crate) fn load_from(
+        path: &Path,
+        mut sources: Sources,
+        overrides: bool,
+        issuers: &Issuers,
+    ) -> Result<Certificate, Unusable> {
         let file = sources.certificate.clone().unwrap_or_else(|| path.to_owned());
         let mut draft = Draft::empty(path);
         draft.take_pem(&file, &read(&file)?, issuers)?;
-        if draft.key.is_some() {
+        if draft.key.is_some() && !(overrides && sources.key.is_some()) {
             sources.key = Some(file);
         } else {
             let other = sources.key.as_ref().filter(|other| other.exists()).ok_or_else(|| {

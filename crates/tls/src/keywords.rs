@@ -6,6 +6,7 @@ mod bind;
 mod common;
 mod global;
 mod server;
+mod store;
 
 use crate::settings::{BindTls, ServerTls};
 use terse_config::params::{self, Param, Standing};
@@ -13,6 +14,9 @@ use terse_config::{Args, Fault, Keyword, Place, reference, words};
 
 /// The keywords of `global`.
 pub const KEYWORDS: &[Keyword] = global::KEYWORDS;
+
+/// The keywords of `crt-store` sections.
+pub const STORE_KEYWORDS: &[Keyword] = store::KEYWORDS;
 
 /// Reads the next word of a `bind` line and its arguments, if it concerns TLS; says whether it did.
 ///
@@ -97,6 +101,7 @@ pub fn reference() -> String {
     let tables = [
         reference::parameters("Parameters of `bind` that concern TLS", bind::TABLE),
         reference::parameters("Parameters of `server` that concern TLS", server::TABLE),
+        reference::parameters("Parameters of `load` in `crt-store`", store::TABLE),
     ];
     tables.join("\n")
 }
@@ -110,6 +115,7 @@ mod tests {
     fn the_tables_are_sound() {
         assert_eq!(table_is_sound(bind::TABLE), [""; 0]);
         assert_eq!(table_is_sound(server::TABLE), [""; 0]);
-        assert_eq!(terse_config::keyword::tables_are_sound(&[KEYWORDS]), [""; 0]);
+        assert_eq!(table_is_sound(store::TABLE), [""; 0]);
+        assert_eq!(terse_config::keyword::tables_are_sound(&[KEYWORDS, STORE_KEYWORDS]), [""; 0]);
     }
 }

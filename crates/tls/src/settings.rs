@@ -14,6 +14,8 @@ pub use crate::version::Version;
 pub struct Global {
     /// `crt-base`: where relative names of certificates begin.
     pub crt_base: Option<PathBuf>,
+    /// `key-base`: where relative names of keys begin that `crt-store` sections name.
+    pub key_base: Option<PathBuf>,
     /// `ca-base`: the same for authorities and lists of revoked certificates.
     pub ca_base: Option<PathBuf>,
     /// `issuers-chain-path`: certificates that complete chains.
@@ -46,6 +48,7 @@ impl Default for Global {
     fn default() -> Global {
         Global {
             crt_base: None,
+            key_base: None,
             ca_base: None,
             issuers: None,
             extra: ExtraFiles::default(),

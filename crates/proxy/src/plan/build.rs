@@ -73,6 +73,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let error_sets = pages::sets(&sections);
     pages::check_uses(&shared, &error_sets, diagnostics);
     let resolver_sections: Vec<_> = sections.extract_if(.., |section| section.kind == SectionKind::Resolvers).collect();
+    let stores: Vec<_> = sections.extract_if(.., |section| section.kind == SectionKind::CrtStore).collect();
     let caches = caches::build(&mut sections, &host.body_key, complete, diagnostics);
     let mut drafts = drafts::of(sections, diagnostics);
     let named = |draft: &drafts::Draft| {
@@ -98,6 +99,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         vault: Arc::new(Vault::new(global.settings.take::<terse_tls::Global>().unwrap_or_default())),
         diagnostics,
     };
+    building.vault.read_stores(stores, building.diagnostics);
     building.logs.prepare(&log_sections, &drafts, building.diagnostics);
     let backends = backends::build(&mut drafts, &mut building);
     let (frontends, binds) = frontends::build(&drafts, &mut building);

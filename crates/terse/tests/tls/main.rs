@@ -10,6 +10,7 @@ mod exchange;
 mod figures;
 mod files;
 mod servers;
+mod stores;
 #[path = "../support/mod.rs"]
 mod support;
 mod talk;

@@ -12,6 +12,10 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         global(scope).crt_base = Some(folder(args)?);
         args.end()
     }),
+    done("key-base", "<folder>", "Where relative names of keys begin that 'crt-store' sections name.", |args, scope| {
+        global(scope).key_base = Some(folder(args)?);
+        args.end()
+    }),
     done(
         "ca-base",
         "<folder>",
@@ -160,7 +164,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         *servers(scope) = draft.tls.common;
         Ok(())
     }),
-    accepted("key-base", "<folder>", "Where keys are that 'crt-store' sections name.", "there are no such sections"),
     done(
         "tune.ssl.default-dh-param",
         "<bits>",
@@ -215,7 +218,7 @@ fn servers<'a>(scope: &'a mut Scope<'_>) -> &'a mut Common {
     &mut scope.shared.entry::<Defaults>().server
 }
 
-fn folder(args: &mut Args<'_>) -> Result<PathBuf, Fault> {
+pub(super) fn folder(args: &mut Args<'_>) -> Result<PathBuf, Fault> {
     Ok(PathBuf::from(args.need("<folder>")?))
 }
 

@@ -5,10 +5,11 @@ use super::{Held, Vault};
 use crate::certificate::{Certificate, Unusable};
 use crate::list::{self, Entry};
 use crate::settings::{BindTls, CertificateKind, FileName, Global, Own, ServerTls};
+use crate::store;
 use crate::trust::{TrustKind, Trusted};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use terse_config::{Diagnostics, Place};
+use terse_config::{Diagnostics, Place, Section};
 
 impl Vault {
     /// Reads all that a `bind` line names; says what is wrong, and whether nothing is.
@@ -27,6 +28,23 @@ impl Vault {
         }
         reader.own(&tls.own, None);
         reader.tell(diagnostics)
+    }
+
+    /// Reads the certificates of `crt-store` sections.
+    pub fn read_stores(&self, sections: Vec<Section>, diagnostics: &mut Diagnostics) {
+        let held = &mut self.held();
+        for (name, sources, file) in sections.into_iter().flat_map(|section| store::settle(section, &self.global)) {
+            if held.files.certificates.contains_key(&name) {
+                diagnostics.alert(&file.place, format!("'load' in section 'crt-store': store '{name}' was already defined"));
+                continue;
+            }
+            match Certificate::load_from(Path::new(&*name), sources, true, &self.issuers) {
+                Ok(certificate) => {
+                    held.files.certificates.insert(name, Some(Arc::new(certificate)));
+                }
+                Err(Unusable(reason)) => diagnostics.alert(&file.place, format!("unable to load certificate {reason}")),
+            }
+        }
     }
 
     /// The same of a `server` line.
@@ -56,7 +74,8 @@ impl Reader<'_> {
 
     /// Reads a certificate, or those of a bundle; their names.
     fn certificates(&mut self, path: &Path, place: &Place) -> Vec<Key> {
-        let parts = bundle(path, &self.vault.global);
+        let is_held = self.held.files.certificates.contains_key(&key(path));
+        let parts = if is_held { vec![path.to_owned()] } else { bundle(path, &self.vault.global) };
         let names: Vec<Key> = parts.iter().filter_map(|part| self.certificate(part, place)).collect();
         if parts != [path] {
             self.held.files.bundles.insert(key(path), names.clone());
@@ -71,7 +90,11 @@ impl Reader<'_> {
         }
         let failed = self.held.unusable.get(path).cloned();
         let Vault { global, issuers, .. } = self.vault;
-        match failed.map_or_else(|| Certificate::load(path, global, issuers), Err) {
+        let load = || match name.starts_with('@') {
+            true => Err(Unusable::new(path, "no 'crt-store' has it")),
+            false => Certificate::load(path, global, issuers),
+        };
+        match failed.map_or_else(load, Err) {
             Ok(certificate) => {
                 self.held.files.certificates.insert(name.clone(), Some(Arc::new(certificate)));
                 Some(name)

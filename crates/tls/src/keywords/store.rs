@@ -1,0 +1,94 @@
+//! The keywords of `crt-store` sections, and the words of their lines.
+
+use super::common::{self, accepted, done, refused};
+use super::{Draft, global};
+use crate::store::{Load, Store};
+use terse_config::params::{self, Param};
+use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections};
+
+/// The table.
+pub(super) const KEYWORDS: &[Keyword] = &[
+    keyword("crt-base", "<folder>", "Where relative names of certificates of this section begin.", |args, scope| {
+        let folder = global::folder(args)?;
+        before_loads(args, scope)?.crt_base = Some(folder);
+        args.end()
+    }),
+    keyword("key-base", "<folder>", "Where relative names of keys of this section begin.", |args, scope| {
+        let folder = global::folder(args)?;
+        before_loads(args, scope)?.key_base = Some(folder);
+        args.end()
+    }),
+    keyword("load", "crt <file> [<parameter>...]", "A certificate, and where its parts are.", |args, scope| {
+        let mut draft = Draft { tls: Words::default(), line: scope.place.clone() };
+        params::apply(args, "parameter", TABLE, &mut draft)?;
+        let Words { certificate, key, ocsp, alias } = draft.tls;
+        let certificate = certificate.ok_or_else(|| args.fault("mandatory 'crt' parameter not found"))?;
+        store(scope).loads.push(Load { certificate, key, ocsp, alias });
+        Ok(())
+    }),
+];
+
+/// The words of a `load` line.
+pub(super) const TABLE: &[Param<Draft<Words>>] = &[
+    done("crt", "<file>", "The certificate, those above it, and its key, where 'key' names no other file.", |args, draft| {
+        draft.tls.certificate = Some(common::file(args, &draft.line)?);
+        Ok(())
+    }),
+    done("key", "<file>", "Its key.", |args, draft| {
+        draft.tls.key = Some(common::file(args, &draft.line)?);
+        Ok(())
+    }),
+    done("ocsp", "<file>", "An answer about its state, in DER.", |args, draft| {
+        draft.tls.ocsp = Some(common::file(args, &draft.line)?);
+        Ok(())
+    }),
+    done("alias", "<name>", "What it is called by: '@<section>/<name>'.", |args, draft| {
+        let name = args.need("<name>")?;
+        if name.is_empty() || name.starts_with('/') {
+            return Err(args.fault(format!("'{name}': '/' is forbidden as the first character, and a name is needed")));
+        }
+        draft.tls.alias = Some(name.to_owned());
+        Ok(())
+    }),
+    accepted("issuer", "<file>", "Who has signed it.", "answers about its state are handed on as they are"),
+    done("ocsp-update", "off", "Whether answers about its state are fetched: they are not.", |args, _| match args.need("off")? {
+        "off" => Ok(()),
+        other => Err(args.fault(format!("'{other}' is not supported: answers about a certificate's state are not fetched"))),
+    }),
+    refused("sctl", "<file>", "Timestamps of transparency.", "they are not sent"),
+    refused("jwt", "{ on | off }", "Verifies tokens with it.", "keys of tokens are named in the converter"),
+    refused("acme", "<section>", "Orders it.", ORDERED),
+    refused("domains", "<names>", "The names that are ordered.", ORDERED),
+    refused("ips", "<addresses>", "The addresses that are ordered.", ORDERED),
+    refused("generate-dummy", "{ on | off }", "Makes one that nobody has signed.", ORDERED),
+    refused("keytype", "<kind>", "The kind of key of a made one.", ORDERED),
+    refused("bits", "<bits>", "The size of its key.", ORDERED),
+    refused("curves", "<curve>", "The curve of its key.", ORDERED),
+];
+
+const ORDERED: &str = "certificates are neither ordered nor made here; use a client such as certbot";
+
+/// The words of a `load` line, as they are read.
+#[derive(Default)]
+pub(super) struct Words {
+    certificate: Option<crate::settings::FileName>,
+    key: Option<crate::settings::FileName>,
+    ocsp: Option<crate::settings::FileName>,
+    alias: Option<String>,
+}
+
+const fn keyword(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
+    Keyword { name, old_names: &[], sections: Sections::CRT_STORE, arguments, summary, kind: Kind::Done(parser) }
+}
+
+fn store<'a>(scope: &'a mut Scope<'_>) -> &'a mut Store {
+    scope.section.settings.entry()
+}
+
+fn before_loads<'a>(args: &Args<'_>, scope: &'a mut Scope<'_>) -> Result<&'a mut Store, Fault> {
+    let store = store(scope);
+    match store.loads.is_empty() {
+        true => Ok(store),
+        false => Err(args.fault("it can't be used after a load line, use it at the beginning of the section")),
+    }
+}
