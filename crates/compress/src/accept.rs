@@ -39,6 +39,33 @@ pub fn negotiate<'v>(values: impl Iterator<Item = &'v [u8]>, offered: &[Coding])
     Acceptance { choice, takes_all }
 }
 
+/// What the fields say without the codings that are ours: those and `*` go, where they are accepted. Nothing where they may say what they
+/// do, because plain bytes are refused.
+pub(crate) fn without_ours<'v>(values: impl Iterator<Item = &'v [u8]>) -> Option<Vec<u8>> {
+    let (mut weights, mut kept, mut accepts) = (Weights::default(), Vec::new(), false);
+    for value in values {
+        weights.read(value);
+        for element in list::elements(value).take(MAX_ELEMENTS) {
+            let mut parts = list::parameters(element);
+            let name = parts.next().unwrap_or_default();
+            let accepted = weight(parts) > 0;
+            let is_ours = name == b"*" || CODINGS.iter().any(|entry| entry.coding.is_named(name));
+            if !(accepted && is_ours) {
+                kept.push(element);
+                accepts |= accepted;
+            }
+        }
+    }
+    if weights.complete() && weights.identity.or(weights.others) == Some(0) {
+        return None;
+    }
+    if !weights.complete() || !accepts {
+        kept.truncate(if weights.complete() { kept.len() } else { 0 });
+        kept.push(b"identity");
+    }
+    Some(kept.join(&b", "[..]))
+}
+
 /// What a client says of codings that a response may bring with it.
 #[derive(Clone, Debug)]
 pub struct Admission {
@@ -249,7 +276,37 @@ mod tests {
         assert!(!Admission::read(std::iter::empty()).admits(Coding::Gzip));
     }
 
+    #[test]
+    fn what_is_ours_goes_and_the_rest_stays() {
+        for (value, left) in [
+            ("gzip, deflate, br", Some("identity")),
+            ("gzip,svndiff1;q=0.9,svndiff;q=0.8", Some("svndiff1;q=0.9, svndiff;q=0.8")),
+            ("GZIP;q=0.5, X-GZip, identity;q=0.1", Some("identity;q=0.1")),
+            ("*", Some("identity")),
+            ("compress, *;q=0.1", Some("compress")),
+            ("gzip;q=0, br", Some("gzip;q=0, identity")),
+            ("", Some("identity")),
+            ("gzip, identity;q=0", None),
+            ("gzip, *;q=0", None),
+            ("gzip, *;q=0, identity", Some("*;q=0, identity")),
+        ] {
+            let found = without_ours([value.as_bytes()].into_iter());
+            assert_eq!(found.as_deref(), left.map(str::as_bytes), "{value}");
+        }
+        assert_eq!(without_ours([].into_iter()).unwrap(), b"identity");
+        let long = "a,".repeat(MAX_ELEMENTS + 1);
+        assert_eq!(without_ours([long.as_bytes()].into_iter()).unwrap(), b"identity");
+    }
+
     proptest! {
+        #[test]
+        fn what_is_left_never_asks_for_ours(values in prop::collection::vec("[a-z*;=q0-9., ]{0,60}", 0..4)) {
+            let all = || values.iter().map(String::as_bytes);
+            if let Some(left) = without_ours(all()) {
+                prop_assert!(negotiate([&left[..]].into_iter(), BOTH).choice.is_err(), "{}", String::from_utf8_lossy(&left));
+            }
+        }
+
         #[test]
         fn any_bytes_can_be_read(values in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..4)) {
             negotiate(values.iter().map(Vec::as_slice), BOTH);

@@ -1,5 +1,6 @@
 //! Memory that many share: bytes are taken before they are held, and given back.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -75,6 +76,22 @@ impl Budget for Limit {
     }
 }
 
+/// Takes bytes for as long as what it returns lives; nothing where they do not fit.
+pub fn hold(limit: &Arc<Limit>, bytes: usize) -> Option<Box<dyn Any + Send>> {
+    limit.take(bytes).then(|| Box::new(Held { limit: limit.clone(), bytes }) as Box<dyn Any + Send>)
+}
+
+struct Held {
+    limit: Arc<Limit>,
+    bytes: usize,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.limit.give(self.bytes);
+    }
+}
+
 /// A limit within another: `maxzlibmem` within the process's.
 pub struct Within {
     outer: Arc<dyn Budget>,
@@ -128,6 +145,15 @@ mod tests {
         assert!(small.is_full() && small.is_tight() && !large.is_full());
         small.give(20_000);
         assert_eq!((outer.used(), small.limit().used()), (0, 0));
+    }
+
+    #[test]
+    fn what_is_held_is_given_back_with_the_hold() {
+        let limit = Arc::new(Limit::new(10));
+        let held = hold(&limit, 7).unwrap();
+        assert!(hold(&limit, 4).is_none() && limit.used() == 7);
+        drop(held);
+        assert_eq!(limit.used(), 0);
     }
 
     #[test]

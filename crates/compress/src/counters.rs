@@ -1,6 +1,7 @@
 //! What a proxy's compression has done: numbers for the statistics, written by many threads.
 
 use crate::memory::Recall;
+use crate::policy::Layer;
 use crate::reason::Reason;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -18,6 +19,7 @@ pub struct Counters {
     pub compressed: AtomicU64,
     passed: [AtomicU64; Reason::ALL.len()],
     recalled: [AtomicU64; Recall::ALL.len()],
+    hops: [AtomicU64; Layer::ALL.len()],
 }
 
 impl Default for Counters {
@@ -29,6 +31,7 @@ impl Default for Counters {
             compressed: AtomicU64::new(0),
             passed: [const { AtomicU64::new(0) }; Reason::ALL.len()],
             recalled: [const { AtomicU64::new(0) }; Recall::ALL.len()],
+            hops: [const { AtomicU64::new(0) }; Layer::ALL.len()],
         }
     }
 }
@@ -70,6 +73,16 @@ impl Counters {
         self.recalled[recall as usize].load(Relaxed)
     }
 
+    /// Counts who compressed a response on the proxy's hop: a frontend's is that to clients, a backend's that to servers.
+    pub fn count_hop(&self, layer: Layer) {
+        self.hops[layer as usize].fetch_add(1, Relaxed);
+    }
+
+    /// How many responses it was that compressed so.
+    pub fn hops(&self, layer: Layer) -> u64 {
+        self.hops[layer as usize].load(Relaxed)
+    }
+
     /// Adds what another one has counted, so that workers can count apart.
     pub fn add(&self, other: &Counters) {
         for (sum, part) in self.all().zip(other.all()) {
@@ -83,7 +96,11 @@ impl Counters {
     }
 
     fn all(&self) -> impl Iterator<Item = &AtomicU64> {
-        [&self.bytes_in, &self.bytes_out, &self.bypassed, &self.compressed].into_iter().chain(&self.passed).chain(&self.recalled)
+        [&self.bytes_in, &self.bytes_out, &self.bypassed, &self.compressed]
+            .into_iter()
+            .chain(&self.passed)
+            .chain(&self.recalled)
+            .chain(&self.hops)
     }
 }
 

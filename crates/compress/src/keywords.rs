@@ -2,6 +2,7 @@
 
 use crate::coding::{CODINGS, Coding, Level};
 use crate::memory::Memory;
+use crate::policy::Mode;
 use crate::range::EtagMode;
 use crate::settings::{Compression, Directions, LevelWord, MemoryLine, MemoryPlace, Process, Proxied, ProxiedWhen};
 use regex::bytes::Regex;
@@ -99,6 +100,13 @@ pub const KEYWORDS: &[Keyword] = &[
         "weaken | suffix",
         "Says what becomes of a compressed response's ETag: weak, or weak with the coding's name in it; weaken without it.",
         etag,
+    ),
+    proxy(
+        "http-compression",
+        "auto | off | force",
+        "Who compresses on the hop to clients (frontend) or servers (backend): auto, the default: TLS records where they do, content \
+         coding elsewhere; off: nobody; force: both, for experiments.",
+        hop_mode,
     ),
     global("tune.comp.maxlevel", "<1-9>", "The level of codings that name none, and the highest for those that do.", max_level),
     global("maxcomprate", "<kbytes>", "Compresses no further bodies while more kilobytes a second enter; 0: no limit.", max_rate),
@@ -369,6 +377,19 @@ fn proxied(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
+fn hop_mode(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    *scope.section.settings.entry::<Mode>() = match args.need("'auto', 'off' or 'force'")? {
+        "auto" => Mode::Auto,
+        "off" => Mode::Off,
+        "force" => {
+            args.warn("'http-compression force' compresses what is compressed: it is for experiments");
+            Mode::Force
+        }
+        other => return Err(args.fault(format!("expects 'auto', 'off' or 'force', not '{other}'"))),
+    };
+    Ok(())
+}
+
 fn collect(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let bytes = args.size("<size>")?;
     match usize::try_from(bytes).ok().filter(|&bytes| bytes <= crate::body::MAX_COLLECT_BYTES) {
@@ -593,6 +614,9 @@ mod tests {
             "compression collect 1g",
             "compression etag strong",
             "compression offload now",
+            "http-compression",
+            "http-compression on",
+            "http-compression force",
             "filter compression\n filter comp-req",
         ] {
             let (_, said) = load(&[KEYWORDS], &format!("backend b\n {line}\n"));

@@ -62,6 +62,6 @@ pub use keywords::KEYWORDS;
 pub use memory::{Memory, Recall};
 pub use offload::{Job, Queue};
 pub use pace::Pace;
-pub use policy::{Decision, Link, Load, Offer, Plan, Verdict};
+pub use policy::{Decision, Hop, Layer, Link, Load, Mode, Offer, Plan, Verdict};
 pub use reason::Reason;
 pub use settings::{Compression, Effective, Process};

@@ -8,10 +8,12 @@
 //! for another Accept-Encoding: exactly then the response needs `Vary: Accept-Encoding` (RFC 9110 section 12.5.5), compressed or not.
 
 mod facts;
+pub mod hop;
 mod offer;
 mod request;
 mod response;
 
+pub use hop::{Body, Hop, Layer, Link, Mode, hop};
 pub use offer::{Offer, offer};
 pub use request::{decide_request, look_request};
 pub use response::{decide, look};
@@ -51,13 +53,6 @@ pub struct Verdict {
     pub decision: Decision,
     /// Whether another Accept-Encoding could have led to another decision.
     pub varies: bool,
-}
-
-/// What is known of the link toward the receiver.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Link {
-    /// It compresses all that it carries (TLS record compression).
-    pub compresses: bool,
 }
 
 /// How busy the process is.

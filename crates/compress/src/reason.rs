@@ -15,6 +15,8 @@ named! {
         Condition = "condition",
         /// The link toward the receiver compresses already: one compressor a hop.
         LinkCompresses = "link-compresses",
+        /// `http-compression off` for the hop toward the receiver.
+        SwitchedOff = "switched-off",
         /// The client speaks a version below `compression http-version`.
         ClientVersion = "client-version",
         /// The server answered in a version below `compression http-version`.

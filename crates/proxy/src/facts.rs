@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use terse_balance::{CookieFound, CookieSent, Server};
 use terse_compress::decode::counters::Outcome;
-use terse_compress::{Coding, Reason, Recall};
+use terse_compress::{Coding, Layer, Link, Reason, Recall};
 use terse_http::h1::{Malformed, Persistence};
 use terse_message::{Abort, Version};
 use terse_sample::Env;
@@ -83,6 +83,8 @@ pub struct Facts {
     pub compression: Option<Reason>,
     /// How it was compressed.
     pub coding: Option<Coding>,
+    /// Who compresses the response on its way from the server, and on its way to the client.
+    pub hops: (Option<Layer>, Option<Layer>),
     /// How hard was tried.
     pub level: terse_compress::Level,
     /// What the memory of compressed bodies did.
@@ -231,6 +233,7 @@ impl Facts {
             queue_positions: (0, 0),
             compression: None,
             coding: None,
+            hops: (None, None),
             level: terse_compress::Level(0),
             recall: None,
             compressed: (0, 0),
@@ -261,6 +264,18 @@ impl Facts {
             last_rule: None,
             waiting_rule: None,
         }
+    }
+
+    /// The hop to the client, as its connection and the frontend have it.
+    pub fn client_link(&self) -> Link {
+        let compresses = self.session.tls().is_some_and(Secured::compresses_records);
+        Link { compresses, mode: self.frontend().hop }
+    }
+
+    /// The hop to the server.
+    pub fn server_link(&self) -> Link {
+        let compresses = self.server_tls.as_deref().is_some_and(Secured::compresses_records);
+        Link { compresses, mode: self.backend().map_or_else(Default::default, |backend| backend.hop) }
     }
 
     /// The stream's identifier (`unique-id-format`), written when it is first asked for and the same from then on.

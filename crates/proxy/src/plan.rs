@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 use terse_balance::table::Table;
 use terse_balance::{Announcement, Farm};
+use terse_compress::Mode as HopMode;
 use terse_compress::decode::Decompression;
 use terse_compress::memory::Owner;
 use terse_compress::{Compression, Limit, Memory};
@@ -148,6 +149,8 @@ pub struct Frontend {
     pub compression: Option<Arc<Compression>>,
     /// What is said about decoding.
     pub decompression: Option<Arc<Decompression>>,
+    /// `http-compression`: who compresses on its hop.
+    pub hop: HopMode,
     /// When bodies are compressed.
     pub compression_conditions: CompressionConditions,
     /// Its log.
@@ -228,6 +231,8 @@ pub struct Backend {
     pub compression: Option<Arc<Compression>>,
     /// What is said about decoding.
     pub decompression: Option<Arc<Decompression>>,
+    /// `http-compression`: who compresses on its hop.
+    pub hop: HopMode,
     /// When bodies are compressed.
     pub compression_conditions: CompressionConditions,
     /// Whose its servers' bodies are, in memories of compressed bodies.

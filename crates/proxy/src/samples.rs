@@ -42,6 +42,7 @@ pub const FETCHES: &[&[Fetch]] = &[
     capture::FETCHES,
     tls::OF_CLIENT,
     tls::OF_SERVER,
+    tls::COMPRESSION,
     tls::VERIFIED,
     tls::CLIENTS,
     tls::OURS,

@@ -7,11 +7,14 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 use terse_balance::connections::Registration;
 use terse_balance::settings::SourceSettings;
 use terse_balance::{Address, Server};
-use terse_tls::{Connector, Request, Secured, Socket};
+use terse_compress::Limit;
+use terse_compress::budget;
+use terse_tls::{Connector, RECORDS_MEMORY_BYTES, Request, Secured, Socket};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
 
@@ -164,6 +167,7 @@ impl ServerConnection {
         connector: &Connector,
         request: Request,
         made: &mut Option<Rc<Secured>>,
+        memory: &Arc<Limit>,
     ) -> io::Result<Box<Self>> {
         let Some(mut socket) = self.io.into_plain() else { return Err(io::ErrorKind::AlreadyExists.into()) };
         if let Some(head) = self.announced.as_deref() {
@@ -172,7 +176,8 @@ impl ServerConnection {
                 Socket::Unix(io) => io.write_all(head).await?,
             }
         }
-        let secured = Rc::new(connector.connect(socket, self.name.as_deref(), request)?);
+        let hold = connector.compresses_records().then(|| budget::hold(memory, RECORDS_MEMORY_BYTES)).flatten();
+        let secured = Rc::new(connector.connect(socket, self.name.as_deref(), request, hold)?);
         *made = Some(secured.clone());
         let failed = |_: terse_tls::Failure| io::Error::from(io::ErrorKind::ConnectionAborted);
         poll_fn(|cx| secured.poll_handshake(cx)).await.map_err(failed)?;

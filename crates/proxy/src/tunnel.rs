@@ -136,8 +136,16 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
     let mut up = source(client_reader, &mut client.buffer, &mut up_body, &client.timer, &client_timeout);
     let mut down = source(server_reader, &mut connection.buffer, &mut down_body, &connection.timer, &server_timeout);
     let meters = (Meter::of(&stream.facts, meter::Direction::In), Meter::of(&stream.facts, meter::Direction::Out));
-    let sink =
-        |writer, out, timer, timeout, meter| Sink { writer, out, framing: Outgoing::Plain, written: 0, meter, timer, timeout };
+    let sink = |writer, out, timer, timeout, meter| Sink {
+        writer,
+        out,
+        unstored: None,
+        framing: Outgoing::Plain,
+        written: 0,
+        meter,
+        timer,
+        timeout,
+    };
     let mut up_sink = sink(server_writer, &mut up_out, &connection.timer, server_timeout.get(), meters.0.as_ref());
     let mut down_sink = sink(client_writer, &mut down_out, &client.timer, client_timeout.get(), meters.1.as_ref());
     let passages = (filter::passage(stream, Direction::In), filter::passage(stream, Direction::Out));

@@ -11,6 +11,7 @@ use crate::context;
 use crate::counters::{COUNTERS, bump};
 use crate::early::EARLY_BYTES;
 use crate::offer::{Choice, Offer, Terms};
+use crate::records::{self, Hold, Policy};
 use crate::secured::{Limits, Secured, Side, Socket};
 use crate::settings::{BindTls, CertificateWord, FileName, Global, Own, Verify};
 use crate::trust::{TrustKind, Trusted};
@@ -76,6 +77,9 @@ impl Acceptor {
         if protocols(&tls.own, http).1.iter().any(|name| &**name == "h2") {
             diagnostics.warn(place, "'alpn h2': HTTP/2 is not spoken to clients yet, so it is not offered to them");
         }
+        if tls.own.common.records == Policy::Allow {
+            diagnostics.warn(place, records::WARNING);
+        }
         let offer = Arc::new(ArcSwap::from_pointee(offer));
         let first = first(&tls.own, global, http, offer.clone());
         let first = first.map_err(|Unusable(reason)| diagnostics.alert(place, reason)).ok()?;
@@ -119,18 +123,28 @@ impl Acceptor {
         (&self.frontend, &self.place)
     }
 
-    /// A connection whose handshake is still to be made. `early` was read from it already.
+    /// A connection whose handshake is still to be made. `early` was read from it already; its records are compressed only under a
+    /// `hold`.
     ///
     /// # Errors
     /// OpenSSL has no memory.
-    pub fn accept(&self, socket: Socket, early: &[u8]) -> std::io::Result<Secured> {
+    pub fn accept(&self, socket: Socket, early: &[u8], hold: Option<Hold>) -> std::io::Result<Secured> {
         let mut ssl = Ssl::new(&self.first)?;
         ssl.set_accept_state();
-        let secured = Secured::new(ssl, socket, early, self.limits, Side::Client)?;
+        if self.compresses_records() && hold.is_none() {
+            records::forgets_sessions(&mut ssl);
+            bump(&COUNTERS.records_no_room);
+        }
+        let secured = Secured::new(ssl, socket, early, self.limits, Side::Client, hold)?;
         if self.offer.load().takes_early {
             secured.expect_early();
         }
         Ok(secured)
+    }
+
+    /// Whether it may compress records, and so asks for a [`Hold`] on [`crate::RECORDS_MEMORY_BYTES`].
+    pub fn compresses_records(&self) -> bool {
+        self.tls.own.common.records == Policy::Allow
     }
 }
 
@@ -143,7 +157,9 @@ fn common(own: &Own, global: &Global, http: bool, sessions: &[u8]) -> Result<Ssl
     }
     context.set_options(options);
     let unfit = |_| Unusable("OpenSSL refuses the name of the session's context".into());
-    context.set_session_id_context(sessions).map_err(unfit)?;
+    // Nor is a session that compressed gone on with where that is forbidden: OpenSSL would end the handshake.
+    let ending: &[u8] = if own.common.records == Policy::Allow { b", records" } else { b"" };
+    context.set_session_id_context(&[sessions, ending].concat()).map_err(unfit)?;
     verification::watch(&mut context, mode(own), Tolerance { authority: own.ca_ignored, certificate: own.crt_ignored });
     let offered = alpn::wire(protocols(own, http).0.iter().map(|name| &**name));
     if !offered.is_empty() {
@@ -195,7 +211,11 @@ fn first(own: &Own, global: &Global, http: bool, offer: Arc<ArcSwap<Offer>>) -> 
     context.set_session_cache_size(i32::try_from(global.cache_size).unwrap_or(i32::MAX));
     raw::on_missing_session(&mut context, || bump(&COUNTERS.cache_misses));
     raw::set_session_lifetime(&mut context, u32::try_from(global.lifetime.as_secs()).unwrap_or(u32::MAX));
+    let watches = own.common.records != Policy::Forbid;
     context.set_client_hello_callback(move |ssl, alert| {
+        if watches {
+            records::note_offer(ssl);
+        }
         let offer = offer.load();
         let asked = raw::hello_extension(ssl, SERVER_NAME).and_then(server_name).and_then(|name| std::str::from_utf8(name).ok());
         match offer.find(asked) {

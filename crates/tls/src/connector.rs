@@ -5,6 +5,8 @@
 
 use crate::certificate::Unusable;
 use crate::context;
+use crate::counters::{COUNTERS, bump};
+use crate::records::{self, Hold, Policy};
 use crate::secured::{Limits, Secured, Side, Socket};
 use crate::settings::{Global, ServerTls};
 use crate::trust::TrustKind;
@@ -79,6 +81,7 @@ impl Connector {
         let connector = Connector::new(tls, held.files(), vault.global());
         let connector = connector.map_err(|Unusable(reason)| diagnostics.alert(place, reason)).ok()?;
         held.enrol_server(&connector);
+        connector.remarks().into_iter().for_each(|remark| diagnostics.warn(place, remark));
         Some(connector)
     }
 
@@ -125,11 +128,28 @@ impl Connector {
         }
     }
 
-    /// A connection whose handshake is still to be made, to a server that is asked for a name.
+    /// What is worth saying of a server whose records may be compressed.
+    fn remarks(&self) -> Vec<&'static str> {
+        if !self.compresses_records() {
+            return Vec::new();
+        }
+        let newest = self.tls.common.versions.range(Version::Tls10).map(|(_, newest)| newest);
+        let too_new = "'tls-compression allow': TLS 1.3 has none, and OpenSSL offers none where it may come to that: it needs \
+                       'ssl-max-ver TLSv1.2'";
+        std::iter::once(records::WARNING).chain((newest == Ok(Version::Tls13)).then_some(too_new)).collect()
+    }
+
+    /// Whether it may compress records, and so asks for a [`Hold`] on [`crate::RECORDS_MEMORY_BYTES`].
+    pub fn compresses_records(&self) -> bool {
+        self.tls.common.records == Policy::Allow
+    }
+
+    /// A connection whose handshake is still to be made, to a server that is asked for a name. Its records are compressed only under a
+    /// `hold`, for which checks have no use.
     ///
     /// # Errors
     /// OpenSSL takes no such name.
-    pub fn connect(&self, socket: Socket, name: Option<&str>, request: Request) -> io::Result<Secured> {
+    pub fn connect(&self, socket: Socket, name: Option<&str>, request: Request, hold: Option<Hold>) -> io::Result<Secured> {
         let securing = self.securing.load();
         let mut ssl = Ssl::new(&securing.context)?;
         ssl.set_connect_state();
@@ -150,7 +170,11 @@ impl Connector {
         if !protocols.is_empty() {
             ssl.set_alpn_protos(protocols)?;
         }
-        if self.reuses {
+        if self.compresses_records() && hold.is_none() && request != Request::Check {
+            bump(&COUNTERS.records_no_room);
+        }
+        // A session that compresses is gone on with only by a connection that may.
+        if self.reuses && self.compresses_records() == hold.is_some() {
             let kept = securing.kept.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(kept) = kept.as_ref().filter(|kept| kept.name.as_deref() == name && raw::is_resumable(&kept.session)) {
                 // One that cannot be offered makes a new one.
@@ -158,7 +182,7 @@ impl Connector {
             }
         }
         let allowed = ssl.session().map_or(0, |session| session.max_early_data());
-        let secured = Secured::new(ssl, socket, b"", self.limits, Side::Server)?;
+        let secured = Secured::new(ssl, socket, b"", self.limits, Side::Server, hold)?;
         if request == Request::Safe && self.tls.sends_early && allowed > 0 {
             secured.hold();
         }
@@ -199,7 +223,11 @@ fn secure(tls: &ServerTls, files: &Files, global: &Global) -> Result<Securing, U
     } else {
         context.set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
         let keep = kept.clone();
+        let compresses = tls.common.records == Policy::Allow;
         context.set_new_session_callback(move |ssl: &mut SslRef, session| {
+            if compresses && raw::options(ssl).contains(SslOptions::NO_COMPRESSION) {
+                return;
+            }
             let name = ssl.servername(NameType::HOST_NAME).map(Into::into);
             *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(Kept { name, session });
         });

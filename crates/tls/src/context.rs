@@ -2,6 +2,7 @@
 
 use crate::certificate::{Certificate, Unusable, said};
 use crate::raw;
+use crate::records::{self, Policy};
 use crate::settings::{Common, Global};
 use crate::version::Version;
 use openssl::error::ErrorStack;
@@ -17,12 +18,16 @@ pub(crate) fn builder(method: SslMethod, words: &Common, global: &Global, oldest
     let (min, max) = words.versions.range(oldest).map_err(Unusable)?;
     context.set_min_proto_version(Some(min.openssl())).map_err(failed)?;
     context.set_max_proto_version(Some(max.openssl())).map_err(failed)?;
-    // A record's compression tells who listens what is secret in it (CRIME).
     let mut options = SslOptions::ALL | SslOptions::NO_COMPRESSION | SslOptions::SINGLE_DH_USE | SslOptions::SINGLE_ECDH_USE;
     if words.tickets == Some(false) {
         options |= SslOptions::NO_TICKET;
     }
     context.set_options(options);
+    if words.records == Policy::Allow {
+        let lacks = |why| Unusable(format!("'tls-compression allow': records cannot be compressed: {why}"));
+        records::support().map_err(lacks)?;
+        records::allow(&mut context);
+    }
     context.set_mode(SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER | SslMode::RELEASE_BUFFERS);
     // One system call for a record instead of two.
     context.set_read_ahead(true);

@@ -20,6 +20,12 @@ pub static COUNTERS: Counters = Counters {
     server_early: AtomicU64::new(0),
     cache_hits: AtomicU64::new(0),
     cache_misses: AtomicU64::new(0),
+    records_clients: AtomicU64::new(0),
+    records_servers: AtomicU64::new(0),
+    records_offered: AtomicU64::new(0),
+    records_no_room: AtomicU64::new(0),
+    records_plain: AtomicU64::new(0),
+    records_packed: AtomicU64::new(0),
 };
 
 /// Handshakes that were made, and connections.
@@ -55,6 +61,18 @@ pub struct Counters {
     pub cache_hits: AtomicU64,
     /// Sessions that a client wanted to go on with and that are not remembered here.
     pub cache_misses: AtomicU64,
+    /// Connections of clients whose records were compressed.
+    pub records_clients: AtomicU64,
+    /// Connections to servers whose records were.
+    pub records_servers: AtomicU64,
+    /// Handshakes in which a client offered it and a line says `detect` or `allow`.
+    pub records_offered: AtomicU64,
+    /// Connections that went without it because there was no room for their state.
+    pub records_no_room: AtomicU64,
+    /// Bytes that went into records that are compressed.
+    pub records_plain: AtomicU64,
+    /// Bytes that came out.
+    pub records_packed: AtomicU64,
 }
 
 impl Counters {

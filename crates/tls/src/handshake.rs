@@ -1,6 +1,7 @@
 //! What a handshake has come to.
 
 use crate::raw;
+use crate::records;
 use crate::secured::Secured;
 use crate::shown::Shown;
 use crate::verification;
@@ -41,6 +42,16 @@ impl Handshake<'_> {
     /// The protocol that both ends agreed on.
     pub fn protocol(&self) -> Option<Vec<u8>> {
         self.0.with(|ssl| ssl.selected_alpn_protocol().map(<[u8]>::to_vec))
+    }
+
+    /// The compression of records: `deflate`; `offered` where the client offers it and it is not taken; `none`. What a client offers is
+    /// known where its line says `detect` or `allow`.
+    pub fn compression(&self) -> &'static str {
+        match self.0.compresses_records() {
+            true => "deflate",
+            false if self.0.with(records::was_offered) => "offered",
+            false => "none",
+        }
     }
 
     /// The session's name.

@@ -14,7 +14,8 @@
 //! * What one write to a connection has taken is on its way, encrypted, before anything else is: whoever gives up a write in the middle
 //!   of it leaves whole records behind.
 //! * An idle connection holds no buffer of ours, and of OpenSSL's only what it cannot give back.
-//! * unsafe lives in [`raw`] alone: calls that the `openssl` crate has no words for.
+//! * Records are compressed where a line allows it, and nowhere else.
+//! * unsafe lives in [`raw`], calls that the `openssl` crate has no words for, and in the method behind [`records`].
 
 mod acceptor;
 mod alpn;
@@ -31,6 +32,7 @@ mod list;
 mod names;
 mod offer;
 mod raw;
+mod records;
 mod report;
 mod secured;
 mod shown;
@@ -51,6 +53,7 @@ pub use failure::{Cause, Failure};
 pub use handshake::Handshake;
 pub use ignored::name_of as verify_error;
 pub use keywords::{KEYWORDS, STORE_KEYWORDS};
+pub use records::{Hold, MEMORY_BYTES as RECORDS_MEMORY_BYTES};
 pub use secured::{Secured, Socket};
 pub use settings::{BindTls, Defaults, Global, ServerTls};
 pub use shown::{Shown, Whose};

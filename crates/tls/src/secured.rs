@@ -15,6 +15,7 @@ use crate::counters::{COUNTERS, begin, bump, drop_one};
 use crate::early::{Early, Progress};
 use crate::failure::{Cause, Failure};
 use crate::raw;
+use crate::records::{self, Hold, Manner};
 use crate::verification;
 use crate::wire::Wire;
 use openssl::ssl::{Error, ErrorCode, ShutdownState, Ssl, SslOptions, SslRef, SslStream};
@@ -50,6 +51,12 @@ pub struct Secured {
     pub(crate) state: Cell<State>,
     /// Data that goes ahead of the handshake, where that may be.
     pub(crate) early: RefCell<Option<Box<Early>>>,
+    /// Whether its records are compressed.
+    compresses: Cell<bool>,
+    /// Whether what is written now is compressed already, so that it travels in stored records.
+    stores: Cell<bool>,
+    /// The right to the memory of its coders: from the beginning, and as long as they may be.
+    memory: Cell<Option<Hold>>,
 }
 
 /// Who is at the other end.
@@ -93,13 +100,33 @@ impl fmt::Debug for Secured {
 }
 
 impl Secured {
-    pub(crate) fn new(mut ssl: Ssl, socket: Socket, early: &[u8], limits: Limits, side: Side) -> io::Result<Secured> {
+    pub(crate) fn new(
+        mut ssl: Ssl,
+        socket: Socket,
+        early: &[u8],
+        limits: Limits,
+        side: Side,
+        hold: Option<Hold>,
+    ) -> io::Result<Secured> {
         verification::prepare(&mut ssl);
+        if hold.is_none() {
+            records::forbid(&mut ssl);
+        }
         let socket = Arc::new(socket);
         let stream = RefCell::new(SslStream::new(ssl, Wire::new(socket.clone(), early))?);
         begin(side);
-        let (burst, state, early) = (Cell::new(0), Cell::new(State::Fresh), RefCell::default());
-        Ok(Secured { socket, stream, limits, side, burst, state, early })
+        Ok(Secured {
+            socket,
+            stream,
+            limits,
+            side,
+            burst: Cell::new(0),
+            state: Cell::new(State::Fresh),
+            early: RefCell::default(),
+            compresses: Cell::new(false),
+            stores: Cell::new(false),
+            memory: Cell::new(hold),
+        })
     }
 
     /// Makes the handshake. It is as good as made where early data has come before it, or may go ahead of it.
@@ -160,6 +187,26 @@ impl Secured {
                 bump(&COUNTERS.cache_hits);
             }
         }
+        self.settle_records(stream.ssl());
+    }
+
+    /// Sees whether both ends compress records; if not, the memory for it is others'.
+    fn settle_records(&self, ssl: &SslRef) {
+        self.compresses.set(records::current(ssl));
+        match self.compresses.get() {
+            true => bump(counter(self.side, &COUNTERS.records_clients, &COUNTERS.records_servers)),
+            false => self.memory.set(None),
+        }
+    }
+
+    /// Whether its records are compressed.
+    pub fn compresses_records(&self) -> bool {
+        self.compresses.get()
+    }
+
+    /// Says whether what is written from here on is compressed already: it then travels in stored records, which cost no work.
+    pub fn store_records(&self, stores: bool) {
+        self.stores.set(stores);
     }
 
     /// Says that the handshake took too long.
@@ -310,17 +357,18 @@ impl Secured {
             };
         }
         let mut stream = self.stream.borrow_mut();
+        let manner = if self.stores.get() { Manner::Stored } else { Manner::Deflate };
         let n = match slices {
             [] => return Poll::Ready(Ok(0)),
-            [one] => write(&mut stream, &one[..one.len().min(most)])?,
-            [first, ..] if first.len() >= most => write(&mut stream, &first[..most])?,
+            [one] => write(&mut stream, &one[..one.len().min(most)], manner)?,
+            [first, ..] if first.len() >= most => write(&mut stream, &first[..most], manner)?,
             _ => {
                 // A head and what follows it are one record: the receiver can do nothing with a part of it.
                 let mut record = Vec::with_capacity(slices.iter().map(|slice| slice.len()).sum::<usize>().min(most));
                 for slice in slices {
                     record.extend_from_slice(&slice[..slice.len().min(most - record.len())]);
                 }
-                write(&mut stream, &record)?
+                write(&mut stream, &record, manner)?
             }
         };
         self.burst.set(self.burst.get().saturating_add(n));
@@ -429,11 +477,12 @@ fn counter(side: Side, client: &'static AtomicU64, server: &'static AtomicU64) -
     }
 }
 
-fn write(stream: &mut SslStream<Wire>, bytes: &[u8]) -> io::Result<usize> {
+fn write(stream: &mut SslStream<Wire>, bytes: &[u8], manner: Manner) -> io::Result<usize> {
     if bytes.is_empty() {
         return Ok(0);
     }
-    stream.ssl_write(bytes).map_err(|error| error.into_io_error().unwrap_or_else(|_| io::ErrorKind::BrokenPipe.into()))
+    records::while_in(manner, || stream.ssl_write(bytes))
+        .map_err(|error| error.into_io_error().unwrap_or_else(|_| io::ErrorKind::BrokenPipe.into()))
 }
 
 fn is_wait(sent: &io::Result<()>) -> bool {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use terse_config::{Place, Setting};
 
+pub use crate::records::Policy;
 pub use crate::version::Version;
 
 /// What `global` says.
@@ -151,13 +152,26 @@ pub struct Common {
     pub client_chooses: bool,
     /// `renegotiate`, `no-renegotiate`: of TLS 1.2 and older, asked for by a server.
     pub renegotiates: Option<bool>,
+    /// `tls-compression`
+    pub records: Policy,
 }
 
 impl Common {
     /// Takes from `other` what is not said here.
     fn settle(&mut self, other: &Common) {
-        let Common { versions, ciphers, ciphersuites, curves, sigalgs, client_sigalgs, tickets, client_chooses, renegotiates } =
-            other;
+        let Common {
+            versions,
+            ciphers,
+            ciphersuites,
+            curves,
+            sigalgs,
+            client_sigalgs,
+            tickets,
+            client_chooses,
+            renegotiates,
+            // `global` says nothing of it: each line that allows it says so itself.
+            records: _,
+        } = other;
         self.versions.settle(versions);
         self.ciphers = self.ciphers.take().or_else(|| ciphers.clone());
         self.ciphersuites = self.ciphersuites.take().or_else(|| ciphersuites.clone());

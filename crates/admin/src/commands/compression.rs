@@ -7,7 +7,7 @@ use crate::halves::{self, Half};
 use crate::settings::Level;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
-use terse_compress::{Counters, Reason, Recall};
+use terse_compress::{Counters, Layer, Reason, Recall};
 
 pub(super) const COMMANDS: &[Command] = &[Command {
     name: "show compression",
@@ -25,7 +25,7 @@ fn show(call: &mut Call<'_>) -> Outcome {
             return Err(Message::error("No such proxy."));
         }
     }
-    let mut text = String::from("# proxy side responses bytes_in bytes_out bypassed not_compressed memory\n");
+    let mut text = String::from("# proxy side responses bytes_in bytes_out bypassed not_compressed memory hops\n");
     for half in halves {
         let (side, counters) = match half {
             Half::Front(_, front) => ("frontend", front.tally.compression()),
@@ -40,13 +40,14 @@ fn show(call: &mut Call<'_>) -> Outcome {
     Ok(Answer::Text(text))
 }
 
-/// A line such as `web frontend 3 1000 300 0 head:2,too-small:7 hit:2,new:1`.
+/// A line such as `web frontend 3 1000 300 0 head:2,too-small:7 hit:2,new:1 content:3,none:9`.
 fn proxy(name: &str, side: &str, counters: &Counters, text: &mut String) {
     let [responses, bytes_in, bytes_out, bypassed] =
         [&counters.compressed, &counters.bytes_in, &counters.bytes_out, &counters.bypassed].map(|number| number.load(Relaxed));
     let reasons = counts(Reason::ALL.iter().map(|reason| (reason.name(), counters.passed(*reason))));
     let recalls = counts(Recall::ALL.iter().map(|recall| (recall.name(), counters.recalled(*recall))));
-    let _ = writeln!(text, "{name} {side} {responses} {bytes_in} {bytes_out} {bypassed} {reasons} {recalls}");
+    let hops = counts(Layer::ALL.iter().map(|layer| (layer.name(), counters.hops(*layer))));
+    let _ = writeln!(text, "{name} {side} {responses} {bytes_in} {bytes_out} {bypassed} {reasons} {recalls} {hops}");
 }
 
 /// Those that are not 0, such as `head:2,too-small:7`; a dash without any.
@@ -68,7 +69,7 @@ fn queue(call: &Call<'_>, text: &mut String) {
 #[cfg(test)]
 mod tests {
     use crate::commands::fixture::{Talk, WEB};
-    use terse_compress::{Reason, Recall};
+    use terse_compress::{Layer, Reason, Recall};
 
     #[test]
     fn reasons_are_counted_by_name() {
@@ -81,9 +82,13 @@ mod tests {
         compression.count_passed(Reason::TooSmall);
         compression.count_passed(Reason::Head);
         compression.count_recall(Recall::Hit);
-        let header = "# proxy side responses bytes_in bytes_out bypassed not_compressed memory\n";
-        assert_eq!(talk.says("show compression be"), format!("{header}be backend 1 1000 300 0 head:1,too-small:2 hit:1\n\n"));
-        assert_eq!(talk.says("show compression fe"), format!("{header}fe frontend 0 0 0 0 - -\n\n"));
+        compression.count_hop(Layer::Records);
+        let header = "# proxy side responses bytes_in bytes_out bypassed not_compressed memory hops\n";
+        assert_eq!(
+            talk.says("show compression be"),
+            format!("{header}be backend 1 1000 300 0 head:1,too-small:2 hit:1 records:1\n\n")
+        );
+        assert_eq!(talk.says("show compression fe"), format!("{header}fe frontend 0 0 0 0 - - -\n\n"));
         assert_eq!(talk.says("show compression raw").lines().count(), 4);
         assert_eq!(talk.says("show compression").lines().count(), 9);
         assert_eq!(talk.says("show compression nope"), "No such proxy.\n\n");

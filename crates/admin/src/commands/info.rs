@@ -234,6 +234,19 @@ const ITEMS: &[Item] = &[
     item(85, "RegexGivenUp", "Matches of regular expressions that took too many steps back", |_| {
         Some(Figure::gauge(terse_sample::regexp::given_up()))
     }),
+    item(86, "TlsCompressedConns", "TLS connections since the start whose records were compressed", |_| {
+        Some(Figure::counter(COUNTERS.records_clients.load(Relaxed) + COUNTERS.records_servers.load(Relaxed)))
+    }),
+    item(87, "TlsCompressionBytesIn", "Bytes into records that are compressed", |_| {
+        Some(Figure::counter(COUNTERS.records_plain.load(Relaxed)))
+    }),
+    item(88, "TlsCompressionBytesOut", "Bytes that they came to", |_| Some(Figure::counter(COUNTERS.records_packed.load(Relaxed)))),
+    item(89, "TlsCompressionOffered", "Clients that offered it where a line says 'detect' or 'allow'", |_| {
+        Some(Figure::counter(COUNTERS.records_offered.load(Relaxed)))
+    }),
+    item(90, "TlsCompressionNoRoom", "TLS connections that went without it, for want of memory", |_| {
+        Some(Figure::counter(COUNTERS.records_no_room.load(Relaxed)))
+    }),
 ];
 
 fn zero_gauge(_: &Snapshot<'_>) -> Option<Figure> {

@@ -53,7 +53,7 @@ impl Stream {
             Stream::Unix(stream) => Socket::Unix(stream),
             Stream::Tls(_) => return Ok(self),
         };
-        let secured = connector.connect(socket, name, Request::Check).map_err(|error| error.to_string())?;
+        let secured = connector.connect(socket, name, Request::Check, None).map_err(|error| error.to_string())?;
         let mut secured = Box::new(secured);
         let stream = &mut *secured;
         let made = poll_fn(move |cx| {

@@ -96,9 +96,8 @@ fn configured(settings: &Effective<'_>) -> Result<(), Reason> {
 
 /// What of the request, beside Accept-Encoding, speaks against it.
 fn client_allows(request: &Request, link: Link, settings: &Effective<'_>) -> Result<(), Reason> {
-    if link.compresses {
-        Err(Reason::LinkCompresses)
-    } else if request.version < settings.http_version() {
+    link.may_code()?;
+    if request.version < settings.http_version() {
         Err(Reason::ClientVersion)
     } else if request.fields.first(Known::UserAgent).is_some_and(|agent| agent_is_broken(agent, settings)) {
         Err(Reason::Agent)

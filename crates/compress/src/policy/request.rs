@@ -50,9 +50,7 @@ fn configured(settings: &Effective<'_>) -> Result<Coding, Reason> {
 
 fn judge_request(request: &Request, link: Link, settings: &Effective<'_>) -> Result<(), Reason> {
     let fields = &request.fields;
-    if link.compresses {
-        return Err(Reason::LinkCompresses);
-    }
+    link.may_code()?;
     match Method::of(request) {
         Method::Connect => return Err(Reason::Upgrade),
         Method::Head => return Err(Reason::Head),

@@ -103,9 +103,12 @@ fn every_reason_is_reached() {
         reached.insert(reason);
     }
 
-    let linked = offer(&request(GET), Link { compresses: true }, &effective);
+    let linked = offer(&request(GET), Link { compresses: true, ..Link::default() }, &effective);
     assert_eq!(linked.want, Err(Reason::LinkCompresses));
     reached.insert(Reason::LinkCompresses);
+    let off = offer(&request(GET), Link { mode: Mode::Off, ..Link::default() }, &effective);
+    assert_eq!(off.want, Err(Reason::SwitchedOff));
+    reached.insert(Reason::SwitchedOff);
     let long = format!("GET /\nAccept-Encoding: {}", "a,".repeat(100));
     assert_eq!(setup.offer(&request(&long)).want, Err(Reason::AcceptEncodingLimit));
     reached.insert(Reason::AcceptEncodingLimit);
@@ -208,7 +211,8 @@ fn requests_have_reasons_too() {
     let waiting = format!("{POST}\nExpect: 100-continue");
     assert_eq!(verdict(&waiting).decision, Decision::Compress(plan(Coding::Gzip, 6)));
     assert_eq!(look_request(&verdict(POST), b"short", true, &setup.effective()).reason(), Some(Reason::TooSmall));
-    let linked = decide_request(&request(POST), Link { compresses: true }, &Load::IDLE, &setup.effective(), || true);
+    let linked =
+        decide_request(&request(POST), Link { compresses: true, ..Link::default() }, &Load::IDLE, &setup.effective(), || true);
     assert_eq!(linked.reason(), Some(Reason::LinkCompresses));
 }
 

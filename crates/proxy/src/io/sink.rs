@@ -27,6 +27,8 @@ pub struct Sink<'a> {
     pub writer: Writer<'a>,
     /// What waits to be written.
     pub out: &'a mut Vec<u8>,
+    /// Where the body travels in stored records: bytes of what waits that do not, because they are a head.
+    pub unstored: Option<usize>,
     /// The body's framing.
     pub framing: Outgoing,
     /// Bytes that were written.
@@ -104,6 +106,14 @@ impl Sink<'_> {
                         used += 1;
                     }
                 }
+                if let Some(unstored) = self.unstored {
+                    let left = unstored.saturating_sub(done);
+                    self.writer.store(left == 0);
+                    if left > 0 {
+                        slices[0] = IoSlice::new(&parts[0][done..unstored.min(parts[0].len())]);
+                        used = 1;
+                    }
+                }
                 let poll = self.writer.poll_write(cx, &slices[..used]);
                 // Who waits without a limit neither sets nor obeys the timer: it may be the other direction's.
                 if poll.is_pending()
@@ -129,6 +139,10 @@ impl Sink<'_> {
             if let Some(meter) = self.meter {
                 meter.count(n as u64);
             }
+        }
+        if self.unstored.is_some() {
+            self.unstored = Some(0);
+            self.writer.store(false);
         }
         Ok(())
     }

@@ -290,6 +290,13 @@ impl Writer<'_> {
         }
     }
 
+    /// Says whether what is written next is compressed already ([`Secured::store_records`]).
+    pub fn store(&self, stores: bool) {
+        if let Writer::Tls(io) = self {
+            io.store_records(stores);
+        }
+    }
+
     /// Writes some of the slices; how many bytes.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         // Nearly always there is room: asked first, before the runtime prepares for waiting.

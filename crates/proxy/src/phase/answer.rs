@@ -135,7 +135,8 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
     stream.facts.status = shown.unwrap_or(stream.response.status);
     let timeout = stream.facts.timeouts().client;
     let (_, writer) = client.io.split();
-    let mut sink = Sink { writer, out, framing: Outgoing::Plain, written: 0, meter: None, timer: &client.timer, timeout };
+    let mut sink =
+        Sink { writer, out, unstored: None, framing: Outgoing::Plain, written: 0, meter: None, timer: &client.timer, timeout };
     let sent = async {
         if !is_head && stream.response.body != BodyLength::None {
             sink.send(&answer.body).await?;

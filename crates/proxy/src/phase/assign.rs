@@ -101,7 +101,8 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
                 match chosen.connector().filter(|_| chosen.settings().tls.enabled) {
                     Some(connector) => {
                         let request = if may_go_early(stream, exchange, backend) { Request::Safe } else { Request::Traffic };
-                        let mut securing = Box::pin(connection.secure(connector, request, &mut stream.facts.server_tls));
+                        let mut securing =
+                            Box::pin(connection.secure(connector, request, &mut stream.facts.server_tls, &worker.plan.memory));
                         wait(client, watches, securing.as_mut()).await
                     }
                     None => Waited::Done(Ok(connection)),

@@ -5,9 +5,16 @@ use crate::session::Session;
 use crate::settings::CompressionConditions;
 use crate::stream::Stream;
 use terse_compress::memory::Remembrance;
+use terse_compress::policy::Body;
 use terse_compress::settings::MemoryPlace;
 use terse_compress::{Compressor, Effective, Plan, Recall};
+use terse_message::{Fields, Known};
 use terse_sample::Condition;
+
+/// Whether a message's body is coded.
+pub fn body(fields: &Fields) -> Body {
+    if fields.has(Known::ContentEncoding) { Body::Coded } else { Body::Plain }
+}
 
 /// Whether the conditions of frontend and backend hold, all of them (`compression if`).
 pub fn allows(stream: &Stream, side: fn(&CompressionConditions) -> &Vec<Condition>) -> bool {

@@ -84,6 +84,11 @@ fn count(stream: &Stream) {
             count_decoding(&counters.decompression, decoding);
         }
     }
+    for (counters, layer) in [(back, facts.hops.0), (Some(front), facts.hops.1)] {
+        if let (Some(counters), Some(layer)) = (counters, layer) {
+            counters.compression.count_hop(layer);
+        }
+    }
     if let Some(back) = back {
         back.requests.add(1);
         back.current.sub(1);

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use std::net::IpAddr;
 use terse_balance::{Affinity, CookieFound};
 use terse_compress::decode::{self, Ask};
-use terse_compress::{Effective, Link, Offer, policy};
+use terse_compress::{Effective, Offer, policy};
 use terse_message::{BodyLength, Fields, Known, Version};
 use terse_tls::Secured;
 
@@ -69,10 +69,15 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
     let decoded = decompression(frontend, backend);
     let ask = decode::policy::ask(request, &decoded);
     let settings = compression(frontend, backend, &plan.process.compression);
-    let offer = settings.is_configured().then(|| policy::offer(request, Link::default(), &settings));
+    let link = stream.facts.client_link();
+    let request = &mut stream.request;
+    let offer = settings.is_configured().then(|| policy::offer(request, link, &settings));
     if let Some(offer) = &offer {
         terse_compress::range::guard(request, offer, &settings);
         terse_compress::head::offload(request, offer, &settings);
+    }
+    if link.may_code().is_err() {
+        policy::hop::narrow(&mut request.fields);
     }
     if let Some(ask) = &ask {
         decode::head::widen(request, ask, &decoded);

@@ -110,7 +110,16 @@ pub async fn interim(client: &mut Client, stream: &mut Stream, response: &Respon
 async fn send(client: &mut Client, stream: &mut Stream, mut out: Vec<u8>) -> Result<(), Abort> {
     let timeout = stream.facts.timeouts().client;
     let (_, writer) = client.io.split();
-    let mut sink = Sink { writer, out: &mut out, framing: Outgoing::Plain, written: 0, meter: None, timer: &client.timer, timeout };
+    let mut sink = Sink {
+        writer,
+        out: &mut out,
+        unstored: None,
+        framing: Outgoing::Plain,
+        written: 0,
+        meter: None,
+        timer: &client.timer,
+        timeout,
+    };
     let sent = sink.flush().await;
     stream.facts.bytes_out += sink.written;
     sent.map_err(|_| broken(Broken::Reset))

@@ -85,6 +85,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     if switches {
         return Box::pin(switch(sink, stream, reply, &session)).await;
     }
+    stream.facts.hops.0 = Some(policy::hop(stream.facts.server_link(), coding::body(&stream.response.fields)).layer);
     deliver(down, sink, stream, reply, private).await
 }
 
@@ -134,6 +135,12 @@ async fn deliver(
         }
         _ => None,
     };
+    let body = match compression {
+        Some(plan) if !plan.coding.is_identity() => policy::Body::Coded,
+        _ => coding::body(&stream.response.fields),
+    };
+    let hop = policy::hop(stream.facts.client_link(), body);
+    stream.facts.hops.1 = Some(hop.layer);
     let known_bytes = match stream.response.body {
         BodyLength::Exact(n) => Some(n),
         _ => None,
@@ -151,6 +158,7 @@ async fn deliver(
     sink.framing = frame(stream, reply, version, compression.is_some() || decoder.is_some(), &session);
     let spoken = version.min(stream.response.version);
     encode::response_head(&stream.response, encode::connection(reply.keep_client, spoken), sink.out);
+    sink.unstored = hop.stores.then_some(sink.out.len());
     stream.facts.status = stream.response.status;
     record::step_or_soon(stream, Origin::Response, Mode::Http);
     let written = sink.written;

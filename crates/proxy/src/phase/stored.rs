@@ -63,7 +63,16 @@ pub async fn answer(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>,
         timeout: &silence,
         listener: None,
     };
-    let mut sink = Sink { writer, out, framing: Outgoing::Plain, written: 0, meter: meter.as_ref(), timer: &client.timer, timeout };
+    let mut sink = Sink {
+        writer,
+        out,
+        unstored: None,
+        framing: Outgoing::Plain,
+        written: 0,
+        meter: meter.as_ref(),
+        timer: &client.timer,
+        timeout,
+    };
     let sent = respond::stored(&mut down, &mut sink, stream, &mut reply).await;
     stream.facts.bytes_out += sink.written;
     meter.into_iter().for_each(|meter| meter.settle(&mut stream.facts));

@@ -20,7 +20,7 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use terse_compress::decode::counters::Outcome;
-use terse_compress::{Compressor, Decision, EngineId, Link, Plan, policy};
+use terse_compress::{Compressor, Decision, EngineId, Plan, policy};
 use terse_http::h1::encode;
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Who};
 
@@ -64,6 +64,10 @@ pub async fn run(
         // The client is not expected to say anything: while the server thinks, the buffer can serve another.
         client.buffer.release_if_empty();
     }
+    let link = stream.facts.server_link();
+    if link.may_code().is_err() {
+        policy::hop::narrow(&mut stream.request.fields);
+    }
     let (client_reader, client_writer) = client.io.split();
     let (server_reader, server_writer) = server.io.split();
     let mut up = Source {
@@ -85,10 +89,14 @@ pub async fn run(
     let chunked = coded || matches!(up.body, Incoming::Chunked(..));
     let framing = if chunked { Outgoing::Chunked } else { Outgoing::Plain };
     encode::request_head(&stream.request, connection, &mut head);
+    // Neither is what the client has coded compressed again on the way to the server.
+    let stores = has_upload && policy::hop(link, coding::body(&stream.request.fields)).stores;
+    let unstored = stores.then_some(head.len());
     let meters = (Meter::of(&stream.facts, meter::Direction::In), Meter::of(&stream.facts, meter::Direction::Out));
     let mut up_sink = Sink {
         writer: server_writer,
         out: &mut head,
+        unstored,
         framing,
         written: 0,
         meter: meters.0.as_ref(),
@@ -110,6 +118,7 @@ pub async fn run(
     let mut down_sink = Sink {
         writer: client_writer,
         out,
+        unstored: None,
         framing: Outgoing::Plain,
         written: 0,
         meter: meters.1.as_ref(),
@@ -222,7 +231,7 @@ async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Op
     }
     let load = session.worker.load(settings.process());
     let allowed = || coding::allows(stream, |conditions| &conditions.request);
-    let mut verdict = policy::decide_request(&stream.request, Link::default(), &load, &settings, allowed);
+    let mut verdict = policy::decide_request(&stream.request, stream.facts.server_link(), &load, &settings, allowed);
     if decoded {
         verdict = policy::look_request(&verdict, b"", false, &settings);
     }

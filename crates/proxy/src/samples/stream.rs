@@ -68,6 +68,12 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("res.comp_reason", Type::Str, "Why the response is not compressed here; empty when it is.", |_, env| {
         Some(Value::str(facts(env)?.compression.map_or("", |reason| reason.name()).as_bytes()))
     }),
+    Fetch::one("fc_compressor", Type::Str, COMPRESSOR_OF_CLIENT, |_, env| {
+        facts(env)?.hops.1.map(|layer| Value::str(layer.name().as_bytes()))
+    }),
+    Fetch::one("bc_compressor", Type::Str, COMPRESSOR_OF_SERVER, |_, env| {
+        facts(env)?.hops.0.map(|layer| Value::str(layer.name().as_bytes()))
+    }),
     Fetch::one("res.comp_in", Type::Int, "Bytes of the body that compression took in.", |_, env| {
         Some(count(facts(env)?.compressed.0))
     }),
@@ -197,3 +203,7 @@ pub(super) fn letters(env: &Env<'_>) -> Option<[u8; 2]> {
 pub(super) fn unique_id<'a>(env: &Env<'a>) -> Option<Value<'a>> {
     facts(env)?.unique_id(env).map(Value::str)
 }
+/// What `fc_compressor` says.
+const COMPRESSOR_OF_CLIENT: &str = "Who compresses the response's body on its way to the client: records, content, stored (content, in stored records), none, off, both.";
+/// What `bc_compressor` says.
+const COMPRESSOR_OF_SERVER: &str = "The same on its way from the server.";

@@ -96,6 +96,21 @@ pub(super) const OF_SERVER: &[Fetch] = both!(server, SERVER, "server", "ssl_bc" 
     "ssl_bc_protocol" "ssl_bc_use_keysize" "ssl_bc_alg_keysize" "ssl_bc_session_id" "ssl_bc_sni" "ssl_bc_unique_id"
     "ssl_bc_client_random" "ssl_bc_server_random" "ssl_bc_session_key" "ssl_bc_err" "ssl_bc_err_str");
 
+/// Whether records are compressed.
+pub(super) const COMPRESSION: &[Fetch] = &[
+    of!(
+        client,
+        NONE,
+        "ssl_fc_compression",
+        Str,
+        "The compression of the client's records: deflate; offered: by the client, and not taken; none.",
+        |tls| Some(text(tls.compression()))
+    ),
+    of!(server, SERVER, "ssl_bc_compression", Str, "The compression of the server's records: deflate or none.", |tls| Some(text(
+        tls.compression()
+    ))),
+];
+
 /// What is found out about the client's certificate.
 pub(super) const VERIFIED: &[Fetch] = &[
     Fetch::one("ssl_fc_has_sni", Type::Bool, "Whether the client has asked for a server's name.", |_, env| {

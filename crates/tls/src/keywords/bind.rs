@@ -112,6 +112,12 @@ pub(super) const TABLE: &[Param<OnBind>] = &[
         draft.tls.own.common.client_chooses = true;
         Ok(())
     }),
+    done(
+        "tls-compression",
+        "{ forbid | detect | allow }",
+        "Whether records are compressed (up to TLS 1.2): forbid without it; detect: only says which clients offer it.",
+        |args, draft| common::records(args, &mut draft.tls).map(drop),
+    ),
     done("allow-0rtt", "", "Takes early data: requests that come ahead of the handshake of TLS 1.3.", |_, draft| {
         draft.tls.own.takes_early = true;
         Ok(())

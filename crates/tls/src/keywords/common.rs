@@ -2,7 +2,7 @@
 
 use super::Draft;
 use crate::alpn;
-use crate::settings::{BindTls, Common, FileName, ServerTls};
+use crate::settings::{BindTls, Common, FileName, Policy, ServerTls};
 use crate::version::Version;
 use std::sync::Arc;
 use terse_config::params::{Param, ParamKind, ParamParser};
@@ -111,6 +111,15 @@ pub(super) const fn signatures<T: Sided>() -> Param<Draft<T>> {
         draft.tls.common().sigalgs = list(args, "<algorithms>")?;
         Ok(())
     })
+}
+
+/// `tls-compression`
+pub(super) fn records<T: Sided>(args: &mut Args<'_>, tls: &mut T) -> Result<Policy, Fault> {
+    let word = args.need("'forbid', 'detect' or 'allow'")?;
+    let policy = Policy::of_word(word);
+    let policy = policy.ok_or_else(|| args.fault(format!("'{word}' is neither 'forbid' nor 'detect' nor 'allow'")))?;
+    tls.common().records = policy;
+    Ok(policy)
 }
 
 /// `client-sigalgs`

@@ -5,7 +5,7 @@ use super::common::{
     self, accepted, by_version, ciphers, ciphersuites, client_signatures, curves, done, newest, oldest, refused, signatures,
 };
 use crate::alpn;
-use crate::settings::{FileName, ServerTls};
+use crate::settings::{FileName, Policy, ServerTls};
 use terse_config::params::Param;
 use terse_config::{Args, Fault};
 
@@ -90,6 +90,15 @@ pub(super) const TABLE: &[Param<OnServer>] = &[
     switch!("no-tls-tickets", "Takes no tickets.", |draft| draft.tls.common.tickets = Some(false)),
     switch!("renegotiate", "Renegotiates when it asks for that. The default.", |draft| draft.tls.common.renegotiates = Some(true)),
     switch!("no-renegotiate", "Never renegotiates.", |draft| draft.tls.common.renegotiates = Some(false)),
+    done(
+        "tls-compression",
+        "{ forbid | allow }",
+        "Whether compression of records is offered (up to TLS 1.2): forbid without it.",
+        |args, draft| match common::records(args, &mut draft.tls)? {
+            Policy::Detect => Err(args.fault("'detect' is for 'bind': a server says what it takes only where that is offered")),
+            Policy::Forbid | Policy::Allow => Ok(()),
+        },
+    ),
     switch!("allow-0rtt", "Sends safe requests ahead of the handshake of TLS 1.3, as early data.", |draft| draft.tls.sends_early =
         true),
     accepted("ktls", "<on>", "Leaves records to the kernel.", "records are made here: the bytes are the same"),

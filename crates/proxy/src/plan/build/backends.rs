@@ -9,17 +9,20 @@ use crate::plan::{Announcer, Backend};
 use crate::rules::restrict;
 use crate::settings::{Mode, SwitchTarget};
 use crate::stick::{StickSettings, Sticking};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use terse_balance::announcement::AnnouncedField;
 use terse_balance::settings::{Balance, ObservedLayer};
 use terse_balance::{Farm, FarmContext, Server};
+use terse_compress::Mode as HopMode;
 use terse_compress::memory::Owner;
 use terse_config::near::nearest;
 use terse_config::{Diagnostic, Diagnostics, Severity};
 use terse_sample::{LogFormat, Needs, Usage};
 use terse_tls::Connector;
+use terse_tls::settings::Policy;
 
 /// The back halves, in order.
 pub(super) fn build(drafts: &mut [Draft], building: &mut Building<'_>) -> Vec<Backend> {
@@ -123,6 +126,7 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         pages: pages::of(&draft.errors, building.error_sets, building.diagnostics),
         compression: draft.compression.clone(),
         decompression: draft.decompression.clone(),
+        hop: draft.hop,
         compression_conditions: proxy.compression.clone(),
         owner: Owner::new(&building.host.body_key, &draft.name),
         twin: draft.front,
@@ -152,7 +156,11 @@ fn names(farm: &Farm, draft: &Draft, building: &mut Building<'_>) -> Vec<Option<
         if !tls.enabled && tls.check != Some(true) && !checks {
             return None;
         }
-        let connector = Connector::build(tls, &draft.place, &building.vault, building.diagnostics)?;
+        let mut tls = Cow::Borrowed(tls);
+        if draft.hop == HopMode::Off {
+            tls.to_mut().common.records = Policy::Forbid;
+        }
+        let connector = Connector::build(&tls, &draft.place, &building.vault, building.diagnostics)?;
         server.secure(connector);
         let auto = (!tls.no_sni_auto && draft.proxy.mode == Mode::Http).then_some((AUTOMATIC_NAME, &draft.place));
         let (expression, place) = tls.sni.as_ref().map(|sni| (&*sni.name, &sni.place)).or(auto).filter(|_| tls.enabled)?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use terse_balance::FarmSettings;
 use terse_balance::table::{TableLine, TableSettings};
 use terse_compress::Compression;
+use terse_compress::Mode as HopMode;
 use terse_compress::decode::Decompression;
 use terse_config::{Diagnostics, Keyword, Place, Section, SectionKind};
 use terse_sample::AclSet;
@@ -34,6 +35,7 @@ pub(super) struct Draft {
     pub(super) acls: AclSet,
     pub(super) compression: Option<Arc<Compression>>,
     pub(super) decompression: Option<Arc<Decompression>>,
+    pub(super) hop: HopMode,
     /// Its own lines.
     pub(super) lines: Vec<(&'static Keyword, Place)>,
     /// Whether one of them, or of its defaults, was refused.
@@ -70,6 +72,7 @@ pub(super) fn of(sections: Vec<Section>, diagnostics: &mut Diagnostics) -> Vec<D
             acls: settings.take().unwrap_or_default(),
             compression: settings.take().map(Arc::new),
             decompression: settings.take().map(Arc::new),
+            hop: settings.take().unwrap_or_default(),
             lines: section.lines,
             doubtful: section.doubtful,
             proxy,

@@ -6,9 +6,12 @@ use crate::counters::Tally;
 use crate::plan::{Bind, Frontend};
 use crate::rules::restrict;
 use crate::settings::{BindSettings, Mode, Switch, SwitchTarget};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
+use terse_compress::Mode as HopMode;
 use terse_tls::Acceptor;
+use terse_tls::settings::Policy;
 
 /// The front halves, in order, and all their addresses.
 pub(super) fn build(drafts: &[Draft], building: &mut Building<'_>) -> (Vec<Frontend>, Vec<Bind>) {
@@ -31,7 +34,11 @@ pub(super) fn build(drafts: &[Draft], building: &mut Building<'_>) -> (Vec<Front
 /// What makes connections of an address secure, if its line says so.
 fn acceptor(bind: &BindSettings, draft: &Draft, building: &mut Building<'_>) -> Option<Arc<Acceptor>> {
     let http = draft.proxy.mode == Mode::Http;
-    bind.tls.enabled.then(|| Acceptor::build(&bind.tls, http, (&draft.name, &bind.place), &building.vault, building.diagnostics))?
+    let mut tls = Cow::Borrowed(&bind.tls);
+    if draft.hop == HopMode::Off && tls.own.common.records == Policy::Allow {
+        tls.to_mut().own.common.records = Policy::Detect;
+    }
+    tls.enabled.then(|| Acceptor::build(&tls, http, (&draft.name, &bind.place), &building.vault, building.diagnostics))?
 }
 
 /// The numbers of a frontend's addresses: their `id`, or else the first from their place on that no other has.
@@ -90,6 +97,7 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
         monitor_failures: proxy.monitor_failures.clone(),
         compression: draft.compression.clone(),
         decompression: draft.decompression.clone(),
+        hop: draft.hop,
         compression_conditions: proxy.compression.clone(),
         log: building.logs.plan(draft, building.diagnostics),
         tally: Tally::limited(building.host.workers, proxy.maxconn.unwrap_or(0)),

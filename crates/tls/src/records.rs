@@ -1,0 +1,133 @@
+//! Compression of records (RFC 3749): what everything that a connection carries goes through, heads and bodies alike.
+//!
+//! It is forbidden unless a line says otherwise, because it tells who listens what is secret in a record that also holds bytes of an
+//! attacker's choice (CRIME, CVE-2012-4929). TLS 1.3 has none.
+//!
+//! OpenSSL does it by methods in a list of the process. Debian's is built without zlib, so that the list is empty; [`method`] adds one
+//! of ours, with [`coder`] behind it. A list of the process is everybody's: so each context but those of lines that say `allow`
+//! forbids it, and a handshake needs a [`Hold`] on the memory beside.
+//!
+//! ```text
+//! a line says `allow` --> support(): OpenSSL 3.0? the method added? a connection in memory compresses? --no--> the line is an error
+//!                                           | yes
+//! a connection begins --> a Hold? --no--> it forbids it for itself
+//!                           | yes
+//! handshake --> both ends take DEFLATE? --no--> the Hold goes
+//!                           | yes
+//! a write --> Manner::Deflate, or Manner::Stored where its bytes are compressed already
+//! ```
+
+mod coder;
+mod method;
+mod trial;
+
+use crate::counters::{COUNTERS, bump};
+use openssl::ex_data::Index;
+use openssl::ssl::{Ssl, SslContextBuilder, SslRef};
+use std::any::Any;
+use std::cell::Cell;
+use std::sync::{LazyLock, OnceLock};
+
+pub(crate) use method::{current, forbid, forgets_sessions};
+
+/// What a line says of it: `tls-compression`.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Policy {
+    /// Records are not compressed.
+    #[default]
+    Forbid,
+    /// Nor are they, but it is noted which clients offer it.
+    Detect,
+    /// They are, where the other end takes it too and speaks TLS 1.2.
+    Allow,
+}
+
+impl Policy {
+    /// By its name.
+    pub(crate) fn of_word(word: &str) -> Option<Policy> {
+        match word {
+            "forbid" => Some(Policy::Forbid),
+            "detect" => Some(Policy::Detect),
+            "allow" => Some(Policy::Allow),
+            _ => None,
+        }
+    }
+}
+
+/// The right to the memory of one connection's coder and decoder, [`MEMORY_BYTES`]: it ends when it is dropped.
+pub type Hold = Box<dyn Any + Send>;
+
+/// The most that one connection's coder and decoder hold.
+pub const MEMORY_BYTES: usize = coder::PACKER_BYTES + coder::UNPACKER_BYTES;
+
+/// What becomes of the bytes of a record.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Manner {
+    /// They are compressed.
+    #[default]
+    Deflate,
+    /// They travel as they are, in stored blocks: they are compressed already.
+    Stored,
+}
+
+thread_local! {
+    /// The manner of the records that this thread makes now. OpenSSL calls the coder while it writes, and tells it nothing of the
+    /// connection.
+    static MANNER: Cell<Manner> = const { Cell::new(Manner::Deflate) };
+}
+
+/// Makes records in a manner.
+pub(crate) fn while_in<R>(manner: Manner, write: impl FnOnce() -> R) -> R {
+    MANNER.set(manner);
+    let done = write();
+    MANNER.set(Manner::Deflate);
+    done
+}
+
+/// Whether this process can do it; if not, why. Asked once, and then a connection in memory was tried.
+pub(crate) fn support() -> Result<(), &'static str> {
+    static FOUND: OnceLock<Result<(), String>> = OnceLock::new();
+    FOUND.get_or_init(|| method::register().and_then(|()| trial::run())).as_ref().copied().map_err(String::as_str)
+}
+
+/// Lets a context compress records.
+pub(crate) fn allow(context: &mut SslContextBuilder) {
+    method::allow(context);
+}
+
+static OFFERED: LazyLock<Option<Index<Ssl, ()>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
+
+/// Notes whether the client whose hello is being read offers DEFLATE.
+pub(crate) fn note_offer(ssl: &mut SslRef) {
+    if ssl.client_hello_compression_methods().is_some_and(|methods| methods.contains(&DEFLATE)) {
+        bump(&COUNTERS.records_offered);
+        if let Some(index) = *OFFERED {
+            ssl.set_ex_data(index, ());
+        }
+    }
+}
+
+/// Whether that was noted.
+pub(crate) fn was_offered(ssl: &SslRef) -> bool {
+    (*OFFERED).is_some_and(|index| ssl.ex_data(index).is_some())
+}
+
+/// What is said where it is allowed.
+pub(crate) const WARNING: &str = "'tls-compression allow': who can make a client send bytes of his choice, and sees how long records \
+     are, can find out what is secret in them (CRIME): only where no client runs what strangers wrote, such as browsers do";
+
+/// RFC 3749 section 2: its number.
+const DEFLATE: u8 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_is_tried_compresses() {
+        match openssl::version::number() as u64 >> 20 {
+            0x300 => assert_eq!(support(), Ok(())),
+            _ => assert!(support().is_err()),
+        }
+    }
+}
