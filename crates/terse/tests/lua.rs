@@ -258,3 +258,157 @@ fn a_service_stands_beside_servers() {
     assert_eq!(client.get("/", &[]).text(), "from the server");
     terse.end();
 }
+
+#[test]
+fn actions_read_and_edit() {
+    let script = r#"
+core.register_action("edit", { "http-req" }, function(txn, name, value)
+  local headers = txn.http:req_get_headers()
+  txn.http:req_add_header("X-Seen", headers["host"][0] .. "," .. headers["x-a"][0] .. headers["x-a"][1])
+  txn.http:req_del_header("x-a")
+  txn.http:req_set_header(name, value)
+  txn.http:req_set_method("PUT")
+  txn.http:req_set_path("/new")
+  txn.http:req_set_query("q=" .. txn.f:req_fhdr("host"))
+  txn:set_var("txn.mine", txn.sf:path() .. txn.c:add(40, 2))
+  if txn.http:req_add_header("bad\nname", "x") then txn.http:req_add_header("X-Bad", "1") end
+  txn:set_priv({ "kept" })
+end, 2)
+core.register_action("answer", { "http-res", "http-after-res" }, function(txn)
+  txn.http:res_set_status(299, "Fine")
+  txn.http:res_add_header("X-Res", txn.http:res_get_headers()["content-length"][0] .. tostring(txn:get_priv()[1]))
+end)
+core.register_action("slow", { "http-req", "http-res" }, function(txn)
+  core.msleep(5)
+  core.yield()
+  txn:set_var("txn.slow", (txn:get_var("txn.slow") or 0) + 1)
+end)
+core.register_fetches("pair", function(txn, a, b)
+  return txn:get_var("txn.mine") .. a .. b
+end)
+core.register_fetches("number", function(txn) return 41 end)
+core.register_converters("twice", function(text, between) return text .. (between or "") .. text end)
+"#;
+    let server = Server::answering(|request| {
+        let fields = ["x-seen", "x-a", "x-new", "x-bad", "x-pair"];
+        ok(&fields.map(|name| request.field(name).unwrap_or("-")).join(" "))
+    });
+    let rules = format!(
+        "http-request lua.slow\n http-request lua.edit X-New there\n http-request set-header x-pair %[lua.pair(one,two),lua.twice(+)]\n \
+         http-response lua.slow\n http-response lua.answer\n http-response set-header sum %[lua.number,add(1)]\n \
+         http-response set-header slow %[var(txn.slow)]\n http-after-response lua.answer\n \
+         http-response set-header beg yes if {{ lua.pair(a,b) -m beg /old }}\n server s {}",
+        server.address()
+    );
+    let terse = scripted(script, &rules);
+    let response = terse.client().get("/old", &[("X-A", "1"), ("X-A", "2")]);
+    assert_eq!(response.text(), "test,12 - there - /new42onetwo+/new42onetwo");
+    assert_eq!(response.line, "HTTP/1.1 299 Fine");
+    let shown: Vec<_> = ["sum", "slow", "beg"].map(|name| response.field(name).unwrap_or("-")).to_vec();
+    assert_eq!(shown, ["42", "2", "-"]);
+    assert_eq!(response.fields.iter().filter(|(name, value)| name == "X-Res" && value.ends_with("kept")).count(), 2);
+    let seen = server.requests();
+    assert_eq!((seen[0].method.as_str(), seen[0].target.as_str()), ("PUT", "/new?q=test"));
+    terse.end();
+}
+
+#[test]
+fn actions_decide() {
+    let script = r#"
+for name, code in pairs(act) do
+  core.register_action(name, { "http-req" }, function(txn) return code end)
+end
+core.register_action("done", { "http-req" }, function(txn)
+  local reply = txn:reply{ status = 418, headers = { ["x-a"] = { "1", "2" } } }
+  reply:add_header("x-b", "3")
+  reply:set_body("tea")
+  txn:done(reply)
+end)
+core.register_action("over", { "http-req" }, function(txn) txn:done() end)
+core.register_action("broken", { "http-req" }, function(txn) error({}) end)
+core.register_action("loop", { "http-req" }, function(txn) while true do end end)
+core.register_action("later", { "http-req" }, function(txn) core.done(act.DENY) end)
+core.register_fetches("waits", function(txn) core.sleep(1) return "x" end)
+"#;
+    let names = ["CONTINUE", "STOP", "ERROR", "DONE", "DENY", "ABORT", "INVALID", "done", "over", "broken", "loop", "later"];
+    let rules = names.map(|name| format!("http-request lua.{name} if {{ path /{name} }}")).join("\n ");
+    let text = format!(
+        "global\n nbthread 1\n tune.lua.bool-sample-conversion normal\n tune.lua.session-timeout 100\n \
+         lua-load \"${{dir}}/script.lua\"\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n {rules}\n \
+         http-request return status 202 if {{ lua.waits -m found }}\n http-request return status 200\n"
+    );
+    let terse = Terse::with(&text).file("script.lua", script).listen("web").start();
+    let status = |name: &str| terse.client().get(&format!("/{name}"), &[]).status;
+    // Behind a rule that stops its set there is no server.
+    let expected = [200, 503, 500, 503, 403, 0, 400, 418, 0, 200, 200, 403];
+    assert_eq!(names.map(status), expected);
+    let tea = terse.client().get("/done", &[]);
+    assert_eq!((tea.text().as_str(), tea.fields.iter().filter(|(name, _)| name == "x-a").count()), ("tea", 2));
+    assert_eq!(tea.field("x-b"), Some("3"));
+    for said in ["Lua function 'loop': runtime error: ", "Lua sample-fetch 'waits': runtime error: it waits where nothing can wait"]
+    {
+        until(said, || terse.stderr().contains(said).then_some(()));
+    }
+    terse.end();
+}
+
+#[test]
+fn tasks_run_beside_traffic() {
+    let script = r#"
+local count, started = 0, {}
+core.register_init(function() started[#started + 1] = "init" end)
+core.register_task(function(...)
+  started[#started + 1] = table.concat({ ... }, "")
+  while true do
+    count = count + 1
+    core.msleep(1)
+  end
+end, "a", 1)
+core.register_service("count", "http", function(applet)
+  core.register_task(function() started[#started + 1] = "late" end)
+  applet:start_response()
+  applet:send(count .. " " .. table.concat(started, " "))
+end)
+core.register_service("coroutines", "http", function(applet)
+  local each = coroutine.wrap(function() for i = 1, 3 do coroutine.yield(i) end end)
+  local sum = 0
+  for n = 1, 200000 do sum = sum + n end
+  applet:start_response()
+  applet:send(each() .. each() .. each() .. " " .. sum .. " " .. tostring(select(2, pcall(error, "told", 0))))
+end)
+"#;
+    let rules = "http-request use-service lua.coroutines if { path /coroutines }\n http-request use-service lua.count";
+    let terse = scripted(script, rules);
+    let mut client = terse.client();
+    let first = client.get("/", &[]).text();
+    assert!(first.ends_with(" init a1"), "{first}");
+    until("the task to go on, and the other to begin", || {
+        let now = client.get("/", &[]).text();
+        let count = |text: &str| text.split(' ').next().unwrap().parse::<u32>().unwrap();
+        (count(&now) > count(&first) && now.contains("late")).then_some(())
+    });
+    assert_eq!(client.get("/coroutines", &[]).text(), "123 20000100000 told");
+    terse.end();
+}
+
+#[test]
+fn scripts_write_to_the_log() {
+    let script = r#"
+core.register_action("say", { "http-req" }, function(txn)
+  txn:Info("a line\nof the stream")
+  txn:Warning("another")
+  core.log(core.err, "third")
+end)
+"#;
+    let text = format!(
+        "global\n nbthread 1\n tune.lua.bool-sample-conversion normal\n lua-load \"${{dir}}/script.lua\"\n{DEFAULTS}\n\
+         listen web\n bind fd@${{web}}\n log stdout format short daemon\n http-request lua.say\n \
+         http-request return status 200\n"
+    );
+    let terse = Terse::with(&text).file("script.lua", script).listen("web").start();
+    assert_eq!(terse.client().get("/", &[]).status, 200);
+    for said in ["<6>a line of the stream\n", "<4>another\n", "<3>third\n"] {
+        until(said, || terse.stdout().contains(said).then_some(()));
+    }
+    terse.end();
+}
