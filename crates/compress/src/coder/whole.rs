@@ -33,6 +33,9 @@
 //! What is no text is left to libdeflate. A bitmap of 7.3 MB comes out at 214,026 (zlib 209,628, libdeflate 209,778): see [`OWN_WORST`]. Level 7 of ours leaves 0.5 % more of
 //! records than zlib's.
 //!
+//! At level 1 nothing of ours wins. The latest place of five bytes, looked at once, makes 49,786 bytes of a script where libdeflate makes
+//! 46,566, in 0.95 of its time; literals counted and written without branches cost more than the branches.
+//!
 //! Where the machine has quicker code for a level ([`super::fast`]), that goes first.
 //!
 //! Levels 10 to 12 take several times as long as zlib's 9 and 9 MB of memory; they are left to what has time.
