@@ -24,11 +24,12 @@ pub fn binds(plan: &Plan) -> impl Iterator<Item = (usize, &Forwarder, &BindSetti
 pub fn take(configuration: &Configuration, sockets: &mut Vec<Listening>) -> Result<Vec<Intake>, Vec<String>> {
     let plan = &configuration.plan;
     let first = plan.binds().len() + configuration.admin.sockets.len();
-    let owners: Vec<usize> = binds(plan).map(|(index, _, _)| index).collect();
+    let forwarders = plan.syslog.forwarders.iter().enumerate();
+    let owners: Vec<_> = forwarders.flat_map(|(index, own)| (0..own.settings.binds.len()).map(move |bind| (index, bind))).collect();
     let own = sockets.extract_if(.., |listening| listening.line >= first);
     let streams = own.filter_map(|listening| {
-        let forwarder = *owners.get(listening.line - first)?;
-        Some(Intake { forwarder, socket: IntakeSocket::Streams(listener(listening)) })
+        let (forwarder, bind) = *owners.get(listening.line - first)?;
+        Some(Intake { forwarder, socket: IntakeSocket::Streams(listener(listening), bind) })
     });
     let mut intakes: Vec<Intake> = streams.collect();
     let mut refusals = Vec::new();

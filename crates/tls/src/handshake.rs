@@ -66,7 +66,7 @@ impl Handshake<'_> {
 
     /// The certificate that the other end has shown.
     pub fn peer_certificate(&self) -> Option<Shown> {
-        self.0.with(|ssl| ssl.peer_certificate()).map(Shown)
+        self.0.with(|ssl| ssl.peer_certificate().or_else(|| verification::of(ssl)?.shown().cloned())).map(Shown)
     }
 
     /// The certificate that we have shown.

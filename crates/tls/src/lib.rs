@@ -37,6 +37,7 @@ mod report;
 mod secured;
 mod shown;
 mod store;
+mod stream;
 mod trust;
 mod vault;
 mod verification;
@@ -57,6 +58,7 @@ pub use records::{Hold, MEMORY_BYTES as RECORDS_MEMORY_BYTES};
 pub use secured::{Secured, Socket};
 pub use settings::{BindTls, Defaults, Global, ServerTls};
 pub use shown::{Shown, Whose};
+pub use stream::Stream;
 pub use vault::{Names as FileNames, Refusal, TrustKind, Vault};
 
 /// The library in use, as it calls itself and as a number: `OpenSSL 3.0.15 3 Sep 2024`, `3.0.15`.

@@ -492,7 +492,9 @@ fn is_wait(sent: &io::Result<()>) -> bool {
 /// Why a handshake failed.
 pub(crate) fn why(stream: &SslStream<Wire>, error: &Error) -> Failure {
     let library = error.ssl_error().and_then(|stack| stack.errors().first()).map_or(0, |first| first.code());
+    // HAProxy's numbers of what is wrong with a certificate are for clients' ones.
     let fatal = verification::of(stream.ssl()).and_then(verification::Verification::fatal);
+    let fatal = fatal.filter(|cause| stream.ssl().is_server() || *cause == Cause::Mismatch);
     let cause = match fatal {
         Some(cause) => cause,
         None if stream.get_ref().truncated && is_untouched(stream.ssl()) => Cause::Empty,

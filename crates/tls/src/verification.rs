@@ -4,10 +4,10 @@ use crate::failure::Cause;
 use crate::ignored::Ignored;
 use openssl::ex_data::Index;
 use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslRef, SslVerifyMode};
-use openssl::x509::{X509StoreContext, X509StoreContextRef};
-use std::sync::LazyLock;
+use openssl::x509::{X509, X509StoreContext, X509StoreContextRef};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicU8};
+use std::sync::{LazyLock, OnceLock};
 
 /// The errors of one handshake. Atomics, since OpenSSL's places for them ask for it; one thread uses them.
 #[derive(Default, Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct Verification {
     authority_depth: AtomicI32,
     certificate: AtomicI32,
     fatal: AtomicU8,
+    /// The other end's certificate, where something is wrong with its chain: OpenSSL forgets it when the handshake fails.
+    shown: OnceLock<X509>,
 }
 
 impl Verification {
@@ -27,6 +29,11 @@ impl Verification {
     /// The first error of its own (`ssl_c_err`); 0: none.
     pub(crate) fn certificate(&self) -> i32 {
         self.certificate.load(Relaxed)
+    }
+
+    /// The other end's certificate, if it was found fault with.
+    pub(crate) fn shown(&self) -> Option<&X509> {
+        self.shown.get()
     }
 
     /// Which of them has ended the handshake.
@@ -90,6 +97,9 @@ fn judge(passed: bool, chain: &mut X509StoreContextRef) -> bool {
     let tolerated = if depth == 0 { tolerance.certificate.has(error) } else { tolerance.authority.has(error) };
     if let Some(found) = of(ssl) {
         found.note(error, depth, tolerated);
+        if let Some(leaf) = chain.chain().and_then(|chain| chain.get(0)) {
+            let _ = found.shown.set(leaf.to_owned());
+        }
     }
     tolerated
 }

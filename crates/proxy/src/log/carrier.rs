@@ -21,6 +21,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use terse_balance::{Address, Server};
+use terse_tls::{Connector, Request, Socket};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
@@ -35,6 +36,8 @@ pub struct Carrier {
     pub(super) connect_timeout: Duration,
     pub(super) server_timeout: Duration,
     pub(super) max_events: Option<u64>,
+    /// What secures connections to a server that stands here.
+    pub(super) connector: Option<Arc<Connector>>,
 }
 
 /// Where a carrier's server is.
@@ -90,16 +93,30 @@ impl Carrier {
             Peer::Fixed(address) => address.clone(),
             Peer::Server(server) => Address::clone(&server.address()),
         };
-        Ok(match address {
-            Address::Ip(ip) => Box::new(TcpStream::connect(ip).await?),
-            Address::Unix(path) => Box::new(UnixStream::connect(path).await?),
+        let socket = match address {
+            Address::Ip(ip) => Socket::Tcp(TcpStream::connect(ip).await?),
+            Address::Unix(path) => Socket::Unix(UnixStream::connect(path).await?),
             Address::Abstract(name) => {
                 let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
                 let stream = std::os::unix::net::UnixStream::connect_addr(&address)?;
                 stream.set_nonblocking(true)?;
-                Box::new(UnixStream::from_std(stream)?)
+                Socket::Unix(UnixStream::from_std(stream)?)
             }
-        })
+        };
+        let connector = match &self.peer {
+            Peer::Fixed(_) => self.connector.as_deref(),
+            Peer::Server(server) => server.connector().filter(|_| server.settings().tls.enabled),
+        };
+        match connector {
+            Some(connector) => {
+                let secured = connector.connect(socket, None, Request::Traffic, None)?.into_stream().await;
+                Ok(Box::new(secured.map_err(|_| io::ErrorKind::ConnectionAborted)?))
+            }
+            None => Ok(match socket {
+                Socket::Tcp(stream) => Box::new(stream),
+                Socket::Unix(stream) => Box::new(stream),
+            }),
+        }
     }
 
     async fn carry(&self, mut stream: Box<dyn Stream>) -> End {
@@ -186,6 +203,7 @@ mod tests {
             connect_timeout: Duration::from_secs(5),
             server_timeout: Duration::from_secs(5),
             max_events: None,
+            connector: None,
         }
     }
 

@@ -48,8 +48,8 @@ pub struct Intake {
 /// The socket of an intake.
 #[derive(Debug)]
 pub enum IntakeSocket {
-    /// Connections come in here.
-    Streams(Listener),
+    /// Connections come in here, of the `bind` line of this index.
+    Streams(Listener, usize),
     /// Datagrams come in here.
     Datagrams(UdpSocket),
 }
@@ -137,9 +137,9 @@ fn listen((forwarders, intakes, most): Relays, sinks: &Arc<Sinks>) -> JoinSet<()
     for Intake { forwarder, socket } in intakes {
         let Some(relay) = relays.get(forwarder).cloned() else { continue };
         match socket {
-            IntakeSocket::Streams(listener) => {
+            IntakeSocket::Streams(listener, bind) => {
                 // A listener that the kernel refuses to wait for takes nothing; the others go on.
-                relaying.spawn_local(async move { relay.streams(listener).await.unwrap_or_default() });
+                relaying.spawn_local(async move { relay.streams(listener, bind).await.unwrap_or_default() });
             }
             IntakeSocket::Datagrams(socket) => {
                 if let Ok(socket) = tokio::net::UdpSocket::from_std(socket) {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use terse_balance::Farm;
 use terse_config::{Place, near};
 use terse_sample::Expr;
+use terse_tls::Connector;
 
 /// What targets name.
 #[derive(Debug)]
@@ -56,10 +57,10 @@ impl Directory {
     pub fn add_ring(&mut self, ring: Ring, servers: impl IntoIterator<Item = ServerOfRing>) {
         let ring = Arc::new(ring);
         for server in servers {
-            let ServerOfRing { peer, framing, connect_timeout, server_timeout, max_events } = server;
+            let ServerOfRing { peer, framing, connect_timeout, server_timeout, max_events, connector } = server;
             let reader = ring.attach();
             let ring = ring.clone();
-            self.carriers.push(Carrier { ring, reader, peer, framing, connect_timeout, server_timeout, max_events });
+            self.carriers.push(Carrier { ring, reader, peer, framing, connect_timeout, server_timeout, max_events, connector });
         }
         self.rings.push(ring);
     }
@@ -177,6 +178,8 @@ pub struct ServerOfRing {
     pub server_timeout: Duration,
     /// Events after which another connection is made; `None`: any number.
     pub max_events: Option<u64>,
+    /// What secures connections to it; a backend's server has its own.
+    pub connector: Option<Arc<Connector>>,
 }
 
 impl ServerOfRing {
@@ -188,6 +191,7 @@ impl ServerOfRing {
             connect_timeout: Duration::from_secs(1),
             server_timeout: Duration::from_secs(5),
             max_events: None,
+            connector: None,
         }
     }
 }

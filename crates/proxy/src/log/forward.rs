@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use terse_config::{Place, Setting};
+use terse_tls::Acceptor;
 
 /// A `log-forward` section, as it was written.
 #[derive(Clone, Debug)]
@@ -99,6 +100,8 @@ pub struct Forwarder {
     pub name: Arc<str>,
     /// What it says.
     pub settings: ForwardSettings,
+    /// What secures connections, by the `bind` lines.
+    pub acceptors: Vec<Option<Arc<Acceptor>>>,
     /// Where messages go.
     pub journal: Journal,
     /// What is counted.

@@ -114,8 +114,9 @@ fn description(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> 
 fn server(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let at = args.position() + 1;
     let server = terse_balance::keywords::server::read(args, scope)?;
-    if server.tls.enabled {
-        return Err(args.fault("'ssl' is not supported: lines leave rings without TLS"));
+    if server.tls.enabled && server.tls.sni.is_some() {
+        let hint = "'verifyhost' says which name its certificate must have";
+        return Err(args.fault("'sni': there is no request that a ring's server could be asked a name for").hint(hint));
     }
     if server.log.datagrams {
         let hint = "write 'tcp@', or log to that address without a ring";

@@ -100,11 +100,11 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         diagnostics,
     };
     building.vault.read_stores(stores, building.diagnostics);
-    building.logs.prepare(&log_sections, &drafts, building.diagnostics);
+    building.logs.prepare(&log_sections, &drafts, &building.vault, building.diagnostics);
     let backends = backends::build(&mut drafts, &mut building);
     let (frontends, binds) = frontends::build(&drafts, &mut building);
     let journal = building.logs.journal(&global_log, building.diagnostics);
-    let forwarders = building.logs.forwarders(log_sections, building.diagnostics);
+    let forwarders = building.logs.forwarders(log_sections, &building.vault, building.diagnostics);
     // Formats of logs name tables and rings too: they are compiled by now.
     let references = std::mem::take(&mut building.logs.registry.references);
     references::rings(&references, &mut building.logs.directory, complete, building.diagnostics);

@@ -207,6 +207,19 @@ fn failures_are_logged_in_haproxys_words() {
     terse.end();
 }
 
+/// Also of a client that was refused it is known what it has shown.
+#[test]
+fn who_was_refused_is_known() {
+    let root = authority("root");
+    let files = [("a.pem", signed(Kind::Ecdsa, &["a.test"], &root).pem()), ("root.pem", root.certificate_pem())];
+    let words = "crt a.pem ca-file root.pem verify required\n log stderr format raw local0\n option httplog\n error-log-format \"%[fc_err] %[ssl_c_s_dn(CN)]\"";
+    let terse = proxy(words, &files).start();
+    let shown = signed(Kind::Ecdsa, &["strange"], &authority("stranger"));
+    let _ = Ask { shown: Some(&shown), ..Ask::default() }.outcome(terse.address("web"));
+    until("a stranger to be told", || terse.stderr().contains("31 strange\n").then_some(()));
+    terse.end();
+}
+
 #[test]
 fn slow_handshakes_end() {
     let root = authority("root");

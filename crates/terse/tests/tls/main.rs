@@ -9,6 +9,7 @@ mod early;
 mod exchange;
 mod figures;
 mod files;
+mod logs;
 mod servers;
 mod stores;
 #[path = "../support/mod.rs"]

@@ -35,13 +35,7 @@ const fn switch(name: &'static str, arguments: &'static str, summary: &'static s
 }
 
 fn bind_streams(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
-    let binds = bind::read(args, scope, &mut |args| match args.peek() {
-        Some("ssl") => {
-            args.take();
-            Err(args.fault("'ssl' is not supported: syslog is taken without TLS"))
-        }
-        _ => Ok(false),
-    })?;
+    let binds = bind::read(args, scope, &mut |_| Ok(false))?;
     settings(scope).binds.extend(binds);
     Ok(())
 }

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use terse_tls::Socket;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::{TcpListener, UdpSocket, UnixListener};
 use tokio::sync::Semaphore;
@@ -55,7 +56,7 @@ impl Relay {
     }
 
     /// Accepts connections and passes on what comes over them, for as long as it is polled.
-    pub(crate) async fn streams(self: Rc<Relay>, listener: Listener) -> io::Result<()> {
+    pub(crate) async fn streams(self: Rc<Relay>, listener: Listener, bind: usize) -> io::Result<()> {
         let listener = match listener {
             Listener::Tcp(listener) => Accepting::Tcp(TcpListener::from_std(listener)?),
             Listener::Unix(listener) => Accepting::Unix(UnixListener::from_std(listener)?),
@@ -66,19 +67,15 @@ impl Relay {
             let Ok(permit) = self.connections.clone().acquire_owned().await else { return Ok(()) };
             let relay = self.clone();
             let accepted = match &listener {
-                Accepting::Tcp(listener) => listener.accept().await.map(|(stream, from)| {
-                    clients.spawn_local(async move {
-                        relay.stream(stream, Some(from.ip())).await;
-                        drop(permit);
-                    });
-                }),
-                Accepting::Unix(listener) => listener.accept().await.map(|(stream, _)| {
-                    clients.spawn_local(async move {
-                        relay.stream(stream, None).await;
-                        drop(permit);
-                    });
-                }),
+                Accepting::Tcp(listener) => listener.accept().await.map(|(stream, from)| (Socket::Tcp(stream), Some(from.ip()))),
+                Accepting::Unix(listener) => listener.accept().await.map(|(stream, _)| (Socket::Unix(stream), None)),
             };
+            let accepted = accepted.map(|(socket, from)| {
+                clients.spawn_local(async move {
+                    relay.client(socket, from, bind).await;
+                    drop(permit);
+                });
+            });
             match accepted {
                 Ok(()) => self.forwarder.received.connections.fetch_add(1, Relaxed),
                 Err(_) => {
@@ -88,6 +85,22 @@ impl Relay {
                 }
             };
             while clients.try_join_next().is_some() {}
+        }
+    }
+
+    /// Passes on what comes from a client, behind the handshake where there is one.
+    async fn client(&self, socket: Socket, from: Option<IpAddr>, bind: usize) {
+        let Some(acceptor) = self.forwarder.acceptors.get(bind).and_then(Option::as_ref) else {
+            return match socket {
+                Socket::Tcp(stream) => self.stream(stream, from).await,
+                Socket::Unix(stream) => self.stream(stream, from).await,
+            };
+        };
+        let Ok(secured) = acceptor.accept(socket, b"", None) else { return };
+        let limit = self.forwarder.settings.client_timeout.unwrap_or(HANDSHAKE);
+        match tokio::time::timeout(limit, secured.into_stream()).await {
+            Ok(Ok(stream)) => self.stream(stream, from).await,
+            Ok(Err(_)) | Err(_) => self.refuse(),
         }
     }
 
@@ -174,5 +187,7 @@ enum Accepting {
 const DATAGRAMS_AT_A_TIME: usize = 64;
 /// How much is read from a connection at a time.
 const READ_BYTES: usize = 8 * 1024;
+/// How long a handshake may take where no time-out says it.
+const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long nothing is accepted when the kernel has no descriptor for it.
 const BREATH: Duration = Duration::from_millis(100);

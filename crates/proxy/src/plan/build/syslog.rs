@@ -4,12 +4,13 @@ use super::drafts::Draft;
 use super::logs::Logs;
 use crate::log::{FormatText, ForwardSettings, Forwarder, LogSettings, Missing, Profile, ProfileSettings, ProfileUse, ProfileUses};
 use crate::log::{Received, RingSettings};
-use crate::settings::Mode;
+use crate::settings::{BindSettings, Mode};
 use std::sync::Arc;
 use terse_balance::Farm;
 use terse_balance::settings::{Balance, HashMethod};
 use terse_config::{Diagnostic, Diagnostics, Place, Section, SectionKind, Settings, Severity};
 use terse_sample::{AclSet, Compiler, Expr, Needs, Usage};
+use terse_tls::{Acceptor, Connector, Vault};
 
 /// The sections that are about logs and nothing else.
 #[derive(Default)]
@@ -45,9 +46,12 @@ impl Sections {
 
 impl Logs<'_> {
     /// Everything that targets may name: rings, profiles, backends of logs.
-    pub(super) fn prepare(&mut self, sections: &Sections, drafts: &[Draft], diagnostics: &mut Diagnostics) {
+    pub(super) fn prepare(&mut self, sections: &Sections, drafts: &[Draft], vault: &Vault, diagnostics: &mut Diagnostics) {
         for (name, place, settings) in &sections.rings {
-            let (ring, servers) = settings.ring(name, self.host.buffer_bytes, place);
+            let (ring, mut servers) = settings.ring(name, self.host.buffer_bytes, place);
+            for (server, settings) in servers.iter_mut().zip(&settings.servers).filter(|(_, settings)| settings.tls.enabled) {
+                server.connector = Connector::build(&settings.tls, place, vault, diagnostics);
+            }
             if settings.max_len.is_some_and(|len| len > ring.capacity() / 2) {
                 diagnostics.warn(place, format!("ring '{name}': events are cut to half the ring, {} bytes", ring.capacity() / 2));
             }
@@ -120,7 +124,7 @@ impl Logs<'_> {
     }
 
     /// The `log-forward` sections.
-    pub(super) fn forwarders(&mut self, sections: Sections, diagnostics: &mut Diagnostics) -> Vec<Arc<Forwarder>> {
+    pub(super) fn forwarders(&mut self, sections: Sections, vault: &Vault, diagnostics: &mut Diagnostics) -> Vec<Arc<Forwarder>> {
         let forwarders = sections.forwarders.into_iter().map(|(name, place, settings, log)| {
             if settings.binds.is_empty() && settings.datagrams.is_empty() {
                 diagnostics.warn(&place, format!("log-forward '{name}' has no 'bind' and no 'dgram-bind'"));
@@ -131,7 +135,12 @@ impl Logs<'_> {
                 diagnostics.push(Diagnostic::new(Severity::Notice, &place, reason).hint(Some(hint)));
             }
             let journal = self.journal(&log, diagnostics);
-            Arc::new(Forwarder { name, settings, journal, received: Received::default() })
+            let mut acceptor = |bind: &BindSettings| {
+                let build = || Acceptor::build(&bind.tls, false, (&name, &bind.place), vault, diagnostics);
+                bind.tls.enabled.then(build).flatten()
+            };
+            let acceptors = settings.binds.iter().map(&mut acceptor).collect();
+            Arc::new(Forwarder { name, settings, acceptors, journal, received: Received::default() })
         });
         forwarders.collect()
     }
