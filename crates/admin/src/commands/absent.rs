@@ -48,7 +48,6 @@ const ABSENT: &[Absent] = &[
     absent("set ssl tls-key", TICKETS),
     absent("show activity", INTERNALS),
     absent("show anon", "nothing is hidden in answers"),
-    absent("show cache", "no cache is built"),
     absent("show default-server", "servers are shown by 'show servers state'"),
     absent("show defaults", "sections of defaults are forgotten once they are read"),
     absent("show dev", INTERNALS),

@@ -360,7 +360,6 @@ fn faults_stand_at_their_word() {
         ("http-request redirect location / unles { path /x }", "expects 'if' or 'unless' and a condition, not 'unles'"),
         ("http-request set-header X y iff { path /x }", "expects 'if' or 'unless' and a condition, not 'iff'"),
         ("http-request set-src always_true", "cannot become"),
-        ("http-request lua.f", "Lua comes later"),
     ] {
         let (_, said) = load(&front(line));
         assert!(said.len() == 1 && said[0].contains("! ") && said[0].contains(fault), "{line}: {said:?}");
