@@ -158,8 +158,8 @@ fn lines(terms: &Terms<'_>) -> Result<Vec<Line>, Unusable> {
             // Also where another line has its names and goes before it.
             own.as_ref().map(|own| trusted(own, terms)).transpose()?;
             let mut names = line.entry.names();
-            // Names that are only excluded leave the certificate's own.
-            if names.iter().all(|name| matches!(name, Name::Not(_))) {
+            // Names that are only excluded leave none: such a certificate can be a default one.
+            if names.is_empty() {
                 names.extend(own_names(&certificate));
             }
             lines.push(Line {

@@ -56,6 +56,22 @@ fn subject(outcome: &Outcome) -> &str {
 }
 
 #[test]
+fn names_that_are_only_excluded_leave_none() {
+    let root = authority("root");
+    let pem = |name: &str| signed(Kind::Ecdsa, &[name], &root).pem();
+    let files = [
+        ("list", b"a.pem !*\nb.pem !x.test\nc.pem\n".to_vec()),
+        ("a.pem", pem("a.test")),
+        ("b.pem", pem("b.test")),
+        ("c.pem", pem("c.test")),
+    ];
+    let asks = ["a.test", "b.test", "c.test"].map(|name| Ask { name: Some(name), ..Ask::default() });
+    let shown = |words: &str| alike(words, &files, &asks).iter().map(|outcome| subject(outcome).to_owned()).collect::<Vec<_>>();
+    assert_eq!(shown("crt-list list"), ["a.test", "a.test", "c.test"]);
+    assert_eq!(shown("crt-list list strict-sni"), ["refused", "refused", "c.test"]);
+}
+
+#[test]
 fn curl_gets_what_it_asks_for() {
     let Some(curl) = program::curl() else { return };
     let root = authority("root");

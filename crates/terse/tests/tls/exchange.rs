@@ -92,7 +92,7 @@ fn all_who_use_a_file_get_it_and_nobody_waits() {
         "global\n nbthread 2\n stats socket \"${{dir}}/stats\" level admin\n{DEFAULTS}\nfrontend end\n \
          bind unix@${{dir}}/end ssl crt site.pem ca-file root.pem verify required\n \
          http-request return status 200 hdr Client %[ssl_c_s_dn(CN)]\n\
-         listen web\n bind fd@${{web}} ssl crt a.pem\n bind fd@${{other}} ssl strict-sni crt a.pem\n \
+         listen web\n http-reuse always\n bind fd@${{web}} ssl crt a.pem\n bind fd@${{other}} ssl strict-sni crt a.pem\n \
          server s unix@${{dir}}/end ssl verify none crt a.pem\n"
     );
     let terse = Terse::with(&text).file("a.pem", pairs[0].pem()).file("site.pem", pair("site").pem());
