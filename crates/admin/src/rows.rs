@@ -94,6 +94,9 @@ impl Sight<'_> {
         let limit = Some(front.tally.limit()).filter(|limit| *limit != 0).unwrap_or(self.plan.process.maxconn);
         row.set(Column::CurrentLimit, Figure::limit(limit));
         row.set(Column::RequestErrors, Figure::counter(totals.request_errors));
+        if front.mode == Mode::Http {
+            row.set(Column::Intercepted, Figure::counter(totals.intercepted));
+        }
         row.set(Column::Status, Figure::text("SGPV", if self.is_stopping { "STOP" } else { "OPEN" }));
         row.set(Column::RateLimit, Figure::limit(0));
         row.set(Column::Connections, Figure::counter(totals.connections));

@@ -6,10 +6,13 @@
 //! ```
 //!
 //! The cookie says `<server's cookie>`, or `<server's cookie>~<the server's own value>` with `prefix`. What follows a `|` is a date
-//! that HAProxy adds with `maxidle` and `maxlife`; it is passed over here.
+//! of `maxidle` and `maxlife` ([`dates`]).
 
 mod cacheable;
 mod crumbs;
+mod dates;
+
+pub use dates::{Dates, Terms};
 
 use crate::farm::Farm;
 use crate::server::{Address, Server};
@@ -39,6 +42,8 @@ pub struct CookieSettings {
     pub dynamic: bool,
     /// `dynamic-cookie-key`, of which it is made, too.
     pub key: Arc<str>,
+    /// `maxidle`, `maxlife`
+    pub terms: Terms,
     /// What follows `; path=/` in Set-Cookie: `; domain=...; HttpOnly; Secure; <attributes>`, or nothing.
     pub attributes: Arc<str>,
 }
@@ -63,6 +68,8 @@ pub struct Affinity {
     pub server: Option<usize>,
     /// What was found, for the log.
     pub found: CookieFound,
+    /// The dates in the cookie.
+    pub dates: Dates,
 }
 
 /// The third letter of the termination state.
@@ -79,6 +86,10 @@ pub enum CookieFound {
     Down = b'D',
     /// Its server is used.
     Valid = b'V',
+    /// It has not been used for longer than `maxidle`.
+    Expired = b'E',
+    /// It is older than `maxlife`.
+    Old = b'O',
     /// It was there, but another rule chose.
     Unused = b'U',
 }
@@ -97,35 +108,50 @@ pub enum CookieSent {
     Deleted = b'D',
     /// One was inserted.
     Inserted = b'I',
+    /// The client's was sent anew, with other dates.
+    Updated = b'U',
     /// The server sent one, and it was rewritten.
     Rewritten = b'R',
 }
 
 impl Affinity {
+    /// No server, and why.
+    pub fn none(found: CookieFound) -> Affinity {
+        Affinity { server: None, found, dates: Dates::default() }
+    }
+
     /// The same after the request had to go to another server than its cookie said.
     pub fn redispatched(self) -> Affinity {
         match self.found {
-            CookieFound::Valid => Affinity { server: None, found: CookieFound::Down },
-            found => Affinity { server: None, found },
+            CookieFound::Valid => Affinity { server: None, found: CookieFound::Down, ..self },
+            found => Affinity { server: None, found, ..self },
         }
     }
 }
 
 impl Farm {
-    /// Looks for the persistence cookie, and for its server, which if `forced` may be down. Changes nothing.
-    pub fn find(&self, request: &Request, forced: bool) -> Affinity {
-        let Some(cookie) = &self.settings.cookie else { return Affinity { server: None, found: CookieFound::Off } };
-        let mut found = CookieFound::None;
+    /// Looks for the persistence cookie, and for its server, which if `forced` may be down. Changes nothing. `now_s`: seconds since 1970.
+    pub fn find(&self, request: &Request, forced: bool, now_s: i64) -> Affinity {
+        let Some(cookie) = &self.settings.cookie else { return Affinity::none(CookieFound::Off) };
+        let mut affinity = Affinity::none(CookieFound::None);
         for field in request.fields.every(Known::Cookie) {
             for crumb in Crumbs::of(field).filter(|crumb| crumb.name(field) == cookie.name.as_bytes()) {
-                match self.server_of(cookie.server_part(crumb.value(field)), forced) {
-                    (Some(server), here) => return Affinity { server: Some(server), found: here },
-                    (None, here) if found != CookieFound::Down => found = here,
-                    _ => {}
+                let value = crumb.value(field);
+                let dates = if cookie.mode == CookieMode::Prefix { Dates::default() } else { Dates::of(value) };
+                if let Some(over) = cookie.terms.judge(&dates, now_s) {
+                    affinity = Affinity::none(over);
+                    continue;
+                }
+                affinity.dates = dates;
+                match self.server_of(cookie.server_part(value), forced) {
+                    (Some(server), found) => return Affinity { server: Some(server), found, dates },
+                    (None, CookieFound::Down) => affinity.found = CookieFound::Down,
+                    (None, _) if matches!(affinity.found, CookieFound::Down | CookieFound::Expired | CookieFound::Old) => {}
+                    (None, found) => affinity.found = found,
                 }
             }
         }
-        Affinity { server: None, found }
+        affinity
     }
 
     /// The first server with that cookie that may be used. Several may share one, so that a backup takes over a server's clients.
@@ -158,27 +184,33 @@ impl Farm {
     }
 
     /// Puts the persistence cookie into the response of the server that answered, or takes the server's own out. `method` is the
-    /// request's.
-    pub fn mark(&self, response: &mut Response, server: &Server, affinity: &Affinity, method: &[u8]) -> CookieSent {
+    /// request's; `now_s` are seconds since 1970.
+    pub fn mark(&self, response: &mut Response, server: &Server, affinity: &Affinity, method: &[u8], now_s: i64) -> CookieSent {
         // Where the request's cookie was not to be looked at, none is set.
         let cookie = self.settings.cookie.as_ref().filter(|_| affinity.found != CookieFound::Off);
         let Some(cookie) = cookie else { return CookieSent::Off };
         let kept = affinity.server == Some(server.index());
         let sent = cookie.edit_response(&mut response.fields, server, kept);
-        let wanted = cookie.mode == CookieMode::Insert && !kept && !(sent == CookieSent::Passed && cookie.preserve);
+        let due = !kept || cookie.terms.renews(&affinity.dates, now_s);
+        let wanted = cookie.mode == CookieMode::Insert && due && !(sent == CookieSent::Passed && cookie.preserve);
         if !wanted || (cookie.postonly && method != b"POST") {
             return sent;
         }
         let private = cookie.nocache && cacheable::is_cacheable(response, method);
-        response.fields.push(Known::SetCookie.name().as_bytes(), cookie.set_cookie(server).as_bytes());
+        response.fields.push(Known::SetCookie.name().as_bytes(), cookie.set_cookie(server, &affinity.dates, now_s).as_bytes());
         if private {
             response.fields.push(Known::CacheControl.name().as_bytes(), b"private");
         }
-        CookieSent::Inserted
+        if kept && cookie.value_of(server).is_some() { CookieSent::Updated } else { CookieSent::Inserted }
     }
 }
 
 impl CookieSettings {
+    /// Whether logs say what became of it: not where it is only read, as in HAProxy.
+    pub fn is_logged(&self) -> bool {
+        self.mode != CookieMode::Passive || self.indirect
+    }
+
     /// The part of a cookie's value that names the server.
     fn server_part<'v>(&self, value: &'v [u8]) -> &'v [u8] {
         let delimiter = if self.mode == CookieMode::Prefix { PREFIX_DELIMITER } else { DATE_DELIMITER };
@@ -245,10 +277,10 @@ impl CookieSettings {
     }
 
     /// What is sent to a client of that server; one without a cookie takes the client's away.
-    fn set_cookie(&self, server: &Server) -> String {
+    fn set_cookie(&self, server: &Server, dates: &Dates, now_s: i64) -> String {
         let (name, attributes) = (&self.name, &self.attributes);
         match self.value_of(server) {
-            Some(value) => format!("{name}={value}; path=/{attributes}"),
+            Some(value) => format!("{name}={value}{}; path=/{attributes}", self.terms.write(dates, now_s)),
             None => format!("{name}=; Expires=Thu, 01-Jan-1970 00:00:01 GMT; path=/{attributes}"),
         }
     }
@@ -282,6 +314,7 @@ mod tests {
     use crate::state::AdminOrder;
     use std::time::Instant;
 
+    const NOW: i64 = 1_600_000_001;
     const SERVERS: &str = "server a 10.0.0.1:80 cookie s1\nserver b 10.0.0.2:80 cookie s2\nserver c 10.0.0.3:80 backup";
 
     fn request(cookies: &[&str]) -> Request {
@@ -306,8 +339,8 @@ mod tests {
     fn marked(cookie: &str, server: usize, wanted: Option<usize>, sent: &[(&str, &str)], method: &str) -> (char, Vec<String>) {
         let farm = farm(&format!("cookie {cookie}\n{SERVERS}"));
         let mut response = response(sent);
-        let affinity = Affinity { server: wanted, found: CookieFound::Valid };
-        let letter = farm.mark(&mut response, &farm.servers()[server], &affinity, method.as_bytes());
+        let affinity = Affinity { server: wanted, ..Affinity::none(CookieFound::Valid) };
+        let letter = farm.mark(&mut response, &farm.servers()[server], &affinity, method.as_bytes(), NOW);
         (letter as u8 as char, fields(&response.fields))
     }
 
@@ -315,7 +348,7 @@ mod tests {
     fn a_cookie_leads_to_its_server() {
         let farm = farm(&format!("cookie S insert\n{SERVERS}"));
         let found = |cookies: &[&str]| {
-            let affinity = farm.find(&request(cookies), false);
+            let affinity = farm.find(&request(cookies), false, NOW);
             (affinity.server, affinity.found as u8 as char)
         };
         assert_eq!(found(&[]), (None, 'N'));
@@ -331,6 +364,37 @@ mod tests {
     }
 
     #[test]
+    fn what_is_over_leads_nowhere_and_is_sent_anew() {
+        let farm = farm(&format!("cookie S insert indirect maxidle 1m maxlife 1h\n{SERVERS}"));
+        let ours = |seen: i64| {
+            let mut given = response(&[]);
+            farm.mark(&mut given, &farm.servers()[1], &Affinity::none(CookieFound::None), b"GET", seen);
+            let set = fields(&given.fields).pop().unwrap();
+            set.trim_start_matches("Set-Cookie: ").trim_end_matches("; path=/").to_owned()
+        };
+        let found = |cookie: &str, now: i64| farm.find(&request(&[cookie]), false, now);
+        let cookie = ours(NOW);
+        assert_eq!(cookie.len(), "S=s2|AAAAA|AAAAA".len());
+        assert_eq!((found(&cookie, NOW + 60).server, found(&cookie, NOW + 60).found), (Some(1), CookieFound::Valid));
+        assert_eq!((found(&cookie, NOW + 64).server, found(&cookie, NOW + 64).found), (None, CookieFound::Expired));
+        assert_eq!(found(&cookie, NOW + 3604).found, CookieFound::Old);
+        assert_eq!(found("S=s2", NOW).found, CookieFound::Valid);
+        for (cookie, later, sent) in
+            [(cookie.as_str(), 3, CookieSent::None), (&cookie, 4, CookieSent::Updated), ("S=s2", 0, CookieSent::Updated)]
+        {
+            let affinity = found(cookie, NOW + later);
+            let mut given = response(&[]);
+            assert_eq!(farm.mark(&mut given, &farm.servers()[1], &affinity, b"GET", NOW + later), sent, "{cookie} {later}");
+        }
+        let mut given = response(&[]);
+        farm.mark(&mut given, &farm.servers()[0], &found(&cookie, NOW + 30), b"GET", NOW + 30);
+        assert_eq!(
+            fields(&given.fields)[0].split('|').nth(2),
+            cookie.split('|').nth(2).map(|first| format!("{first}; path=/")).as_deref()
+        );
+    }
+
+    #[test]
     fn a_backup_may_share_a_servers_cookie() {
         let farm = farm(
             "cookie S\noption persist\nserver a 10.0.0.1:80 cookie x\nserver b 10.0.0.2:80 cookie y\nserver c 10.0.0.3:80 cookie x",
@@ -338,15 +402,15 @@ mod tests {
         let now = Instant::now();
         farm.set_admin(&farm.servers()[0], AdminOrder::Maint, now);
         farm.set_admin(&farm.servers()[1], AdminOrder::Maint, now);
-        assert_eq!(farm.find(&request(&["S=y"]), false), Affinity { server: Some(1), found: CookieFound::Down });
+        assert_eq!(farm.find(&request(&["S=y"]), false, NOW), Affinity { server: Some(1), ..Affinity::none(CookieFound::Down) });
     }
 
     #[test]
     fn without_a_cookie_keyword_nothing_is_looked_at() {
         let farm = farm(SERVERS);
-        assert_eq!(farm.find(&request(&["S=s1"]), false), Affinity { server: None, found: CookieFound::Off });
-        let affinity = Affinity { server: None, found: CookieFound::Off };
-        assert_eq!(farm.mark(&mut response(&[]), &farm.servers()[0], &affinity, b"GET"), CookieSent::Off);
+        assert_eq!(farm.find(&request(&["S=s1"]), false, NOW), Affinity::none(CookieFound::Off));
+        let affinity = Affinity::none(CookieFound::Off);
+        assert_eq!(farm.mark(&mut response(&[]), &farm.servers()[0], &affinity, b"GET", NOW), CookieSent::Off);
     }
 
     #[test]

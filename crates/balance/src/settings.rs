@@ -439,6 +439,8 @@ pub enum HashFunction {
     Sdbm,
     /// `djb2`
     Djb2,
+    /// `wt6`
+    Wt6,
     /// `crc32`
     Crc32,
     /// `none`: the key is the number.

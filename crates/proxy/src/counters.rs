@@ -85,6 +85,8 @@ counters! {
     client_aborts,
     /// Transfers that the server broke off.
     server_aborts,
+    /// Requests that were answered here, without a backend.
+    intercepted,
     /// Requests that were looked for in a cache.
     cache_lookups,
     /// Requests that were answered from a cache.

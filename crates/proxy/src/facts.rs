@@ -346,7 +346,11 @@ impl Facts {
     /// The two letters of the termination state for the persistence cookie: dashes only where none is configured.
     pub fn cookie_letters(&self) -> [u8; 2] {
         let is_http = self.version.is_some() || self.frontend().mode == Mode::Http;
-        let persists = is_http && self.own_backend().is_some_and(|backend| backend.farm.settings().cookie.is_some());
+        let cookie = self.own_backend().and_then(|backend| backend.farm.settings().cookie.as_ref());
+        if cookie.is_some_and(|cookie| !cookie.is_logged()) {
+            return *b"--";
+        }
+        let persists = is_http && cookie.is_some();
         let found = if persists && self.cookie_found == CookieFound::Off { CookieFound::None } else { self.cookie_found };
         let sent = if persists && self.cookie_sent == CookieSent::Off { CookieSent::None } else { self.cookie_sent };
         [found as u8, sent as u8]

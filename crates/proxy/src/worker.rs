@@ -268,8 +268,14 @@ impl Worker {
         })
     }
 
-    fn now_ms(&self) -> u64 {
+    /// Milliseconds since 1970.
+    pub fn now_ms(&self) -> u64 {
         self.clock.unix_ms(clock::now())
+    }
+
+    /// Seconds since 1970.
+    pub fn unix_s(&self) -> i64 {
+        self.clock.unix_us(clock::now()).div_euclid(1_000_000)
     }
 
     /// An empty vector with memory, for what is on its way out.

@@ -11,7 +11,7 @@ mod digest;
 mod encoding;
 mod fix;
 pub mod forwarded;
-pub(crate) mod hash;
+pub mod hash;
 mod http;
 mod json;
 pub mod json_query;

@@ -5,6 +5,7 @@
 use crate::settings::{Hash, HashFunction, UriKey};
 use std::net::IpAddr;
 use terse_message::Request;
+use terse_sample::convert::hash::wt6;
 
 /// The number of a client's address.
 pub(super) fn of_source(source: IpAddr, hash: Hash) -> u32 {
@@ -50,6 +51,7 @@ pub(super) fn of_bytes(bytes: &[u8], hash: Hash) -> u32 {
     let number = match hash.function {
         HashFunction::Sdbm => bytes.iter().fold(0u32, |number, byte| number.wrapping_mul(65599).wrapping_add(u32::from(*byte))),
         HashFunction::Djb2 => bytes.iter().fold(5381u32, |number, byte| number.wrapping_mul(33).wrapping_add(u32::from(*byte))),
+        HashFunction::Wt6 => wt6(bytes),
         HashFunction::Crc32 => crc32(bytes),
         HashFunction::None => number_of(bytes),
     };

@@ -31,7 +31,7 @@ pub(super) const BALANCE: Keyword = done(
 
 pub(super) const HASH_TYPE: Keyword = done(
     "hash-type",
-    "{ map-based | consistent } [sdbm | djb2 | crc32 | none] [avalanche]",
+    "{ map-based | consistent } [sdbm | djb2 | wt6 | crc32 | none] [avalanche]",
     "Says how 'balance source' and 'balance uri' find the server of a key.",
     |args, scope| {
         let affinity = settings(scope).hash.affinity;
@@ -185,10 +185,10 @@ fn hash(args: &mut Args<'_>) -> Result<Hash, Fault> {
     let function = match function {
         "sdbm" => HashFunction::Sdbm,
         "djb2" => HashFunction::Djb2,
+        "wt6" => HashFunction::Wt6,
         "crc32" => HashFunction::Crc32,
         "none" => HashFunction::None,
-        "wt6" => return Err(args.fault("'wt6' is not supported").hint("sdbm, djb2 and crc32 are")),
-        other => return Err(args.fault(format!("unknown function '{other}'")).hint("known are sdbm, djb2, crc32 and none")),
+        other => return Err(args.fault(format!("unknown function '{other}'")).hint("known are sdbm, djb2, wt6, crc32 and none")),
     };
     Ok(Hash { method, function, avalanche: args.accept("avalanche"), ..Hash::default() })
 }

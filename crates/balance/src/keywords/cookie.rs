@@ -1,14 +1,14 @@
 //! `cookie`, `option persist`.
 
 use super::{done, in_back, set, settings, switch};
-use crate::persistence::{CookieMode, CookieSettings};
-use terse_config::{Args, Fault, Keyword};
+use crate::persistence::{CookieMode, CookieSettings, Terms};
+use terse_config::{Args, Fault, Keyword, TimeUnit};
 use terse_message::name::is_token;
 
 pub(super) const COOKIE: Keyword = done(
     "cookie",
     "<name> [rewrite | insert | prefix] [indirect] [nocache] [postonly] [preserve] [dynamic] [httponly] [secure] [domain <domain>]* \
-     [attr <attribute>]*",
+     [maxidle <time>] [maxlife <time>] [attr <attribute>]*",
     "Brings a client back to its server by a cookie.",
     |args, scope| {
         let cookie = cookie(args)?;
@@ -47,6 +47,7 @@ fn cookie(args: &mut Args<'_>) -> Result<CookieSettings, Fault> {
         preserve: false,
         dynamic: false,
         key: "".into(),
+        terms: Terms::default(),
         attributes: "".into(),
     };
     let (mut modes, mut http_only, mut secure) = (0, "", "");
@@ -69,9 +70,10 @@ fn cookie(args: &mut Args<'_>) -> Result<CookieSettings, Fault> {
             (_, "secure") => secure = "; Secure",
             (_, "domain") => domains.push_str(&format!("; domain={}", attribute(args, "<domain>")?)),
             (_, "attr") => others.push_str(&format!("; {}", attribute(args, "<attribute>")?)),
-            (_, "maxidle" | "maxlife") => return Err(args.fault(format!("'{word}' is not supported: it comes later"))),
+            (_, "maxidle") => cookie.terms.idle_s = term(args)?,
+            (_, "maxlife") => cookie.terms.life_s = term(args)?,
             _ => {
-                let known = "known are rewrite, insert, prefix, indirect, nocache, postonly, preserve, dynamic, httponly, secure, domain, attr";
+                let known = "known are rewrite, insert, prefix, indirect, nocache, postonly, preserve, dynamic, httponly, secure, domain, maxidle, maxlife, attr";
                 return Err(args.fault(format!("unknown word '{word}'")).hint(known));
             }
         }
@@ -79,11 +81,20 @@ fn cookie(args: &mut Args<'_>) -> Result<CookieSettings, Fault> {
     if modes > 1 {
         return Err(args.fault("only one of 'rewrite', 'insert' and 'prefix' may be given"));
     }
+    if cookie.mode == CookieMode::Rewrite && cookie.indirect {
+        return Err(args.fault("'rewrite' and 'indirect' cannot go together"));
+    }
     if cookie.preserve && cookie.mode != CookieMode::Insert && !cookie.indirect {
         return Err(args.fault("'preserve' requires 'insert' or 'indirect'"));
     }
     cookie.attributes = format!("{domains}{http_only}{secure}{others}").into();
     Ok(cookie)
+}
+
+/// A time in seconds; 0: for ever.
+fn term(args: &mut Args<'_>) -> Result<Option<i64>, Fault> {
+    let time = args.time_in("<time>", TimeUnit::Seconds)?;
+    Ok(i64::try_from(time.as_secs()).ok().filter(|seconds| *seconds > 0))
 }
 
 /// A word that goes into Set-Cookie as it is.

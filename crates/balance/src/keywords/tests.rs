@@ -106,7 +106,9 @@ fn cookies_know_their_attributes() {
     assert!(cookie.postonly);
     assert!(said_of("cookie S insert prefix").contains("only one"));
     assert!(said_of("cookie S preserve").contains("requires"));
-    assert!(said_of("cookie S maxidle 3").contains("comes later"));
+    let terms = backend("cookie S insert maxidle 3 maxlife 1h").cookie.unwrap().terms;
+    assert_eq!((terms.idle_s, terms.life_s), (Some(3), Some(3600)));
+    assert!(said_of("cookie S maxidle x").contains("maxidle") || said_of("cookie S maxidle x").contains("<time>"));
     assert!(said_of("cookie S attr a;b").contains("cannot stand"));
     assert!(said_of("cookie a=b").contains("cannot be"));
 }

@@ -14,6 +14,9 @@ use terse_message::{Abort, BodyLength, Cause, Phase, Version, Who};
 /// Answers as a rule has decided.
 pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, verdict: Verdict) -> Result<Next, Abort> {
     let denied = Abort::new(Who::Proxy, Phase::Request, Cause::Denied);
+    if matches!(verdict, Verdict::Answer(_) | Verdict::Serve(_) | Verdict::Stored(_)) {
+        count_intercepted(stream);
+    }
     match verdict {
         Verdict::Answer(answer) => {
             stream.facts.abort = Some(Abort::new(Who::Local, Phase::Request, Cause::Denied));
@@ -54,6 +57,15 @@ pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>
             stream.facts.by_service = true;
             Box::pin(by_rule(client, stream, out, verdict)).await
         }
+    }
+}
+
+/// Counts a request that is answered before it has another backend than its frontend's own half.
+pub fn count_intercepted(stream: &Stream) {
+    let facts = &stream.facts;
+    // What a service answers comes here twice.
+    if !facts.by_service && facts.backend().is_none_or(|backend| backend.twin == Some(facts.session.frontend)) {
+        facts.frontend().tally.of(facts.session.worker.index).intercepted.add(1);
     }
 }
 

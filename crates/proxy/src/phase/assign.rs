@@ -1,5 +1,6 @@
 //! A server for a request: chosen, waited for, connected; and again when that fails.
 
+use crate::counters::{Counter, Counters};
 use crate::io::clock;
 use crate::phase::prepare::Exchange;
 use crate::phase::transfer::Failure;
@@ -11,9 +12,10 @@ use crate::settings::Reuse;
 use crate::stream::Stream;
 use std::future::pending;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::time::Duration;
 use std::{io, mem};
-use terse_balance::{Claim, CookieFound, Count, Grant, Key, Precedence, Want};
+use terse_balance::{Claim, CookieFound, Count, Grant, Key, Precedence, Server, Want};
 use terse_message::{Abort, Cause, Phase, Who};
 use terse_sample::LogFormat;
 use terse_tls::{Request, Secured};
@@ -38,12 +40,26 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
     let at_any_close = backend.options.abort_on_close || session.frontend().options.abort_on_close;
     let is_bytes = stream.facts.version.is_none();
     let mut refused = None;
+    let mut before: Option<Arc<Server>> = None;
+    let count = |server: Option<&Server>, count: Count, of: fn(&Counters) -> &Counter| {
+        of(backend.tally.of(worker.index)).add(1);
+        server.inspect(|server| server.counters.bump(count));
+    };
     loop {
         // Bytes are tried once, whatever the client does: it may have closed only to listen. They are not tried again for a client that
         // has closed and left nothing to send.
         let watched = at_any_close || is_bytes && exchange.failures > 0;
         let watches = watched.then_some(Watch { pools: &worker.pools, at_any_close });
-        let claim = claim(client, watches, stream, exchange, backend).await?;
+        let claim = match claim(client, watches, stream, exchange, backend).await {
+            Ok(claim) => claim,
+            Err(abort) => {
+                if abort.who != Who::Client {
+                    let bound = exchange.affinity.server.and_then(|index| backend.farm.servers().get(index));
+                    count(bound.map(|server| &**server), Count::ConnectErrors, |counters| &counters.connect_errors);
+                }
+                return Err(abort);
+            }
+        };
         let chosen = claim.server();
         if refused == Some(backend.first_server + chosen.index()) || exchange.failed.contains(&chosen.index()) {
             // There is no other that has not refused: they get a moment to come back, and then all are as good as before.
@@ -56,9 +72,17 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             }
             continue;
         }
+        match before.take() {
+            None => {}
+            Some(before) if before.index() == chosen.index() => {
+                count(Some(&before), Count::Retries, |counters| &counters.retries);
+            }
+            Some(before) => count(Some(&before), Count::Redispatches, |counters| &counters.redispatches),
+        }
         if exchange.affinity.server.is_none() {
             chosen.counters.bump(Count::Balanced);
         }
+        chosen.counters.bump(Count::Sessions);
         let now = clock::now();
         // What goes by while the same server is tried again is time in which it is connected to.
         if !mem::replace(&mut exchange.holds_on, true) {
@@ -86,7 +110,6 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             stream.facts.server_socket = Some(connection.io.descriptor());
             stream.facts.server_tls = connection.io.tls().cloned();
             stream.facts.times.connected = Some(now);
-            chosen.counters.bump(Count::Sessions);
             return Ok(Assigned { connection, claim });
         }
         stream.facts.server_reused = false;
@@ -117,7 +140,6 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
                 mark(&connection, stream);
                 stream.facts.server_socket = Some(connection.io.descriptor());
                 stream.facts.times.connected = Some(clock::now());
-                chosen.counters.bump(Count::Sessions);
                 observe::connection(backend, chosen, None);
                 return Ok(Assigned { connection, claim });
             }
@@ -125,13 +147,15 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             Waited::Late => Abort::new(Who::ServerTimeout, Phase::Connect, Cause::Timeout),
             Waited::Closed => return Err(Abort::new(Who::Client, Phase::Connect, Cause::Closed)),
         };
-        backend.tally.of(worker.index).connect_errors.add(1);
-        chosen.counters.bump(Count::ConnectErrors);
         observe::connection(backend, chosen, Some("L4 unsuccessful connection"));
+        let chosen = chosen.clone();
         drop(claim);
         if !backend.retry_on.connect || !next_attempt(stream, exchange, backend, true) {
+            // An error is only what no further attempt makes good.
+            count(Some(&chosen), Count::ConnectErrors, |counters| &counters.connect_errors);
             return Err(failure);
         }
+        before = Some(chosen);
         refused = Some(index);
     }
 }
@@ -176,7 +200,13 @@ pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure
     };
     // That an idle connection had been closed says nothing against its server.
     let blames_server = !(stream.facts.server_reused && matches!(failure.kind, FailureKind::Unsent | FailureKind::Empty));
-    allowed && next_attempt(stream, exchange, backend, blames_server)
+    let failed = stream.facts.server.clone();
+    let retries = allowed && next_attempt(stream, exchange, backend, blames_server);
+    if retries {
+        backend.tally.of(session.worker.index).retries.add(1);
+        failed.inspect(|server| server.counters.bump(Count::Retries));
+    }
+    retries
 }
 
 /// How far an exchange had come when it failed.
@@ -196,7 +226,7 @@ pub enum FailureKind {
     Late,
 }
 
-/// Counts a failed attempt and chooses where the next goes; false when there shall be none.
+/// Chooses where the attempt behind a failed one goes; false when there shall be none.
 fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend: &Backend, blames_server: bool) -> bool {
     let retries = stream.facts.retries_allowed();
     if exchange.failures >= retries {
@@ -204,10 +234,7 @@ fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend: &Backend,
     }
     exchange.failures += 1;
     stream.facts.retries += 1;
-    let counters = backend.tally.of(stream.facts.session.worker.index);
-    counters.retries.add(1);
     let Some(failed) = &stream.facts.server else { return true };
-    failed.counters.bump(Count::Retries);
     if !blames_server {
         return true;
     }
@@ -216,8 +243,6 @@ fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend: &Backend,
     if !exchange.holds_on || !bound {
         if bound {
             redispatch(&mut stream.facts.cookie_found, exchange);
-            counters.redispatches.add(1);
-            failed.counters.bump(Count::Redispatches);
         }
         exchange.failed.push(failed.index());
     }

@@ -228,6 +228,7 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
         read::body(client, stream).await?;
     }
     if let Some(ready) = judge::monitor(stream) {
+        answer::count_intercepted(stream);
         return answer::send(client, stream, out, &ready).await;
     }
     record::step(stream, Origin::Request);

@@ -99,13 +99,14 @@ fn count(stream: &Stream) {
         facts.server.iter().for_each(|server| server.durations.add(times));
     }
     if let Some(server) = &facts.server {
-        server.counters.bump(Count::Requests);
         server.counters.add(Count::BytesIn, bytes_in);
         server.counters.add(Count::BytesOut, bytes_out);
         if facts.times.connected.is_some() {
             server.counters.bump(if facts.server_reused { Count::Reuses } else { Count::Connects });
         }
+        // What was no answer is an error, and no request, as in HAProxy.
         if facts.server_status > 0 {
+            server.counters.bump(Count::Requests);
             server.counters.bump_status(facts.server_status);
         }
         match failure(facts.abort) {

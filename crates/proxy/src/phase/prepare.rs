@@ -89,7 +89,7 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
             backend.farm.strip(&mut stream.request);
             affinity
         }
-        None => Affinity { server: None, found: CookieFound::Off },
+        None => Affinity::none(CookieFound::Off),
     };
     stream.facts.cookie_found = affinity.found;
     for (address, rules) in [
@@ -136,13 +136,14 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
 /// The server that a `use-server` line names, or else the persistence cookie.
 fn affinity(stream: &Stream, backend: &Backend, bound: Bound) -> Affinity {
     if bound.persistence == Persistence::Ignore {
-        return Affinity { server: bound.server, found: CookieFound::Off };
+        return Affinity { server: bound.server, ..Affinity::none(CookieFound::Off) };
     }
-    let affinity = backend.farm.find(&stream.request, bound.persistence == Persistence::Force);
+    let affinity =
+        backend.farm.find(&stream.request, bound.persistence == Persistence::Force, stream.facts.session.worker.unix_s());
     match (bound.server, affinity.found) {
         (None, _) => affinity,
-        (server, found @ (CookieFound::Off | CookieFound::None)) => Affinity { server, found },
-        (server, _) => Affinity { server, found: CookieFound::Unused },
+        (server, found @ (CookieFound::Off | CookieFound::None)) => Affinity { server, found, ..affinity },
+        (server, _) => Affinity { server, found: CookieFound::Unused, ..affinity },
     }
 }
 
@@ -157,7 +158,7 @@ pub fn bytes(bound: Bound) -> Exchange {
         offer: None,
         ask: None,
         decode: None,
-        affinity: Affinity { server: bound.server, found: CookieFound::Off },
+        affinity: Affinity { server: bound.server, ..Affinity::none(CookieFound::Off) },
         persistence: bound.persistence,
         code: None,
         hash_key: None,

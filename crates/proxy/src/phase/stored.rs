@@ -35,7 +35,7 @@ pub async fn answer(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>,
     }
     let mut body = load(stream, &hit)?;
     let mode = prepare::connection_mode(frontend, backend);
-    let affinity = Affinity { server: None, found: CookieFound::Off };
+    let affinity = Affinity::none(CookieFound::Off);
     let body_read = Cell::new(true);
     let mut reply = respond::Reply {
         keep_client: stream.facts.persistence.keep_alive && mode != ConnectionMode::Close,

@@ -4,7 +4,6 @@ use super::{Action, ActionWord, Flow, REQUEST, RESPONSE, RuleSet, done};
 use crate::cache::{Cache, CacheName};
 use crate::counters::Counters;
 use crate::facts::Times;
-use crate::io::clock;
 use crate::stream::Stream;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Scope};
@@ -74,7 +73,7 @@ impl Action for CacheStore {
 }
 
 fn now_ms(stream: &Stream) -> i64 {
-    stream.facts.session.worker.clock.unix_us(clock::now()) / 1000
+    i64::try_from(stream.facts.session.worker.now_ms()).unwrap_or(i64::MAX)
 }
 
 fn store(args: &mut Args<'_>, scope: &mut Scope<'_>, _: RuleSet) -> Result<Box<dyn Action>, Fault> {

@@ -154,7 +154,7 @@ fn servers_are_learnt_and_found_again() {
         let mut stream = trial.stream(head);
         stream.facts.backend = Some(0);
         let server = stick::named(&stream, backend, sticking, Persistence::Usual);
-        let mut affinity = Affinity { server, found: CookieFound::Off };
+        let mut affinity = Affinity { server, ..Affinity::none(CookieFound::Off) };
         stick::choose(&mut stream, backend, sticking, &mut affinity, Persistence::Usual);
         (stream, affinity.server)
     };

@@ -57,7 +57,7 @@ fn djb2(bytes: &[u8]) -> u32 {
 }
 
 /// Two halves that are turned by amounts which they themselves give. Its constants are HAProxy's.
-fn wt6(bytes: &[u8]) -> u32 {
+pub fn wt6(bytes: &[u8]) -> u32 {
     let (mut low, mut high) = (0xa53c_965a_u32, 0x5ca6_953a_u32);
     let (mut first, mut second) = (6, 18);
     for &b in bytes {

@@ -1,6 +1,7 @@
 //! One case through both, and how they differ.
 
 use super::server::{seen, start};
+use super::support::client::Client;
 use super::support::program::find;
 use super::support::proxy::DEFAULTS;
 use super::support::server::Server;
@@ -46,15 +47,25 @@ struct Outcome {
     exchanges: Vec<Exchange>,
     seen: Vec<String>,
     logged: Vec<String>,
+    counters: Vec<String>,
 }
 
 /// Runs cases through both; fails with all differences.
 pub(crate) fn compare(cases: &[Case]) {
+    compare_with(cases, false);
+}
+
+/// The same, and compares what `show stat` says once all connections have ended.
+pub(crate) fn compare_counters(cases: &[Case]) {
+    compare_with(cases, true);
+}
+
+fn compare_with(cases: &[Case], counts: bool) {
     let named = std::env::var_os("HAPROXY").map(Into::into);
     let Some(haproxy) = named.or_else(|| find("haproxy")) else { return };
     let mut differences = Vec::new();
     for case in cases {
-        let found = match (run(case, Some(&haproxy)), run(case, None)) {
+        let found = match (run(case, Some(&haproxy), counts), run(case, None, counts)) {
             (Ok(reference), Ok(ours)) => differ(&reference, &ours, case),
             (reference, ours) => {
                 let refusal = |outcome: Result<Outcome, String>| outcome.err().unwrap_or("nothing".into());
@@ -69,28 +80,82 @@ pub(crate) fn compare(cases: &[Case]) {
 }
 
 /// What comes of a case; what is said of its configuration if it is refused.
-fn run(case: &Case, program: Option<&Path>) -> Result<Outcome, String> {
+fn run(case: &Case, program: Option<&Path>, counts: bool) -> Result<Outcome, String> {
     let servers = start(3);
     let mut process = prepare(&case.lines, &servers, program).start();
     let address = process.address("web");
     let Some(exchanges) = talk(address, case.requests, || process.is_running()) else {
         return Err(process.stderr().lines().find(|line| line.starts_with("[ALERT]")).unwrap_or_default().to_owned());
     };
+    let counters = if counts { counted(&process) } else { Vec::new() };
     // It ends when all has been written.
     process.signal(Signal::USR1);
     let of_streams = |line: &&str| !line.starts_with("Proxy ");
     let logged = process.wait().stdout.lines().filter(of_streams).map(str::to_owned).collect();
     until("connections to close", || (servers.iter().map(Server::open).sum::<usize>() == 0).then_some(()));
-    Ok(Outcome { exchanges, seen: seen(&servers), logged })
+    Ok(Outcome { exchanges, seen: seen(&servers), logged, counters })
 }
+
+/// What is counted of each proxy and server: what does not depend on time, nor on how error pages are worded.
+fn counted(process: &Terse) -> Vec<String> {
+    let ask = || {
+        let mut client = Client::connect(process.address("cli"));
+        client.send("show stat\n");
+        String::from_utf8(client.rest()).unwrap()
+    };
+    until("streams to end", || {
+        let text = ask();
+        let mut rows =
+            text.trim_start_matches("# ").lines().filter(|line| !line.is_empty()).map(|line| line.split(',').collect::<Vec<_>>());
+        let names = rows.next().unwrap();
+        let rows: Vec<_> = rows.collect();
+        let of = |row: &[&str], name: &str| {
+            names.iter().position(|one| *one == name).and_then(|at| row.get(at)).map_or("", |v| *v).to_owned()
+        };
+        if rows.iter().any(|row| of(row, "scur") != "0") {
+            return None;
+        }
+        let show = |row: &Vec<&str>| COUNTED.map(|name| format!("{name}={}", of(row, name))).join(" ");
+        Some(rows.iter().map(show).collect())
+    })
+}
+
+/// The columns.
+const COUNTED: [&str; 23] = [
+    "pxname",
+    "svname",
+    "status",
+    "weight",
+    "act",
+    "bck",
+    "stot",
+    "req_tot",
+    "lbtot",
+    "dreq",
+    "dresp",
+    "ereq",
+    "econ",
+    "eresp",
+    "wretr",
+    "wredis",
+    "hrsp_2xx",
+    "hrsp_3xx",
+    "hrsp_4xx",
+    "hrsp_5xx",
+    "cli_abrt",
+    "srv_abrt",
+    "intercepted",
+];
 
 /// terse, or another program, with these lines in front of these servers.
 fn prepare(lines: &str, servers: &[Server], program: Option<&Path>) -> Terse {
-    let mut text = format!("global\n nbthread 1\n{DEFAULTS} balance roundrobin\nlisten web\n bind fd@${{web}}\n{lines}\n");
+    let mut text = format!(
+        "global\n nbthread 1\n stats socket fd@${{cli}} level admin\n{DEFAULTS} balance roundrobin\nlisten web\n bind fd@${{web}}\n{lines}\n"
+    );
     for (server, name) in servers.iter().zip('a'..) {
         text = text.replace(&format!("{{{name}}}"), &server.address().to_string());
     }
-    let process = Terse::with(&text).listen("web").arg(&["-db"]);
+    let process = Terse::with(&text).listen("web").listen("cli").arg(&["-db"]);
     match program {
         Some(path) => process.program(path),
         None => process,
@@ -119,6 +184,7 @@ fn differ(reference: &Outcome, ours: &Outcome, case: &Case) -> Vec<String> {
     }
     lines_differ("seen", seen_by(reference, case), seen_by(ours, case), &mut found);
     lines_differ("logged", reference.logged.clone(), ours.logged.clone(), &mut found);
+    lines_differ("counted", reference.counters.clone(), ours.counters.clone(), &mut found);
     found
 }
 
