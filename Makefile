@@ -8,13 +8,14 @@ LAB := $(TARGET)/release/terse-lab
 SECONDS ?= 10
 ARGS ?=
 
-.PHONY: help build demo test bench configs conformance fuzz docs
+.PHONY: help build demo test bench svn-experiment configs conformance fuzz docs
 
 help:
 	@echo "make build          builds the program: $(TARGET)/release/terse"
 	@echo "make demo           starts servers and terse in front of them, and shows what compression does (PORT=8080)"
 	@echo "make test           everything that must hold before a change goes in"
 	@echo "make bench          terse beside haproxy and nginx: bench/results.md (HAPROXY=, HAPROXY2=, NGINX=, ARGS=--quick)"
+	@echo "make svn-experiment svn over a slow line, compressed here and there: docs/svn-experiment.md (ARGS=--rounds 1)"
 	@echo "make conformance    HAProxy's regression tests (HAPROXY_TESTS=.../reg-tests VTEST=.../vtest, ARGS=--update)"
 	@echo "make configs        what terse and haproxy say of the configuration files in a folder (CONFIGS=folder)"
 	@echo "make docs           writes docs/reference.md and docs/support.md from the program's tables"
@@ -52,11 +53,17 @@ test: system
 	@echo
 	@echo "All of it holds. Left out:"
 	@echo "  make bench: twelve minutes on a machine that does nothing else"
+	@echo "  make svn-experiment: ten minutes"
 	@echo "  make conformance: HAProxy's tests and VTest are not part of this repository"
 
 bench: lab
 	@scripts/packages wrk:wrk haproxy:haproxy nginx:nginx valgrind:valgrind strace:strace
 	@TERSE="$${TERSE:-$(TARGET)/release/terse}" $(LAB) bench $(ARGS)
+
+svn-experiment: lab
+	@scripts/packages apache2:apache2-bin svn:subversion openssl:openssl \
+		/usr/lib/apache2/modules/mod_dav_svn.so:libapache2-mod-svn
+	@TERSE="$${TERSE:-$(TARGET)/release/terse}" $(LAB) svn $(ARGS)
 
 conformance: lab
 	@test -n "$(HAPROXY_TESTS)" -a -n "$(VTEST)" || \

@@ -3,7 +3,7 @@
 use crate::arguments::Arguments;
 use crate::bench::{self, Kind, Rival};
 use crate::origin::{Options, Origin};
-use crate::{breakeven, card, configs, conformance, curve, demo};
+use crate::{breakeven, card, configs, conformance, curve, demo, svn};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,6 +22,7 @@ pub fn run(mut words: impl Iterator<Item = String>) -> Result<bool> {
         "card" => card(arguments),
         "conformance" => conformance(arguments),
         "configs" => configs(arguments),
+        "svn" => svn(arguments),
         "-h" | "--help" | "help" => {
             print!("{HELP}");
             Ok(true)
@@ -138,6 +139,20 @@ fn configs(mut arguments: Arguments) -> Result<bool> {
     configs::run(&options)
 }
 
+fn svn(mut arguments: Arguments) -> Result<bool> {
+    let options = svn::Options {
+        terse: program("TERSE", "target/release/terse"),
+        files: arguments.value("--files")?.unwrap_or(2000),
+        rounds: arguments.value("--rounds")?.unwrap_or(2),
+        kilobits: arguments.value("--kbits")?.unwrap_or(4000),
+        page: arguments.value("--page")?.unwrap_or_else(|| PathBuf::from("docs/svn-experiment.md")),
+        plot: arguments.value("--plot")?.unwrap_or_else(|| PathBuf::from("docs/svn-experiment.svg")),
+        numbers: arguments.value("--numbers")?.unwrap_or_else(|| PathBuf::from("bench/svn-experiment.tsv")),
+    };
+    arguments.end()?;
+    svn::run(&options)
+}
+
 /// Who takes part: programs by environment variables.
 fn rivals() -> Vec<Rival> {
     let rival = |name: &str, kind, program| Rival { name: name.into(), kind, program };
@@ -170,4 +185,6 @@ const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N
                  [--update] [--logs FOLDER] [CATEGORY/[TEST]]...
        terse-lab configs --folder FOLDER
                  environment: TERSE=, HAPROXY=
+       terse-lab svn [--files N] [--rounds N] [--kbits N] [--page FILE] [--plot FILE] [--numbers FILE]
+                 environment: TERSE=, APACHE=
 ";

@@ -1,8 +1,8 @@
 //! The workbench: an origin whose content is made up, the demonstration, the benchmark against other proxies, the curve of
-//! what variables cost, the size from which compression should leave its worker, the run of HAProxy's regression tests, and
-//! the comparison of configuration files that people have.
+//! what variables cost, the size from which compression should leave its worker, svn over a slow line, the run of HAProxy's regression
+//! tests, and the comparison of configuration files that people have.
 //!
-//! The library is what tests use ([`origin`]); the program `terse-lab` has one sub-command for each of the seven.
+//! The library is what tests use ([`origin`]); the program `terse-lab` has one sub-command for each of the eight.
 
 pub mod arguments;
 pub mod bench;
@@ -18,5 +18,6 @@ pub mod curve;
 pub mod demo;
 pub mod origin;
 pub mod program;
+pub mod svn;
 pub mod tree;
 pub mod variables;
