@@ -173,6 +173,8 @@ pub struct Times {
     pub start: Instant,
     /// The same on the clock of the wall: microseconds since 1970.
     pub start_unix_us: i64,
+    /// How long the handshake of its connection took, in milliseconds; for all but the first request of a connection 0.
+    pub handshake_ms: i64,
     /// How long the connection had been idle before, in milliseconds.
     pub idle_ms: i64,
     /// The request's head was complete.
@@ -206,6 +208,7 @@ impl Facts {
             times: Times {
                 start,
                 start_unix_us,
+                handshake_ms: 0,
                 idle_ms: 0,
                 request: None,
                 queued: None,

@@ -43,6 +43,8 @@ pub struct Session {
     pub tracks: OnceCell<Box<RefCell<Tracks>>>,
     /// Variables of the scope `sess`.
     pub variables: Store,
+    /// How long it took until the first request could come, in milliseconds: a PROXY head, TLS. The first request takes it.
+    pub handshake_ms: Cell<i64>,
     /// Requests read so far.
     pub requests: Cell<u64>,
     /// The server of the request before: backend and index (`option prefer-last-server`).
@@ -107,6 +109,7 @@ impl Session {
             tracks: OnceCell::new(),
             accepted: clock::now(),
             variables: Store::default(),
+            handshake_ms: Cell::new(0),
             requests: Cell::new(0),
             last_server: Cell::new(None),
             has_own_connections: Cell::new(false),

@@ -128,6 +128,7 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
         body,
         pools: &worker.pools,
         full_reads: false,
+        minds_truncation: false,
         broken: None,
         timer,
         timeout,

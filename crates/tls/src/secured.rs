@@ -301,6 +301,12 @@ impl Secured {
         found
     }
 
+    /// Whether the other end has closed without saying so: something may be missing (RFC 8446 section 6.1).
+    pub fn is_truncated(&self) -> bool {
+        let mut stream = self.stream.borrow_mut();
+        stream.get_ref().truncated && !stream.get_shutdown().contains(ShutdownState::RECEIVED)
+    }
+
     /// Looks for data or an end behind tickets and other messages of TLS itself.
     fn peek(&self) -> bool {
         let is_known = match self.state.get() {

@@ -63,6 +63,8 @@ pub struct Source<'a> {
     pub pools: &'a Pools,
     /// Whether the last read filled its buffer: then the next one gets a larger one.
     pub full_reads: bool,
+    /// Whether a peer that closes without saying so in TLS has broken off: where its end is that of the body (RFC 9112 section 9.8).
+    pub minds_truncation: bool,
     /// How the peer broke off when somebody looked ahead: what has come goes on first, then the next read says so.
     pub broken: Option<Broken>,
     /// The peer's timer.
@@ -208,6 +210,7 @@ impl Source<'_> {
             })
             .await;
             match read {
+                Ok(Some(0)) if self.minds_truncation && self.reader.is_truncated() => return Err(Broken::Closed),
                 Ok(Some(0)) if matches!(self.body, Incoming::UntilClose) => {
                     *self.body = Incoming::Done;
                     return Ok(());

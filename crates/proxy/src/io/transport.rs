@@ -203,6 +203,11 @@ impl Reader<'_> {
         poll_fn(|cx| self.poll_read(cx, buffer)).await
     }
 
+    /// Whether the peer speaks TLS and has closed without saying so.
+    pub fn is_truncated(&self) -> bool {
+        matches!(self, Reader::Tls(io) if io.is_truncated())
+    }
+
     /// Whether there is something to read, or the peer has closed.
     pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {

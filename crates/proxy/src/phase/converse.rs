@@ -35,6 +35,7 @@ pub async fn run(io: Transport, session: Rc<Session>) {
             None => return,
         }
     }
+    session.handshake_ms.set(Times::between(Some(session.accepted), Some(clock::now())));
     if !judge::session(&session, &client.io) {
         return;
     }
@@ -194,6 +195,7 @@ fn poll_first_bytes(client: &mut Client, session: &Session, cx: &mut Context<'_>
 /// One request and its response.
 async fn exchange(client: &mut Client, session: &Rc<Session>, idle_since: Instant) -> Next {
     let mut stream = Stream::new(session, clock::now());
+    stream.facts.times.handshake_ms = session.handshake_ms.take();
     stream.facts.times.idle_ms = Times::between(Some(idle_since), Some(stream.facts.times.start));
     session.requests.set(session.requests.get() + 1);
     let mut out = session.worker.take_scratch();

@@ -76,6 +76,7 @@ pub async fn run(
         body: &mut exchange.upload,
         pools,
         full_reads: false,
+        minds_truncation: false,
         broken: None,
         timer: &client.timer,
         timeout: &client_timeout,
@@ -110,6 +111,7 @@ pub async fn run(
         body: &mut download_body,
         pools,
         full_reads: false,
+        minds_truncation: true,
         broken: None,
         timer: &server.timer,
         timeout: &server_timeout,
@@ -184,6 +186,7 @@ pub async fn run(
             server_timeout.set(limit.or(timeouts.server));
             (up_sink.timeout, down_sink.timeout) = (server_timeout.get(), client_timeout.get());
             (*up.body, *down.body) = (Incoming::UntilClose, Incoming::UntilClose);
+            down.minds_truncation = false;
             (up_sink.framing, down_sink.framing) = (Outgoing::Plain, Outgoing::Plain);
             let before = (up_sink.written, down_sink.written);
             let passages = (filter::passage(stream, Direction::In), filter::passage(stream, Direction::Out));

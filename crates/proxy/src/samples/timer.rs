@@ -1,7 +1,7 @@
 //! Timers: how long each part of the stream's way took, in milliseconds, -1 for a part that it did not come to.
 //!
 //! ```text
-//! accept    first byte   head read   server chosen   connected   response's head   last byte
+//! accepted  first byte   head read   server chosen   connected   response's head   last byte
 //!   |--- Ti ---|--- TR ---|---- Tw ----|---- Tc ----|----- Tr -----|----- Td -----|
 //!              |------------------------------ Ta --------------------------------|
 //!   |----------------------------------- Tt --------------------------------------|
@@ -27,7 +27,7 @@ pub(super) const FETCHES: &[Fetch] = &[
     }),
     Fetch::one("txn.timer.user", Type::Int, "The same, as the client saw it.", |_, env| timer(env, active)),
     Fetch::one("fc.timer.handshake", Type::Int, "How long the handshake of the client's connection took.", |_, env| {
-        timer(env, |_| 0)
+        timer(env, |times| times.handshake_ms)
     }),
     Fetch::one("fc.timer.total", Type::Int, "`txn.timer.total`, and what was idle before.", |_, env| timer(env, total)),
 ];
@@ -43,7 +43,7 @@ pub(super) const ALIASES: &[Alias] = &[
     alias("Td", "How long the response's body took.", |env| timer(env, data)),
     alias("Ta", "From the first byte of the request to the last of the response.", |env| timer(env, active).map(|t| soon(env, t))),
     alias("Tu", "The same, as the client saw it.", |env| timer(env, active).map(|t| soon(env, t))),
-    alias("Th", "How long the handshake of the client's connection took.", |env| timer(env, |_| 0)),
+    alias("Th", "How long the handshake of the client's connection took.", |env| timer(env, |times| times.handshake_ms)),
     alias("Tt", "`%Ta`, and what was idle before.", |env| timer(env, total).map(|t| soon(env, t))),
 ];
 
@@ -68,7 +68,7 @@ fn head(times: &Times) -> i64 {
 }
 
 fn request(times: &Times) -> i64 {
-    times.request.map_or(-1, |request| times.idle_ms + Times::between(Some(times.start), Some(request)))
+    times.request.map_or(-1, |request| times.handshake_ms + times.idle_ms + Times::between(Some(times.start), Some(request)))
 }
 
 fn queue(times: &Times) -> i64 {
@@ -94,7 +94,7 @@ fn active(times: &Times) -> i64 {
 }
 
 fn total(times: &Times) -> i64 {
-    times.idle_ms + active(times)
+    times.handshake_ms + times.idle_ms + active(times)
 }
 
 /// The end, or now.
@@ -111,7 +111,7 @@ mod tests {
         let start = Instant::now();
         let at = |ms: Option<u64>| ms.map(|ms| start + Duration::from_millis(ms));
         let [request, queued, connected, response, end] = steps.map(at);
-        let times = Times { start, start_unix_us: 0, idle_ms: 7, request, queued, connected, response, end };
+        let times = Times { start, start_unix_us: 0, handshake_ms: 0, idle_ms: 7, request, queued, connected, response, end };
         let all: [fn(&Times) -> i64; 9] = [idle, head, super::request, queue, connect, super::response, data, active, total];
         all.map(|of| of(&times))
     }

@@ -349,3 +349,20 @@ fn sessions_do_not_cross_words() {
         terse.end();
     }
 }
+
+#[test]
+fn the_first_request_tells_the_time_of_the_handshake() {
+    let root = authority("root");
+    let files = [("a.pem", signed(Kind::Ecdsa, &["a.test"], &root).pem())];
+    let terse = proxy("crt a.pem\n log stderr format raw local0\n log-format \"took %Th\"", &files).start();
+    let stream = std::net::TcpStream::connect(terse.address("web")).unwrap();
+    let mut context = openssl::ssl::SslContext::builder(openssl::ssl::SslMethod::tls_client()).unwrap();
+    context.set_verify(openssl::ssl::SslVerifyMode::NONE);
+    let mut secured = openssl::ssl::Ssl::new(&context.build()).unwrap().connect(stream).unwrap();
+    secured.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.0\r\nHost: a\r\n\r\n").unwrap();
+    secured.read_to_end(&mut Vec::new()).unwrap();
+    let lines = until("two lines", || Some(terse.stderr()).filter(|said| said.matches("took").count() == 2));
+    let times: Vec<u64> = lines.lines().filter_map(|line| line.strip_prefix("took ")?.parse().ok()).collect();
+    assert!(times.len() == 2 && times[1] == 0, "{lines}");
+    terse.end();
+}

@@ -4,6 +4,8 @@ use crate::certificates::{Kind, Pair, authority, signed};
 use crate::support::client::{Client, Response};
 use crate::support::proxy::DEFAULTS;
 use crate::support::{Terse, program, until};
+use openssl::ssl::{Ssl, SslContext, SslMethod};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 
 /// A process that ends TLS with certificates for `a.test` and `b.test`, and tells what it was asked for.
@@ -174,4 +176,38 @@ fn a_line_that_says_nothing_of_trust_is_refused() {
     assert!(finished.code() == Some(1) && finished.stderr.contains("no CA file specified"), "{}", finished.stderr);
     let finished = Terse::with(&format!("global\n ssl-server-verify none\n{text}")).arg(&["-c"]).run();
     assert_eq!((finished.code(), finished.stderr.as_str()), (Some(0), ""));
+}
+
+/// A body whose end is that of the connection, as a server of TLS sends it, with and without the end of TLS.
+#[test]
+fn a_body_that_is_cut_off_is_not_whole() {
+    let root = authority("root");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let site = signed(Kind::Ecdsa, &["a.test"], &root);
+    let server = std::thread::spawn(move || {
+        let mut context = SslContext::builder(SslMethod::tls_server()).unwrap();
+        context.set_certificate(&site.certificate).unwrap();
+        context.set_private_key(&site.key).unwrap();
+        let context = context.build();
+        for ends in [true, false] {
+            let mut stream = Ssl::new(&context).unwrap().accept(listener.accept().unwrap().0).unwrap();
+            let mut room = [0; 4096];
+            assert!(stream.read(&mut room).unwrap() > 0);
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\npart").unwrap();
+            if ends {
+                stream.shutdown().unwrap();
+            }
+        }
+    });
+    let lines = " log stderr format raw local0\n log-format \"%tsc\"\n retries 0\n";
+    let terse = proxy(address, "verify none", lines, &root);
+    for states in ["----\n", "SD--\n"] {
+        let mut client = Client::connect(terse.address("web"));
+        client.send("GET / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n");
+        assert!(String::from_utf8(client.rest()).unwrap().ends_with("part"));
+        until("a line", || terse.stderr().contains(states).then_some(()));
+    }
+    terse.end();
+    server.join().unwrap();
 }
