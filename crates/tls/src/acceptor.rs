@@ -25,9 +25,10 @@ use openssl::bn::BigNum;
 use openssl::dh::Dh;
 use openssl::pkey::{Id, Params};
 use openssl::ssl::{
-    AlpnError, ClientHelloResponse, Ssl, SslAlert, SslContext, SslContextBuilder, SslMethod, SslOptions, SslRef,
+    AlpnError, ClientHelloResponse, ExtensionContext, Ssl, SslAlert, SslContext, SslContextBuilder, SslMethod, SslOptions, SslRef,
     SslSessionCacheMode, SslVerifyMode,
 };
+use openssl::x509::X509Ref;
 use std::fmt;
 use std::sync::Arc;
 use terse_config::{Diagnostics, Place};
@@ -262,6 +263,19 @@ pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate]
         let staple = move |ssl: &mut SslRef| Ok(ssl.set_ocsp_status(&answer).is_ok());
         context.set_status_callback(staple).map_err(|_| Unusable("OpenSSL takes no answer about a certificate's state".into()))?;
     }
+    if let [certificate] = certificates
+        && let Some(timestamps) = certificate.timestamps.clone()
+    {
+        let when = ExtensionContext::CLIENT_HELLO
+            | ExtensionContext::TLS1_2_SERVER_HELLO
+            | ExtensionContext::TLS1_3_CERTIFICATE
+            | ExtensionContext::IGNORE_ON_RESUMPTION;
+        // Of a chain, the certificate itself.
+        let is_own = |shown: Option<(usize, &X509Ref)>| shown.is_none_or(|(number, _)| number == 0);
+        let send = move |_: &mut SslRef, _, shown: Option<(usize, &X509Ref)>| Ok(is_own(shown).then(|| timestamps.clone()));
+        let added = context.add_custom_ext(TIMESTAMPS, when, send, |_, _, _, _| Ok(()));
+        added.map_err(|_| Unusable("OpenSSL takes no timestamps of certificates".into()))?;
+    }
     let versions = own.common.versions.range(Version::Tls12).map_err(Unusable)?;
     let early_bytes = if own.takes_early { EARLY_BYTES } else { 0 };
     Ok(Choice { context: context.build(), verify: mode(own), versions, suites: own.common.ciphersuites.clone(), early_bytes })
@@ -303,6 +317,9 @@ fn trusted(context: &mut SslContextBuilder, own: &Own, terms: &Terms<'_>) -> Res
 
 /// What sessions of lines without words of their own belong to.
 pub(crate) const SESSIONS: &[u8] = b"terse";
+
+/// RFC 6962 section 3.3.1: the number of the extension.
+const TIMESTAMPS: u16 = 18;
 
 /// RFC 6066: the number of the extension.
 const SERVER_NAME: u16 = 0;

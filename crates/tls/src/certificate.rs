@@ -28,6 +28,10 @@ pub(crate) struct Certificate {
     pub(crate) dh: Option<Arc<Dh<Params>>>,
     /// An answer of its authority about its state, in DER (RFC 6960).
     pub(crate) ocsp: Option<Vec<u8>>,
+    /// Who has signed it, where it was named apart.
+    pub(crate) issuer: Option<X509>,
+    /// Timestamps of logs that have seen it, as TLS carries them (RFC 6962 section 3.3).
+    pub(crate) timestamps: Option<Arc<[u8]>>,
     /// What was read for it.
     pub(crate) sources: Sources,
 }
@@ -41,6 +45,10 @@ pub(crate) struct Sources {
     pub(crate) key: Option<PathBuf>,
     /// The answer about its state.
     pub(crate) ocsp: Option<PathBuf>,
+    /// Who has signed it.
+    pub(crate) issuer: Option<PathBuf>,
+    /// Timestamps.
+    pub(crate) timestamps: Option<PathBuf>,
 }
 
 impl fmt::Debug for Certificate {
@@ -66,10 +74,14 @@ impl Certificate {
     /// The first thing that is wrong.
     pub(crate) fn load(path: &Path, global: &Global, issuers: &Issuers) -> Result<Certificate, Unusable> {
         let beside = |extension: &str, read: bool| read.then(|| beside(path, extension, global));
+        let ocsp = beside("ocsp", global.extra.ocsp).filter(|file| file.is_file());
         let sources = Sources {
             certificate: Some(path.to_owned()),
             key: beside("key", global.extra.key),
-            ocsp: beside("ocsp", global.extra.ocsp).filter(|file| file.is_file()),
+            // Who has signed it is of interest to those who have an answer.
+            issuer: beside("issuer", global.extra.issuer && ocsp.is_some()).filter(|file| file.is_file()),
+            ocsp,
+            timestamps: beside("sctl", global.extra.sctl).filter(|file| file.is_file()),
         };
         Certificate::load_from(path, sources, false, issuers)
     }
@@ -98,6 +110,12 @@ impl Certificate {
         }
         if let Some(ocsp) = &sources.ocsp {
             draft.ocsp = Some(read(ocsp)?).filter(|bytes| !bytes.is_empty());
+        }
+        if let Some(issuer) = &sources.issuer {
+            draft.take_issuer(issuer, &read(issuer)?)?;
+        }
+        if let Some(file) = &sources.timestamps {
+            draft.take_timestamps(file, read(file)?)?;
         }
         draft.sources = sources;
         draft.finish()
@@ -135,6 +153,8 @@ pub(crate) struct Draft {
     pub(crate) key: Option<PKey<Private>>,
     pub(crate) dh: Option<Arc<Dh<Params>>>,
     pub(crate) ocsp: Option<Vec<u8>>,
+    issuer: Option<X509>,
+    timestamps: Option<Arc<[u8]>>,
     pub(crate) sources: Sources,
 }
 
@@ -149,6 +169,8 @@ impl Draft {
             key: None,
             dh: None,
             ocsp: None,
+            issuer: None,
+            timestamps: None,
             sources: Sources::default(),
         }
     }
@@ -163,6 +185,8 @@ impl Draft {
             key: Some(certificate.key.clone()),
             dh: certificate.dh.clone(),
             ocsp: certificate.ocsp.clone(),
+            issuer: certificate.issuer.clone(),
+            timestamps: certificate.timestamps.clone(),
             sources: certificate.sources.clone(),
         }
     }
@@ -188,7 +212,7 @@ impl Draft {
         self.leaf = Some(leaf);
         self.key = key.or(self.key.take());
         self.dh = Dh::params_from_pem(pem).ok().map(Arc::new);
-        self.ocsp = None;
+        (self.ocsp, self.issuer, self.timestamps) = (None, None, None);
         // What is not found is an error to OpenSSL.
         drop(ErrorStack::get());
         Ok(())
@@ -201,6 +225,28 @@ impl Draft {
     pub(crate) fn take_key(&mut self, path: &Path, pem: &[u8]) -> Result<(), Unusable> {
         let key = key_in(path, pem)?;
         self.key = Some(key.ok_or_else(|| Unusable::new(path, "there is no private key in it"))?);
+        Ok(())
+    }
+
+    /// Takes the certificate of who has signed it.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn take_issuer(&mut self, path: &Path, pem: &[u8]) -> Result<(), Unusable> {
+        let first = certificates(path, pem)?.into_iter().next();
+        self.issuer = Some(first.ok_or_else(|| Unusable::new(path, "there is no certificate in it"))?);
+        Ok(())
+    }
+
+    /// Takes timestamps of logs.
+    ///
+    /// # Errors
+    /// They do not have the form of a list (RFC 6962 section 3.3).
+    pub(crate) fn take_timestamps(&mut self, path: &Path, bytes: Vec<u8>) -> Result<(), Unusable> {
+        match is_list_of_timestamps(&bytes) {
+            true => self.timestamps = Some(bytes.into()),
+            false => return Err(Unusable::new(path, "it is no list of signed timestamps")),
+        }
         Ok(())
     }
 
@@ -222,8 +268,12 @@ impl Draft {
             };
             return Err(Unusable::new(from, format!("the private key does not belong to the certificate{of}")));
         }
-        let Draft { path, chain, chain_path, dh, ocsp, sources, .. } = self;
-        Ok(Certificate { path, leaf, chain, chain_path, key, dh, ocsp, sources })
+        if self.issuer.as_ref().is_some_and(|issuer| issuer.issued(&leaf) != openssl::x509::X509VerifyResult::OK) {
+            drop(ErrorStack::get());
+            return Err(Unusable::new(self.sources.issuer.as_ref().unwrap_or(path), "it is not who has signed the certificate"));
+        }
+        let Draft { path, chain, chain_path, dh, ocsp, issuer, timestamps, sources, .. } = self;
+        Ok(Certificate { path, leaf, chain, chain_path, key, dh, ocsp, issuer, timestamps, sources })
     }
 }
 
@@ -311,6 +361,22 @@ fn has_key(pem: &[u8]) -> bool {
         .any(|line| line.trim_ascii_start().starts_with(b"-----BEGIN ") && line.windows(15).any(|part| part == b"PRIVATE KEY----"))
 }
 
+/// Whether bytes are a list of items, each behind its length, behind the length of all.
+fn is_list_of_timestamps(bytes: &[u8]) -> bool {
+    let sized = |bytes: &[u8]| bytes.split_first_chunk::<2>().map(|(len, _)| usize::from(u16::from_be_bytes(*len)));
+    if sized(bytes).is_none_or(|len| len == 0 || len + 2 != bytes.len()) {
+        return false;
+    }
+    let mut rest = &bytes[2..];
+    while let Some(len) = sized(rest).filter(|len| *len > 0) {
+        match rest.get(2 + len..) {
+            Some(behind) => rest = behind,
+            None => return false,
+        }
+    }
+    rest.is_empty()
+}
+
 fn is_root(certificate: &X509Ref) -> bool {
     certificate.issued(certificate) == openssl::x509::X509VerifyResult::OK
 }
@@ -388,6 +454,22 @@ mod tests {
         assert!(refused(&[damaged.as_bytes(), &key].concat()).contains("it cannot be read as PEM"));
         let missing = load(Path::new("/nonexistent/x.pem"), &Global::default()).unwrap_err();
         assert_eq!(missing.0, "'/nonexistent/x.pem': No such file or directory");
+    }
+
+    #[test]
+    fn lists_of_timestamps() {
+        for (bytes, is_list) in [
+            (&[0, 3, 0, 1, 7][..], true),
+            (&[0, 6, 0, 1, 7, 0, 1, 8], true),
+            (&[], false),
+            (&[0, 0], false),
+            (&[0, 2, 0, 0], false),
+            (&[0, 3, 0, 2, 7], false),
+            (&[0, 4, 0, 1, 7], false),
+            (&[0, 4, 0, 1, 7, 0], false),
+        ] {
+            assert_eq!(is_list_of_timestamps(bytes), is_list, "{bytes:?}");
+        }
     }
 
     #[test]

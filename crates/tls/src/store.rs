@@ -32,6 +32,10 @@ pub(crate) struct Load {
     pub(crate) key: Option<FileName>,
     /// `ocsp`
     pub(crate) ocsp: Option<FileName>,
+    /// `issuer`
+    pub(crate) issuer: Option<FileName>,
+    /// `sctl`
+    pub(crate) timestamps: Option<FileName>,
     /// `alias`: what it is called by.
     pub(crate) alias: Option<String>,
 }
@@ -51,6 +55,8 @@ pub(crate) fn settle(mut section: Section, global: &Global) -> Vec<(Key, Sources
             certificate: Some(load.certificate.path(crt_base)),
             key: load.key.map(|file| file.path(key_base)),
             ocsp: load.ocsp.map(|file| file.path(crt_base)),
+            issuer: load.issuer.map(|file| file.path(crt_base)),
+            timestamps: load.timestamps.map(|file| file.path(crt_base)),
         };
         (name, sources, load.certificate)
     };

@@ -1,10 +1,14 @@
-//! Sections `crt-store`.
+//! Sections `crt-store`, and what stands beside certificates.
 
 use crate::certificates::{Kind, authority, signed};
 use crate::figures::command;
 use crate::support::Terse;
 use crate::support::proxy::DEFAULTS;
 use crate::talk::{Ask, Outcome};
+use openssl::ssl::{ExtensionContext, Ssl, SslContext, SslMethod, SslRef, SslVersion};
+use openssl::x509::X509Ref;
+use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
 
 #[test]
 fn certificates_are_called_by_their_stores() {
@@ -50,6 +54,7 @@ fn what_is_wrong_is_said() {
         ("load crt one.pem\n crt-base /", "one.pem", "it can't be used after a load line"),
         ("load crt one.pem alias x", "@/y", "'@/y': no 'crt-store' has it"),
         ("load crt one.pem acme le", "one.pem", "'acme' is not supported"),
+        ("load crt one.pem sctl two.key", "one.pem", "two.key': it is no list of signed timestamps"),
         ("load crt one.pem alias /x", "one.pem", "'/' is forbidden as the first character"),
     ] {
         let text = format!(
@@ -58,4 +63,50 @@ fn what_is_wrong_is_said() {
         let finished = Terse::with(&text).file("one.pem", one.pem()).file("two.key", two.key_pem()).arg(&["-c"]).run();
         assert!(finished.code() == Some(1) && finished.stderr.contains(reason), "{lines}: {}", finished.stderr);
     }
+}
+
+/// What a client gets that asks for timestamps (RFC 6962).
+fn timestamps(terse: &Terse, version: SslVersion) -> Vec<u8> {
+    let seen: Arc<Mutex<Vec<u8>>> = Arc::default();
+    let mut context = SslContext::builder(SslMethod::tls_client()).unwrap();
+    context.set_max_proto_version(Some(version)).unwrap();
+    let when = ExtensionContext::CLIENT_HELLO | ExtensionContext::TLS1_2_SERVER_HELLO | ExtensionContext::TLS1_3_CERTIFICATE;
+    let found = seen.clone();
+    let note = move |_: &mut SslRef, _, bytes: &[u8], _: Option<(usize, &X509Ref)>| {
+        found.lock().unwrap().extend_from_slice(bytes);
+        Ok(())
+    };
+    context.add_custom_ext(18, when, |_, _, _| Ok(Some([0u8; 0])), note).unwrap();
+    let stream = TcpStream::connect(terse.address("web")).unwrap();
+    stream.set_read_timeout(Some(crate::support::PATIENCE)).unwrap();
+    Ssl::new(&context.build()).unwrap().connect(stream).unwrap();
+    let seen = seen.lock().unwrap();
+    seen.clone()
+}
+
+#[test]
+fn timestamps_and_issuers_belong_to_certificates() {
+    let (root, other) = (authority("root"), authority("other"));
+    let pair = signed(Kind::Ecdsa, &["a.test"], &root);
+    let text = format!(
+        "global\n nbthread 1\n stats socket \"${{dir}}/stats\" level admin\n{DEFAULTS}\nfrontend web\n \
+         bind fd@${{web}} ssl crt a.pem\n http-request return status 200\n"
+    );
+    let terse = Terse::with(&text).file("a.pem", [pair.pem(), root.certificate_pem()].concat()).file("a.pem.sctl", [0, 3, 0, 1, 7]);
+    let terse = terse.listen("web").start();
+    for version in [SslVersion::TLS1_2, SslVersion::TLS1_3] {
+        assert_eq!(timestamps(&terse, version), [0, 3, 0, 1, 7], "{version:?}");
+    }
+    let set = |name: &str, payload: &str| command(&terse, &format!("set ssl cert {name} <<\n{payload}\n"));
+    assert!(set("a.pem.sctl", "AAA=").contains("it is no list of signed timestamps"));
+    assert!(set("a.pem.sctl", "!").contains("it is not written in base64"));
+    assert_eq!(set("a.pem.sctl", "AAQAAggJ"), "Transaction created for certificate a.pem!\n\n");
+    let pem = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().trim_end().to_owned();
+    set("a.pem.issuer", &pem(other.certificate_pem()));
+    let said = command(&terse, "commit ssl cert a.pem");
+    assert_eq!(said, "'a.pem': it is not who has signed the certificate\nCan't commit a.pem!\n\n");
+    set("a.pem.issuer", &pem(root.certificate_pem()));
+    assert_eq!(command(&terse, "commit ssl cert a.pem"), "Committing a.pem.\nSuccess!\n\n");
+    assert_eq!(timestamps(&terse, SslVersion::TLS1_3), [0, 4, 0, 2, 8, 9]);
+    terse.end();
 }

@@ -1,7 +1,8 @@
 //! The keywords of `crt-store` sections, and the words of their lines.
 
-use super::common::{self, accepted, done, refused};
+use super::common::{self, done, refused};
 use super::{Draft, global};
+use crate::settings::FileName;
 use crate::store::{Load, Store};
 use terse_config::params::{self, Param};
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections};
@@ -21,9 +22,9 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     keyword("load", "crt <file> [<parameter>...]", "A certificate, and where its parts are.", |args, scope| {
         let mut draft = Draft { tls: Words::default(), line: scope.place.clone() };
         params::apply(args, "parameter", TABLE, &mut draft)?;
-        let Words { certificate, key, ocsp, alias } = draft.tls;
+        let Words { certificate, key, ocsp, issuer, timestamps, alias } = draft.tls;
         let certificate = certificate.ok_or_else(|| args.fault("mandatory 'crt' parameter not found"))?;
-        store(scope).loads.push(Load { certificate, key, ocsp, alias });
+        store(scope).loads.push(Load { certificate, key, ocsp, issuer, timestamps, alias });
         Ok(())
     }),
 ];
@@ -50,12 +51,18 @@ pub(super) const TABLE: &[Param<Draft<Words>>] = &[
         draft.tls.alias = Some(name.to_owned());
         Ok(())
     }),
-    accepted("issuer", "<file>", "Who has signed it.", "answers about its state are handed on as they are"),
+    done("issuer", "<file>", "Who has signed it.", |args, draft| {
+        draft.tls.issuer = Some(common::file(args, &draft.line)?);
+        Ok(())
+    }),
+    done("sctl", "<file>", "Timestamps of logs that have seen it (RFC 6962).", |args, draft| {
+        draft.tls.timestamps = Some(common::file(args, &draft.line)?);
+        Ok(())
+    }),
     done("ocsp-update", "off", "Whether answers about its state are fetched: they are not.", |args, _| match args.need("off")? {
         "off" => Ok(()),
         other => Err(args.fault(format!("'{other}' is not supported: answers about a certificate's state are not fetched"))),
     }),
-    refused("sctl", "<file>", "Timestamps of transparency.", "they are not sent"),
     refused("jwt", "{ on | off }", "Verifies tokens with it.", "keys of tokens are named in the converter"),
     refused("acme", "<section>", "Orders it.", ORDERED),
     refused("domains", "<names>", "The names that are ordered.", ORDERED),
@@ -71,9 +78,11 @@ const ORDERED: &str = "certificates are neither ordered nor made here; use a cli
 /// The words of a `load` line, as they are read.
 #[derive(Default)]
 pub(super) struct Words {
-    certificate: Option<crate::settings::FileName>,
-    key: Option<crate::settings::FileName>,
-    ocsp: Option<crate::settings::FileName>,
+    certificate: Option<FileName>,
+    key: Option<FileName>,
+    ocsp: Option<FileName>,
+    issuer: Option<FileName>,
+    timestamps: Option<FileName>,
     alias: Option<String>,
 }
 

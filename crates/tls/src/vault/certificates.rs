@@ -24,6 +24,8 @@ enum Part {
     Pem,
     Key,
     Ocsp,
+    Issuer,
+    Timestamps,
 }
 
 impl Vault {
@@ -47,7 +49,14 @@ impl Vault {
             Some(_) => "Unused",
         };
         let mut text = format!("Filename: {}{name}\n", if is_draft { "*" } else { "" });
-        let sources = [("Crt", &draft.sources.certificate), ("Key", &draft.sources.key), ("OCSP", &draft.sources.ocsp)];
+        let sources = &draft.sources;
+        let sources = [
+            ("Crt", &sources.certificate),
+            ("Key", &sources.key),
+            ("OCSP", &sources.ocsp),
+            ("OCSP Issuer", &sources.issuer),
+            ("SCTL", &sources.timestamps),
+        ];
         for (what, path) in sources.into_iter().filter_map(|(what, path)| Some((what, path.as_ref()?))) {
             let _ = writeln!(text, "{what} filename: {}", path.display());
         }
@@ -78,7 +87,7 @@ impl Vault {
     /// It cannot be read, or another one is being changed, or there is none of that name.
     pub fn set_certificate(&self, name: &str, payload: &[u8]) -> Result<(String, bool), Refusal> {
         let mut held = self.held();
-        let (stem, part) = self.part(name)?;
+        let (stem, part) = part(name);
         // The name of what stands beside a certificate may have lost its extension.
         let with_extension = (part != Part::Pem && self.global().extra_replaces_extension).then(|| format!("{stem}.crt"));
         let (key, mut draft, begins) = match &held.draft {
@@ -95,9 +104,11 @@ impl Vault {
             Part::Pem => draft.take_pem(path, payload, &self.issuers),
             Part::Key => draft.take_key(path, payload),
             Part::Ocsp => {
-                draft.ocsp = Some(decoded(payload).ok_or_else(|| Refusal::Payload("it is not written in base64".into()))?);
+                draft.ocsp = Some(decoded(payload)?);
                 Ok(())
             }
+            Part::Issuer => draft.take_issuer(path, payload),
+            Part::Timestamps => draft.take_timestamps(path, decoded(payload)?),
         };
         taken.map_err(|wrong| Refusal::Payload(wrong.0))?;
         held.draft = Some((key.clone(), draft));
@@ -173,16 +184,6 @@ impl Vault {
         held.files.certificates.remove(name);
         Ok(())
     }
-
-    /// The certificate that a name belongs to, and what it says of it.
-    fn part<'n>(&self, name: &'n str) -> Result<(&'n str, Part), Refusal> {
-        match name.rsplit_once('.') {
-            Some((stem, "key")) => Ok((stem, Part::Key)),
-            Some((stem, "ocsp")) => Ok((stem, Part::Ocsp)),
-            Some((_, "sctl" | "issuer")) => Err(Refusal::Payload("files '.sctl' and '.issuer' are not used here".into())),
-            _ => Ok((name, Part::Pem)),
-        }
-    }
 }
 
 impl Held {
@@ -192,6 +193,17 @@ impl Held {
             true => self.draft.as_ref().filter(|(key, _)| **key == *name).map(|(_, draft)| draft.clone()),
             false => self.files.certificates.get_key_value(name).map(draft),
         }
+    }
+}
+
+/// The certificate that a name belongs to, and what it says of it.
+fn part(name: &str) -> (&str, Part) {
+    match name.rsplit_once('.') {
+        Some((stem, "key")) => (stem, Part::Key),
+        Some((stem, "ocsp")) => (stem, Part::Ocsp),
+        Some((stem, "issuer")) => (stem, Part::Issuer),
+        Some((stem, "sctl")) => (stem, Part::Timestamps),
+        _ => (name, Part::Pem),
     }
 }
 
@@ -206,7 +218,8 @@ fn draft((key, certificate): (&Key, &Option<Arc<Certificate>>)) -> Draft {
 }
 
 /// Base64 over any number of lines.
-fn decoded(payload: &[u8]) -> Option<Vec<u8>> {
+fn decoded(payload: &[u8]) -> Result<Vec<u8>, Refusal> {
     let text: String = payload.iter().filter(|byte| !byte.is_ascii_whitespace()).map(|byte| char::from(*byte)).collect();
-    base64::decode_block(&text).ok().filter(|bytes| !bytes.is_empty())
+    let bytes = base64::decode_block(&text).ok().filter(|bytes| !bytes.is_empty());
+    bytes.ok_or_else(|| Refusal::Payload("it is not written in base64".into()))
 }
