@@ -98,7 +98,7 @@ impl Sight<'_> {
             row.set(Column::Intercepted, Figure::counter(totals.intercepted));
         }
         row.set(Column::Status, Figure::text("SGPV", if self.is_stopping { "STOP" } else { "OPEN" }));
-        row.set(Column::RateLimit, Figure::limit(0));
+        row.set(Column::RateLimit, Figure::limit(front.session_rate.as_ref().map_or(0, |(limit, _)| *limit as usize)));
         row.set(Column::Connections, Figure::counter(totals.connections));
         let (mine, other) = match front.mode {
             Mode::Http => ([Column::SessionsH1, Column::RequestsH1], [Column::SessionsOther, Column::RequestsOther]),

@@ -264,13 +264,13 @@ impl Server {
         if works && !self.admin().is_drain() { self.weight() } else { 0 }
     }
 
-    /// Its share of the work, in sixteenths of a weight: less than its weight says while it starts.
+    /// Its share of the work, in sixteenths of a weight: less than its weight says while it starts. It begins with a sixteenth.
     pub(crate) fn share(&self) -> u32 {
-        let whole = self.effective_weight() * SHARES_OF_A_WEIGHT;
-        match self.operation() {
-            Operation::Starting if whole > 0 => (whole * self.extras.grown_percent.load(Relaxed) / 100).max(1),
-            _ => whole,
-        }
+        let sixteenths = match self.operation() {
+            Operation::Starting => (SHARES_OF_A_WEIGHT * self.extras.grown_percent.load(Relaxed) / 100 + 1).min(SHARES_OF_A_WEIGHT),
+            _ => SHARES_OF_A_WEIGHT,
+        };
+        self.effective_weight() * sixteenths
     }
 
     /// Says how much of its weight it has, in percent.

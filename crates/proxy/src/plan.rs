@@ -24,10 +24,12 @@ use std::time::Instant;
 use terse_balance::table::Table;
 use terse_balance::{Announcement, Farm};
 use terse_compress::Mode as HopMode;
+use terse_compress::counters::Rate;
 use terse_compress::decode::Decompression;
 use terse_compress::memory::Owner;
 use terse_compress::{Compression, Limit, Memory};
 use terse_config::Place;
+use terse_message::FieldName;
 use terse_names::Resolvers;
 use terse_sample::pattern::References;
 use terse_sample::{Condition, Language, LogFormat, Needs, ProcessStore};
@@ -157,6 +159,8 @@ pub struct Frontend {
     pub log: LogPlan,
     /// What is counted, and the limit of connections.
     pub tally: Tally,
+    /// `rate-limit sessions`: the most connections that are taken in a second, and how many there were.
+    pub session_rate: Option<(u64, Rate)>,
     /// Where it begins.
     pub place: Place,
 }
@@ -203,6 +207,8 @@ pub struct Backend {
     pub original_to: Option<ForwardedFor>,
     /// `option forwarded`.
     pub forwarded: Option<Arc<Forwarded>>,
+    /// `http-send-name-header`: the field that tells a server its name.
+    pub name_header: Option<FieldName>,
     /// `retries`.
     pub retries: u32,
     /// `option redispatch`.

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use terse_config::{Heirs, Place, Sections, Setting};
+use terse_message::FieldName;
 use terse_sample::{Condition, LogFormat};
 use terse_tls::BindTls;
 
@@ -49,6 +50,10 @@ pub struct ProxySettings {
     pub retry_on: Option<RetryOn>,
     /// `http-reuse`.
     pub reuse: Option<Reuse>,
+    /// `http-send-name-header`
+    pub name_header: Option<FieldName>,
+    /// `rate-limit sessions`: 0: any.
+    pub session_rate: Option<u64>,
     /// `maxconn`: of a frontend.
     pub maxconn: Option<usize>,
     /// `backlog`: connections that the kernel may hold.

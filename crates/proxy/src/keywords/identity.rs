@@ -1,17 +1,40 @@
 //! What a proxy is: its kind of traffic, its number, its description, whether it is in use.
 
-use super::{done, settings};
+use super::{done, in_back, settings};
 use crate::settings::Mode;
 use terse_config::{Args, Fault, Keyword, Scope, Sections, Word};
+use terse_message::{FieldName, Known};
 
 /// The table.
 pub(super) const KEYWORDS: &[Keyword] = &[
+    Keyword {
+        sections: Sections::BACK,
+        ..done(
+            "http-send-name-header",
+            "<name>",
+            "Tells the server its name in this field of each request, in the place of what was there.",
+            name_header,
+        )
+    },
     done("mode", "tcp | http | log", "The kind of traffic: bytes, requests and responses, or, of a backend, lines of logs.", mode),
     Keyword { sections: Sections::PROXY_ONLY, ..done("id", "<number>", "The proxy's number in statistics.", id) },
     Keyword { sections: Sections::PROXY_ONLY, ..done("description", "<text>...", "A text for people.", description) },
     done("disabled", "", "The proxy takes no traffic.", |args, scope| set_disabled(args, scope, true)),
     done("enabled", "", "Takes back 'disabled' of a defaults section.", |args, scope| set_disabled(args, scope, false)),
 ];
+
+fn name_header(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let name = args.need("<name>")?;
+    let field = FieldName::new(name.as_bytes()).ok_or_else(|| args.fault(format!("'{name}' is not a header's name")))?;
+    if [Known::ContentLength, Known::TransferEncoding, Known::Connection].contains(&Known::of(name.as_bytes())) {
+        return Err(args.fault(format!("'{name}' says how requests are framed")));
+    }
+    args.end()?;
+    if in_back(scope) {
+        settings(scope).name_header = Some(field);
+    }
+    Ok(())
+}
 
 fn mode(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let mode = match args.need("'tcp', 'http' or 'log'")? {

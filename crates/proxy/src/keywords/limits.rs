@@ -6,6 +6,12 @@ use terse_config::{Args, Fault, Keyword, Scope};
 /// The table.
 pub(super) const KEYWORDS: &[Keyword] = &[
     done("maxconn", "<number>", "The most connections of the frontend at a time; more wait in the kernel.", maxconn),
+    done(
+        "rate-limit sessions",
+        "<number>",
+        "The most new connections of the frontend in a second; more wait in the kernel. 0, which is the default: any.",
+        session_rate,
+    ),
     done("backlog", "<number>", "The most connections that wait in the kernel to be accepted.", backlog),
 ];
 
@@ -14,6 +20,15 @@ fn maxconn(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     args.end()?;
     if in_front(scope) {
         settings(scope).maxconn = usize::try_from(number).ok();
+    }
+    Ok(())
+}
+
+fn session_rate(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let number = args.integer("<number>", 0..=i64::from(i32::MAX))?;
+    args.end()?;
+    if in_front(scope) {
+        settings(scope).session_rate = u64::try_from(number).ok();
     }
     Ok(())
 }
@@ -39,7 +54,7 @@ mod tests {
 
     #[test]
     fn faults() {
-        for line in ["maxconn", "maxconn many", "maxconn -1", "maxconn 1 2", "backlog 1k"] {
+        for line in ["maxconn", "maxconn many", "maxconn -1", "maxconn 1 2", "backlog 1k", "rate-limit sessions x"] {
             let said = said_in("frontend f", line);
             assert!(said.len() == 1 && said[0].starts_with("2!"), "{line}: {said:?}");
         }

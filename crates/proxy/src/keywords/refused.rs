@@ -40,12 +40,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refused("srvtcpka-idle", "When keep-alive probes to servers begin.", PROBES),
     refused("srvtcpka-intvl", "The time between keep-alive probes to servers.", PROBES),
     refused("max-keep-alive-queue", "When a request leaves the server of the one before it.", "requests do not wait for it"),
-    refused(
-        "rate-limit sessions",
-        "The most new connections a second.",
-        "there is no limit of a rate; 'maxconn' limits connections",
-    ),
-    refused("http-send-name-header", "Adds the server's name to requests.", "there is no word for it yet"),
     refused("email-alert from", "Who sends mails.", MAIL),
     refused("email-alert level", "Which lines are mailed.", MAIL),
     refused("email-alert mailers", "Who carries mails.", MAIL),

@@ -144,6 +144,11 @@ impl Place {
 
     fn take(worker: &Rc<Worker>, bind: usize, frontend: usize, beyond_limits: bool) -> Option<Place> {
         let front = &worker.plan.frontends[frontend];
+        let rate = front.session_rate.as_ref().filter(|_| !beyond_limits);
+        let now_ms = rate.map_or(0, |_| worker.now_ms());
+        if rate.is_some_and(|(limit, rate)| rate.per_second(now_ms) >= *limit) {
+            return None;
+        }
         if !front.tally.admit(if beyond_limits { 0 } else { front.tally.limit() }) {
             return None;
         }
@@ -157,6 +162,7 @@ impl Place {
             worker.give_back_place();
             return None;
         }
+        rate.inspect(|(_, rate)| rate.add(now_ms, 1));
         let counters = front.tally.of(worker.index);
         counters.connections.add(1);
         counters.enter();

@@ -10,7 +10,7 @@ use crate::stream::Stream;
 use std::cell::Cell;
 use terse_balance::{Affinity, CookieFound};
 use terse_compress::decode;
-use terse_compress::{Link, policy, range};
+use terse_compress::{policy, range};
 use terse_http::h1;
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Who};
 
@@ -28,7 +28,8 @@ pub async fn answer(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>,
     let decoded = prepare::decompression(frontend, backend);
     let ask = decode::policy::ask(&stream.request, &decoded);
     let settings = prepare::compression(frontend, backend, &worker.plan.process.compression);
-    let offer = settings.is_configured().then(|| policy::offer(&stream.request, Link::default(), &settings));
+    let link = stream.facts.client_link();
+    let offer = settings.is_configured().then(|| policy::offer(&stream.request, link, &settings));
     if let Some(offer) = &offer {
         // A tag of ours that the client holds is the server's for the stored response.
         range::guard(&mut stream.request, offer, &settings);

@@ -89,6 +89,11 @@ pub async fn run(
     let coded = exchange.code.is_some() || exchange.decode.is_some();
     let chunked = coded || matches!(up.body, Incoming::Chunked(..));
     let framing = if chunked { Outgoing::Chunked } else { Outgoing::Plain };
+    if let Some(name) = stream.facts.backend().and_then(|backend| backend.name_header.as_ref())
+        && let Some(server) = &stream.facts.server
+    {
+        stream.request.fields.set_named(name, server.name().as_bytes());
+    }
     encode::request_head(&stream.request, connection, &mut head);
     // Neither is what the client has coded compressed again on the way to the server.
     let stores = has_upload && policy::hop(link, coding::body(&stream.request.fields)).stores;

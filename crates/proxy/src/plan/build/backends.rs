@@ -111,6 +111,7 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         forwarded_for: proxy.forwarded_for.clone(),
         original_to: proxy.original_to.clone(),
         forwarded: proxy.forwarded.clone(),
+        name_header: proxy.name_header.clone(),
         retries: proxy.retries.unwrap_or(DEFAULT_RETRIES),
         redispatch: proxy.redispatch,
         retry_on: proxy.retry_on.clone().unwrap_or_default(),

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 use terse_compress::Mode as HopMode;
+use terse_compress::counters::Rate;
 use terse_tls::Acceptor;
 use terse_tls::settings::Policy;
 
@@ -100,6 +101,7 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
         hop: draft.hop,
         compression_conditions: proxy.compression.clone(),
         log: building.logs.plan(draft, building.diagnostics),
+        session_rate: proxy.session_rate.filter(|limit| *limit > 0).map(|limit| (limit, Rate::default())),
         tally: Tally::limited(building.host.workers, proxy.maxconn.unwrap_or(0)),
         place: draft.place.clone(),
     }
