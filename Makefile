@@ -44,10 +44,11 @@ test: system
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(CARGO) build --workspace --locked
 	$(CARGO) test --workspace --locked
+	@$(TARGET)/debug/terse-lab certificate --file $(TARGET)/bench.pem
 	@for file in examples/*.cfg bench/scenarios/*.cfg; do \
 		echo "terse -c -f $$file"; \
 		LISTEN=127.0.0.1:8080 ORIGIN=127.0.0.1:9080 WORKERS=1 SCENARIOS=bench/scenarios \
-			CARD=$(abspath $(TARGET))/debug/libterse_testcard.so $(TARGET)/debug/terse -c -q -f $$file || exit 1; \
+			CERTIFICATE=$(abspath $(TARGET))/bench.pem CARD=$(abspath $(TARGET))/debug/libterse_testcard.so $(TARGET)/debug/terse -c -q -f $$file || exit 1; \
 	done
 	$(MAKE) --no-print-directory fuzz
 	@echo

@@ -1,7 +1,9 @@
 //! A client that waits: one request at a time on one connection, every byte counted.
 
+use crate::secure::Secure;
 use anyhow::{Context, Result, bail};
-use std::io::{Read, Write};
+use openssl::ssl::SslStream;
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 use terse_compress::{Coding, decode};
@@ -9,10 +11,43 @@ use terse_compress::{Coding, decode};
 /// A connection to a server.
 #[derive(Debug)]
 pub struct Client {
-    socket: TcpStream,
+    socket: Socket,
+    /// Whether it goes on with a session of an earlier connection.
+    resumed: bool,
     /// What was read and belongs to no answer yet.
     rest: Vec<u8>,
     host: String,
+}
+
+#[derive(Debug)]
+enum Socket {
+    Plain(TcpStream),
+    Secured(SslStream<TcpStream>),
+}
+
+impl Read for Socket {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Plain(socket) => socket.read(into),
+            Socket::Secured(socket) => socket.read(into),
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Plain(socket) => socket.write(bytes),
+            Socket::Secured(socket) => socket.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Socket::Plain(socket) => socket.flush(),
+            Socket::Secured(socket) => socket.flush(),
+        }
+    }
 }
 
 /// Names and values.
@@ -54,11 +89,19 @@ impl Reply {
 impl Client {
     /// Connects; nothing may take longer than `patience` from here on.
     pub fn connect(address: SocketAddr, patience: Duration) -> Result<Client> {
-        let socket = TcpStream::connect_timeout(&address, patience).with_context(|| format!("connecting to {address}"))?;
-        socket.set_nodelay(true)?;
-        socket.set_read_timeout(Some(patience))?;
-        socket.set_write_timeout(Some(patience))?;
-        Ok(Client { socket, rest: Vec::new(), host: address.to_string() })
+        let socket = Socket::Plain(connect(address, patience)?);
+        Ok(Client { socket, resumed: false, rest: Vec::new(), host: address.to_string() })
+    }
+
+    /// The same, over TLS.
+    pub fn connect_secured(address: SocketAddr, patience: Duration, secure: &Secure) -> Result<Client> {
+        let (stream, resumed) = secure.shake(connect(address, patience)?)?;
+        Ok(Client { socket: Socket::Secured(stream), resumed, rest: Vec::new(), host: address.to_string() })
+    }
+
+    /// Whether it goes on with a session of an earlier connection.
+    pub fn is_resumed(&self) -> bool {
+        self.resumed
     }
 
     /// Gets a path with these lines, each `Name: value`, in the request's head.
@@ -163,6 +206,23 @@ impl Client {
         }
         Ok(())
     }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if let Socket::Secured(socket) = &mut self.socket {
+            // Without it the session could not be resumed.
+            let _ = socket.shutdown();
+        }
+    }
+}
+
+fn connect(address: SocketAddr, patience: Duration) -> Result<TcpStream> {
+    let socket = TcpStream::connect_timeout(&address, patience).with_context(|| format!("connecting to {address}"))?;
+    socket.set_nodelay(true)?;
+    socket.set_read_timeout(Some(patience))?;
+    socket.set_write_timeout(Some(patience))?;
+    Ok(socket)
 }
 
 /// Undoes gzip.

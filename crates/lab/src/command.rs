@@ -3,7 +3,7 @@
 use crate::arguments::Arguments;
 use crate::bench::{self, Kind, Rival};
 use crate::origin::{Options, Origin};
-use crate::{breakeven, card, configs, conformance, curve, demo, svn};
+use crate::{breakeven, card, configs, conformance, curve, demo, secure, svn};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -23,6 +23,7 @@ pub fn run(mut words: impl Iterator<Item = String>) -> Result<bool> {
         "conformance" => conformance(arguments),
         "configs" => configs(arguments),
         "svn" => svn(arguments),
+        "certificate" => certificate(arguments),
         "-h" | "--help" | "help" => {
             print!("{HELP}");
             Ok(true)
@@ -92,6 +93,13 @@ fn curve(mut arguments: Arguments) -> Result<bool> {
     };
     arguments.end()?;
     curve::run(&options)
+}
+
+fn certificate(mut arguments: Arguments) -> Result<bool> {
+    let file: PathBuf = arguments.value("--file")?.context("--file FILE")?;
+    arguments.end()?;
+    secure::write_certificate(&file)?;
+    Ok(true)
 }
 
 fn breakeven(mut arguments: Arguments) -> Result<bool> {
@@ -185,6 +193,7 @@ const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N
                  [--update] [--logs FOLDER] [CATEGORY/[TEST]]...
        terse-lab configs --folder FOLDER
                  environment: TERSE=, HAPROXY=
+       terse-lab certificate --file FILE
        terse-lab svn [--files N] [--rounds N] [--kbits N] [--page FILE] [--plot FILE] [--numbers FILE]
                  environment: TERSE=, APACHE=
 ";

@@ -18,6 +18,7 @@ pub mod curve;
 pub mod demo;
 pub mod origin;
 pub mod program;
+pub mod secure;
 pub mod svn;
 pub mod tree;
 pub mod variables;

@@ -5,7 +5,6 @@
 
 use super::rival::{Rival, Running, Setting};
 use super::sample::Metric;
-use crate::client::Client;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fs;
@@ -49,7 +48,7 @@ pub(super) fn system_calls(rival: &Rival, setting: &Setting<'_>) -> Result<((Met
 
 /// So many requests, then the end.
 fn ask(mut proxy: Running, requests: usize) -> Result<()> {
-    let mut client = Client::connect(proxy.address(), PATIENCE)?;
+    let mut client = proxy.connect(PATIENCE)?;
     for _ in 0..requests {
         client.get("/tiny", &[])?;
     }

@@ -100,6 +100,11 @@ pub(super) const GOALS: &[Goal] = &[
     Goal { scenario: "tail-1", metric: Metric::Downloads, bound: Bound::AtLeast(0.5, "haproxy") },
     Goal { scenario: "tail-6", metric: Metric::P99, bound: Bound::Times(1.0, "haproxy") },
     Goal { scenario: "idle", metric: Metric::OwnMemory, bound: Bound::Amount(2048.0) },
+    Goal { scenario: "tls-page", metric: Metric::Cpu, bound: Bound::Times(0.9, "nginx") },
+    // As many handshakes in a second of CPU time as 0.95 of haproxy's.
+    Goal { scenario: "tls-full", metric: Metric::Cpu, bound: Bound::Times(1.0 / 0.95, "haproxy") },
+    Goal { scenario: "tls-resumed", metric: Metric::Cpu, bound: Bound::Times(1.0 / 0.95, "haproxy") },
+    Goal { scenario: "tls-idle", metric: Metric::OwnMemory, bound: Bound::Times(1.0, "haproxy") },
     Goal { scenario: "scale-plain", metric: Metric::Cpu, bound: Bound::Workers(1.1) },
     Goal { scenario: "scale-page", metric: Metric::Cpu, bound: Bound::Workers(1.1) },
 ];

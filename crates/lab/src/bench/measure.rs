@@ -6,6 +6,7 @@ use super::scenario::{DOWNLOADED, DOWNLOADERS, Scenario, Traffic};
 use super::wrk::{Load, Outcome, Wrk};
 use crate::client::{Client, Reply};
 use crate::program::wait_until;
+use crate::secure::Secure;
 use crate::{cores, tree};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
@@ -31,7 +32,7 @@ pub(super) struct Bench<'a> {
 impl Bench<'_> {
     /// Sees that the proxy does what the scenario says, fills its caches, and weighs its answers.
     pub(super) fn check(&self, scenario: &Scenario, config: &str, proxy: &Running) -> Result<Numbers> {
-        let mut client = Client::connect(proxy.address(), PATIENCE)?;
+        let mut client = proxy.connect(PATIENCE)?;
         let expected = match scenario.traffic {
             Traffic::Answers(_) => 0,
             _ => Client::connect(self.origin, PATIENCE)?.get(scenario.path, &[])?.body.len(),
@@ -62,6 +63,7 @@ impl Bench<'_> {
             Traffic::Card(clients) => self.downloads(scenario, proxy, clients),
             Traffic::Tail(connections) => self.tail(scenario, proxy, connections),
             Traffic::Idle(connections) => idle(scenario, proxy, connections),
+            Traffic::Handshakes { resumed } => self.handshakes(scenario, proxy, resumed),
         }
     }
 
@@ -89,7 +91,7 @@ impl Bench<'_> {
         let (before, begun) = (tree::cpu_time(proxy.pid()), Instant::now());
         let download = || -> Result<Vec<Duration>> {
             cores::pin_this_thread(self.core)?;
-            let mut client = Client::connect(proxy.address(), PATIENCE)?;
+            let mut client = proxy.connect(PATIENCE)?;
             let mut times = Vec::new();
             while begun.elapsed() < self.time || times.len() < DOWNLOADS_LEAST {
                 times.push(client.get(scenario.path, &[scenario.accept()])?.time);
@@ -110,12 +112,41 @@ impl Bench<'_> {
         Ok(numbers)
     }
 
+    fn handshakes(&self, scenario: &Scenario, proxy: &Running, resumed: bool) -> Result<Numbers> {
+        let secure = Secure::new(resumed)?;
+        let shake = || -> Result<()> {
+            let mut client = Client::connect_secured(proxy.address(), PATIENCE, &secure)?;
+            // Sessions of TLS 1.3 come behind the handshake: with the answer they are there.
+            client.get(scenario.path, &["Connection: close"])?;
+            if client.is_resumed() != resumed {
+                bail!("a session was {}resumed", if resumed { "not " } else { "" });
+            }
+            Ok(())
+        };
+        if resumed {
+            // The first one has nothing to resume.
+            let _ = shake();
+        }
+        let shake_on = || -> Result<Numbers> {
+            cores::pin_this_thread(self.core)?;
+            let (before, begun) = (tree::cpu_time(proxy.pid()), Instant::now());
+            let mut count = 0.0;
+            while begun.elapsed() < self.time {
+                shake()?;
+                count += 1.0;
+            }
+            let cpu = tree::cpu_time(proxy.pid()).saturating_sub(before);
+            Ok(vec![(Metric::Cpu, micros(cpu) / count), (Metric::Rate, count / begun.elapsed().as_secs_f64())])
+        };
+        std::thread::scope(|scope| scope.spawn(shake_on).join().unwrap_or_else(|_| bail!("a client died")))
+    }
+
     fn tail(&self, scenario: &Scenario, proxy: &Running, connections: usize) -> Result<Numbers> {
         let alone = self.load(scenario.path, proxy, connections, &[], self.time)?;
         let (enough, done) = (AtomicBool::new(false), AtomicU64::new(0));
         let download = || -> Result<()> {
             cores::pin_this_thread(self.core)?;
-            let mut client = Client::connect(proxy.address(), PATIENCE)?;
+            let mut client = proxy.connect(PATIENCE)?;
             while !enough.load(Ordering::Relaxed) {
                 client.get(DOWNLOADED, &[scenario.accept()])?;
                 done.fetch_add(1, Ordering::Relaxed);
@@ -142,14 +173,14 @@ impl Bench<'_> {
     }
 
     fn load(&self, path: &str, proxy: &Running, connections: usize, lines: &[&str], time: Duration) -> Result<Outcome> {
-        self.wrk.run(&Load { address: proxy.address(), path, lines, connections, time })
+        self.wrk.run(&Load { address: proxy.address(), is_secured: proxy.is_secured(), path, lines, connections, time })
     }
 }
 
 fn idle(scenario: &Scenario, proxy: &Running, connections: usize) -> Result<Numbers> {
     let ask = |clients: &mut Vec<Client>, count: usize| -> Result<()> {
         for _ in 0..count {
-            let mut client = Client::connect(proxy.address(), PATIENCE)?;
+            let mut client = proxy.connect(PATIENCE)?;
             client.get(scenario.path, &[])?;
             clients.push(client);
         }

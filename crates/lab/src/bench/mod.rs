@@ -19,6 +19,7 @@ pub use rival::{Kind, Rival};
 
 use crate::cores;
 use crate::origin::{Options as OriginOptions, Origin};
+use crate::secure;
 use anyhow::{Context, Result, bail};
 use card::Card;
 use measure::Bench;
@@ -60,11 +61,14 @@ pub fn run(options: &Options) -> Result<bool> {
     let origin = Origin::start(&OriginOptions { core: Some(load_core), ..OriginOptions::local(1) })?;
     let address = origin.addresses()[0];
     let wrk = Wrk::new(&options.wrk, load_core)?;
+    let certificate = tempfile::Builder::new().prefix("terse-bench-").suffix(".pem").tempfile()?;
+    secure::write_certificate(certificate.path())?;
     let mut run = Run {
         options,
         bench: Bench { wrk: &wrk, core: load_core, origin: address, time: options.time },
         worker_cores: [first, second],
         card: None,
+        certificate: certificate.path().to_owned(),
         results: Results {
             rivals: options.rivals.iter().map(|rival| (rival.name.clone(), rival.version())).collect(),
             samples: Vec::new(),
@@ -99,6 +103,8 @@ struct Run<'a> {
     worker_cores: [usize; 2],
     /// Made when it is wanted.
     card: Option<Card>,
+    /// A certificate and its key.
+    certificate: PathBuf,
     results: Results,
 }
 
@@ -160,6 +166,7 @@ impl Run<'_> {
             cores: &self.worker_cores[..workers],
             under: &[],
             card: self.card.as_ref(),
+            certificate: &self.certificate,
         }
     }
 

@@ -3,6 +3,7 @@
 use super::card::Card;
 use crate::client::Client;
 use crate::program::{Program, wait_until};
+use crate::secure::Secure;
 use crate::variables;
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -50,6 +51,8 @@ pub(super) struct Setting<'a> {
     pub(super) under: &'a [String],
     /// The test card, where there is one.
     pub(super) card: Option<&'a Card>,
+    /// A certificate and its key.
+    pub(super) certificate: &'a Path,
 }
 
 impl Rival {
@@ -96,7 +99,8 @@ impl Rival {
         command.args(&words[1..]).current_dir(folder.path()).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         command.envs(setting.card.map(Card::environment).unwrap_or_default());
         let program = Program::start(command, Some(setting.cores))?;
-        let mut running = Running { program, address, folder, name: self.name.clone() };
+        let secure = setting.config.starts_with(SECURED).then(|| Secure::new(false)).transpose()?;
+        let mut running = Running { program, address, folder, name: self.name.clone(), secure };
         running.wait_until_ready()?;
         Ok(running)
     }
@@ -109,6 +113,7 @@ impl Rival {
             .replace("${ORIGIN}", &setting.origin.to_string())
             .replace("${SCENARIOS}", &fs::canonicalize(setting.folder)?.display().to_string())
             .replace("${WORKERS}", &setting.workers.to_string())
+            .replace("${CERTIFICATE}", &setting.certificate.display().to_string())
             .replace("${CARD}", &setting.card.map(|card| card.library().display().to_string()).unwrap_or_default());
         let config = folder.join(if self.kind == Kind::Nginx { NGINX } else { HAPROXY });
         fs::write(&config, text)?;
@@ -131,6 +136,8 @@ impl Rival {
     }
 }
 
+/// The beginning of the names of files of proxies that speak TLS.
+const SECURED: &str = "tls";
 /// The ends of files' names.
 const HAPROXY: &str = "haproxy.cfg";
 const NGINX: &str = "nginx.conf";
@@ -143,12 +150,27 @@ pub(super) struct Running {
     address: SocketAddr,
     folder: tempfile::TempDir,
     name: String,
+    /// For clients, where it speaks TLS.
+    secure: Option<Secure>,
 }
 
 impl Running {
     /// Where it listens.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Whether it speaks TLS.
+    pub(super) fn is_secured(&self) -> bool {
+        self.secure.is_some()
+    }
+
+    /// A connection to it.
+    pub(super) fn connect(&self, patience: Duration) -> Result<Client> {
+        match &self.secure {
+            None => Client::connect(self.address, patience),
+            Some(secure) => Client::connect_secured(self.address, patience, secure),
+        }
     }
 
     /// The process that was started.
@@ -162,13 +184,11 @@ impl Running {
     }
 
     fn wait_until_ready(&mut self) -> Result<()> {
-        let (address, program) = (self.address, &mut self.program);
         let ready = wait_until(START_PATIENCE, || {
-            let answer =
-                Client::connect(address, Duration::from_secs(5)).and_then(|mut client| client.get("/tiny", &["Connection: close"]));
-            answer.is_ok_and(|reply| reply.status == 200) || program.ended().is_some()
+            let answer = self.connect(Duration::from_secs(5)).and_then(|mut client| client.get("/tiny", &["Connection: close"]));
+            answer.is_ok_and(|reply| reply.status == 200) || self.program.ended().is_some()
         });
-        if !ready || program.ended().is_some() {
+        if !ready || self.program.ended().is_some() {
             let read = |name: &str| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
             bail!("{} does not serve: {}{}", self.name, read("output").trim(), read("error.log").trim());
         }

@@ -34,6 +34,11 @@ pub(super) enum Traffic {
     Tail(usize),
     /// So many connections, each silent after one answer: memory.
     Idle(usize),
+    /// One connection after the other over TLS, each for one request: CPU time for each.
+    Handshakes {
+        /// Whether each goes on with the session of the one before.
+        resumed: bool,
+    },
     /// As the first one, by one worker and by two.
     Scale(usize),
 }
@@ -51,7 +56,7 @@ impl Scenario {
 }
 
 /// The beginnings of the names of files that compress.
-const COMPRESSING: [&str; 4] = ["gzip-", "zstd", "br", "card"];
+const COMPRESSING: [&str; 5] = ["gzip-", "zstd", "br", "card", "tls-gzip-"];
 
 /// The same service as that of [`Traffic::Card`], without the card.
 pub(super) const WITHOUT_CARD: &str = "card-off";
@@ -194,6 +199,34 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         config: PLAIN,
         path: "/tiny",
         traffic: Traffic::Idle(4000),
+    },
+    Scenario {
+        name: "tls-page",
+        about: "page-6 over TLS 1.3; bytes without what TLS adds",
+        config: "tls-gzip-6",
+        path: "/page.js",
+        traffic: Traffic::Requests(16),
+    },
+    Scenario {
+        name: "tls-full",
+        about: "a handshake of TLS 1.3 (RSA of 2,048 bits), 100 bytes, and the connection's end",
+        config: "tls",
+        path: "/tiny",
+        traffic: Traffic::Handshakes { resumed: false },
+    },
+    Scenario {
+        name: "tls-resumed",
+        about: "the same, each going on with the session of the one before",
+        config: "tls",
+        path: "/tiny",
+        traffic: Traffic::Handshakes { resumed: true },
+    },
+    Scenario {
+        name: "tls-idle",
+        about: "2,000 connections over TLS 1.3 that are silent after one answer",
+        config: "tls",
+        path: "/tiny",
+        traffic: Traffic::Idle(2000),
     },
     Scenario {
         name: "scale-plain",

@@ -12,6 +12,8 @@ use std::time::Duration;
 pub(super) struct Load<'a> {
     /// The proxy.
     pub(super) address: SocketAddr,
+    /// Over TLS.
+    pub(super) is_secured: bool,
     /// The path.
     pub(super) path: &'a str,
     /// Lines of the request's head.
@@ -61,7 +63,8 @@ impl Wrk {
         command.arg("-t1").arg(format!("-c{}", load.connections)).arg(format!("-d{}s", load.time.as_secs().max(1)));
         command.arg("-s").arg(self.folder.path().join("report.lua"));
         command.args(load.lines.iter().flat_map(|line| ["-H", line]));
-        command.arg(format!("http://{}{}", load.address, load.path));
+        let scheme = if load.is_secured { "https" } else { "http" };
+        command.arg(format!("{scheme}://{}{}", load.address, load.path));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         cores::on_cores(&[self.core], || command.spawn()).with_context(|| format!("starting {}", self.program.display()))
     }

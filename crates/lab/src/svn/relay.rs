@@ -72,6 +72,7 @@ impl Way {
     }
 
     /// Waits until the line has carried so many bytes more.
+    #[allow(clippy::disallowed_methods, reason = "that a line takes its time is what it is for")]
     fn wait(&self, bytes: usize) {
         let takes = Duration::from_nanos(bytes as u64 * 1_000_000_000 / self.bytes_per_second);
         let until = {
