@@ -238,23 +238,14 @@ pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate]
         context::show(&mut context, certificate)?;
     }
     let no_parameters = |_| Unusable("OpenSSL refuses the Diffie-Hellman parameters".into());
-    match certificates.iter().find_map(|certificate| certificate.dh.as_ref()) {
+    match certificates.iter().find_map(|certificate| certificate.dh.as_ref()).or(terms.files.dh.as_ref()) {
         Some(dh) => context.set_tmp_dh(dh).map_err(no_parameters)?,
-        None => match &global.dh_file {
-            Some(file) => {
-                let path = file.path(None);
-                let pem = crate::certificate::read(&path)?;
-                let dh = Dh::params_from_pem(&pem);
-                let dh = dh.map_err(|_| Unusable(format!("'{}': there are no Diffie-Hellman parameters in it", path.display())))?;
+        None => {
+            let bits = certificates.iter().filter(|certificate| certificate.kind() == Id::RSA).map(|rsa| rsa.key.bits()).max();
+            if let Some(dh) = dh_parameters(bits.unwrap_or_default().min(global.dh_bits)) {
                 context.set_tmp_dh(&dh).map_err(no_parameters)?;
             }
-            None => {
-                let bits = certificates.iter().filter(|certificate| certificate.kind() == Id::RSA).map(|rsa| rsa.key.bits()).max();
-                if let Some(dh) = dh_parameters(bits.unwrap_or_default().min(global.dh_bits)) {
-                    context.set_tmp_dh(&dh).map_err(no_parameters)?;
-                }
-            }
-        },
+        }
     }
     trusted(&mut context, own, terms)?;
     if let Some(answer) = certificates.iter().find_map(|certificate| certificate.ocsp.clone())

@@ -83,6 +83,27 @@ fn what_is_wrong_takes_no_place() {
     terse.end();
 }
 
+/// The parts belong together, but no context takes them: whoever could use them does not get them either.
+#[test]
+fn contexts_that_cannot_be_made_change_nothing() {
+    let root = authority("root");
+    let (old, new) = (signed(Kind::Ecdsa, &["old"], &root), signed(Kind::Rsa, &["new"], &root));
+    let text = format!(
+        "global\n nbthread 1\n ssl-security-level 3\n stats socket \"${{dir}}/stats\" level admin\n{DEFAULTS}\nfrontend web\n \
+         bind fd@${{web}} ssl crt a.pem\n http-request return status 200\n"
+    );
+    // Level 3 wants RSA keys of 3072 bits.
+    let terse = Terse::with(&text).file("a.pem", old.pem()).listen("web").start();
+    with_payload(&terse, "set ssl cert a.pem", &new.pem());
+    let said = command(&terse, "commit ssl cert a.pem");
+    assert!(said.starts_with("Committing a.pem\n'a.pem': OpenSSL does not take it: "), "{said}");
+    assert!(said.ends_with("\nFailed!\n\n"), "{said}");
+    assert_eq!(shown(&terse, "x"), "old");
+    assert_eq!(command(&terse, "commit ssl cert a.pem"), "No ongoing transaction! !\nCan't commit a.pem!\n\n");
+    assert!(command(&terse, "show ssl cert a.pem").contains("\nSubject: /CN=old\n"));
+    terse.end();
+}
+
 #[test]
 fn all_who_use_a_file_get_it_and_nobody_waits() {
     let root = authority("root");

@@ -4,6 +4,8 @@
 use crate::certificate::{Certificate, Unusable};
 use crate::list::Entry;
 use crate::trust::{TrustKind, Trusted};
+use openssl::dh::Dh;
+use openssl::pkey::Params;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +24,8 @@ pub(crate) struct Files {
     pub(crate) trusted: BTreeMap<(TrustKind, Key), Option<Arc<Version>>>,
     /// Lists of certificates, and folders.
     pub(crate) lists: BTreeMap<Key, Arc<List>>,
+    /// Diffie-Hellman parameters of those that have none of their own (`ssl-dh-param-file`).
+    pub(crate) dh: Option<Arc<Dh<Params>>>,
 }
 
 /// Authorities, or what they have revoked, at a time.

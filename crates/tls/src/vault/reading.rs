@@ -2,11 +2,12 @@
 
 use super::files::{Key, List, ListLine, Version, key};
 use super::{Held, Vault};
-use crate::certificate::{Certificate, Unusable};
+use crate::certificate::{Certificate, Unusable, read};
 use crate::list::{self, Entry};
 use crate::settings::{BindTls, CertificateKind, FileName, Global, Own, ServerTls};
 use crate::store;
 use crate::trust::{TrustKind, Trusted};
+use openssl::dh::Dh;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use terse_config::{Diagnostics, Place, Section};
@@ -27,6 +28,7 @@ impl Vault {
             }
         }
         reader.own(&tls.own, None);
+        reader.dh();
         reader.tell(diagnostics)
     }
 
@@ -104,6 +106,16 @@ impl Reader<'_> {
                 self.held.unusable.insert(path.to_owned(), reason);
                 None
             }
+        }
+    }
+
+    fn dh(&mut self) {
+        let Some(file) = self.vault.global.dh_file.as_ref().filter(|_| self.held.files.dh.is_none()) else { return };
+        let path = file.path(None);
+        let none = |_| Unusable::new(&path, "there are no Diffie-Hellman parameters in it");
+        match read(&path).and_then(|pem| Dh::params_from_pem(&pem).map_err(none)) {
+            Ok(dh) => self.held.files.dh = Some(Arc::new(dh)),
+            Err(Unusable(reason)) => self.wrong.push((file.place.clone(), reason)),
         }
     }
 
