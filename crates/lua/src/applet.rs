@@ -10,6 +10,7 @@
 
 use crate::run::Ended;
 use crate::state::Home;
+use crate::wire::{ENOUGH, PIECE};
 use crate::{http, samples, vars};
 use mlua::{Lua, Table, UserData, UserDataRef, Value};
 use std::future::poll_fn;
@@ -25,10 +26,6 @@ use tokio::net::UnixStream;
 /// The class's name among a state's own values.
 const CLASS: &str = "AppletHTTP";
 
-/// When so much waits to be sent, it is sent.
-const ENOUGH: usize = 16 * 1024;
-/// How much is read at once.
-const PIECE: usize = 16 * 1024;
 /// The longest head of an answer.
 const LONGEST_HEAD: usize = 64 * 1024;
 

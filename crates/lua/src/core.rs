@@ -100,7 +100,6 @@ const ABSENT: &[&str] = &[
     "register_cli",
     "register_filter",
     "set_nice",
-    "tcp",
     "use_native_mailers_config",
     "wait",
 ];

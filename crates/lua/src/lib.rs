@@ -31,11 +31,14 @@ mod library;
 mod run;
 mod samples;
 mod service;
+mod socket;
 mod speak;
 mod state;
+mod stream;
 mod tuning;
 mod txn;
 mod values;
 mod vars;
+mod wire;
 
 pub use keywords::KEYWORDS;

@@ -12,6 +12,7 @@ use crate::lent;
 use crate::run::{Callable, Limits, Run};
 use crate::samples::Names;
 use crate::service::Service;
+use crate::socket;
 use crate::speak::say;
 use crate::state::{Place, State};
 use crate::tuning::Tuning;
@@ -222,16 +223,19 @@ impl script::Library for Library {
         ScriptAction::read(named, registered.arguments, args, set)
     }
 
-    fn service(self: Arc<Self>, name: &str, args: &mut Args<'_>, _: RuleSet) -> Result<Arc<dyn Applet>, Fault> {
+    fn service(self: Arc<Self>, name: &str, args: &mut Args<'_>, set: RuleSet) -> Result<Arc<dyn Applet>, Fault> {
         let (named, registered) = self.find(Kind::Service, name).ok_or_else(|| unknown(args, "service", name))?;
-        match registered.sets.first() {
-            Some(&"http") => Ok(Arc::new(Service::new(named))),
-            _ => Err(args.fault(format!("service 'lua.{name}' is not supported: services of mode tcp are not built"))),
+        let is_http = registered.sets.first() == Some(&"http");
+        if is_http != set.is_http() {
+            let (mode, set) = (if is_http { "http" } else { "tcp" }, set.name());
+            return Err(args.fault(format!("service 'lua.{name}' is of mode {mode}: '{set}' cannot use it")));
         }
+        Ok(Arc::new(Service::new(named, is_http)))
     }
 
     fn begin(&self, worker: &Rc<Worker>) {
         let sharing = worker.plan.process.workers;
+        socket::prepare(&worker.plan);
         let tuning = self.tuning();
         let state = match worker.index.checked_sub(1) {
             None => {

@@ -1,9 +1,13 @@
-//! `http-request use-service lua.NAME`: a script that answers.
+//! `use-service lua.NAME`: a script that answers requests, or serves a connection.
 
 use crate::applet::Http;
 use crate::lent;
 use crate::library::Named;
 use crate::run::{Ended, Failure, Limits, Run};
+use crate::stream;
+use crate::wire::{Socket, Wire};
+use mlua::{Lua, Table};
+use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use terse_proxy::rules::Flow;
@@ -11,17 +15,67 @@ use terse_proxy::script::{Applet, Play};
 use terse_proxy::stream::Stream;
 use tokio::net::UnixStream;
 
-/// A service of mode http.
+/// A service.
 pub(crate) struct Service {
     named: Named,
     shown: String,
+    is_http: bool,
+}
+
+/// What a script says and hears.
+enum Conversation {
+    Http(Arc<Http>),
+    Bytes(Arc<Wire>),
+}
+
+impl Conversation {
+    fn object(&self, lua: &Lua, stream: &Stream, most: usize) -> mlua::Result<Table> {
+        match self {
+            Conversation::Http(http) => {
+                http.limit(most);
+                Http::object(http, lua, stream)
+            }
+            Conversation::Bytes(wire) => stream::object(wire, lua, most),
+        }
+    }
+
+    fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Conversation::Http(http) => http.poll_flush(cx),
+            Conversation::Bytes(wire) => wire.poll_flush(cx),
+        }
+    }
+
+    /// Brings what the script has said to its end.
+    fn poll_finish(&self, cx: &mut Context<'_>) -> Poll<()> {
+        match self {
+            // The proxy knows where the answer ends, and that its connection is of no further use.
+            Conversation::Http(http) => http.poll_flush(cx).map(drop),
+            Conversation::Bytes(wire) => wire.poll_finish(cx),
+        }
+    }
+
+    /// The script has ended. False when it owes an answer.
+    fn finish(&self) -> bool {
+        match self {
+            Conversation::Http(http) => http.finish(),
+            Conversation::Bytes(_) => true,
+        }
+    }
+
+    fn close(&self) {
+        match self {
+            Conversation::Http(http) => http.close(),
+            Conversation::Bytes(wire) => wire.close(),
+        }
+    }
 }
 
 impl Service {
-    /// The service that a function makes.
-    pub(crate) fn new(named: Named) -> Service {
+    /// The service that a function makes, of mode http or tcp.
+    pub(crate) fn new(named: Named, is_http: bool) -> Service {
         let shown = format!("<lua.{}>", named.name);
-        Service { named, shown }
+        Service { named, shown, is_http }
     }
 }
 
@@ -31,19 +85,21 @@ impl Applet for Service {
     }
 
     fn start(&self, stream: &mut Stream, socket: UnixStream) -> Box<dyn Play> {
-        let http = Arc::new(Http::new(socket, stream));
-        let run = self.begin(stream, &http);
-        Box::new(Serving { run, http, named: self.named.clone() })
+        let with = match self.is_http {
+            true => Conversation::Http(Arc::new(Http::new(socket, stream))),
+            false => Conversation::Bytes(Arc::new(Wire::new(Some(Socket::Unix(socket))))),
+        };
+        let run = self.begin(stream, &with);
+        Box::new(Serving { run, with, named: self.named.clone() })
     }
 }
 
 impl Service {
-    fn begin(&self, stream: &mut Stream, http: &Arc<Http>) -> Result<Run, Failure> {
+    fn begin(&self, stream: &mut Stream, with: &Conversation) -> Result<Run, Failure> {
         let callable = self.named.callable(stream.facts.session.worker.index);
         let callable = callable.ok_or_else(|| Failure::Wrong("this worker's scripts have not registered it".into()))?;
         let tuning = self.named.library().tuning();
-        http.limit(tuning.memory_bytes);
-        let object = Http::object(http, &callable.lua, stream).map_err(|error| Failure::from(&error))?;
+        let object = with.object(&callable.lua, stream, tuning.memory_bytes).map_err(|error| Failure::from(&error))?;
         Run::start(&callable, object, Limits { total: tuning.service, burst: tuning.burst })
     }
 }
@@ -51,7 +107,7 @@ impl Service {
 /// The script, until it has ended and all that it has sent has gone.
 struct Serving {
     run: Result<Run, Failure>,
-    http: Arc<Http>,
+    with: Conversation,
     named: Named,
 }
 
@@ -70,22 +126,22 @@ impl Play for Serving {
         if let Some(result) = ended {
             self.run = Err(OVER);
             if let Some(flow) = self.conclude(stream, result) {
-                self.http.close();
+                self.with.close();
                 return Poll::Ready(flow);
             }
         }
         // What it has sent goes, also while it waits for something else.
-        match self.http.poll_flush(cx) {
-            Poll::Ready(Ok(())) if self.run.is_err() => {
-                self.http.close();
-                Poll::Ready(Flow::Next)
+        let sent = match self.run {
+            Ok(_) => {
+                let _ = self.with.poll_flush(cx);
+                Poll::Pending
             }
-            Poll::Ready(Err(_)) if self.run.is_err() => {
-                self.http.close();
-                Poll::Ready(Flow::Next)
-            }
-            _ => Poll::Pending,
-        }
+            Err(_) => self.with.poll_finish(cx),
+        };
+        sent.map(|()| {
+            self.with.close();
+            Flow::Next
+        })
     }
 }
 
@@ -98,7 +154,7 @@ impl Serving {
                 Some(Flow::Drop)
             }
             Err(Failure::Ended(Ended::Gone)) => Some(Flow::Next),
-            Ok(()) | Err(Failure::Ended(_)) => match self.http.finish() {
+            Ok(()) | Err(Failure::Ended(_)) => match self.with.finish() {
                 true => None,
                 false => {
                     lent::stream(stream, || self.named.wrong("it has ended without an answer"));
@@ -112,6 +168,6 @@ impl Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         // Lua may keep the object for as long as it likes; the socket it keeps no longer.
-        self.http.close();
+        self.with.close();
     }
 }

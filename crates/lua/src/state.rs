@@ -6,7 +6,7 @@ use crate::library::{Init, Kind, Library, PathKind, Task};
 use crate::run::{Callable, told};
 use crate::samples::Names;
 use crate::tuning::Tuning;
-use crate::{applet, http, samples, txn};
+use crate::{applet, http, samples, socket, stream, txn};
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Variadic};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -73,6 +73,8 @@ impl State {
             http::install(&lua)?;
             txn::install(&lua, &home)?;
             applet::install(&lua, &home)?;
+            stream::install(&lua, &home)?;
+            socket::install(&lua, &home)?;
             Ok(lua)
         };
         let lua = make().map_err(|error| format!("no Lua state can be made: {}", told(&error)))?;

@@ -7,7 +7,9 @@ use crate::log::Origin;
 use crate::meter::{self, Meter};
 use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
-use crate::phase::{Client, assign, finish, judge, persist, prepare, record, respond, route};
+use crate::phase::{Client, assign, finish, judge, perform, persist, prepare, record, respond, route};
+use crate::script::{self, Applet};
+use crate::server::ServerConnection;
 use crate::session::{Carried, Session};
 use crate::settings::{Mode, TcpRules};
 use crate::stick;
@@ -16,6 +18,7 @@ use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use terse_message::{Abort, BodyLength, Cause, Phase, Who};
@@ -34,6 +37,10 @@ pub async fn serve(mut client: Client, session: &Rc<Session>) -> Option<Client> 
             let (tracks, transaction) = (stream.facts.tracks.take(), std::mem::take(&mut stream.transaction));
             session.carried.set(Some(Box::new(Carried { tracks, transaction })));
             return Some(client);
+        }
+        Ok(Ends::ByService(service)) => {
+            session.requests.set(1);
+            stream.facts.abort = Box::pin(perform::bytes(&mut client, &mut stream, service)).await.err();
         }
         Ok(Ends::AsBytes) => {
             session.requests.set(1);
@@ -57,13 +64,15 @@ enum Ends {
     AsHttp,
     /// A rule says so: the first request is a stream of its own.
     Switched,
+    /// A service of a script serves it.
+    ByService(Arc<dyn Applet>),
 }
 
 /// Runs the rules on content, and chooses the backend between the frontend's and the backend's.
 async fn decide(client: &mut Client, stream: &mut Stream, session: &Session) -> Result<Ends, Abort> {
     let frontend = session.frontend();
     match content(client, stream, &frontend.tcp, frontend.looks).await? {
-        ends @ (Ends::AsHttp | Ends::Switched) => return Ok(ends),
+        ends @ (Ends::AsHttp | Ends::Switched | Ends::ByService(_)) => return Ok(ends),
         Ends::AsBytes => {}
     }
     let chosen = lend_if(client, stream, frontend.looks, |stream| {
@@ -92,6 +101,7 @@ async fn content(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, looks
     match decision {
         Decision::Pass => Ok(Ends::AsBytes),
         Decision::Http => Ok(Ends::Switched),
+        Decision::Perform(service) => Ok(Ends::ByService(service)),
         Decision::Drop | Decision::Close => {
             let worker = &stream.facts.session.worker;
             let tally = stream.facts.backend().map_or(&stream.facts.frontend().tally, |backend| &backend.tally);
@@ -112,13 +122,20 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
     if let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index]) {
         stick::learn(stream, backend);
     }
+    let ended = connected(client, stream, &mut server.connection).await;
+    server.keep_if(false, stream);
+    ended
+}
+
+/// Moves bytes between the client and a connection, until both have ended.
+pub(crate) async fn connected(client: &mut Client, stream: &mut Stream, connection: &mut ServerConnection) -> Result<(), Abort> {
+    let session = stream.facts.session.clone();
     let worker = &session.worker;
     let front = session.frontend().timeouts;
     let back = stream.facts.backend().map_or(front, |b| b.timeouts);
     let (client_timeout, server_timeout) = (Cell::new(back.tunnel.or(front.client)), Cell::new(back.tunnel.or(back.server)));
     let (mut up_body, mut down_body) = (Incoming::UntilClose, Incoming::UntilClose);
     let (mut up_out, mut down_out) = (Vec::new(), Vec::new());
-    let connection = &mut server.connection;
     let announced = connection.announce(&mut up_out) as u64;
     let (client_reader, client_writer) = client.io.split();
     let (server_reader, server_writer) = connection.io.split();
@@ -151,14 +168,21 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
     let mut down_sink = sink(client_writer, &mut down_out, &client.timer, client_timeout.get(), meters.1.as_ref());
     let passages = (filter::passage(stream, Direction::In), filter::passage(stream, Direction::Out));
     let rules = stream.facts.backend.map(|index| &worker.plan.backends[index].tcp).filter(|tcp| !tcp.server_content.is_empty());
-    let first = rules.map(|tcp| First { stream: &mut *stream, tcp });
     let fins = (front.client_fin, back.server_fin);
-    let ended = relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins, first, passages).await;
+    let ended = match stream.facts.by_service {
+        true => {
+            let relay = Box::pin(relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins, None, passages));
+            script::beside(stream, pin!(relay)).await
+        }
+        false => {
+            let first = rules.map(|tcp| First { stream: &mut *stream, tcp });
+            relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins, first, passages).await
+        }
+    };
     (stream.facts.bytes_in, stream.facts.bytes_out) = (up_sink.written.saturating_sub(announced), down_sink.written);
     stream.facts.bytes_to_server = stream.facts.bytes_in;
     [meters.0, meters.1].into_iter().flatten().for_each(|meter| meter.settle(&mut stream.facts));
     stream.facts.times.end = Some(clock::now());
-    server.keep_if(false, stream);
     ended
 }
 
@@ -233,7 +257,7 @@ impl First<'_> {
                 closes.set(true);
                 *down.body = Incoming::new(BodyLength::Exact(down.buffer.filled().len() as u64), false);
             }
-            Decision::Drop => return Err(End::Denied),
+            Decision::Drop | Decision::Perform(_) => return Err(End::Denied),
         }
         Ok(filter::passage(self.stream, Direction::Out))
     }

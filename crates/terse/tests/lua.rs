@@ -213,7 +213,7 @@ fn scripts_that_are_wrong_are_problems_of_the_file() {
         ("\n\nerror('no')", "", "script.lua:3: no"),
         ("core.sleep(1)", "", "script.lua:1: nothing can wait while the script is loaded"),
         ("core.register_service('x', 'udp', print)", "", "register_service expects the mode 'http' or 'tcp'"),
-        ("core.tcp()", "", "core.tcp is not built"),
+        ("core.queue()", "", "core.queue is not built"),
         ("", "frontend f\n http-request use-service lua.x", "unknown service 'lua.x'"),
         ("", "frontend f\n http-request lua.x", "unknown action 'lua.x'"),
         ("", "frontend f\n http-request set-header a %[lua.x]", "unknown fetch method 'lua.x'"),
@@ -410,5 +410,82 @@ end)
     for said in ["<6>a line of the stream\n", "<4>another\n", "<3>third\n"] {
         until(said, || terse.stdout().contains(said).then_some(()));
     }
+    terse.end();
+}
+
+const TCP: &str = r#"
+core.register_service("lines", "tcp", function(applet)
+  applet:set_var("txn.lines", 0)
+  applet:send("220 " .. applet.sf:src() .. "\n")
+  while true do
+    local line = applet:getline()
+    if line == "" or line == "quit\n" then break end
+    applet:set_var("txn.lines", applet:get_var("txn.lines") + 1)
+    applet:send("got " .. line)
+  end
+  applet:send("three: " .. applet:receive(3) .. " " .. tostring(applet:receive(10, 1)) .. "\n")
+end)
+"#;
+
+#[test]
+fn a_service_serves_a_connection() {
+    let text = format!(
+        "global\n nbthread 1\n tune.lua.bool-sample-conversion normal\n lua-load \"${{dir}}/script.lua\"\n{DEFAULTS}\n\
+         listen web\n mode tcp\n bind fd@${{web}}\n log stdout format raw daemon\n log-format \"%s %ts %B lines=%[var(txn.lines)] Td=%Td\"\n \
+         tcp-request content use-service lua.lines\n"
+    );
+    let terse = Terse::with(&text).file("script.lua", TCP).listen("web").start();
+    let mut client = terse.client();
+    client.send("one\ntwo\nquit\nabc");
+    let said = String::from_utf8(client.rest()).unwrap();
+    assert_eq!(said, "220 127.0.0.1\ngot one\ngot two\nthree: abc nil\n");
+    drop(client);
+    let line = until("the line", || terse.stdout().lines().find(|line| line.contains("lines=2")).map(str::to_owned));
+    assert!(line.starts_with("<lua.lines> LR 45 ") && !line.ends_with("Td=-1"), "{line}");
+    terse.end();
+}
+
+#[test]
+fn services_fit_their_mode() {
+    let check = |lines: &str| {
+        let text =
+            format!("global\n tune.lua.bool-sample-conversion normal\n lua-load \"${{dir}}/script.lua\"\n{DEFAULTS}\n{lines}\n");
+        Terse::with(&text).file("script.lua", [HELLO, TCP].concat()).arg(&["-c"]).run().stderr
+    };
+    let http = check("frontend f\n mode http\n bind :1\n tcp-request content use-service lua.lines");
+    assert!(http.contains("services cannot take over the connections of frontend 'f'"), "{http}");
+    let mixed = check("frontend f\n mode http\n http-request use-service lua.lines\n tcp-request content use-service lua.hello");
+    assert!(mixed.contains("'lua.lines' is of mode tcp") && mixed.contains("'lua.hello' is of mode http"), "{mixed}");
+}
+
+#[test]
+fn scripts_connect_to_servers() {
+    let script = r#"
+core.register_service("ask", "http", function(applet)
+  local socket = core.tcp()
+  socket:settimeout(10)
+  local made, reason = socket:connect(applet.headers["to"][0], tonumber(applet.headers["port"][0]))
+  local out = tostring(made) .. tostring(reason) .. "\n"
+  if made then
+    socket:send("xxGET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nxx", 3, -3)
+    out = out .. socket:receive("*l", "line ") .. "\n" .. socket:receive(7) .. "\n"
+    repeat until socket:receive() == ""
+    out = out .. socket:receive(4) .. "\n"
+    socket:settimeout(0.02)
+    out = out .. select(2, socket:receive(1)) .. " " .. socket:getpeername()
+    socket:close()
+  end
+  applet:start_response()
+  applet:send(out)
+end)
+"#;
+    let server = Server::answering(|_| "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody");
+    let terse = scripted(script, "http-request use-service lua.ask");
+    let port = server.address().port().to_string();
+    let answer = terse.client().get("/", &[("to", "127.0.0.1"), ("port", &port)]).text();
+    assert_eq!(answer, format!("1nil\nline HTTP/1.1 200 OK\nContent\nbody\ntimeout 127.0.0.1:{port}"));
+    let closed = support::free_address();
+    let answer = terse.client().get("/", &[("to", "127.0.0.1"), ("port", &closed.port().to_string())]).text();
+    assert!(answer.starts_with("nil") && answer.contains("refused"), "{answer}");
     terse.end();
 }

@@ -16,18 +16,18 @@ use crate::inspection::{Side, lend};
 use crate::io::{Incoming, Source, clock};
 use crate::phase::Client;
 use crate::rules::{self, Flow};
-use crate::script;
+use crate::script::{self, Applet};
 use crate::session::Session;
 use crate::settings::{Mode, TcpRules};
 use crate::stream::Stream;
 use std::future::{Future, poll_fn};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use terse_http::h1::{self, Parsed};
 use terse_sample::Needs;
 
 /// What rules on bytes have decided.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decision {
     /// It goes on.
     Pass,
@@ -37,6 +37,8 @@ pub enum Decision {
     Close,
     /// The connection carries HTTP.
     Http,
+    /// A service of a script serves the connection.
+    Perform(Arc<dyn Applet>),
 }
 
 /// Runs a proxy's `tcp-request content` rules, whose expressions need `looks`.
@@ -54,7 +56,7 @@ pub async fn request(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, l
         match played(stream, flow).await {
             Flow::Next if at < tcp.content.len() => continue,
             Flow::More => delay.wait(more(client, &session)).await,
-            flow => return decision(&flow),
+            flow => return decision(flow),
         }
     }
 }
@@ -69,7 +71,7 @@ pub async fn response(down: &mut Source<'_>, stream: &mut Stream, tcp: &TcpRules
         match played(stream, flow).await {
             Flow::Next if at < tcp.server_content.len() => continue,
             Flow::More => delay.wait(more_of(down)).await,
-            flow => return decision(&flow),
+            flow => return decision(flow),
         }
     }
 }
@@ -83,12 +85,13 @@ async fn played(stream: &mut Stream, flow: Flow) -> Flow {
 }
 
 /// What a flow means.
-fn decision(flow: &Flow) -> Decision {
+fn decision(flow: Flow) -> Decision {
     match flow {
         Flow::Next | Flow::Stop | Flow::More | Flow::Stored(_) | Flow::Wait(_) | Flow::Work(_) | Flow::Play(_) => Decision::Pass,
         Flow::Close => Decision::Close,
         Flow::Http => Decision::Http,
-        Flow::Drop | Flow::Answer(_) | Flow::Deny(_) | Flow::Tarpit(_) | Flow::Perform(_) => Decision::Drop,
+        Flow::Drop | Flow::Answer(_) | Flow::Deny(_) | Flow::Tarpit(_) => Decision::Drop,
+        Flow::Perform(service) => Decision::Perform(service),
     }
 }
 

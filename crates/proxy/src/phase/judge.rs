@@ -102,7 +102,8 @@ pub async fn content(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, l
     mark(stream, &client.io.socket());
     match decision {
         Decision::Pass | Decision::Http => None,
-        Decision::Drop | Decision::Close => Some(Verdict::Drop),
+        // Where a service takes over is refused in mode http, and where bytes have turned out to be HTTP it comes too late.
+        Decision::Drop | Decision::Close | Decision::Perform(_) => Some(Verdict::Drop),
     }
 }
 

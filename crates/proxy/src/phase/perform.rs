@@ -7,6 +7,7 @@ use crate::reply;
 use crate::script::{self, Applet};
 use crate::server::ServerConnection;
 use crate::stream::Stream;
+use crate::tunnel;
 use std::future::poll_fn;
 use std::sync::Arc;
 use terse_message::{Abort, Cause, Phase, Who};
@@ -14,15 +15,8 @@ use tokio::net::UnixStream;
 
 /// Has the service answer, to the end of what it does.
 pub async fn run(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, service: Arc<dyn Applet>) -> Result<Next, Abort> {
-    let no_socket = |_| Abort::new(Who::Resource, Phase::Connect, Cause::Exhausted);
-    let (near, far) = UnixStream::pair().map_err(no_socket)?;
-    let play = service.start(stream, far);
-    stream.facts.stage.get_or_init(Box::default).enter(service, play);
-    stream.facts.by_service = true;
-    let now = Some(clock::now());
-    (stream.facts.times.queued, stream.facts.times.connected) = (now, now);
+    let mut connection = enter(stream, service)?;
     let mut exchange = prepare::request(stream, Bound::default());
-    let mut connection = connection(near, stream);
     let result = transfer::run(client, &mut connection, stream, &mut exchange, out).await;
     converse::leave(stream, &exchange);
     // A service that is not done with its answer has nobody left to give it to.
@@ -33,14 +27,13 @@ pub async fn run(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, se
     let stage = stream.facts.stage.get();
     let failed = stage.is_some_and(|stage| stage.has_failed());
     stage.inspect(|stage| stage.clear());
-    let answered = Abort::new(Who::Local, Phase::Request, Cause::Denied);
     match result {
         Ok(next) => {
-            stream.facts.abort = Some(answered);
+            stream.facts.abort = Some(ANSWERED);
             Ok(next)
         }
         Err(_) if failed && stream.facts.status == 0 => {
-            stream.facts.abort = Some(answered);
+            stream.facts.abort = Some(ANSWERED);
             out.clear();
             let page = reply::page(&stream.facts, 500);
             answer::send(client, stream, out, &page).await
@@ -48,6 +41,29 @@ pub async fn run(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, se
         Err(failure) => Err(failure.abort),
     }
 }
+
+/// Has the service serve a connection in mode tcp, to the end of both.
+pub async fn bytes(client: &mut Client, stream: &mut Stream, service: Arc<dyn Applet>) -> Result<(), Abort> {
+    let mut connection = enter(stream, service)?;
+    let result = tunnel::connected(client, stream, &mut connection).await;
+    stream.facts.stage.get().inspect(|stage| stage.clear());
+    result.and(Err(ANSWERED))
+}
+
+/// The service begins; the proxy's end of its connection.
+fn enter(stream: &mut Stream, service: Arc<dyn Applet>) -> Result<ServerConnection, Abort> {
+    let no_socket = |_| Abort::new(Who::Resource, Phase::Connect, Cause::Exhausted);
+    let (near, far) = UnixStream::pair().map_err(no_socket)?;
+    let play = service.start(stream, far);
+    stream.facts.stage.get_or_init(Box::default).enter(service, play);
+    stream.facts.by_service = true;
+    let now = Some(clock::now());
+    (stream.facts.times.queued, stream.facts.times.connected) = (now, now);
+    Ok(connection(near, stream))
+}
+
+/// What logs show of a stream that a service has served.
+const ANSWERED: Abort = Abort::new(Who::Local, Phase::Request, Cause::Denied);
 
 fn connection(io: UnixStream, stream: &Stream) -> ServerConnection {
     let session = &stream.facts.session;

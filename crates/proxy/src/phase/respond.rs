@@ -281,7 +281,8 @@ async fn content(
     match decision {
         Decision::Pass | Decision::Http => {}
         Decision::Close => reply.server_keeps = false,
-        Decision::Drop => return Err(Failure::late(Who::Proxy, Phase::Data, Cause::Denied)),
+        // The set has no rule that asks for a service.
+        Decision::Drop | Decision::Perform(_) => return Err(Failure::late(Who::Proxy, Phase::Data, Cause::Denied)),
     }
     Ok(())
 }

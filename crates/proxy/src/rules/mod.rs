@@ -64,6 +64,11 @@ pub trait Action: Send + Sync {
         false
     }
 
+    /// Whether a service of a script takes over (`use-service`).
+    fn is_service(&self) -> bool {
+        false
+    }
+
     /// Whether it runs after all rules of its section that are not so, wherever it stands: the `redirect` line of old.
     fn is_last(&self) -> bool {
         false

@@ -15,7 +15,7 @@ pub(super) const ACTIONS: &[ActionWord] = &[
         "Calls an action that a Lua script has registered.",
         call,
     ),
-    done("use-service", REQUEST, "lua.<name>", "Answers by a service that a Lua script has registered.", use_service),
+    done("use-service", REQUEST | CONTENT, "lua.<name>", "Answers by a service that a Lua script has registered.", use_service),
 ];
 
 struct UseService {
@@ -28,6 +28,10 @@ impl Action for UseService {
     }
 
     fn is_final(&self) -> bool {
+        true
+    }
+
+    fn is_service(&self) -> bool {
         true
     }
 }

@@ -421,7 +421,7 @@ fn rules_on_bytes_name_what_is_wrong() {
         ("frontend", "tcp-request content rejekt", "unknown action 'rejekt'"),
         ("frontend", "tcp-request connection capture src len 9", "is one of 'tcp-request content' and 'http-request'"),
         ("frontend", "tcp-request content deny", "is one of 'http-request'"),
-        ("frontend", "tcp-request content use-service lua.x", "action 'use-service' is one of 'http-request' only"),
+        ("frontend", "tcp-request content use-service lua.x", "no Lua script is loaded"),
         ("frontend", "tcp-request connection set-var(sess.x) req.len", "needs the bytes of a connection"),
         ("frontend", "tcp-request session set-src path", "needs the request's head"),
         ("frontend", "tcp-request inspect-delay", "expects <time> as argument"),

@@ -21,7 +21,7 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("req.timer.queue", Type::Int, "How long the request waited for a server.", |_, env| timer(env, queue)),
     Fetch::one("bc.timer.connect", Type::Int, "How long it took to connect to the server.", |_, env| timer(env, connect)),
     Fetch::one("res.timer.hdr", Type::Int, "How long the server took to begin its response.", |_, env| timer(env, response)),
-    Fetch::one("res.timer.data", Type::Int, "How long the response's body took.", |_, env| timer(env, data)),
+    Fetch::one("res.timer.data", Type::Int, "How long the response's body took.", |_, env| body(env)),
     Fetch::one("txn.timer.total", Type::Int, "From the first byte of the request to the last of the response.", |_, env| {
         timer(env, active)
     }),
@@ -40,7 +40,7 @@ pub(super) const ALIASES: &[Alias] = &[
     alias("Tw", "How long the request waited for a server.", |env| timer(env, queue)),
     alias("Tc", "How long it took to connect to the server.", |env| timer(env, connect)),
     alias("Tr", "How long the server took to begin its response.", |env| timer(env, response)),
-    alias("Td", "How long the response's body took.", |env| timer(env, data)),
+    alias("Td", "How long the response's body took.", body),
     alias("Ta", "From the first byte of the request to the last of the response.", |env| timer(env, active).map(|t| soon(env, t))),
     alias("Tu", "The same, as the client saw it.", |env| timer(env, active).map(|t| soon(env, t))),
     alias("Th", "How long the handshake of the client's connection took.", |env| timer(env, |times| times.handshake_ms)),
@@ -53,6 +53,13 @@ const fn alias(name: &'static str, summary: &'static str, run: terse_sample::reg
 
 fn timer<'a>(env: &Env<'a>, of: fn(&Times) -> i64) -> Option<Value<'a>> {
     Some(Value::Int(of(&facts(env)?.times)))
+}
+
+/// A connection of bytes has no request and no head: all behind the connection to the server is data.
+fn body<'a>(env: &Env<'a>) -> Option<Value<'a>> {
+    let facts = facts(env)?;
+    let request = facts.times.request.filter(|_| facts.version.is_some());
+    Some(Value::Int(data(&Times { request, ..facts.times })))
 }
 
 fn soon<'a>(env: &Env<'a>, number: Value<'a>) -> Value<'a> {
@@ -84,7 +91,6 @@ fn response(times: &Times) -> i64 {
 }
 
 fn data(times: &Times) -> i64 {
-    // A connection of bytes has no head.
     let from = times.response.or(if times.request.is_none() { times.connected } else { None });
     if from.is_some() { Times::between(from, Some(end(times))) } else { -1 }
 }

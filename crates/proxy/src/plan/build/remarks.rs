@@ -22,6 +22,11 @@ pub(super) fn of(draft: &mut Draft, turns: bool, global_log: &LogSettings, diagn
     if draft.front.is_some() {
         front(draft, global_log, &mut said);
     }
+    for rule in draft.proxy.tcp.content.iter().filter(|rule| draft.is_http() && rule.action.is_service()) {
+        let reason = format!("services cannot take over the connections of {}, which are of mode http", draft.label());
+        let hint = String::from("services of mode http answer by 'http-request use-service'");
+        diagnostics.push(Diagnostic::new(Severity::Alert, &rule.place, reason).hint(Some(hint)));
+    }
     for reason in said {
         diagnostics.warn(&draft.place, reason);
     }
