@@ -8,6 +8,7 @@
 //! Memory: what a script sends waits in at most [`ENOUGH`] bytes and one piece; then the script waits until the socket takes more,
 //! which it does as the client does. What of a body waits to be received is what the script has asked for.
 
+use crate::burst;
 use crate::run::Ended;
 use crate::state::Home;
 use crate::wire::{ENOUGH, PIECE};
@@ -392,6 +393,9 @@ pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
         "send",
         lua.create_async_function(|_, (this, data): (Table, mlua::String)| async move {
             let http = of(&this)?;
+            if burst::is_long() {
+                tokio::task::yield_now().await;
+            }
             let (mut at, length) = (0, data.as_bytes().len());
             while at < length {
                 let full = {

@@ -1,81 +1,95 @@
-//! How long Lua may run: a hook after so many instructions looks at the clock.
+//! How long Lua may run at once: a hook after so many instructions looks at the clock.
 //!
 //! ```text
-//!  Run::poll -> begin -> Lua runs ... every so many instructions the hook:
-//!                          - the burst is over its time: an error, where Lua cannot stop; else a yield, behind which it is not resumed
-//!                          - the code runs in the coroutine of the call: a yield, so that others get their turn
-//!                          - it runs in a coroutine of the script's own, or in a call from C: it goes on
-//!            <- end
+//!  Run::poll -> run -> Lua computes ... every so many instructions the hook: is the time over? then an error, and the stretch is spoiled
+//!                                       pcall, xpcall, coroutine.resume: in a spoiled stretch they pass every error on
+//!            <- it ends, or waits: the stretch is over
 //! ```
+//!
+//! The hook does not make a script yield. mlua resumes a coroutine with as many arguments as its stack has values, which after a yield in
+//! the middle of an instruction is wrong, and takes away what a call is about to be given. So a script makes way where it calls what may
+//! wait (`core.yield`, `applet:send`), and otherwise holds its worker for no longer than a stretch may take.
 
 use mlua::{HookTriggers, Lua, VmState};
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 thread_local! {
-    static BURST: Cell<Burst> = const { Cell::new(Burst { deadline: None, may_yield: false, depth: 0, expired: false, made_way: false, stopping: false }) };
-}
-
-thread_local! {
+    static BURST: Cell<Burst> = const { Cell::new(Burst { begin: None, deadline: None, expired: false }) };
     /// Where a script stood when its time was over.
     static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// One stretch of Lua on this thread.
 #[derive(Clone, Copy)]
-pub(crate) struct Burst {
+struct Burst {
+    begin: Option<Instant>,
     deadline: Option<Instant>,
-    /// Whether whoever runs it can come back later.
-    may_yield: bool,
-    /// In how many coroutines of the script's own the code runs.
-    depth: u32,
     /// Whether its time is over.
-    pub(crate) expired: bool,
-    /// Whether it was made to make way for others, and would go on at once.
-    pub(crate) made_way: bool,
-    /// Whether it was told to yield for good. If it still runs, it cannot: it stands in a call from C, such as a comparison of a sort.
-    stopping: bool,
+    expired: bool,
 }
 
-/// Runs a stretch, and says how it went.
-pub(crate) fn run<T>(limit: Option<Duration>, stretch: impl FnOnce() -> T) -> (T, Burst) {
-    let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+/// After so long a script makes way where it can.
+const TURN: Duration = Duration::from_millis(1);
+
+/// Runs a stretch; whether its time was over.
+pub(crate) fn run<T>(limit: Option<Duration>, stretch: impl FnOnce() -> T) -> (T, bool) {
+    let begin = Instant::now();
+    let deadline = limit.and_then(|limit| begin.checked_add(limit));
     // A stretch within another, as of a converter that an action calls, has its own limits, and hands none on.
-    let before = BURST.replace(Burst { deadline, may_yield: true, depth: 0, expired: false, made_way: false, stopping: false });
+    let before = BURST.replace(Burst { begin: Some(begin), deadline, expired: false });
     let result = stretch();
-    (result, BURST.replace(before))
+    (result, BURST.replace(before).expired)
 }
 
 /// Has the state's code looked after.
 pub(crate) fn watch(lua: &Lua, instructions: u32) -> mlua::Result<()> {
     lua.set_global_hook(HookTriggers::new().every_nth_instruction(instructions), |_, debug| {
         let mut burst = BURST.get();
-        burst.expired |= burst.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if burst.expired {
-            let place = debug.source().source.map(|source| source.trim_start_matches('@').to_owned());
-            PLACE.replace(place.zip(debug.current_line()).map(|(source, line)| format!("{source}:{line}: ")));
+        if !burst.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Ok(VmState::Continue);
         }
-        let yields = burst.may_yield && burst.depth == 0;
-        burst.made_way |= yields;
-        let stuck = burst.expired && (burst.stopping || !yields);
-        burst.stopping |= burst.expired && yields;
+        burst.expired = true;
         BURST.set(burst);
-        match (stuck, yields) {
-            (true, _) => Err(mlua::Error::runtime(too_long())),
-            (false, true) => Ok(VmState::Yield),
-            (false, false) => Ok(VmState::Continue),
-        }
+        let place = debug.source().source.map(|source| source.trim_start_matches('@').to_owned());
+        PLACE.replace(place.zip(debug.current_line()).map(|(source, line)| format!("{source}:{line}: ")));
+        Err(mlua::Error::runtime(too_long()))
     })
 }
 
 /// What is said of a script whose time is over: where it stood when that was seen.
-pub(crate) fn too_long() -> String {
-    format!("{}execution timeout", PLACE.take().unwrap_or_default())
+fn too_long() -> String {
+    format!("{}execution timeout", PLACE.with_borrow(|place| place.clone().unwrap_or_default()))
 }
 
-/// Code of a coroutine of the script's own begins, or ends.
-pub(crate) fn nest(deeper: bool) {
-    let mut burst = BURST.get();
-    burst.depth = if deeper { burst.depth.saturating_add(1) } else { burst.depth.saturating_sub(1) };
-    BURST.set(burst);
+/// Whether the stretch has been going on for long enough to let others run.
+pub(crate) fn is_long() -> bool {
+    BURST.get().begin.is_some_and(|begin| begin.elapsed() >= TURN)
 }
+
+/// Has what catches errors pass them on once the time is over: a loop of calls that are caught would not end.
+pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
+    let over = lua.create_function(|_, ()| match BURST.get().expired {
+        true => Err(mlua::Error::runtime(too_long())),
+        false => Ok(()),
+    })?;
+    lua.load(CATCHERS).set_name("=pcall").call(over)
+}
+
+const CATCHERS: &str = r#"
+local over = ...
+local pcall_, xpcall_, resume_ = pcall, xpcall, coroutine.resume
+local function caught(ok, ...)
+  if not ok then over() end
+  return ok, ...
+end
+function pcall(...)
+  return caught(pcall_(...))
+end
+function xpcall(...)
+  return caught(xpcall_(...))
+end
+function coroutine.resume(...)
+  return caught(resume_(...))
+end
+"#;

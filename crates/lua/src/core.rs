@@ -95,7 +95,6 @@ const ABSENT: &[&str] = &[
     "set_map",
     "event_sub",
     "get_patref",
-    "httpclient",
     "queue",
     "register_cli",
     "register_filter",

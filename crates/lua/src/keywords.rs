@@ -28,10 +28,13 @@ pub const KEYWORDS: &[Keyword] = &[
         "Whether Lua sees truth as a boolean, or as a number.",
         booleans,
     ),
-    done("tune.lua.burst-timeout", "<time>", "The longest that a script runs without making way for others.", |args, scope| {
-        time(args, scope, |tuning| &mut tuning.burst)
-    }),
-    done("tune.lua.forced-yield", "<number>", "After how many instructions a script makes way for others.", |args, scope| {
+    done(
+        "tune.lua.burst-timeout",
+        "<time>",
+        "The longest that a script computes without waiting or making way for others.",
+        |args, scope| time(args, scope, |tuning| &mut tuning.burst),
+    ),
+    done("tune.lua.forced-yield", "<number>", "After how many instructions of a script the clock is looked at.", |args, scope| {
         let number = args.integer("<number>", 1..=i64::from(u32::MAX >> 1))?;
         args.end()?;
         loaded(scope).library.tune(|tuning| tuning.forced_yield = u32::try_from(number).ok());

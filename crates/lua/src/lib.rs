@@ -15,13 +15,14 @@
 //!
 //! Invariants:
 //! * Scripts are run when the configuration is read, also with `-c`: one that is wrong is a problem of the file, with line and reason.
-//! * Everything that runs is bounded: instructions until it makes way, time at once, time in all, memory of a state.
+//! * Everything that runs is bounded: time at once, time in all, memory of a state.
 //! * The state that workers share is locked while Lua runs, and at no other time: a call that waits has left Lua.
 //! * An error of a script is logged with its file and line. Nothing that a script does ends the process.
 
 mod action;
 mod applet;
 mod burst;
+mod client;
 mod core;
 mod functions;
 mod http;

@@ -1,12 +1,12 @@
 //! One call of Lua: a coroutine, resumed until it ends, and watched.
 //!
 //! ```text
-//!  start -> resumed -> waits (a sleep, bytes) or makes way -> resumed -> ...
+//!  start -> resumed -> waits (a sleep, bytes, its next turn) -> resumed -> ...
 //!              |-> ends: values, or an error with its place in the script
 //!              `-> its time is over: it is never resumed again
 //! ```
 
-use crate::burst::{self, Burst, too_long};
+use crate::burst;
 use mlua::{AsyncThread, Function, IntoLuaMulti, Lua, MultiValue};
 use std::error::Error;
 use std::fmt;
@@ -82,38 +82,26 @@ impl Run {
         Ok(Run { thread, _lua: callable.lua.clone(), limits, spent: Duration::ZERO })
     }
 
-    /// Lets it go on.
+    /// Lets it go on until it ends or waits, or its time is over.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<MultiValue, Failure>> {
-        self.stretch(cx).0
+        let begin = Instant::now();
+        let left = self.limits.total.map(|total| total.saturating_sub(self.spent));
+        let limit = [left, self.limits.burst].into_iter().flatten().min();
+        let (polled, expired) = burst::run(limit, || Pin::new(&mut self.thread).poll(cx));
+        self.spent += begin.elapsed();
+        match polled {
+            Poll::Ready(result) => Poll::Ready(result.map_err(|error| Failure::from(&error))),
+            Poll::Pending if expired => Poll::Ready(Err(Failure::Wrong("execution timeout".into()))),
+            Poll::Pending => Poll::Pending,
+        }
     }
 
     /// Drives it to its end where nobody can wait.
     pub(crate) fn at_once(mut self) -> Result<MultiValue, Failure> {
-        // To make way would be to go on at once: it is one stretch.
-        self.limits.total = [self.limits.total, self.limits.burst].into_iter().flatten().min();
-        let mut cx = Context::from_waker(Waker::noop());
-        loop {
-            match self.stretch(&mut cx) {
-                (Poll::Ready(result), _) => return result,
-                (Poll::Pending, burst) if burst.made_way => {}
-                (Poll::Pending, _) => return Err(Failure::Wrong("it waits where nothing can wait".into())),
-            }
+        match self.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => result,
+            Poll::Pending => Err(Failure::Wrong("it waits where nothing can wait".into())),
         }
-    }
-
-    /// Until it ends, waits or makes way, or its time is over.
-    fn stretch(&mut self, cx: &mut Context<'_>) -> (Poll<Result<MultiValue, Failure>>, Burst) {
-        let begin = Instant::now();
-        let left = self.limits.total.map(|total| total.saturating_sub(self.spent));
-        let limit = [left, self.limits.burst].into_iter().flatten().min();
-        let (polled, burst) = burst::run(limit, || Pin::new(&mut self.thread).poll(cx));
-        self.spent += begin.elapsed();
-        let polled = match polled {
-            Poll::Ready(result) => Poll::Ready(result.map_err(|error| Failure::from(&error))),
-            Poll::Pending if burst.expired => Poll::Ready(Err(Failure::Wrong(too_long()))),
-            Poll::Pending => Poll::Pending,
-        };
-        (polled, burst)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::library::{Init, Kind, Library, PathKind, Task};
 use crate::run::{Callable, told};
 use crate::samples::Names;
 use crate::tuning::Tuning;
-use crate::{applet, http, samples, socket, stream, txn};
+use crate::{applet, client, http, samples, socket, stream, txn};
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Variadic};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -66,7 +66,7 @@ impl State {
                 Place::Shared => 0,
                 Place::Worker(index) => index + 1,
             };
-            coroutines(&lua)?;
+            burst::install(&lua)?;
             traces(&lua)?;
             core::install(&lua, &home, thread)?;
             samples::install(&lua, &home)?;
@@ -75,6 +75,7 @@ impl State {
             applet::install(&lua, &home)?;
             stream::install(&lua, &home)?;
             socket::install(&lua, &home)?;
+            client::install(&lua, &home)?;
             Ok(lua)
         };
         let lua = make().map_err(|error| format!("no Lua state can be made: {}", told(&error)))?;
@@ -89,10 +90,7 @@ impl State {
         let function = chunk.into_function().map_err(|error| syntax(&error))?;
         let args: Variadic<String> = args.iter().cloned().collect();
         // Not in a coroutine: while a file is loaded nothing can wait.
-        let (result, _) = burst::run(Some(LOADING), || {
-            burst::nest(true);
-            function.call::<()>(args)
-        });
+        let (result, _) = burst::run(Some(LOADING), || function.call::<()>(args));
         result.map_err(|error| told(&error))
     }
 
@@ -123,7 +121,7 @@ impl State {
         self.library.upgrade()
     }
 
-    /// How many instructions its code may run before it makes way.
+    /// After how many instructions of its code the clock is looked at.
     pub(crate) fn watch(&self, instructions: u32) {
         // A state that cannot be watched anew is watched as before.
         let _ = burst::watch(&self.lua, instructions);
@@ -148,43 +146,6 @@ fn syntax(error: &mlua::Error) -> String {
         other => told(other),
     }
 }
-
-/// Has coroutines of scripts counted: code in them is not made to yield to whoever resumed it.
-fn coroutines(lua: &Lua) -> mlua::Result<()> {
-    let enter = lua.create_function(|_, ()| {
-        burst::nest(true);
-        Ok(())
-    })?;
-    let leave = lua.create_function(|_, ()| {
-        burst::nest(false);
-        Ok(())
-    })?;
-    lua.load(COROUTINES).set_name("=coroutine").call((enter, leave))
-}
-
-const COROUTINES: &str = r#"
-local enter, leave = ...
-local create, resume, error = coroutine.create, coroutine.resume, error
-local function left(...)
-  leave()
-  return ...
-end
-function coroutine.resume(...)
-  enter()
-  return left(resume(...))
-end
-local function checked(ok, ...)
-  if not ok then error((...), 0) end
-  return ...
-end
-function coroutine.wrap(f)
-  local thread = create(f)
-  return function(...)
-    enter()
-    return checked(left(resume(thread, ...)))
-  end
-end
-"#;
 
 /// The one function of the library 'debug' that programs use to tell what went wrong. The others reach into what keeps Lua safe.
 fn traces(lua: &Lua) -> mlua::Result<()> {

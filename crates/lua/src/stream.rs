@@ -1,5 +1,6 @@
 //! The class `AppletTCP`: a connection that a script serves, over a socket whose other end the proxy treats as a server's.
 
+use crate::burst;
 use crate::run::Ended;
 use crate::state::Home;
 use crate::wire::{PIECE, Wire};
@@ -36,6 +37,9 @@ pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
     vars::install(lua, home, &class)?;
     let send = |_: Lua, (this, data): (Table, mlua::String)| async move {
         let (wire, _) = of(&this)?;
+        if burst::is_long() {
+            tokio::task::yield_now().await;
+        }
         let (mut at, length) = (0, data.as_bytes().len());
         while at < length {
             let full = {

@@ -6,10 +6,10 @@ use std::time::Duration;
 /// The settings, with HAProxy's defaults.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tuning {
-    /// `tune.lua.forced-yield`: after so many instructions a script makes way for others. `None`: ten thousand, or for the state that
-    /// workers share as many fewer as there are workers.
+    /// `tune.lua.forced-yield`: after so many instructions the clock is looked at. `None`: ten thousand, or for the state that workers
+    /// share as many fewer as there are workers.
     pub(crate) forced_yield: Option<u32>,
-    /// `tune.lua.burst-timeout`: the longest that a script may run without making way.
+    /// `tune.lua.burst-timeout`: the longest that a script may compute without waiting or making way.
     pub(crate) burst: Option<Duration>,
     /// `tune.lua.session-timeout`: the longest that an action, a fetch or a converter may run, not counting what it waits for.
     pub(crate) session: Option<Duration>,
@@ -46,12 +46,12 @@ impl Default for Tuning {
     }
 }
 
-/// Instructions between two forced yields.
+/// Instructions between two looks at the clock.
 const FORCED_YIELD: u32 = 10_000;
 const LEAST_FORCED_YIELD: u32 = 500;
 
 impl Tuning {
-    /// Instructions between two forced yields in a state that so many workers share.
+    /// Instructions between two looks at the clock in a state that so many workers share.
     pub(crate) fn instructions(&self, sharing: usize) -> u32 {
         let sharing = u32::try_from(sharing.max(1)).unwrap_or(u32::MAX);
         self.forced_yield.unwrap_or((FORCED_YIELD / sharing).max(LEAST_FORCED_YIELD)).max(1)

@@ -142,6 +142,11 @@ impl Wire {
         }
     }
 
+    /// The same, awaited.
+    pub(crate) async fn more(&self) -> io::Result<bool> {
+        poll_fn(|cx| self.poll_more(cx)).await
+    }
+
     /// How many bytes have come, and whether that is all.
     pub(crate) fn waiting(&self) -> (usize, bool) {
         let inner = self.lock();

@@ -151,11 +151,14 @@ end)
 core.register_service("endless", "http", function(applet)
   while true do end
 end)
+core.register_service("caught", "http", function(applet)
+  while true do pcall(function() while true do end end) end
+end)
 core.register_service("sorted", "http", function(applet)
   table.sort({ 1, 2, 3 }, function() while true do end end)
 end)
 "#;
-    let rules = ["wrong", "silent", "late", "endless", "sorted"]
+    let rules = ["wrong", "silent", "late", "endless", "caught", "sorted"]
         .map(|name| format!("http-request use-service lua.{name} if {{ path /{name} }}"))
         .join("\n ");
     let text = format!(
@@ -167,7 +170,8 @@ end)
         ("wrong", "script.lua:3: attempt to index a nil value (field 'none')"),
         ("silent", "Lua applet 'silent'"),
         ("endless", "script.lua:12: execution timeout"),
-        ("sorted", "script.lua:15: execution timeout"),
+        ("caught", "script.lua:15: execution timeout"),
+        ("sorted", "script.lua:18: execution timeout"),
     ] {
         assert_eq!(terse.client().get(&format!("/{name}"), &[]).status, 500, "{name}");
         until(name, || terse.stderr().contains(said).then_some(()));
@@ -487,5 +491,29 @@ end)
     let closed = support::free_address();
     let answer = terse.client().get("/", &[("to", "127.0.0.1"), ("port", &closed.port().to_string())]).text();
     assert!(answer.starts_with("nil") && answer.contains("refused"), "{answer}");
+    terse.end();
+}
+
+#[test]
+fn scripts_ask_servers() {
+    let script = r#"
+core.register_service("ask", "http", function(applet)
+  local client = core.httpclient()
+  local url = applet.headers["url"][0]
+  local first = client:post{ url = url .. "/a?b", body = string.rep("x", 100000), headers = { ["X-A"] = { "1", "2" } } }
+  local second = client:get{ url = url, dst = applet.headers["none"][0] }
+  local third = client:head{ url = url }
+  applet:start_response()
+  applet:send(first.status .. first.reason .. first.headers["x-b"][0] .. first.body .. " " .. second.status .. " " .. third.status .. third.body)
+end)
+"#;
+    let server = Server::answering(|request| {
+        let seen = format!("{} {} {} {}", request.method, request.target, request.body.len(), request.every("x-a").count());
+        format!("HTTP/1.1 203 Fine\r\nX-B: b\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{seen}\r\n0\r\n\r\n", seen.len())
+    });
+    let terse = scripted(script, "http-request use-service lua.ask");
+    let none = support::free_address().to_string();
+    let answer = terse.client().get("/", &[("url", &format!("http://{}", server.address())), ("none", &none)]).text();
+    assert_eq!(answer, "203FinebPOST /a?b 100000 2 503 203");
     terse.end();
 }
