@@ -5,6 +5,7 @@ mod authority;
 mod cache;
 mod certificate;
 mod certificate_list;
+mod certificate_state;
 mod compression;
 pub(crate) mod conversation;
 mod counters;
@@ -32,6 +33,7 @@ use crate::command::Command;
 pub(crate) const FAMILIES: &[&[Command]] = &[
     authority::COMMANDS,
     certificate::COMMANDS,
+    certificate_state::COMMANDS,
     certificate_list::COMMANDS,
     cache::COMMANDS,
     compression::COMMANDS,

@@ -1,5 +1,6 @@
 //! A certificate, what leads up from it, and its key: read from files, checked to belong together.
 
+use crate::answer::CertificateId;
 use crate::settings::Global;
 use openssl::dh::Dh;
 use openssl::error::ErrorStack;
@@ -136,6 +137,11 @@ impl Certificate {
         names
     }
 
+    /// What it is called in answers about its state; none where nobody knows who has signed it.
+    pub(crate) fn id(&self) -> Option<CertificateId> {
+        id(&self.leaf, &self.chain, self.issuer.as_ref())
+    }
+
     /// What kind of key it has: of each kind a context can have one.
     pub(crate) fn kind(&self) -> Id {
         self.key.id()
@@ -250,6 +256,11 @@ impl Draft {
         Ok(())
     }
 
+    /// What it is called in answers about its state.
+    pub(crate) fn id(&self) -> Option<CertificateId> {
+        id(self.leaf.as_ref()?, &self.chain, self.issuer.as_ref())
+    }
+
     /// The certificate, if its parts belong together.
     ///
     /// # Errors
@@ -275,6 +286,11 @@ impl Draft {
         let Draft { path, chain, chain_path, dh, ocsp, issuer, timestamps, sources, .. } = self;
         Ok(Certificate { path, leaf, chain, chain_path, key, dh, ocsp, issuer, timestamps, sources })
     }
+}
+
+fn id(leaf: &X509, chain: &[X509], issuer: Option<&X509>) -> Option<CertificateId> {
+    let is_above = |above: &&X509| above.issued(leaf) == openssl::x509::X509VerifyResult::OK;
+    CertificateId::new(leaf, chain.iter().chain(issuer).find(is_above)?)
 }
 
 /// Certificates that complete chains (`issuers-chain-path`): read once, since certificates may come when files cannot be read any more.

@@ -7,6 +7,7 @@ pub(crate) struct Element<'a> {
     pub(crate) content: &'a [u8],
 }
 
+pub(crate) const INTEGER: u8 = 0x02;
 pub(crate) const OBJECT: u8 = 0x06;
 pub(crate) const OCTETS: u8 = 0x04;
 pub(crate) const SEQUENCE: u8 = 0x30;
@@ -20,6 +21,19 @@ pub(crate) fn elements(mut bytes: &[u8]) -> impl Iterator<Item = Element<'_>> {
         bytes = rest;
         Some(element)
     })
+}
+
+/// An element on the wire.
+pub(crate) fn encode(tag: u8, content: &[u8]) -> Vec<u8> {
+    let len = content.len();
+    let bytes = len.to_be_bytes();
+    let digits = &bytes[len.leading_zeros() as usize / 8..];
+    let mut element = match len {
+        0..0x80 => vec![tag, len as u8],
+        _ => [&[tag, 0x80 | digits.len() as u8][..], digits].concat(),
+    };
+    element.extend_from_slice(content);
+    element
 }
 
 /// The first element, and what is behind it.
@@ -95,6 +109,10 @@ mod tests {
         assert_eq!(found, [(0x30, 3), (5, 0)]);
         for len in 0..5 {
             assert_eq!(elements(&whole[..len]).count(), 0, "{len}");
+        }
+        for len in [0, 1, 127, 128, 255, 256, 70_000] {
+            let content = vec![7; len];
+            assert_eq!(elements(&encode(4, &content)).next().unwrap().content, content, "{len}");
         }
         assert_eq!(elements(&[4, 0x81, 1, 9]).next().unwrap().content, [9]);
         assert_eq!(elements(&[4, 0x85, 0, 0, 0, 0, 1, 9]).count(), 0);

@@ -19,6 +19,7 @@
 
 mod acceptor;
 mod alpn;
+mod answer;
 mod certificate;
 mod connector;
 mod context;

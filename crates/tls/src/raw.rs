@@ -4,6 +4,7 @@
 use foreign_types::ForeignTypeRef;
 use openssl::error::ErrorStack;
 use openssl::nid::Nid;
+use openssl::ocsp::OcspResponseRef;
 use openssl::ssl::{SslContextBuilder, SslOptions, SslRef, SslSessionRef};
 use openssl::x509::store::X509StoreBuilder;
 use openssl::x509::{X509CrlRef, X509Ref};
@@ -20,6 +21,7 @@ unsafe extern "C" {
     fn X509_CRL_get_signature_nid(list: *const ffi::X509_CRL) -> c_int;
     fn SSL_get_early_data_status(ssl: *const ffi::SSL) -> c_int;
     fn SSL_SESSION_is_resumable(session: *const ffi::SSL_SESSION) -> c_int;
+    fn OCSP_RESPONSE_print(to: *mut ffi::BIO, response: *mut ffi::OCSP_RESPONSE, flags: c_ulong) -> c_int;
     fn ERR_error_string_n(error: c_ulong, buffer: *mut c_char, len: usize);
 }
 
@@ -125,6 +127,24 @@ pub(crate) fn group_name(ssl: &SslRef) -> Option<String> {
             _ => ptr::null(),
         };
         (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+    }
+}
+
+/// What an answer about a certificate's state says, over many lines.
+pub(crate) fn answer_text(response: &OcspResponseRef) -> Option<String> {
+    // SAFETY: the response lives, and is only read; what it is written to is made and freed here, and its bytes are copied before that.
+    unsafe {
+        let memory = ffi::BIO_new(ffi::BIO_s_mem());
+        if memory.is_null() {
+            return None;
+        }
+        let done = OCSP_RESPONSE_print(memory, response.as_ptr(), 0);
+        let mut bytes: *mut c_char = ptr::null_mut();
+        let len = ffi::BIO_get_mem_data(memory, &mut bytes);
+        let len = usize::try_from(len).ok().filter(|_| done == 1 && !bytes.is_null());
+        let text = len.map(|len| String::from_utf8_lossy(std::slice::from_raw_parts(bytes.cast::<u8>(), len)).into_owned());
+        ffi::BIO_free_all(memory);
+        text
     }
 }
 

@@ -10,6 +10,7 @@
 //! * What cannot be used takes nothing's place: either all who use a file get their new contexts, or nobody does.
 //! * Workers do not wait for a change: each bind line and each server has one place that they read.
 
+mod answers;
 mod authorities;
 mod certificates;
 pub(crate) mod files;

@@ -44,7 +44,6 @@ const ABSENT: &[Absent] = &[
     absent("set profiling", INTERNALS),
     absent("set rate-limit", "the process has no limits of rates"),
     absent("set ssl ech", ECH),
-    absent("set ssl ocsp-response", OCSP),
     absent("set ssl tls-key", TICKETS),
     absent("show activity", INTERNALS),
     absent("show anon", "nothing is hidden in answers"),
@@ -63,7 +62,6 @@ const ABSENT: &[Absent] = &[
     absent("show sess", "sessions are counted, not listed: 'show info' and 'show stat' have the figures"),
     absent("show ssl ech", ECH),
     absent("show ssl jwt", TOKENS),
-    absent("show ssl ocsp-response", OCSP),
     absent("show ssl ocsp-updates", OCSP),
     absent("show ssl providers", INTERNALS),
     absent("show tasks", INTERNALS),
@@ -90,7 +88,7 @@ const INTERNALS: &str = "it looks into HAProxy's own code";
 const MASTER: &str = "it is a command of the master's command line (-S)";
 const SERVERS: &str = "servers are those of the configuration; 'set server' takes them out and back";
 const ECH: &str = "the system's OpenSSL has no encrypted hellos";
-const OCSP: &str = "answers about a certificate's state come with it: 'set ssl cert <file>.ocsp', 'commit ssl cert <file>'";
+const OCSP: &str = "nobody is asked about a certificate's state; 'set ssl ocsp-response' takes an answer";
 const TICKETS: &str = "each process has its own keys of tickets, made by OpenSSL";
 const TOKENS: &str = "keys of tokens are files of the configuration";
 

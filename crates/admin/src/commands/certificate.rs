@@ -134,7 +134,10 @@ fn show(call: &mut Call<'_>) -> Outcome {
             let names = vault.certificates();
             Ok(Answer::Text(listed(names.ongoing.as_deref(), names.all.iter().map(String::as_str))))
         }
-        name => vault.show_certificate(name).map(Answer::Text).ok_or_else(missing),
+        name => {
+            let shown = vault.show_certificate(name).or_else(|| vault.show_answer_beside(name));
+            shown.map(Answer::Text).ok_or_else(missing)
+        }
     }
 }
 

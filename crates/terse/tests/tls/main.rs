@@ -11,6 +11,7 @@ mod figures;
 mod files;
 mod logs;
 mod servers;
+mod states;
 mod stores;
 #[path = "../support/mod.rs"]
 mod support;

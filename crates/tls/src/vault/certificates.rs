@@ -66,6 +66,9 @@ impl Vault {
         }
         if let Some(leaf) = &draft.leaf {
             text.push_str(&report::certificate(leaf, &draft.chain));
+            if let Some(id) = draft.id().filter(|_| draft.ocsp.is_some()) {
+                let _ = writeln!(text, "OCSP Response Key: {}", id.hex());
+            }
         }
         Some(text)
     }
@@ -188,7 +191,7 @@ impl Vault {
 
 impl Held {
     /// A certificate's parts, as they are or as they are being changed.
-    fn draft_of(&self, name: &str, is_draft: bool) -> Option<Draft> {
+    pub(super) fn draft_of(&self, name: &str, is_draft: bool) -> Option<Draft> {
         match is_draft {
             true => self.draft.as_ref().filter(|(key, _)| **key == *name).map(|(_, draft)| draft.clone()),
             false => self.files.certificates.get_key_value(name).map(draft),
@@ -218,7 +221,7 @@ fn draft((key, certificate): (&Key, &Option<Arc<Certificate>>)) -> Draft {
 }
 
 /// Base64 over any number of lines.
-fn decoded(payload: &[u8]) -> Result<Vec<u8>, Refusal> {
+pub(super) fn decoded(payload: &[u8]) -> Result<Vec<u8>, Refusal> {
     let text: String = payload.iter().filter(|byte| !byte.is_ascii_whitespace()).map(|byte| char::from(*byte)).collect();
     let bytes = base64::decode_block(&text).ok().filter(|bytes| !bytes.is_empty());
     bytes.ok_or_else(|| Refusal::Payload("it is not written in base64".into()))

@@ -1,0 +1,146 @@
+//! What an authority answers about a certificate's state (OCSP, RFC 6960): for which certificate it is, and what it says.
+
+use crate::certificate::{Unusable, said};
+use crate::der::{self, Element, INTEGER, OBJECT, OCTETS, SEQUENCE};
+use crate::raw;
+use openssl::ocsp::{OcspResponse, OcspResponseStatus};
+use openssl::sha::sha1;
+use openssl::x509::X509;
+use std::fmt::Write as _;
+
+/// Which certificate is meant (`CertID`, RFC 6960 section 4.1.1): its number, and hashes of its issuer's name and key.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct CertificateId(Vec<u8>);
+
+impl CertificateId {
+    /// That of a certificate, by SHA-1, which is what answers have.
+    pub(crate) fn new(leaf: &X509, issuer: &X509) -> Option<CertificateId> {
+        let (leaf, issuer) = (leaf.to_der().ok()?, issuer.to_der().ok()?);
+        let [serial, name, _] = parts(&leaf)?;
+        let [_, _, key] = parts(&issuer)?;
+        // The bits of the key, without how many of the last byte's are not used.
+        let bits = der::elements(key.content).nth(1)?.content.get(1..)?;
+        let algorithm = [der::encode(OBJECT, SHA1), der::encode(0x05, b"")].concat();
+        let id = [
+            der::encode(SEQUENCE, &algorithm),
+            der::encode(OCTETS, &sha1(&der::encode(name.tag, name.content))),
+            der::encode(OCTETS, &sha1(bits)),
+            der::encode(serial.tag, serial.content),
+        ];
+        Some(CertificateId(der::encode(SEQUENCE, &id.concat())))
+    }
+
+    /// In digits, as commands write it.
+    pub(crate) fn hex(&self) -> String {
+        hex(&self.0, false)
+    }
+
+    /// Its parts, a line each.
+    pub(crate) fn lines(&self) -> String {
+        let whole = der::elements(&self.0).next().map_or(&[][..], |whole| whole.content);
+        let mut parts = der::elements(whole).skip(1).map(|part| part.content);
+        let mut text = String::new();
+        for what in ["Issuer Name Hash", "Issuer Key Hash", "Serial Number"] {
+            let _ = writeln!(text, "      {what}: {}", hex(parts.next().unwrap_or_default(), true));
+        }
+        text
+    }
+}
+
+/// An answer that can be given to clients.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// Of which certificate it speaks.
+    pub(crate) id: CertificateId,
+    /// In DER.
+    pub(crate) der: Vec<u8>,
+}
+
+impl Answer {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// It is none, or one that its authority could not give.
+    pub(crate) fn parse(der: Vec<u8>) -> Result<Answer, Unusable> {
+        let bad = |reason: &str| Unusable(format!("OCSP response: {reason}"));
+        let response = OcspResponse::from_der(&der).map_err(|error| bad(&said(&error)))?;
+        if response.status() != OcspResponseStatus::SUCCESSFUL {
+            return Err(bad("OCSP response status not successful"));
+        }
+        match single(&der) {
+            Some(id) => Ok(Answer { id, der }),
+            None => Err(bad("it does not speak of exactly one certificate")),
+        }
+    }
+}
+
+/// What an answer says, as OpenSSL writes it. Nothing if it is none.
+pub(crate) fn text(der: &[u8]) -> Option<String> {
+    let text = raw::answer_text(&*OcspResponse::from_der(der).ok()?)?;
+    // An empty line would end the answer of a command.
+    Some(text.lines().filter(|line| !line.trim().is_empty()).flat_map(|line| [line, "\n"]).collect())
+}
+
+/// The certificate that an answer speaks of, if it is one.
+fn single(der: &[u8]) -> Option<CertificateId> {
+    let first = |bytes: &'_ [u8]| -> Option<Vec<u8>> { der::elements(bytes).next().map(|element| element.content.to_vec()) };
+    // OCSPResponse { status, [0] { ResponseBytes { type, BasicOCSPResponse { ResponseData ... } } } }
+    let response = first(der)?;
+    let bytes = first(der::elements(&response).nth(1)?.content)?;
+    let basic = first(der::elements(&bytes).nth(1).filter(|octets| octets.tag == OCTETS)?.content)?;
+    let data = first(&basic)?;
+    // What stands before the list of responses has other tags: a version, who answers, when.
+    let list = der::elements(&data).find(|part| part.tag == SEQUENCE)?;
+    let mut responses = der::elements(list.content);
+    let id = first(responses.next()?.content)?;
+    responses.next().is_none().then(|| CertificateId(der::encode(SEQUENCE, &id)))
+}
+
+/// A certificate's number, its issuer's name, and its key.
+fn parts(certificate: &[u8]) -> Option<[Element<'_>; 3]> {
+    let whole = der::elements(certificate).next().filter(|whole| whole.tag == SEQUENCE)?;
+    let signed = der::elements(whole.content).next()?;
+    let mut parts = der::elements(signed.content).skip_while(|part| part.tag != INTEGER);
+    let (serial, _, issuer, _, _, key) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    Some([serial, issuer, key])
+}
+
+fn hex(bytes: &[u8], upper: bool) -> String {
+    let mut text = String::new();
+    for byte in bytes {
+        let _ = if upper { write!(text, "{byte:02X}") } else { write!(text, "{byte:02x}") };
+    }
+    text
+}
+
+/// 1.3.14.3.2.26
+const SHA1: &[u8] = &[0x2b, 0x0e, 0x03, 0x02, 0x1a];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Kind, pair};
+    use openssl::hash::MessageDigest;
+    use openssl::ocsp::{OcspCertId, OcspRequest};
+
+    #[test]
+    fn an_id_is_openssls() {
+        for kind in [Kind::Rsa, Kind::Ecdsa] {
+            let certificate = X509::from_pem(&pair(kind, "a.test", &[]).certificate).unwrap();
+            let id = CertificateId::new(&certificate, &certificate).unwrap();
+            let mut request = OcspRequest::new().unwrap();
+            let theirs = OcspCertId::from_cert(MessageDigest::sha1(), &certificate, &certificate).unwrap();
+            request.add_id(theirs).unwrap();
+            let request = request.to_der().unwrap();
+            assert!(request.windows(id.0.len()).any(|part| part == id.0), "{}", id.hex());
+            assert_eq!(id.lines().lines().count(), 3);
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_is_refused() {
+        for bytes in [&b""[..], b"nothing", &[0x30, 3, 0x0a, 1, 6], &[0x30, 3, 0x0a, 1, 0]] {
+            assert!(Answer::parse(bytes.to_vec()).is_err(), "{bytes:?}");
+        }
+    }
+}
