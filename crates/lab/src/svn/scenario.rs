@@ -15,8 +15,8 @@ pub(super) struct Scenario {
     pub(super) near_server: &'static str,
     /// Lines of the proxy beside svn.
     pub(super) near_svn: &'static str,
-    /// Whether the repository has been checked out before through the same proxies.
-    pub(super) again: bool,
+    /// How often the repository has been checked out before through the same proxy.
+    pub(super) before: usize,
 }
 
 const PLAIN: &str = "ssl-max-ver TLSv1.2";
@@ -34,9 +34,9 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         tls: RECORDS,
         near_server: " compression algo gzip\n compression memory off\n http-compression force\n",
         near_svn: " http-compression force\n",
-        again: false,
+        before: 0,
     },
-    Scenario { name: "content", what: "gzip alone", svn_asks: true, tls: PLAIN, near_server: GZIP, near_svn: "", again: false },
+    Scenario { name: "content", what: "gzip alone", svn_asks: true, tls: PLAIN, near_server: GZIP, near_svn: "", before: 0 },
     Scenario {
         name: "none",
         what: "nothing",
@@ -44,17 +44,9 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         tls: PLAIN,
         near_server: " http-compression off\n",
         near_svn: " http-compression off\n",
-        again: false,
+        before: 0,
     },
-    Scenario {
-        name: "records",
-        what: "records alone",
-        svn_asks: false,
-        tls: RECORDS,
-        near_server: GZIP,
-        near_svn: "",
-        again: false,
-    },
+    Scenario { name: "records", what: "records alone", svn_asks: false, tls: RECORDS, near_server: GZIP, near_svn: "", before: 0 },
     Scenario {
         name: "zstd",
         what: "zstd by content coding over TLS 1.3, decoded for svn by the proxy beside it",
@@ -62,16 +54,17 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         tls: "",
         near_server: ZSTD,
         near_svn: ASKS_ZSTD,
-        again: false,
+        before: 0,
     },
     Scenario {
         name: "memory",
-        what: "the same, checked out a second time: the proxy remembers the compressed bodies",
+        what: "the same, checked out for the third time: the proxy remembers the compressed bodies",
         svn_asks: false,
         tls: "",
         near_server: " compression algo zstd\n compression memory 256m\n",
         near_svn: ASKS_ZSTD,
-        again: true,
+        // What comes for the second time is kept.
+        before: 2,
     },
 ];
 

@@ -85,7 +85,7 @@ impl Setting {
             )
         };
         let b = self.proxy(options, "b.cfg", &b, near_server)?;
-        if scenario.again {
+        for _ in 0..scenario.before {
             let a = self.proxy(options, "a.cfg", &a(fast.address), near_svn)?;
             self.check_out(near_svn, scenario.svn_asks)?;
             drop(a);

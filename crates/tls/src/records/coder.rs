@@ -140,7 +140,9 @@ mod tests {
     fn noise(len: usize, seed: u32) -> Vec<u8> {
         let mut state = seed | 1;
         let mut next = || {
-            (state ^= state << 13, state ^= state >> 17, state ^= state << 5);
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
             (state >> 11) as u8
         };
         (0..len).map(|_| next()).collect()

@@ -38,7 +38,7 @@ fn journey(client: Link, server: Link, asked: &str, origin: Server, configured: 
     };
     let arrives = if coded { Body::Coded } else { Body::Plain };
     // Who cannot take it gets it decoded, where that was asked for.
-    let stays_coded = coded && !(decodes && !takes_gzip);
+    let stays_coded = coded && (takes_gzip || !decodes);
     let leaves = if stays_coded || ours { Body::Coded } else { Body::Plain };
     (hop(server, arrives), hop(client, leaves), sent)
 }
