@@ -274,6 +274,7 @@ fn half(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals, t
         row.set(Column::RewriteFailures, Figure::counter(totals.rewrite_failures));
         row.set(Column::CacheLookups, Figure::counter(totals.cache_lookups));
         row.set(Column::CacheHits, Figure::counter(totals.cache_hits));
+        row.set(Column::CacheHints, Figure::counter(totals.cache_hints));
         let compression = tally.compression();
         row.set(Column::CompressIn, Figure::counter(compression.bytes_in.load(Relaxed)));
         row.set(Column::CompressOut, Figure::counter(compression.bytes_out.load(Relaxed)));

@@ -91,6 +91,8 @@ counters! {
     cache_lookups,
     /// Requests that were answered from a cache.
     cache_hits,
+    /// Requests that were told hints from a cache.
+    cache_hints,
     /// Lines logged.
     logged,
     /// Responses 1xx.

@@ -259,3 +259,29 @@ fn a_stale_answer_is_not_given() {
     until("a stale answer", || Some(()).filter(|()| fresh(&mut client, "/").0 > first));
     terse.end();
 }
+
+/// What a response has named is told ahead of the next one, when that comes from the server.
+#[test]
+fn hints_go_ahead() {
+    let server = counting(|_| "Cache-Control: max-age=60\r\nLink: </a.css>; rel=preload\r\n".into());
+    let backend = format!(
+        "backend b\n http-request cache-use c no-early-hints if {{ path /quiet }}\n http-request cache-use c unless {{ path /quiet }}\n \
+         http-response cache-store c\n server s {}\ncache c\n total-max-size 1\n early-hints only\n",
+        server.address()
+    );
+    let terse = sections(" default_backend b", &backend);
+    let mut client = terse.client();
+    assert_eq!(client.get("/", &[]).status, 200);
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    let hints = client.head();
+    assert_eq!((hints.status, hints.field("link")), (103, Some("</a.css>; rel=preload")));
+    assert_eq!(client.response("GET").status, 200);
+    assert_eq!(client.get("/quiet", &[]).status, 200);
+    client.send("GET /quiet HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert_eq!(client.head().status, 200, "a rule has said so");
+    drop(client);
+    let mut client = terse.client();
+    client.send("GET /other HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert_eq!(client.head().status, 200);
+    terse.end();
+}

@@ -31,7 +31,7 @@ fn lines(cache: &Arc<Cache>, now_ms: i64) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{:#x} hash:{} vary:0x{} size:{size} ({} blocks), refcount:{}, expire:{}",
+            "{:#x} hash:{} vary:0x{} type:full size:{size} ({} blocks), refcount:{}, expire:{}",
             Arc::as_ptr(entry).addr(),
             listed.key.short(),
             entry.selector_text(),
@@ -40,6 +40,10 @@ fn lines(cache: &Arc<Cache>, now_ms: i64) -> String {
             Arc::strong_count(entry) - 1,
             entry.fresh_s(now_ms)
         );
+    }
+    for (key, size) in cache.list_hints() {
+        let (hash, blocks) = (key.short(), size / 1024);
+        let _ = writeln!(text, "0x0 hash:{hash} vary:0x0 type:hints size:{size} ({blocks} blocks), refcount:0, expire:0");
     }
     text
 }

@@ -1,6 +1,6 @@
 //! The keywords of `cache` sections.
 
-use super::CacheSettings;
+use super::{CacheSettings, EarlyHints};
 use terse_config::{Keyword, Kind, Parser, Scope, Sections};
 
 /// The table.
@@ -32,6 +32,23 @@ pub const KEYWORDS: &[Keyword] = &[
                 "off" => false,
                 word => return Err(args.fault(format!("expects 'on' or 'off', not '{word}'"))),
             };
+            args.end()
+        },
+    ),
+    keyword(
+        "early-hints",
+        "{ on | off | only } [ratio <percent>]",
+        "Tells clients ahead of a server's response what its last one has named in Link; 'only' keeps no responses. Off by default.",
+        |args, scope| {
+            settings(scope).early_hints = match args.need("<on|off|only>")? {
+                "on" => EarlyHints::On,
+                "off" => EarlyHints::Off,
+                "only" => EarlyHints::Only,
+                word => return Err(args.fault(format!("expects 'on', 'off' or 'only', not '{word}'"))),
+            };
+            if args.accept("ratio") {
+                settings(scope).hint_percent = usize::try_from(args.integer("<percent>", 1..=99)?).ok();
+            }
             args.end()
         },
     ),

@@ -19,6 +19,7 @@
 
 mod control;
 mod freshness;
+mod hints;
 mod keywords;
 mod precondition;
 mod recording;
@@ -31,10 +32,11 @@ pub use keywords::KEYWORDS;
 pub use precondition::{is_held, not_modified};
 pub use recording::Recording;
 pub use selection::{Selecting, Selector};
-pub use settings::{CacheName, CacheSettings};
+pub use settings::{CacheName, CacheSettings, EarlyHints};
 
 use crate::io::Pieces;
 use control::RequestControl;
+use hints::{Hints, Remembered};
 use room::{Room, Space};
 use shelf::{Listed, Shelf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -49,6 +51,8 @@ pub struct Cache {
     /// A power of two of them: a key's second word chooses.
     shelves: Box<[Mutex<Shelf>]>,
     room: Arc<Room>,
+    /// Hints of responses that have gone.
+    hints: Mutex<Remembered>,
     /// Which shelf makes room next.
     turn: AtomicUsize,
     secret: [u8; 32],
@@ -68,6 +72,8 @@ pub struct Entry {
     body: Vec<Box<[u8]>>,
     body_bytes: u64,
     selector: Selector,
+    key: Key,
+    hints: Option<Hints>,
     /// How old it was then, in seconds.
     age: u64,
     /// Until when it is fresh.
@@ -115,6 +121,7 @@ impl Cache {
             settings,
             shelves: (0..shelves).map(|_| Mutex::default()).collect(),
             room: Arc::new(Room::new(bytes)),
+            hints: Mutex::default(),
             turn: AtomicUsize::new(0),
             secret: *secret,
         }
@@ -182,6 +189,11 @@ impl Cache {
             return None;
         }
         let term = freshness::term(response, caching.authorized, self.settings.max_age(), now_ms / 1000, delay_s)?;
+        let hints = (self.settings.early_hints != EarlyHints::Off).then(|| hints::of(&response.fields)).flatten();
+        if self.settings.early_hints == EarlyHints::Only {
+            hints.into_iter().for_each(|hints| self.remember(caching.key, hints));
+            return None;
+        }
         let head = recording::head(response, now_ms / 1000);
         let length = match response.body {
             BodyLength::Exact(length) => Some(length),
@@ -206,6 +218,8 @@ impl Cache {
                 fresh_until_ms: now_ms.saturating_add_unsigned(term.fresh.saturating_mul(1000)),
                 space: Space::of(&self.room),
                 selector,
+                key: caching.key,
+                hints,
                 head,
             },
         );
@@ -214,8 +228,44 @@ impl Cache {
 
     /// Forgets all responses of a resource, and those that are being recorded.
     pub fn forget(&self, key: &Key) {
+        hints_of(&self.hints).forget(key);
         let gone = self.shelf(key).forget(key);
         drop(gone);
+    }
+
+    /// What is known to be worth fetching with a resource that is not here, or no longer fresh.
+    pub fn hints(&self, key: &Key) -> Option<Arc<[Box<[u8]>]>> {
+        if self.settings.early_hints == EarlyHints::Off {
+            return None;
+        }
+        let stale = self.shelf(key).hints(key);
+        stale.or_else(|| hints_of(&self.hints).of(key))
+    }
+
+    /// What has a response again needs no hints of its own.
+    fn settle_hints(&self, key: &Key) {
+        if self.settings.early_hints != EarlyHints::Off {
+            hints_of(&self.hints).forget(key);
+        }
+    }
+
+    /// Keeps hints without their response, in blocks of a kilobyte, as HAProxy counts them.
+    fn remember(&self, key: Key, hints: Hints) {
+        let bytes = 64 + hints.iter().map(|hint| hint.len() + 16).sum::<usize>();
+        let blocks = bytes.div_ceil(BLOCK_BYTES);
+        let most = match self.settings.early_hints {
+            EarlyHints::Only => usize::MAX,
+            _ => self.settings.hint_bytes() / (blocks * BLOCK_BYTES),
+        };
+        let mut space = Space::of(&self.room);
+        if self.make_room(&mut space, blocks * BLOCK_BYTES) {
+            hints_of(&self.hints).keep(key, hints, space, most);
+        }
+    }
+
+    /// Hints that are kept without their response: of which resources, and how many bytes.
+    pub fn list_hints(&self) -> Vec<(Key, usize)> {
+        hints_of(&self.hints).list()
     }
 
     /// All that is kept, for people to look at.
@@ -235,14 +285,20 @@ impl Cache {
                 return true;
             }
             let shelves = self.shelves.len();
-            let Some(gone) = (0..shelves).find_map(|_| {
+            let gone = (0..shelves).find_map(|_| {
                 let turn = self.turn.fetch_add(1, Relaxed);
                 lock(&self.shelves[turn & (shelves - 1)]).pop_oldest()
-            }) else {
-                return false;
-            };
-            // It may have to be freed: under no lock.
-            drop(gone);
+            });
+            match gone {
+                Some(gone) => {
+                    let hints = gone.hints.clone().map(|hints| (gone.key, hints));
+                    // It may have to be freed: under no lock. Its hints need less than it has taken.
+                    drop(gone);
+                    hints.into_iter().for_each(|(key, hints)| self.remember(key, hints));
+                }
+                None if hints_of(&self.hints).pop_oldest() => {}
+                None => return false,
+            }
         }
     }
 
@@ -304,6 +360,13 @@ impl Key {
 /// Whether a method may change what it is sent to (RFC 9110 section 9.2.1).
 pub fn is_unsafe(method: &[u8]) -> bool {
     !matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE")
+}
+
+/// HAProxy's unit.
+const BLOCK_BYTES: usize = 1024;
+
+fn hints_of(hints: &Mutex<Remembered>) -> MutexGuard<'_, Remembered> {
+    hints.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn lock(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {

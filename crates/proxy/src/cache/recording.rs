@@ -82,6 +82,9 @@ impl Listener for Recording {
         let gone = shelf.end(&self.key, self.ticket).then(|| shelf.put(&self.key, entry, came_ms));
         // It may have to be freed: under no lock.
         drop(shelf);
+        if gone.is_some() {
+            self.cache.settle_hints(&self.key);
+        }
         drop(gone);
     }
 }

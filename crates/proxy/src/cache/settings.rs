@@ -18,6 +18,22 @@ pub struct CacheSettings {
     pub vary: bool,
     /// `max-secondary-entries`
     pub max_variants: Option<usize>,
+    /// `early-hints`
+    pub early_hints: EarlyHints,
+    /// `ratio`: how many percent of the cache may hold hints without their response.
+    pub hint_percent: Option<usize>,
+}
+
+/// What becomes of hints in responses.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum EarlyHints {
+    /// Nothing.
+    #[default]
+    Off,
+    /// They are told to clients whose response is not there.
+    On,
+    /// The same, and no responses are kept.
+    Only,
 }
 
 impl Setting for CacheSettings {
@@ -38,6 +54,11 @@ impl CacheSettings {
 
     pub(super) fn max_age(&self) -> u64 {
         self.max_age.unwrap_or(60)
+    }
+
+    /// Bytes that hints without their response may take.
+    pub(super) fn hint_bytes(&self) -> usize {
+        self.total_bytes() / 100 * self.hint_percent.unwrap_or(25)
     }
 
     pub(super) fn variants(&self) -> usize {

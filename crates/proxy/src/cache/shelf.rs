@@ -48,6 +48,11 @@ impl Shelf {
         Some(found.entry.clone())
     }
 
+    /// The hints of the newest response, fresh or not.
+    pub(super) fn hints(&self, key: &Key) -> Option<super::Hints> {
+        self.resources.get(key)?.last()?.entry.hints.clone()
+    }
+
     /// How many responses of a resource there are that are fresh.
     pub(super) fn count(&self, key: &Key, now_ms: i64) -> usize {
         self.resources.get(key).map_or(0, |kept| kept.iter().filter(|kept| kept.entry.is_fresh(now_ms)).count())

@@ -173,3 +173,24 @@ fn responses_that_vary() {
     let off = super::tests::cache(CacheSettings { total_mbytes: Some(1), ..CacheSettings::default() });
     assert!(!keep(&off, &from("a"), fields, b"a", NOW));
 }
+
+#[test]
+fn hints_stay_when_their_response_goes() {
+    let settings = CacheSettings { total_mbytes: Some(1), max_object_bytes: Some(500_000), ..CacheSettings::default() };
+    let hinting = |early_hints| cache(CacheSettings { early_hints, hint_percent: Some(1), ..settings.clone() });
+    let fields = "Cache-Control: max-age=10\r\nLink: <a>; rel=preload\r\n";
+    let on = hinting(EarlyHints::On);
+    let asked: Vec<Request> = (0..13).map(|n| request(&format!("/{n}"), "")).collect();
+    let key = |request: &Request| on.meet(request).unwrap().key;
+    assert!(asked.iter().all(|request| keep(&on, request, fields, &[0; 400_000], NOW)));
+    assert_eq!((on.list().len(), on.list_hints().len()), (2, 10));
+    assert!(on.hints(&key(&asked[0])).is_none(), "ten blocks are a hundredth of the cache");
+    assert_eq!(&*on.hints(&key(&asked[1])).unwrap()[0], b"<a>; rel=preload");
+    assert!(on.hints(&key(&asked[12])).is_some(), "of a response that is stale they are told too");
+    on.forget(&key(&asked[1]));
+    assert!(on.hints(&key(&asked[1])).is_none());
+    let only = hinting(EarlyHints::Only);
+    assert!(!keep(&only, &asked[0], fields, b"x", NOW) && only.list_hints().len() == 1);
+    let off = hinting(EarlyHints::Off);
+    assert!(keep(&off, &asked[0], fields, b"x", NOW) && off.hints(&key(&asked[0])).is_none());
+}

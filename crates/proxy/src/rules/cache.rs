@@ -7,11 +7,13 @@ use crate::facts::Times;
 use crate::stream::Stream;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Scope};
+use terse_message::{Response, Version};
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
-    done("cache-use", REQUEST, "<cache>", "Answers from a cache, if it can.", |args, scope, _: RuleSet| {
-        Ok(Box::new(CacheUse { name: CacheName::parse(args, scope)? }))
+    done("cache-use", REQUEST, "<cache> [no-early-hints]", "Answers from a cache, if it can.", |args, scope, _: RuleSet| {
+        let name = CacheName::parse(args, scope)?;
+        Ok(Box::new(CacheUse { name, hints: !args.accept("no-early-hints") }))
     }),
     done(
         "cache-store",
@@ -24,6 +26,8 @@ pub(super) const ACTIONS: &[ActionWord] = &[
 
 struct CacheUse {
     name: Arc<CacheName>,
+    /// Whether hints are told.
+    hints: bool,
 }
 
 impl Action for CacheUse {
@@ -33,11 +37,20 @@ impl Action for CacheUse {
         if let Some(before) = stream.facts.caching.take() {
             caching.asked.splice(0..0, before.asked);
         }
-        let hit = Cache::serves(&stream.request).then(|| {
+        let serves = Cache::serves(&stream.request);
+        let hit = serves.then(|| {
             counters(stream).cache_lookups.add(1);
             cache.look(&caching, &stream.request, now_ms(stream))
         });
         let hit = hit.flatten();
+        if hit.is_none()
+            && serves
+            && self.hints
+            && let Some(hints) = cache.hints(&caching.key)
+        {
+            counters(stream).cache_hints.add(1);
+            tell(stream, &hints);
+        }
         if hit.is_some() {
             counters(stream).cache_hits.add(1);
             caching.answered = Some(cache.clone());
@@ -45,6 +58,16 @@ impl Action for CacheUse {
         stream.facts.caching = Some(Box::new(caching));
         hit.map_or(Flow::Next, |hit| Flow::Stored(Box::new(hit)))
     }
+}
+
+/// Has hints sent ahead.
+fn tell(stream: &mut Stream, hints: &[Box<[u8]>]) {
+    let response = stream.facts.changes().hints.get_or_insert_with(|| {
+        let mut response = Response::default();
+        (response.version, response.status) = (Version::Http11, 103);
+        Box::new(response)
+    });
+    hints.iter().for_each(|hint| response.fields.push(b"Link", hint));
 }
 
 /// Those of the proxy whose rules run: a backend's only once it is chosen.
