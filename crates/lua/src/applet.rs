@@ -443,3 +443,28 @@ fn of(object: &Table) -> mlua::Result<Arc<Http>> {
         _ => Err(mlua::Error::runtime("expects the applet's object")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_are_the_same_however_they_come() {
+        for (request, body) in [
+            (&b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"[..], &b"hello"[..]),
+            (
+                b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nT: 1\r\n\r\n",
+                b"hello",
+            ),
+            (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b""),
+        ] {
+            for at in 0..request.len() {
+                let mut input = Input::default();
+                let (first, rest) = request.split_at(at);
+                [first, rest].into_iter().for_each(|bytes| input.take(bytes).unwrap());
+                assert!(input.is_done() && input.ready == body, "{at}");
+            }
+        }
+        assert!(Input::default().take(b"\x00\r\n\r\n").is_err());
+    }
+}

@@ -46,7 +46,7 @@ pub(crate) fn run<T>(limit: Option<Duration>, stretch: impl FnOnce() -> T) -> (T
 pub(crate) fn watch(lua: &Lua, instructions: u32) -> mlua::Result<()> {
     lua.set_global_hook(HookTriggers::new().every_nth_instruction(instructions), |_, debug| {
         let mut burst = BURST.get();
-        if !burst.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        if burst.deadline.is_none_or(|deadline| Instant::now() < deadline) {
             return Ok(VmState::Continue);
         }
         burst.expired = true;
@@ -93,3 +93,28 @@ function coroutine.resume(...)
   return caught(resume_(...))
 end
 "#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_end_is_ended() {
+        let lua = Lua::new();
+        install(&lua).unwrap();
+        watch(&lua, 100).unwrap();
+        for script in [
+            "while true do end",
+            "while true do pcall(function() while true do end end) end",
+            "while true do xpcall(function() while true do end end, print) end",
+            "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
+            "table.sort({ 1, 2, 3 }, function() while true do end end)",
+        ] {
+            let (result, expired) = run(Some(Duration::from_millis(5)), || lua.load(script).exec());
+            assert!(expired && result.unwrap_err().to_string().contains("execution timeout"), "{script}");
+        }
+        // Errors of other stretches are caught as ever.
+        let (caught, expired) = run(Some(Duration::from_secs(60)), || lua.load("return pcall(error, 'x')").eval::<bool>());
+        assert_eq!((caught.unwrap(), expired), (false, false));
+    }
+}

@@ -145,3 +145,18 @@ fn call(name: &str, args: &[Value]) -> mlua::Result<Vec<u8>> {
     }
     Ok(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_end_where_they_end() {
+        let lua = Lua::new();
+        let text = |text: &str| Value::String(lua.create_string(text).unwrap());
+        let args = [text("a,b)"), Value::Integer(24), text("\"\\n"), Value::Boolean(true)];
+        assert_eq!(call("f", &args).unwrap(), br#"f("a,b)","24","\"\\n","1")"#);
+        assert_eq!(call("f", &[]).unwrap(), b"f");
+        assert!(call("f", &[Value::Nil]).is_err());
+    }
+}
