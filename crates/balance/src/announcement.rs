@@ -17,8 +17,25 @@ pub struct Announcement {
     pub authority: bool,
     /// `proxy-v2-options unique-id`
     pub unique_id: bool,
+    /// `proxy-v2-options ssl` and its like.
+    pub tls: TlsFields,
     /// `set-proxy-v2-tlv-fmt`, in order.
     pub fields: Vec<AnnouncedField>,
+}
+
+/// What is told of the client's TLS.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct TlsFields {
+    /// `ssl`: whether there is any, its version, and whether the client has shown a certificate.
+    pub told: bool,
+    /// `cert-cn`: the common name of the client's certificate.
+    pub name: bool,
+    /// `ssl-cipher`: the cipher.
+    pub cipher: bool,
+    /// `cert-sig`: how our certificate was signed.
+    pub signature: bool,
+    /// `cert-key`: what key it has.
+    pub key: bool,
 }
 
 /// A version of the PROXY protocol.

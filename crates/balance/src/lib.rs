@@ -39,7 +39,7 @@ pub mod state;
 pub mod table;
 
 pub use algorithm::Key;
-pub use announcement::{Announcement, AnnouncementVersion};
+pub use announcement::{Announcement, AnnouncementVersion, TlsFields};
 pub use counters::{Count, Counters};
 pub use durations::{Durations, Span};
 pub use farm::{Farm, FarmContext, Journal, Level};

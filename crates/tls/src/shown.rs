@@ -64,6 +64,18 @@ impl Shown {
         }
     }
 
+    /// What kind of key it has and how long it is: `RSA2048`, `EC256`.
+    pub fn key_size(&self) -> Option<String> {
+        let key = self.0.public_key().ok()?;
+        let kind = match key.id() {
+            Id::RSA => "RSA",
+            Id::EC => "EC",
+            Id::DSA => "DSA",
+            _ => return None,
+        };
+        Some(format!("{kind}{}", key.bits()))
+    }
+
     /// A name as one line: `/C=FR/CN=Client`.
     pub fn name(&self, whose: Whose) -> Option<Vec<u8>> {
         let mut line = Vec::new();

@@ -1,7 +1,7 @@
 //! The words of a `server` line that speak of the PROXY protocol.
 
 use super::server_words::Draft;
-use crate::announcement::{AnnouncedField, AnnouncementVersion};
+use crate::announcement::{AnnouncedField, AnnouncementVersion, TlsFields};
 use terse_config::params::{Param, ParamKind, ParamParser};
 use terse_config::{Args, Fault};
 
@@ -13,6 +13,22 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     done("send-proxy-v2", "", "Tells the client's address by version 2 of the PROXY protocol.", |_, draft| {
         version(draft, Some(AnnouncementVersion::V2))
     }),
+    done("send-proxy-v2-ssl", "", "The same, and what is known of the client's TLS.", |_, draft| {
+        draft.server.announcement.tls.told = true;
+        version(draft, Some(AnnouncementVersion::V2))
+    }),
+    done("send-proxy-v2-ssl-cn", "", "The same, and the common name of the client's certificate.", |_, draft| {
+        (draft.server.announcement.tls.told, draft.server.announcement.tls.name) = (true, true);
+        version(draft, Some(AnnouncementVersion::V2))
+    }),
+    done("no-send-proxy-v2-ssl", "", "Takes 'send-proxy-v2-ssl' back.", |_, draft| {
+        draft.server.announcement.tls = TlsFields::default();
+        version(draft, None)
+    }),
+    done("no-send-proxy-v2-ssl-cn", "", "Takes 'send-proxy-v2-ssl-cn' back.", |_, draft| {
+        draft.server.announcement.tls = TlsFields::default();
+        version(draft, None)
+    }),
     done("no-send-proxy", "", "Takes 'send-proxy' back.", |_, draft| version(draft, None)),
     done("no-send-proxy-v2", "", "Takes 'send-proxy-v2' back.", |_, draft| version(draft, None)),
     done("check-send-proxy", "", "Announces checks, too, wherever they go.", |_, draft| {
@@ -23,7 +39,12 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
         draft.server.announcement.in_checks = false;
         Ok(())
     }),
-    done("proxy-v2-options", "<option>[,<option>]...", "Says what version 2 tells: authority, crc32c, unique-id.", options),
+    done(
+        "proxy-v2-options",
+        "<option>[,<option>]...",
+        "Says what version 2 tells: authority, cert-cn, cert-key, cert-sig, crc32c, ssl, ssl-cipher, unique-id.",
+        options,
+    ),
     done("set-proxy-v2-tlv-fmt(", "<type>) <format>", "Adds a field of this type to version 2, such as 0xE1.", field),
 ];
 
@@ -39,10 +60,16 @@ fn options(args: &mut Args<'_>, draft: &mut Draft) -> Result<(), Fault> {
             "crc32c" => announcement.checksum = true,
             "authority" => announcement.authority = true,
             "unique-id" => announcement.unique_id = true,
-            "ssl" | "cert-cn" | "ssl-cipher" | "cert-sig" | "cert-key" => {
-                return Err(args.fault(format!("'{option}' is not supported: TLS comes later")));
+            "ssl" => announcement.tls.told = true,
+            // Each of these stands within what is told of TLS.
+            "cert-cn" => (announcement.tls.told, announcement.tls.name) = (true, true),
+            "ssl-cipher" => (announcement.tls.told, announcement.tls.cipher) = (true, true),
+            "cert-sig" => (announcement.tls.told, announcement.tls.signature) = (true, true),
+            "cert-key" => (announcement.tls.told, announcement.tls.key) = (true, true),
+            _ => {
+                let hint = "known are authority, cert-cn, cert-key, cert-sig, crc32c, ssl, ssl-cipher and unique-id";
+                return Err(args.fault(format!("unknown option '{option}'")).hint(hint));
             }
-            _ => return Err(args.fault(format!("unknown option '{option}'")).hint("known are authority, crc32c and unique-id")),
         }
     }
     Ok(())

@@ -150,11 +150,7 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     }),
     accepted("tfo", "", "Sends data with the first packet.", "it can only save a round trip"),
     accepted("no-tfo", "", "Takes 'tfo' back.", "it is never used"),
-    accepted("no-send-proxy-v2-ssl", "", "Takes 'send-proxy-v2-ssl' back.", "it is never sent"),
-    accepted("no-send-proxy-v2-ssl-cn", "", "Takes 'send-proxy-v2-ssl-cn' back.", "it is never sent"),
     accepted("no-check-reuse-pool", "", "Takes 'check-reuse-pool' back.", "checks make their own connections"),
-    refused("send-proxy-v2-ssl", "", "Version 2 of the PROXY protocol, with what is known of TLS.", TLS),
-    refused("send-proxy-v2-ssl-cn", "", "The same, with the certificate's name.", TLS),
     refused("check-via-socks4", "", "Checks through a SOCKS4 proxy.", LATER),
     refused("socks4", "<address>", "Connects through a SOCKS4 proxy.", LATER),
     refused("check-reuse-pool", "", "Lets checks use connections of requests.", LATER),
@@ -233,4 +229,3 @@ const fn refused(name: &'static str, arguments: &'static str, summary: &'static 
 /// So that health, which counts both, stays small.
 const MOST_CHECKS: i64 = 1 << 24;
 const LATER: &str = "it comes later";
-const TLS: &str = "TLS comes later";

@@ -6,8 +6,9 @@ use crate::session::Session;
 use crate::stream::Stream;
 use std::future::poll_fn;
 use std::task::Poll;
-use terse_balance::AnnouncementVersion;
+use terse_balance::{AnnouncementVersion, TlsFields};
 use terse_http::proxy_protocol::{self, Writer, kind};
+use terse_tls::{Secured, Whose};
 
 /// Reads the head in front of a client's first byte. False when there is none, or none in time: that counts as an error of a request,
 /// and the connection is to be closed.
@@ -80,5 +81,45 @@ pub fn head(announcer: &Announcer, stream: &Stream) -> Vec<u8> {
     if told.unique_id {
         writer.field(kind::UNIQUE_ID, stream.facts.unique_id(&env).unwrap_or_default());
     }
+    if told.tls.told {
+        writer.field(kind::SSL, &tls(stream.facts.session.tls(), told.tls));
+    }
     writer.finish()
 }
+
+/// What is known of the client's TLS: flags, what verifying its certificate came to, and fields.
+fn tls(tls: Option<&Secured>, told: TlsFields) -> Vec<u8> {
+    let Some(tls) = tls.map(Secured::handshake) else { return vec![0; 5] };
+    let (mut flags, mut verified) = (SPEAKS_TLS, 0);
+    let shown = tls.peer_certificate();
+    if shown.is_some() {
+        verified = tls.verify_result();
+        flags |= SHOWN_IN_SESSION | if tls.is_resumed() { 0 } else { SHOWN_NOW };
+    }
+    let mut value = [&[flags][..], &verified.to_be_bytes()].concat();
+    let mut field = |kind: u8, text: &[u8]| {
+        if let Ok(length) = u16::try_from(text.len()) {
+            value.extend_from_slice(&[&[kind][..], &length.to_be_bytes(), text].concat());
+        }
+    };
+    field(kind::SSL_VERSION, tls.version().as_bytes());
+    if let Some(name) = shown.filter(|_| told.name).and_then(|shown| shown.entry(Whose::Subject, "CN", 1)) {
+        field(kind::SSL_CN, &name);
+    }
+    let own = tls.own_certificate();
+    if let Some(key) = own.as_ref().filter(|_| told.key).and_then(|own| own.key_size()) {
+        field(kind::SSL_KEY_ALG, key.as_bytes());
+    }
+    if let Some(signature) = own.as_ref().filter(|_| told.signature).and_then(|own| own.signature_algorithm()) {
+        field(kind::SSL_SIG_ALG, signature.as_bytes());
+    }
+    if let Some(cipher) = tls.cipher().filter(|_| told.cipher) {
+        field(kind::SSL_CIPHER, cipher.as_bytes());
+    }
+    value
+}
+
+/// The flags of the field.
+const SPEAKS_TLS: u8 = 1;
+const SHOWN_NOW: u8 = 2;
+const SHOWN_IN_SESSION: u8 = 4;

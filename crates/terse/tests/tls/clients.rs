@@ -366,3 +366,41 @@ fn the_first_request_tells_the_time_of_the_handshake() {
     assert!(times.len() == 2 && times[1] == 0, "{lines}");
     terse.end();
 }
+
+/// Servers behind us are told of the client's TLS by the PROXY protocol.
+#[test]
+fn servers_are_told_of_the_clients_tls() {
+    let root = authority("root");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let text = format!(
+        "global\n nbthread 1\n{DEFAULTS}\nlisten web\n bind fd@${{web}} ssl crt a.pem ca-file root.pem verify optional\n \
+         server s {} send-proxy-v2-ssl-cn proxy-v2-options ssl-cipher,cert-key\n",
+        listener.local_addr().unwrap()
+    );
+    let site = signed(Kind::Rsa, &["a.test"], &root).pem();
+    let terse = Terse::with(&text).file("a.pem", site).file("root.pem", root.certificate_pem()).listen("web").start();
+    let shown = signed(Kind::Ecdsa, &["the client"], &root);
+    let ask = Ask { shown: Some(&shown), version: Some(SslVersion::TLS1_2), ..Ask::default() };
+    let mut client = ask.connect(terse.address("web")).unwrap();
+    client.write_all(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    server.set_read_timeout(Some(crate::support::PATIENCE)).unwrap();
+    let mut head = [0; 16];
+    server.read_exact(&mut head).unwrap();
+    let mut rest = vec![0; usize::from(u16::from_be_bytes([head[14], head[15]]))];
+    server.read_exact(&mut rest).unwrap();
+    // Behind two addresses and ports: TLS, with a certificate in the session and on this connection, which is valid.
+    let told = &rest[12..];
+    assert_eq!((told[0], &told[3..8]), (0x20, &[7, 0, 0, 0, 0][..]), "{told:?}");
+    let mut fields = Vec::new();
+    let mut at = &told[8..];
+    while let [kind, high, low, behind @ ..] = at {
+        let (value, behind) = behind.split_at(usize::from(u16::from_be_bytes([*high, *low])));
+        fields.push((*kind, String::from_utf8_lossy(value).into_owned()));
+        at = behind;
+    }
+    let cipher = client.ssl().current_cipher().unwrap().name();
+    let expected = [(0x21, "TLSv1.2"), (0x22, "the client"), (0x25, "RSA2048"), (0x23, cipher)];
+    assert_eq!(fields, expected.map(|(kind, value)| (kind, value.to_owned())));
+    terse.end();
+}
