@@ -109,6 +109,35 @@ fn a_drain_lets_requests_finish() {
 }
 
 #[test]
+fn a_client_that_was_told_nothing_of_a_drain_is_answered_once_more() {
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let origin = Origin::start(move |request, stream| {
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nla").unwrap();
+        if request.line.starts_with("GET /slow") {
+            wait.lock().unwrap().recv().unwrap();
+        }
+        stream.write_all(b"te").unwrap();
+    });
+    let text = ANSWER.replace("http-request return status 200 content-type text/plain string hello", "default_backend app");
+    let text = format!("{text}\nbackend app\n server one {}\n", origin.address());
+    let mut terse = Terse::with(&text).listen("web").start();
+    let mut client = Client::connect(terse.address("web"));
+    client.send("GET /slow HTTP/1.1\r\nHost: test\r\n\r\n");
+    until("the response's head", || support::readable(client.stream(), std::time::Duration::ZERO).then_some(()));
+    let address = terse.let_go("web");
+    terse.signal(Signal::USR1);
+    until("the listener to close", || TcpStream::connect(address).is_err().then_some(()));
+    go.send(()).unwrap();
+    let answer = client.response("GET");
+    assert_eq!((answer.text().as_str(), answer.field("connection")), ("late", None));
+    let last = client.get("/", &[]);
+    assert_eq!((last.text().as_str(), last.field("connection")), ("late", Some("close")));
+    assert!(client.is_closed());
+    terse.wait().expect(0);
+}
+
+#[test]
 fn a_drain_has_an_end() {
     let origin = Origin::start(|_, _| ());
     let text = ANSWER.replace("http-request return status 200 content-type text/plain string hello", "default_backend app");

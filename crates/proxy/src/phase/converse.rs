@@ -107,6 +107,9 @@ async fn deliver(client: &mut Client, session: &Session) {
 /// leave the memory of many connections that were busy at one time in pieces.
 const MOMENT: Duration = Duration::from_millis(10);
 
+/// How long a draining worker waits for the request behind a response that did not say `Connection: close`.
+const FAREWELL: Duration = Duration::from_secs(2);
+
 /// One request after the other, as long as the next one comes soon.
 async fn converse(client: &mut Client, session: &Rc<Session>, idle_since: &mut Instant) -> Next {
     loop {
@@ -143,18 +146,26 @@ enum Arrival {
 }
 
 /// Waits for the first byte of a request.
+///
+/// A worker that drains closes connections that are idle. One whose response had begun before that was not told so: its next
+/// request is waited for, and that one's response says it.
 async fn wait(client: &mut Client, session: &Session, limit: Option<Duration>) -> Arrival {
     if !client.buffer.is_empty() {
         // A pipelined request.
         return Arrival::Bytes;
     }
     client.buffer.release_if_empty();
-    client.timer.set(limit);
+    let (is_first, is_running) = (session.requests.get() == 0, session.worker.is_running());
+    let closes_idle = !is_first && is_running;
+    client.timer.set(match limit {
+        limit if is_first || is_running => limit,
+        limit => Some(limit.map_or(FAREWELL, |limit| limit.min(FAREWELL))),
+    });
     loop {
         let arrival = poll_fn(|cx| {
             if let Poll::Ready(arrival) = poll_first_bytes(client, session, cx) {
                 Poll::Ready(arrival)
-            } else if session.requests.get() > 0 && !session.worker.is_running() {
+            } else if closes_idle && !session.worker.is_running() {
                 Poll::Ready(Some(Arrival::Nothing))
             } else if client.timer.is_due(cx) {
                 Poll::Ready(Some(Arrival::Late))

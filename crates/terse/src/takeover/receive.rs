@@ -66,7 +66,11 @@ fn sockets(mut stream: &UnixStream) -> io::Result<Vec<(OwnedFd, Record)>> {
             return Err(io::Error::other(format!("it has announced {announced} sockets and sent {}", sockets.len())));
         }
         let so_far = i32::try_from(sockets.len()).unwrap_or(i32::MAX);
-        stream.write_all(&so_far.to_ne_bytes())?;
+        let told = stream.write_all(&so_far.to_ne_bytes());
+        // HAProxy waits for no answer to its last message, and may have closed.
+        if sockets.len() < announced {
+            told?;
+        }
     }
     let mut rest = &records[..];
     let mut record = || Record::read(&mut rest).ok_or_else(|| io::Error::other("it speaks another protocol"));

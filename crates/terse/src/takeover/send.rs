@@ -105,6 +105,19 @@ mod tests {
     }
 
     #[test]
+    fn who_closes_behind_the_last_message_has_handed_over() {
+        use std::os::fd::AsFd;
+        let (old, new) = UnixStream::pair().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut record = Vec::new();
+        Record { namespace: String::new(), interface: String::new() }.write(&mut record);
+        io::Write::write_all(&mut &old, &1i32.to_ne_bytes()).unwrap();
+        send_batch(&old, &[listener.as_fd()], &record).unwrap();
+        drop(old);
+        assert_eq!(pool(&new).unwrap().len(), 1);
+    }
+
+    #[test]
     fn more_than_a_message_holds_come_in_batches() {
         let exported = Exported::default();
         let listener: OwnedFd = TcpListener::bind("127.0.0.1:0").unwrap().into();
