@@ -7,6 +7,8 @@ named! {
     Reason {
         /// Neither the frontend nor the backend says `compression`.
         NotConfigured = "not-configured",
+        /// The proxy has answered itself: a page, a redirection, `return`.
+        OwnAnswer = "own-answer",
         /// `compression direction` leaves this direction out.
         Direction = "direction",
         /// `compression` is there, but names no algorithm for this direction.

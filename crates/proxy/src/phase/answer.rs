@@ -8,6 +8,7 @@ use crate::settings::ConnectionMode;
 use crate::stream::Stream;
 use crate::track;
 use std::io;
+use terse_compress::Reason;
 use terse_http::h1::encode;
 use terse_message::{Abort, BodyLength, Cause, Phase, Version, Who};
 
@@ -128,6 +129,7 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
     let read_whole = skip_body(client, stream);
     answer.write_head(&mut stream.response);
     stream.has_response = true;
+    stream.facts.compression.get_or_insert(Reason::OwnAnswer);
     // What could not be read is no request that rules could speak of.
     let is_last = stream.facts.abort.is_some_and(|abort| abort.who == Who::Internal);
     let spoiled = stream.facts.version.is_some() && !is_last && !respond::after_rules(stream, &session);

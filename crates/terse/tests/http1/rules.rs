@@ -377,7 +377,8 @@ fn backends_by_rule() {
 fn error_pages() {
     let page = "HTTP/1.0 403 Forbidden\r\nContent-Type: text/plain\r\nX-Page: mine\r\n\r\nnot here";
     let lines = format!(
-        "{DEFAULTS}\nlisten web\n bind fd@${{web}}\n errorfile 403 \"${{dir}}/403.http\"\n http-request deny if {{ path /deny }}\n"
+        "{DEFAULTS}\nlisten web\n bind fd@${{web}}\n errorfile 403 \"${{dir}}/403.http\"\n http-request deny if {{ path /deny }}\n \
+         compression algo gzip\n http-after-response set-header Why %[res.comp_reason]\n"
     );
     let terse = Terse::with(&lines).file("403.http", page).listen("web").start();
     let own = terse.client().get("/deny", &[]);
@@ -385,6 +386,7 @@ fn error_pages() {
     let built_in = terse.client().get("/other", &[]);
     assert_eq!((built_in.status, built_in.field("content-type")), (503, Some("text/html")));
     assert!(built_in.text().contains("503 Service Unavailable"), "{}", built_in.text());
+    assert_eq!((own.field("why"), built_in.field("why")), (Some("own-answer"), Some("own-answer")));
     terse.end();
 }
 
