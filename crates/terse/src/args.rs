@@ -50,6 +50,10 @@ pub struct Arguments {
     pub proxy_maxconn: Option<u32>,
     /// `-L`: the local peer's name.
     pub localpeer: Option<String>,
+    /// `-4`: name servers are asked for IPv4 alone.
+    pub only_ipv4: bool,
+    /// `-dV`: certificates of servers are not verified where their lines do not say it.
+    pub trusts_servers: bool,
     /// `-dK`: classes of keywords to print.
     pub keyword_classes: Option<String>,
     /// `-dD`: `.diag` lines of configurations speak.

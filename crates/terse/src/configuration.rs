@@ -18,6 +18,7 @@ use terse_admin::AdminSettings;
 use terse_balance::Resolver;
 use terse_compress::EngineSettings;
 use terse_config::{Config, Diagnostic, Diagnostics, Environment, Loader, Place, Settings, Severity, Source};
+use terse_names::FamilySettings;
 use terse_proxy::log::Sinks;
 use terse_proxy::plan::Plan;
 use terse_proxy::plan::build::{Host, build};
@@ -113,6 +114,12 @@ fn load(arguments: &Arguments, sources: &[Source], report: &Report) -> (Option<C
     if let Some(name) = named.filter(|_| arguments.localpeer.is_none()) {
         environment.variables.insert(LOCAL_PEER.to_owned(), name);
         (config, diagnostics) = read(sources, &environment);
+    }
+    if arguments.only_ipv4 {
+        config.shared.entry::<FamilySettings>().accepted = Some((true, false));
+    }
+    if arguments.trusts_servers {
+        config.global.settings.entry::<terse_tls::Global>().server_verify = false;
     }
     for (place, why) in &config.accepted {
         let word = place.text.get(place.span.clone()).unwrap_or_default();

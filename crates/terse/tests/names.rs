@@ -89,11 +89,14 @@ fn echo_of_addresses() -> u16 {
 }
 
 fn process(dns: &Dns, lines: &str) -> Terse {
-    let text = format!(
+    Terse::with(&configuration(dns, lines)).listen("web").listen("cli").start()
+}
+
+fn configuration(dns: &Dns, lines: &str) -> String {
+    format!(
         "global\n nbthread 2\n dns-accept-family ipv4,ipv6\n stats socket fd@${{cli}} level admin\n{DEFAULTS}\n{}\nlisten web\n bind fd@${{web}}\n{lines}\n",
         dns.section()
-    );
-    Terse::with(&text).listen("web").listen("cli").start()
+    )
 }
 
 fn says(terse: &Terse, command: &str) -> String {
@@ -192,6 +195,19 @@ fn rules_look_names_up() {
         assert_eq!(get(terse.address("web"), &format!("/{name}")).text(), address, "{name}");
     }
     terse.end();
+}
+
+#[test]
+fn the_command_line_asks_for_one_family() {
+    let Some(dns) = Dns::start(&[], "127.0.0.9 app.test\n::7 six.test\n") else { return };
+    let lines = " http-request do-resolve(txn.ip,dns) path,field(2,/)\n \
+                 http-request return status 200 content-type text/plain lf-string %[var(txn.ip)]";
+    for (options, six) in [(&[][..], "::7"), (&["-4"], "")] {
+        let terse = Terse::with(&configuration(&dns, lines)).listen("web").listen("cli").arg(options).start();
+        assert_eq!(get(terse.address("web"), "/app.test").text(), "127.0.0.9");
+        assert_eq!(get(terse.address("web"), "/six.test").text(), six, "{options:?}");
+        terse.end();
+    }
 }
 
 #[test]

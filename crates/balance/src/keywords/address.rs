@@ -56,7 +56,7 @@ pub(super) fn parse(text: &str) -> Result<Spot, String> {
         Some(("unix" | "uxst" | "stream+unix", path)) => return Ok(Spot::Address(Address::Unix(path.into()))),
         Some(("abns", name)) => return abstract_name(name, ABSTRACT_BYTES).map(Spot::Address),
         Some(("abnsz", name)) => return abstract_name(name, 0).map(Spot::Address),
-        Some((kind, _)) => return Err(format!("addresses of the kind '{kind}@' come later")),
+        Some((kind, _)) => return Err(format!("addresses of the kind '{kind}@' are not supported")),
     };
     internet(rest, family)
 }
@@ -84,7 +84,9 @@ fn internet(text: &str, family: Family) -> Result<Spot, String> {
         host => host.parse::<Ipv4Addr>().map(IpAddr::V4).or_else(|_| host.parse::<Ipv6Addr>().map(IpAddr::V6)).ok(),
     };
     match literal {
-        Some(ip) if ip.is_unspecified() => Err("a server at the address that the client asked for comes later".into()),
+        Some(ip) if ip.is_unspecified() => {
+            Err(format!("'{text}': the address that the client asked for is not supported: write a server's own"))
+        }
         Some(ip) if family.has(ip) => Ok(Spot::Address(Address::Ip(SocketAddr::new(ip, port)))),
         Some(_) => Err(format!("could not resolve address '{host}'")),
         None => Ok(Spot::Name(HostName { host: host.to_owned(), port, family })),
@@ -128,8 +130,10 @@ fn split_port(text: &str) -> Result<(&str, u16), String> {
         _ => (text, ""),
     };
     let port = match port.as_bytes().first() {
-        None => return Err(format!("'{text}' has no port: the port that the client asked for comes later")),
-        Some(b'+' | b'-') => return Err(format!("'{port}': a port relative to the client's comes later")),
+        None => return Err(format!("'{text}' has no port, and the one that the client asked for is not taken: write it")),
+        Some(b'+' | b'-') => {
+            return Err(format!("'{port}': a port relative to the client's is not supported: write the port that is connected to"));
+        }
         Some(_) => port.parse().map_err(|_| format!("'{port}' is not a port"))?,
     };
     Ok((host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host), port))
@@ -198,8 +202,8 @@ mod tests {
             ("127.0.0.1:http", "is not a port"),
             ("nowhere:80", "could not resolve address 'nowhere'"),
             ("ipv6@127.0.0.1:80", "could not resolve"),
-            ("fd@4", "'fd@' come later"),
-            ("*:80", "comes later"),
+            ("fd@4", "'fd@' are not supported"),
+            ("*:80", "not supported"),
             ("", "has no port"),
         ] {
             let reason = parsed(text).unwrap_err();

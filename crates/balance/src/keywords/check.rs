@@ -319,7 +319,7 @@ fn connect(args: &mut Args<'_>) -> Result<Step, Fault> {
             "port" => port = Some(args.integer("<port>", 1..=65535)? as u16),
             "comment" => comment = Some(args.need("<text>")?.to_owned()),
             "addr" | "send-proxy" | "via-socks4" | "proto" => {
-                return Err(args.fault(format!("'{word}' is not supported: it comes later")));
+                return Err(args.fault(format!("'{word}' is not supported: it is not built")));
             }
             "ssl" => tls = true,
             "sni" => sni = Some(args.need("<name>")?.to_owned()),
@@ -348,7 +348,7 @@ fn expect(args: &mut Args<'_>, draft: &mut Draft, what: Read) -> Result<Expect, 
             "min-recv" => min_bytes = usize::try_from(args.integer("<n>", -1..=i64::from(i32::MAX))?).ok(),
             "comment" => comment = Some(args.need("<text>")?.to_owned()),
             "ok-status" | "error-status" | "tout-status" | "on-success" | "on-error" | "status-code" => {
-                return Err(args.fault(format!("'{word}' is not supported: it comes later")));
+                return Err(args.fault(format!("'{word}' is not supported: it is not built")));
             }
             "!" => negated = true,
             _ => {
@@ -505,4 +505,4 @@ fn checked_version(args: &Args<'_>, version: &str) -> Result<String, Fault> {
     }
 }
 
-const LATER: &str = "it comes later";
+const LATER: &str = "it is not built";

@@ -10,11 +10,15 @@ pub(super) const APPSESSION: Keyword = refused(
     "HAProxy has dropped it; write 'cookie <name> prefix', or 'cookie <name> insert'",
 );
 pub(super) const LOAD_STATE: Keyword =
-    refused("load-server-state-from-file", "{ global | local | none }", "Starts servers in the state that a file says.", LATER);
+    refused("load-server-state-from-file", "{ global | local | none }", "Starts servers in the state that a file says.", STATES);
 pub(super) const STATE_FILE_NAME: Keyword =
-    refused("server-state-file-name", "[use-backend-name | <file>]", "Names the file of servers' states.", LATER);
-pub(super) const CHECKCACHE: Keyword =
-    refused("option checkcache", "", "Blocks answers that may be cached with a cookie in them.", LATER);
+    refused("server-state-file-name", "[use-backend-name | <file>]", "Names the file of servers' states.", STATES);
+pub(super) const CHECKCACHE: Keyword = refused(
+    "option checkcache",
+    "",
+    "Blocks answers that may be cached with a cookie in them.",
+    "write 'http-response deny if { res.hdr(Set-Cookie) -m found }' with what Cache-Control has to say",
+);
 pub(super) const EXTERNAL_CHECK: Keyword = refused("option external-check", "", "Checks servers by a program.", PROGRAM);
 pub(super) const EXTERNAL_CHECK_COMMAND: Keyword =
     refused("external-check command", "<file>", "Names the program that checks servers.", PROGRAM);
@@ -22,5 +26,5 @@ pub(super) const EXTERNAL_CHECK_PATH: Keyword =
     refused("external-check path", "<path>", "Sets PATH for the program that checks servers.", PROGRAM);
 pub(super) const SPOP_CHECK: Keyword = refused("option spop-check", "", "Checks agents of SPOE.", "SPOE is not built");
 
-const LATER: &str = "it comes later";
-const PROGRAM: &str = "checks by a program come later; 'option httpchk' and 'tcp-check' lines are built";
+const STATES: &str = "servers start in the state that their lines say";
+const PROGRAM: &str = "no program is started; 'option httpchk' and 'tcp-check' lines are built";

@@ -228,4 +228,4 @@ const fn refused(name: &'static str, arguments: &'static str, summary: &'static 
 
 /// So that health, which counts both, stays small.
 const MOST_CHECKS: i64 = 1 << 24;
-const LATER: &str = "it comes later";
+const LATER: &str = "it is not built";

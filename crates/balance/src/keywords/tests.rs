@@ -187,7 +187,8 @@ fn words_of_servers_that_are_wrong() {
         ("s 10.0.0.1:80 weight 257", "not between 0 and 256"),
         ("s 10.0.0.1:80 inter 0", "without a pause"),
         ("s 10.0.0.1:80 cookie a;b", "cannot be a cookie's value"),
-        ("s 10.0.0.1:80 proto h2", "HTTP/2 comes later"),
+        ("s 10.0.0.1:80 proto h2", "'h2' is not supported"),
+        ("s 10.0.0.1", "has no port, and the one that the client asked for is not taken"),
         ("s somewhere:80", "could not resolve address 'somewhere'"),
         ("s", "expects <address>"),
     ] {

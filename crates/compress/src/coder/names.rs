@@ -30,8 +30,8 @@ pub fn all() -> impl Iterator<Item = Name> {
 
 fn deflate() -> String {
     match fast::installed() {
-        Some(fast) => format!("libdeflate,terse-deflate,{}", fast.name().replace(' ', "_")),
-        None => "libdeflate,terse-deflate".into(),
+        Some(fast) => format!("libdeflate,rows,{}", fast.name().replace(' ', "_")),
+        None => "libdeflate,rows".into(),
     }
 }
 

@@ -49,8 +49,8 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refused("filter-sequence", "The order of filters.", "filters have a fixed order"),
     refused("use-fcgi-app", "Servers speak FastCGI.", "FastCGI is not spoken"),
     refused("quic-initial", "Rules on QUIC's first packets.", "there is no QUIC yet"),
-    refused("crt", "A certificate.", "TLS comes later"),
-    refused("ssl-f-use", "A certificate.", "TLS comes later"),
+    refused("crt", "A certificate.", "write 'crt' in the 'bind' line"),
+    refused("ssl-f-use", "A certificate.", "write 'crt' or 'crt-list' in the 'bind' line"),
     // What HAProxy has dropped.
     refused("redispatch", "Another server on the last attempt.", "write 'option redispatch'"),
     refused("redisp", "Another server on the last attempt.", "write 'option redispatch'"),

@@ -74,6 +74,7 @@ pub fn help() -> String {
         text.push_str(&format!("  {left:<20} {right}\n"));
     }
     text.push_str("  -- <file|folder>...  as -f, for all words that follow\n");
+    text.push_str("\nterse gzip, terse gunzip: compress and decompress files; -h lists their options\n");
     text
 }
 
@@ -188,7 +189,7 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         name: "-L",
         value: Value::Word("<name>"),
-        summary: "names this peer; the host's name otherwise",
+        summary: "the text of $HAPROXY_LOCALPEER; goes before 'localpeer'; the host's name otherwise",
         effect: Effect::Text(|a, v| a.localpeer = Some(v.to_owned())),
     },
     Flag {
@@ -278,7 +279,7 @@ pub const FLAGS: &[Flag] = &[
         name: "-dG",
         value: Value::None,
         summary: "avoids getaddrinfo()",
-        effect: Effect::Accepted("names are only resolved while the configuration is read"),
+        effect: Effect::Accepted("the system's lookup has no other way; 'resolvers' ask name servers themselves"),
     },
     Flag { name: "-de", value: Value::None, summary: "avoids epoll", effect: Effect::Accepted(ONE_POLLER) },
     Flag { name: "-dp", value: Value::None, summary: "avoids poll()", effect: Effect::Accepted(ONE_POLLER) },
@@ -299,20 +300,20 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         name: "-4",
         value: Value::None,
-        summary: "resolves to IPv4 alone",
-        effect: Effect::Accepted("there are no resolvers at run time"),
+        summary: "asks name servers for IPv4 alone; goes before 'dns-accept-family'",
+        effect: Effect::Set(|a| a.only_ipv4 = true),
     },
     Flag {
         name: "-dV",
         value: Value::None,
-        summary: "trusts any certificate of a server",
-        effect: Effect::Accepted("no server is spoken to over TLS"),
+        summary: "trusts any certificate of servers whose lines do not say 'verify'; goes before 'ssl-server-verify'",
+        effect: Effect::Set(|a| a.trusts_servers = true),
     },
     Flag {
         name: "-dr",
         value: Value::None,
         summary: "starts with servers whose names cannot be resolved",
-        effect: Effect::Refused("servers need an address at the start; write it instead of the name"),
+        effect: Effect::Refused("write 'default-server init-addr libc,none'"),
     },
     Flag {
         name: "-dC",

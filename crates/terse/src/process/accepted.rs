@@ -163,15 +163,18 @@ pub static KEYWORDS: &[Keyword] = &[
     knob("tune.quic.fe.stream.rxbuf", "<bytes>", "Buffers.", QUIC),
     knob("tune.quic.fe.tx.pacing", "on|off", "Pacing.", QUIC),
     knob("tune.quic.fe.tx.udp-gso", "on|off", "Sends datagrams at once.", QUIC),
-    // What asks other servers in the program's own name.
+    // What Lua scripts ask servers with.
     knob("httpclient.resolvers.disabled", "on|off", "Whether it looks names up.", HTTP_CLIENT),
     knob("httpclient.resolvers.id", "<name>", "Where it looks names up.", HTTP_CLIENT),
     knob("httpclient.resolvers.prefer", "ipv4|ipv6", "Which addresses it takes.", HTTP_CLIENT),
     knob("httpclient.retries", "<number>", "How often it tries.", HTTP_CLIENT),
-    knob("httpclient.ssl.ca-file", "<file>", "Whom it trusts.", HTTP_CLIENT),
-    knob("httpclient.ssl.verify", "none|required", "Whether it checks certificates.", HTTP_CLIENT),
     knob("httpclient.timeout.connect", "<time>", "How long it waits.", HTTP_CLIENT),
-    knob("nogetaddrinfo", "", "Avoids getaddrinfo().", "names are only looked up while the configuration is read"),
+    knob(
+        "nogetaddrinfo",
+        "",
+        "Avoids getaddrinfo().",
+        "the system's lookup has no other way; 'resolvers' ask name servers themselves",
+    ),
     // Processes.
     knob("insecure-fork-wanted", "", "Allows forks.", "nothing forks after the start"),
     knob("cluster-secret", "<text>", "The key of what servers of a cluster share.", "nothing is derived from it"),
@@ -201,4 +204,4 @@ const SPREAD: &str = "first checks are spread over an interval, and each then ke
 const OCSP: &str = "nobody is asked about certificates or for new ones: they are files";
 const H2: &str = "no connection uses HTTP/2";
 const QUIC: &str = "no connection uses QUIC: such addresses are refused";
-const HTTP_CLIENT: &str = "the program asks no server in its own name";
+const HTTP_CLIENT: &str = "only Lua scripts ask servers: by the system's lookup, once, for as long as their 'timeout' says";

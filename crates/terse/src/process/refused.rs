@@ -58,7 +58,7 @@ pub static KEYWORDS: &[Keyword] = &[
         "Drops clients with low ports.",
         "write 'tcp-request connection reject' with 'src_port lt 1024'",
     ),
-    refused("pp2-never-send-local", "", "PROXY protocol of checks.", "the PROXY protocol is not sent"),
+    refused("pp2-never-send-local", "", "What version 2 says in checks.", "checks say LOCAL, as the protocol has it"),
     refused(
         "close-spread-time",
         "<time>",
@@ -74,14 +74,45 @@ pub static KEYWORDS: &[Keyword] = &[
     refused("tune.glitches.kill.cpu-usage", "<percent>", "When odd connections are killed.", NO_GLITCHES),
     refused("tune.h1.be.glitches-threshold", "<number>", "Oddities before a server is left.", NO_GLITCHES),
     refused("tune.h1.fe.glitches-threshold", "<number>", "Oddities before a client is left.", NO_GLITCHES),
+    refused("httpclient.ssl.ca-file", "<file>", "Whom requests of Lua scripts trust.", NO_TRUST),
+    Keyword {
+        kind: Kind::Done(|args, _| match args.need("none|required")? {
+            "none" => args.end(),
+            _ => Err(args.fault(NO_TRUST).hint("write 'none'")),
+        }),
+        ..refused("httpclient.ssl.verify", "none", "Requests of Lua scripts check no certificates.", NO_TRUST)
+    },
     refused("maxconnrate", "<number>", "The most connections a second.", NO_RATE),
     refused("maxsessrate", "<number>", "The most sessions a second.", NO_RATE),
+    devices("51degrees-allow-unmatched", "on|off"),
+    devices("51degrees-cache-size", "<number>"),
+    devices("51degrees-data-file", "<file>"),
+    devices("51degrees-difference", "<number>"),
+    devices("51degrees-drift", "<number>"),
+    devices("51degrees-property-name-list", "[<name>...]"),
+    devices("51degrees-property-separator", "<character>"),
+    devices("51degrees-use-performance-graph", "on|off"),
+    devices("51degrees-use-predictive-graph", "on|off"),
+    devices("deviceatlas-json-file", "<file>"),
+    devices("deviceatlas-log-level", "<level>"),
+    devices("deviceatlas-properties-cookie", "<name>"),
+    devices("deviceatlas-separator", "<character>"),
+    devices("wurfl-cache-size", "<size>"),
+    devices("wurfl-data-file", "<file>"),
+    devices("wurfl-information-list", "[<capability>...]"),
+    devices("wurfl-information-list-separator", "<character>"),
+    devices("wurfl-patch-file", "[<file>...]"),
 ];
+
+const fn devices(name: &'static str, arguments: &'static str) -> Keyword {
+    refused(name, arguments, "Of a database of clients' devices.", "databases of devices are not read")
+}
 
 const fn refused(name: &'static str, arguments: &'static str, summary: &'static str, why: &'static str) -> Keyword {
     Keyword { name, old_names: &[], sections: Sections::GLOBAL, arguments, summary, kind: Kind::Refused(why) }
 }
 
 const PROVIDERS: &str = "OpenSSL's own configuration says which providers are loaded";
+const NO_TRUST: &str = "core.httpclient() looks at no certificate";
 const NO_RATE: &str = "rates are not limited for the whole process";
 const NO_GLITCHES: &str = "the first malformed message already ends a connection";

@@ -174,8 +174,10 @@ fn a_line_that_says_nothing_of_trust_is_refused() {
     let text = "defaults\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\nlisten web\n bind 127.0.0.1:0\n server s 127.0.0.1:1 ssl\n";
     let finished = Terse::with(text).arg(&["-c"]).run();
     assert!(finished.code() == Some(1) && finished.stderr.contains("no CA file specified"), "{}", finished.stderr);
-    let finished = Terse::with(&format!("global\n ssl-server-verify none\n{text}")).arg(&["-c"]).run();
-    assert_eq!((finished.code(), finished.stderr.as_str()), (Some(0), ""));
+    for (global, options) in [("ssl-server-verify none", &["-c"][..]), ("ssl-server-verify required", &["-c", "-dV"])] {
+        let finished = Terse::with(&format!("global\n {global}\n{text}")).arg(options).run();
+        assert_eq!((finished.code(), finished.stderr.as_str()), (Some(0), ""), "{global}");
+    }
 }
 
 /// A body whose end is that of the connection, as a server of TLS sends it, with and without the end of TLS.
