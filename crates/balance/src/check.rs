@@ -8,11 +8,13 @@ mod agent;
 mod attempt;
 mod expect;
 mod probe;
+pub(crate) mod protocol;
 mod schedule;
 mod stream;
 
 pub use expect::{Expect, Expectation, FormatMatch, Pattern};
 pub use probe::{Assigned, HttpRequest, Probe, ProbeKind, Script, Step};
+pub use protocol::Answer;
 pub use schedule::run;
 
 use crate::state::{Event, Operation};

@@ -2,6 +2,7 @@
 
 use super::expect::{Expect, Judgement, bytes_of, written};
 use super::probe::{Act, Action, Assigned, ConnectTls, ProbeKind, Script};
+use super::protocol::Answer;
 use super::stream::{Stream, described};
 use super::{CheckStatus, LastCheck, Surroundings};
 use crate::server::Server;
@@ -38,6 +39,8 @@ pub(super) async fn attempt(script: &Script, server: &Server, limits: Limits, su
         received: Vec::new(),
         method: "",
         code: 0,
+        status: CheckStatus::L7Ok,
+        info: String::new(),
         ended: false,
     };
     let outcome = attempt.run(started).await;
@@ -60,6 +63,10 @@ struct Attempt<'a> {
     method: &'a str,
     /// The status of the last response.
     code: u16,
+    /// What it means if no step follows.
+    status: CheckStatus,
+    /// More about it.
+    info: String,
     /// Whether the server has closed its side.
     ended: bool,
 }
@@ -92,6 +99,7 @@ impl<'a> Attempt<'a> {
                     Ok(())
                 }
                 Act::Expect(expect) => self.expect(step, expect, deadline).await,
+                Act::Answer(answer) => self.answer(step, answer, deadline).await,
             };
             if let Err(ended) = done {
                 return ended;
@@ -123,12 +131,12 @@ impl<'a> Attempt<'a> {
     /// What it means to have come to the end.
     fn passed(&self) -> LastCheck {
         let ended_by_connecting = matches!(self.script.steps.last(), Some(Action { what: Act::Connect { .. }, .. }));
-        let info = if self.script.kind == ProbeKind::Tcp { "(tcp-check)" } else { "" };
+        let info = if self.script.kind == ProbeKind::Tcp { "(tcp-check)" } else { &self.info };
         let secured = matches!(self.stream, Some(Stream::Tls(_)));
         let status = match ended_by_connecting {
             true if secured => CheckStatus::L6Ok,
             true => CheckStatus::L4Ok,
-            false => CheckStatus::L7Ok,
+            false => self.status,
         };
         LastCheck { status, code: self.code, info: info.into(), ..LastCheck::default() }
     }
@@ -227,6 +235,32 @@ impl<'a> Attempt<'a> {
         }
     }
 
+    /// Waits for a protocol's answer. Information that it gives takes the place of what an earlier answer gave.
+    async fn answer(&mut self, step: &Action, answer: &Answer, deadline: Instant) -> Result<(), Ended> {
+        loop {
+            let last = self.ended || self.received.len() >= MOST_BYTES;
+            if self.received.is_empty() && last {
+                return Err(LastCheck { status: answer.missing, ..self.empty(step) });
+            }
+            match (answer.read)(&self.received, last) {
+                Some(read) if !read.status.is_pass() => return Err(read),
+                Some(read) => {
+                    (self.status, self.code) = (read.status, read.code);
+                    if !read.info.is_empty() {
+                        self.info = read.info;
+                    }
+                    return Ok(());
+                }
+                None if last => return Err(self.ended(answer.missing, String::new())),
+                None => {}
+            }
+            self.receive(step, deadline).await.map_err(|ended| match ended.status {
+                CheckStatus::L7Timeout => LastCheck { status: answer.late, ..ended },
+                _ => ended,
+            })?;
+        }
+    }
+
     /// Judges what has come of a response. Never [`Judgement::Failed`]: that ends the check.
     fn judge_http(&mut self, step: &Action, expect: &Expect) -> Result<Judgement, Ended> {
         let response = &mut *self.response.get_or_insert_default();
@@ -306,6 +340,7 @@ impl<'a> Attempt<'a> {
             Act::Request(_) => "send http request".into(),
             Act::SetVar { .. } | Act::UnsetVar(_) => "variable".into(),
             Act::Expect(expect) => expect.awaited(),
+            Act::Answer(_) => "expect answer".into(),
         };
         let comment = step.comment.as_ref().map_or(String::new(), |comment| format!(" comment: '{comment}'"));
         format!(" at step {} of tcp-check ({what}){comment}", step.number.unwrap_or(0))

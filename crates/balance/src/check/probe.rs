@@ -1,6 +1,7 @@
 //! What a check says, step by step: from the configuration's lines to a script.
 
 use super::expect::{Expect, Expectation, written};
+use super::protocol::Answer;
 use terse_sample::{Env, Expr, LogFormat, Target, VarSlot};
 
 /// `option httpchk` and `http-check`, `option tcp-check` and `tcp-check`.
@@ -79,6 +80,8 @@ pub enum Step {
     UnsetVar(VarSlot),
     /// `expect`
     Expect(Expect),
+    /// An answer of a protocol.
+    Answer(Answer),
 }
 
 /// What a variable is set to.
@@ -190,6 +193,7 @@ pub(super) enum Act {
     SetVar { target: Target, value: Assigned },
     UnsetVar(VarSlot),
     Expect(Expect),
+    Answer(Answer),
 }
 
 impl Probe {
@@ -253,6 +257,7 @@ impl Script {
                 Step::SetVar { target, value } => (Act::SetVar { target: *target, value: value.clone() }, None),
                 Step::UnsetVar(slot) => (Act::UnsetVar(*slot), None),
                 Step::Expect(expect) => (Act::Expect(expect.clone()), expect.comment.clone()),
+                Step::Answer(answer) => (Act::Answer(*answer), None),
                 Step::Request(told) if own => {
                     own = false;
                     (request(told, &probe.request), None)
