@@ -7,7 +7,7 @@ pub(super) const ACTIONS: &[ActionWord] = &[
     later("attach-srv", SESSION, "Gives the connection to a server.", "servers connect to no one here"),
     later("expect-netscaler-cip", CONNECTION, "Reads a NetScaler header.", "NetScaler's protocol is not spoken"),
     later("ot-group", ANY | CONTENT | SERVER_CONTENT, "Traces by OpenTracing.", "traces are not sent"),
-    later("send-spoe-group", BOTH | CONTENT | SERVER_CONTENT, "Asks an agent.", "SPOE comes later"),
+    later("send-spoe-group", BOTH | CONTENT | SERVER_CONTENT, "Asks an agent.", "SPOE is not built"),
 ];
 
 const fn later(name: &'static str, sets: u16, summary: &'static str, reason: &'static str) -> ActionWord {
