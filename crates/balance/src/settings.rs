@@ -340,6 +340,8 @@ pub struct CheckSettings {
     pub port: Option<u16>,
     /// `addr`: where checks connect instead.
     pub address: Option<IpAddr>,
+    /// The port of `addr`; `port` takes its place.
+    pub address_port: Option<u16>,
 }
 
 impl Default for CheckSettings {
@@ -353,6 +355,7 @@ impl Default for CheckSettings {
             fall: 3,
             port: None,
             address: None,
+            address_port: None,
         }
     }
 }

@@ -256,6 +256,8 @@ impl<'a> Attempt<'a> {
             }
             self.receive(step, deadline).await.map_err(|ended| match ended.status {
                 CheckStatus::L7Timeout => LastCheck { status: answer.late, ..ended },
+                // Who closes without having read what was said resets the connection (RFC 2525 section 2.17): no answer, either.
+                CheckStatus::SocketError if self.received.is_empty() => LastCheck { status: answer.missing, ..self.empty(step) },
                 _ => ended,
             })?;
         }
@@ -510,6 +512,16 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn who_closes_without_an_answer_gave_an_empty_one() {
+        let info = "TCPCHK got an empty response at step 2";
+        // With and without having read what was said.
+        for wanted in ["", "PING\r\n"] {
+            assert_eq!(told(&checked("option redis-check", &[(wanted, "")]).await), (CheckStatus::L7Response, 0, info));
+        }
+        assert_eq!(told(&checked("option ssl-hello-chk", &[("", "")]).await), (CheckStatus::L6Response, 0, info));
+    }
+
+    #[tokio::test]
     async fn a_broken_script_says_where() {
         let port = refused_port().await;
         let lines = format!("option tcp-check\ntcp-check connect port PORT\ntcp-check connect port {port} comment why");
@@ -533,6 +545,21 @@ mod tests {
                 assert_eq!(told(&outcome), (CheckStatus::L7Timeout, 0, info));
                 assert!(outcome.duration >= Duration::from_millis(20));
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn another_address_may_have_a_port_and_the_word_port_wins() {
+        let listener = TcpListener::bind("127.0.0.3:0").await.unwrap();
+        let (there, refused) = (listener.local_addr().unwrap(), refused_port().await);
+        for (words, status) in [
+            (format!("addr {there}"), CheckStatus::L4Ok),
+            (format!("addr {there} port {refused}"), CheckStatus::L4Connection),
+            (format!("addr 127.0.0.3:{refused} port {}", there.port()), CheckStatus::L4Ok),
+            ("addr 127.0.0.3".to_owned(), CheckStatus::L4Connection),
+        ] {
+            let farm = farm(&format!("server s 127.0.0.2:{refused} check {words}"));
+            assert_eq!(attempt(&farm.script, &farm.servers()[0], limits(5000, None), &Nowhere).await.status, status, "{words}");
         }
     }
 

@@ -33,7 +33,7 @@ impl Stream {
         match &*server.address() {
             Address::Ip(address) => {
                 let ip = check.address.unwrap_or(address.ip());
-                let port = port.or(check.port).unwrap_or(address.port());
+                let port = port.or(check.port).or(check.address_port).unwrap_or(address.port());
                 Stream::to(SocketAddr::new(ip, port)).await
             }
             Address::Unix(path) => Ok(Stream::Unix(UnixStream::connect(path).await?)),

@@ -167,7 +167,7 @@ pub(super) const HTTP_STEPS: &[Param<Draft>] = &[
             Ok(())
         },
     ),
-    action("expect", "[min-recv <n>] [comment <text>] [!] <match> <pattern>", "Says what the answer must be.", |args, draft| {
+    action("expect", "[!] <match> <pattern> [min-recv <n>] [comment <text>]", "Says what the answer must be.", |args, draft| {
         let expect = expect(args, draft, http_expectation)?;
         draft.probe.http.push(Step::Expect(expect));
         Ok(())
@@ -215,7 +215,7 @@ pub(super) const TCP_STEPS: &[Param<Draft>] = &[
         draft.probe.tcp.push(Step::Send { bytes, comment: trailing_comment(args)? });
         Ok(())
     }),
-    action("expect", "[min-recv <n>] [comment <text>] [!] <match> <pattern>", "Says what the answer must be.", |args, draft| {
+    action("expect", "[!] <match> <pattern> [min-recv <n>] [comment <text>]", "Says what the answer must be.", |args, draft| {
         let expect = expect(args, draft, tcp_expectation)?;
         draft.probe.tcp.push(Step::Expect(expect));
         Ok(())
@@ -337,27 +337,34 @@ fn connect(args: &mut Args<'_>) -> Result<Step, Fault> {
     Ok(Step::Connect { port, tls: tls.then_some(sni), default, comment })
 }
 
-/// Reads an `expect` up to the kind of match, and that by the table of the protocol.
+/// Reads a kind of match, and its pattern, by the table of the protocol.
 type Read = fn(&str, &mut Args<'_>, &mut Draft) -> Result<Expectation, Fault>;
 
-fn expect(args: &mut Args<'_>, draft: &mut Draft, what: Read) -> Result<Expect, Fault> {
-    let (mut negated, mut min_bytes, mut comment) = (false, None, None);
-    loop {
-        let word = args.need("<match>")?;
+/// Reads an `expect`: one match, with other words before and behind it.
+fn expect(args: &mut Args<'_>, draft: &mut Draft, read: Read) -> Result<Expect, Fault> {
+    let (mut what, mut negated, mut min_bytes, mut comment) = (None, false, None, None);
+    while let Some(word) = args.take() {
         match word {
             "min-recv" => min_bytes = usize::try_from(args.integer("<n>", -1..=i64::from(i32::MAX))?).ok(),
             "comment" => comment = Some(args.need("<text>")?.to_owned()),
             "ok-status" | "error-status" | "tout-status" | "on-success" | "on-error" | "status-code" => {
                 return Err(args.fault(format!("'{word}' is not supported: it is not built")));
             }
+            _ if what.is_some() => {
+                return Err(args
+                    .fault(format!("'{word}' stands behind the match"))
+                    .hint("one match is expected; min-recv and comment"));
+            }
             "!" => negated = true,
             _ => {
                 let (without, mark) = word.strip_prefix('!').map_or((word, false), |word| (word, true));
-                let what = what(without, args, draft)?;
-                return Ok(Expect { what, negated: negated || mark, min_bytes, comment });
+                what = Some(read(without, args, draft)?);
+                negated |= mark;
             }
         }
     }
+    let what = what.ok_or_else(|| args.fault("expects <match>"))?;
+    Ok(Expect { what, negated, min_bytes, comment })
 }
 
 fn http_expectation(kind: &str, args: &mut Args<'_>, draft: &mut Draft) -> Result<Expectation, Fault> {

@@ -2,6 +2,7 @@
 
 use super::{announcement, course_words, name_words};
 use crate::settings::ServerSettings;
+use std::net::SocketAddr;
 use std::time::Duration;
 use terse_config::params::{self, Param, ParamKind, ParamParser};
 use terse_config::{Args, Fault, Place};
@@ -101,10 +102,16 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
         draft.server.check.port = Some(args.integer("<port>", 1..=65535)? as u16);
         Ok(())
     }),
-    done("addr", "<address>", "Checks another address.", |args, draft| {
+    done("addr", "<address>[:<port>]", "Checks another address; 'port' takes the place of its port.", |args, draft| {
         let address = args.need("<address>")?;
-        let parsed = address.parse().map_err(|_| args.fault(format!("'{address}' is not an IPv4 or IPv6 address")))?;
-        draft.server.check.address = Some(parsed);
+        let check = &mut draft.server.check;
+        (check.address, check.address_port) = match address.parse::<SocketAddr>() {
+            Ok(both) => (Some(both.ip()), Some(both.port()).filter(|&port| port != 0)),
+            Err(_) => match address.parse() {
+                Ok(ip) => (Some(ip), None),
+                Err(_) => return Err(args.fault(format!("'{address}' is not an IPv4 or IPv6 address"))),
+            },
+        };
         Ok(())
     }),
     done("pool-max-conn", "<connections>", "Keeps at most so many idle connections; -1: any number.", |args, draft| {

@@ -147,7 +147,12 @@ fn check_lines_in_every_form() {
     let tcp = backend("option tcp-check\ntcp-check send-binary 0aFF\ntcp-check expect min-recv 5 !rstring ^error").probe;
     assert!(matches!(&tcp.tcp[0], Step::Send { bytes, .. } if bytes == &[0x0a, 0xff]));
     assert!(matches!(&tcp.tcp[1], Step::Expect(expect) if expect.negated && expect.min_bytes == Some(5)));
+    let behind = backend("tcp-check expect !rstring ^error comment why min-recv 3").probe;
+    assert!(matches!(&behind.tcp[0], Step::Expect(expect)
+        if expect.negated && expect.min_bytes == Some(3) && expect.comment.as_deref() == Some("why")));
     for (line, why) in [
+        ("tcp-check expect string a string b", "'string' stands behind the match"),
+        ("tcp-check expect comment a", "expects <match>"),
         ("http-check expect status 200-", "'200-' is neither"),
         ("http-check expect status 300-200", "neither"),
         ("http-check expect", "expects <match>"),
@@ -188,6 +193,7 @@ fn words_of_servers_that_are_wrong() {
         ("s 10.0.0.1:80 inter 0", "without a pause"),
         ("s 10.0.0.1:80 cookie a;b", "cannot be a cookie's value"),
         ("s 10.0.0.1:80 proto h2", "'h2' is not supported"),
+        ("s 10.0.0.1:80 addr 10.0.0.2:x", "'10.0.0.2:x' is not an IPv4 or IPv6 address"),
         ("s 10.0.0.1", "has no port, and the one that the client asked for is not taken"),
         ("s somewhere:80", "could not resolve address 'somewhere'"),
         ("s", "expects <address>"),
