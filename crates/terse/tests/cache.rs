@@ -61,6 +61,20 @@ fn an_answer_comes_back_with_its_age() {
     terse.end();
 }
 
+/// What was said to one who showed who he is goes to others where the server has said that it may (RFC 9111 section 3.5).
+#[test]
+fn an_authorized_answer_is_for_others_if_it_says_so() {
+    for (control, shared) in [("", false), ("proxy-revalidate, ", false), ("must-revalidate, ", true), ("public, ", true)] {
+        let server = counting(move |_| format!("Cache-Control: {control}max-age=60\r\n"));
+        let terse = started(&server, "");
+        let mut client = terse.client();
+        assert_eq!(number(&client.get("/", &[("Authorization", "Basic x")])), (0, false));
+        assert_eq!(fresh(&mut client, "/").1, shared, "{control}");
+        drop(client);
+        terse.end();
+    }
+}
+
 #[test]
 fn a_chunked_answer_is_kept_and_a_broken_one_is_not() {
     let server = Server::start(|connection| {

@@ -23,8 +23,8 @@ pub(super) struct ResponseControl {
     pub(super) forbidden: bool,
     /// `public`
     pub(super) public: bool,
-    /// `must-revalidate` or `proxy-revalidate`
-    pub(super) revalidates: bool,
+    /// `must-revalidate`; `proxy-revalidate` permits nothing (section 3.5).
+    pub(super) must_revalidate: bool,
     /// `max-age`
     pub(super) max_age: Seconds,
     /// `s-maxage`
@@ -81,8 +81,8 @@ impl ResponseControl {
                 control.forbidden = true;
             } else if is(&["public"]) {
                 control.public = true;
-            } else if is(&["must-revalidate", "proxy-revalidate"]) {
-                control.revalidates = true;
+            } else if is(&["must-revalidate"]) {
+                control.must_revalidate = true;
             } else if is(&["max-age"]) {
                 control.max_age.say(value);
             } else if is(&["s-maxage"]) {
@@ -172,7 +172,8 @@ mod tests {
             ("max-age=5, max-age=6", ResponseControl { max_age: Seconds::Invalid, ..none }),
             ("s-maxage=-1", ResponseControl { shared_max_age: Seconds::Invalid, ..none }),
             ("s-maxage=99999999999999999999", ResponseControl { shared_max_age: Seconds::Said(MOST_SECONDS), ..none }),
-            ("proxy-revalidate", ResponseControl { revalidates: true, ..none }),
+            ("proxy-revalidate", none),
+            ("must-revalidate", ResponseControl { must_revalidate: true, ..none }),
             ("no-cache=\"set-cookie\"", ResponseControl { forbidden: true, ..none }),
             ("PRIVATE", ResponseControl { forbidden: true, ..none }),
             ("no-store", ResponseControl { forbidden: true, ..none }),

@@ -24,7 +24,7 @@ pub(super) fn term(response: &Response, authorized: bool, most: u64, now: i64, d
         return None;
     }
     let control = ResponseControl::of(fields);
-    let shareable = control.public || control.revalidates || control.shared_max_age != Seconds::Unsaid;
+    let shareable = control.public || control.must_revalidate || control.shared_max_age != Seconds::Unsaid;
     // Section 3.5. A cookie for one client is nothing that others should get, unless the server says that they may.
     if control.forbidden || authorized && !shareable || fields.has(Known::SetCookie) && !control.public {
         return None;
@@ -122,6 +122,8 @@ mod tests {
         response.status = 200;
         response.fields.push(b"Cache-Control", b"max-age=5");
         assert_eq!(term(&response, false, 60, NOW, 3), Some(Term { age: 3, fresh: 2 }));
+        assert_eq!(term(&response, true, 60, NOW, 0), None);
+        response.fields.push(b"Cache-Control", b"proxy-revalidate");
         assert_eq!(term(&response, true, 60, NOW, 0), None);
         response.fields.push(b"Cache-Control", b"must-revalidate");
         assert!(term(&response, true, 60, NOW, 0).is_some());
