@@ -196,6 +196,42 @@ fn rules_judge_what_comes_from_the_cache() {
     terse.end();
 }
 
+/// Each cache knows a request as it was when it was asked, whatever rules make of it for the next one.
+#[test]
+fn each_cache_keeps_what_it_was_asked_for() {
+    let server = Server::answering(|request| {
+        let body = format!("{} {}", request.method, request.target);
+        format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+    });
+    let frontend = " http-request cache-use a\n http-response set-header X-Name %[res.cache_name]\n default_backend b";
+    for store in ["a", "b"] {
+        let backend = format!(
+            "backend b\n http-request set-path /two if {{ path /one }}\n http-request cache-use b\n http-response cache-store {store}\n \
+             server s {}\n\
+             cache a\n total-max-size 1\ncache b\n total-max-size 1\n",
+            server.address()
+        );
+        let terse = sections(frontend, &backend);
+        let mut client = terse.client();
+        let mut ask = |method: &str, path: &str| {
+            client.send(format!("{method} {path} HTTP/1.1\r\nHost: test\r\n\r\n"));
+            let response = client.response(method);
+            (response.text(), response.field("x-name").unwrap_or("").to_owned())
+        };
+        let hit = |hit: bool| ("GET /two".to_owned(), if hit { store } else { "" }.to_owned());
+        assert_eq!(ask("GET", "/one"), hit(false));
+        assert_eq!(ask("GET", "/one"), hit(true), "{store}");
+        // The cache in front has been asked for nothing but /one.
+        assert_eq!(ask("GET", "/two"), hit(store == "b"), "{store}");
+        assert_eq!(ask("GET", "/two"), hit(true), "{store}");
+        // Both forget what they were asked for.
+        assert_eq!(ask("DELETE", "/one").0, "DELETE /two");
+        assert_eq!(ask("GET", "/one"), hit(false), "{store}");
+        drop(client);
+        terse.end();
+    }
+}
+
 /// What the stats socket answers.
 fn admin(terse: &Terse, command: &str) -> String {
     let mut client = Client::connect(terse.address("cli"));

@@ -82,21 +82,27 @@ pub struct Entry {
 }
 
 /// What a stream has to do with caches, once a rule has asked one.
+#[derive(Default)]
 pub struct Caching {
-    /// The resource.
-    pub key: Key,
-    /// What selects among its responses.
-    pub selecting: Selecting,
-    /// Whether the response to this request may be kept.
-    pub may_store: bool,
-    /// Whether the request had an Authorization field.
-    pub authorized: bool,
-    /// The caches that were asked.
-    pub asked: Vec<Arc<Cache>>,
+    /// What caches were asked, in the order of the rules.
+    pub asked: Vec<Asked>,
     /// The cache that has answered.
     pub answered: Option<Arc<Cache>>,
     /// What records the response.
     pub recording: Option<Box<Recording>>,
+}
+
+/// What a cache was asked: the request as it was then. Rules may change it before they ask the next.
+pub struct Asked {
+    /// The cache.
+    pub cache: Arc<Cache>,
+    /// The resource.
+    pub key: Key,
+    selecting: Selecting,
+    /// Whether the response to this request may be kept.
+    may_store: bool,
+    /// Whether the request had an Authorization field.
+    authorized: bool,
 }
 
 /// A request's answer from a cache.
@@ -140,18 +146,16 @@ impl Cache {
         Some(Key(words))
     }
 
-    /// What a request that a rule sends here has to do with it; nothing when it asks for no resource.
-    pub fn meet(self: &Arc<Self>, request: &Request) -> Option<Caching> {
+    /// What a request that a rule sends here asks; nothing when it asks for no resource.
+    pub fn meet(self: &Arc<Self>, request: &Request) -> Option<Asked> {
         let control = RequestControl::of(&request.fields);
         let is_get = request.method() == b"GET" && request.version >= Version::Http11 && request.body == BodyLength::None;
-        Some(Caching {
+        Some(Asked {
+            cache: self.clone(),
             key: self.key(request)?,
             selecting: Selecting::of(&request.fields),
             may_store: is_get && !control.no_store,
             authorized: request.fields.has(Known::Authorization),
-            asked: vec![self.clone()],
-            answered: None,
-            recording: None,
         })
     }
 
@@ -165,8 +169,8 @@ impl Cache {
     }
 
     /// The response for a request that may have one from here.
-    pub fn look(&self, caching: &Caching, request: &Request, now_ms: i64) -> Option<Hit> {
-        let entry = self.shelf(&caching.key).look(&caching.key, &caching.selecting, now_ms)?;
+    pub fn look(&self, asked: &Asked, request: &Request, now_ms: i64) -> Option<Hit> {
+        let entry = self.shelf(&asked.key).look(&asked.key, &asked.selecting, now_ms)?;
         let control = RequestControl::of(&request.fields);
         let age = entry.age_s(now_ms);
         let fresh = u64::try_from((entry.fresh_until_ms - now_ms) / 1000).unwrap_or(0);
@@ -174,24 +178,24 @@ impl Cache {
         fits.then_some(Hit { entry, age })
     }
 
-    /// Begins to keep a response, of which the head is there; `None` when it is not kept. `now_ms`: milliseconds since 1970; `delay_s`: how
-    /// long the server took.
-    pub fn record(self: &Arc<Self>, caching: &Caching, response: &Response, now_ms: i64, delay_s: u64) -> Option<Recording> {
-        if !caching.may_store {
+    /// Begins to keep the response to what it was asked, of which the head is there; `None` when it is not kept. `now_ms`: milliseconds
+    /// since 1970; `delay_s`: how long the server took.
+    pub fn record(self: &Arc<Self>, asked: &Asked, response: &Response, now_ms: i64, delay_s: u64) -> Option<Recording> {
+        if !asked.may_store {
             return None;
         }
         if !self.settings.vary && response.fields.has(Known::Vary) {
             return None;
         }
-        let selector = caching.selecting.selector(&response.fields)?;
+        let selector = asked.selecting.selector(&response.fields)?;
         // Who asked must be one of those who get it.
-        if !selector.admits(&caching.selecting) {
+        if !selector.admits(&asked.selecting) {
             return None;
         }
-        let term = freshness::term(response, caching.authorized, self.settings.max_age(), now_ms / 1000, delay_s)?;
+        let term = freshness::term(response, asked.authorized, self.settings.max_age(), now_ms / 1000, delay_s)?;
         let hints = (self.settings.early_hints != EarlyHints::Off).then(|| hints::of(&response.fields)).flatten();
         if self.settings.early_hints == EarlyHints::Only {
-            hints.into_iter().for_each(|hints| self.remember(caching.key, hints));
+            hints.into_iter().for_each(|hints| self.remember(asked.key, hints));
             return None;
         }
         let head = recording::head(response, now_ms / 1000);
@@ -204,11 +208,11 @@ impl Cache {
         if size > self.settings.object_bytes() as u64 {
             return None;
         }
-        let first = selector.is_any() || self.shelf(&caching.key).count(&caching.key, now_ms) < self.settings.variants();
-        let ticket = first.then(|| self.shelf(&caching.key).begin(&caching.key, now_ms)).flatten()?;
+        let first = selector.is_any() || self.shelf(&asked.key).count(&asked.key, now_ms) < self.settings.variants();
+        let ticket = first.then(|| self.shelf(&asked.key).begin(&asked.key, now_ms)).flatten()?;
         let mut recording = Recording::new(
             self,
-            caching.key,
+            asked.key,
             ticket,
             Entry {
                 body: Vec::new(),
@@ -218,7 +222,7 @@ impl Cache {
                 fresh_until_ms: now_ms.saturating_add_unsigned(term.fresh.saturating_mul(1000)),
                 space: Space::of(&self.room),
                 selector,
-                key: caching.key,
+                key: asked.key,
                 hints,
                 head,
             },
@@ -305,6 +309,18 @@ impl Cache {
     fn shelf(&self, key: &Key) -> MutexGuard<'_, Shelf> {
         // The number of shelves is a power of two.
         lock(&self.shelves[key.0[1] as usize & (self.shelves.len() - 1)])
+    }
+}
+
+impl Caching {
+    /// What a cache was asked last, if it was.
+    pub fn asked_of(&self, cache: &Arc<Cache>) -> Option<&Asked> {
+        self.asked.iter().rfind(|asked| Arc::ptr_eq(&asked.cache, cache))
+    }
+
+    /// What an unsafe method has changed is no longer answered from a cache (section 4.4).
+    pub fn forget(&self) {
+        self.asked.iter().for_each(|asked| asked.cache.forget(&asked.key));
     }
 }
 

@@ -195,11 +195,11 @@ async fn deliver(
     sent
 }
 
-/// What an unsafe method may have changed is no longer answered from a cache (RFC 9111 section 4.4).
+/// Has caches forget what an unsafe method may have changed (RFC 9111 section 4.4).
 fn invalidate(stream: &Stream) {
     let Some(caching) = &stream.facts.caching else { return };
     if is_unsafe(stream.request.method()) && matches!(stream.response.status, 200..=399) {
-        caching.asked.iter().for_each(|cache| cache.forget(&caching.key));
+        caching.forget();
     }
 }
 

@@ -33,29 +33,27 @@ struct CacheUse {
 impl Action for CacheUse {
     fn run(&self, stream: &mut Stream) -> Flow {
         let Some(cache) = self.name.cache() else { return Flow::Next };
-        let Some(mut caching) = cache.meet(&stream.request) else { return Flow::Next };
-        if let Some(before) = stream.facts.caching.take() {
-            caching.asked.splice(0..0, before.asked);
-        }
+        let Some(asked) = cache.meet(&stream.request) else { return Flow::Next };
         let serves = Cache::serves(&stream.request);
         let hit = serves.then(|| {
             counters(stream).cache_lookups.add(1);
-            cache.look(&caching, &stream.request, now_ms(stream))
+            cache.look(&asked, &stream.request, now_ms(stream))
         });
         let hit = hit.flatten();
         if hit.is_none()
             && serves
             && self.hints
-            && let Some(hints) = cache.hints(&caching.key)
+            && let Some(hints) = cache.hints(&asked.key)
         {
             counters(stream).cache_hints.add(1);
             tell(stream, &hints);
         }
+        let caching = stream.facts.caching.get_or_insert_default();
+        caching.asked.push(asked);
         if hit.is_some() {
-            counters(stream).cache_hits.add(1);
             caching.answered = Some(cache.clone());
+            counters(stream).cache_hits.add(1);
         }
-        stream.facts.caching = Some(Box::new(caching));
         hit.map_or(Flow::Next, |hit| Flow::Stored(Box::new(hit)))
     }
 }
@@ -88,7 +86,8 @@ impl Action for CacheStore {
             let delay_ms = u64::try_from(Times::between(Some(times.start), times.response)).unwrap_or(0);
             // What another rule has begun to record is given up first.
             caching.recording = None;
-            caching.recording = cache.record(&caching, &stream.response, now_ms(stream), delay_ms / 1000).map(Box::new);
+            let record = |asked| cache.record(asked, &stream.response, now_ms(stream), delay_ms / 1000);
+            caching.recording = caching.asked_of(cache).and_then(record).map(Box::new);
         }
         stream.facts.caching = Some(caching);
         Flow::Next
