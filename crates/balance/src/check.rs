@@ -13,7 +13,7 @@ mod schedule;
 mod stream;
 
 pub use expect::{Expect, Expectation, FormatMatch, Pattern};
-pub use probe::{Assigned, HttpRequest, Probe, ProbeKind, Script, Step};
+pub use probe::{Assigned, HttpRequest, Probe, ProbeKind, Script, Step, StepTls};
 pub use protocol::Answer;
 pub use schedule::run;
 

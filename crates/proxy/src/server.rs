@@ -165,7 +165,7 @@ impl ServerConnection {
     pub async fn secure(
         mut self: Box<Self>,
         connector: &Connector,
-        request: Request,
+        request: Request<'_>,
         made: &mut Option<Rc<Secured>>,
         memory: &Arc<Limit>,
     ) -> io::Result<Box<Self>> {

@@ -4,7 +4,7 @@
 ///
 /// # Errors
 /// A name that is empty or longer than 255 bytes.
-pub(crate) fn parse(list: &str) -> Result<Vec<Box<str>>, String> {
+pub fn parse(list: &str) -> Result<Vec<Box<str>>, String> {
     if list.is_empty() {
         return Ok(Vec::new());
     }
@@ -23,6 +23,11 @@ pub(crate) fn wire<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
         bytes.extend_from_slice(name.as_bytes());
     }
     bytes
+}
+
+/// Whether that is a protocol that is spoken over connections of HTTP.
+pub fn is_http(name: &str) -> bool {
+    HTTP.contains(&name)
 }
 
 /// The protocols that are spoken over connections of HTTP.

@@ -18,6 +18,7 @@ use crate::{alpn, raw, trust};
 use arc_swap::ArcSwap;
 use openssl::ssl::{NameType, Ssl, SslContext, SslMethod, SslOptions, SslRef, SslSession, SslSessionCacheMode, SslVerifyMode};
 use openssl::x509::verify::X509CheckFlags;
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::sync::atomic::AtomicU32;
@@ -32,8 +33,8 @@ pub struct Connector {
     /// The name that its certificate must have, whatever is asked for.
     verify_host: Option<Arc<str>>,
     verifies: bool,
-    /// Protocols that requests offer, as TLS carries them, and those of checks.
-    protocols: [Vec<u8>; 2],
+    /// Protocols that requests offer, as TLS carries them.
+    protocols: Vec<u8>,
     reuses: bool,
     securing: ArcSwap<Securing>,
     /// How often that has changed.
@@ -62,13 +63,18 @@ impl fmt::Debug for Connector {
 
 /// What a connection is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Request {
+pub enum Request<'a> {
     /// Requests, or bytes.
     Traffic,
     /// A request that may go ahead of the handshake, where the session of before and the line allow it.
     Safe,
     /// A health check.
-    Check,
+    Check {
+        /// What it offers.
+        protocols: &'a [Box<str>],
+        /// Whether it speaks HTTP: then it offers only what is spoken.
+        http: bool,
+    },
 }
 
 impl Connector {
@@ -87,13 +93,12 @@ impl Connector {
 
     fn new(tls: &ServerTls, files: &Files, global: &Global) -> Result<Arc<Connector>, Unusable> {
         let securing = ArcSwap::from_pointee(secure(tls, files, global)?);
-        let wire = |names: &Option<Vec<Box<str>>>| alpn::wire(names.iter().flatten().map(|name| &**name));
         Ok(Arc::new(Connector {
             tls: tls.clone(),
             limits: Limits { first: global.max_record, any: global.hard_max_record },
             verify_host: tls.verify_host.clone(),
             verifies: tls.verify.unwrap_or(global.server_verify),
-            protocols: [wire(&tls.alpn), wire(&tls.check_alpn)],
+            protocols: alpn::wire(tls.alpn.iter().flatten().map(|name| &**name)),
             reuses: !tls.forgets_sessions,
             securing,
             changes: AtomicU32::new(0),
@@ -149,7 +154,7 @@ impl Connector {
     ///
     /// # Errors
     /// OpenSSL takes no such name.
-    pub fn connect(&self, socket: Socket, name: Option<&str>, request: Request, hold: Option<Hold>) -> io::Result<Secured> {
+    pub fn connect(&self, socket: Socket, name: Option<&str>, request: Request<'_>, hold: Option<Hold>) -> io::Result<Secured> {
         let securing = self.securing.load();
         let mut ssl = Ssl::new(&securing.context)?;
         ssl.set_connect_state();
@@ -166,11 +171,18 @@ impl Connector {
                 Err(_) => param.set_host(host)?,
             }
         }
-        let protocols = &self.protocols[usize::from(request == Request::Check)];
+        let is_check = matches!(request, Request::Check { .. });
+        let protocols = match request {
+            Request::Check { protocols, http } => {
+                let offered = protocols.iter().map(|name| &**name).filter(|name| !http || alpn::is_http(name));
+                Cow::Owned(alpn::wire(offered))
+            }
+            Request::Traffic | Request::Safe => Cow::Borrowed(&*self.protocols),
+        };
         if !protocols.is_empty() {
-            ssl.set_alpn_protos(protocols)?;
+            ssl.set_alpn_protos(&protocols)?;
         }
-        if self.compresses_records() && hold.is_none() && request != Request::Check {
+        if self.compresses_records() && hold.is_none() && !is_check {
             bump(&COUNTERS.records_no_room);
         }
         // A session that compresses is gone on with only by a connection that may.

@@ -49,6 +49,7 @@ pub mod keywords;
 pub mod settings;
 
 pub use acceptor::Acceptor;
+pub use alpn::{is_http as is_http_protocol, parse as protocols};
 pub use connector::{Connector, Request};
 pub use counters::{COUNTERS, Counters};
 pub use failure::{Cause, Failure};

@@ -503,6 +503,8 @@ pub(crate) fn why(stream: &SslStream<Wire>, error: &Error) -> Failure {
     let fatal = fatal.filter(|cause| stream.ssl().is_server() || *cause == Cause::Mismatch);
     let cause = match fatal {
         Some(cause) => cause,
+        // The end of a server's bytes is a breach of the protocol to OpenSSL 3, and so to HAProxy's log.
+        None if stream.get_ref().truncated && !stream.ssl().is_server() => Cause::Handshake,
         None if stream.get_ref().truncated && is_untouched(stream.ssl()) => Cause::Empty,
         None if stream.get_ref().truncated || error.code() == ErrorCode::SYSCALL => Cause::Abort,
         None => Cause::Handshake,

@@ -3,7 +3,7 @@
 use super::expect::{Expect, Judgement, bytes_of, written};
 use super::probe::{Act, Action, Assigned, ConnectTls, ProbeKind, Script};
 use super::protocol::Answer;
-use super::stream::{Stream, described};
+use super::stream::{Security, Stream, described};
 use super::{CheckStatus, LastCheck, Surroundings};
 use crate::server::Server;
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use terse_http::h1::{self, ChunkDecoder, Parsed};
 use terse_message::{BodyLength, Known, Response};
 use terse_sample::{Env, Store, Target, Value, Vars};
-use terse_tls::Connector;
+use terse_tls::Request;
 use tokio::time::{Instant, timeout_at};
 
 /// How long a check may take.
@@ -162,8 +162,8 @@ impl<'a> Attempt<'a> {
                         }
                     }
                 }
-                if let Some((connector, name)) = self.security(tls) {
-                    stream = match timeout_at(limit, stream.secure(connector, name)).await {
+                if let Some(security) = self.security(tls) {
+                    stream = match timeout_at(limit, stream.secure(security)).await {
                         Err(_) => return Err(self.ended(CheckStatus::L6Timeout, self.at_step(step))),
                         Ok(Err(why)) => return Err(self.ended(CheckStatus::L6Response, why + &self.at_step(step))),
                         Ok(Ok(secured)) => secured,
@@ -178,26 +178,23 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// What makes the connection secure, and the name that is asked for, where it is to be.
-    fn security<'s>(&self, tls: &'s ConnectTls) -> Option<(&'a Connector, Option<&'s str>)>
+    /// What makes the connection secure, where it is to be.
+    fn security<'s>(&self, tls: &'s ConnectTls) -> Option<Security<'s>>
     where
         'a: 's,
     {
         let settings = self.server.settings();
-        let name = match tls {
+        let by_server = || settings.tls.check_alpn.as_deref().unwrap_or_default();
+        let (name, protocols) = match tls {
             ConnectTls::No => return None,
-            ConnectTls::Yes { name } => name,
+            ConnectTls::Yes(tls) => (&tls.name, &*tls.protocols),
             ConnectTls::AsServer { .. } if !settings.checks_over_tls() => return None,
-            ConnectTls::AsServer { name } => {
-                if settings.tls.no_check_sni_auto {
-                    &None
-                } else {
-                    name
-                }
-            }
+            ConnectTls::AsServer { .. } if settings.tls.no_check_sni_auto => (&None, by_server()),
+            ConnectTls::AsServer { name } => (name, by_server()),
         };
         let name = settings.tls.check_sni.as_deref().or(name.as_deref());
-        self.server.connector().map(|connector| (connector, name))
+        let request = Request::Check { protocols, http: self.script.kind == ProbeKind::Http };
+        self.server.connector().map(|connector| Security { connector, name, request })
     }
 
     async fn send(&mut self, step: &Action, bytes: &[u8], method: &'a str, deadline: Instant) -> Result<(), Ended> {

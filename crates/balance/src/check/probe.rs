@@ -44,8 +44,8 @@ pub enum Step {
     Connect {
         /// `port`
         port: Option<u16>,
-        /// `ssl`, and `sni`: the name that is asked for.
-        tls: Option<Option<String>>,
+        /// `ssl`
+        tls: Option<StepTls>,
         /// `default`: as the server's line has it.
         default: bool,
         /// `comment`
@@ -82,6 +82,15 @@ pub enum Step {
     Expect(Expect),
     /// An answer of a protocol.
     Answer(Answer),
+}
+
+/// What `connect ssl` says of TLS.
+#[derive(Clone, Default, Debug)]
+pub struct StepTls {
+    /// `sni`: the name that is asked for.
+    pub name: Option<String>,
+    /// `alpn`: what is offered.
+    pub protocols: Vec<Box<str>>,
 }
 
 /// What a variable is set to.
@@ -174,9 +183,7 @@ pub(super) struct Action {
 #[derive(Clone, Debug)]
 pub(super) enum ConnectTls {
     No,
-    Yes {
-        name: Option<String>,
-    },
+    Yes(StepTls),
     /// As the server's line has it.
     AsServer {
         name: Option<String>,
@@ -244,7 +251,7 @@ impl Script {
             let (what, comment) = match step {
                 Step::Connect { port, tls, default, comment } => {
                     let tls = match tls {
-                        Some(name) => ConnectTls::Yes { name: name.clone() },
+                        Some(tls) => ConnectTls::Yes(tls.clone()),
                         None if *default => ConnectTls::AsServer { name: None },
                         None => ConnectTls::No,
                     };

@@ -19,6 +19,14 @@ pub(super) enum Stream {
     Tls(Box<Secured>),
 }
 
+/// What makes a connection secure.
+pub(super) struct Security<'a> {
+    pub(super) connector: &'a Connector,
+    /// The name that is asked for.
+    pub(super) name: Option<&'a str>,
+    pub(super) request: Request<'a>,
+}
+
 impl Stream {
     /// A connection to an address.
     pub(super) async fn to(address: SocketAddr) -> io::Result<Stream> {
@@ -47,13 +55,14 @@ impl Stream {
     ///
     /// # Errors
     /// Why the handshake failed, in the log's words.
-    pub(super) async fn secure(self, connector: &Connector, name: Option<&str>) -> Result<Stream, String> {
+    pub(super) async fn secure(self, security: Security<'_>) -> Result<Stream, String> {
         let socket = match self {
             Stream::Tcp(stream) => Socket::Tcp(stream),
             Stream::Unix(stream) => Socket::Unix(stream),
             Stream::Tls(_) => return Ok(self),
         };
-        let secured = connector.connect(socket, name, Request::Check, None).map_err(|error| error.to_string())?;
+        let Security { connector, name, request } = security;
+        let secured = connector.connect(socket, name, request, None).map_err(|error| error.to_string())?;
         let mut secured = Box::new(secured);
         let stream = &mut *secured;
         let made = poll_fn(move |cx| {

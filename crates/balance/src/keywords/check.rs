@@ -2,7 +2,7 @@
 //! `option log-health-checks`.
 
 use super::{done, in_back, set, settings, switch};
-use crate::check::{Assigned, Expect, Expectation, FormatMatch, HttpRequest, Pattern, Probe, ProbeKind, Step};
+use crate::check::{Assigned, Expect, Expectation, FormatMatch, HttpRequest, Pattern, Probe, ProbeKind, Step, StepTls};
 use regex::bytes::{Regex, RegexBuilder};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -172,10 +172,15 @@ pub(super) const HTTP_STEPS: &[Param<Draft>] = &[
         draft.probe.http.push(Step::Expect(expect));
         Ok(())
     }),
-    action("connect", "[port <port>] [comment <text>]", "Opens a new connection.", |args, draft| {
-        draft.probe.http.push(connect(args)?);
-        Ok(())
-    }),
+    action(
+        "connect",
+        "[default] [port <port>] [ssl] [sni <name>] [alpn <protocols>] [linger] [comment <text>]",
+        "Opens a new connection.",
+        |args, draft| {
+            draft.probe.http.push(connect(args, true)?);
+            Ok(())
+        },
+    ),
     action("comment", "<text>", "Says something to the reader.", comment),
     action("disable-on-404", "", "Takes a 404 for a server that wants no new clients.", |_, draft| {
         draft.probe.stops_on_404 = true;
@@ -201,10 +206,15 @@ pub(super) const HTTP_STEPS: &[Param<Draft>] = &[
 
 /// What may follow `tcp-check`.
 pub(super) const TCP_STEPS: &[Param<Draft>] = &[
-    action("connect", "[port <port>] [comment <text>]", "Opens a new connection.", |args, draft| {
-        draft.probe.tcp.push(connect(args)?);
-        Ok(())
-    }),
+    action(
+        "connect",
+        "[default] [port <port>] [ssl] [sni <name>] [alpn <protocols>] [linger] [comment <text>]",
+        "Opens a new connection.",
+        |args, draft| {
+            draft.probe.tcp.push(connect(args, false)?);
+            Ok(())
+        },
+    ),
     action("send", "<text> [comment <text>]", "Sends a text.", |args, draft| {
         let bytes = args.need_bytes("<text>")?.to_vec();
         draft.probe.tcp.push(Step::Send { bytes, comment: trailing_comment(args)? });
@@ -310,8 +320,8 @@ fn send(args: &mut Args<'_>, draft: &mut Draft) -> Result<HttpRequest, Fault> {
     Ok(request)
 }
 
-fn connect(args: &mut Args<'_>) -> Result<Step, Fault> {
-    let (mut port, mut comment, mut default, mut tls, mut sni) = (None, None, false, false, None);
+fn connect(args: &mut Args<'_>, http: bool) -> Result<Step, Fault> {
+    let (mut port, mut comment, mut default, mut tls, mut name, mut protocols) = (None, None, false, false, None, Vec::new());
     while let Some(word) = args.take() {
         match word {
             "default" => default = true,
@@ -322,19 +332,21 @@ fn connect(args: &mut Args<'_>) -> Result<Step, Fault> {
                 return Err(args.fault(format!("'{word}' is not supported: it is not built")));
             }
             "ssl" => tls = true,
-            "sni" => sni = Some(args.need("<name>")?.to_owned()),
+            "sni" => name = Some(args.need("<name>")?.to_owned()),
             "alpn" => {
-                args.changes_nothing("checks speak HTTP/1 whatever is offered");
-                args.need("<protocols>")?;
+                protocols = terse_tls::protocols(args.need("<protocols>")?).map_err(|reason| args.fault(reason))?;
+                if let Some(name) = protocols.iter().find(|name| http && !terse_tls::is_http_protocol(name)) {
+                    args.warn(format!("'{name}' is not spoken to servers yet, so it is not offered to them"));
+                }
             }
             _ => {
                 return Err(args
                     .fault(format!("unknown word '{word}'"))
-                    .hint("known are default, port, ssl, sni, linger and comment"));
+                    .hint("known are default, port, ssl, sni, alpn, linger and comment"));
             }
         }
     }
-    Ok(Step::Connect { port, tls: tls.then_some(sni), default, comment })
+    Ok(Step::Connect { port, tls: tls.then_some(StepTls { name, protocols }), default, comment })
 }
 
 /// Reads a kind of match, and its pattern, by the table of the protocol.

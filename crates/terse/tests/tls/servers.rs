@@ -139,6 +139,29 @@ fn checks_make_handshakes() {
 }
 
 #[test]
+fn checks_offer_protocols_and_by_http_only_those_that_are_spoken() {
+    let root = authority("root");
+    for (words, lines, chosen) in [
+        ("check-alpn h2,http/1.1", "", "h2"),
+        ("", " option tcp-check\n tcp-check connect ssl alpn h2\n", "h2"),
+        ("check-alpn h2,http/1.1", " option httpchk\n", "http/1.1"),
+        ("check-alpn h2", " option httpchk\n", "-"),
+    ] {
+        let text = format!(
+            "global\n nbthread 1\n{DEFAULTS}\nfrontend web\n mode tcp\n bind fd@${{web}} ssl crt a.pem alpn h2,http/1.1\n \
+             log stderr format raw local0\n log-format \"chosen %[ssl_fc_alpn].\"\n"
+        );
+        let origin = Terse::with(&text).file("a.pem", signed(Kind::Ecdsa, &["a.test"], &root).pem()).listen("web").start();
+        let words = format!("verify none check inter 20ms {words}");
+        let terse = proxy(origin.address("web"), &words, lines, &root);
+        let line = format!("chosen {chosen}.");
+        until(&format!("'{line}' of '{words}'"), || origin.stderr().contains(&line).then_some(()));
+        terse.end();
+        origin.end();
+    }
+}
+
+#[test]
 fn nginx_is_spoken_to() {
     let Some(nginx) = program::find("nginx") else { return };
     let root = authority("root");

@@ -113,8 +113,8 @@ pub(super) const TABLE: &[Param<OnServer>] = &[
         draft.tls.no_check_sni_auto = false;
     }),
     switch!("no-check-sni-auto", "They ask for no name.", |draft| draft.tls.no_check_sni_auto = true),
-    done("check-alpn", "<protocols>", "Protocols that checks offer: http/1.1, http/1.0.", |args, draft| {
-        draft.tls.check_alpn = spoken(args)?;
+    done("check-alpn", "<protocols>", "Protocols that checks offer; those by HTTP only http/1.1 and http/1.0.", |args, draft| {
+        draft.tls.check_alpn = common::protocols(args)?;
         Ok(())
     }),
 ];

@@ -14,6 +14,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use terse_balance::announcement::AnnouncedField;
+use terse_balance::check::ProbeKind;
 use terse_balance::settings::{Balance, ObservedLayer};
 use terse_balance::{Farm, FarmContext, Server};
 use terse_compress::Mode as HopMode;
@@ -151,11 +152,18 @@ fn refuse_log_words(draft: &Draft, farm: &Farm, diagnostics: &mut Diagnostics) {
 
 /// Makes what secures connections to servers, and compiles the names that they are asked for.
 fn names(farm: &Farm, draft: &Draft, building: &mut Building<'_>) -> Vec<Option<Box<LogFormat>>> {
-    let checks = farm.settings().probe.uses_tls();
+    let probe = &farm.settings().probe;
+    let checks = probe.uses_tls();
     let secure = |server: &Arc<Server>| {
         let tls = &server.settings().tls;
         if !tls.enabled && tls.check != Some(true) && !checks {
             return None;
+        }
+        let offered = tls.check_alpn.iter().flatten().filter(|_| probe.kind == ProbeKind::Http);
+        for name in offered.filter(|name| !terse_tls::is_http_protocol(name)) {
+            let reason =
+                format!("server '{}': '{name}' is not spoken to servers yet: checks by HTTP do not offer it", server.name());
+            building.diagnostics.warn(&draft.place, reason);
         }
         let mut tls = Cow::Borrowed(tls);
         if draft.hop == HopMode::Off {
