@@ -4,12 +4,12 @@
 mod support;
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use support::client::{Client, Response};
 use support::gzip::gunzip;
 use support::proxy::{DEFAULTS, sections};
 use support::server::{Request, Server};
-use support::{Terse, until};
+use support::{PATIENCE, Terse, until};
 
 /// A server that counts: each answer has another number in its body.
 fn counting(head: impl Fn(&Request) -> String + Send + Sync + 'static) -> Server {
@@ -124,6 +124,34 @@ fn a_slow_reader_gets_all_of_what_was_stored() {
     assert_eq!(other.response("DELETE").status, 204);
     assert!(slow.with_body(head, "GET").body == body);
     assert_eq!(other.get("/", &[]).field("x-hit"), Some("0"), "it was deleted");
+    terse.end();
+}
+
+/// An answer that was asked for before a change, and begins behind it, may be that of before.
+#[test]
+fn an_answer_that_a_change_has_overtaken_is_not_kept() {
+    let (release, released) = mpsc::channel();
+    let (count, released) = (AtomicUsize::new(0), Mutex::new(released));
+    let server = Server::answering(move |request| {
+        if request.method != "GET" {
+            return "HTTP/1.1 204 No Content\r\n\r\n".to_owned();
+        }
+        let number = count.fetch_add(1, SeqCst);
+        if number == 0 {
+            released.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+        }
+        format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 1\r\n\r\n{number}")
+    });
+    let terse = started(&server, "");
+    let (mut early, mut other) = (terse.client(), terse.client());
+    early.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    until("a request at the server", || Some(()).filter(|()| server.requests().len() == 1));
+    other.send("DELETE / HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert_eq!(other.response("DELETE").status, 204);
+    release.send(()).unwrap();
+    assert_eq!(number(&early.response("GET")), (0, false));
+    assert_eq!([fresh(&mut other, "/"), fresh(&mut other, "/")], [(1, false), (1, true)]);
+    drop((early, other));
     terse.end();
 }
 

@@ -98,6 +98,8 @@ pub struct Asked {
     pub cache: Arc<Cache>,
     /// The resource.
     pub key: Key,
+    /// How often the resource had been changed.
+    changes: u64,
     selecting: Selecting,
     /// Whether the response to this request may be kept.
     may_store: bool,
@@ -150,9 +152,11 @@ impl Cache {
     pub fn meet(self: &Arc<Self>, request: &Request) -> Option<Asked> {
         let control = RequestControl::of(&request.fields);
         let is_get = request.method() == b"GET" && request.version >= Version::Http11 && request.body == BodyLength::None;
+        let key = self.key(request)?;
         Some(Asked {
             cache: self.clone(),
-            key: self.key(request)?,
+            key,
+            changes: self.shelf(&key).changes(&key),
             selecting: Selecting::of(&request.fields),
             may_store: is_get && !control.no_store,
             authorized: request.fields.has(Known::Authorization),
@@ -209,7 +213,7 @@ impl Cache {
             return None;
         }
         let first = selector.is_any() || self.shelf(&asked.key).count(&asked.key, now_ms) < self.settings.variants();
-        let ticket = first.then(|| self.shelf(&asked.key).begin(&asked.key, now_ms)).flatten()?;
+        let ticket = first.then(|| self.shelf(&asked.key).begin(&asked.key, asked.changes, now_ms)).flatten()?;
         let mut recording = Recording::new(
             self,
             asked.key,
@@ -230,7 +234,7 @@ impl Cache {
         recording.settle_in().then_some(recording)
     }
 
-    /// Forgets all responses of a resource, and those that are being recorded.
+    /// Forgets all responses of a resource, those that are being recorded, and those that have been asked for.
     pub fn forget(&self, key: &Key) {
         hints_of(&self.hints).forget(key);
         let gone = self.shelf(key).forget(key);

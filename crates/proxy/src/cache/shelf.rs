@@ -14,7 +14,15 @@ pub(super) struct Shelf {
     next: u64,
     /// What is being recorded, by whom, since when.
     recorded: HashMap<Key, (Ticket, i64)>,
+    changes: Changes,
 }
+
+/// How often resources were changed: a count for all whose keys share a place, so that it takes no memory for each.
+struct Changes([u64; PLACES]);
+
+/// A power of two. Of resources that share a place, a change of one keeps responses of the others from being kept that wait for their
+/// head just then.
+const PLACES: usize = 256;
 
 struct Kept {
     /// Its place in the order.
@@ -58,9 +66,15 @@ impl Shelf {
         self.resources.get(key).map_or(0, |kept| kept.iter().filter(|kept| kept.entry.is_fresh(now_ms)).count())
     }
 
-    /// Begins to record a response; nothing when somebody else is at it.
-    pub(super) fn begin(&mut self, key: &Key, now_ms: i64) -> Option<Ticket> {
-        if self.recorded.get(key).is_some_and(|(_, since)| now_ms - since < PATIENCE_MS) {
+    /// How often a resource was changed, at most.
+    pub(super) fn changes(&self, key: &Key) -> u64 {
+        self.changes.0[Changes::place(key)]
+    }
+
+    /// Begins to record a response; nothing when somebody else is at it, or when the resource was changed since its `changes` were these:
+    /// the response may be of before.
+    pub(super) fn begin(&mut self, key: &Key, changes: u64, now_ms: i64) -> Option<Ticket> {
+        if changes != self.changes(key) || self.recorded.get(key).is_some_and(|(_, since)| now_ms - since < PATIENCE_MS) {
             return None;
         }
         let ticket = self.next;
@@ -111,8 +125,9 @@ impl Shelf {
         Some(entry)
     }
 
-    /// Takes out all responses of a resource; what is being recorded of it comes too late.
+    /// Takes out all responses of a resource; what was asked for before, or is being recorded, comes too late.
     pub(super) fn forget(&mut self, key: &Key) -> Vec<Arc<Entry>> {
+        self.changes.0[Changes::place(key)] += 1;
         self.recorded.remove(key);
         let kept = self.resources.remove(key).unwrap_or_default();
         kept.iter().for_each(|kept| _ = self.order.remove(&kept.used));
@@ -126,5 +141,18 @@ impl Shelf {
             Some(Listed { key: *key, entry: kept.entry.clone() })
         };
         self.order.iter().filter_map(find).collect()
+    }
+}
+
+impl Changes {
+    /// The third word of a key: the second one chooses the shelf.
+    fn place(key: &Key) -> usize {
+        key.0[2] as usize & (PLACES - 1)
+    }
+}
+
+impl Default for Changes {
+    fn default() -> Changes {
+        Changes([0; PLACES])
     }
 }

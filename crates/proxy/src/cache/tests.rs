@@ -155,6 +155,10 @@ fn what_was_changed_is_forgotten() {
     cache.forget(&key);
     Box::new(old).end();
     assert!(look(&cache, &asked, NOW).is_none(), "it was on its way before the change");
+    let before = cache.meet(&asked).unwrap();
+    cache.forget(&key);
+    assert!(cache.record(&before, &response(FRESH), NOW, 0).is_none(), "it was asked for before the change");
+    assert!(keep(&cache, &asked, FRESH, b"new", NOW));
     for (method, unsafe_one) in [("GET", false), ("HEAD", false), ("OPTIONS", false), ("PUT", true), ("BREW", true)] {
         assert_eq!(is_unsafe(method.as_bytes()), unsafe_one);
     }
