@@ -7,6 +7,7 @@ use super::stream::{Security, Stream, described};
 use super::{CheckStatus, LastCheck, Surroundings};
 use crate::server::Server;
 use std::borrow::Cow;
+use std::net::IpAddr;
 use std::time::Duration;
 use terse_http::h1::{self, ChunkDecoder, Parsed};
 use terse_message::{BodyLength, Known, Response};
@@ -79,7 +80,7 @@ impl<'a> Attempt<'a> {
         let mut deadline = started + self.limits.whole;
         for step in &self.script.steps {
             let done = match &step.what {
-                Act::Connect { port, tls } => self.connect(step, *port, tls, &mut deadline).await,
+                Act::Connect { address, port, tls } => self.connect(step, (*address, *port), tls, &mut deadline).await,
                 Act::Send { bytes } => self.send(step, bytes, "", deadline).await,
                 Act::SendFormat { format, hexadecimal } => {
                     let text = written(format, &self.env());
@@ -141,19 +142,26 @@ impl<'a> Attempt<'a> {
         LastCheck { status, code: self.code, info: info.into(), ..LastCheck::default() }
     }
 
-    async fn connect(&mut self, step: &Action, port: Option<u16>, tls: &ConnectTls, deadline: &mut Instant) -> Result<(), Ended> {
+    async fn connect(
+        &mut self,
+        step: &Action,
+        to: (Option<IpAddr>, Option<u16>),
+        tls: &ConnectTls,
+        deadline: &mut Instant,
+    ) -> Result<(), Ended> {
         (self.stream, self.ended) = (None, false);
         self.received.clear();
         let mut limit = *deadline;
         if self.limits.answer.is_some() {
             limit = Instant::now() + self.limits.connect.unwrap_or(self.limits.whole).min(self.limits.whole);
         }
-        match timeout_at(limit, Stream::connect(self.server, port)).await {
+        match timeout_at(limit, Stream::connect(self.server, to)).await {
             Err(_) => Err(self.ended(CheckStatus::L4Timeout, self.at_step(step))),
             Ok(Err(error)) => Err(self.ended(CheckStatus::L4Connection, described(&error) + &self.at_step(step))),
             Ok(Ok(mut stream)) => {
                 let settings = self.server.settings();
-                let elsewhere = port.is_some() || settings.check.port.is_some() || settings.check.address.is_some();
+                let elsewhere =
+                    to.0.is_some() || to.1.is_some() || settings.check.port.is_some() || settings.check.address.is_some();
                 if let Some(head) = settings.announcement.of_check(elsewhere, stream.ends()) {
                     match timeout_at(limit, stream.send(&head)).await {
                         Err(_) => return Err(self.ended(CheckStatus::L4Timeout, self.at_step(step))),
@@ -557,6 +565,17 @@ mod tests {
         ] {
             let farm = farm(&format!("server s 127.0.0.2:{refused} check {words}"));
             assert_eq!(attempt(&farm.script, &farm.servers()[0], limits(5000, None), &Nowhere).await.status, status, "{words}");
+        }
+    }
+
+    #[tokio::test]
+    async fn steps_may_connect_elsewhere() {
+        let path = std::env::temp_dir().join(format!("terse-elsewhere-{}", std::process::id()));
+        for step in ["addr 127.0.0.1:PORT", "addr 127.0.0.1 port PORT", "addr 127.0.0.1:1 port PORT"] {
+            let lines = format!("option tcp-check\ntcp-check connect {step}\ntcp-check expect string here");
+            // The server itself is nowhere.
+            let lines = format!("{lines}\nserver nowhere {} check", path.display());
+            assert_eq!(checked(&lines, &[("", "here"), ("", "stay")]).await.status, CheckStatus::L7Ok, "{step}");
         }
     }
 

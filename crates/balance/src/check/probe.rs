@@ -2,6 +2,7 @@
 
 use super::expect::{Expect, Expectation, written};
 use super::protocol::Answer;
+use std::net::IpAddr;
 use terse_sample::{Env, Expr, LogFormat, Target, VarSlot};
 
 /// `option httpchk` and `http-check`, `option tcp-check` and `tcp-check`.
@@ -40,9 +41,11 @@ pub enum ProbeKind {
 /// One step.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// `connect`: to another port, if given.
+    /// `connect`: to another address and another port, if given.
     Connect {
-        /// `port`
+        /// `addr`
+        address: Option<IpAddr>,
+        /// `port`, or that of `addr`.
         port: Option<u16>,
         /// `ssl`
         tls: Option<StepTls>,
@@ -193,7 +196,7 @@ pub(super) enum ConnectTls {
 /// What a step does.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
-    Connect { port: Option<u16>, tls: ConnectTls },
+    Connect { address: Option<IpAddr>, port: Option<u16>, tls: ConnectTls },
     Send { bytes: Vec<u8> },
     SendFormat { format: LogFormat, hexadecimal: bool },
     Request(Box<HttpRequest>),
@@ -237,7 +240,7 @@ impl Script {
         let mut steps = Vec::new();
         let implicit = |what| Action { what, number: None, comment: None };
         if !matches!(lines.first(), Some(Step::Connect { .. })) {
-            steps.push(implicit(Act::Connect { port: None, tls: ConnectTls::AsServer { name: probe.host() } }));
+            steps.push(implicit(Act::Connect { address: None, port: None, tls: ConnectTls::AsServer { name: probe.host() } }));
         }
         // `option httpchk` completes the first request; when there is none before the first answer is expected, it is one itself.
         let is_before = |step: &Step| matches!(step, Step::Connect { .. } | Step::SetVar { .. } | Step::UnsetVar(_));
@@ -249,13 +252,13 @@ impl Script {
                 own = false;
             }
             let (what, comment) = match step {
-                Step::Connect { port, tls, default, comment } => {
+                Step::Connect { address, port, tls, default, comment } => {
                     let tls = match tls {
                         Some(tls) => ConnectTls::Yes(tls.clone()),
                         None if *default => ConnectTls::AsServer { name: None },
                         None => ConnectTls::No,
                     };
-                    (Act::Connect { port: *port, tls }, comment.clone())
+                    (Act::Connect { address: *address, port: *port, tls }, comment.clone())
                 }
                 Step::Send { bytes, comment } => (Act::Send { bytes: bytes.clone() }, comment.clone()),
                 Step::SendFormat { format, hexadecimal, comment } => {
@@ -345,9 +348,9 @@ mod tests {
             kind: ProbeKind::Http,
             request: told("GET", "/1", "HTTP/1.0"),
             http: vec![
-                Step::Connect { port: None, tls: None, default: false, comment: None },
+                Step::Connect { address: None, port: None, tls: None, default: false, comment: None },
                 Step::Expect(Expect { what: Expectation::Status(vec![]), negated: false, min_bytes: None, comment: None }),
-                Step::Connect { port: Some(1), tls: None, default: false, comment: None },
+                Step::Connect { address: None, port: Some(1), tls: None, default: false, comment: None },
                 Step::Request(told("GET", "/2", "HTTP/1.0")),
             ],
             ..Probe::default()

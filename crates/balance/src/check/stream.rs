@@ -4,7 +4,7 @@ use crate::server::{Address, Server};
 use std::ffi::OsStr;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::task::ready;
 use terse_tls::{Connector, Request, Secured, Socket};
@@ -36,16 +36,21 @@ impl Stream {
         Ok(Stream::Tcp(stream))
     }
 
-    pub(super) async fn connect(server: &Server, port: Option<u16>) -> io::Result<Stream> {
+    /// A connection to a server, or to what a step has in the place of its address or port.
+    pub(super) async fn connect(server: &Server, to: (Option<IpAddr>, Option<u16>)) -> io::Result<Stream> {
         let check = &server.settings().check;
-        match &*server.address() {
-            Address::Ip(address) => {
-                let ip = check.address.unwrap_or(address.ip());
+        match (&*server.address(), to) {
+            (Address::Unix(_) | Address::Abstract(_), (Some(ip), port)) => {
+                let port = port.or(check.port).or(check.address_port).unwrap_or(0);
+                Stream::to(SocketAddr::new(ip, port)).await
+            }
+            (Address::Ip(address), (ip, port)) => {
+                let ip = ip.or(check.address).unwrap_or(address.ip());
                 let port = port.or(check.port).or(check.address_port).unwrap_or(address.port());
                 Stream::to(SocketAddr::new(ip, port)).await
             }
-            Address::Unix(path) => Ok(Stream::Unix(UnixStream::connect(path).await?)),
-            Address::Abstract(name) => {
+            (Address::Unix(path), _) => Ok(Stream::Unix(UnixStream::connect(path).await?)),
+            (Address::Abstract(name), _) => {
                 Ok(Stream::Unix(UnixStream::connect(OsStr::from_bytes(&[b"\0", &name[..]].concat())).await?))
             }
         }

@@ -1,6 +1,7 @@
 //! How servers are checked: `option httpchk`, `http-check`, `option tcp-check`, `tcp-check`, `timeout check`,
 //! `option log-health-checks`.
 
+use super::server_words::other_address;
 use super::{done, in_back, set, settings, switch};
 use crate::check::{Assigned, Expect, Expectation, FormatMatch, HttpRequest, Pattern, Probe, ProbeKind, Step, StepTls};
 use regex::bytes::{Regex, RegexBuilder};
@@ -174,7 +175,7 @@ pub(super) const HTTP_STEPS: &[Param<Draft>] = &[
     }),
     action(
         "connect",
-        "[default] [port <port>] [ssl] [sni <name>] [alpn <protocols>] [linger] [comment <text>]",
+        "[default] [addr <address>[:<port>]] [port <port>] [ssl] [sni <name>] [alpn <protocols>] [linger] [comment <text>]",
         "Opens a new connection.",
         |args, draft| {
             draft.probe.http.push(connect(args, true)?);
@@ -208,7 +209,7 @@ pub(super) const HTTP_STEPS: &[Param<Draft>] = &[
 pub(super) const TCP_STEPS: &[Param<Draft>] = &[
     action(
         "connect",
-        "[default] [port <port>] [ssl] [sni <name>] [alpn <protocols>] [linger] [comment <text>]",
+        "[default] [addr <address>[:<port>]] [port <port>] [ssl] [sni <name>] [alpn <protocols>] [linger] [comment <text>]",
         "Opens a new connection.",
         |args, draft| {
             draft.probe.tcp.push(connect(args, false)?);
@@ -321,14 +322,16 @@ fn send(args: &mut Args<'_>, draft: &mut Draft) -> Result<HttpRequest, Fault> {
 }
 
 fn connect(args: &mut Args<'_>, http: bool) -> Result<Step, Fault> {
-    let (mut port, mut comment, mut default, mut tls, mut name, mut protocols) = (None, None, false, false, None, Vec::new());
+    let (mut address, mut port, mut comment) = (None, None, None);
+    let (mut default, mut tls, mut name, mut protocols) = (false, false, None, Vec::new());
     while let Some(word) = args.take() {
         match word {
             "default" => default = true,
             "linger" => args.changes_nothing("a check's connection always ends by a reset"),
+            "addr" => address = Some(other_address(args)?),
             "port" => port = Some(args.integer("<port>", 1..=65535)? as u16),
             "comment" => comment = Some(args.need("<text>")?.to_owned()),
-            "addr" | "send-proxy" | "via-socks4" | "proto" => {
+            "send-proxy" | "via-socks4" | "proto" => {
                 return Err(args.fault(format!("'{word}' is not supported: it is not built")));
             }
             "ssl" => tls = true,
@@ -342,11 +345,13 @@ fn connect(args: &mut Args<'_>, http: bool) -> Result<Step, Fault> {
             _ => {
                 return Err(args
                     .fault(format!("unknown word '{word}'"))
-                    .hint("known are default, port, ssl, sni, alpn, linger and comment"));
+                    .hint("known are default, addr, port, ssl, sni, alpn, linger and comment"));
             }
         }
     }
-    Ok(Step::Connect { port, tls: tls.then_some(StepTls { name, protocols }), default, comment })
+    let port = port.or(address.and_then(|(_, port)| port));
+    let address = address.map(|(ip, _)| ip);
+    Ok(Step::Connect { address, port, tls: tls.then_some(StepTls { name, protocols }), default, comment })
 }
 
 /// Reads a kind of match, and its pattern, by the table of the protocol.

@@ -2,7 +2,7 @@
 
 use super::{announcement, course_words, name_words};
 use crate::settings::ServerSettings;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use terse_config::params::{self, Param, ParamKind, ParamParser};
 use terse_config::{Args, Fault, Place};
@@ -14,6 +14,14 @@ pub(super) struct Draft {
     pub(super) default: bool,
     /// The line.
     pub(super) line: Place,
+}
+
+/// Where checks go instead: an address, and maybe a port.
+pub(super) fn other_address(args: &mut Args<'_>) -> Result<(IpAddr, Option<u16>), Fault> {
+    let address = args.need("<address>")?;
+    let with_port = |address: SocketAddr| (address.ip(), Some(address.port()).filter(|&port| port != 0));
+    let parsed = address.parse().map(with_port).or_else(|_| address.parse().map(|ip| (ip, None)));
+    parsed.map_err(|_| args.fault(format!("'{address}' is not an IPv4 or IPv6 address")))
 }
 
 /// Reads the words of a line.
@@ -103,15 +111,8 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
         Ok(())
     }),
     done("addr", "<address>[:<port>]", "Checks another address; 'port' takes the place of its port.", |args, draft| {
-        let address = args.need("<address>")?;
-        let check = &mut draft.server.check;
-        (check.address, check.address_port) = match address.parse::<SocketAddr>() {
-            Ok(both) => (Some(both.ip()), Some(both.port()).filter(|&port| port != 0)),
-            Err(_) => match address.parse() {
-                Ok(ip) => (Some(ip), None),
-                Err(_) => return Err(args.fault(format!("'{address}' is not an IPv4 or IPv6 address"))),
-            },
-        };
+        let (ip, port) = other_address(args)?;
+        (draft.server.check.address, draft.server.check.address_port) = (Some(ip), port);
         Ok(())
     }),
     done("pool-max-conn", "<connections>", "Keeps at most so many idle connections; -1: any number.", |args, draft| {
