@@ -233,10 +233,7 @@ impl Sight<'_> {
             row.set(Column::IdleLimit, Figure::limit(most));
         }
         if self.legends {
-            let address = match &*server.address() {
-                terse_balance::Address::Ip(ip) => ip.to_string(),
-                _ => "unix".into(),
-            };
+            let address = server.address().destination().map_or("unix".into(), |destination| destination.to_string());
             row.set(Column::Address, Figure::text("CGSV", address));
             if let Some(cookie) = &settings.cookie {
                 row.set(Column::Cookie, Figure::text("CNSV", &**cookie));

@@ -4,12 +4,13 @@
 
 use crate::check::{CheckStatus, LastCheck};
 use crate::counters::Count;
+use crate::destination::{Destination, Port};
 use crate::farm::{Farm, Level, Outage};
 use crate::report;
-use crate::server::{Address, Server};
+use crate::server::Server;
 use crate::settings::OnError;
 use crate::state::{AdminOrder, Event, Operation, State};
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -40,23 +41,34 @@ impl Farm {
         self.backlog.admit(server);
     }
 
-    /// Sets the address of a server that is spoken to over IP; says what has changed and by whom, in HAProxy's words, and logs it.
+    /// Sets the address of a server that is spoken to over IP, and its port if there is one; says what has changed and by whom, in
+    /// HAProxy's words, and logs it.
     /// Requests on their way stay where they are; checks, other requests and their connections go to the new address. `None`:
     /// nothing changed.
-    pub fn set_address(&self, server: &Arc<Server>, address: SocketAddr, by: &str) -> Option<String> {
-        let Address::Ip(old) = *server.address() else { return None };
+    pub fn set_address(&self, server: &Arc<Server>, ip: IpAddr, port: Option<Port>, by: &str) -> Option<String> {
+        let old = server.address().destination()?;
+        let mut new = Destination { ip, port: port.unwrap_or(old.port) };
         let mut changes = Vec::new();
-        if old.ip() != address.ip() {
-            let before = if old.ip().is_unspecified() { "(none)".into() } else { old.ip().to_string() };
-            changes.push(format!("IP changed from '{before}' to '{}'", address.ip()));
+        if old.ip != ip {
+            let before = if server.settings().name_in_dns.is_some() && old.ip.is_unspecified() {
+                "(none)".into()
+            } else {
+                old.ip.to_string()
+            };
+            changes.push(format!("IP changed from '{before}' to '{ip}'"));
         }
-        if old.port() != address.port() {
-            changes.push(format!("port changed from '{}' to '{}'", old.port(), address.port()));
+        let check = &server.settings().check;
+        if let (Port::Fixed(_), Port::Offset(_), true, None) = (old.port, new.port, check.enabled, check.port) {
+            new.port = old.port;
+            changes.push(NO_PORT_TO_CHECK.into());
         }
-        if changes.is_empty() {
+        if old.port != new.port {
+            changes.push(format!("port changed from '{}' to '{}'", old.port, new.port));
+        }
+        if old == new {
             return None;
         }
-        server.set_address(Address::Ip(address));
+        server.set_address(new.into());
         let text = format!("{} by '{by}'", changes.join(", "));
         self.say(Level::Notice, &format!("{}/{}: {text}.", self.name(), server.name()));
         Some(text)
@@ -240,6 +252,10 @@ impl Farm {
         (self.context.journal)(level, line);
     }
 }
+
+/// HAProxy's words.
+const NO_PORT_TO_CHECK: &str = "can't change <port> to port map because it is incompatible with current health check port configuration \
+    (use 'port' statement from the 'server' directive).";
 
 /// What is said about a check whose result is news (`option log-health-checks`).
 fn check_line(farm: &Farm, server: &Server, check: &LastCheck, state: State) -> String {

@@ -25,6 +25,7 @@ mod change;
 pub mod check;
 pub mod connections;
 pub mod counters;
+pub mod destination;
 pub mod durations;
 pub mod farm;
 #[cfg(test)]
@@ -41,6 +42,7 @@ pub mod table;
 pub use algorithm::Key;
 pub use announcement::{Announcement, AnnouncementVersion, TlsFields};
 pub use counters::{Count, Counters};
+pub use destination::{Destination, Port};
 pub use durations::{Durations, Span};
 pub use farm::{Farm, FarmContext, Journal, Level};
 pub use keywords::KEYWORDS;

@@ -14,8 +14,9 @@ mod dates;
 
 pub use dates::{Dates, Terms};
 
+use crate::destination::Port;
 use crate::farm::Farm;
-use crate::server::{Address, Server};
+use crate::server::Server;
 use crumbs::Crumbs;
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -263,16 +264,20 @@ impl CookieSettings {
         if let Some(value) = &settings.cookie {
             return Some(Cow::Borrowed(value));
         }
-        let Address::Ip(address) = *server.address() else { return None };
+        let destination = server.address().destination()?;
         if !self.dynamic || self.key.is_empty() {
             return None;
         }
         let mut bytes = self.key.as_bytes().to_vec();
-        match address.ip() {
+        match destination.ip {
             IpAddr::V4(ip) => bytes.extend_from_slice(&ip.octets()),
             IpAddr::V6(ip) => bytes.extend_from_slice(&ip.octets()),
         }
-        bytes.extend_from_slice(&u32::from(address.port()).to_le_bytes());
+        let port = match destination.port {
+            Port::Fixed(port) => port.into(),
+            Port::Offset(offset) => offset,
+        };
+        bytes.extend_from_slice(&port.to_le_bytes());
         Some(Cow::Owned(format!("{:016x}", xxh64(&bytes, 0))))
     }
 

@@ -1,7 +1,7 @@
 //! What the stats socket prints about servers.
 
 use crate::farm::Farm;
-use crate::server::{Address, Server};
+use crate::server::Server;
 use crate::state::Operation;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
@@ -14,10 +14,8 @@ pub const STATE_HEADER: &str = "1\n# be_id be_name srv_id srv_name srv_addr srv_
 /// The line of `show servers state` (format version 1), without its line end.
 pub fn state_line(farm: &Farm, server: &Server, now: Instant) -> String {
     let (settings, state, check) = (server.settings(), server.state(), server.last_check());
-    let (address, port) = match &*server.address() {
-        Address::Ip(ip) => (ip.ip().to_string(), ip.port()),
-        _ => ("-".into(), 0),
-    };
+    let destination = server.address().destination();
+    let (address, port) = destination.map_or(("-".into(), 0), |found| (found.ip.to_string(), found.port.number()));
     // Configured and enabled, and paused in maintenance.
     let check_state = match (settings.check.enabled, state.admin.is_maint()) {
         (false, _) => 0,
@@ -98,9 +96,9 @@ mod tests {
     fn state_lines_have_all_columns() {
         let farm = farm(
             "default-server rise 1 fall 1\nserver a 10.0.0.1:80\nserver b [::1]:81 check id 9 weight 3 port 82 addr 10.0.0.9\n\
-             server c /run/c",
+             server c /run/c\nserver d 10.0.0.1:-1000\nserver e :",
         );
-        let [a, b, c] = farm.servers() else { panic!() };
+        let [a, b, c, d, e] = farm.servers() else { panic!() };
         let now = farm.context.started;
         let columns = STATE_HEADER.lines().nth(1).unwrap().split(' ').count() - 1;
         assert!(farm.servers().iter().all(|server| state_line(&farm, server, now).split(' ').count() == columns));
@@ -112,6 +110,8 @@ mod tests {
         let later = now + Duration::from_secs(4);
         assert_eq!(state_line(&farm, b, later), "3 be 9 b ::1 0 1 5 3 4 6 3 0 14 0 0 1 - 81 - 0 82 10.0.0.9 - 0");
         assert_eq!(state_line(&farm, c, now), "3 be 3 c - 2 0 1 1 0 1 0 1 0 0 0 0 - 0 - 0 0 - - 0");
+        assert_eq!(state_line(&farm, d, now), "3 be 4 d 10.0.0.1 2 0 1 1 0 1 0 1 0 0 0 0 - 64536 - 0 0 - - 0");
+        assert_eq!(state_line(&farm, e, now), "3 be 5 e 0.0.0.0 2 0 1 1 0 1 0 1 0 0 0 0 - 0 - 0 0 - - 0");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::check::LastCheck;
 use crate::connections::Connections;
 use crate::counters::Counters;
+use crate::destination::Destination;
 use crate::durations::Durations;
 use crate::farm::Farm;
 use crate::queue::Backlog;
@@ -23,6 +24,8 @@ use tokio::sync::Notify;
 pub enum Address {
     /// TCP over IPv4 or IPv6.
     Ip(SocketAddr),
+    /// The same, in part where the client wanted to go.
+    AsAsked(Destination),
     /// A unix socket's path.
     Unix(PathBuf),
     /// A unix socket's name in the abstract namespace of Linux, without the leading NUL.
@@ -31,7 +34,24 @@ pub enum Address {
 
 impl Default for Address {
     fn default() -> Address {
-        Address::Ip(SocketAddr::from(([0, 0, 0, 0], 0)))
+        Destination::from(SocketAddr::from(([0, 0, 0, 0], 0))).into()
+    }
+}
+
+impl From<Destination> for Address {
+    fn from(destination: Destination) -> Address {
+        destination.fixed().map_or(Address::AsAsked(destination), Address::Ip)
+    }
+}
+
+impl Address {
+    /// Where it is over IP.
+    pub fn destination(&self) -> Option<Destination> {
+        match self {
+            Address::Ip(address) => Some((*address).into()),
+            Address::AsAsked(destination) => Some(*destination),
+            Address::Unix(_) | Address::Abstract(_) => None,
+        }
     }
 }
 
@@ -39,6 +59,7 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Ip(ip) => write!(f, "{ip}"),
+            Address::AsAsked(destination) => write!(f, "{destination}"),
             Address::Unix(path) => write!(f, "unix@{}", path.display()),
             Address::Abstract(name) => {
                 // Padded or not; the padding is not shown.

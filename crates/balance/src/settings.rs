@@ -315,9 +315,14 @@ impl ServerSettings {
         }
     }
 
+    /// Whether where it is depends on where a client wanted to go.
+    pub fn follows_clients(&self) -> bool {
+        matches!(self.address, Address::AsAsked(destination) if !self.is_unresolved() || destination.fixed_port().is_none())
+    }
+
     /// Whether its address is still to be found: its name was not looked up, or not found.
     pub fn is_unresolved(&self) -> bool {
-        self.name_in_dns.is_some() && matches!(self.address, Address::Ip(ip) if ip.ip().is_unspecified())
+        self.name_in_dns.is_some() && self.address.destination().is_some_and(|destination| destination.ip.is_unspecified())
     }
 }
 

@@ -4,10 +4,10 @@ use crate::assignment::{self, Seat};
 use crate::client::{Families, Resolvers, Status};
 use crate::message::{Kind, Service, normal};
 use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Instant;
-use terse_balance::{Address, Farm, Server};
+use terse_balance::{Farm, Port, Server};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -19,8 +19,7 @@ pub async fn run(sections: Vec<Arc<Resolvers>>, farms: Vec<Arc<Farm>>) {
         for server in farm.servers() {
             let settings = server.settings();
             let (Some(name), Some((section, _))) = (&settings.name_in_dns, &settings.resolution.resolvers) else { continue };
-            let Address::Ip(address) = *server.address() else { continue };
-            let watched = Watched { farm: farm.clone(), server: server.clone(), group, port: address.port(), service: None };
+            let watched = Watched { farm: farm.clone(), server: server.clone(), group, service: None };
             names.entry((section.clone(), normal(name), settings.resolution.prefer_v4)).or_default().push(watched);
         }
     }
@@ -41,8 +40,6 @@ struct Watched {
     server: Arc<Server>,
     /// The number of its farm.
     group: usize,
-    /// The port that its line says.
-    port: u16,
     /// The place of the service that it stands for.
     service: Option<Service>,
 }
@@ -95,7 +92,7 @@ impl Watch {
         let seats: Vec<Seat> = self.servers.iter().map(Watched::seat).collect();
         for (watched, given) in self.servers.iter().zip(assignment::addresses(&seats, &offered)) {
             match given {
-                Some(ip) => watched.gain(SocketAddr::new(ip, watched.port), &answered.by, &self.resolvers),
+                Some(ip) => watched.gain(ip, None, &answered.by, &self.resolvers),
                 None => watched.lose("No IP for server"),
             }
         }
@@ -123,7 +120,7 @@ impl Watch {
                 }
             };
             match found {
-                Ok(ip) => watched.gain(SocketAddr::new(ip, service.port), &answered.by, &self.resolvers),
+                Ok(ip) => watched.gain(ip, Some(Port::Fixed(service.port)), &answered.by, &self.resolvers),
                 Err(status) => watched.lose(why(status)),
             }
             let weight = assignment::weight(service);
@@ -138,15 +135,14 @@ impl Watch {
 impl Watched {
     fn seat(&self) -> Seat {
         let resolution = &self.server.settings().resolution;
-        let address = match *self.server.address() {
-            Address::Ip(address) => Some(address.ip()).filter(|ip| *ip != IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
-            _ => None,
-        };
+        let destination = self.server.address().destination();
+        let address = destination.map(|found| found.ip).filter(|ip| *ip != IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         Seat { address, group: self.group, shares: resolution.shares_addresses, networks: resolution.networks.clone() }
     }
 
-    fn gain(&self, address: SocketAddr, by: &str, resolvers: &Resolvers) {
-        if self.farm.set_address(&self.server, address, by).is_some() {
+    /// Takes an address, and a port where the name has one; without one the server keeps its own.
+    fn gain(&self, ip: IpAddr, port: Option<Port>, by: &str, resolvers: &Resolvers) {
+        if self.farm.set_address(&self.server, ip, port, by).is_some() {
             resolvers.count_update(by);
         }
         if self.server.admin().is_unresolved() {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use terse_balance::connections::Registration;
 use terse_balance::settings::SourceSettings;
-use terse_balance::{Address, Server};
+use terse_balance::{Address, Destination, Server};
 use terse_compress::Limit;
 use terse_compress::budget;
 use terse_tls::{Connector, RECORDS_MEMORY_BYTES, Request, Secured, Socket};
@@ -42,6 +42,9 @@ pub struct ServerConnection {
     pub announced: Option<Box<[u8]>>,
     /// The name that it was asked for by TLS: the connection serves no request for another.
     pub name: Option<Box<str>>,
+    /// Where it leads and why, if that depends on where the client wanted to go: it serves no request of a client that is to be led
+    /// elsewhere.
+    pub asked: Option<Box<(Destination, SocketAddr)>>,
     /// Where servers whose connections are to end look for it.
     pub registration: Option<Registration>,
 }
@@ -61,6 +64,8 @@ pub struct Wanted<'a> {
     pub announced: Option<&'a [u8]>,
     /// The name that it is asked for by TLS.
     pub name: Option<&'a str>,
+    /// Where the client wanted to go.
+    pub asked: Option<SocketAddr>,
 }
 
 impl ServerConnection {
@@ -98,7 +103,7 @@ impl IdleConnections {
         &self,
         index: usize,
         server: &Server,
-        Wanted { reuse, session, first, once, announced, name }: Wanted<'_>,
+        Wanted { reuse, session, first, once, announced, name, asked }: Wanted<'_>,
     ) -> Option<Box<ServerConnection>> {
         let mut lists = self.lists.borrow_mut();
         let list = lists.get_mut(index)?;
@@ -110,7 +115,8 @@ impl IdleConnections {
                     Reuse::Aggressive => !first || c.requests > 1,
                     Reuse::Always => true,
                 };
-                (c.owner == session || by_reuse) && c.announced.as_deref() == announced && c.name.as_deref() == name
+                let leads_there = c.asked.as_deref().is_none_or(|(server, to)| server.of(asked) == Some(*to));
+                (c.owner == session || by_reuse) && c.announced.as_deref() == announced && c.name.as_deref() == name && leads_there
             };
             // The one used last is the warmest, and leaves the others to grow old and go.
             let at = list.iter().rposition(|c| may(c))?;
@@ -186,22 +192,26 @@ impl ServerConnection {
     }
 }
 
-/// Makes a connection to a server, which is the one of `index` among all servers of the process. The caller limits how long it may
-/// take.
+/// Makes a connection to a server, which is the one of `index` among all servers of the process, for a client that wanted to go to
+/// `asked`. The caller limits how long it may take.
 pub async fn connect(
     server: &Server,
     index: usize,
     options: &Options,
     wheel: &Rc<Wheel>,
     owner: u64,
+    asked: Option<SocketAddr>,
 ) -> io::Result<Box<ServerConnection>> {
     // In this order: a connection to the new address that is thought to lead to the old one is given up too early, not too late.
     let (moves, address) = (server.moves(), server.address());
+    let mut led = None;
     let io = match &*address {
-        Address::Ip(ip) if server.settings().source == SourceSettings::default() => {
-            Transport::from_tcp(TcpStream::connect(ip).await?)
+        Address::Ip(ip) => connect_to(server, *ip).await?,
+        Address::AsAsked(destination) => {
+            let to = destination.of(asked).ok_or(io::ErrorKind::AddrNotAvailable)?;
+            led = Some(Box::new((*destination, to)));
+            connect_to(server, to).await?
         }
-        Address::Ip(ip) => Transport::from_tcp(connect_from(&server.settings().source, *ip).await?),
         Address::Unix(path) => Transport::Unix(UnixStream::connect(path).await?),
         Address::Abstract(name) => {
             use std::os::linux::net::SocketAddrExt;
@@ -213,7 +223,7 @@ pub async fn connect(
     };
     io.apply(options.server_keep_alive, options.no_linger);
     let settings = server.settings();
-    if let (Some(time), Address::Ip(_)) = (settings.user_timeout, &*address) {
+    if let (Some(time), Address::Ip(_) | Address::AsAsked(_)) = (settings.user_timeout, &*address) {
         io.socket().set_tcp_user_timeout(Some(time))?;
     }
     let registration = match settings.is_registered {
@@ -232,8 +242,18 @@ pub async fn connect(
         idle_until: clock::now(),
         announced: None,
         name: None,
+        asked: led,
         registration,
     }))
+}
+
+async fn connect_to(server: &Server, address: SocketAddr) -> io::Result<Transport> {
+    let source = &server.settings().source;
+    let stream = match *source == SourceSettings::default() {
+        true => TcpStream::connect(address).await?,
+        false => connect_from(source, address).await?,
+    };
+    Ok(Transport::from_tcp(stream))
 }
 
 /// Connects from an address of this machine, from a range of its ports, or from a network device.

@@ -3,10 +3,10 @@
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::settings::Level;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
-use terse_balance::{Address, AdminOrder, Operation, Server};
+use terse_balance::{AdminOrder, Operation, Port, Server};
 use terse_proxy::plan::Backend;
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -90,11 +90,11 @@ fn set_health(backend: &Backend, server: &Arc<Server>, word: &str) -> Outcome {
     Ok(Answer::Done)
 }
 
-/// `<ip> [port <port>]`
+/// `<ip> [port [+|-]<port>]`
 fn set_address(backend: &Backend, server: &Arc<Server>, args: &[String]) -> Outcome {
-    let Address::Ip(old) = *server.address() else {
+    if server.address().destination().is_none() {
         return Err(Message::error("Update for the current server address family is only supported through configuration file."));
-    };
+    }
     let (ip, port) = match args {
         [ip] => (ip, None),
         [ip, word, port] if word == "port" => (ip, Some(port)),
@@ -102,10 +102,13 @@ fn set_address(backend: &Backend, server: &Arc<Server>, args: &[String]) -> Outc
     };
     let ip: IpAddr = ip.parse().map_err(|_| Message::error(format!("Invalid addr '{ip}'")))?;
     let port = match port {
-        None => old.port(),
-        Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or_else(|| Message::error("provided port is not valid"))?,
+        None => None,
+        Some(port) => match Port::parse(port) {
+            Ok(Port::Fixed(0)) | Err(_) => return Err(Message::error("provided port is not valid")),
+            Ok(port) => Some(port),
+        },
     };
-    let changed = backend.farm.set_address(server, SocketAddr::new(ip, port), "stats socket command");
+    let changed = backend.farm.set_address(server, ip, port, "stats socket command");
     if server.admin().is_unresolved() {
         backend.farm.set_resolved(server, Ok(()), Instant::now());
     }
@@ -206,11 +209,26 @@ mod tests {
             ("be/a addr ::1 port", "set server <b>/<s> addr requires an address and optionally a port."),
             ("be/a addr ::1 port 0", "provided port is not valid"),
             ("be/a addr ::1 port 65536", "provided port is not valid"),
+            ("be/a addr ::1 port +", "provided port is not valid"),
+            (
+                "be/a addr 127.0.0.1 port +1",
+                "IP changed from '::1' to '127.0.0.1', can't change <port> to port map because it is incompatible with current \
+                 health check port configuration (use 'port' statement from the 'server' directive). by 'stats socket command'",
+            ),
+            ("be/a addr 127.0.0.1 port +1", "nothing changed"),
+            ("be/b addr 127.0.0.1 port +5", "port changed from '2' to '+5' by 'stats socket command'"),
+            ("be/b addr 127.0.0.1 port -5", "port changed from '+5' to '-5' by 'stats socket command'"),
+            ("be/b addr 0.0.0.0", "IP changed from '127.0.0.1' to '0.0.0.0' by 'stats socket command'"),
+            (
+                "be/b addr 127.0.0.3 port 5",
+                "IP changed from '0.0.0.0' to '127.0.0.3', port changed from '-5' to '5' by 'stats socket command'",
+            ),
+            ("be/a addr ::1", "IP changed from '127.0.0.1' to '::1' by 'stats socket command'"),
         ] {
             assert_eq!(talk.says(&format!("set server {words}")), format!("{said}\n\n"), "{words}");
         }
         let server = &talk.context.plan.backends[0].farm.servers()[0];
-        assert_eq!((server.address().to_string(), server.moves()), ("[::1]:1".into(), 3));
+        assert_eq!((server.address().to_string(), server.moves()), ("[::1]:1".into(), 5));
         assert!(talk.says("set server raw/r addr ::1").contains("only supported through configuration file"));
     }
 

@@ -6,7 +6,7 @@
 
 use super::stream::Stream;
 use crate::farm::Farm;
-use crate::server::{Address, Server};
+use crate::server::Server;
 use crate::state::AdminOrder;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,8 +26,9 @@ pub(super) async fn watch(farm: Arc<Farm>, server: Arc<Server>) {
 /// What the agent says: one line.
 async fn ask(server: &Server) -> Option<String> {
     let agent = &server.settings().agent;
-    let Address::Ip(address) = *server.address() else { return None };
-    let address = SocketAddr::new(agent.address.unwrap_or(address.ip()), agent.port.unwrap_or(address.port()));
+    let destination = server.address().destination()?;
+    let port = agent.port.or(destination.fixed_port())?;
+    let address = SocketAddr::new(agent.address.unwrap_or(destination.ip), port);
     let mut stream = Stream::to(address).await.ok()?;
     stream.send(&agent.send).await.ok()?;
     let mut bytes = Vec::new();

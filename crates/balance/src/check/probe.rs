@@ -285,6 +285,11 @@ impl Script {
         }
         Script { kind: probe.kind, steps, stops_on_404: probe.stops_on_404 }
     }
+
+    /// Whether it says of each connection which port it goes to.
+    pub fn names_its_ports(&self) -> bool {
+        !self.steps.iter().any(|step| matches!(step.what, Act::Connect { port: None, .. }))
+    }
 }
 
 fn request(told: &HttpRequest, other: &HttpRequest) -> Act {

@@ -49,6 +49,13 @@ impl Stream {
                 let port = port.or(check.port).or(check.address_port).unwrap_or(address.port());
                 Stream::to(SocketAddr::new(ip, port)).await
             }
+            (Address::AsAsked(destination), (ip, port)) => {
+                // A check has no client that asked for a port.
+                let Some(port) = port.or(check.port).or(check.address_port).or(destination.fixed_port()) else {
+                    return Err(io::ErrorKind::ConnectionRefused.into());
+                };
+                Stream::to(SocketAddr::new(ip.or(check.address).unwrap_or(destination.ip), port)).await
+            }
             (Address::Unix(path), _) => Ok(Stream::Unix(UnixStream::connect(path).await?)),
             (Address::Abstract(name), _) => {
                 Ok(Stream::Unix(UnixStream::connect(OsStr::from_bytes(&[b"\0", &name[..]].concat())).await?))

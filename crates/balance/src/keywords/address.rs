@@ -1,8 +1,9 @@
 //! Addresses of servers: `10.0.0.1:80`, `[::1]:80`, `name:80`, `unix@/path`, `abns@name`, `abnsz@name`.
 
+use crate::destination::{Destination, Port};
 use crate::server::Address;
 use crate::settings::{InitialAddress, Resolver};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Which addresses of a name are wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +26,7 @@ pub(super) enum Spot {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct HostName {
     pub(super) host: String,
-    pub(super) port: u16,
+    pub(super) port: Port,
     family: Family,
 }
 
@@ -77,17 +78,16 @@ const ABSTRACT_BYTES: usize = 107;
 fn internet(text: &str, family: Family) -> Result<Spot, String> {
     // The port of a service is part of what the DNS says of it (RFC 2782).
     let is_service = text.starts_with('_');
-    let (host, port) =
-        split_port(text).or_else(|reason| if is_service && !text.contains(':') { Ok((text, 0)) } else { Err(reason) })?;
+    let (host, port) = match is_service && !text.contains(':') {
+        true => (text, Port::Fixed(0)),
+        false => split_port(text)?,
+    };
     let literal = match host {
         "" | "*" => Some(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
         host => host.parse::<Ipv4Addr>().map(IpAddr::V4).or_else(|_| host.parse::<Ipv6Addr>().map(IpAddr::V6)).ok(),
     };
     match literal {
-        Some(ip) if ip.is_unspecified() => {
-            Err(format!("'{text}': the address that the client asked for is not supported: write a server's own"))
-        }
-        Some(ip) if family.has(ip) => Ok(Spot::Address(Address::Ip(SocketAddr::new(ip, port)))),
+        Some(ip) if family.has(ip) => Ok(Spot::Address(Destination { ip, port }.into())),
         Some(_) => Err(format!("could not resolve address '{host}'")),
         None => Ok(Spot::Name(HostName { host: host.to_owned(), port, family })),
     }
@@ -119,22 +119,20 @@ impl HostName {
             }
         };
         let ip = methods.iter().find_map(find).ok_or_else(|| format!("could not resolve address '{}'", self.host))?;
-        Ok(Address::Ip(SocketAddr::new(ip, self.port)))
+        Ok(Destination { ip, port: self.port }.into())
     }
 }
 
 /// The host, without brackets, and the port. What follows the last colon is the port: an IPv6 address needs brackets only without.
-fn split_port(text: &str) -> Result<(&str, u16), String> {
+/// No port, and 0, are the client's.
+fn split_port(text: &str) -> Result<(&str, Port), String> {
     let (host, port) = match text.rfind(':') {
         Some(at) if !text.ends_with(']') => (&text[..at], &text[at + 1..]),
         _ => (text, ""),
     };
-    let port = match port.as_bytes().first() {
-        None => return Err(format!("'{text}' has no port, and the one that the client asked for is not taken: write it")),
-        Some(b'+' | b'-') => {
-            return Err(format!("'{port}': a port relative to the client's is not supported: write the port that is connected to"));
-        }
-        Some(_) => port.parse().map_err(|_| format!("'{port}' is not a port"))?,
+    let port = match port {
+        "" | "0" => Port::Offset(0),
+        port => Port::parse(port)?,
     };
     Ok((host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host), port))
 }
@@ -162,6 +160,19 @@ mod tests {
             ("2001:db8::1:80", "[2001:db8::1]:80"),
             ("localhost:8080", "[::1]:8080"),
             ("ipv4@localhost:8080", "127.0.0.1:8080"),
+            ("127.0.0.1", "127.0.0.1:+0"),
+            ("127.0.0.1:", "127.0.0.1:+0"),
+            ("127.0.0.1:0", "127.0.0.1:+0"),
+            ("127.0.0.1:+1000", "127.0.0.1:+1000"),
+            ("[::1]:-1", "[::1]:-1"),
+            ("[::1]", "[::1]:+0"),
+            ("localhost", "[::1]:+0"),
+            ("ipv4@localhost:-80", "127.0.0.1:-80"),
+            (":", "0.0.0.0:+0"),
+            ("*", "0.0.0.0:+0"),
+            ("*:80", "0.0.0.0:80"),
+            ("ipv4@:80", "0.0.0.0:80"),
+            ("[::]:80", "[::]:80"),
             ("/run/a.sock", "unix@/run/a.sock"),
             ("unix@a.sock", "unix@a.sock"),
             ("abns@a", "abns@a"),
@@ -189,22 +200,21 @@ mod tests {
         assert_eq!(first(&[InitialAddress::Last, InitialAddress::System, ip]).as_deref(), Ok("10.0.0.9:80"));
         assert_eq!(first(&[InitialAddress::System, InitialAddress::None]).as_deref(), Ok("0.0.0.0:80"));
         assert!(first(&[InitialAddress::Last]).unwrap_err().contains("could not resolve"));
-        assert!(matches!(parse("_http._tcp.x"), Ok(Spot::Name(HostName { port: 0, .. }))));
+        assert!(matches!(parse("_http._tcp.x"), Ok(Spot::Name(HostName { port: Port::Fixed(0), .. }))));
     }
 
     #[test]
     fn what_is_no_address_says_why() {
         for (text, why) in [
-            ("127.0.0.1", "has no port"),
-            ("[::1]", "has no port"),
-            ("127.0.0.1:+1", "relative"),
+            ("127.0.0.1:+", "'+' is not a port"),
+            ("127.0.0.1:+99999", "is not a port"),
+            ("127.0.0.1:1-2", "is not a port"),
+            ("::1", "could not resolve address ':'"),
             ("127.0.0.1:99999", "is not a port"),
             ("127.0.0.1:http", "is not a port"),
             ("nowhere:80", "could not resolve address 'nowhere'"),
             ("ipv6@127.0.0.1:80", "could not resolve"),
             ("fd@4", "'fd@' are not supported"),
-            ("*:80", "not supported"),
-            ("", "has no port"),
         ] {
             let reason = parsed(text).unwrap_err();
             assert!(reason.contains(why), "{text}: {reason}");

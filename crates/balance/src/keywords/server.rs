@@ -8,7 +8,7 @@ use terse_config::{Args, Fault, Keyword, Scope, Sections};
 
 pub(super) const SERVER: Keyword = Keyword {
     sections: Sections::BACK_ONLY,
-    ..done("server", "<name> <address>[:<port>] [<parameter>...]", "Adds a server.", |args, scope| {
+    ..done("server", "<name> <address>[:[+|-]<port>] [<parameter>...]", "Adds a server.", |args, scope| {
         let server = read(args, scope)?;
         add(scope, server)
     })
@@ -76,11 +76,21 @@ fn behind_name(args: &mut Args<'_>, scope: &mut Scope<'_>, name: &str) -> Result
             address.map_err(|reason| Fault::new(at, reason))?
         }
     };
+    if datagrams && server.follows_clients() {
+        return Err(Fault::new(at, NO_CLIENT));
+    }
+    let has_port = server.address.destination().is_none_or(|destination| destination.fixed_port().is_some());
+    if server.agent.enabled && server.agent.port.is_none() && !has_port {
+        return Err(Fault::new(at, format!("server {name} does not have agent port")).hint("'agent-port' says where its agent is"));
+    }
     if server.maxconn == 0 || server.minconn > server.maxconn {
         (server.maxconn, server.minconn) = (server.maxconn.max(server.minconn), server.maxconn.max(server.minconn));
     }
     Ok(server)
 }
+
+/// Why a server of logs has an address and a port.
+pub const NO_CLIENT: &str = "logs have no client whose address or port a server could have: it needs its own";
 
 pub(super) const DISPATCH: Keyword = Keyword {
     sections: Sections::PROXY_ONLY,
@@ -89,7 +99,11 @@ pub(super) const DISPATCH: Keyword = Keyword {
         "<address>:<port>",
         "Sends everything to one address: a server that has no name of its own.",
         |args, scope| {
+            let at = args.position();
             let server = behind_name(args, scope, "dispatch")?;
+            if server.address.destination().is_some_and(|destination| destination.fixed_port().is_none()) {
+                return Err(Fault::new(at, "missing port specification").hint("a 'server' line may leave it to the client"));
+            }
             if in_back(scope) {
                 scope.warn(0, "is an old word; write 'server dispatch <address>'");
                 add(scope, server)?;

@@ -194,7 +194,7 @@ fn words_of_servers_that_are_wrong() {
         ("s 10.0.0.1:80 cookie a;b", "cannot be a cookie's value"),
         ("s 10.0.0.1:80 proto h2", "'h2' is not supported"),
         ("s 10.0.0.1:80 addr 10.0.0.2:x", "'10.0.0.2:x' is not an IPv4 or IPv6 address"),
-        ("s 10.0.0.1", "has no port, and the one that the client asked for is not taken"),
+        ("s 10.0.0.1:+", "'+' is not a port"),
         ("s somewhere:80", "could not resolve address 'somewhere'"),
         ("s", "expects <address>"),
     ] {
@@ -232,6 +232,7 @@ fn templates_make_servers() {
     for range in ["0", "3-1", "x", "1-99999999", ""] {
         assert!(!load(&format!("backend b\nserver-template s {range} 10.0.0.1:80\n")).1.is_empty(), "{range}");
     }
+    assert_eq!(backend("server-template s 2 10.0.0.1").servers[1].address.to_string(), "10.0.0.1:+0");
     let dispatched = load("listen l\ndispatch 10.0.0.1:80\n");
     assert!(dispatched.1[0].starts_with("2? ") && &*dispatched.0.servers[0].name == "dispatch", "{:?}", dispatched.1);
 }
@@ -255,4 +256,21 @@ fn words_of_servers_that_come_and_go() {
     assert_eq!((c.minconn, c.maxconn, c.source.last_port, c.source.interface.as_deref()), (7, 7, 1010, Some("eth0")));
     assert_eq!((d.address.to_string().as_str(), d.resolution.prefer_v4, d.resolution.networks.len()), ("10.0.0.4:80", true, 2));
     assert_eq!(farm.source.address.map(|address| address.to_string()).as_deref(), Some("10.0.0.9:0"));
+}
+
+#[test]
+fn without_a_client_a_server_needs_its_own_port() {
+    for (lines, why) in [
+        ("backend b\nserver s udp@10.0.0.1\n", "logs have no client"),
+        ("backend b\nserver s udp@:514\n", "logs have no client"),
+        ("listen l\ndispatch 10.0.0.1\n", "missing port"),
+        ("listen l\ndispatch 10.0.0.1:+1\n", "missing port"),
+        ("backend b\nserver s 10.0.0.1 agent-check\n", "agent port"),
+    ] {
+        let said = load(lines).1;
+        assert!(said.iter().any(|said| said.starts_with("2! ") && said.contains(why)), "{lines}: {said:?}");
+    }
+    for line in ["server s 10.0.0.1 agent-check agent-port 1", "server s 10.0.0.1", "server s :", "server s udp@10.0.0.1:514"] {
+        assert_eq!(load(&format!("backend b\n{line}\n")).1, [""; 0], "{line}");
+    }
 }

@@ -28,7 +28,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "malformed messages are never passed on",
     ),
     refused("option accept-invalid-http-response", "Malformed responses are passed on.", "malformed messages are never passed on"),
-    refused("option transparent", "Connections go where clients sent them.", "write a 'server' with an address"),
+    refused("option transparent", "Connections go where clients sent them.", "write 'server <name> *'"),
     refused("option http_proxy", "Requests go to the host in their target.", "write a 'server' with an address"),
     refused("option http-tunnel", "Only the first request of a connection is looked at.", "remove it: every request is looked at"),
     refused("option assume-rfc6587-ntf", "How syslog messages are framed.", LOGS),
@@ -54,7 +54,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     // What HAProxy has dropped.
     refused("redispatch", "Another server on the last attempt.", "write 'option redispatch'"),
     refused("redisp", "Another server on the last attempt.", "write 'option redispatch'"),
-    refused("transparent", "Connections go where clients sent them.", "write a 'server' with an address"),
+    refused("transparent", "Connections go where clients sent them.", "write 'server <name> *'"),
     refused("monitor-net", "Networks that are answered at once.", "write 'http-request return status 200 if { src <network> }'"),
     refused("block", "Denies requests.", "write 'http-request deny if ...'"),
     refused(

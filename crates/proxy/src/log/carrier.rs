@@ -95,6 +95,10 @@ impl Carrier {
         };
         let socket = match address {
             Address::Ip(ip) => Socket::Tcp(TcpStream::connect(ip).await?),
+            Address::AsAsked(destination) => {
+                let address = destination.of(None).ok_or(io::ErrorKind::AddrNotAvailable)?;
+                Socket::Tcp(TcpStream::connect(address).await?)
+            }
             Address::Unix(path) => Socket::Unix(UnixStream::connect(path).await?),
             Address::Abstract(name) => {
                 let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;

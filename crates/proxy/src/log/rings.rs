@@ -6,7 +6,8 @@ use super::header::Form;
 use super::ring::{Framing, Ring};
 use std::sync::Arc;
 use std::time::Duration;
-use terse_balance::ServerSettings;
+use terse_balance::keywords::server::NO_CLIENT;
+use terse_balance::{ServerSettings, keywords};
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Place, Scope, Sections, Setting, Word};
 
 /// A `ring` section, as it was written.
@@ -113,7 +114,7 @@ fn description(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> 
 
 fn server(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let at = args.position() + 1;
-    let server = terse_balance::keywords::server::read(args, scope)?;
+    let server = keywords::server::read(args, scope)?;
     if server.tls.enabled && server.tls.sni.is_some() {
         let hint = "'verifyhost' says which name its certificate must have";
         return Err(args.fault("'sni': there is no request that a ring's server could be asked a name for").hint(hint));
@@ -121,6 +122,9 @@ fn server(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     if server.log.datagrams {
         let hint = "write 'tcp@', or log to that address without a ring";
         return Err(Fault::new(at, "a ring's servers are reached over streams").hint(hint));
+    }
+    if server.follows_clients() {
+        return Err(Fault::new(at, NO_CLIENT));
     }
     settings(scope).servers.push(server);
     Ok(())

@@ -146,9 +146,9 @@ impl Logger {
             Way::Udp(address) => self.sockets.send_udp(&self.line, address).is_ok(),
             Way::Unix(address) => self.sockets.send_unix(&self.line, address).is_ok(),
             Way::Ring(ring) => ring.push(self.line.strip_suffix(b"\n").unwrap_or(&self.line)),
-            Way::Server(server) => match &*server.address() {
-                terse_balance::Address::Ip(address) => self.sockets.send_udp(&self.line, address).is_ok(),
-                terse_balance::Address::Unix(_) | terse_balance::Address::Abstract(_) => false,
+            Way::Server(server) => match server.address().destination().and_then(|destination| destination.of(None)) {
+                Some(address) => self.sockets.send_udp(&self.line, &address).is_ok(),
+                None => false,
             },
             // The ways of a backend's servers are no backends.
             Way::Backend(balancer) => match balancer.way(body) {

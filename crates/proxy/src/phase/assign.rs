@@ -100,8 +100,9 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let announced = announcer.map(|announcer| announce::head(announcer, stream).into_boxed_slice());
         let name = backend.names.get(chosen.index()).and_then(Option::as_deref).and_then(|name| asked(name, stream));
         let announced_now = announced.as_deref();
-        let wanted =
-            Wanted { reuse: backend.reuse, session: session.number, first, once, announced: announced_now, name: name.as_deref() };
+        let asked = stream.facts.local;
+        let (reuse, name_now) = (backend.reuse, name.as_deref());
+        let wanted = Wanted { reuse, session: session.number, first, once, announced: announced_now, name: name_now, asked };
         let idle = (exchange.failures == 0).then(|| worker.idle.take(index, chosen, wanted));
         if let Some(connection) = idle.flatten() {
             stream.facts.server_reused = true;
@@ -115,7 +116,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         stream.facts.server_reused = false;
         client.timer.set(stream.facts.timeouts().connect);
         let connected = {
-            let connecting = pin!(server::connect(chosen, index, &backend.options, &worker.wheel, session.number));
+            let connecting = pin!(server::connect(chosen, index, &backend.options, &worker.wheel, session.number, asked));
             wait(client, watches, connecting).await
         };
         let connected = match connected {

@@ -80,6 +80,7 @@ fn connection(io: UnixStream, stream: &Stream) -> ServerConnection {
         idle_until: clock::now(),
         announced: None,
         name: None,
+        asked: None,
         registration: None,
     }
 }

@@ -4,7 +4,6 @@ use super::facts;
 use super::lookup::{Named, server};
 use super::proxy::{count, free};
 use std::net::SocketAddr;
-use terse_balance::Address;
 use terse_sample::argument::{Param, ParamKind, need};
 use terse_sample::{Env, Fetch, Needs, Type, Value};
 
@@ -82,8 +81,6 @@ pub(super) const FETCHES: &[Fetch] = &[
 
 /// The address of the stream's server, when it is one of IP.
 pub(super) fn server_address(env: &Env<'_>) -> Option<SocketAddr> {
-    match &*facts(env)?.server.as_ref()?.address() {
-        Address::Ip(address) => Some(*address),
-        _ => None,
-    }
+    let facts = facts(env)?;
+    facts.server.as_ref()?.address().destination()?.of(facts.local)
 }

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use terse_balance::announcement::AnnouncedField;
-use terse_balance::check::ProbeKind;
+use terse_balance::check::{ProbeKind, Script};
 use terse_balance::settings::{Balance, ObservedLayer};
 use terse_balance::{Farm, FarmContext, Server};
 use terse_compress::Mode as HopMode;
@@ -93,6 +93,7 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         }
         Mode::Http | Mode::Tcp => refuse_log_words(draft, &farm, building.diagnostics),
     }
+    tell_of_portless_checks(draft, &farm, building.diagnostics);
     let sticking = sticking(std::mem::take(&mut draft.stick), &farm, building.diagnostics);
     let draft_observes = farm.servers().iter().any(|server| server.settings().observe.layer == Some(ObservedLayer::Responses));
     let proxy = &draft.proxy;
@@ -147,6 +148,27 @@ fn refuse_log_words(draft: &Draft, farm: &Farm, diagnostics: &mut Diagnostics) {
     }
     if matches!(farm.settings().balance, Balance::Sticky | Balance::LogHash) {
         diagnostics.alert(&draft.place, format!("{label}: 'balance sticky' and 'balance log-hash' are for 'mode log'"));
+    }
+}
+
+/// Checks have no client whose port they could go to. A server at the client's own address is accepted, as HAProxy does, and found down.
+fn tell_of_portless_checks(draft: &Draft, farm: &Farm, diagnostics: &mut Diagnostics) {
+    for server in farm.servers() {
+        let check = &server.settings().check;
+        let Some(destination) = server.address().destination().filter(|destination| destination.fixed_port().is_none()) else {
+            continue;
+        };
+        let has_port = check.port.or(check.address_port).is_some();
+        if !check.enabled || has_port || Script::new(&farm.settings().probe).names_its_ports() {
+            continue;
+        }
+        let reason = format!("{}: server '{}' has neither service port nor check port", draft.label(), server.name());
+        let severity = match check.address.unwrap_or(destination.ip).is_unspecified() {
+            true => Severity::Warning,
+            false => Severity::Alert,
+        };
+        let hint = "'port' on its line says where checks go";
+        diagnostics.push(Diagnostic::new(severity, &draft.place, reason).hint(Some(hint)));
     }
 }
 

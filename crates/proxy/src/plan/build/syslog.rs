@@ -7,6 +7,7 @@ use crate::log::{Received, RingSettings};
 use crate::settings::{BindSettings, Mode};
 use std::sync::Arc;
 use terse_balance::Farm;
+use terse_balance::keywords::server::NO_CLIENT;
 use terse_balance::settings::{Balance, HashMethod};
 use terse_config::{Diagnostic, Diagnostics, Place, Section, SectionKind, Settings, Severity};
 use terse_sample::{AclSet, Compiler, Expr, Needs, Usage};
@@ -85,6 +86,9 @@ impl Logs<'_> {
         let datagrams = servers.iter().filter(|server| server.settings().log.datagrams).count();
         if datagrams > 0 && datagrams < servers.len() {
             diagnostics.alert(&draft.place, format!("{label} mixes servers over datagrams with servers over streams"));
+        }
+        for server in servers.iter().filter(|server| server.settings().follows_clients()) {
+            diagnostics.alert(&draft.place, format!("{label}: server '{}': {NO_CLIENT}", server.name()));
         }
         let settings = farm.settings();
         let known = matches!(settings.balance, Balance::RoundRobin | Balance::Random(_) | Balance::Sticky | Balance::LogHash);

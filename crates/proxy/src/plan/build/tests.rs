@@ -310,3 +310,30 @@ fn names_in_expressions_are_found_or_refused() {
         assert!(said.len() == 1 && said[0].contains(reason), "{wrong}: {said:?}");
     }
 }
+
+#[test]
+fn checks_have_no_clients_port() {
+    for (lines, verdict) in [
+        ("server s 10.0.0.1 check", "!"),
+        ("server s 10.0.0.1:+1 check addr 10.0.0.2", "!"),
+        ("server s : check addr 10.0.0.2", "!"),
+        ("option tcp-check\n tcp-check connect port 1\n tcp-check connect\n server s 10.0.0.1 check", "!"),
+        ("server s : check", "?"),
+        ("option tcp-check\n tcp-check connect port 1\n server s 10.0.0.1 check", ""),
+        ("server s 10.0.0.1 check port 1", ""),
+        ("server s 10.0.0.1 check addr 10.0.0.2:1", ""),
+        ("server s 0.0.0.0:1 check", ""),
+        ("server s 10.0.0.1", ""),
+    ] {
+        let said = remarks(&format!("{TIMEOUTS}backend b\n {lines}\n"));
+        let told = said.iter().find(|said| said.contains("server 's' has neither service port nor check port"));
+        assert_eq!(told.is_some(), !verdict.is_empty(), "{lines}: {said:?}");
+        assert!(told.is_none_or(|told| told.contains(&format!("{verdict} "))), "{lines}: {said:?}");
+    }
+}
+
+#[test]
+fn logs_have_no_clients_port() {
+    let said = remarks(&format!("{TIMEOUTS}backend l\n mode log\n server s 10.0.0.1\n"));
+    assert!(said.iter().any(|said| said.contains("server 's': logs have no client")), "{said:?}");
+}
