@@ -103,6 +103,13 @@ impl Request {
         }
     }
 
+    /// The scheme of an absolute target, in any case of letters.
+    pub fn scheme(&self) -> Option<&[u8]> {
+        let target = self.target();
+        let end = target.windows(3).position(|w| w == b"://")?;
+        target[0].is_ascii_alphabetic().then(|| &target[..end])
+    }
+
     /// The authority that is asked for: that of an absolute target, or the Host field.
     pub fn authority(&self) -> Option<&[u8]> {
         let target = self.target();
@@ -200,6 +207,15 @@ mod tests {
             assert_eq!(r.path(), path.as_bytes(), "{target}");
             assert_eq!(r.query(), query.map(str::as_bytes), "{target}");
             assert_eq!(r.authority(), authority.map(str::as_bytes), "{target}");
+        }
+    }
+
+    #[test]
+    fn schemes() {
+        for (target, scheme) in
+            [("http://h", Some("http")), ("HTTPS://h/x", Some("HTTPS")), ("/x?y=a://b", None), ("h:443", None), ("", None)]
+        {
+            assert_eq!(request(target).scheme(), scheme.map(str::as_bytes), "{target}");
         }
     }
 

@@ -58,7 +58,7 @@ pub struct Cache {
     secret: [u8; 32],
 }
 
-/// What a resource is known by: the keyed BLAKE3 hash of its host and its target. Who does not know the secret cannot make two
+/// What a resource is known by: the keyed BLAKE3 hash of its scheme, its host and its target. Who does not know the secret cannot make two
 /// resources one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Key([u64; 4]);
@@ -135,11 +135,15 @@ impl Cache {
         }
     }
 
-    /// The key of what is asked for; `None` where that is not said.
-    fn key(&self, request: &Request) -> Option<Key> {
+    /// The key of what is asked for; `None` where that is not said. `over_tls`: whether the client speaks TLS.
+    fn key(&self, request: &Request, over_tls: bool) -> Option<Key> {
         let authority = request.authority().filter(|authority| !authority.is_empty())?;
         let target = Some(request.path_and_query()).filter(|target| target.first() == Some(&b'/'))?;
+        let implied = if over_tls { &b"https"[..] } else { b"http" };
+        let scheme = request.scheme().map_or_else(|| implied.to_vec(), <[u8]>::to_ascii_lowercase);
         let mut hasher = blake3::Hasher::new_keyed(&self.secret);
+        // Both: who speaks no TLS, and says https, must not choose what others get who do.
+        hasher.update(implied).update(b":").update(&scheme).update(b":");
         hasher.update(&authority.to_ascii_lowercase()).update(target);
         let mut words = [0; 4];
         for (word, bytes) in words.iter_mut().zip(hasher.finalize().as_bytes().as_chunks::<8>().0) {
@@ -148,11 +152,12 @@ impl Cache {
         Some(Key(words))
     }
 
-    /// What a request that a rule sends here asks; nothing when it asks for no resource.
-    pub fn meet(self: &Arc<Self>, request: &Request) -> Option<Asked> {
+    /// What a request that a rule sends here asks; nothing when it asks for no resource. `over_tls`: whether the client
+    /// speaks TLS.
+    pub fn meet(self: &Arc<Self>, request: &Request, over_tls: bool) -> Option<Asked> {
         let control = RequestControl::of(&request.fields);
         let is_get = request.method() == b"GET" && request.version >= Version::Http11 && request.body == BodyLength::None;
-        let key = self.key(request)?;
+        let key = self.key(request, over_tls)?;
         Some(Asked {
             cache: self.clone(),
             key,

@@ -29,7 +29,7 @@ fn response(fields: &str) -> Response {
 
 /// Begins to record the answer to a request.
 fn begin(cache: &Arc<Cache>, request: &Request, fields: &str, now_ms: i64) -> Option<Recording> {
-    cache.record(&cache.meet(request)?, &response(fields), now_ms, 0)
+    cache.record(&cache.meet(request, false)?, &response(fields), now_ms, 0)
 }
 
 /// Keeps a response with this body; false where it is not kept.
@@ -41,7 +41,7 @@ fn keep(cache: &Arc<Cache>, request: &Request, fields: &str, body: &[u8], now_ms
 }
 
 fn look(cache: &Arc<Cache>, request: &Request, now_ms: i64) -> Option<Hit> {
-    cache.look(&cache.meet(request)?, request, now_ms)
+    cache.look(&cache.meet(request, false)?, request, now_ms)
 }
 
 fn body(entry: &Entry) -> Vec<u8> {
@@ -67,6 +67,19 @@ fn what_is_kept_comes_back_until_it_is_stale() {
     }
     assert!(look(&cache, &asked, NOW + 8 * SECOND - 1).is_some());
     assert!(look(&cache, &asked, NOW + 8 * SECOND).is_none(), "it was two seconds old when it came");
+}
+
+#[test]
+fn the_scheme_is_part_of_a_resource() {
+    let cache = small();
+    let key = |target: &str, over_tls| cache.meet(&request(target, ""), over_tls).unwrap().key;
+    let (plain, secure) = (key("/a", false), key("/a", true));
+    assert_ne!(plain, secure);
+    assert_eq!((key("http://Example.org/a", false), key("HTTPS://example.ORG/a", true)), (plain, secure));
+    // What is said against the connection is another resource.
+    let others = [key("https://example.org/a", false), key("http://example.org/a", true)];
+    assert!(others.iter().all(|other| ![plain, secure].contains(other)) && others[0] != others[1]);
+    assert_eq!(key("/a?b=x://y", false), key("http://example.org/a?b=x://y", false));
 }
 
 #[test]
@@ -148,14 +161,14 @@ fn what_was_changed_is_forgotten() {
     let cache = small();
     let asked = request("/", "");
     assert!(keep(&cache, &asked, FRESH, b"old", NOW));
-    let key = cache.meet(&asked).unwrap().key;
+    let key = cache.meet(&asked, false).unwrap().key;
     cache.forget(&key);
     assert!(look(&cache, &asked, NOW).is_none());
     let old = begin(&cache, &asked, FRESH, NOW).unwrap();
     cache.forget(&key);
     Box::new(old).end();
     assert!(look(&cache, &asked, NOW).is_none(), "it was on its way before the change");
-    let before = cache.meet(&asked).unwrap();
+    let before = cache.meet(&asked, false).unwrap();
     cache.forget(&key);
     assert!(cache.record(&before, &response(FRESH), NOW, 0).is_none(), "it was asked for before the change");
     assert!(keep(&cache, &asked, FRESH, b"new", NOW));
@@ -185,7 +198,7 @@ fn hints_stay_when_their_response_goes() {
     let fields = "Cache-Control: max-age=10\r\nLink: <a>; rel=preload\r\n";
     let on = hinting(EarlyHints::On);
     let asked: Vec<Request> = (0..13).map(|n| request(&format!("/{n}"), "")).collect();
-    let key = |request: &Request| on.meet(request).unwrap().key;
+    let key = |request: &Request| on.meet(request, false).unwrap().key;
     assert!(asked.iter().all(|request| keep(&on, request, fields, &[0; 400_000], NOW)));
     assert_eq!((on.list().len(), on.list_hints().len()), (2, 10));
     assert!(on.hints(&key(&asked[0])).is_none(), "ten blocks are a hundredth of the cache");

@@ -33,7 +33,8 @@ struct CacheUse {
 impl Action for CacheUse {
     fn run(&self, stream: &mut Stream) -> Flow {
         let Some(cache) = self.name.cache() else { return Flow::Next };
-        let Some(asked) = cache.meet(&stream.request) else { return Flow::Next };
+        let over_tls = stream.facts.session.tls().is_some();
+        let Some(asked) = cache.meet(&stream.request, over_tls) else { return Flow::Next };
         let serves = Cache::serves(&stream.request);
         let hit = serves.then(|| {
             counters(stream).cache_lookups.add(1);

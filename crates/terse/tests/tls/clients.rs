@@ -1,7 +1,9 @@
 //! `bind ... ssl`.
 
 use crate::certificates::{Kind, Pair, authority, expired, revoked, signed};
+use crate::support::client::Client;
 use crate::support::proxy::DEFAULTS;
+use crate::support::server::Server;
 use crate::support::{Terse, program, until};
 use crate::talk::{Ask, Outcome};
 use openssl::ssl::SslVersion;
@@ -255,7 +257,7 @@ fn bodies_go_both_ways_whole() {
     let root = authority("root");
     let body: Vec<u8> = (0..3_000_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let sent = body.clone();
-    let server = crate::support::server::Server::answering(move |request| {
+    let server = Server::answering(move |request| {
         assert_eq!(request.body.len(), sent.len());
         let mut answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", sent.len()).into_bytes();
         answer.extend_from_slice(&request.body);
@@ -402,5 +404,36 @@ fn servers_are_told_of_the_clients_tls() {
     let cipher = client.ssl().current_cipher().unwrap().name();
     let expected = [(0x21, "TLSv1.2"), (0x22, "the client"), (0x25, "RSA2048"), (0x23, cipher)];
     assert_eq!(fields, expected.map(|(kind, value)| (kind, value.to_owned())));
+    terse.end();
+}
+
+/// What was answered to one who speaks no TLS is no answer for those who do.
+#[test]
+fn a_cache_tells_https_from_http() {
+    let server = Server::answering(|_| "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok");
+    let text = format!(
+        "global\n nbthread 1\n{DEFAULTS}\nfrontend web\n bind fd@${{web}} ssl crt a.pem\n bind fd@${{plain}}\n \
+         http-request cache-use c\n http-response cache-store c\n default_backend b\nbackend b\n server s {}\n\
+         cache c\n total-max-size 1\n",
+        server.address()
+    );
+    let site = signed(Kind::Ecdsa, &["a.test"], &authority("root"));
+    let terse = Terse::with(&text).file("a.pem", site.pem()).listen("web").listen("plain").start();
+    let plain = || assert_eq!(Client::connect(terse.address("plain")).get("/", &[]).status, 200);
+    let secured = || {
+        let mut stream = Ask::default().connect(terse.address("web")).unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.ends_with("ok"), "{answer}");
+    };
+    for _ in 0..2 {
+        plain();
+        assert_eq!(server.requests().len(), 1);
+    }
+    for _ in 0..2 {
+        secured();
+        assert_eq!(server.requests().len(), 2);
+    }
     terse.end();
 }
