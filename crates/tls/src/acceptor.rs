@@ -78,6 +78,11 @@ impl Acceptor {
         if protocols(&tls.own, http).1.iter().any(|name| &**name == "h2") {
             diagnostics.warn(place, "'alpn h2': HTTP/2 is not spoken to clients yet, so it is not offered to them");
         }
+        for line in &offer.lines {
+            if let Some(Err(Unusable(reason))) = line.certificate.answer() {
+                diagnostics.warn(place, format!("clients are not given the answer beside '{}': {reason}", line.key));
+            }
+        }
         if tls.own.common.records == Policy::Allow {
             diagnostics.warn(place, records::WARNING);
         }
@@ -212,6 +217,11 @@ fn first(own: &Own, global: &Global, http: bool, offer: Arc<ArcSwap<Offer>>) -> 
     context.set_session_cache_size(i32::try_from(global.cache_size).unwrap_or(i32::MAX));
     raw::on_missing_session(&mut context, || bump(&COUNTERS.cache_misses));
     raw::set_session_lifetime(&mut context, u32::try_from(global.lifetime.as_secs()).unwrap_or(u32::MAX));
+    // OpenSSL makes room for the extensions of a hello by what this context knows, before another one takes its place: no context may
+    // know more of its own than this one, or it would look behind that room.
+    let silent = |_: &mut SslRef, _: ExtensionContext, _: Option<(usize, &X509Ref)>| Ok(None::<Vec<u8>>);
+    let added = context.add_custom_ext(TIMESTAMPS, timestamped(), silent, |_, _, _, _| Ok(()));
+    added.map_err(|_| Unusable("OpenSSL takes no timestamps of certificates".into()))?;
     let watches = own.common.records != Policy::Forbid;
     context.set_client_hello_callback(move |ssl, alert| {
         if watches {
@@ -248,28 +258,32 @@ pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate]
         }
     }
     trusted(&mut context, own, terms)?;
-    if let Some(answer) = certificates.iter().find_map(|certificate| certificate.ocsp.clone())
-        && let [_] = certificates
+    if let [certificate] = certificates
+        && let Some(Ok(answer)) = certificate.answer()
     {
-        let staple = move |ssl: &mut SslRef| Ok(ssl.set_ocsp_status(&answer).is_ok());
+        let staple = move |ssl: &mut SslRef| Ok(answer.is_current() && ssl.set_ocsp_status(&answer.der).is_ok());
         context.set_status_callback(staple).map_err(|_| Unusable("OpenSSL takes no answer about a certificate's state".into()))?;
     }
     if let [certificate] = certificates
         && let Some(timestamps) = certificate.timestamps.clone()
     {
-        let when = ExtensionContext::CLIENT_HELLO
-            | ExtensionContext::TLS1_2_SERVER_HELLO
-            | ExtensionContext::TLS1_3_CERTIFICATE
-            | ExtensionContext::IGNORE_ON_RESUMPTION;
         // Of a chain, the certificate itself.
         let is_own = |shown: Option<(usize, &X509Ref)>| shown.is_none_or(|(number, _)| number == 0);
         let send = move |_: &mut SslRef, _, shown: Option<(usize, &X509Ref)>| Ok(is_own(shown).then(|| timestamps.clone()));
-        let added = context.add_custom_ext(TIMESTAMPS, when, send, |_, _, _, _| Ok(()));
+        let added = context.add_custom_ext(TIMESTAMPS, timestamped(), send, |_, _, _, _| Ok(()));
         added.map_err(|_| Unusable("OpenSSL takes no timestamps of certificates".into()))?;
     }
     let versions = own.common.versions.range(Version::Tls12).map_err(Unusable)?;
     let early_bytes = if own.takes_early { EARLY_BYTES } else { 0 };
     Ok(Choice { context: context.build(), verify: mode(own), versions, suites: own.common.ciphersuites.clone(), early_bytes })
+}
+
+/// Where timestamps of certificates are asked for and sent.
+fn timestamped() -> ExtensionContext {
+    ExtensionContext::CLIENT_HELLO
+        | ExtensionContext::TLS1_2_SERVER_HELLO
+        | ExtensionContext::TLS1_3_CERTIFICATE
+        | ExtensionContext::IGNORE_ON_RESUMPTION
 }
 
 /// Well-known parameters (RFC 3526; of 1024 bits RFC 2409), as long as that or shorter.

@@ -3,6 +3,7 @@
 use crate::certificate::{Unusable, said};
 use crate::der::{self, Element, INTEGER, OBJECT, OCTETS, SEQUENCE};
 use crate::raw;
+use openssl::asn1::Asn1Time;
 use openssl::ocsp::{OcspResponse, OcspResponseStatus};
 use openssl::sha::sha1;
 use openssl::x509::X509;
@@ -54,6 +55,8 @@ pub(crate) struct Answer {
     pub(crate) id: CertificateId,
     /// In DER.
     pub(crate) der: Vec<u8>,
+    /// When there is a newer one (nextUpdate), if it says that.
+    until: Option<String>,
 }
 
 impl Answer {
@@ -68,9 +71,16 @@ impl Answer {
             return Err(bad("OCSP response status not successful"));
         }
         match single(&der) {
-            Some(id) => Ok(Answer { id, der }),
+            Some((id, until)) => Ok(Answer { id, der, until }),
             None => Err(bad("it does not speak of exactly one certificate")),
         }
+    }
+
+    /// Whether there is no newer one yet: clients refuse a site that gives an older one, and not one that gives none.
+    pub(crate) fn is_current(&self) -> bool {
+        let Some(until) = &self.until else { return true };
+        let (until, now) = (Asn1Time::from_str(until), Asn1Time::days_from_now(0));
+        until.is_ok_and(|until| now.is_ok_and(|now| until > now))
     }
 }
 
@@ -81,8 +91,8 @@ pub(crate) fn text(der: &[u8]) -> Option<String> {
     Some(text.lines().filter(|line| !line.trim().is_empty()).flat_map(|line| [line, "\n"]).collect())
 }
 
-/// The certificate that an answer speaks of, if it is one.
-fn single(der: &[u8]) -> Option<CertificateId> {
+/// The certificate that an answer speaks of, if it is one, and when there is a newer answer.
+fn single(der: &[u8]) -> Option<(CertificateId, Option<String>)> {
     let first = |bytes: &'_ [u8]| -> Option<Vec<u8>> { der::elements(bytes).next().map(|element| element.content.to_vec()) };
     // OCSPResponse { status, [0] { ResponseBytes { type, BasicOCSPResponse { ResponseData ... } } } }
     let response = first(der)?;
@@ -92,9 +102,16 @@ fn single(der: &[u8]) -> Option<CertificateId> {
     // What stands before the list of responses has other tags: a version, who answers, when.
     let list = der::elements(&data).find(|part| part.tag == SEQUENCE)?;
     let mut responses = der::elements(list.content);
-    let id = first(responses.next()?.content)?;
-    responses.next().is_none().then(|| CertificateId(der::encode(SEQUENCE, &id)))
+    let one = responses.next()?;
+    let id = first(one.content)?;
+    // SingleResponse { certID, certStatus, thisUpdate, [0] nextUpdate, ... }
+    let until = der::elements(one.content).nth(3).filter(|part| part.tag == NEXT_UPDATE);
+    let until = until.and_then(|part| first(part.content)).and_then(|time| String::from_utf8(time).ok());
+    responses.next().is_none().then(|| (CertificateId(der::encode(SEQUENCE, &id)), until))
 }
+
+/// `[0]`, with an element in it.
+const NEXT_UPDATE: u8 = 0xa0;
 
 /// A certificate's number, its issuer's name, and its key.
 fn parts(certificate: &[u8]) -> Option<[Element<'_>; 3]> {

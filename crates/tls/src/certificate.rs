@@ -1,5 +1,6 @@
 //! A certificate, what leads up from it, and its key: read from files, checked to belong together.
 
+use crate::answer::Answer;
 use crate::answer::CertificateId;
 use crate::settings::Global;
 use openssl::dh::Dh;
@@ -140,6 +141,15 @@ impl Certificate {
     /// What it is called in answers about its state; none where nobody knows who has signed it.
     pub(crate) fn id(&self) -> Option<CertificateId> {
         id(&self.leaf, &self.chain, self.issuer.as_ref())
+    }
+
+    /// The answer about its state that stands beside it; an error where that is none, or one about another certificate.
+    pub(crate) fn answer(&self) -> Option<Result<Answer, Unusable>> {
+        let answer = Answer::parse(self.ocsp.clone()?);
+        Some(answer.and_then(|answer| match self.id() {
+            Some(id) if id != answer.id => Err(Unusable("OCSP response: it speaks of another certificate".into())),
+            _ => Ok(answer),
+        }))
     }
 
     /// What kind of key it has: of each kind a context can have one.

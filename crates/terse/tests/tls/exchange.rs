@@ -99,8 +99,11 @@ fn contexts_that_cannot_be_made_change_nothing() {
     assert!(said.starts_with("Committing a.pem\n'a.pem': OpenSSL does not take it: "), "{said}");
     assert!(said.ends_with("\nFailed!\n\n"), "{said}");
     assert_eq!(shown(&terse, "x"), "old");
-    assert_eq!(command(&terse, "commit ssl cert a.pem"), "No ongoing transaction! !\nCan't commit a.pem!\n\n");
+    assert_eq!(command(&terse, "commit ssl cert a.pem"), said, "what was set is kept, to be mended");
     assert!(command(&terse, "show ssl cert a.pem").contains("\nSubject: /CN=old\n"));
+    with_payload(&terse, "set ssl cert a.pem", &signed(Kind::Ecdsa, &["mended"], &root).pem());
+    assert!(command(&terse, "commit ssl cert a.pem").ends_with("Success!\n\n"));
+    assert_eq!(shown(&terse, "x"), "mended");
     terse.end();
 }
 

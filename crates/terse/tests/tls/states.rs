@@ -20,12 +20,18 @@ fn element(tag: u8, content: &[u8]) -> Vec<u8> {
 
 /// An answer (RFC 6960 section 4.2.1) that nobody has signed: clients of these tests look at its bytes.
 fn answer(site: &Pair, root: &Pair, state: &[u8]) -> Vec<u8> {
+    answer_until(site, root, state, None)
+}
+
+/// The same, with the time of the next one.
+fn answer_until(site: &Pair, root: &Pair, state: &[u8], until: Option<&[u8; 15]>) -> Vec<u8> {
     let mut request = OcspRequest::new().unwrap();
     request.add_id(OcspCertId::from_cert(MessageDigest::sha1(), &site.certificate, &root.certificate).unwrap()).unwrap();
     // What it asks for stands within four sequences.
     let id = request.to_der().unwrap()[8..].to_vec();
     let now = element(0x18, b"20260101000000Z");
-    let single = element(0x30, &[&id, state, &now].concat());
+    let until = until.map(|time| element(0xa0, &element(0x18, time))).unwrap_or_default();
+    let single = element(0x30, &[&id, state, &now, &until].concat());
     let by = element(0xa2, &element(0x04, &[7; 20]));
     let data = element(0x30, &[by, now, element(0x30, &single)].concat());
     let algorithm = element(0x30, &element(0x06, &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02]));
@@ -79,4 +85,25 @@ fn answers_are_stapled_shown_and_exchanged() {
     assert!(command(&terse, "show ssl cert a.pem").contains(&format!("OCSP Response Key: {id}\n")));
     assert!(command(&terse, "show ssl cert a.pem.ocsp").contains("Cert Status: revoked\n"));
     terse.end();
+}
+
+#[test]
+fn answers_that_help_nobody_are_not_stapled() {
+    let root = authority("root");
+    let (site, other) = (signed(Kind::Ecdsa, &["a.test"], &root), signed(Kind::Ecdsa, &["b.test"], &root));
+    let text = format!("{DEFAULTS}\nfrontend web\n bind fd@${{web}} ssl crt a.pem\n http-request return status 200\n");
+    let current = answer_until(&site, &root, GOOD, Some(b"29990101000000Z"));
+    for (bytes, is_given, said) in [
+        (current, true, ""),
+        (answer_until(&site, &root, GOOD, Some(b"20260102000000Z")), false, ""),
+        (answer(&other, &root, GOOD), false, "it speaks of another certificate"),
+        (b"nothing".to_vec(), false, "OCSP response: "),
+    ] {
+        let terse = Terse::with(&text).file("a.pem", site.pem()).file("a.pem.ocsp", &bytes);
+        let terse = terse.file("a.pem.issuer", root.certificate_pem()).listen("web").start();
+        assert_eq!(stapled(&terse), is_given.then(|| bytes.clone()), "{said}");
+        let stderr = terse.stderr();
+        assert!(stderr.contains(said) && stderr.contains("are not given the answer") != said.is_empty(), "{stderr}");
+        terse.end();
+    }
 }

@@ -90,8 +90,12 @@ impl Vault {
         held.versions += 1;
         let version = Arc::new(Version { content, number: held.versions });
         let mut files = held.files.clone();
-        let before = files.trusted.insert((kind, key), Some(version)).flatten();
-        held.change(files, &Touched::Trusted(before.as_ref()), &self.global).map_err(|wrong| Refusal::Contexts(wrong.0))
+        let before = files.trusted.insert((kind, key.clone()), Some(version.clone())).flatten();
+        held.change(files, &Touched::Trusted(before.as_ref()), &self.global).map_err(|wrong| {
+            // What could not take the place may be mended, or tried again.
+            held.drafts[index(kind)] = Arc::into_inner(version).map(|version| (key, version.content));
+            Refusal::Contexts(wrong.0)
+        })
     }
 
     /// Forgets what was set.

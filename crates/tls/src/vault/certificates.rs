@@ -2,6 +2,7 @@
 
 use super::files::{Files, Key};
 use super::{Held, Refusal, Touched, Vault};
+use crate::answer::Answer;
 use crate::certificate::{Certificate, Draft};
 use crate::report;
 use openssl::base64;
@@ -107,7 +108,7 @@ impl Vault {
             Part::Pem => draft.take_pem(path, payload, &self.issuers),
             Part::Key => draft.take_key(path, payload),
             Part::Ocsp => {
-                draft.ocsp = Some(decoded(payload)?);
+                draft.ocsp = Some(Answer::parse(decoded(payload)?).map_err(|wrong| Refusal::Payload(wrong.0))?.der);
                 Ok(())
             }
             Part::Issuer => draft.take_issuer(path, payload),
@@ -130,10 +131,12 @@ impl Vault {
             return Err(Refusal::Other(key.to_string()));
         }
         let certificate = draft.clone().finish().map_err(|wrong| Refusal::Mismatch(wrong.0))?;
-        let (key, _) = held.draft.take().ok_or(Refusal::NoTransaction)?;
-        let mut files = held.files.clone();
+        let (key, mut files) = (key.clone(), held.files.clone());
         files.certificates.insert(key.clone(), Some(Arc::new(certificate)));
-        held.change(files, &Touched::Certificate(&key), &self.global).map_err(|wrong| Refusal::Contexts(wrong.0))
+        let changed = held.change(files, &Touched::Certificate(&key), &self.global).map_err(|wrong| Refusal::Contexts(wrong.0))?;
+        // Only now: what could not take the place may be mended.
+        held.draft = None;
+        Ok(changed)
     }
 
     /// Forgets what was set.
