@@ -9,6 +9,7 @@
 //! which it does as the client does. What of a body waits to be received is what the script has asked for.
 
 use crate::burst;
+use crate::guard;
 use crate::run::Ended;
 use crate::state::Home;
 use crate::wire::{ENOUGH, PIECE};
@@ -428,7 +429,7 @@ pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
             lua.create_string(bytes)
         })?,
     )?;
-    let meta = lua.create_table()?;
+    let meta = guard::hidden(lua)?;
     meta.set("__index", class)?;
     lua.set_named_registry_value(CLASS, meta)
 }

@@ -31,10 +31,7 @@ pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
         set(
             "del_header",
             lua.create_function(move |_, (_, name): (Value, mlua::String)| {
-                change(side, |stream| {
-                    edit::remove_field(stream, side, &name.as_bytes());
-                    true
-                })
+                change(side, |stream| edit::remove_field(stream, side, &name.as_bytes()))
             })?,
         )?;
         set("rep_header", lua.create_function(|_, _: MultiValue| absent("rep_header"))?)?;

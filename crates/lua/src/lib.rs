@@ -25,6 +25,7 @@ mod burst;
 mod client;
 mod core;
 mod functions;
+mod guard;
 mod http;
 mod keywords;
 mod lent;

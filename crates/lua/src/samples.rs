@@ -3,6 +3,7 @@
 //! Names that hold `.`, `-` or `+` are written with `_`. A call is compiled like an expression of the configuration, and what was
 //! compiled is kept, so that a script pays for a call once.
 
+use crate::guard;
 use crate::lent;
 use crate::state::Home;
 use crate::values::{from_lua, to_lua, to_text};
@@ -55,7 +56,7 @@ impl Names {
 pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
     for (name, fetches, as_text) in [("f", true, false), ("sf", true, true), ("c", false, false), ("sc", false, true)] {
         let object = lua.create_table()?;
-        let meta = lua.create_table()?;
+        let meta = guard::hidden(lua)?;
         let home = home.clone();
         // A name is looked up once; the function that it stands for is kept in the object.
         let index = move |lua: &Lua, (object, key): (Table, String)| -> mlua::Result<Value> {

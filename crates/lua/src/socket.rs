@@ -3,6 +3,7 @@
 //! TLS is spoken by a task of the worker, between the server's socket and one end of a socket pair, whose other end the script has: what
 //! speaks TLS belongs to a worker, and values of Lua to none.
 
+use crate::guard;
 use crate::state::Home;
 use crate::wire::{self, PIECE, Wire};
 use mlua::{IntoLua, IntoLuaMulti, Lua, MultiValue, Table, UserData, UserDataRef, Value};
@@ -75,7 +76,7 @@ pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
         "getpeername",
         lua.create_function(|_, this: Table| Ok(of(&this)?.wire.addresses().map(|(_, peer)| peer.to_string())))?,
     )?;
-    let meta = lua.create_table()?;
+    let meta = guard::hidden(lua)?;
     meta.set("__index", class)?;
     lua.set_named_registry_value(CLASS, meta)?;
     let core: Table = lua.globals().get("core")?;

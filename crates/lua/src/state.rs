@@ -2,12 +2,13 @@
 
 use crate::burst;
 use crate::core::{self, Registered, Registry};
+use crate::guard;
 use crate::library::{Init, Kind, Library, PathKind, Task};
 use crate::run::{Callable, told};
 use crate::samples::Names;
 use crate::tuning::Tuning;
 use crate::{applet, client, http, samples, socket, stream, txn};
-use mlua::{Function, Lua, LuaOptions, StdLib, Table, Variadic};
+use mlua::{ChunkMode, Function, Lua, LuaOptions, StdLib, Table, Variadic};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -67,6 +68,7 @@ impl State {
                 Place::Worker(index) => index + 1,
             };
             burst::install(&lua)?;
+            guard::install(&lua)?;
             traces(&lua)?;
             core::install(&lua, &home, thread)?;
             samples::install(&lua, &home)?;
@@ -86,7 +88,7 @@ impl State {
     pub(crate) fn load(&self, file: &Path, args: &[String]) -> Result<(), String> {
         let shown = file.display();
         let text = std::fs::read(file).map_err(|error| format!("cannot read '{shown}': {error}"))?;
-        let chunk = self.lua.load(text).set_name(format!("@{shown}"));
+        let chunk = self.lua.load(text).set_name(format!("@{shown}")).set_mode(ChunkMode::Text);
         let function = chunk.into_function().map_err(|error| syntax(&error))?;
         let args: Variadic<String> = args.iter().cloned().collect();
         // Not in a coroutine: while a file is loaded nothing can wait.

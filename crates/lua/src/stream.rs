@@ -1,6 +1,7 @@
 //! The class `AppletTCP`: a connection that a script serves, over a socket whose other end the proxy treats as a server's.
 
 use crate::burst;
+use crate::guard;
 use crate::run::Ended;
 use crate::state::Home;
 use crate::wire::{PIECE, Wire};
@@ -81,7 +82,7 @@ pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
         lua.create_string(bytes.map_err(|_| gone())?)
     };
     class.set("getline", lua.create_async_function(line)?)?;
-    let meta = lua.create_table()?;
+    let meta = guard::hidden(lua)?;
     meta.set("__index", class)?;
     lua.set_named_registry_value(CLASS, meta)
 }

@@ -1,6 +1,7 @@
 //! The class `TXN`: what an action, a fetch or a converter sees of a request and its response.
 
 use crate::core::{SPEAKERS, level};
+use crate::guard;
 use crate::lent::{self, Seen};
 use crate::run::Ended;
 use crate::state::Home;
@@ -54,7 +55,7 @@ pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
         class.set(*name, absent)?;
     }
     class.set("reply", lua.load(REPLY).set_name("=reply").eval::<Value>()?)?;
-    let meta = lua.create_table()?;
+    let meta = guard::hidden(lua)?;
     meta.set("__index", class)?;
     lua.set_named_registry_value(CLASS, meta)
 }

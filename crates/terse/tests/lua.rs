@@ -517,3 +517,51 @@ end)
     assert_eq!(answer, "203FinebPOST /a?b 100000 2 503 203");
     terse.end();
 }
+
+/// Where a message ends is not a script's to say.
+#[test]
+fn actions_leave_framing_alone() {
+    let script = r#"
+core.register_action("break", { "http-req" }, function(txn)
+  local http = txn.http
+  txn:set_var("txn.done", table.concat({
+    tostring(http:req_del_header("content-length")),
+    tostring(http:req_set_header("Content-Length", "3")),
+    tostring(http:req_add_header("Transfer-Encoding", "chunked")),
+    tostring(http:req_del_header("TRANSFER-ENCODING")),
+  }, " "))
+end)
+core.register_action("host", { "http-req" }, function(txn)
+  txn.http:req_set_header("host", "there")
+end)
+core.register_action("shorten", { "http-res" }, function(txn)
+  txn.http:res_set_header("Content-Length", "2")
+  txn.http:res_add_header("transfer-encoding", "chunked")
+end)
+"#;
+    let server = Server::answering(|request| {
+        let every = |name| request.every(name).collect::<Vec<_>>().join(",");
+        let seen = [every("content-length"), every("transfer-encoding"), every("host"), request.target.clone()];
+        ok(&format!("{} {}", request.body.len(), seen.join(" ")))
+    });
+    let rules = format!(
+        "http-request lua.break\n http-request lua.host if {{ path /host }}\n http-response lua.shorten\n \
+         http-response set-header done %[var(txn.done)]\n server s {}",
+        server.address()
+    );
+    let terse = scripted(script, &rules);
+    let mut client = terse.client();
+    let within = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
+    client.send(format!("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{within}", within.len()));
+    let response = client.response("POST");
+    assert_eq!(response.text(), format!("{0} {0}  a /a", within.len()));
+    assert_eq!(response.field("done"), Some("false false false false"));
+    client.send("POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n");
+    assert_eq!(client.response("POST").text(), "2  chunked a /b");
+    // A target that names an authority follows the field.
+    client.send("GET http://a/host HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(client.response("GET").text(), "0   there http://there/host");
+    let targets: Vec<_> = server.requests().iter().map(|request| request.target.clone()).collect();
+    assert_eq!(targets, ["/a", "/b", "http://there/host"]);
+    terse.end();
+}

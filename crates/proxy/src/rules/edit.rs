@@ -1,40 +1,46 @@
 //! What scripts do to heads: the same edits as rules', checked and limited as theirs are.
+//!
+//! Where a message ends is known from the message itself, and no script may say otherwise.
 
 use super::RuleSet;
+use super::field::is_framing;
 use super::rewrite::{self, FIELD_BYTES};
 use super::status;
 use super::target::{self, Part};
 use crate::captures;
 use crate::inspection::Side;
 use crate::stream::Stream;
-use terse_message::Fields;
 use terse_message::name::is_token;
+use terse_message::{Fields, Known};
 
-/// Puts a field behind the others. False when it is none, or does not fit.
+/// Puts a field behind the others. False when it is none, says where the message ends, or does not fit.
 pub fn add_field(stream: &mut Stream, side: Side, name: &[u8], value: &[u8]) -> bool {
-    let limit = rewrite::limit(stream, set(side));
-    let fields = fields(stream, side);
-    let fits = is_field(name, value) && rewrite::fits(fields, name.len() + value.len() + FIELD_BYTES, limit);
-    if fits {
-        fields.push(name, value);
-    }
-    fits
+    put(stream, side, (name, value), Fields::push)
 }
 
 /// Puts a field in the place of all of that name.
 pub fn set_field(stream: &mut Stream, side: Side, name: &[u8], value: &[u8]) -> bool {
-    let limit = rewrite::limit(stream, set(side));
-    let fields = fields(stream, side);
-    let fits = is_field(name, value) && rewrite::fits(fields, name.len() + value.len() + FIELD_BYTES, limit);
-    if fits {
-        fields.set(name, value);
-    }
-    fits
+    put(stream, side, (name, value), Fields::set)
 }
 
-/// Removes all fields of that name.
-pub fn remove_field(stream: &mut Stream, side: Side, name: &[u8]) {
-    fields(stream, side).remove(name);
+/// Removes all fields of that name. False when they say where the message ends: they stay.
+pub fn remove_field(stream: &mut Stream, side: Side, name: &[u8]) -> bool {
+    let may = !is_framing(name);
+    if may {
+        fields(stream, side).remove(name);
+    }
+    may
+}
+
+fn put(stream: &mut Stream, side: Side, (name, value): (&[u8], &[u8]), put: impl FnOnce(&mut Fields, &[u8], &[u8])) -> bool {
+    let limit = rewrite::limit(stream, set(side));
+    let fields = fields(stream, side);
+    let may = is_field(name, value) && !is_framing(name) && rewrite::fits(fields, name.len() + value.len() + FIELD_BYTES, limit);
+    if may {
+        put(fields, name, value);
+        set(side).after_host(Known::of(name), stream);
+    }
+    may
 }
 
 /// Puts another method in the first line.
