@@ -26,6 +26,8 @@ pub static COUNTERS: Counters = Counters {
     records_no_room: AtomicU64::new(0),
     records_plain: AtomicU64::new(0),
     records_packed: AtomicU64::new(0),
+    reads_held: AtomicU64::new(0),
+    overfull: AtomicU64::new(0),
 };
 
 /// Handshakes that were made, and connections.
@@ -73,6 +75,10 @@ pub struct Counters {
     pub records_plain: AtomicU64,
     /// Bytes that came out.
     pub records_packed: AtomicU64,
+    /// Times that nothing more was read because the other end did not take TLS's own answers.
+    pub reads_held: AtomicU64,
+    /// Connections that were closed because more than may had to wait to be sent.
+    pub overfull: AtomicU64,
 }
 
 impl Counters {

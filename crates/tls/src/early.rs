@@ -92,7 +92,7 @@ impl Secured {
     }
 
     fn poll_socket(&self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
-        let ready = ready!(self.socket.poll_read_ready(cx));
+        let ready = ready!(self.poll_more(cx));
         Poll::Ready(ready.map_err(|_| self.fail(Failure { cause: Cause::Abort, library: 0 })))
     }
 

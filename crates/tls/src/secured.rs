@@ -17,7 +17,7 @@ use crate::failure::{Cause, Failure};
 use crate::raw;
 use crate::records::{self, Hold, Manner};
 use crate::verification;
-use crate::wire::Wire;
+use crate::wire::{Pause, Wire};
 use openssl::ssl::{Error, ErrorCode, ShutdownState, Ssl, SslOptions, SslRef, SslStream};
 use socket2::SockRef;
 use std::cell::{Cell, RefCell};
@@ -156,11 +156,7 @@ impl Secured {
                 }
                 Err(error) if error.code() == ErrorCode::WANT_READ => {
                     drop(stream);
-                    if is_wait(&sent) {
-                        // Whichever comes first; both wake this task.
-                        let _ = self.socket.poll_write_ready(cx);
-                    }
-                    if ready!(self.socket.poll_read_ready(cx)).is_err() {
+                    if ready!(self.poll_more(cx)).is_err() {
                         return Poll::Ready(Err(self.fail(Failure { cause: Cause::Abort, library: 0 })));
                     }
                 }
@@ -271,7 +267,7 @@ impl Secured {
                 }
                 _ => {
                     drop(stream);
-                    ready!(self.socket.poll_read_ready(cx))?;
+                    ready!(self.poll_more(cx))?;
                 }
             }
         }
@@ -284,7 +280,24 @@ impl Secured {
             if self.peek() {
                 return Poll::Ready(Ok(()));
             }
-            ready!(self.socket.poll_read_ready(cx))?;
+            ready!(self.poll_more(cx))?;
+        }
+    }
+
+    /// Waits for what a read has to wait for, where it found nothing; and what is to be sent goes on going.
+    pub(crate) fn poll_more(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let pause = self.stream.borrow().get_ref().pause();
+        match pause {
+            Some(Pause::Unsent) => self.poll_sent(cx),
+            Some(Pause::Turn) => {
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            None => {
+                // Whichever comes first; both wake this task.
+                self.push(cx)?;
+                self.socket.poll_read_ready(cx)
+            }
         }
     }
 

@@ -247,6 +247,15 @@ const ITEMS: &[Item] = &[
     item(90, "TlsCompressionNoRoom", "TLS connections that went without it, for want of memory", |_| {
         Some(Figure::counter(COUNTERS.records_no_room.load(Relaxed)))
     }),
+    item(
+        91,
+        "TlsReadsHeld",
+        "Times that a TLS connection was not read because its other end did not take TLS's own answers",
+        |_| Some(Figure::counter(COUNTERS.reads_held.load(Relaxed))),
+    ),
+    item(92, "TlsOverfull", "TLS connections that were closed because more than may had to wait to be sent", |_| {
+        Some(Figure::counter(COUNTERS.overfull.load(Relaxed)))
+    }),
 ];
 
 fn zero_gauge(_: &Snapshot<'_>) -> Option<Figure> {

@@ -9,6 +9,7 @@ mod early;
 mod exchange;
 mod figures;
 mod files;
+mod floods;
 mod logs;
 mod servers;
 mod states;
