@@ -67,17 +67,19 @@ pub(crate) fn is_long() -> bool {
     BURST.get().begin.is_some_and(|begin| begin.elapsed() >= TURN)
 }
 
-/// Has what catches errors pass them on once the time is over: a loop of calls that are caught would not end.
+/// Has what catches errors pass them on once the time is over: a loop of calls that are caught would not end. Nor is a handler of
+/// `xpcall` called then: Lua runs it with its hooks off where a hook has failed.
 pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
+    let is_over = lua.create_function(|_, ()| Ok(BURST.get().expired))?;
     let over = lua.create_function(|_, ()| match BURST.get().expired {
         true => Err(mlua::Error::runtime(too_long())),
         false => Ok(()),
     })?;
-    lua.load(CATCHERS).set_name("=pcall").call(over)
+    lua.load(CATCHERS).set_name("=pcall").call((is_over, over))
 }
 
 const CATCHERS: &str = r#"
-local over = ...
+local is_over, over = ...
 local pcall_, xpcall_, resume_ = pcall, xpcall, coroutine.resume
 local function caught(ok, ...)
   if not ok then over() end
@@ -86,8 +88,11 @@ end
 function pcall(...)
   return caught(pcall_(...))
 end
-function xpcall(...)
-  return caught(xpcall_(...))
+function xpcall(f, handler, ...)
+  return caught(xpcall_(f, function(...)
+    if is_over() then return ... end
+    return handler(...)
+  end, ...))
 end
 function coroutine.resume(...)
   return caught(resume_(...))
@@ -109,6 +114,8 @@ mod tests {
             "while true do xpcall(function() while true do end end, print) end",
             "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
             "table.sort({ 1, 2, 3 }, function() while true do end end)",
+            "xpcall(function() while true do end end, function() while true do end end)",
+            "xpcall(error, function() while true do end end, 'x')",
         ] {
             let (result, expired) = run(Some(Duration::from_millis(5)), || lua.load(script).exec());
             assert!(expired && result.unwrap_err().to_string().contains("execution timeout"), "{script}");
@@ -116,5 +123,8 @@ mod tests {
         // Errors of other stretches are caught as ever.
         let (caught, expired) = run(Some(Duration::from_secs(60)), || lua.load("return pcall(error, 'x')").eval::<bool>());
         assert_eq!((caught.unwrap(), expired), (false, false));
+        let handled = "return select(2, xpcall(error, function(said) return said .. ' handled' end, 'x'))";
+        let (told, _) = run(Some(Duration::from_secs(60)), || lua.load(handled).eval::<String>());
+        assert_eq!(told.unwrap(), "x handled");
     }
 }
