@@ -4,6 +4,7 @@
 //! long, 502 where what it says is no answer.
 
 use crate::http;
+use crate::run::may_wait;
 use crate::socket;
 use crate::state::Home;
 use crate::wire::{PIECE, Wire};
@@ -48,6 +49,7 @@ struct Question {
 }
 
 async fn ask(lua: Lua, options: Table, method: &'static str, most: usize) -> mlua::Result<Table> {
+    may_wait()?;
     let question = Question::read(&options, method)?;
     let answer = lua.create_table()?;
     match exchange(&question, method, most).await {

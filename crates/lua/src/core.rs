@@ -2,7 +2,7 @@
 
 use crate::lent;
 use crate::library::{Kind, Task};
-use crate::run::{Callable, Ended};
+use crate::run::{Callable, Ended, may_wait};
 use crate::speak::say;
 use crate::state::Home;
 use mlua::{Function, Lua, MultiValue, Table, Value, Variadic};
@@ -229,9 +229,7 @@ fn logging(lua: &Lua, home: &Home, core: &Table) -> mlua::Result<()> {
 fn waiting(lua: &Lua, core: &Table) -> mlua::Result<()> {
     let sleep = |unit: fn(u64) -> Duration| {
         move |_: Lua, count: f64| async move {
-            if tokio::runtime::Handle::try_current().is_err() {
-                return Err(mlua::Error::runtime("nothing can wait while the script is loaded"));
-            }
+            may_wait()?;
             // What is no time is none, and what is too long is very long.
             tokio::time::sleep(unit(count.clamp(0.0, 1e9) as u64)).await;
             Ok(())

@@ -105,6 +105,14 @@ impl Run {
     }
 }
 
+/// Whether something can be waited for: not while a script is loaded, when no worker runs.
+pub(crate) fn may_wait() -> mlua::Result<()> {
+    match tokio::runtime::Handle::try_current() {
+        Ok(_) => Ok(()),
+        Err(_) => Err(mlua::Error::runtime("nothing can wait while the script is loaded")),
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

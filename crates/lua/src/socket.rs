@@ -4,6 +4,7 @@
 //! speaks TLS belongs to a worker, and values of Lua to none.
 
 use crate::guard;
+use crate::run::may_wait;
 use crate::state::Home;
 use crate::wire::{self, PIECE, Wire};
 use mlua::{IntoLua, IntoLuaMulti, Lua, MultiValue, Table, UserData, UserDataRef, Value};
@@ -103,6 +104,7 @@ impl Held {
 }
 
 async fn connect(lua: Lua, this: Table, address: String, port: Option<u16>, secure: bool) -> mlua::Result<MultiValue> {
+    may_wait()?;
     let held = of(&this)?;
     match held.in_time(open(&address, port, secure)).await {
         Ok(socket) => {
@@ -283,6 +285,7 @@ fn stepped(ready: Poll<io::Result<()>>) -> io::Result<Poll<bool>> {
 }
 
 async fn send(lua: Lua, (this, data, first, last): (Table, mlua::String, Option<i64>, Option<i64>)) -> mlua::Result<MultiValue> {
+    may_wait()?;
     let held = of(&this)?;
     let length = data.as_bytes().len();
     // As string.sub counts: from 1, and from the end below 0.
@@ -313,6 +316,7 @@ enum Pattern {
 }
 
 async fn receive(lua: Lua, this: Table, pattern: Value, prefix: Option<mlua::String>, most: usize) -> mlua::Result<MultiValue> {
+    may_wait()?;
     let held = of(&this)?;
     let pattern = match &pattern {
         Value::Nil => Pattern::Line,
