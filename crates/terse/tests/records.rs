@@ -297,6 +297,8 @@ fn without_room_for_its_state_a_connection_goes_without() {
     );
     let inner = Terse::with(&config).file("a.pem", pem).listen("web").start();
     let outer = outer(ASK, " http-reuse never", inner.address("web"));
+    // Who says nothing holds nothing.
+    let _idle: Vec<_> = (0..4).map(|_| TcpStream::connect(inner.address("web")).unwrap()).collect();
     // Each keeps its own connection to the server. There is room for two states, and for buffers beside them.
     let mut clients: Vec<Client> = (0..4).map(|_| outer.client()).collect();
     let found: Vec<_> =

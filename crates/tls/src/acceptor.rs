@@ -11,7 +11,7 @@ use crate::context;
 use crate::counters::{COUNTERS, bump};
 use crate::early::EARLY_BYTES;
 use crate::offer::{Choice, Offer, Terms};
-use crate::records::{self, Hold, Policy};
+use crate::records::{self, Ask, Policy};
 use crate::secured::{Limits, Secured, Side, Socket};
 use crate::settings::{BindTls, CertificateWord, FileName, Global, Own, Verify};
 use crate::trust::{TrustKind, Trusted};
@@ -129,19 +129,18 @@ impl Acceptor {
         (&self.frontend, &self.place)
     }
 
-    /// A connection whose handshake is still to be made. `early` was read from it already; its records are compressed only under a
-    /// `hold`.
+    /// A connection whose handshake is still to be made. `early` was read from it already; its records are compressed only if it may
+    /// `ask` for memory.
     ///
     /// # Errors
     /// OpenSSL has no memory.
-    pub fn accept(&self, socket: Socket, early: &[u8], hold: Option<Hold>) -> std::io::Result<Secured> {
+    pub fn accept(&self, socket: Socket, early: &[u8], ask: Option<Ask>) -> std::io::Result<Secured> {
         let mut ssl = Ssl::new(&self.first)?;
         ssl.set_accept_state();
-        if self.compresses_records() && hold.is_none() {
-            records::forgets_sessions(&mut ssl);
-            bump(&COUNTERS.records_no_room);
+        if let Some(ask) = ask {
+            records::ask_later(&mut ssl, ask);
         }
-        let secured = Secured::new(ssl, socket, early, self.limits, Side::Client, hold)?;
+        let secured = Secured::new(ssl, socket, early, self.limits, Side::Client, None)?;
         if self.offer.load().takes_early {
             secured.expect_early();
         }
@@ -154,6 +153,13 @@ impl Acceptor {
     }
 }
 
+/// What sessions are named after: words that they were made under, and whether their records may be compressed. One that compressed cannot
+/// be gone on with where that is forbidden: OpenSSL would end the handshake.
+pub(crate) fn session_name(words: &[u8], compresses: bool) -> [u8; 32] {
+    let ending: &[u8] = if compresses { b", records" } else { b"" };
+    openssl::sha::sha256(&[words, ending].concat())
+}
+
 /// What every context of a line has.
 fn common(own: &Own, global: &Global, http: bool, sessions: &[u8]) -> Result<SslContextBuilder, Unusable> {
     let mut context = context::builder(SslMethod::tls_server(), &own.common, global, Version::Tls12)?;
@@ -163,9 +169,7 @@ fn common(own: &Own, global: &Global, http: bool, sessions: &[u8]) -> Result<Ssl
     }
     context.set_options(options);
     let unfit = |_| Unusable("OpenSSL refuses the name of the session's context".into());
-    // Nor is a session that compressed gone on with where that is forbidden: OpenSSL would end the handshake.
-    let ending: &[u8] = if own.common.records == Policy::Allow { b", records" } else { b"" };
-    context.set_session_id_context(&[sessions, ending].concat()).map_err(unfit)?;
+    context.set_session_id_context(&session_name(sessions, own.common.records == Policy::Allow)).map_err(unfit)?;
     verification::watch(&mut context, mode(own), Tolerance { authority: own.ca_ignored, certificate: own.crt_ignored });
     let offered = alpn::wire(protocols(own, http).0.iter().map(|name| &**name));
     if !offered.is_empty() {
@@ -227,6 +231,7 @@ fn first(own: &Own, global: &Global, http: bool, offer: Arc<ArcSwap<Offer>>) -> 
         if watches {
             records::note_offer(ssl);
         }
+        records::ask_now(ssl);
         let offer = offer.load();
         let asked = raw::hello_extension(ssl, SERVER_NAME).and_then(server_name).and_then(|name| std::str::from_utf8(name).ok());
         match offer.find(asked) {
@@ -275,7 +280,15 @@ pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate]
     }
     let versions = own.common.versions.range(Version::Tls12).map_err(Unusable)?;
     let early_bytes = if own.takes_early { EARLY_BYTES } else { 0 };
-    Ok(Choice { context: context.build(), verify: mode(own), versions, suites: own.common.ciphersuites.clone(), early_bytes })
+    let sessions = [false, true].map(|compresses| session_name(sessions, compresses));
+    Ok(Choice {
+        context: context.build(),
+        sessions,
+        verify: mode(own),
+        versions,
+        suites: own.common.ciphersuites.clone(),
+        early_bytes,
+    })
 }
 
 /// Where timestamps of certificates are asked for and sent.

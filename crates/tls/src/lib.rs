@@ -56,7 +56,7 @@ pub use failure::{Cause, Failure};
 pub use handshake::Handshake;
 pub use ignored::name_of as verify_error;
 pub use keywords::{KEYWORDS, STORE_KEYWORDS};
-pub use records::{Hold, MEMORY_BYTES as RECORDS_MEMORY_BYTES};
+pub use records::{Ask, Hold, MEMORY_BYTES as RECORDS_MEMORY_BYTES};
 pub use secured::{Secured, Socket};
 pub use settings::{BindTls, Defaults, Global, ServerTls};
 pub use shown::{Shown, Whose};

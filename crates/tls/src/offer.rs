@@ -9,8 +9,9 @@ use crate::trust::TrustKind;
 use crate::vault::files::{Files, Key, Version, key};
 use crate::vault::folder_key;
 use crate::version::Version as Protocol;
+use crate::{raw, records};
 use openssl::pkey::Id;
-use openssl::ssl::{SslContext, SslRef, SslVerifyMode};
+use openssl::ssl::{SslContext, SslOptions, SslRef, SslVerifyMode};
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -35,6 +36,8 @@ pub(crate) struct Offer {
 /// A context that a handshake goes on with.
 pub(crate) struct Choice {
     pub(crate) context: SslContext,
+    /// The names of its sessions: of connections that do not compress records, and of those that may.
+    pub(crate) sessions: [[u8; 32]; 2],
     pub(crate) verify: SslVerifyMode,
     pub(crate) versions: (Protocol, Protocol),
     pub(crate) suites: Option<Arc<str>>,
@@ -252,6 +255,9 @@ impl Choice {
         if let Some(suites) = &self.suites {
             ssl.set_ciphersuites(suites)?;
         }
-        ssl.set_ssl_context(&self.context)
+        ssl.set_ssl_context(&self.context)?;
+        let compresses = !raw::options(ssl).contains(SslOptions::NO_COMPRESSION);
+        records::name_sessions(ssl, &self.sessions[usize::from(compresses)]);
+        Ok(())
     }
 }

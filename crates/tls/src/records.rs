@@ -10,7 +10,7 @@
 //! ```text
 //! a line says `allow` --> support(): OpenSSL 3.0? the method added? a connection in memory compresses? --no--> the line is an error
 //!                                           | yes
-//! a connection begins --> a Hold? --no--> it forbids it for itself
+//! a client's hello offers it, a connection to a server begins --> a Hold? --no--> it forbids it for itself
 //!                           | yes
 //! handshake --> both ends take DEFLATE? --no--> the Hold goes
 //!                           | yes
@@ -26,9 +26,9 @@ use openssl::ex_data::Index;
 use openssl::ssl::{Ssl, SslContextBuilder, SslRef};
 use std::any::Any;
 use std::cell::Cell;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
-pub(crate) use method::{current, forbid, forgets_sessions};
+pub(crate) use method::{current, forbid, name_sessions};
 
 /// What a line says of it: `tls-compression`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -56,6 +56,9 @@ impl Policy {
 
 /// The right to the memory of one connection's coder and decoder, [`MEMORY_BYTES`]: it ends when it is dropped.
 pub type Hold = Box<dyn Any + Send>;
+
+/// Asks for a [`Hold`]; none where there is no room.
+pub type Ask = Box<dyn FnOnce() -> Option<Hold> + Send>;
 
 /// The most that one connection's coder and decoder hold.
 pub const MEMORY_BYTES: usize = coder::PACKER_BYTES + coder::UNPACKER_BYTES;
@@ -97,9 +100,57 @@ pub(crate) fn allow(context: &mut SslContextBuilder) {
 
 static OFFERED: LazyLock<Option<Index<Ssl, ()>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
 
+/// What a connection of a client has of a [`Hold`].
+#[derive(Default)]
+struct Memory {
+    ask: Option<Ask>,
+    hold: Option<Hold>,
+}
+
+static MEMORY: LazyLock<Option<Index<Ssl, Mutex<Memory>>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
+
+/// Lets a client's connection ask for memory once its hello offers DEFLATE: who says nothing holds nothing.
+pub(crate) fn ask_later(ssl: &mut SslRef, ask: Ask) {
+    if let Some(index) = *MEMORY {
+        ssl.set_ex_data(index, Mutex::new(Memory { ask: Some(ask), hold: None }));
+    }
+}
+
+/// Asks, where the hello that is being read offers DEFLATE; without memory the connection does not compress.
+pub(crate) fn ask_now(ssl: &mut SslRef) {
+    let is_offered = offers(ssl);
+    let is_held = memory(ssl, |memory| {
+        if let Some(ask) = memory.ask.take().filter(|_| is_offered) {
+            memory.hold = ask();
+            if memory.hold.is_none() {
+                bump(&COUNTERS.records_no_room);
+            }
+        }
+        memory.hold.is_some()
+    });
+    if is_held != Some(true) {
+        forbid(ssl);
+    }
+}
+
+/// Gives back what a connection that does not compress has, and sees to it that it never does.
+pub(crate) fn release(ssl: &SslRef) {
+    memory(ssl, std::mem::take);
+    forbid(ssl);
+}
+
+fn memory<R>(ssl: &SslRef, f: impl FnOnce(&mut Memory) -> R) -> Option<R> {
+    let memory = ssl.ex_data((*MEMORY)?)?;
+    Some(f(&mut memory.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+fn offers(ssl: &mut SslRef) -> bool {
+    ssl.client_hello_compression_methods().is_some_and(|methods| methods.contains(&DEFLATE))
+}
+
 /// Notes whether the client whose hello is being read offers DEFLATE.
 pub(crate) fn note_offer(ssl: &mut SslRef) {
-    if ssl.client_hello_compression_methods().is_some_and(|methods| methods.contains(&DEFLATE)) {
+    if offers(ssl) {
         bump(&COUNTERS.records_offered);
         if let Some(index) = *OFFERED {
             ssl.set_ex_data(index, ());

@@ -109,8 +109,9 @@ impl Secured {
         hold: Option<Hold>,
     ) -> io::Result<Secured> {
         verification::prepare(&mut ssl);
-        if hold.is_none() {
-            records::forbid(&mut ssl);
+        // A client's connection asks for it when its hello has come.
+        if hold.is_none() && side == Side::Server {
+            records::forbid(&ssl);
         }
         let socket = Arc::new(socket);
         let stream = RefCell::new(SslStream::new(ssl, Wire::new(socket.clone(), early))?);
@@ -191,7 +192,10 @@ impl Secured {
         self.compresses.set(records::current(ssl));
         match self.compresses.get() {
             true => bump(counter(self.side, &COUNTERS.records_clients, &COUNTERS.records_servers)),
-            false => self.memory.set(None),
+            false => {
+                self.memory.set(None);
+                records::release(ssl);
+            }
         }
     }
 

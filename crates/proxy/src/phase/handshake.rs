@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use terse_compress::budget;
 use terse_message::{Abort, Phase, Who};
-use terse_tls::{Acceptor, Cause, Failure, RECORDS_MEMORY_BYTES};
+use terse_tls::{Acceptor, Ask, Cause, Failure, RECORDS_MEMORY_BYTES};
 
 /// Makes the handshake. There is no client behind one that failed: that counts as an error of a request, and is logged.
 pub async fn accept(client: Client, session: &Rc<Session>, acceptor: &Acceptor) -> Option<Client> {
@@ -17,9 +17,9 @@ pub async fn accept(client: Client, session: &Rc<Session>, acceptor: &Acceptor) 
     let socket = io.into_plain()?;
     // What came with the PROXY protocol's head is the beginning of the handshake.
     let early = buffer.filled().len();
-    let memory = &session.worker.plan.memory;
-    let hold = acceptor.compresses_records().then(|| budget::hold(memory, RECORDS_MEMORY_BYTES)).flatten();
-    let secured = Rc::new(acceptor.accept(socket, buffer.filled(), hold).ok()?);
+    let memory = session.worker.plan.memory.clone();
+    let ask = acceptor.compresses_records().then(|| Box::new(move || budget::hold(&memory, RECORDS_MEMORY_BYTES)) as Ask);
+    let secured = Rc::new(acceptor.accept(socket, buffer.filled(), ask).ok()?);
     buffer.consume(early);
     buffer.release_if_empty();
     session.secure(&secured);

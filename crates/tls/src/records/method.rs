@@ -127,17 +127,15 @@ unsafe extern "C" fn admit(
 }
 
 /// Forbids it for one connection whose context allows it.
-pub(crate) fn forbid(ssl: &mut SslRef) {
+pub(crate) fn forbid(ssl: &SslRef) {
     // SAFETY: the connection lives; the call sets a flag in it.
     unsafe { SSL_set_options(ssl.as_ptr(), NO_COMPRESSION) };
 }
 
-/// Takes a client's connection out of reach of sessions that were made under other words: one that compressed could not be gone on with
-/// here, and OpenSSL would end the handshake.
-pub(crate) fn forgets_sessions(ssl: &mut SslRef) {
-    const NAME: &[u8] = b"terse, not compressed";
-    // SAFETY: the connection lives; the call copies the name, which is shorter than the 32 bytes that there may be.
-    unsafe { SSL_set_session_id_context(ssl.as_ptr(), NAME.as_ptr(), NAME.len() as c_uint) };
+/// Names what the sessions of a connection belong to: it goes on with those of the same name only.
+pub(crate) fn name_sessions(ssl: &SslRef, name: &[u8; 32]) {
+    // SAFETY: the connection lives; the call copies the name, which is as long as may be.
+    unsafe { SSL_set_session_id_context(ssl.as_ptr(), name.as_ptr(), name.len() as c_uint) };
 }
 
 /// Whether the records of a connection are compressed, as its handshake has settled it.
