@@ -147,7 +147,7 @@ impl Acceptor {
         Ok(secured)
     }
 
-    /// Whether it may compress records, and so asks for a [`Hold`] on [`crate::RECORDS_MEMORY_BYTES`].
+    /// Whether it may compress records, and so asks for [`crate::RECORDS_MEMORY_BYTES`].
     pub fn compresses_records(&self) -> bool {
         self.tls.own.common.records == Policy::Allow
     }
