@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -204,7 +205,7 @@ fn wrong_words_end_with_a_hint() {
 
 #[test]
 fn what_is_interrupted_leaves_nothing() {
-    for signal in ["-TERM", "-INT", "-KILL"] {
+    for signal in [Signal::TERM, Signal::INT, Signal::KILL] {
         let folder = TempDir::new().unwrap();
         let at = folder.path();
         let mut child = Command::new(TERSE)
@@ -217,9 +218,9 @@ fn what_is_interrupted_leaves_nothing() {
         // When so much was taken, pieces are being written.
         child.stdin.as_mut().unwrap().write_all(&body(6_000_000)).unwrap();
         assert!(!at.join("out.gz").exists());
-        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        kill_process(Pid::from_child(&child), signal).unwrap();
         assert!(!child.wait().unwrap().success());
-        assert_eq!(names(at), [""; 0], "{signal}");
+        assert_eq!(names(at), [""; 0], "{signal:?}");
     }
 }
 
