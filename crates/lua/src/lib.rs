@@ -16,6 +16,8 @@
 //! Invariants:
 //! * Scripts are run when the configuration is read, also with `-c`: one that is wrong is a problem of the file, with line and reason.
 //! * Everything that runs is bounded: time at once, time in all, memory of a state.
+//!   Not yet: a `__close` that loops in a coroutine that failed, since the hook is off there; memory of what is received, without
+//!   `tune.lua.maxmem`; what a script waits for, once its client has gone.
 //! * The state that workers share is locked while Lua runs, and at no other time: a call that waits has left Lua.
 //! * An error of a script is logged with its file and line. Nothing that a script does ends the process.
 
