@@ -131,9 +131,11 @@ impl Affinity {
 }
 
 impl Farm {
-    /// Looks for the persistence cookie, and for its server, which if `forced` may be down. Changes nothing. `now_s`: seconds since 1970.
-    pub fn find(&self, request: &Request, forced: bool, now_s: i64) -> Affinity {
+    /// Looks for the persistence cookie, and for its server, which if `forced` may be down. Changes nothing. `now_s`: seconds since 1970,
+    /// asked for where there are cookies.
+    pub fn find(&self, request: &Request, forced: bool, now_s: impl FnOnce() -> i64) -> Affinity {
         let Some(cookie) = &self.settings.cookie else { return Affinity::none(CookieFound::Off) };
+        let now_s = now_s();
         let mut affinity = Affinity::none(CookieFound::None);
         for field in request.fields.every(Known::Cookie) {
             for crumb in Crumbs::of(field).filter(|crumb| crumb.name(field) == cookie.name.as_bytes()) {
@@ -185,11 +187,19 @@ impl Farm {
     }
 
     /// Puts the persistence cookie into the response of the server that answered, or takes the server's own out. `method` is the
-    /// request's; `now_s` are seconds since 1970.
-    pub fn mark(&self, response: &mut Response, server: &Server, affinity: &Affinity, method: &[u8], now_s: i64) -> CookieSent {
+    /// request's; `now_s` are seconds since 1970, asked for where there are cookies.
+    pub fn mark(
+        &self,
+        response: &mut Response,
+        server: &Server,
+        affinity: &Affinity,
+        method: &[u8],
+        now_s: impl FnOnce() -> i64,
+    ) -> CookieSent {
         // Where the request's cookie was not to be looked at, none is set.
         let cookie = self.settings.cookie.as_ref().filter(|_| affinity.found != CookieFound::Off);
         let Some(cookie) = cookie else { return CookieSent::Off };
+        let now_s = now_s();
         let kept = affinity.server == Some(server.index());
         let sent = cookie.edit_response(&mut response.fields, server, kept);
         let due = !kept || cookie.terms.renews(&affinity.dates, now_s);
@@ -345,7 +355,7 @@ mod tests {
         let farm = farm(&format!("cookie {cookie}\n{SERVERS}"));
         let mut response = response(sent);
         let affinity = Affinity { server: wanted, ..Affinity::none(CookieFound::Valid) };
-        let letter = farm.mark(&mut response, &farm.servers()[server], &affinity, method.as_bytes(), NOW);
+        let letter = farm.mark(&mut response, &farm.servers()[server], &affinity, method.as_bytes(), || NOW);
         (letter as u8 as char, fields(&response.fields))
     }
 
@@ -353,7 +363,7 @@ mod tests {
     fn a_cookie_leads_to_its_server() {
         let farm = farm(&format!("cookie S insert\n{SERVERS}"));
         let found = |cookies: &[&str]| {
-            let affinity = farm.find(&request(cookies), false, NOW);
+            let affinity = farm.find(&request(cookies), false, || NOW);
             (affinity.server, affinity.found as u8 as char)
         };
         assert_eq!(found(&[]), (None, 'N'));
@@ -373,11 +383,11 @@ mod tests {
         let farm = farm(&format!("cookie S insert indirect maxidle 1m maxlife 1h\n{SERVERS}"));
         let ours = |seen: i64| {
             let mut given = response(&[]);
-            farm.mark(&mut given, &farm.servers()[1], &Affinity::none(CookieFound::None), b"GET", seen);
+            farm.mark(&mut given, &farm.servers()[1], &Affinity::none(CookieFound::None), b"GET", || seen);
             let set = fields(&given.fields).pop().unwrap();
             set.trim_start_matches("Set-Cookie: ").trim_end_matches("; path=/").to_owned()
         };
-        let found = |cookie: &str, now: i64| farm.find(&request(&[cookie]), false, now);
+        let found = |cookie: &str, now: i64| farm.find(&request(&[cookie]), false, || now);
         let cookie = ours(NOW);
         assert_eq!(cookie.len(), "S=s2|AAAAA|AAAAA".len());
         assert_eq!((found(&cookie, NOW + 60).server, found(&cookie, NOW + 60).found), (Some(1), CookieFound::Valid));
@@ -389,10 +399,10 @@ mod tests {
         {
             let affinity = found(cookie, NOW + later);
             let mut given = response(&[]);
-            assert_eq!(farm.mark(&mut given, &farm.servers()[1], &affinity, b"GET", NOW + later), sent, "{cookie} {later}");
+            assert_eq!(farm.mark(&mut given, &farm.servers()[1], &affinity, b"GET", || NOW + later), sent, "{cookie} {later}");
         }
         let mut given = response(&[]);
-        farm.mark(&mut given, &farm.servers()[0], &found(&cookie, NOW + 30), b"GET", NOW + 30);
+        farm.mark(&mut given, &farm.servers()[0], &found(&cookie, NOW + 30), b"GET", || NOW + 30);
         assert_eq!(
             fields(&given.fields)[0].split('|').nth(2),
             cookie.split('|').nth(2).map(|first| format!("{first}; path=/")).as_deref()
@@ -407,15 +417,15 @@ mod tests {
         let now = Instant::now();
         farm.set_admin(&farm.servers()[0], AdminOrder::Maint, now);
         farm.set_admin(&farm.servers()[1], AdminOrder::Maint, now);
-        assert_eq!(farm.find(&request(&["S=y"]), false, NOW), Affinity { server: Some(1), ..Affinity::none(CookieFound::Down) });
+        assert_eq!(farm.find(&request(&["S=y"]), false, || NOW), Affinity { server: Some(1), ..Affinity::none(CookieFound::Down) });
     }
 
     #[test]
     fn without_a_cookie_keyword_nothing_is_looked_at() {
         let farm = farm(SERVERS);
-        assert_eq!(farm.find(&request(&["S=s1"]), false, NOW), Affinity::none(CookieFound::Off));
+        assert_eq!(farm.find(&request(&["S=s1"]), false, || NOW), Affinity::none(CookieFound::Off));
         let affinity = Affinity::none(CookieFound::Off);
-        assert_eq!(farm.mark(&mut response(&[]), &farm.servers()[0], &affinity, b"GET", NOW), CookieSent::Off);
+        assert_eq!(farm.mark(&mut response(&[]), &farm.servers()[0], &affinity, b"GET", || NOW), CookieSent::Off);
     }
 
     #[test]

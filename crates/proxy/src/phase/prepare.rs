@@ -138,8 +138,8 @@ fn affinity(stream: &Stream, backend: &Backend, bound: Bound) -> Affinity {
     if bound.persistence == Persistence::Ignore {
         return Affinity { server: bound.server, ..Affinity::none(CookieFound::Off) };
     }
-    let affinity =
-        backend.farm.find(&stream.request, bound.persistence == Persistence::Force, stream.facts.session.worker.unix_s());
+    let worker = &stream.facts.session.worker;
+    let affinity = backend.farm.find(&stream.request, bound.persistence == Persistence::Force, || worker.unix_s());
     match (bound.server, affinity.found) {
         (None, _) => affinity,
         (server, found @ (CookieFound::Off | CookieFound::None)) => Affinity { server, found, ..affinity },

@@ -81,7 +81,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     if let (Some(backend), Some(server)) = (stream.facts.backend, &stream.facts.server) {
         let farm = &session.worker.plan.backends[backend].farm;
         stream.facts.cookie_sent =
-            farm.mark(&mut stream.response, server, reply.affinity, stream.request.method(), session.worker.unix_s());
+            farm.mark(&mut stream.response, server, reply.affinity, stream.request.method(), || session.worker.unix_s());
     }
     if switches {
         return Box::pin(switch(sink, stream, reply, &session)).await;
