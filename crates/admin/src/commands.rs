@@ -24,6 +24,7 @@ mod server;
 mod servers;
 mod statistics;
 mod table;
+mod ticket_keys;
 mod variable;
 mod weight;
 
@@ -54,6 +55,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     servers::COMMANDS,
     statistics::COMMANDS,
     table::COMMANDS,
+    ticket_keys::COMMANDS,
     variable::COMMANDS,
     weight::COMMANDS,
 ];

@@ -14,12 +14,13 @@ use crate::offer::{Choice, Offer, Terms};
 use crate::records::{self, Ask, Policy};
 use crate::secured::{Limits, Secured, Side, Socket};
 use crate::settings::{BindTls, CertificateWord, FileName, Global, Own, Verify};
+use crate::tickets::TicketKeys;
 use crate::trust::{TrustKind, Trusted};
 use crate::vault::files::{Files, Key};
 use crate::vault::{Touched, Vault, folder_key};
 use crate::verification::{self, Tolerance};
 use crate::version::Version;
-use crate::{alpn, raw, trust};
+use crate::{alpn, raw, tickets, trust};
 use arc_swap::ArcSwap;
 use openssl::bn::BigNum;
 use openssl::dh::Dh;
@@ -44,6 +45,7 @@ pub struct Acceptor {
     place: Place,
     frontend: Arc<str>,
     lists: Vec<Key>,
+    ticket_keys: Option<Arc<TicketKeys>>,
 }
 
 impl fmt::Debug for Acceptor {
@@ -87,13 +89,14 @@ impl Acceptor {
             diagnostics.warn(place, records::WARNING);
         }
         let offer = Arc::new(ArcSwap::from_pointee(offer));
-        let first = first(&tls.own, global, http, offer.clone());
+        let ticket_keys = tls.ticket_keys.as_ref().and_then(|file| held.ticket_keys(&file.name));
+        let first = first(&tls.own, global, http, ticket_keys.is_some(), offer.clone());
         let first = first.map_err(|Unusable(reason)| diagnostics.alert(place, reason)).ok()?;
         let limits = Limits { first: global.max_record, any: global.hard_max_record };
         let path = |word: &CertificateWord| word.file.path(global.crt_base.as_deref());
         let lists = tls.certificates.iter().map(|word| folder_key(&path(word))).collect();
         let (tls, place, frontend) = (tls.clone(), place.clone(), frontend.clone());
-        let acceptor = Arc::new(Acceptor { first, limits, offer, tls, http, strict, place, frontend, lists });
+        let acceptor = Arc::new(Acceptor { first, limits, offer, tls, http, strict, place, frontend, lists, ticket_keys });
         held.enrol(&acceptor);
         Some(acceptor)
     }
@@ -139,6 +142,9 @@ impl Acceptor {
         ssl.set_accept_state();
         if let Some(ask) = ask {
             records::ask_later(&mut ssl, ask);
+        }
+        if let Some(keys) = &self.ticket_keys {
+            tickets::lend(&mut ssl, keys);
         }
         let secured = Secured::new(ssl, socket, early, self.limits, Side::Client, None)?;
         if self.offer.load().takes_early {
@@ -212,8 +218,11 @@ fn protocols(own: &Own, http: bool) -> (Vec<Box<str>>, Vec<Box<str>>) {
 }
 
 /// The context that connections begin with.
-fn first(own: &Own, global: &Global, http: bool, offer: Arc<ArcSwap<Offer>>) -> Result<SslContext, Unusable> {
+fn first(own: &Own, global: &Global, http: bool, shares_tickets: bool, offer: Arc<ArcSwap<Offer>>) -> Result<SslContext, Unusable> {
     let mut context = common(own, global, http, SESSIONS)?;
+    if shares_tickets {
+        raw::share_tickets(&mut context).map_err(|_| Unusable("OpenSSL takes no keys of tickets".into()))?;
+    }
     context.set_session_cache_mode(match global.cache_size {
         0 => SslSessionCacheMode::OFF,
         _ => SslSessionCacheMode::SERVER,

@@ -39,6 +39,7 @@ mod secured;
 mod shown;
 mod store;
 mod stream;
+mod tickets;
 mod trust;
 mod vault;
 mod verification;
@@ -61,6 +62,7 @@ pub use secured::{Secured, Socket};
 pub use settings::{BindTls, Defaults, Global, ServerTls};
 pub use shown::{Shown, Whose};
 pub use stream::Stream;
+pub use tickets::BadTicketKey;
 pub use vault::{Names as FileNames, Refusal, TrustKind, Vault};
 
 /// The library in use, as it calls itself and as a number: `OpenSSL 3.0.15 3 Sep 2024`, `3.0.15`.

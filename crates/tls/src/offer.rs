@@ -4,7 +4,7 @@
 use crate::acceptor;
 use crate::certificate::{Certificate, Unusable};
 use crate::names::{self, Name, Names};
-use crate::settings::{BindTls, CertificateKind, Global, Own};
+use crate::settings::{BindTls, CertificateKind, Global, Own, Verify};
 use crate::trust::TrustKind;
 use crate::vault::files::{Files, Key, Version, key};
 use crate::vault::folder_key;
@@ -228,12 +228,14 @@ impl Make<'_> {
     fn context(&self, recipe: &Recipe) -> Result<Choice, Unusable> {
         let own = recipe.own.as_deref();
         let certificates = recipe.certificates.iter().map(|certificate| &**certificate).collect::<Vec<_>>();
-        // Sessions that were made under other words, or when others were trusted, are not gone on with: nobody would verify again.
-        let versions: Vec<u64> = recipe.trusted.iter().map(|version| version.number).collect();
-        let is_plain = own.is_none() && versions.iter().all(|number| *number == 0);
-        let words = openssl::sha::sha256(format!("{own:?} {versions:?}").as_bytes());
-        let sessions: &[u8] = if is_plain { acceptor::SESSIONS } else { &words };
-        acceptor::choice(own.unwrap_or(&self.terms.tls.own), self.terms, &certificates, sessions)
+        // Sessions that were made under other words, or when others were trusted, are not gone on with: nobody would verify again. Lines
+        // and processes may share the keys of tickets, so that names hold what counts, whoever says it and wherever.
+        let words = own.unwrap_or(&self.terms.tls.own);
+        let trusted: Vec<[u8; 32]> = recipe.trusted.iter().map(|version| version.digest).collect();
+        let is_plain = own.is_none() && matches!(words.verify, None | Some(Verify::None));
+        let name = openssl::sha::sha256(format!("{:?} {trusted:?}", words.placeless()).as_bytes());
+        let sessions: &[u8] = if is_plain { acceptor::SESSIONS } else { &name };
+        acceptor::choice(words, self.terms, &certificates, sessions)
     }
 }
 

@@ -1,15 +1,16 @@
 //! What the `openssl` crate has no words for. The only module with unsafe code.
 #![allow(unsafe_code, reason = "calls of OpenSSL that the openssl crate does not offer")]
 
+use crate::tickets::{self, TicketKey};
 use foreign_types::ForeignTypeRef;
 use openssl::error::ErrorStack;
 use openssl::nid::Nid;
 use openssl::ocsp::OcspResponseRef;
-use openssl::ssl::{SslContextBuilder, SslOptions, SslRef, SslSessionRef};
+use openssl::ssl::{SslContextBuilder, SslOptions, SslRef, SslSessionRef, SslVersion};
 use openssl::x509::store::X509StoreBuilder;
 use openssl::x509::{X509CrlRef, X509Ref};
 use openssl_sys as ffi;
-use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uchar, c_uint, c_ulong};
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uchar, c_uint, c_ulong, c_void};
 use std::ptr;
 
 unsafe extern "C" {
@@ -22,6 +23,9 @@ unsafe extern "C" {
     fn SSL_get_early_data_status(ssl: *const ffi::SSL) -> c_int;
     fn SSL_SESSION_is_resumable(session: *const ffi::SSL_SESSION) -> c_int;
     fn OCSP_RESPONSE_print(to: *mut ffi::BIO, response: *mut ffi::OCSP_RESPONSE, flags: c_ulong) -> c_int;
+    fn SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx: *mut ffi::SSL_CTX, callback: TicketCallback) -> c_int;
+    fn OPENSSL_cleanse(bytes: *mut c_void, len: usize);
+    fn OSSL_PARAM_construct_utf8_string(key: *const c_char, text: *mut c_char, len: usize) -> ffi::OSSL_PARAM;
     fn ERR_error_string_n(error: c_ulong, buffer: *mut c_char, len: usize);
 }
 
@@ -54,6 +58,92 @@ pub(crate) fn on_missing_session(context: &mut SslContextBuilder, note: fn()) {
     };
     // SAFETY: a session that the callback gives must be of this context; it gives none.
     unsafe { context.set_get_session_callback(find) };
+}
+
+type TicketCallback = unsafe extern "C" fn(
+    *mut ffi::SSL,
+    *mut c_uchar,
+    *mut c_uchar,
+    *mut ffi::EVP_CIPHER_CTX,
+    *mut ffi::EVP_MAC_CTX,
+    c_int,
+) -> c_int;
+
+/// Makes and takes tickets with the keys that were lent to each connection, instead of keys that OpenSSL makes.
+pub(crate) fn share_tickets(context: &mut SslContextBuilder) -> Result<(), ErrorStack> {
+    // SAFETY: the context lives, and the callback is a function.
+    let done = unsafe { SSL_CTX_set_tlsext_ticket_key_evp_cb(context.as_ptr(), ticket) };
+    if done > 0 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
+/// Prepares the cipher and the checksum of a ticket. -1: that failed; 0: the ticket is of no key that is known; 1: it is as it should be;
+/// 2: the client gets another one, too.
+unsafe extern "C" fn ticket(
+    ssl: *mut ffi::SSL,
+    name: *mut c_uchar,
+    iv: *mut c_uchar,
+    cipher: *mut ffi::EVP_CIPHER_CTX,
+    mac: *mut ffi::EVP_MAC_CTX,
+    makes: c_int,
+) -> c_int {
+    // SAFETY: OpenSSL calls this while it makes a handshake, with its connection.
+    let ssl = unsafe { SslRef::from_ptr(ssl) };
+    let Some(keys) = tickets::lent(ssl) else { return -1 };
+    let ring = keys.ring();
+    if makes != 0 {
+        let (key, mut fresh) = (ring.current(), [0; IV_BYTES]);
+        if openssl::rand::rand_bytes(&mut fresh).is_err() {
+            return -1;
+        }
+        // SAFETY: there is room for a name of 16 bytes, as long as ours are, and for as long a vector as any cipher has. Both contexts
+        // are OpenSSL's, made for this ticket.
+        return unsafe {
+            ptr::copy_nonoverlapping(key.name().as_ptr(), name, tickets::NAME_BYTES);
+            ptr::copy_nonoverlapping(fresh.as_ptr(), iv, IV_BYTES);
+            if prepare(cipher, mac, key, &fresh, true) { 1 } else { -1 }
+        };
+    }
+    // SAFETY: both are parts of the ticket, as long as above; the slices end with this call.
+    let (name, iv) = unsafe { (std::slice::from_raw_parts(name, tickets::NAME_BYTES), std::slice::from_raw_parts(iv, IV_BYTES)) };
+    let Some((key, is_current)) = ring.find(name) else { return 0 };
+    // A client of TLS 1.3 uses a ticket once (RFC 8446 section C.4).
+    let lasts = is_current && ssl.version2() != Some(SslVersion::TLS1_3);
+    // SAFETY: the contexts are as above.
+    match unsafe { prepare(cipher, mac, key, iv, false) } {
+        true if lasts => 1,
+        true => 2,
+        false => -1,
+    }
+}
+
+/// SAFETY: to be called with living contexts.
+unsafe fn prepare(
+    cipher: *mut ffi::EVP_CIPHER_CTX,
+    mac: *mut ffi::EVP_MAC_CTX,
+    key: &TicketKey,
+    iv: &[u8],
+    encrypts: bool,
+) -> bool {
+    let (secret, checksum) = key.secrets();
+    // SAFETY: the algorithms are constants of the library; OpenSSL copies keys as long as these algorithms have them, a vector that is long
+    // enough, and parameters up to their end, of which it writes none.
+    unsafe {
+        let algorithm = if secret.len() == 16 { ffi::EVP_aes_128_cbc() } else { ffi::EVP_aes_256_cbc() };
+        let begin = if encrypts { ffi::EVP_EncryptInit_ex } else { ffi::EVP_DecryptInit_ex };
+        let parameters = [
+            ffi::OSSL_PARAM_construct_octet_string(c"key".as_ptr(), checksum.as_ptr().cast_mut().cast(), checksum.len()),
+            OSSL_PARAM_construct_utf8_string(c"digest".as_ptr(), c"SHA256".as_ptr().cast_mut(), 0),
+            ffi::OSSL_PARAM_construct_end(),
+        ];
+        begin(cipher, algorithm, ptr::null_mut(), secret.as_ptr(), iv.as_ptr()) == 1
+            && ffi::EVP_MAC_CTX_set_params(mac, parameters.as_ptr()) == 1
+    }
+}
+
+/// Overwrites what nobody shall find in memory.
+pub(crate) fn wipe(bytes: &mut [u8]) {
+    // SAFETY: the call writes to these bytes alone.
+    unsafe { OPENSSL_cleanse(bytes.as_mut_ptr().cast(), bytes.len()) };
 }
 
 /// Whether a session can be offered: those of TLS 1.3 can once.
@@ -160,6 +250,8 @@ pub(crate) fn error_text(error: c_ulong) -> String {
     }
 }
 
+/// `evp.h`: `EVP_MAX_IV_LENGTH`
+const IV_BYTES: usize = 16;
 /// `ssl.h`
 const SSL_CTRL_SET_CLIENT_SIGALGS_LIST: c_int = 102;
 const SSL_CTRL_GET_NEGOTIATED_GROUP: c_int = 134;

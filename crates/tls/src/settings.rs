@@ -204,6 +204,8 @@ pub struct BindTls {
     pub certificates: Vec<CertificateWord>,
     /// `strict-sni`, `no-strict-sni`
     pub strict_sni: Option<bool>,
+    /// `tls-ticket-keys`
+    pub ticket_keys: Option<FileName>,
     /// What a certificate of a list may have of its own.
     pub own: Own,
 }
@@ -231,6 +233,17 @@ pub struct Own {
     pub crt_ignored: Ignored,
     /// `ca-ignore-err`
     pub ca_ignored: Ignored,
+}
+
+impl Own {
+    /// The same words wherever they stand.
+    pub(crate) fn placeless(&self) -> Own {
+        let mut own = self.clone();
+        for file in [&mut own.ca_file, &mut own.ca_verify_file, &mut own.crl_file].into_iter().flatten() {
+            file.place = Place::nowhere();
+        }
+        own
+    }
 }
 
 impl BindTls {

@@ -3,6 +3,7 @@
 use crate::certificate::{Unusable, certificates, read, said};
 use crate::raw;
 use openssl::error::ErrorStack;
+use openssl::sha::Sha256;
 use openssl::stack::Stack;
 use openssl::x509::store::{X509Store, X509StoreBuilder};
 use openssl::x509::verify::X509VerifyFlags;
@@ -81,6 +82,15 @@ impl Trusted {
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.authorities().len() + self.revoked().len()
+    }
+
+    /// A hash of all of it.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        let authorities = self.authorities().iter().map(|one| one.to_der());
+        // What OpenSSL has read it can write, too.
+        authorities.chain(self.revoked().iter().map(|list| list.to_der())).flatten().for_each(|der| hash.update(&der));
+        hash.finish()
     }
 
     /// These authorities and more of them, each once. What was revoked is replaced.

@@ -17,11 +17,13 @@ pub(crate) mod files;
 mod lists;
 mod names;
 mod reading;
+mod tickets;
 
 use crate::acceptor::Acceptor;
 use crate::certificate::{Draft, Issuers, Unusable};
 use crate::connector::Connector;
 use crate::settings::Global;
+use crate::tickets::TicketKeys;
 use crate::trust::Trusted;
 use files::{Files, Key, Version};
 use std::collections::HashMap;
@@ -51,8 +53,8 @@ pub(crate) struct Held {
     draft: Option<(Key, Draft)>,
     /// The authorities that are being changed, and what they have revoked.
     drafts: [Option<(Key, Trusted)>; 2],
-    /// How many changes of authorities there were.
-    versions: u64,
+    /// Keys of tickets, in the order in which files were read.
+    tickets: Vec<Arc<TicketKeys>>,
 }
 
 /// Why a change is not made.

@@ -44,7 +44,6 @@ const ABSENT: &[Absent] = &[
     absent("set profiling", INTERNALS),
     absent("set rate-limit", "the process has no limits of rates"),
     absent("set ssl ech", ECH),
-    absent("set ssl tls-key", TICKETS),
     absent("show activity", INTERNALS),
     absent("show anon", "nothing is hidden in answers"),
     absent("show default-server", "servers are shown by 'show servers state'"),
@@ -66,7 +65,6 @@ const ABSENT: &[Absent] = &[
     absent("show ssl providers", INTERNALS),
     absent("show tasks", INTERNALS),
     absent("show threads", INTERNALS),
-    absent("show tls-keys", TICKETS),
     absent("show trace", INTERNALS),
     absent("shutdown frontend", FRONTENDS),
     absent("shutdown session", "sessions are not listed; 'set server <bk>/<srv> state maint' keeps new ones away"),
@@ -89,7 +87,6 @@ const MASTER: &str = "it is a command of the master's command line (-S)";
 const SERVERS: &str = "servers are those of the configuration; 'set server' takes them out and back";
 const ECH: &str = "the system's OpenSSL has no encrypted hellos";
 const OCSP: &str = "nobody is asked about a certificate's state; 'set ssl ocsp-response' takes an answer";
-const TICKETS: &str = "each process has its own keys of tickets, made by OpenSSL";
 const TOKENS: &str = "keys of tokens are files of the configuration";
 
 #[cfg(test)]

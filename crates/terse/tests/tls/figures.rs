@@ -28,7 +28,7 @@ fn figure(terse: &Terse, name: &str) -> u64 {
 }
 
 /// The session of one request.
-fn session(ask: &Ask<'_>, address: SocketAddr) -> SslSession {
+pub fn session(ask: &Ask<'_>, address: SocketAddr) -> SslSession {
     let mut stream = ask.connect(address).unwrap();
     stream.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
     stream.read_to_end(&mut Vec::new()).unwrap();

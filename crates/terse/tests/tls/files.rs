@@ -25,6 +25,8 @@ fn what_is_wrong_is_named() {
         ("bare.pem", one.certificate_pem()),
         ("empty.pem", Vec::new()),
         ("root.pem", root.certificate_pem()),
+        ("few.keys", b"AAAA\n".to_vec()),
+        ("garbage.keys", b"no key\n".to_vec()),
     ];
     for (words, reason) in [
         ("crt missing.pem", "missing.pem': No such file or directory"),
@@ -44,6 +46,9 @@ fn what_is_wrong_is_named() {
         ("crt good.pem client-sigalgs NONSENSE", "'client-sigalgs': OpenSSL takes nothing of 'NONSENSE'"),
         ("crt good.pem ssl-min-ver TLSv1.3 ssl-max-ver TLSv1.2", "all versions of TLS are switched off"),
         ("crt good.pem ssl-min-ver TLSv2", "'TLSv2' is not a version"),
+        ("crt good.pem tls-ticket-keys missing.keys", "missing.keys': No such file or directory"),
+        ("crt good.pem tls-ticket-keys few.keys", "few.keys': wrong sized key on line 1"),
+        ("crt good.pem tls-ticket-keys garbage.keys", "garbage.keys': unable to decode base64 key on line 1"),
         ("crt good.pem generate-certificates", "'generate-certificates' is not supported"),
         ("crt good.pem verify maybe", "'maybe' is neither"),
     ] {

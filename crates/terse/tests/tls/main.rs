@@ -17,3 +17,4 @@ mod stores;
 #[path = "../support/mod.rs"]
 mod support;
 mod talk;
+mod tickets;

@@ -123,7 +123,15 @@ pub(super) const TABLE: &[Param<OnBind>] = &[
         Ok(())
     }),
     accepted("ktls", "<on>", "Leaves records to the kernel.", "records are made here: the bytes are the same"),
-    refused("tls-ticket-keys", "<file>", "Keys of tickets that processes share.", "each process has its own, made by OpenSSL"),
+    done(
+        "tls-ticket-keys",
+        "<file>",
+        "Keys of tickets that processes share: at least three lines, each 48 or each 80 bytes in base64.",
+        |args, draft| {
+            draft.tls.ticket_keys = Some(common::file(args, &draft.line)?);
+            Ok(())
+        },
+    ),
     refused("generate-certificates", "", "Makes certificates for unknown names.", GENERATED),
     refused("ca-sign-file", "<file>", "The authority of made certificates.", GENERATED),
     refused("ca-sign-pass", "<password>", "The authority's password.", GENERATED),

@@ -87,8 +87,7 @@ impl Vault {
         let mut held = self.held();
         held.check_draft(kind, name)?;
         let (key, content) = held.drafts[index(kind)].take().ok_or(Refusal::NoTransaction)?;
-        held.versions += 1;
-        let version = Arc::new(Version { content, number: held.versions });
+        let version = Arc::new(Version::new(content));
         let mut files = held.files.clone();
         let before = files.trusted.insert((kind, key.clone()), Some(version.clone())).flatten();
         held.change(files, &Touched::Trusted(before.as_ref()), &self.global).map_err(|wrong| {

@@ -32,8 +32,14 @@ pub(crate) struct Files {
 pub(crate) struct Version {
     /// That.
     pub(crate) content: Trusted,
-    /// 0: as the file has it; each commit has a number of its own.
-    pub(crate) number: u64,
+    /// A hash of that: the same in each process.
+    pub(crate) digest: [u8; 32],
+}
+
+impl Version {
+    pub(crate) fn new(content: Trusted) -> Version {
+        Version { digest: content.digest(), content }
+    }
 }
 
 /// A list of certificates.

@@ -6,6 +6,7 @@ use crate::certificate::{Certificate, Unusable, read};
 use crate::list::{self, Entry};
 use crate::settings::{BindTls, CertificateKind, FileName, Global, Own, ServerTls};
 use crate::store;
+use crate::tickets::TicketKeys;
 use crate::trust::{TrustKind, Trusted};
 use openssl::dh::Dh;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ impl Vault {
             }
         }
         reader.own(&tls.own, None);
+        reader.ticket_keys(tls.ticket_keys.as_ref());
         reader.dh();
         reader.tell(diagnostics)
     }
@@ -119,6 +121,14 @@ impl Reader<'_> {
         }
     }
 
+    fn ticket_keys(&mut self, file: Option<&FileName>) {
+        let Some(file) = file.filter(|file| self.held.ticket_keys(&file.name).is_none()) else { return };
+        match TicketKeys::load(&file.path(None)) {
+            Ok(keys) => self.held.tickets.push(Arc::new(keys)),
+            Err(Unusable(reason)) => self.wrong.push((file.place.clone(), format!("'tls-ticket-keys': {reason}"))),
+        }
+    }
+
     fn list(&mut self, path: &Path, tls: &BindTls, place: &Place) {
         let name = key(path);
         if let Some(list) = self.held.files.lists.get(&name) {
@@ -187,7 +197,7 @@ impl Reader<'_> {
         let failed = self.held.unusable.get(&path).cloned();
         match failed.map_or_else(|| Trusted::load(kind, &path), Err) {
             Ok(content) => {
-                self.held.files.trusted.insert(name, Some(Arc::new(Version { content, number: 0 })));
+                self.held.files.trusted.insert(name, Some(Arc::new(Version::new(content))));
             }
             Err(reason) => {
                 self.wrong.push((place.unwrap_or(&file.place).clone(), reason.0.clone()));
