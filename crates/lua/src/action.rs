@@ -120,7 +120,7 @@ fn flow(named: &Named, set: RuleSet, stream: &mut Stream, result: Result<MultiVa
     };
     let denied = |stream: &Stream, status: u16| {
         let status = if set.is_response() && status != 500 { 502 } else { status };
-        Flow::Deny(Box::new(reply::page(&stream.facts, status)))
+        Flow::Deny(Box::new(reply::page(stream, status)))
     };
     match code {
         1 | 4 => Flow::Stop,

@@ -1,6 +1,5 @@
 //! Answers that are made here: errors, `return`, `deny`, `redirect`.
 
-use crate::facts::Facts;
 use crate::stream::Stream;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +27,16 @@ pub struct Answer {
 /// Error pages: what a configuration puts in the place of the built-in ones.
 #[derive(Clone, Default, Debug)]
 pub struct Pages {
-    pages: HashMap<u16, Arc<Answer>>,
+    pages: HashMap<u16, Page>,
+}
+
+/// An error page.
+#[derive(Clone, Debug)]
+pub enum Page {
+    /// `errorfile`, `errorloc`: the same bytes for everybody.
+    Ready(Arc<Answer>),
+    /// `http-error`: made for each request.
+    Written(Arc<Reply>),
 }
 
 /// An answer as a rule describes it (`return`, `deny`, `tarpit`); each request makes an [`Answer`] of it.
@@ -99,8 +107,8 @@ impl Answer {
     }
 
     /// The page as an answer that is logged as this error.
-    fn standing_for(&self, status: u16) -> Answer {
-        Answer { stands_for: Some(status), ..self.clone() }
+    fn standing_for(self, status: u16) -> Answer {
+        Answer { stands_for: Some(status), ..self }
     }
 
     /// Puts the head into `response`.
@@ -123,25 +131,41 @@ impl Answer {
 
 impl Pages {
     /// Puts a page in the place of the built-in one.
-    pub fn set(&mut self, status: u16, page: Answer) {
-        self.pages.insert(status, Arc::new(page));
+    pub fn set(&mut self, status: u16, page: Page) {
+        self.pages.insert(status, page);
+    }
+
+    /// Takes what was set for a status back.
+    pub fn unset(&mut self, status: u16) {
+        self.pages.remove(&status);
     }
 
     /// All pages by the status that they stand for, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = (u16, &Arc<Answer>)> {
+    pub fn iter(&self) -> impl Iterator<Item = (u16, &Page)> {
         self.pages.iter().map(|(status, page)| (*status, page))
     }
 
     /// The page for a status, if the configuration has one.
-    pub fn get(&self, status: u16) -> Option<&Arc<Answer>> {
+    pub fn get(&self, status: u16) -> Option<&Page> {
         self.pages.get(&status)
     }
 }
 
+impl Page {
+    /// The answer that it is for a stream.
+    pub fn answer(&self, stream: &Stream) -> Answer {
+        match self {
+            Page::Ready(answer) => Answer::clone(answer),
+            Page::Written(reply) => reply.answer(stream),
+        }
+    }
+}
+
 /// The page for a status: the backend's, the frontend's, or the built-in one.
-pub fn page(facts: &Facts, status: u16) -> Answer {
+pub fn page(stream: &Stream, status: u16) -> Answer {
+    let facts = &stream.facts;
     let configured = facts.backend().and_then(|b| b.pages.get(status)).or_else(|| facts.frontend().pages.get(status));
-    configured.map_or_else(|| Answer::error(status), |page| page.standing_for(status))
+    configured.map_or_else(|| Answer::error(status), |page| page.answer(stream).standing_for(status))
 }
 
 impl Reply {
@@ -149,13 +173,13 @@ impl Reply {
     pub fn answer(&self, stream: &Stream) -> Answer {
         let (kind, body) = match &self.content {
             Content::Empty => (None, Arc::from(&b""[..])),
-            Content::Default => return page(&stream.facts, self.status),
-            Content::Page(page) => return page.standing_for(self.status),
+            Content::Default => return page(stream, self.status),
+            Content::Page(page) => return Answer::clone(page).standing_for(self.status),
             Content::Set(name) => {
                 let set = stream.facts.plan().error_sets.get(name);
                 return match set.and_then(|set| set.get(self.status)) {
-                    Some(page) => page.standing_for(self.status),
-                    None => page(&stream.facts, self.status),
+                    Some(page) => page.answer(stream).standing_for(self.status),
+                    None => page(stream, self.status),
                 };
             }
             Content::Bytes { kind, body } => (kind.clone(), body.clone()),

@@ -2,7 +2,7 @@
 
 use crate::filter::FilterSettings;
 use crate::forwarded::Forwarded;
-use crate::reply::Answer;
+use crate::reply::Page;
 use crate::rules::Rule;
 use crate::service::Service;
 use std::net::IpAddr;
@@ -147,7 +147,7 @@ pub struct TcpRules {
 /// Error pages of a proxy or of an `http-errors` section, in order: of two for one status, the later holds.
 #[derive(Clone, Default, Debug)]
 pub struct ErrorSettings {
-    /// `errorfile`, `errorloc302`, `errorloc303`, `errorfiles`.
+    /// `errorfile`, `errorloc302`, `errorloc303`, `errorfiles`, `http-error`.
     pub sources: Vec<ErrorSource>,
 }
 
@@ -161,7 +161,9 @@ impl Setting for ErrorSettings {
 #[derive(Clone, Debug)]
 pub enum ErrorSource {
     /// This one is sent in the place of a status.
-    Page(u16, Arc<Answer>),
+    Page(u16, Page),
+    /// What was said before of this status does not hold any more.
+    BuiltIn(u16),
     /// Those of an `http-errors` section.
     Set(ErrorSetUse),
 }

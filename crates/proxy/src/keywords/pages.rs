@@ -3,10 +3,11 @@
 pub(crate) mod message;
 
 use super::{done, in_front, settings};
-use crate::reply::Answer;
+use crate::reply::{Answer, Page};
+use crate::rules::answer;
 use crate::settings::{ErrorSetUse, ErrorSettings, ErrorSource};
 use std::sync::Arc;
-use terse_config::{Args, Fault, Keyword, Kind, Scope, Sections};
+use terse_config::{Args, Fault, Keyword, Scope, Sections};
 use terse_sample::{Condition, Needs, Registry};
 
 /// The table.
@@ -24,10 +25,13 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     done("errorloc302", "<status> <url>", "Answers by a redirect with status 302.", |args, scope| errorloc(args, scope, 302)),
     done("errorloc303", "<status> <url>", "Answers by a redirect with status 303.", |args, scope| errorloc(args, scope, 303)),
     done("errorfiles", "<name> [<status>...]", "Answers with the pages of an 'http-errors' section.", errorfiles),
-    Keyword {
-        kind: Kind::Refused("write the page to a file and name it by 'errorfile', or answer by 'http-request return'"),
-        ..done("http-error", "status <status> [<what>]...", "Answers with a page that is written here.", errorfiles)
-    },
+    done(
+        "http-error",
+        "status <status> [content-type <type>] [default-errorfiles | errorfile <file> | errorfiles <name> | file <file> | \
+         lf-file <file> | string <text> | lf-string <fmt>] [hdr <name> <fmt>]...",
+        "Answers with a page that is written here.",
+        http_error,
+    ),
     done("monitor-uri", "<uri>", "Requests for this target are answered with 200, and not logged.", monitor_uri),
     Keyword {
         sections: Sections::PROXY_ONLY,
@@ -48,7 +52,7 @@ fn errorfile(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let bytes = files.read(name).map_err(|reason| args.fault(format!("error opening file '{name}': {reason}")))?;
     let page = message::parse(&bytes).map_err(|reason| args.fault(format!("'{name}': {reason}")))?;
     args.end()?;
-    errors(scope).push(ErrorSource::Page(status, Arc::new(page)));
+    errors(scope).push(ErrorSource::Page(status, Page::Ready(Arc::new(page))));
     Ok(())
 }
 
@@ -67,7 +71,7 @@ fn errorloc(args: &mut Args<'_>, scope: &mut Scope<'_>, redirect: u16) -> Result
         body: Arc::from(&b""[..]),
         close: false,
     };
-    errors(scope).push(ErrorSource::Page(status, Arc::new(page)));
+    errors(scope).push(ErrorSource::Page(status, Page::Ready(Arc::new(page))));
     Ok(())
 }
 
@@ -79,6 +83,13 @@ fn errorfiles(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
         statuses.push(status(args)?);
     }
     errors(scope).push(ErrorSource::Set(ErrorSetUse { name, statuses, place }));
+    Ok(())
+}
+
+fn http_error(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let source = answer::error_page(args, scope)?;
+    args.end()?;
+    errors(scope).push(source);
     Ok(())
 }
 
@@ -155,11 +166,33 @@ mod tests {
         else {
             panic!("{sources:?}")
         };
+        let (Page::Ready(page), Page::Ready(empty), Page::Ready(gone)) = (page, empty, gone) else { panic!("{sources:?}") };
         assert_eq!((page.status, &*page.reason, &*page.body, page.close), (503, "Sorry", &b"Down.\n"[..], false));
         assert!(empty.is_nothing());
         assert_eq!((gone.status, gone.close), (303, false));
         assert_eq!(gone.fields[1], (Arc::from(&b"Location"[..]), b"/gone".to_vec()));
         assert_eq!((set.name.as_str(), &set.statuses[..]), ("set", &[500, 502][..]));
+    }
+
+    #[test]
+    fn pages_written_in_the_configuration() {
+        let (sources, said) = load(
+            "listen l\n http-error status 404 errorfile page\n http-error status 500 content-type text/plain string no hdr x %[path]\n \
+             http-error status 404 default-errorfiles\n http-error errorfiles set status 503\n http-error status 400\n",
+        );
+        assert_eq!(said, [""; 0]);
+        let [
+            ErrorSource::Page(404, Page::Ready(_)),
+            ErrorSource::Page(500, Page::Written(text)),
+            ErrorSource::BuiltIn(404),
+            ErrorSource::Set(set),
+            ErrorSource::Page(400, Page::Written(empty)),
+        ] = &sources[..]
+        else {
+            panic!("{sources:?}")
+        };
+        assert_eq!((text.status, text.fields.len(), empty.status, empty.fields.len()), (500, 1, 400, 0));
+        assert_eq!((set.name.as_str(), &set.statuses[..]), ("set", &[503][..]));
     }
 
     #[test]
@@ -189,6 +222,11 @@ mod tests {
             "errorloc x /",
             "errorfiles",
             "errorfiles e 999",
+            "http-error",
+            "http-error string x",
+            "http-error status 599",
+            "http-error status 404 string x",
+            "http-error status 404 if TRUE",
             "monitor-uri",
             "monitor-uri / x",
             "monitor fail",

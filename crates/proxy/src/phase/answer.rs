@@ -90,7 +90,7 @@ pub async fn to_abort(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8
         return send(client, stream, out, &answer).await.unwrap_or(Next::Close);
     }
     let Some(status) = status(stream, abort).filter(|_| !begun) else { return Next::Close };
-    let mut answer = reply::page(&stream.facts, status);
+    let mut answer = reply::page(stream, status);
     // Where the request was not read whole, nobody knows where the next one would begin.
     answer.close |= stream.facts.version.is_none() || matches!(abort.who, Who::Client | Who::ClientTimeout);
     let next = send(client, stream, out, &answer).await.unwrap_or(Next::Close);
@@ -133,7 +133,7 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
     // What could not be read is no request that rules could speak of.
     let is_last = stream.facts.abort.is_some_and(|abort| abort.who == Who::Internal);
     let spoiled = stream.facts.version.is_some() && !is_last && !respond::after_rules(stream, &session);
-    let page = spoiled.then(|| reply::page(&stream.facts, 500));
+    let page = spoiled.then(|| reply::page(stream, 500));
     if let Some(page) = &page {
         stream.facts.abort = Some(Abort::new(Who::Internal, Phase::Headers, Cause::Fault));
         page.write_head(&mut stream.response);

@@ -55,7 +55,7 @@ pub fn monitor(stream: &mut Stream) -> Option<Answer> {
     let fails = frontend.monitor_failures.iter().any(|condition| condition.eval(&stream.env()));
     let status = if fails { 503 } else { 200 };
     if let Some(page) = frontend.pages.get(status) {
-        return Some(Answer::clone(page));
+        return Some(page.answer(stream));
     }
     let ready = Arc::from(&b"<html><body><h1>200 OK</h1>\nService ready.\n</body></html>\n"[..]);
     Some(if fails { Answer::error(503) } else { Answer { body: ready, ..Answer::error(200) } })

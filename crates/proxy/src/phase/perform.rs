@@ -35,7 +35,7 @@ pub async fn run(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, se
         Err(_) if failed && stream.facts.status == 0 => {
             stream.facts.abort = Some(ANSWERED);
             out.clear();
-            let page = reply::page(&stream.facts, 500);
+            let page = reply::page(stream, 500);
             answer::send(client, stream, out, &page).await
         }
         Err(failure) => Err(failure.abort),

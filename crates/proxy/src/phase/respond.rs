@@ -379,7 +379,7 @@ fn answered(stream: &mut Stream, answer: Box<crate::reply::Answer>, who: Who) ->
 /// The last rules could not do what they must: the client gets an error, on which no rule has a word.
 fn spoiled(stream: &mut Stream) -> Failure {
     stream.has_response = false;
-    stream.facts.instead = Some(Box::new(crate::reply::page(&stream.facts, 500)));
+    stream.facts.instead = Some(Box::new(crate::reply::page(stream, 500)));
     Failure::late(Who::Internal, Phase::Headers, Cause::Fault)
 }
 

@@ -2,8 +2,8 @@
 
 use super::{Action, ActionWord, BOTH, Flow, REQUEST, RuleSet, done, field};
 use crate::keywords::pages;
-use crate::reply::{self, Answer, Content, Reply};
-use crate::settings::{ErrorSetUse, ErrorSetUses};
+use crate::reply::{self, Answer, Content, Page, Reply};
+use crate::settings::{ErrorSetUse, ErrorSetUses, ErrorSource};
 use crate::stream::Stream;
 use crate::track;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Action for Auth {
         let request = &stream.request;
         let to_proxy = !request.target().starts_with(b"/") && request.fields.has(Known::ProxyConnection);
         let (status, name) = if to_proxy { (407, &b"Proxy-Authenticate"[..]) } else { (401, &b"WWW-Authenticate"[..]) };
-        let mut answer = reply::page(&stream.facts, status);
+        let mut answer = reply::page(stream, status);
         answer.fields.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
         answer.fields.push((Arc::from(name), [b"Basic realm=\"", &*self.realm, b"\""].concat()));
         Flow::Answer(Box::new(answer))
@@ -107,46 +107,38 @@ fn parse_denial(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet, status
     Ok(page(status))
 }
 
+/// `http-error`: an error page in the words of `return`.
+pub(crate) fn error_page(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<ErrorSource, Fault> {
+    let mut draft = Draft::read(args, scope, RuleSet::Request, NO_STATUS)?;
+    let status = draft.status;
+    if status == NO_STATUS {
+        return Err(args.fault("expects 'status' and the status of the error"));
+    }
+    with_page(args, status)?;
+    // The section is looked for when the pages of the proxy are put together, not once more for a rule.
+    let mut set = None;
+    draft.source = draft.source.take().map(|(word, source)| match source {
+        Source::Set(one) => {
+            set = Some(ErrorSetUse { statuses: vec![status], ..one });
+            (word, Source::Default)
+        }
+        other => (word, other),
+    });
+    let reply = draft.finish(args, scope)?;
+    Ok(match (set, reply.content) {
+        (Some(set), _) => ErrorSource::Set(set),
+        (None, Content::Default) => ErrorSource::BuiltIn(status),
+        (None, Content::Page(page)) => ErrorSource::Page(status, Page::Ready(page)),
+        (None, content) => ErrorSource::Page(status, Page::Written(Arc::new(Reply { content, ..reply }))),
+    })
+}
+
 fn is_end(args: &Args<'_>) -> bool {
     matches!(args.peek(), None | Some("if" | "unless"))
 }
 
 fn parse(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet, status: u16) -> Result<Reply, Fault> {
-    let mut draft = Draft { status, kind: None, source: None, fields: Vec::new() };
-    while !is_end(args) {
-        let word = args.take().unwrap_or_default();
-        match word {
-            "status" => draft.status = self::status(args)?,
-            "content-type" => draft.kind = Some(args.need_bytes("<type>")?.into()),
-            "hdr" => {
-                let name = field::field_name(args)?;
-                let framing = field::is_framing(name.bytes()) || name.known() == Known::ContentType;
-                if framing {
-                    args.warn(format!("header '{}' is always ignored here", name.bytes().escape_ascii()));
-                }
-                let value = LogFormat::parse(args, scope, set.have(), Usage::Http)?;
-                if !framing {
-                    draft.fields.push((Arc::from(name.bytes()), value));
-                }
-            }
-            "default-errorfiles" | "errorfile" | "errorfiles" | "file" | "lf-file" | "string" | "lf-string" => {
-                if let Some((before, _)) = &draft.source {
-                    return Err(args.fault(format!("unexpected '{word}' argument, '{before}' already defined")));
-                }
-                let source = Source::parse(word, args, scope, set)?;
-                draft.source = Some((word.to_owned(), source));
-            }
-            other if Condition::is_meant_by(other) => {
-                return Err(args.fault(format!("expects 'if' or 'unless' and a condition, not '{other}'")));
-            }
-            other => {
-                let hint =
-                    "one of status, content-type, default-errorfiles, errorfile, errorfiles, file, lf-file, string, lf-string, hdr";
-                return Err(args.fault(format!("unknown argument '{other}' of an answer")).hint(hint));
-            }
-        }
-    }
-    draft.finish(args, scope)
+    Draft::read(args, scope, set, status)?.finish(args, scope)
 }
 
 /// An answer as it is read.
@@ -195,6 +187,43 @@ impl Source {
 }
 
 impl Draft {
+    fn read(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet, status: u16) -> Result<Draft, Fault> {
+        let mut draft = Draft { status, kind: None, source: None, fields: Vec::new() };
+        while !is_end(args) {
+            let word = args.take().unwrap_or_default();
+            match word {
+                "status" => draft.status = self::status(args)?,
+                "content-type" => draft.kind = Some(args.need_bytes("<type>")?.into()),
+                "hdr" => {
+                    let name = field::field_name(args)?;
+                    let framing = field::is_framing(name.bytes()) || name.known() == Known::ContentType;
+                    if framing {
+                        args.warn(format!("header '{}' is always ignored here", name.bytes().escape_ascii()));
+                    }
+                    let value = LogFormat::parse(args, scope, set.have(), Usage::Http)?;
+                    if !framing {
+                        draft.fields.push((Arc::from(name.bytes()), value));
+                    }
+                }
+                "default-errorfiles" | "errorfile" | "errorfiles" | "file" | "lf-file" | "string" | "lf-string" => {
+                    if let Some((before, _)) = &draft.source {
+                        return Err(args.fault(format!("unexpected '{word}' argument, '{before}' already defined")));
+                    }
+                    let source = Source::parse(word, args, scope, set)?;
+                    draft.source = Some((word.to_owned(), source));
+                }
+                other if Condition::is_meant_by(other) => {
+                    return Err(args.fault(format!("expects 'if' or 'unless' and a condition, not '{other}'")));
+                }
+                other => {
+                    let hint = "one of status, content-type, default-errorfiles, errorfile, errorfiles, file, lf-file, string, lf-string, hdr";
+                    return Err(args.fault(format!("unknown argument '{other}' of an answer")).hint(hint));
+                }
+            }
+        }
+        Ok(draft)
+    }
+
     fn finish(self, args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<Reply, Fault> {
         let Draft { status, kind, source, fields } = self;
         let unused_kind = |args: &mut Args<'_>, kind: &Option<Arc<[u8]>>, why: &str| {
@@ -248,6 +277,9 @@ impl Draft {
         Ok(Reply { status, content, fields })
     }
 }
+
+/// Where no status was named.
+const NO_STATUS: u16 = 0;
 
 fn status(args: &mut Args<'_>) -> Result<u16, Fault> {
     Ok(u16::try_from(args.integer("<code>", 200..=599)?).unwrap_or(200))

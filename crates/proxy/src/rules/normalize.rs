@@ -55,7 +55,7 @@ impl Action for Step {
         let part = self.part();
         let before = part.of(&stream.request);
         let Some(after) = self.apply(before) else {
-            return Flow::Deny(Box::new(reply::page(&stream.facts, 400)));
+            return Flow::Deny(Box::new(reply::page(stream, 400)));
         };
         if *after == *before {
             return Flow::Next;

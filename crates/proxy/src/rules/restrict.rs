@@ -27,7 +27,7 @@ impl Action for Restrict {
             return Flow::Next;
         }
         if self.0 == UnusualNames::Reject {
-            return Flow::Deny(Box::new(reply::page(&stream.facts, 403)));
+            return Flow::Deny(Box::new(reply::page(stream, 403)));
         }
         stream.request.fields.retain(|name, _| is_usual(name));
         Flow::Next

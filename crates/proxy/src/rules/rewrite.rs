@@ -49,7 +49,7 @@ fn failed(stream: &Stream) -> Flow {
     if let Some(server) = &facts.server {
         server.counters.bump(Count::RewriteFailures);
     }
-    if facts.soft_rewrites { Flow::Next } else { Flow::Deny(Box::new(reply::page(facts, 500))) }
+    if facts.soft_rewrites { Flow::Next } else { Flow::Deny(Box::new(reply::page(stream, 500))) }
 }
 
 /// The most bytes that a head may have when a set of rules edits it. Heads of answers made here have a buffer to themselves.

@@ -390,6 +390,27 @@ fn error_pages() {
     terse.end();
 }
 
+/// `http-error`: the words of `return`, for what terse says itself, and for what was no request too.
+#[test]
+fn error_pages_written_in_the_configuration() {
+    let terse = sections(
+        "http-error status 403 content-type text/plain lf-string \"no %[path] for %[src]\" hdr X-Path %[path]\n \
+         http-error status 400 content-type text/plain lf-string \"bad: %[path]\"\n http-error status 503\n \
+         http-request deny if { path_beg /deny }",
+        "",
+    );
+    let denied = terse.client().get("/deny/x", &[]);
+    assert_eq!((denied.status, denied.text().as_str()), (403, "no /deny/x for 127.0.0.1"));
+    assert_eq!((denied.field("x-path"), denied.field("content-type")), (Some("/deny/x"), Some("text/plain")));
+    let empty = terse.client().get("/", &[]);
+    assert_eq!((empty.status, empty.field("content-length"), empty.text().as_str()), (503, Some("0"), ""));
+    let mut client = terse.client();
+    client.send("GET /deny HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
+    let bad = client.response("GET");
+    assert_eq!((bad.status, bad.text().as_str()), (400, "bad: "));
+    terse.end();
+}
+
 #[test]
 fn the_last_edit_that_fails_is_an_error() {
     let long = "x".repeat(9000);

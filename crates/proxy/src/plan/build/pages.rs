@@ -1,6 +1,6 @@
 //! Error pages: those of a section's own lines, and those of `http-errors` sections that it names.
 
-use crate::reply::{Answer, Pages};
+use crate::reply::{Page, Pages};
 use crate::settings::{ErrorSetUse, ErrorSetUses, ErrorSettings, ErrorSource};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(super) fn sets(sections: &[Section]) -> Sets {
         let mut pages = Pages::default();
         for source in section.settings.get::<ErrorSettings>().map_or(&[][..], |errors| &errors.sources) {
             if let ErrorSource::Page(status, page) = source {
-                pages.set(*status, Answer::clone(page));
+                pages.set(*status, page.clone());
             }
         }
         sets.insert(section.name.clone(), pages);
@@ -37,10 +37,11 @@ pub(super) fn of(sources: &[ErrorSource], sets: &Sets, diagnostics: &mut Diagnos
     let mut pages = Pages::default();
     for source in sources {
         match source {
-            ErrorSource::Page(status, page) => pages.set(*status, Answer::clone(page)),
+            ErrorSource::Page(status, page) => pages.set(*status, page.clone()),
+            ErrorSource::BuiltIn(status) => pages.unset(*status),
             ErrorSource::Set(one) => {
                 for (status, page) in find(one, sets, diagnostics) {
-                    pages.set(status, Answer::clone(&page));
+                    pages.set(status, page);
                 }
             }
         }
@@ -49,7 +50,7 @@ pub(super) fn of(sources: &[ErrorSource], sets: &Sets, diagnostics: &mut Diagnos
 }
 
 /// The pages that are meant.
-fn find(one: &ErrorSetUse, sets: &Sets, diagnostics: &mut Diagnostics) -> Vec<(u16, Arc<Answer>)> {
+fn find(one: &ErrorSetUse, sets: &Sets, diagnostics: &mut Diagnostics) -> Vec<(u16, Page)> {
     let Some(set) = sets.get(&*one.name) else {
         let near = nearest(&one.name, sets.keys().map(|name| &**name));
         let hint = near.first().map(|near| format!("did you mean '{near}'?"));

@@ -162,6 +162,7 @@ const OF_HTTP: &[&str] = &[
     "errorloc",
     "errorloc302",
     "errorloc303",
+    "http-error",
     "http-reuse",
     "timeout http-keep-alive",
     "timeout http-request",

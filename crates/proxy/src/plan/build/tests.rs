@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::keywords::tests::{load_with, said};
+use crate::reply::Page;
 use crate::settings::{ConnectionMode, Mode, Reuse};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -130,13 +131,18 @@ fn settings_reach_both_halves() {
 fn error_pages_come_from_lines_and_sections_and_the_last_holds() {
     let plan = plan(&format!(
         "http-errors set\n errorfile 503 from-set\n errorfile 404 from-set\n{TIMEOUTS} errorfile 503 from-defaults\n errorfile 408 from-defaults\n\
-         frontend a\n bind :1\n errorfiles set\nfrontend b\n bind :2\n errorfiles set 404\nfrontend c\n bind :3\n errorfiles set\n errorfile 404 own\n"
+         frontend a\n bind :1\n errorfiles set\nfrontend b\n bind :2\n errorfiles set 404\nfrontend c\n bind :3\n errorfiles set\n errorfile 404 own\n\
+         frontend d\n bind :4\n http-error status 503 default-errorfiles\n http-error status 404 errorfiles set\n http-error status 408\n"
     ));
-    let pages = |front: usize, status: u16| plan.frontends[front].pages.get(status).map(|page| page.reason.to_string());
+    let pages = |front: usize, status: u16| match plan.frontends[front].pages.get(status)? {
+        Page::Ready(page) => Some(page.reason.to_string()),
+        Page::Written(reply) => Some(format!("written {}", reply.status)),
+    };
     let all = |front| [503, 404, 408, 500].map(|status| pages(front, status).unwrap_or_default());
     assert_eq!(all(0), ["from-set", "from-set", "from-defaults", ""]);
     assert_eq!(all(1), ["from-defaults", "from-set", "from-defaults", ""]);
     assert_eq!(all(2), ["from-set", "own", "from-defaults", ""]);
+    assert_eq!(all(3), ["", "from-set", "written 408", ""]);
     assert_eq!(plan.error_sets.len(), 1);
     let said = remarks(&format!("http-errors set\n{TIMEOUTS}listen a\n bind :1\n errorfiles ste\n errorfiles set 500\n"));
     assert_eq!(said, ["9! unable to find http-errors section 'ste'", "10? status '500' not declared in http-errors section 'set'"]);
