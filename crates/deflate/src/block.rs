@@ -19,10 +19,16 @@ const _: () = assert!(LITLEN_LIMIT + 5 + DISTANCE_LIMIT + 13 <= ROOM as usize);
 /// The most bytes of one stored block.
 const STORED_MAX: usize = 65_535;
 
+/// What a block says.
+pub(crate) trait Body {
+    /// Writes it in these codes, without the end of the block. `input` is what it stands for.
+    fn write<'w>(&self, input: &[u8], codes: &Codes, litlens: &Litlens, writer: Writer<'w>) -> Writer<'w>;
+}
+
 /// Writes the input as one block, or as several stored ones.
-pub(crate) fn write(
+pub(crate) fn write<B: Body + ?Sized>(
     input: &[u8],
-    sequences: &[Sequence],
+    body: &B,
     histogram: &Histogram,
     last: bool,
     rest: Rest,
@@ -40,12 +46,12 @@ pub(crate) fn write(
     if fixed <= dynamic {
         writer.put(1, 2);
         writer.store();
-        writer = Codes::fixed().write(input, sequences, writer);
+        writer = Codes::fixed().write(input, body, writer);
     } else {
         writer.put(2, 2);
         writer.store();
         header.write(&mut writer);
-        writer = own.write(input, sequences, writer);
+        writer = own.write(input, body, writer);
     }
     let (end, rest) = writer.finish();
     out.truncate(end);
@@ -81,7 +87,7 @@ fn stored_bits(bytes: usize, rest: Rest) -> u64 {
 }
 
 /// The two codes of a block.
-struct Codes {
+pub(crate) struct Codes {
     litlen_lengths: [u8; LITLEN_SYMBOLS],
     distance_lengths: [u8; DISTANCE_SYMBOLS],
 }
@@ -108,11 +114,45 @@ impl Codes {
         litlens + distances + extra_bits(histogram)
     }
 
-    fn write<'a>(&self, mut input: &[u8], sequences: &[Sequence], mut writer: Writer<'a>) -> Writer<'a> {
+    fn write<'w, B: Body + ?Sized>(&self, input: &[u8], body: &B, writer: Writer<'w>) -> Writer<'w> {
         let litlens = self.litlens();
-        let lengths = self.lengths(&litlens);
-        let distances = self.distances();
-        for sequence in sequences {
+        let mut writer = body.write(input, self, &litlens, writer);
+        litlens[END_OF_BLOCK].put(&mut writer);
+        writer.store();
+        writer
+    }
+
+    fn litlens(&self) -> Litlens {
+        let codes = huffman::codes(&self.litlen_lengths);
+        std::array::from_fn(|at| Bits { bits: u32::from(codes[at]), count: u32::from(self.litlen_lengths[at]) })
+    }
+
+    /// By the match's length less [`MIN_MATCH`], the extra bits among them.
+    pub(crate) fn lengths(&self, litlens: &Litlens) -> [Bits; 256] {
+        std::array::from_fn(|length| {
+            let slot = usize::from(LENGTH_SLOT[length]);
+            let code = litlens[FIRST_LENGTH + slot];
+            let extra = length as u32 - u32::from(LENGTH_BASE[slot]);
+            Bits { bits: code.bits | extra << code.count, count: code.count + u32::from(LENGTH_EXTRA[slot]) }
+        })
+    }
+
+    pub(crate) fn distances(&self) -> [Distance; 32] {
+        let codes = huffman::codes(&self.distance_lengths);
+        let mut distances = [Distance { code: Bits { bits: 0, count: 0 }, extra: 0 }; 32];
+        for (slot, (code, length)) in codes.into_iter().zip(self.distance_lengths).enumerate() {
+            let code = Bits { bits: u32::from(code), count: u32::from(length) };
+            distances[slot] = Distance { code, extra: distance_extra(slot) };
+        }
+        distances
+    }
+}
+
+impl Body for [Sequence] {
+    fn write<'w>(&self, mut input: &[u8], codes: &Codes, litlens: &Litlens, mut writer: Writer<'w>) -> Writer<'w> {
+        let lengths = codes.lengths(litlens);
+        let distances = codes.distances();
+        for sequence in self {
             let (literals, rest) = input.split_at(usize::from(sequence.literals));
             let (fours, few) = literals.as_chunks::<4>();
             for four in fours {
@@ -134,55 +174,31 @@ impl Codes {
                 writer.store();
             }
         }
-        litlens[END_OF_BLOCK].put(&mut writer);
-        writer.store();
         writer
-    }
-
-    fn litlens(&self) -> [Bits; LITLEN_SYMBOLS] {
-        let codes = huffman::codes(&self.litlen_lengths);
-        std::array::from_fn(|at| Bits { bits: u32::from(codes[at]), count: u32::from(self.litlen_lengths[at]) })
-    }
-
-    /// By the match's length less [`MIN_MATCH`], the extra bits among them.
-    fn lengths(&self, litlens: &[Bits; LITLEN_SYMBOLS]) -> [Bits; 256] {
-        std::array::from_fn(|length| {
-            let slot = usize::from(LENGTH_SLOT[length]);
-            let code = litlens[FIRST_LENGTH + slot];
-            let extra = length as u32 - u32::from(LENGTH_BASE[slot]);
-            Bits { bits: code.bits | extra << code.count, count: code.count + u32::from(LENGTH_EXTRA[slot]) }
-        })
-    }
-
-    fn distances(&self) -> [Distance; 32] {
-        let codes = huffman::codes(&self.distance_lengths);
-        let mut distances = [Distance { code: Bits { bits: 0, count: 0 }, extra: 0 }; 32];
-        for (slot, (code, length)) in codes.into_iter().zip(self.distance_lengths).enumerate() {
-            let code = Bits { bits: u32::from(code), count: u32::from(length) };
-            distances[slot] = Distance { code, extra: distance_extra(slot) };
-        }
-        distances
     }
 }
 
+/// The codes of literals, lengths and the end.
+pub(crate) type Litlens = [Bits; LITLEN_SYMBOLS];
+
 /// A symbol's code.
 #[derive(Clone, Copy)]
-struct Bits {
+pub(crate) struct Bits {
     bits: u32,
     count: u32,
 }
 
 /// A distance's code.
 #[derive(Clone, Copy)]
-struct Distance {
-    code: Bits,
+pub(crate) struct Distance {
+    pub(crate) code: Bits,
     /// Extra bits behind it.
-    extra: u32,
+    pub(crate) extra: u32,
 }
 
 impl Bits {
     #[inline(always)]
-    fn put(self, writer: &mut Writer<'_>) {
+    pub(crate) fn put(self, writer: &mut Writer<'_>) {
         writer.put(u64::from(self.bits), self.count);
     }
 }

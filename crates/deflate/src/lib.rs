@@ -2,7 +2,8 @@
 //!
 //! Input is copied through a ring ([`window`]), where rows of earlier positions ([`rows`]) say what has been there before; the parse
 //! ([`lazy`]) makes sequences of literals and matches of it ([`sequence`]), which are cut into blocks ([`split`]); each block is
-//! written in the form that is smallest ([`block`], [`header`], [`huffman`], [`bits`]).
+//! written in the form that is smallest ([`block`], [`header`], [`huffman`], [`bits`]). The first level has a way of its own from input
+//! to symbols ([`quick`]).
 //!
 //! Invariant: the same input, dictionary and level give the same bytes, whatever the coder has done before.
 //!
@@ -15,6 +16,7 @@ mod huffman;
 mod lanes;
 mod lazy;
 mod parse;
+mod quick;
 mod rows;
 mod sequence;
 mod split;
@@ -24,7 +26,8 @@ mod window;
 use bits::Rest;
 use lazy::{Effort, Lazy};
 use parse::{Cursor, Sequences};
-use sequence::Histogram;
+use quick::Quick;
+use sequence::{Histogram, Sequence};
 use symbols::WINDOW;
 
 /// Levels that there are. Above them, time buys nothing with these rows.
@@ -34,19 +37,21 @@ pub const LEVELS: std::ops::RangeInclusive<u8> = 1..=7;
 /// records of 30 KB.
 const LEAST_BYTES: usize = 48 * 1024;
 
+/// The same at the first level. Shorter ones do not pay for its tables: at 8 KB it is as quick as libdeflate.
+const LEAST_BYTES_QUICK: usize = 16 * 1024;
+
 /// The level that stands for one of zlib's, for a text of some length: its form is no larger, and it is quicker there than libdeflate.
 ///
-/// What has a zero among its first 4096 bytes is no text: programs come out 1.4 % larger than zlib's at level 6.
+/// What has a zero among its first 4096 bytes is no text: programs come out 1.4 % larger than zlib's at level 6, 4 % at level 1.
 pub fn for_zlib(level: u8, input: &[u8]) -> Option<u8> {
-    if input.len() < LEAST_BYTES || input[..input.len().min(4096)].contains(&0) {
-        return None;
-    }
-    match level {
-        4 => Some(2),
-        5 => Some(4),
-        6 => Some(6),
-        _ => None,
-    }
+    let (level, least) = match level {
+        1 => (1, LEAST_BYTES_QUICK),
+        4 => (2, LEAST_BYTES),
+        5 => (4, LEAST_BYTES),
+        6 => (6, LEAST_BYTES),
+        _ => return None,
+    };
+    (input.len() >= least && !input[..input.len().min(4096)].contains(&0)).then_some(level)
 }
 
 /// The most bytes that a coder holds.
@@ -61,9 +66,8 @@ pub const fn bound(bytes: usize) -> usize {
 /// Bytes that are parsed before their blocks are written.
 const SEGMENT: usize = 192 * 1024;
 
-/// By level less one. Bytes of four scripts of 131,882 (zlib: level 4 178,698, level 5 173,180, level 6 171,229), and nanoseconds a byte:
-const EFFORTS: [Effort; 7] = [
-    effort(16, 0, 0, 0),
+/// By level less two. Bytes of four scripts of 131,882 (zlib: level 4 178,698, level 5 173,180, level 6 171,229), and nanoseconds a byte:
+const EFFORTS: [Effort; 6] = [
     effort(32, 0, 0, 0), // 173,245 (8.8)
     effort(32, 4, 4, 0),
     effort(64, 6, 6, 0),    // 170,870 (9.6)
@@ -77,16 +81,21 @@ const fn effort(nice: u32, sure: u32, lazy: u32, patient: u32) -> Effort {
 }
 
 /// A reusable coder.
-pub struct Encoder {
-    parser: Lazy,
-    sequences: Sequences,
+pub struct Encoder(Way);
+
+/// How symbols are found.
+enum Way {
+    Quick(Box<Quick>),
+    Rows(Box<Rows>),
 }
 
 impl Encoder {
     /// A coder of one of [`LEVELS`]; what is beyond is as the nearest.
     pub fn new(level: u8) -> Encoder {
-        let effort = EFFORTS[usize::from(level.saturating_sub(1)).min(EFFORTS.len() - 1)];
-        Encoder { parser: Lazy::new(effort), sequences: Sequences::new() }
+        Encoder(match level.checked_sub(2) {
+            None => Way::Quick(Box::new(Quick::new())),
+            Some(level) => Way::Rows(Box::new(Rows::new(EFFORTS[usize::from(level).min(EFFORTS.len() - 1)]))),
+        })
     }
 
     /// Appends the coded form of `input` to `out`. Matches may refer to `dictionary`, of which the last 32 KB count: the decoder must have
@@ -94,6 +103,31 @@ impl Encoder {
     ///
     /// `last` ends the stream. Without it an empty stored block brings the output to a byte's border, so that another part may follow.
     pub fn encode(&mut self, dictionary: &[u8], input: &[u8], last: bool, out: &mut Vec<u8>) {
+        let rest = match &mut self.0 {
+            Way::Quick(quick) => quick.encode(dictionary, input, last, out),
+            Way::Rows(rows) => rows.encode(dictionary, input, last, out),
+        };
+        let rest = match (last, input) {
+            (false, _) => block::write_stored(&[], false, rest, out),
+            (true, []) => block::write::<[Sequence]>(&[], &[], &Histogram::of_nothing(), true, rest, out),
+            _ => rest,
+        };
+        rest.finish(out);
+    }
+}
+
+/// The way of all levels but the first.
+struct Rows {
+    parser: Lazy,
+    sequences: Sequences,
+}
+
+impl Rows {
+    fn new(effort: Effort) -> Rows {
+        Rows { parser: Lazy::new(effort), sequences: Sequences::new() }
+    }
+
+    fn encode(&mut self, dictionary: &[u8], input: &[u8], last: bool, out: &mut Vec<u8>) -> Rest {
         let dictionary = &dictionary[dictionary.len().saturating_sub(WINDOW)..];
         let mut cursor = Cursor::new(&mut self.parser, dictionary, input);
         let mut rest = Rest::default();
@@ -103,12 +137,7 @@ impl Encoder {
             let last = last && cursor.at == input.len();
             rest = self.write(&input[start..cursor.at], last, rest, out);
         }
-        if !last {
-            rest = block::write_stored(&[], false, rest, out);
-        } else if input.is_empty() {
-            rest = block::write(&[], &[], &Histogram::of_nothing(), true, rest, out);
-        }
-        rest.finish(out);
+        rest
     }
 
     /// Writes a segment, in blocks.
