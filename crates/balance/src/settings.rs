@@ -213,6 +213,13 @@ pub struct SourceSettings {
     pub interface: Option<Arc<str>>,
 }
 
+impl SourceSettings {
+    /// Whether it is a range of ports.
+    pub fn has_range(&self) -> bool {
+        self.address.is_some_and(|address| address.port() < self.last_port)
+    }
+}
+
 /// `agent-check` and its words.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AgentSettings {

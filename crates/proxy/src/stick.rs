@@ -1,9 +1,9 @@
 //! Which server a request goes to before the algorithm is asked: `use-server`, `stick`, and how far persistence counts at all.
 //!
 //! ```text
-//! force-persist, ignore-persist -> use-server -> the cookie -> stick match -> the algorithm
-//!                                                              stick store-request  --+
-//!                           the server's answer comes -------> stick store-response --+--> the tables learn the server
+//! force-persist, ignore-persist -> use-server -> persist rdp-cookie -> the cookie -> stick match -> the algorithm
+//!                                                                                    stick store-request  --+
+//!                                                 the server's answer comes -------> stick store-response --+--> the tables learn the server
 //! ```
 //!
 //! Who comes first decides: a later one is asked only while there is no server. A server that is down is passed over, unless
@@ -13,6 +13,7 @@ use crate::plan::Backend;
 use crate::stream::Stream;
 use crate::track::key::with_key;
 use crate::track::name::TableName;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 use terse_balance::settings::HashKey;
 use terse_balance::table::{Data, Entry, ServerKeyKind, Table};
@@ -31,18 +32,24 @@ pub struct StickSettings {
     pub servers: Vec<Arc<ServerRule>>,
     /// `force-persist`, `ignore-persist`.
     pub persistence: Vec<Arc<PersistRule>>,
+    /// `persist rdp-cookie`: the cookie in which a terminal server has named the server of a session.
+    pub token: Option<Arc<Expr>>,
 }
 
 impl Setting for StickSettings {
     fn inherit(&self) -> StickSettings {
-        StickSettings::default()
+        StickSettings { token: self.token.clone(), ..StickSettings::default() }
     }
 }
 
 impl StickSettings {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.requests.is_empty() && self.responses.is_empty() && self.servers.is_empty() && self.persistence.is_empty()
+        self.requests.is_empty()
+            && self.responses.is_empty()
+            && self.servers.is_empty()
+            && self.persistence.is_empty()
+            && self.token.is_none()
     }
 }
 
@@ -165,6 +172,27 @@ pub fn named(stream: &Stream, backend: &Backend, sticking: &Sticking, persistenc
     None
 }
 
+/// The server that an RDP client's routing token names, where it may be used.
+pub fn by_token(stream: &Stream, backend: &Backend, sticking: &Sticking, persistence: Persistence) -> Option<usize> {
+    let token = sticking.rules.token.as_ref()?.eval(&stream.env())?.cast(Type::Bin)?.into_bytes()?;
+    let address = routing_token(&token)?;
+    let is_it = |server: &&Arc<Server>| {
+        server.address().destination().is_some_and(|there| there.ip == *address.ip() && there.fixed_port() == Some(address.port()))
+    };
+    let server = backend.farm.servers().iter().find(is_it)?;
+    is_usable(server, backend, persistence).then(|| server.index())
+}
+
+/// The address in a routing token, `<ip>.<port>.0000`: both are decimal numbers whose bytes stand in the network's order
+/// ([MS-RDPBCGR] section 3.2.5.3.1).
+fn routing_token(token: &[u8]) -> Option<SocketAddrV4> {
+    let mut parts = std::str::from_utf8(token).ok()?.splitn(3, '.');
+    let ip: u32 = parts.next()?.parse().ok()?;
+    let port: u16 = parts.next()?.parse().ok()?;
+    parts.next()?;
+    Some(SocketAddrV4::new(Ipv4Addr::from(ip.to_le_bytes()), u16::from_be_bytes(port.to_le_bytes())))
+}
+
 /// Chooses the server of a request by what tables know, where nothing else has; notes what is to be learnt.
 pub fn choose(stream: &mut Stream, backend: &Backend, sticking: &Sticking, affinity: &mut Affinity, persistence: Persistence) {
     let usable = |server: &Server| is_usable(server, backend, persistence);
@@ -263,3 +291,17 @@ fn learns(learning: &[(Arc<Table>, Box<[u8]>)], table: &Arc<Table>) -> bool {
 
 /// HAProxy's limit.
 const MOST_LEARNT: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routing_tokens_are_addresses() {
+        let read = |token: &str| routing_token(token.as_bytes()).map(|address| address.to_string());
+        assert_eq!(read("3640205228.15629.0000").as_deref(), Some("172.31.249.216:3389"));
+        for token in ["", "1", "1.2", "x.15629.0000", "4294967296.1.0", "1.65536.0", "1..0"] {
+            assert_eq!(read(token), None, "{token}");
+        }
+    }
+}

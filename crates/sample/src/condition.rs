@@ -218,6 +218,7 @@ const PREDEFINED: &[(&str, &[&str])] = &[
     ("HTTP_URL_SLASH", &["url_beg", "/"]),
     ("HTTP_URL_STAR", &["url", "*"]),
     ("HTTP_CONTENT", &["req.hdr_val(content-length)", "gt", "0"]),
+    ("RDP_COOKIE", &["req.rdp_cookie_cnt", "gt", "0"]),
     ("REQ_CONTENT", &["req.len", "gt", "0"]),
     ("WAIT_END", &["wait_end"]),
 ];

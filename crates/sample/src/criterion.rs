@@ -249,7 +249,8 @@ fn undotted(word: &Word) -> Word {
         None if end.is_empty() => Some(String::new()),
         None => Some((u32::from(end.parse::<u16>().ok()?) << 16).to_string()),
     };
-    let ends = std::str::from_utf8(&word.bytes).ok().and_then(|text| text.split(':').map(number).collect::<Option<Vec<_>>>());
+    let ends =
+        std::str::from_utf8(&word.bytes).ok().and_then(|text| text.split([':', '-']).map(number).collect::<Option<Vec<_>>>());
     Word { bytes: ends.map_or_else(|| word.bytes.clone(), |ends| ends.join(":").into_bytes()), span: word.span.clone() }
 }
 

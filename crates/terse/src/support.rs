@@ -122,7 +122,8 @@ impl Known {
         }
     }
 
-    /// A keyword of that name or old name; where all that are called so have a second word, what the first of them that is done says.
+    /// A keyword of that name or old name; where all that are called so have a second word, what the first of them that is done says;
+    /// or the one whose arguments the name ends with.
     fn keyword(&self, name: &'static str, sections: Sections) -> Option<Standing> {
         let here = || self.keywords.iter().filter(|keyword| keyword.sections.0 & sections.0 != 0);
         let called = |keyword: &&&Keyword| keyword.name == name || keyword.old_names.contains(&name);
@@ -131,7 +132,12 @@ impl Known {
             let mut family: Vec<_> = here().filter(begins).collect();
             family.sort_by_key(|keyword| matches!(keyword.kind, Kind::Refused(_)));
             family.first().copied()
-        })?;
+        });
+        let takes = |keyword: &&&Keyword| {
+            let argument = name.strip_prefix(keyword.name).and_then(|rest| rest.strip_prefix(' '));
+            argument.is_some_and(|argument| keyword.arguments.starts_with(argument))
+        };
+        let found = found.or_else(|| here().find(takes))?;
         Some(Standing { name, kind: found.kind.name(), reason: found.kind.reason() })
     }
 
@@ -169,6 +175,7 @@ mod tests {
             ("proxy", "timeout client", "done"),
             ("proxy", "contimeout", "done"),
             ("proxy", "http-request", "done"),
+            ("proxy", "persist rdp-cookie", "done"),
             ("bind", "name", "done"),
             ("server", "slowstart", "done"),
             ("server", "namespace", "refused"),

@@ -8,10 +8,10 @@ use terse_sample::{Expr, Needs};
 
 pub(super) const BALANCE: Keyword = done(
     "balance",
-    "{ roundrobin | static-rr | leastconn | first | source | uri [whole] [path-only] [len <n>] [depth <n>] | url_param <name> \
+    "[roundrobin | static-rr | leastconn | first | source | uri [whole] [path-only] [len <n>] [depth <n>] | url_param <name> \
      [check_post] | hdr(<name>) [use_domain_only] | rdp-cookie[(<name>)] | hash <expression> | random[(<draws>)] | sticky \
-     | log-hash <converters> }",
-    "Says how the server of a request is chosen.",
+     | log-hash <converters>]",
+    "Says how the server of a request is chosen; by 'roundrobin' when it says nothing more.",
     |args, scope| {
         let (chosen, key) = algorithm(args, scope)?;
         let log_hash = match chosen {
@@ -84,7 +84,7 @@ pub(super) const HASH_BALANCE_FACTOR: Keyword = done(
 
 /// Reads an algorithm, and the key of one that hashes an expression.
 fn algorithm(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(Balance, Option<HashKey>), Fault> {
-    let word = args.need("<algorithm>")?;
+    let Some(word) = args.take() else { return Ok((Balance::RoundRobin, None)) };
     let (name, argument) = match word.split_once('(') {
         Some((name, rest)) => match rest.strip_suffix(')') {
             Some(argument) => (name, Some(argument)),

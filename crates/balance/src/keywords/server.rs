@@ -113,18 +113,18 @@ pub(super) const DISPATCH: Keyword = Keyword {
     )
 };
 
-pub(super) const SOURCE: Keyword = done(
-    "source",
-    "<address>[:<port>[-<port>]] [interface <name>]",
-    "Makes connections to servers from this address.",
-    |args, scope| {
+pub(super) const SOURCE: Keyword =
+    done("source", "<address>[:<port>] [interface <name>]", "Makes connections to servers from this address.", |args, scope| {
+        let at = args.position();
         let source = course_words::source(args)?;
+        if source.has_range() {
+            return Err(Fault::new(at, "a range of ports belongs to one server").hint("write 'source' in the 'server' lines"));
+        }
         if in_back(scope) {
             settings(scope).source = source;
         }
         Ok(())
-    },
-);
+    });
 
 pub(super) const FULLCONN: Keyword =
     done("fullconn", "<connections>", "Says how full a backend is when its servers get their whole 'maxconn'.", |args, scope| {

@@ -45,7 +45,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refused("email-alert mailers", "Who carries mails.", MAIL),
     refused("email-alert myhostname", "The host's name in mails.", MAIL),
     refused("email-alert to", "Who gets mails.", MAIL),
-    refused("persist rdp-cookie", "Persistence by RDP's cookie.", "RDP is not looked into"),
     refused("filter-sequence", "The order of filters.", "filters have a fixed order"),
     refused("use-fcgi-app", "Servers speak FastCGI.", "FastCGI is not spoken"),
     refused("quic-initial", "Rules on QUIC's first packets.", "there is no QUIC yet"),

@@ -1,4 +1,4 @@
-//! `stick`, `use-server`, `force-persist`, `ignore-persist`; and what `global` says about counters of stick tables.
+//! `stick`, `use-server`, `force-persist`, `ignore-persist`, `persist rdp-cookie`; and what `global` says about counters of stick tables.
 
 use super::{done, in_back};
 use crate::rules::RuleSet;
@@ -7,7 +7,7 @@ use crate::track::TrackSettings;
 use crate::track::codes::Codes;
 use crate::track::name::{TableName, Want};
 use std::sync::Arc;
-use terse_config::{Args, Fault, Keyword, Parser, Scope, Sections};
+use terse_config::{Args, Fault, Keyword, Parser, Scope, Sections, Word};
 use terse_sample::{Condition, Expr, LogFormat, Registry, Usage};
 
 /// The table.
@@ -44,6 +44,10 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     proxy("ignore-persist", "{if | unless} <condition>", "Lets requests go without the persistence cookie.", |args, scope| {
         persistence(args, scope, Persistence::Ignore)
     }),
+    Keyword {
+        sections: Sections::BACK,
+        ..done("persist", "rdp-cookie[(<name>)]", "Sends RDP clients to the server that their cookie, 'msts', names.", persist)
+    },
     global("tune.stick-counters", "<number>", "How many keys a stream or a connection may track at a time.", |args, scope| {
         let slots = args.integer("<number>", 0..=MOST_SLOTS)?;
         scope.shared.entry::<TrackSettings>().slots = usize::try_from(slots).unwrap_or_default();
@@ -114,6 +118,25 @@ fn persistence(args: &mut Args<'_>, scope: &mut Scope<'_>, word: Persistence) ->
     Ok(())
 }
 
+fn persist(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let word = args.need("rdp-cookie")?;
+    let inside = word.strip_prefix("rdp-cookie").and_then(|rest| match rest {
+        "" => Some(DEFAULT_TOKEN),
+        rest => rest.strip_prefix('(')?.strip_suffix(')'),
+    });
+    let Some(name) = inside else { return Err(args.fault(format!("'{word}' is not 'rdp-cookie' or 'rdp-cookie(<name>)'"))) };
+    if name.is_empty() {
+        return Err(args.fault("a cookie's name cannot be empty"));
+    }
+    let words = [Word { bytes: format!("req.rdp_cookie({name})").into_bytes(), span: 0..0 }];
+    let token = Expr::parse(&mut Args::new(&words, 0), scope, RuleSet::Request.have()).map_err(|fault| args.fault(fault.reason))?;
+    args.end()?;
+    if in_back(scope) {
+        settings(scope).token = Some(Arc::new(token));
+    }
+    Ok(())
+}
+
 fn codes(args: &mut Args<'_>, scope: &mut Scope<'_>, of: fn(&mut TrackSettings) -> &mut Codes) -> Result<(), Fault> {
     args.need("<range>")?;
     args.seek(args.position() - 1);
@@ -127,6 +150,8 @@ fn settings<'a>(scope: &'a mut Scope<'_>) -> &'a mut StickSettings {
     scope.section.settings.entry()
 }
 
+/// The cookie of terminal servers that redirect by token.
+const DEFAULT_TOKEN: &str = "msts";
 /// Room for more would be taken in each stream that tracks.
 const MOST_SLOTS: i64 = 100;
 
@@ -162,6 +187,10 @@ mod tests {
             ("stick on src table", "expects <table>"),
             ("stick on src tabel b", "'tabel'"),
             ("stick on res.hdr(x)", "needs the response's head"),
+            ("persist", "expects rdp-cookie"),
+            ("persist rdp", "is not 'rdp-cookie'"),
+            ("persist rdp-cookie(", "is not 'rdp-cookie'"),
+            ("persist rdp-cookie()", "cannot be empty"),
             ("use-server", "expects"),
             ("force-persist", "expects 'if' or 'unless'"),
             ("ignore-persist when x", "expects 'if' or 'unless'"),

@@ -1,5 +1,5 @@
-//! What a backend's lines say about the server of a request, around the cookie: `force-persist`, `ignore-persist` and `use-server`
-//! before it, `stick` behind it.
+//! What a backend's lines say about the server of a request, around the cookie: `force-persist`, `ignore-persist`, `use-server` and
+//! `persist rdp-cookie` before it, `stick` behind it.
 
 use crate::inspection::lend_if;
 use crate::phase::Client;
@@ -12,7 +12,7 @@ use crate::stream::Stream;
 pub struct Bound {
     /// How far persistence counts.
     pub persistence: Persistence,
-    /// The server that a `use-server` line names, by index.
+    /// The server that a `use-server` line or an RDP client's token names, by index.
     pub server: Option<usize>,
 }
 
@@ -23,7 +23,9 @@ pub fn before(client: &mut Client, stream: &mut Stream) -> Bound {
     let Some(sticking) = &backend.sticking else { return Bound::default() };
     lend_if(client, stream, backend.looks, |stream| {
         let persistence = stick::persistence(stream, sticking);
-        Bound { persistence, server: stick::named(stream, backend, sticking, persistence) }
+        let server = stick::named(stream, backend, sticking, persistence)
+            .or_else(|| stick::by_token(stream, backend, sticking, persistence));
+        Bound { persistence, server }
     })
 }
 

@@ -250,6 +250,11 @@ pub(super) fn field_name(args: &mut Args<'_>) -> Result<FieldName, Fault> {
     if let Some(name) = FieldName::new(name) {
         return Ok(name);
     }
+    // Some files write names as they stand in messages. HAProxy then sends two colons.
+    if let Some(name) = name.strip_suffix(b":").and_then(FieldName::new) {
+        args.warn("the colon belongs to the message, not to the name: it is left out");
+        return Ok(name);
+    }
     Err(match name.iter().find(|b| !is_token(**b)) {
         Some(b) => {
             let (name, b) = (name.escape_ascii(), [*b]);

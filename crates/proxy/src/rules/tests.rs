@@ -315,7 +315,7 @@ fn faults_stand_at_their_word() {
         ("http-request set-status 200", "is one of 'http-response' and 'http-after-response' only"),
         ("http-response set-path /", "is one of 'http-request' only"),
         ("http-request set-header X", "expects <format>"),
-        ("http-request set-header X: y", "forbidden character ':'"),
+        ("http-request set-header X:y z", "forbidden character ':'"),
         ("http-request set-header X y z", "takes no argument 'z'"),
         ("http-request set-header X %[status]", "which is not available here"),
         ("http-request set-header X %[nofetch]", "unknown fetch method"),

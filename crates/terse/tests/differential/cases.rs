@@ -153,6 +153,15 @@ fn answers_made_by_rules() {
         same("errorloc 403 http://other/\n http-request deny\n server a {a}", asks),
         same("http-response deny if { status 404 }\n server a {a}", &["GET /404", "GET /x"]),
         same(
+            "http-error status 403 content-type text/plain hdr X-Path %[path] lf-string \"no %[path] %ci\"\n http-request deny\n server a {a}",
+            asks,
+        ),
+        same("http-error status 502 hdr X-A 1\n http-response deny if { status 404 }\n server a {a}", &["GET /404", "GET /x"]),
+        same(
+            "errorloc 403 http://other/\n http-error status 403 default-errorfiles\n http-request deny\n server a {a}",
+            &["GET /x"],
+        ),
+        same(
             "http-response return status 299 content-type text/plain string other if { status 404 }\n server a {a}",
             &["GET /404", "GET /x"],
         ),
