@@ -8,7 +8,7 @@ LAB := $(TARGET)/release/terse-lab
 SECONDS ?= 10
 ARGS ?=
 
-.PHONY: help build demo test bench svn-experiment configs conformance fuzz docs
+.PHONY: help build demo test bench svn-experiment configs conformance fuzz docs tls-scan
 
 help:
 	@echo "make build          builds the program: $(TARGET)/release/terse"
@@ -18,6 +18,7 @@ help:
 	@echo "make svn-experiment svn over a slow line, compressed here and there: docs/svn-experiment.md (ARGS=--rounds 1)"
 	@echo "make conformance    HAProxy's regression tests (HAPROXY_TESTS=.../reg-tests VTEST=.../vtest, ARGS=--update)"
 	@echo "make configs        what terse and haproxy say of the configuration files in a folder (CONFIGS=folder)"
+	@echo "make tls-scan       sslyze and checks of our own against TLS as it is by default (from PyPI, outside of the repository)"
 	@echo "make docs           writes docs/reference.md and docs/support.md from the program's tables"
 	@echo "make fuzz           each fuzz target for SECONDS=10"
 
@@ -55,6 +56,7 @@ test: system
 	@echo "All of it holds. Left out:"
 	@echo "  make bench: twelve minutes on a machine that does nothing else"
 	@echo "  make svn-experiment: ten minutes"
+	@echo "  make tls-scan: sslyze comes from PyPI (TERSE_SCAN_PYTHON names a Python that has it)"
 	@echo "  make conformance: HAProxy's tests and VTest are not part of this repository"
 
 bench: lab
@@ -76,6 +78,9 @@ configs: lab
 	@test -n "$(CONFIGS)" || { echo "make configs CONFIGS=folder"; exit 1; }
 	@scripts/packages haproxy:haproxy python3:python3 openssl:openssl
 	@TERSE="$${TERSE:-$(TARGET)/release/terse}" $(LAB) configs --folder "$(CONFIGS)"
+
+tls-scan: build
+	@scripts/tls-scan "$${TERSE:-$(TARGET)/release/terse}"
 
 docs: build
 	$(TARGET)/release/terse -q -c -f /dev/null -dKmanual > docs/reference.md || test $$? = 2

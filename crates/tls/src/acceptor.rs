@@ -20,7 +20,7 @@ use crate::vault::files::{Files, Key};
 use crate::vault::{Touched, Vault, folder_key};
 use crate::verification::{self, Tolerance};
 use crate::version::Version;
-use crate::{alpn, raw, tickets, trust};
+use crate::{alpn, raw, strength, tickets, trust};
 use arc_swap::ArcSwap;
 use openssl::bn::BigNum;
 use openssl::dh::Dh;
@@ -90,7 +90,7 @@ impl Acceptor {
         }
         let offer = Arc::new(ArcSwap::from_pointee(offer));
         let ticket_keys = tls.ticket_keys.as_ref().and_then(|file| held.ticket_keys(&file.name));
-        let first = first(&tls.own, global, http, ticket_keys.is_some(), offer.clone());
+        let first = first(tls, global, http, ticket_keys.is_some(), offer.clone());
         let first = first.map_err(|Unusable(reason)| diagnostics.alert(place, reason)).ok()?;
         let limits = Limits { first: global.max_record, any: global.hard_max_record };
         let path = |word: &CertificateWord| word.file.path(global.crt_base.as_deref());
@@ -169,6 +169,7 @@ pub(crate) fn session_name(words: &[u8], compresses: bool) -> [u8; 32] {
 /// What every context of a line has.
 fn common(own: &Own, global: &Global, http: bool, sessions: &[u8]) -> Result<SslContextBuilder, Unusable> {
     let mut context = context::builder(SslMethod::tls_server(), &own.common, global, Version::Tls12)?;
+    strength::set_ciphers(&mut context, own)?;
     let mut options = SslOptions::NO_RENEGOTIATION;
     if !own.common.client_chooses {
         options |= SslOptions::CIPHER_SERVER_PREFERENCE | SslOptions::PRIORITIZE_CHACHA;
@@ -218,8 +219,15 @@ fn protocols(own: &Own, http: bool) -> (Vec<Box<str>>, Vec<Box<str>>) {
 }
 
 /// The context that connections begin with.
-fn first(own: &Own, global: &Global, http: bool, shares_tickets: bool, offer: Arc<ArcSwap<Offer>>) -> Result<SslContext, Unusable> {
-    let mut context = common(own, global, http, SESSIONS)?;
+fn first(
+    tls: &BindTls,
+    global: &Global,
+    http: bool,
+    shares_tickets: bool,
+    offer: Arc<ArcSwap<Offer>>,
+) -> Result<SslContext, Unusable> {
+    let mut context = common(&tls.own, global, http, SESSIONS)?;
+    strength::set_groups(&mut context, tls)?;
     if shares_tickets {
         raw::share_tickets(&mut context).map_err(|_| Unusable("OpenSSL takes no keys of tickets".into()))?;
     }
@@ -235,7 +243,7 @@ fn first(own: &Own, global: &Global, http: bool, shares_tickets: bool, offer: Ar
     let silent = |_: &mut SslRef, _: ExtensionContext, _: Option<(usize, &X509Ref)>| Ok(None::<Vec<u8>>);
     let added = context.add_custom_ext(TIMESTAMPS, timestamped(), silent, |_, _, _, _| Ok(()));
     added.map_err(|_| Unusable("OpenSSL takes no timestamps of certificates".into()))?;
-    let watches = own.common.records != Policy::Forbid;
+    let watches = tls.own.common.records != Policy::Forbid;
     context.set_client_hello_callback(move |ssl, alert| {
         if watches {
             records::note_offer(ssl);

@@ -39,6 +39,7 @@ mod secured;
 mod shown;
 mod store;
 mod stream;
+mod strength;
 mod tickets;
 mod trust;
 mod vault;

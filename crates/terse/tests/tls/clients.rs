@@ -164,6 +164,33 @@ fn versions_are_those_that_the_words_allow() {
 }
 
 #[test]
+fn weak_ciphers_and_rare_groups_are_for_those_who_ask() {
+    let root = authority("root");
+    let files = [("a.pem", signed(Kind::Rsa, &["a.test"], &root).pem()), ("root.pem", root.certificate_pem())];
+    let version = Some(SslVersion::TLS1_2);
+    let weak = ["AES256-GCM-SHA384", "ECDHE-RSA-AES128-SHA256", "AES128-SHA"];
+    let weak = weak.map(|cipher| Ask { version, ciphers: Some(cipher), ..Ask::default() });
+    let rare = [SslVersion::TLS1_2, SslVersion::TLS1_3];
+    let rare = rare.map(|only| Ask { version: Some(only), groups: Some("P-521"), ciphers: Some("ECDHE"), ..Ask::default() });
+    for (words, takes_weak, takes_rare) in [
+        ("", false, false),
+        ("ciphers DEFAULT", true, false),
+        ("ssl-min-ver TLSv1.1", true, false),
+        ("ssl-max-ver TLSv1.2", true, false),
+        ("curves X25519:P-521", false, true),
+        // A client's certificate may be of such a group.
+        ("verify optional ca-file root.pem", false, true),
+    ] {
+        let terse = proxy(&format!("crt a.pem {words}"), &files).start();
+        let is_served = |ask: &Ask<'_>| ask.outcome(terse.address("web")) != Outcome::Refused;
+        assert_eq!(weak.each_ref().map(is_served), [takes_weak; 3], "{words}");
+        assert_eq!(rare.each_ref().map(is_served), [takes_rare; 2], "{words}");
+        assert!(is_served(&Ask { version, ..Ask::default() }), "{words}");
+        terse.end();
+    }
+}
+
+#[test]
 fn clients_show_certificates() {
     let (root, stranger) = (authority("root"), authority("stranger"));
     let files = [("a.pem", signed(Kind::Ecdsa, &["a.test"], &root).pem()), ("root.pem", root.certificate_pem())];

@@ -20,6 +20,8 @@ pub struct Ask<'a> {
     pub signatures: Option<&'a str>,
     /// Ciphers up to TLS 1.2.
     pub ciphers: Option<&'a str>,
+    /// Groups of the key exchange.
+    pub groups: Option<&'a str>,
     /// Protocols, as TLS carries them.
     pub protocols: Option<&'a [u8]>,
     /// A session of before.
@@ -66,6 +68,9 @@ impl Ask<'_> {
         }
         if let Some(list) = self.ciphers {
             context.set_cipher_list(list).unwrap();
+        }
+        if let Some(list) = self.groups {
+            context.set_groups_list(list).unwrap();
         }
         if let Some(list) = self.protocols {
             context.set_alpn_protos(list).unwrap();
