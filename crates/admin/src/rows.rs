@@ -13,6 +13,7 @@ use terse_compress::decode::counters::{Counters as Decoded, Side};
 use terse_proxy::counters::{Tally, Totals};
 use terse_proxy::plan::{Backend, Bind, Frontend, Plan};
 use terse_proxy::settings::Mode;
+use terse_tls::{Acceptor, Connector, HandshakeCounts};
 
 /// From where figures are looked at.
 pub(crate) struct Sight<'a> {
@@ -89,6 +90,8 @@ impl Sight<'_> {
         let mut row = Row::new(Kind::Frontend, front.id, 0);
         let totals = front.tally.totals();
         half(&mut row, &front.name, "FRONTEND", front.mode, &totals, &front.tally);
+        let binds = self.plan.binds.iter().filter(|bind| bind.frontend == index);
+        handshakes(&mut row, binds.filter_map(|bind| bind.tls.as_deref()).map(Acceptor::counts));
         row.set(Column::DeniedConnections, Figure::counter(totals.denied_connections));
         row.set(Column::DeniedSessions, Figure::counter(totals.denied_sessions));
         let limit = Some(front.tally.limit()).filter(|limit| *limit != 0).unwrap_or(self.plan.process.maxconn);
@@ -126,6 +129,7 @@ impl Sight<'_> {
         let limit = bind.settings.maxconn.unwrap_or(0);
         let mut row = Row::new(Kind::Address, front.id, bind.id);
         common(&mut row, &front.name, &bind.label(), front.mode, &totals);
+        handshakes(&mut row, bind.tls.as_deref().into_iter().map(Acceptor::counts));
         row.set(Column::DeniedConnections, Figure::counter(totals.denied_connections));
         row.set(Column::DeniedSessions, Figure::counter(totals.denied_sessions));
         row.set(Column::CurrentLimit, Figure::limit(limit));
@@ -157,6 +161,7 @@ impl Sight<'_> {
         let weight: u32 = farm.servers().iter().filter(usable).map(|server| server.weight()).sum();
         let sum = |count| farm.servers().iter().map(|server| server.counters.total(count)).sum::<u64>();
         let is_up = farm.is_up() || farm.servers().is_empty();
+        handshakes(&mut row, farm.servers().iter().filter_map(|server| server.connector()).map(Connector::counts));
         row.set(Column::Queued, Figure::gauge(queued));
         row.set(Column::QueuedMax, Figure::maximum(queued_max));
         row.set(Column::ConnectErrors, Figure::counter(totals.connect_errors));
@@ -216,6 +221,7 @@ impl Sight<'_> {
         row.set(Column::Backup, Figure::small("SGPV", u8::from(settings.backup)));
         row.set(Column::LastChange, Figure::age(report::since_change(&back.farm, server, self.now).as_secs()));
         durations(&mut row, &back.farm, &server.durations, self.now);
+        handshakes(&mut row, server.connector().into_iter().map(Connector::counts));
         mode(&mut row, back.mode);
         if back.mode == Mode::Http {
             for (column, count) in HTTP_COUNTS {
@@ -315,6 +321,17 @@ fn durations(row: &mut Row, farm: &Farm, durations: &Durations, now: Instant) {
         row.set(average, Figure::small("MaPV", durations.average_ms(span)));
         row.set(most, Figure::small("MMPV", durations.most_ms(span)));
     }
+}
+
+/// What the handshakes of some lines have come to.
+fn handshakes<'a>(row: &mut Row, lines: impl Iterator<Item = &'a HandshakeCounts>) {
+    let mut sums = [0; 5];
+    for HandshakeCounts { made, resumed, failed, stapled, staple_failed } in lines {
+        let counts = [made, resumed, failed, stapled, staple_failed];
+        sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count.load(Relaxed));
+    }
+    let columns = [Column::TlsMade, Column::TlsResumed, Column::TlsFailed, Column::Stapled, Column::StapleFailed];
+    columns.into_iter().zip(sums).for_each(|(column, sum)| row.set(column, Figure::counter(sum)));
 }
 
 fn mode(row: &mut Row, mode: Mode) {

@@ -8,7 +8,7 @@
 
 use crate::certificate::{Certificate, Unusable};
 use crate::context;
-use crate::counters::{COUNTERS, bump};
+use crate::counters::{COUNTERS, HandshakeCounts, bump};
 use crate::early::EARLY_BYTES;
 use crate::offer::{Choice, Offer, Terms};
 use crate::records::{self, Ask, Policy};
@@ -46,6 +46,7 @@ pub struct Acceptor {
     frontend: Arc<str>,
     lists: Vec<Key>,
     ticket_keys: Option<Arc<TicketKeys>>,
+    counts: Arc<HandshakeCounts>,
 }
 
 impl fmt::Debug for Acceptor {
@@ -71,7 +72,8 @@ impl Acceptor {
         let global = vault.global();
         let strict = tls.strict_sni.unwrap_or_default();
         let mut held = vault.held();
-        let offer = Offer::make(&Terms { tls, http, strict, place, files: held.files(), global }, None);
+        let counts = Arc::default();
+        let offer = Offer::make(&Terms { tls, http, strict, place, files: held.files(), global, counts: &counts }, None);
         let offer = offer.map_err(|Unusable(reason)| diagnostics.alert(place, reason)).ok()?;
         if offer.lines.is_empty() && !strict {
             diagnostics.alert(place, "there is no certificate to show: 'ssl' needs 'crt <file>'");
@@ -96,20 +98,25 @@ impl Acceptor {
         let path = |word: &CertificateWord| word.file.path(global.crt_base.as_deref());
         let lists = tls.certificates.iter().map(|word| folder_key(&path(word))).collect();
         let (tls, place, frontend) = (tls.clone(), place.clone(), frontend.clone());
-        let acceptor = Arc::new(Acceptor { first, limits, offer, tls, http, strict, place, frontend, lists, ticket_keys });
+        let acceptor = Arc::new(Acceptor { first, limits, offer, tls, http, strict, place, frontend, lists, ticket_keys, counts });
         held.enrol(&acceptor);
         Some(acceptor)
     }
 
     /// What names would lead to with these files.
     pub(crate) fn prepare(&self, files: &Files, global: &Global) -> Result<Offer, Unusable> {
-        let Acceptor { tls, http, strict, place, .. } = self;
-        Offer::make(&Terms { tls, http: *http, strict: *strict, place, files, global }, Some(&self.offer()))
+        let Acceptor { tls, http, strict, place, counts, .. } = self;
+        Offer::make(&Terms { tls, http: *http, strict: *strict, place, files, global, counts }, Some(&self.offer()))
     }
 
     /// Lets names lead there from now on.
     pub(crate) fn adopt(&self, offer: Offer) {
         self.offer.store(Arc::new(offer));
+    }
+
+    /// What its handshakes have come to.
+    pub fn counts(&self) -> &HandshakeCounts {
+        &self.counts
     }
 
     /// What names lead to.
@@ -146,7 +153,7 @@ impl Acceptor {
         if let Some(keys) = &self.ticket_keys {
             tickets::lend(&mut ssl, keys);
         }
-        let secured = Secured::new(ssl, socket, early, self.limits, Side::Client, None)?;
+        let secured = Secured::new(ssl, socket, early, self.limits, (Side::Client, &self.counts), None)?;
         if self.offer.load().takes_early {
             secured.expect_early();
         }
@@ -283,7 +290,12 @@ pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate]
     if let [certificate] = certificates
         && let Some(Ok(answer)) = certificate.answer()
     {
-        let staple = move |ssl: &mut SslRef| Ok(answer.is_current() && ssl.set_ocsp_status(&answer.der).is_ok());
+        let counts = terms.counts.clone();
+        let staple = move |ssl: &mut SslRef| {
+            let is_sent = answer.is_current() && ssl.set_ocsp_status(&answer.der).is_ok();
+            bump(if is_sent { &counts.stapled } else { &counts.staple_failed });
+            Ok(is_sent)
+        };
         context.set_status_callback(staple).map_err(|_| Unusable("OpenSSL takes no answer about a certificate's state".into()))?;
     }
     if let [certificate] = certificates

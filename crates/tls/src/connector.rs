@@ -5,7 +5,7 @@
 
 use crate::certificate::Unusable;
 use crate::context;
-use crate::counters::{COUNTERS, bump};
+use crate::counters::{COUNTERS, HandshakeCounts, bump};
 use crate::records::{self, Hold, Policy};
 use crate::secured::{Limits, Secured, Side, Socket};
 use crate::settings::{Global, ServerTls};
@@ -39,6 +39,7 @@ pub struct Connector {
     securing: ArcSwap<Securing>,
     /// How often that has changed.
     changes: AtomicU32,
+    counts: Arc<HandshakeCounts>,
 }
 
 /// What a change of certificates changes.
@@ -102,6 +103,7 @@ impl Connector {
             reuses: !tls.forgets_sessions,
             securing,
             changes: AtomicU32::new(0),
+            counts: Arc::default(),
         }))
     }
 
@@ -119,6 +121,11 @@ impl Connector {
     /// How often what secures connections has changed. Connections of before have shown another certificate, or have trusted others.
     pub fn changes(&self) -> u32 {
         self.changes.load(Acquire)
+    }
+
+    /// What its handshakes have come to, those of checks too.
+    pub fn counts(&self) -> &HandshakeCounts {
+        &self.counts
     }
 
     /// Whether its context has anything of that.
@@ -194,7 +201,7 @@ impl Connector {
             }
         }
         let allowed = ssl.session().map_or(0, |session| session.max_early_data());
-        let secured = Secured::new(ssl, socket, b"", self.limits, Side::Server, hold)?;
+        let secured = Secured::new(ssl, socket, b"", self.limits, (Side::Server, &self.counts), hold)?;
         if request == Request::Safe && self.tls.sends_early && allowed > 0 {
             secured.hold();
         }

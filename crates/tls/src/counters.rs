@@ -81,6 +81,29 @@ pub struct Counters {
     pub overfull: AtomicU64,
 }
 
+/// What the handshakes of one `bind` line or one server have come to.
+#[derive(Default, Debug)]
+pub struct HandshakeCounts {
+    /// Complete.
+    pub made: AtomicU64,
+    /// Of these, with a session of before.
+    pub resumed: AtomicU64,
+    /// Failed, or too slow.
+    pub failed: AtomicU64,
+    /// Answers about a certificate's state that were sent to clients.
+    pub stapled: AtomicU64,
+    /// Times that there was an answer whose time was over, so that it was not sent.
+    pub staple_failed: AtomicU64,
+}
+
+impl HandshakeCounts {
+    /// Sets all to 0 (`clear counters`).
+    pub fn clear(&self) {
+        let HandshakeCounts { made, resumed, failed, stapled, staple_failed } = self;
+        [made, resumed, failed, stapled, staple_failed].into_iter().for_each(|counter| counter.store(0, Relaxed));
+    }
+}
+
 impl Counters {
     /// Handshakes with clients that made a new key.
     pub fn client_keys(&self) -> u64 {

@@ -53,7 +53,7 @@ pub mod settings;
 pub use acceptor::Acceptor;
 pub use alpn::{is_http as is_http_protocol, parse as protocols};
 pub use connector::{Connector, Request};
-pub use counters::{COUNTERS, Counters};
+pub use counters::{COUNTERS, Counters, HandshakeCounts};
 pub use failure::{Cause, Failure};
 pub use handshake::Handshake;
 pub use ignored::name_of as verify_error;

@@ -3,6 +3,7 @@
 
 use crate::acceptor;
 use crate::certificate::{Certificate, Unusable};
+use crate::counters::HandshakeCounts;
 use crate::names::{self, Name, Names};
 use crate::settings::{BindTls, CertificateKind, Global, Own, Verify};
 use crate::trust::TrustKind;
@@ -93,6 +94,7 @@ pub(crate) struct Terms<'a> {
     pub(crate) place: &'a Place,
     pub(crate) files: &'a Files,
     pub(crate) global: &'a Global,
+    pub(crate) counts: &'a Arc<HandshakeCounts>,
 }
 
 impl Offer {

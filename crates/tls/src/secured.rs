@@ -11,7 +11,7 @@
 //! One task owns it, and polls both directions: each of them drives what waits to be sent, so that nothing is forgotten by a direction
 //! that has nothing more to say.
 
-use crate::counters::{COUNTERS, begin, bump, drop_one};
+use crate::counters::{COUNTERS, HandshakeCounts, begin, bump, drop_one};
 use crate::early::{Early, Progress};
 use crate::failure::{Cause, Failure};
 use crate::raw;
@@ -46,6 +46,8 @@ pub struct Secured {
     pub(crate) stream: RefCell<SslStream<Wire>>,
     limits: Limits,
     pub(crate) side: Side,
+    /// What is counted of its line.
+    counts: Arc<HandshakeCounts>,
     /// Bytes written since a pause.
     burst: Cell<usize>,
     pub(crate) state: Cell<State>,
@@ -105,7 +107,7 @@ impl Secured {
         socket: Socket,
         early: &[u8],
         limits: Limits,
-        side: Side,
+        (side, counts): (Side, &Arc<HandshakeCounts>),
         hold: Option<Hold>,
     ) -> io::Result<Secured> {
         verification::prepare(&mut ssl);
@@ -121,6 +123,7 @@ impl Secured {
             stream,
             limits,
             side,
+            counts: counts.clone(),
             burst: Cell::new(0),
             state: Cell::new(State::Fresh),
             early: RefCell::default(),
@@ -178,7 +181,9 @@ impl Secured {
     pub(crate) fn open(&self, stream: &SslStream<Wire>) {
         self.state.set(State::Open);
         bump(counter(self.side, &COUNTERS.client_handshakes, &COUNTERS.server_handshakes));
+        bump(&self.counts.made);
         if stream.ssl().session_reused() {
+            bump(&self.counts.resumed);
             bump(counter(self.side, &COUNTERS.client_resumed, &COUNTERS.server_resumed));
             if self.side == Side::Client && raw::options(stream.ssl()).contains(SslOptions::NO_TICKET) {
                 bump(&COUNTERS.cache_hits);
@@ -224,6 +229,7 @@ impl Secured {
 
     pub(crate) fn fail(&self, failure: Failure) -> Failure {
         bump(counter(self.side, &COUNTERS.client_failures, &COUNTERS.server_failures));
+        bump(&self.counts.failed);
         self.state.set(State::Failed(failure));
         failure
     }

@@ -21,6 +21,7 @@ fn clear(call: &mut Call<'_>) -> Outcome {
             let (_, server) = call.server(1)?;
             server.counters.clear();
             server.durations.clear();
+            server.connector().into_iter().for_each(|connector| connector.counts().clear());
             server.clear_peaks();
             Ok(Answer::Said(Message::info("Server counters cleared.")))
         }
@@ -41,6 +42,7 @@ fn clear_all(call: &Call<'_>) {
     let plan = &call.context.plan;
     plan.frontends.iter().for_each(|front| front.tally.clear());
     plan.binds.iter().filter_map(|bind| bind.tally.as_deref()).for_each(Tally::clear);
+    plan.binds.iter().filter_map(|bind| bind.tls.as_deref()).for_each(|acceptor| acceptor.counts().clear());
     for back in &plan.backends {
         back.tally.clear();
         back.farm.counters.clear();
@@ -48,6 +50,7 @@ fn clear_all(call: &Call<'_>) {
         for server in back.farm.servers() {
             server.counters.clear();
             server.durations.clear();
+            server.connector().into_iter().for_each(|connector| connector.counts().clear());
         }
     }
 }

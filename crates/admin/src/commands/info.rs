@@ -256,6 +256,9 @@ const ITEMS: &[Item] = &[
     item(92, "TlsOverfull", "TLS connections that were closed because more than may had to wait to be sent", |_| {
         Some(Figure::counter(COUNTERS.overfull.load(Relaxed)))
     }),
+    item(93, "TlsFailedHandshakes", "TLS handshakes with clients and servers that failed or were too slow", |_| {
+        Some(Figure::counter(COUNTERS.client_failures.load(Relaxed) + COUNTERS.server_failures.load(Relaxed)))
+    }),
 ];
 
 fn zero_gauge(_: &Snapshot<'_>) -> Option<Figure> {

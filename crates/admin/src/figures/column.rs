@@ -150,6 +150,11 @@ columns! {
     DecodedRequests = "decomp_req" "Requests' bodies decoded",
     DecodedResponses = "decomp_rsp" "Responses decoded",
     Bombs = "decomp_bomb" "Of these those that came out larger than they may",
+    TlsMade = "ssl_sess" "TLS handshakes that were made",
+    TlsResumed = "ssl_reused_sess" "Of these those that went on with a session of before",
+    TlsFailed = "ssl_failed_handshake" "TLS handshakes that failed or were too slow",
+    Stapled = "ssl_ocsp_staple" "Answers about our certificate's state that clients were sent",
+    StapleFailed = "ssl_failed_ocsp_staple" "Answers that were not sent because their time was over",
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use terse_compress::budget;
 use terse_message::{Abort, Phase, Who};
 use terse_tls::{Acceptor, Ask, Cause, Failure, RECORDS_MEMORY_BYTES};
 
-/// Makes the handshake. There is no client behind one that failed: that counts as an error of a request, and is logged.
+/// Makes the handshake. There is no client behind one that failed: that is logged.
 pub async fn accept(client: Client, session: &Rc<Session>, acceptor: &Acceptor) -> Option<Client> {
     let Client { io, mut buffer, timer } = client;
     let socket = io.into_plain()?;
@@ -59,11 +59,12 @@ pub async fn settled(client: &mut Client, stream: &Stream) -> Result<(), Abort> 
 }
 
 fn refuse(session: &Rc<Session>, failure: Failure) {
-    let counted = [Some(session.frontend().tally.of(session.worker.index)), session.address_counters()];
-    counted.into_iter().flatten().for_each(|counters| counters.request_errors.add(1));
     // Who went away without a word may have been a check of a port.
     let is_null = matches!(failure.cause, Cause::Empty | Cause::Abort);
     if !(is_null && session.frontend().log.settings.dont_log_null) {
-        record::unborn(session, failure.cause.text());
+        match failure.words().filter(|_| failure.cause == Cause::Handshake) {
+            Some(words) => record::unborn(session, &format!("{} ({words})", failure.cause.text())),
+            None => record::unborn(session, failure.cause.text()),
+        }
     }
 }

@@ -262,7 +262,9 @@ fn failures_are_logged_in_haproxys_words() {
     let terse = proxy(words, &files).start();
     let mut plain = terse.client();
     plain.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    until("garbage to be told", || terse.stderr().contains("web/1: SSL handshake failure\n").then_some(()));
+    until("garbage to be told", || {
+        terse.stderr().contains("web/1: SSL handshake failure (error:0A00009C:SSL routines::http request)\n").then_some(())
+    });
     let stranger = authority("stranger");
     let shown = expired("late", &root);
     let _ = Ask { shown: Some(&shown), ..Ask::default() }.outcome(terse.address("web"));

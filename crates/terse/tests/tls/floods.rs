@@ -54,17 +54,23 @@ fn who_renegotiates_for_ever_is_not_read_any_more_and_others_are_served() {
     terse.end();
 }
 
-/// A record with a client's hello in it (RFC 5246 section 6.2.3.1).
-fn hello(key: &[u8], number: u64) -> Vec<u8> {
+/// A record with a client's hello in it.
+pub fn hello(key: &[u8], number: u64) -> Vec<u8> {
     let mut message = vec![1, 0, 0, 40];
     message.resize(44, 0);
-    let head = [22, 3, 3];
-    let mac = hmac(key, &[&number.to_be_bytes()[..], &head, &[0, 44], &message]);
-    [&head[..], &[0, 44 + 32], &message, &mac].concat()
+    record(key, number, 22, &message)
+}
+
+/// A record that is not encrypted (RFC 5246 section 6.2.3.1).
+pub fn record(key: &[u8], number: u64, kind: u8, content: &[u8]) -> Vec<u8> {
+    let head = [kind, 3, 3];
+    let len = u16::try_from(content.len()).unwrap();
+    let mac = hmac(key, &[&number.to_be_bytes()[..], &head, &len.to_be_bytes(), content]);
+    [&head[..], &(len + 32).to_be_bytes(), content, &mac].concat()
 }
 
 /// The key of the client's checksums (RFC 5246 section 6.3): the first of what its secret is expanded to.
-fn mac_key(ssl: &SslRef) -> Vec<u8> {
+pub fn mac_key(ssl: &SslRef) -> Vec<u8> {
     let session = ssl.session().unwrap();
     let (mut secret, mut client, mut server) = ([0; 48], [0; 32], [0; 32]);
     session.master_key(&mut secret);

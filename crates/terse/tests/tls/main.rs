@@ -10,6 +10,7 @@ mod exchange;
 mod figures;
 mod files;
 mod floods;
+mod handshakes;
 mod logs;
 mod servers;
 mod states;
