@@ -5,15 +5,16 @@
 //!
 //! 1. [`Quick::look_back`] finds for each byte how far back the latest place lies whose four bytes have the same hash. Nothing is
 //!    compared, so these steps wait for nothing.
-//! 2. [`Lane::step`] compares eight bytes at both places and takes the match or the literal by selection. Where the next symbol begins is
-//!    known only when that is done, so two lanes, the halves of the segment, take a symbol each in turns: one computes while the other
-//!    waits. Only a match of eight bytes or more is followed apart.
+//! 2. [`Lane::step`] compares sixteen bytes at both places and takes the match or the literal by selection. Where the next symbol begins
+//!    is known only when that is done, so two lanes, the halves of the segment, take a symbol each in turns: one computes while the
+//!    other waits. Only a match of sixteen bytes or more is followed apart.
 //! 3. The symbols, which are one word each, are written ([`Body::write`]), literals and matches in the same way.
 //!
 //! Invariant: matches end with their lane, so a segment stands for its own bytes exactly.
 
 use crate::bits::{Rest, Writer};
 use crate::block::{self, Bits, Body, Codes, Distance, Litlens};
+use crate::lanes::common;
 use crate::sequence::Histogram;
 use crate::symbols::{DISTANCE_SYMBOLS, FIRST_LENGTH, LENGTH_SLOT, MAX_MATCH, MIN_MATCH, WINDOW, distance_extra, distance_slot};
 use std::hint::select_unpredictable as select;
@@ -21,8 +22,11 @@ use std::hint::select_unpredictable as select;
 /// Bytes of a segment, which is a block. Places are kept modulo 65,536, so they stay what they are when the text moves on by a segment.
 const SEGMENT: usize = 1 << 16;
 
+/// Symbols of half a segment.
+const LANE: usize = SEGMENT / 2;
+
 /// Bytes that are compared at once.
-const WORD: usize = 8;
+const WORD: usize = 16;
 
 /// Places are found by as many bits of a hash.
 const HASH_BITS: u32 = 15;
@@ -30,17 +34,21 @@ const HASH_BITS: u32 = 15;
 /// Matches are found by their first bytes, so many.
 const SHORTEST: u32 = 4;
 
+/// Places in the text: more than are used, so that a place modulo this is one without being looked at.
+const TEXT: usize = (WINDOW + SEGMENT).next_power_of_two();
+type Text = [u8; TEXT + WORD];
+
 /// Finds the symbols of one segment after the other.
 pub(crate) struct Quick {
     /// What came before the segment, up to its first byte at [`WINDOW`]; the segment; and what is read behind it.
-    text: Box<[u8; WINDOW + SEGMENT + WORD]>,
+    text: Box<Text>,
     /// Bytes before the segment that matches may refer to.
     behind: usize,
     /// By hash, the latest place.
     latest: Box<[u16; 1 << HASH_BITS]>,
     /// For each byte of the segment, how far back the place before it is that has the same hash.
     back: Box<[u16; SEGMENT]>,
-    symbols: Box<[Symbol; SEGMENT]>,
+    symbols: Box<[[Symbol; LANE]; 2]>,
 }
 
 /// A literal or a match: from the lowest bit on, what the extra bits of the distance say (13 bits), the distance's symbol (5), and which
@@ -50,6 +58,24 @@ type Symbol = u32;
 /// The symbol of the distance that literals have: none.
 const NO_DISTANCE: u32 = 31;
 const _: () = assert!(NO_DISTANCE as usize >= DISTANCE_SYMBOLS);
+
+/// The bits of a symbol that are a distance's extra bits.
+const EXTRA: u32 = (1 << 13) - 1;
+
+/// By the distance less one up to 256; behind these, for each 128 of the others: its symbol, and those of its bits that are extra.
+static DISTANCES: [u32; 512] = distances();
+
+const fn distances() -> [u32; 512] {
+    let mut table = [0; 512];
+    let mut at = 0;
+    while at < 512 {
+        let less = if at < 256 { at } else { (at - 256) << 7 };
+        let slot = distance_slot(less as u16 + 1);
+        table[at] = (slot as u32) << 13 | ((1 << distance_extra(slot)) - 1);
+        at += 1;
+    }
+    table
+}
 
 /// How often symbols occur.
 struct Counts {
@@ -64,11 +90,11 @@ struct Symbols<'a>([&'a [Symbol]; 2]);
 impl Quick {
     pub(crate) fn new() -> Quick {
         Quick {
-            text: Box::new([0; WINDOW + SEGMENT + WORD]),
+            text: Box::new([0; TEXT + WORD]),
             behind: 0,
             latest: Box::new([0; 1 << HASH_BITS]),
             back: Box::new([0; SEGMENT]),
-            symbols: Box::new([0; SEGMENT]),
+            symbols: Box::new([[0; LANE]; 2]),
         }
     }
 
@@ -103,20 +129,15 @@ impl Quick {
         self.look_back(WINDOW, segment.len());
         let mut counts = Counts { litlen: [0; 512], distance: [0; 32] };
         let middle = WINDOW + segment.len() / 2;
-        let (first, second) = self.symbols.split_at_mut(SEGMENT / 2);
+        let [first, second] = &mut *self.symbols;
         let mut lanes =
             [Lane { at: WINDOW, end: middle, count: 0, symbols: first }, Lane { at: middle, end, count: 0, symbols: second }];
         let given = Given { text: &self.text, back: &self.back, start: WINDOW - self.behind };
-        while lanes.iter().all(Lane::has_room) {
-            lanes.iter_mut().for_each(|lane| lane.step(&given, &mut counts));
-        }
-        for lane in &mut lanes {
-            lane.finish(&given, &mut counts);
-        }
+        given.take(&mut lanes, &mut counts);
         let found = lanes.map(|lane| lane.count);
         self.behind = WINDOW.min(self.behind + segment.len());
         self.text.copy_within(segment.len()..end, 0);
-        let (first, second) = self.symbols.split_at(SEGMENT / 2);
+        let [first, second] = &*self.symbols;
         (Symbols([&first[..found[0]], &second[..found[1]]]), counts.histogram())
     }
 
@@ -137,16 +158,30 @@ impl Quick {
 
 /// What lanes look at.
 struct Given<'a> {
-    text: &'a [u8; WINDOW + SEGMENT + WORD],
+    text: &'a Text,
     back: &'a [u16; SEGMENT],
     /// The first place that a match may refer to.
     start: usize,
 }
 
 impl Given<'_> {
+    /// Takes all symbols. A function to itself, for the sake of its registers.
+    #[inline(never)]
+    fn take(&self, lanes: &mut [Lane<'_>; 2], counts: &mut Counts) {
+        while lanes.iter().all(Lane::has_room) {
+            lanes.iter_mut().for_each(|lane| lane.step(self, counts));
+        }
+        for lane in lanes {
+            lane.finish(self, counts);
+        }
+    }
+
     #[inline(always)]
-    fn word(&self, at: usize) -> u64 {
-        u64::from_le_bytes(self.text[at..].first_chunk().copied().unwrap_or_default())
+    fn word(&self, at: usize) -> [u8; WORD] {
+        match self.text[at % TEXT..].first_chunk() {
+            Some(word) => *word,
+            None => [0; WORD],
+        }
     }
 
     /// How many bytes are equal at two places, of which the first [`WORD`] are.
@@ -155,12 +190,11 @@ impl Given<'_> {
         let most = MAX_MATCH.min(end - at);
         let mut length = WORD;
         while length < most {
-            let difference = self.word(earlier + length) ^ self.word(at + length);
-            if difference != 0 {
-                length += difference.trailing_zeros() as usize / 8;
+            let more = common(self.word(earlier + length), self.word(at + length)) as usize;
+            length += more;
+            if more < WORD {
                 break;
             }
-            length += WORD;
         }
         length.min(most) as u32
     }
@@ -171,7 +205,7 @@ struct Lane<'a> {
     at: usize,
     end: usize,
     count: usize,
-    symbols: &'a mut [Symbol],
+    symbols: &'a mut [Symbol; LANE],
 }
 
 impl Lane<'_> {
@@ -186,19 +220,18 @@ impl Lane<'_> {
     fn step(&mut self, given: &Given<'_>, counts: &mut Counts) {
         let at = self.at;
         let distance = given.back[at.wrapping_sub(WINDOW) % SEGMENT];
-        let usable = usize::from(distance).wrapping_sub(1) < WINDOW.min(at - given.start);
-        let earlier = select(usable, at.wrapping_sub(usize::from(distance)), 0);
+        let earlier = at.wrapping_sub(usize::from(distance));
+        let usable = (usize::from(distance).wrapping_sub(1) < WINDOW) & (earlier >= given.start);
         let here = given.word(at);
-        let difference = given.word(earlier) ^ here;
-        let mut length = difference.trailing_zeros() / 8;
+        let mut length = common(given.word(earlier), here);
         let is_match = usable & (length >= SHORTEST);
-        if is_match & (difference == 0) {
+        if is_match & (length == WORD as u32) {
             length = given.common(earlier, at, self.end);
         }
-        let slot = distance_slot(distance) as u32;
-        let extra = u32::from(distance.wrapping_sub(1)) & ((1 << distance_extra(slot as usize)) - 1);
-        let litlen = select(is_match, 256 - MIN_MATCH as u32 + length, here as u32 & 255);
-        self.put(litlen, select(is_match, slot << 13 | extra, NO_DISTANCE << 13), counts);
+        let less = usize::from(distance.wrapping_sub(1));
+        let symbol = DISTANCES[select(less < 256, less, 256 + (less >> 7)) & 511] & (less as u32 | !EXTRA);
+        let litlen = select(is_match, 256 - MIN_MATCH as u32 + length, u32::from(given.text[at % TEXT]));
+        self.put(litlen, select(is_match, symbol, NO_DISTANCE << 13), counts);
         self.at += select(is_match, length as usize, 1);
     }
 
@@ -216,7 +249,7 @@ impl Lane<'_> {
     fn put(&mut self, litlen: u32, distance: u32, counts: &mut Counts) {
         counts.litlen[litlen as usize & 511] += 1;
         counts.distance[(distance >> 13) as usize & 31] += 1;
-        self.symbols[self.count] = litlen << 18 | distance;
+        self.symbols[self.count % LANE] = litlen << 18 | distance;
         self.count += 1;
     }
 }

@@ -55,9 +55,9 @@ const fn length_slots() -> [u8; 256] {
 
 /// The symbol of a distance, 1 to [`WINDOW`]: two for each power of two.
 #[inline(always)]
-pub(crate) fn distance_slot(distance: u16) -> usize {
-    let distance = usize::from(distance.wrapping_sub(1));
-    usize::from(DISTANCE_SLOT[if distance < 256 { distance } else { 256 + (distance >> 7) } & 511])
+pub(crate) const fn distance_slot(distance: u16) -> usize {
+    let distance = distance.wrapping_sub(1) as usize;
+    DISTANCE_SLOT[if distance < 256 { distance } else { 256 + (distance >> 7) } & 511] as usize
 }
 
 /// By the distance less one up to 256; behind these, for each 128 of the others, which have six extra bits or more.

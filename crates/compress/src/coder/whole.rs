@@ -39,7 +39,7 @@
 //!                        4 scripts of 131,882   alice29.txt 152,089   lcet10.txt 426,754
 //!   zlib 1               202,847 (8.7)          65,130 (9.2)          174,124 (8.9)
 //!            libdeflate 1 186,268 (4.1)         59,790 (4.5)          159,063 (4.4)
-//!   level 1: ours 1      193,585 (3.0)          62,257 (2.9)          165,627 (2.9)
+//!   level 1: ours 1      193,585 (2.6)          62,257 (2.7)          165,627 (2.7)
 //! ```
 //!
 //! Before that, one earlier place and ordinary branches were 0.95 of libdeflate's time at 7 % more bytes: the guesses were the cost.
