@@ -13,7 +13,7 @@ mod debug;
 mod decompression;
 mod engines;
 mod events;
-mod info;
+pub(crate) mod info;
 mod limits;
 mod memory;
 mod pattern;

@@ -1,5 +1,6 @@
 //! The halves of proxies, as statistics number and order them.
 
+use std::sync::Arc;
 use terse_proxy::plan::{Backend, Frontend, Plan};
 
 /// A half of a proxy, with its index in the plan.
@@ -31,6 +32,13 @@ impl<'a> Half<'a> {
         match self {
             Half::Front(_, front) => front.id,
             Half::Back(_, back) => back.id,
+        }
+    }
+
+    pub(crate) fn description(self) -> Option<&'a Arc<str>> {
+        match self {
+            Half::Front(_, front) => front.description.as_ref(),
+            Half::Back(_, back) => back.description.as_ref(),
         }
     }
 

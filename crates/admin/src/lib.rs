@@ -28,6 +28,7 @@ mod help;
 mod input;
 mod manner;
 mod page;
+pub mod prometheus;
 mod rates;
 mod rows;
 mod serve;

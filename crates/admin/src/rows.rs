@@ -86,7 +86,7 @@ impl Sight<'_> {
     }
 
     /// A frontend's row.
-    fn frontend(&self, index: usize, front: &Frontend) -> Row {
+    pub(crate) fn frontend(&self, index: usize, front: &Frontend) -> Row {
         let mut row = Row::new(Kind::Frontend, front.id, 0);
         let totals = front.tally.totals();
         half(&mut row, &front.name, "FRONTEND", front.mode, &totals, &front.tally);
@@ -124,7 +124,7 @@ impl Sight<'_> {
     }
 
     /// An address's row, if it is counted on its own.
-    fn address(&self, front: &Frontend, bind: &Bind) -> Option<Row> {
+    pub(crate) fn address(&self, front: &Frontend, bind: &Bind) -> Option<Row> {
         let totals = bind.tally.as_deref()?.totals();
         let limit = bind.settings.maxconn.unwrap_or(0);
         let mut row = Row::new(Kind::Address, front.id, bind.id);
@@ -150,7 +150,7 @@ impl Sight<'_> {
     }
 
     /// A backend's row.
-    fn backend(&self, index: usize, back: &Backend) -> Row {
+    pub(crate) fn backend(&self, index: usize, back: &Backend) -> Row {
         let mut row = Row::new(Kind::Backend, back.id, 0);
         let (totals, farm) = (back.tally.totals(), &back.farm);
         half(&mut row, &back.name, "BACKEND", back.mode, &totals, &back.tally);
@@ -175,7 +175,9 @@ impl Sight<'_> {
         row.set(Column::Backup, Figure::gauge(backup));
         row.set(Column::WentDown, Figure::counter(farm.counters.total(Count::WentDown)));
         row.set(Column::LastChange, Figure::age(since.as_secs()));
-        row.set(Column::Downtime, Figure::small("MCPV", if is_up && farm.servers().is_empty() { 0 } else { down.as_secs() }));
+        if !farm.servers().is_empty() {
+            row.set(Column::Downtime, Figure::small("MCPV", down.as_secs()));
+        }
         row.set(Column::Balanced, Figure::counter(sum(Count::Balanced)));
         row.set(Column::ClientAborts, Figure::counter(totals.client_aborts));
         row.set(Column::ServerAborts, Figure::counter(totals.server_aborts));
@@ -198,54 +200,76 @@ impl Sight<'_> {
     /// A server's row.
     fn server(&self, index: usize, back: &Backend, server: &Server) -> Row {
         let mut row = Row::new(Kind::Server, back.id, server.id());
-        let settings = server.settings();
-        row.set(Column::Proxy, Figure::name(&*back.name));
-        row.set(Column::Service, Figure::name(&**server.name()));
-        row.set(Column::Queued, Figure::gauge(server.queued()));
-        row.set(Column::QueuedMax, Figure::maximum(server.queued_max()));
-        row.set(Column::Current, Figure::gauge(server.served()));
-        row.set(Column::CurrentMax, Figure::maximum(server.served_max()));
-        if server.maxconn() != 0 {
-            row.set(Column::CurrentLimit, Figure::limit(server.maxconn()));
+        for column in Column::ALL {
+            if let Some(figure) = self.of_server(index, back, server, *column) {
+                row.set(*column, figure);
+            }
         }
-        if settings.maxqueue != 0 {
-            row.set(Column::QueueLimit, Figure::small("CLSV", settings.maxqueue));
-        }
-        for (column, count) in COUNTS {
-            row.set(*column, Figure::counter(server.counters.total(*count)));
-        }
-        row.set(Column::Status, Figure::text("SGPV", report::status(server)));
-        row.set(Column::Weight, Figure::small("MaPV", server.weight()));
-        row.set(Column::UserWeight, Figure::small("MaPV", server.weight()));
-        row.set(Column::Active, Figure::small("SGPV", u8::from(!settings.backup)));
-        row.set(Column::Backup, Figure::small("SGPV", u8::from(settings.backup)));
-        row.set(Column::LastChange, Figure::age(report::since_change(&back.farm, server, self.now).as_secs()));
-        durations(&mut row, &back.farm, &server.durations, self.now);
         handshakes(&mut row, server.connector().into_iter().map(Connector::counts));
-        mode(&mut row, back.mode);
-        if back.mode == Mode::Http {
-            for (column, count) in HTTP_COUNTS {
-                row.set(*column, Figure::counter(server.counters.total(*count)));
-            }
-        }
-        if settings.check.enabled {
-            checks(&mut row, back, server, self.now);
-        }
-        if let Some(rate) = self.rates.and_then(|rates| rates.servers.get(index)?.get(server.index())) {
-            row.set(Column::Rate, Figure::rate(rate.now()));
-            row.set(Column::RateMax, Figure::maximum(rate.most()));
-        }
-        if let Some(most) = settings.pool.max_idle {
-            row.set(Column::IdleLimit, Figure::limit(most));
-        }
-        if self.legends {
-            let address = server.address().destination().map_or("unix".into(), |destination| destination.to_string());
-            row.set(Column::Address, Figure::text("CGSV", address));
-            if let Some(cookie) = &settings.cookie {
-                row.set(Column::Cookie, Figure::text("CNSV", &**cookie));
-            }
-        }
         row
+    }
+
+    /// What a server's row has in a column, beside what tells it from others: alone it costs a fraction of the row.
+    pub(crate) fn of_server(&self, index: usize, back: &Backend, server: &Server, column: Column) -> Option<Figure> {
+        let settings = server.settings();
+        let (check, last) = (&settings.check, || server.last_check());
+        let checked = || check.enabled.then_some(());
+        let was_checked = || Some(last()).filter(|last| check.enabled && last.status != CheckStatus::Initial);
+        let rate = || self.rates.and_then(|rates| rates.servers.get(index)?.get(server.index()));
+        let count = COUNTS.iter().find(|(counted, ..)| *counted == column);
+        if let Some((_, count, kind)) = count {
+            let counts = match kind {
+                Counted::Always => true,
+                Counted::InHttp => back.mode == Mode::Http,
+                Counted::WhenChecked => check.enabled,
+            };
+            return counts.then(|| Figure::counter(server.counters.total(*count)));
+        }
+        Some(match column {
+            Column::Proxy => Figure::name(&*back.name),
+            Column::Service => Figure::name(&**server.name()),
+            Column::Queued => Figure::gauge(server.queued()),
+            Column::QueuedMax => Figure::maximum(server.queued_max()),
+            Column::Current => Figure::gauge(server.served()),
+            Column::CurrentMax => Figure::maximum(server.served_max()),
+            Column::CurrentLimit => Figure::limit(Some(server.maxconn()).filter(|limit| *limit != 0)?),
+            Column::QueueLimit => Figure::small("CLSV", Some(settings.maxqueue).filter(|limit| *limit != 0)?),
+            Column::Status => Figure::text("SGPV", report::status(server)),
+            Column::Weight | Column::UserWeight => Figure::small("MaPV", server.weight()),
+            Column::Active => Figure::small("SGPV", u8::from(!settings.backup)),
+            Column::Backup => Figure::small("SGPV", u8::from(settings.backup)),
+            Column::LastChange => Figure::age(report::since_change(&back.farm, server, self.now).as_secs()),
+            Column::Mode => mode(back.mode),
+            Column::LastSession => Figure::age(back.farm.since_last_s(&server.durations, self.now)?),
+            Column::Downtime => {
+                checked()?;
+                Figure::small("MCPV", report::downtime(&back.farm, server, self.now).as_secs())
+            }
+            Column::CheckStatus => checked().map(|()| Figure::text("MOPV", last().status.code()))?,
+            Column::CheckText => checked().map(|()| Figure::text("MOPV", last().status.text()))?,
+            Column::CheckRise => checked().map(|()| Figure::small("CGSV", check.rise))?,
+            Column::CheckFall => checked().map(|()| Figure::small("CGSV", check.fall))?,
+            Column::CheckHealth => checked().map(|()| Figure::small("CGSV", server.state().health))?,
+            Column::CheckDuration => Figure::small("MDPV", was_checked()?.duration.as_millis()),
+            Column::LastCheck => Figure::text("MOPV", was_checked()?.info),
+            Column::CheckCode => Figure::small("MOPV", Some(was_checked()?.code).filter(|code| *code != 0)?),
+            Column::Rate => Figure::rate(rate()?.now()),
+            Column::RateMax => Figure::maximum(rate()?.most()),
+            Column::Throttle => Figure::small("MaPV", server.throttle_percent()?),
+            Column::IdleLimit => Figure::limit(settings.pool.max_idle?),
+            Column::Address if self.legends => {
+                let address = server.address().destination().map_or("unix".into(), |destination| destination.to_string());
+                Figure::text("CGSV", address)
+            }
+            Column::Cookie if self.legends => Figure::text("CNSV", &**settings.cookie.as_ref()?),
+            _ => {
+                let (_, span, most) = SPANS
+                    .iter()
+                    .flat_map(|(span, average, most)| [(*average, *span, false), (*most, *span, true)])
+                    .find(|(named, ..)| *named == column)?;
+                duration(&server.durations, span, most)
+            }
+        })
     }
 }
 
@@ -304,7 +328,7 @@ fn common(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals)
     row.set(Column::BytesOut, Figure::counter(totals.bytes_out));
     row.set(Column::DeniedRequests, Figure::counter(totals.denied_requests));
     row.set(Column::DeniedResponses, Figure::counter(totals.denied_responses));
-    mode(row, kind);
+    row.set(Column::Mode, mode(kind));
 }
 
 /// How long streams took, and when the last one came.
@@ -312,14 +336,16 @@ fn durations(row: &mut Row, farm: &Farm, durations: &Durations, now: Instant) {
     if let Some(since) = farm.since_last_s(durations, now) {
         row.set(Column::LastSession, Figure::age(since));
     }
-    for (span, average, most) in [
-        (Span::Queue, Column::QueueTime, Column::QueueTimeMax),
-        (Span::Connect, Column::ConnectTime, Column::ConnectTimeMax),
-        (Span::Response, Column::ResponseTime, Column::ResponseTimeMax),
-        (Span::Total, Column::TotalTime, Column::TotalTimeMax),
-    ] {
-        row.set(average, Figure::small("MaPV", durations.average_ms(span)));
-        row.set(most, Figure::small("MMPV", durations.most_ms(span)));
+    for (span, average, most) in SPANS {
+        row.set(*average, duration(durations, *span, false));
+        row.set(*most, duration(durations, *span, true));
+    }
+}
+
+fn duration(durations: &Durations, span: Span, most: bool) -> Figure {
+    match most {
+        true => Figure::small("MMPV", durations.most_ms(span)),
+        false => Figure::small("MaPV", durations.average_ms(span)),
     }
 }
 
@@ -334,66 +360,55 @@ fn handshakes<'a>(row: &mut Row, lines: impl Iterator<Item = &'a HandshakeCounts
     columns.into_iter().zip(sums).for_each(|(column, sum)| row.set(column, Figure::counter(sum)));
 }
 
-fn mode(row: &mut Row, mode: Mode) {
-    row.set(
-        Column::Mode,
-        Figure::text(
-            "CGSV",
-            match mode {
-                Mode::Http => "http",
-                Mode::Tcp => "tcp",
-                Mode::Log => "log",
-            },
-        ),
-    );
-}
-
-fn checks(row: &mut Row, back: &Backend, server: &Server, now: Instant) {
-    let (check, last) = (&server.settings().check, server.last_check());
-    row.set(Column::FailedChecks, Figure::counter(server.counters.total(Count::FailedChecks)));
-    row.set(Column::WentDown, Figure::counter(server.counters.total(Count::WentDown)));
-    row.set(Column::Downtime, Figure::small("MCPV", report::downtime(&back.farm, server, now).as_secs()));
-    row.set(Column::CheckStatus, Figure::text("MOPV", last.status.code()));
-    row.set(Column::CheckText, Figure::text("MOPV", last.status.text()));
-    row.set(Column::CheckRise, Figure::small("CGSV", check.rise));
-    row.set(Column::CheckFall, Figure::small("CGSV", check.fall));
-    row.set(Column::CheckHealth, Figure::small("CGSV", server.state().health));
-    if last.status != CheckStatus::Initial {
-        row.set(Column::CheckDuration, Figure::small("MDPV", last.duration.as_millis()));
-        row.set(Column::LastCheck, Figure::text("MOPV", last.info));
-        if last.code != 0 {
-            row.set(Column::CheckCode, Figure::small("MOPV", last.code));
-        }
-    }
-}
-
-/// What a server counts in both modes.
-const COUNTS: &[(Column, Count)] = &[
-    (Column::Sessions, Count::Sessions),
-    (Column::BytesIn, Count::BytesIn),
-    (Column::BytesOut, Count::BytesOut),
-    (Column::DeniedResponses, Count::DeniedResponses),
-    (Column::RewriteFailures, Count::RewriteFailures),
-    (Column::ConnectErrors, Count::ConnectErrors),
-    (Column::ResponseErrors, Count::ResponseErrors),
-    (Column::Retries, Count::Retries),
-    (Column::Redispatches, Count::Redispatches),
-    (Column::Balanced, Count::Balanced),
-    (Column::ClientAborts, Count::ClientAborts),
-    (Column::ServerAborts, Count::ServerAborts),
-    (Column::Connects, Count::Connects),
-    (Column::Reuses, Count::Reuses),
+/// The columns of times: averages, and the longest.
+const SPANS: &[(Span, Column, Column)] = &[
+    (Span::Queue, Column::QueueTime, Column::QueueTimeMax),
+    (Span::Connect, Column::ConnectTime, Column::ConnectTimeMax),
+    (Span::Response, Column::ResponseTime, Column::ResponseTimeMax),
+    (Span::Total, Column::TotalTime, Column::TotalTimeMax),
 ];
 
-/// What a server counts of requests.
-const HTTP_COUNTS: &[(Column, Count)] = &[
-    (Column::Status1xx, Count::Status1xx),
-    (Column::Status2xx, Count::Status2xx),
-    (Column::Status3xx, Count::Status3xx),
-    (Column::Status4xx, Count::Status4xx),
-    (Column::Status5xx, Count::Status5xx),
-    (Column::StatusOther, Count::StatusOther),
-    (Column::Requests, Count::Requests),
+fn mode(mode: Mode) -> Figure {
+    let word = match mode {
+        Mode::Http => "http",
+        Mode::Tcp => "tcp",
+        Mode::Log => "log",
+    };
+    Figure::text("CGSV", word)
+}
+
+/// When a server has a count to show.
+enum Counted {
+    Always,
+    InHttp,
+    WhenChecked,
+}
+
+/// What a server counts.
+const COUNTS: &[(Column, Count, Counted)] = &[
+    (Column::Sessions, Count::Sessions, Counted::Always),
+    (Column::BytesIn, Count::BytesIn, Counted::Always),
+    (Column::BytesOut, Count::BytesOut, Counted::Always),
+    (Column::DeniedResponses, Count::DeniedResponses, Counted::Always),
+    (Column::RewriteFailures, Count::RewriteFailures, Counted::Always),
+    (Column::ConnectErrors, Count::ConnectErrors, Counted::Always),
+    (Column::ResponseErrors, Count::ResponseErrors, Counted::Always),
+    (Column::Retries, Count::Retries, Counted::Always),
+    (Column::Redispatches, Count::Redispatches, Counted::Always),
+    (Column::Balanced, Count::Balanced, Counted::Always),
+    (Column::ClientAborts, Count::ClientAborts, Counted::Always),
+    (Column::ServerAborts, Count::ServerAborts, Counted::Always),
+    (Column::Connects, Count::Connects, Counted::Always),
+    (Column::Reuses, Count::Reuses, Counted::Always),
+    (Column::Status1xx, Count::Status1xx, Counted::InHttp),
+    (Column::Status2xx, Count::Status2xx, Counted::InHttp),
+    (Column::Status3xx, Count::Status3xx, Counted::InHttp),
+    (Column::Status4xx, Count::Status4xx, Counted::InHttp),
+    (Column::Status5xx, Count::Status5xx, Counted::InHttp),
+    (Column::StatusOther, Count::StatusOther, Counted::InHttp),
+    (Column::Requests, Count::Requests, Counted::InHttp),
+    (Column::FailedChecks, Count::FailedChecks, Counted::WhenChecked),
+    (Column::WentDown, Count::WentDown, Counted::WhenChecked),
 ];
 
 /// The configuration's word.

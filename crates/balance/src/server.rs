@@ -295,6 +295,11 @@ impl Server {
     }
 
     /// Says how much of its weight it has, in percent.
+    /// How much of its weight and its limit it has while it starts slowly, in percent.
+    pub fn throttle_percent(&self) -> Option<u32> {
+        (self.operation() == Operation::Starting).then(|| self.extras.grown_percent.load(Relaxed))
+    }
+
     pub(crate) fn set_grown_percent(&self, percent: u32) {
         self.extras.grown_percent.store(percent, Relaxed);
     }

@@ -9,7 +9,7 @@
 //!
 //! Each question has a socket of its own, connected to the name server, with a port and a number that nobody can guess (RFC 5452).
 
-use crate::counters::{Count, Counters};
+use crate::counters::{COUNTS, Count, Counters};
 use crate::message::{self, Answer, Kind, Problem};
 use crate::settings::{FamilySettings, Hold, NameServer, ResolversSettings};
 use std::collections::HashMap;
@@ -98,6 +98,11 @@ impl Resolvers {
             asked.counters.write(&mut out);
         }
         out
+    }
+
+    /// Its name servers and their counts, in the order of [`COUNT_NAMES`](crate::COUNT_NAMES).
+    pub fn counts(&self) -> impl Iterator<Item = (&str, [u64; COUNTS])> {
+        self.servers.iter().map(|asked| (&*asked.server.name, asked.counters.values()))
     }
 
     /// An address of a name. An answer is kept for `hold valid`, a failure for `timeout retry`.

@@ -27,23 +27,30 @@ pub(crate) enum Count {
 
 /// The counters of a name server.
 #[derive(Default, Debug)]
-pub(crate) struct Counters([AtomicU64; NAMES.len()]);
+pub(crate) struct Counters([AtomicU64; COUNTS]);
 
 impl Counters {
     pub(crate) fn bump(&self, what: Count) {
         self.0[what as usize].fetch_add(1, Relaxed);
     }
 
+    pub(crate) fn values(&self) -> [u64; COUNTS] {
+        std::array::from_fn(|place| self.0[place].load(Relaxed))
+    }
+
     /// A line for each.
     pub(crate) fn write(&self, out: &mut String) {
-        for (name, counter) in NAMES.iter().zip(&self.0) {
+        for (name, counter) in COUNT_NAMES.iter().zip(&self.0) {
             let _ = writeln!(out, "  {:<12} {}", format!("{name}:"), counter.load(Relaxed));
         }
     }
 }
 
-/// In the order of [`Count`].
-const NAMES: [&str; 15] = [
+/// How many things are counted for a name server.
+pub(crate) const COUNTS: usize = 15;
+
+/// What is counted for a name server, in the words of `show resolvers`.
+pub const COUNT_NAMES: [&str; COUNTS] = [
     "sent",
     "snd_error",
     "valid",

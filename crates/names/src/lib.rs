@@ -23,6 +23,7 @@ mod settings;
 mod watch;
 
 pub use client::{Families, Resolvers, Status};
+pub use counters::COUNT_NAMES;
 pub use keywords::KEYWORDS;
 pub use sections::settle;
 pub use settings::{FamilySettings, NameServer, ResolversSettings, ResolversUses};

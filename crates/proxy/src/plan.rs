@@ -105,6 +105,8 @@ pub struct ProcessPlan {
 
 /// A frontend.
 pub struct Frontend {
+    /// `description`.
+    pub description: Option<Arc<str>>,
     /// Its name.
     pub name: Arc<str>,
     /// Its number in statistics.
@@ -175,6 +177,8 @@ pub struct Announcer {
 
 /// A backend.
 pub struct Backend {
+    /// `description`.
+    pub description: Option<Arc<str>>,
     /// Its name.
     pub name: Arc<str>,
     /// Its number in statistics.

@@ -1,4 +1,4 @@
-//! Programs that the configuration loads: the seam between rules and phases and whoever runs such programs.
+//! Programs that the configuration loads, and services of this program: the seam between rules and phases and whoever runs them.
 //!
 //! ```text
 //! at load:      a keyword puts a [`Library`] into [`Scripts`] -> rules name its actions and services
@@ -22,7 +22,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use terse_config::{Args, Fault, Setting};
+use terse_config::{Args, Fault, Setting, Settings};
 use tokio::net::UnixStream;
 
 /// What the programs of a configuration have registered.
@@ -68,6 +68,19 @@ pub struct Scripts {
 
 impl Setting for Scripts {
     fn inherit(&self) -> Scripts {
+        self.clone()
+    }
+}
+
+/// The services that are part of this program, by their names for `use-service`; each is made when a line names it.
+#[derive(Clone, Default)]
+pub struct BuiltIn(pub Vec<(&'static str, MakeApplet)>);
+
+/// Makes a service for the configuration that is being read.
+pub type MakeApplet = fn(&mut Settings) -> Arc<dyn Applet>;
+
+impl Setting for BuiltIn {
+    fn inherit(&self) -> BuiltIn {
         self.clone()
     }
 }

@@ -14,7 +14,7 @@ use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-use terse_admin::AdminSettings;
+use terse_admin::{AdminSettings, prometheus};
 use terse_balance::Resolver;
 use terse_compress::EngineSettings;
 use terse_config::{Config, Diagnostic, Diagnostics, Environment, Loader, Place, Settings, Severity, Source};
@@ -22,6 +22,7 @@ use terse_names::FamilySettings;
 use terse_proxy::log::Sinks;
 use terse_proxy::plan::Plan;
 use terse_proxy::plan::build::{Host, build};
+use terse_proxy::script::BuiltIn;
 
 /// A configuration that can be run.
 pub struct Configuration {
@@ -156,6 +157,7 @@ pub fn engines(paths: &[PathBuf]) -> Result<Vec<EngineSettings>, String> {
 fn read(sources: &[Source], environment: &Environment) -> (Config, Diagnostics) {
     let mut shared = Settings::default();
     *shared.entry() = keywords::samples(environment);
+    shared.entry::<BuiltIn>().0.push((prometheus::NAME, prometheus::service));
     *shared.entry() = Resolver(Some(Arc::new(resolve)));
     Loader { tables: keywords::tables(), environment: environment.clone() }.load(sources, shared)
 }

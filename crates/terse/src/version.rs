@@ -32,7 +32,7 @@ pub const FEATURES: &[(&str, bool)] = &[
     ("PCRE", true),
     ("PCRE2", false),
     ("PRCTL", true),
-    ("PROMEX", false),
+    ("PROMEX", true),
     ("QUIC", false),
     ("SLZ", false),
     ("TFO", true),
@@ -96,7 +96,7 @@ fn built_in() -> String {
         writeln!(text, "\n\nWorkers: one a processor that the process may use, {} here.", crate::process::workers::default_count());
     text.push_str(
         "\nAvailable polling systems :\n      epoll : pref=300,  test result OK\nTotal: 1 (1 usable), will use epoll.\n\n\
-         Available services : none\nAvailable filters :\n\t[BWLIM] bwlim-in\n\t[BWLIM] bwlim-out\n\t[COMP] compression\n\t[COMP] decompression\n\t[TRACE] trace\n",
+         Available services : prometheus-exporter\nAvailable filters :\n\t[BWLIM] bwlim-in\n\t[BWLIM] bwlim-out\n\t[COMP] compression\n\t[COMP] decompression\n\t[TRACE] trace\n",
     );
     text.push_str("\nCompression engines :\n");
     for name in names::all() {

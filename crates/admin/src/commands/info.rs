@@ -43,6 +43,12 @@ fn show(call: &mut Call<'_>) -> Outcome {
     Ok(Answer::Text(out))
 }
 
+/// All lines: name, what it shows, and the figure.
+pub(crate) fn figures(context: &Context) -> Vec<(&'static str, &'static str, Figure)> {
+    let now = Snapshot::new(context, Instant::now(), false);
+    ITEMS.iter().filter_map(|item| Some((item.name, item.text, (item.figure)(&now)?))).collect()
+}
+
 /// What the figures are made of.
 struct Snapshot<'a> {
     context: &'a Context,

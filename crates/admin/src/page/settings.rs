@@ -76,7 +76,7 @@ impl Link {
     }
 
     /// Where it leads, while that is there.
-    pub(super) fn context(&self) -> Option<Arc<Context>> {
+    pub(crate) fn context(&self) -> Option<Arc<Context>> {
         self.0.get().and_then(Weak::upgrade)
     }
 }

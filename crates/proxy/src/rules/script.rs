@@ -1,7 +1,7 @@
-//! What programs add: `lua.NAME`, `use-service lua.NAME`.
+//! What programs add: `lua.NAME`, `use-service lua.NAME`; and the services that are part of this one.
 
 use super::{ANY, Action, ActionWord, CONTENT, Flow, REQUEST, RuleSet, SERVER_CONTENT, done};
-use crate::script::{Applet, Library, Scripts};
+use crate::script::{Applet, BuiltIn, Library, Scripts};
 use crate::stream::Stream;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Scope};
@@ -15,7 +15,13 @@ pub(super) const ACTIONS: &[ActionWord] = &[
         "Calls an action that a Lua script has registered.",
         call,
     ),
-    done("use-service", REQUEST | CONTENT, "lua.<name>", "Answers by a service that a Lua script has registered.", use_service),
+    done(
+        "use-service",
+        REQUEST | CONTENT,
+        "lua.<name> | prometheus-exporter",
+        "Answers by a service that a Lua script has registered, or with figures for Prometheus.",
+        use_service,
+    ),
 ];
 
 struct UseService {
@@ -44,10 +50,23 @@ fn call(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<
 fn use_service(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
     let word = args.need("<service>")?;
     let Some(name) = word.strip_prefix(LUA) else {
-        let hint = "services are those of Lua scripts, 'lua.<name>'";
-        return Err(args.fault(format!("service '{word}' is not supported: it is not built")).hint(hint));
+        return Ok(Box::new(UseService { service: built_in(word, args, scope, set)? }));
     };
     Ok(Box::new(UseService { service: library(args, scope)?.service(name, args, set)? }))
+}
+
+/// A service of this program.
+fn built_in(word: &str, args: &Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Arc<dyn Applet>, Fault> {
+    let known = scope.shared.entry::<BuiltIn>().0.clone();
+    let Some((_, make)) = known.iter().find(|(name, _)| *name == word) else {
+        let names: Vec<_> = known.iter().map(|(name, _)| format!("'{name}'")).collect();
+        let hint = format!("services are {}, and those of Lua scripts, 'lua.<name>'", names.join(", "));
+        return Err(args.fault(format!("service '{word}' is not supported: it is not built")).hint(hint));
+    };
+    match set {
+        RuleSet::Request => Ok(make(&mut *scope.shared)),
+        _ => Err(args.fault(format!("service '{word}' speaks HTTP")).hint("write it behind 'http-request'")),
+    }
 }
 
 fn library(args: &Args<'_>, scope: &mut Scope<'_>) -> Result<Arc<dyn Library>, Fault> {

@@ -101,6 +101,7 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         announcers: announcers(&farm, draft, building),
         names: names(&farm, draft, building),
         name: draft.name.clone(),
+        description: draft.proxy.description.as_deref().map(Arc::from),
         id: draft.id,
         order: draft.order,
         mode: proxy.mode,

@@ -1,0 +1,391 @@
+//! The figures in their order, a piece at a time.
+
+use super::families::{CLASSES, METRICS, Metric, PROCESS, What};
+use super::query::{Query, Scope};
+use super::text::{self, Number};
+use crate::commands::info;
+use crate::context::Context;
+use crate::figures::{Column, Figure, Row, Value};
+use crate::halves::{self, Half};
+use crate::rows::Sight;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+use terse_balance::Server;
+use terse_balance::check::CheckStatus;
+use terse_balance::state::Operation;
+use terse_names::COUNT_NAMES;
+use terse_proxy::plan::Backend;
+
+/// Where an answer stands.
+pub(super) struct Dump {
+    query: Query,
+    /// Frontends, addresses and backends, which are few: what they show is taken once.
+    proxies: Vec<Proxy>,
+    /// The servers that there are now, with the backends' indices.
+    servers: Vec<(usize, Arc<Server>)>,
+    /// The scope and the metric that are next, and of servers' metrics the server.
+    at: (usize, usize, usize),
+}
+
+struct Proxy {
+    scope: Scope,
+    row: Row,
+    is_http: bool,
+    description: Option<Arc<str>>,
+    /// A backend's place in the plan.
+    backend: usize,
+}
+
+impl Dump {
+    pub(super) fn new(context: &Context, query: Query) -> Dump {
+        let sight = sight(context);
+        let mut dump = Dump { query, proxies: Vec::new(), servers: Vec::new(), at: (0, 0, 0) };
+        for half in halves::of(&context.plan) {
+            dump.take(&sight, half);
+        }
+        dump
+    }
+
+    fn take(&mut self, sight: &Sight<'_>, half: Half<'_>) {
+        let proxy = |scope, row: Row, backend| {
+            let is_http = matches!(row.get(Column::Mode), Some(Figure { value: Value::Text(mode), .. }) if mode == "http");
+            Proxy { scope, row, is_http, description: half.description().cloned(), backend }
+        };
+        match half {
+            Half::Front(index, front) => {
+                self.proxies.push(proxy(Scope::Frontend, sight.frontend(index, front), 0));
+                let binds = sight.plan.binds.iter().filter(|bind| bind.frontend == index);
+                self.proxies.extend(binds.filter_map(|bind| Some(proxy(Scope::Address, sight.address(front, bind)?, 0))));
+            }
+            Half::Back(index, back) => {
+                self.proxies.push(proxy(Scope::Backend, sight.backend(index, back), index));
+                if self.query.wants(Scope::Server) {
+                    let wanted = |server: &&Arc<Server>| !self.query.no_maint || !server.admin().is_maint();
+                    self.servers.extend(back.farm.servers().iter().filter(wanted).map(|server| (index, server.clone())));
+                }
+            }
+        }
+    }
+
+    /// The next piece; an empty one behind the last.
+    pub(super) fn next(&mut self, context: &Context, out: &mut String) {
+        while out.len() < PIECE_BYTES {
+            let (scope_at, metric_at, _) = self.at;
+            let Some(&scope) = Scope::ALL.get(scope_at) else { return };
+            let more = self.query.wants(scope)
+                && match scope {
+                    Scope::Process => self.process(context, metric_at, out),
+                    Scope::Frontend | Scope::Address | Scope::Backend => self.proxies(context, scope, metric_at, out),
+                    Scope::Server => self.servers(context, metric_at, out),
+                    Scope::Table => self.tables(context, metric_at, out),
+                    Scope::Resolver => self.resolvers(context, metric_at, out),
+                };
+            if !more {
+                self.at = (scope_at + 1, 0, 0);
+            }
+        }
+    }
+
+    /// The head of a metric, if it is asked for.
+    fn begins(&self, name: &str, help: &str, out: &mut String) -> bool {
+        let wanted = self.query.wants_metric(name);
+        if wanted {
+            text::head(name, help, out);
+        }
+        wanted
+    }
+
+    /// What the whole process counts, in one piece.
+    fn process(&mut self, context: &Context, _: usize, out: &mut String) -> bool {
+        let figures = info::figures(context);
+        let description = context.process.description.as_deref();
+        let shown = description.filter(|_| self.query.descriptions);
+        for (name, line) in PROCESS {
+            let name = format!("{}{name}", Scope::Process.prefix());
+            let Some((_, help, figure)) = figures.iter().find(|(known, ..)| known == line) else { continue };
+            let mut labels = Vec::new();
+            let value = match (*line, &figure.value) {
+                ("node", Value::Text(node)) => {
+                    labels.push(("node", node.as_str()));
+                    Number::Whole(1)
+                }
+                ("Build info", Value::Text(version)) => {
+                    labels.push(("version", version.as_str()));
+                    Number::Whole(1)
+                }
+                ("description", _) => Number::Whole(1),
+                _ => number(Some(figure)),
+            };
+            labels.extend(description.filter(|_| *line == "description").or(shown).map(|text| ("desc", text)));
+            if self.begins(&name, help, out) {
+                text::sample(&name, &labels, value, out);
+            }
+        }
+        let (mut bytes_in, mut bytes_out) = (0, 0);
+        for front in &context.plan.frontends {
+            let compression = front.tally.compression();
+            bytes_in += compression.bytes_in.load(Relaxed);
+            bytes_out += compression.bytes_out.load(Relaxed);
+        }
+        let labels: Vec<_> = shown.map(|text| ("desc", text)).into_iter().collect();
+        for (name, help, value) in [
+            ("haproxy_process_http_comp_bytes_in_total", Column::CompressIn.text(), bytes_in),
+            ("haproxy_process_http_comp_bytes_out_total", "Bytes that came out of compressors", bytes_out),
+        ] {
+            if self.begins(name, help, out) {
+                text::sample(name, &labels, Number::Whole(value), out);
+            }
+        }
+        false
+    }
+
+    /// A metric of frontends, addresses or backends.
+    fn proxies(&mut self, context: &Context, scope: Scope, at: usize, out: &mut String) -> bool {
+        let Some(metric) = METRICS.get(at) else { return false };
+        self.at.1 += 1;
+        let name = metric.name(scope);
+        if !self.shows(metric, scope) || !self.begins(&name, metric.help(), out) {
+            return true;
+        }
+        for proxy in self.proxies.iter().filter(|proxy| proxy.scope == scope) {
+            let text_of = |column| match proxy.row.get(column) {
+                Some(Figure { value: Value::Text(text), .. }) => text.as_str(),
+                _ => "",
+            };
+            let mut labels = vec![("proxy", text_of(Column::Proxy))];
+            if let Some(text) = proxy.description.as_deref().filter(|_| self.query.descriptions) {
+                labels.push(("desc", text));
+            }
+            if scope == Scope::Address {
+                labels.push(("listener", text_of(Column::Service)));
+            }
+            let mut samples = Samples { name: &name, labels, out };
+            match metric.what {
+                What::Figure(column) => samples.add(number(proxy.row.get(column))),
+                What::Time(column, _) => samples.add(millis(proxy.row.get(column))),
+                What::OfHttp(column) if proxy.is_http => samples.add(number(proxy.row.get(column))),
+                What::Extra(column, part) => {
+                    if let Some(figure) = proxy.row.get(column) {
+                        samples.with("mod", part, number(Some(figure)));
+                    }
+                }
+                What::Responses if proxy.is_http => {
+                    CLASSES.iter().for_each(|(column, class)| samples.with("code", class, number(proxy.row.get(*column))));
+                }
+                What::State => {
+                    let now = match (scope, text_of(Column::Status)) {
+                        (Scope::Frontend, "STOP") => "DOWN",
+                        (Scope::Frontend, _) => "UP",
+                        (_, status) => status,
+                    };
+                    let states: &[&str] = if scope == Scope::Address { &["WAITING", "OPEN", "FULL"] } else { &["DOWN", "UP"] };
+                    samples.states(states.iter().map(|state| (*state, u64::from(*state == now))));
+                }
+                What::ServerStates | What::ServerChecks => {
+                    let backend = context.plan.backends.get(proxy.backend);
+                    backend.into_iter().for_each(|backend| samples.sums(backend, metric.what));
+                }
+                _ => {}
+            }
+        }
+        true
+    }
+
+    /// A metric of servers, as far as a piece goes.
+    fn servers(&mut self, context: &Context, at: usize, out: &mut String) -> bool {
+        let Some(metric) = METRICS.get(at) else { return false };
+        let name = metric.name(Scope::Server);
+        let begins = self.at.2 == 0;
+        if !self.shows(metric, Scope::Server) || (begins && !self.begins(&name, metric.help(), out)) {
+            self.at.1 += 1;
+            return true;
+        }
+        let sight = sight(context);
+        for (index, server) in &self.servers[self.at.2..] {
+            self.at.2 += 1;
+            let Some(back) = context.plan.backends.get(*index) else { continue };
+            let mut labels = vec![("proxy", &*back.name)];
+            if let Some(text) = back.description.as_deref().filter(|_| self.query.descriptions) {
+                labels.push(("desc", text));
+            }
+            labels.push(("server", &**server.name()));
+            Samples { name: &name, labels, out }.of_server(&sight, *index, back, server, metric.what);
+            if out.len() >= PIECE_BYTES {
+                return true;
+            }
+        }
+        self.at = (self.at.0, at + 1, 0);
+        true
+    }
+
+    fn tables(&mut self, context: &Context, _: usize, out: &mut String) -> bool {
+        let now_ms = context.plan.table_ms(Instant::now());
+        for (name, help, is_size) in [
+            ("haproxy_sticktable_size", "Entries that the table has room for", true),
+            ("haproxy_sticktable_used", "Entries in the table", false),
+        ] {
+            if !self.begins(name, help, out) {
+                continue;
+            }
+            for table in &context.plan.tables {
+                let labels = [("name", &**table.name()), ("type", table.settings().key.name())];
+                let value = if is_size { table.size() } else { table.used(now_ms) };
+                text::sample(name, &labels, Number::Whole(value as u64), out);
+            }
+        }
+        false
+    }
+
+    fn resolvers(&mut self, context: &Context, _: usize, out: &mut String) -> bool {
+        for (place, count) in COUNT_NAMES.iter().enumerate() {
+            // The one name that differs from that of 'show resolvers'.
+            let count = if *count == "snd_error" { "send_error" } else { count };
+            let name = format!("{}{count}", Scope::Resolver.prefix());
+            if !self.begins(&name, "What became of questions to the name server, as in 'show resolvers'", out) {
+                continue;
+            }
+            for resolvers in &context.plan.resolvers {
+                for (server, counts) in resolvers.counts() {
+                    let labels = [("resolver", &*resolvers.name), ("nameserver", server)];
+                    text::sample(&name, &labels, Number::Whole(counts[place]), out);
+                }
+            }
+        }
+        false
+    }
+
+    fn shows(&self, metric: &Metric, scope: Scope) -> bool {
+        metric.is_of(scope) && (self.query.extra || !matches!(metric.what, What::Extra(..)))
+    }
+}
+
+/// Where samples of one metric and one thing go.
+struct Samples<'a> {
+    name: &'a str,
+    labels: Vec<(&'a str, &'a str)>,
+    out: &'a mut String,
+}
+
+impl Samples<'_> {
+    fn add(&mut self, value: Number) {
+        text::sample(self.name, &self.labels, value, self.out);
+    }
+}
+
+impl<'a> Samples<'a> {
+    fn with(&mut self, label: &'a str, word: &'a str, value: Number) {
+        self.labels.push((label, word));
+        self.add(value);
+        self.labels.pop();
+    }
+
+    fn states(&mut self, states: impl Iterator<Item = (&'a str, u64)>) {
+        states.for_each(|(state, count)| self.with("state", state, Number::Whole(count)));
+    }
+
+    /// How many of a backend's servers are in each state.
+    fn sums(&mut self, back: &Backend, what: What) {
+        let servers = back.farm.servers();
+        if servers.is_empty() {
+            return;
+        }
+        let count = |holds: &dyn Fn(&Server) -> bool| servers.iter().filter(|server| holds(server)).count() as u64;
+        match what {
+            What::ServerStates => {
+                self.states(SERVER_STATES.into_iter().map(|named| (named, count(&|server| state(server) == named))));
+            }
+            _ => self.states(CHECKS.into_iter().map(|status| (status.code(), count(&|server| is_check(server, status))))),
+        }
+    }
+
+    fn of_server(&mut self, sight: &Sight<'_>, index: usize, back: &Backend, server: &Server, what: What) {
+        let figure = |column| sight.of_server(index, back, server, column);
+        let is_http = back.mode == terse_proxy::settings::Mode::Http;
+        match what {
+            // What was never checked has no answer that could have a code.
+            What::Figure(Column::CheckCode) if !server.settings().check.enabled => {}
+            What::Figure(Column::CheckCode) => self.add(number(figure(Column::CheckCode).as_ref().or(Some(&Figure::gauge(0))))),
+            What::Time(Column::CheckDuration, _) => {
+                if let Some(time) = figure(Column::CheckDuration) {
+                    self.add(millis(Some(&time)));
+                }
+            }
+            What::Figure(column) => self.add(number(figure(column).as_ref())),
+            What::Time(column, _) => self.add(millis(figure(column).as_ref())),
+            What::OfHttp(column) if is_http => self.add(number(figure(column).as_ref())),
+            What::Responses if is_http => {
+                CLASSES.iter().for_each(|(column, class)| self.with("code", class, number(figure(*column).as_ref())));
+            }
+            What::State => {
+                let now = state(server);
+                self.states(SERVER_STATES.into_iter().map(|named| (named, u64::from(named == now))));
+            }
+            What::Check if server.settings().check.enabled => {
+                self.states(CHECKS.into_iter().map(|status| (status.code(), u64::from(is_check(server, status)))));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn sight(context: &Context) -> Sight<'_> {
+    Sight {
+        plan: &context.plan,
+        rates: Some(&context.rates),
+        is_stopping: context.host.is_stopping(),
+        legends: false,
+        now: Instant::now(),
+    }
+}
+
+fn number(figure: Option<&Figure>) -> Number {
+    match figure.map(|figure| &figure.value) {
+        Some(Value::Small(n) | Value::Large(n)) => Number::Whole(*n),
+        Some(Value::Text(_)) | None => Number::None,
+    }
+}
+
+fn millis(figure: Option<&Figure>) -> Number {
+    match number(figure) {
+        Number::Whole(n) => Number::Millis(n),
+        other => other,
+    }
+}
+
+fn state(server: &Server) -> &'static str {
+    let state = server.state();
+    match state.operation {
+        _ if state.admin.is_maint() => "MAINT",
+        Operation::Stopped => "DOWN",
+        Operation::Stopping => "NOLB",
+        _ if state.admin.is_drain() => "DRAIN",
+        _ => "UP",
+    }
+}
+
+fn is_check(server: &Server, status: CheckStatus) -> bool {
+    server.settings().check.enabled && server.last_check().status == status
+}
+
+const SERVER_STATES: [&str; 5] = ["DOWN", "UP", "MAINT", "DRAIN", "NOLB"];
+
+/// The outcomes of checks.
+const CHECKS: [CheckStatus; 13] = [
+    CheckStatus::Observed,
+    CheckStatus::SocketError,
+    CheckStatus::L4Ok,
+    CheckStatus::L4Timeout,
+    CheckStatus::L4Connection,
+    CheckStatus::L6Ok,
+    CheckStatus::L6Timeout,
+    CheckStatus::L6Response,
+    CheckStatus::L7Timeout,
+    CheckStatus::L7Response,
+    CheckStatus::L7Ok,
+    CheckStatus::L7OkStopping,
+    CheckStatus::L7Status,
+];
+
+/// How many bytes a piece has before it goes, more or less.
+const PIECE_BYTES: usize = 16 << 10;

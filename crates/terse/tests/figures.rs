@@ -1,0 +1,95 @@
+//! What is counted, as others read it: the service for Prometheus.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::collections::HashSet;
+use support::Terse;
+use support::gzip::gunzip;
+use support::proxy::{DEFAULTS, sections};
+use support::server::Server;
+
+/// What is wrong with a text of metrics: samples that stand apart from their metric's head, or twice.
+fn check_metrics(text: &str) {
+    let (mut metric, mut metrics, mut series) = (String::new(), HashSet::new(), HashSet::new());
+    for line in text.lines() {
+        if let Some(head) = line.strip_prefix("# HELP ") {
+            metric = head.split(' ').next().unwrap().to_owned();
+            assert!(metrics.insert(metric.clone()), "{line}: a second time");
+        } else if let Some(head) = line.strip_prefix("# TYPE ") {
+            assert!(head.starts_with(&format!("{metric} ")), "{line}");
+        } else {
+            let (name, value) = line.rsplit_once(' ').unwrap();
+            assert_eq!(name.split('{').next().unwrap(), metric, "{line}");
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+            assert!(series.insert(name.to_owned()), "{line}: a second time");
+        }
+    }
+}
+
+const EXPORTER: &str =
+    "http-request use-service prometheus-exporter if { path /metrics }\n default_backend be\n description its \"text\"";
+
+#[test]
+fn prometheus_finds_what_it_knows() {
+    let server = Server::body("four");
+    let back = format!(
+        "backend be\n stick-table type ip size 1k\n server s1 {}\n server s2 127.0.0.1:9 disabled maxqueue 7\n",
+        server.address()
+    );
+    let terse = sections(EXPORTER, &back);
+    let mut client = terse.client();
+    assert_eq!(client.get("/", &[]).status, 200);
+    let all = client.get("/metrics", &[]);
+    assert_eq!((all.status, all.field("content-type")), (200, Some("text/plain; version=0.0.4")));
+    let text = all.text();
+    check_metrics(&text);
+    for line in [
+        "haproxy_process_build_info{version=\"",
+        "haproxy_frontend_status{proxy=\"web\",state=\"UP\"} 1\n",
+        "haproxy_frontend_http_requests_total{proxy=\"web\"} 1\n",
+        "haproxy_backend_http_responses_total{proxy=\"be\",code=\"2xx\"} 1\n",
+        "haproxy_backend_agg_server_status{proxy=\"be\",state=\"MAINT\"} 1\n",
+        "haproxy_server_sessions_total{proxy=\"be\",server=\"s1\"} 1\n",
+        "haproxy_server_status{proxy=\"be\",server=\"s2\",state=\"MAINT\"} 1\n",
+        "haproxy_server_queue_limit{proxy=\"be\",server=\"s1\"} NaN\n",
+        "haproxy_server_queue_limit{proxy=\"be\",server=\"s2\"} 7\n",
+        "# TYPE haproxy_server_bytes_in_total counter\n",
+        "haproxy_sticktable_size{name=\"be\",type=\"ip\"} 1024\n",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    // The same connection goes on, and what is asked for is chosen by its target.
+    let some = client.get("/metrics?scope=server&no-maint", &[]).text();
+    check_metrics(&some);
+    assert!(some.contains("server=\"s1\"") && !some.contains("server=\"s2\"") && !some.contains("_backend_"), "{some}");
+    let one = client.get("/metrics?metrics=haproxy_frontend_sessions_total&desc-labels", &[]).text();
+    assert!(one.ends_with("{proxy=\"web\",desc=\"its text\"} 1\n") && one.lines().count() == 3, "{one}");
+    assert_eq!(client.get("/metrics?scope=", &[]).text(), "");
+    let wrong = client.get("/metrics?scope=none", &[]);
+    assert_eq!((wrong.status, wrong.text().as_str()), (400, "scope 'none' is not known\n"));
+    client.send("HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(client.response("HEAD").status, 200);
+    assert_eq!(client.get("/", &[]).text(), "four");
+    terse.end();
+}
+
+/// Thousands of samples come in many pieces, and compressed as any answer is.
+#[test]
+fn prometheus_asks_of_many_servers() {
+    let text = format!(
+        "{DEFAULTS}\nlisten web\n bind fd@${{web}}\n http-request use-service prometheus-exporter\n compression algo gzip\n \
+         compression type text/plain\n server-template s 400 127.0.0.1:9\n"
+    );
+    let terse = Terse::with(&text).listen("web").start();
+    let mut client = terse.client();
+    let plain = client.get("/?scope=server", &[]).text();
+    check_metrics(&plain);
+    let of_servers = |text: &str| text.matches("haproxy_server_weight{").count();
+    assert_eq!(of_servers(&plain), 400);
+    let coded = client.get("/?scope=server", &[("Accept-Encoding", "gzip")]);
+    assert_eq!(coded.field("content-encoding"), Some("gzip"));
+    assert!(coded.body.len() * 4 < plain.len(), "{} of {}", coded.body.len(), plain.len());
+    assert_eq!(of_servers(&String::from_utf8(gunzip(&coded.body)).unwrap()), 400);
+    terse.end();
+}
