@@ -10,8 +10,9 @@
 //!  folder are given up ── exec ────────────> input: start, kill ─ fork ─> loads the library
 //!                                                                            │
 //!  remote::Remote                                                            │ so many threads
-//!    jobs and results: 32 bytes each ────── a socket that keeps messages ────┤
-//!    bodies and coded bodies ────────────── shared memory, a slot a job ─────┘
+//!    jobs and results: 33 bytes at most──── a socket that keeps messages ────┤
+//!    bodies ─────────────────────────────── segments that terse alone writes ┤
+//!    coded bodies ───────────────────────── shared memory, a slot a job ─────┘
 //! ```
 //!
 //! The keeper is this program started anew (`exec`), with nothing open but its standard streams; it has one thread and never touches the library, so that
@@ -20,8 +21,9 @@
 //! Invariants:
 //! * What comes from the card's process is a claim: numbers are checked against what was asked, bytes are copied out once and judged
 //!   by [`terse_compress::offload`].
-//! * The memory that is shared cannot be made smaller under us: it is sealed.
-//! * Each start has a socket and memory of its own: nothing of a process that was given up can be taken for an answer.
+//! * The memory that is shared cannot be made smaller under us, and what bodies lie in is written by terse alone: it is sealed
+//!   ([`segment`]).
+//! * Each start has a socket and memory for coded bodies of its own: nothing of a process that was given up can be taken for an answer.
 //! * When terse ends, in whatever way, its keeper reads the end of its input, kills the card's process, and ends.
 //!
 //! With `in-process` a library is called by threads of terse itself ([`local`]), which is for libraries that are trusted.
@@ -34,6 +36,7 @@ pub mod local;
 mod memory;
 pub mod probe;
 pub mod remote;
+mod segment;
 mod wire;
 mod worker;
 pub mod zlib;

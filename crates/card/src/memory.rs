@@ -1,11 +1,6 @@
-//! Memory that two processes share: a slot for each job, a body in its front and the coded body behind.
+//! Memory that both processes write: a slot for each job, for its coded body.
 //!
-//! ```text
-//!  slot 0                                    slot 1
-//! ├─ body: largest ─┬─ coded: room_for ─┬─ ─┼─ body ...          each begins at a page
-//! ```
-//!
-//! Pages that were never written take no memory.
+//! Pages that were never written take no memory. Bodies have [memory of their own](crate::segment).
 #![allow(unsafe_code)]
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
@@ -36,12 +31,8 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Layout {
-    fn coded_at(self) -> usize {
-        self.largest.next_multiple_of(PAGE)
-    }
-
     fn stride(self) -> usize {
-        self.coded_at() + self.room().next_multiple_of(PAGE)
+        self.room().next_multiple_of(PAGE)
     }
 
     fn bytes(self) -> io::Result<usize> {
@@ -80,26 +71,14 @@ impl Memory {
         Ok(Memory { base: base.cast(), layout, file })
     }
 
+    /// How it is laid out.
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
+    }
+
     /// What to give to the other process.
     pub(crate) fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
-    }
-
-    /// Puts a body into a slot; false when it does not fit.
-    pub(crate) fn put_body<'a>(&self, slot: usize, pieces: impl Iterator<Item = &'a [u8]>) -> bool {
-        let Some((mut to, mut room)) = self.body(slot) else { return false };
-        for piece in pieces {
-            if piece.len() > room {
-                return false;
-            }
-            // SAFETY: `room` bytes lie behind `to`, in the mapping; a piece is in this process's own memory, so they do not overlap.
-            unsafe {
-                std::ptr::copy_nonoverlapping(piece.as_ptr(), to, piece.len());
-                to = to.add(piece.len());
-            }
-            room -= piece.len();
-        }
-        true
     }
 
     /// Copies a coded body out of a slot; none when it cannot be that long.
@@ -118,17 +97,10 @@ impl Memory {
         Some(copy)
     }
 
-    /// Where a slot's body lies, and how long it may be; none when there is no such slot.
-    pub(crate) fn body(&self, slot: usize) -> Option<(*mut u8, usize)> {
-        // SAFETY: the slot is one of the mapping's.
-        (slot < self.layout.slots).then(|| (unsafe { self.base.add(slot * self.layout.stride()) }, self.layout.largest))
-    }
-
-    /// Where a slot's coded body lies, and how long it may be.
+    /// Where a slot's coded body lies, and how long it may be; none when there is no such slot.
     pub(crate) fn coded(&self, slot: usize) -> Option<(*mut u8, usize)> {
-        let (base, _) = self.body(slot)?;
-        // SAFETY: as above.
-        Some((unsafe { base.add(self.layout.coded_at()) }, self.layout.room()))
+        // SAFETY: the slot is one of the mapping's.
+        (slot < self.layout.slots).then(|| (unsafe { self.base.add(slot * self.layout.stride()) }, self.layout.room()))
     }
 }
 
@@ -148,22 +120,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_puts_in_the_other_sees_and_slots_are_apart() {
+    fn what_one_writes_the_other_sees_and_slots_are_apart() {
         let layout = Layout { slots: 3, largest: 5000 };
         let mine = Memory::create(layout).unwrap();
         let theirs = Memory::attach(mine.file().try_clone_to_owned().unwrap(), layout).unwrap();
         for slot in 0..3 {
-            assert!(mine.put_body(slot, [&vec![slot as u8; 4000][..], &[9; 1000]].into_iter()));
-            let ((body, _), (coded, room)) = (theirs.body(slot).unwrap(), theirs.coded(slot).unwrap());
+            let (coded, room) = theirs.coded(slot).unwrap();
             assert_eq!(room, layout.room());
-            // SAFETY: both are places of this mapping, 5000 bytes apart at least.
-            unsafe { std::ptr::copy_nonoverlapping(body, coded, 5000) };
+            // SAFETY: there is room for more.
+            unsafe { std::ptr::write_bytes(coded, slot as u8, 5000) };
         }
         for slot in 0..3 {
-            let coded = mine.take_coded(slot, 5000).unwrap();
-            assert!(coded[..4000].iter().all(|b| *b == slot as u8) && coded[4000..].iter().all(|b| *b == 9));
+            assert_eq!(mine.take_coded(slot, 5000).unwrap(), vec![slot as u8; 5000]);
         }
-        assert!(!mine.put_body(0, [&[0; 5001][..]].into_iter()) && !mine.put_body(3, std::iter::empty()));
         assert!(mine.take_coded(0, layout.room() + 1).is_none() && mine.take_coded(3, 0).is_none());
     }
 

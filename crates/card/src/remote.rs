@@ -9,20 +9,26 @@
 //! it: they go back as failures at once. The first end is followed by another start at once, each further one without a job done in
 //! between by a longer pause.
 //!
-//! Invariant: a slot belongs to one order from the moment that it is reserved until its result is copied out; an incarnation whose
-//! process was given up hands out no slot again.
+//! Invariants:
+//! * A slot belongs to one order from the moment that it is reserved until its result is copied out; an incarnation whose process was
+//!   given up hands out no slot again.
+//! * A result is copied once, and judged in the copy: the process may still write to the slot.
+//! * Segments outlive incarnations, as bodies do.
 
 use crate::keeper::Keeper;
 use crate::memory::{Layout, Memory};
-use crate::wire::{Job, MAX_BYTES, Reply};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
+use crate::segment::{Place, Segments};
+use crate::wire::{Job, MAX_BYTES, Reply, Told};
+use rustix::net::{AddressFamily, RecvFlags, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
+use std::any::Any;
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use terse_compress::EngineSettings;
-use terse_compress::device::{Coded, Device, Failure, Order, Status};
+use terse_compress::device::{Coded, Device, Failure, Lent, Order, Pieces, Status};
+use terse_compress::{Budget, EngineSettings};
 
 /// A library in a process of its own. Dropped, both end.
 pub struct Remote {
@@ -33,6 +39,7 @@ pub struct Remote {
 struct Shared {
     keeper: Keeper,
     layout: Layout,
+    segments: Arc<Segments>,
     state: Mutex<State>,
     ending: Condvar,
 }
@@ -57,11 +64,14 @@ struct Heard {
 pub(crate) struct Incarnation {
     socket: OwnedFd,
     memory: Memory,
+    segments: Arc<Segments>,
     slots: Mutex<Slots>,
 }
 
 struct Slots {
     list: Vec<Slot>,
+    /// Numbers of segments whose descriptors were sent.
+    known: HashSet<u64>,
     /// Nothing more is handed over.
     closed: bool,
 }
@@ -70,17 +80,19 @@ enum Slot {
     Free,
     /// Bytes are being copied.
     Reserved,
+    /// The process has it. Its input lies in a segment.
     Busy(Order),
 }
 
 impl Remote {
-    /// Has the keeper start the library's process.
+    /// Has the keeper start the library's process. Memory for bodies counts against `limit`.
     ///
     /// # Errors
     /// There is no thread to be had.
-    pub fn open(keeper: Keeper, settings: &EngineSettings) -> io::Result<Remote> {
+    pub fn open(keeper: Keeper, settings: &EngineSettings, limit: Arc<dyn Budget>) -> io::Result<Remote> {
         let layout = Layout { slots: settings.jobs, largest: settings.largest };
-        let shared = Arc::new(Shared { keeper, layout, state: Mutex::default(), ending: Condvar::new() });
+        let segments = Segments::new(settings.largest, settings.jobs * LENT_PER_JOB, limit);
+        let shared = Arc::new(Shared { keeper, layout, segments, state: Mutex::default(), ending: Condvar::new() });
         let attended = shared.clone();
         // It is there when the first job comes, though not yet with its library.
         let first = shared.start();
@@ -111,6 +123,18 @@ impl Device for Remote {
 
     fn status(&self) -> Status {
         self.shared.lock().status.clone()
+    }
+
+    fn lend(&self) -> Option<Box<dyn Lent>> {
+        self.shared.segments.lend()
+    }
+
+    fn rest(&self) {
+        self.shared.segments.rest();
+        let current = self.shared.lock().current.clone();
+        if let Some(incarnation) = current {
+            incarnation.forget();
+        }
     }
 }
 
@@ -158,7 +182,7 @@ impl Shared {
         let (mine, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         let memory = Memory::create(self.layout)?;
         let started = self.keeper.spawn(theirs.as_fd(), memory.file())?;
-        let incarnation = Arc::new(Incarnation::new(mine, memory, self.layout.slots));
+        let incarnation = Arc::new(Incarnation::new(mine, memory, self.segments.clone()));
         let mut state = self.lock();
         if state.stopped {
             return Ok(None);
@@ -234,9 +258,9 @@ impl Shared {
 }
 
 impl Incarnation {
-    pub(crate) fn new(socket: OwnedFd, memory: Memory, slots: usize) -> Incarnation {
-        let list = (0..slots).map(|_| Slot::Free).collect();
-        Incarnation { socket, memory, slots: Mutex::new(Slots { list, closed: false }) }
+    pub(crate) fn new(socket: OwnedFd, memory: Memory, segments: Arc<Segments>) -> Incarnation {
+        let list = (0..memory.layout().slots).map(|_| Slot::Free).collect();
+        Incarnation { socket, memory, segments, slots: Mutex::new(Slots { list, known: HashSet::new(), closed: false }) }
     }
 
     /// What the process says next; none at its end, nothing inside where it is no message.
@@ -248,15 +272,18 @@ impl Incarnation {
     }
 
     /// Hands a job over.
-    pub(crate) fn take(&self, order: Order) {
+    pub(crate) fn take(&self, mut order: Order) {
+        self.forget();
         let Some(slot) = self.reserve() else { return order.end(Err(Failure::Refused)) };
-        let bytes = order.input.bytes() as u64;
-        let job = Job { ticket: order.ticket, slot: slot as u32, bytes, wrapper: order.wrapper, level: order.level };
-        if !self.memory.put_body(slot, order.input.iter()) {
+        let body = self.place(&order);
+        let Some((body, (segment, file))) = body.as_ref().and_then(|body| Some((body, body.segment()?))) else {
             self.set(slot, Slot::Free);
             return order.end(Err(Failure::Refused));
-        }
-        {
+        };
+        let (bytes, wrapper, level) = (order.input.bytes() as u64, order.wrapper, order.level);
+        let job = Job { ticket: order.ticket, segment, slot: slot as u32, bytes, wrapper, level };
+        order.input = Pieces::new(vec![body.clone()]);
+        let is_new = {
             let mut slots = self.slots();
             if slots.closed {
                 drop(slots);
@@ -265,15 +292,36 @@ impl Incarnation {
             if let Some(place) = slots.list.get_mut(slot) {
                 *place = Slot::Busy(order);
             }
-        }
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        if rustix::io::retry_on_intr(|| rustix::net::send(&self.socket, &job.write(), flags)).is_err() {
+            slots.known.insert(segment)
+        };
+        if job.send(&self.socket, is_new.then_some(file)).is_err() {
+            if is_new {
+                self.slots().known.remove(&segment);
+            }
             // It is ending, and then the attendant may have given the order back already; or it does not even read.
             if let Some(order) = self.release(slot, job.ticket) {
                 self.set(slot, Slot::Free);
                 order.end(Err(Failure::Refused));
             }
         }
+    }
+
+    /// Has the process let go of segments that are gone.
+    fn forget(&self) {
+        for number in self.segments.gone() {
+            if self.slots().known.remove(&number) {
+                Told::forget(&self.socket, number);
+            }
+        }
+    }
+
+    /// Where an order's body lies: in a segment that was lent for it, or in one that it is copied to.
+    fn place(&self, order: &Order) -> Option<Arc<Place>> {
+        let lent = order.input.only().and_then(|piece| {
+            let piece: Arc<dyn Any + Send + Sync> = piece.clone();
+            piece.downcast::<Place>().ok().filter(|place| place.is_of(&self.segments))
+        });
+        lent.or_else(|| self.segments.copy(order.input.iter()))
     }
 
     /// A job has come back; false if that cannot be.
@@ -341,6 +389,9 @@ impl Incarnation {
 
 /// Why an incarnation ended that nobody has ended, until the keeper knows more.
 const ENDED: &str = "its process ended";
+
+/// Segments that are lent at a time, for each job that the process may have: while it has one, the next body is on its way.
+const LENT_PER_JOB: usize = 2;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);

@@ -1,18 +1,35 @@
-//! What terse and the card's process say to each other: a message each, over a socket that keeps messages apart.
+//! What terse and the card's process say to each other: a message each, over a socket that keeps messages apart. With the first job whose
+//! body lies in a segment comes the segment's descriptor.
 //!
 //! Numbers are the machine's own: both sides are the same program.
 
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use terse_compress::Level;
 use terse_compress::device::Wrapper;
 
-/// A job: its body lies in its slot.
+/// A job: so many bytes in front of a segment, whose coded form goes to a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Job {
     pub(crate) ticket: u64,
+    pub(crate) segment: u64,
     pub(crate) slot: u32,
     pub(crate) bytes: u64,
     pub(crate) wrapper: Wrapper,
     pub(crate) level: Level,
+}
+
+/// What terse says.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// A job, and its segment's descriptor if the process has not had it yet.
+    Do(Job, Option<OwnedFd>),
+    /// There is no such segment any more.
+    Forget(u64),
 }
 
 /// What the card's process says.
@@ -29,13 +46,30 @@ pub(crate) enum Reply {
 /// Bytes of the longest message.
 pub(crate) const MAX_BYTES: usize = 512;
 
-const JOB_BYTES: usize = 24;
+const JOB_BYTES: usize = 32;
+const FORGET_BYTES: usize = 8;
 const DONE_BYTES: usize = 33;
 const READY: u8 = 1;
 const UNFIT: u8 = 2;
 const DONE: u8 = 3;
 
 impl Job {
+    /// Sends it, with its segment's descriptor if need be, if that can be done at once.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn send(&self, socket: &OwnedFd, segment: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let descriptors = segment.as_slice();
+        if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let (message, flags) = (self.write(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        rustix::io::retry_on_intr(|| sendmsg(socket, &[IoSlice::new(&message)], &mut control, flags))?;
+        Ok(())
+    }
+
     pub(crate) fn write(&self) -> [u8; JOB_BYTES] {
         let mut out = [0; JOB_BYTES];
         out[..8].copy_from_slice(&self.ticket.to_ne_bytes());
@@ -43,6 +77,7 @@ impl Job {
         out[16..20].copy_from_slice(&self.slot.to_ne_bytes());
         out[20] = u8::from(self.wrapper == Wrapper::Zlib);
         out[21] = self.level.0;
+        out[24..].copy_from_slice(&self.segment.to_ne_bytes());
         out
     }
 
@@ -51,7 +86,36 @@ impl Job {
         let (ticket, bytes, slot) = (u64::from_ne_bytes(fields.take()?), u64::from_ne_bytes(fields.take()?), fields.take()?);
         let [wrapper, level, _, _] = fields.take()?;
         let wrapper = if wrapper == 0 { Wrapper::Gzip } else { Wrapper::Zlib };
-        fields.0.is_empty().then_some(Job { ticket, slot: u32::from_ne_bytes(slot), bytes, wrapper, level: Level(level) })
+        let (slot, segment) = (u32::from_ne_bytes(slot), u64::from_ne_bytes(fields.take()?));
+        fields.0.is_empty().then_some(Job { ticket, segment, slot, bytes, wrapper, level: Level(level) })
+    }
+}
+
+impl Told {
+    /// The next message; none at the end, or where it is none.
+    pub(crate) fn receive(socket: &OwnedFd, flags: RecvFlags) -> Option<Told> {
+        let mut message = [0; MAX_BYTES];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = flags | RecvFlags::CMSG_CLOEXEC;
+        let received =
+            rustix::io::retry_on_intr(|| recvmsg(socket, &mut [IoSliceMut::new(&mut message)], &mut control, flags)).ok()?;
+        let message = message.get(..received.bytes)?;
+        if let Ok(number) = <[u8; FORGET_BYTES]>::try_from(message) {
+            return Some(Told::Forget(u64::from_ne_bytes(number)));
+        }
+        let mut descriptors = control.drain().filter_map(|part| match part {
+            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+            _ => None,
+        });
+        let segment = descriptors.next().and_then(|mut descriptors| descriptors.next());
+        Some(Told::Do(Job::read(message)?, segment))
+    }
+
+    /// Says that a segment is gone. If that cannot be sent, nobody listens, or will not for long.
+    pub(crate) fn forget(socket: &OwnedFd, segment: u64) {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let _ = rustix::io::retry_on_intr(|| rustix::net::send(socket, &segment.to_ne_bytes(), flags));
     }
 }
 
@@ -118,7 +182,7 @@ mod tests {
 
     #[test]
     fn messages_come_back() {
-        let job = Job { ticket: u64::MAX - 1, slot: 7, bytes: 1 << 40, wrapper: Wrapper::Zlib, level: Level(9) };
+        let job = Job { ticket: u64::MAX - 1, segment: 3, slot: 7, bytes: 1 << 40, wrapper: Wrapper::Zlib, level: Level(9) };
         assert_eq!(Job::read(&job.write()), Some(job));
         assert!(job.write().len() <= MAX_BYTES);
         for reply in [

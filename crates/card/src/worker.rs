@@ -2,12 +2,19 @@
 #![allow(unsafe_code)]
 
 use crate::memory::Memory;
-use crate::wire::{Job, MAX_BYTES, Reply};
+use crate::segment::Body;
+use crate::wire::{Job, Reply, Told};
 use crate::zlib::Library;
 use rustix::net::{RecvFlags, SendFlags};
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+
+/// Segments that are mapped, by their numbers.
+#[derive(Default)]
+struct Bodies(Mutex<HashMap<u64, Arc<Body>>>);
 
 /// Serves. The kernel hands each message to one of the threads that wait for it.
 pub(crate) fn serve(path: &Path, threads: usize, socket: &OwnedFd, memory: &Memory) {
@@ -16,35 +23,52 @@ pub(crate) fn serve(path: &Path, threads: usize, socket: &OwnedFd, memory: &Memo
         Err(unfit) => return say(socket, &Reply::Unfit(unfit.to_string())),
     };
     say(socket, &Reply::Ready(library.version()));
+    let bodies = Bodies::default();
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            scope.spawn(|| work(&library, socket, memory));
+            scope.spawn(|| work(&library, socket, memory, &bodies));
         }
-        work(&library, socket, memory);
+        work(&library, socket, memory, &bodies);
     });
 }
 
-fn work(library: &Library, socket: &OwnedFd, memory: &Memory) {
-    let mut message = [0; MAX_BYTES];
-    loop {
-        let received = rustix::io::retry_on_intr(|| rustix::net::recv(socket, &mut message[..], RecvFlags::empty()));
-        let Ok((_, length @ 1..)) = received else { return };
-        let Some(job) = message.get(..length).and_then(Job::read) else { return };
+fn work(library: &Library, socket: &OwnedFd, memory: &Memory, bodies: &Bodies) {
+    while let Some(told) = Told::receive(socket, RecvFlags::empty()) {
+        let (job, segment) = match told {
+            Told::Do(job, segment) => (job, segment),
+            Told::Forget(number) => {
+                bodies.lock().remove(&number);
+                continue;
+            }
+        };
         let since = Instant::now();
-        let result = code(library, memory, &job);
+        let result = code(library, memory, &job, bodies.find(job.segment, segment));
         let took_us = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
         say(socket, &Reply::Done { ticket: job.ticket, slot: job.slot, result, took_us });
     }
 }
 
-fn code(library: &Library, memory: &Memory, job: &Job) -> Result<u64, i32> {
-    let places = (memory.body(job.slot as usize), memory.coded(job.slot as usize), usize::try_from(job.bytes));
-    let (Some((body, most)), Some(room), Ok(bytes)) = places else { return Err(BAD_JOB) };
-    if bytes > most {
+fn code(library: &Library, memory: &Memory, job: &Job, body: Option<Arc<Body>>) -> Result<u64, i32> {
+    let (Some(room), Some(body), Ok(bytes)) = (memory.coded(job.slot as usize), body, usize::try_from(job.bytes)) else {
         return Err(BAD_JOB);
+    };
+    let base = body.base(bytes).ok_or(BAD_JOB)?;
+    // SAFETY: so many bytes are mapped, the slot has so much room elsewhere, and terse touches neither until it has the answer.
+    unsafe { library.code_raw((base, bytes), job.wrapper, job.level, room) }.map(|given| given as u64)
+}
+
+impl Bodies {
+    /// The segment of that number, which is mapped when its descriptor comes.
+    fn find(&self, number: u64, file: Option<OwnedFd>) -> Option<Arc<Body>> {
+        let Some(file) = file else { return self.lock().get(&number).cloned() };
+        let body = Arc::new(Body::attach(&file).ok()?);
+        self.lock().insert(number, body.clone());
+        Some(body)
     }
-    // SAFETY: the slot's body has that many bytes, its room lies behind it, and terse touches neither until it has the answer.
-    unsafe { library.code_raw((body, bytes), job.wrapper, job.level, room) }.map(|given| given as u64)
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Body>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A message that cannot be sent means that terse has gone: the next receipt says so.

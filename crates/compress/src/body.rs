@@ -14,6 +14,10 @@
 //! wait for it: at the server's first pause. Each arrow that means more than [`IN_PLACE_NS`] of work may leave through
 //! [`Step::Away`] and come back through [`Compressor::resume`].
 //!
+//! A body that will go to an engine of another process is collected in memory that the engine lends ([`Collected`]), as soon as it is
+//! known to be large enough: it can be received there ([`Compressor::room`]), and the engine, the checks and the software behind it all
+//! read those bytes.
+//!
 //! A body that was collected is looked for in the memory of compressed bodies, if there is one for it ([`Compressor::remember`]): then
 //! its form comes out, as if the coder had made it.
 //!
@@ -23,6 +27,7 @@
 use crate::budget::Budget;
 use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Pool};
 use crate::coding::Level;
+use crate::collected::Collected;
 use crate::engine::EngineId;
 use crate::memory::{Recall, Remembrance};
 use crate::offload::{Finished, Job, Queue, Work};
@@ -117,10 +122,12 @@ pub struct Compressor {
     held: usize,
     /// The engine for the whole body, if it is not software.
     preferred: Option<EngineId>,
+    /// Bytes of the body, where the head says so.
+    known_bytes: Option<usize>,
 }
 
 enum State {
-    Collecting(Vec<u8>),
+    Collecting(Collected),
     Streaming(Box<dyn Coder>),
     /// A job has the coder or the body.
     Away {
@@ -137,8 +144,12 @@ impl Compressor {
         let engine = Engine::of(plan.coding);
         // What passes unchanged, or is known to be too large, is not collected.
         let fits = known_bytes.is_none_or(|bytes| bytes <= collect_bytes as u64) && !plan.coding.is_identity();
-        let state = if fits { State::Collecting(Vec::new()) } else { State::Streaming((engine.stream)(plan.level, &place.pool)) };
-        let collect_bytes = known_bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(collect_bytes).min(collect_bytes);
+        let state = match fits {
+            true => State::Collecting(Collected::Own(Vec::new())),
+            false => State::Streaming((engine.stream)(plan.level, &place.pool)),
+        };
+        let known_bytes = known_bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        let collect_bytes = known_bytes.unwrap_or(collect_bytes).min(collect_bytes);
         Compressor {
             plan,
             engine,
@@ -153,6 +164,7 @@ impl Compressor {
             bytes_out: 0,
             held: 0,
             preferred: None,
+            known_bytes,
         }
     }
 
@@ -177,13 +189,9 @@ impl Compressor {
         match std::mem::replace(&mut self.state, State::Broken) {
             State::Collecting(mut body) => {
                 let room = self.make_room(&mut body, input.len());
-                body.extend_from_slice(input);
+                body.extend(input);
                 if room {
-                    if let Some(memory) = &mut self.memory {
-                        memory.see(&body);
-                    }
-                    self.pending = true;
-                    self.state = State::Collecting(body);
+                    self.collected(body);
                     return Ok(Step::Done);
                 }
                 let coder = self.new_coder();
@@ -191,6 +199,31 @@ impl Compressor {
             }
             State::Streaming(coder) => self.push(coder, input, Flush::None),
             State::Away { .. } | State::Ended | State::Broken => Err(CoderFault),
+        }
+    }
+
+    /// Room to receive the next bytes of the body into, instead of feeding them; none where they have to be fed.
+    pub fn room(&mut self) -> Option<&mut [u8]> {
+        let State::Collecting(Collected::Lent(body)) = &self.state else { return None };
+        let length = body.filled().len();
+        let most = RECEIVE_BYTES.min(self.collect_bytes.saturating_sub(length));
+        let needed = body.memory(length + most);
+        if most == 0 || !self.hold(needed) {
+            return None;
+        }
+        let State::Collecting(Collected::Lent(body)) = &mut self.state else { return None };
+        body.room().get_mut(..most)
+    }
+
+    /// Says that so many bytes of the body were received into the room.
+    pub fn received(&mut self, bytes: usize) {
+        if let State::Collecting(Collected::Lent(body)) = &mut self.state {
+            body.advance(bytes);
+            self.bytes_in += bytes as u64;
+            if let Some(memory) = &mut self.memory {
+                memory.see(body.filled());
+            }
+            self.pending |= bytes > 0;
         }
     }
 
@@ -226,7 +259,7 @@ impl Compressor {
                     self.ended();
                     return Ok(Step::Done);
                 }
-                let work = Work::whole(self.engine, level, pool.clone(), body).by(self.preferred);
+                let work = Work::whole(self.engine, level, pool.clone(), body.into_piece().into()).by(self.preferred);
                 self.send(work, true)
             }
             State::Streaming(coder) => self.push(coder, &[], Flush::Finish),
@@ -310,7 +343,7 @@ impl Compressor {
     }
 
     /// Ends the body with the form that the memory has of it; gives it back when there is none.
-    fn find(&mut self, body: Vec<u8>) -> Option<Vec<u8>> {
+    fn find(&mut self, body: Collected) -> Option<Collected> {
         let Some(found) = self.memory.as_mut().and_then(|memory| memory.find(&body, self.plan.coding)) else { return Some(body) };
         self.plan.level = found.form.level;
         self.bytes_out += found.form.bytes.len() as u64;
@@ -319,9 +352,9 @@ impl Compressor {
             if self.place.budget.is_tight() {
                 popular.decline();
             } else {
-                let held = body.capacity().min(self.held);
+                let held = body.memory().min(self.held);
                 self.held -= held;
-                popular.give(body, (self.place.budget.clone(), held));
+                popular.give(body.into_own(), (self.place.budget.clone(), held));
             }
         }
         self.ended();
@@ -344,27 +377,57 @@ impl Compressor {
         ns <= self.place.in_place_ns || self.place.queue.is_none()
     }
 
+    fn collected(&mut self, body: Collected) {
+        if let Some(memory) = &mut self.memory {
+            memory.see(&body);
+        }
+        self.pending = true;
+        self.state = State::Collecting(body);
+    }
+
     /// Makes room for that many bytes to be collected; false when they are too many, for the limit or for the budget.
-    fn make_room(&mut self, body: &mut Vec<u8>, more: usize) -> bool {
+    fn make_room(&mut self, body: &mut Collected, more: usize) -> bool {
         let needed = body.len() + more;
         if needed > self.collect_bytes {
             return false;
         }
-        if needed > body.capacity() {
+        if needed > body.capacity() && !self.borrow(body, needed) {
             // Twice as much each time, and never more than the limit, which is the body's length where that is known.
             let capacity = needed.max(body.capacity() * 2).max(MIN_COLLECT_BYTES).min(self.collect_bytes);
             if !self.hold(capacity) {
                 return false;
             }
-            body.reserve_exact(capacity - body.len());
+            if let Collected::Own(own) = body {
+                own.reserve_exact(capacity - own.len());
+            } else {
+                body.move_to(Collected::Own(Vec::with_capacity(capacity)));
+            }
         }
-        true
+        self.hold(body.memory_with(needed))
+    }
+
+    /// Moves what was collected so far to memory of the engine's, if it will have this body and has memory to lend.
+    fn borrow(&mut self, body: &mut Collected, needed: usize) -> bool {
+        let expected = self.known_bytes.unwrap_or(needed);
+        let (Collected::Own(_), Some(queue), Some(EngineId(id))) = (&*body, &self.place.queue, self.preferred) else {
+            return false;
+        };
+        if self.stays(self.engine.whole_ns(self.plan.level, expected)) {
+            return false;
+        }
+        let Some(lane) = queue.engines().get(usize::from(id)) else { return false };
+        let Some(mut lent) = lane.lend(self.plan.coding, expected).map(Collected::Lent) else { return false };
+        let fits = needed <= lent.capacity() && self.hold(lent.memory_with(needed));
+        if fits {
+            body.move_to(lent);
+        }
+        fits
     }
 
     /// Pushes borrowed bytes, copying them only if they have to go away.
     fn push(&mut self, mut coder: Box<dyn Coder>, input: &[u8], flush: Flush) -> Result<Step, Fault> {
         if !self.stays(self.engine.stream_ns(self.plan.level, input.len())) {
-            return self.push_owned(coder, input.to_vec(), flush);
+            return self.push_owned(coder, Collected::Own(input.to_vec()), flush);
         }
         self.enters(input.len());
         let flush = self.brake(&mut *coder, flush);
@@ -379,13 +442,13 @@ impl Compressor {
         Ok(Step::Done)
     }
 
-    fn push_owned(&mut self, mut coder: Box<dyn Coder>, input: Vec<u8>, flush: Flush) -> Result<Step, Fault> {
+    fn push_owned(&mut self, mut coder: Box<dyn Coder>, input: Collected, flush: Flush) -> Result<Step, Fault> {
         self.enters(input.len());
         let stays = self.stays(self.engine.stream_ns(self.plan.level, input.len()));
         let flush = self.brake(&mut *coder, flush);
-        let (flush, lighten) = self.economy(&*coder, input.capacity(), flush);
+        let (flush, lighten) = self.economy(&*coder, input.memory(), flush);
         self.pending = flush == Flush::None;
-        let work = Work::stream(coder, input, flush, lighten);
+        let work = Work::stream(coder, input.into_piece(), flush, lighten);
         let last = flush == Flush::Finish;
         if stays { self.take_back(work.run()?, last).map(|()| Step::Done) } else { self.send(work, last) }
     }
@@ -464,7 +527,7 @@ impl Compressor {
     /// Bytes of the coder or of the collected body.
     fn own_bytes(&self) -> usize {
         match &self.state {
-            State::Collecting(body) => body.capacity(),
+            State::Collecting(body) => body.memory(),
             State::Streaming(coder) => coder.memory(),
             State::Away { .. } => self.held,
             State::Ended | State::Broken => 0,
@@ -499,6 +562,9 @@ impl Drop for Compressor {
 
 /// The room that collecting begins with.
 const MIN_COLLECT_BYTES: usize = 4096;
+
+/// Bytes that are received at a time: a worker's other clients wait meanwhile, some 30 µs.
+const RECEIVE_BYTES: usize = 256 * 1024;
 
 #[cfg(test)]
 mod tests;

@@ -3,13 +3,19 @@
 //! The other face is [`crate::coder`]: software, which is always there, and streams. A device is handed [`Order`]s, as many at a time
 //! as there are, each a body in pieces, and ends each of them once, in any order, on a thread of its own.
 //!
+//! A device that works in another process may lend memory for a body before it is whole ([`Device::lend`]): what is received into that
+//! memory need not be copied for the device. It goes back when the last who reads the body lets go of it.
+//!
 //! Invariants:
 //! * An order is ended exactly once: one that is dropped has ended with [`Failure::Refused`].
 //! * [`Device::submit`] copies at most; it does not wait for the engine. It is called on a thread that may copy, never on a worker.
 //! * What a device hands back is a claim. Whoever gave the order judges it, and has kept the body.
 //! * After [`Device::overdue`] the order does not matter any more. Whatever it held is the device's to get back.
+//! * What was put into lent memory is changed by nobody, the device's process included: software can still do the job.
 
 use crate::coding::{Coding, Level};
+use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +29,44 @@ pub trait Device: Send + Sync {
 
     /// How it is.
     fn status(&self) -> Status;
+
+    /// Memory for a body that will probably be its; none when it has none to lend, or reads bodies where they are.
+    fn lend(&self) -> Option<Box<dyn Lent>> {
+        None
+    }
+
+    /// Says that there has been nothing to do for a while: memory that is kept for the next body may go.
+    fn rest(&self) {}
+}
+
+/// Memory that a device has lent for one body. Dropped, it goes back.
+pub trait Lent: Send {
+    /// What was put in.
+    fn filled(&self) -> &[u8];
+
+    /// Room behind it.
+    fn room(&mut self) -> &mut [u8];
+
+    /// Says that so many bytes of the room are filled.
+    fn advance(&mut self, bytes: usize);
+
+    /// The memory that it takes with so many bytes in it: whoever has borrowed it counts them as held.
+    fn memory(&self, bytes: usize) -> usize;
+
+    /// What was put in, which is changed no more.
+    fn into_piece(self: Box<Self>) -> Arc<dyn Piece>;
+}
+
+/// Bytes that many may read and nobody changes.
+pub trait Piece: Any + Send + Sync {
+    /// They.
+    fn bytes(&self) -> &[u8];
+}
+
+impl Piece for Vec<u8> {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
 }
 
 /// How a device is.
@@ -60,42 +104,43 @@ impl Wrapper {
 }
 
 /// A body in pieces, which many may read and nobody changes.
-#[derive(Clone, Default, Debug)]
-pub struct Pieces(Vec<Arc<Vec<u8>>>);
+#[derive(Clone, Default)]
+pub struct Pieces(Vec<Arc<dyn Piece>>);
 
 impl Pieces {
     /// The pieces, in order.
-    pub fn new(pieces: Vec<Arc<Vec<u8>>>) -> Pieces {
+    pub fn new(pieces: Vec<Arc<dyn Piece>>) -> Pieces {
         Pieces(pieces)
     }
 
     /// Bytes of all of them.
     pub fn bytes(&self) -> usize {
-        self.0.iter().map(|piece| piece.len()).sum()
+        self.iter().map(<[u8]>::len).sum()
     }
 
     /// Each of them.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        self.0.iter().map(|piece| piece.as_slice())
+        self.0.iter().map(|piece| piece.bytes())
+    }
+
+    /// The only one, if there is no other.
+    pub fn only(&self) -> Option<&Arc<dyn Piece>> {
+        self.0.first().filter(|_| self.0.len() == 1)
     }
 
     /// All in one, to keep: copied only if there are several.
-    pub fn into_one(mut self) -> Arc<Vec<u8>> {
-        match (self.0.pop(), self.0.is_empty()) {
-            (Some(one), true) => one,
-            (None, _) => Arc::default(),
-            (Some(last), false) => {
-                self.0.push(last);
-                Arc::new(self.joined().into_owned())
-            }
+    pub fn into_one(self) -> Arc<dyn Piece> {
+        match self.only() {
+            Some(one) => one.clone(),
+            None => Arc::new(self.joined().into_owned()),
         }
     }
 
     /// All in one: copied only if there are several.
     pub fn joined(&self) -> std::borrow::Cow<'_, [u8]> {
-        match &self.0[..] {
-            [one] => one.as_slice().into(),
-            several => several.iter().flat_map(|piece| piece.iter().copied()).collect::<Vec<u8>>().into(),
+        match self.only() {
+            Some(one) => one.bytes().into(),
+            None => self.iter().flatten().copied().collect::<Vec<u8>>().into(),
         }
     }
 }
@@ -103,6 +148,18 @@ impl Pieces {
 impl From<Vec<u8>> for Pieces {
     fn from(body: Vec<u8>) -> Pieces {
         Pieces(vec![Arc::new(body)])
+    }
+}
+
+impl From<Arc<dyn Piece>> for Pieces {
+    fn from(body: Arc<dyn Piece>) -> Pieces {
+        Pieces(vec![body])
+    }
+}
+
+impl fmt::Debug for Pieces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter().map(<[u8]>::len)).finish()
     }
 }
 
@@ -152,6 +209,8 @@ impl Order {
 
     /// Ends it.
     pub fn end(mut self, result: Result<Coded, Failure>) {
+        // Whoever hears of the end has the body back.
+        self.input = Pieces::default();
         if let Some(ending) = self.ending.take() {
             ending(result);
         }
@@ -191,10 +250,10 @@ mod tests {
 
     #[test]
     fn pieces_are_joined_in_order() {
-        let pieces = Pieces::new(vec![Arc::new(b"ab".to_vec()), Arc::default(), Arc::new(b"c".to_vec())]);
+        let pieces = Pieces::new(vec![Arc::new(b"ab".to_vec()), Arc::new(Vec::new()), Arc::new(b"c".to_vec())]);
         assert_eq!((pieces.bytes(), &*pieces.joined()), (3, &b"abc"[..]));
         assert_eq!(&*Pieces::from(vec![7]).joined(), [7]);
         assert_eq!(&*Pieces::default().joined(), b"");
-        assert_eq!((&**pieces.into_one(), &**Pieces::default().into_one()), (&b"abc"[..], &b""[..]));
+        assert_eq!((pieces.into_one().bytes(), Pieces::default().into_one().bytes()), (&b"abc"[..], &b""[..]));
     }
 }

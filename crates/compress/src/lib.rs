@@ -30,6 +30,7 @@ pub mod body;
 pub mod budget;
 pub mod coder;
 pub mod coding;
+mod collected;
 pub mod counters;
 mod date;
 pub mod decode;

@@ -24,7 +24,7 @@ use terse_card::remote::Remote;
 use terse_card::zlib::Library;
 use terse_card::{isal, probe};
 use terse_compress::offload::Standing;
-use terse_compress::{Device, EngineSettings, Queue, coder};
+use terse_compress::{Device, EngineSettings, Limit, Queue, coder};
 use terse_config::Diagnostics;
 use terse_pack::Devices;
 use terse_proxy::log::Level;
@@ -80,14 +80,18 @@ pub fn prepare(engines: &[EngineSettings], identity: &Identity, quiet: bool) -> 
     engines.iter().map(prepare).collect()
 }
 
-/// Opens them, in the same order.
+/// Opens them, in the same order. Memory that they lend for bodies counts against `limit`.
 ///
 /// # Errors
 /// The system has no thread to give.
-pub fn open(prepared: Vec<Prepared>, engines: &[EngineSettings]) -> io::Result<Vec<(EngineSettings, Arc<dyn Device>)>> {
+pub fn open(
+    prepared: Vec<Prepared>,
+    engines: &[EngineSettings],
+    limit: &Arc<Limit>,
+) -> io::Result<Vec<(EngineSettings, Arc<dyn Device>)>> {
     let open = |(prepared, settings): (Prepared, &EngineSettings)| {
         let device: Arc<dyn Device> = match prepared {
-            Prepared::Apart(keeper) => Arc::new(Remote::open(keeper, settings)?),
+            Prepared::Apart(keeper) => Arc::new(Remote::open(keeper, settings, limit.clone())?),
             Prepared::Within(library) => Arc::new(Local::open(library, settings)?),
         };
         Ok((settings.clone(), device))
@@ -111,7 +115,9 @@ impl Devices for ForFiles {
         let library = settings.library.display();
         probe::examine(&launch(&identity, true), &settings.library).map_err(|reason| format!("{library} {reason}"))?;
         let one = std::slice::from_ref(settings);
-        let opened = prepare(one, &identity, false).and_then(|prepared| open(prepared, one)).map_err(|error| error.to_string())?;
+        let limit = Arc::new(Limit::new(usize::MAX));
+        let opened = prepare(one, &identity, false).and_then(|prepared| open(prepared, one, &limit));
+        let opened = opened.map_err(|error| error.to_string())?;
         opened.into_iter().next().map(|(_, device)| device).ok_or_else(|| "it is not there".into())
     }
 }

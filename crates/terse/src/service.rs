@@ -133,7 +133,7 @@ impl Service {
 /// The queue of compression, if it is wanted: engines need it, because what they do not do is done there.
 fn queue(plan: &Plan, prepared: Vec<Prepared>) -> io::Result<Option<Arc<Queue>>> {
     let compression = &plan.process.compression;
-    let engines = engines::open(prepared, &compression.engines)?;
+    let engines = engines::open(prepared, &compression.engines, &plan.memory)?;
     match compression.threads.unwrap_or_else(workers::default_count) {
         0 if engines.is_empty() => Ok(None),
         threads => Ok(Some(Arc::new(Queue::with_engines(threads, compression.nice, compression.queue_depth, engines)?))),

@@ -29,16 +29,16 @@ pub use numbers::{Cause, LaneNumbers};
 
 use super::breaker::{Breaker, Standing};
 use super::job::{Job, Slot};
-use super::work::{Work, cut};
+use super::work::{Whole, Work, cut};
 use super::{Entry, Line, verify};
 use crate::coder::CoderFault;
 use crate::coding::{Coding, Level};
-use crate::device::{Coded, Device, Ending, Failure, Order, Pieces, Status, Wrapper};
+use crate::device::{Coded, Device, Ending, Failure, Lent, Order, Pieces, Status, Wrapper};
 use crate::engine::{EngineSettings, Verify};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The line of one engine.
 pub struct Lane {
@@ -57,6 +57,8 @@ struct State {
     probe: Option<Probe>,
     breaker: Breaker,
     next_ticket: u64,
+    /// When the device may rest, unless something comes; none while it rests.
+    rests_at: Option<Instant>,
     stopped: bool,
 }
 
@@ -88,13 +90,22 @@ struct Turn {
     orders: Vec<Order>,
     overdue: Vec<u64>,
     fallen: Vec<(Arc<Slot>, Option<Work>, Cause)>,
+    /// The device may rest.
+    rest: bool,
 }
 
 impl Lane {
     pub(super) fn new(settings: EngineSettings, device: Arc<dyn Device>, software: Arc<Line>) -> Lane {
         let breaker = Breaker::new(settings.fall, settings.rise, settings.inter, Instant::now());
-        let state =
-            State { waiting: VecDeque::new(), flights: HashMap::new(), probe: None, breaker, next_ticket: 0, stopped: false };
+        let state = State {
+            waiting: VecDeque::new(),
+            flights: HashMap::new(),
+            probe: None,
+            breaker,
+            next_ticket: 0,
+            rests_at: None,
+            stopped: false,
+        };
         let (numbers, changed) = (LaneNumbers::default(), Condvar::new());
         Lane { settings, device, software, numbers, state: Mutex::new(state), changed }
     }
@@ -125,11 +136,31 @@ impl Lane {
         self.device.status()
     }
 
+    /// Memory of the device's for a body that is on its way, of so many bytes as far as is known; none if software will have it.
+    pub(crate) fn lend(&self, coding: Coding, bytes: usize) -> Option<Box<dyn Lent>> {
+        if !self.suits(Some(coding), bytes) {
+            return None;
+        }
+        {
+            let mut state = self.lock();
+            if state.stopped || !state.breaker.is_up() {
+                return None;
+            }
+            if state.rests_at.replace(Instant::now() + REST).is_none() {
+                self.changed.notify_one();
+            }
+        }
+        self.device.lend()
+    }
+
+    /// Whether the engine does bodies of that coding and length.
+    fn suits(&self, coding: Option<Coding>, bytes: usize) -> bool {
+        (self.settings.smallest..=self.settings.largest).contains(&bytes) && coding.and_then(Wrapper::of).is_some()
+    }
+
     /// Takes a whole body for the engine, or gives it back for software.
     pub(super) fn offer(&self, work: Work) -> Result<Job, Work> {
-        let fits = (self.settings.smallest..=self.settings.largest).contains(&work.bytes());
-        let known = work.as_whole().is_some_and(|whole| Wrapper::of(whole.coding()).is_some());
-        if !fits || !known {
+        if !self.suits(work.as_whole().map(Whole::coding), work.bytes()) {
             self.numbers.unfit.fetch_add(1, Relaxed);
             return Err(work.into_software(None));
         }
@@ -148,6 +179,7 @@ impl Lane {
             self.numbers.fell(cause);
             return Err(work.into_software(self.settings.fallback));
         }
+        state.rests_at = Some(now + REST);
         let job = Job::new(work);
         state.waiting.push_back(Waiting { slot: job.slot(), since: now, deadline });
         drop(state);
@@ -163,6 +195,9 @@ impl Lane {
             }
             for (slot, work, cause) in turn.fallen {
                 self.fall_back(slot, work, cause);
+            }
+            if turn.rest {
+                self.device.rest();
             }
             if !turn.orders.is_empty() {
                 self.device.submit(turn.orders);
@@ -193,7 +228,7 @@ impl Lane {
             }
             let now = Instant::now();
             let turn = self.turn(&mut state, now);
-            if !(turn.orders.is_empty() && turn.overdue.is_empty() && turn.fallen.is_empty()) {
+            if turn.rest || !(turn.orders.is_empty() && turn.overdue.is_empty() && turn.fallen.is_empty()) {
                 return Some(turn);
             }
             state = match state.next_time() {
@@ -236,6 +271,7 @@ impl Lane {
                 }
             }
         }
+        turn.rest = state.rests_at.take_if(|at| *at <= now).is_some();
         turn
     }
 
@@ -376,7 +412,7 @@ impl State {
         let flights = self.flights.values().map(|flight| flight.deadline).min();
         let waiting = self.waiting.front().map(|waiting| waiting.deadline);
         let probe = self.probe.as_ref().map(|probe| probe.deadline);
-        [flights, waiting, probe, self.breaker.next_probe()].into_iter().flatten().min()
+        [flights, waiting, probe, self.breaker.next_probe(), self.rests_at].into_iter().flatten().min()
     }
 }
 
@@ -401,6 +437,9 @@ fn probe_body() -> Pieces {
 }
 
 const PROBE_WORDS: u32 = 4096;
+
+/// A device to which nothing comes for so long may give its memory back.
+const REST: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests;

@@ -69,7 +69,7 @@ impl Bench {
     fn work(&self, name: u8, slices: usize) -> (Work, Sender<()>) {
         let (go, gate) = channel();
         let coder = Gate { name, began: self.announce.clone(), go: gate, panics: false };
-        (Work::stream(Box::new(coder), vec![name; slices * work::SLICE_BYTES], Flush::None, None), go)
+        (Work::stream(Box::new(coder), Arc::new(vec![name; slices * work::SLICE_BYTES]), Flush::None, None), go)
     }
 }
 
@@ -134,7 +134,7 @@ fn a_broken_engine_ends_its_stream_only() {
     let (bench, queue) = (Bench::new(), Queue::start(1, 0, 8).unwrap());
     let (go, gate) = channel();
     let broken = Gate { name: 9, began: bench.announce.clone(), go: gate, panics: true };
-    let broken = queue.submit(Work::stream(Box::new(broken), vec![9], Flush::None, None)).ok().unwrap();
+    let broken = queue.submit(Work::stream(Box::new(broken), Arc::new(vec![9]), Flush::None, None)).ok().unwrap();
     go.send(()).unwrap();
     assert!(block_on(broken).0.is_err());
     let (sound, go) = bench.work(1, 1);

@@ -14,7 +14,7 @@ use super::lane::Lane;
 use super::verify;
 use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Pool};
 use crate::coding::{Coding, Level};
-use crate::device::Pieces;
+use crate::device::{Piece, Pieces};
 use crate::engine::EngineId;
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(crate) struct Work {
 }
 
 enum Task {
-    Stream { coder: Box<dyn Coder>, input: Arc<Vec<u8>>, at: usize, flush: Flush, lighten: Option<Keep> },
+    Stream { coder: Box<dyn Coder>, input: Arc<dyn Piece>, at: usize, flush: Flush, lighten: Option<Keep> },
     Whole(Whole),
     Check { whole: Whole, coded: Vec<u8>, lane: Arc<Lane> },
 }
@@ -47,13 +47,13 @@ pub(crate) struct Whole {
 
 impl Work {
     /// Pushes `input` through a coder with that flush, and then makes the coder small if told so.
-    pub(crate) fn stream(coder: Box<dyn Coder>, input: Vec<u8>, flush: Flush, lighten: Option<Keep>) -> Work {
-        Work { task: Task::Stream { coder, input: Arc::new(input), at: 0, flush, lighten }, out: Vec::new() }
+    pub(crate) fn stream(coder: Box<dyn Coder>, input: Arc<dyn Piece>, flush: Flush, lighten: Option<Keep>) -> Work {
+        Work { task: Task::Stream { coder, input, at: 0, flush, lighten }, out: Vec::new() }
     }
 
     /// Codes a whole body.
-    pub(crate) fn whole(engine: &'static Engine, level: Level, pool: Arc<Pool>, input: Vec<u8>) -> Work {
-        Work { task: Task::Whole(Whole { engine, level, pool, input: input.into(), by: None }), out: Vec::new() }
+    pub(crate) fn whole(engine: &'static Engine, level: Level, pool: Arc<Pool>, input: Pieces) -> Work {
+        Work { task: Task::Whole(Whole { engine, level, pool, input, by: None }), out: Vec::new() }
     }
 
     /// Prefers an engine for a whole body.
@@ -96,7 +96,7 @@ impl Work {
     /// Bytes that go in.
     pub(crate) fn bytes(&self) -> usize {
         match &self.task {
-            Task::Stream { input, .. } => input.len(),
+            Task::Stream { input, .. } => input.bytes().len(),
             Task::Whole(whole) | Task::Check { whole, .. } => whole.input.bytes(),
         }
     }
@@ -108,6 +108,7 @@ impl Work {
                 (whole.engine.whole)(&whole.input.joined(), whole.level, &whole.pool, &mut self.out).map(|()| true)
             }
             Task::Stream { coder, input, at, flush, lighten } => {
+                let input = input.bytes();
                 let end = input.len().min(*at + SLICE_BYTES);
                 let last = end == input.len();
                 coder.push(&input[*at..end], &mut self.out, if last { *flush } else { Flush::None })?;

@@ -124,6 +124,21 @@ impl ChunkDecoder {
         Ok((at, if self.state == State::Done { Step::End } else { Step::More }))
     }
 
+    /// Bytes of the chunk's data that have not come yet, where the next byte is one of them.
+    pub fn left(&self) -> u64 {
+        match self.state {
+            State::Data { left } => left,
+            _ => 0,
+        }
+    }
+
+    /// Says that so many bytes of data, no more than are left, have gone another way than through [`ChunkDecoder::step`].
+    pub fn skip(&mut self, bytes: u64) {
+        if let State::Data { left } = self.state {
+            self.state = if bytes >= left { State::DataEnd { cr: false } } else { State::Data { left: left - bytes } };
+        }
+    }
+
     /// Whether the body has ended.
     pub fn is_done(&self) -> bool {
         self.state == State::Done
@@ -195,6 +210,18 @@ mod tests {
             assert_eq!(trailers, b"X-Sum: 1\r\nY: 2\r\n\r\n");
             assert_eq!(&body[used..], b"NEXT");
         }
+    }
+
+    #[test]
+    fn data_may_go_another_way() {
+        let mut decoder = ChunkDecoder::default();
+        assert_eq!((decoder.step(b"b\r\nhel"), decoder.left()), (Ok((6, Step::Data(3..6))), 8));
+        decoder.skip(5);
+        assert_eq!(decoder.left(), 3);
+        decoder.skip(3);
+        assert_eq!((decoder.left(), decoder.step(b"\r\n0\r\n\r\n")), (0, Ok((7, Step::End))));
+        decoder.skip(1);
+        assert!(decoder.is_done() && decoder.left() == 0);
     }
 
     #[test]

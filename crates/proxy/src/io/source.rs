@@ -190,26 +190,8 @@ impl Source<'_> {
         if let Some(broken) = self.broken.take() {
             return Err(broken);
         }
-        let mut waits = false;
         loop {
-            let read = poll_fn(|cx| {
-                let poll = self.poll_more(cx);
-                // Who waits without a limit neither sets nor obeys the timer: it may be the other direction's.
-                if poll.is_pending()
-                    && let Some(limit) = self.timeout.get()
-                {
-                    if !waits {
-                        waits = true;
-                        self.timer.set(Some(limit));
-                    }
-                    if self.timer.is_due(cx) {
-                        return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-                    }
-                }
-                poll
-            })
-            .await;
-            match read {
+            match self.patiently(Source::poll_more).await {
                 Ok(Some(0)) if self.minds_truncation && self.reader.is_truncated() => return Err(Broken::Closed),
                 Ok(Some(0)) if matches!(self.body, Incoming::UntilClose) => {
                     *self.body = Incoming::Done;
@@ -218,10 +200,83 @@ impl Source<'_> {
                 Ok(Some(0)) => return Err(Broken::Closed),
                 Ok(Some(_)) => return Ok(()),
                 Ok(None) => *self.buffer = self.pools.small.get().await,
-                Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(Broken::Timeout),
-                Err(_) => return Err(Broken::Reset),
+                Err(error) => return Err(broken(&error)),
             }
         }
+    }
+
+    /// Whether the next bytes are data for certain, and many: then they can be [received](Source::receive) to where they are to lie.
+    pub fn can_receive(&self) -> bool {
+        let data = match &*self.body {
+            Incoming::Exact(left) => *left,
+            Incoming::Chunked(decoder, 0) => decoder.left(),
+            _ => 0,
+        };
+        data >= RECEIVED_LEAST && self.buffer.is_empty()
+    }
+
+    /// Receives data of the body into `room`, past the buffer: how many bytes. To be called where [`Source::can_receive`] says so.
+    pub async fn receive(&mut self, room: &mut [u8]) -> Result<usize, Broken> {
+        let left = match &*self.body {
+            Incoming::Exact(left) => *left,
+            Incoming::Chunked(decoder, _) => decoder.left(),
+            _ => 0,
+        };
+        let most = room.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let room = &mut room[..most];
+        if let Some(broken) = self.broken.take() {
+            return Err(broken);
+        }
+        let received = self
+            .patiently(|source, cx| {
+                let poll = source.reader.poll_receive(cx, room);
+                if poll.is_pending() {
+                    source.buffer.release_if_empty();
+                }
+                poll
+            })
+            .await;
+        let n = match received {
+            Ok(0) => return Err(Broken::Closed),
+            Ok(n) => n,
+            Err(error) => return Err(broken(&error)),
+        };
+        if let Some(listener) = &mut self.listener {
+            listener.hear(&room[..n]);
+        }
+        match self.body {
+            Incoming::Exact(left) if *left == n as u64 => *self.body = Incoming::Done,
+            Incoming::Exact(left) => *left -= n as u64,
+            Incoming::Chunked(decoder, _) => decoder.skip(n as u64),
+            Incoming::Done | Incoming::UntilClose | Incoming::Held(_) => {}
+        }
+        Ok(n)
+    }
+
+    /// Polls until something comes or the peer's time is over.
+    #[inline]
+    async fn patiently<T>(
+        &mut self,
+        mut poll: impl FnMut(&mut Self, &mut std::task::Context<'_>) -> Poll<io::Result<T>>,
+    ) -> io::Result<T> {
+        let mut waits = false;
+        poll_fn(|cx| {
+            let poll = poll(self, cx);
+            // Who waits without a limit neither sets nor obeys the timer: it may be the other direction's.
+            if poll.is_pending()
+                && let Some(limit) = self.timeout.get()
+            {
+                if !waits {
+                    waits = true;
+                    self.timer.set(Some(limit));
+                }
+                if self.timer.is_due(cx) {
+                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                }
+            }
+            poll
+        })
+        .await
     }
 
     /// `None`: a buffer is needed, and there is none.
@@ -247,6 +302,13 @@ impl Source<'_> {
         poll.map(|read| read.map(Some))
     }
 }
+
+fn broken(error: &io::Error) -> Broken {
+    if error.kind() == io::ErrorKind::TimedOut { Broken::Timeout } else { Broken::Reset }
+}
+
+/// Fewer bytes of data come through the buffer: what follows them comes with them then.
+const RECEIVED_LEAST: u64 = 16 * 1024;
 
 /// Trailers are passed on as they came: they must be what they seem to be.
 fn check_trailers(trailers: &[u8]) -> Result<(), Malformed> {

@@ -189,13 +189,18 @@ impl Transport {
 impl Reader<'_> {
     /// Reads into the buffer's room; 0 at the end of the stream.
     pub fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut Buffer) -> Poll<io::Result<usize>> {
-        let n = ready!(match self {
-            Reader::Tcp(io) => poll_read(io.as_ref(), cx, buffer.room()),
-            Reader::Unix(io) => poll_read(io.as_ref(), cx, buffer.room()),
-            Reader::Tls(io) => io.poll_read(cx, buffer.room()),
-        })?;
+        let n = ready!(self.poll_receive(cx, buffer.room()))?;
         buffer.advance(n);
         Poll::Ready(Ok(n))
+    }
+
+    /// Reads into any room; 0 at the end of the stream.
+    pub fn poll_receive(&mut self, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        match self {
+            Reader::Tcp(io) => poll_read(io.as_ref(), cx, room),
+            Reader::Unix(io) => poll_read(io.as_ref(), cx, room),
+            Reader::Tls(io) => io.poll_read(cx, room),
+        }
     }
 
     /// The same, awaited.

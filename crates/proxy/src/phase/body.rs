@@ -1,7 +1,7 @@
 //! A body from one side to the other, as it is or through a coder. Both directions go this way.
 
 use crate::filter::{Passage, Reach, Side};
-use crate::io::{Broken, Part, Sink, Source};
+use crate::io::{Broken, Part, Sink, Source, Timer};
 use std::cell::Cell;
 use std::io;
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub async fn compress(
                 settle(coder, step, sink, &mut passage).await?;
                 return sink.finish(&trailers(source.trailers())).await.map_err(Broke::Sink);
             }
-            None if more_soon(source, coder.has_pending() || !sink.out.is_empty()).await? => continue,
+            None if collect_soon(source, coder, progress, &passage, !sink.out.is_empty()).await? => continue,
             None => {
                 let step = coder.pause().map_err(|_| Broke::Coder)?;
                 settle(coder, step, sink, &mut passage).await?;
@@ -108,18 +108,41 @@ pub(super) async fn admitted(
 
 /// Reads more; false when the sender pauses and something `waits` for what may come.
 pub(super) async fn more_soon(source: &mut Source<'_>, waits: bool) -> Result<bool, Broke> {
-    if !waits {
-        source.more().await.map_err(Broke::Source)?;
-        return Ok(true);
-    }
-    let more = match source.known_bytes() {
-        Some(_) => tokio::time::timeout(PATIENCE, source.more()).await.ok(),
-        None => source.timer.briefly(source.more()).await,
+    let (timer, is_known) = (source.timer, source.known_bytes().is_some());
+    Ok(soon(source.more(), waits, timer, is_known).await?.is_some())
+}
+
+/// The same for what is collected; received at once to where it is collected, if nobody else has a say in it.
+async fn collect_soon(
+    source: &mut Source<'_>,
+    coder: &mut Compressor,
+    progress: &Cell<u64>,
+    passage: &Option<Passage>,
+    waits: bool,
+) -> Result<bool, Broke> {
+    let waits = waits || coder.has_pending();
+    let room = if passage.is_none() && source.can_receive() { coder.room() } else { None };
+    let Some(room) = room else { return more_soon(source, waits).await };
+    let (timer, is_known) = (source.timer, source.known_bytes().is_some());
+    let Some(n) = soon(source.receive(room), waits, timer, is_known).await? else { return Ok(false) };
+    progress.set(progress.get() + n as u64);
+    coder.received(n);
+    Ok(true)
+}
+
+/// What comes; none when the sender pauses and something `waits` for it. `is_known`: the body's length was told.
+async fn soon<T>(
+    more: impl Future<Output = Result<T, Broken>>,
+    waits: bool,
+    timer: &Timer,
+    is_known: bool,
+) -> Result<Option<T>, Broke> {
+    let more = match () {
+        () if !waits => Some(more.await),
+        () if is_known => tokio::time::timeout(PATIENCE, more).await.ok(),
+        () => timer.briefly(more).await,
     };
-    match more {
-        Some(more) => more.map(|()| true).map_err(Broke::Source),
-        None => Ok(false),
-    }
+    more.transpose().map_err(Broke::Source)
 }
 
 /// The same as a pause for a body whose length was told. Its sender has all of it, or nearly, and nobody waits for a part of it; what comes

@@ -82,7 +82,7 @@ impl Stage {
     }
 
     fn submit(&self, coding: Coding, body: &[u8]) -> Job {
-        let work = Work::whole(Engine::of(coding), Level(6), self.pool.clone(), body.to_vec()).by(Some(EngineId(0)));
+        let work = Work::whole(Engine::of(coding), Level(6), self.pool.clone(), body.to_vec().into()).by(Some(EngineId(0)));
         self.queue.submit(work).ok().unwrap()
     }
 
