@@ -77,16 +77,16 @@ impl Budget for Limit {
 }
 
 /// Takes bytes for as long as what it returns lives; nothing where they do not fit.
-pub fn hold(limit: &Arc<Limit>, bytes: usize) -> Option<Box<dyn Any + Send>> {
+pub fn hold<B: Budget + 'static>(limit: &Arc<B>, bytes: usize) -> Option<Box<dyn Any + Send>> {
     limit.take(bytes).then(|| Box::new(Held { limit: limit.clone(), bytes }) as Box<dyn Any + Send>)
 }
 
-struct Held {
-    limit: Arc<Limit>,
+struct Held<B: Budget> {
+    limit: Arc<B>,
     bytes: usize,
 }
 
-impl Drop for Held {
+impl<B: Budget> Drop for Held<B> {
     fn drop(&mut self) {
         self.limit.give(self.bytes);
     }

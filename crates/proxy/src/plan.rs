@@ -27,13 +27,16 @@ use terse_compress::Mode as HopMode;
 use terse_compress::counters::Rate;
 use terse_compress::decode::Decompression;
 use terse_compress::memory::Owner;
-use terse_compress::{Compression, Limit, Memory};
+use terse_compress::{Compression, Limit, Memory, Within};
 use terse_config::Place;
 use terse_message::FieldName;
 use terse_names::Resolvers;
 use terse_sample::pattern::References;
 use terse_sample::{Condition, Language, LogFormat, Needs, ProcessStore};
 use terse_tls::{Acceptor, Vault};
+
+/// Compressed TLS records get one part in so many of the memory: the rest is for buffers, which everybody needs.
+pub const RECORDS_SHARE: usize = 4;
 
 /// Everything that a worker needs to know.
 pub struct Plan {
@@ -63,6 +66,8 @@ pub struct Plan {
     pub syslog: Syslog,
     /// The process-wide limit of buffering.
     pub memory: Arc<Limit>,
+    /// Its part for the coders of compressed TLS records: one in [`RECORDS_SHARE`].
+    pub records_memory: Arc<Within>,
     /// The memory of compressed bodies of proxies that have none of their own (`tune.comp.memory`).
     pub bodies: Option<Arc<Memory>>,
     /// Caches of responses, in the order of their sections.

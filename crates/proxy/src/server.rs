@@ -12,7 +12,7 @@ use std::time::Instant;
 use terse_balance::connections::Registration;
 use terse_balance::settings::SourceSettings;
 use terse_balance::{Address, Destination, Server};
-use terse_compress::Limit;
+use terse_compress::Within;
 use terse_compress::budget;
 use terse_tls::{Connector, RECORDS_MEMORY_BYTES, Request, Secured, Socket};
 use tokio::io::AsyncWriteExt;
@@ -173,7 +173,7 @@ impl ServerConnection {
         connector: &Connector,
         request: Request<'_>,
         made: &mut Option<Rc<Secured>>,
-        memory: &Arc<Limit>,
+        memory: &Arc<Within>,
     ) -> io::Result<Box<Self>> {
         let Some(mut socket) = self.io.into_plain() else { return Err(io::ErrorKind::AlreadyExists.into()) };
         if let Some(head) = self.announced.as_deref() {

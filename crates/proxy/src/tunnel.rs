@@ -46,6 +46,7 @@ pub async fn serve(mut client: Client, session: &Rc<Session>) -> Option<Client> 
             session.requests.set(1);
             if let Err(abort) = connect_and_relay(&mut client, &mut stream).await {
                 stream.facts.abort = Some(abort);
+                client.io.break_off();
                 if matches!(abort.phase, Phase::Queue | Phase::Connect) {
                     client.io.discard();
                 }
@@ -307,6 +308,10 @@ async fn relay(
             }
             Some(Part::End) => {
                 sink.flush().await.map_err(|e| End::Sink(respond::to_client(&e)))?;
+                // What came may not be whole, and whoever gets it must be able to see that.
+                if source.reader.is_truncated() {
+                    sink.writer.break_off();
+                }
                 // A peer that has closed altogether cannot be told any more; that is no error of this direction.
                 let _ = sink.writer.shutdown().await;
                 return Ok(());

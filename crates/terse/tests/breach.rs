@@ -6,10 +6,9 @@
 mod support;
 
 use std::io::Write;
-use std::net::TcpStream;
+use support::Terse;
 use support::client::Client;
 use support::origin::{Origin, Request};
-use support::{Terse, free_address, until};
 
 const EXAMPLE: &str = include_str!("../../../examples/breach.cfg");
 const DIGITS: &[u8] = b"0123456789abcdef";
@@ -40,9 +39,10 @@ fn start(origin: &Origin, with_rule: bool) -> (Terse, std::net::SocketAddr) {
     assert_eq!(EXAMPLE.lines().filter(is_rule).count(), 2);
     let text: String =
         EXAMPLE.lines().filter(|line| with_rule || !is_rule(line)).map(|line| format!("{line}\n")).collect::<String>();
-    let address = free_address();
-    let terse = Terse::with(&text).env("LISTEN", &address.to_string()).env("ORIGIN", &origin.address().to_string()).start();
-    until("the proxy", || TcpStream::connect(address).ok());
+    let text = text.replace("\"${LISTEN-192.0.2.1:8080}\"", "fd@${site}");
+    assert!(text.contains("bind fd@"));
+    let terse = Terse::with(&text).listen("site").env("ORIGIN", &origin.address().to_string()).start();
+    let address = terse.address("site");
     (terse, address)
 }
 

@@ -291,7 +291,7 @@ fn without_room_for_its_state_a_connection_goes_without() {
     let origin = origin();
     let pem = signed(Kind::Ecdsa, &["a.test"], &authority("root")).pem();
     let config = format!(
-        "global\n nbthread 1\n tune.memory.buffers 1300k\n{DEFAULTS}\nlisten web\n bind fd@${{web}} ssl crt a.pem {ALLOW}\n \
+        "global\n nbthread 1\n tune.memory.buffers 3600k\n{DEFAULTS}\nlisten web\n bind fd@${{web}} ssl crt a.pem {ALLOW}\n \
          http-response set-header Inner %[ssl_fc_compression]\n server s {}\n",
         origin.address()
     );
@@ -299,7 +299,7 @@ fn without_room_for_its_state_a_connection_goes_without() {
     let outer = outer(ASK, " http-reuse never", inner.address("web"));
     // Who says nothing holds nothing.
     let _idle: Vec<_> = (0..4).map(|_| TcpStream::connect(inner.address("web")).unwrap()).collect();
-    // Each keeps its own connection to the server. There is room for two states, and for buffers beside them.
+    // Each keeps its own connection to the server. There is room for two states in the quarter of the memory that they may have.
     let mut clients: Vec<Client> = (0..4).map(|_| outer.client()).collect();
     let found: Vec<_> =
         clients.iter_mut().map(|client| get(client, "/small", "identity").field("inner").unwrap().to_owned()).collect();

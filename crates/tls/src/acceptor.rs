@@ -16,6 +16,7 @@ use crate::secured::{Limits, Secured, Side, Socket};
 use crate::settings::{BindTls, CertificateWord, FileName, Global, Own, Verify};
 use crate::tickets::TicketKeys;
 use crate::trust::{TrustKind, Trusted};
+use crate::vault::answers::now_s;
 use crate::vault::files::{Files, Key};
 use crate::vault::{Touched, Vault, folder_key};
 use crate::verification::{self, Tolerance};
@@ -83,7 +84,7 @@ impl Acceptor {
             diagnostics.warn(place, "'alpn h2': HTTP/2 is not spoken to clients yet, so it is not offered to them");
         }
         for line in &offer.lines {
-            if let Some(Err(Unusable(reason))) = line.certificate.answer() {
+            if let Some(Unusable(reason)) = line.certificate.answer_fault(now_s()) {
                 diagnostics.warn(place, format!("clients are not given the answer beside '{}': {reason}", line.key));
             }
         }
@@ -129,6 +130,7 @@ impl Acceptor {
         let offer = self.offer();
         match touched {
             Touched::Certificate(name) => offer.lines.iter().any(|line| *line.key == **name),
+            Touched::Certificates(names) => offer.lines.iter().any(|line| names.contains(&line.key)),
             Touched::Trusted(version) => version.is_some_and(|version| offer.trusts(version)),
             Touched::List(name) => self.lists.iter().any(|list| **list == **name),
         }

@@ -55,6 +55,16 @@ pub(crate) struct Answer {
     pub(crate) id: CertificateId,
     /// In DER.
     pub(crate) der: Vec<u8>,
+    single: Single,
+}
+
+/// What it says of that certificate (`SingleResponse`, RFC 6960 section 4.2.1).
+#[derive(Debug)]
+struct Single {
+    /// Whether its authority knows the certificate: as good, or as revoked.
+    is_known: bool,
+    /// Since when that is so (thisUpdate).
+    since: String,
     /// When there is a newer one (nextUpdate), if it says that.
     until: Option<String>,
 }
@@ -71,18 +81,39 @@ impl Answer {
             return Err(bad("OCSP response status not successful"));
         }
         match single(&der) {
-            Some((id, until)) => Ok(Answer { id, der, until }),
+            Some((id, single)) => Ok(Answer { id, der, single }),
             None => Err(bad("it does not speak of exactly one certificate")),
+        }
+    }
+
+    /// The same of one that is to be given to clients from now on.
+    ///
+    /// # Errors
+    /// It does not know the certificate, or its time has not come, or is over, or as good as over.
+    pub(crate) fn fresh(der: Vec<u8>, now_s: i64) -> Result<Answer, Unusable> {
+        let bad = |reason: &str| Err(Unusable(format!("OCSP single response: {reason}")));
+        let answer = Answer::parse(der)?;
+        let Single { is_known, since, until } = &answer.single;
+        let Some(until) = until else { return bad("missing nextupdate") };
+        match (Asn1Time::from_unix(now_s + SKEW_S), Asn1Time::from_str(since), Asn1Time::from_str(until)) {
+            _ if !is_known => bad("certificate status is unknown"),
+            (Ok(soon), Ok(since), _) if since > soon => bad("not valid yet"),
+            (Ok(soon), Ok(_), Ok(until)) if until > soon => Ok(answer),
+            (Ok(_), Ok(_), Ok(_)) => bad(&format!("no longer valid. Must be valid during at least {SKEW_S}s")),
+            _ => bad("its times cannot be read"),
         }
     }
 
     /// Whether there is no newer one yet: clients refuse a site that gives an older one, and not one that gives none.
     pub(crate) fn is_current(&self) -> bool {
-        let Some(until) = &self.until else { return true };
-        let (until, now) = (Asn1Time::from_str(until), Asn1Time::days_from_now(0));
-        until.is_ok_and(|until| now.is_ok_and(|now| until > now))
+        let now = Asn1Time::days_from_now(0);
+        let until = self.single.until.as_deref().and_then(|until| Asn1Time::from_str(until).ok());
+        until.is_some_and(|until| now.is_ok_and(|now| until > now))
     }
 }
+
+/// How far the clocks of authorities and clients may be from ours.
+const SKEW_S: i64 = 300;
 
 /// What an answer says, as OpenSSL writes it. Nothing if it is none.
 pub(crate) fn text(der: &[u8]) -> Option<String> {
@@ -91,8 +122,8 @@ pub(crate) fn text(der: &[u8]) -> Option<String> {
     Some(text.lines().filter(|line| !line.trim().is_empty()).flat_map(|line| [line, "\n"]).collect())
 }
 
-/// The certificate that an answer speaks of, if it is one, and when there is a newer answer.
-fn single(der: &[u8]) -> Option<(CertificateId, Option<String>)> {
+/// The certificate that an answer speaks of, if it is one, and what it says.
+fn single(der: &[u8]) -> Option<(CertificateId, Single)> {
     let first = |bytes: &'_ [u8]| -> Option<Vec<u8>> { der::elements(bytes).next().map(|element| element.content.to_vec()) };
     // OCSPResponse { status, [0] { ResponseBytes { type, BasicOCSPResponse { ResponseData ... } } } }
     let response = first(der)?;
@@ -105,11 +136,20 @@ fn single(der: &[u8]) -> Option<(CertificateId, Option<String>)> {
     let one = responses.next()?;
     let id = first(one.content)?;
     // SingleResponse { certID, certStatus, thisUpdate, [0] nextUpdate, ... }
-    let until = der::elements(one.content).nth(3).filter(|part| part.tag == NEXT_UPDATE);
+    let mut parts = der::elements(one.content).skip(1);
+    let is_known = [GOOD, REVOKED].contains(&parts.next()?.tag);
+    let since = String::from_utf8(parts.next().filter(|part| part.tag == TIME)?.content.to_vec()).ok()?;
+    let until = parts.next().filter(|part| part.tag == NEXT_UPDATE);
     let until = until.and_then(|part| first(part.content)).and_then(|time| String::from_utf8(time).ok());
-    responses.next().is_none().then(|| (CertificateId(der::encode(SEQUENCE, &id)), until))
+    responses.next().is_none().then(|| (CertificateId(der::encode(SEQUENCE, &id)), Single { is_known, since, until }))
 }
 
+/// `[0]`, without content.
+const GOOD: u8 = 0x80;
+/// `[1]`, with when and why.
+const REVOKED: u8 = 0xa1;
+/// `GeneralizedTime`
+const TIME: u8 = 0x18;
 /// `[0]`, with an element in it.
 const NEXT_UPDATE: u8 = 0xa0;
 

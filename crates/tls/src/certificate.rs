@@ -152,6 +152,12 @@ impl Certificate {
         }))
     }
 
+    /// Why clients are not given the answer that stands beside it, where there is one.
+    pub(crate) fn answer_fault(&self, now_s: i64) -> Option<Unusable> {
+        let fresh = Answer::fresh(self.ocsp.clone()?, now_s);
+        fresh.and_then(|_| self.answer().transpose()).err()
+    }
+
     /// What kind of key it has: of each kind a context can have one.
     pub(crate) fn kind(&self) -> Id {
         self.key.id()

@@ -133,6 +133,7 @@ impl Connector {
         let securing = self.securing.load();
         match touched {
             Touched::Certificate(name) => securing.certificates.iter().any(|used| **used == **name),
+            Touched::Certificates(names) => securing.certificates.iter().any(|used| names.contains(used)),
             Touched::Trusted(version) => {
                 version.is_some_and(|version| securing.trusted.iter().any(|used| Arc::ptr_eq(used, version)))
             }

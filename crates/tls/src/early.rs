@@ -68,6 +68,11 @@ impl Secured {
         self.early.borrow().as_ref().is_some_and(|early| early.has_come)
     }
 
+    /// Whether the first of what was written went ahead of the handshake, and was taken so.
+    pub fn went_early(&self) -> bool {
+        self.went_early.get()
+    }
+
     /// Waits until the handshake is made, where early data came before it.
     pub fn poll_settled(&self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         while self.is_early() {
@@ -180,6 +185,7 @@ impl Secured {
         let mut stream = self.stream.borrow_mut();
         if raw::early_status(stream.ssl()) == EarlyStatus::Accepted {
             bump(&COUNTERS.server_early);
+            self.went_early.set(true);
             return Poll::Ready(Ok(n));
         }
         stream.ssl_write(&sent).map(|_| n).map_err(|_| io::ErrorKind::BrokenPipe.into()).into()

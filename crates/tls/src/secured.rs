@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   made -- handshake --> open -- close_notify sent --> half closed --> dropped
-//!     \                     \______ dropped: a close_notify is tried, and not waited for
+//!     \                     \______ dropped: a close_notify is tried, and not waited for; none where it was broken off
 //!      \__ failed: `failure` says why
 //! ```
 //!
@@ -55,6 +55,10 @@ pub struct Secured {
     pub(crate) early: RefCell<Option<Box<Early>>>,
     /// Whether its records are compressed.
     compresses: Cell<bool>,
+    /// Whether the other end shall see that something is missing.
+    breaks_off: Cell<bool>,
+    /// Whether the other end has taken what went ahead of the handshake.
+    pub(crate) went_early: Cell<bool>,
     /// Whether what is written now is compressed already, so that it travels in stored records.
     stores: Cell<bool>,
     /// The right to the memory of its coders: from the beginning, and as long as they may be.
@@ -128,6 +132,8 @@ impl Secured {
             state: Cell::new(State::Fresh),
             early: RefCell::default(),
             compresses: Cell::new(false),
+            breaks_off: Cell::new(false),
+            went_early: Cell::new(false),
             stores: Cell::new(false),
             memory: Cell::new(hold),
         })
@@ -448,10 +454,16 @@ impl Secured {
         Poll::Ready(SockRef::from(&*self.socket).shutdown(Shutdown::Write))
     }
 
+    /// Sees to it that the end of this connection looks like one that was cut off (RFC 8446 section 6.1): what was sent is not whole, and
+    /// close_notify would say that it is.
+    pub fn break_off(&self) {
+        self.breaks_off.set(true);
+    }
+
     /// Says that nothing more comes, as far as the socket takes it.
     fn close(&self) {
         let mut stream = self.stream.borrow_mut();
-        if self.state.get() == State::Open && !stream.get_shutdown().contains(ShutdownState::SENT) {
+        if self.state.get() == State::Open && !self.breaks_off.get() && !stream.get_shutdown().contains(ShutdownState::SENT) {
             // Who does not listen any more need not be told.
             let _ = stream.shutdown();
         }

@@ -10,7 +10,7 @@
 //! * What cannot be used takes nothing's place: either all who use a file get their new contexts, or nobody does.
 //! * Workers do not wait for a change: each bind line and each server has one place that they read.
 
-mod answers;
+pub(crate) mod answers;
 mod authorities;
 mod certificates;
 pub(crate) mod files;
@@ -90,6 +90,8 @@ impl fmt::Debug for Vault {
 pub(crate) enum Touched<'a> {
     /// Those who show this certificate.
     Certificate(&'a str),
+    /// Those who show any of these.
+    Certificates(&'a [Key]),
     /// Those who trust these authorities, or know what they have revoked.
     Trusted(Option<&'a Arc<Version>>),
     /// Those who name this list or folder.

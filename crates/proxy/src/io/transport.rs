@@ -153,6 +153,13 @@ impl Transport {
         }
     }
 
+    /// Lets the end look like one that was cut off, where there is TLS to say it.
+    pub fn break_off(&self) {
+        if let Transport::Tls(io) = self {
+            io.break_off();
+        }
+    }
+
     /// Tells the peer that nothing more comes.
     pub async fn shutdown(&mut self) -> io::Result<()> {
         self.split().1.shutdown().await
@@ -297,6 +304,13 @@ impl Writer<'_> {
             Writer::Tcp(io) => SockRef::from(io.as_ref()),
             Writer::Unix(io) => SockRef::from(io.as_ref()),
             Writer::Tls(io) => io.socket(),
+        }
+    }
+
+    /// Lets the end look like one that was cut off, where there is TLS to say it.
+    pub fn break_off(&self) {
+        if let Writer::Tls(io) = self {
+            io.break_off();
         }
     }
 

@@ -89,7 +89,11 @@ pub async fn to_abort(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8
     if let Some(answer) = stream.facts.instead.take() {
         return send(client, stream, out, &answer).await.unwrap_or(Next::Close);
     }
-    let Some(status) = status(stream, abort).filter(|_| !begun) else { return Next::Close };
+    if begun {
+        client.io.break_off();
+        return Next::Close;
+    }
+    let Some(status) = status(stream, abort) else { return Next::Close };
     let mut answer = reply::page(stream, status);
     // Where the request was not read whole, nobody knows where the next one would begin.
     answer.close |= stream.facts.version.is_none() || matches!(abort.who, Who::Client | Who::ClientTimeout);

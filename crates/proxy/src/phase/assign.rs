@@ -125,8 +125,12 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
                 match chosen.connector().filter(|_| chosen.settings().tls.enabled) {
                     Some(connector) => {
                         let request = if may_go_early(stream, exchange, backend) { Request::Safe } else { Request::Traffic };
-                        let mut securing =
-                            Box::pin(connection.secure(connector, request, &mut stream.facts.server_tls, &worker.plan.memory));
+                        let mut securing = Box::pin(connection.secure(
+                            connector,
+                            request,
+                            &mut stream.facts.server_tls,
+                            &worker.plan.records_memory,
+                        ));
                         wait(client, watches, securing.as_mut()).await
                     }
                     None => Waited::Done(Ok(connection)),
@@ -164,7 +168,15 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
 /// Whether a request may be sent as early data: it does no harm twice, and its client takes that risk itself, or the operator does.
 fn may_go_early(stream: &Stream, exchange: &Exchange, backend: &Backend) -> bool {
     let is_safe = exchange.upload.is_done() && !exchange.upgrade && stream.request.is_safe();
-    is_safe && (backend.retry_on.early || stream.facts.session.tls().is_some_and(Secured::had_early))
+    // Of a client's requests the first is the one that may have come early.
+    let came_early = stream.facts.number == 0 && stream.facts.session.tls().is_some_and(Secured::had_early);
+    is_safe && !exchange.waits && (backend.retry_on.early || came_early)
+}
+
+/// Whether a request was sent as early data whose client does not know of that: it cannot be told 425 (RFC 8470 section 5.2).
+pub fn went_early_unasked(stream: &Stream) -> bool {
+    let went = !stream.facts.server_reused && stream.facts.server_tls.as_ref().is_some_and(|tls| tls.went_early());
+    went && stream.request.fields.get(b"early-data").is_none()
 }
 
 /// The name that a server is asked for by TLS; none where the expression has no value.
@@ -197,6 +209,10 @@ pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure
         FailureKind::Junk => harmless && backend.retry_on.junk,
         FailureKind::Timeout => harmless && backend.retry_on.timeout,
         FailureKind::Status(status) => harmless && backend.retry_on.statuses.contains(&status),
+        FailureKind::TooEarly => {
+            // That is no attempt of its own, only its other half, and there is one of it.
+            return !std::mem::replace(&mut exchange.waits, true);
+        }
         FailureKind::Late => false,
     };
     // That an idle connection had been closed says nothing against its server.
@@ -223,6 +239,8 @@ pub enum FailureKind {
     Timeout,
     /// The status is one that is tried again.
     Status(u16),
+    /// What was sent ahead of the handshake has to come behind it.
+    TooEarly,
     /// Part of the response has gone to the client, or the client is to blame.
     Late,
 }

@@ -17,7 +17,7 @@ pub async fn accept(client: Client, session: &Rc<Session>, acceptor: &Acceptor) 
     let socket = io.into_plain()?;
     // What came with the PROXY protocol's head is the beginning of the handshake.
     let early = buffer.filled().len();
-    let memory = session.worker.plan.memory.clone();
+    let memory = session.worker.plan.records_memory.clone();
     let ask = acceptor.compresses_records().then(|| Box::new(move || budget::hold(&memory, RECORDS_MEMORY_BYTES)) as Ask);
     let secured = Rc::new(acceptor.accept(socket, buffer.filled(), ask).ok()?);
     buffer.consume(early);

@@ -31,7 +31,7 @@ pub fn failure(backend: &Backend, stream: &Stream, kind: FailureKind) {
         return;
     }
     match kind {
-        FailureKind::Unsent | FailureKind::Late | FailureKind::Status(_) => {}
+        FailureKind::Unsent | FailureKind::Late | FailureKind::Status(_) | FailureKind::TooEarly => {}
         // A connection that had been idle may have been closed just then, which is no error.
         FailureKind::Empty if stream.facts.server_reused => {}
         FailureKind::Empty => tell(backend, stream, Some("Close from server (http)")),

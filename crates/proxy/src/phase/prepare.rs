@@ -46,6 +46,8 @@ pub struct Exchange {
     pub failures: u32,
     /// Whether the attempt goes to the server of the one before it: there is none before the first one, and none after a redispatch.
     pub holds_on: bool,
+    /// Whether it goes behind the handshake with its server, and not as early data.
+    pub waits: bool,
     /// Servers that they failed on.
     pub failed: SmallVec<[usize; 4]>,
     /// Whether the server's connection may carry another request.
@@ -127,6 +129,7 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
         code: None,
         hash_key: None,
         failures: 0,
+        waits: false,
         holds_on: false,
         failed: SmallVec::new(),
         server_keeps: false,
@@ -163,6 +166,7 @@ pub fn bytes(bound: Bound) -> Exchange {
         code: None,
         hash_key: None,
         failures: 0,
+        waits: false,
         holds_on: false,
         failed: SmallVec::new(),
         server_keeps: false,

@@ -6,7 +6,7 @@ use crate::inspection::{self, Side, lend};
 use crate::io::source::Incoming;
 use crate::io::{Broken, Outgoing, Part, Sink, Source, clock};
 use crate::log::Origin;
-use crate::phase::assign::FailureKind;
+use crate::phase::assign::{FailureKind, went_early_unasked};
 use crate::phase::body::{self, Broke};
 use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
@@ -235,6 +235,11 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
     rewrite::share(Side::Response, down.buffer.filled(), stream);
     let status = stream.response.status;
     observe::response(stream, status);
+    if status == 425 && went_early_unasked(stream) {
+        stream.has_response = false;
+        let failure = Abort::new(Who::Server, Phase::Headers, Cause::Refused);
+        return Err(Failure { abort: failure, kind: FailureKind::TooEarly });
+    }
     if stream.facts.backend().is_some_and(|b| b.retry_on.statuses.contains(&status)) {
         let failure = Abort::new(Who::Server, Phase::Headers, Cause::Refused);
         // The client sees it when it cannot be tried again: then, and of a request whose body is on its way.

@@ -20,14 +20,14 @@ mod tracking;
 
 use crate::effort::Asked;
 use crate::log::{Directory, LogSettings, Sinks, Syslog};
-use crate::plan::{Plan, ProcessPlan};
+use crate::plan::{Plan, ProcessPlan, RECORDS_SHARE};
 use crate::script::Scripts;
 use crate::track::TrackSettings;
 use crate::track::name::Known;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 use std::time::Instant;
-use terse_compress::{Limit, Memory};
+use terse_compress::{Limit, Memory, Within};
 use terse_config::{Config, Diagnostic, Diagnostics, SectionKind, Severity};
 use terse_sample::vars::Limits;
 use terse_sample::{Language, ProcessStore, Registry};
@@ -133,6 +133,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         diagnostics.push(Diagnostic::new(Severity::Warning, &place, format!("{reason}: this rule changes nothing that matters")));
     }
     let bodies = Some(compression.memory_bytes).filter(|bytes| *bytes > 0).map(|bytes| Arc::new(Memory::new(bytes)));
+    let memory = Arc::new(Limit::new(host.memory_bytes));
     Some(Plan {
         bodies,
         caches,
@@ -158,7 +159,8 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         sinks: host.sinks.clone(),
         syslog: Syslog { rings, carriers: carriers.into_iter().map(Arc::new).collect(), forwarders },
         journal,
-        memory: Arc::new(Limit::new(host.memory_bytes)),
+        records_memory: Arc::new(Within::new(memory.clone(), host.memory_bytes / RECORDS_SHARE)),
+        memory,
         disabled_backends,
         error_sets,
         resolvers,

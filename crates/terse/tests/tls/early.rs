@@ -191,3 +191,31 @@ fn what_a_server_does_not_take_early_is_sent_again() {
     terse.end();
     new.end();
 }
+
+/// A server that answers 425 to what came early: whose client knows nothing of that gets the answer behind the handshake.
+#[test]
+fn too_early_is_for_those_who_went_early() {
+    let refusing = " log stderr format raw local0\n log-format \"%ST early:%[ssl_fc_early_rcvd]\"\n \
+                    http-request return status 425 if { ssl_fc_early_rcvd }\n";
+    let site = site("allow-0rtt", refusing).listen("web").start();
+    let terse = before(site.address("web"), "retries 0\n retry-on 0rtt-rejected");
+    until("an early request that is sent again", || {
+        assert!(told(&terse, "GET").starts_with("0,0,"));
+        site.stderr().contains("425 early:1").then_some(())
+    });
+    terse.end();
+    site.end();
+    let origin = Origin::start(|request, stream| {
+        let status = if request.field("early-data") == Some("1") { "425 Too Early" } else { "200 OK" };
+        let _ = stream.write_all(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes());
+    });
+    let text = format!(
+        "global\n nbthread 1\n{DEFAULTS}\nlisten web\n bind fd@${{web}} ssl crt a.pem allow-0rtt\n server s {}\n",
+        origin.address()
+    );
+    let terse = Terse::with(&text).file("a.pem", signed(Kind::Ecdsa, &["a.test"], &authority("root")).pem()).listen("web").start();
+    let visitor = Visitor::new();
+    assert!(visitor.asks(terse.address("web")).starts_with("HTTP/1.1 200"));
+    assert!(answer(visitor.asks_early(&visitor.kept(), terse.address("web"))).starts_with("HTTP/1.1 425"));
+    terse.end();
+}

@@ -6,6 +6,7 @@
 mod certificates;
 mod clients;
 mod early;
+mod endings;
 mod exchange;
 mod figures;
 mod files;

@@ -20,16 +20,18 @@ fn element(tag: u8, content: &[u8]) -> Vec<u8> {
 
 /// An answer (RFC 6960 section 4.2.1) that nobody has signed: clients of these tests look at its bytes.
 fn answer(site: &Pair, root: &Pair, state: &[u8]) -> Vec<u8> {
-    answer_until(site, root, state, None)
+    answer_until(site, root, state, b"20250101000000Z", Some(FAR))
 }
 
-/// The same, with the time of the next one.
-fn answer_until(site: &Pair, root: &Pair, state: &[u8], until: Option<&[u8; 15]>) -> Vec<u8> {
+const FAR: &[u8; 15] = b"29990101000000Z";
+
+/// The same, with its time and that of the next one.
+fn answer_until(site: &Pair, root: &Pair, state: &[u8], since: &[u8; 15], until: Option<&[u8; 15]>) -> Vec<u8> {
     let mut request = OcspRequest::new().unwrap();
     request.add_id(OcspCertId::from_cert(MessageDigest::sha1(), &site.certificate, &root.certificate).unwrap()).unwrap();
     // What it asks for stands within four sequences.
     let id = request.to_der().unwrap()[8..].to_vec();
-    let now = element(0x18, b"20260101000000Z");
+    let now = element(0x18, since);
     let until = until.map(|time| element(0xa0, &element(0x18, time))).unwrap_or_default();
     let single = element(0x30, &[&id, state, &now, &until].concat());
     let by = element(0xa2, &element(0x04, &[7; 20]));
@@ -44,13 +46,19 @@ fn answer_until(site: &Pair, root: &Pair, state: &[u8], until: Option<&[u8; 15]>
 const GOOD: &[u8] = &[0x80, 0];
 const REVOKED: &[u8] = b"\xa1\x11\x18\x0f20260101000000Z";
 
+const UNKNOWN: &[u8] = &[0x82, 0];
+
 /// What a client is shown beside the certificate.
 fn stapled(terse: &Terse) -> Option<Vec<u8>> {
+    stapled_at(terse, "web")
+}
+
+fn stapled_at(terse: &Terse, name: &str) -> Option<Vec<u8>> {
     let mut context = SslContext::builder(SslMethod::tls_client()).unwrap();
     context.set_verify(SslVerifyMode::NONE);
     let mut ssl = Ssl::new(&context.build()).unwrap();
     ssl.set_status_type(StatusType::OCSP).unwrap();
-    let stream = ssl.connect(TcpStream::connect(terse.address("web")).unwrap()).unwrap();
+    let stream = ssl.connect(TcpStream::connect(terse.address(name)).unwrap()).unwrap();
     stream.ssl().ocsp_status().map(<[u8]>::to_vec)
 }
 
@@ -92,10 +100,12 @@ fn answers_that_help_nobody_are_not_stapled() {
     let root = authority("root");
     let (site, other) = (signed(Kind::Ecdsa, &["a.test"], &root), signed(Kind::Ecdsa, &["b.test"], &root));
     let text = format!("{DEFAULTS}\nfrontend web\n bind fd@${{web}} ssl crt a.pem\n http-request return status 200\n");
-    let current = answer_until(&site, &root, GOOD, Some(b"29990101000000Z"));
+    let with = |state: &[u8], since, until| answer_until(&site, &root, state, since, until);
+    let past = b"20250101000000Z";
     for (bytes, is_given, said) in [
-        (current, true, ""),
-        (answer_until(&site, &root, GOOD, Some(b"20260102000000Z")), false, ""),
+        (answer(&site, &root, GOOD), true, ""),
+        (with(GOOD, past, Some(b"20250102000000Z")), false, "OCSP single response: no longer valid"),
+        (with(GOOD, past, None), false, "OCSP single response: missing nextupdate"),
         (answer(&other, &root, GOOD), false, "it speaks of another certificate"),
         (b"nothing".to_vec(), false, "OCSP response: "),
     ] {
@@ -106,4 +116,46 @@ fn answers_that_help_nobody_are_not_stapled() {
         assert!(stderr.contains(said) && stderr.contains("are not given the answer") != said.is_empty(), "{stderr}");
         terse.end();
     }
+}
+
+/// The answers that were there stay, and so do those of all certificates that another one speaks of.
+#[test]
+fn answers_that_help_nobody_are_not_taken() {
+    let root = authority("root");
+    let site = signed(Kind::Ecdsa, &["a.test"], &root);
+    let text = format!(
+        "global\n nbthread 1\n stats socket \"${{dir}}/stats\" level admin\n{DEFAULTS}\nfrontend web\n \
+         bind fd@${{web}} ssl crt a.pem\n bind fd@${{other}} ssl crt b.pem\n http-request return status 200\n"
+    );
+    let first = answer(&site, &root, GOOD);
+    let terse = ["a.pem", "b.pem"].iter().fold(Terse::with(&text), |terse, name| {
+        let terse = terse.file(name, site.pem()).file(&format!("{name}.ocsp"), &first);
+        terse.file(&format!("{name}.issuer"), root.certificate_pem())
+    });
+    let terse = terse.listen("web").listen("other").start();
+    let set = |bytes: &[u8]| command(&terse, &format!("set ssl ocsp-response {}", encode_block(bytes).replace('\n', "")));
+    let with = |state: &[u8], since, until| answer_until(&site, &root, state, since, until);
+    let past = b"20250101000000Z";
+    for (bytes, said) in [
+        (with(UNKNOWN, past, Some(FAR)), "OCSP single response: certificate status is unknown"),
+        (with(GOOD, past, None), "OCSP single response: missing nextupdate"),
+        (with(GOOD, past, Some(b"20250102000000Z")), "OCSP single response: no longer valid"),
+        (with(GOOD, b"29980101000000Z", Some(FAR)), "OCSP single response: not valid yet"),
+        (with(GOOD, b"2025-01-01 0:00", Some(FAR)), "OCSP single response: its times cannot be read"),
+    ] {
+        let answered = set(&bytes);
+        assert!(answered.contains(said), "{said}: {answered}");
+        assert_eq!(stapled(&terse).as_ref(), Some(&first), "{said}");
+    }
+    let second = with(REVOKED, past, Some(FAR));
+    assert!(set(&second).contains("OCSP Response updated!"));
+    for name in ["web", "other"] {
+        assert_eq!(stapled_at(&terse, name).as_ref(), Some(&second), "{name}");
+    }
+    let counted = command(&terse, "show stat");
+    let columns: Vec<&str> = counted.lines().next().unwrap().split(',').collect();
+    let at = columns.iter().position(|column| *column == "ssl_ocsp_staple").unwrap();
+    let row: Vec<&str> = counted.lines().find(|line| line.starts_with("web,FRONTEND,")).unwrap().split(',').collect();
+    assert_eq!(row[at], "7");
+    terse.end();
 }

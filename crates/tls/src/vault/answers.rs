@@ -8,6 +8,7 @@ use openssl::base64;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 impl Vault {
     /// The certificates that have an answer and whose issuer is known: what they are called in answers, and where they stand.
@@ -54,21 +55,35 @@ impl Vault {
     /// # Errors
     /// It cannot be used, or there is no such certificate.
     pub fn set_answer(&self, payload: &[u8]) -> Result<(), Refusal> {
-        let answer = Answer::parse(decoded(payload)?).map_err(|wrong| Refusal::Payload(wrong.0))?;
-        let mut held = self.held();
-        let meant: Vec<_> =
-            held.files.certificates.iter().filter_map(|(name, found)| Some((name.clone(), found.clone()?))).collect();
-        let mut any = false;
-        for (name, certificate) in meant.into_iter().filter(|(_, certificate)| certificate.id().as_ref() == Some(&answer.id)) {
-            let mut draft = Draft::of(&certificate);
-            draft.ocsp = Some(answer.der.clone());
-            let changed = draft.finish().map_err(|wrong| Refusal::Mismatch(wrong.0))?;
-            let mut files = held.files.clone();
-            files.certificates.insert(name.clone(), Some(Arc::new(changed)));
-            held.change(files, &Touched::Certificate(&name), self.global()).map_err(|wrong| Refusal::Contexts(wrong.0))?;
-            any = true;
-        }
-        let unknown = "OCSP single response: Certificate ID does not match any certificate or issuer";
-        if any { Ok(()) } else { Err(Refusal::Payload(unknown.into())) }
+        self.take_answer(decoded(payload)?)
     }
+
+    /// The same in DER.
+    pub(crate) fn take_answer(&self, der: Vec<u8>) -> Result<(), Refusal> {
+        let answer = Answer::fresh(der, now_s()).map_err(|wrong| Refusal::Payload(wrong.0))?;
+        let mut held = self.held();
+        let mut files = held.files.clone();
+        let mut changed = Vec::new();
+        for (name, found) in &mut files.certificates {
+            let Some(certificate) = found.as_ref().filter(|certificate| certificate.id().as_ref() == Some(&answer.id)) else {
+                continue;
+            };
+            let mut draft = Draft::of(certificate);
+            draft.ocsp = Some(answer.der.clone());
+            *found = Some(Arc::new(draft.finish().map_err(|wrong| Refusal::Mismatch(wrong.0))?));
+            changed.push(name.clone());
+        }
+        if changed.is_empty() {
+            let unknown = "OCSP single response: Certificate ID does not match any certificate or issuer";
+            return Err(Refusal::Payload(unknown.into()));
+        }
+        held.change(files, &Touched::Certificates(&changed), self.global()).map_err(|wrong| Refusal::Contexts(wrong.0))?;
+        Ok(())
+    }
+}
+
+/// Seconds since 1970.
+pub(crate) fn now_s() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
 }

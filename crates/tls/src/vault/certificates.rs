@@ -1,5 +1,6 @@
 //! Certificates listed, shown, exchanged, made and removed.
 
+use super::answers::now_s;
 use super::files::{Files, Key};
 use super::{Held, Refusal, Touched, Vault};
 use crate::answer::Answer;
@@ -108,7 +109,7 @@ impl Vault {
             Part::Pem => draft.take_pem(path, payload, &self.issuers),
             Part::Key => draft.take_key(path, payload),
             Part::Ocsp => {
-                draft.ocsp = Some(Answer::parse(decoded(payload)?).map_err(|wrong| Refusal::Payload(wrong.0))?.der);
+                draft.ocsp = Some(Answer::fresh(decoded(payload)?, now_s()).map_err(|wrong| Refusal::Payload(wrong.0))?.der);
                 Ok(())
             }
             Part::Issuer => draft.take_issuer(path, payload),
