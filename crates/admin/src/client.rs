@@ -13,6 +13,7 @@
 
 use crate::answer::{Message, Pieces, render};
 use crate::command::{self, Call};
+use crate::commands::waiting::Waiting;
 use crate::context::Context;
 use crate::help;
 use crate::manner::Manner;
@@ -44,6 +45,8 @@ pub(crate) struct Client {
     pub(crate) experimental: bool,
     /// Whether it has asked for commands of experts: `expert-mode on`.
     pub(crate) expert: bool,
+    /// What it waits for before it is answered.
+    pub(crate) waiting: Option<Waiting>,
     /// What it is shown before it may speak again.
     pub(crate) following: Option<Following>,
     /// How it ends, once that is known.
@@ -106,6 +109,7 @@ impl Client {
             may_take_listeners: socket.exposes_listeners,
             experimental: false,
             expert: false,
+            waiting: None,
             following: None,
             ending: None,
             payload: None,
@@ -126,6 +130,7 @@ impl Client {
             may_take_listeners: false,
             experimental,
             expert,
+            waiting: None,
             following: None,
             ending: None,
             payload: None,
@@ -155,7 +160,7 @@ impl Client {
             None => Err(help::unknown(&words)),
         };
         match self.ending {
-            None if self.following.is_none() => render(outcome, self.severity),
+            None if self.following.is_none() && self.waiting.is_none() => render(outcome, self.severity),
             _ => String::new(),
         }
     }

@@ -95,12 +95,12 @@ impl<'a> Call<'a> {
     }
 
     /// The server that an argument names as `<backend>/<server>`.
-    pub(crate) fn server(&self, index: usize) -> Result<(&'a Backend, &'a Arc<Server>), Message> {
+    pub(crate) fn server(&self, index: usize) -> Result<(&'a Backend, Arc<Server>), Message> {
         let named = self.arg(index).split_once('/').filter(|(_, server)| !server.is_empty());
         let (backend, server) = named.ok_or_else(|| Message::error("Require 'backend/server'."))?;
         let backend = self.backend(backend).ok_or_else(|| Message::error("No such backend."))?;
         let server = backend.farm.find_server(server).ok_or_else(|| Message::error("No such server."))?;
-        Ok((backend, server))
+        Ok((backend, Arc::clone(&server)))
     }
 }
 

@@ -15,6 +15,7 @@ mod engines;
 mod events;
 pub(crate) mod info;
 mod limits;
+mod membership;
 mod memory;
 mod pattern;
 mod process;
@@ -26,6 +27,7 @@ mod statistics;
 mod table;
 mod ticket_keys;
 mod variable;
+pub(crate) mod waiting;
 mod weight;
 
 use crate::command::Command;
@@ -46,6 +48,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     events::COMMANDS,
     info::COMMANDS,
     limits::COMMANDS,
+    membership::COMMANDS,
     memory::COMMANDS,
     publication::COMMANDS,
     pattern::COMMANDS,
@@ -57,6 +60,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     table::COMMANDS,
     ticket_keys::COMMANDS,
     variable::COMMANDS,
+    waiting::COMMANDS,
     weight::COMMANDS,
 ];
 

@@ -46,6 +46,11 @@ impl Input {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Whether nothing has come that is not used.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
     /// Looks what there is.
     pub(crate) fn next(&mut self) -> Next {
         loop {

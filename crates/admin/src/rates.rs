@@ -1,10 +1,11 @@
 //! How much happens in a second: counters are looked at once a second, by one task of the control thread.
 
 use crate::context::Context;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use terse_balance::Count;
+use terse_balance::{Count, Server};
 use terse_proxy::plan::Plan;
 use terse_tls::COUNTERS;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -16,8 +17,8 @@ pub(crate) struct Rates {
     pub(crate) frontends: Vec<FrontendRates>,
     /// New sessions of each backend.
     pub(crate) backends: Vec<Rate>,
-    /// New sessions of each server of each backend.
-    pub(crate) servers: Vec<Vec<Rate>>,
+    /// New sessions of the servers of each backend.
+    pub(crate) servers: Vec<ServerRates>,
     /// Connections of the process.
     pub(crate) connections: Rate,
     /// Sessions of the process.
@@ -45,6 +46,31 @@ pub(crate) struct FrontendRates {
     pub(crate) connections: Rate,
     pub(crate) sessions: Rate,
     pub(crate) requests: Rate,
+}
+
+/// Rates of a backend's servers, by their indices: those that came since somebody looked last have none yet.
+#[derive(Default, Debug)]
+pub(crate) struct ServerRates(Mutex<BTreeMap<usize, Arc<Rate>>>);
+
+impl ServerRates {
+    /// A server's.
+    pub(crate) fn of(&self, server: &Server) -> Arc<Rate> {
+        self.lock().get(&server.index()).cloned().unwrap_or_default()
+    }
+
+    fn note(&self, servers: &[Arc<Server>], elapsed_ms: u64) {
+        let mut before = std::mem::take(&mut *self.lock());
+        let noted = |server: &Arc<Server>| {
+            let rate = before.remove(&server.index()).unwrap_or_default();
+            rate.note(server.counters.total(Count::Sessions), elapsed_ms);
+            (server.index(), rate)
+        };
+        *self.lock() = servers.iter().map(noted).collect();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, Arc<Rate>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Rates of TLS.
@@ -80,7 +106,7 @@ impl Rate {
     }
 
     /// Forgets the fullest second.
-    pub(crate) fn clear_peak(&self) {
+    fn clear_peak(&self) {
         self.most.store(self.now(), Relaxed);
     }
 
@@ -95,11 +121,10 @@ impl Rate {
 
 impl Rates {
     pub(crate) fn new(plan: &Plan) -> Rates {
-        let servers = plan.backends.iter().map(|back| back.farm.servers().iter().map(|_| Rate::default()).collect());
         Rates {
             frontends: plan.frontends.iter().map(|_| FrontendRates::default()).collect(),
             backends: plan.backends.iter().map(|_| Rate::default()).collect(),
-            servers: servers.collect(),
+            servers: plan.backends.iter().map(|_| ServerRates::default()).collect(),
             connections: Rate::default(),
             sessions: Rate::default(),
             bytes_out: Rate::default(),
@@ -113,14 +138,22 @@ impl Rates {
         }
     }
 
-    /// All of them.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Rate> {
+    /// Forgets the fullest seconds.
+    pub(crate) fn clear_peaks(&self) {
+        self.all().for_each(Rate::clear_peak);
+        for servers in &self.servers {
+            servers.lock().values().for_each(|rate| rate.clear_peak());
+        }
+    }
+
+    /// All but those of servers.
+    fn all(&self) -> impl Iterator<Item = &Rate> {
         let fronts = self.frontends.iter().flat_map(|front| [&front.connections, &front.sessions, &front.requests]);
         let coding = [&self.compress_in, &self.compress_out, &self.decompress_in, &self.decompress_out];
         let process = [&self.connections, &self.sessions, &self.bytes_out, &self.busy].into_iter().chain(coding);
         let tls = [&self.tls.clients, &self.tls.client_handshakes, &self.tls.client_keys, &self.tls.server_keys];
         let process = process.chain(tls);
-        fronts.chain(&self.backends).chain(self.servers.iter().flatten()).chain(process)
+        fronts.chain(&self.backends).chain(process)
     }
 
     /// How many of the last second's handshakes with clients went on with a session of before, in percent. The part of the second that
@@ -160,9 +193,7 @@ impl Rates {
         }
         for ((back, rate), servers) in plan.backends.iter().zip(&self.backends).zip(&self.servers) {
             rate.note(back.tally.totals().sessions, elapsed_ms);
-            for (server, rate) in back.farm.servers().iter().zip(servers) {
-                rate.note(server.counters.total(Count::Sessions), elapsed_ms);
-            }
+            servers.note(&back.farm.servers(), elapsed_ms);
         }
         self.connections.note(connections, elapsed_ms);
         self.sessions.note(sessions, elapsed_ms);

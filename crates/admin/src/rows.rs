@@ -73,8 +73,9 @@ impl Sight<'_> {
                 }
                 Half::Back(index, back) => {
                     if selection.wants(Kind::Server) {
-                        let servers = back.farm.servers().iter().filter(|server| selection.wants_server(server));
-                        rows.extend(servers.map(|server| self.server(index, back, server)));
+                        let servers = back.farm.servers();
+                        let wanted = servers.iter().filter(|server| selection.wants_server(server));
+                        rows.extend(wanted.map(|server| self.server(index, back, server)));
                     }
                     if selection.wants(Kind::Backend) {
                         rows.push(self.backend(index, back));
@@ -213,15 +214,16 @@ impl Sight<'_> {
     pub(crate) fn of_server(&self, index: usize, back: &Backend, server: &Server, column: Column) -> Option<Figure> {
         let settings = server.settings();
         let (check, last) = (&settings.check, || server.last_check());
-        let checked = || check.enabled.then_some(());
-        let was_checked = || Some(last()).filter(|last| check.enabled && last.status != CheckStatus::Initial);
-        let rate = || self.rates.and_then(|rates| rates.servers.get(index)?.get(server.index()));
+        let is_checked = check.enabled && server.is_checked();
+        let checked = || is_checked.then_some(());
+        let was_checked = || Some(last()).filter(|last| is_checked && last.status != CheckStatus::Initial);
+        let rate = || self.rates.and_then(|rates| Some(rates.servers.get(index)?.of(server)));
         let count = COUNTS.iter().find(|(counted, ..)| *counted == column);
         if let Some((_, count, kind)) = count {
             let counts = match kind {
                 Counted::Always => true,
                 Counted::InHttp => back.mode == Mode::Http,
-                Counted::WhenChecked => check.enabled,
+                Counted::WhenChecked => is_checked,
             };
             return counts.then(|| Figure::counter(server.counters.total(*count)));
         }

@@ -1,6 +1,8 @@
 //! Stats sockets: accepting, reading, writing, and the time-outs of both.
 
+use crate::answer::{Outcome, render};
 use crate::client::{Client, Ending, Following, Mode};
+use crate::commands::waiting::{Waiting, interrupted};
 use crate::context::Context;
 use crate::input::{Input, Next};
 use crate::manner::Manner;
@@ -150,7 +152,11 @@ where
         while let Some(words) = commands.next() {
             // The payload belongs to the command that it stands behind.
             client.payload = payload.take_if(|_| commands.peek().is_none());
-            let answer = client.answer(words, context);
+            let mut answer = client.answer(words, context);
+            if let Some(waiting) = client.waiting.take() {
+                let outcome = wait(stream, &waiting, &mut input, commands.peek().is_some(), context).await?;
+                answer = render(outcome, client.severity);
+            }
             if let Some(mut pieces) = client.pieces.take() {
                 while let Some(piece) = pieces.next() {
                     write(stream, piece.as_bytes(), client.timeout).await?;
@@ -170,6 +176,32 @@ where
             return Ok(Ending::Close);
         }
         write(stream, client.prompt(context, Instant::now()).as_bytes(), client.timeout).await?;
+    }
+}
+
+/// Waits for what a client wants to wait for, or until it has closed its side and nothing more was said. What it says meanwhile
+/// comes next.
+async fn wait<S>(stream: &mut S, waiting: &Waiting, input: &mut Input, more: bool, context: &Context) -> io::Result<Outcome>
+where
+    S: AsyncRead + Unpin,
+{
+    let mut listens = !more && input.is_empty();
+    loop {
+        let now = Instant::now();
+        if let Some(outcome) = waiting.outcome(context, now) {
+            return Ok(outcome);
+        }
+        let mut bytes = [0; 256];
+        tokio::select! {
+            () = tokio::time::sleep(waiting.pause(now)) => {}
+            read = stream.read(&mut bytes), if listens => match read? {
+                0 => return Ok(interrupted()),
+                n => {
+                    input.feed(&bytes[..n]);
+                    listens = false;
+                }
+            },
+        }
     }
 }
 

@@ -29,9 +29,9 @@ pub struct Key<'a> {
 /// What an algorithm found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Choice {
-    /// This server, which had a free slot a moment ago.
+    /// The server at this place, which had a free slot a moment ago.
     Free(usize),
-    /// This server and no other, free or not: its key belongs there.
+    /// The one at this place and no other, free or not: its key belongs there.
     Bound(usize),
     /// Any server would do, but all slots are in use.
     AllBusy,
@@ -39,9 +39,13 @@ pub(crate) enum Choice {
     None,
 }
 
-/// The servers that may be chosen now: the active ones, or without those the first backup, or all backups.
+/// The servers of a farm, and those that may be chosen now: the active ones, or without those the first backup, or all backups.
+///
+/// Servers are known here by their places in the list. A place means nothing in another roster.
 #[derive(Debug)]
 pub(crate) struct Roster {
+    /// All of them, in the order of the configuration and behind it of their coming.
+    pub(crate) servers: Arc<[Arc<Server>]>,
     /// Each once, in the order of the configuration; for `balance first` in the order of their numbers.
     pub(crate) usable: Vec<u32>,
     /// Each as often as its weight says.
@@ -55,40 +59,61 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    /// Looks at all servers. `before`: those that were usable until now.
-    pub(crate) fn new(servers: &[Arc<Server>], settings: &FarmSettings, before: &[u32]) -> Roster {
-        let eligible = |backup: bool| servers.iter().filter(move |s| s.settings().backup == backup && s.is_eligible());
+    /// Looks at all servers. `before`: what counted until now.
+    pub(crate) fn new(servers: Arc<[Arc<Server>]>, settings: &FarmSettings, before: Option<&Roster>) -> Roster {
+        let eligible =
+            |backup: bool| (0u32..).zip(servers.iter()).filter(move |(_, s)| s.settings().backup == backup && s.is_eligible());
         let up = (eligible(false).count() as u32, eligible(true).count() as u32);
-        let mut usable: Vec<&Arc<Server>> = match up {
+        let mut usable: Vec<(u32, &Arc<Server>)> = match up {
             (0, _) if settings.all_backups => eligible(true).collect(),
             (0, _) => eligible(true).take(1).collect(),
             _ => eligible(false).collect(),
         };
         if settings.balance == Balance::First {
-            usable.sort_by_key(|server| server.id());
+            usable.sort_by_key(|(_, server)| server.id());
         }
         if settings.balance == Balance::Sticky {
             // Stable: those that have just come keep their order behind the others.
-            let place = |server: &Arc<Server>| before.iter().position(|index| *index as usize == server.index());
-            usable.sort_by_key(|server| place(server).unwrap_or(usize::MAX));
+            let place = |server: &Arc<Server>| before?.usable().position(|other| other.index() == server.index());
+            usable.sort_by_key(|(_, server)| place(server).unwrap_or(usize::MAX));
         }
         let hashes = matches!(settings.balance, Balance::Source | Balance::Uri(_) | Balance::LogHash | Balance::Key);
         let ring = (hashes && settings.hash.method == HashMethod::Consistent)
-            .then(|| Ring::new(usable.iter().map(|s| (s.index() as u32, s.id(), s.share()))));
-        let by_weight = || usable.iter().map(|s| (s.index() as u32, s.effective_weight())).collect::<Vec<_>>();
+            .then(|| Ring::new(usable.iter().map(|(at, s)| (*at, s.id(), s.share()))));
+        let by_weight = || usable.iter().map(|(at, s)| (*at, s.effective_weight())).collect::<Vec<_>>();
         let sequence = match settings.balance {
-            Balance::StaticRoundRobin => table(servers, &by_weight()),
-            _ if hashes && ring.is_none() => table(servers, &by_weight()),
-            _ if usable.iter().any(|server| server.operation() == Operation::Starting) => {
+            Balance::StaticRoundRobin => table(&servers, &by_weight()),
+            _ if hashes && ring.is_none() => table(&servers, &by_weight()),
+            _ if usable.iter().any(|(_, server)| server.operation() == Operation::Starting) => {
                 // In whole weights again where sixteenths would make the order too long.
-                let shares: Vec<_> = usable.iter().map(|s| (s.index() as u32, s.share())).collect();
+                let shares: Vec<_> = usable.iter().map(|(at, s)| (*at, s.share())).collect();
                 let all: u64 = shares.iter().map(|(_, share)| u64::from(*share)).sum();
                 sequence::spread(&if all <= MOST_TURNS { shares } else { by_weight() })
             }
             _ => sequence::spread(&by_weight()),
         };
-        let total = usable.iter().map(|server| server.share()).sum();
-        Roster { usable: usable.iter().map(|server| server.index() as u32).collect(), sequence, ring, up, total }
+        let total = usable.iter().map(|(_, server)| server.share()).sum();
+        let usable = usable.iter().map(|(at, _)| *at).collect();
+        Roster { servers, usable, sequence, ring, up, total }
+    }
+
+    /// The server of that number ([`Server::index`]), as long as it is there. Numbers grow along the list; where nobody has left, they
+    /// are the places.
+    pub(crate) fn find(&self, number: usize) -> Option<&Arc<Server>> {
+        self.place_of(number).map(|at| &self.servers[at])
+    }
+
+    /// Its place.
+    pub(crate) fn place_of(&self, number: usize) -> Option<usize> {
+        match self.servers.get(number) {
+            Some(server) if server.index() == number => Some(number),
+            _ => self.servers.binary_search_by_key(&number, |server| server.index()).ok(),
+        }
+    }
+
+    /// Those that may be chosen.
+    pub(crate) fn usable(&self) -> impl Iterator<Item = &Arc<Server>> {
+        self.usable.iter().map(|at| &self.servers[*at as usize])
     }
 }
 
@@ -102,12 +127,11 @@ const MOST_TURNS: u64 = 1 << 16;
 
 /// One choice: the roster, and what changes from one choice to the next.
 pub(crate) struct Chooser<'a> {
-    pub(crate) servers: &'a [Arc<Server>],
     pub(crate) roster: &'a Roster,
     pub(crate) settings: &'a FarmSettings,
     /// Counts choices.
     pub(crate) cursor: &'a AtomicUsize,
-    /// Servers that are taken only when there is no other.
+    /// The numbers of servers that are taken only when there is no other.
     pub(crate) avoided: &'a [usize],
 }
 
@@ -157,7 +181,7 @@ impl Chooser<'_> {
     /// The free one with the fewest requests for its weight; the first of equals.
     fn least_loaded(&self, candidates: impl Iterator<Item = u32>) -> Choice {
         let least = candidates.filter(|index| self.is_free(*index)).min_by_key(|index| {
-            let server = &self.servers[*index as usize];
+            let server = self.server(*index);
             match u64::from(server.served()) + u64::from(server.queued()) {
                 0 => 0,
                 // Compared as fractions of a common numerator; the weight may drop to 0 while this looks at it.
@@ -182,7 +206,7 @@ impl Chooser<'_> {
     /// The server that a hash belongs to. Without a key, or when that server is avoided, the next one.
     fn bound(&self, hash: Option<u32>) -> Choice {
         let Some(hash) = hash else { return self.round_robin() };
-        let wanted = |index: &u32| !self.avoided.contains(&(*index as usize));
+        let wanted = |index: &u32| !self.is_avoided(*index);
         let found = match &self.roster.ring {
             Some(ring) => {
                 let full = |index: &u32| self.is_passed_over(*index);
@@ -204,24 +228,32 @@ impl Chooser<'_> {
         usable[start..].iter().chain(&usable[..start]).copied()
     }
 
+    fn server(&self, index: u32) -> &Server {
+        &self.roster.servers[index as usize]
+    }
+
+    fn is_avoided(&self, index: u32) -> bool {
+        !self.avoided.is_empty() && self.avoided.contains(&self.server(index).index())
+    }
+
     fn is_free(&self, index: u32) -> bool {
-        !self.avoided.contains(&(index as usize)) && self.servers[index as usize].has_room()
+        !self.is_avoided(index) && self.server(index).has_room()
     }
 
     /// How many requests a server may have with `hash-balance-factor`: its share of all, this one included, so much above the mean
     /// (Mirrokni, Thorup, Zadimoghaddam 2016). The shares of all servers add up to exactly what all together may have.
     fn bound_of(&self, index: u32) -> u32 {
-        let usable = || self.roster.usable.iter().map(|index| &self.servers[*index as usize]);
-        let all: u64 = usable().map(|server| u64::from(server.served())).sum::<u64>() + 1;
+        let all: u64 = self.roster.usable().map(|server| u64::from(server.served())).sum::<u64>() + 1;
         let slots = (all * u64::from(self.settings.hash_balance_percent)).div_ceil(100);
         let total = u64::from(self.roster.total.max(1));
-        let before: u64 = usable().take_while(|server| server.index() != index as usize).map(|s| u64::from(s.share())).sum();
-        let behind = before + u64::from(self.servers[index as usize].share());
+        let before = self.roster.usable.iter().take_while(|at| **at != index);
+        let before: u64 = before.map(|at| u64::from(self.server(*at).share())).sum();
+        let behind = before + u64::from(self.server(index).share());
         ((slots * behind / total - slots * before / total) as u32).max(1)
     }
 
     fn is_passed_over(&self, index: u32) -> bool {
-        let server = &self.servers[index as usize];
+        let server = self.server(index);
         if self.settings.hash_balance_percent != 0 && server.served() >= self.bound_of(index) {
             return true;
         }

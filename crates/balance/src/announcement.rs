@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use terse_config::Place;
 use terse_http::proxy_protocol::{self, Writer};
+use terse_sample::LogFormat;
 
 /// `send-proxy`, `send-proxy-v2` and their options.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -21,6 +22,24 @@ pub struct Announcement {
     pub tls: TlsFields,
     /// `set-proxy-v2-tlv-fmt`, in order.
     pub fields: Vec<AnnouncedField>,
+}
+
+/// What each connection to a server is told first.
+#[derive(Debug)]
+pub struct Manner {
+    /// By the PROXY protocol.
+    pub announcer: Option<Announcer>,
+    /// The name that it is asked for by TLS.
+    pub name: Option<LogFormat>,
+}
+
+/// What a server is told by the PROXY protocol, its formats compiled.
+#[derive(Debug)]
+pub struct Announcer {
+    /// What its line says.
+    pub told: Announcement,
+    /// Fields of version 2: their types, and the formats of their values.
+    pub fields: Vec<(u8, LogFormat)>,
 }
 
 /// What is told of the client's TLS.

@@ -145,8 +145,10 @@ impl Farm {
     }
 
     /// Lets a server take its state from another one, now and whenever that changes. The caller sees to it that nobody follows himself.
-    pub fn follow(self: &Arc<Farm>, server: &Arc<Server>, leader: &Server, leader_farm: &Farm, now: Instant) {
-        leader.followers().push((Arc::downgrade(self), server.index()));
+    /// Of several who follow one, the last hears of a change first.
+    pub fn follow(self: &Arc<Farm>, server: &Arc<Server>, leader: &Arc<Server>, leader_farm: &Farm, now: Instant) {
+        leader.followers().insert(0, (Arc::downgrade(self), Arc::downgrade(server)));
+        server.set_leader(leader);
         let cause = format!(" via {}/{}", leader_farm.name(), leader.name());
         self.change(server, Event::Tracked(leader.state()), cause, now);
     }
@@ -155,10 +157,10 @@ impl Farm {
     fn change(&self, server: &Arc<Server>, event: Event, cause: String, now: Instant) {
         self.change_one(server, event, cause, now);
         let followers: Vec<_> = server.followers().clone();
-        for (farm, index) in followers {
-            let Some(farm) = farm.upgrade() else { continue };
+        for (farm, follower) in followers {
+            let (Some(farm), Some(follower)) = (farm.upgrade(), follower.upgrade()) else { continue };
             let cause = format!(" via {}/{}", self.name(), server.name());
-            farm.change(&farm.servers()[index], Event::Tracked(server.state()), cause, now);
+            farm.change(&follower, Event::Tracked(server.state()), cause, now);
         }
     }
 
@@ -166,8 +168,13 @@ impl Farm {
     fn change_one(&self, server: &Arc<Server>, event: Event, cause: String, now: Instant) {
         let mut outage = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let (old, up_before) = (server.state(), self.up());
-        let new = old.next(server.settings().rules(), event);
-        if new == old {
+        let rules = server.settings().rules();
+        let new = match (event, server.leader()) {
+            // What an operator says does not bring up who follows one that is down.
+            (Event::Admin(_), Some(leader)) => old.next(rules, event).next(rules, Event::Tracked(leader.state())),
+            _ => old.next(rules, event),
+        };
+        if new == old || server.is_gone() {
             return;
         }
         server.set_state(new);
@@ -199,10 +206,9 @@ impl Farm {
         match (old, new) {
             (Operation::Stopped, Operation::Running | Operation::Starting) if server.settings().ends_backup_sessions => {
                 let is_active = !server.settings().backup && server.is_eligible();
-                let backups = self.servers().iter().filter(|other| is_active && other.settings().backup);
-                backups.for_each(|backup| {
+                for backup in self.servers().iter().filter(|other| is_active && other.settings().backup) {
                     backup.connections().end();
-                });
+                }
             }
             (old, Operation::Stopped) if old != Operation::Stopped && server.settings().ends_sessions => {
                 server.connections().end();

@@ -15,6 +15,7 @@ mod stream;
 pub use expect::{Expect, Expectation, FormatMatch, Pattern};
 pub use probe::{Assigned, HttpRequest, Probe, ProbeKind, Script, Step, StepTls};
 pub use protocol::Answer;
+pub(crate) use schedule::Watchers;
 pub use schedule::run;
 
 use crate::state::{Event, Operation};

@@ -1,17 +1,19 @@
 //! A backend's servers together.
 
 use crate::algorithm::{Choice, Chooser, Key, Roster};
-use crate::check::Script;
+use crate::check::{Script, Watchers};
 use crate::counters::Counters;
 use crate::durations::Durations;
+use crate::membership::{Picked, Servers, numbers};
 use crate::queue::{Backlog, Claim, Grant, Precedence, Want};
-use crate::server::{Fullness, Server};
-use crate::settings::{FarmSettings, ServerSettings, SourceSettings};
+use crate::server::{Server, Standing};
+use crate::settings::FarmSettings;
 use arc_swap::ArcSwap;
-use std::collections::HashSet;
 use std::fmt;
+use std::mem;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicUsize};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// What a farm needs to know of its backend.
@@ -46,12 +48,18 @@ pub enum Level {
     Notice = 5,
 }
 
-/// The servers of one backend: shared by all workers, for as long as the process lives.
+/// The servers of one backend: shared by all workers.
 pub struct Farm {
     pub(crate) context: FarmContext,
     pub(crate) settings: FarmSettings,
-    pub(crate) servers: Box<[Arc<Server>]>,
+    /// Its servers, and the order in which algorithms look at them.
     pub(crate) roster: ArcSwap<Roster>,
+    /// How many numbers servers have been given.
+    pub(crate) given: AtomicUsize,
+    /// At how many requests servers get their whole `maxconn`.
+    pub(crate) full: AtomicU32,
+    /// Who makes checks, once somebody does.
+    pub(crate) watchers: OnceLock<Watchers>,
     pub(crate) backlog: Arc<Backlog>,
     /// What checks do.
     pub(crate) script: Script,
@@ -81,30 +89,25 @@ pub(crate) struct Outage {
 
 impl fmt::Debug for Farm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Farm").field("name", &self.context.name).field("servers", &self.servers).finish_non_exhaustive()
+        f.debug_struct("Farm").field("name", &self.context.name).field("servers", &self.servers()).finish_non_exhaustive()
     }
 }
 
 impl Farm {
     /// Builds the servers of a backend, in the states that its configuration gives them.
     pub fn new(context: FarmContext, mut settings: FarmSettings) -> Arc<Farm> {
-        let (key, source) = (settings.cookie_key.clone(), settings.source.clone());
+        let key = settings.cookie_key.clone();
         if let Some(cookie) = settings.cookie.as_mut().filter(|cookie| cookie.dynamic) {
             cookie.key = key.unwrap_or_default();
         }
-        let ends_backups = settings.servers.iter().any(|server| server.ends_backup_sessions);
-        for server in &mut settings.servers {
-            server.is_registered = server.ends_sessions || (ends_backups && server.backup);
-        }
-        for server in settings.servers.iter_mut().filter(|server| server.source == SourceSettings::default()) {
-            server.source = source.clone();
-        }
-        let backlog = Arc::new(Backlog::new(settings.servers.len()));
-        let ids = numbers(&settings.servers);
-        let server = |(index, id)| Arc::new(Server::new(index, id, settings.servers[index].clone(), backlog.clone()));
-        let servers: Box<[Arc<Server>]> = ids.into_iter().enumerate().map(server).collect();
+        let lines = mem::take(&mut settings.servers);
+        let ids = numbers(&lines);
         let farm = Arc::new(Farm {
-            roster: ArcSwap::from_pointee(Roster::new(&servers, &settings, &[])),
+            roster: ArcSwap::from_pointee(Roster::new(Arc::default(), &settings, None)),
+            given: AtomicUsize::new(lines.len()),
+            full: AtomicU32::new(settings.fullconn.unwrap_or(0)),
+            watchers: OnceLock::new(),
+            backlog: Arc::new(Backlog::new()),
             script: Script::new(&settings.probe),
             changes: Mutex::default(),
             counters: Counters::default(),
@@ -112,28 +115,31 @@ impl Farm {
             cursor: Cursor::default(),
             context,
             settings,
-            servers,
-            backlog,
         });
-        for server in farm.servers.iter().filter(|server| server.settings().minconn != 0 || !server.settings().slowstart.is_zero())
-        {
-            let servers = farm.servers.iter().map(Arc::downgrade).collect();
-            server.set_fullness(Fullness { servers, full: AtomicU32::new(farm.settings.fullconn.unwrap_or(0)) });
-        }
-        farm.rebuild();
+        let server = |(index, (id, mut line))| {
+            farm.complete(&mut line);
+            Arc::new(Server::new(index, id, line, farm.backlog.clone(), Standing::Configured))
+        };
+        farm.rebuild_with(ids.into_iter().zip(lines).enumerate().map(server).collect());
+        farm.servers().iter().for_each(|server| farm.join(server));
         farm
     }
 
     /// At how many requests its servers get their whole `maxconn`, where no `fullconn` says so.
     pub fn set_full(&self, full: u32) {
         if self.settings.fullconn.is_none() {
-            self.servers.iter().for_each(|server| server.set_full(full));
+            self.full.store(full, Relaxed);
         }
     }
 
     /// The backend's name.
     pub fn name(&self) -> &str {
         &self.context.name
+    }
+
+    /// What its lines call it: `backend`, or `proxy` for a `listen` section.
+    pub fn kind(&self) -> &'static str {
+        self.context.kind
     }
 
     /// The backend's number in statistics.
@@ -146,23 +152,31 @@ impl Farm {
         &self.settings
     }
 
-    /// The servers, by index.
-    pub fn servers(&self) -> &[Arc<Server>] {
-        &self.servers
+    /// The servers that there are now, in order.
+    pub fn servers(&self) -> Servers {
+        Servers(self.roster.load())
+    }
+
+    /// The server of that index, as long as it is there.
+    pub fn server(&self, index: usize) -> Option<Picked> {
+        self.servers().of_index(index)
     }
 
     /// The server of that name, or of that number when it is written `#<id>`.
-    pub fn find_server(&self, name: &str) -> Option<&Arc<Server>> {
-        let by_id = |id: &str| self.servers.iter().find(|server| Ok(server.id()) == id.parse());
-        let named = self.servers.iter().find(|server| **server.name() == *name);
-        named.or_else(|| name.strip_prefix('#').and_then(by_id))
+    pub fn find_server(&self, name: &str) -> Option<Picked> {
+        let named = self.servers().pick(|server| **server.name() == *name);
+        named.or_else(|| {
+            let id: u32 = name.strip_prefix('#')?.parse().ok()?;
+            self.servers().pick(|server| server.id() == id)
+        })
     }
 
-    /// The server that the algorithm chooses now; moves its cursor on. Servers that are avoided are chosen only when there is no
+    /// The index of the server that the algorithm chooses now; moves its cursor on. Servers that are avoided are chosen only when there is no
     /// other. `None` when no server may be used, or all slots are in use.
     pub fn choose(&self, key: &Key<'_>, avoided: &[usize]) -> Option<usize> {
-        match self.look(&self.roster.load(), key, avoided) {
-            Choice::Free(index) | Choice::Bound(index) => Some(index),
+        let roster = self.roster.load();
+        match self.look(&roster, key, avoided) {
+            Choice::Free(at) | Choice::Bound(at) => Some(roster.servers[at].index()),
             Choice::AllBusy | Choice::None => None,
         }
     }
@@ -175,12 +189,16 @@ impl Farm {
     /// The same, with a place in queues that is not the usual one.
     pub fn claim_as(&self, want: Want<'_>, precedence: Precedence) -> Grant {
         match want {
-            Want::Server(index) => match self.servers.get(index) {
-                Some(server) => Claim::try_new(server).map_or_else(|| self.backlog.wait_for(server, precedence), Grant::Now),
+            Want::Server(index) => match self.roster.load().find(index) {
+                Some(server) => self.claim_of(server, precedence),
                 None => Grant::NoServer,
             },
             Want::Any { key, avoided } => self.claim_any(&key, avoided, precedence),
         }
+    }
+
+    fn claim_of(&self, server: &Arc<Server>, precedence: Precedence) -> Grant {
+        Claim::try_new(server).map_or_else(|| self.backlog.wait_for(server, precedence), Grant::Now)
     }
 
     fn claim_any(&self, key: &Key<'_>, avoided: &[usize], precedence: Precedence) -> Grant {
@@ -188,11 +206,11 @@ impl Farm {
         // A slot can be taken by somebody else between the look and the grip. Who loses that race so often finds the queue.
         for _ in 0..MOST_LOST_RACES {
             match self.look(&roster, key, avoided) {
-                Choice::Bound(index) => return self.claim_as(Want::Server(index), precedence),
+                Choice::Bound(at) => return self.claim_of(&roster.servers[at], precedence),
                 Choice::None => return Grant::NoServer,
                 Choice::AllBusy => break,
-                Choice::Free(index) => {
-                    let server = &self.servers[index];
+                Choice::Free(at) => {
+                    let server = &roster.servers[at];
                     // Nobody passes by those who wait for any server, unless there is room for all.
                     if server.maxconn() != 0 && self.backlog.in_backend().0 != 0 {
                         break;
@@ -203,12 +221,11 @@ impl Farm {
                 }
             }
         }
-        let servers = roster.usable.iter().map(|index| &self.servers[*index as usize]);
-        self.backlog.wait_for_any(servers, precedence)
+        self.backlog.wait_for_any(roster.usable(), precedence)
     }
 
     fn look(&self, roster: &Roster, key: &Key<'_>, avoided: &[usize]) -> Choice {
-        Chooser { servers: &self.servers, roster, settings: &self.settings, cursor: &self.cursor.0, avoided }.choose(key)
+        Chooser { roster, settings: &self.settings, cursor: &self.cursor.0, avoided }.choose(key)
     }
 
     /// Says that a stream goes to a server at a moment.
@@ -251,23 +268,22 @@ impl Farm {
 
     /// Builds the roster anew from the servers' states. The caller holds the lock of changes, or is alone.
     pub(crate) fn rebuild(&self) {
-        let roster = Roster::new(&self.servers, &self.settings, &self.roster.load().usable);
-        let mut usable = vec![false; self.servers.len()];
-        roster.usable.iter().for_each(|index| usable[*index as usize] = true);
-        self.servers.iter().zip(usable).for_each(|(server, usable)| server.set_serves_any(usable));
+        self.rebuild_with(self.roster.load().servers.clone());
+    }
+
+    /// The same, with these servers.
+    pub(crate) fn rebuild_with(&self, servers: Arc<[Arc<Server>]>) {
+        let roster = Roster::new(servers, &self.settings, Some(&self.roster.load()));
+        let mut usable = vec![false; roster.servers.len()];
+        roster.usable.iter().for_each(|at| usable[*at as usize] = true);
+        roster.servers.iter().zip(usable).for_each(|(server, usable)| server.set_serves_any(usable));
         self.roster.store(Arc::new(roster));
     }
-}
 
-/// The servers' numbers: what their lines say, and for the others the first free one from their place in the backend on.
-fn numbers(servers: &[ServerSettings]) -> Vec<u32> {
-    let mut taken: HashSet<u32> = servers.iter().filter_map(|server| server.id).collect();
-    let number = |(place, server): (u32, &ServerSettings)| {
-        let id = server.id.or_else(|| (place..).find(|id| !taken.contains(id))).unwrap_or(place);
-        taken.insert(id);
-        id
-    };
-    (1u32..).zip(servers).map(number).collect()
+    /// Requests that servers have, and that wait for some.
+    pub(crate) fn load(&self) -> u32 {
+        self.servers().iter().map(|server| server.served()).sum::<u32>() + self.waiting()
+    }
 }
 
 /// How often one request chooses again because its server was full by the time.
@@ -404,7 +420,7 @@ mod tests {
     fn sticky_stays_and_those_who_come_back_queue_up() {
         let farm =
             farm("balance sticky\nserver a 10.0.0.1:80\nserver b 10.0.0.2:80\nserver c 10.0.0.3:80\nserver z 10.0.0.9:80 backup");
-        let tell = |name: &str, order| farm.set_admin(farm.find_server(name).unwrap(), order, Instant::now());
+        let tell = |name: &str, order| farm.set_admin(&farm.find_server(name).unwrap(), order, Instant::now());
         let chosen = || farm.choose(&ANYONE, &[]).map(|index| farm.servers()[index].name().to_string()).unwrap();
         assert_eq!((chosen(), chosen()), ("a".into(), "a".into()));
         tell("a", AdminOrder::Maint);

@@ -2,6 +2,7 @@
 //!
 //! A backend's servers are a [`Farm`]. Its configuration ([`FarmSettings`]) never changes; what changes at run time (health, an
 //! operator's word, weights, connections in use, counters) lies in atomics of the [`Server`]s, so that all workers share one farm.
+//! Which servers there are changes too: [`membership`] says how.
 //!
 //! A request's way through here:
 //!
@@ -31,6 +32,7 @@ pub mod farm;
 #[cfg(test)]
 mod fixture;
 pub mod keywords;
+pub mod membership;
 pub mod persistence;
 pub mod queue;
 pub mod report;
@@ -40,12 +42,13 @@ pub mod state;
 pub mod table;
 
 pub use algorithm::Key;
-pub use announcement::{Announcement, AnnouncementVersion, TlsFields};
+pub use announcement::{Announcement, AnnouncementVersion, Announcer, Manner, TlsFields};
 pub use counters::{Count, Counters};
 pub use destination::{Destination, Port};
 pub use durations::{Durations, Span};
 pub use farm::{Farm, FarmContext, Journal, Level};
 pub use keywords::KEYWORDS;
+pub use membership::{NotAdded, NotRemoved, Picked, Servers};
 pub use persistence::{Affinity, CookieFound, CookieSent};
 pub use queue::{Claim, Grant, Precedence, Retry, Waiter, Want};
 pub use server::{Address, Server};

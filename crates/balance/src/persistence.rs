@@ -163,7 +163,8 @@ impl Farm {
         let Some(cookie) = &self.settings.cookie else { return (None, CookieFound::Off) };
         let theirs =
             |server: &&Arc<Server>| !value.is_empty() && cookie.value_of(server).is_some_and(|cookie| cookie.as_bytes() == value);
-        let mut known = self.servers.iter().filter(theirs).peekable();
+        let servers = self.servers();
+        let mut known = servers.iter().filter(theirs).peekable();
         if known.peek().is_none() {
             return (None, CookieFound::Invalid);
         }

@@ -29,7 +29,7 @@ use std::time::Instant;
 /// Which server is wanted.
 #[derive(Clone, Copy, Debug)]
 pub enum Want<'a> {
-    /// This one, by its index: persistence, or a retry. Its state is not looked at: the caller has.
+    /// This one, by its index, as long as it is there: persistence, or a retry. Its state is not looked at: the caller has.
     Server(usize),
     /// Whichever the algorithm chooses.
     Any {
@@ -164,7 +164,8 @@ impl Future for Waiter {
 impl Drop for Waiter {
     fn drop(&mut self) {
         let mut lines = lock(&self.backlog.lines);
-        if lines.of(self.server.as_deref()).waiting.remove(&self.ticket).is_some() {
+        let line = lines.known(self.server.as_deref());
+        if line.is_some_and(|line| line.waiting.remove(&self.ticket).is_some()) {
             self.backlog.count_out(self.server.as_deref(), 1);
         }
         // What was granted and not taken lies in the seat, which goes after the lock: a claim's drop takes the lock again.
@@ -186,7 +187,8 @@ pub(crate) struct Backlog {
 /// Who waits, by the order of their coming and their precedence.
 #[derive(Debug)]
 struct Lines {
-    servers: Vec<Line>,
+    /// Of servers that somebody has waited for, by their indices.
+    servers: BTreeMap<usize, Line>,
     backend: Line,
     next_ticket: u64,
 }
@@ -202,20 +204,28 @@ impl Lines {
     /// A server's line, or the backend's.
     fn of(&mut self, server: Option<&Server>) -> &mut Line {
         match server {
-            Some(server) => &mut self.servers[server.index()],
+            Some(server) => self.servers.entry(server.index()).or_default(),
             None => &mut self.backend,
+        }
+    }
+
+    /// The same, where there is one.
+    fn known(&mut self, server: Option<&Server>) -> Option<&mut Line> {
+        match server {
+            Some(server) => self.servers.get_mut(&server.index()),
+            None => Some(&mut self.backend),
         }
     }
 
     /// The line whose first is the next one for a slot of the server, and whether it is the backend's.
     fn next_for(&mut self, server: &Server) -> Option<(bool, &mut Line)> {
-        let own = &mut self.servers[server.index()];
         let first = |line: &Line| line.waiting.first_key_value().map(|(ticket, _)| *ticket);
+        let own = self.servers.get_mut(&server.index());
         let any = if server.serves_any() { first(&self.backend) } else { None };
-        match (first(own), any) {
+        match (own.as_deref().and_then(first), any) {
             (None, None) => None,
             (Some(own), Some(any)) if any < own => Some((true, &mut self.backend)),
-            (Some(_), _) => Some((false, own)),
+            (Some(_), _) => own.map(|own| (false, own)),
             (None, Some(_)) => Some((true, &mut self.backend)),
         }
     }
@@ -254,16 +264,12 @@ impl Seat {
 }
 
 impl Backlog {
-    pub(crate) fn new(servers: usize) -> Backlog {
+    pub(crate) fn new() -> Backlog {
         Backlog {
             waiting: AtomicU32::new(0),
             in_backend: AtomicU32::new(0),
             in_backend_max: AtomicU32::new(0),
-            lines: Mutex::new(Lines {
-                servers: (0..servers).map(|_| Line::default()).collect(),
-                backend: Line::default(),
-                next_ticket: 0,
-            }),
+            lines: Mutex::new(Lines { servers: BTreeMap::new(), backend: Line::default(), next_ticket: 0 }),
             since: Instant::now(),
         }
     }
@@ -287,6 +293,9 @@ impl Backlog {
     pub(crate) fn wait_for(self: &Arc<Backlog>, server: &Arc<Server>, precedence: Precedence) -> Grant {
         let limit = server.settings().maxqueue;
         let mut lines = lock(&self.lines);
+        if server.is_gone() {
+            return Grant::NoServer;
+        }
         if limit != 0 && lines.of(Some(server)).waiting.len() >= limit as usize {
             return Grant::Full;
         }
@@ -325,12 +334,18 @@ impl Backlog {
     /// Sends all of a line to look for another server; says how many there were.
     pub(crate) fn turn_away(&self, server: Option<&Server>) -> usize {
         let mut lines = lock(&self.lines);
-        let line = lines.of(server);
+        let Some(line) = lines.known(server) else { return 0 };
         let (all, admitted) = (mem::take(&mut line.waiting), line.admitted);
         self.count_out(server, all.len() as u32);
         drop(lines);
         all.values().filter_map(|seat| seat.decide(Err(Retry), admitted)).for_each(Waker::wake);
         all.len()
+    }
+
+    /// Ends the line of a server that has gone: nobody joins it any more.
+    pub(crate) fn close_line(&self, server: &Server) {
+        self.turn_away(Some(server));
+        lock(&self.lines).servers.remove(&server.index());
     }
 
     fn join(self: &Arc<Backlog>, lines: &mut Lines, server: Option<&Arc<Server>>, precedence: Precedence) -> Waiter {

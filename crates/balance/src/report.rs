@@ -98,7 +98,7 @@ mod tests {
             "default-server rise 1 fall 1\nserver a 10.0.0.1:80\nserver b [::1]:81 check id 9 weight 3 port 82 addr 10.0.0.9\n\
              server c /run/c\nserver d 10.0.0.1:-1000\nserver e :",
         );
-        let [a, b, c, d, e] = farm.servers() else { panic!() };
+        let [a, b, c, d, e] = &farm.servers()[..] else { panic!() };
         let now = farm.context.started;
         let columns = STATE_HEADER.lines().nth(1).unwrap().split(' ').count() - 1;
         assert!(farm.servers().iter().all(|server| state_line(&farm, server, now).split(' ').count() == columns));
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn words_for_every_state() {
         let farm = farm("server a 10.0.0.1:80\nserver b 10.0.0.2:80 check rise 2 fall 3");
-        let ([a, b], now) = (farm.servers(), Instant::now()) else { panic!() };
+        let ([a, b], now) = (&farm.servers()[..], Instant::now()) else { panic!() };
         let record = |status| farm.record_check(b, LastCheck { status, ..LastCheck::default() }, now);
         assert_eq!((status(a), status(b)), ("no check".into(), "UP 1/3".into()));
         record(CheckStatus::L4Ok);

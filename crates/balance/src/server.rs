@@ -1,11 +1,13 @@
 //! One server: what is fixed, and the atomics of what is not.
 
+use crate::announcement::Manner;
 use crate::check::LastCheck;
 use crate::connections::Connections;
 use crate::counters::Counters;
 use crate::destination::Destination;
 use crate::durations::Durations;
 use crate::farm::Farm;
+use crate::membership::Slot;
 use crate::queue::Backlog;
 use crate::settings::ServerSettings;
 use crate::state::{Admin, Operation, State};
@@ -70,15 +72,28 @@ impl fmt::Display for Address {
     }
 }
 
+/// Where a server comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Standing {
+    /// The configuration.
+    Configured,
+    /// The stats socket: it begins in maintenance, without checks.
+    Added,
+}
+
 /// A server of a farm. Readers on the request path see its atomics one by one; writers go through the [`crate::Farm`].
 #[derive(Debug)]
 pub struct Server {
     index: usize,
+    slot: Slot,
     id: u32,
+    standing: Standing,
     settings: ServerSettings,
     address: ArcSwap<Address>,
     /// What makes connections secure; there once the plan is built.
     connector: OnceLock<Arc<Connector>>,
+    /// What each connection is told first; there once the plan is built.
+    manner: OnceLock<Box<Manner>>,
     /// What is counted for it.
     pub counters: Counters,
     /// How long its streams took.
@@ -100,25 +115,24 @@ struct Extras {
     errors: AtomicU32,
     /// The next check is wanted soon.
     hurry: Notify,
+    /// It was removed.
+    departure: Notify,
     /// Connections that end when it goes down.
     connections: Connections,
-    /// The backend's servers, and at how many requests they get their whole `maxconn`.
-    fullness: OnceLock<Fullness>,
+    /// The farm, where its limit or its weight depends on how the others do.
+    farm: OnceLock<Weak<Farm>>,
     /// Who takes its state from this one.
     followers: Mutex<Vec<Follower>>,
+    /// Whose state it takes.
+    leader: OnceLock<Weak<Server>>,
+    /// The configuration speaks of it.
+    referenced: AtomicBool,
     /// What its agent said last.
     agent_said: Mutex<String>,
 }
 
-/// How full a backend is.
-#[derive(Debug)]
-pub(crate) struct Fullness {
-    pub(crate) servers: Vec<Weak<Server>>,
-    pub(crate) full: AtomicU32,
-}
-
 /// A server that tracks another one.
-pub(crate) type Follower = (Weak<Farm>, usize);
+pub(crate) type Follower = (Weak<Farm>, Weak<Server>);
 
 /// What each request touches: on lines of its own, away from what is only read.
 #[derive(Default, Debug)]
@@ -141,6 +155,14 @@ struct Changing {
     /// Whether it may take requests that wait for any server.
     serves_any: AtomicBool,
     denied: AtomicBool,
+    /// It was removed from its farm.
+    gone: AtomicBool,
+    /// Its connections may have to end before they do by themselves.
+    registered: AtomicBool,
+    /// Its health is checked now.
+    checked: AtomicBool,
+    /// Its agent is asked now.
+    asked: AtomicBool,
     health: AtomicU32,
     weight: AtomicU32,
     maxconn: AtomicU32,
@@ -152,13 +174,21 @@ struct Changing {
 }
 
 impl Server {
-    pub(crate) fn new(index: usize, id: u32, settings: ServerSettings, backlog: Arc<Backlog>) -> Server {
-        let state = State::initial(settings.rules(), settings.disabled, settings.is_unresolved());
+    pub(crate) fn new(index: usize, id: u32, settings: ServerSettings, backlog: Arc<Backlog>, standing: Standing) -> Server {
+        let unresolved = settings.is_unresolved();
+        let (state, begins) = match standing {
+            Standing::Configured => (State::initial(settings.rules(), settings.disabled, unresolved), true),
+            Standing::Added => (State::added(settings.rules(), unresolved), false),
+        };
         let changing = Changing {
             operation: AtomicU8::new(state.operation as u8),
             admin: AtomicU8::new(state.admin.0),
             serves_any: AtomicBool::new(false),
             denied: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
+            registered: AtomicBool::new(false),
+            checked: AtomicBool::new(begins && settings.check.enabled),
+            asked: AtomicBool::new(begins && settings.agent.enabled),
             health: AtomicU32::new(state.health),
             weight: AtomicU32::new(settings.weight),
             maxconn: AtomicU32::new(settings.maxconn),
@@ -168,10 +198,13 @@ impl Server {
         };
         Server {
             index,
+            slot: Slot::new(),
             id,
+            standing,
             address: ArcSwap::from_pointee(settings.address.clone()),
             settings,
             connector: OnceLock::new(),
+            manner: OnceLock::new(),
             counters: Counters::default(),
             durations: Durations::default(),
             load: Load::default(),
@@ -182,9 +215,81 @@ impl Server {
         }
     }
 
-    /// Its place in [`crate::Farm::servers`].
+    /// Its number in its farm, which no other server ever has there; in the order of their coming, from 0.
     pub fn index(&self) -> usize {
         self.index
+    }
+
+    /// A number that no other server of the process has while this one is held: what workers keep of it is there.
+    pub fn slot(&self) -> usize {
+        self.slot.number()
+    }
+
+    /// Whether the stats socket has added it.
+    pub fn is_added(&self) -> bool {
+        self.standing == Standing::Added
+    }
+
+    /// Whether it was removed. Who holds it may finish with it.
+    pub fn is_gone(&self) -> bool {
+        self.changing.gone.load(Relaxed)
+    }
+
+    /// Says that it is removed: its connections are kept no more.
+    pub(crate) fn set_gone(&self) {
+        self.changing.gone.store(true, Release);
+        self.changing.moves.fetch_add(1, Release);
+        self.extras.departure.notify_waiters();
+    }
+
+    /// Waits until it is removed.
+    pub(crate) async fn departed(&self) {
+        let departure = self.extras.departure.notified();
+        if !self.changing.gone.load(Acquire) {
+            departure.await;
+        }
+    }
+
+    /// Whether its connections may have to end before they do by themselves.
+    pub fn is_registered(&self) -> bool {
+        self.changing.registered.load(Relaxed)
+    }
+
+    pub(crate) fn set_registered(&self) {
+        self.changing.registered.store(true, Relaxed);
+    }
+
+    /// Whether its health is checked now: its line says so, and nobody has stopped it.
+    pub fn is_checked(&self) -> bool {
+        self.changing.checked.load(Relaxed)
+    }
+
+    /// Lets its checks go on where its line has any, or stops them: its state stays what it is.
+    pub fn set_checked(&self, checked: bool) {
+        self.changing.checked.store(checked, Relaxed);
+    }
+
+    /// Whether its agent is asked now.
+    pub fn is_asked(&self) -> bool {
+        self.changing.asked.load(Relaxed)
+    }
+
+    /// The same for its agent.
+    pub fn set_asked(&self, asked: bool) {
+        self.changing.asked.store(asked, Relaxed);
+    }
+
+    /// Says that the configuration speaks of it: it is not removed.
+    pub fn refer(&self) {
+        self.extras.referenced.store(true, Relaxed);
+    }
+
+    pub(crate) fn is_referenced(&self) -> bool {
+        self.extras.referenced.load(Relaxed)
+    }
+
+    pub(crate) fn is_followed(&self) -> bool {
+        !self.followers().is_empty()
     }
 
     /// Its number in statistics.
@@ -221,6 +326,16 @@ impl Server {
     /// Says what makes connections to it secure.
     pub fn secure(&self, connector: Arc<Connector>) {
         let _ = self.connector.set(connector);
+    }
+
+    /// Says what each connection to it is told first.
+    pub fn introduce(&self, manner: Manner) {
+        let _ = self.manner.set(Box::new(manner));
+    }
+
+    /// What each connection to it is told first, where there is anything.
+    pub fn manner(&self) -> Option<&Manner> {
+        self.manner.get().map(|manner| &**manner)
     }
 
     /// What makes connections to it secure, where any are to be.
@@ -323,13 +438,14 @@ impl Server {
 
     /// What `maxconn` comes to now: less while the backend has little to do (`minconn`), and while the server starts (`slowstart`).
     fn limit(&self, maxconn: u32) -> u32 {
-        let Some(fullness) = self.extras.fullness.get() else { return maxconn };
+        let Some(farm) = self.extras.farm.get() else { return maxconn };
         let minconn = self.settings.minconn;
         let mut limit = maxconn;
-        if minconn != 0 && minconn < maxconn {
-            let servers = fullness.servers.iter().filter_map(Weak::upgrade);
-            let load: u32 = servers.map(|server| server.served()).sum::<u32>() + self.backlog.waiting();
-            let full = fullness.full.load(Relaxed);
+        if minconn != 0
+            && minconn < maxconn
+            && let Some(farm) = farm.upgrade()
+        {
+            let (load, full) = (farm.load(), farm.full.load(Relaxed));
             if load < full {
                 limit = minconn.max((u64::from(load) * u64::from(maxconn) / u64::from(full)) as u32);
             }
@@ -341,15 +457,8 @@ impl Server {
     }
 
     /// Lets its limit depend on how full the backend is.
-    pub(crate) fn set_fullness(&self, fullness: Fullness) {
-        let _ = self.extras.fullness.set(fullness);
-    }
-
-    /// At how many requests of the backend it gets its whole `maxconn`.
-    pub(crate) fn set_full(&self, full: u32) {
-        if let Some(fullness) = self.extras.fullness.get() {
-            fullness.full.store(full, Relaxed);
-        }
+    pub(crate) fn set_farm(&self, farm: Weak<Farm>) {
+        let _ = self.extras.farm.set(farm);
     }
 
     /// Connections that end when it goes down, or when another one comes up.
@@ -383,6 +492,15 @@ impl Server {
     /// Who takes its state from this one.
     pub(crate) fn followers(&self) -> MutexGuard<'_, Vec<Follower>> {
         self.extras.followers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whose state it takes.
+    pub(crate) fn leader(&self) -> Option<Arc<Server>> {
+        self.extras.leader.get()?.upgrade()
+    }
+
+    pub(crate) fn set_leader(&self, leader: &Arc<Server>) {
+        let _ = self.extras.leader.set(Arc::downgrade(leader));
     }
 
     /// What its agent said last.

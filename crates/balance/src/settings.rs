@@ -123,8 +123,6 @@ pub struct ServerSettings {
     pub ends_sessions: bool,
     /// `on-marked-up shutdown-backup-sessions`
     pub ends_backup_sessions: bool,
-    /// Whether its connections may have to end: of servers with `on-marked-down`, and of backups of those with `on-marked-up`.
-    pub is_registered: bool,
     /// `source`, `interface`
     pub source: SourceSettings,
     /// `tcp-ut`: how long data may wait for its acknowledgement.
@@ -279,7 +277,6 @@ impl Default for ServerSettings {
             observe: ObserveSettings::default(),
             ends_sessions: false,
             ends_backup_sessions: false,
-            is_registered: false,
             source: SourceSettings::default(),
             user_timeout: None,
             agent: AgentSettings::default(),

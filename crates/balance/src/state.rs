@@ -186,6 +186,12 @@ impl State {
         State { operation, admin, health, denied: false }
     }
 
+    /// How one starts that was added while the process runs: in maintenance.
+    pub const fn added(rules: Rules, unresolved: bool) -> State {
+        let state = State::initial(rules, true, unresolved);
+        State { admin: state.admin.without(Admin::CONFIGURED_MAINT), ..state }
+    }
+
     /// What a server is taken for before anything is known of it.
     const fn start(rules: Rules) -> (Operation, u32) {
         match rules.initial {

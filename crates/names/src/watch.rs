@@ -16,7 +16,7 @@ pub async fn run(sections: Vec<Arc<Resolvers>>, farms: Vec<Arc<Farm>>) {
     let sections: HashMap<Arc<str>, Arc<Resolvers>> = sections.into_iter().map(|section| (section.name.clone(), section)).collect();
     let mut names: BTreeMap<(Arc<str>, String, bool), Vec<Watched>> = BTreeMap::new();
     for (group, farm) in farms.iter().enumerate() {
-        for server in farm.servers() {
+        for server in farm.servers().iter() {
             let settings = server.settings();
             let (Some(name), Some((section, _))) = (&settings.name_in_dns, &settings.resolution.resolvers) else { continue };
             let watched = Watched { farm: farm.clone(), server: server.clone(), group, service: None };

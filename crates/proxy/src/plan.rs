@@ -1,6 +1,8 @@
 //! The configuration as the workers use it: compiled, checked, immutable.
 
 pub mod build;
+mod introduction;
+mod newcomer;
 
 use crate::cache::Cache;
 use crate::counters::Tally;
@@ -21,8 +23,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
+use terse_balance::Farm;
 use terse_balance::table::Table;
-use terse_balance::{Announcement, Farm};
 use terse_compress::Mode as HopMode;
 use terse_compress::counters::Rate;
 use terse_compress::decode::Decompression;
@@ -33,6 +35,7 @@ use terse_message::FieldName;
 use terse_names::Resolvers;
 use terse_sample::pattern::References;
 use terse_sample::{Condition, Language, LogFormat, Needs, ProcessStore};
+use terse_tls::settings::Defaults;
 use terse_tls::{Acceptor, Vault};
 
 /// Compressed TLS records get one part in so many of the memory: the rest is for buffers, which everybody needs.
@@ -82,6 +85,8 @@ pub struct Plan {
     pub patterns: References,
     /// Certificates, which change at run time.
     pub vault: Arc<Vault>,
+    /// What `global` says for servers that speak TLS.
+    pub tls_defaults: Defaults,
     /// What Lua scripts have registered.
     pub scripts: Option<Arc<dyn Library>>,
     /// How much of its time each worker computes, in percent of the last second.
@@ -172,14 +177,6 @@ pub struct Frontend {
     pub place: Place,
 }
 
-/// What a server is told by the PROXY protocol (`send-proxy`).
-pub struct Announcer {
-    /// What its line says.
-    pub told: Announcement,
-    /// Fields of version 2: their types, and the formats of their values.
-    pub fields: Vec<(u8, LogFormat)>,
-}
-
 /// A backend.
 pub struct Backend {
     /// `description`.
@@ -196,16 +193,10 @@ pub struct Backend {
     pub is_published: AtomicBool,
     /// Its servers.
     pub farm: Arc<Farm>,
-    /// What its servers are told by the PROXY protocol, by their indices in the farm.
-    pub announcers: Vec<Option<Box<Announcer>>>,
-    /// The names that servers are asked for by TLS, by their indices in the farm.
-    pub names: Vec<Option<Box<LogFormat>>>,
     /// Which of them requests go to, as `stick` and `use-server` lines have it.
     pub sticking: Option<Box<Sticking>>,
     /// Whether requests say something of the health of any of them.
-    pub observes: bool,
-    /// The index of its first server among all servers of the process: the workers' tables of connections use it.
-    pub first_server: usize,
+    pub observes: AtomicBool,
     /// Its time-outs.
     pub timeouts: Timeouts,
     /// Its switches.
@@ -367,7 +358,7 @@ impl Plan {
 
     /// How many servers there are in all backends.
     pub fn server_count(&self) -> usize {
-        self.backends.last().map_or(0, |b| b.first_server + b.farm.servers().len())
+        self.backends.iter().map(|backend| backend.farm.servers().len()).sum()
     }
 
     /// The backend of that name.

@@ -26,8 +26,8 @@ pub struct ServerConnection {
     pub buffer: Buffer,
     /// Its time-outs.
     pub timer: Timer,
-    /// The index of the server among all servers of the process.
-    pub server: usize,
+    /// The server; none where a script is at the other end. Without one it is not kept.
+    pub server: Option<Arc<Server>>,
     /// How often the server had moved when it was made ([`Server::moves`]).
     pub moves: u32,
     /// This end's address, over IP.
@@ -79,7 +79,7 @@ impl ServerConnection {
     }
 }
 
-/// A worker's idle connections, by server.
+/// A worker's idle connections, by the slots of their servers: a connection holds its server, so none is ever in the place of another's.
 pub struct IdleConnections {
     /// Boxed, since a connection changes hands several times a request.
     #[expect(clippy::vec_box, reason = "moved singly, and often")]
@@ -95,18 +95,17 @@ impl IdleConnections {
         IdleConnections { lists: RefCell::new((0..servers).map(|_| Vec::new()).collect()) }
     }
 
-    /// A connection to the server of that index that a request of this session may use; connections that the server has closed, or
+    /// A connection to a server that a request of this session may use; connections that the server has closed, or
     /// that lead to where it was before, are dropped.
     ///
     /// A request that may be sent only `once` asks the kernel too: what its server has closed in this moment is not announced yet.
     pub fn take(
         &self,
-        index: usize,
         server: &Server,
         Wanted { reuse, session, first, once, announced, name, asked }: Wanted<'_>,
     ) -> Option<Box<ServerConnection>> {
         let mut lists = self.lists.borrow_mut();
-        let list = lists.get_mut(index)?;
+        let list = lists.get_mut(server.slot())?;
         loop {
             let may = |c: &ServerConnection| {
                 let by_reuse = match reuse {
@@ -130,12 +129,16 @@ impl IdleConnections {
     }
 
     /// Keeps a connection whose last response has been read to its end.
-    pub fn put(&self, mut connection: Box<ServerConnection>, server: &Server) {
-        let pool = &server.settings().pool;
+    pub fn put(&self, mut connection: Box<ServerConnection>) {
         connection.timer.clear();
         connection.buffer.release_if_empty();
+        let Some(server) = &connection.server else { return };
+        let pool = &server.settings().pool;
         let mut lists = self.lists.borrow_mut();
-        if let Some(list) = lists.get_mut(connection.server)
+        if lists.len() <= server.slot() {
+            lists.resize_with(server.slot() + 1, Vec::new);
+        }
+        if let Some(list) = lists.get_mut(server.slot())
             && list.len() < pool.max_idle.map_or(MOST_IDLE, |most| most as usize)
             && connection.buffer.is_released()
             && connection.moves == server.moves()
@@ -152,10 +155,10 @@ impl IdleConnections {
         }
     }
 
-    /// Drops what is too old, or closed by its server.
+    /// Drops what is too old, closed by its server, or leads to one that was removed.
     pub fn purge(&self, now: Instant) {
         for list in self.lists.borrow_mut().iter_mut() {
-            list.retain(|c| now < c.idle_until && !c.io.is_stale());
+            list.retain(|c| now < c.idle_until && !c.server.as_ref().is_some_and(|server| server.is_gone()) && !c.io.is_stale());
         }
     }
 
@@ -192,11 +195,9 @@ impl ServerConnection {
     }
 }
 
-/// Makes a connection to a server, which is the one of `index` among all servers of the process, for a client that wanted to go to
-/// `asked`. The caller limits how long it may take.
+/// Makes a connection to a server, for a client that wanted to go to `asked`. The caller limits how long it may take.
 pub async fn connect(
-    server: &Server,
-    index: usize,
+    server: &Arc<Server>,
     options: &Options,
     wheel: &Rc<Wheel>,
     owner: u64,
@@ -226,7 +227,7 @@ pub async fn connect(
     if let (Some(time), Address::Ip(_) | Address::AsAsked(_)) = (settings.user_timeout, &*address) {
         io.socket().set_tcp_user_timeout(Some(time))?;
     }
-    let registration = match settings.is_registered {
+    let registration = match server.is_registered() {
         true => Some(server.connections().register(io.duplicate()?)),
         false => None,
     };
@@ -235,7 +236,7 @@ pub async fn connect(
         io,
         buffer: Buffer::default(),
         timer: wheel.timer(),
-        server: index,
+        server: Some(server.clone()),
         moves,
         owner,
         requests: 0,

@@ -123,11 +123,12 @@ impl Sticking {
         let find = |rule: &Arc<ServerRule>| match &rule.target {
             ServerTarget::Format(_) => None,
             ServerTarget::Name(name) => {
-                let found = farm.find_server(name).map(|server| server.index());
-                if found.is_none() {
-                    missing(rule, name);
+                let found = farm.find_server(name);
+                match &found {
+                    Some(server) => server.refer(),
+                    None => missing(rule, name),
                 }
-                found
+                found.map(|server| server.index())
             }
         };
         let servers = rules.servers.iter().map(find).collect();
@@ -156,7 +157,7 @@ pub fn named(stream: &Stream, backend: &Backend, sticking: &Sticking, persistenc
             continue;
         }
         let server = match &rule.target {
-            ServerTarget::Name(_) => backend.farm.servers().get((*index)?),
+            ServerTarget::Name(_) => backend.farm.server((*index)?),
             ServerTarget::Format(format) => {
                 let mut name = Vec::new();
                 format.write(&stream.env(), &mut name);
@@ -165,7 +166,7 @@ pub fn named(stream: &Stream, backend: &Backend, sticking: &Sticking, persistenc
         };
         // A name that is made and means nothing ends the search, as with HAProxy.
         let server = server?;
-        if is_usable(server, backend, persistence) {
+        if is_usable(&server, backend, persistence) {
             return Some(server.index());
         }
     }
@@ -211,7 +212,7 @@ pub fn choose(stream: &mut Stream, backend: &Backend, sticking: &Sticking, affin
             {
                 if affinity.server.is_none() {
                     affinity.server =
-                        known(table, &entry, &backend.farm, now_ms).filter(|server| usable(server)).map(Server::index);
+                        known(table, &entry, &backend.farm, now_ms).filter(|server| usable(server)).map(|server| server.index());
                 }
                 entry.touch(now_ms);
             }
@@ -265,20 +266,21 @@ fn is_usable(server: &Server, backend: &Backend, persistence: Persistence) -> bo
 }
 
 /// The server that an entry knows: by its name or address, or else by its number.
-fn known<'f>(table: &Table, entry: &Entry, farm: &'f Farm, now_ms: u64) -> Option<&'f Server> {
+fn known(table: &Table, entry: &Entry, farm: &Farm, now_ms: u64) -> Option<Arc<Server>> {
+    let servers = farm.servers();
     let key = table.name_of(entry, Data::ServerKey);
     let by_key = key.and_then(|key| {
         let is_it = |server: &&Arc<Server>| match table.settings().server_key {
             ServerKeyKind::Name => **server.name() == *key,
             ServerKeyKind::Address => server.address().to_string() == *key,
         };
-        farm.servers().iter().find(is_it)
+        servers.iter().find(is_it)
     });
     let by_id = || {
         let id = table.read(entry, Data::ServerId, 0, now_ms)?;
-        farm.servers().iter().find(|server| u64::from(server.id()) == id)
+        servers.iter().find(|server| u64::from(server.id()) == id)
     };
-    by_key.or_else(by_id).map(|server| &**server)
+    by_key.or_else(by_id).cloned()
 }
 
 fn applies(rule: &StickRule, stream: &Stream) -> bool {

@@ -42,6 +42,19 @@ impl Language {
         self.compile(|compiler| compiler.expression(text))
     }
 
+    /// Compiles a format that sees so much of a stream.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn format_of_stream(&self, text: &[u8], have: Needs) -> Result<LogFormat, String> {
+        self.compile(|compiler| {
+            compiler.have = have;
+            let format = compiler.log_format(text, Usage::Text)?;
+            compiler.check_needs(format.needs(), "the format")?;
+            Ok(format)
+        })
+    }
+
     /// Compiles a format that sees nothing but the process.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use terse_proxy::plan::{Backend, Plan};
 pub fn servers(plan: &Plan, voice: &mut Voice) {
     for backend in &plan.backends {
         let name = &backend.name;
-        for server in backend.farm.servers() {
+        for server in backend.farm.servers().iter() {
             let text = format!(
                 "SIGHUP: Server {name}/{} is {}. Conn: {} act, {} pend, {} tot.",
                 server.name(),

@@ -92,6 +92,16 @@ impl Connector {
         Some(connector)
     }
 
+    /// The same while the process runs: of files nothing counts but what is held of them already.
+    pub fn of_held(tls: &ServerTls, place: &Place, vault: &Vault, diagnostics: &mut Diagnostics) -> Option<Arc<Connector>> {
+        let mut held = vault.held();
+        let connector = Connector::new(tls, held.files(), vault.global());
+        let connector = connector.map_err(|Unusable(reason)| diagnostics.alert(place, reason)).ok()?;
+        held.enrol_server(&connector);
+        connector.remarks().into_iter().for_each(|remark| diagnostics.warn(place, remark));
+        Some(connector)
+    }
+
     fn new(tls: &ServerTls, files: &Files, global: &Global) -> Result<Arc<Connector>, Unusable> {
         let securing = ArcSwap::from_pointee(secure(tls, files, global)?);
         Ok(Arc::new(Connector {

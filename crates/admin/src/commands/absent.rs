@@ -19,23 +19,17 @@ pub(crate) fn find(words: &[String]) -> Option<&'static Absent> {
 const ABSENT: &[Absent] = &[
     absent("acme", "certificates are not ordered here; use a client such as certbot"),
     absent("add backend", BACKENDS),
-    absent("add server", SERVERS),
     absent("add ssl ech", ECH),
     absent("add ssl jwt", TOKENS),
     absent("debug", INTERNALS),
     absent("del backend", BACKENDS),
-    absent("del server", SERVERS),
     absent("del ssl ech", ECH),
     absent("del ssl jwt", TOKENS),
-    absent("disable agent", AGENTS),
     absent("disable dynamic-cookie", COOKIES),
     absent("disable frontend", FRONTENDS),
-    absent("disable health", "checks pause while a server is in maintenance; use 'disable server'"),
     absent("dump stats-file", "counters belong to the process; 'show stat typed' has them"),
-    absent("enable agent", AGENTS),
     absent("enable dynamic-cookie", COOKIES),
     absent("enable frontend", FRONTENDS),
-    absent("enable health", "checks go on when a server leaves maintenance; use 'enable server'"),
     absent("hard-reload", MASTER),
     absent("reload", MASTER),
     absent("set anon", "nothing is hidden in answers"),
@@ -71,20 +65,17 @@ const ABSENT: &[Absent] = &[
     absent("shutdown sessions", "sessions are not listed; 'set server <bk>/<srv> state maint' keeps new ones away"),
     absent("trace", INTERNALS),
     absent("update ssl", OCSP),
-    absent("wait", "the answer comes when a command is done; wait outside"),
 ];
 
 const fn absent(name: &'static str, reason: &'static str) -> Absent {
     Absent { name, reason }
 }
 
-const AGENTS: &str = "agent checks are not built";
 const BACKENDS: &str = "backends are those of the configuration";
 const COOKIES: &str = "dynamic cookies are not built";
 const FRONTENDS: &str = "frontends listen until the process stops";
 const INTERNALS: &str = "it looks into HAProxy's own code";
 const MASTER: &str = "it is a command of the master's command line (-S)";
-const SERVERS: &str = "servers are those of the configuration; 'set server' takes them out and back";
 const ECH: &str = "the system's OpenSSL has no encrypted hellos";
 const OCSP: &str = "nobody is asked about a certificate's state; 'set ssl ocsp-response' takes an answer";
 const TOKENS: &str = "keys of tokens are files of the configuration";

@@ -2,7 +2,6 @@
 
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
-use crate::rates::Rate;
 use crate::settings::Level;
 use terse_proxy::counters::Tally;
 
@@ -47,7 +46,7 @@ fn clear_all(call: &Call<'_>) {
         back.tally.clear();
         back.farm.counters.clear();
         back.farm.durations.clear();
-        for server in back.farm.servers() {
+        for server in back.farm.servers().iter() {
             server.counters.clear();
             server.durations.clear();
             server.connector().into_iter().for_each(|connector| connector.counts().clear());
@@ -63,12 +62,12 @@ fn clear_peaks(call: &Call<'_>) {
         back.tally.clear_peaks();
         back.farm.clear_peak();
         back.farm.durations.clear_peaks();
-        for server in back.farm.servers() {
+        for server in back.farm.servers().iter() {
             server.clear_peaks();
             server.durations.clear_peaks();
         }
     }
-    call.context.rates.all().for_each(Rate::clear_peak);
+    call.context.rates.clear_peaks();
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub(super) const COMMANDS: &[Command] = &[
 fn set_server(call: &mut Call<'_>) -> Outcome {
     let (backend, server) = call.server(0)?;
     let word = call.args.get(1).ok_or_else(|| Message::error("Require <maxconn>."))?;
-    backend.farm.set_maxconn(server, number(word)?);
+    backend.farm.set_maxconn(&server, number(word)?);
     Ok(Answer::Done)
 }
 

@@ -31,16 +31,64 @@ pub(super) const COMMANDS: &[Command] = &[
         level: Level::Admin,
         run: |call| order(call, AdminOrder::Enable),
     },
+    Command {
+        name: "disable health",
+        usage: "disable health <bk>/<srv>",
+        summary: "stop a server's checks; its state stays what it is",
+        level: Level::Admin,
+        run: |call| {
+            call.server(0)?.1.set_checked(false);
+            Ok(Answer::Done)
+        },
+    },
+    Command {
+        name: "enable health",
+        usage: "enable health <bk>/<srv>",
+        summary: "let a server's checks go on, or begin",
+        level: Level::Admin,
+        run: |call| {
+            let (_, server) = call.server(0)?;
+            if !server.settings().check.enabled {
+                return Err(Message::error("Health check was not configured on this server, cannot enable."));
+            }
+            server.set_checked(true);
+            Ok(Answer::Done)
+        },
+    },
+    Command {
+        name: "disable agent",
+        usage: "disable agent <bk>/<srv>",
+        summary: "ask a server's agent no more",
+        level: Level::Admin,
+        run: |call| {
+            call.server(0)?.1.set_asked(false);
+            Ok(Answer::Done)
+        },
+    },
+    Command {
+        name: "enable agent",
+        usage: "enable agent <bk>/<srv>",
+        summary: "ask a server's agent again, or for the first time",
+        level: Level::Admin,
+        run: |call| {
+            let (_, server) = call.server(0)?;
+            if !server.settings().agent.enabled {
+                return Err(Message::error("Agent was not configured on this server, cannot enable."));
+            }
+            server.set_asked(true);
+            Ok(Answer::Done)
+        },
+    },
 ];
 
 fn order(call: &mut Call<'_>, order: AdminOrder) -> Outcome {
     let (backend, server) = call.server(0)?;
-    backend.farm.set_admin(server, order, Instant::now());
+    backend.farm.set_admin(&server, order, Instant::now());
     Ok(Answer::Done)
 }
 
 fn set(call: &mut Call<'_>) -> Outcome {
-    let (backend, server) = call.server(0)?;
+    let (backend, server) = &call.server(0)?;
     match call.arg(1) {
         "state" => set_state(backend, server, call.arg(2)),
         "health" => set_health(backend, server, call.arg(2)),

@@ -34,7 +34,7 @@ fn show_state(call: &mut Call<'_>) -> Outcome {
     let now = Instant::now();
     let mut text = format!("{}\n", report::STATE_HEADER);
     for backend in backends {
-        for server in backend.farm.servers() {
+        for server in backend.farm.servers().iter() {
             text.push_str(&report::state_line(&backend.farm, server, now));
             text.push('\n');
         }

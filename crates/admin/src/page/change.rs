@@ -95,10 +95,10 @@ fn find<'a>(plan: &'a Plan, name: &str) -> Option<&'a Backend> {
 }
 
 fn act(backend: &Backend, server: &str, action: Action) -> bool {
-    let Some(server) = backend.farm.servers().iter().find(|other| **other.name() == *server) else { return false };
+    let Some(server) = backend.farm.servers().pick(|other| **other.name() == *server) else { return false };
     match action {
-        Action::Admin(order) => backend.farm.set_admin(server, order, Instant::now()),
-        Action::Health(operation) => backend.farm.set_health(server, operation, Instant::now()),
+        Action::Admin(order) => backend.farm.set_admin(&server, order, Instant::now()),
+        Action::Health(operation) => backend.farm.set_health(&server, operation, Instant::now()),
     }
     true
 }

@@ -16,7 +16,9 @@ use tokio::time::{Instant, sleep, timeout};
 pub(super) async fn watch(farm: Arc<Farm>, server: Arc<Server>) {
     let inter = server.settings().agent.inter;
     loop {
-        if let Ok(Some(line)) = timeout(inter, ask(&server)).await {
+        if server.is_asked()
+            && let Ok(Some(line)) = timeout(inter, ask(&server)).await
+        {
             heed(&farm, &server, &line);
         }
         sleep(inter).await;

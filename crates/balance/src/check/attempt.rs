@@ -405,8 +405,9 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let lines = lines.replace("PORT", &port.to_string());
         let farm = farm(&format!("{lines}\nserver s 127.0.0.1:{port} check"));
+        let server = farm.servers()[0].clone();
         tokio::select! {
-            outcome = attempt(&farm.script, &farm.servers()[0], limits(5000, None), &Nowhere) => outcome,
+            outcome = attempt(&farm.script, &server, limits(5000, None), &Nowhere) => outcome,
             never = serve(listener, answers) => match never {},
         }
     }

@@ -10,12 +10,21 @@ use crate::server::Server;
 use crate::state::Operation;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-/// Checks the servers of all farms, for ever. One task for each checked server, spawned on the runtime that polls this (the control
-/// thread's); dropping the future ends them.
+/// Takes servers that are to be watched, too.
+pub(crate) type Watchers = mpsc::UnboundedSender<(Arc<Farm>, Arc<Server>)>;
+
+/// Checks the servers of all farms, for ever, and those that come. One task for each checked server, spawned on the runtime that polls
+/// this (the control thread's), which ends when the server is removed; dropping the future ends all.
 pub async fn run(farms: Vec<Arc<Farm>>, surroundings: Arc<dyn Surroundings>) {
+    let (watchers, mut newcomers) = mpsc::unbounded_channel();
+    for farm in &farms {
+        // Nobody else makes checks.
+        let _ = farm.watchers.set(watchers.clone());
+    }
     let servers = |farm: &Arc<Farm>| farm.servers().to_vec();
     let checked: Vec<(Arc<Farm>, Arc<Server>)> = farms
         .iter()
@@ -26,19 +35,42 @@ pub async fn run(farms: Vec<Arc<Farm>>, surroundings: Arc<dyn Surroundings>) {
     let (now, count) = (Instant::now(), checked.len() as u32);
     let mut tasks = JoinSet::new();
     for (farm, server) in farms.iter().flat_map(|farm| servers(farm).into_iter().map(move |server| (farm.clone(), server))) {
-        if server.settings().agent.enabled {
-            tasks.spawn(agent::watch(farm.clone(), server.clone()));
-        }
-        if !server.settings().slowstart.is_zero() {
-            tasks.spawn(grow(farm, server));
-        }
+        look_after(&mut tasks, farm, server);
     }
     for (place, (farm, server)) in (0u32..).zip(checked) {
         let delay = shortest.max(interval(&server)) * place / count;
-        tasks.spawn(watch(farm, server, surroundings.clone(), now + delay));
+        tasks.spawn(while_there(server.clone(), watch(farm, server, surroundings.clone(), now + delay)));
     }
-    while tasks.join_next().await.is_some() {}
-    std::future::pending::<()>().await;
+    loop {
+        tokio::select! {
+            Some(_) = tasks.join_next() => {}
+            Some((farm, server)) = newcomers.recv() => {
+                if server.settings().check.enabled {
+                    let first = Instant::now() + interval(&server);
+                    tasks.spawn(while_there(server.clone(), watch(farm.clone(), server.clone(), surroundings.clone(), first)));
+                }
+                look_after(&mut tasks, farm, server);
+            }
+        }
+    }
+}
+
+/// What is done for a server beside its checks.
+fn look_after(tasks: &mut JoinSet<()>, farm: Arc<Farm>, server: Arc<Server>) {
+    if server.settings().agent.enabled {
+        tasks.spawn(while_there(server.clone(), agent::watch(farm.clone(), server.clone())));
+    }
+    if !server.settings().slowstart.is_zero() {
+        tasks.spawn(while_there(server.clone(), grow(farm, server)));
+    }
+}
+
+/// Does something for ever, or until a server is removed.
+async fn while_there(server: Arc<Server>, work: impl Future<Output = ()>) {
+    tokio::select! {
+        () = server.departed() => {}
+        () = work => {}
+    }
 }
 
 async fn watch(farm: Arc<Farm>, server: Arc<Server>, surroundings: Arc<dyn Surroundings>, first: Instant) {
@@ -52,14 +84,17 @@ async fn watch(farm: Arc<Farm>, server: Arc<Server>, surroundings: Arc<dyn Surro
                 sleep_until(due).await;
             }
         }
-        if !server.admin().is_maint() {
+        if server.is_checked() && !server.admin().is_maint() {
             let limits = Limits {
                 whole: server.settings().check.inter,
                 connect: farm.context.connect_timeout,
                 answer: farm.settings().check_timeout,
             };
             let outcome = attempt(&farm.script, &server, limits, &*surroundings).await;
-            farm.record_check(&server, outcome, Instant::now().into_std());
+            // What was asked before the checks were stopped counts no more.
+            if server.is_checked() {
+                farm.record_check(&server, outcome, Instant::now().into_std());
+            }
         }
         due = next(due, interval(&server), Instant::now());
     }

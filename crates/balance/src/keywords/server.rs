@@ -1,10 +1,12 @@
 //! `server` and `default-server`.
 
 use super::address::{self, Spot};
-use super::server_words::{self, Draft};
+use super::server_words::{self, Draft, Origin};
 use super::{course_words, done, in_back, settings};
-use crate::settings::{LogWords, Resolver, ServerSettings};
-use terse_config::{Args, Fault, Keyword, Scope, Sections};
+use crate::settings::{InitialAddress, LogWords, Resolver, ServerSettings};
+use terse_config::words::Word;
+use terse_config::{Args, Fault, Keyword, Place, Scope, Sections};
+use terse_tls::settings::Defaults;
 
 pub(super) const SERVER: Keyword = Keyword {
     sections: Sections::BACK_ONLY,
@@ -60,33 +62,65 @@ fn name<'a>(args: &mut Args<'a>) -> Result<&'a str, Fault> {
 }
 
 fn behind_name(args: &mut Args<'_>, scope: &mut Scope<'_>, name: &str) -> Result<ServerSettings, Fault> {
-    let at = args.position();
-    let text = args.need_address("<address>")?;
-    let spot = address::datagrams(&text);
-    let datagrams = spot.is_some();
-    let spot = spot.unwrap_or_else(|| address::parse(&text)).map_err(|reason| Fault::new(at, reason))?;
     let template = settings(scope).template.clone();
-    let log = LogWords { datagrams, ..template.log };
-    let mut server = words(args, scope, ServerSettings { name: name.into(), log, ..template }, false)?;
-    server.address = match spot {
-        Spot::Address(address) => address,
-        Spot::Name(name) => {
-            let address = name.first_address(&server.resolution.init, scope.shared.get::<Resolver>());
-            server.name_in_dns = Some(name.host.as_str().into());
-            address.map_err(|reason| Fault::new(at, reason))?
-        }
+    let line = Line {
+        template,
+        place: &scope.place,
+        resolver: scope.shared.get::<Resolver>(),
+        defaults: scope.shared.get::<Defaults>(),
+        added: false,
     };
-    if datagrams && server.follows_clients() {
-        return Err(Fault::new(at, NO_CLIENT));
+    line.read(args, name)
+}
+
+/// What a line about a server is read with.
+struct Line<'a> {
+    /// What it begins with.
+    template: ServerSettings,
+    place: &'a Place,
+    resolver: Option<&'a Resolver>,
+    defaults: Option<&'a Defaults>,
+    /// Whether it comes from the stats socket.
+    added: bool,
+}
+
+impl Line<'_> {
+    /// Reads what follows the name.
+    fn read(self, args: &mut Args<'_>, name: &str) -> Result<ServerSettings, Fault> {
+        let Line { template, place, resolver, defaults, added } = self;
+        let at = args.position();
+        let text = args.need_address("<address>")?;
+        let spot = address::datagrams(&text);
+        let datagrams = spot.is_some();
+        let spot = spot.unwrap_or_else(|| address::parse(&text)).map_err(|reason| Fault::new(at, reason))?;
+        let log = LogWords { datagrams, ..template.log };
+        let mut server =
+            words(args, place, ServerSettings { name: name.into(), log, ..template }, Origin { default: false, added })?;
+        server.tls.settle(defaults);
+        server.address = match spot {
+            Spot::Address(address) => address,
+            Spot::Name(name) => {
+                // Who adds one is not made to wait for the DNS.
+                let methods = if added { &[InitialAddress::None][..] } else { &server.resolution.init };
+                let address = name.first_address(methods, resolver);
+                server.name_in_dns = Some(name.host.as_str().into());
+                address.map_err(|reason| Fault::new(at, reason))?
+            }
+        };
+        if datagrams && server.follows_clients() {
+            return Err(Fault::new(at, NO_CLIENT));
+        }
+        let has_port = server.address.destination().is_none_or(|destination| destination.fixed_port().is_some());
+        if server.agent.enabled && server.agent.port.is_none() && !has_port {
+            return Err(
+                Fault::new(at, format!("server {name} does not have agent port")).hint("'agent-port' says where its agent is")
+            );
+        }
+        if server.maxconn == 0 || server.minconn > server.maxconn {
+            (server.maxconn, server.minconn) = (server.maxconn.max(server.minconn), server.maxconn.max(server.minconn));
+        }
+        Ok(server)
     }
-    let has_port = server.address.destination().is_none_or(|destination| destination.fixed_port().is_some());
-    if server.agent.enabled && server.agent.port.is_none() && !has_port {
-        return Err(Fault::new(at, format!("server {name} does not have agent port")).hint("'agent-port' says where its agent is"));
-    }
-    if server.maxconn == 0 || server.minconn > server.maxconn {
-        (server.maxconn, server.minconn) = (server.maxconn.max(server.minconn), server.maxconn.max(server.minconn));
-    }
-    Ok(server)
 }
 
 /// Why a server of logs has an address and a port.
@@ -142,18 +176,43 @@ pub(super) const DEFAULT_SERVER: Keyword = Keyword {
             return Err(args.fault("expects <parameter> as argument"));
         }
         let template = settings(scope).template.clone();
-        settings(scope).template = words(args, scope, template, true)?;
+        settings(scope).template = words(args, &scope.place, template, Origin { default: true, added: false })?;
         Ok(())
     })
 };
 
-fn words(args: &mut Args<'_>, scope: &Scope<'_>, server: ServerSettings, default: bool) -> Result<ServerSettings, Fault> {
-    let mut draft = Draft { server, default, line: scope.place.clone() };
+fn words(args: &mut Args<'_>, place: &Place, server: ServerSettings, origin: Origin) -> Result<ServerSettings, Fault> {
+    let mut draft = Draft { server, origin, line: place.clone() };
     server_words::apply(args, &mut draft)?;
-    if !default {
-        draft.server.tls.settle(scope.shared.get());
-    }
     Ok(draft.server)
+}
+
+/// Reads what the stats socket says of a server that it adds, from its name on, and what is to be said about it.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read_added(words: &[String], place: &Place, defaults: &Defaults) -> Result<(ServerSettings, Vec<Fault>), Fault> {
+    let words: Vec<Word> = words.iter().map(|word| Word { bytes: word.as_bytes().to_vec(), span: 0..0 }).collect();
+    let mut args = Args::new(&words, 0);
+    let name = args.take().unwrap_or_default();
+    if let Some(wrong) = name.chars().find(|letter| !letter.is_ascii_alphanumeric() && !"_:.-".contains(*letter)) {
+        return Err(args.fault(format!("character '{wrong}' is not permitted in server name '{name}'.")));
+    }
+    if args.peek().is_none() {
+        return Err(args.fault("'server' expects <name> and <addr>[:<port>] as arguments."));
+    }
+    let line = Line { template: ServerSettings::default(), place, resolver: None, defaults: Some(defaults), added: true };
+    let server = line.read(&mut args, name)?;
+    if server.track.is_some() && server.check.enabled {
+        return Err(args.fault("unable to enable checks and tracking at the same time!"));
+    }
+    Ok((server, args.into_warnings()))
+}
+
+/// The words that servers may have that the stats socket adds.
+pub fn words_of_added() -> impl Iterator<Item = &'static str> {
+    let built = super::standings().into_iter().filter(|standing| standing.kind != "refused").map(|standing| standing.name);
+    built.filter(|name| !server_words::NOT_ADDED.contains(name))
 }
 
 fn add(scope: &mut Scope<'_>, server: ServerSettings) -> Result<(), Fault> {

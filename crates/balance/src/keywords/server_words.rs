@@ -10,11 +10,23 @@ use terse_config::{Args, Fault, Place};
 /// A server on its way.
 pub(super) struct Draft {
     pub(super) server: ServerSettings,
-    /// Whether it stands for all servers that follow (`default-server`).
-    pub(super) default: bool,
+    pub(super) origin: Origin,
     /// The line.
     pub(super) line: Place,
 }
+
+/// Where its words stand.
+#[derive(Clone, Copy)]
+pub(super) struct Origin {
+    /// They stand for all servers that follow (`default-server`).
+    pub(super) default: bool,
+    /// They come from the stats socket.
+    pub(super) added: bool,
+}
+
+/// Words that only a configuration may say: what they speak of is settled before the process serves.
+pub(super) const NOT_ADDED: &[&str] =
+    &["init-addr", "log-bufsize", "log-proto", "resolve-net", "resolve-opts", "resolve-prefer", "resolvers"];
 
 /// Where checks go instead: an address, and maybe a port.
 pub(super) fn other_address(args: &mut Args<'_>) -> Result<(IpAddr, Option<u16>), Fault> {
@@ -27,6 +39,9 @@ pub(super) fn other_address(args: &mut Args<'_>) -> Result<(IpAddr, Option<u16>)
 /// Reads the words of a line.
 pub(super) fn apply(args: &mut Args<'_>, draft: &mut Draft) -> Result<(), Fault> {
     while let Some(word) = args.peek() {
+        if draft.origin.added && NOT_ADDED.contains(&word) {
+            return Err(args.fault(format!("'{word}' option is not accepted for dynamic server")));
+        }
         if terse_tls::keywords::server(args, &draft.line, &mut draft.server.tls)? {
             continue;
         }
@@ -41,7 +56,7 @@ pub(super) fn apply(args: &mut Args<'_>, draft: &mut Draft) -> Result<(), Fault>
 /// The table.
 pub(super) const KEYWORDS: &[Param<Draft>] = &[
     done("id", "<number>", "Sets its number in statistics.", |args, draft| {
-        if draft.default {
+        if draft.origin.default {
             return Err(args.fault("'id' belongs to one server"));
         }
         draft.server.id = Some(args.integer("<number>", 1..=i64::from(i32::MAX))? as u32);

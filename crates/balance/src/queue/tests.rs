@@ -212,7 +212,7 @@ proptest! {
                 Op::DropClaim(at) => drop(pick(&mut claims, at)),
                 Op::Order(server, order) => farm.set_admin(&farm.servers()[server], order, Instant::now()),
             }
-            for server in farm.servers() {
+            for server in farm.servers().iter() {
                 let held = claims.iter().filter(|claim: &&Claim| claim.server().index() == server.index()).count() as u32;
                 prop_assert!(server.served() >= held && server.served() <= server.maxconn());
                 prop_assert!(server.queued() == 0 || server.served() == server.maxconn());

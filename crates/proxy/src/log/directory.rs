@@ -79,7 +79,7 @@ impl Directory {
     pub fn settle(&mut self, name: &str, farm: &Arc<Farm>, key: Option<Expr>, place: &Place) {
         let Some(balancer) = self.balancers.get(name).cloned() else { return };
         let mut ways = Vec::with_capacity(farm.servers().len());
-        for server in farm.servers() {
+        for server in farm.servers().iter() {
             let words = server.settings().log;
             if words.datagrams {
                 ways.push(Way::Server(server.clone()));

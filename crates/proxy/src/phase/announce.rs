@@ -1,12 +1,11 @@
 //! The PROXY protocol: what a connection says of itself before its first byte, and what a server is told.
 
 use crate::phase::{Client, read};
-use crate::plan::Announcer;
 use crate::session::Session;
 use crate::stream::Stream;
 use std::future::poll_fn;
 use std::task::Poll;
-use terse_balance::{AnnouncementVersion, TlsFields};
+use terse_balance::{AnnouncementVersion, Announcer, TlsFields};
 use terse_http::proxy_protocol::{self, Writer, kind};
 use terse_tls::{Secured, Whose};
 

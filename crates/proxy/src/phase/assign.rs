@@ -54,14 +54,14 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             Ok(claim) => claim,
             Err(abort) => {
                 if abort.who != Who::Client {
-                    let bound = exchange.affinity.server.and_then(|index| backend.farm.servers().get(index));
-                    count(bound.map(|server| &**server), Count::ConnectErrors, |counters| &counters.connect_errors);
+                    let bound = exchange.affinity.server.and_then(|index| backend.farm.server(index));
+                    count(bound.as_ref().map(|server| &***server), Count::ConnectErrors, |counters| &counters.connect_errors);
                 }
                 return Err(abort);
             }
         };
         let chosen = claim.server();
-        if refused == Some(backend.first_server + chosen.index()) || exchange.failed.contains(&chosen.index()) {
+        if refused == Some(chosen.index()) || exchange.failed.contains(&chosen.index()) {
             // There is no other that has not refused: they get a moment to come back, and then all are as good as before.
             drop(claim);
             refused = None;
@@ -92,18 +92,18 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         stream.facts.redispatched |= stream.facts.server.as_ref().is_some_and(|before| before.index() != chosen.index());
         stream.facts.server = Some(chosen.clone());
         session.last_server.set(stream.facts.backend.map(|of| (of, chosen.index())));
-        let index = backend.first_server + chosen.index();
         let first = stream.facts.number == 0;
         // A request that failed on a connection that had been idle gets a fresh one.
         let once = !stream.request.is_idempotent();
-        let announcer = backend.announcers.get(chosen.index()).and_then(Option::as_deref);
+        let manner = chosen.manner();
+        let announcer = manner.and_then(|manner| manner.announcer.as_ref());
         let announced = announcer.map(|announcer| announce::head(announcer, stream).into_boxed_slice());
-        let name = backend.names.get(chosen.index()).and_then(Option::as_deref).and_then(|name| asked(name, stream));
+        let name = manner.and_then(|manner| manner.name.as_ref()).and_then(|name| asked(name, stream));
         let announced_now = announced.as_deref();
         let asked = stream.facts.local;
         let (reuse, name_now) = (backend.reuse, name.as_deref());
         let wanted = Wanted { reuse, session: session.number, first, once, announced: announced_now, name: name_now, asked };
-        let idle = (exchange.failures == 0).then(|| worker.idle.take(index, chosen, wanted));
+        let idle = (exchange.failures == 0).then(|| worker.idle.take(chosen, wanted));
         if let Some(connection) = idle.flatten() {
             stream.facts.server_reused = true;
             stream.facts.server_local = connection.local;
@@ -116,7 +116,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         stream.facts.server_reused = false;
         client.timer.set(stream.facts.timeouts().connect);
         let connected = {
-            let connecting = pin!(server::connect(chosen, index, &backend.options, &worker.wheel, session.number, asked));
+            let connecting = pin!(server::connect(chosen, &backend.options, &worker.wheel, session.number, asked));
             wait(client, watches, connecting).await
         };
         let connected = match connected {
@@ -160,8 +160,8 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             count(Some(&chosen), Count::ConnectErrors, |counters| &counters.connect_errors);
             return Err(failure);
         }
+        refused = Some(chosen.index());
         before = Some(chosen);
-        refused = Some(index);
     }
 }
 
@@ -339,7 +339,7 @@ async fn claim(
 /// `option prefer-last-server`: the server of the request before, while nothing speaks against it.
 fn preferred(stream: &Stream, exchange: &Exchange, backend: &Backend) -> Option<usize> {
     let (of, index) = stream.facts.session.last_server.get().filter(|_| backend.options.prefer_last_server)?;
-    let fits = Some(of) == stream.facts.backend && exchange.failures == 0 && backend.farm.servers().get(index)?.is_eligible();
+    let fits = Some(of) == stream.facts.backend && exchange.failures == 0 && backend.farm.server(index)?.is_eligible();
     fits.then_some(index)
 }
 
@@ -360,7 +360,7 @@ impl Assigned {
             let session = &stream.facts.session;
             let is_own = stream.facts.backend().is_some_and(|b| b.reuse == Reuse::Never) || self.connection.announced.is_some();
             session.has_own_connections.set(session.has_own_connections.get() || is_own);
-            stream.facts.session.worker.idle.put(self.connection, self.claim.server());
+            stream.facts.session.worker.idle.put(self.connection);
         }
         drop(self.claim);
     }

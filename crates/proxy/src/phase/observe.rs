@@ -5,6 +5,7 @@ use crate::phase::assign::FailureKind;
 use crate::plan::Backend;
 use crate::stream::Stream;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use terse_balance::Server;
 use terse_balance::settings::ObservedLayer;
 
@@ -20,14 +21,14 @@ pub fn connection(backend: &Backend, server: &Arc<Server>, problem: Option<&str>
 
 /// A response came.
 pub fn response(stream: &Stream, status: u16) {
-    let Some(backend) = stream.facts.backend().filter(|backend| backend.observes) else { return };
+    let Some(backend) = stream.facts.backend().filter(|backend| backend.observes.load(Relaxed)) else { return };
     let wrong = status >= 500 && !matches!(status, 501 | 505);
     tell(backend, stream, wrong.then_some("Wrong http response"));
 }
 
 /// An exchange failed.
 pub fn failure(backend: &Backend, stream: &Stream, kind: FailureKind) {
-    if !backend.observes {
+    if !backend.observes.load(Relaxed) {
         return;
     }
     match kind {

@@ -71,8 +71,7 @@ fn connection(io: UnixStream, stream: &Stream) -> ServerConnection {
         io: Transport::Unix(io),
         buffer: Buffer::default(),
         timer: session.worker.wheel.timer(),
-        // It is never kept, and so never looked for.
-        server: usize::MAX,
+        server: None,
         moves: 0,
         local: None,
         owner: session.number,

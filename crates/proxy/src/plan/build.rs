@@ -32,6 +32,7 @@ use terse_config::{Config, Diagnostic, Diagnostics, SectionKind, Severity};
 use terse_sample::vars::Limits;
 use terse_sample::{Language, ProcessStore, Registry};
 use terse_tls::Vault;
+use terse_tls::settings::Defaults;
 
 /// What the program knows and `global` says, as far as the plan depends on it.
 #[derive(Clone)]
@@ -126,6 +127,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let disabled = drafts.iter().filter(|draft| draft.kind.is_back() && draft.back.is_none());
     let disabled_backends = disabled.map(|draft| draft.name.clone()).collect();
     let scripts = shared.take::<Scripts>().unwrap_or_default().library;
+    let tls_defaults = shared.take::<Defaults>().unwrap_or_default();
     let registry = shared.entry::<Registry>();
     let process_variables = ProcessStore::new(registry.names.clone(), variables);
     let patterns = registry.patterns.clone();
@@ -166,6 +168,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         resolvers,
         patterns,
         vault,
+        tls_defaults,
         scripts,
     })
 }

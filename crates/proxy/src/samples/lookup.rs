@@ -5,7 +5,7 @@ use super::proxy::{count, usable};
 use crate::plan::{Backend, Frontend, Plan};
 use crate::track::name::Known;
 use std::sync::{Arc, OnceLock};
-use terse_balance::Server;
+use terse_balance::Picked;
 use terse_sample::argument::{Arg, Own};
 use terse_sample::{ArgList, Compiler, Converter, Env, Type, Value};
 
@@ -115,7 +115,13 @@ impl Named {
 
     /// Finds it among these proxies, once and for all; false when it is not there.
     pub(crate) fn find(&self, frontends: &[Frontend], backends: &[Backend]) -> bool {
-        self.found(frontends, backends).is_some()
+        let found = self.found(frontends, backends);
+        if let (Some(found), NamedKind::Server | NamedKind::OwnServer) = (found, self.kind)
+            && let Some(server) = backends[found.proxy].farm.server(found.server)
+        {
+            server.refer();
+        }
+        found.is_some()
     }
 
     fn found(&self, frontends: &[Frontend], backends: &[Backend]) -> Option<Found> {
@@ -126,7 +132,7 @@ impl Named {
                 NamedKind::Backend => (backend()?, 0),
                 NamedKind::Server | NamedKind::OwnServer => {
                     let proxy = backend()?;
-                    (proxy, backends[proxy].farm.servers().iter().position(|server| **server.name() == *self.server)?)
+                    (proxy, backends[proxy].farm.servers().pick(|server| **server.name() == *self.server)?.index())
                 }
             };
             Some(Found { proxy, server })
@@ -151,23 +157,23 @@ pub(super) fn frontend<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Frontend
 }
 
 /// The server that the first argument names.
-pub(super) fn server<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Server> {
+pub(super) fn server(args: &ArgList, env: &Env<'_>) -> Option<Picked> {
     let named: &Named = args.own(0)?;
     let plan: &Plan = facts(env)?.plan();
     match named.found(&plan.frontends, &plan.backends) {
-        Some(found) => plan.backends.get(found.proxy)?.farm.servers().get(found.server).map(|server| &**server),
+        Some(found) => plan.backends.get(found.proxy)?.farm.server(found.server),
         None if named.kind == NamedKind::OwnServer => server_named(named.server.as_bytes(), env),
         None => None,
     }
 }
 
 /// The server of that name: of a backend, or of the stream's.
-fn server_named<'a>(name: &[u8], env: &Env<'a>) -> Option<&'a Server> {
+fn server_named(name: &[u8], env: &Env<'_>) -> Option<Picked> {
     let facts = facts(env)?;
     let plan: &Plan = facts.plan();
     let (backend, name): (&Backend, _) = match memchr::memchr(b'/', name) {
         Some(slash) => (plan.backends.get(plan.backend_named(&name[..slash])?)?, &name[slash + 1..]),
         None => (facts.own_backend()?, name),
     };
-    backend.farm.servers().iter().find(|server| server.name().as_bytes() == name).map(|server| &**server)
+    backend.farm.servers().pick(|server| server.name().as_bytes() == name)
 }

@@ -161,7 +161,8 @@ fn average_queue(waiting: i64, servers: i64) -> i64 {
 /// Free slots of the servers that are used now.
 fn free_slots(farm: &Farm) -> i64 {
     let backups_only = farm.up().0 == 0;
-    let used = farm.servers().iter().filter(|server| server.is_eligible() && (backups_only || !server.settings().backup));
+    let servers = farm.servers();
+    let used = servers.iter().filter(|server| server.is_eligible() && (backups_only || !server.settings().backup));
     sum(used, free)
 }
 

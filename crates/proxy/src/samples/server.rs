@@ -53,7 +53,7 @@ pub(super) const FETCHES: &[Fetch] = &[
     .params(SERVER)
     .check(Named::server),
     Fetch::one("srv_conn_free", Type::Int, "Slots of a server that are free; -1 when it has no limit.", |args, env| {
-        Some(Value::Int(free(server(args, env)?).unwrap_or(-1)))
+        Some(Value::Int(free(&*server(args, env)?).unwrap_or(-1)))
     })
     .params(SERVER)
     .check(Named::server),

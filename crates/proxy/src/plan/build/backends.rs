@@ -5,34 +5,29 @@ use super::logs::{self, Speaker};
 use super::{Building, pages, tracking};
 use crate::counters::Tally;
 use crate::log::FormatText;
-use crate::plan::{Announcer, Backend};
+use crate::plan::Backend;
+use crate::plan::introduction;
 use crate::rules::restrict;
 use crate::settings::{Mode, SwitchTarget};
 use crate::stick::{StickSettings, Sticking};
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use terse_balance::announcement::AnnouncedField;
-use terse_balance::check::{ProbeKind, Script};
+use terse_balance::check::Script;
 use terse_balance::settings::{Balance, ObservedLayer};
 use terse_balance::{Farm, FarmContext, Server};
-use terse_compress::Mode as HopMode;
 use terse_compress::memory::Owner;
 use terse_config::near::nearest;
 use terse_config::{Diagnostic, Diagnostics, Severity};
-use terse_sample::{LogFormat, Needs, Usage};
-use terse_tls::Connector;
-use terse_tls::settings::Policy;
+use terse_sample::{Needs, Usage};
+use terse_tls::{Connector, ServerTls};
 
 /// The back halves, in order.
 pub(super) fn build(drafts: &mut [Draft], building: &mut Building<'_>) -> Vec<Backend> {
     let speaker = Speaker::new(&building.host.sinks);
     let mut backends: Vec<Backend> = Vec::new();
-    let mut first_server = 0;
     for draft in drafts.iter_mut().filter(|draft| draft.back.is_some()) {
-        let backend = build_one(draft, first_server, &speaker, building);
-        first_server += backend.farm.servers().len();
+        let backend = build_one(draft, &speaker, building);
         backends.push(backend);
     }
     let is_full = fullness(drafts, &backends);
@@ -66,7 +61,7 @@ fn fullness(drafts: &[Draft], backends: &[Backend]) -> Vec<u32> {
 /// The connections of a frontend that says nothing of them, as HAProxy counts them where the system sets no limit.
 const DEFAULT_MAXCONN: usize = 2000;
 
-fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, building: &mut Building<'_>) -> Backend {
+fn build_one(draft: &mut Draft, speaker: &Arc<Speaker>, building: &mut Building<'_>) -> Backend {
     let journal = Arc::new(building.logs.journal(&draft.log, building.diagnostics));
     let proxy = &draft.proxy;
     let mut timeouts = proxy.timeouts;
@@ -96,10 +91,9 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
     tell_of_portless_checks(draft, &farm, building.diagnostics);
     let sticking = sticking(std::mem::take(&mut draft.stick), &farm, building.diagnostics);
     let draft_observes = farm.servers().iter().any(|server| server.settings().observe.layer == Some(ObservedLayer::Responses));
+    farm.servers().iter().for_each(|server| introduce(server, &farm, draft, building));
     let proxy = &draft.proxy;
     Backend {
-        announcers: announcers(&farm, draft, building),
-        names: names(&farm, draft, building),
         name: draft.name.clone(),
         description: draft.proxy.description.as_deref().map(Arc::from),
         id: draft.id,
@@ -107,8 +101,7 @@ fn build_one(draft: &mut Draft, first_server: usize, speaker: &Arc<Speaker>, bui
         mode: proxy.mode,
         farm,
         sticking,
-        observes: draft_observes,
-        first_server,
+        observes: AtomicBool::new(draft_observes),
         timeouts,
         options: proxy.options,
         forwarded_for: proxy.forwarded_for.clone(),
@@ -154,7 +147,7 @@ fn refuse_log_words(draft: &Draft, farm: &Farm, diagnostics: &mut Diagnostics) {
 
 /// Checks have no client whose port they could go to. A server at the client's own address is accepted, as HAProxy does, and found down.
 fn tell_of_portless_checks(draft: &Draft, farm: &Farm, diagnostics: &mut Diagnostics) {
-    for server in farm.servers() {
+    for server in farm.servers().iter() {
         let check = &server.settings().check;
         let Some(destination) = server.address().destination().filter(|destination| destination.fixed_port().is_none()) else {
             continue;
@@ -173,64 +166,24 @@ fn tell_of_portless_checks(draft: &Draft, farm: &Farm, diagnostics: &mut Diagnos
     }
 }
 
-/// Makes what secures connections to servers, and compiles the names that they are asked for.
-fn names(farm: &Farm, draft: &Draft, building: &mut Building<'_>) -> Vec<Option<Box<LogFormat>>> {
-    let probe = &farm.settings().probe;
-    let checks = probe.uses_tls();
-    let secure = |server: &Arc<Server>| {
-        let tls = &server.settings().tls;
-        if !tls.enabled && tls.check != Some(true) && !checks {
-            return None;
-        }
-        let offered = tls.check_alpn.iter().flatten().filter(|_| probe.kind == ProbeKind::Http);
-        for name in offered.filter(|name| !terse_tls::is_http_protocol(name)) {
-            let reason =
-                format!("server '{}': '{name}' is not spoken to servers yet: checks by HTTP do not offer it", server.name());
-            building.diagnostics.warn(&draft.place, reason);
-        }
-        let mut tls = Cow::Borrowed(tls);
-        if draft.hop == HopMode::Off {
-            tls.to_mut().common.records = Policy::Forbid;
-        }
-        let connector = Connector::build(&tls, &draft.place, &building.vault, building.diagnostics)?;
-        server.secure(connector);
-        let auto = (!tls.no_sni_auto && draft.proxy.mode == Mode::Http).then_some((AUTOMATIC_NAME, &draft.place));
-        let (expression, place) = tls.sni.as_ref().map(|sni| (&*sni.name, &sni.place)).or(auto).filter(|_| tls.enabled)?;
-        let text = FormatText { text: format!("%[{expression}]").into_bytes(), place: place.clone() };
+/// Makes what is needed before the first connection to a server.
+fn introduce(server: &Server, farm: &Farm, draft: &Draft, building: &mut Building<'_>) {
+    let Building { vault, logs, diagnostics, .. } = building;
+    let backend =
+        introduction::Surroundings { probe: &farm.settings().probe, hop: draft.hop, mode: draft.proxy.mode, place: &draft.place };
+    let mut compile = |text: &FormatText, diagnostics: &mut Diagnostics| {
         let have = (Needs::REQUEST.or(Needs::SERVER), Usage::Text);
-        building.logs.compile(Some(&text), have, (&draft.name, &draft.acls), building.diagnostics).map(Box::new)
+        logs.compile(Some(text), have, (&draft.name, &draft.acls), diagnostics)
     };
-    farm.servers().iter().map(secure).collect()
-}
-
-/// HAProxy's: the host of the request.
-const AUTOMATIC_NAME: &str = "req.hdr(host),host_only";
-
-/// What servers are told by the PROXY protocol, with its formats compiled.
-fn announcers(farm: &Farm, draft: &Draft, building: &mut Building<'_>) -> Vec<Option<Box<Announcer>>> {
-    let announcer = |server: &Arc<Server>| {
-        let told = server.settings().announcement.clone();
-        told.version?;
-        let mut fields = Vec::new();
-        for AnnouncedField { kind, format, place } in &told.fields {
-            let text = FormatText { text: format.to_vec(), place: place.clone() };
-            let have = (Needs::REQUEST.or(Needs::SERVER), Usage::Text);
-            fields.extend(
-                building
-                    .logs
-                    .compile(Some(&text), have, (&draft.name, &draft.acls), building.diagnostics)
-                    .map(|format| (*kind, format)),
-            );
-        }
-        Some(Box::new(Announcer { told, fields }))
-    };
-    farm.servers().iter().map(announcer).collect()
+    let secure = |tls: &ServerTls, diagnostics: &mut Diagnostics| Connector::build(tls, &draft.place, vault, diagnostics);
+    introduction::of(server.settings(), &backend, &secure, &mut compile, diagnostics).give(server);
 }
 
 /// The lines about servers of requests; a server that is named must be there.
 fn sticking(rules: StickSettings, farm: &Farm, diagnostics: &mut Diagnostics) -> Option<Box<Sticking>> {
     Sticking::new(rules, farm, |rule, name| {
-        let near = nearest(name, farm.servers().iter().map(|server| &**server.name()));
+        let servers = farm.servers();
+        let near = nearest(name, servers.iter().map(|server| &**server.name()));
         let hint = near.first().map(|near| format!("did you mean '{near}'?"));
         let reason = format!("unable to find server '{name}' in backend '{}' referenced in a 'use-server' rule", farm.name());
         diagnostics.push(Diagnostic::new(Severity::Alert, &rule.place, reason).hint(hint));

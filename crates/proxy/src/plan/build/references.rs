@@ -91,7 +91,8 @@ fn missing(named: &Named, drafts: &[Draft], backends: &[Backend]) -> Option<(Str
         NamedKind::Backend => absent("backend", |draft| draft.kind.is_back()),
         NamedKind::Server | NamedKind::OwnServer => {
             if let Some(backend) = backends.iter().find(|backend| backend.name == named.proxy) {
-                let near = nearest(&named.server, backend.farm.servers().iter().map(|server| &**server.name()));
+                let servers = backend.farm.servers();
+                let near = nearest(&named.server, servers.iter().map(|server| &**server.name()));
                 return Some((format!("unable to find server '{}' in backend '{}'", named.server, named.proxy), question(&near)));
             }
             if named.kind == NamedKind::Server {

@@ -17,7 +17,7 @@ pub(super) fn settle(drafts: &[Draft], backends: &[Backend], building: &mut Buil
     for (follower, leader) in &leaders {
         if is_sound(*follower, &leaders, backends, building.diagnostics) {
             let ((farm, server), (leader_farm, leader)) = (at(*follower, backends), at(*leader, backends));
-            farm.follow(server, leader, leader_farm, building.host.started);
+            farm.follow(&server, &leader, leader_farm, building.host.started);
         }
     }
 }
@@ -26,7 +26,7 @@ fn leaders(drafts: &[Draft], backends: &[Backend], diagnostics: &mut Diagnostics
     let by_name: HashMap<&str, usize> = backends.iter().enumerate().map(|(index, backend)| (&*backend.name, index)).collect();
     let mut leaders = HashMap::new();
     for (index, backend) in backends.iter().enumerate() {
-        for server in backend.farm.servers() {
+        for server in backend.farm.servers().iter() {
             let Some((track, place)) = &server.settings().track else { continue };
             let (of, name) = track.split_once('/').unwrap_or((&backend.name, track));
             let found = by_name.get(of).and_then(|of| Some((*of, backends[*of].farm.find_server(name)?.index())));
@@ -70,7 +70,7 @@ fn is_sound(follower: Spot, leaders: &HashMap<Spot, Spot>, backends: &[Backend],
     false
 }
 
-fn at((backend, server): Spot, backends: &[Backend]) -> (&Arc<Farm>, &Arc<Server>) {
+fn at((backend, server): Spot, backends: &[Backend]) -> (&Arc<Farm>, Arc<Server>) {
     let farm = &backends[backend].farm;
-    (farm, &farm.servers()[server])
+    (farm, farm.servers()[server].clone())
 }

@@ -1,0 +1,126 @@
+//! Servers added and removed.
+
+use crate::answer::{Answer, Message, Outcome};
+use crate::command::{Call, Command};
+use crate::context::Context;
+use crate::settings::Level;
+use std::sync::Arc;
+use terse_balance::keywords::server::words_of_added;
+use terse_balance::{NotRemoved, Server};
+use terse_proxy::plan::{Backend, Plan};
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command {
+        name: "add server help",
+        usage: "add server help",
+        summary: "list the words that an added server may have",
+        level: Level::Admin,
+        run: |_| {
+            let words = words_of_added().map(|word| format!("{word}\n"));
+            Ok(Answer::Text(std::iter::once("List of keywords supported for dynamic server:\n".into()).chain(words).collect()))
+        },
+    },
+    Command {
+        name: "add server",
+        usage: "add server <bk>/<srv> <addr> [<parameter>...]",
+        summary: "add a server, in maintenance and without checks",
+        level: Level::Admin,
+        run: add,
+    },
+    Command {
+        name: "del server",
+        usage: "del server <bk>/<srv>",
+        summary: "remove a server that is in maintenance and has no requests",
+        level: Level::Admin,
+        run: delete,
+    },
+];
+
+fn add(call: &mut Call<'_>) -> Outcome {
+    let named = call.arg(0).split_once('/').filter(|(_, server)| !server.is_empty());
+    let (backend, server) = named.ok_or_else(|| Message::error("Require 'backend/server'."))?;
+    let backend = call.backend(backend).ok_or_else(|| Message::error("No such backend."))?;
+    let words: Vec<String> = [server.to_owned()].into_iter().chain(call.args[1..].iter().cloned()).collect();
+    let mut said = call.context.plan.add_server(backend, &words).map_err(Message::error)?;
+    said.push("New server registered.".into());
+    Ok(Answer::Said(Message::info(said.join("\n"))))
+}
+
+fn delete(call: &mut Call<'_>) -> Outcome {
+    let (backend, server) = call.server(0)?;
+    backend.farm.dismiss(&server).map_err(|refused| Message::error(why(refused)))?;
+    Ok(Answer::Said(Message::info("Server deleted.")))
+}
+
+/// Whether a server can be removed now (`wait ... srv-removable`).
+///
+/// # Errors
+/// Why not, and whether that may change by itself.
+pub(super) fn removable(context: &Context, named: &str) -> Result<(), (bool, &'static str)> {
+    let Some((backend, server)) = named.split_once('/') else { return Err((false, "Require 'backend/server'.")) };
+    let Some(backend) = find(&context.plan, backend) else { return Err((false, "No such backend.")) };
+    let Some(server) = backend.farm.find_server(server) else { return Err((false, "No such server.")) };
+    let server: &Arc<Server> = &server;
+    backend.farm.removable(server).map_err(|refused| (refused == NotRemoved::Busy, why(refused)))
+}
+
+fn find<'a>(plan: &'a Plan, name: &str) -> Option<&'a Backend> {
+    plan.backends.iter().find(|backend| *backend.name == *name)
+}
+
+/// HAProxy's words.
+const fn why(refused: NotRemoved) -> &'static str {
+    match refused {
+        NotRemoved::Referenced => "This server cannot be removed at runtime due to other configuration elements pointing to it.",
+        NotRemoved::AtWork => "Only servers in maintenance mode can be deleted.",
+        NotRemoved::Busy => "Server still has connections attached to it, cannot remove it.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commands::fixture::{Talk, WEB};
+
+    #[test]
+    fn a_server_comes_and_goes() {
+        let mut talk = Talk::new(WEB);
+        let farm = talk.context.plan.backends[0].farm.clone();
+        let before = farm.servers().len();
+        assert_eq!(talk.says("add server be/new 127.0.0.1:7 weight 3"), "New server registered.\n\n");
+        let server = farm.find_server("new").unwrap().clone();
+        assert_eq!((server.weight(), server.admin().is_maint(), farm.servers().len()), (3, true, before + 1));
+        assert_eq!(talk.says("del server be/new"), "Server deleted.\n\n");
+        assert_eq!((farm.servers().len(), server.is_gone()), (before, true));
+        assert_eq!(talk.says("add server be/new 127.0.0.1:7 id 900"), "New server registered.\n\n");
+        let again = farm.find_server("#900").unwrap().clone();
+        assert_eq!(again.index(), server.index() + 1, "a number is given once");
+        assert_ne!(again.slot(), server.slot(), "who holds a server holds its slot");
+    }
+
+    #[test]
+    fn what_cannot_be_added_or_removed_is_said_in_haproxys_words() {
+        let mut talk = Talk::new(WEB);
+        for (command, said) in [
+            ("add server", "Require 'backend/server'."),
+            ("add server be/", "Require 'backend/server'."),
+            ("add server x/s 127.0.0.1:1", "No such backend."),
+            ("add server be/s", "'server' expects <name> and <addr>[:<port>] as arguments."),
+            ("add server be/a 127.0.0.1:1", "Already exists a server with the same name in backend."),
+            ("add server be/a/b 127.0.0.1:1", "character '/' is not permitted in server name 'a/b'."),
+            ("add server be/s 127.0.0.1:1 resolvers x", "'resolvers' option is not accepted for dynamic server"),
+            ("add server be/s 127.0.0.1:1 track be/b check", "unable to enable checks and tracking at the same time!"),
+            (
+                "add server be/s 127.0.0.1:1 track be/b",
+                "unable to use be/b for tracking as it does not have any check nor agent enabled.",
+            ),
+            ("add server be/s 127.0.0.1:1 id 1", "'id' : custom id already used by server 'a'."),
+            ("del server be/a", "Only servers in maintenance mode can be deleted."),
+            ("del server be/x", "No such server."),
+            ("del server x/a", "No such backend."),
+        ] {
+            assert_eq!(talk.says(command), format!("{said}\n\n"), "{command}");
+        }
+        assert!(talk.says("add server be/s 127.0.0.1:1 foo").contains("unknown parameter 'foo'"));
+        assert!(talk.says("add server help").contains("\nweight\n"));
+    }
+}

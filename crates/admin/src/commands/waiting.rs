@@ -1,0 +1,85 @@
+//! Waiting: for a time, or until something can be done.
+
+use crate::answer::{Answer, Message, Outcome};
+use crate::command::{Call, Command};
+use crate::commands::membership;
+use crate::context::Context;
+use crate::settings::Level;
+use std::time::{Duration, Instant};
+use terse_config::TimeUnit;
+use terse_config::units::parse_time_in;
+
+pub(super) const COMMANDS: &[Command] = &[Command {
+    name: "wait",
+    usage: "wait { -h | <delay> } [srv-removable <bk>/<srv>]",
+    summary: "wait for so many milliseconds, or until a server can be removed",
+    level: Level::Admin,
+    run: wait,
+}];
+
+/// What a client waits for.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    /// Until when at most.
+    pub(crate) until: Instant,
+    /// The server that is to be removable.
+    server: Option<String>,
+}
+
+impl Waiting {
+    /// Whether it is over, and what there is to say then. `None`: not yet.
+    pub(crate) fn outcome(&self, context: &Context, now: Instant) -> Option<Outcome> {
+        let missing = match self.server.as_deref().map(|server| membership::removable(context, server)) {
+            Some(Ok(())) => return Some(done()),
+            Some(Err((false, why))) => return Some(Err(Message::error(format!("Failed. {why}")))),
+            Some(Err((true, why))) => Some(why),
+            None => None,
+        };
+        (now >= self.until).then(|| match missing {
+            Some(why) => Err(Message::error(format!("Wait delay expired. {why}"))),
+            None => done(),
+        })
+    }
+
+    /// How long to the next look.
+    pub(crate) fn pause(&self, now: Instant) -> Duration {
+        let left = self.until.saturating_duration_since(now);
+        if self.server.is_some() { left.min(LOOK) } else { left }
+    }
+}
+
+/// How often is looked whether what a client waits for has come.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What a client hears that has closed its side and said nothing more.
+pub(crate) fn interrupted() -> Outcome {
+    Err(Message::error("Interrupted."))
+}
+
+fn done() -> Outcome {
+    Ok(Answer::Said(Message::info("Done.")))
+}
+
+fn wait(call: &mut Call<'_>) -> Outcome {
+    let delay = match call.arg(0) {
+        "" => return Err(Message::error("Expects a duration in milliseconds.")),
+        "-h" => return Ok(Answer::Text(USAGE.into())),
+        word => parse_time_in(word, TimeUnit::Milliseconds).ok().filter(|delay| *delay >= Duration::from_millis(1)),
+    };
+    let delay = delay.ok_or_else(|| Message::error("Invalid duration."))?;
+    let server = match (call.arg(1), call.arg(2)) {
+        ("", _) => None,
+        ("srv-removable", "") => return Err(Message::error("Missing server name (<backend>/<server>).")),
+        ("srv-removable", server) => Some(server.to_owned()),
+        ("-h", _) => return Ok(Answer::Text(USAGE.into())),
+        _ => return Err(Message::error(USAGE.trim_end())),
+    };
+    let until = Instant::now().checked_add(delay).ok_or_else(|| Message::error("Invalid duration."))?;
+    call.client.waiting = Some(Waiting { until, server });
+    Ok(Answer::Done)
+}
+
+const USAGE: &str = "Usage: wait {-h|<duration>} [srv-removable <bk>/<srv>]\n  \
+    -h: shows this.\n  \
+    <duration>: how long at most; in milliseconds, or in the unit behind it: us, ms, s, m, h, d.\n  \
+    srv-removable <bk>/<srv>: until 'del server' would remove this server; without it, for all of the time.\n";

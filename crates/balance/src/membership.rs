@@ -1,0 +1,233 @@
+//! Servers that come and go at run time.
+//!
+//! The list of a farm's servers is part of its roster, which nobody edits: who adds or removes a server stores another roster, and
+//! whoever looks at servers, workers and commands, loads one and sees what it holds, all of it or nothing.
+//!
+//! ```text
+//! enlist:   made, in maintenance -> in the roster -> its checks are watched -> an operator lets it work
+//! dismiss:  in maintenance, idle -> marked as gone -> out of the roster -> its checks end -> the last who holds it lets it go
+//! ```
+//!
+//! Invariants:
+//! * A server's number in its farm ([`Server::index`]) is given once. Who has only remembered a number finds that server or none:
+//!   a request whose cookie was read, a session that prefers its last server, a list of servers that failed.
+//! * A server's slot ([`Server::slot`]), by which workers keep its idle connections, is free again when nobody holds the server any
+//!   more. A connection holds its server: so no list ever mixes those of two servers.
+//! * Who holds a server that has gone may finish with it, as a request that was chosen for it a moment before. It keeps no connection,
+//!   no queue and no change of its state.
+//! * A request pays for none of this: it loads the roster that it chooses from, as it would without.
+
+use crate::algorithm::Roster;
+use crate::farm::Farm;
+use crate::server::{Server, Standing};
+use crate::settings::{Balance, HashMethod, ServerSettings, SourceSettings};
+use arc_swap::Guard;
+use std::collections::{BTreeSet, HashSet};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The servers of a farm at a moment, in order.
+pub struct Servers(pub(crate) Guard<Arc<Roster>>);
+
+impl Deref for Servers {
+    type Target = [Arc<Server>];
+
+    fn deref(&self) -> &[Arc<Server>] {
+        &self.0.servers
+    }
+}
+
+impl Servers {
+    /// The one of that index, as long as it is there.
+    pub(crate) fn of_index(self, index: usize) -> Option<Picked> {
+        let at = self.0.place_of(index)?;
+        Some(Picked { servers: self, at })
+    }
+
+    /// One of them.
+    pub fn pick(self, is_it: impl FnMut(&Arc<Server>) -> bool) -> Option<Picked> {
+        let at = self.iter().position(is_it)?;
+        Some(Picked { servers: self, at })
+    }
+}
+
+/// A server of a farm at a moment.
+#[derive(Debug)]
+pub struct Picked {
+    servers: Servers,
+    at: usize,
+}
+
+impl Deref for Picked {
+    type Target = Arc<Server>;
+
+    fn deref(&self) -> &Arc<Server> {
+        &self.servers[self.at]
+    }
+}
+
+impl fmt::Debug for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// Why a server is not added.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotAdded {
+    /// Another one has that name.
+    NameTaken,
+    /// This one has that number.
+    NumberTaken(Arc<str>),
+}
+
+/// Why a server is not removed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotRemoved {
+    /// The configuration speaks of it, or another server tracks it.
+    Referenced,
+    /// It is not in maintenance.
+    AtWork,
+    /// Requests hold its slots, or wait for it: they end.
+    Busy,
+}
+
+impl Farm {
+    /// Whether servers can come and go: where the order of servers is not worked out for good.
+    pub fn is_dynamic(&self) -> bool {
+        let hashes = matches!(self.settings.balance, Balance::Source | Balance::Uri(_) | Balance::Key | Balance::LogHash);
+        let is_fixed = self.settings.balance == Balance::StaticRoundRobin;
+        !is_fixed && (!hashes || self.settings.hash.method == HashMethod::Consistent)
+    }
+
+    /// Adds a server, in maintenance and with its checks not yet begun.
+    ///
+    /// # Errors
+    /// Its name or its number is another one's.
+    pub fn enlist(
+        self: &Arc<Farm>,
+        mut settings: ServerSettings,
+        ready: impl FnOnce(&Arc<Server>),
+    ) -> Result<Arc<Server>, NotAdded> {
+        self.complete(&mut settings);
+        let _changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let servers = self.servers();
+        if servers.iter().any(|other| **other.name() == *settings.name) {
+            return Err(NotAdded::NameTaken);
+        }
+        if let Some(other) = servers.iter().find(|other| Some(other.id()) == settings.id) {
+            return Err(NotAdded::NumberTaken(other.name().clone()));
+        }
+        let taken: HashSet<u32> = servers.iter().map(|server| server.id()).collect();
+        let id = settings.id.or_else(|| (1..).find(|id| !taken.contains(id))).unwrap_or_default();
+        let number = self.given.fetch_add(1, Relaxed);
+        let server = Arc::new(Server::new(number, id, settings, self.backlog.clone(), Standing::Added));
+        self.join(&server);
+        ready(&server);
+        let all: Arc<[Arc<Server>]> = servers.iter().chain([&server]).cloned().collect();
+        self.rebuild_with(all);
+        if let Some(watchers) = self.watchers.get() {
+            // Nobody receives where the process is about to end.
+            let _ = watchers.send((self.clone(), server.clone()));
+        }
+        Ok(server)
+    }
+
+    /// Whether a server can be removed now.
+    ///
+    /// # Errors
+    /// It cannot; where it is only [`NotRemoved::Busy`], waiting helps.
+    pub fn removable(&self, server: &Server) -> Result<(), NotRemoved> {
+        if server.is_referenced() || server.is_followed() {
+            Err(NotRemoved::Referenced)
+        } else if !server.admin().is_maint() {
+            Err(NotRemoved::AtWork)
+        } else if server.served() != 0 || server.queued() != 0 {
+            Err(NotRemoved::Busy)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Removes a server.
+    ///
+    /// # Errors
+    /// It cannot be removed, or not yet.
+    pub fn dismiss(&self, server: &Arc<Server>) -> Result<(), NotRemoved> {
+        let _changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        self.removable(server)?;
+        server.set_gone();
+        self.backlog.close_line(server);
+        let all: Arc<[Arc<Server>]> = self.servers().iter().filter(|other| !Arc::ptr_eq(other, server)).cloned().collect();
+        self.rebuild_with(all);
+        Ok(())
+    }
+
+    /// What its backend gives to a server.
+    pub(crate) fn complete(&self, settings: &mut ServerSettings) {
+        if settings.source == SourceSettings::default() {
+            settings.source = self.settings.source.clone();
+        }
+    }
+
+    /// Lets a server know the others, and the others know what it does to them.
+    pub(crate) fn join(self: &Arc<Farm>, server: &Arc<Server>) {
+        let settings = server.settings();
+        if settings.minconn != 0 || !settings.slowstart.is_zero() {
+            server.set_farm(Arc::downgrade(self));
+        }
+        let servers = self.servers();
+        let ends_backups = settings.ends_backup_sessions || servers.iter().any(|other| other.settings().ends_backup_sessions);
+        for server in servers.iter().chain([server]) {
+            if server.settings().ends_sessions || (ends_backups && server.settings().backup) {
+                server.set_registered();
+            }
+        }
+    }
+}
+
+/// The numbers in statistics of a configuration's servers: what their lines say, and for the others the first free one from their
+/// place in the backend on.
+pub(crate) fn numbers(servers: &[ServerSettings]) -> Vec<u32> {
+    let mut taken: HashSet<u32> = servers.iter().filter_map(|server| server.id).collect();
+    let number = |(place, server): (u32, &ServerSettings)| {
+        let id = server.id.or_else(|| (place..).find(|id| !taken.contains(id))).unwrap_or(place);
+        taken.insert(id);
+        id
+    };
+    (1u32..).zip(servers).map(number).collect()
+}
+
+/// A number that no other server of the process has while this one is held: the least that was free.
+#[derive(Debug)]
+pub(crate) struct Slot(usize);
+
+/// Slots that were given back, and how many there are.
+struct Slots {
+    free: BTreeSet<usize>,
+    count: usize,
+}
+
+static SLOTS: Mutex<Slots> = Mutex::new(Slots { free: BTreeSet::new(), count: 0 });
+
+impl Slot {
+    pub(crate) fn new() -> Slot {
+        let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
+        Slot(slots.free.pop_first().unwrap_or_else(|| {
+            slots.count += 1;
+            slots.count - 1
+        }))
+    }
+
+    pub(crate) fn number(&self) -> usize {
+        self.0
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        SLOTS.lock().unwrap_or_else(PoisonError::into_inner).free.insert(self.0);
+    }
+}

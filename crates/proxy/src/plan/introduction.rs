@@ -1,0 +1,107 @@
+//! What is made for a server before the first connection to it: what secures connections, and what each is told first.
+
+use crate::log::FormatText;
+use crate::settings::Mode;
+use std::borrow::Cow;
+use std::sync::Arc;
+use terse_balance::announcement::AnnouncedField;
+use terse_balance::check::{Probe, ProbeKind};
+use terse_balance::{Announcer, Manner, Server, ServerSettings};
+use terse_compress::Mode as HopMode;
+use terse_config::{Diagnostics, Place};
+use terse_sample::LogFormat;
+use terse_tls::settings::Policy;
+use terse_tls::{Connector, ServerTls};
+
+/// What it is made for.
+#[derive(Debug)]
+pub(super) struct Introduction {
+    connector: Option<Arc<Connector>>,
+    manner: Manner,
+}
+
+/// What of a backend it depends on.
+pub(super) struct Surroundings<'a> {
+    pub(super) probe: &'a Probe,
+    pub(super) hop: HopMode,
+    pub(super) mode: Mode,
+    /// Where the backend begins, or the server's line stands.
+    pub(super) place: &'a Place,
+}
+
+/// Makes contexts.
+pub(super) type Secure<'a> = dyn Fn(&ServerTls, &mut Diagnostics) -> Option<Arc<Connector>> + 'a;
+
+/// Compiles formats; what is wrong is said.
+pub(super) type Compile<'a> = dyn FnMut(&FormatText, &mut Diagnostics) -> Option<LogFormat> + 'a;
+
+/// Makes it. What is wrong is said.
+pub(super) fn of(
+    settings: &ServerSettings,
+    backend: &Surroundings<'_>,
+    secure: &Secure<'_>,
+    compile: &mut Compile<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Introduction {
+    let connector = connector(settings, backend, secure, diagnostics);
+    let name = name(settings, backend).filter(|_| connector.is_some()).and_then(|text| compile(&text, diagnostics));
+    Introduction { connector, manner: Manner { announcer: announcer(settings, compile, diagnostics), name } }
+}
+
+impl Introduction {
+    /// Gives it to the server.
+    pub(super) fn give(self, server: &Server) {
+        if let Some(connector) = self.connector {
+            server.secure(connector);
+        }
+        if self.manner.announcer.is_some() || self.manner.name.is_some() {
+            server.introduce(self.manner);
+        }
+    }
+}
+
+/// What secures connections, where any are to be secure.
+fn connector(
+    settings: &ServerSettings,
+    backend: &Surroundings<'_>,
+    secure: &Secure<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Arc<Connector>> {
+    let tls = &settings.tls;
+    if !tls.enabled && tls.check != Some(true) && !backend.probe.uses_tls() {
+        return None;
+    }
+    let offered = tls.check_alpn.iter().flatten().filter(|_| backend.probe.kind == ProbeKind::Http);
+    for name in offered.filter(|name| !terse_tls::is_http_protocol(name)) {
+        let reason = format!("server '{}': '{name}' is not spoken to servers yet: checks by HTTP do not offer it", settings.name);
+        diagnostics.warn(backend.place, reason);
+    }
+    let mut tls = Cow::Borrowed(tls);
+    if backend.hop == HopMode::Off {
+        tls.to_mut().common.records = Policy::Forbid;
+    }
+    secure(&tls, diagnostics)
+}
+
+/// The name that it is asked for by TLS.
+fn name(settings: &ServerSettings, backend: &Surroundings<'_>) -> Option<FormatText> {
+    let tls = &settings.tls;
+    let auto = (!tls.no_sni_auto && backend.mode == Mode::Http).then_some((AUTOMATIC_NAME, backend.place));
+    let (expression, place) = tls.sni.as_ref().map(|sni| (&*sni.name, &sni.place)).or(auto).filter(|_| tls.enabled)?;
+    Some(FormatText { text: format!("%[{expression}]").into_bytes(), place: place.clone() })
+}
+
+/// HAProxy's: the host of the request.
+const AUTOMATIC_NAME: &str = "req.hdr(host),host_only";
+
+/// What it is told by the PROXY protocol.
+fn announcer(settings: &ServerSettings, compile: &mut Compile<'_>, diagnostics: &mut Diagnostics) -> Option<Announcer> {
+    let told = settings.announcement.clone();
+    told.version?;
+    let mut fields = Vec::new();
+    for AnnouncedField { kind, format, place } in &told.fields {
+        let text = FormatText { text: format.to_vec(), place: place.clone() };
+        fields.extend(compile(&text, diagnostics).map(|format| (*kind, format)));
+    }
+    Some(Announcer { told, fields })
+}

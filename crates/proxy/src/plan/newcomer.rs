@@ -1,0 +1,112 @@
+//! Servers that the stats socket adds to a plan.
+//!
+//! The plan itself stays as it is: a backend's servers lie beside it, in its farm ([`terse_balance::membership`]).
+
+use super::introduction::{self, Surroundings};
+use super::{Backend, Plan};
+use crate::log::FormatText;
+use crate::settings::Mode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+use terse_balance::keywords::server;
+use terse_balance::settings::ObservedLayer;
+use terse_balance::{Farm, NotAdded, Server, ServerSettings};
+use terse_config::{Diagnostic, Diagnostics, Place, Severity};
+use terse_sample::Needs;
+use terse_tls::{Connector, ServerTls};
+
+impl Plan {
+    /// Adds a server to a backend, as words say that begin with its name; what there is to say about it.
+    ///
+    /// # Errors
+    /// Why it cannot be added, in HAProxy's words where it has some.
+    pub fn add_server(&self, backend: &Backend, words: &[String]) -> Result<Vec<String>, String> {
+        backend.takes_servers().map_err(|reason| format!("Backend does not support dynamic servers : {reason}."))?;
+        let name = words.first().map(String::as_str).unwrap_or_default();
+        if backend.farm.servers().iter().any(|server| **server.name() == *name) {
+            return Err(NAME_TAKEN.into());
+        }
+        let place = Place { text: words.join(" ").into(), ..Place::nowhere() };
+        let (settings, remarks) = server::read_added(words, &place, &self.tls_defaults).map_err(said)?;
+        if settings.log.datagrams {
+            return Err(format!("server '{name}' is reached over datagrams, which only 'mode log' sends"));
+        }
+        let leader = self.leader(&settings, backend)?;
+        let mut diagnostics = Diagnostics::default();
+        let introduction = {
+            let surroundings =
+                Surroundings { probe: &backend.farm.settings().probe, hop: backend.hop, mode: backend.mode, place: &place };
+            let secure = |tls: &ServerTls, diagnostics: &mut Diagnostics| Connector::of_held(tls, &place, &self.vault, diagnostics);
+            let mut compile = |text: &FormatText, diagnostics: &mut Diagnostics| {
+                let format = self.language.format_of_stream(&text.text, Needs::REQUEST.or(Needs::SERVER));
+                format.map_err(|reason| diagnostics.alert(&text.place, reason)).ok()
+            };
+            introduction::of(&settings, &surroundings, &secure, &mut compile, &mut diagnostics)
+        };
+        if diagnostics.worst() == Some(Severity::Alert) {
+            let alerts = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Alert);
+            return Err(alerts.map(text).collect::<Vec<_>>().join("\n"));
+        }
+        let observes = settings.observe.layer == Some(ObservedLayer::Responses);
+        let added = backend.farm.enlist(settings, |server| introduction.give(server)).map_err(|refused| match refused {
+            NotAdded::NameTaken => NAME_TAKEN.into(),
+            NotAdded::NumberTaken(other) => format!("'id' : custom id already used by server '{other}'."),
+        })?;
+        backend.observes.fetch_or(observes, Relaxed);
+        if let Some((farm, leader)) = leader {
+            backend.farm.follow(&added, &leader, &farm, Instant::now());
+        }
+        Ok(remarks.into_iter().map(said).chain(diagnostics.iter().map(text)).collect())
+    }
+
+    /// The server whose state a newcomer is to take: one of the configuration whose health is known.
+    fn leader(&self, settings: &ServerSettings, backend: &Backend) -> Result<Option<(Arc<Farm>, Arc<Server>)>, String> {
+        let Some((track, _)) = &settings.track else { return Ok(None) };
+        let (of, name) = track.rsplit_once('/').unwrap_or((&backend.name, track));
+        let Some(backend) = self.backends.iter().find(|backend| *backend.name == *of) else {
+            return Err(format!("unable to find required proxy '{of}' for tracking."));
+        };
+        let Some(leader) = backend.farm.servers().pick(|server| **server.name() == *name) else {
+            return Err(format!("unable to find required server '{name}' for tracking."));
+        };
+        let settings = leader.settings();
+        if leader.is_added() {
+            return Err(format!("unable to use {of}/{name} for tracking as it is a dynamic server."));
+        }
+        if !settings.check.enabled && !settings.agent.enabled && settings.track.is_none() {
+            return Err(format!("unable to use {of}/{name} for tracking as it does not have any check nor agent enabled."));
+        }
+        Ok(Some((backend.farm.clone(), leader.clone())))
+    }
+}
+
+impl Backend {
+    /// Whether servers can be added.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn takes_servers(&self) -> Result<(), String> {
+        let of = || format!("{} '{}'", self.farm.kind(), self.name);
+        if !self.farm.is_dynamic() {
+            return Err(format!("{} uses a non dynamic load balancing method", of()));
+        }
+        if self.mode == Mode::Log {
+            return Err(format!("{} uses mode log", of()));
+        }
+        Ok(())
+    }
+}
+
+const NAME_TAKEN: &str = "Already exists a server with the same name in backend.";
+
+fn said(fault: terse_config::Fault) -> String {
+    match fault.hint {
+        Some(hint) => format!("{} ({hint})", fault.reason),
+        None => fault.reason,
+    }
+}
+
+fn text(diagnostic: &Diagnostic) -> String {
+    diagnostic.reason.clone()
+}
