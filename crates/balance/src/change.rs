@@ -123,6 +123,9 @@ impl Farm {
 
     /// Takes what an agent says of whether its server is up.
     pub(crate) fn set_agent(&self, server: &Arc<Server>, up: bool, cause: String, now: Instant) {
+        if server.note_agent(up) && self.settings.log_health_checks {
+            self.say(Level::Notice, &agent_line(self, server, up, &cause));
+        }
         self.change(server, Event::Agent(up), cause, now);
     }
 
@@ -156,7 +159,11 @@ impl Farm {
     /// Applies an event, and tells those that take their state from this server.
     fn change(&self, server: &Arc<Server>, event: Event, cause: String, now: Instant) {
         self.change_one(server, event, cause, now);
-        let followers: Vec<_> = server.followers().clone();
+        let followers: Vec<_> = {
+            let mut followers = server.followers();
+            followers.retain(|(_, follower)| follower.upgrade().is_some_and(|follower| !follower.is_gone()));
+            followers.clone()
+        };
         for (farm, follower) in followers {
             let (Some(farm), Some(follower)) = (farm.upgrade(), follower.upgrade()) else { continue };
             let cause = format!(" via {}/{}", self.name(), server.name());
@@ -275,6 +282,13 @@ fn check_line(farm: &Farm, server: &Server, check: &LastCheck, state: State) -> 
     };
     let (farm, name) = (farm.name(), server.name());
     format!("Health check for {backup}server {farm}/{name} {conditionally}{outcome}{check}, status: {health}/{of} {word}.")
+}
+
+/// What is said about an agent whose word is news (`option log-health-checks`). One word is enough for it.
+fn agent_line(farm: &Farm, server: &Server, up: bool, cause: &str) -> String {
+    let backup = if server.settings().backup { "backup " } else { "" };
+    let (outcome, status) = if up { ("succeeded", "1/1 UP") } else { ("failed", "0/1 DOWN") };
+    format!("Agent check for {backup}server {}/{} {outcome}{cause}, status: {status}.", farm.name(), server.name())
 }
 
 /// What is said about a change, and how loud.

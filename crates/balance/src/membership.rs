@@ -231,3 +231,164 @@ impl Drop for Slot {
         SLOTS.lock().unwrap_or_else(PoisonError::into_inner).free.insert(self.0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check;
+    use crate::fixture::{Nowhere, farm, logged};
+    use crate::keywords::server::read_added;
+    use crate::queue::{Grant, Want};
+    use crate::state::{AdminOrder, Operation};
+    use std::sync::atomic::AtomicBool;
+    use std::time::{Duration, Instant};
+    use terse_config::{Environment, Place};
+    use terse_tls::settings::Defaults;
+
+    fn add(farm: &Arc<Farm>, line: &str) -> Arc<Server> {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let read = read_added(&words, &Place::nowhere(), &Defaults::default(), &Environment::default());
+        farm.enlist(read.unwrap().0, |_| {}).unwrap()
+    }
+
+    fn tell(farm: &Farm, server: &Arc<Server>, order: AdminOrder) {
+        farm.set_admin(server, order, Instant::now());
+    }
+
+    const ANY: Want<'_> = Want::Any { key: crate::Key { source: None, request: None, bytes: None }, avoided: &[] };
+
+    #[test]
+    fn a_newcomer_waits_for_its_word() {
+        let farm = farm("server a 10.0.0.1:80");
+        let new = add(&farm, "b 10.0.0.2:80");
+        assert_eq!((new.index(), new.id(), new.admin().is_maint()), (1, 2, true));
+        let chosen = || (0..4).filter_map(|_| farm.choose(&crate::Key::default(), &[])).collect::<Vec<_>>();
+        assert_eq!(chosen(), [0; 4]);
+        tell(&farm, &new, AdminOrder::Enable);
+        assert!(chosen().contains(&1));
+        assert_eq!(farm.removable(&new), Err(NotRemoved::AtWork));
+    }
+
+    #[test]
+    fn who_remembers_a_number_finds_that_server_or_none() {
+        let farm = farm("server a 10.0.0.1:80\nserver b 10.0.0.2:80\nserver c 10.0.0.3:80");
+        let b = farm.find_server("b").unwrap().clone();
+        tell(&farm, &b, AdminOrder::Maint);
+        farm.dismiss(&b).unwrap();
+        let new = add(&farm, "b 10.0.0.9:80");
+        assert!(farm.server(1).is_none() && matches!(farm.claim(Want::Server(1)), Grant::NoServer));
+        let name = |index: usize| farm.server(index).map(|server| server.name().to_string());
+        assert_eq!((name(0), name(2), name(3)), (Some("a".into()), Some("c".into()), Some("b".into())));
+        assert_eq!((new.id(), new.index()), (2, 3), "its number in statistics may be one that was given before");
+    }
+
+    #[test]
+    fn a_slot_is_free_when_nobody_holds_its_server() {
+        let farm = farm("server a 10.0.0.1:80");
+        let first = add(&farm, "b 10.0.0.2:80");
+        farm.dismiss(&first).unwrap();
+        let second = add(&farm, "b 10.0.0.2:80");
+        assert_ne!(first.slot(), second.slot());
+    }
+
+    #[test]
+    fn requests_keep_a_server_and_end_its_line() {
+        let farm = farm("server a 10.0.0.1:80 maxconn 1");
+        let a = farm.servers()[0].clone();
+        let Grant::Now(claim) = farm.claim(ANY) else { panic!() };
+        let Grant::Wait(waiter) = farm.claim(Want::Server(0)) else { panic!() };
+        assert_eq!(farm.removable(&a), Err(NotRemoved::AtWork));
+        tell(&farm, &a, AdminOrder::Maint);
+        assert_eq!(farm.dismiss(&a), Err(NotRemoved::Busy));
+        drop((claim, waiter));
+        assert_eq!(farm.dismiss(&a), Ok(()));
+        // Who had looked at the list before may finish; nobody joins a line.
+        assert!(matches!(farm.backlog.wait_for(&a, crate::Precedence::default()), Grant::NoServer));
+        tell(&farm, &a, AdminOrder::Ready);
+        assert_eq!((a.operation(), farm.is_up()), (Operation::Stopped, false));
+    }
+
+    #[test]
+    fn what_is_spoken_of_stays() {
+        let farm = farm("server a 10.0.0.1:80 check\nserver b 10.0.0.2:80");
+        let [a, b] = &farm.servers()[..] else { panic!() };
+        let new = add(&farm, "c 10.0.0.3:80");
+        farm.follow(&new, a, &farm, Instant::now());
+        tell(&farm, a, AdminOrder::Maint);
+        assert_eq!(farm.dismiss(a), Err(NotRemoved::Referenced));
+        farm.dismiss(&new).unwrap();
+        assert_eq!(farm.dismiss(a), Ok(()), "its follower has gone");
+        b.refer();
+        tell(&farm, b, AdminOrder::Maint);
+        assert_eq!(farm.dismiss(b), Err(NotRemoved::Referenced));
+    }
+
+    #[test]
+    fn orders_that_are_worked_out_for_good_take_nobody() {
+        for (lines, takes) in [
+            ("balance roundrobin", true),
+            ("balance leastconn", true),
+            ("balance static-rr", false),
+            ("balance source", false),
+            ("balance source\nhash-type consistent", true),
+        ] {
+            assert_eq!(farm(lines).is_dynamic(), takes, "{lines}");
+        }
+    }
+
+    #[test]
+    fn servers_come_and_go_under_way() {
+        let farm = farm("server a 10.0.0.1:80 maxconn 2");
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !done.load(Relaxed) {
+                        // A claim's server is one of the farm, or was a moment ago.
+                        if let Grant::Now(claim) = farm.claim(ANY) {
+                            assert!(claim.server().index() < farm.given.load(Relaxed));
+                        }
+                    }
+                });
+            }
+            for round in 0..200 {
+                let new = add(&farm, &format!("n{round} 10.0.1.1:80 maxconn 3"));
+                tell(&farm, &new, AdminOrder::Enable);
+                tell(&farm, &new, AdminOrder::Maint);
+                while farm.dismiss(&new).is_err() {
+                    std::thread::yield_now();
+                }
+            }
+            done.store(true, Relaxed);
+        });
+        assert_eq!((farm.servers().len(), farm.servers()[0].served(), farm.waiting()), (1, 0, 0));
+    }
+
+    #[tokio::test]
+    async fn checks_begin_when_they_are_let_and_end_with_their_server() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (farm, log) = logged("option log-health-checks");
+        let checks = tokio::spawn(check::run(vec![farm.clone()], Arc::new(Nowhere)));
+        while farm.watchers.get().is_none() {
+            tokio::task::yield_now().await;
+        }
+        let new = add(&farm, &format!("s {address} check inter 10ms rise 1"));
+        tell(&farm, &new, AdminOrder::Enable);
+        assert!(!new.is_checked());
+        new.set_checked(true);
+        let passed = log.written("Health check for server be/s succeeded");
+        tokio::time::timeout(Duration::from_secs(20), passed).await.unwrap();
+        tell(&farm, &new, AdminOrder::Maint);
+        farm.dismiss(&new).unwrap();
+        let gone = Arc::downgrade(&new);
+        drop(new);
+        let let_go = async {
+            while gone.strong_count() > 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), let_go).await.unwrap();
+        checks.abort();
+    }
+}

@@ -129,6 +129,8 @@ struct Extras {
     referenced: AtomicBool,
     /// What its agent said last.
     agent_said: Mutex<String>,
+    /// Whether that was that it is up.
+    agent_up: Mutex<Option<bool>>,
 }
 
 /// A server that tracks another one.
@@ -289,7 +291,7 @@ impl Server {
     }
 
     pub(crate) fn is_followed(&self) -> bool {
-        !self.followers().is_empty()
+        self.followers().iter().any(|(_, follower)| follower.upgrade().is_some_and(|follower| !follower.is_gone()))
     }
 
     /// Its number in statistics.
@@ -501,6 +503,12 @@ impl Server {
 
     pub(crate) fn set_leader(&self, leader: &Arc<Server>) {
         let _ = self.extras.leader.set(Arc::downgrade(leader));
+    }
+
+    /// Notes whether its agent says that it is up; whether that is news.
+    pub(crate) fn note_agent(&self, up: bool) -> bool {
+        let mut agent_up = self.extras.agent_up.lock().unwrap_or_else(PoisonError::into_inner);
+        agent_up.replace(up) != Some(up)
     }
 
     /// What its agent said last.

@@ -177,11 +177,11 @@ pub fn named(stream: &Stream, backend: &Backend, sticking: &Sticking, persistenc
 pub fn by_token(stream: &Stream, backend: &Backend, sticking: &Sticking, persistence: Persistence) -> Option<usize> {
     let token = sticking.rules.token.as_ref()?.eval(&stream.env())?.cast(Type::Bin)?.into_bytes()?;
     let address = routing_token(&token)?;
-    let is_it = |server: &&Arc<Server>| {
+    let is_it = |server: &Arc<Server>| {
         server.address().destination().is_some_and(|there| there.ip == *address.ip() && there.fixed_port() == Some(address.port()))
     };
-    let server = backend.farm.servers().iter().find(is_it)?;
-    is_usable(server, backend, persistence).then(|| server.index())
+    let server = backend.farm.servers().pick(is_it)?;
+    is_usable(&server, backend, persistence).then(|| server.index())
 }
 
 /// The address in a routing token, `<ip>.<port>.0000`: both are decimal numbers whose bytes stand in the network's order

@@ -7,6 +7,7 @@ use crate::settings::Level;
 use std::sync::Arc;
 use terse_balance::keywords::server::words_of_added;
 use terse_balance::{NotRemoved, Server};
+use terse_config::Environment;
 use terse_proxy::plan::{Backend, Plan};
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -41,7 +42,8 @@ fn add(call: &mut Call<'_>) -> Outcome {
     let (backend, server) = named.ok_or_else(|| Message::error("Require 'backend/server'."))?;
     let backend = call.backend(backend).ok_or_else(|| Message::error("No such backend."))?;
     let words: Vec<String> = [server.to_owned()].into_iter().chain(call.args[1..].iter().cloned()).collect();
-    let mut said = call.context.plan.add_server(backend, &words).map_err(Message::error)?;
+    let environment = Environment { variables: call.context.host.environment().into_iter().collect(), ..Environment::default() };
+    let mut said = call.context.plan.add_server(backend, &words, &environment).map_err(Message::error)?;
     said.push("New server registered.".into());
     Ok(Answer::Said(Message::info(said.join("\n"))))
 }

@@ -5,21 +5,24 @@
 //! not answer at all.
 
 use super::stream::Stream;
+use super::{CheckStatus, LastCheck};
 use crate::farm::Farm;
 use crate::server::Server;
 use crate::state::AdminOrder;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
 /// Asks a server's agent now and then, for ever.
 pub(super) async fn watch(farm: Arc<Farm>, server: Arc<Server>) {
     let inter = server.settings().agent.inter;
     loop {
+        let asked = Instant::now();
         if server.is_asked()
             && let Ok(Some(line)) = timeout(inter, ask(&server)).await
         {
-            heed(&farm, &server, &line);
+            heed(&farm, &server, &line, asked.elapsed());
         }
         sleep(inter).await;
     }
@@ -44,13 +47,17 @@ async fn ask(server: &Server) -> Option<String> {
 }
 
 /// Does what a line says.
-fn heed(farm: &Farm, server: &Arc<Server>, line: &str) {
+fn heed(farm: &Farm, server: &Arc<Server>, line: &str, duration: Duration) {
     let now = Instant::now().into_std();
     *server.agent_said() = line.to_owned();
     let (words, reason) = line.split_once('#').unwrap_or((line, ""));
     for word in words.split([' ', '\t', ',']).filter(|word| !word.is_empty()) {
         match word {
-            "up" => farm.set_agent(server, true, ", reason: Layer7 check passed".into(), now),
+            "up" => {
+                let check =
+                    LastCheck { status: CheckStatus::L7Ok, info: "via agent : up".into(), duration, ..LastCheck::default() };
+                farm.set_agent(server, true, check.to_string(), now);
+            }
             "down" | "fail" | "stopped" => {
                 let info = if reason.is_empty() { word.to_owned() } else { format!("{word} ({reason})") };
                 farm.set_agent(
@@ -108,7 +115,7 @@ mod tests {
         let farm = farm("server s 10.0.0.1:80 weight 50 maxconn 9 agent-check agent-port 1");
         let server = &farm.servers()[0];
         let after = |line: &str| {
-            heed(&farm, server, line);
+            heed(&farm, server, line, Duration::ZERO);
             (server.operation(), server.admin().is_drain(), server.weight(), server.maxconn())
         };
         assert_eq!(after("75%"), (Operation::Running, false, 38, 9));

@@ -160,8 +160,11 @@ impl<'a> Attempt<'a> {
             Ok(Err(error)) => Err(self.ended(CheckStatus::L4Connection, described(&error) + &self.at_step(step))),
             Ok(Ok(mut stream)) => {
                 let settings = self.server.settings();
-                let elsewhere =
-                    to.0.is_some() || to.1.is_some() || settings.check.port.is_some() || settings.check.address.is_some();
+                let elsewhere = self.server.is_added()
+                    || to.0.is_some()
+                    || to.1.is_some()
+                    || settings.check.port.is_some()
+                    || settings.check.address.is_some();
                 if let Some(head) = settings.announcement.of_check(elsewhere, stream.ends()) {
                     match timeout_at(limit, stream.send(&head)).await {
                         Err(_) => return Err(self.ended(CheckStatus::L4Timeout, self.at_step(step))),

@@ -5,7 +5,7 @@ use super::server_words::{self, Draft, Origin};
 use super::{course_words, done, in_back, settings};
 use crate::settings::{InitialAddress, LogWords, Resolver, ServerSettings};
 use terse_config::words::Word;
-use terse_config::{Args, Fault, Keyword, Place, Scope, Sections};
+use terse_config::{Args, Environment, Fault, Keyword, Place, Scope, Sections};
 use terse_tls::settings::Defaults;
 
 pub(super) const SERVER: Keyword = Keyword {
@@ -191,9 +191,14 @@ fn words(args: &mut Args<'_>, place: &Place, server: ServerSettings, origin: Ori
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn read_added(words: &[String], place: &Place, defaults: &Defaults) -> Result<(ServerSettings, Vec<Fault>), Fault> {
+pub fn read_added(
+    words: &[String],
+    place: &Place,
+    defaults: &Defaults,
+    environment: &Environment,
+) -> Result<(ServerSettings, Vec<Fault>), Fault> {
     let words: Vec<Word> = words.iter().map(|word| Word { bytes: word.as_bytes().to_vec(), span: 0..0 }).collect();
-    let mut args = Args::new(&words, 0);
+    let mut args = Args::within(&words, 0, "server", environment);
     let name = args.take().unwrap_or_default();
     if let Some(wrong) = name.chars().find(|letter| !letter.is_ascii_alphanumeric() && !"_:.-".contains(*letter)) {
         return Err(args.fault(format!("character '{wrong}' is not permitted in server name '{name}'.")));
@@ -202,7 +207,9 @@ pub fn read_added(words: &[String], place: &Place, defaults: &Defaults) -> Resul
         return Err(args.fault("'server' expects <name> and <addr>[:<port>] as arguments."));
     }
     let line = Line { template: ServerSettings::default(), place, resolver: None, defaults: Some(defaults), added: true };
-    let server = line.read(&mut args, name)?;
+    let mut server = line.read(&mut args, name)?;
+    // HAProxy's: checks of such a server speak TLS only where they are told to.
+    server.tls.check = server.tls.check.or(Some(false));
     if server.track.is_some() && server.check.enabled {
         return Err(args.fault("unable to enable checks and tracking at the same time!"));
     }

@@ -12,23 +12,24 @@ use std::time::Instant;
 use terse_balance::keywords::server;
 use terse_balance::settings::ObservedLayer;
 use terse_balance::{Farm, NotAdded, Server, ServerSettings};
-use terse_config::{Diagnostic, Diagnostics, Place, Severity};
+use terse_config::{Diagnostic, Diagnostics, Environment, Place, Severity};
 use terse_sample::Needs;
 use terse_tls::{Connector, ServerTls};
 
 impl Plan {
-    /// Adds a server to a backend, as words say that begin with its name; what there is to say about it.
+    /// Adds a server to a backend, as words say that begin with its name; what there is to say about it. Its address may
+    /// speak of variables of the environment.
     ///
     /// # Errors
     /// Why it cannot be added, in HAProxy's words where it has some.
-    pub fn add_server(&self, backend: &Backend, words: &[String]) -> Result<Vec<String>, String> {
+    pub fn add_server(&self, backend: &Backend, words: &[String], environment: &Environment) -> Result<Vec<String>, String> {
         backend.takes_servers().map_err(|reason| format!("Backend does not support dynamic servers : {reason}."))?;
         let name = words.first().map(String::as_str).unwrap_or_default();
         if backend.farm.servers().iter().any(|server| **server.name() == *name) {
             return Err(NAME_TAKEN.into());
         }
         let place = Place { text: words.join(" ").into(), ..Place::nowhere() };
-        let (settings, remarks) = server::read_added(words, &place, &self.tls_defaults).map_err(said)?;
+        let (settings, remarks) = server::read_added(words, &place, &self.tls_defaults, environment).map_err(said)?;
         if settings.log.datagrams {
             return Err(format!("server '{name}' is reached over datagrams, which only 'mode log' sends"));
         }

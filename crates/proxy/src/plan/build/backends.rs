@@ -158,7 +158,7 @@ fn tell_of_portless_checks(draft: &Draft, farm: &Farm, diagnostics: &mut Diagnos
         }
         let reason = format!("{}: server '{}' has neither service port nor check port", draft.label(), server.name());
         let severity = match check.address.unwrap_or(destination.ip).is_unspecified() {
-            true => Severity::Warning,
+            true => Severity::Notice,
             false => Severity::Alert,
         };
         let hint = "'port' on its line says where checks go";

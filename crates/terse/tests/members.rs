@@ -1,0 +1,109 @@
+//! Servers that come and go while the process runs, over the stats socket.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc::channel;
+use support::client::Client;
+use support::proxy::DEFAULTS;
+use support::server::{Server, ok};
+use support::{Terse, until};
+
+/// A proxy of these backend lines, with a stats socket.
+fn proxy(lines: &str) -> Terse {
+    let text = format!(
+        "global\n nbthread 2\n stats socket fd@${{cli}} level admin\n{DEFAULTS}\nfrontend web\n bind fd@${{web}}\n default_backend b\n\
+         backend b\n{lines}\n"
+    );
+    Terse::with(&text).listen("web").listen("cli").start()
+}
+
+fn admin(terse: &Terse, command: &str) -> String {
+    let mut client = Client::connect(terse.address("cli"));
+    client.send(format!("{command}\n"));
+    String::from_utf8(client.rest()).unwrap().trim_end().to_owned()
+}
+
+fn named(name: &'static str) -> Server {
+    Server::answering(move |_| ok(name))
+}
+
+/// No request fails while servers come and go; a deleted one's connections go, and the next of its name is another one.
+#[test]
+fn servers_come_and_go_under_requests() {
+    let (stays, first, second) = (named("stays"), named("first"), named("second"));
+    let terse = proxy(&format!(" http-reuse always\n server s {}", stays.address()));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut client = terse.client();
+                while !done.load(SeqCst) {
+                    assert_eq!(client.get("/", &[]).status, 200);
+                }
+            });
+        }
+        for (round, server) in [&first, &second, &first, &second].into_iter().enumerate() {
+            let answer = if round % 2 == 0 { "first" } else { "second" };
+            assert_eq!(admin(&terse, &format!("add server b/new {}", server.address())), "New server registered.");
+            assert_eq!(admin(&terse, "enable server b/new"), "");
+            let mut client = terse.client();
+            until("an answer of the newcomer", || match client.get("/", &[]).text().as_str() {
+                "stays" => None,
+                other => Some(assert_eq!(other, answer)),
+            });
+            assert_eq!(admin(&terse, "del server b/new"), "Only servers in maintenance mode can be deleted.");
+            assert_eq!(
+                admin(&terse, "disable server b/new; wait 20s srv-removable b/new; del server b/new"),
+                "\nDone.\n\nServer deleted."
+            );
+        }
+        done.store(true, SeqCst);
+    });
+    let state = admin(&terse, "show servers state b");
+    assert_eq!(state.lines().count(), 3, "{state}");
+    terse.end();
+}
+
+/// A server that a request is on is not removed; waiting says when it is.
+#[test]
+fn a_request_keeps_its_server() {
+    let (go, wait) = channel();
+    let wait = Mutex::new(wait);
+    let held = Server::answering(move |_| {
+        let _ = wait.lock().unwrap().recv();
+        ok("held")
+    });
+    let terse = proxy(&format!(" server s {}", held.address()));
+    let mut client = terse.client();
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    until("the request is there", || admin(&terse, "show stat b 4 -1").contains(",1,1,,1,").then_some(()));
+    assert_eq!(admin(&terse, "disable server b/s"), "");
+    let busy = "Server still has connections attached to it, cannot remove it.";
+    assert_eq!(admin(&terse, "del server b/s"), busy);
+    assert_eq!(admin(&terse, "wait 20 srv-removable b/s"), format!("Wait delay expired. {busy}"));
+    go.send(()).unwrap();
+    assert_eq!(client.response("GET").text(), "held");
+    assert_eq!(admin(&terse, "wait 20s srv-removable b/s"), "Done.");
+    assert_eq!(admin(&terse, "del server b/s"), "Server deleted.");
+    assert_eq!(client.get("/", &[]).status, 503);
+    drop(client);
+    terse.end();
+}
+
+/// A cookie of a server that has gone leads nowhere else than balancing does, also once another server has its name.
+#[test]
+fn cookies_of_a_server_that_went() {
+    let (old, new) = (named("old"), named("new"));
+    let terse = proxy(&format!(" cookie SRV insert indirect\n server keep {} cookie keep", new.address()));
+    admin(&terse, &format!("add server b/x {} cookie x", old.address()));
+    admin(&terse, "enable server b/x");
+    let ask = |cookie: &str| terse.client().get("/", &[("Cookie", cookie)]);
+    assert_eq!(ask("SRV=x").text(), "old");
+    admin(&terse, "disable server b/x; wait 20s srv-removable b/x; del server b/x");
+    let answer = ask("SRV=x");
+    assert_eq!((answer.text().as_str(), answer.field("set-cookie")), ("new", Some("SRV=keep; path=/")));
+    terse.end();
+}
