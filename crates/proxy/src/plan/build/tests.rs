@@ -323,7 +323,7 @@ fn checks_have_no_clients_port() {
         ("server s 10.0.0.1:+1 check addr 10.0.0.2", "!"),
         ("server s : check addr 10.0.0.2", "!"),
         ("option tcp-check\n tcp-check connect port 1\n tcp-check connect\n server s 10.0.0.1 check", "!"),
-        ("server s : check", ""),
+        ("server s : check", "?"),
         ("option tcp-check\n tcp-check connect port 1\n server s 10.0.0.1 check", ""),
         ("server s 10.0.0.1 check port 1", ""),
         ("server s 10.0.0.1 check addr 10.0.0.2:1", ""),
