@@ -261,7 +261,7 @@ impl Farm {
         now.saturating_duration_since(self.context.started)
     }
 
-    fn say(&self, level: Level, line: &str) {
+    pub(crate) fn say(&self, level: Level, line: &str) {
         (self.context.journal)(level, line);
     }
 }

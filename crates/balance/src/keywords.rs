@@ -47,7 +47,6 @@ pub const KEYWORDS: &[Keyword] = &{
         HASH_BALANCE_FACTOR,
         LOAD_STATE,
         STATE_FILE_NAME,
-        CHECKCACHE,
         EXTERNAL_CHECK,
         EXTERNAL_CHECK_COMMAND,
         EXTERNAL_CHECK_PATH,

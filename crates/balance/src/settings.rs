@@ -127,6 +127,10 @@ pub struct ServerSettings {
     pub source: SourceSettings,
     /// `tcp-ut`: how long data may wait for its acknowledgement.
     pub user_timeout: Option<Duration>,
+    /// `redir`: what stands before the path of a request whose client is sent to the server itself.
+    pub redirect: Option<Box<[u8]>>,
+    /// `cc`: how TCP avoids congestion.
+    pub congestion: Option<Box<str>>,
     /// `agent-check` and its words.
     pub agent: AgentSettings,
 }
@@ -279,6 +283,8 @@ impl Default for ServerSettings {
             ends_backup_sessions: false,
             source: SourceSettings::default(),
             user_timeout: None,
+            redirect: None,
+            congestion: None,
             agent: AgentSettings::default(),
         }
     }

@@ -14,6 +14,7 @@ mod identity;
 mod limits;
 mod options;
 pub(crate) mod pages;
+mod probes;
 mod refused;
 mod routing;
 mod stick;
@@ -31,6 +32,7 @@ pub const KEYWORDS: &[&[Keyword]] = &[
     limits::KEYWORDS,
     timeouts::KEYWORDS,
     options::KEYWORDS,
+    probes::KEYWORDS,
     forwarded::KEYWORDS,
     compression::KEYWORDS,
     crate::filter::keywords::KEYWORDS,

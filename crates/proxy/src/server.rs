@@ -222,10 +222,15 @@ pub async fn connect(
             Transport::Unix(UnixStream::from_std(io)?)
         }
     };
-    io.apply(options.server_keep_alive, options.no_linger);
+    io.apply(options.server_probes, options.no_linger);
     let settings = server.settings();
-    if let (Some(time), Address::Ip(_) | Address::AsAsked(_)) = (settings.user_timeout, &*address) {
-        io.socket().set_tcp_user_timeout(Some(time))?;
+    if matches!(&*address, Address::Ip(_) | Address::AsAsked(_)) {
+        if let Some(time) = settings.user_timeout {
+            io.socket().set_tcp_user_timeout(Some(time))?;
+        }
+        if let Some(algorithm) = &settings.congestion {
+            io.socket().set_tcp_congestion(algorithm.as_bytes())?;
+        }
     }
     let registration = match server.is_registered() {
         true => Some(server.connections().register(io.duplicate()?)),

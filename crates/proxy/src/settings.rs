@@ -5,6 +5,7 @@ use crate::forwarded::Forwarded;
 use crate::reply::Page;
 use crate::rules::Rule;
 use crate::service::Service;
+use socket2::TcpKeepalive;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -258,18 +259,65 @@ pub struct Options {
     pub ignore_probes: bool,
     /// `prefer-last-server`.
     pub prefer_last_server: bool,
+    /// `max-keep-alive-queue`: requests that may wait for the last server before another is taken.
+    pub most_queued: Option<u32>,
+    /// `idle-close-on-response`: a draining worker waits for the next request of clients that are idle.
+    pub keeps_idle: bool,
     /// `http-pretend-keepalive`: servers are not told that their connections will be closed.
     pub pretend_keep_alive: bool,
-    /// `tcpka`, `clitcpka`: TCP keep-alive to clients.
-    pub client_keep_alive: bool,
-    /// `tcpka`, `srvtcpka`: TCP keep-alive to servers.
-    pub server_keep_alive: bool,
+    /// `tcpka`, `clitcpka`: TCP's own probes of clients.
+    pub client_probes: Probes,
+    /// `tcpka`, `srvtcpka`: TCP's own probes of servers.
+    pub server_probes: Probes,
     /// `http-buffer-request`: the request's body is read first.
     pub buffer_request: bool,
     /// `accept-unsafe-violations-in-http-request`: targets may hold fragments and text beyond ASCII.
     pub loose_targets: bool,
     /// `nolinger`.
     pub no_linger: bool,
+    /// `checkcache`: responses whose cookie a cache might give to others are blocked.
+    pub check_cache: bool,
+    /// `http-drop-request-trailers`, `http-drop-response-trailers`.
+    pub drop_trailers: DropTrailers,
+}
+
+/// Whose trailers are not passed on.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct DropTrailers {
+    /// Those of requests.
+    pub requests: bool,
+    /// Those of responses.
+    pub responses: bool,
+}
+
+/// Whether TCP itself asks a silent peer for a sign, and how; the system's values where nothing is said.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Probes {
+    /// `clitcpka`, `srvtcpka`.
+    pub on: bool,
+    /// `clitcpka-idle`, `srvtcpka-idle`: the silence before the first probe.
+    pub idle: Option<Duration>,
+    /// `clitcpka-intvl`, `srvtcpka-intvl`: the time between two probes.
+    pub interval: Option<Duration>,
+    /// `clitcpka-cnt`, `srvtcpka-cnt`: probes without an answer after which the connection is dead.
+    pub count: Option<u32>,
+}
+
+impl Probes {
+    /// What a socket is told.
+    pub fn times(self) -> TcpKeepalive {
+        let mut times = TcpKeepalive::new();
+        if let Some(idle) = self.idle {
+            times = times.with_time(idle);
+        }
+        if let Some(interval) = self.interval {
+            times = times.with_interval(interval);
+        }
+        if let Some(count) = self.count {
+            times = times.with_retries(count);
+        }
+        times
+    }
 }
 
 /// `option forwardfor`, `option originalto`: a field of requests that carries an address.
@@ -371,6 +419,10 @@ pub struct BindSettings {
     pub fast_open: bool,
     /// `mss`.
     pub mss: Option<u32>,
+    /// `tcp-ut`: how long sent bytes may go without an acknowledgement.
+    pub user_timeout: Option<Duration>,
+    /// `cc`: how TCP avoids congestion.
+    pub congestion: Option<String>,
     /// `accept-proxy`: connections begin with a head of the PROXY protocol.
     pub accept_proxy: bool,
     /// `process`, `thread`: which workers accept; 0 means all.

@@ -7,6 +7,7 @@ use crate::log::Logger;
 use crate::phase::accept;
 use crate::plan::Plan;
 use crate::server::IdleConnections;
+use crate::settings::Probes;
 use crate::stream::Heads;
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -395,14 +396,14 @@ impl Transport {
     }
 
     /// Sets what options of a proxy ask for: TCP's own keep-alive probes, and a close that does not wait.
-    pub fn apply(&self, probes: bool, reset: bool) {
+    pub fn apply(&self, probes: Probes, reset: bool) {
         // A socket that refuses an option serves all the same.
         if let Transport::Tcp(io) = self
-            && (probes || reset)
+            && (probes.on || reset)
         {
             let socket = socket2::SockRef::from(io);
-            if probes {
-                let _ = socket.set_keepalive(true);
+            if probes.on {
+                let _ = socket.set_tcp_keepalive(&probes.times());
             }
             if reset {
                 let _ = socket.set_linger(Some(Duration::ZERO));

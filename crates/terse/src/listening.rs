@@ -126,6 +126,8 @@ fn options(line: &BindSettings, process: &ProcessSettings, arguments: &Arguments
         save_syn: line.save_syn,
         fast_open: line.fast_open,
         mss: line.mss,
+        user_timeout: line.user_timeout,
+        congestion: line.congestion.clone(),
         shared: process.shared_sockets || arguments.no_reuseport,
         file: FileOptions {
             mode: line.mode.or(process.unix.mode),

@@ -21,6 +21,7 @@ pub use pool::Pool;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// An address to listen on, with what its line says about it.
 #[derive(Clone, Debug)]
@@ -56,6 +57,10 @@ pub struct Options {
     pub fast_open: bool,
     /// `mss`: the largest segment.
     pub mss: Option<u32>,
+    /// `tcp-ut`: how long sent bytes may go without an acknowledgement.
+    pub user_timeout: Option<Duration>,
+    /// `cc`: how TCP avoids congestion.
+    pub congestion: Option<String>,
     /// One socket for all workers instead of one each.
     pub shared: bool,
     /// Of a unix socket's file.

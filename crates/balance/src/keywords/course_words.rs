@@ -105,6 +105,15 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
         draft.server.source.interface = Some(args.need("<name>")?.into());
         Ok(())
     }),
+    done("redir", "<prefix>", "Sends clients there by 302 where they ask with GET or HEAD; '/' adds nothing.", |args, draft| {
+        let prefix = args.need_bytes("<prefix>")?;
+        draft.server.redirect = Some(if prefix == b"/" { b"".as_slice() } else { prefix }.into());
+        Ok(())
+    }),
+    done("cc", "<algorithm>", "How TCP avoids congestion: 'bbr', 'cubic' and what else the system has.", |args, draft| {
+        draft.server.congestion = Some(args.need("<algorithm>")?.into());
+        Ok(())
+    }),
     done("tcp-ut", "<time>", "Limits the time that data may wait for its acknowledgement.", |args, draft| {
         draft.server.user_timeout = Some(args.time("<time>")?);
         Ok(())

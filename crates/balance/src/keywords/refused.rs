@@ -13,12 +13,6 @@ pub(super) const LOAD_STATE: Keyword =
     refused("load-server-state-from-file", "{ global | local | none }", "Starts servers in the state that a file says.", STATES);
 pub(super) const STATE_FILE_NAME: Keyword =
     refused("server-state-file-name", "[use-backend-name | <file>]", "Names the file of servers' states.", STATES);
-pub(super) const CHECKCACHE: Keyword = refused(
-    "option checkcache",
-    "",
-    "Blocks answers that may be cached with a cookie in them.",
-    "write 'http-response deny if { res.hdr(Set-Cookie) -m found }' with what Cache-Control has to say",
-);
 pub(super) const EXTERNAL_CHECK: Keyword = refused("option external-check", "", "Checks servers by a program.", PROGRAM);
 pub(super) const EXTERNAL_CHECK_COMMAND: Keyword =
     refused("external-check command", "<file>", "Names the program that checks servers.", PROGRAM);

@@ -185,7 +185,6 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
         "Names a section that says how it is checked.",
         "write its lines in the backend, as 'http-check' or 'tcp-check'",
     ),
-    refused("redir", "<prefix>", "Sends clients there themselves.", "write 'http-request redirect prefix'"),
     refused("namespace", "<name>", "Connects from another network namespace.", "network namespaces are not built"),
     refused("strict-maxconn", "", "Counts idle connections against 'maxconn', too.", LATER),
     refused(
@@ -198,7 +197,6 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     refused("shard", "<number>", "Gives a peer its share of the tables.", "there are no peers"),
     refused("idle-ping", "<time>", "Sees whether an idle connection is alive.", "it belongs to HTTP/2, which comes later"),
     refused("tcp-md5sig", "<password>", "Signs packets (RFC 2385).", LATER),
-    refused("cc", "<algorithm>", "Says how TCP avoids congestion.", LATER),
     refused("quic-cc-algo", "<algorithm>", "Says how QUIC avoids congestion.", "there is no QUIC"),
     refused(
         "usesrc",

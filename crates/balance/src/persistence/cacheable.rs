@@ -1,5 +1,7 @@
 //! Whether a cache between here and the client might keep an answer, and with it another client's cookie.
 
+use crate::farm::{Farm, Level};
+use crate::server::Server;
 use terse_message::{Known, Response, list};
 
 /// As HAProxy judges it for `cookie ... nocache`: a method and a status that may be cached, nothing in Cache-Control or Pragma
@@ -33,6 +35,26 @@ pub(super) fn is_cacheable(response: &Response, method: &[u8]) -> bool {
     }
     let known = fresh || fields.get(b"Expires").is_some() || fields.has(Known::Etag) || fields.get(b"Last-Modified").is_some();
     cacheable && !stale && known
+}
+
+impl Farm {
+    /// `option checkcache`: whether a cache might give a response's cookie to another client. That is told as an alert.
+    pub fn leaks_cookie(&self, response: &Response, method: &[u8], server: &Server) -> bool {
+        let fields = &response.fields;
+        let spared = |directive: &[u8]| {
+            const PREFIX: &[u8] = b"no-cache=\"set-cookie";
+            directive.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX))
+        };
+        let leaks = fields.has(Known::SetCookie)
+            && is_cacheable(response, method)
+            && !fields.every(Known::CacheControl).flat_map(list::elements).any(spared);
+        if leaks {
+            let (farm, server) = (self.name(), server.name());
+            let line = format!("SECURITY ALERT: Blocking cacheable cookie in response from instance {farm}, server {server}.");
+            self.say(Level::Alert, &line);
+        }
+        leaks
+    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,15 @@ pub enum Outgoing {
     Plain,
     /// In chunks.
     Chunked,
+    /// In chunks, and trailers are dropped (`option http-drop-request-trailers` and its like).
+    ChunkedAlone,
+}
+
+impl Outgoing {
+    /// Chunks, for a receiver who gets trailers or does not.
+    pub fn chunked(drops_trailers: bool) -> Outgoing {
+        if drops_trailers { Outgoing::ChunkedAlone } else { Outgoing::Chunked }
+    }
 }
 
 /// A message and where it goes.
@@ -54,7 +63,7 @@ impl Sink<'_> {
         }
         let end = match self.framing {
             Outgoing::Plain => &b""[..],
-            Outgoing::Chunked => {
+            Outgoing::Chunked | Outgoing::ChunkedAlone => {
                 encode::chunk_start(data.len(), self.out);
                 encode::CHUNK_END
             }
@@ -73,8 +82,10 @@ impl Sink<'_> {
 
     /// Ends the body: the last chunk, and what still waits.
     pub async fn finish(&mut self, trailers: &[u8]) -> io::Result<()> {
-        if self.framing == Outgoing::Chunked {
-            encode::last_chunk(trailers, self.out);
+        match self.framing {
+            Outgoing::Plain => {}
+            Outgoing::Chunked => encode::last_chunk(trailers, self.out),
+            Outgoing::ChunkedAlone => encode::last_chunk(b"", self.out),
         }
         self.flush().await
     }

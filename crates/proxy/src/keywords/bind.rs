@@ -51,6 +51,8 @@ pub fn read(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>) -> Result<Vec<
         save_syn: 0,
         fast_open: false,
         mss: None,
+        user_timeout: None,
+        congestion: None,
         accept_proxy: false,
         workers: 0,
         tls: BindTls::default(),

@@ -45,14 +45,14 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     done("option tcpka", "", "TCP's own keep-alive probes on both sides.", |args, scope| {
         args.end()?;
         let options = &mut settings(scope).options;
-        (options.client_keep_alive, options.server_keep_alive) = (true, true);
+        (options.client_probes.on, options.server_probes.on) = (true, true);
         Ok(())
     }),
     switch("option clitcpka", "TCP's own keep-alive probes to clients.", |args, scope| {
-        front(args, scope, |o| &mut o.client_keep_alive)
+        front(args, scope, |o| &mut o.client_probes.on)
     }),
     switch("option srvtcpka", "TCP's own keep-alive probes to servers.", |args, scope| {
-        back(args, scope, |o| &mut o.server_keep_alive)
+        back(args, scope, |o| &mut o.server_probes.on)
     }),
     switch(
         "option http-buffer-request",
@@ -67,6 +67,33 @@ pub(super) const KEYWORDS: &[Keyword] = &[
             |args, scope| front(args, scope, |o| &mut o.loose_targets),
         ),
     ),
+    done(
+        "max-keep-alive-queue",
+        "<number>",
+        "Requests that may wait for the server of the one before, with 'option prefer-last-server', before another is taken.",
+        |args, scope| {
+            let most = args.integer("<number>", -1..=i64::from(u32::MAX))?;
+            args.end()?;
+            if in_back(scope) {
+                settings(scope).options.most_queued = u32::try_from(most).ok();
+            }
+            Ok(())
+        },
+    ),
+    switch("option idle-close-on-response", "While the process stops, idle clients may send one more request.", |args, scope| {
+        front(args, scope, |o| &mut o.keeps_idle)
+    }),
+    switch(
+        "option checkcache",
+        "Responses whose cookie a cache might give to other clients are blocked, with 502.",
+        |args, scope| back(args, scope, |o| &mut o.check_cache),
+    ),
+    switch("option http-drop-request-trailers", "Trailers of requests are not passed on.", |args, scope| {
+        back(args, scope, |o| &mut o.drop_trailers.requests)
+    }),
+    switch("option http-drop-response-trailers", "Trailers of responses are not passed on.", |args, scope| {
+        front(args, scope, |o| &mut o.drop_trailers.responses)
+    }),
     switch("option nolinger", "Connections are closed by a reset: what was not sent is lost.", |args, scope| {
         any(args, scope, |o| &mut o.no_linger)
     }),
@@ -122,7 +149,7 @@ mod tests {
         let options =
             proxy("defaults\n option abortonclose\n option tcpka\nlisten l\n no option abortonclose\n no option srvtcpka\n")
                 .options;
-        assert!(!options.abort_on_close && options.client_keep_alive && !options.server_keep_alive);
+        assert!(!options.abort_on_close && options.client_probes.on && !options.server_probes.on);
         let options = proxy(
             "listen l\n option http-ignore-probes\n option http-no-delay\n option prefer-last-server\n option http-buffer-request\n option nolinger\n \
              option http-pretend-keepalive\n",

@@ -10,13 +10,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "Clients that send Proxy-Connection are answered by it.",
         "no client of today needs it; Connection is understood by all",
     ),
-    refused("option http-drop-request-trailers", "Trailers of requests are dropped.", "trailers are passed on"),
-    refused("option http-drop-response-trailers", "Trailers of responses are dropped.", "trailers are passed on"),
-    refused(
-        "option idle-close-on-response",
-        "While the process stops, idle connections wait for one more request.",
-        "idle connections are closed at once when the process stops",
-    ),
     refused(
         "option independent-streams",
         "Each direction of a connection has a time-out of its own.",
@@ -33,13 +26,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refused("option http-tunnel", "Only the first request of a connection is looked at.", "remove it: every request is looked at"),
     refused("option assume-rfc6587-ntf", "How syslog messages are framed.", LOGS),
     refused("option dont-parse-log", "Syslog messages are passed on as they are.", LOGS),
-    refused("clitcpka-cnt", "How many keep-alive probes to clients.", PROBES),
-    refused("clitcpka-idle", "When keep-alive probes to clients begin.", PROBES),
-    refused("clitcpka-intvl", "The time between keep-alive probes to clients.", PROBES),
-    refused("srvtcpka-cnt", "How many keep-alive probes to servers.", PROBES),
-    refused("srvtcpka-idle", "When keep-alive probes to servers begin.", PROBES),
-    refused("srvtcpka-intvl", "The time between keep-alive probes to servers.", PROBES),
-    refused("max-keep-alive-queue", "When a request leaves the server of the one before it.", "requests do not wait for it"),
     refused("email-alert from", "Who sends mails.", MAIL),
     refused("email-alert level", "Which lines are mailed.", MAIL),
     refused("email-alert mailers", "Who carries mails.", MAIL),
@@ -92,7 +78,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ];
 
 const LOGS: &str = "syslog messages are not carried";
-const PROBES: &str = "the system's values hold: net.ipv4.tcp_keepalive_*";
 const MAIL: &str = "no mail is sent; watch the logs";
 const DELETE_REQUEST: &str = "write 'http-request del-header <name>'";
 const DENY_REQUEST: &str = "write 'http-request deny if ...'";

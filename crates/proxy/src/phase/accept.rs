@@ -84,7 +84,7 @@ async fn next(worker: &Rc<Worker>, bind: usize, listener: &Accepting) -> Option<
 fn serve(worker: &Rc<Worker>, bind: usize, io: Transport, place: Place) {
     let session = Session::new(worker, bind, &io);
     let options = &session.frontend().options;
-    io.apply(options.client_keep_alive, options.no_linger);
+    io.apply(options.client_probes, options.no_linger);
     let effort = session.effort.clone();
     let serve = async move {
         converse::run(io, session).await;

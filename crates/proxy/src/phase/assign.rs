@@ -7,6 +7,7 @@ use crate::phase::transfer::Failure;
 use crate::phase::waiting::{Waited, Watch, wait};
 use crate::phase::{Client, announce, observe};
 use crate::plan::Backend;
+use crate::reply::Answer;
 use crate::server::{self, ServerConnection, Wanted};
 use crate::settings::Reuse;
 use crate::stream::Stream;
@@ -92,6 +93,12 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         stream.facts.redispatched |= stream.facts.server.as_ref().is_some_and(|before| before.index() != chosen.index());
         stream.facts.server = Some(chosen.clone());
         session.last_server.set(stream.facts.backend.map(|of| (of, chosen.index())));
+        if let Some(prefix) = &chosen.settings().redirect
+            && matches!(stream.request.method(), b"GET" | b"HEAD")
+        {
+            stream.facts.instead = Some(elsewhere(prefix, stream));
+            return Err(Abort::new(Who::Local, Phase::Connect, Cause::Denied));
+        }
         let first = stream.facts.number == 0;
         // A request that failed on a connection that had been idle gets a fresh one.
         let once = !stream.request.is_idempotent();
@@ -163,6 +170,14 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         refused = Some(chosen.index());
         before = Some(chosen);
     }
+}
+
+/// The answer that sends a client to a server itself (`server ... redir`).
+#[cold]
+fn elsewhere(prefix: &[u8], stream: &Stream) -> Box<Answer> {
+    let location = [prefix, stream.request.path_and_query()].concat();
+    let fields = vec![(Arc::from(&b"Cache-Control"[..]), b"no-cache".to_vec()), (Arc::from(&b"Location"[..]), location)];
+    Box::new(Answer { status: 302, stands_for: None, reason: Arc::from("Found"), fields, body: Arc::from(&b""[..]), close: false })
 }
 
 /// Whether a request may be sent as early data: it does no harm twice, and its client takes that risk itself, or the operator does.
@@ -339,8 +354,10 @@ async fn claim(
 /// `option prefer-last-server`: the server of the request before, while nothing speaks against it.
 fn preferred(stream: &Stream, exchange: &Exchange, backend: &Backend) -> Option<usize> {
     let (of, index) = stream.facts.session.last_server.get().filter(|_| backend.options.prefer_last_server)?;
-    let fits = Some(of) == stream.facts.backend && exchange.failures == 0 && backend.farm.server(index)?.is_eligible();
-    fits.then_some(index)
+    let server = backend.farm.server(index)?;
+    let is_free = |most: u32| server.has_room() || server.queued() < most;
+    let fits = Some(of) == stream.facts.backend && exchange.failures == 0 && server.is_eligible();
+    (fits && backend.options.most_queued.is_none_or(is_free)).then_some(index)
 }
 
 fn connect_failure(error: &io::Error) -> Abort {

@@ -156,9 +156,10 @@ async fn wait(client: &mut Client, session: &Session, limit: Option<Duration>) -
     }
     client.buffer.release_if_empty();
     let (is_first, is_running) = (session.requests.get() == 0, session.worker.is_running());
-    let closes_idle = !is_first && is_running;
+    let keeps_idle = session.frontend().options.keeps_idle;
+    let closes_idle = !is_first && is_running && !keeps_idle;
     client.timer.set(match limit {
-        limit if is_first || is_running => limit,
+        limit if is_first || is_running || keeps_idle => limit,
         limit => Some(limit.map_or(FAREWELL, |limit| limit.min(FAREWELL))),
     });
     loop {

@@ -79,7 +79,12 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     judge(down, sink, stream, &session).await?;
     private |= is_private(stream);
     if let (Some(backend), Some(server)) = (stream.facts.backend, &stream.facts.server) {
-        let farm = &session.worker.plan.backends[backend].farm;
+        let backend = &session.worker.plan.backends[backend];
+        let farm = &backend.farm;
+        if backend.options.check_cache && farm.leaks_cookie(&stream.response, stream.request.method(), server) {
+            let page = Box::new(crate::reply::page(stream, 502));
+            return Err(answered(stream, page, Who::Proxy));
+        }
         stream.facts.cookie_sent =
             farm.mark(&mut stream.response, server, reply.affinity, stream.request.method(), || session.worker.unix_s());
     }
@@ -454,7 +459,7 @@ fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, coded: bo
         if !chunked {
             stream.response.fields.push(b"Transfer-Encoding", b"chunked");
         }
-        Outgoing::Chunked
+        Outgoing::chunked(session.frontend().options.drop_trailers.responses)
     } else {
         stream.response.fields.remove_known(Known::TransferEncoding);
         reply.keep_client = false;

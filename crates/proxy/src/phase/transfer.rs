@@ -88,7 +88,10 @@ pub async fn run(
     }
     let coded = exchange.code.is_some() || exchange.decode.is_some();
     let chunked = coded || matches!(up.body, Incoming::Chunked(..));
-    let framing = if chunked { Outgoing::Chunked } else { Outgoing::Plain };
+    let framing = match chunked {
+        false => Outgoing::Plain,
+        true => Outgoing::chunked(stream.facts.backend().is_some_and(|backend| backend.options.drop_trailers.requests)),
+    };
     if let Some(name) = stream.facts.backend().and_then(|backend| backend.name_header.as_ref())
         && let Some(server) = &stream.facts.server
     {

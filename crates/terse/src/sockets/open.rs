@@ -54,6 +54,13 @@ fn set(socket: &Socket, address: SocketAddr, options: &Options, own: bool) -> io
     if let Some(mss) = options.mss {
         socket.set_tcp_mss(mss)?;
     }
+    // Connections inherit both.
+    if let Some(time) = options.user_timeout {
+        socket.set_tcp_user_timeout(Some(time))?;
+    }
+    if let Some(algorithm) = &options.congestion {
+        socket.set_tcp_congestion(algorithm.as_bytes())?;
+    }
     if options.defer_accept {
         sys::set_defer_accept(socket)?;
     }
@@ -107,6 +114,7 @@ const BACKLOG: i32 = 4096;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn open(text: &str, options: Options) -> io::Result<OwnedFd> {
         let endpoint = Endpoint::parse(text, "").unwrap().remove(0);
@@ -120,6 +128,8 @@ mod tests {
             v6only: Some(true),
             interface: Some("lo".into()),
             mss: Some(1000),
+            user_timeout: Some(Duration::from_secs(9)),
+            congestion: Some("reno".into()),
             defer_accept: true,
             save_syn: 2,
             fast_open: true,
@@ -133,6 +143,8 @@ mod tests {
         assert!(socket.only_v6().unwrap() && socket.is_listener().unwrap() && socket.reuse_port().unwrap());
         assert_eq!(socket.device().unwrap().as_deref(), Some(&b"lo"[..]));
         assert!(socket.nonblocking().unwrap());
+        assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_secs(9)));
+        assert!(socket.tcp_congestion().unwrap().starts_with(b"reno"));
     }
 
     #[test]

@@ -24,6 +24,29 @@ fn in_chunks_with_trailers() {
     terse.end();
 }
 
+#[test]
+fn trailers_are_dropped_where_that_is_wanted() {
+    for (line, up, down) in [
+        ("", r#"[("X-Sum", "5")]"#, 1),
+        ("option http-drop-request-trailers", "[]", 1),
+        ("option http-drop-response-trailers", r#"[("X-Sum", "5")]"#, 0),
+    ] {
+        let server = Server::answering(|request| {
+            let seen = format!("{:?}", request.trailers);
+            let length = seen.len();
+            format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{length:x}\r\n{seen}\r\n0\r\nX-Sum: 5\r\n\r\n")
+        });
+        let terse = listen(&format!("{line}\n server one {}", server.address()));
+        let mut client = terse.client();
+        for _ in 0..2 {
+            client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 5\r\n\r\n");
+            let response = client.response("POST");
+            assert_eq!((response.text().as_str(), response.trailers.len()), (up, down), "{line}");
+        }
+        terse.end();
+    }
+}
+
 /// Chunks are unknown to HTTP/1.0: such a client gets the bytes and the end of the connection.
 #[test]
 fn for_old_clients() {

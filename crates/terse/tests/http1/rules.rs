@@ -50,6 +50,51 @@ fn answers_that_are_made_here() {
 }
 
 #[test]
+fn cookies_that_a_cache_could_give_to_others_are_blocked() {
+    for (fields, status) in [
+        ("Set-Cookie: a=b\r\nLast-Modified: x", 502),
+        ("Set-Cookie: a=b\r\nCache-Control: public, max-age=9", 502),
+        ("Set-Cookie: a=b\r\nCache-Control: no-cache=\"set-cookie\"\r\nETag: x", 200),
+        ("Set-Cookie: a=b\r\nCache-Control: private\r\nETag: x", 200),
+        ("Set-Cookie: a=b", 200),
+        ("ETag: x", 200),
+    ] {
+        let answer = format!("HTTP/1.1 200 OK\r\n{fields}\r\nContent-Length: 2\r\n\r\nok");
+        let server = Server::answering(move |_| answer.clone());
+        let terse = listen(&format!("option checkcache\n server one {}", server.address()));
+        let mut client = terse.client();
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        let response = client.response("GET");
+        assert_eq!(response.status, status, "{fields}");
+        assert_eq!(response.field("set-cookie"), Some("a=b").filter(|_| status == 200 && fields.starts_with("Set")), "{fields}");
+        terse.end();
+    }
+}
+
+#[test]
+fn a_server_that_clients_go_to_themselves() {
+    let server = Server::answering(|_| "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    for (prefix, request, location) in [
+        ("http://img.example.org", "GET /a/b?c=d HTTP/1.1", Some("http://img.example.org/a/b?c=d")),
+        ("http://img.example.org/x", "HEAD / HTTP/1.1", Some("http://img.example.org/x/")),
+        ("/", "GET /a HTTP/1.1", Some("/a")),
+        ("http://img.example.org", "POST /a HTTP/1.1", None),
+    ] {
+        let terse = listen(&format!("server one {} redir {prefix}", server.address()));
+        let mut client = terse.client();
+        for _ in 0..2 {
+            let length = if request.starts_with("POST") { "Content-Length: 0\r\n" } else { "" };
+            client.send(&format!("{request}\r\nHost: a\r\n{length}\r\n"));
+            let response = client.response(request.split(' ').next().unwrap());
+            assert_eq!(response.status, if location.is_some() { 302 } else { 200 }, "{request}");
+            assert_eq!(response.field("location"), location, "{request}");
+        }
+        terse.end();
+    }
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
 fn converters_that_know_the_stream_and_leave_something_behind() {
     let lines = "declare capture request len 3\n http-request set-var(txn.kept) path,capture-req(0),capture-req(7)\n \
                  http-request set-header X-Before %[str(yes),when(forwarded)]%[str(no),when(!processed)]%[str(calm),when(normal)]\n \

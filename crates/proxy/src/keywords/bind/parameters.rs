@@ -85,6 +85,14 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
         bind.mss = Some(whole(args, "<bytes>", 1..=65535)?);
         Ok(())
     }),
+    done("tcp-ut", "<time>", "How long sent bytes may go without an acknowledgement.", |args, bind| {
+        bind.user_timeout = Some(args.time("<time>")?);
+        Ok(())
+    }),
+    done("cc", "<algorithm>", "How TCP avoids congestion: 'bbr', 'cubic' and what else the system has.", |args, bind| {
+        bind.congestion = Some(args.need("<algorithm>")?.into());
+        Ok(())
+    }),
     done(
         "thread",
         "<workers>[,<workers>]...",
@@ -112,16 +120,9 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
     accepted("guid-prefix", "<prefix>", "Its name in files of statistics.", "no files of statistics are written or read"),
     accepted("label", "<label>", "Its name for other words of the file.", "no other word speaks of it"),
     refused("accept-netscaler-cip", "<magic>", "Connections begin with NetScaler's head.", "that protocol is not built"),
-    refused("cc", "<algorithm>", "The TCP congestion control.", "set the system's: net.ipv4.tcp_congestion_control"),
     refused("namespace", "<name>", "The network namespace.", "network namespaces are not built"),
     refused("nbconn", "<number>", "How many connections are reversed.", "connections are not reversed"),
     refused("tcp-md5sig", "<password>", "TCP's MD5 signatures.", "signatures of TCP segments are not built"),
-    refused(
-        "tcp-ut",
-        "<time>",
-        "How long sent bytes may go without an acknowledgement.",
-        "set the system's: net.ipv4.tcp_retries2",
-    ),
     refused("quic-cc-algo", "<algorithm>", "QUIC's congestion control.", QUIC),
     refused("quic-force-retry", "", "QUIC's address validation.", QUIC),
     refused("quic-socket", "<mode>", "Sockets of QUIC connections.", QUIC),

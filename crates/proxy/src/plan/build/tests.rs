@@ -201,7 +201,7 @@ fn what_leads_nowhere() {
 
 #[test]
 fn what_may_stand_in_a_refused_line_is_not_said_to_be_missing() {
-    let (config, read) = load_with("frontend f\n bind :80 cc x\n default_backend x\n", Settings::default());
+    let (config, read) = load_with("frontend f\n bind :80 namespace x\n default_backend x\n", Settings::default());
     assert_eq!(read.len(), 1);
     let mut diagnostics = Diagnostics::default();
     diagnostics.alert(&config.sections[0].place, "refused");
