@@ -38,7 +38,7 @@ impl Plot<'_> {
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"13\">\n\
              <title>{}</title>\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n\
-             <text x=\"{LEFT}\" y=\"24\" font-size=\"16\">{}</text>\n",
+             <text x=\"{EDGE}\" y=\"24\" font-size=\"16\">{}</text>\n",
             self.title, self.title
         );
         self.axes(&mut out, &scale);
@@ -54,8 +54,14 @@ impl Plot<'_> {
             let (x, y) = scale.place(mark.at);
             let _ =
                 writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\" fill=\"none\" stroke=\"#222\" stroke-width=\"1.5\"/>");
-            let _ =
-                writeln!(out, "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#222\">{}</text>", y - 9.0, mark.text);
+            // With an edge of white: a line may pass behind it.
+            let _ = writeln!(
+                out,
+                "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#222\" stroke=\"#fff\" stroke-width=\"4\" \
+                 paint-order=\"stroke\">{}</text>",
+                y - 9.0,
+                mark.text
+            );
         }
         out.push_str("</svg>\n");
         out
@@ -75,7 +81,7 @@ impl Plot<'_> {
         }
         let middle = (LEFT + right) / 2.0;
         let _ = writeln!(out, "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{}</text>", bottom + 38.0, self.across);
-        let _ = writeln!(out, "<text x=\"{LEFT}\" y=\"{}\" text-anchor=\"middle\">{}</text>", TOP - 12.0, self.up);
+        let _ = writeln!(out, "<text x=\"{EDGE}\" y=\"{}\">{}</text>", TOP - 14.0, self.up);
     }
 
     /// Whole powers of ten around all points.
@@ -109,6 +115,8 @@ fn number(power: i32) -> String {
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 440.0;
+/// Where the title begins.
+const EDGE: f64 = 20.0;
 const LEFT: f64 = 60.0;
 const RIGHT: f64 = 100.0;
 const TOP: f64 = 60.0;

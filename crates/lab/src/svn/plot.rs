@@ -44,7 +44,7 @@ pub(super) fn svg(all: &[Measured]) -> String {
     out
 }
 
-const TITLE: &str = "svn checkout over 4 Mbit/s: who compresses";
+const TITLE: &str = "svn checkout over 4 Mbit/s: who compresses (shorter is better)";
 const WIDTH: f64 = 760.0;
 const TOP: f64 = 44.0;
 const PANEL: f64 = 182.0;
