@@ -95,7 +95,7 @@ impl Acceptor {
         let ticket_keys = tls.ticket_keys.as_ref().and_then(|file| held.ticket_keys(&file.name));
         let first = first(tls, global, http, ticket_keys.is_some(), offer.clone());
         let first = first.map_err(|Unusable(reason)| diagnostics.alert(place, reason)).ok()?;
-        let limits = Limits { first: global.max_record, any: global.hard_max_record };
+        let limits = Limits::of(global);
         let path = |word: &CertificateWord| word.file.path(global.crt_base.as_deref());
         let lists = tls.certificates.iter().map(|word| folder_key(&path(word))).collect();
         let (tls, place, frontend) = (tls.clone(), place.clone(), frontend.clone());

@@ -106,7 +106,7 @@ impl Connector {
         let securing = ArcSwap::from_pointee(secure(tls, files, global)?);
         Ok(Arc::new(Connector {
             tls: tls.clone(),
-            limits: Limits { first: global.max_record, any: global.hard_max_record },
+            limits: Limits::of(global),
             verify_host: tls.verify_host.clone(),
             verifies: tls.verify.unwrap_or(global.server_verify),
             protocols: alpn::wire(tls.alpn.iter().flatten().map(|name| &**name)),

@@ -10,7 +10,7 @@ use crate::trust::TrustKind;
 use crate::vault::files::{Files, Key, Version, key};
 use crate::vault::folder_key;
 use crate::version::Version as Protocol;
-use crate::{raw, records};
+use crate::{raw, records, verification};
 use openssl::pkey::Id;
 use openssl::ssl::{SslContext, SslOptions, SslRef, SslVerifyMode};
 use std::collections::HashMap;
@@ -253,6 +253,9 @@ impl Choice {
     pub(crate) fn give(&self, ssl: &mut SslRef) -> Result<(), openssl::error::ErrorStack> {
         // What the handshake has copied from the first context is not changed by another one.
         ssl.set_verify(self.verify);
+        if self.verify != SslVerifyMode::NONE {
+            verification::prepare(ssl);
+        }
         ssl.set_min_proto_version(Some(self.versions.0.openssl()))?;
         ssl.set_max_proto_version(Some(self.versions.1.openssl()))?;
         ssl.set_max_early_data(self.early_bytes)?;

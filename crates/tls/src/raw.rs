@@ -6,6 +6,7 @@ use foreign_types::ForeignTypeRef;
 use openssl::error::ErrorStack;
 use openssl::nid::Nid;
 use openssl::ocsp::OcspResponseRef;
+use openssl::pkey::PKeyRef;
 use openssl::ssl::{SslContextBuilder, SslOptions, SslRef, SslSessionRef, SslVersion};
 use openssl::x509::store::X509StoreBuilder;
 use openssl::x509::{X509CrlRef, X509Ref};
@@ -21,6 +22,7 @@ unsafe extern "C" {
     fn X509_CRL_get_version(list: *const ffi::X509_CRL) -> c_long;
     fn X509_CRL_get_signature_nid(list: *const ffi::X509_CRL) -> c_int;
     fn SSL_get_early_data_status(ssl: *const ffi::SSL) -> c_int;
+    fn EVP_PKEY_set_type(key: *mut ffi::EVP_PKEY, kind: c_int) -> c_int;
     fn SSL_SESSION_is_resumable(session: *const ffi::SSL_SESSION) -> c_int;
     fn OCSP_RESPONSE_print(to: *mut ffi::BIO, response: *mut ffi::OCSP_RESPONSE, flags: c_ulong) -> c_int;
     fn SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx: *mut ffi::SSL_CTX, callback: TicketCallback) -> c_int;
@@ -176,6 +178,18 @@ pub(crate) fn options(ssl: &SslRef) -> SslOptions {
     SslOptions::from_bits_retain(unsafe { SSL_get_options(ssl.as_ptr()) })
 }
 
+/// Forgets both ends' keys of the exchange, once the handshake is made: OpenSSL would hold them, ours with its secret, for as long as the
+/// connection lives. What is left of each is a key that holds nothing.
+pub(crate) fn forget_exchange(ssl: &SslRef) {
+    fn empty<T>(key: &PKeyRef<T>) {
+        // SAFETY: the key lives. To set its type empties it; only the connection has it, too, and OpenSSL uses such keys in handshakes
+        // alone, each of which makes new ones.
+        unsafe { EVP_PKEY_set_type(key.as_ptr(), ffi::NID_X25519) };
+    }
+    let _ = ssl.tmp_key().map(|key| empty(&key));
+    let _ = ssl.peer_tmp_key().map(|key| empty(&key));
+}
+
 /// Adds a list of revoked certificates to a store.
 pub(crate) fn add_revoked(store: &mut X509StoreBuilder, list: &X509CrlRef) -> Result<(), ErrorStack> {
     // SAFETY: both live; OpenSSL takes a reference of its own to the list.
@@ -256,3 +270,46 @@ const IV_BYTES: usize = 16;
 const SSL_CTRL_SET_CLIENT_SIGALGS_LIST: c_int = 102;
 const SSL_CTRL_GET_NEGOTIATED_GROUP: c_int = 134;
 const SSL_EARLY_DATA_ACCEPTED: c_int = 2;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+    use super::*;
+    use crate::testing::{Kind, pair};
+    use openssl::pkey::PKey;
+    use openssl::ssl::{Ssl, SslContext, SslMethod, SslVersion};
+    use openssl::x509::X509;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_connection_goes_on_without_the_keys_of_its_exchange() {
+        let pair = pair(Kind::Ecdsa, "a.test", &[]);
+        let mut context = SslContext::builder(SslMethod::tls_server()).unwrap();
+        context.set_certificate(&X509::from_pem(&pair.certificate).unwrap()).unwrap();
+        context.set_private_key(&PKey::private_key_from_pem(&pair.key).unwrap()).unwrap();
+        let context = context.build();
+        for version in [SslVersion::TLS1_2, SslVersion::TLS1_3] {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            let client = std::thread::spawn(move || {
+                let mut context = SslContext::builder(SslMethod::tls_client()).unwrap();
+                context.set_max_proto_version(Some(version)).unwrap();
+                let mut stream = Ssl::new(&context.build()).unwrap().connect(theirs).unwrap();
+                stream.write_all(b"ping").unwrap();
+                let mut got = [0; 4];
+                stream.read_exact(&mut got).unwrap();
+                got
+            });
+            let mut stream = Ssl::new(&context).unwrap().accept(ours).unwrap();
+            // Up to TLS 1.2 OpenSSL forgets its own by itself.
+            assert_eq!(stream.ssl().tmp_key().is_ok_and(|key| key.raw_private_key().is_ok()), version == SslVersion::TLS1_3);
+            forget_exchange(stream.ssl());
+            assert!(!stream.ssl().tmp_key().is_ok_and(|key| key.raw_private_key().is_ok()));
+            assert!(!stream.ssl().peer_tmp_key().is_ok_and(|key| key.raw_public_key().is_ok()));
+            stream.read_exact(&mut [0; 4]).unwrap();
+            stream.write_all(b"pong").unwrap();
+            assert_eq!(&client.join().unwrap(), b"pong");
+            assert!(group_name(stream.ssl()).is_some());
+        }
+    }
+}

@@ -16,6 +16,7 @@ use crate::early::{Early, Progress};
 use crate::failure::{Cause, Failure};
 use crate::raw;
 use crate::records::{self, Hold, Manner};
+use crate::settings::Global;
 use crate::verification;
 use crate::wire::{Pause, Wire};
 use openssl::ssl::{Error, ErrorCode, ShutdownState, Ssl, SslOptions, SslRef, SslStream};
@@ -49,7 +50,7 @@ pub struct Secured {
     /// What is counted of its line.
     counts: Arc<HandshakeCounts>,
     /// Bytes written since a pause.
-    burst: Cell<usize>,
+    burst: Cell<u32>,
     pub(crate) state: Cell<State>,
     /// Data that goes ahead of the handshake, where that may be.
     pub(crate) early: RefCell<Option<Box<Early>>>,
@@ -76,9 +77,16 @@ pub(crate) enum Side {
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Limits {
     /// At the beginning of a burst.
-    pub(crate) first: usize,
+    first: u16,
     /// Always.
-    pub(crate) any: usize,
+    any: u16,
+}
+
+impl Limits {
+    pub(crate) fn of(global: &Global) -> Limits {
+        let [first, any] = [global.max_record, global.hard_max_record].map(|bytes| u16::try_from(bytes).unwrap_or_default());
+        Limits { first, any }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,7 +105,7 @@ pub(crate) enum State {
 /// The most that a record carries (RFC 8446 section 5.1).
 const RECORD: usize = 16_384;
 /// A burst is long, and records need not be small any more, behind so many bytes.
-const LONG_BURST: usize = 40 * 1024;
+const LONG_BURST: u32 = 40 * 1024;
 
 impl fmt::Debug for Secured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -114,10 +122,12 @@ impl Secured {
         (side, counts): (Side, &Arc<HandshakeCounts>),
         hold: Option<Hold>,
     ) -> io::Result<Secured> {
-        verification::prepare(&mut ssl);
-        // A client's connection asks for it when its hello has come.
-        if hold.is_none() && side == Side::Server {
-            records::forbid(&ssl);
+        // A client's connection prepares for one and asks for the other when its hello has come.
+        if side == Side::Server {
+            verification::prepare(&mut ssl);
+            if hold.is_none() {
+                records::forbid(&ssl);
+            }
         }
         let socket = Arc::new(socket);
         let stream = RefCell::new(SslStream::new(ssl, Wire::new(socket.clone(), early))?);
@@ -196,6 +206,9 @@ impl Secured {
             }
         }
         self.settle_records(stream.ssl());
+        if self.side == Side::Client {
+            raw::forget_exchange(stream.ssl());
+        }
     }
 
     /// Sees whether both ends compress records; if not, the memory for it is others'.
@@ -370,7 +383,7 @@ impl Secured {
     /// be on their way when this returns.
     pub fn poll_write(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         ready!(self.poll_sent(cx))?;
-        let most = match (self.limits.first, self.limits.any) {
+        let most = match (usize::from(self.limits.first), usize::from(self.limits.any)) {
             (first, any) if first > 0 && self.burst.get() < LONG_BURST => {
                 if any > 0 {
                     first.min(any)
@@ -406,7 +419,7 @@ impl Secured {
                 write(&mut stream, &record, manner)?
             }
         };
-        self.burst.set(self.burst.get().saturating_add(n));
+        self.burst.set(self.burst.get().saturating_add(u32::try_from(n).unwrap_or(u32::MAX)));
         Poll::Ready(Ok(n))
     }
 

@@ -11,12 +11,12 @@ use tokio::io::Interest;
 /// TLS also answers by itself, each renegotiation with an alert, and then reading waits until the other end takes the answers.
 pub(crate) struct Wire {
     pub(crate) socket: Arc<Socket>,
-    /// Bytes that were read before TLS began, and how many of them have been taken.
-    early: (Vec<u8>, usize),
-    /// Records on their way out, and how much of them has gone.
-    unsent: (Vec<u8>, usize),
+    /// Bytes that were read before TLS began.
+    early: Queue,
+    /// Records on their way out.
+    unsent: Queue,
     /// Bytes that were read without a pause.
-    turn: usize,
+    turn: u32,
     /// Why the last read found nothing, where the socket was not asked.
     pause: Option<Pause>,
     /// More had to wait than may.
@@ -25,6 +25,46 @@ pub(crate) struct Wire {
     pub(crate) insists: bool,
     /// The other end has closed without saying so (RFC 8446 section 6.1).
     pub(crate) truncated: bool,
+}
+
+/// Bytes that are taken from its front. An idle connection has none, and holds no room for them.
+#[derive(Default)]
+struct Queue(Option<Box<Held>>);
+
+#[derive(Default)]
+struct Held {
+    bytes: Vec<u8>,
+    taken: usize,
+}
+
+impl Queue {
+    fn push(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.0.get_or_insert_default().bytes.extend_from_slice(bytes);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Bytes that it holds, with those that were taken.
+    fn held(&self) -> usize {
+        self.0.as_ref().map_or(0, |held| held.bytes.len())
+    }
+
+    fn front(&self) -> &[u8] {
+        self.0.as_ref().and_then(|held| held.bytes.get(held.taken..)).unwrap_or_default()
+    }
+
+    fn take(&mut self, n: usize) {
+        if let Some(held) = &mut self.0 {
+            held.taken += n;
+            if held.taken >= held.bytes.len() {
+                self.0 = None;
+            }
+        }
+    }
 }
 
 /// Why a read waits although there may be something.
@@ -41,12 +81,13 @@ const UNSENT_BYTES: usize = 64 * 1024;
 /// The most that may wait. A handshake's answer with long chains is less.
 const UNSENT_MOST_BYTES: usize = 4 * UNSENT_BYTES;
 /// What is read without a pause: OpenSSL reads on behind records that carry nothing for the caller.
-const TURN_BYTES: usize = 64 * 1024;
+const TURN_BYTES: u32 = 64 * 1024;
 
 impl Wire {
     pub(crate) fn new(socket: Arc<Socket>, early: &[u8]) -> Wire {
-        let (early, unsent) = ((early.to_vec(), 0), (Vec::new(), 0));
-        Wire { socket, early, unsent, turn: 0, pause: None, is_overfull: false, insists: false, truncated: false }
+        let (mut before, unsent) = (Queue::default(), Queue::default());
+        before.push(early);
+        Wire { socket, early: before, unsent, turn: 0, pause: None, is_overfull: false, insists: false, truncated: false }
     }
 
     /// Why the last read found nothing; `None`: the socket had nothing.
@@ -56,7 +97,7 @@ impl Wire {
 
     /// Whether a read has to wait; each turn that is over is said once.
     fn take_pause(&mut self) -> Option<Pause> {
-        if self.unsent.0.len() > UNSENT_BYTES {
+        if self.unsent.held() > UNSENT_BYTES {
             return Some(Pause::Unsent);
         }
         (self.turn >= TURN_BYTES).then(|| {
@@ -67,16 +108,15 @@ impl Wire {
 
     /// Whether everything has gone.
     pub(crate) fn is_sent(&self) -> bool {
-        self.unsent.0.is_empty()
+        self.unsent.is_empty()
     }
 
     /// Sends what waits, as far as the socket takes it.
     pub(crate) fn send_waiting(&mut self) -> io::Result<()> {
-        while self.unsent.1 < self.unsent.0.len() {
-            let n = send(&self.socket, &self.unsent.0[self.unsent.1..])?;
-            self.unsent.1 += n;
+        while !self.unsent.is_empty() {
+            let n = send(&self.socket, self.unsent.front())?;
+            self.unsent.take(n);
         }
-        self.unsent = (Vec::new(), 0);
         Ok(())
     }
 }
@@ -94,21 +134,17 @@ impl Read for Wire {
             }
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let (early, taken) = &mut self.early;
-        if *taken < early.len() {
-            let n = room.len().min(early.len() - *taken);
-            room[..n].copy_from_slice(&early[*taken..*taken + n]);
-            *taken += n;
-            if *taken == early.len() {
-                self.early = (Vec::new(), 0);
-            }
+        if !self.early.is_empty() {
+            let n = room.len().min(self.early.front().len());
+            room[..n].copy_from_slice(&self.early.front()[..n]);
+            self.early.take(n);
             return Ok(n);
         }
         let received = match self.insists {
             true => self.socket.receive(room),
             false => self.socket.attempt(Interest::READABLE, |socket| socket.receive(room)),
         };
-        self.turn = received.as_ref().map_or(0, |n| self.turn.saturating_add(*n));
+        self.turn = received.as_ref().map_or(0, |n| self.turn.saturating_add(u32::try_from(*n).unwrap_or(u32::MAX)));
         let n = received?;
         self.truncated |= n == 0;
         Ok(n)
@@ -117,7 +153,7 @@ impl Read for Wire {
 
 impl Write for Wire {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.unsent.0.len().saturating_add(bytes.len()) > UNSENT_MOST_BYTES {
+        if self.unsent.held().saturating_add(bytes.len()) > UNSENT_MOST_BYTES {
             if !std::mem::replace(&mut self.is_overfull, true) {
                 bump(&COUNTERS.overfull);
             }
@@ -130,7 +166,7 @@ impl Write for Wire {
                 sent => sent?,
             };
         }
-        self.unsent.0.extend_from_slice(&bytes[gone..]);
+        self.unsent.push(&bytes[gone..]);
         Ok(bytes.len())
     }
 

@@ -2,8 +2,8 @@
 
 use crate::access::{Access, Listener, Turn};
 use crate::effort::Measured;
-use crate::io::Transport;
-use crate::phase::converse;
+use crate::io::{Buffer, Transport};
+use crate::phase::{Client, converse};
 use crate::session::Session;
 use crate::worker::{Control, Worker};
 use std::io;
@@ -86,10 +86,8 @@ fn serve(worker: &Rc<Worker>, bind: usize, io: Transport, place: Place) {
     let options = &session.frontend().options;
     io.apply(options.client_probes, options.no_linger);
     let effort = session.effort.clone();
-    let serve = async move {
-        converse::run(io, session).await;
-        drop(place);
-    };
+    let client = Client { io, buffer: Buffer::default(), timer: worker.wheel.timer() };
+    let serve = converse::run(client, session, place);
     match effort {
         None => tokio::task::spawn_local(serve),
         Some(effort) => tokio::task::spawn_local(Measured::new(serve, effort)),
@@ -127,7 +125,6 @@ impl Accepting {
 struct Place {
     worker: Rc<Worker>,
     bind: usize,
-    frontend: usize,
 }
 
 impl Place {
@@ -169,16 +166,16 @@ impl Place {
         if let Some(tally) = &worker.plan.binds[bind].tally {
             tally.of(worker.index).enter();
         }
-        Some(Place { worker: worker.clone(), bind, frontend })
+        Some(Place { worker: worker.clone(), bind })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let tally = &self.worker.plan.frontends[self.frontend].tally;
+        let bind = &self.worker.plan.binds[self.bind];
+        let tally = &self.worker.plan.frontends[bind.frontend].tally;
         tally.of(self.worker.index).current.sub(1);
         tally.leave();
-        let bind = &self.worker.plan.binds[self.bind];
         if let Some(tally) = &bind.tally {
             tally.of(self.worker.index).current.sub(1);
         }

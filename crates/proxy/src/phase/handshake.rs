@@ -9,10 +9,11 @@ use std::rc::Rc;
 use std::task::Poll;
 use terse_compress::budget;
 use terse_message::{Abort, Phase, Who};
-use terse_tls::{Acceptor, Ask, Cause, Failure, RECORDS_MEMORY_BYTES};
+use terse_tls::{Ask, Cause, Failure, RECORDS_MEMORY_BYTES};
 
 /// Makes the handshake. There is no client behind one that failed: that is logged.
-pub async fn accept(client: Client, session: &Rc<Session>, acceptor: &Acceptor) -> Option<Client> {
+pub async fn accept(client: Client, session: &Rc<Session>) -> Option<Client> {
+    let acceptor = session.worker.plan.binds[session.bind].tls.as_ref()?;
     let Client { io, mut buffer, timer } = client;
     let socket = io.into_plain()?;
     // What came with the PROXY protocol's head is the beginning of the handshake.
