@@ -79,11 +79,12 @@ pub struct AnnouncedField {
 
 impl Announcement {
     /// What a check says first, on a connection between these addresses: nothing, unless `check-send-proxy` asks for it, or requests
-    /// are announced and checks go where they go. Version 2 says that the connection is the proxy's own.
-    pub(crate) fn of_check(&self, goes_elsewhere: bool, ends: proxy_protocol::Ends) -> Option<Vec<u8>> {
+    /// are announced and checks go where they go; or its step does (`asked`). Version 2 says that the connection is the proxy's own.
+    pub(crate) fn of_check(&self, asked: bool, goes_elsewhere: bool, ends: proxy_protocol::Ends) -> Option<Vec<u8>> {
+        let asked = asked || self.in_checks;
         let version = match self.version {
-            Some(version) if self.in_checks || !goes_elsewhere => version,
-            None if self.in_checks => AnnouncementVersion::V1,
+            Some(version) if asked || !goes_elsewhere => version,
+            None if asked => AnnouncementVersion::V1,
             _ => return None,
         };
         Some(match version {
@@ -108,7 +109,7 @@ mod tests {
         let ends = Some(("10.0.0.1:1".parse().unwrap(), "10.0.0.2:2".parse().unwrap()));
         let told = |version, in_checks, elsewhere| {
             let announcement = Announcement { version, in_checks, ..Announcement::default() };
-            announcement.of_check(elsewhere, ends).map(|head| head.len())
+            announcement.of_check(false, elsewhere, ends).map(|head| head.len())
         };
         let (line, binary) = ("PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n".len(), 16);
         assert_eq!(told(None, false, false), None);

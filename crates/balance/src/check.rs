@@ -12,14 +12,18 @@ pub(crate) mod protocol;
 mod schedule;
 mod stream;
 
-pub use expect::{Expect, Expectation, FormatMatch, Pattern};
+pub use expect::{Expect, Expectation, FormatMatch, Pattern, Telling};
 pub use probe::{Assigned, HttpRequest, Probe, ProbeKind, Script, Step, StepTls};
 pub use protocol::Answer;
 pub(crate) use schedule::Watchers;
 pub use schedule::run;
 
+use crate::farm::Farm;
+use crate::server::Server;
 use crate::state::{Event, Operation};
+use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 use terse_sample::{ProcessStore, World};
 
@@ -29,6 +33,14 @@ pub trait Surroundings: Send + Sync {
     fn variables(&self) -> &ProcessStore;
     /// Time and randomness.
     fn world(&self) -> &dyn World;
+    /// What expressions see of the server that is checked.
+    fn subject(&self, _farm: &Farm, _server: &Arc<Server>) -> Box<dyn Any + Send + Sync> {
+        Box::new(())
+    }
+    /// The name of this node (`node`).
+    fn node(&self) -> String {
+        String::new()
+    }
 }
 
 /// What a check found. The numbers are those of `show servers state`.

@@ -152,6 +152,11 @@ impl Farm {
         &self.settings
     }
 
+    /// What checks of a server do.
+    pub fn script_of<'f>(&'f self, server: &'f Server) -> &'f Script {
+        server.script().unwrap_or(&self.script)
+    }
+
     /// The servers that there are now, in order.
     pub fn servers(&self) -> Servers {
         Servers(self.roster.load())

@@ -38,6 +38,7 @@ pub const KEYWORDS: &[Keyword] = &{
         HTTP_CHECK,
         TCP_CHECK_OPTION,
         TCP_CHECK,
+        TYPE,
         TIMEOUT_CHECK,
         LOG_HEALTH_CHECKS,
         STICK_TABLE,
@@ -123,7 +124,7 @@ fn settings<'a>(scope: &'a mut Scope<'_>) -> &'a mut FarmSettings {
 /// Whether the section has servers, or is for sections that have; one that has none is told that the line does nothing there.
 fn in_back(scope: &mut Scope<'_>) -> bool {
     let section = &scope.section;
-    if Sections::BACK.has(section.kind) {
+    if Sections::BACK.or(Sections::HEALTH_CHECK).has(section.kind) {
         return true;
     }
     let text = format!("ignored because {} '{}' has no backend capability", section.kind.name(), section.name);

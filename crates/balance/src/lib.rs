@@ -38,6 +38,7 @@ pub mod queue;
 pub mod report;
 pub mod server;
 pub mod settings;
+pub mod socks4;
 pub mod state;
 pub mod table;
 

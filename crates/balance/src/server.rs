@@ -2,6 +2,7 @@
 
 use crate::announcement::Manner;
 use crate::check::LastCheck;
+use crate::check::{Probe, Script};
 use crate::connections::Connections;
 use crate::counters::Counters;
 use crate::destination::Destination;
@@ -131,6 +132,8 @@ struct Extras {
     agent_said: Mutex<String>,
     /// Whether that was that it is up.
     agent_up: Mutex<Option<bool>>,
+    /// What checks do, where a section says it for this server.
+    script: OnceLock<Script>,
 }
 
 /// A server that tracks another one.
@@ -323,6 +326,16 @@ impl Server {
     /// What its line says.
     pub fn settings(&self) -> &ServerSettings {
         &self.settings
+    }
+
+    /// Says how it is checked, where it is not as the others of its backend.
+    pub fn check_by(&self, probe: &Probe) {
+        let _ = self.extras.script.set(Script::new(probe));
+    }
+
+    /// What checks of this very server do.
+    pub(crate) fn script(&self) -> Option<&Script> {
+        self.extras.script.get()
     }
 
     /// Says what makes connections to it secure.

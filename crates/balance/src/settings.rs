@@ -125,6 +125,8 @@ pub struct ServerSettings {
     pub ends_backup_sessions: bool,
     /// `source`, `interface`
     pub source: SourceSettings,
+    /// `socks4`: the proxy that connections go through.
+    pub socks4: Option<SocketAddr>,
     /// `tcp-ut`: how long data may wait for its acknowledgement.
     pub user_timeout: Option<Duration>,
     /// `redir`: what stands before the path of a request whose client is sent to the server itself.
@@ -282,6 +284,7 @@ impl Default for ServerSettings {
             ends_sessions: false,
             ends_backup_sessions: false,
             source: SourceSettings::default(),
+            socks4: None,
             user_timeout: None,
             redirect: None,
             congestion: None,
@@ -357,6 +360,10 @@ pub struct CheckSettings {
     pub address: Option<IpAddr>,
     /// The port of `addr`; `port` takes its place.
     pub address_port: Option<u16>,
+    /// `check-via-socks4`
+    pub via_socks4: bool,
+    /// `healthcheck`: the section that says what checks do, and where that is said.
+    pub section: Option<(Arc<str>, Place)>,
 }
 
 impl Default for CheckSettings {
@@ -371,6 +378,8 @@ impl Default for CheckSettings {
             port: None,
             address: None,
             address_port: None,
+            via_socks4: false,
+            section: None,
         }
     }
 }

@@ -60,6 +60,7 @@ enum Side {
     Resolvers,
     Cache,
     CrtStore,
+    HealthCheck,
 }
 
 /// Where the lines that follow belong.
@@ -273,6 +274,7 @@ fn sides(kind: SectionKind) -> &'static [Side] {
         SectionKind::Resolvers => &[Side::Resolvers],
         SectionKind::Cache => &[Side::Cache],
         SectionKind::CrtStore => &[Side::CrtStore],
+        SectionKind::HealthCheck => &[Side::HealthCheck],
         SectionKind::Global | SectionKind::Defaults => &[],
     }
 }

@@ -80,7 +80,6 @@ fn check_name(words: &[Word], at: usize, faults: &mut Vec<Fault>) {
 /// Sections of HAProxy's that are not built, and what stands in their place. Their lines are skipped.
 pub static REFUSED_SECTIONS: &[(&str, &str)] = &[
     ("acme", "certificates are not ordered here; use a client such as certbot"),
-    ("healthcheck", "checks are written in the backend: 'option httpchk', 'http-check'"),
     ("mailers", "no mail is sent; watch the logs"),
     ("namespace_list", "network namespaces are not built"),
     ("peers", "stick tables are not shared between processes"),

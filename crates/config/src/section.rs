@@ -41,6 +41,8 @@ pub enum SectionKind {
     Cache = 8192,
     /// `crt-store`: certificates, and where their parts are.
     CrtStore = 16384,
+    /// `healthcheck`: how servers are checked.
+    HealthCheck = 32768,
 }
 
 /// A set of kinds of section.
@@ -86,6 +88,8 @@ impl Sections {
     pub const CACHE: Sections = Sections(8192);
     /// `crt-store`.
     pub const CRT_STORE: Sections = Sections(16384);
+    /// `healthcheck`.
+    pub const HEALTH_CHECK: Sections = Sections(32768);
 
     /// The kinds in the set, in the manual's order.
     pub fn kinds(self) -> impl Iterator<Item = SectionKind> {
@@ -112,7 +116,7 @@ impl fmt::Display for Sections {
 
 impl SectionKind {
     /// All kinds, in the manual's order.
-    pub const ALL: [SectionKind; 15] = [
+    pub const ALL: [SectionKind; 16] = [
         SectionKind::Global,
         SectionKind::Defaults,
         SectionKind::Frontend,
@@ -128,6 +132,7 @@ impl SectionKind {
         SectionKind::Resolvers,
         SectionKind::Cache,
         SectionKind::CrtStore,
+        SectionKind::HealthCheck,
     ];
 
     /// The kind that a word opens.
@@ -153,6 +158,7 @@ impl SectionKind {
             SectionKind::Resolvers => "resolvers",
             SectionKind::Cache => "cache",
             SectionKind::CrtStore => "crt-store",
+            SectionKind::HealthCheck => "healthcheck",
         }
     }
 

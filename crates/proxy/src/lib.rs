@@ -22,6 +22,7 @@ pub mod access;
 pub mod cache;
 pub mod captures;
 pub mod changes;
+pub mod checked;
 pub mod counters;
 pub mod deferral;
 pub mod effort;

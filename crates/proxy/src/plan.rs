@@ -197,6 +197,8 @@ pub struct Backend {
     pub sticking: Option<Box<Sticking>>,
     /// Whether requests say something of the health of any of them.
     pub observes: AtomicBool,
+    /// `unique-id-format`, for its checks.
+    pub unique_id: Option<LogFormat>,
     /// Its time-outs.
     pub timeouts: Timeouts,
     /// Its switches.

@@ -26,7 +26,11 @@ mod timer;
 mod tls;
 pub(crate) mod trail;
 
+use crate::checked::Checked;
 use crate::facts::Facts;
+use crate::plan::Plan;
+use std::sync::Arc;
+use terse_balance::Server;
 use terse_sample::{Alias, Converter, Env, Fetch};
 
 /// The tables of fetches.
@@ -87,6 +91,24 @@ pub const ALIASES: &[&[Alias]] = &[alias::ALIASES, date::ALIASES, timer::ALIASES
 /// The facts of the stream, where there is one.
 fn facts<'a>(env: &Env<'a>) -> Option<&'a Facts> {
     env.facts()
+}
+
+/// The server that a check is about, where there is one instead.
+fn checked<'a>(env: &Env<'a>) -> Option<&'a Checked> {
+    env.facts()
+}
+
+/// The process's plan.
+fn plan<'a>(env: &Env<'a>) -> Option<&'a Plan> {
+    facts(env).map(Facts::plan).or_else(|| Some(checked(env)?.plan()))
+}
+
+/// The stream's server, or the one that is checked.
+fn its_server<'a>(env: &Env<'a>) -> Option<&'a Arc<Server>> {
+    match facts(env) {
+        Some(facts) => facts.server.as_ref(),
+        None => checked(env).map(|checked| &checked.server),
+    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use terse_balance::connections::Registration;
 use terse_balance::settings::SourceSettings;
+use terse_balance::socks4;
 use terse_balance::{Address, Destination, Server};
 use terse_compress::Within;
 use terse_compress::budget;
@@ -254,11 +255,16 @@ pub async fn connect(
 }
 
 async fn connect_to(server: &Server, address: SocketAddr) -> io::Result<Transport> {
-    let source = &server.settings().source;
-    let stream = match *source == SourceSettings::default() {
-        true => TcpStream::connect(address).await?,
-        false => connect_from(source, address).await?,
+    let settings = server.settings();
+    let (source, proxy) = (&settings.source, settings.socks4);
+    let to = proxy.unwrap_or(address);
+    let mut stream = match *source == SourceSettings::default() {
+        true => TcpStream::connect(to).await?,
+        false => connect_from(source, to).await?,
     };
+    if proxy.is_some() {
+        Box::pin(socks4::ask(&mut stream, address)).await?;
+    }
     Ok(Transport::from_tcp(stream))
 }
 

@@ -251,6 +251,7 @@ mod tests {
             ("METH_POST", false),
             ("HTTP_1.1 !HTTP_1.0 HTTP_URL_SLASH TRUE !FALSE", true),
             ("LOCALHOST", false),
+            ("{ path, lower, length eq 0 }", false),
         ] {
             assert_eq!(bench.holds(text), expected, "{text}");
         }

@@ -38,7 +38,12 @@ impl Compiler<'_> {
         let Some((first, values)) = words.split_first() else {
             return Err(Fault::new(base.saturating_sub(1), "expects a criterion, such as 'path_beg /images'"));
         };
-        let (expr, derived) = self.criterion_expression(&first.bytes)?;
+        // Behind a comma, the next word is a converter.
+        let open = std::iter::once(first).chain(values).take_while(|word| word.bytes.ends_with(b",")).count().min(values.len());
+        let (more, values) = values.split_at(open);
+        let base = base + open;
+        let joined: Vec<u8> = std::iter::once(first).chain(more).flat_map(|word| word.bytes.iter().copied()).collect();
+        let (expr, derived) = self.criterion_expression(&joined)?;
         // As in HAProxy, an empty word ends the line.
         let end = values.iter().position(|word| word.bytes.is_empty()).unwrap_or(values.len());
         let (values, behind) = values.split_at(end);
@@ -73,14 +78,14 @@ impl Compiler<'_> {
         }
         let patterns = values.get(at..).unwrap_or_default();
         let numbers: Vec<Word>;
-        let patterns = match VERSIONS.contains(&split_name(&first.bytes).0) {
+        let patterns = match VERSIONS.contains(&split_name(&joined).0) {
             true => {
                 numbers = patterns.iter().map(undotted).collect();
                 &numbers
             }
             false => patterns,
         };
-        let name = split_name(if derived.is_some() { &first.bytes } else { expr.text().as_bytes() }).0;
+        let name = split_name(if derived.is_some() { &joined } else { expr.text().as_bytes() }).0;
         self.line_patterns(patterns, base + 1 + at, matching, name, &mut flags)?;
         Ok(Criterion { expr, patterns: Patterns::new(matching, flags.ways) })
     }

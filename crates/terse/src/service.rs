@@ -15,13 +15,16 @@ use crate::states;
 use crate::stats::{Running, Stats};
 use crate::takeover::send::Exported;
 use crate::version;
+use std::any::Any;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use terse_admin::Context;
 use terse_balance::check::Surroundings;
+use terse_balance::{Farm, Server};
 use terse_compress::Queue;
 use terse_compress::memory::Raiser;
+use terse_proxy::checked::Checked;
 use terse_proxy::log::{Courier, Intake, Journal, Level, Logger};
 use terse_proxy::plan::Plan;
 use terse_proxy::worker::{self, Control, Shared};
@@ -81,7 +84,8 @@ impl Service {
         }
         let farms: Vec<_> = plan.backends.iter().map(|backend| backend.farm.clone()).collect();
         tokio::spawn(terse_names::run(plan.resolvers.clone(), farms.clone()));
-        tokio::spawn(terse_balance::check::run(farms, Arc::new(CheckSurroundings(plan.clone()))));
+        let surroundings = CheckSurroundings { plan: plan.clone(), node: stats.node().to_owned() };
+        tokio::spawn(terse_balance::check::run(farms, Arc::new(surroundings)));
         if let Some(queue) = shared.queue.clone().filter(|queue| !queue.engines().is_empty()) {
             let voice = Voice { logger: Logger::new(&plan.sinks), report: report.clone() };
             tokio::spawn(engines::watch(queue, plan.clone(), voice));
@@ -187,14 +191,28 @@ async fn follow_the_master(lifeline: Lifeline, context: Arc<Context>, give: Unbo
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What checks see of the process.
-struct CheckSurroundings(Arc<Plan>);
+struct CheckSurroundings {
+    plan: Arc<Plan>,
+    node: String,
+}
 
 impl Surroundings for CheckSurroundings {
     fn variables(&self) -> &ProcessStore {
-        &self.0.process_variables
+        &self.plan.process_variables
     }
 
     fn world(&self) -> &dyn World {
         &Outside
+    }
+
+    fn subject(&self, farm: &Farm, server: &Arc<Server>) -> Box<dyn Any + Send + Sync> {
+        match Checked::new(self.plan.clone(), farm, server.clone()) {
+            Some(checked) => Box::new(checked),
+            None => Box::new(()),
+        }
+    }
+
+    fn node(&self) -> String {
+        self.node.clone()
     }
 }

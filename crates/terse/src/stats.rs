@@ -48,6 +48,11 @@ pub struct Running {
 }
 
 impl Stats {
+    /// The name of this node.
+    pub fn node(&self) -> &str {
+        &self.process.node
+    }
+
     /// Takes what commands will be told, and the sockets that they come over, out of those that were opened.
     pub fn new(configuration: &Configuration, name: &str, started: Instant, sockets: &mut Vec<Listening>) -> Stats {
         let listeners = sockets.len();

@@ -1,17 +1,20 @@
 //! One check: the steps of a script over a connection.
 
 use super::expect::{Expect, Judgement, bytes_of, written};
-use super::probe::{Act, Action, Assigned, ConnectTls, ProbeKind, Script};
+use super::probe::{Act, Action, Assigned, Connect, ConnectTls, ProbeKind, Script};
 use super::protocol::Answer;
 use super::stream::{Security, Stream, described};
 use super::{CheckStatus, LastCheck, Surroundings};
-use crate::server::Server;
+use crate::farm::Farm;
+use crate::server::{Address, Server};
+use crate::state::Operation;
+use std::any::Any;
 use std::borrow::Cow;
-use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use terse_http::h1::{self, ChunkDecoder, Parsed};
 use terse_message::{BodyLength, Known, Response};
-use terse_sample::{Env, Store, Target, Value, Vars};
+use terse_sample::{Env, LogFormat, Store, Target, Value, Vars};
 use terse_tls::Request;
 use tokio::time::{Instant, timeout_at};
 
@@ -27,11 +30,13 @@ pub(super) struct Limits {
 }
 
 /// Checks a server.
-pub(super) async fn attempt(script: &Script, server: &Server, limits: Limits, surroundings: &dyn Surroundings) -> LastCheck {
+pub(super) async fn attempt(farm: &Farm, server: &Arc<Server>, limits: Limits, surroundings: &dyn Surroundings) -> LastCheck {
     let started = Instant::now();
     let mut attempt = Attempt {
-        script,
+        script: farm.script_of(server),
+        farm,
         server,
+        subject: surroundings.subject(farm, server),
         limits,
         surroundings,
         variables: Store::default(),
@@ -43,6 +48,7 @@ pub(super) async fn attempt(script: &Script, server: &Server, limits: Limits, su
         status: CheckStatus::L7Ok,
         info: String::new(),
         ended: false,
+        unmet: false,
     };
     let outcome = attempt.run(started).await;
     surroundings.variables().forget(&attempt.variables, None);
@@ -51,7 +57,10 @@ pub(super) async fn attempt(script: &Script, server: &Server, limits: Limits, su
 
 struct Attempt<'a> {
     script: &'a Script,
+    farm: &'a Farm,
     server: &'a Server,
+    /// What expressions see of both.
+    subject: Box<dyn Any + Send + Sync>,
     limits: Limits,
     surroundings: &'a dyn Surroundings,
     /// The scope `check`.
@@ -70,6 +79,8 @@ struct Attempt<'a> {
     info: String,
     /// Whether the server has closed its side.
     ended: bool,
+    /// Whether an answer came that is not what was expected.
+    unmet: bool,
 }
 
 /// A check that is over before its last step.
@@ -80,7 +91,7 @@ impl<'a> Attempt<'a> {
         let mut deadline = started + self.limits.whole;
         for step in &self.script.steps {
             let done = match &step.what {
-                Act::Connect { address, port, tls } => self.connect(step, (*address, *port), tls, &mut deadline).await,
+                Act::Connect(to) => self.connect(step, to, &mut deadline).await,
                 Act::Send { bytes } => self.send(step, bytes, "", deadline).await,
                 Act::SendFormat { format, hexadecimal } => {
                     let text = written(format, &self.env());
@@ -88,7 +99,8 @@ impl<'a> Attempt<'a> {
                     self.send(step, &bytes, "", deadline).await
                 }
                 Act::Request(request) => {
-                    let bytes = request.bytes(&self.env());
+                    let state = self.script.tells_state.then(|| self.state());
+                    let bytes = request.bytes(&self.env(), state);
                     self.send(step, &bytes, request.method(), deadline).await
                 }
                 Act::SetVar { target, value } => {
@@ -112,7 +124,42 @@ impl<'a> Attempt<'a> {
     /// What expressions see.
     fn env(&self) -> Env<'_> {
         let vars = Vars { process: Some(self.surroundings.variables()), check: Some(&self.variables), ..Vars::default() };
-        Env { response: self.response.as_ref(), vars, ..Env::bare(self.surroundings.world()) }
+        Env { response: self.response.as_ref(), vars, facts: &*self.subject, ..Env::bare(self.surroundings.world()) }
+    }
+
+    /// What a server is told of itself (`http-check send-state`).
+    fn state(&self) -> String {
+        let (server, state) = (self.server, self.server.state());
+        let rules = server.settings().rules();
+        let is_stopped = state.operation == Operation::Stopped;
+        let word = match state.operation {
+            Operation::Stopped if state.health == 0 => "DOWN".into(),
+            Operation::Stopped => format!("DOWN {}/{}", state.health, rules.rise),
+            operation => {
+                let word = if operation == Operation::Stopping { "NOLB" } else { "UP" };
+                match state.health >= rules.best() {
+                    true => word.into(),
+                    false => format!("{word} {}/{}", (state.health + 1).saturating_sub(rules.rise), rules.fall),
+                }
+            }
+        };
+        let (address, port) = match &*server.address() {
+            Address::Ip(address) => (address.ip().to_string(), address.port().to_string()),
+            Address::AsAsked(to) => (to.ip.to_string(), to.fixed_port().unwrap_or(0).to_string()),
+            Address::Unix(_) | Address::Abstract(_) => ("unix".into(), "unix".into()),
+        };
+        let servers = self.farm.servers();
+        let total: u32 = servers.iter().filter(|server| server.is_eligible()).map(|server| server.effective_weight()).sum();
+        let served: u32 = servers.iter().map(|server| server.served()).sum();
+        let weight = if is_stopped { 0 } else { server.effective_weight() };
+        format!(
+            "{word}; address={address}; port={port}; name={}/{}; node={}; weight={weight}/{total}; scur={}/{served}; qcur={}",
+            self.farm.name(),
+            server.name(),
+            self.surroundings.node(),
+            server.served(),
+            server.queued(),
+        )
     }
 
     fn set(&self, target: Target, value: &Assigned) {
@@ -131,8 +178,18 @@ impl<'a> Attempt<'a> {
 
     /// What it means to have come to the end.
     fn passed(&self) -> LastCheck {
-        let ended_by_connecting = matches!(self.script.steps.last(), Some(Action { what: Act::Connect { .. }, .. }));
+        let last = self.script.steps.last().map(|step| &step.what);
+        let ended_by_connecting = matches!(last, Some(Act::Connect(_)));
         let info = if self.script.kind == ProbeKind::Tcp { "(tcp-check)" } else { &self.info };
+        if let Some(Act::Expect(Expect { telling, .. })) = last {
+            let env = self.env();
+            return LastCheck {
+                status: telling.met.unwrap_or(self.status),
+                code: telling.code(&env).unwrap_or(self.code),
+                info: telling.on_success.as_ref().map_or_else(|| info.into(), |format| said(format, &env)),
+                ..LastCheck::default()
+            };
+        }
         let secured = matches!(self.stream, Some(Stream::Tls(_)));
         let status = match ended_by_connecting {
             true if secured => CheckStatus::L6Ok,
@@ -142,13 +199,7 @@ impl<'a> Attempt<'a> {
         LastCheck { status, code: self.code, info: info.into(), ..LastCheck::default() }
     }
 
-    async fn connect(
-        &mut self,
-        step: &Action,
-        to: (Option<IpAddr>, Option<u16>),
-        tls: &ConnectTls,
-        deadline: &mut Instant,
-    ) -> Result<(), Ended> {
+    async fn connect(&mut self, step: &Action, to: &Connect, deadline: &mut Instant) -> Result<(), Ended> {
         (self.stream, self.ended) = (None, false);
         self.received.clear();
         let mut limit = *deadline;
@@ -161,11 +212,13 @@ impl<'a> Attempt<'a> {
             Ok(Ok(mut stream)) => {
                 let settings = self.server.settings();
                 let elsewhere = self.server.is_added()
-                    || to.0.is_some()
-                    || to.1.is_some()
+                    || to.address.is_some()
+                    || to.port.is_some()
                     || settings.check.port.is_some()
                     || settings.check.address.is_some();
-                if let Some(head) = settings.announcement.of_check(elsewhere, stream.ends()) {
+                let announces = to.announces || to.as_server;
+                let head = announces.then(|| settings.announcement.of_check(to.announces, elsewhere, stream.ends())).flatten();
+                if let Some(head) = head {
                     match timeout_at(limit, stream.send(&head)).await {
                         Err(_) => return Err(self.ended(CheckStatus::L4Timeout, self.at_step(step))),
                         Ok(sent) => {
@@ -173,7 +226,7 @@ impl<'a> Attempt<'a> {
                         }
                     }
                 }
-                if let Some(security) = self.security(tls) {
+                if let Some(security) = self.security(&to.tls) {
                     stream = match timeout_at(limit, stream.secure(security)).await {
                         Err(_) => return Err(self.ended(CheckStatus::L6Timeout, self.at_step(step))),
                         Ok(Err(why)) => return Err(self.ended(CheckStatus::L6Response, why + &self.at_step(step))),
@@ -220,6 +273,27 @@ impl<'a> Attempt<'a> {
     }
 
     async fn expect(&mut self, step: &Action, expect: &Expect, deadline: Instant) -> Result<(), Ended> {
+        let ended = match self.await_expected(step, expect, deadline).await {
+            Ok(()) => return Ok(()),
+            Err(ended) => ended,
+        };
+        let telling = &expect.telling;
+        if ended.status == CheckStatus::L7Timeout {
+            return Err(LastCheck { status: telling.late.unwrap_or(ended.status), ..ended });
+        }
+        if !std::mem::take(&mut self.unmet) {
+            return Err(ended);
+        }
+        let env = self.env();
+        Err(LastCheck {
+            status: telling.failed.unwrap_or(ended.status),
+            code: telling.code(&env).unwrap_or(ended.code),
+            info: telling.on_error.as_ref().map_or(ended.info, |format| said(format, &env) + &commented(step)),
+            ..ended
+        })
+    }
+
+    async fn await_expected(&mut self, step: &Action, expect: &Expect, deadline: Instant) -> Result<(), Ended> {
         let expect = match self.script.kind {
             // What its formats say may depend on the response, which is not there yet.
             ProbeKind::Http => Cow::Borrowed(expect),
@@ -232,6 +306,7 @@ impl<'a> Attempt<'a> {
                 _ if self.received.is_empty() && !self.ended => Judgement::Wait,
                 _ if self.received.is_empty() => return Err(self.empty(step)),
                 _ if expect.judge_content(&self.received, self.ended) == Judgement::Failed => {
+                    self.unmet = true;
                     return Err(self.unexpected(CheckStatus::L7Response, step, expect));
                 }
                 _ => expect.judge_content(&self.received, self.ended),
@@ -290,6 +365,7 @@ impl<'a> Attempt<'a> {
         }
         if let Some(judgement) = expect.judge_head(&response) {
             let reason = String::from_utf8_lossy(response.reason()).into_owned();
+            self.unmet = judgement == Judgement::Failed;
             return match judgement {
                 Judgement::Failed => Err(self.ended(CheckStatus::L7Status, reason + &commented(step))),
                 judgement => Ok(judgement),
@@ -297,7 +373,9 @@ impl<'a> Attempt<'a> {
         }
         let (content, whole) = content(&response, &self.received[head..]).ok_or_else(broken)?;
         let last = whole || self.ended || self.received.len() >= MOST_BYTES;
-        match expect.judge_content(&content, last) {
+        let judgement = expect.judge_content(&content, last);
+        self.unmet = judgement == Judgement::Failed || last && content.is_empty();
+        match judgement {
             Judgement::Failed => Err(self.ended(CheckStatus::L7Response, body_info(expect, &content) + &commented(step))),
             _ if last && content.is_empty() => {
                 Err(self.ended(CheckStatus::L7Response, body_info(expect, &content) + &commented(step)))
@@ -343,8 +421,7 @@ impl<'a> Attempt<'a> {
         }
         let what = match &step.what {
             _ if step.number.is_none() => return " at initial connection step of tcp-check".into(),
-            Act::Connect { port: Some(port), .. } => format!("connect port {port}"),
-            Act::Connect { port: None, .. } => "connect".into(),
+            Act::Connect(connect) => connect.port.map_or_else(|| "connect".into(), |port| format!("connect port {port}")),
             Act::Send { .. } => "send".into(),
             Act::SendFormat { .. } => "send log-format string".into(),
             Act::Request(_) => "send http request".into(),
@@ -355,6 +432,11 @@ impl<'a> Attempt<'a> {
         let comment = step.comment.as_ref().map_or(String::new(), |comment| format!(" comment: '{comment}'"));
         format!(" at step {} of tcp-check ({what}){comment}", step.number.unwrap_or(0))
     }
+}
+
+/// What a format says, as a log can show it.
+fn said(format: &LogFormat, env: &Env<'_>) -> String {
+    String::from_utf8_lossy(&written(format, env)).chars().filter(|c| !c.is_control()).collect()
 }
 
 fn commented(step: &Action) -> String {
@@ -410,7 +492,7 @@ mod tests {
         let farm = farm(&format!("{lines}\nserver s 127.0.0.1:{port} check"));
         let server = farm.servers()[0].clone();
         tokio::select! {
-            outcome = attempt(&farm.script, &server, limits(5000, None), &Nowhere) => outcome,
+            outcome = attempt(&farm, &server, limits(5000, None), &Nowhere) => outcome,
             never = serve(listener, answers) => match never {},
         }
     }
@@ -445,7 +527,7 @@ mod tests {
     async fn connecting_is_enough_without_more_words() {
         assert_eq!(told(&checked("", &[("", "stay")]).await), (CheckStatus::L4Ok, 0, ""));
         let farm = farm(&format!("server s 127.0.0.1:{} check", refused_port().await));
-        let outcome = attempt(&farm.script, &farm.servers()[0], limits(5000, None), &Nowhere).await;
+        let outcome = attempt(&farm, &farm.servers()[0], limits(5000, None), &Nowhere).await;
         assert_eq!(told(&outcome), (CheckStatus::L4Connection, 0, "ECONNREFUSED returned by OS (Connection refused)"));
     }
 
@@ -476,6 +558,38 @@ mod tests {
         let forgotten = lines("string-lf %[var(check.one,two)]")
             .replace("http-check expect string", "http-check unset-var(check.one)\nhttp-check expect string");
         assert_eq!(checked(&forgotten, &answers).await.status, CheckStatus::L7Response);
+    }
+
+    #[tokio::test]
+    async fn outcomes_are_told_as_the_line_says() {
+        let words = "ok-status L7OKC error-status L7STS tout-status L4TOUT on-success \"fine: %[var(check.a)]\" \
+                     on-error \"bad: %[var(check.a)]\" status-code int(7) comment c";
+        let lines = format!("option tcp-check\ntcp-check set-var(check.a) str(x)\ntcp-check expect {words} string ok");
+        assert_eq!(told(&checked(&lines, &[("", "ok")]).await), (CheckStatus::L7OkStopping, 7, "fine: x"));
+        assert_eq!(told(&checked(&lines, &[("", "no")]).await), (CheckStatus::L7Status, 7, "bad: x comment: c"));
+        let none = "\r\n\r\n";
+        let lines = "option httpchk\nhttp-check expect error-status L7RSP on-error %[res.hdr(x)] status-code res.hdr(y) status 200";
+        let outcome = checked(lines, &[(none, "HTTP/1.0 503 No\r\nX: broken\r\nY: 42\r\n\r\n")]).await;
+        assert_eq!(told(&outcome), (CheckStatus::L7Response, 42, "broken"));
+        // What is no answer at all is told as ever.
+        let outcome = checked(lines, &[(none, "junk\r\n\r\n")]).await;
+        assert_eq!((outcome.status, outcome.code), (CheckStatus::L7Response, 0));
+    }
+
+    #[tokio::test]
+    async fn servers_are_told_their_state() {
+        let state = "UP; address=127.0.0.1; port=PORT; name=be/s; node=; weight=1/1; scur=0/0; qcur=0\r\n\r\n";
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let farm = farm(&format!("option httpchk\nhttp-check send-state\nserver s 127.0.0.1:{port} check rise 1 fall 1"));
+        let state = state.replace("PORT", &port.to_string());
+        let answers = [(&*format!("x-haproxy-server-state: {state}"), "HTTP/1.0 200 OK\r\n\r\n")];
+        let server = farm.servers()[0].clone();
+        let outcome = tokio::select! {
+            outcome = attempt(&farm, &server, limits(5000, None), &Nowhere) => outcome,
+            never = serve(listener, &answers) => match never {},
+        };
+        assert_eq!(outcome.code, 200);
     }
 
     #[tokio::test]
@@ -550,7 +664,7 @@ mod tests {
         ] {
             let farm = farm(&format!("{lines}{server}"));
             for limits in [limits(20, None), limits(60_000, Some(20))] {
-                let outcome = attempt(&farm.script, &farm.servers()[0], limits, &Nowhere).await;
+                let outcome = attempt(&farm, &farm.servers()[0], limits, &Nowhere).await;
                 assert_eq!(told(&outcome), (CheckStatus::L7Timeout, 0, info));
                 assert!(outcome.duration >= Duration::from_millis(20));
             }
@@ -568,7 +682,7 @@ mod tests {
             ("addr 127.0.0.3".to_owned(), CheckStatus::L4Connection),
         ] {
             let farm = farm(&format!("server s 127.0.0.2:{refused} check {words}"));
-            assert_eq!(attempt(&farm.script, &farm.servers()[0], limits(5000, None), &Nowhere).await.status, status, "{words}");
+            assert_eq!(attempt(&farm, &farm.servers()[0], limits(5000, None), &Nowhere).await.status, status, "{words}");
         }
     }
 
@@ -590,8 +704,8 @@ mod tests {
         let _listener = tokio::net::UnixListener::bind(&path).unwrap();
         let farm = farm(&format!("server s {} check\nserver t abns@terse-nobody check", path.display()));
         let outcomes = [
-            attempt(&farm.script, &farm.servers()[0], limits(5000, None), &Nowhere).await,
-            attempt(&farm.script, &farm.servers()[1], limits(5000, None), &Nowhere).await,
+            attempt(&farm, &farm.servers()[0], limits(5000, None), &Nowhere).await,
+            attempt(&farm, &farm.servers()[1], limits(5000, None), &Nowhere).await,
         ];
         std::fs::remove_file(&path).unwrap();
         assert_eq!(outcomes.map(|outcome| outcome.status), [CheckStatus::L4Ok, CheckStatus::L4Connection]);

@@ -1,10 +1,11 @@
 //! What an answer must be (`http-check expect`, `tcp-check expect`): pure functions of the bytes so far.
 
+use super::CheckStatus;
 use regex::bytes::Regex;
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use terse_message::{Response, list};
-use terse_sample::{Env, LogFormat};
+use terse_sample::{Env, Expr, LogFormat, Type, Value};
 
 /// An `expect` line.
 #[derive(Clone, Debug)]
@@ -17,6 +18,35 @@ pub struct Expect {
     pub min_bytes: Option<usize>,
     /// `comment`: stands in the log when it fails.
     pub comment: Option<String>,
+    /// What the check's outcome is told as.
+    pub telling: Telling,
+}
+
+/// How an `expect` line tells what came of it, where it differs from the usual.
+#[derive(Clone, Default, Debug)]
+pub struct Telling {
+    /// `ok-status`
+    pub met: Option<CheckStatus>,
+    /// `error-status`
+    pub failed: Option<CheckStatus>,
+    /// `tout-status`
+    pub late: Option<CheckStatus>,
+    /// `on-success`
+    pub on_success: Option<LogFormat>,
+    /// `on-error`
+    pub on_error: Option<LogFormat>,
+    /// `status-code`
+    pub code: Option<Box<Expr>>,
+}
+
+impl Telling {
+    /// The code that is told, if it is not that of the answer.
+    pub(super) fn code(&self, env: &Env<'_>) -> Option<u16> {
+        match self.code.as_ref()?.eval(env)?.cast(Type::Int)? {
+            Value::Int(code) => u16::try_from(code).ok(),
+            _ => None,
+        }
+    }
 }
 
 /// What is looked for.
@@ -237,7 +267,7 @@ mod tests {
     use super::*;
 
     fn expect(what: Expectation) -> Expect {
-        Expect { what, negated: false, min_bytes: None, comment: None }
+        Expect { what, negated: false, min_bytes: None, comment: None, telling: Telling::default() }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a check says, step by step: from the configuration's lines to a script.
 
-use super::expect::{Expect, Expectation, written};
+use super::expect::{Expect, Expectation, Telling, written};
 use super::protocol::Answer;
 use std::net::IpAddr;
 use terse_sample::{Env, Expr, LogFormat, Target, VarSlot};
@@ -20,6 +20,8 @@ pub struct Probe {
     pub protocol: Vec<Step>,
     /// `http-check disable-on-404`.
     pub stops_on_404: bool,
+    /// `http-check send-state`.
+    pub tells_state: bool,
     /// Whether the lines came from the defaults: the first one of the section's own replaces them all.
     pub inherited: bool,
 }
@@ -47,6 +49,10 @@ pub enum Step {
         address: Option<IpAddr>,
         /// `port`, or that of `addr`.
         port: Option<u16>,
+        /// `send-proxy`: it begins with a PROXY head.
+        announces: bool,
+        /// `via-socks4`: by the proxy that the server's line names.
+        via_socks4: bool,
         /// `ssl`
         tls: Option<StepTls>,
         /// `default`: as the server's line has it.
@@ -138,9 +144,10 @@ impl HttpRequest {
     }
 
     /// The request on the wire; HAProxy's habits where nothing was told.
-    pub(super) fn bytes(&self, env: &Env<'_>) -> Vec<u8> {
+    /// `state` is what a server is told of itself.
+    pub(super) fn bytes(&self, env: &Env<'_>, state: Option<String>) -> Vec<u8> {
         let version = self.version.as_deref().unwrap_or("HTTP/1.0");
-        let uri = self.uri.as_ref().map_or_else(|| b"/".to_vec(), |uri| written(uri, env));
+        let uri = self.uri.as_ref().map(|uri| written(uri, env)).filter(|uri| !uri.is_empty()).unwrap_or_else(|| b"/".to_vec());
         let mut head = [self.method().as_bytes(), b" ", &uri, b" ", version.as_bytes(), b"\r\n"].concat();
         let has = |wanted: &str| self.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted));
         for (name, value) in &self.fields {
@@ -152,6 +159,9 @@ impl HttpRequest {
         }
         if version != "HTTP/1.0" && !has("connection") {
             head.extend_from_slice(b"connection: close\r\n");
+        }
+        if let Some(state) = state {
+            head.extend_from_slice(format!("x-haproxy-server-state: {state}\r\n").as_bytes());
         }
         let body = self.body.as_ref().map(|body| written(body, env));
         if let Some(body) = &body
@@ -171,6 +181,7 @@ pub struct Script {
     pub(super) kind: ProbeKind,
     pub(super) steps: Vec<Action>,
     pub(super) stops_on_404: bool,
+    pub(super) tells_state: bool,
 }
 
 /// One step of a script.
@@ -196,7 +207,7 @@ pub(super) enum ConnectTls {
 /// What a step does.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
-    Connect { address: Option<IpAddr>, port: Option<u16>, tls: ConnectTls },
+    Connect(Box<Connect>),
     Send { bytes: Vec<u8> },
     SendFormat { format: LogFormat, hexadecimal: bool },
     Request(Box<HttpRequest>),
@@ -204,6 +215,19 @@ pub(super) enum Act {
     UnsetVar(VarSlot),
     Expect(Expect),
     Answer(Answer),
+}
+
+/// Where a connection goes, and how it begins.
+#[derive(Clone, Debug)]
+pub(super) struct Connect {
+    pub(super) address: Option<IpAddr>,
+    pub(super) port: Option<u16>,
+    /// A PROXY head, whatever the server's line says.
+    pub(super) announces: bool,
+    pub(super) via_socks4: bool,
+    /// What the server's line says of PROXY heads and of SOCKS4 holds, too.
+    pub(super) as_server: bool,
+    pub(super) tls: ConnectTls,
 }
 
 impl Probe {
@@ -240,7 +264,9 @@ impl Script {
         let mut steps = Vec::new();
         let implicit = |what| Action { what, number: None, comment: None };
         if !matches!(lines.first(), Some(Step::Connect { .. })) {
-            steps.push(implicit(Act::Connect { address: None, port: None, tls: ConnectTls::AsServer { name: probe.host() } }));
+            let tls = ConnectTls::AsServer { name: probe.host() };
+            let connect = Connect { address: None, port: None, announces: false, via_socks4: false, as_server: true, tls };
+            steps.push(implicit(Act::Connect(Box::new(connect))));
         }
         // `option httpchk` completes the first request; when there is none before the first answer is expected, it is one itself.
         let is_before = |step: &Step| matches!(step, Step::Connect { .. } | Step::SetVar { .. } | Step::UnsetVar(_));
@@ -252,13 +278,15 @@ impl Script {
                 own = false;
             }
             let (what, comment) = match step {
-                Step::Connect { address, port, tls, default, comment } => {
+                Step::Connect { address, port, announces, via_socks4, tls, default, comment } => {
+                    let (address, port, announces, via_socks4, as_server) = (*address, *port, *announces, *via_socks4, *default);
                     let tls = match tls {
                         Some(tls) => ConnectTls::Yes(tls.clone()),
                         None if *default => ConnectTls::AsServer { name: None },
                         None => ConnectTls::No,
                     };
-                    (Act::Connect { address: *address, port: *port, tls }, comment.clone())
+                    let connect = Connect { address, port, announces, via_socks4, as_server, tls };
+                    (Act::Connect(Box::new(connect)), comment.clone())
                 }
                 Step::Send { bytes, comment } => (Act::Send { bytes: bytes.clone() }, comment.clone()),
                 Step::SendFormat { format, hexadecimal, comment } => {
@@ -281,14 +309,20 @@ impl Script {
         }
         if probe.kind == ProbeKind::Http && matches!(steps.last(), Some(Action { what: Act::Request(_), .. })) {
             let what = Expectation::Status(vec![200..=399]);
-            steps.push(implicit(Act::Expect(Expect { what, negated: false, min_bytes: None, comment: None })));
+            steps.push(implicit(Act::Expect(Expect {
+                what,
+                negated: false,
+                min_bytes: None,
+                comment: None,
+                telling: Telling::default(),
+            })));
         }
-        Script { kind: probe.kind, steps, stops_on_404: probe.stops_on_404 }
+        Script { kind: probe.kind, steps, stops_on_404: probe.stops_on_404, tells_state: probe.tells_state }
     }
 
     /// Whether it says of each connection which port it goes to.
     pub fn names_its_ports(&self) -> bool {
-        !self.steps.iter().any(|step| matches!(step.what, Act::Connect { port: None, .. }))
+        !self.steps.iter().any(|step| matches!(&step.what, Act::Connect(connect) if connect.port.is_none()))
     }
 }
 
@@ -304,7 +338,7 @@ mod tests {
     fn sent(probe: &Probe) -> Vec<String> {
         let text = |action: &Action| match &action.what {
             Act::Connect { .. } => "connect".to_owned(),
-            Act::Request(request) => String::from_utf8(request.bytes(&Env::bare(&Nowhere))).unwrap(),
+            Act::Request(request) => String::from_utf8(request.bytes(&Env::bare(&Nowhere), None)).unwrap(),
             Act::Expect(_) => "expect".to_owned(),
             other => format!("{other:?}"),
         };
@@ -347,15 +381,26 @@ mod tests {
         assert_eq!(sent(&probe), ["connect", wanted, "expect"]);
     }
 
+    fn connect(port: Option<u16>) -> Step {
+        let (address, tls, comment) = (None, None, None);
+        Step::Connect { address, port, announces: false, via_socks4: false, tls, default: false, comment }
+    }
+
     #[test]
     fn only_the_first_request_is_completed() {
         let probe = Probe {
             kind: ProbeKind::Http,
             request: told("GET", "/1", "HTTP/1.0"),
             http: vec![
-                Step::Connect { address: None, port: None, tls: None, default: false, comment: None },
-                Step::Expect(Expect { what: Expectation::Status(vec![]), negated: false, min_bytes: None, comment: None }),
-                Step::Connect { address: None, port: Some(1), tls: None, default: false, comment: None },
+                connect(None),
+                Step::Expect(Expect {
+                    what: Expectation::Status(vec![]),
+                    negated: false,
+                    min_bytes: None,
+                    comment: None,
+                    telling: Telling::default(),
+                }),
+                connect(Some(1)),
                 Step::Request(told("GET", "/2", "HTTP/1.0")),
             ],
             ..Probe::default()

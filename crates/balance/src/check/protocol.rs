@@ -37,6 +37,85 @@ pub(crate) fn redis(bytes: &[u8], last: bool) -> Option<LastCheck> {
     }
 }
 
+/// SPOP: an agent's HELLO (SPOE, section 3.2.5), which says its version.
+pub(crate) fn spop(bytes: &[u8], last: bool) -> Option<LastCheck> {
+    let bad = |why: &[u8]| Some(said(CheckStatus::L7Response, 0, why));
+    let length = match bytes.first_chunk::<4>() {
+        Some(length) => u32::from_be_bytes(*length) as usize,
+        None => return if last { bad(BAD_FRAME) } else { None },
+    };
+    let frame = match bytes.get(4..).and_then(|rest| rest.get(..length)) {
+        Some(frame) => frame,
+        None if last || length > MOST_FRAME_BYTES => return bad(BAD_FRAME),
+        None => return None,
+    };
+    // The last fragment, of no stream and no frame.
+    let Some(mut items) = frame.strip_prefix(&[AGENT_HELLO, 0, 0, 0, 1, 0, 0]) else { return bad(BAD_FRAME) };
+    let mut version = None;
+    while !items.is_empty() {
+        let Some((name, value)) = spop_item(&mut items) else { return bad(BAD_FRAME) };
+        if name == b"version" {
+            version = value;
+        }
+    }
+    match version.and_then(|version| version.trim_ascii().strip_prefix(b"2.")) {
+        Some(_) => Some(said(CheckStatus::L7Ok, 0, b"SPOA server is ok")),
+        None => bad(b"unsupported version"),
+    }
+}
+
+/// A name, and its value where that is a text (SPOE, section 3.1).
+fn spop_item<'a>(items: &mut &'a [u8]) -> Option<(&'a [u8], Option<&'a [u8]>)> {
+    let name = spop_text(items)?;
+    let (kind, rest) = items.split_first()?;
+    *items = rest;
+    let fixed = match kind & 0x0f {
+        0 | 1 => 0,
+        2..=5 => {
+            spop_number(items)?;
+            0
+        }
+        6 => 4,
+        7 => 16,
+        8 | 9 => return Some((name, Some(spop_text(items)?))),
+        _ => return None,
+    };
+    *items = items.get(fixed..)?;
+    Some((name, None))
+}
+
+/// Bytes behind their length.
+fn spop_text<'a>(items: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = usize::try_from(spop_number(items)?).ok()?;
+    let (text, rest) = items.split_at_checked(length)?;
+    *items = rest;
+    Some(text)
+}
+
+/// A number of one to ten bytes: four bits and seven more each, while the highest bit says so.
+fn spop_number(items: &mut &[u8]) -> Option<u64> {
+    let (&first, rest) = items.split_first()?;
+    *items = rest;
+    let mut number = u64::from(first);
+    if first < 0xf0 {
+        return Some(number);
+    }
+    for shift in (4..64).step_by(7) {
+        let (&byte, rest) = items.split_first()?;
+        *items = rest;
+        number = number.checked_add(u64::from(byte).checked_shl(shift)?)?;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+const BAD_FRAME: &[u8] = b"invalid frame received";
+const AGENT_HELLO: u8 = 101;
+/// As much as agents are told that frames may have.
+const MOST_FRAME_BYTES: usize = 16_380;
+
 /// SMTP: a reply, all its lines (RFC 5321 section 4.2.1).
 pub(crate) fn smtp(bytes: &[u8], last: bool) -> Option<LastCheck> {
     let mut rest = bytes;
@@ -204,6 +283,27 @@ mod tests {
 
     fn told(status: CheckStatus, code: u16, info: &str) -> (CheckStatus, u16, String) {
         (status, code, info.to_owned())
+    }
+
+    #[test]
+    fn agents_of_spoe_say_their_version() {
+        let frame = |body: &[u8]| [&(body.len() as u32).to_be_bytes()[..], body].concat();
+        let hello = |items: &[u8]| frame(&[&[101, 0, 0, 0, 1, 0, 0][..], items].concat());
+        let good = hello(b"\x07version\x08\x032.0\x0emax-frame-size\x03\xfc\xf0\x06\x0ccapabilities\x08\0");
+        assert_eq!(read(spop, &good), told(CheckStatus::L7Ok, 0, "SPOA server is ok"));
+        let bad = |why| told(CheckStatus::L7Response, 0, why);
+        assert_eq!(read(spop, &hello(b"\x07version\x08\x031.0")), bad("unsupported version"));
+        for answer in [
+            frame(b""),
+            frame(b"\x65\0\0\0\0\0\0"),
+            frame(b"\x66\0\0\0\x01\0\0"),
+            hello(b"\x07version\x08\x092.0"),
+            hello(b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
+            b"\xff\xff\xff\xff".to_vec(),
+        ] {
+            assert_eq!(read(spop, &answer), bad("invalid frame received"), "{answer:?}");
+        }
+        assert_eq!(spop(&good[..9], false), None);
     }
 
     #[test]

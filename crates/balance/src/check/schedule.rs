@@ -90,7 +90,7 @@ async fn watch(farm: Arc<Farm>, server: Arc<Server>, surroundings: Arc<dyn Surro
                 connect: farm.context.connect_timeout,
                 answer: farm.settings().check_timeout,
             };
-            let outcome = attempt(&farm.script, &server, limits, &*surroundings).await;
+            let outcome = attempt(&farm, &server, limits, &*surroundings).await;
             // What was asked before the checks were stopped counts no more.
             if server.is_checked() {
                 farm.record_check(&server, outcome, Instant::now().into_std());

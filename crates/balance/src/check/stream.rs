@@ -1,10 +1,12 @@
 //! A check's connection: TCP or a unix socket, and TLS over them.
 
+use super::probe::Connect;
 use crate::server::{Address, Server};
+use crate::socks4;
 use std::ffi::OsStr;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::task::ready;
 use terse_tls::{Connector, Request, Secured, Socket};
@@ -36,25 +38,44 @@ impl Stream {
         Ok(Stream::Tcp(stream))
     }
 
+    /// The same, through a SOCKS4 proxy where there is one.
+    async fn by(proxy: Option<SocketAddr>, address: SocketAddr) -> io::Result<Stream> {
+        let Some(proxy) = proxy else { return Stream::to(address).await };
+        let mut stream = TcpStream::connect(proxy).await?;
+        stream.set_zero_linger()?;
+        socks4::ask(&mut stream, address).await?;
+        Ok(Stream::Tcp(stream))
+    }
+
     /// A connection to a server, or to what a step has in the place of its address or port.
-    pub(super) async fn connect(server: &Server, to: (Option<IpAddr>, Option<u16>)) -> io::Result<Stream> {
+    pub(super) async fn connect(server: &Server, to: &Connect) -> io::Result<Stream> {
+        let settings = server.settings();
+        let by_proxy = to.via_socks4 || to.as_server && settings.check.via_socks4;
+        match settings.socks4.filter(|_| by_proxy) {
+            None => Stream::connect_by(server, to, None).await,
+            proxy => Box::pin(Stream::connect_by(server, to, proxy)).await,
+        }
+    }
+
+    async fn connect_by(server: &Server, to: &Connect, proxy: Option<SocketAddr>) -> io::Result<Stream> {
         let check = &server.settings().check;
-        match (&*server.address(), to) {
+        let open = |address: SocketAddr| Stream::by(proxy, address);
+        match (&*server.address(), (to.address, to.port)) {
             (Address::Unix(_) | Address::Abstract(_), (Some(ip), port)) => {
                 let port = port.or(check.port).or(check.address_port).unwrap_or(0);
-                Stream::to(SocketAddr::new(ip, port)).await
+                open(SocketAddr::new(ip, port)).await
             }
             (Address::Ip(address), (ip, port)) => {
                 let ip = ip.or(check.address).unwrap_or(address.ip());
                 let port = port.or(check.port).or(check.address_port).unwrap_or(address.port());
-                Stream::to(SocketAddr::new(ip, port)).await
+                open(SocketAddr::new(ip, port)).await
             }
             (Address::AsAsked(destination), (ip, port)) => {
                 // A check has no client that asked for a port.
                 let Some(port) = port.or(check.port).or(check.address_port).or(destination.fixed_port()) else {
                     return Err(io::ErrorKind::ConnectionRefused.into());
                 };
-                Stream::to(SocketAddr::new(ip.or(check.address).unwrap_or(destination.ip), port)).await
+                open(SocketAddr::new(ip.or(check.address).unwrap_or(destination.ip), port)).await
             }
             (Address::Unix(path), _) => Ok(Stream::Unix(UnixStream::connect(path).await?)),
             (Address::Abstract(name), _) => {

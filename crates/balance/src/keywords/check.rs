@@ -1,16 +1,18 @@
 //! How servers are checked: `option httpchk`, `http-check`, `option tcp-check`, `tcp-check`, `timeout check`,
 //! `option log-health-checks`.
 
-use super::server_words::other_address;
-use super::{done, in_back, set, settings, switch};
-use crate::check::{Assigned, Expect, Expectation, FormatMatch, HttpRequest, Pattern, Probe, ProbeKind, Step, StepTls};
+use super::server_words::{only_h1, other_address};
+use super::{done, in_back, protocol_check, set, settings, switch};
+use crate::check::{
+    Assigned, CheckStatus, Expect, Expectation, FormatMatch, HttpRequest, Pattern, Probe, ProbeKind, Step, StepTls, Telling,
+};
 use regex::bytes::{Regex, RegexBuilder};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use terse_config::params::{self, Param, ParamKind, ParamParser};
-use terse_config::{Args, Fault, Keyword, Place, Scope};
+use terse_config::{Args, Fault, Keyword, Kind, Parser, Place, Scope, Sections};
 use terse_sample::vars::VarNames;
-use terse_sample::{AclSet, Compiler, LogFormat, Needs, Registry, Target, Usage};
+use terse_sample::{AclSet, Compiler, Expr, LogFormat, Needs, Registry, Target, Usage};
 
 pub(super) const HTTPCHK: Keyword =
     done("option httpchk", "[<method>] [<uri>] [<version> [<host>]]", "Checks servers by an HTTP request.", |args, scope| {
@@ -21,9 +23,9 @@ pub(super) const HTTPCHK: Keyword =
         Ok(())
     });
 
-pub(super) const HTTP_CHECK: Keyword = done(
+pub(super) const HTTP_CHECK: Keyword = step_keyword(
     "http-check",
-    "{ send | expect | connect | set-var | set-var-fmt | unset-var | comment | disable-on-404 } ...",
+    "{ send | expect | connect | set-var | set-var-fmt | unset-var | comment | disable-on-404 | send-state } ...",
     "Adds a step to checks by HTTP.",
     |args, scope| step(args, scope, HTTP_STEPS),
 );
@@ -37,12 +39,37 @@ pub(super) const TCP_CHECK_OPTION: Keyword =
         Ok(())
     });
 
-pub(super) const TCP_CHECK: Keyword = done(
+pub(super) const TCP_CHECK: Keyword = step_keyword(
     "tcp-check",
     "{ connect | send | send-lf | send-binary | send-binary-lf | expect | set-var | set-var-fmt | unset-var | comment } ...",
     "Adds a step to checks by TCP.",
     |args, scope| step(args, scope, TCP_STEPS),
 );
+
+/// A keyword of proxies and of `healthcheck` sections.
+const fn step_keyword(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
+    Keyword { sections: Sections::PROXY.or(Sections::HEALTH_CHECK), ..done(name, arguments, summary, parser) }
+}
+
+pub(super) const TYPE: Keyword = Keyword {
+    sections: Sections::HEALTH_CHECK,
+    ..done(
+        "type",
+        "<check> [<argument>]...",
+        "Says how servers are checked, by a word that may stand behind 'option'.",
+        |args, scope| {
+            let word = args.need("<check>")?;
+            let mut known = [&HTTPCHK, &TCP_CHECK_OPTION].into_iter().chain(protocol_check::KEYWORDS);
+            let found = known.find(|keyword| keyword.name.strip_prefix("option ") == Some(word));
+            let parser = found.and_then(|keyword| if let Kind::Done(parser) = keyword.kind { Some(parser) } else { None });
+            let fault = || {
+                args.fault(format!("unknown check '{word}'"))
+                .hint("one of httpchk, tcp-check, redis-check, smtpchk, ldap-check, pgsql-check, mysql-check, spop-check, ssl-hello-chk")
+            };
+            parser.ok_or_else(fault)?(args, scope)
+        },
+    )
+};
 
 pub(super) const TIMEOUT_CHECK: Keyword =
     done("timeout check", "<time>", "Limits what follows the connecting of a check.", |args, scope| {
@@ -156,6 +183,11 @@ fn httpchk(args: &mut Args<'_>) -> Result<HttpRequest, Fault> {
     Ok(request)
 }
 
+const EXPECT: &str = "[!] <match> <pattern> [min-recv <n>] [comment <text>] [ok-status <status>] [error-status <status>] \
+     [tout-status <status>] [on-success <format>] [on-error <format>] [status-code <expression>]";
+const CONNECT: &str = "[default] [addr <address>[:<port>]] [port <port>] [send-proxy] [via-socks4] [ssl] [sni <name>] \
+     [alpn <protocols>] [proto h1] [linger] [comment <text>]";
+
 /// What may follow `http-check`.
 pub(super) const HTTP_STEPS: &[Param<Draft>] = &[
     action(
@@ -168,26 +200,24 @@ pub(super) const HTTP_STEPS: &[Param<Draft>] = &[
             Ok(())
         },
     ),
-    action("expect", "[!] <match> <pattern> [min-recv <n>] [comment <text>]", "Says what the answer must be.", |args, draft| {
+    action("expect", EXPECT, "Says what the answer must be.", |args, draft| {
         let expect = expect(args, draft, http_expectation)?;
         draft.probe.http.push(Step::Expect(expect));
         Ok(())
     }),
-    action(
-        "connect",
-        "[default] [addr <address>[:<port>]] [port <port>] [ssl] [sni <name>] [alpn <protocols>] [linger] [comment <text>]",
-        "Opens a new connection.",
-        |args, draft| {
-            draft.probe.http.push(connect(args, true)?);
-            Ok(())
-        },
-    ),
+    action("connect", CONNECT, "Opens a new connection.", |args, draft| {
+        draft.probe.http.push(connect(args, true)?);
+        Ok(())
+    }),
     action("comment", "<text>", "Says something to the reader.", comment),
     action("disable-on-404", "", "Takes a 404 for a server that wants no new clients.", |_, draft| {
         draft.probe.stops_on_404 = true;
         Ok(())
     }),
-    later("send-state", "", "Tells the server how it is doing."),
+    action("send-state", "", "Tells the server how it is doing, by the field X-Haproxy-Server-State.", |_, draft| {
+        draft.probe.tells_state = true;
+        Ok(())
+    }),
     action("set-var(", "<name>[,<condition>...]) <expression>", "Sets a variable to a value.", |args, draft| {
         let step = set_var(args, draft)?;
         draft.probe.http.push(step);
@@ -207,15 +237,10 @@ pub(super) const HTTP_STEPS: &[Param<Draft>] = &[
 
 /// What may follow `tcp-check`.
 pub(super) const TCP_STEPS: &[Param<Draft>] = &[
-    action(
-        "connect",
-        "[default] [addr <address>[:<port>]] [port <port>] [ssl] [sni <name>] [alpn <protocols>] [linger] [comment <text>]",
-        "Opens a new connection.",
-        |args, draft| {
-            draft.probe.tcp.push(connect(args, false)?);
-            Ok(())
-        },
-    ),
+    action("connect", CONNECT, "Opens a new connection.", |args, draft| {
+        draft.probe.tcp.push(connect(args, false)?);
+        Ok(())
+    }),
     action("send", "<text> [comment <text>]", "Sends a text.", |args, draft| {
         let bytes = args.need_bytes("<text>")?.to_vec();
         draft.probe.tcp.push(Step::Send { bytes, comment: trailing_comment(args)? });
@@ -226,14 +251,14 @@ pub(super) const TCP_STEPS: &[Param<Draft>] = &[
         draft.probe.tcp.push(Step::Send { bytes, comment: trailing_comment(args)? });
         Ok(())
     }),
-    action("expect", "[!] <match> <pattern> [min-recv <n>] [comment <text>]", "Says what the answer must be.", |args, draft| {
+    action("expect", EXPECT, "Says what the answer must be.", |args, draft| {
         let expect = expect(args, draft, tcp_expectation)?;
         draft.probe.tcp.push(Step::Expect(expect));
         Ok(())
     }),
     action("comment", "<text>", "Says something to the reader.", comment),
     action("send-lf", "<format> [comment <text>]", "Sends what a format says.", |args, draft| {
-        let format = draft.format(args, "<format>", Needs::NONE)?;
+        let format = draft.format(args, "<format>", Needs::SERVER)?;
         draft.probe.tcp.push(Step::SendFormat { format, hexadecimal: false, comment: trailing_comment(args)? });
         Ok(())
     }),
@@ -242,7 +267,7 @@ pub(super) const TCP_STEPS: &[Param<Draft>] = &[
         "<format> [comment <text>]",
         "Sends the bytes whose hexadecimal digits a format says.",
         |args, draft| {
-            let format = draft.format(args, "<format>", Needs::NONE)?;
+            let format = draft.format(args, "<format>", Needs::SERVER)?;
             draft.probe.tcp.push(Step::SendFormat { format, hexadecimal: true, comment: trailing_comment(args)? });
             Ok(())
         },
@@ -268,22 +293,14 @@ const fn action(name: &'static str, arguments: &'static str, summary: &'static s
     Param { name, arguments, summary, kind: ParamKind::Done(parser) }
 }
 
-const fn later(name: &'static str, arguments: &'static str, summary: &'static str) -> Param<Draft> {
-    Param { name, arguments, summary, kind: ParamKind::Refused(LATER) }
-}
-
 fn set_var(args: &mut Args<'_>, draft: &mut Draft) -> Result<Step, Fault> {
     let target = Target::parse(in_parentheses(args)?, draft.names()).map_err(|reason| args.fault(reason))?;
-    let (word, text) = (args.position(), args.need_bytes("<expression>")?);
-    let value = draft.compile(word, Needs::RESPONSE, |compiler| {
-        compiler.expression(text).map(|expression| (expression.clone(), expression.needs()))
-    })?;
-    Ok(Step::SetVar { target, value: Assigned::Value(Box::new(value)) })
+    Ok(Step::SetVar { target, value: Assigned::Value(expression(args, draft)?) })
 }
 
 fn set_var_fmt(args: &mut Args<'_>, draft: &mut Draft) -> Result<Step, Fault> {
     let target = Target::parse(in_parentheses(args)?, draft.names()).map_err(|reason| args.fault(reason))?;
-    let format = draft.format(args, "<format>", Needs::RESPONSE)?;
+    let format = draft.format(args, "<format>", ANSWERED)?;
     Ok(Step::SetVar { target, value: Assigned::Text(format) })
 }
 
@@ -303,17 +320,17 @@ fn send(args: &mut Args<'_>, draft: &mut Draft) -> Result<HttpRequest, Fault> {
         match word {
             "meth" => request.method = Some(args.need("<method>")?.into()),
             "uri" => request.uri = Some(LogFormat::text(args.need_bytes("<uri>")?)),
-            "uri-lf" => request.uri = Some(draft.format(args, "<format>", Needs::NONE)?),
+            "uri-lf" => request.uri = Some(draft.format(args, "<format>", Needs::SERVER)?),
             "ver" => {
                 let version = args.need("<version>")?;
                 request.version = Some(checked_version(args, version)?);
             }
             "hdr" => {
                 let name = args.need("<name>")?.to_owned();
-                request.fields.push((name, draft.format(args, "<format>", Needs::NONE)?));
+                request.fields.push((name, draft.format(args, "<format>", Needs::SERVER)?));
             }
             "body" => request.body = Some(LogFormat::text(args.need_bytes("<text>")?)),
-            "body-lf" => request.body = Some(draft.format(args, "<format>", Needs::NONE)?),
+            "body-lf" => request.body = Some(draft.format(args, "<format>", Needs::SERVER)?),
             "comment" => drop(args.need("<text>")?),
             _ => return Err(args.fault(format!("unknown word '{word}'")).hint("known are meth, uri, ver, hdr, body and comment")),
         }
@@ -324,6 +341,7 @@ fn send(args: &mut Args<'_>, draft: &mut Draft) -> Result<HttpRequest, Fault> {
 fn connect(args: &mut Args<'_>, http: bool) -> Result<Step, Fault> {
     let (mut address, mut port, mut comment) = (None, None, None);
     let (mut default, mut tls, mut name, mut protocols) = (false, false, None, Vec::new());
+    let (mut announces, mut via_socks4) = (false, false);
     while let Some(word) = args.take() {
         match word {
             "default" => default = true,
@@ -331,9 +349,9 @@ fn connect(args: &mut Args<'_>, http: bool) -> Result<Step, Fault> {
             "addr" => address = Some(other_address(args)?),
             "port" => port = Some(args.integer("<port>", 1..=65535)? as u16),
             "comment" => comment = Some(args.need("<text>")?.to_owned()),
-            "send-proxy" | "via-socks4" | "proto" => {
-                return Err(args.fault(format!("'{word}' is not supported: it is not built")));
-            }
+            "send-proxy" => announces = true,
+            "via-socks4" => via_socks4 = true,
+            "proto" => only_h1(args)?,
             "ssl" => tls = true,
             "sni" => name = Some(args.need("<name>")?.to_owned()),
             "alpn" => {
@@ -345,13 +363,14 @@ fn connect(args: &mut Args<'_>, http: bool) -> Result<Step, Fault> {
             _ => {
                 return Err(args
                     .fault(format!("unknown word '{word}'"))
-                    .hint("known are default, addr, port, ssl, sni, alpn, linger and comment"));
+                    .hint("known are default, addr, port, send-proxy, via-socks4, ssl, sni, alpn, proto, linger and comment"));
             }
         }
     }
     let port = port.or(address.and_then(|(_, port)| port));
     let address = address.map(|(ip, _)| ip);
-    Ok(Step::Connect { address, port, tls: tls.then_some(StepTls { name, protocols }), default, comment })
+    let tls = tls.then_some(StepTls { name, protocols });
+    Ok(Step::Connect { address, port, announces, via_socks4, tls, default, comment })
 }
 
 /// Reads a kind of match, and its pattern, by the table of the protocol.
@@ -360,17 +379,21 @@ type Read = fn(&str, &mut Args<'_>, &mut Draft) -> Result<Expectation, Fault>;
 /// Reads an `expect`: one match, with other words before and behind it.
 fn expect(args: &mut Args<'_>, draft: &mut Draft, read: Read) -> Result<Expect, Fault> {
     let (mut what, mut negated, mut min_bytes, mut comment) = (None, false, None, None);
+    let mut telling = Telling::default();
     while let Some(word) = args.take() {
         match word {
+            "ok-status" => telling.met = Some(status(args, MET)?),
+            "error-status" => telling.failed = Some(status(args, FAILED)?),
+            "tout-status" => telling.late = Some(status(args, LATE)?),
+            "on-success" => telling.on_success = Some(draft.format(args, "<format>", ANSWERED)?),
+            "on-error" => telling.on_error = Some(draft.format(args, "<format>", ANSWERED)?),
+            "status-code" => telling.code = Some(expression(args, draft)?),
             "min-recv" => min_bytes = usize::try_from(args.integer("<n>", -1..=i64::from(i32::MAX))?).ok(),
             "comment" => comment = Some(args.need("<text>")?.to_owned()),
-            "ok-status" | "error-status" | "tout-status" | "on-success" | "on-error" | "status-code" => {
-                return Err(args.fault(format!("'{word}' is not supported: it is not built")));
-            }
             _ if what.is_some() => {
                 return Err(args
                     .fault(format!("'{word}' stands behind the match"))
-                    .hint("one match is expected; min-recv and comment"));
+                    .hint("one match is expected, and words such as min-recv, comment, ok-status and on-error"));
             }
             "!" => negated = true,
             _ => {
@@ -381,7 +404,24 @@ fn expect(args: &mut Args<'_>, draft: &mut Draft, read: Read) -> Result<Expect, 
         }
     }
     let what = what.ok_or_else(|| args.fault("expects <match>"))?;
-    Ok(Expect { what, negated, min_bytes, comment })
+    Ok(Expect { what, negated, min_bytes, comment, telling })
+}
+
+/// The name of a status, as `show stat` has it.
+fn status(args: &mut Args<'_>, known: &[CheckStatus]) -> Result<CheckStatus, Fault> {
+    let word = args.need("<status>")?;
+    let found = known.iter().find(|status| status.code() == word);
+    found.copied().ok_or_else(|| {
+        let names: Vec<_> = known.iter().map(|status| status.code()).collect();
+        args.fault(format!("unknown status '{word}'")).hint(format!("one of {}", names.join(", ")))
+    })
+}
+
+fn expression(args: &mut Args<'_>, draft: &mut Draft) -> Result<Box<Expr>, Fault> {
+    let (word, text) = (args.position(), args.need_bytes("<expression>")?);
+    let compiled = draft
+        .compile(word, ANSWERED, |compiler| compiler.expression(text).map(|expression| (expression.clone(), expression.needs())));
+    compiled.map(Box::new)
 }
 
 fn http_expectation(kind: &str, args: &mut Args<'_>, draft: &mut Draft) -> Result<Expectation, Fault> {
@@ -409,9 +449,7 @@ fn http_expectation(kind: &str, args: &mut Args<'_>, draft: &mut Draft) -> Resul
             };
             Ok(Expectation::Field { name, value, whole: kind == "fhdr" })
         }
-        "string-lf" => {
-            draft.format(args, "<format>", Needs::RESPONSE).map(|format| Expectation::Format { format, hexadecimal: false })
-        }
+        "string-lf" => draft.format(args, "<format>", ANSWERED).map(|format| Expectation::Format { format, hexadecimal: false }),
         _ => Err(args
             .fault(format!("unknown match '{kind}'"))
             .hint("known are status, rstatus, hdr, fhdr, string, string-lf and rstring")),
@@ -424,7 +462,7 @@ fn tcp_expectation(kind: &str, args: &mut Args<'_>, draft: &mut Draft) -> Result
         "rstring" => regex(args).map(Expectation::Regex),
         "binary" => hexadecimal(args).map(Expectation::Bytes),
         "string-lf" | "binary-lf" => {
-            let format = draft.format(args, "<format>", Needs::NONE)?;
+            let format = draft.format(args, "<format>", Needs::SERVER)?;
             Ok(Expectation::Format { format, hexadecimal: kind == "binary-lf" })
         }
         "rbinary" => regex(args).map(Expectation::HexRegex),
@@ -479,7 +517,7 @@ fn format_pattern(args: &mut Args<'_>, draft: &mut Draft) -> Result<Pattern, Fau
             }
         };
     }
-    draft.format(args, "<format>", Needs::RESPONSE).map(|format| Pattern::Format(method, format))
+    draft.format(args, "<format>", ANSWERED).map(|format| Pattern::Format(method, format))
 }
 
 /// `200,204,300-399`
@@ -529,4 +567,14 @@ fn checked_version(args: &Args<'_>, version: &str) -> Result<String, Fault> {
     }
 }
 
-const LATER: &str = "it is not built";
+/// What expressions see once there is an answer.
+const ANSWERED: Needs = Needs::RESPONSE.or(Needs::SERVER);
+const MET: &[CheckStatus] = &[CheckStatus::L7Ok, CheckStatus::L7OkStopping, CheckStatus::L6Ok, CheckStatus::L4Ok];
+const FAILED: &[CheckStatus] = &[
+    CheckStatus::L7OkStopping,
+    CheckStatus::L7Response,
+    CheckStatus::L7Status,
+    CheckStatus::L6Response,
+    CheckStatus::L4Connection,
+];
+const LATE: &[CheckStatus] = &[CheckStatus::L7Timeout, CheckStatus::L6Timeout, CheckStatus::L4Timeout];

@@ -1,10 +1,18 @@
-//! Checks that speak a protocol: `option mysql-check`, `pgsql-check`, `redis-check`, `smtpchk`, `ldap-check`, `ssl-hello-chk`. Each is
+//! Checks that speak a protocol: `option mysql-check`, `pgsql-check`, `redis-check`, `smtpchk`, `ldap-check`, `spop-check`, `ssl-hello-chk`. Each is
 //! a few steps: what is said, and how the answer is read.
 
 use super::{done, in_back, settings};
-use crate::check::protocol::{Reader, ldap, mysql_greeting, mysql_login, pgsql, redis, smtp};
+use crate::check::protocol::{Reader, ldap, mysql_greeting, mysql_login, pgsql, redis, smtp, spop};
 use crate::check::{Answer, ProbeKind, Step};
 use terse_config::{Args, Fault, Keyword, Scope};
+
+/// All of them.
+pub(super) const KEYWORDS: &[Keyword] = &[REDIS_CHECK, SMTPCHK, LDAP_CHECK, PGSQL_CHECK, MYSQL_CHECK, SPOP_CHECK, SSL_HELLO_CHK];
+
+pub(super) const SPOP_CHECK: Keyword =
+    done("option spop-check", "", "Checks agents of SPOE by their protocol's greeting.", |args, scope| {
+        take(args, scope, vec![send(&spop_hello()), answer(spop)])
+    });
 
 pub(super) const REDIS_CHECK: Keyword = done("option redis-check", "", "Checks servers by a PING of Redis.", |args, scope| {
     take(args, scope, vec![send(b"*1\r\n$4\r\nPING\r\n"), answer(redis)])
@@ -112,6 +120,26 @@ fn send(bytes: &[u8]) -> Step {
 
 fn answer(reader: Reader) -> Step {
     Step::Answer(Answer::of_application(reader))
+}
+
+/// A proxy's HELLO that says it is a check: names and typed values (SPOE, sections 3.1 and 3.2.4).
+fn spop_hello() -> Vec<u8> {
+    const HELLO: u8 = 1;
+    const TEXT: u8 = 8;
+    const TRUE: u8 = 0x11;
+    const UINT32: u8 = 3;
+    let text = |text: &[u8]| [&[text.len() as u8], text].concat();
+    let pair = |name: &[u8], value: &[u8]| [text(name), value.to_vec()].concat();
+    let frame = [
+        vec![HELLO, 0, 0, 0, 1, 0, 0],
+        pair(b"supported-versions", &[&[TEXT][..], &text(b"2.0")].concat()),
+        // 16380 as a variable integer.
+        pair(b"max-frame-size", &[UINT32, 0xfc, 0xf0, 0x06]),
+        pair(b"healthcheck", &[TRUE]),
+        pair(b"capabilities", &[TEXT, 0]),
+    ]
+    .concat();
+    [&(frame.len() as u32).to_be_bytes()[..], &frame].concat()
 }
 
 #[cfg(test)]

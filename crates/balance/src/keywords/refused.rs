@@ -18,7 +18,6 @@ pub(super) const EXTERNAL_CHECK_COMMAND: Keyword =
     refused("external-check command", "<file>", "Names the program that checks servers.", PROGRAM);
 pub(super) const EXTERNAL_CHECK_PATH: Keyword =
     refused("external-check path", "<path>", "Sets PATH for the program that checks servers.", PROGRAM);
-pub(super) const SPOP_CHECK: Keyword = refused("option spop-check", "", "Checks agents of SPOE.", "SPOE is not built");
 
 const STATES: &str = "servers start in the state that their lines say";
 const PROGRAM: &str = "no program is started; 'option httpchk' and 'tcp-check' lines are built";

@@ -26,7 +26,7 @@ pub(super) struct Origin {
 
 /// Words that only a configuration may say: what they speak of is settled before the process serves.
 pub(super) const NOT_ADDED: &[&str] =
-    &["init-addr", "log-bufsize", "log-proto", "resolve-net", "resolve-opts", "resolve-prefer", "resolvers"];
+    &["healthcheck", "init-addr", "log-bufsize", "log-proto", "resolve-net", "resolve-opts", "resolve-prefer", "resolvers"];
 
 /// Where checks go instead: an address, and maybe a port.
 pub(super) fn other_address(args: &mut Args<'_>) -> Result<(IpAddr, Option<u16>), Fault> {
@@ -174,17 +174,22 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     accepted("tfo", "", "Sends data with the first packet.", "it can only save a round trip"),
     accepted("no-tfo", "", "Takes 'tfo' back.", "it is never used"),
     accepted("no-check-reuse-pool", "", "Takes 'check-reuse-pool' back.", "checks make their own connections"),
-    refused("check-via-socks4", "", "Checks through a SOCKS4 proxy.", LATER),
-    refused("socks4", "<address>", "Connects through a SOCKS4 proxy.", LATER),
+    done("check-via-socks4", "", "Checks through the proxy of 'socks4'.", |_, draft| set(&mut draft.server.check.via_socks4, true)),
+    done("socks4", "<address>:<port>", "Connects through a SOCKS4 proxy, to IPv4 addresses.", |args, draft| {
+        draft.server.socks4 = match other_address(args)? {
+            (ip, Some(port)) => Some(SocketAddr::new(ip, port)),
+            _ => return Err(args.fault("expects the address of a proxy, and its port")),
+        };
+        Ok(())
+    }),
+    done("healthcheck", "<name>", "Checks it as that 'healthcheck' section says.", |args, draft| {
+        let place = args.place(&draft.line);
+        draft.server.check.section = Some((args.need("<name>")?.into(), place));
+        Ok(())
+    }),
     refused("check-reuse-pool", "", "Lets checks use connections of requests.", LATER),
     refused("check-pool-conn-name", "<name>", "Names the connections that checks use.", LATER),
     refused("pool-conn-name", "<expression>", "Names connections, so that only requests with the same name share them.", LATER),
-    refused(
-        "healthcheck",
-        "<name>",
-        "Names a section that says how it is checked.",
-        "write its lines in the backend, as 'http-check' or 'tcp-check'",
-    ),
     refused("namespace", "<name>", "Connects from another network namespace.", "network namespaces are not built"),
     refused("strict-maxconn", "", "Counts idle connections against 'maxconn', too.", LATER),
     refused(
@@ -222,7 +227,7 @@ pub(super) fn interval(args: &mut Args<'_>) -> Result<Duration, Fault> {
     }
 }
 
-fn only_h1(args: &mut Args<'_>) -> Result<(), Fault> {
+pub(super) fn only_h1(args: &mut Args<'_>) -> Result<(), Fault> {
     match args.need("<name>")? {
         "h1" => Ok(()),
         "h2" => Err(args.fault("'h2' is not supported: HTTP/2 comes later")),

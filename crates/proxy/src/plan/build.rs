@@ -24,9 +24,12 @@ use crate::plan::{Plan, ProcessPlan, RECORDS_SHARE};
 use crate::script::Scripts;
 use crate::track::TrackSettings;
 use crate::track::name::Known;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 use std::time::Instant;
+use terse_balance::FarmSettings;
+use terse_balance::check::Probe;
 use terse_compress::{Limit, Memory, Within};
 use terse_config::{Config, Diagnostic, Diagnostics, SectionKind, Severity};
 use terse_sample::vars::Limits;
@@ -75,6 +78,10 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     pages::check_uses(&shared, &error_sets, diagnostics);
     let resolver_sections: Vec<_> = sections.extract_if(.., |section| section.kind == SectionKind::Resolvers).collect();
     let stores: Vec<_> = sections.extract_if(.., |section| section.kind == SectionKind::CrtStore).collect();
+    let checks = sections.extract_if(.., |section| section.kind == SectionKind::HealthCheck);
+    let checks =
+        checks.map(|mut section| (section.name.clone(), section.settings.take::<FarmSettings>().unwrap_or_default().probe));
+    let checks: HashMap<_, _> = checks.collect();
     let caches = caches::build(&mut sections, &host.body_key, complete, diagnostics);
     let mut drafts = drafts::of(sections, diagnostics);
     let named = |draft: &drafts::Draft| {
@@ -97,6 +104,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
             directory: Directory::new(&host.sinks, host.buffer_bytes),
         },
         error_sets: &error_sets,
+        checks: &checks,
         vault: Arc::new(Vault::new(global.settings.take::<terse_tls::Global>().unwrap_or_default())),
         diagnostics,
     };
@@ -178,6 +186,8 @@ struct Building<'a> {
     host: &'a Host,
     logs: logs::Logs<'a>,
     error_sets: &'a pages::Sets,
+    /// `healthcheck` sections.
+    checks: &'a HashMap<Arc<str>, Probe>,
     /// Certificates.
     vault: Arc<Vault>,
     diagnostics: &'a mut Diagnostics,

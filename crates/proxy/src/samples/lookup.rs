@@ -1,8 +1,9 @@
 //! Proxies and servers by name: names that stand in expressions, looked up once, and names that converters are given.
 
-use super::facts;
 use super::proxy::{count, usable};
-use crate::plan::{Backend, Frontend, Plan};
+use super::{checked, facts, plan};
+use crate::checked::Checked;
+use crate::plan::{Backend, Frontend};
 use crate::track::name::Known;
 use std::sync::{Arc, OnceLock};
 use terse_balance::Picked;
@@ -142,10 +143,17 @@ impl Named {
 
 /// The backend that the first argument names; without one the stream's, or its own half of a `listen`.
 pub(super) fn backend<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Backend> {
-    let facts = facts(env)?;
-    let Some(named) = args.own::<Named>(0) else { return facts.own_backend() };
-    let plan = facts.plan();
+    let Some(named) = args.own::<Named>(0) else { return own_backend(env) };
+    let plan = plan(env)?;
     plan.backends.get(named.found(&plan.frontends, &plan.backends)?.proxy)
+}
+
+/// The stream's backend, or that of the server that is checked.
+fn own_backend<'a>(env: &Env<'a>) -> Option<&'a Backend> {
+    match facts(env) {
+        Some(facts) => facts.own_backend(),
+        None => checked(env).map(Checked::backend),
+    }
 }
 
 /// The frontend that the first argument names; without one the stream's.
@@ -159,7 +167,7 @@ pub(super) fn frontend<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Frontend
 /// The server that the first argument names.
 pub(super) fn server(args: &ArgList, env: &Env<'_>) -> Option<Picked> {
     let named: &Named = args.own(0)?;
-    let plan: &Plan = facts(env)?.plan();
+    let plan = plan(env)?;
     match named.found(&plan.frontends, &plan.backends) {
         Some(found) => plan.backends.get(found.proxy)?.farm.server(found.server),
         None if named.kind == NamedKind::OwnServer => server_named(named.server.as_bytes(), env),
@@ -169,11 +177,10 @@ pub(super) fn server(args: &ArgList, env: &Env<'_>) -> Option<Picked> {
 
 /// The server of that name: of a backend, or of the stream's.
 fn server_named(name: &[u8], env: &Env<'_>) -> Option<Picked> {
-    let facts = facts(env)?;
-    let plan: &Plan = facts.plan();
+    let plan = plan(env)?;
     let (backend, name): (&Backend, _) = match memchr::memchr(b'/', name) {
         Some(slash) => (plan.backends.get(plan.backend_named(&name[..slash])?)?, &name[slash + 1..]),
-        None => (facts.own_backend()?, name),
+        None => (own_backend(env)?, name),
     };
     backend.farm.servers().pick(|server| server.name().as_bytes() == name)
 }

@@ -1,7 +1,7 @@
 //! Frontends, backends and listening addresses: names, numbers, how many connections they have.
 
-use super::facts;
 use super::lookup::{Named, backend, frontend};
+use super::{checked, facts};
 use terse_balance::{Farm, Server};
 use terse_sample::argument::{Param, ParamKind, may};
 use terse_sample::{Env, Fetch, Type, Value};
@@ -135,8 +135,11 @@ pub(super) const FETCHES: &[Fetch] = &[
 
 /// The backend's name; the frontend's, until a backend is chosen.
 pub(super) fn be_name<'a>(env: &Env<'a>) -> Option<Value<'a>> {
-    let facts = facts(env)?;
-    Some(Value::str(facts.backend().map_or(&facts.frontend().name, |backend| &backend.name).as_bytes()))
+    let name = match facts(env) {
+        Some(facts) => facts.backend().map_or(&facts.frontend().name, |backend| &backend.name),
+        None => &checked(env)?.backend().name,
+    };
+    Some(Value::str(name.as_bytes()))
 }
 
 /// A number that is never so large that it does not fit.

@@ -1,8 +1,8 @@
 //! The stream's server, and servers by name.
 
-use super::facts;
 use super::lookup::{Named, server};
 use super::proxy::{count, free};
+use super::{facts, its_server};
 use std::net::SocketAddr;
 use terse_sample::argument::{Param, ParamKind, need};
 use terse_sample::{Env, Fetch, Needs, Type, Value};
@@ -12,11 +12,9 @@ const SERVER: &[Param] = &[need(ParamKind::Str)];
 
 /// The table.
 pub(super) const FETCHES: &[Fetch] = &[
-    Fetch::one("srv_name", Type::Str, "The server's name.", |_, env| {
-        Some(Value::str(facts(env)?.server.as_ref()?.name().as_bytes()))
-    })
-    .needs(Needs::SERVER),
-    Fetch::one("srv_id", Type::Int, "The server's number.", |_, env| Some(Value::Int(facts(env)?.server.as_ref()?.id().into())))
+    Fetch::one("srv_name", Type::Str, "The server's name.", |_, env| Some(Value::str(its_server(env)?.name().as_bytes())))
+        .needs(Needs::SERVER),
+    Fetch::one("srv_id", Type::Int, "The server's number.", |_, env| Some(Value::Int(its_server(env)?.id().into())))
         .needs(Needs::SERVER),
     Fetch::one("bc_dst", Type::Addr, "The server's address.", |_, env| server_address(env).map(|a| Value::Addr(a.ip())))
         .needs(Needs::SERVER),

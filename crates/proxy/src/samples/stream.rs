@@ -1,7 +1,7 @@
 //! What happened to the stream: statuses, bytes, how it ended, what compression did.
 
-use super::facts;
 use super::proxy::count;
+use super::{checked, facts};
 use crate::facts::Decoding;
 use crate::settings::Mode;
 use terse_compress::decode::counters::Outcome;
@@ -201,8 +201,12 @@ pub(super) fn letters(env: &Env<'_>) -> Option<[u8; 2]> {
 
 /// The stream's identifier.
 pub(super) fn unique_id<'a>(env: &Env<'a>) -> Option<Value<'a>> {
-    facts(env)?.unique_id(env).map(Value::str)
+    match facts(env) {
+        Some(facts) => facts.unique_id(env).map(Value::str),
+        None => checked(env)?.unique_id(env).map(|id| Value::Str(Octets::from(id))),
+    }
 }
+
 /// What `fc_compressor` says.
 const COMPRESSOR_OF_CLIENT: &str = "Who compresses the response's body on its way to the client: records, content, stored (content, in stored records), none, off, both.";
 /// What `bc_compressor` says.

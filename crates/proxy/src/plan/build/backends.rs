@@ -13,7 +13,6 @@ use crate::stick::{StickSettings, Sticking};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use terse_balance::check::Script;
 use terse_balance::settings::{Balance, ObservedLayer};
 use terse_balance::{Farm, FarmContext, Server};
 use terse_compress::memory::Owner;
@@ -88,12 +87,17 @@ fn build_one(draft: &mut Draft, speaker: &Arc<Speaker>, building: &mut Building<
         }
         Mode::Http | Mode::Tcp => refuse_log_words(draft, &farm, building.diagnostics),
     }
+    find_checks(&farm, building);
     tell_of_portless_checks(draft, &farm, building.diagnostics);
     let sticking = sticking(std::mem::take(&mut draft.stick), &farm, building.diagnostics);
     let draft_observes = farm.servers().iter().any(|server| server.settings().observe.layer == Some(ObservedLayer::Responses));
     farm.servers().iter().for_each(|server| introduce(server, &farm, draft, building));
     let proxy = &draft.proxy;
+    // Only what checks ask for: what is wrong with it is said where requests have it.
+    let (format, own) = (draft.log.unique_id_format.as_ref(), (&draft.name, &draft.acls));
+    let unique_id = building.logs.compile(format, (Needs::REQUEST, Usage::Id), own, &mut Diagnostics::default());
     Backend {
+        unique_id,
         name: draft.name.clone(),
         description: draft.proxy.description.as_deref().map(Arc::from),
         id: draft.id,
@@ -153,7 +157,7 @@ fn tell_of_portless_checks(draft: &Draft, farm: &Farm, diagnostics: &mut Diagnos
             continue;
         };
         let has_port = check.port.or(check.address_port).is_some();
-        if !check.enabled || has_port || Script::new(&farm.settings().probe).names_its_ports() {
+        if !check.enabled || has_port || farm.script_of(server).names_its_ports() {
             continue;
         }
         let reason = format!("{}: server '{}' has neither service port nor check port", draft.label(), server.name());
@@ -166,11 +170,23 @@ fn tell_of_portless_checks(draft: &Draft, farm: &Farm, diagnostics: &mut Diagnos
     }
 }
 
+/// Gives servers the checks of the sections that their lines name.
+fn find_checks(farm: &Farm, building: &mut Building<'_>) {
+    for server in farm.servers().iter() {
+        let Some((name, place)) = &server.settings().check.section else { continue };
+        match building.checks.get(name) {
+            Some(probe) => server.check_by(probe),
+            None => building.diagnostics.alert(place, format!("unable to find healthcheck section '{name}'")),
+        }
+    }
+}
+
 /// Makes what is needed before the first connection to a server.
 fn introduce(server: &Server, farm: &Farm, draft: &Draft, building: &mut Building<'_>) {
-    let Building { vault, logs, diagnostics, .. } = building;
-    let backend =
-        introduction::Surroundings { probe: &farm.settings().probe, hop: draft.hop, mode: draft.proxy.mode, place: &draft.place };
+    let Building { vault, logs, diagnostics, checks, .. } = building;
+    let section = server.settings().check.section.as_ref().and_then(|(name, _)| checks.get(name));
+    let probe = section.unwrap_or(&farm.settings().probe);
+    let backend = introduction::Surroundings { probe, hop: draft.hop, mode: draft.proxy.mode, place: &draft.place };
     let mut compile = |text: &FormatText, diagnostics: &mut Diagnostics| {
         let have = (Needs::REQUEST.or(Needs::SERVER), Usage::Text);
         logs.compile(Some(text), have, (&draft.name, &draft.acls), diagnostics)

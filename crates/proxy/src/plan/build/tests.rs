@@ -342,3 +342,18 @@ fn logs_have_no_clients_port() {
     let said = remarks(&format!("{TIMEOUTS}backend l\n mode log\n server s 10.0.0.1\n"));
     assert!(said.iter().any(|said| said.contains("server 's': logs have no client")), "{said:?}");
 }
+
+#[test]
+fn servers_are_checked_as_sections_say() {
+    let text = |name: &str| {
+        format!(
+            "healthcheck web\n http-check expect status 200\n type httpchk GET /up\nhealthcheck mail\n type smtpchk\n{TIMEOUTS}backend b\n \
+             option tcp-check\n server s 127.0.0.1:1 check healthcheck {name}\n server t 127.0.0.1:1 check\nfrontend f\n bind :1\n"
+        )
+    };
+    let plan = plan(&text("web"));
+    let farm = &plan.backends[0].farm;
+    let scripts = [0, 1].map(|index| format!("{:?}", farm.script_of(&farm.servers()[index])));
+    assert!(scripts[0].contains("kind: Http") && scripts[1].contains("kind: Tcp"), "{scripts:?}");
+    assert_eq!(remarks(&text("wbe")), ["13! unable to find healthcheck section 'wbe'"]);
+}
