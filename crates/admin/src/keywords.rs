@@ -22,6 +22,7 @@ const GLOBAL: &[Keyword] = &[
         "The most clients of all stats sockets at a time: 10; more wait in the kernel.",
         Kind::Done(maxconn),
     ),
+    global("stats-file", "<file>", "Counters go on from what 'dump stats-file' has written there.", Kind::Done(stats_file)),
     global(
         "stats bind-process",
         "<processes>",
@@ -82,6 +83,14 @@ fn socket(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let binds = bind::read(args, scope, &mut own)?;
     let sockets = binds.into_iter().map(|bind| StatsSocket { bind, level, severity, exposes_listeners });
     settings(scope).sockets.extend(sockets);
+    Ok(())
+}
+
+fn stats_file(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let place = args.place(&scope.place);
+    let file = args.need("<file>")?.to_owned();
+    args.end()?;
+    settings(scope).stats_file = Some((file, place));
     Ok(())
 }
 

@@ -32,6 +32,7 @@ pub mod prometheus;
 mod rates;
 mod rows;
 mod serve;
+pub mod stats_file;
 mod words;
 
 pub mod keywords;

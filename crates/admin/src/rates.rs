@@ -171,7 +171,8 @@ impl Rates {
     /// Looks at all counters. `busy_us` is the time that the process has computed.
     fn note(&self, plan: &Plan, busy_us: u64, now: Instant) {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(now);
-        let elapsed_ms = last.map_or(1000, |last| now.saturating_duration_since(last).as_millis() as u64);
+        // What was counted before the first look, by a process before this one too (`stats-file`), came at no rate that is known.
+        let elapsed_ms = last.map_or(u64::MAX, |last| now.saturating_duration_since(last).as_millis() as u64);
         let (mut connections, mut sessions, mut bytes_out, mut compress_in, mut compress_out) = (0, 0, 0, 0, 0);
         let (mut decompress_in, mut decompress_out) = (0, 0);
         for (front, rates) in plan.frontends.iter().zip(&self.frontends) {

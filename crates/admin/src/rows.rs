@@ -380,14 +380,14 @@ fn mode(mode: Mode) -> Figure {
 }
 
 /// When a server has a count to show.
-enum Counted {
+pub(crate) enum Counted {
     Always,
     InHttp,
     WhenChecked,
 }
 
 /// What a server counts.
-const COUNTS: &[(Column, Count, Counted)] = &[
+pub(crate) const COUNTS: &[(Column, Count, Counted)] = &[
     (Column::Sessions, Count::Sessions, Counted::Always),
     (Column::BytesIn, Count::BytesIn, Counted::Always),
     (Column::BytesOut, Count::BytesOut, Counted::Always),

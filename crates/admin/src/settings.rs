@@ -2,7 +2,7 @@
 
 use crate::page::Link;
 use std::time::Duration;
-use terse_config::{Config, Setting};
+use terse_config::{Config, Place, Setting};
 use terse_proxy::settings::BindSettings;
 
 /// What `global` says about stats sockets.
@@ -14,6 +14,8 @@ pub struct AdminSettings {
     pub timeout: Option<Duration>,
     /// `stats maxconn`.
     pub maxconn: Option<usize>,
+    /// `stats-file`, and where that stands.
+    pub stats_file: Option<(String, Place)>,
     /// What leads from statistics pages to the [`crate::Context`].
     pub link: Link,
 }

@@ -31,6 +31,7 @@ pub mod durations;
 pub mod farm;
 #[cfg(test)]
 mod fixture;
+pub mod guid;
 pub mod keywords;
 pub mod membership;
 pub mod persistence;

@@ -2,6 +2,7 @@
 
 use crate::announcement::Announcement;
 use crate::check::Probe;
+use crate::guid::Guid;
 use crate::persistence::CookieSettings;
 use crate::server::Address;
 use crate::state::{InitialState, Rules};
@@ -81,6 +82,8 @@ pub struct ServerSettings {
     pub address: Address,
     /// `id`: its number in statistics; without it, its place in the backend, from 1.
     pub id: Option<u32>,
+    /// `guid`.
+    pub guid: Option<Guid>,
     /// `cookie`: what the persistence cookie says for it.
     pub cookie: Option<Arc<str>>,
     /// `weight`, 0 to 256. 0: only persistence sends it requests.
@@ -262,6 +265,7 @@ impl Default for ServerSettings {
             name: Arc::from(""),
             address: Address::default(),
             id: None,
+            guid: None,
             cookie: None,
             weight: 1,
             maxconn: 0,

@@ -115,6 +115,8 @@ pub struct ProcessPlan {
 
 /// A frontend.
 pub struct Frontend {
+    /// `guid`.
+    pub guid: Option<Arc<str>>,
     /// `description`.
     pub description: Option<Arc<str>>,
     /// Its name.
@@ -179,6 +181,8 @@ pub struct Frontend {
 
 /// A backend.
 pub struct Backend {
+    /// `guid`.
+    pub guid: Option<Arc<str>>,
     /// `description`.
     pub description: Option<Arc<str>>,
     /// Its name.

@@ -9,6 +9,7 @@ use socket2::TcpKeepalive;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use terse_balance::guid::Guid;
 use terse_config::{Heirs, Place, Sections, Setting};
 use terse_message::FieldName;
 use terse_sample::{Condition, LogFormat};
@@ -91,13 +92,15 @@ pub struct ProxySettings {
     pub disabled: bool,
     /// `id`.
     pub id: Option<u32>,
+    /// `guid`.
+    pub guid: Option<Guid>,
     /// `description`.
     pub description: Option<String>,
 }
 
 impl Setting for ProxySettings {
     fn inherit(&self) -> ProxySettings {
-        ProxySettings { binds: Vec::new(), switches: Vec::new(), filters: Arc::default(), id: None, ..self.clone() }
+        ProxySettings { binds: Vec::new(), switches: Vec::new(), filters: Arc::default(), id: None, guid: None, ..self.clone() }
     }
 
     /// Rules are for frontends or for backends: a section that is both would run them twice.
@@ -395,6 +398,10 @@ pub struct BindSettings {
     pub name: Option<String>,
     /// `id`: for statistics.
     pub id: Option<u32>,
+    /// `guid-prefix`.
+    pub guid_prefix: Option<Guid>,
+    /// Which of its line's addresses it is.
+    pub of_line: usize,
     /// `maxconn`.
     pub maxconn: Option<usize>,
     /// `backlog`.
@@ -431,4 +438,11 @@ pub struct BindSettings {
     pub tls: BindTls,
     /// Where it stands.
     pub place: Place,
+}
+
+impl BindSettings {
+    /// By what files of statistics know it.
+    pub fn guid(&self) -> Option<String> {
+        self.guid_prefix.as_ref().map(|prefix| format!("{}-{}", prefix.name, self.of_line))
+    }
 }

@@ -14,7 +14,7 @@ use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-use terse_admin::{AdminSettings, prometheus};
+use terse_admin::{AdminSettings, prometheus, stats_file};
 use terse_balance::Resolver;
 use terse_compress::EngineSettings;
 use terse_config::{Config, Diagnostic, Diagnostics, Environment, Loader, Place, Settings, Severity, Source};
@@ -207,6 +207,12 @@ fn plan(
     let mut plan = build(config, &host, diagnostics);
     let wanted = plan.as_ref().map(|plan| listening::wanted(plan, &admin, &process, arguments, diagnostics)).unwrap_or_default();
     let plan_now = plan.as_mut()?;
+    if let Some((file, place)) = &admin.stats_file {
+        let loaded = files::bounded(file, stats_file::MOST_BYTES).and_then(|bytes| stats_file::load(plan_now, &bytes));
+        if let Err(reason) = loaded {
+            diagnostics.warn(place, format!("counters begin at 0: '{file}': {reason}"));
+        }
+    }
     engines::examine(&plan_now.process.compression.engines, &identity, diagnostics);
     let fixed = fixed_descriptors(plan_now, &wanted, host.workers);
     let limits = Wishes::new(&process, arguments.maxconn, arguments.memory_limit_mib, buffer_bytes as u64, fixed).settle();

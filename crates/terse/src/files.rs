@@ -41,13 +41,19 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Source>, Vec<Unreadable>> {
 #[derive(Clone, Copy, Debug)]
 pub struct Disk;
 
+/// Reads a file of at most so many bytes: what never ends, such as a device, must not fill the memory.
+///
+/// # Errors
+/// It cannot be read, or is larger.
+pub fn bounded(name: &str, most: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(name).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > most { Err(format!("it has more than {most} bytes")) } else { Ok(bytes) }
+}
+
 impl PatternFiles for Disk {
     fn read(&self, name: &str) -> Result<Vec<u8>, String> {
-        let failed = |error| format!("failed to open file '{name}' : {error}");
-        let mut bytes = Vec::new();
-        // What never ends, such as a device, must not fill the memory.
-        std::fs::File::open(name).and_then(|file| file.take(FILE_BYTES + 1).read_to_end(&mut bytes)).map_err(failed)?;
-        if bytes.len() as u64 > FILE_BYTES { Err(format!("it has more than {FILE_BYTES} bytes")) } else { Ok(bytes) }
+        bounded(name, FILE_BYTES).map_err(|reason| format!("failed to open file '{name}' : {reason}"))
     }
 
     fn resolve(&self, host: &str) -> Option<Ipv4Addr> {

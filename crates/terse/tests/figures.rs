@@ -1,13 +1,15 @@
-//! What is counted, as others read it: the service for Prometheus.
+//! What is counted, as others read it: the service for Prometheus, and the file by which counters outlive a process.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 
 use std::collections::HashSet;
-use support::Terse;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use support::gzip::gunzip;
 use support::proxy::{DEFAULTS, sections};
 use support::server::Server;
+use support::{Terse, until};
 
 /// What is wrong with a text of metrics: samples that stand apart from their metric's head, or twice.
 fn check_metrics(text: &str) {
@@ -92,4 +94,69 @@ fn prometheus_asks_of_many_servers() {
     assert!(coded.body.len() * 4 < plain.len(), "{} of {}", coded.body.len(), plain.len());
     assert_eq!(of_servers(&String::from_utf8(gunzip(&coded.body)).unwrap()), 400);
     terse.end();
+}
+
+/// A process that goes on from where another one's counters stood.
+#[test]
+fn counters_outlive_a_process() {
+    let server = Server::body("four");
+    let text = |loads: &str| {
+        format!(
+            "global\n nbthread 1\n stats socket \"${{dir}}/s.sock\"\n {loads}\n{DEFAULTS}\nlisten web\n guid web\n bind fd@${{web}} guid-prefix l\n \
+             option socket-stats\n http-request use-service prometheus-exporter if {{ path /metrics }}\n server s {} guid web-s\n",
+            server.address()
+        )
+    };
+    let first = Terse::with(&text("")).listen("web").start();
+    let mut client = first.client();
+    (0..3).for_each(|_| assert_eq!(client.get("/", &[]).text(), "four"));
+    // An answer is counted when it has been sent, so its client may be quicker.
+    let file = until("three answers counted everywhere", || {
+        let mut socket = UnixStream::connect(first.path("s.sock")).unwrap();
+        socket.write_all(b"dump stats-file\n").unwrap();
+        let mut file = String::new();
+        socket.read_to_string(&mut file).unwrap();
+        let answers = |(head, line): (&str, &str)| {
+            let column = head.split(',').position(|name| name == "hrsp_2xx").unwrap();
+            line.split(',').nth(column).unwrap().to_owned()
+        };
+        let lines: Vec<_> = file.lines().collect();
+        let heads = lines.iter().scan("", |head, line| {
+            if line.starts_with('#') {
+                *head = line;
+            }
+            Some((*head, *line))
+        });
+        let counted = heads.filter(|(_, line)| line.contains(',') && !line.starts_with('#')).map(answers).collect::<Vec<_>>();
+        (counted == ["3"; 4]).then_some(file)
+    });
+    first.end();
+    let second = Terse::with(&text("stats-file \"${dir}/counters\"")).file("counters", &file).listen("web").start();
+    let mut client = second.client();
+    assert_eq!(client.get("/", &[]).text(), "four");
+    let figures = client.get("/metrics", &[]).text();
+    for line in [
+        "haproxy_frontend_http_requests_total{proxy=\"web\"} 4\n",
+        "haproxy_server_sessions_total{proxy=\"web\",server=\"s\"} 4\n",
+        "haproxy_server_http_responses_total{proxy=\"web\",server=\"s\",code=\"2xx\"} 4\n",
+        "haproxy_listener_sessions_total{proxy=\"web\",listener=\"sock-1\"} 2\n",
+    ] {
+        assert!(figures.contains(line), "{line}: {file}\n{figures}");
+    }
+    second.end();
+    // A file that is not there is no reason not to serve.
+    let third = Terse::with(&text("stats-file \"${dir}/none\"")).listen("web").arg(&["-c"]).run().expect(0);
+    assert!(third.stderr.contains("counters begin at 0"), "{}", third.stderr);
+}
+
+#[test]
+fn names_of_statistics_are_unique() {
+    let text = format!(
+        "{DEFAULTS}\nlisten web\n guid web\n bind 127.0.0.1:1 guid-prefix x\n server s 127.0.0.1:9 guid x-0\n server t 127.0.0.1:9 guid web\n \
+         server u 127.0.0.1:9 guid a/b\n"
+    );
+    let said = Terse::with(&text).arg(&["-c"]).run().expect(1).stderr;
+    for line in ["the guid 'x-0' is taken already", "the guid 'web' is taken already", "'a/b' cannot be a name of statistics"] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
 }

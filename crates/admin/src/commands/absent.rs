@@ -27,7 +27,6 @@ const ABSENT: &[Absent] = &[
     absent("del ssl jwt", TOKENS),
     absent("disable dynamic-cookie", COOKIES),
     absent("disable frontend", FRONTENDS),
-    absent("dump stats-file", "counters belong to the process; 'show stat typed' has them"),
     absent("enable dynamic-cookie", COOKIES),
     absent("enable frontend", FRONTENDS),
     absent("hard-reload", MASTER),

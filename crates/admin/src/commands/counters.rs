@@ -1,17 +1,27 @@
-//! Counters set back to 0.
+//! Counters set back to 0, and kept for the next process.
 
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::settings::Level;
+use crate::stats_file;
 use terse_proxy::counters::Tally;
 
-pub(super) const COMMANDS: &[Command] = &[Command {
-    name: "clear counters",
-    usage: "clear counters [all|server <bk>/<srv> [force]]",
-    summary: "forget peaks, or set all counters or those of a server to 0",
-    level: Level::Operator,
-    run: clear,
-}];
+pub(super) const COMMANDS: &[Command] = &[
+    Command {
+        name: "clear counters",
+        usage: "clear counters [all|server <bk>/<srv> [force]]",
+        summary: "forget peaks, or set all counters or those of a server to 0",
+        level: Level::Operator,
+        run: clear,
+    },
+    Command {
+        name: "dump stats-file",
+        usage: "dump stats-file",
+        summary: "print the counters of what has a 'guid', for the line 'stats-file'",
+        level: Level::User,
+        run: |call| Ok(Answer::Text(stats_file::dump(&call.context.plan))),
+    },
+];
 
 fn clear(call: &mut Call<'_>) -> Outcome {
     match call.arg(0) {

@@ -36,7 +36,8 @@ pub(super) const SERVER_TEMPLATE: Keyword = Keyword {
             let server = behind_name(args, scope, &prefix)?;
             for number in first..=last {
                 let id = server.id.map(|id| id + (number - first));
-                add(scope, ServerSettings { name: format!("{prefix}{number}").into(), id, ..server.clone() })?;
+                let guid = server.guid.as_ref().map(|guid| guid.numbered(number));
+                add(scope, ServerSettings { name: format!("{prefix}{number}").into(), id, guid, ..server.clone() })?;
             }
             Ok(())
         },

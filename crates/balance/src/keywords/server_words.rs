@@ -1,6 +1,7 @@
 //! The words of a `server` line, but those of TLS.
 
 use super::{announcement, course_words, name_words};
+use crate::guid::Guid;
 use crate::settings::ServerSettings;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -60,6 +61,13 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
             return Err(args.fault("'id' belongs to one server"));
         }
         draft.server.id = Some(args.integer("<number>", 1..=i64::from(i32::MAX))? as u32);
+        Ok(())
+    }),
+    done("guid", "<name>", "Names it for files of statistics.", |args, draft| {
+        if draft.origin.default {
+            return Err(args.fault("'guid' belongs to one server"));
+        }
+        draft.server.guid = Some(Guid::parse(args, &draft.line)?);
         Ok(())
     }),
     done("weight", "<weight>", "Sets its share of the work, 0 to 256.", |args, draft| {
@@ -198,7 +206,6 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
         "Says what its place on the ring of a consistent hash comes from.",
         "a server's place on the ring comes from its id",
     ),
-    accepted("guid", "<string>", "Gives it a name unique in the process.", "no files of statistics are written or read"),
     refused("shard", "<number>", "Gives a peer its share of the tables.", "there are no peers"),
     refused("idle-ping", "<time>", "Sees whether an idle connection is alive.", "it belongs to HTTP/2, which comes later"),
     refused("tcp-md5sig", "<password>", "Signs packets (RFC 2385).", LATER),

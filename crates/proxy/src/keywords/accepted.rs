@@ -45,7 +45,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "Names of fields are written to servers as 'h1-case-adjust' lists them.",
         "there is no such list, and names keep the case that they came in",
     ),
-    accepted("guid", "<name>", "The proxy's name in files of statistics.", "no files of statistics are written or read"),
     accepted(
         "max-session-srv-conns",
         "<number>",

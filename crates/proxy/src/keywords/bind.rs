@@ -39,6 +39,8 @@ pub fn read(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>) -> Result<Vec<
         address: String::new(),
         name: None,
         id: None,
+        guid_prefix: None,
+        of_line: 0,
         maxconn: None,
         backlog: None,
         interface: None,
@@ -68,6 +70,7 @@ pub fn read(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>) -> Result<Vec<
         address,
         // The addresses of one line are numbered on from the number that it gives.
         id: draft.id.map(|first| first.saturating_add(n)),
+        of_line: n as usize,
         ..draft.clone()
     };
     Ok(addresses.into_iter().zip(0..).map(numbered).collect())

@@ -2,6 +2,7 @@
 
 use super::{done, in_back, settings};
 use crate::settings::Mode;
+use terse_balance::guid::Guid;
 use terse_config::{Args, Fault, Keyword, Scope, Sections, Word};
 use terse_message::{FieldName, Known};
 
@@ -18,6 +19,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     },
     done("mode", "tcp | http | log", "The kind of traffic: bytes, requests and responses, or, of a backend, lines of logs.", mode),
     Keyword { sections: Sections::PROXY_ONLY, ..done("id", "<number>", "The proxy's number in statistics.", id) },
+    Keyword { sections: Sections::PROXY_ONLY, ..done("guid", "<name>", "Names the proxy for files of statistics.", guid) },
     Keyword { sections: Sections::PROXY_ONLY, ..done("description", "<text>...", "A text for people.", description) },
     done("disabled", "", "The proxy takes no traffic.", |args, scope| set_disabled(args, scope, true)),
     done("enabled", "", "Takes back 'disabled' of a defaults section.", |args, scope| set_disabled(args, scope, false)),
@@ -62,6 +64,13 @@ fn id(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let id = args.integer("<number>", 1..=i64::from(i32::MAX))?;
     args.end()?;
     settings(scope).id = u32::try_from(id).ok();
+    Ok(())
+}
+
+fn guid(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let guid = Guid::parse(args, &scope.place)?;
+    args.end()?;
+    settings(scope).guid = Some(guid);
     Ok(())
 }
 

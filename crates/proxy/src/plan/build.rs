@@ -10,6 +10,7 @@ mod backends;
 mod caches;
 mod drafts;
 mod frontends;
+mod guids;
 mod logs;
 mod pages;
 mod references;
@@ -90,6 +91,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     };
     let named = drafts.iter().flat_map(named).collect();
     let resolvers = terse_names::settle(resolver_sections, &mut shared, named, complete, diagnostics);
+    guids::check(&drafts, diagnostics);
     let turns: Vec<_> = drafts.iter().map(|draft| remarks::turns(draft, &drafts)).collect();
     for (draft, turns) in drafts.iter_mut().zip(turns).filter(|_| complete) {
         remarks::of(draft, turns, &global_log, diagnostics);

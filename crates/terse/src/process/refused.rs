@@ -11,7 +11,6 @@ pub static KEYWORDS: &[Keyword] = &[
         "no program is started; 'option httpchk' and TCP checks are built",
     ),
     refused("server-state-file", "<file>", "States of servers from before.", "servers start in the state that their lines say"),
-    refused("stats-file", "<file>", "Counters from before.", "counters start at zero"),
     refused("shm-stats-file", "<file>", "Counters shared among processes.", "counters belong to the process"),
     refused("shm-stats-file-max-objects", "<number>", "Their most objects.", "counters belong to the process"),
     refused(

@@ -2,6 +2,7 @@
 
 use super::workers;
 use crate::settings::BindSettings;
+use terse_balance::guid::Guid;
 use terse_config::{Args, Fault, Param, ParamKind};
 
 /// The table.
@@ -12,6 +13,10 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
     }),
     done("id", "<number>", "Its number in statistics.", |args, bind| {
         bind.id = Some(whole(args, "<number>", 1..=i64::from(i32::MAX))?);
+        Ok(())
+    }),
+    done("guid-prefix", "<prefix>", "Names its addresses for files of statistics: '<prefix>-0' and so on.", |args, bind| {
+        bind.guid_prefix = Some(Guid::parse(args, &bind.place)?);
         Ok(())
     }),
     done("maxconn", "<number>", "The most connections of this address at a time.", |args, bind| {
@@ -117,7 +122,6 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
     accepted("level", "<level>", "What a stats socket lets its clients do.", "it speaks of stats sockets, and this is none"),
     accepted("severity-output", "<form>", "How a stats socket writes severities.", "it speaks of stats sockets, and this is none"),
     accepted("expose-fd", "<what>", "Whether a stats socket hands sockets over.", "it speaks of stats sockets, and this is none"),
-    accepted("guid-prefix", "<prefix>", "Its name in files of statistics.", "no files of statistics are written or read"),
     accepted("label", "<label>", "Its name for other words of the file.", "no other word speaks of it"),
     refused("accept-netscaler-cip", "<magic>", "Connections begin with NetScaler's head.", "that protocol is not built"),
     refused("namespace", "<name>", "The network namespace.", "network namespaces are not built"),

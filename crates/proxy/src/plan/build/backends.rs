@@ -99,6 +99,7 @@ fn build_one(draft: &mut Draft, speaker: &Arc<Speaker>, building: &mut Building<
     Backend {
         unique_id,
         name: draft.name.clone(),
+        guid: draft.proxy.guid.as_ref().map(|guid| guid.name.clone()),
         description: draft.proxy.description.as_deref().map(Arc::from),
         id: draft.id,
         order: draft.order,

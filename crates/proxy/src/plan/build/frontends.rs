@@ -72,6 +72,7 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
     };
     Frontend {
         name: draft.name.clone(),
+        guid: draft.proxy.guid.as_ref().map(|guid| guid.name.clone()),
         description: draft.proxy.description.as_deref().map(Arc::from),
         id: draft.id,
         order: draft.order,
