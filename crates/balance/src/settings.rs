@@ -11,6 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use terse_config::{Place, Setting};
+use terse_message::FieldName;
 use terse_sample::Expr;
 use terse_tls::ServerTls;
 
@@ -218,6 +219,21 @@ pub struct SourceSettings {
     pub last_port: u16,
     /// `interface`: this network device.
     pub interface: Option<Arc<str>>,
+    /// `usesrc`: whose address servers see.
+    pub guise: Option<Guise>,
+}
+
+/// Whose address a server sees as that of its client.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Guise {
+    /// `clientip`: the client's, from any port.
+    ClientIp,
+    /// `client`: the client's, from its port.
+    Client,
+    /// This one; with port 0 from any port.
+    Address(SocketAddr),
+    /// `hdr_ip(name,occurrence)`: one of the addresses in a field, counted from 1, or from the last as -1.
+    Field(FieldName, i32),
 }
 
 impl SourceSettings {

@@ -46,6 +46,8 @@ pub struct ServerConnection {
     /// Where it leads and why, if that depends on where the client wanted to go: it serves no request of a client that is to be led
     /// elsewhere.
     pub asked: Option<Box<(Destination, SocketAddr)>>,
+    /// Whose address the server sees (`usesrc`): it serves no request that is to look like another's.
+    pub guise: Option<Box<SocketAddr>>,
     /// Where servers whose connections are to end look for it.
     pub registration: Option<Registration>,
 }
@@ -67,6 +69,8 @@ pub struct Wanted<'a> {
     pub name: Option<&'a str>,
     /// Where the client wanted to go.
     pub asked: Option<SocketAddr>,
+    /// Whose address the server is to see.
+    pub guise: Option<SocketAddr>,
 }
 
 impl ServerConnection {
@@ -103,7 +107,7 @@ impl IdleConnections {
     pub fn take(
         &self,
         server: &Server,
-        Wanted { reuse, session, first, once, announced, name, asked }: Wanted<'_>,
+        Wanted { reuse, session, first, once, announced, name, asked, guise }: Wanted<'_>,
     ) -> Option<Box<ServerConnection>> {
         let mut lists = self.lists.borrow_mut();
         let list = lists.get_mut(server.slot())?;
@@ -116,7 +120,9 @@ impl IdleConnections {
                     Reuse::Always => true,
                 };
                 let leads_there = c.asked.as_deref().is_none_or(|(server, to)| server.of(asked) == Some(*to));
-                (c.owner == session || by_reuse) && c.announced.as_deref() == announced && c.name.as_deref() == name && leads_there
+                let looks_so = c.guise.as_deref() == guise.as_ref();
+                let told_so = c.announced.as_deref() == announced && c.name.as_deref() == name;
+                (c.owner == session || by_reuse) && told_so && leads_there && looks_so
             };
             // The one used last is the warmest, and leaves the others to grow old and go.
             let at = list.iter().rposition(|c| may(c))?;
@@ -196,23 +202,24 @@ impl ServerConnection {
     }
 }
 
-/// Makes a connection to a server, for a client that wanted to go to `asked`. The caller limits how long it may take.
+/// Makes a connection to a server, for a client that wanted to go to `asked`, as if it came from `guise`. The caller limits how long it may take.
 pub async fn connect(
     server: &Arc<Server>,
     options: &Options,
     wheel: &Rc<Wheel>,
     owner: u64,
     asked: Option<SocketAddr>,
+    guise: Option<SocketAddr>,
 ) -> io::Result<Box<ServerConnection>> {
     // In this order: a connection to the new address that is thought to lead to the old one is given up too early, not too late.
     let (moves, address) = (server.moves(), server.address());
     let mut led = None;
     let io = match &*address {
-        Address::Ip(ip) => connect_to(server, *ip).await?,
+        Address::Ip(ip) => connect_to(server, *ip, guise).await?,
         Address::AsAsked(destination) => {
             let to = destination.of(asked).ok_or(io::ErrorKind::AddrNotAvailable)?;
             led = Some(Box::new((*destination, to)));
-            connect_to(server, to).await?
+            connect_to(server, to, guise).await?
         }
         Address::Unix(path) => Transport::Unix(UnixStream::connect(path).await?),
         Address::Abstract(name) => {
@@ -250,22 +257,37 @@ pub async fn connect(
         announced: None,
         name: None,
         asked: led,
+        guise: guise.map(Box::new),
         registration,
     }))
 }
 
-async fn connect_to(server: &Server, address: SocketAddr) -> io::Result<Transport> {
+async fn connect_to(server: &Server, address: SocketAddr, guise: Option<SocketAddr>) -> io::Result<Transport> {
     let settings = server.settings();
     let (source, proxy) = (&settings.source, settings.socks4);
     let to = proxy.unwrap_or(address);
-    let mut stream = match *source == SourceSettings::default() {
-        true => TcpStream::connect(to).await?,
-        false => connect_from(source, to).await?,
+    let mut stream = match guise.filter(|guise| guise.is_ipv4() == to.is_ipv4()) {
+        Some(guise) => connect_as(guise, source, to).await?,
+        None if *source == SourceSettings::default() => TcpStream::connect(to).await?,
+        None => connect_from(source, to).await?,
     };
     if proxy.is_some() {
         Box::pin(socks4::ask(&mut stream, address)).await?;
     }
     Ok(Transport::from_tcp(stream))
+}
+
+/// Connects from an address that need not be this machine's (`IP_TRANSPARENT`): answers must come back by way of it.
+async fn connect_as(guise: SocketAddr, source: &SourceSettings, to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = if to.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    if let Some(interface) = &source.interface {
+        socket.bind_device(Some(interface.as_bytes()))?;
+    }
+    // Linux keeps one switch for both families.
+    socket2::SockRef::from(&socket).set_ip_transparent_v4(true)?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(guise)?;
+    socket.connect(to).await
 }
 
 /// Connects from an address of this machine, from a range of its ports, or from a network device.

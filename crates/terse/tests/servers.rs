@@ -4,8 +4,9 @@
 
 mod support;
 
+use socket2::{Domain, Socket, Type};
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::channel;
@@ -53,20 +54,28 @@ fn holding(wait: Receiver<()>) -> (Server, Arc<AtomicUsize>) {
     (server, held)
 }
 
-/// `source`: connections to the server come from there, checks too.
-#[test]
-fn connections_come_from_where_they_shall() {
+/// A server that answers with the address of its peer.
+fn telling_peers() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let (mut stream, mut head) = (stream.unwrap(), [0; 1024]);
-            let peer = stream.peer_addr().unwrap().ip().to_string();
-            if stream.read(&mut head).is_ok_and(|n| n > 0) {
-                let _ = stream.write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{peer}", peer.len()).as_bytes());
-            }
+            let mut stream = stream.unwrap();
+            std::thread::spawn(move || {
+                let (peer, mut head) = (stream.peer_addr().unwrap().to_string(), [0; 1024]);
+                while stream.read(&mut head).is_ok_and(|n| n > 0) {
+                    let _ = stream.write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{peer}", peer.len()).as_bytes());
+                }
+            });
         }
     });
+    address
+}
+
+/// `source`: connections to the server come from there, checks too.
+#[test]
+fn connections_come_from_where_they_shall() {
+    let address = telling_peers();
     for (line, expected) in [
         (format!("server a {address} source 127.0.0.2"), "127.0.0.2"),
         (format!("source 127.0.0.3\n server a {address}"), "127.0.0.3"),
@@ -74,7 +83,60 @@ fn connections_come_from_where_they_shall() {
         (format!("server a {address}"), "127.0.0.1"),
     ] {
         let terse = listen(&format!("http-reuse never\n {line}"));
-        assert_eq!(terse.client().get("/", &[]).text(), expected, "{line}");
+        let peer: SocketAddr = terse.client().get("/", &[]).text().parse().unwrap();
+        assert_eq!(peer.ip().to_string(), expected, "{line}");
+        terse.end();
+    }
+}
+
+/// A client at this address of the machine.
+fn client_at(ip: &str, terse: &Terse) -> (Client, SocketAddr) {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    // The same port is to be used towards the server.
+    socket.set_reuse_address(true).unwrap();
+    socket.bind(&format!("{ip}:0").parse::<SocketAddr>().unwrap().into()).unwrap();
+    socket.connect(&terse.address("web").into()).unwrap();
+    let stream = std::net::TcpStream::from(socket);
+    let address = stream.local_addr().unwrap();
+    (Client::over(stream), address)
+}
+
+/// `usesrc`: the server sees the client's address, or one that the request names, and no connection serves two of them.
+#[test]
+fn servers_see_whose_address_they_shall() {
+    let probe = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    if let Err(error) = probe.set_ip_transparent_v4(true) {
+        eprintln!("Left out: this user may not use addresses that are not the machine's: {error}.");
+        return;
+    }
+    let server = telling_peers();
+    let seen = |client: &mut Client, fields: &[(&str, &str)]| client.get("/", fields).text().parse::<SocketAddr>().unwrap();
+
+    let terse = listen(&format!("http-reuse always\n source 0.0.0.0 usesrc clientip\n server a {server}"));
+    for ip in ["127.0.0.7", "127.0.0.8", "127.0.0.7"] {
+        let (mut client, address) = client_at(ip, &terse);
+        let first = seen(&mut client, &[]);
+        assert_eq!(first.ip(), address.ip());
+        assert_eq!(seen(&mut client, &[]), first, "the connection serves its client again");
+    }
+    terse.end();
+
+    let terse = listen(&format!("server a {server} source 0.0.0.0 usesrc client"));
+    let (mut client, address) = client_at("127.0.0.7", &terse);
+    assert_eq!(seen(&mut client, &[]), address);
+    terse.end();
+
+    for (whose, fields, expected) in [
+        ("127.0.0.5", "", "127.0.0.5"),
+        ("hdr_ip(x-for)", "127.0.0.9, 127.0.0.10", "127.0.0.10"),
+        ("hdr_ip(x-for,1)", "127.0.0.9, 127.0.0.10", "127.0.0.9"),
+        ("hdr_ip(x-for,-2)", "127.0.0.9, 127.0.0.10", "127.0.0.9"),
+        ("hdr_ip(x-for,3)", "127.0.0.9, 127.0.0.10", "127.0.0.2"),
+        ("hdr_ip(x-for)", "unknown", "127.0.0.2"),
+    ] {
+        let terse = listen(&format!("server a {server} source 127.0.0.2 usesrc {whose}"));
+        let peer = seen(&mut terse.client(), &[("X-For", fields)]);
+        assert_eq!(peer.ip().to_string(), expected, "{whose}: {fields}");
         terse.end();
     }
 }

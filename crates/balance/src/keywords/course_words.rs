@@ -2,11 +2,12 @@
 //! where connections to it come from.
 
 use super::server_words::{Draft, count, done, interval, set};
-use crate::settings::{ObservedLayer, OnError, SourceSettings};
+use crate::settings::{Guise, ObservedLayer, OnError, SourceSettings};
 use crate::state::InitialState;
 use std::net::{IpAddr, SocketAddr};
 use terse_config::params::Param;
 use terse_config::{Args, Fault};
+use terse_message::FieldName;
 
 /// The table.
 pub(super) const KEYWORDS: &[Param<Draft>] = &[
@@ -97,9 +98,17 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
         draft.server.agent.send = text.to_vec().into();
         Ok(())
     }),
-    done("source", "<address>[:<port>[-<port>]] [interface <name>]", "Makes connections from this address.", |args, draft| {
-        draft.server.source = source(args)?;
-        Ok(())
+    done(
+        "source",
+        "<address>[:<port>[-<port>]] [usesrc <whose>] [interface <name>]",
+        "Makes connections from this address.",
+        |args, draft| {
+            draft.server.source = source(args)?;
+            Ok(())
+        },
+    ),
+    done("usesrc", "<whose>", "Shows servers another's address; behind 'source <address>'.", |args, _| {
+        Err(args.fault("'usesrc' is only allowed after a 'source' statement"))
     }),
     done("interface", "<name>", "Makes connections from this network device.", |args, draft| {
         draft.server.source.interface = Some(args.need("<name>")?.into());
@@ -144,16 +153,37 @@ pub(super) fn source(args: &mut Args<'_>) -> Result<SourceSettings, Fault> {
     }
     // The unspecified address without a port is what the system would choose by itself.
     let address = Some(SocketAddr::new(ip, first)).filter(|address| !address.ip().is_unspecified() || first != 0);
-    let mut source = SourceSettings { address, last_port: last, interface: None };
+    let mut source = SourceSettings { address, last_port: last, interface: None, guise: None };
     if args.accept("usesrc") {
-        return Err(args
-            .fault("'usesrc' is not supported: connections are made from addresses of this machine")
-            .hint("'option forwardfor' or 'send-proxy' tell servers who the client is"));
+        source.guise = Some(guise(args)?);
     }
     if args.accept("interface") {
         source.interface = Some(args.need("<name>")?.into());
     }
     Ok(source)
+}
+
+/// Reads what stands behind `usesrc`.
+fn guise(args: &mut Args<'_>) -> Result<Guise, Fault> {
+    let text = args.need_address("<address>")?;
+    let text = &*text;
+    match text {
+        "client" => return Ok(Guise::Client),
+        "clientip" => return Ok(Guise::ClientIp),
+        _ => {}
+    }
+    if let Some(inside) = text.strip_prefix("hdr_ip(").and_then(|rest| rest.strip_suffix(')')) {
+        let (name, occurrence) = inside.split_once(',').unwrap_or((inside, "-1"));
+        let name = FieldName::new(name.trim().as_bytes());
+        let occurrence = occurrence.trim().parse().ok().filter(|occurrence| *occurrence != 0);
+        return match name.zip(occurrence) {
+            Some((name, occurrence)) => Ok(Guise::Field(name, occurrence)),
+            None => Err(args.fault(format!("'{text}' names no field and occurrence")).hint("hdr_ip(x-forwarded-for,-1)")),
+        };
+    }
+    let address = text.parse().or_else(|_| text.parse().map(|ip: IpAddr| SocketAddr::new(ip, 0)));
+    let expects = "expects an address, 'client', 'clientip' or 'hdr_ip(<name>[,<occurrence>])'";
+    address.map(Guise::Address).map_err(|_| args.fault(format!("'{text}' is not whose address servers could see")).hint(expects))
 }
 
 fn only(args: &mut Args<'_>, word: &str) -> Result<(), Fault> {

@@ -148,8 +148,11 @@ pub(super) const DISPATCH: Keyword = Keyword {
     )
 };
 
-pub(super) const SOURCE: Keyword =
-    done("source", "<address>[:<port>] [interface <name>]", "Makes connections to servers from this address.", |args, scope| {
+pub(super) const SOURCE: Keyword = done(
+    "source",
+    "<address>[:<port>] [usesrc <whose>] [interface <name>]",
+    "Makes connections to servers from this address.",
+    |args, scope| {
         let at = args.position();
         let source = course_words::source(args)?;
         if source.has_range() {
@@ -159,7 +162,8 @@ pub(super) const SOURCE: Keyword =
             settings(scope).source = source;
         }
         Ok(())
-    });
+    },
+);
 
 pub(super) const FULLCONN: Keyword =
     done("fullconn", "<connections>", "Says how full a backend is when its servers get their whole 'maxconn'.", |args, scope| {

@@ -210,12 +210,6 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     refused("idle-ping", "<time>", "Sees whether an idle connection is alive.", "it belongs to HTTP/2, which comes later"),
     refused("tcp-md5sig", "<password>", "Signs packets (RFC 2385).", LATER),
     refused("quic-cc-algo", "<algorithm>", "Says how QUIC avoids congestion.", "there is no QUIC"),
-    refused(
-        "usesrc",
-        "<address>",
-        "Makes connections from the client's address.",
-        "it stands behind 'source <address>', where it is refused: connections are made from addresses of this machine",
-    ),
 ];
 
 pub(super) fn set(what: &mut bool, on: bool) -> Result<(), Fault> {

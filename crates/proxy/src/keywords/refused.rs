@@ -48,11 +48,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "there is one process; 'bind ... thread' says which workers accept",
     ),
     refused("grace", "How long the proxy goes on when the process stops.", "write 'grace' in 'global'"),
-    refused(
-        "usesrc",
-        "The address that servers see.",
-        "it followed 'source', where it is refused: connections are made from addresses of this machine",
-    ),
+    refused("usesrc", "The address that servers see.", "it belongs to the line of 'source', behind the address"),
     refused("reqadd", "Adds a field to requests.", "write 'http-request add-header <name> <value>'"),
     refused("reqdel", "Removes fields of requests.", DELETE_REQUEST),
     refused("reqidel", "Removes fields of requests.", DELETE_REQUEST),

@@ -12,12 +12,14 @@ use crate::server::{self, ServerConnection, Wanted};
 use crate::settings::Reuse;
 use crate::stream::Stream;
 use std::future::pending;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 use std::{io, mem};
+use terse_balance::settings::Guise;
 use terse_balance::{Claim, CookieFound, Count, Grant, Key, Precedence, Server, Want};
-use terse_message::{Abort, Cause, Phase, Who};
+use terse_message::{Abort, Cause, Phase, Who, list};
 use terse_sample::LogFormat;
 use terse_tls::{Request, Secured};
 
@@ -108,8 +110,9 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let name = manner.and_then(|manner| manner.name.as_ref()).and_then(|name| asked(name, stream));
         let announced_now = announced.as_deref();
         let asked = stream.facts.local;
+        let guise = chosen.settings().source.guise.as_ref().and_then(|guise| worn(guise, stream));
         let (reuse, name_now) = (backend.reuse, name.as_deref());
-        let wanted = Wanted { reuse, session: session.number, first, once, announced: announced_now, name: name_now, asked };
+        let wanted = Wanted { reuse, session: session.number, first, once, announced: announced_now, name: name_now, asked, guise };
         let idle = (exchange.failures == 0).then(|| worker.idle.take(chosen, wanted));
         if let Some(connection) = idle.flatten() {
             stream.facts.server_reused = true;
@@ -123,7 +126,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         stream.facts.server_reused = false;
         client.timer.set(stream.facts.timeouts().connect);
         let connected = {
-            let connecting = pin!(server::connect(chosen, &backend.options, &worker.wheel, session.number, asked));
+            let connecting = pin!(server::connect(chosen, &backend.options, &worker.wheel, session.number, asked, guise));
             wait(client, watches, connecting).await
         };
         let connected = match connected {
@@ -178,6 +181,27 @@ fn elsewhere(prefix: &[u8], stream: &Stream) -> Box<Answer> {
     let location = [prefix, stream.request.path_and_query()].concat();
     let fields = vec![(Arc::from(&b"Cache-Control"[..]), b"no-cache".to_vec()), (Arc::from(&b"Location"[..]), location)];
     Box::new(Answer { status: 302, stands_for: None, reason: Arc::from("Found"), fields, body: Arc::from(&b""[..]), close: false })
+}
+
+/// The address that a server is to see in the place of this machine's; none where the request does not say.
+#[cold]
+fn worn(guise: &Guise, stream: &Stream) -> Option<SocketAddr> {
+    let client = stream.facts.client;
+    match guise {
+        Guise::Client => client,
+        Guise::ClientIp => client.map(|client| SocketAddr::new(client.ip(), 0)),
+        Guise::Address(address) => Some(*address),
+        Guise::Field(name, occurrence) => {
+            let all = || stream.request.fields.values(name.bytes()).flat_map(list::elements);
+            let nth = |at: i32| usize::try_from(at).ok();
+            let text = match *occurrence {
+                from_first @ 1.. => all().nth(nth(from_first - 1)?)?,
+                from_last => all().nth(all().count().checked_sub(nth(from_last.checked_neg()?)?)?)?,
+            };
+            let ip: IpAddr = std::str::from_utf8(text).ok()?.parse().ok()?;
+            Some(SocketAddr::new(ip, 0))
+        }
+    }
 }
 
 /// Whether a request may be sent as early data: it does no harm twice, and its client takes that risk itself, or the operator does.

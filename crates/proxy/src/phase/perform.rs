@@ -80,6 +80,7 @@ fn connection(io: UnixStream, stream: &Stream) -> ServerConnection {
         announced: None,
         name: None,
         asked: None,
+        guise: None,
         registration: None,
     }
 }
