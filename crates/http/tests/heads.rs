@@ -114,7 +114,9 @@ fn loose_targets_may_hold_fragments_and_text_and_no_more() {
         let text = format!("{line} HTTP/1.1\r\nHost: h\r\n\r\n");
         parse_request_with(text.as_bytes(), &mut request, Targets::Loose).map(|_| request.target().to_vec())
     };
-    for target in ["/#a", "/a#b#c?d", "/#@g/", "/ä", "/?ö=€", "http://h/#a", "http://h/ä", "http://h?#a"] {
+    for target in
+        ["/#a", "/a#b#c?d", "/#@g/", "/ä", "/?ö=€", "http://h/#a", "http://h/ä", "http://h?#a", "http://h#a", "http://h:80#"]
+    {
         let line = format!("GET {target}");
         assert_eq!(loosely(&line).as_deref(), Ok(target.as_bytes()));
         assert!(request(&format!("{line} HTTP/1.1\r\nHost: h\r\n\r\n")).is_err(), "{target}");
@@ -129,6 +131,11 @@ fn loose_targets_may_hold_fragments_and_text_and_no_more() {
         "GET *#a",
         "GET http://h#a/",
         "GET http://g#@h/",
+        "GET http://h#@g",
+        "GET http://h#:81",
+        "GET http://h#?a",
+        "GET http://h#ä",
+        "GET http://g#h",
         "GET http://ä@h/",
         "GET http://hä/",
         "OPTIONS *#a",

@@ -10,7 +10,7 @@ pub enum Targets {
     #[default]
     Strict,
     /// Fragments and text beyond ASCII (UTF-8) too. Blanks and controls, which end the target or the line for some reader, never;
-    /// and nothing new where the target names a host.
+    /// and nothing new where the target names a host, but for a fragment behind it that no reader takes for another host.
     Loose,
 }
 
@@ -57,10 +57,11 @@ fn absolute_authority(target: &[u8]) -> Result<&[u8], Malformed> {
         return Err(Malformed::Target);
     }
     let rest = &target[at + 3..];
-    let authority = &rest[..memchr::memchr2(b'/', b'?', rest).unwrap_or(rest.len())];
+    let (authority, behind) = rest.split_at(memchr::memchr3(b'/', b'?', b'#', rest).unwrap_or(rest.len()));
     let host = without_userinfo(authority);
-    // A fragment before the `@` would be another host's end for the next reader: `http://a#@b/`.
-    if host.is_empty() || !valid_authority(host) || !authority.iter().all(|&b| is_usual(b)) {
+    // A fragment ends the host too (RFC 3986 section 3.2). Who does not know that shall find none, not another one: `http://a#@b/`.
+    let misleads = behind.first() == Some(&b'#') && behind.iter().any(|b| b"/?@:\\".contains(b) || *b > 127);
+    if host.is_empty() || !valid_authority(host) || misleads || !authority.iter().all(|&b| is_usual(b)) {
         Err(Malformed::Target)
     } else {
         Ok(authority)

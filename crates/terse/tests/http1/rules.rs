@@ -256,6 +256,7 @@ fn targets_with_fragments() {
         (LOOSE, "", "/a\tb", None),
         (LOOSE, "", "/a\0b", None),
         (LOOSE, "", "http://g#@h/", None),
+        ("", "", "http://h#a", None),
     ] {
         let (response, request) = through(&format!("{option}{rule}"), &format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n"));
         assert_eq!(response.status, if seen.is_some() { 200 } else { 400 }, "{option}{rule} {target:?}");
