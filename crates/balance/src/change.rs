@@ -57,8 +57,8 @@ impl Farm {
             };
             changes.push(format!("IP changed from '{before}' to '{ip}'"));
         }
-        let check = &server.settings().check;
-        if let (Port::Fixed(_), Port::Offset(_), true, None) = (old.port, new.port, check.enabled, check.port) {
+        let is_checked = server.settings().check.enabled;
+        if let (Port::Fixed(_), Port::Offset(_), true, None) = (old.port, new.port, is_checked, server.aim().check_port) {
             new.port = old.port;
             changes.push(NO_PORT_TO_CHECK.into());
         }
@@ -122,10 +122,15 @@ impl Farm {
     }
 
     /// Takes what an agent says of whether its server is up.
-    pub(crate) fn set_agent(&self, server: &Arc<Server>, up: bool, cause: String, now: Instant) {
+    pub(crate) fn record_agent(&self, server: &Arc<Server>, up: bool, cause: String, now: Instant) {
         if server.note_agent(up) && self.settings.log_health_checks {
             self.say(Level::Notice, &agent_line(self, server, up, &cause));
         }
+        self.set_agent(server, up, cause, now);
+    }
+
+    /// The same, said by an operator.
+    pub fn set_agent(&self, server: &Arc<Server>, up: bool, cause: String, now: Instant) {
         self.change(server, Event::Agent(up), cause, now);
     }
 

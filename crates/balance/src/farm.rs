@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 pub struct FarmContext {
     /// The backend's number in statistics.
     pub id: u32,
+    /// Whether its configuration gives it that.
+    pub has_own_id: bool,
     /// The backend's name.
     pub name: Arc<str>,
     /// What its lines call it: `backend`, or `proxy` for a `listen` section.
@@ -145,6 +147,11 @@ impl Farm {
     /// The backend's number in statistics.
     pub fn id(&self) -> u32 {
         self.context.id
+    }
+
+    /// Whether the configuration gives it its number.
+    pub(crate) fn has_own_id(&self) -> bool {
+        self.context.has_own_id
     }
 
     /// What the configuration says.

@@ -25,6 +25,7 @@ pub(crate) fn logged(lines: &str) -> (Arc<Farm>, Lines) {
     let journal: Journal = Arc::new(move |level: Level, line: &str| written.write(level, line));
     let context = FarmContext {
         id: 3,
+        has_own_id: false,
         name: "be".into(),
         kind: "backend",
         connect_timeout: Some(Duration::from_secs(5)),

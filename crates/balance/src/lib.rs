@@ -20,6 +20,7 @@
 //!   algorithms walk is rebuilt there and swapped, never edited.
 //! * No clock is read on the request path: changes and checks bring their time as an argument.
 
+mod aim;
 pub mod algorithm;
 pub mod announcement;
 mod change;
@@ -43,6 +44,7 @@ pub mod socks4;
 pub mod state;
 pub mod table;
 
+pub use aim::Aim;
 pub use algorithm::Key;
 pub use announcement::{Announcement, AnnouncementVersion, Announcer, Manner, TlsFields};
 pub use counters::{Count, Counters};

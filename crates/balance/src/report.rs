@@ -3,6 +3,7 @@
 use crate::farm::Farm;
 use crate::server::Server;
 use crate::state::Operation;
+use std::net::IpAddr;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -14,16 +15,15 @@ pub const STATE_HEADER: &str = "1\n# be_id be_name srv_id srv_name srv_addr srv_
 /// The line of `show servers state` (format version 1), without its line end.
 pub fn state_line(farm: &Farm, server: &Server, now: Instant) -> String {
     let (settings, state, check) = (server.settings(), server.state(), server.last_check());
-    let destination = server.address().destination();
-    let (address, port) = destination.map_or(("-".into(), 0), |found| (found.ip.to_string(), found.port.number()));
-    // Configured and enabled, and paused in maintenance.
-    let check_state = match (settings.check.enabled, state.admin.is_maint()) {
-        (false, _) => 0,
-        (true, false) => 6,
-        (true, true) => 14,
+    let (address, port) = shown_address(server);
+    let aim = server.aim();
+    let paused = if state.admin.is_maint() { PAUSED } else { 0 };
+    let (fqdn, record) = match settings.name_in_dns.as_deref() {
+        Some(record) if record.starts_with('_') => ("-", record),
+        name => (name.unwrap_or("-"), "-"),
     };
     format!(
-        "{} {} {} {} {address} {} {} {} {} {} {} {} {} {check_state} 0 0 {} - {port} - 0 {} {} - 0",
+        "{} {} {} {} {address} {} {} {} {} {} {} {} {} {} {} {} {} {fqdn} {port} {record} {} {} {} {} {}",
         farm.id(),
         farm.name(),
         server.id(),
@@ -36,10 +36,37 @@ pub fn state_line(farm: &Farm, server: &Server, now: Instant) -> String {
         check.status as u8,
         check.status.result(),
         state.health,
+        if settings.check.enabled { CONFIGURED | enabled(server.is_checked()) | paused } else { 0 },
+        if settings.agent.enabled { AGENT | CONFIGURED | enabled(server.is_asked()) } else { 0 },
+        u8::from(farm.has_own_id()),
         u8::from(settings.id.is_some()),
-        settings.check.port.unwrap_or(0),
-        settings.check.address.map_or("-".into(), |ip| ip.to_string()),
+        server.security_number(),
+        aim.check_port.unwrap_or(0),
+        shown_ip(aim.check_address),
+        shown_ip(aim.agent_address),
+        aim.agent_port.unwrap_or(0),
     )
+}
+
+/// Flags of the columns `srv_check_state` and `srv_agent_state`.
+pub(crate) const CONFIGURED: u8 = 0x02;
+pub(crate) const ENABLED: u8 = 0x04;
+const PAUSED: u8 = 0x08;
+const AGENT: u8 = 0x10;
+
+const fn enabled(is: bool) -> u8 {
+    if is { ENABLED } else { 0 }
+}
+
+/// Where a server is, as lines of tables have it: `-` where it has no address.
+fn shown_address(server: &Server) -> (String, i32) {
+    let destination = server.address().destination();
+    let known = |ip: IpAddr| Some(ip).filter(|ip| server.settings().name_in_dns.is_none() || !ip.is_unspecified());
+    destination.map_or(("-".into(), 0), |found| (shown_ip(known(found.ip)), found.port.number().into()))
+}
+
+fn shown_ip(ip: Option<IpAddr>) -> String {
+    ip.map_or("-".into(), |ip| ip.to_string())
 }
 
 /// The word in `show stat`'s column `status`: `UP`, `DOWN 1/2`, `no check`, `MAINT`, `DRAIN`, ...

@@ -1,5 +1,6 @@
 //! One server: what is fixed, and the atomics of what is not.
 
+use crate::aim::Aim;
 use crate::announcement::Manner;
 use crate::check::LastCheck;
 use crate::check::{Probe, Script};
@@ -82,6 +83,16 @@ pub(crate) enum Standing {
     Added,
 }
 
+/// Whether connections are secure.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Security {
+    Off = 0,
+    On = 1,
+    /// Its line says `no-ssl`.
+    Declined = 2,
+}
+
 /// A server of a farm. Readers on the request path see its atomics one by one; writers go through the [`crate::Farm`].
 #[derive(Debug)]
 pub struct Server {
@@ -103,6 +114,7 @@ pub struct Server {
     changing: Changing,
     pub(crate) backlog: Arc<Backlog>,
     last_check: Mutex<LastCheck>,
+    aim: Mutex<Aim>,
     /// What few servers have.
     extras: Extras,
 }
@@ -168,6 +180,8 @@ struct Changing {
     checked: AtomicBool,
     /// Its agent is asked now.
     asked: AtomicBool,
+    /// Whether connections to it are secure: a [`Security`].
+    security: AtomicU8,
     health: AtomicU32,
     weight: AtomicU32,
     maxconn: AtomicU32,
@@ -194,6 +208,11 @@ impl Server {
             registered: AtomicBool::new(false),
             checked: AtomicBool::new(begins && settings.check.enabled),
             asked: AtomicBool::new(begins && settings.agent.enabled),
+            security: AtomicU8::new(match (settings.tls.enabled, settings.tls.declined) {
+                (true, _) => Security::On,
+                (false, Some(_)) => Security::Declined,
+                (false, None) => Security::Off,
+            } as u8),
             health: AtomicU32::new(state.health),
             weight: AtomicU32::new(settings.weight),
             maxconn: AtomicU32::new(settings.maxconn),
@@ -201,6 +220,7 @@ impl Server {
             changed_ms: AtomicU64::new(0),
             down_ms: AtomicU64::new(0),
         };
+        let aim = Aim::of(&settings.check, &settings.agent);
         Server {
             index,
             slot: Slot::new(),
@@ -216,6 +236,7 @@ impl Server {
             changing,
             backlog,
             last_check: Mutex::default(),
+            aim: Mutex::new(aim),
             extras: Extras::default(),
         }
     }
@@ -351,6 +372,46 @@ impl Server {
     /// What each connection to it is told first, where there is anything.
     pub fn manner(&self) -> Option<&Manner> {
         self.manner.get().map(|manner| &**manner)
+    }
+
+    /// Whether requests go to it over TLS.
+    pub fn is_secure(&self) -> bool {
+        self.changing.security.load(Relaxed) == Security::On as u8
+    }
+
+    /// The number of that in `show servers state`: -1 where `no-ssl` says so.
+    pub(crate) fn security_number(&self) -> i8 {
+        match self.changing.security.load(Relaxed) {
+            security if security == Security::Declined as u8 => -1,
+            security => security as i8,
+        }
+    }
+
+    /// Whether [`Server::set_secure`] may be used: its line takes back an `ssl` of before.
+    pub fn may_switch_security(&self) -> bool {
+        self.settings.tls.declined == Some(true) && self.connector().is_some()
+    }
+
+    /// Lets requests go over TLS, or not. Idle connections are given up.
+    pub fn set_secure(&self, secure: bool) {
+        let security = if secure { Security::On } else { Security::Off };
+        if self.changing.security.swap(security as u8, Relaxed) != security as u8 {
+            self.changing.moves.fetch_add(1, Release);
+        }
+    }
+
+    /// Where its checks go and its agent is asked.
+    pub fn aim(&self) -> Aim {
+        self.lock_aim().clone()
+    }
+
+    /// Changes that.
+    pub fn change_aim(&self, change: impl FnOnce(&mut Aim)) {
+        change(&mut self.lock_aim());
+    }
+
+    fn lock_aim(&self) -> MutexGuard<'_, Aim> {
+        self.aim.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What makes connections to it secure, where any are to be.

@@ -290,6 +290,8 @@ pub enum CertificateKind {
 pub struct ServerTls {
     /// `ssl`
     pub enabled: bool,
+    /// `no-ssl`, and whether `ssl` had been said before: then the stats socket may switch it on.
+    pub declined: Option<bool>,
     /// What both sides have.
     pub common: Common,
     /// `verify`: `None` as `ssl-server-verify` has it.

@@ -12,8 +12,8 @@ use terse_proxy::plan::Backend;
 pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "set server",
-        usage: "set server <bk>/<srv> addr|health|state|weight <value>",
-        summary: "change a server's address, health, state or weight",
+        usage: "set server <bk>/<srv> <what> <value>",
+        summary: "change a server: addr, agent, agent-addr, agent-port, agent-send, check-addr, check-port, health, ssl, state, weight",
         level: Level::Admin,
         run: set,
     },
@@ -94,9 +94,16 @@ fn set(call: &mut Call<'_>) -> Outcome {
         "health" => set_health(backend, server, call.arg(2)),
         "weight" => set_weight(backend, server, call.arg(2)),
         "addr" => set_address(backend, server, call.args.get(2..).unwrap_or_default()),
+        "agent" => set_agent(backend, server, call.arg(2)),
+        "agent-addr" => aim(call, server, Target::Agent, call.arg(2), call.arg(4)),
+        "agent-port" => aim(call, server, Target::Agent, "", call.arg(2)),
+        "agent-send" => set_agent_send(server, call.arg(2)),
+        "check-addr" => aim(call, server, Target::Checks, call.arg(2), call.arg(4)),
+        "check-port" => aim(call, server, Target::Checks, "", call.arg(2)),
+        "ssl" => set_security(server, call.arg(2)),
         word => Err(Message::error(match NOT_BUILT.iter().find(|(name, _)| *name == word) {
             Some((_, reason)) => (*reason).to_owned(),
-            None => "usage: set server <backend>/<server> addr | health | state | weight".to_owned(),
+            None => USAGE.to_owned(),
         })),
     }
 }
@@ -104,17 +111,98 @@ fn set(call: &mut Call<'_>) -> Outcome {
 /// What HAProxy sets too.
 const NOT_BUILT: &[(&str, &str)] = &[
     ("name", "set server <b>/<s> name is not supported: names are those of the configuration."),
-    ("check-addr", "set server <b>/<s> check-addr is not supported: checks follow the server's address."),
-    ("check-port", "set server <b>/<s> check-port is not supported: checks follow the server's address."),
     ("fqdn", "set server <b>/<s> fqdn failed because no resolution is configured."),
-    ("ssl", "'set server <srv> ssl' cannot be set: servers are not spoken to over TLS."),
-    ("agent", AGENT),
-    ("agent-addr", AGENT),
-    ("agent-port", AGENT),
-    ("agent-send", AGENT),
 ];
 
-const AGENT: &str = "agent checks are not enabled on this server.";
+const USAGE: &str = "usage: set server <backend>/<server> addr | agent | agent-addr | agent-port | agent-send | check-addr | check-port \
+    | health | ssl | state | weight";
+
+/// What has an aim.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Target {
+    Checks,
+    Agent,
+}
+
+/// Sends checks, or questions to the agent, elsewhere: `<ip> [port <port>]`, or a port alone. Port 0 is the server's own.
+fn aim(call: &Call<'_>, server: &Server, target: Target, ip: &str, port: &str) -> Outcome {
+    let (is_there, absent) = match target {
+        Target::Checks => (server.settings().check.enabled && server.is_checked(), "health checks are not enabled on this server"),
+        Target::Agent => (server.settings().agent.enabled && server.is_asked(), "agent checks are not enabled on this server"),
+    };
+    let (word, wants_address) = (call.arg(1), call.arg(1).ends_with("-addr"));
+    if wants_address && ip.is_empty() {
+        return Err(Message::error(format!("set server <b>/<s> {word} requires an address and optionally a port.")));
+    }
+    if !wants_address && port.is_empty() {
+        return Err(Message::error(format!("set server <b>/<s> {word} requires a port.")));
+    }
+    if !is_there {
+        return Err(Message::error(absent));
+    }
+    let ip: Option<IpAddr> = match ip {
+        "" => None,
+        ip => Some(ip.parse().map_err(|_| Message::error(format!("invalid addr '{ip}'")))?),
+    };
+    let port: Option<u16> = match (call.arg(3), port) {
+        ("" | "port", "") => None,
+        ("port", port) | (_, port) if !wants_address || call.arg(3) == "port" => {
+            let number: u32 = port.parse().map_err(|_| Message::error("provided port is not an integer"))?;
+            Some(u16::try_from(number).map_err(|_| Message::error("provided port is invalid"))?)
+        }
+        _ => return Err(Message::error(format!("set server <b>/<s> {word} requires an address and optionally a port."))),
+    };
+    let port = port.map(|port| Some(port).filter(|port| *port != 0));
+    server.change_aim(|aim| {
+        let (its_address, its_port) = match target {
+            Target::Checks => (&mut aim.check_address, &mut aim.check_port),
+            Target::Agent => (&mut aim.agent_address, &mut aim.agent_port),
+        };
+        *its_address = ip.or(*its_address);
+        *its_port = port.unwrap_or(*its_port);
+    });
+    Ok(Answer::Done)
+}
+
+fn set_agent_send(server: &Server, text: &str) -> Outcome {
+    if !server.settings().agent.enabled || !server.is_asked() {
+        return Err(Message::error(NO_AGENT));
+    }
+    server.change_aim(|aim| aim.agent_send = text.as_bytes().into());
+    Ok(Answer::Done)
+}
+
+fn set_agent(backend: &Backend, server: &Arc<Server>, word: &str) -> Outcome {
+    if !server.settings().agent.enabled || !server.is_asked() {
+        return Err(Message::error(NO_AGENT));
+    }
+    let up = match word {
+        "up" => true,
+        "down" => false,
+        _ => return Err(Message::error("'set server <srv> agent' expects 'up' or 'down'.")),
+    };
+    backend.farm.set_agent(server, up, ", changed from CLI".into(), Instant::now());
+    Ok(Answer::Done)
+}
+
+fn set_security(server: &Server, word: &str) -> Outcome {
+    if server.is_added() {
+        return Err(Message::error("'set server <srv> ssl' not supported on dynamic servers"));
+    }
+    if !server.settings().tls.enabled && !server.may_switch_security() {
+        let text = "'set server <srv> ssl' cannot be set: the line needs what TLS needs, as from a 'default-server ssl' before it.";
+        return Err(Message::error(text));
+    }
+    let secure = match word {
+        "on" => true,
+        "off" => false,
+        _ => return Err(Message::error("'set server <srv> ssl' expects 'on' or 'off'.")),
+    };
+    server.set_secure(secure);
+    Ok(Answer::Said(Message::info("server ssl setting updated.")))
+}
+
+const NO_AGENT: &str = "agent checks are not enabled on this server.";
 
 fn set_state(backend: &Backend, server: &Arc<Server>, word: &str) -> Outcome {
     let order = match word {
@@ -234,11 +322,53 @@ mod tests {
             ("be/a state", "'set server <srv> state' expects 'ready', 'drain' and 'maint'."),
             ("be/a health foo", "'set server <srv> health' expects 'up', 'stopping', or 'down'."),
             ("be/a fqdn foo", "set server <b>/<s> fqdn failed because no resolution is configured."),
-            ("be/a nothing", "usage: set server <backend>/<server> addr | health | state | weight"),
+            ("be/a nothing", super::USAGE),
+            ("be/b check-port 9", "health checks are not enabled on this server"),
+            ("be/b agent up", super::NO_AGENT),
+            (
+                "be/b ssl on",
+                "'set server <srv> ssl' cannot be set: the line needs what TLS needs, as from a 'default-server ssl' before it.",
+            ),
         ] {
             assert_eq!(talk.says(&format!("set server {words}")), format!("{said}\n\n"), "{words}");
         }
         assert!(talk.says("set server be/a name x").contains("is not supported"));
+    }
+
+    #[test]
+    fn checks_and_agents_are_sent_elsewhere() {
+        let mut talk = Talk::new(WEB);
+        assert_eq!(talk.says("add server be/n 127.0.0.1:7 check agent-check agent-port 8"), "New server registered.\n\n");
+        assert_eq!(talk.says("enable health be/n"), "\n");
+        assert_eq!(talk.says("enable agent be/n"), "\n");
+        for command in [
+            "check-addr 127.0.0.2 port 9",
+            "check-port 10",
+            "agent-addr ::1 port 11",
+            "agent-send hello",
+            "agent-port 12",
+            "agent down",
+        ] {
+            assert_eq!(talk.says(&format!("set server be/n {command}")), "\n", "{command}");
+        }
+        let server = talk.context.plan.backends[0].farm.find_server("n").unwrap().clone();
+        let aim = server.aim();
+        assert_eq!((aim.check_address, aim.check_port), (Some([127, 0, 0, 2].into()), Some(10)));
+        assert_eq!((aim.agent_port, &*aim.agent_send), (Some(12), &b"hello"[..]));
+        let state = talk.says("show servers state be");
+        assert!(state.contains(" n 127.0.0.1 0 1 1 1 0 1 0 0 14 22 0 0 - 7 - 0 10 127.0.0.2 ::1 12\n"), "{state}");
+        for (words, said) in [
+            ("check-addr x", "invalid addr 'x'"),
+            ("check-port x", "provided port is not an integer"),
+            ("check-port 70000", "provided port is invalid"),
+            ("check-port", "set server <b>/<s> check-port requires a port."),
+            ("agent-addr", "set server <b>/<s> agent-addr requires an address and optionally a port."),
+            ("ssl on", "'set server <srv> ssl' not supported on dynamic servers"),
+        ] {
+            assert_eq!(talk.says(&format!("set server be/n {words}")), format!("{said}\n\n"), "{words}");
+        }
+        assert_eq!(talk.says("set server be/n check-port 0"), "\n");
+        assert_eq!(server.aim().check_port, None);
     }
 
     #[test]

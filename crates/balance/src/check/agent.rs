@@ -30,12 +30,12 @@ pub(super) async fn watch(farm: Arc<Farm>, server: Arc<Server>) {
 
 /// What the agent says: one line.
 async fn ask(server: &Server) -> Option<String> {
-    let agent = &server.settings().agent;
+    let aim = server.aim();
     let destination = server.address().destination()?;
-    let port = agent.port.or(destination.fixed_port())?;
-    let address = SocketAddr::new(agent.address.unwrap_or(destination.ip), port);
+    let port = aim.agent_port.or(destination.fixed_port())?;
+    let address = SocketAddr::new(aim.agent_address.unwrap_or(destination.ip), port);
     let mut stream = Stream::to(address).await.ok()?;
-    stream.send(&agent.send).await.ok()?;
+    stream.send(&aim.agent_send).await.ok()?;
     let mut bytes = Vec::new();
     while !bytes.contains(&b'\n') && !bytes.contains(&b'\r') && bytes.len() < MOST_BYTES {
         if stream.receive(&mut bytes).await.ok()? == 0 {
@@ -56,11 +56,11 @@ fn heed(farm: &Farm, server: &Arc<Server>, line: &str, duration: Duration) {
             "up" => {
                 let check =
                     LastCheck { status: CheckStatus::L7Ok, info: "via agent : up".into(), duration, ..LastCheck::default() };
-                farm.set_agent(server, true, check.to_string(), now);
+                farm.record_agent(server, true, check.to_string(), now);
             }
             "down" | "fail" | "stopped" => {
                 let info = if reason.is_empty() { word.to_owned() } else { format!("{word} ({reason})") };
-                farm.set_agent(
+                farm.record_agent(
                     server,
                     false,
                     format!(", reason: Layer7 invalid response, info: \"{}\"", info.replace('"', "'")),

@@ -210,12 +210,12 @@ impl<'a> Attempt<'a> {
             Err(_) => Err(self.ended(CheckStatus::L4Timeout, self.at_step(step))),
             Ok(Err(error)) => Err(self.ended(CheckStatus::L4Connection, described(&error) + &self.at_step(step))),
             Ok(Ok(mut stream)) => {
-                let settings = self.server.settings();
+                let (settings, aim) = (self.server.settings(), self.server.aim());
                 let elsewhere = self.server.is_added()
                     || to.address.is_some()
                     || to.port.is_some()
-                    || settings.check.port.is_some()
-                    || settings.check.address.is_some();
+                    || aim.check_port.is_some()
+                    || aim.check_address.is_some();
                 let announces = to.announces || to.as_server;
                 let head = announces.then(|| settings.announcement.of_check(to.announces, elsewhere, stream.ends())).flatten();
                 if let Some(head) = head {

@@ -58,24 +58,24 @@ impl Stream {
     }
 
     async fn connect_by(server: &Server, to: &Connect, proxy: Option<SocketAddr>) -> io::Result<Stream> {
-        let check = &server.settings().check;
+        let aim = server.aim();
         let open = |address: SocketAddr| Stream::by(proxy, address);
         match (&*server.address(), (to.address, to.port)) {
             (Address::Unix(_) | Address::Abstract(_), (Some(ip), port)) => {
-                let port = port.or(check.port).or(check.address_port).unwrap_or(0);
+                let port = port.or(aim.check_port).unwrap_or(0);
                 open(SocketAddr::new(ip, port)).await
             }
             (Address::Ip(address), (ip, port)) => {
-                let ip = ip.or(check.address).unwrap_or(address.ip());
-                let port = port.or(check.port).or(check.address_port).unwrap_or(address.port());
+                let ip = ip.or(aim.check_address).unwrap_or(address.ip());
+                let port = port.or(aim.check_port).unwrap_or(address.port());
                 open(SocketAddr::new(ip, port)).await
             }
             (Address::AsAsked(destination), (ip, port)) => {
                 // A check has no client that asked for a port.
-                let Some(port) = port.or(check.port).or(check.address_port).or(destination.fixed_port()) else {
+                let Some(port) = port.or(aim.check_port).or(destination.fixed_port()) else {
                     return Err(io::ErrorKind::ConnectionRefused.into());
                 };
-                open(SocketAddr::new(ip.or(check.address).unwrap_or(destination.ip), port)).await
+                open(SocketAddr::new(ip.or(aim.check_address).unwrap_or(destination.ip), port)).await
             }
             (Address::Unix(path), _) => Ok(Stream::Unix(UnixStream::connect(path).await?)),
             (Address::Abstract(name), _) => {

@@ -132,7 +132,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let connected = match connected {
             Waited::Done(Ok(mut connection)) => {
                 (connection.announced, connection.name) = (announced, name);
-                match chosen.connector().filter(|_| chosen.settings().tls.enabled) {
+                match chosen.connector().filter(|_| chosen.is_secure()) {
                     Some(connector) => {
                         let request = if may_go_early(stream, exchange, backend) { Request::Safe } else { Request::Traffic };
                         let mut securing = Box::pin(connection.secure(

@@ -44,7 +44,9 @@ pub(super) fn of(
     diagnostics: &mut Diagnostics,
 ) -> Introduction {
     let connector = connector(settings, backend, secure, diagnostics);
-    let name = name(settings, backend).filter(|_| connector.is_some()).and_then(|text| compile(&text, diagnostics));
+    let may_be_secure = settings.tls.enabled || settings.tls.declined == Some(true);
+    let name =
+        name(settings, backend).filter(|_| may_be_secure && connector.is_some()).and_then(|text| compile(&text, diagnostics));
     Introduction { connector, manner: Manner { announcer: announcer(settings, compile, diagnostics), name } }
 }
 
@@ -68,7 +70,7 @@ fn connector(
     diagnostics: &mut Diagnostics,
 ) -> Option<Arc<Connector>> {
     let tls = &settings.tls;
-    if !tls.enabled && tls.check != Some(true) && !backend.probe.uses_tls() {
+    if !tls.enabled && tls.declined != Some(true) && tls.check != Some(true) && !backend.probe.uses_tls() {
         return None;
     }
     let offered = tls.check_alpn.iter().flatten().filter(|_| backend.probe.kind == ProbeKind::Http);
@@ -87,7 +89,7 @@ fn connector(
 fn name(settings: &ServerSettings, backend: &Surroundings<'_>) -> Option<FormatText> {
     let tls = &settings.tls;
     let auto = (!tls.no_sni_auto && backend.mode == Mode::Http).then_some((AUTOMATIC_NAME, backend.place));
-    let (expression, place) = tls.sni.as_ref().map(|sni| (&*sni.name, &sni.place)).or(auto).filter(|_| tls.enabled)?;
+    let (expression, place) = tls.sni.as_ref().map(|sni| (&*sni.name, &sni.place)).or(auto)?;
     Some(FormatText { text: format!("%[{expression}]").into_bytes(), place: place.clone() })
 }
 

@@ -24,8 +24,11 @@ macro_rules! switch {
 
 /// The table.
 pub(super) const TABLE: &[Param<OnServer>] = &[
-    switch!("ssl", "Speaks TLS.", |draft| draft.tls.enabled = true),
-    switch!("no-ssl", "Takes 'ssl' back.", |draft| draft.tls.enabled = false),
+    switch!("ssl", "Speaks TLS.", |draft| (draft.tls.enabled, draft.tls.declined) = (true, None)),
+    switch!("no-ssl", "Takes 'ssl' back.", |draft| {
+        draft.tls.declined = Some(draft.tls.enabled || draft.tls.declined == Some(true));
+        draft.tls.enabled = false;
+    }),
     done("verify", "<how>", "Whether its certificate is verified: none, required. It is, where nothing is said.", |args, draft| {
         draft.tls.verify = match args.need("<how>")? {
             "none" => Some(false),

@@ -69,6 +69,7 @@ fn build_one(draft: &mut Draft, speaker: &Arc<Speaker>, building: &mut Building<
     timeouts.tarpit = timeouts.tarpit.or(timeouts.connect);
     let context = FarmContext {
         id: draft.id,
+        has_own_id: draft.proxy.id.is_some(),
         name: draft.name.clone(),
         kind: draft.noun(),
         connect_timeout: timeouts.connect,
