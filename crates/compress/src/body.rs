@@ -322,6 +322,11 @@ impl Compressor {
         self.pending
     }
 
+    /// Whether the body is collected: nothing of it was coded yet.
+    pub fn is_collecting(&self) -> bool {
+        matches!(self.state, State::Collecting(_))
+    }
+
     /// Bytes that were fed.
     pub fn bytes_in(&self) -> u64 {
         self.bytes_in

@@ -9,6 +9,7 @@ pub mod source;
 pub mod tcp_info;
 pub mod timer;
 pub mod transport;
+pub mod turn;
 
 pub use buffer::{BULK_BYTES, Buffer, Pool, Pools};
 pub use held::{Held, Listener, Pieces};
@@ -16,3 +17,4 @@ pub use sink::{Outgoing, Sink};
 pub use source::{Broken, Incoming, Part, Source};
 pub use timer::{Timer, Wheel};
 pub use transport::{Reader, Transport, Writer};
+pub use turn::Turn;

@@ -7,7 +7,7 @@
 //! Both directions go this way. Who asks for nothing to be decoded passes it by at one look at an `Option`.
 
 use crate::filter::{Passage, Reach, Side};
-use crate::io::{Part, Sink, Source};
+use crate::io::{Part, Sink, Source, Turn};
 use crate::phase::body::{self, Broke};
 use crate::phase::transfer::Failure;
 use crate::phase::{coding, prepare};
@@ -128,6 +128,7 @@ pub async fn pass(
     let mut holds = true;
     // Whether more is to come out of what was taken.
     let mut drains = false;
+    let mut turn = Turn::default();
     loop {
         let waiting = match drains {
             true => 0,
@@ -170,6 +171,8 @@ pub async fn pass(
         if pushed.more {
             // Little that comes in can make much work: others get their turn.
             tokio::task::yield_now().await;
+        } else {
+            turn.moved(pushed.taken).await;
         }
     }
 }

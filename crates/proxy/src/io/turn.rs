@@ -1,0 +1,47 @@
+//! The turn of a body that is coded: when so many bytes of it have moved, the worker looks after its other clients.
+//!
+//! A task that always finds something to read and room to write goes on for as long as the runtime lets it, which counts operations, not
+//! bytes: 128 times 64 KB with a coder's work behind each is five milliseconds and more, for which small requests waited. A body that
+//! passes as it is has no turns: there they cost 5 % of the CPU time, measured with 64 MB over four connections.
+
+/// What is left of a turn.
+pub struct Turn {
+    left: usize,
+}
+
+impl Default for Turn {
+    fn default() -> Turn {
+        Turn { left: TURN_BYTES }
+    }
+}
+
+impl Turn {
+    /// So many bytes have moved. At the end of a turn the runtime hears what has come for others, and then gives them theirs.
+    pub async fn moved(&mut self, bytes: usize) {
+        match self.left.checked_sub(bytes) {
+            Some(left @ 1..) => self.left = left,
+            _ => {
+                self.left = TURN_BYTES;
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}
+
+/// Some 50 to 300 µs of work, and one job of the offload queue.
+const TURN_BYTES: usize = 64 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    #[test]
+    fn a_turn_ends_when_so_many_bytes_have_moved() {
+        let mut turn = Turn::default();
+        let mut yields = |bytes| pin!(turn.moved(bytes)).poll(&mut Context::from_waker(Waker::noop())).is_pending();
+        let moved = [1, 65_534, 1, 65_535, 1, 1 << 20, 5].map(&mut yields);
+        assert_eq!(moved, [false, false, true, false, true, true, false]);
+    }
+}
