@@ -34,6 +34,7 @@ pub mod io;
 pub mod keywords;
 pub mod log;
 pub mod meter;
+pub mod ocsp;
 pub mod phase;
 pub mod plan;
 pub mod reply;

@@ -86,6 +86,7 @@ impl Service {
         tokio::spawn(terse_names::run(plan.resolvers.clone(), farms.clone()));
         let surroundings = CheckSurroundings { plan: plan.clone(), node: stats.node().to_owned() };
         tokio::spawn(terse_balance::check::run(farms, Arc::new(surroundings)));
+        tokio::spawn(terse_proxy::ocsp::run(plan.clone()));
         if let Some(queue) = shared.queue.clone().filter(|queue| !queue.engines().is_empty()) {
             let voice = Voice { logger: Logger::new(&plan.sinks), report: report.clone() };
             tokio::spawn(engines::watch(queue, plan.clone(), voice));

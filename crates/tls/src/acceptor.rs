@@ -83,6 +83,12 @@ impl Acceptor {
         if protocols(&tls.own, http).1.iter().any(|name| &**name == "h2") {
             diagnostics.warn(place, "'alpn h2': HTTP/2 is not spoken to clients yet, so it is not offered to them");
         }
+        let others: Vec<_> = held.acceptors().map(|acceptor| acceptor.offer()).collect();
+        let lines = others.iter().flat_map(|offer| &offer.lines).chain(&offer.lines);
+        if let Some(reason) = held.quarrel(lines, &global.ocsp) {
+            diagnostics.alert(place, reason);
+            return None;
+        }
         for line in &offer.lines {
             if let Some(Unusable(reason)) = line.certificate.answer_fault(now_s()) {
                 diagnostics.warn(place, format!("clients are not given the answer beside '{}': {reason}", line.key));

@@ -110,10 +110,17 @@ impl Answer {
         let until = self.single.until.as_deref().and_then(|until| Asn1Time::from_str(until).ok());
         until.is_some_and(|until| now.is_ok_and(|now| until > now))
     }
+
+    /// When there is a newer one, in seconds since 1970.
+    pub(crate) fn until_s(&self) -> Option<i64> {
+        let until = Asn1Time::from_str(self.single.until.as_deref()?).ok()?;
+        let since = Asn1Time::from_unix(0).ok()?.diff(&until).ok()?;
+        Some(i64::from(since.days) * 86_400 + i64::from(since.secs))
+    }
 }
 
 /// How far the clocks of authorities and clients may be from ours.
-const SKEW_S: i64 = 300;
+pub(crate) const SKEW_S: i64 = 300;
 
 /// What an answer says, as OpenSSL writes it. Nothing if it is none.
 pub(crate) fn text(der: &[u8]) -> Option<String> {

@@ -143,6 +143,11 @@ impl Certificate {
         id(&self.leaf, &self.chain, self.issuer.as_ref())
     }
 
+    /// Who has signed it.
+    pub(crate) fn issued_by(&self) -> Result<&X509, ErrorStack> {
+        issued_by(&self.leaf, &self.chain, self.issuer.as_ref()).ok_or_else(ErrorStack::get)
+    }
+
     /// The answer about its state that stands beside it; an error where that is none, or one about another certificate.
     pub(crate) fn answer(&self) -> Option<Result<Answer, Unusable>> {
         let answer = Answer::parse(self.ocsp.clone()?);
@@ -305,8 +310,12 @@ impl Draft {
 }
 
 fn id(leaf: &X509, chain: &[X509], issuer: Option<&X509>) -> Option<CertificateId> {
+    CertificateId::new(leaf, issued_by(leaf, chain, issuer)?)
+}
+
+fn issued_by<'c>(leaf: &X509, chain: &'c [X509], issuer: Option<&'c X509>) -> Option<&'c X509> {
     let is_above = |above: &&X509| above.issued(leaf) == openssl::x509::X509VerifyResult::OK;
-    CertificateId::new(leaf, chain.iter().chain(issuer).find(is_above)?)
+    chain.iter().chain(issuer).find(is_above)
 }
 
 /// Certificates that complete chains (`issuers-chain-path`): read once, since certificates may come when files cannot be read any more.

@@ -63,6 +63,7 @@ const LISTED: &[&str] = &[
     "no-alpn",
     "no-ca-names",
     "npn",
+    "ocsp-update",
     "sigalgs",
     "ssl-max-ver",
     "ssl-min-ver",

@@ -64,7 +64,12 @@ pub use settings::{BindTls, Defaults, Global, ServerTls};
 pub use shown::{Shown, Whose};
 pub use stream::Stream;
 pub use tickets::BadTicketKey;
-pub use vault::{Names as FileNames, Refusal, TrustKind, Vault};
+pub use vault::{Fetched, Names as FileNames, Question, Refusal, TrustKind, Vault};
+
+/// Bytes in base64, in one line.
+pub fn base64(bytes: &[u8]) -> String {
+    openssl::base64::encode_block(bytes).replace('\n', "")
+}
 
 /// The library in use, as it calls itself and as a number: `OpenSSL 3.0.15 3 Sep 2024`, `3.0.15`.
 pub fn library() -> (&'static str, String) {

@@ -22,12 +22,14 @@ pub(crate) struct Entry {
     pub(crate) words: Arc<str>,
     /// The names that it is for, as they are written; empty: those of the certificate.
     pub(crate) names: Arc<[Box<str>]>,
+    /// `ocsp-update`, of its words.
+    pub(crate) updates: Option<bool>,
 }
 
 impl Entry {
     /// A certificate alone.
     pub(crate) fn bare(file: &str) -> Entry {
-        Entry { file: file.into(), words: "".into(), names: Arc::default() }
+        Entry { file: file.into(), words: "".into(), names: Arc::default(), updates: None }
     }
 
     /// Its words over those of a `bind` line; `None`: it has none.
@@ -40,7 +42,8 @@ impl Entry {
         }
         let mut changed = tls.clone();
         keywords::listed(&self.words, place, &mut changed)?;
-        Ok(Some(changed.own))
+        // Words that say nothing of handshakes leave them as they are.
+        Ok(Some(changed.own).filter(|own| changed.ocsp_update.is_none() || *own != tls.own))
     }
 
     /// The names that it is for.
@@ -69,9 +72,9 @@ impl Entry {
             rest = behind;
         }
         let names = rest.split_whitespace().map(Into::into).collect();
-        let entry = Entry { file: file.into(), words: words.into(), names };
-        entry.own(&BindTls::default(), &Place::nowhere())?;
-        Ok(Some(entry))
+        let mut said = BindTls::default();
+        keywords::listed(&words, &Place::nowhere(), &mut said)?;
+        Ok(Some(Entry { file: file.into(), words: words.into(), names, updates: said.ocsp_update }))
     }
 }
 

@@ -53,6 +53,8 @@ pub(crate) struct Line {
     pub(crate) names: Vec<Name>,
     /// Words of its own, in a list.
     own: Option<Arc<Own>>,
+    /// `ocsp-update`, of the list's line or of the `bind` line.
+    pub(crate) updates: Option<bool>,
     /// `default-crt`
     says_default: bool,
     /// It, or its bundle, is what the line names first.
@@ -152,7 +154,17 @@ fn lines(terms: &Terms<'_>) -> Result<Vec<Line>, Unusable> {
                 let certificate = files.certificate(name)?.clone();
                 let names = own_names(&certificate).collect();
                 let list = None;
-                lines.push(Line { key: name.clone(), certificate, names, own: None, says_default, is_first: begins, list });
+                let updates = tls.ocsp_update;
+                lines.push(Line {
+                    key: name.clone(),
+                    certificate,
+                    names,
+                    own: None,
+                    updates,
+                    says_default,
+                    is_first: begins,
+                    list,
+                });
             }
             continue;
         };
@@ -172,6 +184,7 @@ fn lines(terms: &Terms<'_>) -> Result<Vec<Line>, Unusable> {
                 certificate,
                 names,
                 own,
+                updates: line.entry.updates.or(tls.ocsp_update),
                 says_default,
                 // Of a list only the first line is first; of a bundle all are.
                 is_first: Some(line.number) == first,

@@ -43,6 +43,29 @@ pub struct Global {
     pub max_record: usize,
     /// `tune.ssl.hard-maxrecord`: bytes of any record; 0: as many as fit.
     pub hard_max_record: usize,
+    /// `ocsp-update.*`
+    pub ocsp: OcspUpdates,
+}
+
+/// How answers about certificates' states are fetched.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OcspUpdates {
+    /// `ocsp-update.mode`: of certificates that say nothing of it.
+    pub by_default: bool,
+    /// `ocsp-update.disable`: of none.
+    pub disabled: bool,
+    /// `ocsp-update.mindelay`: seconds between two requests.
+    pub min_s: i64,
+    /// `ocsp-update.maxdelay`: the most.
+    pub max_s: i64,
+    /// `ocsp-update.httpproxy`: who is asked to ask, as `host:port`.
+    pub proxy: Option<Arc<str>>,
+}
+
+impl Default for OcspUpdates {
+    fn default() -> OcspUpdates {
+        OcspUpdates { by_default: false, disabled: false, min_s: 300, max_s: 3600, proxy: None }
+    }
 }
 
 impl Default for Global {
@@ -63,6 +86,7 @@ impl Default for Global {
             lifetime: Duration::from_secs(300),
             max_record: 0,
             hard_max_record: 0,
+            ocsp: OcspUpdates::default(),
         }
     }
 }
@@ -206,6 +230,8 @@ pub struct BindTls {
     pub strict_sni: Option<bool>,
     /// `tls-ticket-keys`
     pub ticket_keys: Option<FileName>,
+    /// `ocsp-update`
+    pub ocsp_update: Option<bool>,
     /// What a certificate of a list may have of its own.
     pub own: Own,
 }

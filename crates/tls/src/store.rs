@@ -38,10 +38,12 @@ pub(crate) struct Load {
     pub(crate) timestamps: Option<FileName>,
     /// `alias`: what it is called by.
     pub(crate) alias: Option<String>,
+    /// `ocsp-update`
+    pub(crate) updates: Option<bool>,
 }
 
 /// The certificates of a section: what they are called by, where their parts are, and where they stand.
-pub(crate) fn settle(mut section: Section, global: &Global) -> Vec<(Key, Sources, FileName)> {
+pub(crate) fn settle(mut section: Section, global: &Global) -> Vec<(Key, Sources, FileName, Option<bool>)> {
     let Store { crt_base, key_base, loads } = section.settings.take().unwrap_or_default();
     let crt_base = crt_base.as_deref().or(global.crt_base.as_deref());
     let key_base = key_base.as_deref().or(global.key_base.as_deref());
@@ -58,7 +60,7 @@ pub(crate) fn settle(mut section: Section, global: &Global) -> Vec<(Key, Sources
             issuer: load.issuer.map(|file| file.path(crt_base)),
             timestamps: load.timestamps.map(|file| file.path(crt_base)),
         };
-        (name, sources, load.certificate)
+        (name, sources, load.certificate, load.updates)
     };
     loads.into_iter().map(settled).collect()
 }

@@ -18,6 +18,7 @@ mod lists;
 mod names;
 mod reading;
 mod tickets;
+mod updates;
 
 use crate::acceptor::Acceptor;
 use crate::certificate::{Draft, Issuers, Unusable};
@@ -30,16 +31,22 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tokio::sync::Notify;
+use updates::Updates;
 
 pub use crate::trust::TrustKind;
 pub use certificates::Names;
 pub(crate) use reading::folder_key;
+pub use updates::{Fetched, Question};
 
 /// What was read of files, who uses it, and what is about to change.
 pub struct Vault {
     global: Global,
     issuers: Issuers,
     held: Mutex<Held>,
+    updates: Mutex<Updates>,
+    /// Whose answers are fetched may have changed.
+    changed: Notify,
 }
 
 #[derive(Default)]
@@ -55,6 +62,8 @@ pub(crate) struct Held {
     drafts: [Option<(Key, Trusted)>; 2],
     /// Keys of tickets, in the order in which files were read.
     tickets: Vec<Arc<TicketKeys>>,
+    /// What `crt-store` sections say of `ocsp-update`.
+    store_updates: HashMap<Key, bool>,
 }
 
 /// Why a change is not made.
@@ -101,7 +110,7 @@ pub(crate) enum Touched<'a> {
 impl Vault {
     /// An empty one, under what `global` says.
     pub fn new(global: Global) -> Vault {
-        Vault { issuers: Issuers::load(&global), global, held: Mutex::default() }
+        Vault { issuers: Issuers::load(&global), global, held: Mutex::default(), updates: Mutex::default(), changed: Notify::new() }
     }
 
     pub(crate) fn global(&self) -> &Global {
@@ -135,7 +144,7 @@ impl Held {
         self.connectors.push(Arc::downgrade(connector));
     }
 
-    fn acceptors(&self) -> impl Iterator<Item = Arc<Acceptor>> {
+    pub(crate) fn acceptors(&self) -> impl Iterator<Item = Arc<Acceptor>> {
         self.acceptors.iter().filter_map(Weak::upgrade)
     }
 
@@ -151,6 +160,12 @@ impl Held {
         for acceptor in self.acceptors().filter(|acceptor| acceptor.uses(touched)) {
             let offer = acceptor.prepare(&files, global)?;
             offers.push((acceptor, offer));
+        }
+        let kept = self.acceptors().filter(|acceptor| !offers.iter().any(|(changed, _)| Arc::ptr_eq(changed, acceptor)));
+        let kept: Vec<_> = kept.map(|acceptor| acceptor.offer()).collect();
+        let lines = kept.iter().flat_map(|offer| &offer.lines).chain(offers.iter().flat_map(|(_, offer)| &offer.lines));
+        if let Some(reason) = self.quarrel(lines, &global.ocsp) {
+            return Err(Unusable(reason));
         }
         let mut securings = Vec::new();
         for connector in self.connectors.iter().filter_map(Weak::upgrade).filter(|connector| connector.uses(touched)) {

@@ -54,7 +54,6 @@ const ABSENT: &[Absent] = &[
     absent("show sess", "sessions are counted, not listed: 'show info' and 'show stat' have the figures"),
     absent("show ssl ech", ECH),
     absent("show ssl jwt", TOKENS),
-    absent("show ssl ocsp-updates", OCSP),
     absent("show ssl providers", INTERNALS),
     absent("show tasks", INTERNALS),
     absent("show threads", INTERNALS),
@@ -63,7 +62,6 @@ const ABSENT: &[Absent] = &[
     absent("shutdown session", "sessions are not listed; 'set server <bk>/<srv> state maint' keeps new ones away"),
     absent("shutdown sessions", "sessions are not listed; 'set server <bk>/<srv> state maint' keeps new ones away"),
     absent("trace", INTERNALS),
-    absent("update ssl", OCSP),
 ];
 
 const fn absent(name: &'static str, reason: &'static str) -> Absent {
@@ -76,7 +74,6 @@ const FRONTENDS: &str = "frontends listen until the process stops";
 const INTERNALS: &str = "it looks into HAProxy's own code";
 const MASTER: &str = "it is a command of the master's command line (-S)";
 const ECH: &str = "the system's OpenSSL has no encrypted hellos";
-const OCSP: &str = "nobody is asked about a certificate's state; 'set ssl ocsp-response' takes an answer";
 const TOKENS: &str = "keys of tokens are files of the configuration";
 
 #[cfg(test)]

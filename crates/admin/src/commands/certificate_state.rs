@@ -1,9 +1,10 @@
 //! Answers about certificates' states (OCSP), which clients are shown beside them.
 
-use super::certificate::{command, reason};
+use super::certificate::{command, file, reason};
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::settings::Level;
+use terse_tls::Refusal;
 
 pub(super) const COMMANDS: &[Command] = &[
     command(
@@ -20,7 +21,32 @@ pub(super) const COMMANDS: &[Command] = &[
         Level::Admin,
         set,
     ),
+    command(
+        "show ssl ocsp-updates",
+        "show ssl ocsp-updates",
+        "list answers that are fetched, and what came of it",
+        Level::Operator,
+        |call| Ok(Answer::Text(call.context.plan.vault.list_updates())),
+    ),
+    command(
+        "update ssl ocsp-response",
+        "update ssl ocsp-response <file>",
+        "fetch the answer about a certificate's state now",
+        Level::Admin,
+        update,
+    ),
 ];
+
+fn update(call: &mut Call<'_>) -> Outcome {
+    let name = file(call, "'update ssl ocsp-response' expects a filename")?;
+    match call.context.plan.vault.update_now(name) {
+        Ok(()) => Ok(Answer::Done),
+        Err(Refusal::Unknown) => {
+            Err(Message::error("Unknown certificate! 'update ssl ocsp-response' expects an already known certificate file name."))
+        }
+        Err(refusal) => Err(Message::error(reason(refusal))),
+    }
+}
 
 fn show(call: &mut Call<'_>) -> Outcome {
     let vault = &call.context.plan.vault;

@@ -103,14 +103,7 @@ pub static KEYWORDS: &[Keyword] = &[
         "captured cookies are not cut short of their declared length",
     ),
     // TLS.
-    knob("tune.ssl.ocsp-update.maxdelay", "<seconds>", "Renewal of OCSP answers.", OCSP),
-    knob("tune.ssl.ocsp-update.mindelay", "<seconds>", "Renewal of OCSP answers.", OCSP),
-    knob("ocsp-update.disable", "on|off", "Renewal of OCSP answers.", OCSP),
-    knob("ocsp-update.httpproxy", "<address>", "Renewal of OCSP answers.", OCSP),
-    knob("ocsp-update.maxdelay", "<seconds>", "Renewal of OCSP answers.", OCSP),
-    knob("ocsp-update.mindelay", "<seconds>", "Renewal of OCSP answers.", OCSP),
-    knob("ocsp-update.mode", "on|off", "Renewal of OCSP answers.", OCSP),
-    knob("acme.scheduler", "auto|off", "Renewal of certificates.", OCSP),
+    knob("acme.scheduler", "auto|off", "Renewal of certificates.", ACME),
     knob("jwt.decrypt_alg_list", "<algorithms>", "Algorithms of tokens.", "tokens are not decrypted"),
     knob("jwt.decrypt_enc_list", "<algorithms>", "Algorithms of tokens.", "tokens are not decrypted"),
     // HTTP/2 and QUIC.
@@ -201,7 +194,7 @@ const SAME_BYTES: &str = "bytes are the same either way";
 const KERNEL_BUFFERS: &str = "the kernel sizes its buffers as connections need them";
 const IDLE_BOUND: &str = "idle connections are bounded by 'pool-max-conn' and the process's descriptors";
 const SPREAD: &str = "first checks are spread over an interval, and each then keeps its beat";
-const OCSP: &str = "nobody is asked about certificates or for new ones: they are files";
+const ACME: &str = "nobody is asked for new certificates: they are files";
 const H2: &str = "no connection uses HTTP/2";
 const QUIC: &str = "no connection uses QUIC: such addresses are refused";
 const HTTP_CLIENT: &str = "only Lua scripts ask servers: by the system's lookup, once, for as long as their 'timeout' says";

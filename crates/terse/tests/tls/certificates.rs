@@ -43,17 +43,23 @@ pub enum Kind {
 
 /// An authority.
 pub fn authority(name: &str) -> Pair {
-    made(&Wanted { kind: Kind::Ecdsa, name, others: &[], days: 30, is_authority: true }, None)
+    made(&Wanted { kind: Kind::Ecdsa, name, others: &[], days: 30, is_authority: true, responder: None }, None)
 }
 
 /// A certificate for names; the first is its common name.
 pub fn signed(kind: Kind, names: &[&str], by: &Pair) -> Pair {
-    made(&Wanted { kind, name: names[0], others: names, days: 30, is_authority: false }, Some(by))
+    made(&Wanted { kind, name: names[0], others: names, days: 30, is_authority: false, responder: None }, Some(by))
+}
+
+/// The same, with the place where answers about its state are.
+pub fn answered(name: &str, by: &Pair, responder: &str) -> Pair {
+    let wanted = Wanted { kind: Kind::Ecdsa, name, others: &[name], days: 30, is_authority: false, responder: Some(responder) };
+    made(&wanted, Some(by))
 }
 
 /// One whose time is over.
 pub fn expired(name: &str, by: &Pair) -> Pair {
-    made(&Wanted { kind: Kind::Ecdsa, name, others: &[name], days: -1, is_authority: false }, Some(by))
+    made(&Wanted { kind: Kind::Ecdsa, name, others: &[name], days: -1, is_authority: false, responder: None }, Some(by))
 }
 
 /// A list of certificates that their authority has taken back, in PEM.
@@ -86,6 +92,8 @@ struct Wanted<'a> {
     others: &'a [&'a str],
     days: i64,
     is_authority: bool,
+    /// Where answers about its state are.
+    responder: Option<&'a str>,
 }
 
 fn made(wanted: &Wanted<'_>, by: Option<&Pair>) -> Pair {
@@ -124,6 +132,15 @@ fn made(wanted: &Wanted<'_>, by: Option<&Pair>) -> Pair {
         }
         let others = others.build(&builder.x509v3_context(None, None)).unwrap();
         builder.append_extension(others).unwrap();
+    }
+    if let Some(responder) = wanted.responder {
+        // AuthorityInfoAccess (RFC 5280 section 4.2.2.1): id-ad-ocsp and a URI.
+        let place = [&[0x86, responder.len() as u8][..], responder.as_bytes()].concat();
+        let method = [&[0x06, 8, 0x2b, 6, 1, 5, 5, 7, 0x30, 1][..], &place].concat();
+        let access = [&[0x30, method.len() as u8 + 2, 0x30, method.len() as u8][..], &method].concat();
+        let identifier = Asn1Object::from_str("1.3.6.1.5.5.7.1.1").unwrap();
+        let access = Asn1OctetString::new_from_bytes(&access).unwrap();
+        builder.append_extension(X509Extension::new_from_der(&identifier, false, &access).unwrap()).unwrap();
     }
     builder.sign(by.map_or(&key, |by| &by.key), MessageDigest::sha256()).unwrap();
     Pair { certificate: builder.build(), key }

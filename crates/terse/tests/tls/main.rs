@@ -20,3 +20,4 @@ mod stores;
 mod support;
 mod talk;
 mod tickets;
+mod updates;

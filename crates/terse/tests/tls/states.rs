@@ -7,19 +7,22 @@ use crate::support::proxy::DEFAULTS;
 use openssl::base64::encode_block;
 use openssl::hash::MessageDigest;
 use openssl::ocsp::{OcspCertId, OcspRequest};
+use openssl::sign::Signer;
 use openssl::ssl::{Ssl, SslContext, SslMethod, SslVerifyMode, StatusType};
 use std::net::TcpStream;
 
 fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     let head = match content.len() {
         len @ 0..0x80 => vec![tag, len as u8],
+        // What is signed must be written as everybody writes it.
+        len @ 0x80..0x100 => vec![tag, 0x81, len as u8],
         len => vec![tag, 0x82, (len >> 8) as u8, len as u8],
     };
     [head, content.to_vec()].concat()
 }
 
-/// An answer (RFC 6960 section 4.2.1) that nobody has signed: clients of these tests look at its bytes.
-fn answer(site: &Pair, root: &Pair, state: &[u8]) -> Vec<u8> {
+/// An answer (RFC 6960 section 4.2.1), signed by the certificate's authority.
+pub fn answer(site: &Pair, root: &Pair, state: &[u8]) -> Vec<u8> {
     answer_until(site, root, state, b"20250101000000Z", Some(FAR))
 }
 
@@ -34,22 +37,25 @@ fn answer_until(site: &Pair, root: &Pair, state: &[u8], since: &[u8; 15], until:
     let now = element(0x18, since);
     let until = until.map(|time| element(0xa0, &element(0x18, time))).unwrap_or_default();
     let single = element(0x30, &[&id, state, &now, &until].concat());
-    let by = element(0xa2, &element(0x04, &[7; 20]));
+    // Whoever has signed it is named by the hash of the key that the question has, behind an algorithm and the hash of a name.
+    let by = element(0xa2, &element(0x04, &id[2 + 11 + 22 + 2..][..20]));
     let data = element(0x30, &[by, now, element(0x30, &single)].concat());
     let algorithm = element(0x30, &element(0x06, &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02]));
-    let basic = element(0x30, &[data, algorithm, element(0x03, &[0, 1])].concat());
+    let mut signer = Signer::new(MessageDigest::sha256(), &root.key).unwrap();
+    let signature = [vec![0], signer.sign_oneshot_to_vec(&data).unwrap()].concat();
+    let basic = element(0x30, &[data, algorithm, element(0x03, &signature)].concat());
     let kind = element(0x06, &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x30, 0x01, 0x01]);
     let bytes = element(0xa0, &element(0x30, &[kind, element(0x04, &basic)].concat()));
     element(0x30, &[element(0x0a, &[0]), bytes].concat())
 }
 
-const GOOD: &[u8] = &[0x80, 0];
-const REVOKED: &[u8] = b"\xa1\x11\x18\x0f20260101000000Z";
+pub const GOOD: &[u8] = &[0x80, 0];
+pub const REVOKED: &[u8] = b"\xa1\x11\x18\x0f20260101000000Z";
 
 const UNKNOWN: &[u8] = &[0x82, 0];
 
 /// What a client is shown beside the certificate.
-fn stapled(terse: &Terse) -> Option<Vec<u8>> {
+pub fn stapled(terse: &Terse) -> Option<Vec<u8>> {
     stapled_at(terse, "web")
 }
 

@@ -132,6 +132,15 @@ pub(super) const TABLE: &[Param<OnBind>] = &[
             Ok(())
         },
     ),
+    done(
+        "ocsp-update",
+        "{ on | off }",
+        "Whether answers about the states of its certificates are fetched; as 'ocsp-update.mode' has it by default.",
+        |args, draft| {
+            draft.tls.ocsp_update = Some(common::on_off(args)?);
+            Ok(())
+        },
+    ),
     refused("generate-certificates", "", "Makes certificates for unknown names.", GENERATED),
     refused("ca-sign-file", "<file>", "The authority of made certificates.", GENERATED),
     refused("ca-sign-pass", "<password>", "The authority's password.", GENERATED),

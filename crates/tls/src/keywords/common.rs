@@ -170,6 +170,15 @@ pub(super) fn list(args: &mut Args<'_>, what: &str) -> Result<Option<Arc<str>>, 
     }
 }
 
+/// `on` or `off`
+pub(super) fn on_off(args: &mut Args<'_>) -> Result<bool, Fault> {
+    match args.need("'on' or 'off'")? {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        other => Err(args.fault(format!("'{other}' is neither 'on' nor 'off'"))),
+    }
+}
+
 /// Application protocols.
 pub(super) fn protocols(args: &mut Args<'_>) -> Result<Option<Vec<Box<str>>>, Fault> {
     alpn::parse(args.need("<protocols>")?).map(Some).map_err(|reason| args.fault(reason))

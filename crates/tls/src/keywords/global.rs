@@ -82,6 +82,29 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         global(scope).security_level = Some(args.integer("<level>", 0..=5)? as u32);
         args.end()
     }),
+    done(
+        "ocsp-update.mode",
+        "{ on | off }",
+        "Whether answers about certificates' states are fetched; off by default.",
+        |args, scope| {
+            global(scope).ocsp.by_default = common::on_off(args)?;
+            args.end()
+        },
+    ),
+    done("ocsp-update.disable", "{ on | off }", "Fetches no answers, whatever certificates say.", |args, scope| {
+        global(scope).ocsp.disabled = common::on_off(args)?;
+        args.end()
+    }),
+    done("ocsp-update.mindelay", "<seconds>", "The least time between two requests for an answer; 300 by default.", least_delay),
+    done("tune.ssl.ocsp-update.mindelay", "<seconds>", "The old name of 'ocsp-update.mindelay'.", least_delay),
+    done("ocsp-update.maxdelay", "<seconds>", "The most time between two requests for an answer; 3600 by default.", most_delay),
+    done("tune.ssl.ocsp-update.maxdelay", "<seconds>", "The old name of 'ocsp-update.maxdelay'.", most_delay),
+    done("ocsp-update.httpproxy", "<address>[:<port>]", "Asks an HTTP proxy for answers; port 80 by default.", |args, scope| {
+        let address = args.need("<address>")?;
+        let has_port = address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        global(scope).ocsp.proxy = Some(if has_port { address.into() } else { format!("{address}:80").into() });
+        args.end()
+    }),
     done("ssl-dh-param-file", "<file>", "Diffie-Hellman parameters of addresses that have none of their own.", |args, scope| {
         let place = args.place(&scope.place);
         let name = args.need("<file>")?.into();
@@ -188,6 +211,23 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     ),
     accepted("tune.ssl.ssl-ctx-cache-size", "<number>", "Remembered made certificates.", "none are made"),
 ];
+
+fn least_delay(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let seconds = args.integer("<seconds>", 1..=i64::from(i32::MAX))?;
+    let ocsp = &mut global(scope).ocsp;
+    // Which of both stands first does not matter.
+    (ocsp.min_s, ocsp.max_s) = (seconds, ocsp.max_s.max(seconds));
+    args.end()
+}
+
+fn most_delay(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let seconds = args.integer("<seconds>", 1..=i64::from(i32::MAX))?;
+    if seconds < global(scope).ocsp.min_s {
+        return Err(args.fault("it can not be lower than 'ocsp-update.mindelay', which is 300 by default and may stand before it"));
+    }
+    global(scope).ocsp.max_s = seconds;
+    args.end()
+}
 
 /// What may stand behind `ssl-default-bind-options`.
 const BIND_OPTIONS: &[&str] =

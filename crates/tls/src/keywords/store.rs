@@ -22,9 +22,9 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     keyword("load", "crt <file> [<parameter>...]", "A certificate, and where its parts are.", |args, scope| {
         let mut draft = Draft { tls: Words::default(), line: scope.place.clone() };
         params::apply(args, "parameter", TABLE, &mut draft)?;
-        let Words { certificate, key, ocsp, issuer, timestamps, alias } = draft.tls;
+        let Words { certificate, key, ocsp, issuer, timestamps, alias, updates } = draft.tls;
         let certificate = certificate.ok_or_else(|| args.fault("mandatory 'crt' parameter not found"))?;
-        store(scope).loads.push(Load { certificate, key, ocsp, issuer, timestamps, alias });
+        store(scope).loads.push(Load { certificate, key, ocsp, issuer, timestamps, alias, updates });
         Ok(())
     }),
 ];
@@ -59,9 +59,9 @@ pub(super) const TABLE: &[Param<Draft<Words>>] = &[
         draft.tls.timestamps = Some(common::file(args, &draft.line)?);
         Ok(())
     }),
-    done("ocsp-update", "off", "Whether answers about its state are fetched: they are not.", |args, _| match args.need("off")? {
-        "off" => Ok(()),
-        other => Err(args.fault(format!("'{other}' is not supported: answers about a certificate's state are not fetched"))),
+    done("ocsp-update", "{ on | off }", "Whether answers about its state are fetched.", |args, draft| {
+        draft.tls.updates = Some(common::on_off(args)?);
+        Ok(())
     }),
     refused("jwt", "{ on | off }", "Verifies tokens with it.", "keys of tokens are named in the converter"),
     refused("acme", "<section>", "Orders it.", ORDERED),
@@ -84,6 +84,7 @@ pub(super) struct Words {
     issuer: Option<FileName>,
     timestamps: Option<FileName>,
     alias: Option<String>,
+    updates: Option<bool>,
 }
 
 const fn keyword(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {

@@ -62,7 +62,8 @@ impl Vault {
         for (what, path) in sources.into_iter().filter_map(|(what, path)| Some((what, path.as_ref()?))) {
             let _ = writeln!(text, "{what} filename: {}", path.display());
         }
-        let _ = writeln!(text, "Option: ocsp-update off\nOption: jwt off\nStatus: {status}");
+        let updates = if held.is_updated(name, &self.global().ocsp) { "on" } else { "off" };
+        let _ = writeln!(text, "Option: ocsp-update {updates}\nOption: jwt off\nStatus: {status}");
         if let Some(path) = &draft.chain_path {
             let _ = writeln!(text, "Chain Filename: {}", path.display());
         }
@@ -137,6 +138,7 @@ impl Vault {
         let changed = held.change(files, &Touched::Certificate(&key), &self.global).map_err(|wrong| Refusal::Contexts(wrong.0))?;
         // Only now: what could not take the place may be mended.
         held.draft = None;
+        self.changed.notify_one();
         Ok(changed)
     }
 

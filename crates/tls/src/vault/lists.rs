@@ -64,6 +64,7 @@ impl Vault {
         let mut files = held.files.clone();
         files.lists.insert(name.clone(), Arc::new(changed));
         let count = held.change(files, &Touched::List(&name), &self.global).map_err(|wrong| Refusal::Contexts(wrong.0))?;
+        self.changed.notify_one();
         Ok((certificate.to_string(), count))
     }
 
@@ -111,6 +112,7 @@ impl Vault {
         let mut files = held.files.clone();
         files.lists.insert(name.clone(), Arc::new(changed));
         held.change(files, &Touched::List(&name), &self.global).map_err(|wrong| Refusal::Contexts(wrong.0))?;
+        self.changed.notify_one();
         Ok(())
     }
 }

@@ -37,13 +37,14 @@ impl Vault {
     /// Reads the certificates of `crt-store` sections.
     pub fn read_stores(&self, sections: Vec<Section>, diagnostics: &mut Diagnostics) {
         let held = &mut self.held();
-        for (name, sources, file) in sections.into_iter().flat_map(|section| store::settle(section, &self.global)) {
+        for (name, sources, file, updates) in sections.into_iter().flat_map(|section| store::settle(section, &self.global)) {
             if held.files.certificates.contains_key(&name) {
                 diagnostics.alert(&file.place, format!("'load' in section 'crt-store': store '{name}' was already defined"));
                 continue;
             }
             match Certificate::load_from(Path::new(&*name), sources, true, &self.issuers) {
                 Ok(certificate) => {
+                    held.store_updates.extend(updates.map(|updates| (name.clone(), updates)));
                     held.files.certificates.insert(name, Some(Arc::new(certificate)));
                 }
                 Err(Unusable(reason)) => diagnostics.alert(&file.place, format!("unable to load certificate {reason}")),

@@ -1,0 +1,172 @@
+//! Fetches answers about certificates' states (OCSP over HTTP, RFC 6960 appendix A): one after the other, on the control thread.
+//!
+//! What is fetched and when, and whether an answer is good, `terse_tls` knows; here is a request and what comes back.
+
+use crate::log::{Level, Logger};
+use crate::plan::Plan;
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::time::Duration;
+use terse_http::h1::{self, ChunkDecoder, Parsed, Step};
+use terse_message::{BodyLength, Known, Response};
+use terse_tls::{Fetched, Question};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// Fetches them for ever; dropping the future ends it.
+pub async fn run(plan: Arc<Plan>) {
+    let mut logger = Logger::new(&plan.sinks);
+    loop {
+        match plan.vault.due_question() {
+            Ok(question) => {
+                let fetched = timeout(PATIENCE, fetch(&question, plan.vault.questions_proxy())).await;
+                let fetched = fetched.unwrap_or(Err(Fetched::Http));
+                let line = plan.vault.take_fetched(&question, fetched);
+                logger.send(&plan.journal, Level::Notice, line.as_bytes());
+            }
+            Err(pause) => drop(timeout(pause, plan.vault.questions_change()).await),
+        }
+    }
+}
+
+async fn fetch(question: &Question, proxy: Option<&str>) -> Result<Vec<u8>, Fetched> {
+    let place = Place::parse(&question.url).ok_or(Fetched::Http)?;
+    let response = exchange(&place, &place.request(question, proxy.is_some()), proxy).await.map_err(|_| Fetched::Http)?;
+    match response {
+        (head, _) if head.status != 200 => Err(Fetched::Http),
+        (head, body) => {
+            let kind = head.fields.get(b"content-type").unwrap_or_default();
+            let is_answer =
+                kind.split(|byte| *byte == b';').next().is_some_and(|kind| kind.trim_ascii().eq_ignore_ascii_case(ANSWER));
+            if is_answer { Ok(body) } else { Err(Fetched::OtherType) }
+        }
+    }
+}
+
+/// What a URL says.
+struct Place<'u> {
+    authority: &'u str,
+    address: String,
+    path: &'u str,
+}
+
+impl Place<'_> {
+    fn parse(url: &str) -> Option<Place<'_>> {
+        let rest = url.strip_prefix("http://").filter(|rest| rest.bytes().all(|byte| byte.is_ascii_graphic()))?;
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        let address = if has_port { authority.to_owned() } else { format!("{authority}:80") };
+        (!authority.is_empty() && !authority.contains('@')).then_some(Place { authority, address, path })
+    }
+
+    /// In the target where that is short, so that caches can answer, or else in the body.
+    fn request(&self, question: &Question, by_proxy: bool) -> Vec<u8> {
+        let base = if by_proxy { format!("http://{}", self.authority) } else { String::new() };
+        let path = if self.path.is_empty() { "/" } else { self.path };
+        let encoded = terse_tls::base64(&question.der).replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
+        let rest = format!("HTTP/1.1\r\nHost: {}\r\nAccept: application/ocsp-response\r\nConnection: close\r\n", self.authority);
+        if encoded.len() < SHORT {
+            return format!("GET {base}{}/{encoded} {rest}\r\n", path.trim_end_matches('/')).into_bytes();
+        }
+        let len = question.der.len();
+        let head =
+            format!("POST {base}{path} {rest}Content-Type: application/ocsp-request\r\nContent-Length: {len}\r\n\r\n").into_bytes();
+        [head, question.der.clone()].concat()
+    }
+}
+
+async fn exchange(place: &Place<'_>, request: &[u8], proxy: Option<&str>) -> io::Result<(Response, Vec<u8>)> {
+    let mut stream = TcpStream::connect(proxy.unwrap_or(&place.address)).await?;
+    stream.write_all(request).await?;
+    let (mut response, mut bytes) = (Response::default(), Vec::new());
+    loop {
+        match h1::parse_response(&bytes, b"GET", &mut response).map_err(|_| ErrorKind::InvalidData)? {
+            Parsed::Complete(n) => {
+                bytes.drain(..n);
+                if !matches!(response.status, 100..=199) {
+                    break;
+                }
+            }
+            Parsed::Partial => more(&mut stream, &mut bytes).await?,
+        }
+    }
+    let chunked = response.fields.has(Known::TransferEncoding);
+    let body = match response.body {
+        BodyLength::None => Vec::new(),
+        BodyLength::Exact(len) => {
+            let len = usize::try_from(len).ok().filter(|len| *len <= LARGEST_BYTES).ok_or(ErrorKind::InvalidData)?;
+            while bytes.len() < len {
+                more(&mut stream, &mut bytes).await?;
+            }
+            bytes.truncate(len);
+            bytes
+        }
+        BodyLength::Unknown if chunked => chunks(&mut stream, bytes).await?,
+        BodyLength::Unknown => {
+            while more(&mut stream, &mut bytes).await.map_or_else(ended, |()| Ok(true))? {}
+            bytes
+        }
+    };
+    Ok((response, body))
+}
+
+/// Whether reading went on: not behind the end of the connection, where that is the end of the body.
+fn ended(error: io::Error) -> io::Result<bool> {
+    if error.kind() == ErrorKind::UnexpectedEof { Ok(false) } else { Err(error) }
+}
+
+async fn chunks(stream: &mut TcpStream, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+    let (mut decoder, mut body) = (ChunkDecoder::default(), Vec::new());
+    loop {
+        let (used, step) = decoder.step(&bytes).map_err(|_| ErrorKind::InvalidData)?;
+        match step {
+            Step::Data(range) => {
+                body.extend_from_slice(&bytes[range.clone()]);
+                bytes.drain(..range.end);
+            }
+            Step::End => return Ok(body),
+            Step::More => {
+                bytes.drain(..used);
+                if body.len() > LARGEST_BYTES {
+                    return Err(ErrorKind::InvalidData.into());
+                }
+                more(stream, &mut bytes).await?;
+            }
+        }
+    }
+}
+
+async fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<()> {
+    if bytes.len() > LARGEST_BYTES {
+        return Err(ErrorKind::InvalidData.into());
+    }
+    match stream.read_buf(bytes).await? {
+        0 => Err(ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
+    }
+}
+
+/// How long an answer may take, with its connection.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// The largest head, and the largest answer: usual ones have 2 KB.
+const LARGEST_BYTES: usize = 64 * 1024;
+/// RFC 5019 section 5: the longest request in a target.
+const SHORT: usize = 255;
+const ANSWER: &[u8] = b"application/ocsp-response";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read() {
+        let parse = |url: &'static str| Place::parse(url).map(|place| (place.address, place.path));
+        assert_eq!(parse("http://a.test"), Some(("a.test:80".into(), "")));
+        assert_eq!(parse("http://a.test:8080/x/y"), Some(("a.test:8080".into(), "/x/y")));
+        assert_eq!(parse("http://[::1]/x"), Some(("[::1]:80".into(), "/x")));
+        for url in ["https://a.test", "http://", "http:///x", "http://a b/", "http://u@a.test/", "http://a.test/\r\nX: y"] {
+            assert!(Place::parse(url).is_none(), "{url}");
+        }
+    }
+}
