@@ -79,7 +79,7 @@ impl Roster {
         }
         let hashes = matches!(settings.balance, Balance::Source | Balance::Uri(_) | Balance::LogHash | Balance::Key);
         let ring = (hashes && settings.hash.method == HashMethod::Consistent)
-            .then(|| Ring::new(usable.iter().map(|(at, s)| (*at, s.id(), s.share()))));
+            .then(|| Ring::new(usable.iter().map(|(at, s)| (*at, hash::seed(s), s.share()))));
         let by_weight = || usable.iter().map(|(at, s)| (*at, s.effective_weight())).collect::<Vec<_>>();
         let sequence = match settings.balance {
             Balance::StaticRoundRobin => table(&servers, &by_weight()),

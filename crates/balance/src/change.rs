@@ -8,7 +8,7 @@ use crate::destination::{Destination, Port};
 use crate::farm::{Farm, Level, Outage};
 use crate::report;
 use crate::server::Server;
-use crate::settings::OnError;
+use crate::settings::{OnError, RingKey};
 use crate::state::{AdminOrder, Event, Operation, State};
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
@@ -69,6 +69,9 @@ impl Farm {
             return None;
         }
         server.set_address(new.into());
+        if matches!(server.settings().ring_key, RingKey::Address | RingKey::AddressAndPort) {
+            self.rebuild();
+        }
         let text = format!("{} by '{by}'", changes.join(", "));
         self.say(Level::Notice, &format!("{}/{}: {text}.", self.name(), server.name()));
         Some(text)

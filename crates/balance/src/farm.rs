@@ -304,6 +304,7 @@ const MOST_LOST_RACES: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::destination::Port;
     use crate::fixture::farm;
     use crate::state::AdminOrder;
     use terse_message::Request;
@@ -338,6 +339,37 @@ mod tests {
         assert!(!chosen(&farm, 6).contains(&1));
         order(&farm, 1, AdminOrder::Ready);
         assert!(chosen(&farm, 4).contains(&1));
+    }
+
+    /// As HAProxy 3.5 brought them to the same servers.
+    #[test]
+    fn keys_go_where_haproxy_sends_them() {
+        for (key, expected) in [
+            ("id", [3, 1, 3, 3, 2, 0, 1, 0]),
+            ("id32", [0, 1, 3, 1, 2, 0, 0, 1]),
+            ("addr", [3, 3, 3, 0, 2, 0, 2, 3]),
+            ("addr-port", [2, 2, 0, 3, 1, 3, 1, 0]),
+            ("guid", [0, 2, 2, 1, 1, 0, 1, 3]),
+        ] {
+            let addresses = ["127.0.0.11:21000", "127.0.0.12:21001", "[::1]:21002", "127.0.0.13:21003"];
+            let servers = addresses.iter().enumerate().map(|(n, to)| format!("server s{n} {to} hash-key {key} guid g{n}\n"));
+            let farm = farm(&format!("balance uri\nhash-type consistent\n{}", servers.collect::<String>()));
+            let seen: Vec<_> = (0..8).map(|n| server_of(&farm, &format!("/u{n}"))).collect();
+            assert_eq!(seen, expected, "{key}");
+            // Who gets another's address gets its keys, too.
+            let (first, last) = (farm.servers()[0].clone(), farm.servers()[3].clone());
+            farm.set_address(&first, "127.0.0.13".parse().unwrap(), Some(Port::Fixed(21003)), "test").unwrap();
+            farm.set_address(&last, "127.0.0.11".parse().unwrap(), Some(Port::Fixed(21000)), "test").unwrap();
+            if key.starts_with("addr") {
+                let swapped = |n: usize| match n {
+                    0 => 3,
+                    3 => 0,
+                    n => n,
+                };
+                let now: Vec<_> = (0..8).map(|n| server_of(&farm, &format!("/u{n}"))).collect();
+                assert_eq!(now, expected.map(swapped), "{key}");
+            }
+        }
     }
 
     #[test]

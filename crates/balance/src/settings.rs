@@ -85,6 +85,8 @@ pub struct ServerSettings {
     pub id: Option<u32>,
     /// `guid`.
     pub guid: Option<Guid>,
+    /// `hash-key`: what its places on the ring of a consistent hash come from.
+    pub ring_key: RingKey,
     /// `cookie`: what the persistence cookie says for it.
     pub cookie: Option<Arc<str>>,
     /// `weight`, 0 to 256. 0: only persistence sends it requests.
@@ -223,6 +225,22 @@ pub struct SourceSettings {
     pub guise: Option<Guise>,
 }
 
+/// What a server's places on the ring of a consistent hash come from. Where it has none of that, they come from its number.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum RingKey {
+    /// `id`: its number in statistics.
+    #[default]
+    Id,
+    /// `id32`: the same, mixed first.
+    Id32,
+    /// `addr`: its address.
+    Address,
+    /// `addr-port`: its address and port.
+    AddressAndPort,
+    /// `guid`
+    Guid,
+}
+
 /// Whose address a server sees as that of its client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Guise {
@@ -306,6 +324,7 @@ impl Default for ServerSettings {
             source: SourceSettings::default(),
             socks4: None,
             user_timeout: None,
+            ring_key: RingKey::Id,
             redirect: None,
             congestion: None,
             agent: AgentSettings::default(),

@@ -2,10 +2,12 @@
 //!
 //! The functions are those of HAProxy (its manual's `hash-type`), so that a cluster of both sends the same key to the same server.
 
-use crate::settings::{Hash, HashFunction, UriKey};
+use crate::server::Server;
+use crate::settings::{Hash, HashFunction, RingKey, UriKey};
 use std::net::IpAddr;
 use terse_message::Request;
 use terse_sample::convert::hash::wt6;
+use xxhash_rust::xxh32::xxh32;
 
 /// The number of a client's address.
 pub(super) fn of_source(source: IpAddr, hash: Hash) -> u32 {
@@ -92,13 +94,10 @@ pub(super) fn avalanche(number: u32) -> u32 {
 pub(super) struct Ring(Vec<(u32, u32)>);
 
 impl Ring {
-    /// A ring of (server, its number in statistics, share). A server has a place for each sixteenth of its weight.
+    /// A ring of (server, what its places come from, share). A server has a place for each sixteenth of its weight.
     pub(super) fn new(shares: impl Iterator<Item = (u32, u32, u32)>) -> Ring {
-        let mut places: Vec<(u32, u32)> = shares
-            .flat_map(|(server, id, share)| {
-                (0..share).map(move |n| (avalanche(id.wrapping_mul(PLACES_OF_A_SERVER).wrapping_add(n)), server))
-            })
-            .collect();
+        let mut places: Vec<(u32, u32)> =
+            shares.flat_map(|(server, seed, share)| (0..share).map(move |n| (avalanche(seed.wrapping_add(n)), server))).collect();
         places.sort_unstable();
         Ring(places)
     }
@@ -115,6 +114,28 @@ impl Ring {
         let start = if nearer { before } else { after };
         self.0[start..].iter().chain(&self.0[..start]).map(|(_, server)| *server)
     }
+}
+
+/// What a server's places on the ring come from, as HAProxy has it (`hash-key`).
+pub(super) fn seed(server: &Server) -> u32 {
+    let settings = server.settings();
+    let of_address = |with_port: bool| {
+        let address = server.address().destination().filter(|destination| !destination.ip.is_unspecified())?;
+        let port = avalanche(u32::from(address.port.number()));
+        let start = if with_port { port } else { 0 };
+        Some(match address.ip {
+            IpAddr::V4(ip) => avalanche(start.wrapping_add(u32::from_ne_bytes(ip.octets()))),
+            IpAddr::V6(ip) => xxh32(&ip.octets(), start),
+        })
+    };
+    let seed = match settings.ring_key {
+        RingKey::Id => None,
+        RingKey::Id32 => Some(avalanche(server.id().to_be())),
+        RingKey::Address => of_address(false),
+        RingKey::AddressAndPort => of_address(true),
+        RingKey::Guid => settings.guid.as_ref().map(|guid| xxh32(guid.name.as_bytes(), 0)),
+    };
+    seed.unwrap_or_else(|| server.id().wrapping_mul(PLACES_OF_A_SERVER))
 }
 
 /// The largest weight, 256, times 16: no two servers share a number before it is mixed.
@@ -164,8 +185,8 @@ mod tests {
 
     #[test]
     fn a_ring_moves_only_the_keys_of_a_server_that_goes() {
-        let all = Ring::new([(0, 1, 16), (1, 2, 16), (2, 3, 32)].into_iter());
-        let two = Ring::new([(0, 1, 16), (2, 3, 32)].into_iter());
+        let all = Ring::new([(0, 4096, 16), (1, 8192, 16), (2, 12_288, 32)].into_iter());
+        let two = Ring::new([(0, 4096, 16), (2, 12_288, 32)].into_iter());
         let mut moved = 0;
         for key in (0..10_000).map(avalanche) {
             let (before, after) = (all.from(key).next().unwrap(), two.from(key).next().unwrap());

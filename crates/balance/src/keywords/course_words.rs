@@ -2,7 +2,7 @@
 //! where connections to it come from.
 
 use super::server_words::{Draft, count, done, interval, set};
-use crate::settings::{Guise, ObservedLayer, OnError, SourceSettings};
+use crate::settings::{Guise, ObservedLayer, OnError, RingKey, SourceSettings};
 use crate::state::InitialState;
 use std::net::{IpAddr, SocketAddr};
 use terse_config::params::Param;
@@ -114,6 +114,22 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
         draft.server.source.interface = Some(args.need("<name>")?.into());
         Ok(())
     }),
+    done(
+        "hash-key",
+        "{ id | id32 | addr | addr-port | guid }",
+        "What its places on the ring of a consistent hash come from, so that several balancers agree whatever the order of their lines.",
+        |args, draft| {
+            draft.server.ring_key = match args.need("<key>")? {
+                "id" => RingKey::Id,
+                "id32" => RingKey::Id32,
+                "addr" => RingKey::Address,
+                "addr-port" => RingKey::AddressAndPort,
+                "guid" => RingKey::Guid,
+                other => return Err(args.fault(format!("'{other}' is not 'id', 'id32', 'addr', 'addr-port' or 'guid'"))),
+            };
+            Ok(())
+        },
+    ),
     done("redir", "<prefix>", "Sends clients there by 302 where they ask with GET or HEAD; '/' adds nothing.", |args, draft| {
         let prefix = args.need_bytes("<prefix>")?;
         draft.server.redirect = Some(if prefix == b"/" { b"".as_slice() } else { prefix }.into());

@@ -200,12 +200,6 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     refused("pool-conn-name", "<expression>", "Names connections, so that only requests with the same name share them.", LATER),
     refused("namespace", "<name>", "Connects from another network namespace.", "network namespaces are not built"),
     refused("strict-maxconn", "", "Counts idle connections against 'maxconn', too.", LATER),
-    refused(
-        "hash-key",
-        "<key>",
-        "Says what its place on the ring of a consistent hash comes from.",
-        "a server's place on the ring comes from its id",
-    ),
     refused("shard", "<number>", "Gives a peer its share of the tables.", "there are no peers"),
     refused("idle-ping", "<time>", "Sees whether an idle connection is alive.", "it belongs to HTTP/2, which comes later"),
     refused("tcp-md5sig", "<password>", "Signs packets (RFC 2385).", LATER),

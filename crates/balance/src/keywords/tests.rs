@@ -186,6 +186,7 @@ fn words_of_servers_that_are_wrong() {
         ("s 10.0.0.1:80 source 10.0.0.2:9-1", "not an address"),
         ("s 10.0.0.1:80 source 10.0.0.2 usesrc nobody", "not whose address"),
         ("s 10.0.0.1:80 source 10.0.0.2 usesrc hdr_ip(x,0)", "names no field and occurrence"),
+        ("s 10.0.0.1:80 hash-key name", "is not 'id'"),
         ("s 10.0.0.1:80 usesrc clientip", "only allowed after a 'source'"),
         ("s 10.0.0.1:80 init-addr dns", "unknown method 'dns'"),
         ("s 10.0.0.1:80 resolve-net 10.0.0.0/33", "not a network"),
