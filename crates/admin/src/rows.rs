@@ -254,7 +254,7 @@ impl Sight<'_> {
             Column::CheckHealth => checked().map(|()| Figure::small("CGSV", server.state().health))?,
             Column::CheckDuration => Figure::small("MDPV", was_checked()?.duration.as_millis()),
             Column::LastCheck => Figure::text("MOPV", was_checked()?.info),
-            Column::CheckCode => Figure::small("MOPV", Some(was_checked()?.code).filter(|code| *code != 0)?),
+            Column::CheckCode => Figure::small("MOPV", Some(was_checked()?).filter(|last| last.status.has_code())?.code),
             Column::Rate => Figure::rate(rate()?.now()),
             Column::RateMax => Figure::maximum(rate()?.most()),
             Column::Throttle => Figure::small("MaPV", server.throttle_percent()?),

@@ -124,7 +124,7 @@ impl CheckStatus {
     }
 
     /// Whether a code of the protocol belongs to it.
-    const fn has_code(self) -> bool {
+    pub const fn has_code(self) -> bool {
         matches!(self, CheckStatus::L7Ok | CheckStatus::L7OkStopping | CheckStatus::L7Status)
     }
 

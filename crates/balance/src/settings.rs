@@ -79,6 +79,8 @@ pub struct HashKey {
 pub struct ServerSettings {
     /// Its name, unique in the backend.
     pub name: Arc<str>,
+    /// Where its line stands, if it has one.
+    pub place: Option<Place>,
     /// Where it listens.
     pub address: Address,
     /// `id`: its number in statistics; without it, its place in the backend, from 1.
@@ -297,6 +299,7 @@ impl Default for ServerSettings {
     fn default() -> ServerSettings {
         ServerSettings {
             name: Arc::from(""),
+            place: None,
             address: Address::default(),
             id: None,
             guid: None,

@@ -178,9 +178,10 @@ impl<'a> Attempt<'a> {
 
     /// What it means to have come to the end.
     fn passed(&self) -> LastCheck {
+        let written = self.script.steps.last().is_some_and(|step| step.number.is_some());
         let last = self.script.steps.last().map(|step| &step.what);
         let ended_by_connecting = matches!(last, Some(Act::Connect(_)));
-        let info = if self.script.kind == ProbeKind::Tcp { "(tcp-check)" } else { &self.info };
+        let info = if self.script.kind == ProbeKind::Tcp && written { "(tcp-check)" } else { &self.info };
         if let Some(Act::Expect(Expect { telling, .. })) = last {
             let env = self.env();
             return LastCheck {
@@ -404,7 +405,8 @@ impl<'a> Attempt<'a> {
     }
 
     fn empty(&self, step: &Action) -> Ended {
-        let info = format!("TCPCHK got an empty response at step {}{}", step.number.unwrap_or(0), commented(step));
+        let at = |number| format!("TCPCHK got an empty response at step {number}{}", commented(step));
+        let info = step.number.map_or_else(String::new, at);
         self.ended(CheckStatus::L7Response, info)
     }
 

@@ -196,17 +196,22 @@ pub(super) const HTTP_STEPS: &[Param<Draft>] = &[
         "Sends a request.",
         |args, draft| {
             let request = send(args, draft)?;
+            behind(args, &draft.probe.http, |step| matches!(step, Step::Connect { .. }), "connect")?;
             draft.probe.http.push(Step::Request(request));
             Ok(())
         },
     ),
     action("expect", EXPECT, "Says what the answer must be.", |args, draft| {
         let expect = expect(args, draft, http_expectation)?;
+        behind(args, &draft.probe.http, |step| matches!(step, Step::Request(_) | Step::Expect(_)), "send")?;
         draft.probe.http.push(Step::Expect(expect));
         Ok(())
     }),
     action("connect", CONNECT, "Opens a new connection.", |args, draft| {
-        draft.probe.http.push(connect(args, true)?);
+        let step = connect(args, true)?;
+        behind(args, &draft.probe.http, |step| matches!(step, Step::Expect(_)), "expect")?;
+        begins_with_connect(args, &draft.probe.http)?;
+        draft.probe.http.push(step);
         Ok(())
     }),
     action("comment", "<text>", "Says something to the reader.", comment),
@@ -238,7 +243,9 @@ pub(super) const HTTP_STEPS: &[Param<Draft>] = &[
 /// What may follow `tcp-check`.
 pub(super) const TCP_STEPS: &[Param<Draft>] = &[
     action("connect", CONNECT, "Opens a new connection.", |args, draft| {
-        draft.probe.tcp.push(connect(args, false)?);
+        let step = connect(args, false)?;
+        begins_with_connect(args, &draft.probe.tcp)?;
+        draft.probe.tcp.push(step);
         Ok(())
     }),
     action("send", "<text> [comment <text>]", "Sends a text.", |args, draft| {
@@ -291,6 +298,26 @@ pub(super) const TCP_STEPS: &[Param<Draft>] = &[
 
 const fn action(name: &'static str, arguments: &'static str, summary: &'static str, parser: ParamParser<Draft>) -> Param<Draft> {
     Param { name, arguments, summary, kind: ParamKind::Done(parser) }
+}
+
+/// Refuses a step of HTTP that does not stand behind one of these, or first.
+fn behind(args: &Args<'_>, steps: &[Step], fits: fn(&Step) -> bool, missing: &str) -> Result<(), Fault> {
+    match steps.iter().rfind(|step| !is_of_variables(step)) {
+        Some(last) if !fits(last) => Err(args.fault(format!("a step '{missing}' is missing before this one"))),
+        _ => Ok(()),
+    }
+}
+
+/// Where one connection is opened by a step, all are.
+fn begins_with_connect(args: &Args<'_>, steps: &[Step]) -> Result<(), Fault> {
+    match steps.iter().find(|step| !is_of_variables(step)) {
+        None | Some(Step::Connect { .. }) => Ok(()),
+        Some(_) => Err(args.fault("the first step must be a 'connect', too, where there is one")),
+    }
+}
+
+fn is_of_variables(step: &Step) -> bool {
+    matches!(step, Step::SetVar { .. } | Step::UnsetVar(_))
 }
 
 fn set_var(args: &mut Args<'_>, draft: &mut Draft) -> Result<Step, Fault> {

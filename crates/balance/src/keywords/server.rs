@@ -95,8 +95,12 @@ impl Line<'_> {
         let datagrams = spot.is_some();
         let spot = spot.unwrap_or_else(|| address::parse(&text)).map_err(|reason| Fault::new(at, reason))?;
         let log = LogWords { datagrams, ..template.log };
-        let mut server =
-            words(args, place, ServerSettings { name: name.into(), log, ..template }, Origin { default: false, added })?;
+        let mut server = words(
+            args,
+            place,
+            ServerSettings { name: name.into(), place: Some(place.clone()), log, ..template },
+            Origin { default: false, added },
+        )?;
         server.tls.settle(defaults);
         server.address = match spot {
             Spot::Address(address) => address,

@@ -139,11 +139,11 @@ fn check_lines_in_every_form() {
     assert_eq!(backend("option httpchk /x").probe.request.uri.as_ref().and_then(|uri| uri.as_text()), Some(&b"/x"[..]));
     assert_eq!(backend("option httpchk GET /x HTTP/1.1 www").probe.request.fields.len(), 1);
     let steps = backend(
-        "http-check connect port 81\nhttp-check expect ! rstatus ^5\nhttp-check expect comment why string ok\n\
+        "http-check connect port 81\nhttp-check send\nhttp-check expect ! rstatus ^5\nhttp-check expect comment why string ok\n\
          http-check expect hdr name -m beg x- value -m reg ^a",
     );
     assert!(matches!(steps.probe.http[0], Step::Connect { port: Some(81), .. }));
-    assert!(matches!(&steps.probe.http[1], Step::Expect(expect) if expect.negated));
+    assert!(matches!(&steps.probe.http[2], Step::Expect(expect) if expect.negated));
     let tcp = backend("option tcp-check\ntcp-check send-binary 0aFF\ntcp-check expect min-recv 5 !rstring ^error").probe;
     assert!(matches!(&tcp.tcp[0], Step::Send { bytes, .. } if bytes == &[0x0a, 0xff]));
     assert!(matches!(&tcp.tcp[1], Step::Expect(expect) if expect.negated && expect.min_bytes == Some(5)));
@@ -162,6 +162,13 @@ fn check_lines_in_every_form() {
         ("http-check set-var(chek.a) str(b)", "must start with its scope"),
         ("http-check expect hdr name-lf -m reg a", "not for formats"),
         ("http-check sned", "did you mean"),
+        ("http-check connect\nhttp-check expect status 200", "'send' is missing before this one"),
+        ("http-check connect\nhttp-check connect", "'expect' is missing before this one"),
+        ("http-check send\nhttp-check set-var(check.a) int(1)\nhttp-check send", "'connect' is missing before this one"),
+        ("tcp-check send a\ntcp-check connect", "the first step must be a 'connect', too"),
+        ("http-check expect ok-status L7STS status 200", "unknown status 'L7STS'"),
+        ("http-check expect on-error %[nothing] status 200", "unknown fetch method"),
+        ("server s 10.0.0.1:80 socks4 10.0.0.9", "the address of a proxy, and its port"),
         ("tcp-check send-binary abc", "pairs"),
         ("option httpchk GET / HTTP/3", "not a version"),
         ("option smtpchk hello", "neither 'HELO' nor 'EHLO'"),

@@ -7,7 +7,9 @@
 
 mod balancing;
 mod cases;
+mod checks;
 mod compare;
+mod desktop;
 mod expressions;
 mod logs;
 mod origins;

@@ -188,12 +188,13 @@ fn introduce(server: &Server, farm: &Farm, draft: &Draft, building: &mut Buildin
     let Building { vault, logs, diagnostics, checks, .. } = building;
     let section = server.settings().check.section.as_ref().and_then(|(name, _)| checks.get(name));
     let probe = section.unwrap_or(&farm.settings().probe);
-    let backend = introduction::Surroundings { probe, hop: draft.hop, mode: draft.proxy.mode, place: &draft.place };
+    let place = server.settings().place.as_ref().unwrap_or(&draft.place);
+    let backend = introduction::Surroundings { probe, hop: draft.hop, mode: draft.proxy.mode, place };
     let mut compile = |text: &FormatText, diagnostics: &mut Diagnostics| {
         let have = (Needs::REQUEST.or(Needs::SERVER), Usage::Text);
         logs.compile(Some(text), have, (&draft.name, &draft.acls), diagnostics)
     };
-    let secure = |tls: &ServerTls, diagnostics: &mut Diagnostics| Connector::build(tls, &draft.place, vault, diagnostics);
+    let secure = |tls: &ServerTls, diagnostics: &mut Diagnostics| Connector::build(tls, place, vault, diagnostics);
     introduction::of(server.settings(), &backend, &secure, &mut compile, diagnostics).give(server);
 }
 
