@@ -19,7 +19,7 @@ pub struct Expect {
     /// `comment`: stands in the log when it fails.
     pub comment: Option<String>,
     /// What the check's outcome is told as.
-    pub telling: Telling,
+    pub telling: Box<Telling>,
 }
 
 /// How an `expect` line tells what came of it, where it differs from the usual.
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     fn expect(what: Expectation) -> Expect {
-        Expect { what, negated: false, min_bytes: None, comment: None, telling: Telling::default() }
+        Expect { what, negated: false, min_bytes: None, comment: None, telling: Box::default() }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a check says, step by step: from the configuration's lines to a script.
 
-use super::expect::{Expect, Expectation, Telling, written};
+use super::expect::{Expect, Expectation, written};
 use super::protocol::Answer;
 use std::net::IpAddr;
 use terse_sample::{Env, Expr, LogFormat, Target, VarSlot};
@@ -314,7 +314,7 @@ impl Script {
                 negated: false,
                 min_bytes: None,
                 comment: None,
-                telling: Telling::default(),
+                telling: Box::default(),
             })));
         }
         Script { kind: probe.kind, steps, stops_on_404: probe.stops_on_404, tells_state: probe.tells_state }
@@ -398,7 +398,7 @@ mod tests {
                     negated: false,
                     min_bytes: None,
                     comment: None,
-                    telling: Telling::default(),
+                    telling: Box::default(),
                 }),
                 connect(Some(1)),
                 Step::Request(told("GET", "/2", "HTTP/1.0")),

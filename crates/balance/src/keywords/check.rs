@@ -406,7 +406,7 @@ type Read = fn(&str, &mut Args<'_>, &mut Draft) -> Result<Expectation, Fault>;
 /// Reads an `expect`: one match, with other words before and behind it.
 fn expect(args: &mut Args<'_>, draft: &mut Draft, read: Read) -> Result<Expect, Fault> {
     let (mut what, mut negated, mut min_bytes, mut comment) = (None, false, None, None);
-    let mut telling = Telling::default();
+    let mut telling = Box::<Telling>::default();
     while let Some(word) = args.take() {
         match word {
             "ok-status" => telling.met = Some(status(args, MET)?),

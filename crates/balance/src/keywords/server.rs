@@ -181,9 +181,6 @@ pub(super) const FULLCONN: Keyword =
 pub(super) const DEFAULT_SERVER: Keyword = Keyword {
     sections: Sections::BACK,
     ..done("default-server", "[<parameter>...]", "Gives parameters to the servers that follow.", |args, scope| {
-        if args.peek().is_none() {
-            return Err(args.fault("expects <parameter> as argument"));
-        }
         let template = settings(scope).template.clone();
         settings(scope).template = words(args, &scope.place, template, Origin { default: true, added: false })?;
         Ok(())

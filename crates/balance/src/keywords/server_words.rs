@@ -169,7 +169,7 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     }),
     done("proto", "<name>", "Says the protocol to speak: h1.", |args, _| only_h1(args)),
     done("check-proto", "<name>", "Says the protocol that checks speak: h1.", |args, _| only_h1(args)),
-    accepted("ws", "{ auto | h1 | h2 }", "Says what carries WebSocket.", "HTTP/1 is the only protocol to servers"),
+    accepted("ws", "<version>", "Says what carries WebSocket.", "HTTP/1 is the only protocol to servers"),
     accepted("pool-low-conn", "<connections>", "Keeps a few idle connections from other threads.", "each worker keeps its own"),
     done("non-stick", "", "Stick tables do not learn it.", |_, draft| {
         draft.server.non_stick = true;

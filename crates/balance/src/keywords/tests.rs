@@ -230,7 +230,7 @@ fn a_frontends_lines_only_warn_but_those_of_servers() {
 #[test]
 fn templates_make_servers() {
     let farm = backend(
-        "default-server init-addr none\nserver-template web 3 app.internal:80 weight 5 id 7\nserver-template x 5-6 10.0.0.1:80",
+        "default-server\ndefault-server init-addr none ws auto\nserver-template web 3 app.internal:80 weight 5 id 7\nserver-template x 5-6 10.0.0.1:80",
     );
     let names: Vec<_> = farm.servers.iter().map(|server| (&*server.name, server.id, server.name_in_dns.as_deref())).collect();
     let dns = Some("app.internal");
