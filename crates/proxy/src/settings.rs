@@ -278,6 +278,8 @@ pub struct Options {
     pub loose_targets: bool,
     /// `nolinger`.
     pub no_linger: bool,
+    /// `independent-streams`: a side of a tunnel that says nothing is not kept alive by the other.
+    pub independent: bool,
     /// `checkcache`: responses whose cookie a cache might give to others are blocked.
     pub check_cache: bool,
     /// `http-drop-request-trailers`, `http-drop-response-trailers`.

@@ -169,15 +169,15 @@ pub(crate) async fn connected(client: &mut Client, stream: &mut Stream, connecti
     let mut down_sink = sink(client_writer, &mut down_out, &client.timer, client_timeout.get(), meters.1.as_ref());
     let passages = (filter::passage(stream, Direction::In), filter::passage(stream, Direction::Out));
     let rules = stream.facts.backend.map(|index| &worker.plan.backends[index].tcp).filter(|tcp| !tcp.server_content.is_empty());
-    let fins = (front.client_fin, back.server_fin);
+    let silence = Silence { fins: (front.client_fin, back.server_fin), ..Silence::of(stream) };
     let ended = match stream.facts.by_service {
         true => {
-            let relay = Box::pin(relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins, None, passages));
+            let relay = Box::pin(relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, silence, None, passages));
             script::beside(stream, pin!(relay)).await
         }
         false => {
             let first = rules.map(|tcp| First { stream: &mut *stream, tcp });
-            relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins, first, passages).await
+            relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, silence, first, passages).await
         }
     };
     (stream.facts.bytes_in, stream.facts.bytes_out) = (up_sink.written.saturating_sub(announced), down_sink.written);
@@ -187,17 +187,34 @@ pub(crate) async fn connected(client: &mut Client, stream: &mut Stream, connecti
     ended
 }
 
+/// When who is silent has been so for too long.
+#[derive(Clone, Copy)]
+pub struct Silence {
+    /// How long the client and the server may be silent once the other direction has ended.
+    pub fins: (Option<Duration>, Option<Duration>),
+    /// `option independent-streams`: that the other side speaks is no sign of life.
+    pub apart: bool,
+}
+
+impl Silence {
+    /// As the stream's proxies have it.
+    pub fn of(stream: &Stream) -> Silence {
+        let timeouts = stream.facts.timeouts();
+        let apart = stream.facts.frontend().options.independent || stream.facts.backend().is_some_and(|b| b.options.independent);
+        Silence { fins: (timeouts.client_fin, timeouts.server_fin), apart }
+    }
+}
+
 /// Moves bytes both ways until both directions have ended. A direction that ends closes the other side's input; the other direction
 /// goes on.
 ///
-/// `fins`: how long the client and the server may be silent once the other direction has ended. `first`: what judges the server's
-/// bytes before they go on.
+/// `first`: what judges the server's bytes before they go on.
 pub async fn relay_both(
     up: &mut Source<'_>,
     up_sink: &mut Sink<'_>,
     down: &mut Source<'_>,
     down_sink: &mut Sink<'_>,
-    fins: (Option<Duration>, Option<Duration>),
+    silence: Silence,
     first: Option<First<'_>>,
     passages: (Option<Passage>, Option<Passage>),
 ) -> Result<(), Abort> {
@@ -208,27 +225,28 @@ pub async fn relay_both(
             timer.set(fin);
         }
     };
-    let (last, closes) = (Cell::new(clock::now()), Cell::new(false));
+    let (last, last_down, closes) = (Cell::new(clock::now()), Cell::new(clock::now()), Cell::new(false));
+    let last_down = if silence.apart { &last_down } else { &last };
     let mut upward = pin!(relay(up, up_sink, &last, passages.0));
     let mut downward = pin!(async {
         let passage = match first {
             Some(first) => Box::pin(first.judge(down, down_sink, &closes)).await?,
             None => passages.1,
         };
-        relay(down, down_sink, &last, passage).await
+        relay(down, down_sink, last_down, passage).await
     });
     let (mut up_done, mut down_done) = (false, false);
     poll_fn(|cx| {
         if !up_done && let Poll::Ready(result) = upward.as_mut().poll(cx) {
             up_done = true;
-            shorten(server, fins.1);
+            shorten(server, silence.fins.1);
             if let Err(end) = result {
                 return Poll::Ready(Err(end.into_abort(true)));
             }
         }
         if !down_done && let Poll::Ready(result) = downward.as_mut().poll(cx) {
             down_done = true;
-            shorten(client, fins.0);
+            shorten(client, silence.fins.0);
             match result {
                 // The server's connection is closed for both directions.
                 Ok(()) if closes.get() => return Poll::Ready(Ok(())),
@@ -285,7 +303,7 @@ impl End {
     }
 }
 
-/// Moves bytes one way. While the other direction is alive, silence here is no reason to end.
+/// Moves bytes one way. While `last`, when something moved, is recent, silence here is no reason to end.
 async fn relay(
     source: &mut Source<'_>,
     sink: &mut Sink<'_>,

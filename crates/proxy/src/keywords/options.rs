@@ -80,6 +80,11 @@ pub(super) const KEYWORDS: &[Keyword] = &[
             Ok(())
         },
     ),
+    switch(
+        "option independent-streams",
+        "In tunnels, each side is timed by what it says itself, not by what the other says.",
+        |args, scope| any(args, scope, |o| &mut o.independent),
+    ),
     switch("option idle-close-on-response", "While the process stops, idle clients may send one more request.", |args, scope| {
         front(args, scope, |o| &mut o.keeps_idle)
     }),

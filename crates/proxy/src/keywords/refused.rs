@@ -11,11 +11,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "no client of today needs it; Connection is understood by all",
     ),
     refused(
-        "option independent-streams",
-        "Each direction of a connection has a time-out of its own.",
-        "a connection that is written to is not silent",
-    ),
-    refused(
         "option accept-unsafe-violations-in-http-response",
         "Malformed responses are passed on.",
         "malformed messages are never passed on",

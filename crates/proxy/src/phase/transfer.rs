@@ -12,7 +12,7 @@ use crate::phase::{Client, Next, coding, prepare, respond};
 use crate::server::ServerConnection;
 use crate::settings::ConnectionMode;
 use crate::stream::Stream;
-use crate::tunnel;
+use crate::tunnel::{self, Silence};
 use crate::worker::Worker;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -198,8 +198,9 @@ pub async fn run(
             (up_sink.framing, down_sink.framing) = (Outgoing::Plain, Outgoing::Plain);
             let before = (up_sink.written, down_sink.written);
             let passages = (filter::passage(stream, Direction::In), filter::passage(stream, Direction::Out));
-            let fins = (timeouts.client_fin, timeouts.server_fin);
-            let ended = Box::pin(tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, fins, None, passages)).await;
+            let silence = Silence::of(stream);
+            let ended =
+                Box::pin(tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, silence, None, passages)).await;
             stream.facts.bytes_to_server += up_sink.written - before.0;
             stream.facts.bytes_out += down_sink.written - before.1;
             stream.facts.abort = ended.err();

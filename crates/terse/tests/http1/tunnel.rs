@@ -182,3 +182,19 @@ fn silence_ends_it() {
     until("the server's connection to close", || (server.open() == 0).then_some(()));
     terse.end();
 }
+
+/// With `option independent-streams` a server that says nothing is not kept by a client that does.
+#[test]
+fn each_side_speaks_for_itself() {
+    let server = Server::start(|connection| while connection.bytes(1).is_some() {});
+    let terse = listen(&format!("mode tcp\n option independent-streams\n timeout server 300ms\n server one {}", server.address()));
+    let mut client = terse.client();
+    until("the silent server to be given up", || {
+        // What is sent behind the end is an error, and then it has ended.
+        let sent = client.stream().write_all(b"x").is_ok();
+        (!sent || super::support::readable(client.stream(), std::time::Duration::from_millis(20))).then_some(())
+    });
+    assert!(client.is_closed());
+    until("the server's connection to close", || (server.open() == 0).then_some(()));
+    terse.end();
+}
