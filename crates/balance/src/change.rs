@@ -164,6 +164,11 @@ impl Farm {
         self.change(server, Event::Tracked(leader.state()), cause, now);
     }
 
+    /// Applies an event that is nobody's word.
+    pub(crate) fn apply(&self, server: &Arc<Server>, event: Event, now: Instant) {
+        self.change(server, event, String::new(), now);
+    }
+
     /// Applies an event, and tells those that take their state from this server.
     fn change(&self, server: &Arc<Server>, event: Event, cause: String, now: Instant) {
         self.change_one(server, event, cause, now);

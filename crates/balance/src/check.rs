@@ -79,6 +79,30 @@ pub enum CheckStatus {
 }
 
 impl CheckStatus {
+    /// The status of that number; one that is not known, of another version, says nothing.
+    pub(crate) fn of_number(number: u32) -> CheckStatus {
+        use CheckStatus::{
+            L4Connection, L4Ok, L4Timeout, L6Ok, L6Response, L6Timeout, L7Ok, L7OkStopping, L7Response, L7Status, L7Timeout,
+            Observed, SocketError,
+        };
+        let all = [
+            SocketError,
+            L4Ok,
+            L4Timeout,
+            L4Connection,
+            L6Ok,
+            L6Timeout,
+            L6Response,
+            L7Timeout,
+            L7Response,
+            L7Ok,
+            L7OkStopping,
+            L7Status,
+            Observed,
+        ];
+        all.into_iter().find(|status| *status as u32 == number).unwrap_or_default()
+    }
+
     /// The word in `show stat`'s column `check_status`.
     pub const fn code(self) -> &'static str {
         self.words().0

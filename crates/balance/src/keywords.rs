@@ -13,6 +13,7 @@ mod protocol_check;
 mod refused;
 pub mod server;
 mod server_words;
+mod states;
 mod table;
 
 use crate::settings::FarmSettings;
@@ -21,7 +22,7 @@ use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections, referenc
 
 /// The table.
 pub const KEYWORDS: &[Keyword] = &{
-    use {balance::*, check::*, cookie::*, protocol_check::*, refused::*, server::*, table::*};
+    use {balance::*, check::*, cookie::*, protocol_check::*, refused::*, server::*, states::*, table::*};
     [
         BALANCE,
         HASH_TYPE,

@@ -38,6 +38,7 @@ pub mod membership;
 pub mod persistence;
 pub mod queue;
 pub mod report;
+pub mod restore;
 pub mod server;
 pub mod settings;
 pub mod socks4;

@@ -52,6 +52,10 @@ pub struct FarmSettings {
     pub cookie_key: Option<Arc<str>>,
     /// `source`: of servers whose lines have none.
     pub source: SourceSettings,
+    /// `load-server-state-from-file`: where servers' states come from.
+    pub states: StateSource,
+    /// `server-state-file-name`; without it the backend's name.
+    pub state_file: Option<Arc<str>>,
     /// `option log-health-checks`: each change of a check's result is logged, not only the server's.
     pub log_health_checks: bool,
 }
@@ -61,6 +65,18 @@ impl Setting for FarmSettings {
         let probe = Probe { inherited: true, ..self.probe.clone() };
         FarmSettings { servers: Vec::new(), names: HashSet::new(), numbered: HashMap::new(), probe, ..self.clone() }
     }
+}
+
+/// Where the states of servers come from when the process starts.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum StateSource {
+    /// Their lines.
+    #[default]
+    None,
+    /// The file of the process.
+    Global,
+    /// The backend's own file.
+    Local,
 }
 
 /// A key that equal requests share.

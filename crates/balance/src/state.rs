@@ -64,6 +64,28 @@ impl Admin {
         self.has(Admin::UNRESOLVED)
     }
 
+    pub(crate) const fn is_forced_maint(self) -> bool {
+        self.has(Admin::FORCED_MAINT)
+    }
+
+    pub(crate) const fn is_configured_maint(self) -> bool {
+        self.has(Admin::CONFIGURED_MAINT)
+    }
+
+    pub(crate) const fn is_forced_drain(self) -> bool {
+        self.has(Admin::FORCED_DRAIN)
+    }
+
+    /// The same, in maintenance by an operator's word or not.
+    pub(crate) const fn forced(self, maint: bool) -> Admin {
+        self.set(Admin::FORCED_MAINT, maint)
+    }
+
+    /// The same, draining by an operator's word or not.
+    pub(crate) const fn drained(self, drains: bool) -> Admin {
+        self.set(Admin::FORCED_DRAIN, drains)
+    }
+
     const fn has(self, flag: Admin) -> bool {
         self.0 & flag.0 != 0
     }

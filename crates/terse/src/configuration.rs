@@ -9,7 +9,7 @@ use crate::process::variables::ProcessVariables;
 use crate::process::{ProcessSettings, sys, workers};
 use crate::report::Report;
 use crate::sockets::Wanted;
-use crate::{engines, files, keywords};
+use crate::{engines, files, keywords, restored};
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -213,6 +213,7 @@ fn plan(
             diagnostics.warn(place, format!("counters begin at 0: '{file}': {reason}"));
         }
     }
+    restored::states(plan_now, &process, host.started, diagnostics);
     engines::examine(&plan_now.process.compression.engines, &identity, diagnostics);
     let fixed = fixed_descriptors(plan_now, &wanted, host.workers);
     let limits = Wishes::new(&process, arguments.maxconn, arguments.memory_limit_mib, buffer_bytes as u64, fixed).settle();

@@ -16,6 +16,7 @@ pub mod listening;
 pub mod master;
 pub mod process;
 pub mod report;
+pub mod restored;
 pub mod service;
 pub mod signals;
 pub mod sockets;

@@ -93,6 +93,42 @@ fn a_request_keeps_its_server() {
     terse.end();
 }
 
+/// What `show servers state` prints is what the next process starts with; what is no such file is said and counts for nothing.
+#[test]
+fn states_survive_the_process() {
+    let (down, up) = (named("down"), named("up"));
+    let lines = format!(" server a {}\n server b {}\n", down.address(), up.address());
+    let start = |global: &str, keyword: &str| {
+        let text = format!(
+            "global\n nbthread 1\n stats socket fd@${{cli}} level admin\n{global}\n{DEFAULTS}\nfrontend web\n bind fd@${{web}}\n \
+             default_backend b\nbackend b\n{keyword}\n{lines}"
+        );
+        Terse::with(&text).listen("web").listen("cli")
+    };
+    let first = start("", "").start();
+    admin(&first, "disable server b/a; set weight b/b 0");
+    let states = admin(&first, "show servers state") + "\n";
+    first.end();
+    let base = " server-state-base \"${dir}\"\n server-state-file all";
+    for (keyword, file) in [("load-server-state-from-file global", "all"), ("load-server-state-from-file local", "b")] {
+        let next = start(base, &format!(" {keyword}")).file(file, &states).start();
+        let now = admin(&next, "show servers state b");
+        let columns = |text: &str| {
+            text.lines()
+                .skip(2)
+                .map(|line| line.split(' ').skip(3).take(6).map(str::to_owned).collect::<Vec<_>>())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(columns(&now), columns(&states), "{keyword}");
+        assert_eq!(next.client().get("/", &[]).status, 503, "{keyword}");
+        next.end();
+    }
+    let next = start(base, " load-server-state-from-file global").file("all", "what\n").start();
+    until("the warning", || next.stderr().contains("'what' is no version of a file of states").then_some(()));
+    assert_eq!(next.client().get("/", &[]).status, 200);
+    next.end();
+}
+
 /// A cookie of a server that has gone leads nowhere else than balancing does, also once another server has its name.
 #[test]
 fn cookies_of_a_server_that_went() {

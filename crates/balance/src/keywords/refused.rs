@@ -9,15 +9,10 @@ pub(super) const APPSESSION: Keyword = refused(
     "Learns which server made an application's cookie.",
     "HAProxy has dropped it; write 'cookie <name> prefix', or 'cookie <name> insert'",
 );
-pub(super) const LOAD_STATE: Keyword =
-    refused("load-server-state-from-file", "{ global | local | none }", "Starts servers in the state that a file says.", STATES);
-pub(super) const STATE_FILE_NAME: Keyword =
-    refused("server-state-file-name", "[use-backend-name | <file>]", "Names the file of servers' states.", STATES);
 pub(super) const EXTERNAL_CHECK: Keyword = refused("option external-check", "", "Checks servers by a program.", PROGRAM);
 pub(super) const EXTERNAL_CHECK_COMMAND: Keyword =
     refused("external-check command", "<file>", "Names the program that checks servers.", PROGRAM);
 pub(super) const EXTERNAL_CHECK_PATH: Keyword =
     refused("external-check path", "<path>", "Sets PATH for the program that checks servers.", PROGRAM);
 
-const STATES: &str = "servers start in the state that their lines say";
 const PROGRAM: &str = "no program is started; 'option httpchk' and 'tcp-check' lines are built";

@@ -173,7 +173,6 @@ pub static KEYWORDS: &[Keyword] = &[
     knob("cluster-secret", "<text>", "The key of what servers of a cluster share.", "nothing is derived from it"),
     knob("anonkey", "<key>", "The key that hides names in dumps.", "no dump hides names"),
     knob("tune.peers.max-updates-at-once", "<number>", "Updates sent to peers at once.", "there are no peers"),
-    knob("server-state-base", "<folder>", "Where files of servers' states are.", "no such file is read"),
     knob("tune.cli.max-payload-size", "<bytes>", "The largest payload of a command.", "payloads are bounded by the buffer's size"),
 ];
 

@@ -31,6 +31,24 @@ pub static KEYWORDS: &[Keyword] = &[
         process(scope).chroot = Some(args.need("<folder>")?.to_owned());
         Ok(())
     }),
+    done(
+        "server-state-base",
+        "<folder>",
+        "Where files of servers' states are whose names do not begin with '/'.",
+        |args, scope| {
+            process(scope).states_folder = Some(args.need("<folder>")?.to_owned());
+            Ok(())
+        },
+    ),
+    done(
+        "server-state-file",
+        "<file>",
+        "The states of servers, for backends with 'load-server-state-from-file global'.",
+        |args, scope| {
+            process(scope).states_file = Some(args.need("<file>")?.to_owned());
+            Ok(())
+        },
+    ),
     done("daemon", "", "Goes to the background.", |_, scope| {
         process(scope).daemon = true;
         Ok(())

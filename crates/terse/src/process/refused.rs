@@ -10,7 +10,6 @@ pub static KEYWORDS: &[Keyword] = &[
         "Allows checks by programs.",
         "no program is started; 'option httpchk' and TCP checks are built",
     ),
-    refused("server-state-file", "<file>", "States of servers from before.", "servers start in the state that their lines say"),
     refused("shm-stats-file", "<file>", "Counters shared among processes.", "counters belong to the process"),
     refused("shm-stats-file-max-objects", "<number>", "Their most objects.", "counters belong to the process"),
     refused(

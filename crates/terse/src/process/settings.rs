@@ -64,6 +64,10 @@ pub struct ProcessSettings {
     pub description: Option<String>,
     /// `node`: this machine's name in statistics.
     pub node: Option<String>,
+    /// `server-state-base`: the folder of files of servers' states.
+    pub states_folder: Option<String>,
+    /// `server-state-file`: the file for all backends that ask for it.
+    pub states_file: Option<String>,
     /// `unix-bind`: what unix sockets of `bind` lines start with.
     pub unix: UnixDefaults,
 }

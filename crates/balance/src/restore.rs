@@ -1,0 +1,268 @@
+//! States of servers from a file: what `show servers state` printed before a reload (format version 1).
+//!
+//! As with HAProxy the configuration has the last word on what it has changed since: on maintenance where `disabled` came or went, on
+//! weights where the line has another one. A server that nobody asks any more starts in the state that its line says, since nothing
+//! would ever bring it back.
+
+use crate::check::{CheckStatus, LastCheck};
+use crate::destination::Port;
+use crate::farm::Farm;
+use crate::report::{CONFIGURED, ENABLED};
+use crate::server::Server;
+use crate::settings::InitialAddress;
+use crate::state::{Admin, Event, Operation, State};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+/// The lines of a file, by backend and server.
+#[derive(Debug)]
+pub struct States<'t> {
+    lines: HashMap<(&'t str, &'t str), Line>,
+}
+
+/// What a line says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Line {
+    address: Option<IpAddr>,
+    operation: Operation,
+    admin: Admin,
+    weight: u32,
+    initial_weight: u32,
+    check_status: CheckStatus,
+    check_health: u32,
+    check_state: u8,
+    agent_state: u8,
+    port: u16,
+    secure: bool,
+    check_port: Option<u16>,
+    check_address: Option<IpAddr>,
+    agent_address: Option<IpAddr>,
+    agent_port: Option<u16>,
+}
+
+impl<'t> States<'t> {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It is none of this version, or a line is not complete: nothing of it counts.
+    pub fn read(text: &'t str) -> Result<States<'t>, String> {
+        let mut lines = text.lines().zip(1..);
+        match lines.next() {
+            Some(("1", _)) => {}
+            Some((version, _)) => return Err(format!("'{}' is no version of a file of states: '1' is", version.escape_debug())),
+            None => return Err("it is empty".into()),
+        }
+        let mut states = HashMap::new();
+        for (line, number) in lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#')) {
+            let words: Vec<&str> = line.split_ascii_whitespace().collect();
+            let (Some(backend), Some(server), Some(said)) = (words.get(1), words.get(3), Line::read(&words)) else {
+                return Err(format!("line {number} is no state of a server"));
+            };
+            states.insert((*backend, *server), said);
+        }
+        Ok(States { lines: states })
+    }
+}
+
+impl Line {
+    fn read(words: &[&str]) -> Option<Line> {
+        let word = |at: usize| words.get(at).copied();
+        let number = |at: usize| word(at)?.parse::<u32>().ok();
+        // Columns that older versions of HAProxy do not have.
+        let ip = |at: usize| word(at).and_then(|word| word.parse().ok());
+        let port = |at: usize| word(at).and_then(|word| word.parse::<u16>().ok()).filter(|port| *port != 0);
+        Some(Line {
+            address: ip(4),
+            operation: match number(5)? {
+                0 => Operation::Stopped,
+                1 => Operation::Starting,
+                2 => Operation::Running,
+                3 => Operation::Stopping,
+                _ => return None,
+            },
+            admin: Admin(u8::try_from(number(6)?).ok()?),
+            weight: number(7).filter(|weight| *weight <= 256)?,
+            initial_weight: number(8).filter(|weight| *weight <= 256)?,
+            check_status: CheckStatus::of_number(number(10)?),
+            check_health: number(12)?,
+            check_state: u8::try_from(number(13)?).ok()?,
+            agent_state: u8::try_from(number(14)?).ok()?,
+            port: word(18)?.parse().ok()?,
+            secure: word(20) == Some("1"),
+            check_port: port(21),
+            check_address: ip(22),
+            agent_address: ip(23),
+            agent_port: port(24),
+        })
+    }
+
+    /// The state that a server begins with.
+    fn state(&self, server: &Server) -> State {
+        let (rules, old) = (server.settings().rules(), server.state());
+        let is_asked = rules.checked || server.settings().agent.enabled;
+        let was_asked = self.check_state != 0 || self.agent_state != 0;
+        let (operation, health) = match self.operation {
+            Operation::Stopped | Operation::Stopping if was_asked && !is_asked => (old.operation, old.health),
+            Operation::Stopped => (Operation::Stopped, 0),
+            Operation::Starting if rules.slow => (Operation::Starting, rules.best()),
+            Operation::Starting | Operation::Running if rules.checked => (Operation::Running, rules.best()),
+            Operation::Starting | Operation::Running => (Operation::Running, self.check_health.clamp(rules.rise, rules.best())),
+            Operation::Stopping => (Operation::Stopping, self.check_health.clamp(rules.rise, rules.best())),
+        };
+        let (configured, was_configured) = (old.admin.is_configured_maint(), self.admin.is_configured_maint());
+        let mut admin = old.admin;
+        if configured == was_configured {
+            admin = admin.forced(self.admin.is_forced_maint());
+        }
+        let own_weight = server.settings().weight;
+        let drains = self.admin.is_forced_drain() && (self.initial_weight > 0 || own_weight == 0);
+        let admin = admin.drained(drains && !admin.is_forced_maint());
+        match admin.is_maint() {
+            true => {
+                State { operation: Operation::Stopped, admin, health: if rules.checked { 0 } else { rules.rise }, denied: false }
+            }
+            false => State { operation, admin, health, denied: false },
+        }
+    }
+}
+
+impl Farm {
+    /// Starts its servers in the states that a file says; those that track others follow them. Says which servers it does not know.
+    pub fn restore(&self, states: &States<'_>, now: Instant) -> Vec<String> {
+        let servers = self.servers();
+        let known = servers.iter().filter_map(|server| Some((server, states.lines.get(&(self.name(), &**server.name()))?)));
+        let known: Vec<(&Arc<Server>, &Line)> = known.collect();
+        for (server, line) in &known {
+            self.move_back(server, line);
+            let _changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+            server.set_state(line.state(server));
+            if line.initial_weight == server.settings().weight {
+                server.set_weight(line.weight);
+            }
+            if line.check_status != CheckStatus::Initial && server.settings().check.enabled {
+                server.set_last_check(LastCheck { status: line.check_status, ..LastCheck::default() });
+            }
+            let stopped = |state: u8| state & CONFIGURED != 0 && state & ENABLED == 0;
+            server.set_checked(server.is_checked() && !stopped(line.check_state));
+            server.set_asked(server.is_asked() && !stopped(line.agent_state));
+        }
+        {
+            let _changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+            self.rebuild();
+        }
+        for (server, _) in known {
+            if let Some(leader) = server.leader() {
+                self.apply(server, Event::Tracked(leader.state()), now);
+            }
+        }
+        let missing = states
+            .lines
+            .keys()
+            .filter(|(backend, name)| *backend == self.name() && !servers.iter().any(|server| **server.name() == **name));
+        let mut missing: Vec<String> =
+            missing.map(|(backend, name)| format!("can't find server '{name}' in backend '{backend}'")).collect();
+        missing.sort();
+        missing
+    }
+
+    /// Sends requests, checks and questions where they went.
+    fn move_back(&self, server: &Server, line: &Line) {
+        let settings = server.settings();
+        if let Some(mut there) = server.address().destination() {
+            let first = settings.resolution.init.first();
+            let wants_last = settings.name_in_dns.is_some() && first.is_none_or(|first| *first == InitialAddress::Last);
+            there.ip = line.address.filter(|_| wants_last).unwrap_or(there.ip);
+            if let (Port::Fixed(_), 1..) = (there.port, line.port) {
+                there.port = Port::Fixed(line.port);
+            }
+            if Some(there) != server.address().destination() {
+                server.set_address(there.into());
+            }
+        }
+        if server.may_switch_security() {
+            server.set_secure(line.secure);
+        }
+        server.change_aim(|aim| {
+            if settings.check.enabled {
+                aim.check_address = line.check_address.or(aim.check_address);
+                aim.check_port = line.check_port.or(aim.check_port);
+            }
+            if settings.agent.enabled {
+                aim.agent_address = line.agent_address.or(aim.agent_address);
+                aim.agent_port = line.agent_port.or(aim.agent_port);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::farm;
+    use crate::report::{STATE_HEADER, state_line};
+    use crate::state::AdminOrder;
+    use proptest::prelude::*;
+
+    fn saved(farm: &Farm) -> String {
+        let now = Instant::now();
+        let lines: Vec<String> = farm.servers().iter().map(|server| state_line(farm, server, now)).collect();
+        format!("{STATE_HEADER}\n{}\n", lines.join("\n"))
+    }
+
+    const LINES: &str =
+        "server a 10.0.0.1:80 check\nserver b 10.0.0.2:80 weight 9\nserver c 10.0.0.3:80 disabled\nserver d 10.0.0.4:80";
+
+    #[test]
+    fn states_survive() {
+        let old = farm(LINES);
+        let (server, now) = (|name: &str| old.find_server(name).unwrap().clone(), Instant::now());
+        old.set_health(&server("a"), Operation::Stopped, now);
+        old.set_weight(&server("b"), 4, now);
+        old.set_admin(&server("c"), AdminOrder::Ready, now);
+        old.set_admin(&server("d"), AdminOrder::Drain, now);
+        server("a").set_checked(false);
+        server("a").change_aim(|aim| aim.check_port = Some(81));
+        let text = saved(&old);
+        let new = farm(LINES);
+        assert_eq!(new.restore(&States::read(&text).unwrap(), now), [""; 0]);
+        assert_eq!(saved(&new), text);
+        assert_eq!(new.up(), (2, 0), "b and c");
+    }
+
+    #[test]
+    fn what_the_configuration_has_changed_counts() {
+        let old =
+            farm("server a 10.0.0.1:80 disabled\nserver b 10.0.0.2:80\nserver c 10.0.0.3:80 weight 5\nserver d 10.0.0.4:80 check");
+        let now = Instant::now();
+        old.set_weight(&old.servers()[2], 7, now);
+        old.set_health(&old.servers()[3], Operation::Stopped, now);
+        let text = saved(&old);
+        let new = farm("server a 10.0.0.1:80\nserver b 10.0.0.2:80 disabled\nserver c 10.0.0.3:80 weight 6\nserver d 10.0.0.4:80");
+        new.restore(&States::read(&text).unwrap(), now);
+        let servers = new.servers();
+        assert_eq!((servers[0].admin().0, servers[1].admin().0, servers[2].weight()), (0, 5, 6));
+        assert!(servers[3].is_up(), "nothing would bring it back");
+        let none = farm("server x 10.0.0.1:80");
+        assert_eq!(none.restore(&States::read(&text).unwrap(), now)[0], "can't find server 'a' in backend 'be'");
+    }
+
+    #[test]
+    fn what_is_no_such_file_counts_for_nothing() {
+        for (text, why) in
+            [("", "empty"), ("2\n", "'2' is no version"), ("1\n3 be 1 a 10.0.0.1 9 0 1 1\n", "line 2"), ("1\nx\n", "line 2")]
+        {
+            assert!(States::read(text).unwrap_err().contains(why), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "1\n([0-9a-z.: -]{0,60}\n){0,3}|.*") {
+            if let Ok(states) = States::read(&text) {
+                farm("server a 10.0.0.1:80 check").restore(&states, Instant::now());
+            }
+        }
+    }
+}
