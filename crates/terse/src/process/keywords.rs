@@ -202,10 +202,10 @@ pub static KEYWORDS: &[Keyword] = &[
     }),
     done("default-path", "current|config|parent|origin <folder>", "Where relative names of files begin.", default_path),
     done("tune.http.maxhdr", "<number>", "The most fields of a head.", |args, _| {
-        if args.integer("<number>", 1..=32767)? > MOST_FIELDS {
-            return Err(args.fault(format!("a head has at most {MOST_FIELDS} fields")));
+        match args.integer("<number>", 1..=32767)? {
+            more if more > MOST_FIELDS => args.warn(format!("a head has at most {MOST_FIELDS} fields: one with more is refused")),
+            _ => args.changes_nothing("heads always have room for 128 fields"),
         }
-        args.changes_nothing("heads always have room for 128 fields");
         Ok(())
     }),
     done(
