@@ -50,10 +50,8 @@ fn servers_come_and_go_under_requests() {
             assert_eq!(admin(&terse, &format!("add server b/new {}", server.address())), "New server registered.");
             assert_eq!(admin(&terse, "enable server b/new"), "");
             let mut client = terse.client();
-            until("an answer of the newcomer", || match client.get("/", &[]).text().as_str() {
-                "stays" => None,
-                other => Some(assert_eq!(other, answer)),
-            });
+            let other = until("an answer of the newcomer", || Some(client.get("/", &[]).text()).filter(|text| text != "stays"));
+            assert_eq!(other, answer);
             assert_eq!(admin(&terse, "del server b/new"), "Only servers in maintenance mode can be deleted.");
             assert_eq!(
                 admin(&terse, "disable server b/new; wait 20s srv-removable b/new; del server b/new"),

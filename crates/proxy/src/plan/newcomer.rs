@@ -62,7 +62,7 @@ impl Plan {
     }
 
     /// The server whose state a newcomer is to take: one of the configuration whose health is known.
-    fn leader(&self, settings: &ServerSettings, backend: &Backend) -> Result<Option<(Arc<Farm>, Arc<Server>)>, String> {
+    fn leader(&self, settings: &ServerSettings, backend: &Backend) -> Result<Option<Leader>, String> {
         let Some((track, _)) = &settings.track else { return Ok(None) };
         let (of, name) = track.rsplit_once('/').unwrap_or((&backend.name, track));
         let Some(backend) = self.backends.iter().find(|backend| *backend.name == *of) else {
@@ -98,6 +98,9 @@ impl Backend {
         Ok(())
     }
 }
+
+/// A server whose state another one takes, and its farm.
+type Leader = (Arc<Farm>, Arc<Server>);
 
 const NAME_TAKEN: &str = "Already exists a server with the same name in backend.";
 
