@@ -37,7 +37,7 @@ pub const FEATURES: &[(&str, bool)] = &[
     ("SLZ", false),
     ("TFO", true),
     ("THREAD", true),
-    ("TPROXY", false),
+    ("TPROXY", true),
     ("WURFL", false),
     ("ZLIB", true),
 ];
