@@ -9,9 +9,10 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, Command, Stdio};
-use support::client::get;
+use support::client::{Client, get};
 use support::program::find;
 use support::proxy::DEFAULTS;
+use support::server::Server;
 use support::{Terse, until};
 
 /// A name server.
@@ -195,6 +196,27 @@ fn rules_look_names_up() {
         assert_eq!(get(terse.address("web"), &format!("/{name}")).text(), address, "{name}");
     }
     terse.end();
+}
+
+/// In `mode tcp` a connection waits for the name, and goes where it leads.
+#[test]
+fn rules_on_bytes_look_names_up() {
+    let Some(dns) = Dns::start(&[], "127.0.0.1 app.test\n") else { return };
+    let server = Server::body("found");
+    for (name, found) in [("app.test", true), ("none.test", false)] {
+        let lines = format!(
+            " mode tcp\n tcp-request content do-resolve(txn.ip,dns,ipv4) str({name})\n tcp-request content reject unless {{ var(txn.ip) -m found }}\n \
+             tcp-request content set-dst var(txn.ip)\n tcp-request content set-dst-port int({})\n server s 0.0.0.0:0",
+            server.address().port()
+        );
+        let terse = process(&dns, &lines);
+        let mut client = Client::connect(terse.address("web"));
+        match found {
+            true => assert_eq!(client.get("/", &[]).text(), "found"),
+            false => assert!(client.is_closed()),
+        }
+        terse.end();
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@
 use crate::inspection::{Side, lend};
 use crate::io::{Incoming, Source, clock};
 use crate::phase::Client;
-use crate::rules::{self, Flow};
+use crate::rules::{self, Flow, Wait};
 use crate::script::{self, Applet};
 use crate::session::Session;
 use crate::settings::{Mode, TcpRules};
@@ -76,9 +76,13 @@ pub async fn response(down: &mut Source<'_>, stream: &mut Stream, tcp: &TcpRules
     }
 }
 
-/// The flow that a program ends with which a rule has called; any other flow is itself.
+/// The flow that a program ends with which a rule has called, or a wait for a name; any other flow is itself.
 async fn played(stream: &mut Stream, flow: Flow) -> Flow {
     match flow {
+        Flow::Wait(Wait::Name(wait)) => {
+            Box::pin(wait.run(stream)).await;
+            Flow::Next
+        }
         Flow::Play(play) => Box::pin(script::to_its_end(stream, play)).await,
         flow => flow,
     }

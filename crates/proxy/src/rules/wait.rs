@@ -1,7 +1,7 @@
 //! Rules that wait: `pause`, `wait-for-body`, `wait-for-handshake`, `do-resolve`.
 
 use super::variable::in_parentheses;
-use super::{Action, ActionWord, BOTH, Flow, REQUEST, RuleSet, done};
+use super::{Action, ActionWord, BOTH, CONTENT, Flow, REQUEST, RuleSet, done};
 use crate::stream::Stream;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use terse_tls::Secured;
 pub(super) const ACTIONS: &[ActionWord] = &[
     done(
         "do-resolve(",
-        REQUEST,
+        REQUEST | CONTENT,
         "<variable>,<resolvers>[,{ ipv4 | ipv6 }]) <expression>",
         "Looks a name up, and sets a variable to its address.",
         do_resolve,
