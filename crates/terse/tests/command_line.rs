@@ -93,12 +93,12 @@ fn a_good_file_is_silent_unless_asked() {
 
 #[test]
 fn every_problem_of_a_file_is_said() {
-    let bad = check("global\n maxconn many\n usr x\n stats-file y\n", &[]).expect(1);
+    let bad = check("global\n maxconn many\n usr x\n wurfl-data-file y\n", &[]).expect(1);
     for said in [
         "[ALERT]    (",
         "terse.cfg:2]",
         "terse.cfg:3] : unknown keyword 'usr'",
-        "'stats-file' is not supported",
+        "'wurfl-data-file' is not supported",
         "Fatal errors found",
     ] {
         assert!(bad.stderr.contains(said), "{said}: {}", bad.stderr);

@@ -84,7 +84,7 @@ fn a_server_that_clients_go_to_themselves() {
         let mut client = terse.client();
         for _ in 0..2 {
             let length = if request.starts_with("POST") { "Content-Length: 0\r\n" } else { "" };
-            client.send(&format!("{request}\r\nHost: a\r\n{length}\r\n"));
+            client.send(format!("{request}\r\nHost: a\r\n{length}\r\n"));
             let response = client.response(request.split(' ').next().unwrap());
             assert_eq!(response.status, if location.is_some() { 302 } else { 200 }, "{request}");
             assert_eq!(response.field("location"), location, "{request}");
