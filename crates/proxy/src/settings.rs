@@ -66,6 +66,9 @@ pub struct ProxySettings {
     pub default_backend: Option<(String, Place)>,
     /// `use_backend`, in order.
     pub switches: Vec<Arc<Switch>>,
+    /// The backends that `default_backend` and `use_backend` lines name which have no effect, because they stand in a backend: the keyword,
+    /// the name and its place.
+    pub idle_targets: Vec<(&'static str, String, Place)>,
     /// `force-be-switch`: when one of these holds, backends that are not published are chosen too.
     pub forced_switches: Vec<Condition>,
     /// `be-unpublished`
@@ -100,7 +103,15 @@ pub struct ProxySettings {
 
 impl Setting for ProxySettings {
     fn inherit(&self) -> ProxySettings {
-        ProxySettings { binds: Vec::new(), switches: Vec::new(), filters: Arc::default(), id: None, guid: None, ..self.clone() }
+        ProxySettings {
+            binds: Vec::new(),
+            switches: Vec::new(),
+            idle_targets: Vec::new(),
+            filters: Arc::default(),
+            id: None,
+            guid: None,
+            ..self.clone()
+        }
     }
 
     /// Rules are for frontends or for backends: a section that is both would run them twice.

@@ -1,14 +1,14 @@
 //! From the plan's `bind` lines to the listeners of each worker.
 
-use crate::args::Arguments;
+use crate::args::{Action, Arguments};
 use crate::intakes;
 use crate::process::settings::{Account, Who};
-use crate::process::{ProcessSettings, identity};
+use crate::process::{ProcessSettings, identity, sys};
 use crate::sockets::unix::FileOptions;
 use crate::sockets::{Endpoint, Listening, Options, Wanted};
 use socket2::{Domain, SockRef};
 use terse_admin::{AdminSettings, StatsSocket};
-use terse_config::Diagnostics;
+use terse_config::{Diagnostic, Diagnostics, Severity};
 use terse_proxy::access::{Access, Listener, Turn};
 use terse_proxy::plan::{Bind, Plan};
 use terse_proxy::settings::BindSettings;
@@ -75,6 +75,14 @@ fn of_line(line: Line<'_>, process: &ProcessSettings, arguments: &Arguments, dia
         diagnostics.alert(&settings.place, reason);
         Vec::new()
     });
+    // A process that serves may have got it from the one before, and says so itself where it has not.
+    for number in endpoints.iter().filter_map(Endpoint::descriptor).filter(|_| arguments.action == Action::Check) {
+        if let Err(error) = sys::duplicate(number) {
+            let reason = format!("cannot use file descriptor '{number}' : {error}");
+            let hint = String::from("whoever starts the process opens it");
+            diagnostics.push(Diagnostic::new(Severity::Alert, &settings.place, reason).hint(Some(hint)));
+        }
+    }
     let options = options(settings, process, arguments, diagnostics);
     let wanted = |endpoint| Wanted { line, owner: owner.clone(), endpoint, options: options.clone(), count };
     endpoints.into_iter().map(wanted).collect()

@@ -139,3 +139,38 @@ fn keywords_can_be_listed() {
     let listed = Terse::with(GOOD).arg(&["-c", "-q", "-dKcfg"]).run().expect(0).stdout;
     assert!(listed.contains("\nglobal\n") && listed.contains("\n\tmaxconn <number>\n"), "{listed}");
 }
+
+/// What names something that is not there, or says too little, is refused where it stands, also where nothing would have used it.
+#[test]
+fn lines_that_cannot_hold_are_refused() {
+    let base = "defaults\n mode http\n timeout connect 1s\n timeout client 1s\n timeout server 1s\n";
+    let front = "frontend f\n bind 127.0.0.1:0\n default_backend b\n";
+    for (global, front_line, back_line, line, said) in [
+        ("spread-checks 60", "", "", 2, "60 is not between 0 and 50"),
+        ("ssl-dh-param-file /nonexistent/dh", "", "", 2, "/nonexistent/dh"),
+        ("issuers-chain-path /nonexistent/folder", "", "", 2, "expects a folder, and '/nonexistent/folder' is none"),
+        ("", "bind fd@999999", "", 11, "cannot use file descriptor '999999'"),
+        ("", "bind 127.0.0.1:0 crl-file /nonexistent/crl", "", 11, "/nonexistent/crl"),
+        ("", "http-request capture path id 0", "", 11, "unable to find capture id '0'"),
+        ("", "http-response capture res.hdr(a) id 1", "", 11, "unable to find capture id '1'"),
+        ("", "", "server t 127.0.0.1:1 crl-file /nonexistent/crl", 13, "/nonexistent/crl"),
+        ("", "", "server t 127.0.0.1:1 agent-check", 13, "does not have agent port"),
+        ("", "", "server s 127.0.0.1:2", 14, "another server named 's'"),
+        ("", "", "use-server s", 13, "expects 'if' or 'unless'"),
+        ("", "", "default_backend b", 13, "loop detected for default_backend: 'b'"),
+        ("", "", "use_backend b", 13, "loop detected for use_backend: 'b'"),
+        ("", "", "use_backend nowhere if TRUE", 13, "unable to find required use_backend: 'nowhere'"),
+    ] {
+        let text = format!("global\n {global}\n{base}{front} {front_line}\nbackend b\n {back_line}\n server s 127.0.0.1:1\n");
+        let refused = check(&text, &[]).expect(1);
+        let place = format!(":{line}]");
+        let told = refused.stderr.lines().find(|told| told.contains("[ALERT]") && told.contains(said));
+        assert!(told.is_some_and(|told| told.contains(&place)), "{said}: {}", refused.stderr);
+    }
+    // Nothing of it is wrong with what it names.
+    let text = format!(
+        "global\n spread-checks 50\n issuers-chain-path /\n{base}{front} declare capture request len 5\n http-request capture path id 0\n\
+         backend b\n http-request capture path id 7\n use-server s if TRUE\n server s 127.0.0.1:1\n"
+    );
+    check(&text, &[]).expect(0);
+}

@@ -115,8 +115,9 @@ impl Line<'_> {
         if datagrams && server.follows_clients() {
             return Err(Fault::new(at, NO_CLIENT));
         }
-        let has_port = server.address.destination().is_none_or(|destination| destination.fixed_port().is_some());
-        if server.agent.enabled && server.agent.port.is_none() && !has_port {
+        // Not the server's own port: what listens there speaks of requests.
+        server.agent.port = server.agent.port.or(server.check.port);
+        if server.agent.enabled && server.agent.port.is_none() {
             return Err(
                 Fault::new(at, format!("server {name} does not have agent port")).hint("'agent-port' says where its agent is")
             );
@@ -235,11 +236,10 @@ fn add(scope: &mut Scope<'_>, server: ServerSettings) -> Result<(), Fault> {
     {
         return Err(Fault::new(1, format!("server '{other}' has the id {id} already")));
     }
-    let twice = !farm.names.insert(server.name.clone());
-    let text = format!("another server named '{}' was already defined, please use distinct names", server.name);
-    farm.servers.push(server);
-    if twice {
-        scope.warn(1, text);
+    if !farm.names.insert(server.name.clone()) {
+        let reason = format!("another server named '{}' was already defined, please use distinct names", server.name);
+        return Err(Fault::new(1, reason));
     }
+    farm.servers.push(server);
     Ok(())
 }

@@ -212,7 +212,7 @@ fn words_of_servers_that_are_wrong() {
     }
     let (_, said) = load("backend b\nserver s 10.0.0.1:80 id 4\nserver s 10.0.0.2:80\nserver t 10.0.0.1:80 id 4\n");
     assert_eq!(said.len(), 2);
-    assert!(said[0].starts_with("3? ") && said[1].starts_with("4! "), "{said:?}");
+    assert!(said[0].starts_with("3! ") && said[1].starts_with("4! "), "{said:?}");
 }
 
 #[test]
@@ -275,12 +275,34 @@ fn without_a_client_a_server_needs_its_own_port() {
         ("backend b\nserver s udp@:514\n", "logs have no client"),
         ("listen l\ndispatch 10.0.0.1\n", "missing port"),
         ("listen l\ndispatch 10.0.0.1:+1\n", "missing port"),
-        ("backend b\nserver s 10.0.0.1 agent-check\n", "agent port"),
     ] {
         let said = load(lines).1;
         assert!(said.iter().any(|said| said.starts_with("2! ") && said.contains(why)), "{lines}: {said:?}");
     }
-    for line in ["server s 10.0.0.1 agent-check agent-port 1", "server s 10.0.0.1", "server s :", "server s udp@10.0.0.1:514"] {
+    for line in ["server s 10.0.0.1", "server s :", "server s udp@10.0.0.1:514"] {
         assert_eq!(load(&format!("backend b\n{line}\n")).1, [""; 0], "{line}");
     }
+}
+
+#[test]
+fn agents_have_ports_of_their_own() {
+    for line in
+        ["server s 10.0.0.1 agent-check", "server s 10.0.0.1:80 agent-check", "default-server agent-check\nserver s 10.0.0.1:80"]
+    {
+        let said = load(&format!("backend b\n{line}\n")).1;
+        assert!(said.len() == 1 && said[0].contains("! ") && said[0].contains("agent port"), "{line}: {said:?}");
+    }
+    for line in ["server s 10.0.0.1 agent-check agent-port 1", "server s 10.0.0.1:80 agent-check port 1"] {
+        assert_eq!(load(&format!("backend b\n{line}\n")).1, [""; 0], "{line}");
+    }
+}
+
+#[test]
+fn servers_have_names_of_their_own() {
+    for lines in ["server s 10.0.0.1:80\nserver s 10.0.0.2:80 disabled", "server s2 10.0.0.1:80\nserver-template s 1-3 10.0.0.1:80"]
+    {
+        let said = load(&format!("backend b\n{lines}\n")).1;
+        assert!(said.len() == 1 && said[0].starts_with("3! ") && said[0].contains("another server named"), "{lines}: {said:?}");
+    }
+    assert_eq!(load("backend b\nserver s 10.0.0.1:80\nbackend c\nserver s 10.0.0.1:80\n").1, [""; 0]);
 }

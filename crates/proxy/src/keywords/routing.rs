@@ -51,6 +51,8 @@ fn default_backend(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fau
     args.end()?;
     if in_front(scope) {
         settings(scope).default_backend = Some((name, place));
+    } else {
+        settings(scope).idle_targets.push(("default_backend", name, place));
     }
     Ok(())
 }
@@ -69,6 +71,8 @@ fn use_backend(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> 
     }
     if in_front(scope) {
         settings(scope).switches.push(Arc::new(Switch { target, condition, place }));
+    } else if let SwitchTarget::Name(name) = target {
+        settings(scope).idle_targets.push(("use_backend", name, place));
     }
     Ok(())
 }

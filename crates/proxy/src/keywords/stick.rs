@@ -31,7 +31,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     }),
     proxy(
         "use-server",
-        "<server> [if | unless <condition>]",
+        "<server> {if | unless} <condition>",
         "Sends requests to a server; the name may hold expressions.",
         use_server,
     ),
@@ -102,6 +102,9 @@ fn use_server(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     };
     let condition = Condition::parse(args, scope, RuleSet::Request.have())?;
     args.end()?;
+    if condition.is_none() {
+        return Err(args.fault("expects 'if' or 'unless' and a condition").hint("'if TRUE' holds for every request"));
+    }
     if in_back(scope) {
         settings(scope).servers.push(Arc::new(ServerRule { target, condition, place }));
     }
@@ -192,6 +195,7 @@ mod tests {
             ("persist rdp-cookie(", "is not 'rdp-cookie'"),
             ("persist rdp-cookie()", "cannot be empty"),
             ("use-server", "expects"),
+            ("use-server s", "expects 'if' or 'unless'"),
             ("force-persist", "expects 'if' or 'unless'"),
             ("ignore-persist when x", "expects 'if' or 'unless'"),
         ] {

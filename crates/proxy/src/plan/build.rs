@@ -110,6 +110,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         vault: Arc::new(Vault::new(global.settings.take::<terse_tls::Global>().unwrap_or_default())),
         diagnostics,
     };
+    building.vault.read_parameters(building.diagnostics);
     building.vault.read_stores(stores, building.diagnostics);
     building.logs.prepare(&log_sections, &drafts, &building.vault, building.diagnostics);
     let backends = backends::build(&mut drafts, &mut building);

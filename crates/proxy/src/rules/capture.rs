@@ -38,6 +38,10 @@ impl Action for Keep {
         kept.put(self.slot, text);
         Flow::Next
     }
+
+    fn slot(&self) -> Option<usize> {
+        Some(self.slot)
+    }
 }
 
 fn capture(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {

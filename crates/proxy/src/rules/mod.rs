@@ -69,6 +69,11 @@ pub trait Action: Send + Sync {
         false
     }
 
+    /// The slot of the log, by number, that it fills without having made it (`capture ... id`).
+    fn slot(&self) -> Option<usize> {
+        None
+    }
+
     /// Whether it runs after all rules of its section that are not so, wherever it stands: the `redirect` line of old.
     fn is_last(&self) -> bool {
         false

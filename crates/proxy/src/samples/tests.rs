@@ -159,8 +159,7 @@ fn identifiers_stay_and_differ() {
 fn captures_of_rules_fill_their_slots() {
     let trial = Trial::front(
         "log 127.0.0.1 local0\n log-format \"%hr %hs %[capture.req.hdr(1)]\"\n capture request header X-Foo len 3\n \
-         http-request capture path len 10\n declare capture response len 2\n http-response capture str(long) id 0\n \
-         http-request capture src id 7",
+         http-request capture path len 10\n declare capture response len 2\n http-response capture str(long) id 0",
     );
     let mut stream = trial.stream(GET);
     trial.judge_request(&mut stream);

@@ -89,7 +89,14 @@ pub static KEYWORDS: &[Keyword] = &[
     knob("tune.pool-low-fd-ratio", "<percent>", "Where idle connections are not kept.", IDLE_BOUND),
     knob("tune.idletimer", "<time>", "When buffers grow for bulk.", "buffers do not change their size"),
     // Health checks.
-    knob("spread-checks", "<percent>", "How far checks stray from their beat.", SPREAD),
+    Keyword {
+        kind: Kind::Done(|args, _| {
+            args.integer("<percent>", 0..=50)?;
+            args.changes_nothing(SPREAD);
+            Ok(())
+        }),
+        ..knob("spread-checks", "<percent>", "How far checks stray from their beat.", SPREAD)
+    },
     knob("max-spread-checks", "<time>", "The time that first checks are spread over.", SPREAD),
     knob("tune.max-checks-per-thread", "<number>", "Checks at once.", "checks wait for no processor: they have the control thread"),
     // Samples.

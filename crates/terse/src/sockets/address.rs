@@ -25,6 +25,14 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
+    /// The number of a descriptor that the starter has opened.
+    pub fn descriptor(&self) -> Option<i32> {
+        match self {
+            Endpoint::Inherited(number) => Some(*number),
+            _ => None,
+        }
+    }
+
     /// Reads an address; a range of ports makes several. `prefix` goes before the paths of unix sockets.
     ///
     /// # Errors

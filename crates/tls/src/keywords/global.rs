@@ -26,7 +26,11 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         },
     ),
     done("issuers-chain-path", "<folder>", "Where certificates are that complete the chains of others.", |args, scope| {
-        global(scope).issuers = Some(folder(args)?);
+        let folder = folder(args)?;
+        if !folder.is_dir() {
+            return Err(args.fault(format!("expects a folder, and '{}' is none", folder.display())));
+        }
+        global(scope).issuers = Some(folder);
         args.end()
     }),
     done(

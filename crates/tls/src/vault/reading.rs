@@ -30,8 +30,29 @@ impl Vault {
         }
         reader.own(&tls.own, None);
         reader.ticket_keys(tls.ticket_keys.as_ref());
-        reader.dh();
         reader.tell(diagnostics)
+    }
+
+    /// Reads the Diffie-Hellman parameters that `global` names.
+    pub fn read_parameters(&self, diagnostics: &mut Diagnostics) {
+        let mut reader = Reader { vault: self, held: &mut self.held(), wrong: Vec::new() };
+        reader.dh();
+        reader.tell(diagnostics);
+    }
+
+    /// Says what is wrong with the authorities of a `bind` line without `ssl`: nobody asks for them, but they are expected to be there.
+    pub fn find_trusted_of_bind(&self, tls: &BindTls, diagnostics: &mut Diagnostics) {
+        let mut reader = Reader { vault: self, held: &mut self.held(), wrong: Vec::new() };
+        reader.own(&tls.own, None);
+        reader.tell(diagnostics);
+    }
+
+    /// The same of a `server` line.
+    pub fn find_trusted_of_server(&self, tls: &ServerTls, diagnostics: &mut Diagnostics) {
+        let mut reader = Reader { vault: self, held: &mut self.held(), wrong: Vec::new() };
+        reader.trusted(TrustKind::Authorities, tls.ca_file.as_ref(), None);
+        reader.trusted(TrustKind::Revoked, tls.crl_file.as_ref(), None);
+        reader.tell(diagnostics);
     }
 
     /// Reads the certificates of `crt-store` sections.

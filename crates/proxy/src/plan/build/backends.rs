@@ -189,6 +189,10 @@ fn introduce(server: &Server, farm: &Farm, draft: &Draft, building: &mut Buildin
     let section = server.settings().check.section.as_ref().and_then(|(name, _)| checks.get(name));
     let probe = section.unwrap_or(&farm.settings().probe);
     let place = server.settings().place.as_ref().unwrap_or(&draft.place);
+    let tls = &server.settings().tls;
+    if !tls.enabled && tls.check != Some(true) {
+        vault.find_trusted_of_server(tls, diagnostics);
+    }
     let backend = introduction::Surroundings { probe, hop: draft.hop, mode: draft.proxy.mode, place };
     let mut compile = |text: &FormatText, diagnostics: &mut Diagnostics| {
         let have = (Needs::REQUEST.or(Needs::SERVER), Usage::Text);

@@ -19,12 +19,18 @@ pub(super) fn build(drafts: &[Draft], building: &mut Building<'_>) -> (Vec<Front
     let mut frontends = Vec::new();
     let mut binds: Vec<Bind> = Vec::new();
     for draft in drafts {
+        for (rule, name, place) in draft.proxy.idle_targets.iter().filter(|_| draft.back.is_some()) {
+            references::backend(name, rule, place, draft, drafts, building.diagnostics);
+        }
         let Some(frontend) = draft.front else { continue };
         for (settings, id) in draft.proxy.binds.iter().zip(numbers(&draft.proxy.binds)) {
             let mut settings = settings.clone();
             settings.backlog = settings.backlog.or(draft.proxy.backlog);
             let tally = draft.proxy.options.count_by_address.then(|| Arc::new(Tally::new(building.host.workers)));
             let tls = acceptor(&settings, draft, building);
+            if !settings.tls.enabled {
+                building.vault.find_trusted_of_bind(&settings.tls, building.diagnostics);
+            }
             binds.push(Bind { index: binds.len(), frontend, id, settings, tls, tally, connections: Arc::default() });
         }
         frontends.push(build_one(draft, drafts, building));

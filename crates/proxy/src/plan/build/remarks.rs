@@ -5,7 +5,9 @@
 
 use super::drafts::Draft;
 use crate::log::LogSettings;
+use crate::rules::Rule;
 use crate::settings::{Mode, SwitchTarget};
+use std::sync::Arc;
 use terse_balance::settings::Balance;
 use terse_compress::decode::settings::Responses;
 use terse_config::{Diagnostic, Diagnostics, Severity};
@@ -26,6 +28,9 @@ pub(super) fn of(draft: &mut Draft, turns: bool, global_log: &LogSettings, diagn
         let reason = format!("services cannot take over the connections of {}, which are of mode http", draft.label());
         let hint = String::from("services of mode http answer by 'http-request use-service'");
         diagnostics.push(Diagnostic::new(Severity::Alert, &rule.place, reason).hint(Some(hint)));
+    }
+    if draft.front.is_some() {
+        captures(draft, diagnostics);
     }
     for reason in said {
         diagnostics.warn(&draft.place, reason);
@@ -62,6 +67,22 @@ fn front(draft: &Draft, global_log: &LogSettings, said: &mut Vec<String>) {
         said.push(format!(
             "in {label}, the 'default_backend' rule always has precedence over the servers, which will never be used"
         ));
+    }
+}
+
+/// Tells of rules that fill slots of the log which nothing declares.
+fn captures(draft: &Draft, diagnostics: &mut Diagnostics) {
+    let (proxy, log) = (&draft.proxy, &draft.log);
+    for (rules, slots, side) in [
+        (&proxy.request_rules, log.request_captures.len(), "request"),
+        (&proxy.response_rules, log.response_captures.len(), "response"),
+    ] {
+        let slot = |rule: &Arc<Rule>| rule.action.slot().filter(|slot| *slot >= slots).map(|slot| (slot, rule.place.clone()));
+        for (slot, place) in rules.iter().filter_map(slot) {
+            let reason = format!("{}: unable to find capture id '{slot}' referenced by http-{side} capture rule", draft.label());
+            let hint = format!("'declare capture {side} len <length>' makes one");
+            diagnostics.push(Diagnostic::new(Severity::Alert, &place, reason).hint(Some(hint)));
+        }
     }
 }
 
