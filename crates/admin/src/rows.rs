@@ -292,6 +292,8 @@ fn shown(address: &str) -> String {
 /// What frontends and backends have alike.
 fn half(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals, tally: &Tally) {
     common(row, name, service, kind, totals);
+    row.set(Column::SplicedIn, Figure::counter(totals.spliced_in));
+    row.set(Column::SplicedOut, Figure::counter(totals.spliced_out));
     if kind == Mode::Http {
         row.set(Column::Status1xx, Figure::counter(totals.status_1xx));
         row.set(Column::Status2xx, Figure::counter(totals.status_2xx));

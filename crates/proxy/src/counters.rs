@@ -61,6 +61,10 @@ counters! {
     bytes_in,
     /// Bytes to clients.
     bytes_out,
+    /// Bytes that came from this side's connections straight into pipes.
+    spliced_in,
+    /// Bytes that went from pipes straight into this side's connections.
+    spliced_out,
     /// Connections refused by `tcp-request connection` rules.
     denied_connections,
     /// Connections refused by `tcp-request session` rules.

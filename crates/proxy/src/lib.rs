@@ -45,6 +45,7 @@ pub mod server;
 pub mod service;
 pub mod session;
 pub mod settings;
+pub mod splice;
 pub mod stick;
 pub mod stream;
 pub mod track;

@@ -8,6 +8,7 @@ use crate::cache::Cache;
 use crate::counters::Tally;
 use crate::filter::FilterSettings;
 use crate::forwarded::Forwarded;
+use crate::io::PipeLimit;
 use crate::log::{Journal, Level, Sinks, Syslog};
 use crate::reply::Pages;
 use crate::rules::Rule;
@@ -16,6 +17,7 @@ use crate::service::Service;
 use crate::settings::{
     BindSettings, CompressionConditions, ForwardedFor, Mode, Options, RetryOn, Reuse, Switch, TcpRules, Timeouts,
 };
+use crate::splice::SpliceOptions;
 use crate::stick::Sticking;
 use crate::track::TrackSettings;
 use std::borrow::Cow;
@@ -69,6 +71,8 @@ pub struct Plan {
     pub syslog: Syslog,
     /// The process-wide limit of buffering.
     pub memory: Arc<Limit>,
+    /// The limit of pipes, and how many there are.
+    pub pipes: Arc<PipeLimit>,
     /// Its part for the coders of compressed TLS records: one in [`RECORDS_SHARE`].
     pub records_memory: Arc<Within>,
     /// The memory of compressed bodies of proxies that have none of their own (`tune.comp.memory`).
@@ -350,6 +354,12 @@ impl Plan {
     pub fn busy_percent(&self) -> u8 {
         let sum: usize = self.busy_percents.iter().map(|busy| usize::from(busy.load(Relaxed))).sum();
         (sum / self.busy_percents.len().max(1)) as u8
+    }
+
+    /// Whether any proxy lets bytes go through pipes.
+    pub fn splices(&self) -> bool {
+        let fronts = self.frontends.iter().map(|front| front.options.splice);
+        fronts.chain(self.backends.iter().map(|back| back.options.splice)).any(SpliceOptions::any)
     }
 
     /// The time of tables at that moment, in milliseconds.

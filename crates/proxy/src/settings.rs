@@ -5,6 +5,7 @@ use crate::forwarded::Forwarded;
 use crate::reply::Page;
 use crate::rules::Rule;
 use crate::service::Service;
+use crate::splice::SpliceOptions;
 use socket2::TcpKeepalive;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -291,6 +292,8 @@ pub struct Options {
     pub no_linger: bool,
     /// `independent-streams`: a side of a tunnel that says nothing is not kept alive by the other.
     pub independent: bool,
+    /// `splice-auto`, `splice-request`, `splice-response`: bytes that go around the process.
+    pub splice: SpliceOptions,
     /// `checkcache`: responses whose cookie a cache might give to others are blocked.
     pub check_cache: bool,
     /// `http-drop-request-trailers`, `http-drop-response-trailers`.

@@ -1,6 +1,6 @@
 //! Bytes both ways: `mode tcp`, and what follows a change of protocol.
 
-use crate::filter::{self, Direction, Passage, Reach};
+use crate::filter::{Direction, Reach};
 use crate::inspection::lend_if;
 use crate::io::{Broken, Incoming, Outgoing, Part, Sink, Source, Timer, clock};
 use crate::log::Origin;
@@ -12,6 +12,7 @@ use crate::script::{self, Applet};
 use crate::server::ServerConnection;
 use crate::session::{Carried, Session};
 use crate::settings::{Mode, TcpRules};
+use crate::splice::{self, Way};
 use crate::stick;
 use crate::stream::Stream;
 use std::cell::Cell;
@@ -167,17 +168,17 @@ pub(crate) async fn connected(client: &mut Client, stream: &mut Stream, connecti
     };
     let mut up_sink = sink(server_writer, &mut up_out, &connection.timer, server_timeout.get(), meters.0.as_ref());
     let mut down_sink = sink(client_writer, &mut down_out, &client.timer, client_timeout.get(), meters.1.as_ref());
-    let passages = (filter::passage(stream, Direction::In), filter::passage(stream, Direction::Out));
+    let ways = (Way::of(stream, Direction::In), Way::of(stream, Direction::Out));
     let rules = stream.facts.backend.map(|index| &worker.plan.backends[index].tcp).filter(|tcp| !tcp.server_content.is_empty());
     let silence = Silence { fins: (front.client_fin, back.server_fin), ..Silence::of(stream) };
     let ended = match stream.facts.by_service {
         true => {
-            let relay = Box::pin(relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, silence, None, passages));
+            let relay = Box::pin(relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, silence, None, ways));
             script::beside(stream, pin!(relay)).await
         }
         false => {
             let first = rules.map(|tcp| First { stream: &mut *stream, tcp });
-            relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, silence, first, passages).await
+            relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, silence, first, ways).await
         }
     };
     (stream.facts.bytes_in, stream.facts.bytes_out) = (up_sink.written.saturating_sub(announced), down_sink.written);
@@ -216,7 +217,7 @@ pub async fn relay_both(
     down_sink: &mut Sink<'_>,
     silence: Silence,
     first: Option<First<'_>>,
-    passages: (Option<Passage>, Option<Passage>),
+    ways: (Way, Way),
 ) -> Result<(), Abort> {
     let (client, server) = ((up.timer, up.timeout), (down.timer, down.timeout));
     let shorten = |(timer, timeout): (&Timer, &Cell<Option<Duration>>), fin: Option<Duration>| {
@@ -227,13 +228,13 @@ pub async fn relay_both(
     };
     let (last, last_down, closes) = (Cell::new(clock::now()), Cell::new(clock::now()), Cell::new(false));
     let last_down = if silence.apart { &last_down } else { &last };
-    let mut upward = pin!(relay(up, up_sink, &last, passages.0));
+    let mut upward = pin!(relay(up, up_sink, &last, ways.0));
     let mut downward = pin!(async {
-        let passage = match first {
+        let way = match first {
             Some(first) => Box::pin(first.judge(down, down_sink, &closes)).await?,
-            None => passages.1,
+            None => ways.1,
         };
-        relay(down, down_sink, last_down, passage).await
+        relay(down, down_sink, last_down, way).await
     });
     let (mut up_done, mut down_done) = (false, false);
     poll_fn(|cx| {
@@ -267,7 +268,7 @@ pub struct First<'a> {
 
 impl First<'_> {
     /// What they go through then: rules may have said.
-    async fn judge(self, down: &mut Source<'_>, client: &Sink<'_>, closes: &Cell<bool>) -> Result<Option<Passage>, End> {
+    async fn judge(self, down: &mut Source<'_>, client: &Sink<'_>, closes: &Cell<bool>) -> Result<Way, End> {
         let decision = inspect::response(down, self.stream, self.tcp).await;
         judge::mark(self.stream, &client.writer.socket());
         match decision {
@@ -278,7 +279,7 @@ impl First<'_> {
             }
             Decision::Drop | Decision::Perform(_) => return Err(End::Denied),
         }
-        Ok(filter::passage(self.stream, Direction::Out))
+        Ok(Way::of(self.stream, Direction::Out))
     }
 }
 
@@ -288,6 +289,15 @@ enum End {
     Sink(Failure),
     /// A rule has refused what came.
     Denied,
+}
+
+impl From<splice::Broke> for End {
+    fn from(broke: splice::Broke) -> End {
+        match broke {
+            splice::Broke::Source(broken) => End::Source(broken),
+            splice::Broke::Sink(error) => End::Sink(respond::to_client(&error)),
+        }
+    }
 }
 
 impl End {
@@ -308,7 +318,7 @@ async fn relay(
     source: &mut Source<'_>,
     sink: &mut Sink<'_>,
     last: &Cell<Instant>,
-    mut passage: Option<Passage>,
+    Way { mut passage, splicing }: Way,
 ) -> Result<(), End> {
     loop {
         match source.part().map_err(End::Source)? {
@@ -335,6 +345,16 @@ async fn relay(
                 return Ok(());
             }
             None => {
+                if let Some(splicing) = &splicing
+                    && splicing.fits(source, sink)
+                {
+                    let timeout = source.timeout;
+                    let moved = splicing.run(source, sink, |_| last.set(clock::now()), || is_recent(last.get(), timeout.get()));
+                    // Boxed, so that tunnels that are copied do not carry the room for it.
+                    if Box::pin(moved).await? {
+                        continue;
+                    }
+                }
                 sink.flush().await.map_err(|e| End::Sink(respond::to_client(&e)))?;
                 loop {
                     match source.more().await {

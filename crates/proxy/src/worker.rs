@@ -2,7 +2,7 @@
 
 use crate::access::Access;
 use crate::deferral::Deferral;
-use crate::io::{BULK_BYTES, Pool, Pools, Transport, Wheel, clock};
+use crate::io::{BULK_BYTES, Pipes, Pool, Pools, Transport, Wheel, clock};
 use crate::log::Logger;
 use crate::phase::accept;
 use crate::plan::Plan;
@@ -154,6 +154,7 @@ impl Worker {
         let pools = Pools {
             small: Pool::new(plan.process.buffer_bytes, plan.memory.clone()),
             bulk: Pool::new(BULK_BYTES.max(plan.process.buffer_bytes), plan.memory.clone()),
+            pipes: Pipes::new(plan.pipes.clone(), plan.process.workers),
         };
         let clock = Clock::new();
         let workplace = Arc::new(Workplace {

@@ -19,6 +19,7 @@ use terse_balance::Resolver;
 use terse_compress::EngineSettings;
 use terse_config::{Config, Diagnostic, Diagnostics, Environment, Loader, Place, Settings, Severity, Source};
 use terse_names::FamilySettings;
+use terse_proxy::io::PipeLimit;
 use terse_proxy::log::Sinks;
 use terse_proxy::plan::Plan;
 use terse_proxy::plan::build::{Host, build};
@@ -215,9 +216,11 @@ fn plan(
     }
     restored::states(plan_now, &process, host.started, diagnostics);
     engines::examine(&plan_now.process.compression.engines, &identity, diagnostics);
+    let splices = !arguments.no_splice && !process.no_splice && plan_now.splices();
     let fixed = fixed_descriptors(plan_now, &wanted, host.workers);
-    let limits = Wishes::new(&process, arguments.maxconn, arguments.memory_limit_mib, buffer_bytes as u64, fixed).settle();
+    let limits = Wishes::new(&process, arguments.maxconn, arguments.memory_limit_mib, buffer_bytes as u64, fixed, splices).settle();
     plan_now.process.maxconn = limits.connections as usize;
+    plan_now.pipes = Arc::new(PipeLimit::new(limits.pipes as usize, process.pipe_bytes));
     for frontend in plan_now.frontends.iter().filter(|frontend| frontend.tally.limit() == 0) {
         frontend.tally.set_limit(arguments.proxy_maxconn.unwrap_or(0) as usize);
     }

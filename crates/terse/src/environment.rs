@@ -25,6 +25,7 @@ pub fn environment(arguments: &Arguments, sources: &[Source]) -> Environment {
     }
     let mut enabled = vec!["EPOLL", "GETADDRINFO"];
     enabled.extend((!arguments.no_reuseport).then_some("REUSEPORT"));
+    enabled.extend((!arguments.no_splice).then_some("SPLICE"));
     enabled.extend((!arguments.no_fast_forward).then_some("FAST-FORWARD"));
     Environment {
         variables,

@@ -25,7 +25,7 @@ pub const FEATURES: &[(&str, bool)] = &[
     ("GETADDRINFO", true),
     ("KQUEUE", false),
     ("KTLS", false),
-    ("LINUX_SPLICE", false),
+    ("LINUX_SPLICE", true),
     ("LUA", true),
     ("NS", false),
     ("OPENSSL", true),

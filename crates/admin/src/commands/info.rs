@@ -59,18 +59,22 @@ struct Snapshot<'a> {
     requests: u64,
     streams: u64,
     bytes_out: u64,
+    spliced_out: u64,
 }
 
 impl<'a> Snapshot<'a> {
     fn new(context: &'a Context, now: Instant, float: bool) -> Snapshot<'a> {
         let uptime = now.saturating_duration_since(context.process.started);
-        let mut snapshot = Snapshot { context, uptime, float, connections: 0, requests: 0, streams: 0, bytes_out: 0 };
+        let mut snapshot =
+            Snapshot { context, uptime, float, connections: 0, requests: 0, streams: 0, bytes_out: 0, spliced_out: 0 };
         for front in &context.plan.frontends {
             let totals = front.tally.totals();
             snapshot.connections += totals.connections;
             snapshot.requests += totals.requests;
             snapshot.bytes_out += totals.bytes_out;
+            snapshot.spliced_out += totals.spliced_out;
         }
+        snapshot.spliced_out += context.plan.backends.iter().map(|back| back.tally.totals().spliced_out).sum::<u64>();
         snapshot.streams = context.plan.backends.iter().map(|back| back.tally.totals().current).sum();
         snapshot
     }
@@ -130,9 +134,9 @@ const ITEMS: &[Item] = &[
     item(22, "CumSslConns", "TLS connections since the start", |_| {
         Some(Figure::small("MCPV", COUNTERS.all_clients.load(Relaxed) + COUNTERS.all_servers.load(Relaxed)))
     }),
-    item(23, "Maxpipes", "Limit of pipes", zero_limit),
-    item(24, "PipesUsed", "Pipes in use", zero_gauge),
-    item(25, "PipesFree", "Pipes kept", zero_gauge),
+    item(23, "Maxpipes", "Limit of pipes", |s| Some(Figure::limit(s.context.plan.pipes.most))),
+    item(24, "PipesUsed", "Pipes in use", |s| Some(Figure::gauge(s.context.plan.pipes.used()))),
+    item(25, "PipesFree", "Pipes kept", |s| Some(Figure::gauge(s.context.plan.pipes.kept()))),
     item(26, "ConnRate", "Connections in the last second", |s| Some(Figure::rate(s.context.rates.connections.now()))),
     item(27, "ConnRateLimit", "Limit of connections a second: none", zero_limit),
     item(28, "MaxConnRate", "Most connections in a second", |s| Some(Figure::maximum(s.context.rates.connections.most()))),
@@ -198,8 +202,8 @@ const ITEMS: &[Item] = &[
     item(61, "TotalBytesOut", "Bytes to clients since the start", |s| {
         Some(Figure { value: Value::Large(s.bytes_out), ..Figure::gauge(0) })
     }),
-    item(62, "TotalSplicedBytesOut", "Of these those that went through pipes", |_| {
-        Some(Figure { value: Value::Large(0), ..Figure::gauge(0) })
+    item(62, "TotalSplicedBytesOut", "Of these those that went through pipes", |s| {
+        Some(Figure { value: Value::Large(s.spliced_out), ..Figure::gauge(0) })
     }),
     item(63, "BytesOutRate", "Bytes to clients in the last second", |s| {
         Some(Figure { value: Value::Large(s.context.rates.bytes_out.now()), ..Figure::rate(0) })

@@ -155,6 +155,8 @@ columns! {
     TlsFailed = "ssl_failed_handshake" "TLS handshakes that failed or were too slow",
     Stapled = "ssl_ocsp_staple" "Answers about our certificate's state that clients were sent",
     StapleFailed = "ssl_failed_ocsp_staple" "Answers that were not sent because their time was over",
+    SplicedIn = "h1_spliced_bytes_in" "Bytes from this side's connections that went through pipes",
+    SplicedOut = "h1_spliced_bytes_out" "Bytes to this side's connections that went through pipes",
 }
 
 #[cfg(test)]

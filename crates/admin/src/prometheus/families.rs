@@ -172,6 +172,8 @@ pub(super) const METRICS: &[Metric] = &[
     extra("ssl_failed_handshake", PROXIES, Column::TlsFailed, "ssl"),
     extra("ssl_ocsp_staple", PROXIES, Column::Stapled, "ssl"),
     extra("ssl_failed_ocsp_staple", PROXIES, Column::StapleFailed, "ssl"),
+    extra("h1_spliced_bytes_in", HALVES, Column::SplicedIn, "h1"),
+    extra("h1_spliced_bytes_out", HALVES, Column::SplicedOut, "h1"),
 ];
 
 /// The metrics of the process, behind their prefix, and the lines of `show info` that they show.

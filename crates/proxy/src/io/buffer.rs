@@ -3,6 +3,7 @@
 //! An idle connection holds no buffer: it borrows one when bytes arrive and gives it back when they have gone on. Workers keep the
 //! memory of given-back buffers for the next; only buffers in use count against the limit.
 
+use super::pipe::Pipes;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -32,6 +33,8 @@ pub struct Pools {
     pub small: Rc<Pool>,
     /// Of [`BULK_BYTES`].
     pub bulk: Rc<Pool>,
+    /// Pipes, for bytes that need no buffer.
+    pub pipes: Pipes,
 }
 
 /// 64 KB: four times HAProxy's buffer, and a quarter of its system calls; more gained nothing, since the kernel's socket buffers

@@ -4,6 +4,7 @@ pub mod buffer;
 pub mod clock;
 pub mod held;
 pub mod pause;
+pub mod pipe;
 pub mod sink;
 pub mod source;
 pub mod tcp_info;
@@ -13,6 +14,7 @@ pub mod turn;
 
 pub use buffer::{BULK_BYTES, Buffer, Pool, Pools};
 pub use held::{Held, Listener, Pieces};
+pub use pipe::{Pipe, PipeLimit, Pipes};
 pub use sink::{Outgoing, Sink};
 pub use source::{Broken, Incoming, Part, Source};
 pub use timer::{Timer, Wheel};

@@ -3,12 +3,13 @@
 //! What is small is copied behind what already waits, so that a head, a short body and the last chunk leave in one system call;
 //! what is large is written from where it lies.
 
+use super::pipe::Pipe;
 use super::timer::Timer;
 use super::transport::Writer;
 use crate::meter::Meter;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use terse_http::h1::encode;
 
@@ -126,17 +127,8 @@ impl Sink<'_> {
                     }
                 }
                 let poll = self.writer.poll_write(cx, &slices[..used]);
-                // Who waits without a limit neither sets nor obeys the timer: it may be the other direction's.
-                if poll.is_pending()
-                    && let Some(limit) = self.timeout
-                {
-                    if !waits {
-                        waits = true;
-                        self.timer.set(Some(limit));
-                    }
-                    if self.timer.is_due(cx) {
-                        return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-                    }
+                if poll.is_pending() && self.is_late(cx, &mut waits) {
+                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
                 }
                 poll
             })
@@ -146,15 +138,67 @@ impl Sink<'_> {
             }
             waits = false;
             done += n;
-            self.written += n as u64;
-            if let Some(meter) = self.meter {
-                meter.count(n as u64);
-            }
+            self.count(n);
         }
         if self.unstored.is_some() {
             self.unstored = Some(0);
             self.writer.store(false);
         }
         Ok(())
+    }
+
+    /// Whether bytes can go from a pipe to the receiver.
+    pub fn can_splice(&self) -> bool {
+        matches!(self.writer, Writer::Tcp(_))
+    }
+
+    /// Sends all that a pipe holds as a part of the body, behind what waits. To be called where [`Sink::can_splice`] says so.
+    pub async fn send_piped(&mut self, pipe: &mut Pipe<'_>) -> io::Result<()> {
+        let chunked = self.framing != Outgoing::Plain;
+        if chunked {
+            encode::chunk_start(pipe.held(), self.out);
+        }
+        self.flush().await?;
+        while pipe.held() > 0 {
+            let mut waits = false;
+            let n = poll_fn(|cx| {
+                let poll = self.writer.poll_splice(cx, pipe);
+                if poll.is_pending() && self.is_late(cx, &mut waits) {
+                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                }
+                poll
+            })
+            .await?;
+            if n == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            self.count(n);
+        }
+        if chunked {
+            self.out.extend_from_slice(encode::CHUNK_END);
+        }
+        Ok(())
+    }
+
+    /// Counts bytes that were written.
+    #[inline]
+    fn count(&mut self, n: usize) {
+        self.written += n as u64;
+        if let Some(meter) = self.meter {
+            meter.count(n as u64);
+        }
+    }
+
+    /// Whether the receiver, who takes nothing now, has had its time; `waits`: whether it was looked at before.
+    ///
+    /// Who waits without a limit neither sets nor obeys the timer: it may be the other direction's.
+    #[inline]
+    fn is_late(&self, cx: &mut Context<'_>, waits: &mut bool) -> bool {
+        let Some(limit) = self.timeout else { return false };
+        if !*waits {
+            *waits = true;
+            self.timer.set(Some(limit));
+        }
+        self.timer.is_due(cx)
     }
 }

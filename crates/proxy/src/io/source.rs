@@ -2,6 +2,7 @@
 
 use super::buffer::{Buffer, Pools};
 use super::held::{Held, Listener};
+use super::pipe::Pipe;
 use super::timer::Timer;
 use super::transport::Reader;
 use std::cell::Cell;
@@ -200,7 +201,7 @@ impl Source<'_> {
                 Ok(Some(0)) => return Err(Broken::Closed),
                 Ok(Some(_)) => return Ok(()),
                 Ok(None) => *self.buffer = self.pools.small.get().await,
-                Err(error) => return Err(broken(&error)),
+                Err(error) => return Err(Broken::of(&error)),
             }
         }
     }
@@ -239,18 +240,65 @@ impl Source<'_> {
         let n = match received {
             Ok(0) => return Err(Broken::Closed),
             Ok(n) => n,
-            Err(error) => return Err(broken(&error)),
+            Err(error) => return Err(Broken::of(&error)),
         };
         if let Some(listener) = &mut self.listener {
             listener.hear(&room[..n]);
         }
+        self.received(n as u64);
+        Ok(n)
+    }
+
+    /// Whether the next bytes are data for certain, and many, and may go to the receiver without being looked at.
+    ///
+    /// How much is left of what ends with the connection nobody knows: that the last read was full speaks for much.
+    pub fn can_splice(&self) -> bool {
+        let is_long = match &*self.body {
+            Incoming::UntilClose => self.full_reads && self.buffer.is_empty(),
+            _ => self.can_receive(),
+        };
+        is_long && self.listener.is_none() && self.broken.is_none() && matches!(self.reader, Reader::Tcp(_))
+    }
+
+    /// Receives data of the body into an empty pipe: how many bytes; 0 where the peer has closed. To be called where
+    /// [`Source::can_splice`] says so. It does not wait.
+    pub fn splice(&mut self, pipe: &mut Pipe<'_>) -> io::Result<usize> {
+        let left = match &*self.body {
+            Incoming::Exact(left) => *left,
+            Incoming::Chunked(decoder, _) => decoder.left(),
+            Incoming::UntilClose => u64::MAX,
+            Incoming::Done | Incoming::Held(_) => return Err(io::ErrorKind::InvalidInput.into()),
+        };
+        let n = self.reader.try_splice(pipe, usize::try_from(left).unwrap_or(usize::MAX))?;
+        self.received(n as u64);
+        Ok(n)
+    }
+
+    /// Says that the peer has closed: that ends a body that has no other end, and breaks any other.
+    pub fn found_end(&mut self) -> Result<(), Broken> {
         match self.body {
-            Incoming::Exact(left) if *left == n as u64 => *self.body = Incoming::Done,
-            Incoming::Exact(left) => *left -= n as u64,
-            Incoming::Chunked(decoder, _) => decoder.skip(n as u64),
+            Incoming::UntilClose => {
+                *self.body = Incoming::Done;
+                Ok(())
+            }
+            _ => Err(Broken::Closed),
+        }
+    }
+
+    /// Waits until there is something to receive, or the peer has closed. It holds no buffer.
+    pub async fn readable(&mut self) -> Result<(), Broken> {
+        self.buffer.release_if_empty();
+        self.patiently(|source, cx| source.reader.poll_readable(cx)).await.map_err(|error| Broken::of(&error))
+    }
+
+    /// Says that so many bytes of data have come another way than through the buffer.
+    fn received(&mut self, n: u64) {
+        match self.body {
+            Incoming::Exact(left) if *left == n => *self.body = Incoming::Done,
+            Incoming::Exact(left) => *left -= n.min(*left),
+            Incoming::Chunked(decoder, _) => decoder.skip(n),
             Incoming::Done | Incoming::UntilClose | Incoming::Held(_) => {}
         }
-        Ok(n)
     }
 
     /// Polls until something comes or the peer's time is over.
@@ -303,8 +351,11 @@ impl Source<'_> {
     }
 }
 
-fn broken(error: &io::Error) -> Broken {
-    if error.kind() == io::ErrorKind::TimedOut { Broken::Timeout } else { Broken::Reset }
+impl Broken {
+    /// What a failed read means.
+    pub fn of(error: &io::Error) -> Broken {
+        if error.kind() == io::ErrorKind::TimedOut { Broken::Timeout } else { Broken::Reset }
+    }
 }
 
 /// Fewer bytes of data come through the buffer: what follows them comes with them then.

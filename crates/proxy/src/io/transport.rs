@@ -1,6 +1,7 @@
 //! A connection's two ends, whatever socket lies below.
 
 use super::buffer::Buffer;
+use super::pipe::Pipe;
 use rustix::net::{RecvFlags, SendFlags};
 use socket2::SockRef;
 use std::future::poll_fn;
@@ -215,6 +216,14 @@ impl Reader<'_> {
         poll_fn(|cx| self.poll_read(cx, buffer)).await
     }
 
+    /// Moves up to `most` bytes of a plain TCP socket into an empty pipe, without waiting; 0 at the end of the stream.
+    pub fn try_splice(&self, pipe: &mut Pipe<'_>, most: usize) -> io::Result<usize> {
+        match self {
+            Reader::Tcp(io) => io.as_ref().try_io(Interest::READABLE, || pipe.fill(io.as_ref(), most)),
+            Reader::Unix(_) | Reader::Tls(_) => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
     /// Whether the peer speaks TLS and has closed without saying so.
     pub fn is_truncated(&self) -> bool {
         matches!(self, Reader::Tls(io) if io.is_truncated())
@@ -340,6 +349,19 @@ impl Writer<'_> {
             (Writer::Unix(io), [one]) => Pin::new(io).poll_write(cx, one),
             (Writer::Unix(io), _) => Pin::new(io).poll_write_vectored(cx, slices),
             (Writer::Tls(io), _) => io.poll_write(cx, slices),
+        }
+    }
+
+    /// Moves bytes of a pipe that holds some into a plain TCP socket; how many.
+    pub fn poll_splice(&self, cx: &mut Context<'_>, pipe: &mut Pipe<'_>) -> Poll<io::Result<usize>> {
+        let Writer::Tcp(io) = self else { return Poll::Ready(Err(io::ErrorKind::InvalidInput.into())) };
+        let io = io.as_ref();
+        loop {
+            match io.try_io(Interest::WRITABLE, || pipe.drain(io)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready!(io.poll_write_ready(cx))?,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                done => return Poll::Ready(done),
+            }
         }
     }
 

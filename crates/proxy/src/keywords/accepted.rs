@@ -5,9 +5,6 @@ use terse_config::{Keyword, Kind};
 
 /// The table.
 pub(super) const KEYWORDS: &[Keyword] = &[
-    accepted("option splice-auto", "", "Bytes may be copied inside the kernel.", COPYING),
-    accepted("option splice-request", "", "Bytes of requests may be copied inside the kernel.", COPYING),
-    accepted("option splice-response", "", "Bytes of responses may be copied inside the kernel.", COPYING),
     accepted(
         "option http-no-delay",
         "",
@@ -52,8 +49,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "idle connections belong to workers, not to clients",
     ),
 ];
-
-const COPYING: &str = "it changes how bytes are copied, not which";
 
 const fn accepted(name: &'static str, arguments: &'static str, summary: &'static str, why: &'static str) -> Keyword {
     Keyword { kind: Kind::Accepted(why), ..done(name, arguments, summary, |_, _| Ok(())) }

@@ -85,6 +85,17 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "In tunnels, each side is timed by what it says itself, not by what the other says.",
         |args, scope| any(args, scope, |o| &mut o.independent),
     ),
+    switch(
+        "option splice-auto",
+        "Bytes that pass unchanged between plain TCP connections go through pipes in the kernel, while they come quickly.",
+        |args, scope| any(args, scope, |o| &mut o.splice.auto),
+    ),
+    switch("option splice-request", "The same of bytes from clients, of all bodies of 16 KB or more.", |args, scope| {
+        any(args, scope, |o| &mut o.splice.request)
+    }),
+    switch("option splice-response", "The same of bytes from servers, of all bodies of 16 KB or more.", |args, scope| {
+        any(args, scope, |o| &mut o.splice.response)
+    }),
     switch("option idle-close-on-response", "While the process stops, idle clients may send one more request.", |args, scope| {
         front(args, scope, |o| &mut o.keeps_idle)
     }),

@@ -2,6 +2,7 @@
 
 use crate::filter::{Passage, Reach, Side};
 use crate::io::{Broken, Part, Sink, Source, Timer, Turn};
+use crate::splice::{self, Way};
 use std::cell::Cell;
 use std::io;
 use std::time::Duration;
@@ -22,12 +23,21 @@ pub enum Broke {
     Decoder(terse_compress::decode::Fault),
 }
 
+impl From<splice::Broke> for Broke {
+    fn from(broke: splice::Broke) -> Broke {
+        match broke {
+            splice::Broke::Source(broken) => Broke::Source(broken),
+            splice::Broke::Sink(error) => Broke::Sink(error),
+        }
+    }
+}
+
 /// Moves a body as it is; counts in `progress` the bytes that the sink has been given.
 pub async fn pass(
     source: &mut Source<'_>,
     sink: &mut Sink<'_>,
     progress: &Cell<u64>,
-    mut passage: Option<Passage>,
+    Way { mut passage, splicing }: Way,
 ) -> Result<(), Broke> {
     loop {
         match source.part().map_err(Broke::Source)? {
@@ -39,6 +49,13 @@ pub async fn pass(
             }
             Some(Part::End) => return sink.finish(source.trailers()).await.map_err(Broke::Sink),
             None => {
+                if let Some(splicing) = &splicing
+                    && splicing.fits(source, sink)
+                    // Boxed, so that bodies that are copied do not carry the room for it.
+                    && Box::pin(splicing.run(source, sink, |n| progress.set(progress.get() + n), || false)).await?
+                {
+                    continue;
+                }
                 sink.flush().await.map_err(Broke::Sink)?;
                 source.more().await.map_err(Broke::Source)?;
             }

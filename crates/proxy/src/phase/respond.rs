@@ -15,6 +15,7 @@ use crate::rules::{self, BodyWait, Flow, Rule, Wait, rewrite};
 use crate::script;
 use crate::session::Session;
 use crate::settings::{ConnectionMode, Mode};
+use crate::splice::Way;
 use crate::stick;
 use crate::stream::Stream;
 use std::cell::Cell;
@@ -182,8 +183,8 @@ async fn deliver(
             Box::pin(compressed(down, sink, stream, coder)).await
         }
         None => {
-            let (progress, passage) = (Cell::new(0), filter::passage(stream, Direction::Out));
-            script::beside(stream, pin!(body::pass(down, sink, &progress, passage))).await.map_err(broke)
+            let (progress, way) = (Cell::new(0), Way::of(stream, Direction::Out));
+            script::beside(stream, pin!(body::pass(down, sink, &progress, way))).await.map_err(broke)
         }
     };
     if sent.is_ok() {

@@ -1,6 +1,6 @@
 //! A request to the server and its response back, at the same time where the request has a body.
 
-use crate::filter::{self, Direction, Passage};
+use crate::filter::Direction;
 use crate::io::source::Incoming;
 use crate::io::{Broken, Outgoing, Part, Sink, Source};
 use crate::meter::{self, Meter};
@@ -11,6 +11,7 @@ use crate::phase::prepare::Exchange;
 use crate::phase::{Client, Next, coding, prepare, respond};
 use crate::server::ServerConnection;
 use crate::settings::ConnectionMode;
+use crate::splice::Way;
 use crate::stream::Stream;
 use crate::tunnel::{self, Silence};
 use crate::worker::Worker;
@@ -162,12 +163,12 @@ pub async fn run(
         }
     } else {
         let progress = Cell::new(0);
-        let passage = filter::passage(stream, Direction::In);
+        let way = Way::of(stream, Direction::In);
         // Boxed, so that requests without a body do not carry the room for it.
         let decoded = Cell::new(None);
         let joined = {
             let plans = (exchange.decode.as_deref().copied(), exchange.code);
-            let upload = Box::pin(upload(&mut up, &mut up_sink, plans, worker, &progress, passage, &decoded));
+            let upload = Box::pin(upload(&mut up, &mut up_sink, plans, worker, &progress, way, &decoded));
             let download = Box::pin(respond::run(&mut down, &mut down_sink, stream, &mut reply));
             both(upload, download, |whole| {
                 body_read.set(whole);
@@ -197,10 +198,9 @@ pub async fn run(
             down.minds_truncation = false;
             (up_sink.framing, down_sink.framing) = (Outgoing::Plain, Outgoing::Plain);
             let before = (up_sink.written, down_sink.written);
-            let passages = (filter::passage(stream, Direction::In), filter::passage(stream, Direction::Out));
+            let ways = (Way::of(stream, Direction::In), Way::of(stream, Direction::Out));
             let silence = Silence::of(stream);
-            let ended =
-                Box::pin(tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, silence, None, passages)).await;
+            let ended = Box::pin(tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, silence, None, ways)).await;
             stream.facts.bytes_to_server += up_sink.written - before.0;
             stream.facts.bytes_out += down_sink.written - before.1;
             stream.facts.abort = ended.err();
@@ -284,7 +284,7 @@ async fn upload(
     (decode, code): (Option<DecodePlan>, Option<CodePlan>),
     worker: &Worker,
     progress: &Cell<u64>,
-    passage: Option<Passage>,
+    way: Way,
     decoded: &Cell<Option<Outcome>>,
 ) -> Result<(), Upload> {
     let mut coder = code.map(|CodePlan { chosen, known_bytes, collect_bytes, engine }| {
@@ -293,9 +293,9 @@ async fn upload(
         coder
     });
     let moved = match (decode, &mut coder) {
-        (Some(plan), coder) => decoding::upload(up, sink, plan, coder.as_mut(), worker, progress, passage, decoded).await,
-        (None, Some(coder)) => body::compress(up, sink, coder, progress, passage).await,
-        (None, None) => body::pass(up, sink, progress, passage).await,
+        (Some(plan), coder) => decoding::upload(up, sink, plan, coder.as_mut(), worker, progress, way.passage, decoded).await,
+        (None, Some(coder)) => body::compress(up, sink, coder, progress, way.passage).await,
+        (None, None) => body::pass(up, sink, progress, way).await,
     };
     moved.map_err(|at| match at {
         Broke::Source(broken) => Upload::Client(broken),

@@ -174,6 +174,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         journal,
         records_memory: Arc::new(Within::new(memory.clone(), host.memory_bytes / RECORDS_SHARE)),
         memory,
+        pipes: Arc::default(),
         disabled_backends,
         error_sets,
         resolvers,

@@ -60,9 +60,6 @@ pub static KEYWORDS: &[Keyword] = &[
     knob("prealloc-fd", "", "Opens all descriptors once.", "the kernel's table grows by itself"),
     knob("quick-exit", "", "Leaves without freeing.", "the process always leaves so"),
     // Forwarding.
-    knob("maxpipes", "<number>", "Pipes for splice().", NO_SPLICE),
-    knob("nosplice", "", "Avoids splice().", NO_SPLICE),
-    knob("tune.pipesize", "<bytes>", "Size of pipes.", NO_SPLICE),
     knob("tune.disable-fast-forward", "", "Forwards through streams.", SAME_BYTES),
     knob("tune.disable-zero-copy-forwarding", "", "Copies what it forwards.", SAME_BYTES),
     knob("tune.applet.zero-copy-forwarding", "on|off", "Does not copy what applets send.", SAME_BYTES),
@@ -195,7 +192,6 @@ const NO_GROUPS: &str = "workers share nothing that groups would divide";
 const PLACEMENT: &str = "workers are placed by 'cpu-map' and 'nbthread', and by the system otherwise";
 const ONE_BUFFER: &str = "'tune.bufsize' sizes the buffers; an idle connection has none";
 const ALLOCATOR: &str = "it tunes HAProxy's allocator";
-const NO_SPLICE: &str = "bytes are not moved through pipes";
 const SAME_BYTES: &str = "bytes are the same either way";
 const KERNEL_BUFFERS: &str = "the kernel sizes its buffers as connections need them";
 const IDLE_BOUND: &str = "idle connections are bounded by 'pool-max-conn' and the process's descriptors";

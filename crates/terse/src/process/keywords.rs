@@ -89,6 +89,24 @@ pub static KEYWORDS: &[Keyword] = &[
         process(scope).maxconn = Some(whole(args, "<number>", 1..=100_000_000)?);
         Ok(())
     }),
+    done(
+        "maxpipes",
+        "<number>",
+        "The most pipes for 'option splice-...'; a quarter of 'maxconn' where nothing is said.",
+        |args, scope| {
+            process(scope).pipes = Some(whole(args, "<number>", 0..=1 << 24)?);
+            Ok(())
+        },
+    ),
+    done("nosplice", "", "No bytes go through pipes, whatever 'option splice-...' says; as -dS.", |args, scope| {
+        args.end()?;
+        process(scope).no_splice = true;
+        Ok(())
+    }),
+    done("tune.pipesize", "<bytes>", "How much a pipe holds; the system's default where nothing is said.", |args, scope| {
+        process(scope).pipe_bytes = Some(whole(args, "<bytes>", 0..=1 << 30)?).filter(|bytes| *bytes > 0);
+        Ok(())
+    }),
     done("ulimit-n", "<number>", "The most descriptors of the process.", |args, scope| {
         process(scope).descriptors = Some(whole(args, "<number>", 16..=1 << 30)?);
         Ok(())

@@ -1,6 +1,6 @@
 //! How many connections and descriptors the process may have, and how much memory.
 //!
-//! A connection costs two descriptors: the client's and the server's. What else is open (listeners, logs, checks, the runtime's own)
+//! A connection costs two descriptors: the client's and the server's; a pipe costs two. What else is open (listeners, logs, checks, the runtime's own)
 //! is counted once.
 
 use super::settings::ProcessSettings;
@@ -12,6 +12,8 @@ use std::io;
 pub struct Limits {
     /// Connections of the process.
     pub connections: u32,
+    /// Pipes of the process.
+    pub pipes: u32,
     /// Descriptors of the process.
     pub descriptors: u64,
     /// Whether `ulimit-n` says so: then they are no more, either.
@@ -23,6 +25,8 @@ pub struct Limits {
 pub struct Wishes {
     /// `-n`, then `maxconn`.
     pub connections: Option<u32>,
+    /// `maxpipes`, where bytes may go through pipes: `None` where nothing is said.
+    pub pipes: Option<u32>,
     /// `ulimit-n`.
     pub descriptors: Option<u64>,
     /// `fd-hard-limit`.
@@ -60,10 +64,20 @@ pub enum Refusal {
 
 impl Wishes {
     /// What the command line and the configuration say, under the limits that the process was started with.
-    pub fn new(settings: &ProcessSettings, maxconn: Option<u32>, memory_mib: Option<u64>, buffer_bytes: u64, fixed: u64) -> Wishes {
+    ///
+    /// `splices`: whether bytes may go through pipes.
+    pub fn new(
+        settings: &ProcessSettings,
+        maxconn: Option<u32>,
+        memory_mib: Option<u64>,
+        buffer_bytes: u64,
+        fixed: u64,
+        splices: bool,
+    ) -> Wishes {
         let limit = getrlimit(Resource::Nofile);
         Wishes {
             connections: maxconn.or(settings.maxconn),
+            pipes: if splices { settings.pipes } else { Some(0) },
             descriptors: settings.descriptors,
             descriptors_most: settings.descriptors_most,
             memory_bytes: memory_mib.map(|mib| mib << 20),
@@ -78,12 +92,17 @@ impl Wishes {
         let most = self.descriptors_most.unwrap_or(DESCRIPTORS_MOST);
         let available = self.descriptors.unwrap_or_else(|| self.granted.min(most));
         let connections = self.connections.unwrap_or_else(|| {
-            let by_descriptors = available.saturating_sub(self.fixed) / 2;
+            let left = available.saturating_sub(self.fixed);
+            let by_descriptors = match self.pipes {
+                Some(pipes) => left.saturating_sub(2 * u64::from(pipes)) / 2,
+                None => left * u64::from(CONNECTIONS_A_PIPE) / (2 * u64::from(CONNECTIONS_A_PIPE) + 2),
+            };
             let by_memory = self.memory_bytes.map_or(u64::MAX, |bytes| bytes / 4 * 3 / (2 * self.buffer_bytes + STREAM_BYTES));
             u32::try_from(by_descriptors.min(by_memory)).unwrap_or(u32::MAX).max(1)
         });
-        let needed = u64::from(connections) * 2 + self.fixed;
-        Limits { connections, descriptors: self.descriptors.unwrap_or(needed), is_exact: self.descriptors.is_some() }
+        let pipes = self.pipes.unwrap_or((connections / CONNECTIONS_A_PIPE).max(1));
+        let needed = (u64::from(connections) + u64::from(pipes)) * 2 + self.fixed;
+        Limits { connections, pipes, descriptors: self.descriptors.unwrap_or(needed), is_exact: self.descriptors.is_some() }
     }
 }
 
@@ -130,6 +149,9 @@ pub fn buffer_memory(limit_mib: Option<u64>) -> usize {
 /// Standard streams, the control thread's runtime, files that are read: what every process has.
 const RESERVE: u64 = 32;
 
+/// Where nothing is said there is one pipe for so many connections, as in HAProxy.
+const CONNECTIONS_A_PIPE: u32 = 4;
+
 /// Where automatic limits end, as HAProxy's `fd-hard-limit` does unless it is set.
 const DESCRIPTORS_MOST: u64 = 1_048_576;
 
@@ -142,6 +164,7 @@ mod tests {
 
     const NONE: Wishes = Wishes {
         connections: None,
+        pipes: Some(0),
         descriptors: None,
         descriptors_most: None,
         memory_bytes: None,
@@ -152,7 +175,7 @@ mod tests {
 
     #[test]
     fn connections_follow_what_is_granted() {
-        assert_eq!(NONE.settle(), Limits { connections: 502, descriptors: 1024, is_exact: false });
+        assert_eq!(NONE.settle(), Limits { connections: 502, pipes: 0, descriptors: 1024, is_exact: false });
         assert_eq!(Wishes { granted: u64::MAX, ..NONE }.settle().descriptors, DESCRIPTORS_MOST);
         assert_eq!(Wishes { granted: u64::MAX, descriptors_most: Some(120), ..NONE }.settle().connections, 50);
         assert_eq!(Wishes { granted: 3, ..NONE }.settle().connections, 1);
@@ -162,14 +185,24 @@ mod tests {
     fn wishes_go_before() {
         assert_eq!(
             Wishes { connections: Some(4000), ..NONE }.settle(),
-            Limits { connections: 4000, descriptors: 8020, is_exact: false }
+            Limits { connections: 4000, pipes: 0, descriptors: 8020, is_exact: false }
         );
         assert_eq!(
             Wishes { descriptors: Some(220), ..NONE }.settle(),
-            Limits { connections: 100, descriptors: 220, is_exact: true }
+            Limits { connections: 100, pipes: 0, descriptors: 220, is_exact: true }
         );
         let both = Wishes { connections: Some(10), descriptors: Some(5000), ..NONE };
-        assert_eq!(both.settle(), Limits { connections: 10, descriptors: 5000, is_exact: true });
+        assert_eq!(both.settle(), Limits { connections: 10, pipes: 0, descriptors: 5000, is_exact: true });
+    }
+
+    #[test]
+    fn pipes_are_counted() {
+        let limits = Wishes { pipes: None, ..NONE }.settle();
+        assert_eq!(limits, Limits { connections: 401, pipes: 100, descriptors: 1022, is_exact: false });
+        let limits = Wishes { pipes: Some(12), ..NONE }.settle();
+        assert_eq!((limits.connections, limits.pipes, limits.descriptors), (490, 12, 1024));
+        let limits = Wishes { connections: Some(40), pipes: None, ..NONE }.settle();
+        assert_eq!((limits.pipes, limits.descriptors), (10, 120));
     }
 
     #[test]

@@ -30,6 +30,12 @@ pub struct ProcessSettings {
     pub descriptors: Option<u64>,
     /// `fd-hard-limit`: the most descriptors when nothing else says.
     pub descriptors_most: Option<u64>,
+    /// `maxpipes`: pipes of the process.
+    pub pipes: Option<u32>,
+    /// `nosplice`: there are none.
+    pub no_splice: bool,
+    /// `tune.pipesize`: bytes that a pipe holds.
+    pub pipe_bytes: Option<usize>,
     /// `tune.bufsize`: bytes of a buffer, and so of a head.
     pub buffer_bytes: Option<usize>,
     /// `tune.maxrewrite`: bytes of a buffer that bodies leave to rules' edits of heads.

@@ -7,6 +7,7 @@ mod connection;
 mod interim;
 mod lost;
 mod rules;
+mod splice;
 #[path = "../support/mod.rs"]
 mod support;
 mod tunnel;

@@ -1,0 +1,164 @@
+//! Bytes that pass unchanged between two plain TCP sockets, without entering the process: `option splice-request`, `splice-response`
+//! and `splice-auto`.
+//!
+//! ```text
+//!  one socket --splice(2)--> pipe --splice(2)--> other socket
+//!       ^                                            |
+//!       +---- when the pipe is empty again <---------+
+//! ```
+//! What is framing (heads, sizes of chunks, trailers) is read and written as ever; what goes through pipes is data that is known to be
+//! many bytes: the rest of a body whose length was told, of a large chunk, or of what ends with the connection and comes quickly. A
+//! pipe is held from the moment when bytes are in it until they are out: who waits for a sender holds none. Where there is no pipe to be
+//! had, bytes are copied.
+//!
+//! **Invariant:** bytes in a pipe have left their source and not yet reached their sink: a body that breaks ends both connections, and
+//! nothing of it is sent again. The exchange's own rules see to that, as they do for bytes that were read and are gone.
+
+use crate::filter::{self, Direction, Passage};
+use crate::io::{Broken, Sink, Source};
+use crate::session::Session;
+use crate::stream::Stream;
+use std::cell::Cell;
+use std::io;
+use std::rc::Rc;
+
+/// How the bytes of one direction go on, when they go as they are.
+pub struct Way {
+    /// What they go through.
+    pub passage: Option<Passage>,
+    /// Whether they may go around the process: only where they go through nothing.
+    pub splicing: Option<Splicing>,
+}
+
+/// Bytes of one direction may go through pipes.
+pub struct Splicing {
+    session: Rc<Session>,
+    backend: Option<usize>,
+    direction: Direction,
+    /// `option splice-auto`: only while they come quickly.
+    when_quick: bool,
+    /// The system has said that it does not do it with these sockets.
+    refused: Cell<bool>,
+}
+
+/// Where bytes broke off on their way.
+#[derive(Debug)]
+pub enum Broke {
+    /// Where they come from.
+    Source(Broken),
+    /// Where they go.
+    Sink(io::Error),
+}
+
+/// Which directions a proxy lets go through pipes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SpliceOptions {
+    /// `option splice-auto`
+    pub auto: bool,
+    /// `option splice-request`
+    pub request: bool,
+    /// `option splice-response`
+    pub response: bool,
+}
+
+impl SpliceOptions {
+    /// Whether any of them is on.
+    pub fn any(self) -> bool {
+        self.auto || self.request || self.response
+    }
+}
+
+impl Way {
+    /// The way of a stream's bytes.
+    pub fn of(stream: &mut Stream, direction: Direction) -> Way {
+        let passage = filter::passage(stream, direction);
+        let splicing = if passage.is_none() { Splicing::of(stream, direction) } else { None };
+        Way { passage, splicing }
+    }
+}
+
+impl Splicing {
+    fn of(stream: &Stream, direction: Direction) -> Option<Splicing> {
+        let facts = &stream.facts;
+        if !facts.session.worker.pools.pipes.is_on() {
+            return None;
+        }
+        let sides = [Some(facts.frontend().options.splice), facts.backend().map(|backend| backend.options.splice)];
+        let any = |of: fn(SpliceOptions) -> bool| sides.into_iter().flatten().any(of);
+        let named = match direction {
+            Direction::In => any(|side| side.request),
+            Direction::Out => any(|side| side.response),
+        };
+        (named || any(|side| side.auto)).then(|| Splicing {
+            session: facts.session.clone(),
+            backend: facts.backend,
+            direction,
+            when_quick: !named,
+            refused: Cell::new(false),
+        })
+    }
+
+    /// Whether what comes next can go through a pipe.
+    pub fn fits(&self, source: &Source<'_>, sink: &Sink<'_>) -> bool {
+        !self.refused.get() && source.can_splice() && (source.full_reads || !self.when_quick) && sink.can_splice()
+    }
+
+    /// Moves bytes for as long as that [fits](Splicing::fits). False: it cannot be done now, and bytes must be copied.
+    ///
+    /// `moved` hears how many bytes have left the source. `stays` says whether a peer that was silent too long is waited for.
+    ///
+    /// # Errors
+    /// Who broke off. Bytes may be lost with the pipe.
+    pub async fn run(
+        &self,
+        source: &mut Source<'_>,
+        sink: &mut Sink<'_>,
+        moved: impl Fn(u64),
+        stays: impl Fn() -> bool,
+    ) -> Result<bool, Broke> {
+        let pools = source.pools;
+        while self.fits(source, sink) {
+            // Who always finds bytes and room must let others have their turn.
+            tokio::task::coop::consume_budget().await;
+            let Some(mut pipe) = pools.pipes.take() else { return Ok(false) };
+            match source.splice(&mut pipe) {
+                Ok(0) => source.found_end().map_err(Broke::Source)?,
+                Ok(n) => {
+                    moved(n as u64);
+                    self.count(n, true);
+                    let sent = sink.send_piped(&mut pipe).await;
+                    self.count(n - pipe.held().min(n), false);
+                    sent.map_err(Broke::Sink)?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    drop(pipe);
+                    sink.flush().await.map_err(Broke::Sink)?;
+                    match source.readable().await {
+                        Err(Broken::Timeout) if stays() => {}
+                        result => result.map_err(Broke::Source)?,
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                    self.refused.set(true);
+                    return Ok(false);
+                }
+                Err(error) => return Err(Broke::Source(Broken::of(&error))),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Counts bytes that came from a socket into a pipe, or went on from there: on the side that the socket belongs to.
+    fn count(&self, bytes: usize, received: bool) {
+        let worker = &self.session.worker;
+        let is_front = received == (self.direction == Direction::In);
+        let counters = match is_front {
+            true => Some(self.session.frontend().tally.of(worker.index)),
+            false => self.backend.and_then(|index| worker.plan.backends.get(index)).map(|backend| backend.tally.of(worker.index)),
+        };
+        if let Some(counters) = counters {
+            if received { &counters.spliced_in } else { &counters.spliced_out }.add(bytes as u64);
+        }
+    }
+}
