@@ -5,6 +5,7 @@
 mod address;
 mod announcement;
 mod balance;
+pub mod base;
 mod check;
 mod cookie;
 mod course_words;
@@ -22,7 +23,7 @@ use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections, referenc
 
 /// The table.
 pub const KEYWORDS: &[Keyword] = &{
-    use {balance::*, check::*, cookie::*, protocol_check::*, refused::*, server::*, states::*, table::*};
+    use {balance::*, base::*, check::*, cookie::*, protocol_check::*, refused::*, server::*, states::*, table::*};
     [
         BALANCE,
         HASH_TYPE,
@@ -32,6 +33,7 @@ pub const KEYWORDS: &[Keyword] = &{
         PERSIST,
         SERVER,
         DEFAULT_SERVER,
+        PURGE,
         SERVER_TEMPLATE,
         SOURCE,
         DYNAMIC_COOKIE_KEY,
@@ -120,6 +122,11 @@ fn set(args: &mut Args<'_>, scope: &mut Scope<'_>, what: fn(&mut FarmSettings) -
 /// The section's settings.
 fn settings<'a>(scope: &'a mut Scope<'_>) -> &'a mut FarmSettings {
     scope.section.settings.entry()
+}
+
+/// The same, where it has any.
+fn settings_of<'a>(scope: &'a Scope<'_>) -> Option<&'a FarmSettings> {
+    scope.section.settings.get()
 }
 
 /// Whether the section has servers, or is for sections that have; one that has none is told that the line does nothing there.

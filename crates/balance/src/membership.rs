@@ -237,6 +237,7 @@ mod tests {
     use super::*;
     use crate::check;
     use crate::fixture::{Nowhere, farm, logged};
+    use crate::keywords::base::Base;
     use crate::keywords::server::read_added;
     use crate::queue::{Grant, Want};
     use crate::state::{AdminOrder, Operation};
@@ -247,7 +248,8 @@ mod tests {
 
     fn add(farm: &Arc<Farm>, line: &str) -> Arc<Server> {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let read = read_added(&words, &Place::nowhere(), &Defaults::default(), &Environment::default());
+        let bases = |_: Option<Base<'_>>| Ok(ServerSettings::default());
+        let read = read_added(&words, &Place::nowhere(), &Defaults::default(), &Environment::default(), &bases);
         farm.enlist(read.unwrap().0, |_| {}).unwrap()
     }
 

@@ -6,7 +6,7 @@ use crate::guid::Guid;
 use crate::persistence::CookieSettings;
 use crate::server::Address;
 use crate::state::{InitialState, Rules};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +30,8 @@ pub struct FarmSettings {
     pub numbered: HashMap<u32, Arc<str>>,
     /// What `default-server` gives to the servers after it.
     pub template: ServerSettings,
+    /// What each `default-server name` gives to those that ask for it.
+    pub named_templates: BTreeMap<Arc<str>, ServerSettings>,
     /// `cookie`.
     pub cookie: Option<CookieSettings>,
     /// `option allbackups`: all backup servers work, not only the first that is up.

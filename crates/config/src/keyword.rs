@@ -45,6 +45,8 @@ pub type Parser = fn(&mut Args<'_>, &mut Scope<'_>) -> Result<(), Fault>;
 pub struct Scope<'a> {
     /// The section that the line stands in.
     pub section: &'a mut Section,
+    /// Those before it that have names, but `defaults`.
+    pub earlier: &'a [Section],
     /// What belongs to no section.
     pub shared: &'a mut Settings,
     /// Warnings of this line: word and text.
@@ -62,7 +64,7 @@ pub struct Scope<'a> {
 impl<'a> Scope<'a> {
     /// What the parser of a keyword sees at a place.
     pub fn new(section: &'a mut Section, shared: &'a mut Settings, keyword: &'static Keyword, place: Place) -> Scope<'a> {
-        Scope { section, shared, warnings: Vec::new(), negated: false, keyword, place, changes: Vec::new() }
+        Scope { section, earlier: &[], shared, warnings: Vec::new(), negated: false, keyword, place, changes: Vec::new() }
     }
 
     /// Says something about a word without refusing the line.

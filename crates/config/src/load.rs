@@ -267,12 +267,12 @@ impl Reading {
     }
 
     fn parse(&mut self, call: &Call, statement: &Statement<'_>) {
-        let Target::Section(section) = self.opened.target() else { return };
+        let Some((section, earlier)) = self.opened.here() else { return };
         let name = call.keyword.name;
         let place = statement.place.at(span_of(statement.words, call.words.clone()));
         let mut args = Args::within(statement.words, call.words.end, name, &self.environment);
         let mut scope = Scope::new(section, &mut self.shared, call.keyword, place.clone());
-        scope.negated = call.negated;
+        (scope.negated, scope.earlier) = (call.negated, earlier);
         let outcome = (call.parser)(&mut args, &mut scope).and_then(|()| args.end());
         let (changes, mut warnings, remarks) = (scope.changes, scope.warnings, args.into_remarks());
         if outcome.is_ok() && !call.negated && section.kind.is_proxy() {

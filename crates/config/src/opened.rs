@@ -106,6 +106,19 @@ impl Opened {
         section.map_or(Target::Outside, Target::Section)
     }
 
+    /// The section that lines go to, if there is one, and the named sections before it.
+    pub(crate) fn here(&mut self) -> Option<(&mut Section, &[Section])> {
+        match self.current {
+            Current::Outside | Current::Refused => None,
+            Current::Global => Some((&mut self.global, &[])),
+            Current::Defaults(index) => self.defaults.get_mut(index).map(|defaults| (&mut defaults.section, &[][..])),
+            Current::Named(index) => {
+                let (earlier, rest) = self.named.split_at_mut_checked(index)?;
+                rest.first_mut().map(|section| (section, &*earlier))
+            }
+        }
+    }
+
     /// The name of the section that lines go to, its kind when it has none: HAProxy's `.SECTION`.
     pub(crate) fn label(&self) -> String {
         let section = match self.current {

@@ -39,7 +39,6 @@ const ABSENT: &[Absent] = &[
     absent("set ssl ech", ECH),
     absent("show activity", INTERNALS),
     absent("show anon", "nothing is hidden in answers"),
-    absent("show default-server", "servers are shown by 'show servers state'"),
     absent("show defaults", "sections of defaults are forgotten once they are read"),
     absent("show dev", INTERNALS),
     absent("show fd", INTERNALS),

@@ -100,6 +100,37 @@ mod tests {
     }
 
     #[test]
+    fn a_server_begins_with_what_it_asks_for() {
+        let lines =
+            "default-server weight 10 maxconn 4\ndefault-server name other weight 5\ndefault-server name checked healthcheck x";
+        let mut talk = Talk::new(&format!("healthcheck x\n type tcp\n{WEB}\nbackend more\n{lines}\n"));
+        for (from, said, weight) in [
+            ("", "New server registered.", Some((1, 0))),
+            ("from none", "New server registered.", Some((1, 0))),
+            ("from be:", "New server registered.", Some((10, 4))),
+            ("from srv:other maxconn 2", "New server registered.", Some((5, 2))),
+            ("from srv:be/b", "New server registered.", Some((10, 20))),
+            ("from srv:x", "'from': unknown server 'x' in backend 'more'", None),
+            ("from be:x", "'from': unknown backend 'x'", None),
+            ("from srv:checked", "'healthcheck' option is not accepted for dynamic server", None),
+        ] {
+            assert_eq!(talk.says(&format!("add server more/s 127.0.0.1:7 {from}")), format!("{said}\n\n"), "{from}");
+            let backend = talk.context.plan.backends.iter().find(|backend| &*backend.name == "more").unwrap();
+            let server = backend.farm.find_server("s").map(|server| (server.weight(), server.maxconn()));
+            assert_eq!(server, weight, "{from}");
+            talk.says("del server more/s");
+        }
+        assert_eq!(talk.says("show default-server"), "* more\n  more/checked\n  more/other\n\n");
+        assert_eq!(talk.says("show default-server be"), "\n");
+        assert_eq!(talk.says("show default-server x"), "Can't find backend.\n\n");
+        let mut talk = Talk::new(&format!(
+            "global\n tune.defaults.purge all\n{WEB}\nbackend more\n{lines}\n",
+            lines = "default-server weight 3"
+        ));
+        assert_eq!(talk.says("show default-server"), "\n");
+    }
+
+    #[test]
     fn what_cannot_be_added_or_removed_is_said_in_haproxys_words() {
         let mut talk = Talk::new(WEB);
         for (command, said) in [

@@ -5,6 +5,7 @@ use crate::command::{Call, Command};
 use crate::settings::Level;
 use std::time::Instant;
 use terse_balance::report;
+use terse_proxy::plan::Backend;
 
 pub(super) const COMMANDS: &[Command] = &[
     Command {
@@ -13,6 +14,13 @@ pub(super) const COMMANDS: &[Command] = &[
         summary: "show the state of servers, in the form that files of states have",
         level: Level::User,
         run: show_state,
+    },
+    Command {
+        name: "show default-server",
+        usage: "show default-server [<backend>]",
+        summary: "list what the 'from' of servers may name",
+        level: Level::User,
+        run: show_templates,
     },
     Command {
         name: "show backend",
@@ -26,11 +34,29 @@ pub(super) const COMMANDS: &[Command] = &[
     },
 ];
 
-fn show_state(call: &mut Call<'_>) -> Outcome {
-    let backends = match call.args.first() {
+/// All backends, or the one that is named.
+fn backends<'c>(call: &'c Call<'_>) -> Result<Vec<&'c Backend>, Message> {
+    Ok(match call.args.first() {
         None => call.context.plan.backends.iter().collect(),
         Some(name) => vec![call.backend(name).ok_or_else(|| Message::error("Can't find backend."))?],
-    };
+    })
+}
+
+fn show_templates(call: &mut Call<'_>) -> Outcome {
+    let mut text = String::new();
+    for backend in backends(call)? {
+        let mut mark = '*';
+        for template in backend.farm.settings().templates() {
+            let (slash, name) = template.map_or(("", ""), |name| ("/", name));
+            text.push_str(&format!("{mark} {}{slash}{name}\n", backend.name));
+            mark = ' ';
+        }
+    }
+    Ok(Answer::Text(text))
+}
+
+fn show_state(call: &mut Call<'_>) -> Outcome {
+    let backends = backends(call)?;
     let now = Instant::now();
     let mut text = format!("{}\n", report::STATE_HEADER);
     for backend in backends {

@@ -1,16 +1,17 @@
 //! `server` and `default-server`.
 
 use super::address::{self, Spot};
+use super::base::Base;
 use super::server_words::{self, Draft, Origin};
-use super::{course_words, done, in_back, settings};
-use crate::settings::{InitialAddress, LogWords, Resolver, ServerSettings};
+use super::{course_words, done, in_back, settings, settings_of};
+use crate::settings::{InitialAddress, LogWords, ResolutionSettings, Resolver, ServerSettings};
 use terse_config::words::Word;
 use terse_config::{Args, Environment, Fault, Keyword, Place, Scope, Sections};
 use terse_tls::settings::Defaults;
 
 pub(super) const SERVER: Keyword = Keyword {
     sections: Sections::BACK_ONLY,
-    ..done("server", "<name> <address>[:[+|-]<port>] [<parameter>...]", "Adds a server.", |args, scope| {
+    ..done("server", "<name> <address>[:[+|-]<port>] [from <base>] [<parameter>...]", "Adds a server.", |args, scope| {
         let server = read(args, scope)?;
         add(scope, server)
     })
@@ -20,7 +21,7 @@ pub(super) const SERVER_TEMPLATE: Keyword = Keyword {
     sections: Sections::BACK_ONLY,
     ..done(
         "server-template",
-        "<prefix> <count | first-last> <name>[:<port>] [<parameter>...]",
+        "<prefix> <count | first-last> <name>[:<port>] [from <base>] [<parameter>...]",
         "Adds so many servers of a name, for as many addresses as it may have.",
         |args, scope| {
             let prefix = name(args)?.to_owned();
@@ -63,9 +64,11 @@ fn name<'a>(args: &mut Args<'a>) -> Result<&'a str, Fault> {
 }
 
 fn behind_name(args: &mut Args<'_>, scope: &mut Scope<'_>, name: &str) -> Result<ServerSettings, Fault> {
-    let template = settings(scope).template.clone();
     let line = Line {
-        template,
+        bases: &|base| match base {
+            None => Ok(settings_of(scope).map(|farm| farm.template.clone()).unwrap_or_default()),
+            Some(base) => base.among(scope),
+        },
         place: &scope.place,
         resolver: scope.shared.get::<Resolver>(),
         defaults: scope.shared.get::<Defaults>(),
@@ -74,10 +77,13 @@ fn behind_name(args: &mut Args<'_>, scope: &mut Scope<'_>, name: &str) -> Result
     line.read(args, name)
 }
 
+/// Finds what a line begins with.
+pub type Bases<'a> = dyn Fn(Option<Base<'_>>) -> Result<ServerSettings, String> + 'a;
+
 /// What a line about a server is read with.
 struct Line<'a> {
-    /// What it begins with.
-    template: ServerSettings,
+    /// What it begins with, by what its `from` says.
+    bases: &'a Bases<'a>,
     place: &'a Place,
     resolver: Option<&'a Resolver>,
     defaults: Option<&'a Defaults>,
@@ -88,9 +94,11 @@ struct Line<'a> {
 impl Line<'_> {
     /// Reads what follows the name.
     fn read(self, args: &mut Args<'_>, name: &str) -> Result<ServerSettings, Fault> {
-        let Line { template, place, resolver, defaults, added } = self;
+        let Line { bases, place, resolver, defaults, added } = self;
         let at = args.position();
         let text = args.need_address("<address>")?;
+        let base = Base::read(args)?;
+        let template = bases(base).map_err(|reason| args.fault(reason))?;
         let spot = address::datagrams(&text);
         let datagrams = spot.is_some();
         let spot = spot.unwrap_or_else(|| address::parse(&text)).map_err(|reason| Fault::new(at, reason))?;
@@ -181,11 +189,34 @@ pub(super) const FULLCONN: Keyword =
 
 pub(super) const DEFAULT_SERVER: Keyword = Keyword {
     sections: Sections::BACK,
-    ..done("default-server", "[<parameter>...]", "Gives parameters to the servers that follow.", |args, scope| {
-        let template = settings(scope).template.clone();
-        settings(scope).template = words(args, &scope.place, template, Origin { default: true, added: false })?;
-        Ok(())
-    })
+    ..done(
+        "default-server",
+        "[name <name>] [from <base>] [<parameter>...]",
+        "Gives parameters to the servers that follow, or under a name to those that ask for it.",
+        |args, scope| {
+            let name = if args.accept("name") { Some(name(args)?) } else { None };
+            let farm = settings(scope);
+            if let Some(name) = name.filter(|name| farm.names.contains(*name)) {
+                return Err(args.fault(format!("'{name}' is a server's name")));
+            }
+            let before = match name {
+                None => Some(&farm.template),
+                Some(name) => farm.named_templates.get(name),
+            };
+            let before = before.cloned().unwrap_or_default();
+            let template = match Base::read(args)? {
+                None => before,
+                Some(base) => base.among(scope).map_err(|reason| args.fault(reason))?,
+            };
+            let template = words(args, &scope.place, template, Origin { default: true, added: false })?;
+            let farm = settings(scope);
+            match name {
+                None => farm.template = template,
+                Some(name) => drop(farm.named_templates.insert(name.into(), template)),
+            }
+            Ok(())
+        },
+    )
 };
 
 fn words(args: &mut Args<'_>, place: &Place, server: ServerSettings, origin: Origin) -> Result<ServerSettings, Fault> {
@@ -194,7 +225,8 @@ fn words(args: &mut Args<'_>, place: &Place, server: ServerSettings, origin: Ori
     Ok(draft.server)
 }
 
-/// Reads what the stats socket says of a server that it adds, from its name on, and what is to be said about it.
+/// Reads what the stats socket says of a server that it adds, from its name on, and what is to be said about it. `bases` knows what its
+/// `from` may name.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -203,6 +235,7 @@ pub fn read_added(
     place: &Place,
     defaults: &Defaults,
     environment: &Environment,
+    bases: &Bases<'_>,
 ) -> Result<(ServerSettings, Vec<Fault>), Fault> {
     let words: Vec<Word> = words.iter().map(|word| Word { bytes: word.as_bytes().to_vec(), span: 0..0 }).collect();
     let mut args = Args::within(&words, 0, "server", environment);
@@ -213,8 +246,13 @@ pub fn read_added(
     if args.peek().is_none() {
         return Err(args.fault("'server' expects <name> and <addr>[:<port>] as arguments."));
     }
-    let line = Line { template: ServerSettings::default(), place, resolver: None, defaults: Some(defaults), added: true };
+    let line = Line { bases, place, resolver: None, defaults: Some(defaults), added: true };
     let mut server = line.read(&mut args, name)?;
+    if server.check.section.is_some() {
+        return Err(args.fault("'healthcheck' option is not accepted for dynamic server"));
+    }
+    // What a base says of its name is for those that the configuration makes.
+    server.resolution = ResolutionSettings::default();
     // HAProxy's: checks of such a server speak TLS only where they are told to.
     server.tls.check = server.tls.check.or(Some(false));
     if server.track.is_some() && server.check.enabled {
@@ -235,6 +273,9 @@ fn add(scope: &mut Scope<'_>, server: ServerSettings) -> Result<(), Fault> {
         && let Some(other) = farm.numbered.insert(id, server.name.clone())
     {
         return Err(Fault::new(1, format!("server '{other}' has the id {id} already")));
+    }
+    if farm.named_templates.contains_key(&server.name) {
+        return Err(Fault::new(1, format!("'{}' is the name of a 'default-server'", server.name)));
     }
     if !farm.names.insert(server.name.clone()) {
         let reason = format!("another server named '{}' was already defined, please use distinct names", server.name);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use terse_config::{Environment, Loader, Setting, Settings, Severity, Source};
 
 /// The settings of the last section, and what was said: `line! reason` for alerts, `line? reason` for warnings.
-fn load(text: &str) -> (FarmSettings, Vec<String>) {
+pub(super) fn load(text: &str) -> (FarmSettings, Vec<String>) {
     load_as(text)
 }
 
@@ -32,7 +32,7 @@ fn backend(lines: &str) -> FarmSettings {
 }
 
 /// What is said about one line in a backend.
-fn said_of(line: &str) -> String {
+pub(super) fn said_of(line: &str) -> String {
     load(&format!("backend b\n{line}\n")).1.join("; ")
 }
 

@@ -31,6 +31,7 @@ use std::sync::atomic::AtomicU8;
 use std::time::Instant;
 use terse_balance::FarmSettings;
 use terse_balance::check::Probe;
+use terse_balance::keywords::base::Purge;
 use terse_compress::{Limit, Memory, Within};
 use terse_config::{Config, Diagnostic, Diagnostics, SectionKind, Severity};
 use terse_sample::vars::Limits;
@@ -85,6 +86,9 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let checks: HashMap<_, _> = checks.collect();
     let caches = caches::build(&mut sections, &host.body_key, complete, diagnostics);
     let mut drafts = drafts::of(sections, diagnostics);
+    if shared.take::<Purge>().unwrap_or_default().servers {
+        drafts.iter_mut().for_each(|draft| draft.farm.purge());
+    }
     let named = |draft: &drafts::Draft| {
         let servers = draft.farm.servers.iter().filter_map(|server| server.resolution.resolvers.clone());
         servers.collect::<Vec<_>>()

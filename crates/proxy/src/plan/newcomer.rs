@@ -9,6 +9,7 @@ use crate::settings::Mode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
+use terse_balance::keywords::base::Base;
 use terse_balance::keywords::server;
 use terse_balance::settings::ObservedLayer;
 use terse_balance::{Farm, NotAdded, Server, ServerSettings};
@@ -29,7 +30,12 @@ impl Plan {
             return Err(NAME_TAKEN.into());
         }
         let place = Place { text: words.join(" ").into(), ..Place::nowhere() };
-        let (settings, remarks) = server::read_added(words, &place, &self.tls_defaults, environment).map_err(said)?;
+        let bases = |base: Option<Base<'_>>| match base {
+            None => Ok(ServerSettings::default()),
+            Some(base) => base.of(&self.backend_of(base, backend)?.farm),
+        };
+        let read = server::read_added(words, &place, &self.tls_defaults, environment, &bases);
+        let (settings, remarks) = read.map_err(said)?;
         if settings.log.datagrams {
             return Err(format!("server '{name}' is reached over datagrams, which only 'mode log' sends"));
         }
@@ -59,6 +65,12 @@ impl Plan {
             backend.farm.follow(&added, &leader, &farm, Instant::now());
         }
         Ok(remarks.into_iter().map(said).chain(diagnostics.iter().map(text)).collect())
+    }
+
+    /// The backend that a newcomer's `from` speaks of.
+    fn backend_of<'a>(&'a self, base: Base<'_>, own: &'a Backend) -> Result<&'a Backend, String> {
+        let Some(name) = base.backend() else { return Ok(own) };
+        self.backends.iter().find(|backend| *backend.name == *name).ok_or_else(|| base.no_backend())
     }
 
     /// The server whose state a newcomer is to take: one of the configuration whose health is known.

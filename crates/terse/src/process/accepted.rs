@@ -56,7 +56,6 @@ pub static KEYWORDS: &[Keyword] = &[
         "Buffers kept for emergencies.",
         "a stream that has begun holds the buffers that it needs",
     ),
-    knob("tune.defaults.purge", "", "Forgets 'defaults' sections.", "they are always forgotten once they are read"),
     knob("prealloc-fd", "", "Opens all descriptors once.", "the kernel's table grows by itself"),
     knob("quick-exit", "", "Leaves without freeing.", "the process always leaves so"),
     // Forwarding.
