@@ -60,6 +60,8 @@ pub struct Arguments {
     pub diagnostic: bool,
     /// `-dS`: no `splice()`.
     pub no_splice: bool,
+    /// `-dZ`: what is forwarded is copied.
+    pub no_zero_copy: bool,
     /// `-dF`: no fast forwarding.
     pub no_fast_forward: bool,
     /// `-dR`: no `SO_REUSEPORT`.

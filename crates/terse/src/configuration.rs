@@ -216,7 +216,8 @@ fn plan(
     }
     restored::states(plan_now, &process, host.started, diagnostics);
     engines::examine(&plan_now.process.compression.engines, &identity, diagnostics);
-    let splices = !arguments.no_splice && !process.no_splice && plan_now.splices();
+    let copies = arguments.no_splice || arguments.no_zero_copy || arguments.no_fast_forward || process.no_splice;
+    let splices = !copies && plan_now.splices();
     let fixed = fixed_descriptors(plan_now, &wanted, host.workers);
     let limits = Wishes::new(&process, arguments.maxconn, arguments.memory_limit_mib, buffer_bytes as u64, fixed, splices).settle();
     plan_now.process.maxconn = limits.connections as usize;

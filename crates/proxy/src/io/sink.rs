@@ -158,11 +158,15 @@ impl Sink<'_> {
         if chunked {
             encode::chunk_start(pipe.held(), self.out);
         }
-        self.flush().await?;
-        while pipe.held() > 0 {
+        let (out, mut done) = (std::mem::take(self.out), 0);
+        while done < out.len() || pipe.held() > 0 {
             let mut waits = false;
+            let ahead = &out[done..];
             let n = poll_fn(|cx| {
-                let poll = self.writer.poll_splice(cx, pipe);
+                let poll = match ahead {
+                    [] => self.writer.poll_splice(cx, pipe),
+                    _ => self.writer.poll_send_ahead(cx, ahead),
+                };
                 if poll.is_pending() && self.is_late(cx, &mut waits) {
                     return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
                 }
@@ -172,8 +176,13 @@ impl Sink<'_> {
             if n == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
+            // What waited goes first.
+            done += n.min(ahead.len());
             self.count(n);
         }
+        self.unstored = self.unstored.map(|_| 0);
+        *self.out = out;
+        self.out.clear();
         if chunked {
             self.out.extend_from_slice(encode::CHUNK_END);
         }

@@ -352,12 +352,21 @@ impl Writer<'_> {
         }
     }
 
+    /// Writes bytes to a plain TCP socket which others follow at once: both may leave in one packet.
+    pub fn poll_send_ahead(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_tcp(cx, |io| Ok(rustix::net::send(io, bytes, SendFlags::NOSIGNAL | SendFlags::MORE)?))
+    }
+
     /// Moves bytes of a pipe that holds some into a plain TCP socket; how many.
     pub fn poll_splice(&self, cx: &mut Context<'_>, pipe: &mut Pipe<'_>) -> Poll<io::Result<usize>> {
+        self.poll_tcp(cx, |io| pipe.drain(io))
+    }
+
+    fn poll_tcp(&self, cx: &mut Context<'_>, mut write: impl FnMut(&TcpStream) -> io::Result<usize>) -> Poll<io::Result<usize>> {
         let Writer::Tcp(io) = self else { return Poll::Ready(Err(io::ErrorKind::InvalidInput.into())) };
         let io = io.as_ref();
         loop {
-            match io.try_io(Interest::WRITABLE, || pipe.drain(io)) {
+            match io.try_io(Interest::WRITABLE, || write(io)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready!(io.poll_write_ready(cx))?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 done => return Poll::Ready(done),

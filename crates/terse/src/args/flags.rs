@@ -288,8 +288,8 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         name: "-dZ",
         value: Value::None,
-        summary: "copies what it forwards",
-        effect: Effect::Accepted("bytes are the same either way"),
+        summary: "copies what it forwards; as -dS",
+        effect: Effect::Set(|a| a.no_zero_copy = true),
     },
     Flag {
         name: "-dT",

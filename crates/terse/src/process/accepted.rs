@@ -59,8 +59,6 @@ pub static KEYWORDS: &[Keyword] = &[
     knob("prealloc-fd", "", "Opens all descriptors once.", "the kernel's table grows by itself"),
     knob("quick-exit", "", "Leaves without freeing.", "the process always leaves so"),
     // Forwarding.
-    knob("tune.disable-fast-forward", "", "Forwards through streams.", SAME_BYTES),
-    knob("tune.disable-zero-copy-forwarding", "", "Copies what it forwards.", SAME_BYTES),
     knob("tune.applet.zero-copy-forwarding", "on|off", "Does not copy what applets send.", SAME_BYTES),
     knob("tune.pt.zero-copy-forwarding", "on|off", "Does not copy in TCP mode.", SAME_BYTES),
     knob("tune.h1.zero-copy-fwd-recv", "on|off", "Does not copy what HTTP/1 receives.", SAME_BYTES),

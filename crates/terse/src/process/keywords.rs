@@ -98,15 +98,16 @@ pub static KEYWORDS: &[Keyword] = &[
             Ok(())
         },
     ),
-    done("nosplice", "", "No bytes go through pipes, whatever 'option splice-...' says; as -dS.", |args, scope| {
-        args.end()?;
-        process(scope).no_splice = true;
-        Ok(())
-    }),
+    done("nosplice", "", "No bytes go through pipes, whatever 'option splice-...' says; as -dS.", no_splice),
     done("tune.pipesize", "<bytes>", "How much a pipe holds; the system's default where nothing is said.", |args, scope| {
-        process(scope).pipe_bytes = Some(whole(args, "<bytes>", 0..=1 << 30)?).filter(|bytes| *bytes > 0);
-        Ok(())
+        let bytes = args.size("<bytes>")?;
+        let bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes <= 1 << 30);
+        let bytes = bytes.ok_or_else(|| args.fault("expects a size up to 1g"))?;
+        process(scope).pipe_bytes = Some(bytes).filter(|bytes| *bytes > 0);
+        args.end()
     }),
+    done("tune.disable-zero-copy-forwarding", "", "As 'nosplice': what is forwarded is copied.", no_splice),
+    done("tune.disable-fast-forward", "", "As 'nosplice': what is forwarded is copied.", no_splice),
     done("ulimit-n", "<number>", "The most descriptors of the process.", |args, scope| {
         process(scope).descriptors = Some(whole(args, "<number>", 16..=1 << 30)?);
         Ok(())
@@ -263,6 +264,12 @@ fn process<'a>(scope: &'a mut Scope<'_>) -> &'a mut ProcessSettings {
 
 fn whole<T: TryFrom<i64>>(args: &mut Args<'_>, what: &str, range: std::ops::RangeInclusive<i64>) -> Result<T, Fault> {
     T::try_from(args.integer(what, range)?).map_err(|_| args.fault(format!("{what} is out of range")))
+}
+
+fn no_splice(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    args.end()?;
+    process(scope).no_splice = true;
+    Ok(())
 }
 
 fn named(args: &mut Args<'_>, scope: &Scope<'_>, what: &str) -> Result<Account, Fault> {

@@ -395,6 +395,8 @@ fn without_pipes_bytes_are_copied() {
         ("nosplice", &[][..], BOTH),
         ("maxpipes 0", &[], BOTH),
         ("", &["-dS"], BOTH),
+        ("", &["-dZ"], BOTH),
+        ("tune.disable-fast-forward", &[], BOTH),
         ("", &[], "option splice-request\n no option splice-request"),
         (
             "",
