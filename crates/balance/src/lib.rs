@@ -53,7 +53,7 @@ pub use destination::{Destination, Port};
 pub use durations::{Durations, Span};
 pub use farm::{Farm, FarmContext, Journal, Level};
 pub use keywords::KEYWORDS;
-pub use membership::{NotAdded, NotRemoved, Picked, Servers};
+pub use membership::{NotAdded, NotRemoved, NotRenamed, Picked, Servers};
 pub use persistence::{Affinity, CookieFound, CookieSent};
 pub use queue::{Claim, Grant, Precedence, Retry, Waiter, Want};
 pub use server::{Address, Server};

@@ -94,6 +94,19 @@ pub enum NotRemoved {
     Busy,
 }
 
+/// Why a server is not renamed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotRenamed {
+    /// The configuration speaks of it, or another server tracks it.
+    Referenced,
+    /// It is not in maintenance.
+    AtWork,
+    /// Another one has that name.
+    NameTaken,
+    /// It has had too many others.
+    TooOften,
+}
+
 impl Farm {
     /// Whether servers can come and go: where the order of servers is not worked out for good.
     pub fn is_dynamic(&self) -> bool {
@@ -163,6 +176,25 @@ impl Farm {
         let all: Arc<[Arc<Server>]> = self.servers().iter().filter(|other| !Arc::ptr_eq(other, server)).cloned().collect();
         self.rebuild_with(all);
         Ok(())
+    }
+
+    /// Gives a server another name. Whoever has read the old one may still use it, as a request that is logged at that moment.
+    ///
+    /// # Errors
+    /// It keeps its name.
+    pub fn rename(&self, server: &Server, name: &str) -> Result<(), NotRenamed> {
+        let _changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if !server.admin().is_maint() {
+            Err(NotRenamed::AtWork)
+        } else if server.is_referenced() || server.is_followed() {
+            Err(NotRenamed::Referenced)
+        } else if self.servers().iter().any(|other| other.index() != server.index() && **other.name() == *name) {
+            Err(NotRenamed::NameTaken)
+        } else if server.set_name(name) {
+            Ok(())
+        } else {
+            Err(NotRenamed::TooOften)
+        }
     }
 
     /// What its backend gives to a server.
@@ -240,6 +272,7 @@ mod tests {
     use crate::keywords::base::Base;
     use crate::keywords::server::read_added;
     use crate::queue::{Grant, Want};
+    use crate::server::MOST_NAMES;
     use crate::state::{AdminOrder, Operation};
     use std::sync::atomic::AtomicBool;
     use std::time::{Duration, Instant};
@@ -323,6 +356,27 @@ mod tests {
         b.refer();
         tell(&farm, b, AdminOrder::Maint);
         assert_eq!(farm.dismiss(b), Err(NotRemoved::Referenced));
+    }
+
+    #[test]
+    fn names_change_in_maintenance() {
+        let farm = farm("server a 10.0.0.1:80\nserver b 10.0.0.2:80 check\nserver c 10.0.0.3:80 track b");
+        let [a, b, c] = &farm.servers()[..] else { panic!() };
+        farm.follow(c, b, &farm, Instant::now());
+        assert_eq!(farm.rename(a, "x"), Err(NotRenamed::AtWork));
+        tell(&farm, a, AdminOrder::Maint);
+        tell(&farm, b, AdminOrder::Maint);
+        assert_eq!((farm.rename(a, "b"), farm.rename(b, "x")), (Err(NotRenamed::NameTaken), Err(NotRenamed::Referenced)));
+        let old = a.name();
+        assert_eq!(farm.rename(a, "x"), Ok(()));
+        assert_eq!((&**old, &**a.name(), farm.find_server("a").is_none()), ("a", "x", true));
+        // Names that it had may come as often as they like.
+        for round in 0..3 * MOST_NAMES {
+            assert_eq!(farm.rename(a, ["x", "y", "a"][round % 3]), Ok(()));
+        }
+        let given = (0..).take_while(|round| farm.rename(a, &format!("n{round}")).is_ok()).count();
+        assert_eq!((given, farm.rename(a, "z")), (MOST_NAMES - 2, Err(NotRenamed::TooOften)));
+        assert_eq!((farm.rename(a, "a"), &**a.name()), (Ok(()), "a"));
     }
 
     #[test]

@@ -48,6 +48,21 @@ pub fn state_line(farm: &Farm, server: &Server, now: Instant) -> String {
     )
 }
 
+/// The first line of `show servers conn`: the names of the columns.
+pub const CONNECTIONS_HEADER: &str = "# bkname/svname bkid/svid addr port - purge_delay served used_cur used_max need_est idle_sess \
+    unsafe_nb safe_nb idle_lim idle_cur idle_per_thr[0]";
+
+/// The line of `show servers conn`, without its line end. A request that holds a slot has one connection; what is not counted is `-`.
+pub fn connections_line(farm: &Farm, server: &Server) -> String {
+    let (address, port) = shown_address(server);
+    let pool = &server.settings().pool;
+    let (farm_id, purge_ms) = (farm.id(), pool.purge_delay.as_millis());
+    let (used, most) = (server.served(), server.served_max());
+    let limit = pool.max_idle.map_or("-1".into(), |most| most.to_string());
+    let (farm, name, id) = (farm.name(), server.name(), server.id());
+    format!("{farm}/{name} {farm_id}/{id} {address} {port} - {purge_ms} {used} {used} {most} - - - - {limit} -")
+}
+
 /// Flags of the columns `srv_check_state` and `srv_agent_state`.
 pub(crate) const CONFIGURED: u8 = 0x02;
 pub(crate) const ENABLED: u8 = 0x04;
@@ -131,11 +146,11 @@ mod tests {
         assert!(farm.servers().iter().all(|server| state_line(&farm, server, now).split(' ').count() == columns));
         assert_eq!(state_line(&farm, a, now), "3 be 1 a 10.0.0.1 2 0 1 1 0 1 0 1 0 0 0 0 - 80 - 0 0 - - 0");
         farm.record_check(b, LastCheck { status: CheckStatus::L4Ok, ..LastCheck::default() }, now);
-        assert_eq!(state_line(&farm, b, now), "3 be 9 b ::1 2 0 3 3 0 6 3 1 6 0 0 1 - 81 - 0 82 10.0.0.9 - 0");
+        assert_eq!(state_line(&farm, b, now), "3 be 9 b ::1 2 0 3 3 0 6 3 1 6 0 0 1 - 81 - 0 82 10.0.0.9 - 82");
         farm.set_admin(b, AdminOrder::Maint, now);
         farm.set_weight(b, 5, now);
         let later = now + Duration::from_secs(4);
-        assert_eq!(state_line(&farm, b, later), "3 be 9 b ::1 0 1 5 3 4 6 3 0 14 0 0 1 - 81 - 0 82 10.0.0.9 - 0");
+        assert_eq!(state_line(&farm, b, later), "3 be 9 b ::1 0 1 5 3 4 6 3 0 14 0 0 1 - 81 - 0 82 10.0.0.9 - 82");
         assert_eq!(state_line(&farm, c, now), "3 be 3 c - 2 0 1 1 0 1 0 1 0 0 0 0 - 0 - 0 0 - - 0");
         assert_eq!(state_line(&farm, d, now), "3 be 4 d 10.0.0.1 2 0 1 1 0 1 0 1 0 0 0 0 - 64536 - 0 0 - - 0");
         assert_eq!(state_line(&farm, e, now), "3 be 5 e 0.0.0.0 2 0 1 1 0 1 0 1 0 0 0 0 - 0 - 0 0 - - 0");

@@ -146,6 +146,8 @@ struct Extras {
     agent_up: Mutex<Option<bool>>,
     /// What checks do, where a section says it for this server.
     script: OnceLock<Script>,
+    /// Names that operators gave it, in the order of their first use.
+    names: OnceLock<Box<[OnceLock<Arc<str>>; MOST_NAMES]>>,
 }
 
 /// A server that tracks another one.
@@ -169,6 +171,8 @@ pub(crate) struct Load {
 struct Changing {
     operation: AtomicU8,
     admin: AtomicU8,
+    /// Which of its names is the one that counts: 0 is that of its line.
+    name: AtomicU8,
     /// Whether it may take requests that wait for any server.
     serves_any: AtomicBool,
     denied: AtomicBool,
@@ -202,6 +206,7 @@ impl Server {
         let changing = Changing {
             operation: AtomicU8::new(state.operation as u8),
             admin: AtomicU8::new(state.admin.0),
+            name: AtomicU8::new(0),
             serves_any: AtomicBool::new(false),
             denied: AtomicBool::new(false),
             gone: AtomicBool::new(false),
@@ -323,9 +328,26 @@ impl Server {
         self.id
     }
 
-    /// Its name.
+    /// Its name: what its line says, or an operator since. Names that it had stay in memory, so that nobody who reads one counts
+    /// or locks anything.
     pub fn name(&self) -> &Arc<str> {
-        &self.settings.name
+        let given = usize::from(self.changing.name.load(Acquire));
+        let given = given.checked_sub(1).and_then(|at| self.extras.names.get()?.get(at)?.get());
+        given.unwrap_or(&self.settings.name)
+    }
+
+    /// Gives it another name. The caller holds the farm's lock of changes. False: it has had too many.
+    pub(crate) fn set_name(&self, name: &str) -> bool {
+        let names = self.extras.names.get_or_init(|| Box::new([const { OnceLock::new() }; MOST_NAMES]));
+        let place = match *self.settings.name == *name {
+            true => Some(0),
+            false => {
+                (1..).zip(names.iter()).find(|(_, given)| **given.get_or_init(|| name.into()) == *name).map(|(place, _)| place)
+            }
+        };
+        let Some(place) = place else { return false };
+        self.changing.name.store(place, Release);
+        true
     }
 
     /// Where it listens: what its line says, or an operator since.
@@ -668,3 +690,6 @@ impl Server {
 
 /// So fine are the steps in which a weight of 1 grows. HAProxy's.
 pub(crate) const SHARES_OF_A_WEIGHT: u32 = 16;
+
+/// So many names an operator may give one server; a name that it had may come again.
+pub(crate) const MOST_NAMES: usize = 64;

@@ -49,7 +49,6 @@ const ABSENT: &[Absent] = &[
     absent("show profiling", INTERNALS),
     absent("show quic", "there is no QUIC"),
     absent("show schema", "figures have the shape of HAProxy's schema"),
-    absent("show servers conn", "idle connections belong to workers and are not listed; 'show stat' has the figures"),
     absent("show sess", "sessions are counted, not listed: 'show info' and 'show stat' have the figures"),
     absent("show ssl ech", ECH),
     absent("show ssl jwt", TOKENS),

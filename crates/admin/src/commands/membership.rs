@@ -1,4 +1,4 @@
-//! Servers added and removed.
+//! Servers added, removed and renamed.
 
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::settings::Level;
 use std::sync::Arc;
 use terse_balance::keywords::server::words_of_added;
-use terse_balance::{NotRemoved, Server};
+use terse_balance::{NotRemoved, NotRenamed, Server};
 use terse_config::Environment;
 use terse_proxy::plan::{Backend, Plan};
 
@@ -54,6 +54,26 @@ fn delete(call: &mut Call<'_>) -> Outcome {
     Ok(Answer::Said(Message::info("Server deleted.")))
 }
 
+/// Gives a server another name (`set server ... name`).
+pub(super) fn rename(backend: &Backend, server: &Server, name: &str) -> Outcome {
+    let problem = match name {
+        "" => Some("set server <b>/<s> name requires a new name."),
+        name if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:.-".contains(&byte)) => {
+            Some("Server name contains invalid characters.")
+        }
+        name if name.len() > MOST_NAME_BYTES => Some("Server name too long."),
+        _ => None,
+    };
+    if let Some(problem) = problem {
+        return Err(Message::error(problem));
+    }
+    backend.farm.rename(server, name).map_err(|refused| Message::error(why_not_renamed(refused)))?;
+    Ok(Answer::Said(Message::info("Server name updated.")))
+}
+
+/// HAProxy's.
+const MOST_NAME_BYTES: usize = 63;
+
 /// Whether a server can be removed now (`wait ... srv-removable`).
 ///
 /// # Errors
@@ -76,6 +96,16 @@ const fn why(refused: NotRemoved) -> &'static str {
         NotRemoved::Referenced => "This server cannot be removed at runtime due to other configuration elements pointing to it.",
         NotRemoved::AtWork => "Only servers in maintenance mode can be deleted.",
         NotRemoved::Busy => "Server still has connections attached to it, cannot remove it.",
+    }
+}
+
+/// HAProxy's words, where it has some.
+const fn why_not_renamed(refused: NotRenamed) -> &'static str {
+    match refused {
+        NotRenamed::Referenced => "Cannot rename: server's name is statically referenced (use-server, track, or sample argument).",
+        NotRenamed::AtWork => "Server must be in maintenance mode to be renamed (set server <b>/<s> state maint).",
+        NotRenamed::NameTaken => "A server with the same name already exists in this backend.",
+        NotRenamed::TooOften => "This server has had too many names.",
     }
 }
 
@@ -128,6 +158,35 @@ mod tests {
             lines = "default-server weight 3"
         ));
         assert_eq!(talk.says("show default-server"), "\n");
+    }
+
+    #[test]
+    fn a_server_gets_another_name() {
+        let mut talk = Talk::new(&format!("{WEB}\nbackend used\n server a 127.0.0.1:9\n use-server a if TRUE\n"));
+        for (command, said) in [
+            ("set server be/a name", "set server <b>/<s> name requires a new name."),
+            ("set server be/a name x", "Server must be in maintenance mode to be renamed (set server <b>/<s> state maint)."),
+            ("disable server be/a", ""),
+            ("set server be/a name bad/name", "Server name contains invalid characters."),
+            ("set server be/a name b", "A server with the same name already exists in this backend."),
+            ("set server be/a name a", "Server name updated."),
+            ("disable server used/a", ""),
+            (
+                "set server used/a name x",
+                "Cannot rename: server's name is statically referenced (use-server, track, or sample argument).",
+            ),
+            ("set server be/a name blue", "Server name updated."),
+            ("set server be/a state ready", "No such server."),
+            ("enable server be/blue", ""),
+            ("add server be/a 127.0.0.1:7", "New server registered."),
+        ] {
+            let end = if said.is_empty() { "" } else { "\n" };
+            assert_eq!(talk.says(command), format!("{said}{end}\n"), "{command}");
+        }
+        assert!(talk.says("show servers state be").contains("\n3 be 1 blue 127.0.0.1 "));
+        assert!(talk.says("show stat").contains("\nbe,blue,"));
+        let long = "x".repeat(64);
+        assert_eq!(talk.says(&format!("set server be/c name {long}")), "Server name too long.\n\n");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A server changed: its state, health, weight.
 
+use super::membership;
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::settings::Level;
@@ -13,7 +14,8 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "set server",
         usage: "set server <bk>/<srv> <what> <value>",
-        summary: "change a server: addr, agent, agent-addr, agent-port, agent-send, check-addr, check-port, health, ssl, state, weight",
+        summary: "change a server: addr, agent, agent-addr, agent-port, agent-send, check-addr, check-port, fqdn, health, name, ssl, state, \
+            weight",
         level: Level::Admin,
         run: set,
     },
@@ -100,6 +102,7 @@ fn set(call: &mut Call<'_>) -> Outcome {
         "agent-send" => set_agent_send(server, call.arg(2)),
         "check-addr" => aim(call, server, Target::Checks, call.arg(2), call.arg(4)),
         "check-port" => aim(call, server, Target::Checks, "", call.arg(2)),
+        "name" => membership::rename(backend, server, call.arg(2)),
         "ssl" => set_security(server, call.arg(2)),
         word => Err(Message::error(match NOT_BUILT.iter().find(|(name, _)| *name == word) {
             Some((_, reason)) => (*reason).to_owned(),
@@ -109,13 +112,10 @@ fn set(call: &mut Call<'_>) -> Outcome {
 }
 
 /// What HAProxy sets too.
-const NOT_BUILT: &[(&str, &str)] = &[
-    ("name", "set server <b>/<s> name is not supported: names are those of the configuration."),
-    ("fqdn", "set server <b>/<s> fqdn failed because no resolution is configured."),
-];
+const NOT_BUILT: &[(&str, &str)] = &[("fqdn", "set server <b>/<s> fqdn failed because no resolution is configured.")];
 
 const USAGE: &str = "usage: set server <backend>/<server> addr | agent | agent-addr | agent-port | agent-send | check-addr | check-port \
-    | health | ssl | state | weight";
+    | fqdn | health | name | ssl | state | weight";
 
 /// What has an aim.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -332,7 +332,6 @@ mod tests {
         ] {
             assert_eq!(talk.says(&format!("set server {words}")), format!("{said}\n\n"), "{words}");
         }
-        assert!(talk.says("set server be/a name x").contains("is not supported"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::settings::Level;
 use std::time::Instant;
-use terse_balance::report;
+use terse_balance::report::{self, CONNECTIONS_HEADER};
 use terse_proxy::plan::Backend;
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -14,6 +14,13 @@ pub(super) const COMMANDS: &[Command] = &[
         summary: "show the state of servers, in the form that files of states have",
         level: Level::User,
         run: show_state,
+    },
+    Command {
+        name: "show servers conn",
+        usage: "show servers conn [<backend>]",
+        summary: "show the connections of servers: those in use, and limits of idle ones",
+        level: Level::User,
+        run: show_connections,
     },
     Command {
         name: "show default-server",
@@ -55,6 +62,18 @@ fn show_templates(call: &mut Call<'_>) -> Outcome {
     Ok(Answer::Text(text))
 }
 
+/// Idle connections belong to workers, which do not count them together: their columns are `-`.
+fn show_connections(call: &mut Call<'_>) -> Outcome {
+    let mut text = format!("{CONNECTIONS_HEADER}\n");
+    for backend in backends(call)? {
+        for server in backend.farm.servers().iter() {
+            text.push_str(&report::connections_line(&backend.farm, server));
+            text.push('\n');
+        }
+    }
+    Ok(Answer::Text(text))
+}
+
 fn show_state(call: &mut Call<'_>) -> Outcome {
     let backends = backends(call)?;
     let now = Instant::now();
@@ -83,6 +102,16 @@ mod tests {
         let one = talk.says("show servers state raw");
         assert_eq!(one.trim_end().lines().count(), 3);
         assert_eq!(talk.says("show servers state nope"), "Can't find backend.\n\n");
+    }
+
+    #[test]
+    fn connections_of_all_or_one() {
+        let mut talk = Talk::new(WEB);
+        let all = talk.says("show servers conn");
+        assert!(all.starts_with("# bkname/svname bkid/svid addr port - purge_delay served "), "{all}");
+        assert!(all.contains("\nbe/b 3/2 127.0.0.1 2 - 5000 0 0 0 - - - - -1 -\n"), "{all}");
+        assert!(all.contains("\nraw/r ") && !talk.says("show servers conn be").contains("raw/"));
+        assert_eq!(talk.says("show servers conn nope"), "Can't find backend.\n\n");
     }
 
     #[test]
