@@ -95,7 +95,8 @@ impl Sight<'_> {
         handshakes(&mut row, binds.filter_map(|bind| bind.tls.as_deref()).map(Acceptor::counts));
         row.set(Column::DeniedConnections, Figure::counter(totals.denied_connections));
         row.set(Column::DeniedSessions, Figure::counter(totals.denied_sessions));
-        let limit = Some(front.tally.limit()).filter(|limit| *limit != 0).unwrap_or(self.plan.process.maxconn);
+        let limit =
+            Some(front.tally.limit()).filter(|limit| *limit != 0).unwrap_or_else(|| self.plan.limits.connections.load(Relaxed));
         row.set(Column::CurrentLimit, Figure::limit(limit));
         row.set(Column::RequestErrors, Figure::counter(totals.request_errors));
         if front.mode == Mode::Http {

@@ -261,7 +261,7 @@ fn info(lua: &Lua, (): ()) -> mlua::Result<Table> {
     info.set("Pid", std::process::id())?;
     if let Some(worker) = lent::worker_here() {
         info.set("Nbthread", worker.plan.process.workers)?;
-        info.set("Maxconn", worker.plan.process.maxconn)?;
+        info.set("Maxconn", worker.plan.limits.connections.load(std::sync::atomic::Ordering::Relaxed))?;
         info.set("CurrConns", worker.connections())?;
         info.set("Uptime_sec", worker.plan.started.elapsed().as_secs())?;
     }

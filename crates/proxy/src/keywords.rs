@@ -30,6 +30,7 @@ pub const KEYWORDS: &[&[Keyword]] = &[
     routing::KEYWORDS,
     stick::KEYWORDS,
     limits::KEYWORDS,
+    crate::limits::KEYWORDS,
     timeouts::KEYWORDS,
     options::KEYWORDS,
     probes::KEYWORDS,

@@ -32,6 +32,7 @@ pub mod forwarded;
 pub mod inspection;
 pub mod io;
 pub mod keywords;
+pub mod limits;
 pub mod log;
 pub mod meter;
 pub mod ocsp;

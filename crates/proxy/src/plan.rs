@@ -9,6 +9,7 @@ use crate::counters::Tally;
 use crate::filter::FilterSettings;
 use crate::forwarded::Forwarded;
 use crate::io::PipeLimit;
+use crate::limits::Limits;
 use crate::log::{Journal, Level, Sinks, Syslog};
 use crate::reply::Pages;
 use crate::rules::Rule;
@@ -63,6 +64,8 @@ pub struct Plan {
     pub language: Language,
     /// What `global` says.
     pub process: ProcessPlan,
+    /// What it limits, as it stands now.
+    pub limits: Limits,
     /// Where lines go.
     pub sinks: Arc<Sinks>,
     /// The log of the process: lines that belong to no proxy.
@@ -102,7 +105,7 @@ pub struct Plan {
 pub struct ProcessPlan {
     /// How many workers there are.
     pub workers: usize,
-    /// `maxconn`: connections of all clients at a time, in the process; 0: any.
+    /// `maxconn`: connections of all clients that the process can have at a time; 0: any. [`Limits`] says how many it takes.
     pub maxconn: usize,
     /// `tune.bufsize`: bytes of a buffer, and so of a head.
     pub buffer_bytes: usize,

@@ -214,7 +214,7 @@ impl Worker {
 
     /// Counts a connection against the process's limit; false when it is reached and counts.
     pub fn admit(&self, beyond_limits: bool) -> bool {
-        let limit = if beyond_limits { 0 } else { self.plan.process.maxconn };
+        let limit = if beyond_limits { 0 } else { self.plan.limits.connections.load(Relaxed) };
         if self.shared.connections.fetch_add(1, Relaxed) >= limit && limit > 0 {
             self.shared.connections.fetch_sub(1, Relaxed);
             return false;

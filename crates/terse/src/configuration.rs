@@ -222,6 +222,7 @@ fn plan(
     let limits = Wishes::new(&process, arguments.maxconn, arguments.memory_limit_mib, buffer_bytes as u64, fixed, splices).settle();
     plan_now.process.maxconn = limits.connections as usize;
     plan_now.pipes = Arc::new(PipeLimit::new(limits.pipes as usize, process.pipe_bytes));
+    *plan_now.limits.connections.get_mut() = limits.connections as usize;
     for frontend in plan_now.frontends.iter().filter(|frontend| frontend.tally.limit() == 0) {
         frontend.tally.set_limit(arguments.proxy_maxconn.unwrap_or(0) as usize);
     }

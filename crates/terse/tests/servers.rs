@@ -13,7 +13,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Mutex, mpsc::Receiver};
 use std::time::{Duration, Instant};
 use support::client::Client;
-use support::proxy::{listen, sections};
+use support::proxy::{DEFAULTS, listen, sections};
 use support::server::{Server, ok};
 use support::{Terse, readable, until};
 
@@ -296,4 +296,20 @@ fn new_connections_have_a_rate() {
     // Ten at once, and fifteen at ten a second.
     assert!(begun.elapsed() > Duration::from_secs(1), "{:?}", begun.elapsed());
     terse.end();
+}
+
+/// Rates of the whole process: who comes too soon waits, at whichever address, and is served.
+#[test]
+fn new_connections_of_the_process_have_rates() {
+    let server = Server::body("a");
+    for line in ["maxconnrate 10", "maxsessrate 10"] {
+        let text = format!("global\n {line}\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n server a {}\n", server.address());
+        let terse = Terse::with(&text).listen("web").start();
+        let begun = Instant::now();
+        for _ in 0..25 {
+            assert_eq!(terse.client().get("/", &[]).text(), "a");
+        }
+        assert!(begun.elapsed() > Duration::from_secs(1), "{line}: {:?}", begun.elapsed());
+        terse.end();
+    }
 }

@@ -15,7 +15,6 @@ pub static COUNTERS: Counters = Counters {
     servers: AtomicU64::new(0),
     all_clients: AtomicU64::new(0),
     all_servers: AtomicU64::new(0),
-    most: AtomicU64::new(0),
     client_early: AtomicU64::new(0),
     server_early: AtomicU64::new(0),
     cache_hits: AtomicU64::new(0),
@@ -53,8 +52,6 @@ pub struct Counters {
     pub all_clients: AtomicU64,
     /// Connections to servers since the start.
     pub all_servers: AtomicU64,
-    /// The most connections of both kinds at a time.
-    pub most: AtomicU64,
     /// Connections whose clients have sent early data that was taken.
     pub client_early: AtomicU64,
     /// Connections to servers that have taken early data.
@@ -124,7 +121,6 @@ pub(crate) fn begin(side: Side) {
     };
     bump(all);
     bump(now);
-    COUNTERS.most.fetch_max(COUNTERS.clients.load(Relaxed) + COUNTERS.servers.load(Relaxed), Relaxed);
 }
 
 /// Adds one.

@@ -33,9 +33,7 @@ const ABSENT: &[Absent] = &[
     absent("reload", MASTER),
     absent("set anon", "nothing is hidden in answers"),
     absent("set dynamic-cookie-key", COOKIES),
-    absent("set maxconn global", "the limit of the process is that of the configuration and the descriptors that it may have"),
     absent("set profiling", INTERNALS),
-    absent("set rate-limit", "the process has no limits of rates"),
     absent("set ssl ech", ECH),
     absent("show activity", INTERNALS),
     absent("show anon", "nothing is hidden in answers"),
@@ -93,8 +91,8 @@ mod tests {
     fn the_longest_entry_is_meant() {
         let find = |text: &str| find(&text.split(' ').map(str::to_owned).collect::<Vec<_>>()).map(|absent| absent.name);
         assert_eq!(find("show tasks x"), Some("show tasks"));
-        assert_eq!(find("set maxconn global 3"), Some("set maxconn global"));
-        assert_eq!(find("set maxconn"), None);
+        assert_eq!(find("show ssl ech x"), Some("show ssl ech"));
+        assert_eq!(find("show ssl"), None);
         assert_eq!(find("foo"), None);
     }
 }

@@ -118,8 +118,8 @@ const ITEMS: &[Item] = &[
     item(12, "PoolFailed", "Buffers that there was no room for", |s| Some(Figure::small("MCPV", s.context.plan.memory.refused()))),
     item(13, "Ulimit-n", "Limit of descriptors", |s| Some(Figure::limit(s.context.process.descriptors))),
     item(14, "Maxsock", "Limit of descriptors", |s| Some(Figure::limit(s.context.process.descriptors))),
-    item(15, "Maxconn", "Limit of clients' connections", |s| Some(Figure::limit(s.context.plan.process.maxconn))),
-    item(16, "Hard_maxconn", "Limit of clients' connections", |s| Some(Figure::limit(s.context.plan.process.maxconn))),
+    item(15, "Maxconn", "Limit of clients' connections", |s| Some(Figure::limit(s.context.plan.limits.connections.load(Relaxed)))),
+    item(16, "Hard_maxconn", "The most that this limit may be raised to", |s| Some(Figure::limit(s.context.plan.process.maxconn))),
     item(17, "CurrConns", "Clients' connections now", |s| Some(Figure::gauge(s.context.connections.load(Relaxed)))),
     item(18, "CumConns", "Connections since the start, those to stats sockets too", |s| {
         Some(Figure::small("MCPV", s.connections + s.context.tally.clients.load(Relaxed)))
@@ -127,7 +127,9 @@ const ITEMS: &[Item] = &[
     item(19, "CumReq", "Requests since the start, commands too", |s| {
         Some(Figure::small("MCPV", s.requests + s.context.tally.commands.load(Relaxed)))
     }),
-    item(20, "MaxSslConns", "Most TLS connections at a time", |_| Some(Figure::maximum(COUNTERS.most.load(Relaxed)))),
+    item(20, "MaxSslConns", "Limit of TLS connections, 0: any number", |s| {
+        Some(Figure::limit(s.context.plan.limits.tls_connections))
+    }),
     item(21, "CurrSslConns", "TLS connections now", |_| {
         Some(Figure::gauge(COUNTERS.clients.load(Relaxed) + COUNTERS.servers.load(Relaxed)))
     }),
@@ -138,13 +140,19 @@ const ITEMS: &[Item] = &[
     item(24, "PipesUsed", "Pipes in use", |s| Some(Figure::gauge(s.context.plan.pipes.used()))),
     item(25, "PipesFree", "Pipes kept", |s| Some(Figure::gauge(s.context.plan.pipes.kept()))),
     item(26, "ConnRate", "Connections in the last second", |s| Some(Figure::rate(s.context.rates.connections.now()))),
-    item(27, "ConnRateLimit", "Limit of connections a second: none", zero_limit),
+    item(27, "ConnRateLimit", "Limit of connections a second, 0: any number", |s| {
+        Some(Figure::limit(s.context.plan.limits.connection_rate.limit()))
+    }),
     item(28, "MaxConnRate", "Most connections in a second", |s| Some(Figure::maximum(s.context.rates.connections.most()))),
     item(29, "SessRate", "Sessions in the last second", |s| Some(Figure::rate(s.context.rates.sessions.now()))),
-    item(30, "SessRateLimit", "Limit of sessions a second: none", zero_limit),
+    item(30, "SessRateLimit", "Limit of sessions a second, 0: any number", |s| {
+        Some(Figure::limit(s.context.plan.limits.session_rate.limit()))
+    }),
     item(31, "MaxSessRate", "Most sessions in a second", |s| Some(Figure::maximum(s.context.rates.sessions.most()))),
     item(32, "SslRate", "TLS sessions in the last second", |s| Some(Figure::rate(s.context.rates.tls.clients.now()))),
-    item(33, "SslRateLimit", "Limit of TLS sessions a second", zero_limit),
+    item(33, "SslRateLimit", "Limit of TLS sessions a second, 0: any number", |s| {
+        Some(Figure::limit(s.context.plan.limits.tls_rate.limit()))
+    }),
     item(34, "MaxSslRate", "Most TLS sessions in a second", |s| Some(Figure::maximum(s.context.rates.tls.clients.most()))),
     item(35, "SslFrontendKeyRate", "TLS keys made with clients in the last second", |s| {
         Some(Figure::rate(s.context.rates.tls.client_keys.now()))

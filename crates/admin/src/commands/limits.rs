@@ -3,6 +3,7 @@
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::settings::Level;
+use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) const COMMANDS: &[Command] = &[
     Command {
@@ -18,6 +19,20 @@ pub(super) const COMMANDS: &[Command] = &[
         summary: "change how many connections a frontend has at a time; 0 is any number",
         level: Level::Admin,
         run: set_frontend,
+    },
+    Command {
+        name: "set maxconn global",
+        usage: "set maxconn global <number>",
+        summary: "change how many clients' connections the process has at a time; 0 is as many as it can",
+        level: Level::Admin,
+        run: set_process,
+    },
+    Command {
+        name: "set rate-limit",
+        usage: "set rate-limit {connections|sessions|ssl-sessions} global <number>",
+        summary: "change how many connections the process accepts in a second; 0 is any number",
+        level: Level::Admin,
+        run: set_rate,
     },
 ];
 
@@ -36,12 +51,44 @@ fn set_frontend(call: &mut Call<'_>) -> Outcome {
     Ok(Answer::Done)
 }
 
+fn set_process(call: &mut Call<'_>) -> Outcome {
+    let plan = &call.context.plan;
+    let most = plan.process.maxconn;
+    match number::<usize>(call.args.first().ok_or_else(|| Message::error(NO_NUMBER))?)? {
+        limit if limit > most && most > 0 => return Err(Message::error("Value out of range.")),
+        0 => plan.limits.connections.store(most, Relaxed),
+        limit => plan.limits.connections.store(limit, Relaxed),
+    }
+    Ok(Answer::Done)
+}
+
+fn set_rate(call: &mut Call<'_>) -> Outcome {
+    let limits = &call.context.plan.limits;
+    let words: Vec<&str> = call.args.iter().map(String::as_str).collect();
+    let (limit, rest) = match &words[..] {
+        ["connections", "global", rest @ ..] => (&limits.connection_rate, rest),
+        ["sessions", "global", rest @ ..] => (&limits.session_rate, rest),
+        ["ssl-sessions", "global", rest @ ..] => (&limits.tls_rate, rest),
+        ["http-compression", "global", ..] => return Err(Message::error(COMPRESSION)),
+        _ => return Err(Message::error(RATES)),
+    };
+    let word = rest.first().ok_or_else(|| Message::error(NO_NUMBER))?;
+    limit.set(word.parse().map_err(|_| Message::error("Value out of range."))?);
+    Ok(Answer::Done)
+}
+
+const NO_NUMBER: &str = "Expects an integer value.";
+const COMPRESSION: &str = "'http-compression global' is not supported: 'maxcomprate' stands in the configuration.";
+const RATES: &str = "'set rate-limit' only supports :\n   - 'connections global', connections of the process a second\n   \
+    - 'sessions global', its sessions a second\n   - 'ssl-sessions global', its TLS sessions a second";
+
 fn number<T: std::str::FromStr>(word: &str) -> Result<T, Message> {
     word.parse().map_err(|_| Message::error(format!("<maxconn>: '{word}' is not a whole number.")))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::commands::fixture::{Talk, WEB};
 
     #[test]
@@ -65,6 +112,39 @@ mod tests {
         assert_eq!(talk.says("set maxconn frontend be 1"), "No such frontend.\n\n");
         assert_eq!(talk.says("set maxconn frontend fe"), "Integer value expected.\n\n");
         assert_eq!(talk.says("set maxconn frontend fe x"), "<maxconn>: 'x' is not a whole number.\n\n");
-        assert!(talk.says("set maxconn global 3").starts_with("'set maxconn global' is not supported: "));
+    }
+
+    #[test]
+    fn of_the_process() {
+        let mut talk = Talk::new(WEB);
+        let limits = |talk: &Talk| {
+            let limits = &talk.context.plan.limits;
+            let rates = [&limits.connection_rate, &limits.session_rate, &limits.tls_rate].map(|rate| rate.limit());
+            (limits.connections.load(Relaxed), rates)
+        };
+        assert_eq!(limits(&talk), (100, [0; 3]));
+        for command in [
+            "set maxconn global 3",
+            "set rate-limit connections global 4",
+            "set rate-limit sessions global 5",
+            "set rate-limit ssl-sessions global 6",
+        ] {
+            assert_eq!(talk.says(command), "\n", "{command}");
+        }
+        assert_eq!(limits(&talk), (3, [4, 5, 6]));
+        let said = talk.says("show info");
+        for line in ["Maxconn: 3", "Hard_maxconn: 100", "ConnRateLimit: 4", "SessRateLimit: 5", "SslRateLimit: 6"] {
+            assert!(said.lines().any(|own| own == line), "{line}: {said}");
+        }
+        for (command, answer) in [
+            ("set maxconn global", "Expects an integer value.\n\n"),
+            ("set maxconn global 101", "Value out of range.\n\n"),
+            ("set rate-limit sessions global", "Expects an integer value.\n\n"),
+            ("set rate-limit sessions global -1", "Value out of range.\n\n"),
+        ] {
+            assert_eq!(talk.says(command), answer, "{command}");
+        }
+        assert!(talk.says("set rate-limit sessions frontend").starts_with("'set rate-limit' only supports :\n"));
+        assert_eq!((talk.says("set maxconn global 0").as_str(), limits(&talk).0), ("\n", 100));
     }
 }

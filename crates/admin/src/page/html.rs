@@ -70,7 +70,7 @@ fn title(head: &Head<'_>, out: &mut String) {
             up / 60 % 60,
             up % 60,
             context.connections.load(Relaxed),
-            context.plan.process.maxconn,
+            context.plan.limits.connections.load(Relaxed),
         );
     }
 }

@@ -141,6 +141,11 @@ impl Place {
 
     fn take(worker: &Rc<Worker>, bind: usize, frontend: usize, beyond_limits: bool) -> Option<Place> {
         let front = &worker.plan.frontends[frontend];
+        let limits = &worker.plan.limits;
+        let is_tls = worker.plan.binds[bind].tls.is_some();
+        if !beyond_limits && limits.rates(is_tls).any(|rate| rate.is_reached(worker.now_ms())) {
+            return None;
+        }
         let rate = front.session_rate.as_ref().filter(|_| !beyond_limits);
         let now_ms = rate.map_or(0, |_| worker.now_ms());
         if rate.is_some_and(|(limit, rate)| rate.per_second(now_ms) >= *limit) {
@@ -159,7 +164,14 @@ impl Place {
             worker.give_back_place();
             return None;
         }
+        if is_tls && !limits.admit_tls(beyond_limits) {
+            worker.plan.binds[bind].leave();
+            front.tally.leave();
+            worker.give_back_place();
+            return None;
+        }
         rate.inspect(|(_, rate)| rate.add(now_ms, 1));
+        limits.rates(is_tls).for_each(|rate| rate.count(worker.now_ms()));
         let counters = front.tally.of(worker.index);
         counters.connections.add(1);
         counters.enter();
@@ -180,6 +192,9 @@ impl Drop for Place {
             tally.of(self.worker.index).current.sub(1);
         }
         bind.leave();
+        if bind.tls.is_some() {
+            self.worker.plan.limits.leave_tls();
+        }
         self.worker.release();
     }
 }

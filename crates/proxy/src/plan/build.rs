@@ -20,6 +20,7 @@ mod tables;
 mod tracking;
 
 use crate::effort::Asked;
+use crate::limits::Limits;
 use crate::log::{Directory, LogSettings, Sinks, Syslog};
 use crate::plan::{Plan, ProcessPlan, RECORDS_SHARE};
 use crate::script::Scripts;
@@ -27,14 +28,14 @@ use crate::track::TrackSettings;
 use crate::track::name::Known;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU8;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::time::Instant;
 use terse_balance::FarmSettings;
 use terse_balance::check::Probe;
 use terse_balance::keywords::base::Purge;
 use terse_compress::{Limit, Memory, Within};
 use terse_config::{Config, Diagnostic, Diagnostics, SectionKind, Severity};
-use terse_sample::vars::Limits;
+use terse_sample::vars;
 use terse_sample::{Language, ProcessStore, Registry};
 use terse_tls::Vault;
 use terse_tls::settings::Defaults;
@@ -72,7 +73,9 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let Config { mut global, mut sections, mut shared, .. } = config;
     let complete = diagnostics.worst() != Some(Severity::Alert);
     let global_log = global.settings.take::<LogSettings>().unwrap_or_default();
-    let variables = global.settings.take::<Limits>().unwrap_or_default();
+    let variables = global.settings.take::<vars::Limits>().unwrap_or_default();
+    let limits = Limits::new(global.settings.take().unwrap_or_default());
+    limits.connections.store(host.maxconn, Relaxed);
     let mut compression = global.settings.take::<terse_compress::settings::Process>().unwrap_or_default();
     compression.engines = terse_compress::engine::settle(&mut sections, diagnostics);
     let log_sections = syslog::Sections::take(&mut sections, &mut shared);
@@ -163,6 +166,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         backends,
         binds,
         process_variables,
+        limits,
         process: ProcessPlan {
             workers: host.workers.max(1),
             maxconn: host.maxconn,

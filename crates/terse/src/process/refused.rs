@@ -27,13 +27,6 @@ pub static KEYWORDS: &[Keyword] = &[
         "Passwords of keys.",
         "no program is started; keys are not encrypted",
     ),
-    refused("maxsslconn", "<number>", "The most TLS connections.", "write 'maxconn', which limits connections of any kind"),
-    refused(
-        "maxsslrate",
-        "<number>",
-        "The most TLS handshakes a second.",
-        "there is no limit of a rate; 'maxconn' limits connections",
-    ),
     refused("h1-case-adjust", "<from> <to>", "Spells a field's name otherwise.", "field names leave as they came"),
     refused("h1-case-adjust-file", "<file>", "Spells fields' names otherwise.", "field names leave as they came"),
     refused(
@@ -80,8 +73,6 @@ pub static KEYWORDS: &[Keyword] = &[
         }),
         ..refused("httpclient.ssl.verify", "none", "Requests of Lua scripts check no certificates.", NO_TRUST)
     },
-    refused("maxconnrate", "<number>", "The most connections a second.", NO_RATE),
-    refused("maxsessrate", "<number>", "The most sessions a second.", NO_RATE),
     devices("51degrees-allow-unmatched", "on|off"),
     devices("51degrees-cache-size", "<number>"),
     devices("51degrees-data-file", "<file>"),
@@ -112,5 +103,4 @@ const fn refused(name: &'static str, arguments: &'static str, summary: &'static 
 
 const PROVIDERS: &str = "OpenSSL's own configuration says which providers are loaded";
 const NO_TRUST: &str = "core.httpclient() looks at no certificate";
-const NO_RATE: &str = "rates are not limited for the whole process";
 const NO_GLITCHES: &str = "the first malformed message already ends a connection";

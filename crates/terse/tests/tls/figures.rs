@@ -56,7 +56,6 @@ fn sessions_that_are_gone_on_with_are_counted() {
         assert_eq!(figure(&terse, "CumSslConns"), 4, "{words}");
         assert_eq!(figure(&terse, "SslCacheLookups"), if words.is_empty() { 0 } else { 3 }, "{words}");
         assert_eq!(figure(&terse, "SslCacheMisses"), 0, "{words}");
-        assert!(figure(&terse, "MaxSslConns") >= 1, "{words}");
         until("the connections to end", || (figure(&terse, "CurrSslConns") == 0).then_some(()));
         terse.end();
     }
@@ -153,4 +152,27 @@ fn diffie_hellman_needs_parameters() {
         assert_eq!(got, bits, "{global}");
         terse.end();
     }
+}
+
+/// `maxsslconn`: who comes to an address that speaks TLS waits until another one has gone; who speaks none does not.
+#[test]
+fn tls_connections_of_the_process_are_limited() {
+    let root = authority("root");
+    let pem = signed(Kind::Ecdsa, &["a.test"], &root).pem();
+    let text = format!(
+        "global\n nbthread 1\n maxsslconn 1\n maxsslrate 1000\n stats socket \"${{dir}}/stats\" level admin\n{DEFAULTS}\nfrontend web\n \
+         bind fd@${{web}} ssl crt a.pem\n bind fd@${{plain}}\n http-request return status 200\n"
+    );
+    let terse = Terse::with(&text).file("a.pem", &pem).listen("web").listen("plain").start();
+    let (web, plain) = (terse.address("web"), terse.address("plain"));
+    let first = Ask::default().connect(web).unwrap();
+    let second = std::thread::spawn(move || session(&Ask::default(), web));
+    for _ in 0..20 {
+        assert_eq!(client::Client::connect(plain).get("/", &[]).status, 200);
+    }
+    assert_eq!((figure(&terse, "CumSslConns"), figure(&terse, "MaxSslConns"), figure(&terse, "SslRateLimit")), (1, 1, 1000));
+    drop(first);
+    second.join().unwrap();
+    assert_eq!(figure(&terse, "CumSslConns"), 2);
+    terse.end();
 }

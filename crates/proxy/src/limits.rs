@@ -1,0 +1,180 @@
+//! Limits of the whole process: `maxconn`, `maxconnrate`, `maxsessrate`, `maxsslrate`, `maxsslconn`.
+//!
+//! They are looked at when a connection is accepted: what exceeds them waits in the kernel. Rates are those of the last second. Where
+//! nothing is limited, nothing is counted.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use terse_compress::counters::Rate;
+use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections, Setting};
+use terse_tls::COUNTERS;
+
+/// The words of `global`; `maxconn` is the program's, since it is what the process can have at most.
+pub(crate) const KEYWORDS: &[Keyword] = &[
+    done("maxconnrate", "The most connections that the process accepts in a second; more wait in the kernel.", |args, scope| {
+        settings(scope).connection_rate = number(args)?;
+        Ok(())
+    }),
+    done("maxsessrate", "The same of sessions: here each connection is one.", |args, scope| {
+        settings(scope).session_rate = number(args)?;
+        Ok(())
+    }),
+    done("maxsslrate", "The same of connections to addresses that speak TLS, handshakes that fail included.", |args, scope| {
+        settings(scope).tls_rate = number(args)?;
+        Ok(())
+    }),
+    done(
+        "maxsslconn",
+        "The most TLS connections of clients and servers together; at it, clients of addresses that speak TLS wait in the kernel.",
+        |args, scope| {
+            settings(scope).tls_connections = number(args)?;
+            Ok(())
+        },
+    ),
+];
+
+const fn done(name: &'static str, summary: &'static str, parser: Parser) -> Keyword {
+    Keyword { name, old_names: &[], sections: Sections::GLOBAL, arguments: "<number>", summary, kind: Kind::Done(parser) }
+}
+
+fn number<T: TryFrom<i64>>(args: &mut Args<'_>) -> Result<T, Fault> {
+    let number = args.integer("<number>", 0..=i64::from(i32::MAX))?;
+    T::try_from(number).map_err(|_| args.fault("is out of range"))
+}
+
+fn settings<'a>(scope: &'a mut Scope<'_>) -> &'a mut LimitSettings {
+    scope.section.settings.entry()
+}
+
+/// What `global` says; 0: nothing is limited.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct LimitSettings {
+    connection_rate: u64,
+    session_rate: u64,
+    tls_rate: u64,
+    tls_connections: usize,
+}
+
+impl Setting for LimitSettings {
+    fn inherit(&self) -> LimitSettings {
+        *self
+    }
+}
+
+/// The limits, and how far they are used.
+#[derive(Default, Debug)]
+pub struct Limits {
+    /// `maxconn`: clients' connections at a time; 0: any.
+    pub connections: AtomicUsize,
+    /// `maxconnrate`
+    pub connection_rate: RateLimit,
+    /// `maxsessrate`
+    pub session_rate: RateLimit,
+    /// `maxsslrate`
+    pub tls_rate: RateLimit,
+    /// `maxsslconn`; 0: any.
+    pub tls_connections: usize,
+    /// Clients that count against it, from before their handshakes on.
+    tls_clients: AtomicUsize,
+}
+
+impl Limits {
+    /// What `global` says.
+    pub fn new(settings: LimitSettings) -> Limits {
+        Limits {
+            connection_rate: RateLimit::new(settings.connection_rate),
+            session_rate: RateLimit::new(settings.session_rate),
+            tls_rate: RateLimit::new(settings.tls_rate),
+            tls_connections: settings.tls_connections,
+            ..Limits::default()
+        }
+    }
+
+    /// The rates that count for a connection to an address.
+    pub(crate) fn rates(&self, is_tls: bool) -> impl Iterator<Item = &RateLimit> {
+        let tls = is_tls.then_some(&self.tls_rate);
+        [&self.connection_rate, &self.session_rate].into_iter().chain(tls).filter(|rate| rate.limit() > 0)
+    }
+
+    /// Takes a client's place among TLS connections; false when there is none.
+    pub(crate) fn admit_tls(&self, beyond_limits: bool) -> bool {
+        if self.tls_connections == 0 {
+            return true;
+        }
+        let now =
+            self.tls_clients.fetch_add(1, Relaxed) + usize::try_from(COUNTERS.servers.load(Relaxed)).unwrap_or(usize::MAX / 2);
+        let is_in = beyond_limits || now < self.tls_connections;
+        if !is_in {
+            self.leave_tls();
+        }
+        is_in
+    }
+
+    /// Gives it back.
+    pub(crate) fn leave_tls(&self) {
+        if self.tls_connections > 0 {
+            self.tls_clients.fetch_sub(1, Relaxed);
+        }
+    }
+}
+
+/// A limit of a rate.
+#[derive(Default, Debug)]
+pub struct RateLimit {
+    limit: AtomicU64,
+    rate: Rate,
+}
+
+impl RateLimit {
+    fn new(limit: u64) -> RateLimit {
+        RateLimit { limit: AtomicU64::new(limit), rate: Rate::default() }
+    }
+
+    /// How many may come in a second; 0: any number.
+    pub fn limit(&self) -> u64 {
+        self.limit.load(Relaxed)
+    }
+
+    /// Changes it.
+    pub fn set(&self, limit: u64) {
+        self.limit.store(limit, Relaxed);
+    }
+
+    pub(crate) fn is_reached(&self, now_ms: u64) -> bool {
+        self.rate.per_second(now_ms) >= self.limit()
+    }
+
+    pub(crate) fn count(&self, now_ms: u64) {
+        self.rate.add(now_ms, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_limited_counts() {
+        let settings = LimitSettings { connection_rate: 2, tls_rate: 1, ..LimitSettings::default() };
+        let limits = Limits::new(settings);
+        assert_eq!((limits.rates(false).count(), limits.rates(true).count()), (1, 2));
+        limits.rates(true).for_each(|rate| rate.count(5_000));
+        assert!(!limits.rates(false).any(|rate| rate.is_reached(5_000)));
+        assert!(limits.rates(true).any(|rate| rate.is_reached(5_000)));
+        limits.tls_rate.set(0);
+        assert!(!limits.rates(true).any(|rate| rate.is_reached(5_000)));
+        limits.connection_rate.set(1);
+        assert!(limits.rates(false).any(|rate| rate.is_reached(5_000)));
+    }
+
+    #[test]
+    fn tls_connections_have_places() {
+        let limits = Limits::new(LimitSettings { tls_connections: 1, ..LimitSettings::default() });
+        assert!(limits.admit_tls(false) && !limits.admit_tls(false) && limits.admit_tls(true));
+        limits.leave_tls();
+        assert!(!limits.admit_tls(false));
+        limits.leave_tls();
+        assert!(limits.admit_tls(false));
+        let limits = Limits::default();
+        assert!(limits.admit_tls(false) && limits.admit_tls(false));
+    }
+}
