@@ -122,8 +122,9 @@ impl Splicing {
             tokio::task::coop::consume_budget().await;
             let Some(mut pipe) = pools.pipes.take() else { return Ok(false) };
             match source.splice(&mut pipe) {
-                Ok(0) => source.found_end().map_err(Broke::Source)?,
-                Ok(n) => {
+                Ok(None) => return Ok(false),
+                Ok(Some(0)) => source.found_end().map_err(Broke::Source)?,
+                Ok(Some(n)) => {
                     moved(n as u64);
                     self.count(n, true);
                     let sent = sink.send_piped(&mut pipe).await;

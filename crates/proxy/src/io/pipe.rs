@@ -123,15 +123,16 @@ impl Pipe<'_> {
 
 impl Drop for Pipe<'_> {
     fn drop(&mut self) {
-        self.pipes.limit.used.fetch_sub(1, Relaxed);
         let mut free = self.pipes.free.borrow_mut();
-        if let Some(ends) = self.ends.take()
-            && self.held == 0
-            && free.len() < self.pipes.kept_most
-        {
-            self.pipes.limit.kept.fetch_add(1, Relaxed);
-            free.push(ends);
+        match self.ends.take() {
+            Some(ends) if self.held == 0 && free.len() < self.pipes.kept_most => {
+                self.pipes.limit.kept.fetch_add(1, Relaxed);
+                free.push(ends);
+            }
+            ends => drop(ends),
         }
+        // Last, so that another worker never finds room for one that is still there.
+        self.pipes.limit.used.fetch_sub(1, Relaxed);
     }
 }
 

@@ -260,18 +260,18 @@ impl Source<'_> {
         is_long && self.listener.is_none() && self.broken.is_none() && matches!(self.reader, Reader::Tcp(_))
     }
 
-    /// Receives data of the body into an empty pipe: how many bytes; 0 where the peer has closed. To be called where
-    /// [`Source::can_splice`] says so. It does not wait.
-    pub fn splice(&mut self, pipe: &mut Pipe<'_>) -> io::Result<usize> {
+    /// Receives data of the body into an empty pipe: how many bytes; 0 where the peer has closed, `None` where it must be read instead.
+    /// To be called where [`Source::can_splice`] says so. It does not wait.
+    pub fn splice(&mut self, pipe: &mut Pipe<'_>) -> io::Result<Option<usize>> {
         let left = match &*self.body {
             Incoming::Exact(left) => *left,
             Incoming::Chunked(decoder, _) => decoder.left(),
             Incoming::UntilClose => u64::MAX,
             Incoming::Done | Incoming::Held(_) => return Err(io::ErrorKind::InvalidInput.into()),
         };
-        let n = self.reader.try_splice(pipe, usize::try_from(left).unwrap_or(usize::MAX))?;
-        self.received(n as u64);
-        Ok(n)
+        let spliced = self.reader.try_splice(pipe, usize::try_from(left).unwrap_or(usize::MAX))?;
+        self.received(spliced.unwrap_or(0) as u64);
+        Ok(spliced)
     }
 
     /// Says that the peer has closed: that ends a body that has no other end, and breaks any other.

@@ -216,10 +216,14 @@ impl Reader<'_> {
         poll_fn(|cx| self.poll_read(cx, buffer)).await
     }
 
-    /// Moves up to `most` bytes of a plain TCP socket into an empty pipe, without waiting; 0 at the end of the stream.
-    pub fn try_splice(&self, pipe: &mut Pipe<'_>, most: usize) -> io::Result<usize> {
+    /// Moves up to `most` bytes of a plain TCP socket into an empty pipe, without waiting; 0 at the end of the stream. `None`: what has
+    /// come must be read. Urgent data (RFC 6093) stops a pipe for good, and a read goes on behind it.
+    pub fn try_splice(&self, pipe: &mut Pipe<'_>, most: usize) -> io::Result<Option<usize>> {
         match self {
-            Reader::Tcp(io) => io.as_ref().try_io(Interest::READABLE, || pipe.fill(io.as_ref(), most)),
+            Reader::Tcp(io) => io.as_ref().try_io(Interest::READABLE, || match pipe.fill(io.as_ref(), most) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && has_bytes(io.as_ref()) => Ok(None),
+                filled => filled.map(Some),
+            }),
             Reader::Unix(_) | Reader::Tls(_) => Err(io::ErrorKind::InvalidInput.into()),
         }
     }
@@ -269,6 +273,10 @@ impl Socket for UnixStream {
 
 fn send(io: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::net::send(io, bytes, SendFlags::NOSIGNAL)?)
+}
+
+fn has_bytes(io: impl AsFd) -> bool {
+    rustix::net::recv(io, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_ok()
 }
 
 fn is_readable(io: &impl Socket) -> bool {

@@ -5,6 +5,7 @@ use super::support::proxy::DEFAULTS;
 use super::support::random::Random;
 use super::support::server::{Connection, Server, ok};
 use super::support::{PATIENCE, Terse, until};
+use socket2::SockRef;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::os::unix::net::UnixStream;
@@ -386,6 +387,21 @@ fn tunnels() {
     }
 }
 
+/// Urgent data stops pipes, but not bodies: it is left out, as it is without pipes, and what follows it goes on.
+#[test]
+fn urgent_data_holds_nothing_up() {
+    let server = Server::answering(|request| ok(&format!("{}", request.body.iter().filter(|byte| **byte == b'x').count())));
+    let terse = start("", BOTH, server.address());
+    let mut client = terse.client();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 400000\r\n\r\n");
+    client.send(vec![b'x'; 100_000]);
+    until("what came first to pass", || (spliced(&terse)[3] > 0).then_some(()));
+    assert_eq!(SockRef::from(&*client.stream()).send_out_of_band(b"!").unwrap(), 1);
+    client.send(vec![b'x'; 300_000]);
+    assert_eq!(client.response("POST").text(), "400000");
+    terse.end();
+}
+
 /// Where nothing may go through pipes, or there are too few, bytes are copied.
 #[test]
 fn without_pipes_bytes_are_copied() {
@@ -428,5 +444,48 @@ fn without_pipes_bytes_are_copied() {
     assert!(second.body.len() == 4 * LARGE && second.body.iter().all(|byte| *byte == b'x'));
     assert_eq!(first.response("GET").body.len(), 4 * LARGE);
     assert_eq!(kept_pipes(&terse), 1);
+    terse.end();
+}
+
+/// Bodies of many sizes at once, some of which their clients give up: each gets its own bytes, and pipes are never more than allowed.
+#[test]
+fn many_clients_share_few_pipes() {
+    const CLIENTS: u64 = 8;
+    const REQUESTS: usize = 12;
+    let body = |size: usize| Random::new(size as u64 + 1).bytes(size);
+    let server = Server::start(move |connection| {
+        while let Some(request) = connection.request() {
+            let echo = body(request.body.len());
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", echo.len());
+            if echo != request.body || !connection.send(head) || !connection.send(echo) {
+                return;
+            }
+        }
+    });
+    let global = format!("global\n nbthread 2\n maxpipes 3\n stats socket \"${{dir}}/s.sock\"\n{DEFAULTS}\n");
+    let web = format!("listen web\n bind fd@${{web}}\n {BOTH}\n server one {}\n", server.address());
+    let terse = Terse::with(&format!("{global}{web}")).listen("web").start();
+    std::thread::scope(|scope| {
+        for number in 0..CLIENTS {
+            let terse = &terse;
+            scope.spawn(move || {
+                let mut random = Random::new(number);
+                let mut client = terse.client();
+                for _ in 0..REQUESTS {
+                    let body = body(1 + random.below(600_000));
+                    let head = format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", body.len());
+                    if random.one_in(4) {
+                        client.send(head);
+                        client.send(&body[..random.below(body.len())]);
+                        client = terse.client();
+                    } else {
+                        assert!(exchange(&mut client, &head, &body) == body, "{} bytes", body.len());
+                    }
+                }
+            });
+        }
+    });
+    assert!(kept_pipes(&terse) <= 3);
+    assert!(spliced(&terse).iter().all(|bytes| *bytes > 0));
     terse.end();
 }
