@@ -17,6 +17,7 @@ pub(crate) mod pages;
 mod probes;
 mod refused;
 mod routing;
+pub(crate) mod spelling;
 mod stick;
 mod timeouts;
 
@@ -41,6 +42,7 @@ pub const KEYWORDS: &[&[Keyword]] = &[
     attempts::KEYWORDS,
     pages::KEYWORDS,
     accepted::KEYWORDS,
+    spelling::KEYWORDS,
     fcgi::KEYWORDS,
     refused::KEYWORDS,
     crate::log::KEYWORDS,

@@ -34,6 +34,7 @@ use terse_compress::decode::Decompression;
 use terse_compress::memory::Owner;
 use terse_compress::{Compression, Limit, Memory, Within};
 use terse_config::Place;
+use terse_http::h1::Spellings;
 use terse_message::FieldName;
 use terse_names::Resolvers;
 use terse_sample::pattern::References;
@@ -164,6 +165,8 @@ pub struct Frontend {
     pub service: Option<Arc<dyn Service>>,
     /// Error pages.
     pub pages: Pages,
+    /// How names of fields are spelled for clients (`option h1-case-adjust-bogus-client`).
+    pub spellings: Option<Arc<Spellings>>,
     /// `monitor-uri`.
     pub monitor_uri: Option<Vec<u8>>,
     /// `monitor fail`.
@@ -188,6 +191,8 @@ pub struct Frontend {
 
 /// A backend.
 pub struct Backend {
+    /// How names of fields are spelled for servers (`option h1-case-adjust-bogus-server`).
+    pub spellings: Option<Arc<Spellings>>,
     /// `guid`.
     pub guid: Option<Arc<str>>,
     /// `description`.

@@ -288,6 +288,10 @@ pub struct Options {
     pub buffer_request: bool,
     /// `accept-unsafe-violations-in-http-request`: targets may hold fragments and text beyond ASCII.
     pub loose_targets: bool,
+    /// `h1-case-adjust-bogus-client`: names of fields are spelled as `global` has them.
+    pub spells_for_clients: bool,
+    /// `h1-case-adjust-bogus-server`: the same towards servers.
+    pub spells_for_servers: bool,
     /// `nolinger`.
     pub no_linger: bool,
     /// `independent-streams`: a side of a tunnel that says nothing is not kept alive by the other.

@@ -6,10 +6,12 @@ pub mod head;
 pub mod hop;
 mod lines;
 pub mod malformed;
+mod spelling;
 pub mod target;
 
 pub use chunked::{ChunkDecoder, Step};
 pub use head::{MAX_FIELDS, Parsed, parse_request, parse_request_with, parse_response};
 pub use hop::Persistence;
 pub use malformed::Malformed;
+pub use spelling::Spellings;
 pub use target::Targets;

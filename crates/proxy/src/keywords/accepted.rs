@@ -31,18 +31,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     ),
     accepted("option disable-h2-upgrade", "", "HTTP/1 connections do not become HTTP/2 ones.", "none becomes one here"),
     accepted(
-        "option h1-case-adjust-bogus-client",
-        "",
-        "Names of fields are written to clients as 'h1-case-adjust' lists them.",
-        "there is no such list, and names keep the case that they came in",
-    ),
-    accepted(
-        "option h1-case-adjust-bogus-server",
-        "",
-        "Names of fields are written to servers as 'h1-case-adjust' lists them.",
-        "there is no such list, and names keep the case that they came in",
-    ),
-    accepted(
         "max-session-srv-conns",
         "<number>",
         "The most idle connections to servers that a client's connection keeps.",

@@ -104,6 +104,9 @@ async fn go_on(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
 pub async fn interim(client: &mut Client, stream: &mut Stream, response: &Response) -> Result<(), Abort> {
     let mut out = Vec::new();
     encode::response_head(response, encode::Connection::Implied, &mut out);
+    if let Some(spellings) = &stream.facts.frontend().spellings {
+        spellings.apply(&mut out);
+    }
     send(client, stream, out).await
 }
 

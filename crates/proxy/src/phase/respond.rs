@@ -164,7 +164,7 @@ async fn deliver(
     }
     sink.framing = frame(stream, reply, version, compression.is_some() || decoder.is_some(), &session);
     let spoken = version.min(stream.response.version);
-    encode::response_head(&stream.response, encode::connection(reply.keep_client, spoken), sink.out);
+    write_head(stream, encode::connection(reply.keep_client, spoken), sink.out);
     sink.unstored = hop.stores.then_some(sink.out.len());
     stream.facts.status = stream.response.status;
     record::step_or_soon(stream, Origin::Response, Mode::Http);
@@ -222,7 +222,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
                 if prepare::is_modern(stream.request.version) {
                     Persistence::take(&mut stream.response.fields, stream.response.version);
                     no_framing(&mut stream.response);
-                    encode::response_head(&stream.response, encode::Connection::Implied, sink.out);
+                    write_head(stream, encode::Connection::Implied, sink.out);
                     sink.flush().await.map_err(|e| to_client(&e))?;
                 }
             }
@@ -259,6 +259,15 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
     Ok(())
 }
 
+/// Writes the response's head as it goes to the client.
+pub fn write_head(stream: &Stream, connection: encode::Connection, out: &mut Vec<u8>) {
+    let start = out.len();
+    encode::response_head(&stream.response, connection, out);
+    if let Some(spellings) = &stream.facts.frontend().spellings {
+        spellings.apply(&mut out[start..]);
+    }
+}
+
 fn is_tunnel(stream: &Stream) -> bool {
     stream.request.method() == b"CONNECT" && stream.response.status / 100 == 2
 }
@@ -269,7 +278,7 @@ async fn switch(sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>,
         return Err(spoiled(stream));
     }
     let connection = if stream.response.status == 101 { encode::Connection::Upgrade } else { encode::Connection::Implied };
-    encode::response_head(&stream.response, connection, sink.out);
+    write_head(stream, connection, sink.out);
     stream.facts.status = stream.response.status;
     reply.switched = true;
     sink.flush().await.map_err(|e| to_client(&e))

@@ -98,7 +98,11 @@ pub async fn run(
     {
         stream.request.fields.set_named(name, server.name().as_bytes());
     }
+    let start = head.len();
     encode::request_head(&stream.request, connection, &mut head);
+    if let Some(spellings) = stream.facts.backend().and_then(|backend| backend.spellings.as_ref()) {
+        spellings.apply(&mut head[start..]);
+    }
     // Neither is what the client has coded compressed again on the way to the server.
     let stores = has_upload && policy::hop(link, coding::body(&stream.request.fields)).stores;
     let unstored = stores.then_some(head.len());

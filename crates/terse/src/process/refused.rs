@@ -27,8 +27,6 @@ pub static KEYWORDS: &[Keyword] = &[
         "Passwords of keys.",
         "no program is started; keys are not encrypted",
     ),
-    refused("h1-case-adjust", "<from> <to>", "Spells a field's name otherwise.", "field names leave as they came"),
-    refused("h1-case-adjust-file", "<file>", "Spells fields' names otherwise.", "field names leave as they came"),
     refused(
         "h1-accept-payload-with-any-method",
         "",

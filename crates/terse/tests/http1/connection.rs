@@ -1,9 +1,9 @@
 //! Connections: kept, shared, pipelined, closed.
 
 use super::support::client::Client;
-use super::support::proxy::listen;
+use super::support::proxy::{DEFAULTS, listen};
 use super::support::server::{Server, ok};
-use super::support::until;
+use super::support::{Terse, until};
 
 /// Connections to the server after two clients' two requests each.
 fn connections_with(reuse: &str) -> usize {
@@ -195,4 +195,36 @@ fn closed_by_either_side() {
     assert_eq!(Client::connect(terse.address("web")).get("/", &[]).status, 200);
     assert_eq!(server.accepted(), 2, "the server's connection outlives the client's");
     terse.end();
+}
+
+/// Names of fields are spelled for those who look for them with regard to case, and only for them.
+#[test]
+fn names_are_spelled_as_they_are_wanted() {
+    let server = Server::answering(|_| "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-id: x-id\r\nX-Other: 1\r\n\r\nok");
+    let words = "h1-case-adjust x-id X-ID\n h1-case-adjust-file \"${dir}/names\"";
+    for (option, asks, answers) in [
+        ("", ("x-id", "host"), ("x-id", "content-length")),
+        ("option h1-case-adjust-bogus-server", ("X-ID", "HOST"), ("x-id", "content-length")),
+        ("option h1-case-adjust-bogus-client", ("x-id", "host"), ("X-ID", "Content-Length")),
+    ] {
+        let text = format!(
+            "global\n nbthread 1\n {words}\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n {option}\n \
+             http-request return status 200 hdr x-id 1 if {{ path /own }}\n server one {}\n",
+            server.address()
+        );
+        let terse = Terse::with(&text).file("names", "# names\nhost HOST\ncontent-length Content-Length\n").listen("web").start();
+        let mut client = terse.client();
+        for path in ["/", "/own"] {
+            client.send(format!("GET {path} HTTP/1.1\r\nhost: a\r\nx-id: 1\r\n\r\n"));
+            let answer = client.response("GET");
+            let has = |wanted: &str| answer.fields.iter().any(|(name, _)| name == wanted);
+            assert!(has(answers.0), "{option} {path}: {:?}", answer.fields);
+            assert!(path == "/own" || has(answers.1) && has("X-Other"), "{option}: {:?}", answer.fields);
+        }
+        let request = server.requests().pop().unwrap();
+        for wanted in [asks.0, asks.1] {
+            assert!(request.fields.iter().any(|(name, _)| name == wanted), "{option}: {:?}", request.fields);
+        }
+        terse.end();
+    }
 }

@@ -98,6 +98,7 @@ fn build_one(draft: &mut Draft, speaker: &Arc<Speaker>, building: &mut Building<
     let (format, own) = (draft.log.unique_id_format.as_ref(), (&draft.name, &draft.acls));
     let unique_id = building.logs.compile(format, (Needs::REQUEST, Usage::Id), own, &mut Diagnostics::default());
     Backend {
+        spellings: building.spellings.clone().filter(|_| proxy.options.spells_for_servers),
         unique_id,
         name: draft.name.clone(),
         guid: draft.proxy.guid.as_ref().map(|guid| guid.name.clone()),

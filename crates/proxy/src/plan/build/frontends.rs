@@ -102,6 +102,7 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
             Some(_) => pages::of(&draft.errors, building.error_sets, &mut Default::default()),
             None => pages::of(&draft.errors, building.error_sets, building.diagnostics),
         },
+        spellings: building.spellings.clone().filter(|_| proxy.options.spells_for_clients),
         monitor_uri: proxy.monitor_uri.clone(),
         monitor_failures: proxy.monitor_failures.clone(),
         compression: draft.compression.clone(),
