@@ -50,11 +50,8 @@ impl Farm {
         let mut new = Destination { ip, port: port.unwrap_or(old.port) };
         let mut changes = Vec::new();
         if old.ip != ip {
-            let before = if server.settings().name_in_dns.is_some() && old.ip.is_unspecified() {
-                "(none)".into()
-            } else {
-                old.ip.to_string()
-            };
+            let before =
+                if server.name_in_dns().is_some() && old.ip.is_unspecified() { "(none)".into() } else { old.ip.to_string() };
             changes.push(format!("IP changed from '{before}' to '{ip}'"));
         }
         let is_checked = server.settings().check.enabled;
@@ -74,6 +71,24 @@ impl Farm {
         }
         let text = format!("{} by '{by}'", changes.join(", "));
         self.say(Level::Notice, &format!("{}/{}: {text}.", self.name(), server.name()));
+        Some(text)
+    }
+
+    /// Lets a server that has `resolvers` be where another name in the DNS is, which is asked for from now on; until it has an address
+    /// the server stays where it is. Says what has changed and by whom, in HAProxy's words, and logs it. `None`: nothing changed.
+    pub fn set_name_in_dns(self: &Arc<Farm>, server: &Arc<Server>, name: &str, by: &str) -> Option<String> {
+        let old = server.name_in_dns();
+        if old.as_deref() == Some(name) {
+            return None;
+        }
+        server.set_name_in_dns(name);
+        if let Some(watchers) = self.name_watchers.get() {
+            // Nobody receives where the process is about to end.
+            let _ = watchers.send((self.clone(), server.clone()));
+        }
+        let old = old.as_deref().unwrap_or("(null)");
+        let text = format!("{}/{} changed its FQDN from {old} to {name} by '{by}'", self.name(), server.name());
+        self.say(Level::Notice, &format!("{text}."));
         Some(text)
     }
 
@@ -316,7 +331,7 @@ fn line(farm: &Farm, server: &Server, old: State, new: State, cause: &str, moved
         }
         (false, true) => (down_level, format!("is going DOWN for maintenance{cause}"), true),
         (true, false) if old.admin.is_unresolved() => {
-            let name = server.settings().name_in_dns.as_deref().unwrap_or_default();
+            let name = server.name_in_dns().unwrap_or_default();
             (Level::Notice, format!("('{name}') is {up}/{drains} (resolves again)"), false)
         }
         (true, false) => (Level::Notice, format!("is {up}/{drains} (leaving forced maintenance)"), false),

@@ -15,8 +15,7 @@ mod stream;
 pub use expect::{Expect, Expectation, FormatMatch, Pattern, Telling};
 pub use probe::{Assigned, HttpRequest, Probe, ProbeKind, Script, Step, StepTls};
 pub use protocol::Answer;
-pub(crate) use schedule::Watchers;
-pub use schedule::run;
+pub use schedule::{Watchers, run};
 
 use crate::farm::Farm;
 use crate::server::Server;

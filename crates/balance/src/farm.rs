@@ -62,6 +62,8 @@ pub struct Farm {
     pub(crate) full: AtomicU32,
     /// Who makes checks, once somebody does.
     pub(crate) watchers: OnceLock<Watchers>,
+    /// Who asks for names of servers, once somebody does.
+    pub(crate) name_watchers: OnceLock<Watchers>,
     pub(crate) backlog: Arc<Backlog>,
     /// What checks do.
     pub(crate) script: Script,
@@ -109,6 +111,7 @@ impl Farm {
             given: AtomicUsize::new(lines.len()),
             full: AtomicU32::new(settings.fullconn.unwrap_or(0)),
             watchers: OnceLock::new(),
+            name_watchers: OnceLock::new(),
             backlog: Arc::new(Backlog::new()),
             script: Script::new(&settings.probe),
             changes: Mutex::default(),
@@ -125,6 +128,12 @@ impl Farm {
         farm.rebuild_with(ids.into_iter().zip(lines).enumerate().map(server).collect());
         farm.servers().iter().for_each(|server| farm.join(server));
         farm
+    }
+
+    /// Says who is to be told of servers whose names in the DNS have changed.
+    pub fn tell_of_names(&self, watchers: Watchers) {
+        // Nobody else asks for names.
+        let _ = self.name_watchers.set(watchers);
     }
 
     /// At how many requests its servers get their whole `maxconn`, where no `fullconn` says so.

@@ -18,7 +18,8 @@ pub fn state_line(farm: &Farm, server: &Server, now: Instant) -> String {
     let (address, port) = shown_address(server);
     let aim = server.aim();
     let paused = if state.admin.is_maint() { PAUSED } else { 0 };
-    let (fqdn, record) = match settings.name_in_dns.as_deref() {
+    let name = server.name_in_dns();
+    let (fqdn, record) = match name.as_deref() {
         Some(record) if record.starts_with('_') => ("-", record),
         name => (name.unwrap_or("-"), "-"),
     };
@@ -29,7 +30,7 @@ pub fn state_line(farm: &Farm, server: &Server, now: Instant) -> String {
         server.id(),
         server.name(),
         state.operation as u8,
-        state.admin.0,
+        state.admin.0 | if server.is_moved_in_dns() { MOVED_IN_DNS } else { 0 },
         server.weight(),
         settings.weight,
         since_change(farm, server, now).as_secs(),
@@ -63,6 +64,9 @@ pub fn connections_line(farm: &Farm, server: &Server) -> String {
     format!("{farm}/{name} {farm_id}/{id} {address} {port} - {purge_ms} {used} {used} {most} - - - - {limit} -")
 }
 
+/// Flag of the column `srv_admin_state`: an operator has changed the name in the DNS.
+pub(crate) const MOVED_IN_DNS: u8 = 0x40;
+
 /// Flags of the columns `srv_check_state` and `srv_agent_state`.
 pub(crate) const CONFIGURED: u8 = 0x02;
 pub(crate) const ENABLED: u8 = 0x04;
@@ -76,7 +80,7 @@ const fn enabled(is: bool) -> u8 {
 /// Where a server is, as lines of tables have it: `-` where it has no address.
 fn shown_address(server: &Server) -> (String, i32) {
     let destination = server.address().destination();
-    let known = |ip: IpAddr| Some(ip).filter(|ip| server.settings().name_in_dns.is_none() || !ip.is_unspecified());
+    let known = |ip: IpAddr| Some(ip).filter(|ip| server.name_in_dns().is_none() || !ip.is_unspecified());
     destination.map_or(("-".into(), 0), |found| (shown_ip(known(found.ip)), found.port.number().into()))
 }
 

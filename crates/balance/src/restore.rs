@@ -7,8 +7,8 @@
 use crate::check::{CheckStatus, LastCheck};
 use crate::destination::Port;
 use crate::farm::Farm;
-use crate::report::{CONFIGURED, ENABLED};
-use crate::server::Server;
+use crate::report::{CONFIGURED, ENABLED, MOVED_IN_DNS};
+use crate::server::{Server, is_name};
 use crate::settings::InitialAddress;
 use crate::state::{Admin, Event, Operation, State};
 use std::collections::HashMap;
@@ -34,6 +34,8 @@ struct Line {
     check_health: u32,
     check_state: u8,
     agent_state: u8,
+    /// What an operator said.
+    name_in_dns: Option<Box<str>>,
     port: u16,
     secure: bool,
     check_port: Option<u16>,
@@ -73,6 +75,7 @@ impl Line {
         // Columns that older versions of HAProxy do not have.
         let ip = |at: usize| word(at).and_then(|word| word.parse().ok());
         let port = |at: usize| word(at).and_then(|word| word.parse::<u16>().ok()).filter(|port| *port != 0);
+        let admin = u8::try_from(number(6)?).ok()?;
         Some(Line {
             address: ip(4),
             operation: match number(5)? {
@@ -82,13 +85,14 @@ impl Line {
                 3 => Operation::Stopping,
                 _ => return None,
             },
-            admin: Admin(u8::try_from(number(6)?).ok()?),
+            admin: Admin(admin & !MOVED_IN_DNS),
             weight: number(7).filter(|weight| *weight <= 256)?,
             initial_weight: number(8).filter(|weight| *weight <= 256)?,
             check_status: CheckStatus::of_number(number(10)?),
             check_health: number(12)?,
             check_state: u8::try_from(number(13)?).ok()?,
             agent_state: u8::try_from(number(14)?).ok()?,
+            name_in_dns: word(17).filter(|name| admin & MOVED_IN_DNS != 0 && is_name(name)).map(Into::into),
             port: word(18)?.parse().ok()?,
             secure: word(20) == Some("1"),
             check_port: port(21),
@@ -170,9 +174,14 @@ impl Farm {
     /// Sends requests, checks and questions where they went.
     fn move_back(&self, server: &Server, line: &Line) {
         let settings = server.settings();
+        if let Some(name) = &line.name_in_dns
+            && server.takes_names()
+        {
+            server.set_name_in_dns(name);
+        }
         if let Some(mut there) = server.address().destination() {
             let first = settings.resolution.init.first();
-            let wants_last = settings.name_in_dns.is_some() && first.is_none_or(|first| *first == InitialAddress::Last);
+            let wants_last = server.name_in_dns().is_some() && first.is_none_or(|first| *first == InitialAddress::Last);
             there.ip = line.address.filter(|_| wants_last).unwrap_or(there.ip);
             if let (Port::Fixed(_), 1..) = (there.port, line.port) {
                 there.port = Port::Fixed(line.port);
@@ -229,6 +238,24 @@ mod tests {
         assert_eq!(new.restore(&States::read(&text).unwrap(), now), [""; 0]);
         assert_eq!(saved(&new), text);
         assert_eq!(new.up(), (2, 0), "b and c");
+    }
+
+    #[test]
+    fn names_that_operators_gave_survive() {
+        let lines = "server a 10.0.0.1:80 resolvers r\nserver b 10.0.0.2:80\nserver c one.test:80 init-addr none resolvers r";
+        let (old, new, now) = (farm(lines), farm(lines), Instant::now());
+        for (server, name) in old.servers().iter().zip(["x.test", "y.test", "z.test"]) {
+            server.set_name_in_dns(name);
+        }
+        assert_eq!(old.set_name_in_dns(&old.servers()[0], "x.test", "test"), None);
+        let text = old.set_name_in_dns(&old.servers()[2], "one.test", "test");
+        assert_eq!(text.as_deref(), Some("be/c changed its FQDN from z.test to one.test by 'test'"));
+        let text = saved(&old);
+        assert!(text.contains("3 be 1 a 10.0.0.1 2 64 ") && text.contains(" x.test 80 -"), "{text}");
+        new.restore(&States::read(&text).unwrap(), now);
+        let names: Vec<_> = new.servers().iter().map(|server| server.name_in_dns()).collect();
+        assert_eq!(names, [Some("x.test".into()), None, Some("one.test".into())]);
+        assert_eq!(new.servers()[0].admin().0, 0);
     }
 
     #[test]

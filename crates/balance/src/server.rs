@@ -146,6 +146,8 @@ struct Extras {
     agent_up: Mutex<Option<bool>>,
     /// What checks do, where a section says it for this server.
     script: OnceLock<Script>,
+    /// The name in the DNS that an operator gave it.
+    name_in_dns: Mutex<Option<Arc<str>>>,
     /// Names that operators gave it, in the order of their first use.
     names: OnceLock<Box<[OnceLock<Arc<str>>; MOST_NAMES]>>,
 }
@@ -348,6 +350,30 @@ impl Server {
         let Some(place) = place else { return false };
         self.changing.name.store(place, Release);
         true
+    }
+
+    /// Its name in the DNS: what its line says, or an operator since.
+    pub fn name_in_dns(&self) -> Option<Arc<str>> {
+        self.given_name_in_dns().clone().or_else(|| self.settings.name_in_dns.clone())
+    }
+
+    /// Whether it can be given another one: somebody is asked for it, and not for a service, which says where many servers are.
+    pub fn takes_names(&self) -> bool {
+        self.settings.resolution.resolvers.is_some() && self.name_in_dns().is_none_or(|name| !name.starts_with('_'))
+    }
+
+    /// Whether an operator gave it another one than its line.
+    pub(crate) fn is_moved_in_dns(&self) -> bool {
+        self.given_name_in_dns().is_some()
+    }
+
+    pub(crate) fn set_name_in_dns(&self, name: &str) {
+        let is_new = self.settings.name_in_dns.as_deref() != Some(name);
+        *self.given_name_in_dns() = is_new.then(|| name.into());
+    }
+
+    fn given_name_in_dns(&self) -> MutexGuard<'_, Option<Arc<str>>> {
+        self.extras.name_in_dns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where it listens: what its line says, or an operator since.
@@ -693,3 +719,12 @@ pub(crate) const SHARES_OF_A_WEIGHT: u32 = 16;
 
 /// So many names an operator may give one server; a name that it had may come again.
 pub(crate) const MOST_NAMES: usize = 64;
+
+/// Whether a word may be a host's name in the DNS.
+pub fn is_name(word: &str) -> bool {
+    let fits = (1..=MOST_NAME_BYTES).contains(&word.len()) && !word.starts_with('_');
+    fits && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+}
+
+/// RFC 1035 section 2.3.4
+const MOST_NAME_BYTES: usize = 255;

@@ -141,6 +141,36 @@ fn a_server_goes_where_its_name_goes() {
     terse.end();
 }
 
+/// The old name is asked for no more, and a state that was written knows the new one.
+#[test]
+fn a_server_gets_another_name() {
+    let Some(dns) = Dns::start(&[], "127.0.0.2 app.test\n127.0.0.3 other.test\n") else { return };
+    let port = echo_of_addresses();
+    let lines = format!(" server s 127.0.0.9:{port} resolvers dns resolve-prefer ipv4\n server t unix@/x backup");
+    let terse = process(&dns, &lines);
+    until_answered(&terse, "127.0.0.9");
+    let (by, name) = ("by 'stats socket command'", |name: &str| format!("set server web/s fqdn {name}"));
+    assert_eq!(says(&terse, &name("app.test")), format!("web/s changed its FQDN from (null) to app.test {by}\n\n"));
+    until_answered(&terse, "127.0.0.2");
+    assert_eq!(says(&terse, &name("other.test")), format!("web/s changed its FQDN from app.test to other.test {by}\n\n"));
+    until_answered(&terse, "127.0.0.3");
+    dns.say("127.0.0.4 app.test\n127.0.0.5 other.test\n");
+    until_answered(&terse, "127.0.0.5");
+    assert!(!terse.stderr().contains("127.0.0.4"), "{}", terse.stderr());
+    let states = says(&terse, "show servers state");
+    assert!(states.contains(&format!(" s 127.0.0.5 2 64 ")) && states.contains(&format!(" other.test {port} - ")), "{states}");
+    // There and back again, faster than the old name is looked at.
+    for next in ["app.test", "other.test", "app.test"] {
+        says(&terse, &name(next));
+    }
+    until_answered(&terse, "127.0.0.4");
+    assert!(says(&terse, &name("app.test")).contains("no need to change"));
+    assert!(says(&terse, &name("a/b")).contains("invalid fqdn 'a/b'"));
+    assert!(says(&terse, &name("")).contains("requires a FQDN"));
+    assert!(says(&terse, "set server web/t fqdn x").contains("no resolution is configured"));
+    terse.end();
+}
+
 #[test]
 fn a_template_has_a_server_for_each_address() {
     let Some(dns) = Dns::start(&[], "127.0.0.2 app.test\n127.0.0.3 app.test\n") else { return };

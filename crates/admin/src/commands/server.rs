@@ -7,6 +7,7 @@ use crate::settings::Level;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
+use terse_balance::server::is_name;
 use terse_balance::{AdminOrder, Operation, Port, Server};
 use terse_proxy::plan::Backend;
 
@@ -102,17 +103,12 @@ fn set(call: &mut Call<'_>) -> Outcome {
         "agent-send" => set_agent_send(server, call.arg(2)),
         "check-addr" => aim(call, server, Target::Checks, call.arg(2), call.arg(4)),
         "check-port" => aim(call, server, Target::Checks, "", call.arg(2)),
+        "fqdn" => set_name_in_dns(backend, server, call.arg(2)),
         "name" => membership::rename(backend, server, call.arg(2)),
         "ssl" => set_security(server, call.arg(2)),
-        word => Err(Message::error(match NOT_BUILT.iter().find(|(name, _)| *name == word) {
-            Some((_, reason)) => (*reason).to_owned(),
-            None => USAGE.to_owned(),
-        })),
+        _ => Err(Message::error(USAGE)),
     }
 }
-
-/// What HAProxy sets too.
-const NOT_BUILT: &[(&str, &str)] = &[("fqdn", "set server <b>/<s> fqdn failed because no resolution is configured.")];
 
 const USAGE: &str = "usage: set server <backend>/<server> addr | agent | agent-addr | agent-port | agent-send | check-addr | check-port \
     | fqdn | health | name | ssl | state | weight";
@@ -249,6 +245,27 @@ fn set_address(backend: &Backend, server: &Arc<Server>, args: &[String]) -> Outc
         backend.farm.set_resolved(server, Ok(()), Instant::now());
     }
     Ok(Answer::Said(Message::info(changed.unwrap_or_else(|| "nothing changed".into()))))
+}
+
+/// A name in the DNS, which the resolvers of its line are asked for from now on.
+fn set_name_in_dns(backend: &Backend, server: &Arc<Server>, name: &str) -> Outcome {
+    if name.is_empty() {
+        return Err(Message::error("set server <b>/<s> fqdn requires a FQDN."));
+    }
+    if server.settings().resolution.resolvers.is_none() {
+        return Err(Message::error("set server <b>/<s> fqdn failed because no resolution is configured."));
+    }
+    if !server.takes_names() {
+        return Err(Message::error("set server <b>/<s> fqdn failed because SRV resolution is configured."));
+    }
+    if server.address().destination().is_none() {
+        return Err(Message::error("Update for the current server address family is only supported through configuration file."));
+    }
+    if !is_name(name) {
+        return Err(Message::error(format!("invalid fqdn '{name}'")));
+    }
+    let changed = backend.farm.set_name_in_dns(server, name, "stats socket command");
+    Ok(Answer::Said(Message::info(changed.unwrap_or_else(|| "no need to change the FQDN".into()))))
 }
 
 /// Sets a weight that a word gives: `7`, or `50%` of what the configuration says.

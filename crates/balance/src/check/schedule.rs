@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-/// Takes servers that are to be watched, too.
-pub(crate) type Watchers = mpsc::UnboundedSender<(Arc<Farm>, Arc<Server>)>;
+/// Takes servers that are to be watched, too, or whose names are.
+pub type Watchers = mpsc::UnboundedSender<(Arc<Farm>, Arc<Server>)>;
 
 /// Checks the servers of all farms, for ever, and those that come. One task for each checked server, spawned on the runtime that polls
 /// this (the control thread's), which ends when the server is removed; dropping the future ends all.
