@@ -26,7 +26,7 @@ pub struct PipeLimit {
 pub struct Pipes {
     limit: Arc<PipeLimit>,
     free: RefCell<Vec<Ends>>,
-    /// How many it keeps: its share, so that the others can make theirs.
+    /// How many it keeps: its share, so that the others can make theirs; 0: there are no pipes.
     kept_most: usize,
 }
 
@@ -65,13 +65,13 @@ impl PipeLimit {
 impl Pipes {
     /// One of so many workers' pipes; none is made before it is needed.
     pub fn new(limit: Arc<PipeLimit>, workers: usize) -> Pipes {
-        let kept_most = (limit.most / workers.max(1)).max(1);
+        let kept_most = if limit.most == 0 { 0 } else { (limit.most / workers.max(1)).max(1) };
         Pipes { limit, free: RefCell::default(), kept_most }
     }
 
     /// Whether there are pipes at all.
     pub fn is_on(&self) -> bool {
-        self.limit.most > 0
+        self.kept_most > 0
     }
 
     /// An empty pipe; none at the limit, or where the system has no more descriptors.
