@@ -30,7 +30,7 @@ use crate::coding::Level;
 use crate::collected::Collected;
 use crate::engine::EngineId;
 use crate::memory::{Recall, Remembrance};
-use crate::offload::{Finished, Job, Queue, Work};
+use crate::offload::{Finished, Job, Kind, Queue, Work};
 use crate::policy::Plan;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -259,7 +259,10 @@ impl Compressor {
                     self.ended();
                     return Ok(Step::Done);
                 }
-                let work = Work::whole(self.engine, level, pool.clone(), body.into_piece().into()).by(self.preferred);
+                let name = self.memory.as_ref().and_then(|memory| memory.whole_name());
+                let kind = name.map(|name| Kind { name, coding: self.plan.coding, level });
+                let work = Work::whole(self.engine, level, pool.clone(), body.into_piece().into());
+                let work = work.by(self.preferred).of_kind(kind);
                 self.send(work, true)
             }
             State::Streaming(coder) => self.push(coder, &[], Flush::Finish),

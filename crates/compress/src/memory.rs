@@ -17,6 +17,8 @@
 //! * A body is kept when it comes for the second time, and pushes out only what is asked for less: [`shard`].
 //! * No lock is held while anything is hashed, compressed or copied.
 //!
+//! What several clients ask for at the same time is compressed once too, where that leaves their worker: [`crate::offload`].
+//!
 //! What is asked for often is compressed once more, as hard as it can be, by a thread that runs when nobody else wants to: [`raise`].
 
 mod raise;

@@ -11,6 +11,7 @@
 mod breaker;
 mod job;
 mod lane;
+mod twins;
 mod verify;
 mod work;
 
@@ -18,6 +19,7 @@ pub use breaker::Standing;
 pub use job::{Finished, Job};
 pub use lane::{Cause, Lane, LaneNumbers};
 
+pub(crate) use twins::Kind;
 pub(crate) use work::Work;
 
 use crate::coder::CoderFault;
@@ -30,6 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
+use twins::{Lead, Twins};
 
 /// How far below the workers the queue's threads run, unless `tune.comp.nice` says otherwise: two fifths of a worker's weight. Measured with
 /// small requests that keep one core busy and eight downloads of a bitmap beside them: at 10 the downloads got a quarter of what they
@@ -56,6 +59,8 @@ pub struct Numbers {
     pub bytes: AtomicU64,
     /// Jobs that did not fit and were done in place.
     pub full: AtomicU64,
+    /// Jobs that got what another's work had made of the same body.
+    pub shared: AtomicU64,
     /// Jobs dropped before they were done.
     pub cancelled: AtomicU64,
     /// The longest time that a job waited for its first slice, in microseconds.
@@ -115,7 +120,22 @@ impl Queue {
     }
 
     /// Gives work to the engine that it names, or to the threads; gives it back when the line is full.
+    ///
+    /// While other work of its kind goes on it waits for what that makes.
     pub(crate) fn submit(&self, work: Work) -> Result<Job, Work> {
+        let work = match work.kind() {
+            None => work,
+            Some(kind) => {
+                let job = Job::new(work);
+                if self.line.twins.wait(kind, &job.slot()) {
+                    return Ok(job);
+                }
+                match job.into_work() {
+                    Some(work) => work.leading(Lead::new(kind, self.line.clone())),
+                    None => unreachable!("nobody else has seen the job"),
+                }
+            }
+        };
         let work = match work.engine().and_then(|id| self.lanes.get(usize::from(id.0))) {
             Some(lane) => match lane.offer(work) {
                 Ok(job) => return Ok(job),
@@ -142,9 +162,9 @@ impl Drop for Queue {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
-        for entry in std::mem::take(&mut self.line.lock().waiting) {
-            entry.slot.finish(Err(CoderFault));
-        }
+        // Not under the lock: others may wait for what these would have made.
+        let waiting = std::mem::take(&mut self.line.lock().waiting);
+        waiting.into_iter().for_each(|entry| entry.slot.finish(Err(CoderFault)));
     }
 }
 
@@ -154,6 +174,8 @@ struct Line {
     filled: Condvar,
     depth: usize,
     numbers: Numbers,
+    /// Those who wait for what others make.
+    twins: Twins,
 }
 
 #[derive(Default)]
@@ -170,7 +192,7 @@ struct Entry {
 
 impl Line {
     fn new(depth: usize) -> Line {
-        Line { state: Mutex::default(), filled: Condvar::new(), depth, numbers: Numbers::default() }
+        Line { state: Mutex::default(), filled: Condvar::new(), depth, numbers: Numbers::default(), twins: Twins::default() }
     }
 
     /// A newcomer; false when it does not fit.
@@ -183,9 +205,20 @@ impl Line {
         true
     }
 
-    /// A stream with slices left: it was let in before.
+    /// Who was let in before: a stream with slices left, for one. At the end it is told that nothing comes of it.
     fn rejoin(&self, entry: Entry) {
-        self.append(&mut self.lock(), entry);
+        let mut state = self.lock();
+        match state.stopped {
+            false => self.append(&mut state, entry),
+            true => {
+                drop(state);
+                entry.slot.finish(Err(CoderFault));
+            }
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.lock().stopped
     }
 
     fn append(&self, state: &mut LineState, entry: Entry) {

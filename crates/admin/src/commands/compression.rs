@@ -59,11 +59,11 @@ pub(super) fn counts(all: impl Iterator<Item = (&'static str, u64)>) -> String {
 fn queue(call: &Call<'_>, text: &mut String) {
     let Some(queue) = &call.context.queue else { return };
     let numbers = queue.numbers();
-    let [waiting, jobs, bytes, full, cancelled, max_wait_us] =
-        [&numbers.waiting, &numbers.jobs, &numbers.bytes, &numbers.full, &numbers.cancelled, &numbers.max_wait_us]
+    let [waiting, jobs, bytes, full, cancelled, max_wait_us, shared] =
+        [&numbers.waiting, &numbers.jobs, &numbers.bytes, &numbers.full, &numbers.cancelled, &numbers.max_wait_us, &numbers.shared]
             .map(|number| number.load(Relaxed));
-    text.push_str("# queue waiting jobs bytes full cancelled max_wait_us\n");
-    let _ = writeln!(text, "queue {waiting} {jobs} {bytes} {full} {cancelled} {max_wait_us}");
+    text.push_str("# queue waiting jobs bytes full cancelled max_wait_us shared\n");
+    let _ = writeln!(text, "queue {waiting} {jobs} {bytes} {full} {cancelled} {max_wait_us} {shared}");
 }
 
 #[cfg(test)]

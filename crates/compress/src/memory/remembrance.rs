@@ -15,6 +15,8 @@ pub struct Remembrance {
     raiser: Option<(Arc<Raiser>, Level)>,
     /// The name to keep its form by.
     name: Option<Name>,
+    /// Its name, once it is whole.
+    whole: Option<Name>,
     recall: Recall,
 }
 
@@ -36,7 +38,15 @@ pub(crate) struct Popular {
 impl Remembrance {
     /// In that memory, as a body of that owner; forms of a lower level than `least` will not do.
     pub fn new(memory: Arc<Memory>, owner: &Owner, least: Level) -> Remembrance {
-        Remembrance { memory, naming: Naming::new(owner.clone()), least, raiser: None, name: None, recall: Recall::Stream }
+        Remembrance {
+            memory,
+            naming: Naming::new(owner.clone()),
+            least,
+            raiser: None,
+            name: None,
+            whole: None,
+            recall: Recall::Stream,
+        }
     }
 
     /// Lets better forms be tried for, up to that level: there is time for it.
@@ -58,6 +68,7 @@ impl Remembrance {
     /// The form of the body, which is whole now.
     pub(crate) fn find(&mut self, body: &[u8], coding: Coding) -> Option<Found> {
         let name = self.naming.finish(body);
+        self.whole = Some(name);
         let to_raise = self.raiser.as_ref().map(|(_, most)| Raiser::level(coding, *most, body.len()));
         match self.memory.look(&name, coding, self.least, to_raise) {
             Look::Found { form, popular } => {
@@ -80,6 +91,11 @@ impl Remembrance {
                 None
             }
         }
+    }
+
+    /// The name of the body, once it was looked for.
+    pub(crate) fn whole_name(&self) -> Option<Name> {
+        self.whole
     }
 
     /// Keeps the form of a body that was not found, if it is worth it.

@@ -106,7 +106,10 @@ impl Slot {
     }
 
     /// Hands the result to whoever waits.
-    pub(super) fn finish(&self, result: Result<Work, CoderFault>) {
+    pub(super) fn finish(&self, mut result: Result<Work, CoderFault>) {
+        if let Ok(work) = &mut result {
+            work.share();
+        }
         let mut inner = self.lock();
         if matches!(inner.state, State::Gone) {
             return;

@@ -54,22 +54,29 @@ impl Coder for Gate {
     }
 }
 
-struct Bench {
-    began: Receiver<u8>,
+pub(crate) struct Bench {
+    pub(crate) began: Receiver<u8>,
     announce: Sender<u8>,
 }
 
 impl Bench {
-    fn new() -> Bench {
+    pub(crate) fn new() -> Bench {
         let (announce, began) = channel();
         Bench { began, announce }
     }
 
     /// Work of so many slices, and what lets one of them go on.
-    fn work(&self, name: u8, slices: usize) -> (Work, Sender<()>) {
+    pub(crate) fn work(&self, name: u8, slices: usize) -> (Work, Sender<()>) {
         let (go, gate) = channel();
         let coder = Gate { name, began: self.announce.clone(), go: gate, panics: false };
         (Work::stream(Box::new(coder), Arc::new(vec![name; slices * work::SLICE_BYTES]), Flush::None, None), go)
+    }
+
+    /// Work that breaks, once it is let go on.
+    pub(crate) fn broken(&self, name: u8) -> (Work, Sender<()>) {
+        let (go, gate) = channel();
+        let coder = Gate { name, began: self.announce.clone(), go: gate, panics: true };
+        (Work::stream(Box::new(coder), Arc::new(vec![name]), Flush::None, None), go)
     }
 }
 
@@ -132,9 +139,8 @@ fn a_dropped_job_is_not_begun_or_not_gone_on_with() {
 #[test]
 fn a_broken_engine_ends_its_stream_only() {
     let (bench, queue) = (Bench::new(), Queue::start(1, 0, 8).unwrap());
-    let (go, gate) = channel();
-    let broken = Gate { name: 9, began: bench.announce.clone(), go: gate, panics: true };
-    let broken = queue.submit(Work::stream(Box::new(broken), Arc::new(vec![9]), Flush::None, None)).ok().unwrap();
+    let (broken, go) = bench.broken(9);
+    let broken = queue.submit(broken).ok().unwrap();
     go.send(()).unwrap();
     assert!(block_on(broken).0.is_err());
     let (sound, go) = bench.work(1, 1);

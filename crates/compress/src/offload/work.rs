@@ -11,6 +11,7 @@
 //! ```
 
 use super::lane::Lane;
+use super::twins::{Kind, Lead};
 use super::verify;
 use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Pool};
 use crate::coding::{Coding, Level};
@@ -26,6 +27,10 @@ pub(crate) struct Work {
     task: Task,
     /// What came out.
     pub(crate) out: Vec<u8>,
+    /// What else would come out the same.
+    kind: Option<Box<Kind>>,
+    /// For those who wait for what comes out of it.
+    lead: Option<Box<Lead>>,
 }
 
 enum Task {
@@ -48,12 +53,12 @@ pub(crate) struct Whole {
 impl Work {
     /// Pushes `input` through a coder with that flush, and then makes the coder small if told so.
     pub(crate) fn stream(coder: Box<dyn Coder>, input: Arc<dyn Piece>, flush: Flush, lighten: Option<Keep>) -> Work {
-        Work { task: Task::Stream { coder, input, at: 0, flush, lighten }, out: Vec::new() }
+        Work { task: Task::Stream { coder, input, at: 0, flush, lighten }, out: Vec::new(), kind: None, lead: None }
     }
 
     /// Codes a whole body.
     pub(crate) fn whole(engine: &'static Engine, level: Level, pool: Arc<Pool>, input: Pieces) -> Work {
-        Work { task: Task::Whole(Whole { engine, level, pool, input, by: None }), out: Vec::new() }
+        Work { task: Task::Whole(Whole { engine, level, pool, input, by: None }), out: Vec::new(), kind: None, lead: None }
     }
 
     /// Prefers an engine for a whole body.
@@ -62,6 +67,28 @@ impl Work {
             whole.by = engine;
         }
         self
+    }
+
+    /// Says what else would come out the same.
+    pub(crate) fn of_kind(self, kind: Option<Kind>) -> Work {
+        Work { kind: kind.map(Box::new), ..self }
+    }
+
+    /// What else would come out the same.
+    pub(super) fn kind(&self) -> Option<Kind> {
+        self.kind.as_deref().copied()
+    }
+
+    /// Others wait for what comes out of it.
+    pub(super) fn leading(self, lead: Lead) -> Work {
+        Work { lead: Some(Box::new(lead)), ..self }
+    }
+
+    /// Gives what has come out, which is all, to those who wait for it.
+    pub(super) fn share(&mut self) {
+        if let Some(lead) = self.lead.take() {
+            lead.share(&self.out);
+        }
     }
 
     /// The engine that is preferred.
@@ -138,6 +165,7 @@ impl Work {
     /// Does all of it.
     pub(crate) fn run(mut self) -> Result<Work, CoderFault> {
         while !self.step()? {}
+        self.share();
         Ok(self)
     }
 

@@ -1,0 +1,125 @@
+//! The same body for several clients at the same time: one's work is done, and all get what comes out.
+//!
+//! ```text
+//!   first of a kind ── leads ──> the line, or an engine ── done ──> each who waits gets a copy
+//!   others ── wait beside the line ──^                     └ gone or broken ──> the next of them leads
+//! ```
+//!
+//! The memory of compressed bodies knows what was compressed; here is what is being compressed. Only what leaves its worker comes here:
+//! work that is done in place is over before anybody else could ask.
+//!
+//! Invariant: as long as jobs wait for a [`Lead`], there is one: it is handed on wherever it is dropped before it was shared. So nobody
+//! waits for what nobody does.
+
+use super::job::Slot;
+use super::{Entry, Line};
+use crate::coder::CoderFault;
+use crate::coding::{Coding, Level};
+use crate::memory::Name;
+use std::collections::HashMap;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// What two jobs must have in common for one's result to be the other's.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Kind {
+    /// The body.
+    pub(crate) name: Name,
+    /// Its coding.
+    pub(crate) coding: Coding,
+    /// How hard is tried.
+    pub(crate) level: Level,
+}
+
+/// Who waits for whom: the jobs behind each that leads.
+#[derive(Default)]
+pub(super) struct Twins {
+    behind: Mutex<HashMap<Kind, Vec<Arc<Slot>>>>,
+}
+
+/// What a job carries that others wait for.
+pub(super) struct Lead {
+    kind: Kind,
+    line: Arc<Line>,
+    /// Nobody waits any more.
+    is_over: bool,
+}
+
+impl Twins {
+    /// Takes a job in behind the one of its kind; false where there is none, and then this one is to lead: a [`Lead`] must be made.
+    pub(super) fn wait(&self, kind: Kind, slot: &Arc<Slot>) -> bool {
+        let mut behind = self.lock();
+        match behind.get_mut(&kind) {
+            Some(others) => {
+                others.push(slot.clone());
+                true
+            }
+            None => {
+                behind.insert(kind, Vec::new());
+                false
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Kind, Vec<Arc<Slot>>>> {
+        self.behind.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lead {
+    /// Of the first of a kind.
+    pub(super) fn new(kind: Kind, line: Arc<Line>) -> Lead {
+        Lead { kind, line, is_over: false }
+    }
+
+    /// Gives what has come out to all who wait.
+    pub(super) fn share(mut self, out: &[u8]) {
+        self.is_over = true;
+        let waiting = self.line.twins.lock().remove(&self.kind).unwrap_or_default();
+        for slot in waiting {
+            // Who has gone has left nothing.
+            if let Some(mut work) = slot.take() {
+                work.out = out.to_vec();
+                self.line.numbers.shared.fetch_add(1, Relaxed);
+                slot.finish(Ok(work));
+            }
+        }
+    }
+
+    /// The next who still waits, with its work. Without one the kind has nobody any more.
+    fn next(&self) -> Option<(Arc<Slot>, super::Work)> {
+        let mut behind = self.line.twins.lock();
+        let others = behind.get_mut(&self.kind)?;
+        while !others.is_empty() {
+            let slot = others.remove(0);
+            if let Some(work) = slot.take() {
+                return Some((slot, work));
+            }
+        }
+        behind.remove(&self.kind);
+        None
+    }
+}
+
+impl Drop for Lead {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        while let Some((slot, work)) = self.next() {
+            if self.line.is_stopped() {
+                slot.finish(Err(CoderFault));
+                continue;
+            }
+            // Who has gone in this moment drops its work, and with it the lead goes on.
+            if slot.put_back(work.leading(Lead::new(self.kind, self.line.clone()))) {
+                self.line.rejoin(Entry { slot, since: Some(Instant::now()) });
+            }
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
