@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::channel;
 use support::client::Client;
 use support::proxy::DEFAULTS;
-use support::server::{Server, ok};
+use support::server::{Request, Server, ok};
 use support::{Terse, until};
 
 /// A proxy of these backend lines, with a stats socket.
@@ -62,6 +62,24 @@ fn servers_come_and_go_under_requests() {
     });
     let state = admin(&terse, "show servers state b");
     assert_eq!(state.lines().count(), 3, "{state}");
+    terse.end();
+}
+
+/// Clients stay at a server that gets another name, and what is told of it has that name.
+#[test]
+fn a_renamed_server_keeps_its_clients() {
+    let name_told = |request: &Request| ok(request.field("x-name").unwrap_or_default());
+    let (one, two) = (Server::answering(name_told), Server::answering(name_told));
+    let servers = format!(" server one {} cookie 1\n server two {} cookie 2", one.address(), two.address());
+    let terse = proxy(&format!(" cookie C insert\n http-send-name-header X-Name\n{servers}"));
+    let mut client = terse.client();
+    let mut get = |value: &str| client.get("/", &[("Cookie", &format!("C={value}"))]).text();
+    assert_eq!((get("1"), get("2")), ("one".into(), "two".into()));
+    assert_eq!(admin(&terse, "disable server b/one; set server b/one name blue; enable server b/blue"), "\nServer name updated.");
+    assert_eq!((get("1"), get("2")), ("blue".into(), "two".into()));
+    let table = admin(&terse, "show stat");
+    assert!(table.contains("\nb,blue,") && !table.contains("\nb,one,"), "{table}");
+    assert_eq!(admin(&terse, "set weight b/one 1"), "No such server.");
     terse.end();
 }
 

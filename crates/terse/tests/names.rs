@@ -158,7 +158,7 @@ fn a_server_gets_another_name() {
     until_answered(&terse, "127.0.0.5");
     assert!(!terse.stderr().contains("127.0.0.4"), "{}", terse.stderr());
     let states = says(&terse, "show servers state");
-    assert!(states.contains(&format!(" s 127.0.0.5 2 64 ")) && states.contains(&format!(" other.test {port} - ")), "{states}");
+    assert!(states.contains(" s 127.0.0.5 2 64 ") && states.contains(&format!(" other.test {port} - ")), "{states}");
     // There and back again, faster than the old name is looked at.
     for next in ["app.test", "other.test", "app.test"] {
         says(&terse, &name(next));
