@@ -14,8 +14,17 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Fetches them for ever; dropping the future ends it.
+/// Fetches them for ever. What should end that is told, and it begins again.
 pub async fn run(plan: Arc<Plan>) {
+    let mut logger = Logger::new(&plan.sinks);
+    while tokio::spawn(fetch_all(plan.clone())).await.is_err() {
+        logger.send(&plan.journal, Level::Alert, b"<OCSP-UPDATE> ended by a fault of this program, begins again");
+        plan.vault.give_up_questions();
+        tokio::time::sleep(PATIENCE).await;
+    }
+}
+
+async fn fetch_all(plan: Arc<Plan>) {
     let mut logger = Logger::new(&plan.sinks);
     loop {
         match plan.vault.due_question() {

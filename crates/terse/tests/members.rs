@@ -30,6 +30,15 @@ fn named(name: &'static str) -> Server {
     Server::answering(move |_| ok(name))
 }
 
+/// OpenSSL's list of methods must not change while connections look at it.
+#[test]
+fn a_newcomer_compresses_records_only_where_the_configuration_has_asked_for_it() {
+    let terse = proxy(" server s 127.0.0.1:1");
+    let said = admin(&terse, "add server b/x 127.0.0.1:1 ssl verify none ssl-max-ver TLSv1.2 tls-compression allow");
+    assert!(said.contains("'tls-compression allow': only where a line of the configuration says so, too"), "{said}");
+    assert_eq!(admin(&terse, "add server b/x 127.0.0.1:1 ssl verify none ssl-max-ver TLSv1.2"), "New server registered.");
+}
+
 /// No request fails while servers come and go; a deleted one's connections go, and the next of its name is another one.
 #[test]
 fn servers_come_and_go_under_requests() {

@@ -18,6 +18,7 @@ use crate::tickets::TicketKeys;
 use crate::trust::{TrustKind, Trusted};
 use crate::vault::answers::now_s;
 use crate::vault::files::{Files, Key};
+use crate::vault::updates::Hindrance;
 use crate::vault::{Touched, Vault, folder_key};
 use crate::verification::{self, Tolerance};
 use crate::version::Version;
@@ -92,6 +93,21 @@ impl Acceptor {
         for line in &offer.lines {
             if let Some(Unusable(reason)) = line.certificate.answer_fault(now_s()) {
                 diagnostics.warn(place, format!("clients are not given the answer beside '{}': {reason}", line.key));
+            }
+        }
+        for line in &offer.lines {
+            let file = &line.key;
+            match held.hindrance(line, &global.ocsp) {
+                None => {}
+                Some(Hindrance::Issuer) => {
+                    let reason = "'ocsp-update on': nobody knows who has signed it, so that nobody can be asked about it";
+                    diagnostics.alert(place, format!("'{file}': {reason}: add that certificate to the file, behind it"));
+                    return None;
+                }
+                Some(Hindrance::Responder) => {
+                    let reason = "'ocsp-update on' does nothing: the certificate names nobody who answers by http";
+                    diagnostics.warn(place, format!("'{file}': {reason}"));
+                }
             }
         }
         if tls.own.common.records == Policy::Allow {
@@ -295,23 +311,35 @@ pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate]
         }
     }
     trusted(&mut context, own, terms)?;
-    if let [certificate] = certificates
-        && let Some(Ok(answer)) = certificate.answer()
-    {
+    // Of several certificates the client's ciphers choose one, and with it what is beside it.
+    let answers = certificates.iter().filter_map(|certificate| Some((certificate.leaf.clone(), certificate.answer()?.ok()?)));
+    let answers: Vec<_> = answers.collect();
+    if !answers.is_empty() {
         let counts = terms.counts.clone();
         let staple = move |ssl: &mut SslRef| {
-            let is_sent = answer.is_current() && ssl.set_ocsp_status(&answer.der).is_ok();
+            let Some((_, answer)) = answers.iter().find(|(leaf, _)| ssl.certificate().is_some_and(|shown| *shown == **leaf)) else {
+                return Ok(false);
+            };
+            let is_sent = answer.is_current(now_s()) && ssl.set_ocsp_status(&answer.der).is_ok();
             bump(if is_sent { &counts.stapled } else { &counts.staple_failed });
             Ok(is_sent)
         };
         context.set_status_callback(staple).map_err(|_| Unusable("OpenSSL takes no answer about a certificate's state".into()))?;
     }
-    if let [certificate] = certificates
-        && let Some(timestamps) = certificate.timestamps.clone()
-    {
-        // Of a chain, the certificate itself.
-        let is_own = |shown: Option<(usize, &X509Ref)>| shown.is_none_or(|(number, _)| number == 0);
-        let send = move |_: &mut SslRef, _, shown: Option<(usize, &X509Ref)>| Ok(is_own(shown).then(|| timestamps.clone()));
+    if certificates.iter().any(|certificate| certificate.timestamps.is_some()) {
+        let timestamps: Vec<_> =
+            certificates.iter().map(|found| (found.kind(), found.leaf.clone(), found.timestamps.clone())).collect();
+        let send = move |ssl: &mut SslRef, _, shown: Option<(usize, &X509Ref)>| {
+            let chosen = match shown {
+                // TLS 1.3: of a chain, the certificate itself.
+                Some((0, shown)) => timestamps.iter().find(|(_, leaf, _)| *shown == **leaf),
+                Some(_) => None,
+                // The connection has no certificate yet that could be asked for, but a key that it will sign with.
+                None if timestamps.len() == 1 => timestamps.first(),
+                None => timestamps.iter().find(|(kind, ..)| raw::signs_with(ssl, *kind)),
+            };
+            Ok(chosen.and_then(|(.., timestamps)| timestamps.clone()))
+        };
         let added = context.add_custom_ext(TIMESTAMPS, timestamped(), send, |_, _, _, _| Ok(()));
         added.map_err(|_| Unusable("OpenSSL takes no timestamps of certificates".into()))?;
     }

@@ -31,6 +31,19 @@ impl CertificateId {
         Some(CertificateId(der::encode(SEQUENCE, &id.concat())))
     }
 
+    /// That of an answer. A hash has no parameters, which are written as NULL or not at all (RFC 5754 section 2): here always as NULL.
+    fn parse(content: &[u8]) -> Option<CertificateId> {
+        let mut parts = der::elements(content);
+        let hash = der::elements(parts.next()?.content).next().filter(|hash| hash.tag == OBJECT)?;
+        let algorithm = [der::encode(OBJECT, hash.content), der::encode(0x05, b"")].concat();
+        let mut id = der::encode(SEQUENCE, &algorithm);
+        for tag in [OCTETS, OCTETS, INTEGER] {
+            let part = parts.next().filter(|part| part.tag == tag)?;
+            id.extend(der::encode(tag, part.content));
+        }
+        Some(CertificateId(der::encode(SEQUENCE, &id)))
+    }
+
     /// In digits, as commands write it.
     pub(crate) fn hex(&self) -> String {
         hex(&self.0, false)
@@ -95,28 +108,38 @@ impl Answer {
         let answer = Answer::parse(der)?;
         let Single { is_known, since, until } = &answer.single;
         let Some(until) = until else { return bad("missing nextupdate") };
-        match (Asn1Time::from_unix(now_s + SKEW_S), Asn1Time::from_str(since), Asn1Time::from_str(until)) {
+        let soon = now_s + SKEW_S;
+        match (seconds(since), seconds(until)) {
             _ if !is_known => bad("certificate status is unknown"),
-            (Ok(soon), Ok(since), _) if since > soon => bad("not valid yet"),
-            (Ok(soon), Ok(_), Ok(until)) if until > soon => Ok(answer),
-            (Ok(_), Ok(_), Ok(_)) => bad(&format!("no longer valid. Must be valid during at least {SKEW_S}s")),
+            (Some(since), _) if since > soon => bad("not valid yet"),
+            (Some(_), Some(until)) if until > soon => Ok(answer),
+            (Some(_), Some(_)) => bad(&format!("no longer valid. Must be valid during at least {SKEW_S}s")),
             _ => bad("its times cannot be read"),
         }
     }
 
     /// Whether there is no newer one yet: clients refuse a site that gives an older one, and not one that gives none.
-    pub(crate) fn is_current(&self) -> bool {
-        let now = Asn1Time::days_from_now(0);
-        let until = self.single.until.as_deref().and_then(|until| Asn1Time::from_str(until).ok());
-        until.is_some_and(|until| now.is_ok_and(|now| until > now))
+    pub(crate) fn is_current(&self, now_s: i64) -> bool {
+        self.until_s().is_some_and(|until| until > now_s)
+    }
+
+    /// Since when it is so, in seconds since 1970.
+    pub(crate) fn since_s(&self) -> Option<i64> {
+        seconds(&self.single.since)
     }
 
     /// When there is a newer one, in seconds since 1970.
     pub(crate) fn until_s(&self) -> Option<i64> {
-        let until = Asn1Time::from_str(self.single.until.as_deref()?).ok()?;
-        let since = Asn1Time::from_unix(0).ok()?.diff(&until).ok()?;
-        Some(i64::from(since.days) * 86_400 + i64::from(since.secs))
+        seconds(self.single.until.as_deref()?)
     }
+}
+
+/// A time of an answer, `20260101000000Z`, in seconds since 1970. Of all that the type could hold, answers have this alone (RFC 6960 section
+/// 4.2.2.1), and the `openssl` crate panics at some of the rest.
+fn seconds(time: &str) -> Option<i64> {
+    let digits = time.strip_suffix('Z').filter(|digits| digits.len() == 14 && digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+    let passed = Asn1Time::from_str(&format!("{digits}Z")).and_then(|time| Asn1Time::from_unix(0)?.diff(&time)).ok()?;
+    Some(i64::from(passed.days) * 86_400 + i64::from(passed.secs))
 }
 
 /// How far the clocks of authorities and clients may be from ours.
@@ -141,14 +164,14 @@ fn single(der: &[u8]) -> Option<(CertificateId, Single)> {
     let list = der::elements(&data).find(|part| part.tag == SEQUENCE)?;
     let mut responses = der::elements(list.content);
     let one = responses.next()?;
-    let id = first(one.content)?;
+    let id = CertificateId::parse(&first(one.content)?)?;
     // SingleResponse { certID, certStatus, thisUpdate, [0] nextUpdate, ... }
     let mut parts = der::elements(one.content).skip(1);
     let is_known = [GOOD, REVOKED].contains(&parts.next()?.tag);
     let since = String::from_utf8(parts.next().filter(|part| part.tag == TIME)?.content.to_vec()).ok()?;
     let until = parts.next().filter(|part| part.tag == NEXT_UPDATE);
     let until = until.and_then(|part| first(part.content)).and_then(|time| String::from_utf8(time).ok());
-    responses.next().is_none().then(|| (CertificateId(der::encode(SEQUENCE, &id)), Single { is_known, since, until }))
+    responses.next().is_none().then_some((id, Single { is_known, since, until }))
 }
 
 /// `[0]`, without content.
@@ -198,6 +221,42 @@ mod tests {
             let request = request.to_der().unwrap();
             assert!(request.windows(id.0.len()).any(|part| part == id.0), "{}", id.hex());
             assert_eq!(id.lines().lines().count(), 3);
+        }
+    }
+
+    #[test]
+    fn an_id_is_the_same_however_its_hash_is_written() {
+        let certificate = X509::from_pem(&pair(Kind::Ecdsa, "a.test", &[]).certificate).unwrap();
+        let id = CertificateId::new(&certificate, &certificate).unwrap();
+        let content = der::elements(&id.0).next().unwrap().content;
+        let (algorithm, rest) = content.split_at(11);
+        assert_eq!(CertificateId::parse(content).as_ref(), Some(&id));
+        let bare = der::encode(SEQUENCE, &der::encode(OBJECT, SHA1));
+        assert_eq!(CertificateId::parse(&[&bare, rest].concat()).as_ref(), Some(&id));
+        let other = der::encode(SEQUENCE, &der::encode(OBJECT, &SHA1[1..]));
+        assert_ne!(CertificateId::parse(&[&other, rest].concat()).as_ref(), Some(&id));
+        for cut in [algorithm, &content[..content.len() - 1], rest, b""] {
+            assert_eq!(CertificateId::parse(cut), None);
+        }
+    }
+
+    #[test]
+    fn times_have_one_form() {
+        assert_eq!(seconds("19700101000000Z"), Some(0));
+        assert_eq!(seconds("20260101000001Z"), Some(1_767_225_601));
+        assert_eq!(seconds("29990101000000Z"), Some(32_472_144_000));
+        for time in [
+            "",
+            "Z",
+            "\0",
+            "20260101000000\0",
+            "2026010100000\0Z",
+            "20260101000000Z\0",
+            "20261301000000Z",
+            "20260101000000",
+            "260101000000Z",
+        ] {
+            assert_eq!(seconds(time), None, "{time:?}");
         }
     }
 

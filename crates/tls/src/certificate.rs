@@ -282,6 +282,16 @@ impl Draft {
         id(self.leaf.as_ref()?, &self.chain, self.issuer.as_ref())
     }
 
+    /// Keeps the answer about the state of the certificate that was there before, and who has signed it, if it is this one, too.
+    pub(crate) fn inherit(&mut self, before: &Certificate) {
+        let issuer = before.issued_by().ok();
+        let id = self.leaf.as_ref().zip(issuer).and_then(|(leaf, issuer)| CertificateId::new(leaf, issuer));
+        if self.ocsp.is_none() && id.is_some() && id == before.id() {
+            self.ocsp = before.ocsp.clone();
+            self.issuer = self.issuer.take().or_else(|| before.issuer.clone());
+        }
+    }
+
     /// The certificate, if its parts belong together.
     ///
     /// # Errors

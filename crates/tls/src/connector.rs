@@ -94,6 +94,11 @@ impl Connector {
 
     /// The same while the process runs: of files nothing counts but what is held of them already.
     pub fn of_held(tls: &ServerTls, place: &Place, vault: &Vault, diagnostics: &mut Diagnostics) -> Option<Arc<Connector>> {
+        if tls.common.records == Policy::Allow && !records::was_found() {
+            let reason = "'tls-compression allow': only where a line of the configuration says so, too";
+            diagnostics.alert(place, reason);
+            return None;
+        }
         let mut held = vault.held();
         let connector = Connector::new(tls, held.files(), vault.global());
         let connector = connector.map_err(|Unusable(reason)| diagnostics.alert(place, reason)).ok()?;
@@ -176,8 +181,7 @@ impl Connector {
         let securing = self.securing.load();
         let mut ssl = Ssl::new(&securing.context)?;
         ssl.set_connect_state();
-        // An address is no name (RFC 6066 section 3).
-        let name = name.filter(|name| !name.is_empty() && name.parse::<std::net::IpAddr>().is_err());
+        let name = name.filter(|name| is_name(name));
         if let Some(name) = name {
             ssl.set_hostname(name)?;
         }
@@ -218,6 +222,11 @@ impl Connector {
         }
         Ok(secured)
     }
+}
+
+/// Whether a server can be asked for it. An address is no name (RFC 6066 section 3), nor is what has a NUL, which a client may have sent.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains('\0') && name.parse::<std::net::IpAddr>().is_err()
 }
 
 fn secure(tls: &ServerTls, files: &Files, global: &Global) -> Result<Securing, Unusable> {
@@ -263,4 +272,17 @@ fn secure(tls: &ServerTls, files: &Files, global: &Global) -> Result<Securing, U
         });
     }
     Ok(Securing { context: context.build(), kept, certificates, trusted })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_name;
+
+    #[test]
+    fn a_nul_is_in_no_name() {
+        assert!(is_name("a.test"));
+        for name in ["", "\0", "a.test\0", "a\0.test", "127.0.0.1", "::1"] {
+            assert!(!is_name(name), "{name:?}");
+        }
+    }
 }

@@ -31,6 +31,17 @@ pub(crate) fn builder(method: SslMethod, words: &Common, global: &Global, oldest
     context.set_mode(SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER | SslMode::RELEASE_BUFFERS);
     // One system call for a record instead of two.
     context.set_read_ahead(true);
+    // OpenSSL's lists end at a NUL, and the `openssl` crate panics at one.
+    let lists = [
+        ("ciphers", &words.ciphers),
+        ("ciphersuites", &words.ciphersuites),
+        ("curves", &words.curves),
+        ("sigalgs", &words.sigalgs),
+        ("client-sigalgs", &words.client_sigalgs),
+    ];
+    if let Some((word, _)) = lists.iter().find(|(_, list)| list.as_ref().is_some_and(|list| list.contains('\0'))) {
+        return Err(Unusable(format!("'{word}': there is a NUL in it")));
+    }
     if let Some(ciphers) = &words.ciphers {
         context.set_cipher_list(ciphers).map_err(|error| wrong("ciphers", ciphers, &error))?;
     }

@@ -6,7 +6,7 @@ use foreign_types::ForeignTypeRef;
 use openssl::error::ErrorStack;
 use openssl::nid::Nid;
 use openssl::ocsp::OcspResponseRef;
-use openssl::pkey::PKeyRef;
+use openssl::pkey::{Id, PKeyRef};
 use openssl::ssl::{SslContextBuilder, SslOptions, SslRef, SslSessionRef, SslVersion};
 use openssl::x509::store::X509StoreBuilder;
 use openssl::x509::{X509CrlRef, X509Ref};
@@ -18,6 +18,7 @@ unsafe extern "C" {
     fn SSL_CTX_set_timeout(ctx: *mut ffi::SSL_CTX, seconds: c_long) -> c_long;
     fn SSL_group_to_name(ssl: *mut ffi::SSL, group: c_int) -> *const c_char;
     fn SSL_get_options(ssl: *const ffi::SSL) -> u64;
+    fn SSL_get_signature_type_nid(ssl: *const ffi::SSL, nid: *mut c_int) -> c_int;
     fn X509_STORE_add_crl(store: *mut ffi::X509_STORE, list: *mut ffi::X509_CRL) -> c_int;
     fn X509_CRL_get_version(list: *const ffi::X509_CRL) -> c_long;
     fn X509_CRL_get_signature_nid(list: *const ffi::X509_CRL) -> c_int;
@@ -36,6 +37,15 @@ pub(crate) fn add_chain_certificate(context: &mut SslContextBuilder, certificate
     // SAFETY: both pointers are of living objects; with 1 as argument OpenSSL takes a reference of its own.
     let done = unsafe { ffi::SSL_CTX_ctrl(context.as_ptr(), ffi::SSL_CTRL_CHAIN_CERT, 1, certificate.as_ptr().cast()) };
     if done > 0 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
+/// Whether a server signs its handshake with a key of this kind.
+pub(crate) fn signs_with(ssl: &SslRef, kind: Id) -> bool {
+    let mut nid = 0;
+    // SAFETY: the connection lives, and there is room for the number.
+    let is_known = unsafe { SSL_get_signature_type_nid(ssl.as_ptr(), &mut nid) } > 0;
+    // A key of RSA can sign as one of PSS does (RFC 8446 section 4.2.3).
+    is_known && (nid == kind.as_raw() || nid == Id::RSA_PSS.as_raw() && kind == Id::RSA)
 }
 
 /// Sets the algorithms of signatures that clients may use, or that we use as one.

@@ -89,9 +89,15 @@ pub(crate) fn while_in<R>(manner: Manner, write: impl FnOnce() -> R) -> R {
 
 /// Whether this process can do it; if not, why. Asked once, and then a connection in memory was tried.
 pub(crate) fn support() -> Result<(), &'static str> {
-    static FOUND: OnceLock<Result<(), String>> = OnceLock::new();
     FOUND.get_or_init(|| method::register().and_then(|()| trial::run())).as_ref().copied().map_err(String::as_str)
 }
+
+/// Whether that was asked, and it can: who comes while connections are made must not ask first, since that changes what they look at.
+pub(crate) fn was_found() -> bool {
+    FOUND.get().is_some_and(Result::is_ok)
+}
+
+static FOUND: OnceLock<Result<(), String>> = OnceLock::new();
 
 /// Lets a context compress records.
 pub(crate) fn allow(context: &mut SslContextBuilder) {

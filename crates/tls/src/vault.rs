@@ -18,7 +18,7 @@ mod lists;
 mod names;
 mod reading;
 mod tickets;
-mod updates;
+pub(crate) mod updates;
 
 use crate::acceptor::Acceptor;
 use crate::certificate::{Draft, Issuers, Unusable};

@@ -8,8 +8,9 @@ use openssl::base64::encode_block;
 use openssl::hash::MessageDigest;
 use openssl::ocsp::{OcspCertId, OcspRequest};
 use openssl::sign::Signer;
-use openssl::ssl::{Ssl, SslContext, SslMethod, SslVerifyMode, StatusType};
+use openssl::ssl::{ExtensionContext, Ssl, SslContext, SslContextBuilder, SslMethod, SslVerifyMode, SslVersion, StatusType};
 use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
 
 fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     let head = match content.len() {
@@ -26,10 +27,10 @@ pub fn answer(site: &Pair, root: &Pair, state: &[u8]) -> Vec<u8> {
     answer_until(site, root, state, b"20250101000000Z", Some(FAR))
 }
 
-const FAR: &[u8; 15] = b"29990101000000Z";
+pub const FAR: &[u8; 15] = b"29990101000000Z";
 
 /// The same, with its time and that of the next one.
-fn answer_until(site: &Pair, root: &Pair, state: &[u8], since: &[u8; 15], until: Option<&[u8; 15]>) -> Vec<u8> {
+pub fn answer_until(site: &Pair, root: &Pair, state: &[u8], since: &[u8; 15], until: Option<&[u8; 15]>) -> Vec<u8> {
     let mut request = OcspRequest::new().unwrap();
     request.add_id(OcspCertId::from_cert(MessageDigest::sha1(), &site.certificate, &root.certificate).unwrap()).unwrap();
     // What it asks for stands within four sequences.
@@ -60,7 +61,11 @@ pub fn stapled(terse: &Terse) -> Option<Vec<u8>> {
 }
 
 fn stapled_at(terse: &Terse, name: &str) -> Option<Vec<u8>> {
-    let mut context = SslContext::builder(SslMethod::tls_client()).unwrap();
+    let context = SslContext::builder(SslMethod::tls_client()).unwrap();
+    stapled_to(context, terse, name)
+}
+
+fn stapled_to(mut context: SslContextBuilder, terse: &Terse, name: &str) -> Option<Vec<u8>> {
     context.set_verify(SslVerifyMode::NONE);
     let mut ssl = Ssl::new(&context.build()).unwrap();
     ssl.set_status_type(StatusType::OCSP).unwrap();
@@ -148,6 +153,8 @@ fn answers_that_help_nobody_are_not_taken() {
         (with(GOOD, past, Some(b"20250102000000Z")), "OCSP single response: no longer valid"),
         (with(GOOD, b"29980101000000Z", Some(FAR)), "OCSP single response: not valid yet"),
         (with(GOOD, b"2025-01-01 0:00", Some(FAR)), "OCSP single response: its times cannot be read"),
+        (with(GOOD, b"20250101000000\0", Some(FAR)), "OCSP single response: its times cannot be read"),
+        (with(GOOD, past, Some(b"\x0029990101000000")), "OCSP single response: its times cannot be read"),
     ] {
         let answered = set(&bytes);
         assert!(answered.contains(said), "{said}: {answered}");
@@ -162,6 +169,68 @@ fn answers_that_help_nobody_are_not_taken() {
     let columns: Vec<&str> = counted.lines().next().unwrap().split(',').collect();
     let at = columns.iter().position(|column| *column == "ssl_ocsp_staple").unwrap();
     let row: Vec<&str> = counted.lines().find(|line| line.starts_with("web,FRONTEND,")).unwrap().split(',').collect();
-    assert_eq!(row[at], "7");
+    assert_eq!(row[at], "9");
+    terse.end();
+}
+
+/// Of two certificates of a name, a client gets what is beside the one that it is shown.
+#[test]
+fn each_kind_of_key_has_its_own_answer_and_timestamps() {
+    let root = authority("root");
+    let text = format!("{DEFAULTS}\nfrontend web\n bind fd@${{web}} ssl crt a.pem\n http-request return status 200\n");
+    let (mut terse, mut beside) = (Terse::with(&text), Vec::new());
+    for (name, kind, mark) in [("a.pem.rsa", Kind::Rsa, 1), ("a.pem.ecdsa", Kind::Ecdsa, 2)] {
+        let site = signed(kind, &["a.test"], &root);
+        let (answer, timestamps) = (answer(&site, &root, GOOD), vec![0, 3, 0, 1, mark]);
+        terse = terse.file(name, site.pem()).file(&format!("{name}.ocsp"), &answer).file(&format!("{name}.sctl"), &timestamps);
+        terse = terse.file(&format!("{name}.issuer"), root.certificate_pem());
+        beside.push((answer, timestamps));
+    }
+    let terse = terse.listen("web").start();
+    for version in [SslVersion::TLS1_2, SslVersion::TLS1_3] {
+        for (algorithms, (answer, timestamps)) in ["RSA-PSS+SHA256:RSA+SHA256", "ECDSA+SHA256"].iter().zip(&beside) {
+            let mut context = SslContext::builder(SslMethod::tls_client()).unwrap();
+            context.set_max_proto_version(Some(version)).unwrap();
+            context.set_sigalgs_list(algorithms).unwrap();
+            let got: Arc<Mutex<Vec<u8>>> = Arc::default();
+            let seen = got.clone();
+            let places =
+                ExtensionContext::CLIENT_HELLO | ExtensionContext::TLS1_2_SERVER_HELLO | ExtensionContext::TLS1_3_CERTIFICATE;
+            let asked = context.add_custom_ext(
+                18,
+                places,
+                |_, _, _| Ok(Some(Vec::new())),
+                move |_, _, bytes, _| {
+                    *seen.lock().unwrap() = bytes.to_vec();
+                    Ok(())
+                },
+            );
+            asked.unwrap();
+            assert_eq!(stapled_to(context, &terse, "web").as_ref(), Some(answer), "{version:?} {algorithms}");
+            assert_eq!(*got.lock().unwrap(), *timestamps, "{version:?} {algorithms}");
+        }
+    }
+    terse.end();
+}
+
+/// A certificate that is set again is the same one, and so is the answer about its state.
+#[test]
+fn the_answer_stays_with_its_certificate() {
+    let root = authority("root");
+    let (site, other) = (signed(Kind::Ecdsa, &["a.test"], &root), signed(Kind::Ecdsa, &["a.test"], &root));
+    let text = format!(
+        "global\n nbthread 1\n stats socket \"${{dir}}/stats\" level admin\n{DEFAULTS}\nfrontend web\n \
+         bind fd@${{web}} ssl crt a.pem\n http-request return status 200\n"
+    );
+    let good = answer(&site, &root, GOOD);
+    let terse = Terse::with(&text).file("a.pem", site.pem()).file("a.pem.ocsp", &good).file("a.pem.issuer", root.certificate_pem());
+    let terse = terse.listen("web").start();
+    for (pair, expected) in [(&site, Some(&good)), (&other, None)] {
+        let set = format!("set ssl cert a.pem <<\n{}\n", String::from_utf8(pair.pem()).unwrap());
+        assert!(command(&terse, &set).contains("Transaction created"));
+        let said = command(&terse, "commit ssl cert a.pem");
+        assert!(said.contains("Success!"), "{said}");
+        assert_eq!(stapled(&terse).as_ref(), expected);
+    }
     terse.end();
 }

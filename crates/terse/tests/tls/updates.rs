@@ -2,7 +2,7 @@
 
 use crate::certificates::{Kind, Pair, answered, authority, signed};
 use crate::figures::command;
-use crate::states::{GOOD, REVOKED, answer, stapled};
+use crate::states::{FAR, GOOD, REVOKED, answer, answer_until, stapled};
 use crate::support::proxy::DEFAULTS;
 use crate::support::server::Server;
 use crate::support::{Terse, until};
@@ -88,6 +88,7 @@ fn what_is_no_good_answer_is_not_given_to_anybody() {
     responder.says("404 Not Found\r\nContent-Length: 0\r\n", b"");
     let terse = process("ocsp-update.mode on", "a.pem a.test\n", &site, &root);
     logged(&terse, "2 \"HTTP error\" 1 0");
+    let nul = answer_until(&site, &root, GOOD, b"20250101000000\0", Some(b"29990101000000\0"));
     let stranger = Pair { certificate: root.certificate.clone(), key: authority("root").key };
     let kind =
         |kind: &str, body: &[u8]| (format!("200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n", body.len()), body.to_vec());
@@ -97,6 +98,7 @@ fn what_is_no_good_answer_is_not_given_to_anybody() {
         (kind("application/ocsp-response", b"nothing"), "4 \"OCSP response check failure\" 4 0"),
         (("200 OK\r\nContent-Length: 99999999\r\n".to_owned(), Vec::new()), "2 \"HTTP error\" 5 0"),
         (("200 \u{1}".to_owned(), Vec::new()), "2 \"HTTP error\" 6 0"),
+        (kind("application/ocsp-response", &nul), "4 \"OCSP response check failure\" 7 0"),
     ];
     for ((head, body), line) in answers {
         responder.says(&head, &[b"\r\n", &body[..]].concat());
@@ -106,9 +108,56 @@ fn what_is_no_good_answer_is_not_given_to_anybody() {
     }
     responder.answers(&good);
     command(&terse, "update ssl ocsp-response a.pem");
-    logged(&terse, "1 \"Update successful\" 6 1");
+    logged(&terse, "1 \"Update successful\" 7 1");
+    assert_eq!(stapled(&terse).as_ref(), Some(&good));
+    // Somebody between may send an answer of before.
+    responder.answers(&answer_until(&site, &root, GOOD, b"20241231235959Z", Some(FAR)));
+    command(&terse, "update ssl ocsp-response a.pem");
+    logged(&terse, "4 \"OCSP response check failure\" 8 1");
     assert_eq!(stapled(&terse).as_ref(), Some(&good));
     terse.end();
+}
+
+/// One in a file that is too old to be given to anybody is as good as none.
+#[test]
+fn a_newer_answer_than_that_of_the_file_is_fetched_at_once() {
+    let (responder, root) = (Responder::start(), authority("root"));
+    let site = answered("a.test", &root, &responder.url());
+    let good = answer(&site, &root, GOOD);
+    responder.answers(&good);
+    let text = format!(
+        "global\n nbthread 1\n stats socket \"${{dir}}/stats\" level admin\n log stderr format raw local0\n{DEFAULTS}\n\
+         frontend web\n bind fd@${{web}} ssl crt a.pem ocsp-update on\n http-request return status 200\n"
+    );
+    let old = answer_until(&site, &root, GOOD, b"20240101000000Z", Some(b"20240102000000Z"));
+    let terse = Terse::with(&text).file("a.pem", [site.pem(), root.certificate_pem()].concat()).file("a.pem.ocsp", old);
+    let terse = terse.listen("web").start();
+    logged(&terse, "1 \"Update successful\" 0 1");
+    assert_eq!(stapled(&terse).as_ref(), Some(&good));
+    terse.end();
+}
+
+#[test]
+fn what_keeps_answers_from_being_fetched_is_told() {
+    let root = authority("root");
+    let place = "http://127.0.0.1:1/";
+    let by_https = "https://127.0.0.1/";
+    for (responder, above, code, said) in [
+        (place, true, 0, ""),
+        (place, false, 1, "nobody knows who has signed it"),
+        (by_https, true, 0, "the certificate names nobody who answers by http"),
+    ] {
+        let site = answered("a.test", &root, responder);
+        let above = if above { root.certificate_pem() } else { Vec::new() };
+        let text = format!("{DEFAULTS}\nfrontend web\n bind 127.0.0.1:1 ssl crt a.pem ocsp-update on\n");
+        let finished = Terse::with(&text).file("a.pem", [site.pem(), above].concat()).arg(&["-c"]).run();
+        assert_eq!(finished.code(), Some(code), "{}", finished.stderr);
+        assert!(
+            finished.stderr.contains(said) && finished.stderr.contains("ocsp-update") != said.is_empty(),
+            "{}",
+            finished.stderr
+        );
+    }
 }
 
 /// What is on and what is off for one certificate must be the same wherever it stands.

@@ -132,7 +132,11 @@ impl Vault {
         if **key != *name {
             return Err(Refusal::Other(key.to_string()));
         }
-        let certificate = draft.clone().finish().map_err(|wrong| Refusal::Mismatch(wrong.0))?;
+        let mut draft = draft.clone();
+        if let Some(Some(before)) = held.files.certificates.get(key) {
+            draft.inherit(before);
+        }
+        let certificate = draft.finish().map_err(|wrong| Refusal::Mismatch(wrong.0))?;
         let (key, mut files) = (key.clone(), held.files.clone());
         files.certificates.insert(key.clone(), Some(Arc::new(certificate)));
         let changed = held.change(files, &Touched::Certificate(&key), &self.global).map_err(|wrong| Refusal::Contexts(wrong.0))?;

@@ -68,6 +68,15 @@ impl Fetched {
     }
 }
 
+/// What keeps answers about a certificate from being fetched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hindrance {
+    /// Nobody knows who has signed it.
+    Issuer,
+    /// It does not say whom to ask.
+    Responder,
+}
+
 /// All of them.
 #[derive(Default)]
 pub(crate) struct Updates(BTreeMap<CertificateId, Update>);
@@ -93,9 +102,12 @@ impl Vault {
         let mut updates = self.updates();
         updates.0.retain(|id, update| !update.is_regular || wanted.contains_key(id));
         for (id, (file, certificate)) in wanted {
-            let until = certificate.answer().and_then(Result::ok).and_then(|answer| answer.until_s());
-            let next = until.map_or(now, |until| after(settings, now, until));
-            let update = updates.0.entry(id).or_insert_with(|| Update::new(&file, next));
+            let update = updates.0.entry(id).or_insert_with(|| {
+                // One that clients are not given is as good as none.
+                let answer = certificate.answer().and_then(Result::ok).filter(|_| certificate.answer_fault(now).is_none());
+                let until = answer.and_then(|answer| answer.until_s());
+                Update::new(&file, until.map_or(now, |until| after(settings, now, until)))
+            });
             (update.is_regular, update.file) = (true, file);
         }
         loop {
@@ -150,12 +162,26 @@ impl Vault {
         format!("<OCSP-UPDATE> {} {} {:?} {failures} {successes}", question.file, outcome as u8, outcome.text())
     }
 
-    /// Whether an answer is what was asked for, signed by who may; then clients get it. Until when it holds.
+    /// Asks again, after the usual delay, what somebody began to ask and will not end.
+    pub fn give_up_questions(&self) {
+        let next = now_s() + self.global.ocsp.min_s;
+        for update in self.updates().0.values_mut().filter(|update| update.next_s.is_none()) {
+            (update.failures, update.outcome, update.next_s) = (update.failures + 1, Fetched::Check, Some(next));
+        }
+    }
+
+    /// Whether an answer is what was asked for, signed by who may, and no older than the one that there is; then clients get it. Until
+    /// when it holds.
     fn judge(&self, question: &Question, der: Vec<u8>) -> Result<i64, Fetched> {
         let certificate = self.held().files.certificate(&question.file).map_err(|_| Fetched::Check)?.clone();
-        let answer = Answer::fresh(der.clone(), now_s()).ok().filter(|answer| answer.id == question.id);
-        let until = answer.and_then(|answer| answer.until_s()).ok_or(Fetched::Check)?;
+        // First who has written it, then what.
         is_signed(&der, &certificate).ok_or(Fetched::Check)?;
+        let answer = Answer::fresh(der.clone(), now_s()).ok().filter(|answer| answer.id == question.id).ok_or(Fetched::Check)?;
+        let held = certificate.answer().and_then(Result::ok).and_then(|held| held.since_s());
+        if answer.since_s() < held {
+            return Err(Fetched::Check);
+        }
+        let until = answer.until_s().ok_or(Fetched::Check)?;
         self.take_answer(der).map_err(|_| Fetched::Insertion)?;
         Ok(until)
     }
@@ -257,6 +283,18 @@ impl Held {
         offers.iter().flat_map(|offer| &offer.lines).any(|line| *line.key == *name && self.updates(line, settings))
     }
 
+    /// What keeps answers of a line from being fetched that it says are to be: that nobody knows who has signed the certificate, and that
+    /// the certificate does not say whom to ask.
+    pub(crate) fn hindrance(&self, line: &Line, settings: &OcspUpdates) -> Option<Hindrance> {
+        let says_so = line.updates.or_else(|| self.store_updates.get(&line.key).copied()) == Some(true);
+        match (responder(&line.certificate.leaf), line.certificate.id()) {
+            _ if settings.disabled || !self.updates(line, settings) => None,
+            (None, _) => says_so.then_some(Hindrance::Responder),
+            (Some(_), None) => Some(Hindrance::Issuer),
+            (Some(_), Some(_)) => None,
+        }
+    }
+
     /// What is wrong with lines that say different things of one certificate.
     pub(crate) fn quarrel<'l>(&self, lines: impl Iterator<Item = &'l Line>, settings: &OcspUpdates) -> Option<String> {
         let mut said: BTreeMap<&Key, bool> = BTreeMap::new();
@@ -275,9 +313,10 @@ fn after(settings: &OcspUpdates, now_s: i64, until_s: i64) -> i64 {
     (now_s + settings.max_s).min(until_s - SKEW_S).max(now_s + settings.min_s)
 }
 
-/// The first place that a certificate names for answers.
+/// The first place by HTTP that a certificate names for answers.
 fn responder(certificate: &X509) -> Option<String> {
-    let found = certificate.ocsp_responders().ok().and_then(|urls| urls.iter().next().map(|url| url.to_string()));
+    let is_asked = |url: &&openssl::string::OpensslStringRef| url.starts_with("http://");
+    let found = certificate.ocsp_responders().ok().and_then(|urls| urls.iter().find(is_asked).map(|url| url.to_string()));
     drop(openssl::error::ErrorStack::get());
     found
 }
