@@ -10,6 +10,7 @@ use crate::process::{ProcessSettings, sys, workers};
 use crate::report::Report;
 use crate::sockets::Wanted;
 use crate::{engines, files, keywords, restored};
+use rustix::thread::CapabilitySet;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -214,6 +215,7 @@ fn plan(
             diagnostics.warn(place, format!("counters begin at 0: '{file}': {reason}"));
         }
     }
+    disguises(plan_now, &process, identity, diagnostics);
     restored::states(plan_now, &process, host.started, diagnostics);
     engines::examine(&plan_now.process.compression.engines, &identity, diagnostics);
     let copies = arguments.no_splice || arguments.no_zero_copy || arguments.no_fast_forward || process.no_splice;
@@ -227,6 +229,23 @@ fn plan(
         frontend.tally.set_limit(arguments.proxy_maxconn.unwrap_or(0) as usize);
     }
     Some(Configuration { plan: plan?, process, identity, limits, wanted, admin, environment })
+}
+
+/// Servers that are to see other addresses than this machine's need rights that a process loses with root.
+fn disguises(plan: &Plan, process: &ProcessSettings, identity: Identity, diagnostics: &mut Diagnostics) {
+    let enough = CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW;
+    if !identity.leaves_root() || process.capabilities.is_some_and(|kept| kept.intersects(enough)) {
+        return;
+    }
+    for backend in &plan.backends {
+        let servers = backend.farm.servers();
+        if let Some(server) = servers.iter().find(|server| server.settings().source.guise.is_some()) {
+            let (backend, server) = (&backend.name, server.name());
+            let why = format!("server '{backend}/{server}': 'usesrc' needs a right of root that the process gives up by 'user'");
+            let place = process.user.as_ref().map_or_else(Place::nowhere, |account| account.place.clone());
+            diagnostics.alert(&place, format!("{why}; write 'setcap cap_net_raw' in 'global'"));
+        }
+    }
 }
 
 /// Descriptors that do not belong to connections: listeners and their duplicates, checks, each worker's runtime, logs.

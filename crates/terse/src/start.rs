@@ -77,7 +77,7 @@ pub fn start(arguments: &Arguments, configuration: Configuration, standing: Stan
     if !lifeline.as_ref().is_some_and(Lifeline::is_reload) {
         dismiss(arguments, &report);
     }
-    identity.assume().map_err(|refusal| vec![refusal.to_string()])?;
+    identity.assume(process.capabilities).map_err(|refusal| vec![refusal.to_string()])?;
     identity::settle_rights(process).unwrap_or_else(|error| report.warn(format_args!("Cannot give up rights: {error}")));
     renice(process.nice.run, &report);
     // Sockets of the process before that nobody has asked for are closed here.

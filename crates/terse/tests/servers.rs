@@ -141,6 +141,30 @@ fn servers_see_whose_address_they_shall() {
     }
 }
 
+/// A process that becomes another user keeps the right that `usesrc` needs, or does not start.
+#[test]
+fn rights_of_root_are_kept_where_they_are_named() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("Left out: only root can become another user.");
+        return;
+    }
+    let server = telling_peers();
+    let text = |global: &str| {
+        format!(
+            "global\n user nobody\n {global}\n{}\nlisten web\n bind fd@${{web}}\n server a {server} source 0.0.0.0 usesrc clientip\n",
+            support::proxy::DEFAULTS
+        )
+    };
+    let terse = Terse::with(&text("setcap cap_net_raw")).listen("web").start();
+    let (mut client, address) = client_at("127.0.0.7", &terse);
+    assert_eq!(client.get("/", &[]).text().parse::<SocketAddr>().unwrap().ip(), address.ip());
+    terse.end();
+    for (global, said) in [("", "write 'setcap cap_net_raw'"), ("setcap cap_net_rwa", "is not a capability")] {
+        let refused = Terse::with(&text(global)).listen("web").run().expect(1).stderr;
+        assert!(refused.contains(said), "{refused}");
+    }
+}
+
 /// `observe`: what clients get says how a server is, long before the next check.
 #[test]
 fn answers_and_connections_are_observed() {

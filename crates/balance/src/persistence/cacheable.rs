@@ -38,16 +38,15 @@ pub(super) fn is_cacheable(response: &Response, method: &[u8]) -> bool {
 }
 
 impl Farm {
-    /// `option checkcache`: whether a cache might give a response's cookie to another client. That is told as an alert.
+    /// `option checkcache`: whether a cache might give the cookie that a response's server has set to another client. That is told as
+    /// an alert.
     pub fn leaks_cookie(&self, response: &Response, method: &[u8], server: &Server) -> bool {
         let fields = &response.fields;
         let spared = |directive: &[u8]| {
             const PREFIX: &[u8] = b"no-cache=\"set-cookie";
             directive.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX))
         };
-        let leaks = fields.has(Known::SetCookie)
-            && is_cacheable(response, method)
-            && !fields.every(Known::CacheControl).flat_map(list::elements).any(spared);
+        let leaks = is_cacheable(response, method) && !fields.every(Known::CacheControl).flat_map(list::elements).any(spared);
         if leaks {
             let (farm, server) = (self.name(), server.name());
             let line = format!("SECURITY ALERT: Blocking cacheable cookie in response from instance {farm}, server {server}.");

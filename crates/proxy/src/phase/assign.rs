@@ -162,7 +162,10 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             Waited::Late => Abort::new(Who::ServerTimeout, Phase::Connect, Cause::Timeout),
             Waited::Closed => return Err(Abort::new(Who::Client, Phase::Connect, Cause::Closed)),
         };
-        observe::connection(backend, chosen, Some("L4 unsuccessful connection"));
+        // An address that a request has named may be one from which there is no way: no fault of the server.
+        if !matches!(chosen.settings().source.guise, Some(Guise::Field(..))) {
+            observe::connection(backend, chosen, Some("L4 unsuccessful connection"));
+        }
         let chosen = chosen.clone();
         drop(claim);
         if !backend.retry_on.connect || !next_attempt(stream, exchange, backend, true) {
@@ -399,7 +402,9 @@ impl Assigned {
         self.connection.requests += 1;
         if keep {
             let session = &stream.facts.session;
-            let is_own = stream.facts.backend().is_some_and(|b| b.reuse == Reuse::Never) || self.connection.announced.is_some();
+            let is_own = stream.facts.backend().is_some_and(|b| b.reuse == Reuse::Never)
+                || self.connection.announced.is_some()
+                || self.connection.guise.as_deref().is_some_and(|guise| guise.port() != 0);
             session.has_own_connections.set(session.has_own_connections.get() || is_own);
             stream.facts.session.worker.idle.put(self.connection);
         }

@@ -82,12 +82,13 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     if let (Some(backend), Some(server)) = (stream.facts.backend, &stream.facts.server) {
         let backend = &session.worker.plan.backends[backend];
         let farm = &backend.farm;
-        if backend.options.check_cache && farm.leaks_cookie(&stream.response, stream.request.method(), server) {
+        let sets_cookie = backend.options.check_cache && stream.response.fields.has(Known::SetCookie);
+        stream.facts.cookie_sent =
+            farm.mark(&mut stream.response, server, reply.affinity, stream.request.method(), || session.worker.unix_s());
+        if sets_cookie && farm.leaks_cookie(&stream.response, stream.request.method(), server) {
             let page = Box::new(crate::reply::page(stream, 502));
             return Err(answered(stream, page, Who::Proxy));
         }
-        stream.facts.cookie_sent =
-            farm.mark(&mut stream.response, server, reply.affinity, stream.request.method(), || session.worker.unix_s());
     }
     if switches {
         return Box::pin(switch(sink, stream, reply, &session)).await;

@@ -6,6 +6,7 @@
 use super::settings::{Account, ProcessSettings, Who};
 use super::sys;
 use rustix::process::{Gid, Uid};
+use rustix::thread::{CapabilitySet, CapabilitySets};
 use std::io;
 use std::path::Path;
 use terse_config::Diagnostics;
@@ -36,6 +37,9 @@ pub enum Refusal {
     /// The user.
     #[error("Cannot set uid {0}: {1}.")]
     User(u32, io::Error),
+    /// The rights to keep.
+    #[error("Cannot keep the rights that 'setcap' names: {0}.")]
+    Rights(io::Error),
 }
 
 /// A user or a group.
@@ -69,11 +73,20 @@ impl Identity {
         }
     }
 
-    /// Becomes the group, then the user. Without rights to change, being them already is enough.
+    /// Whether it becomes a user without root's rights.
+    pub fn leaves_root(&self) -> bool {
+        self.user.is_some_and(|user| user != 0)
+    }
+
+    /// Becomes the group, then the user, and keeps these rights of root. Without rights to change, being them already is enough.
     ///
     /// # Errors
     /// The first step that the kernel refuses.
-    pub fn assume(&self) -> Result<(), Refusal> {
+    pub fn assume(&self, kept: Option<CapabilitySet>) -> Result<(), Refusal> {
+        let kept = kept.filter(|_| self.leaves_root());
+        if kept.is_some() {
+            rustix::thread::set_keep_capabilities(true).map_err(|error| Refusal::Rights(error.into()))?;
+        }
         if let Some(group) = self.group {
             // Supplementary groups are dropped where that is allowed; without rights they are what the starter chose.
             let _ = rustix::thread::set_thread_groups(&[]);
@@ -83,6 +96,10 @@ impl Identity {
         if let Some(user) = self.user {
             let uid = Uid::from_raw(user);
             rustix::thread::set_thread_res_uid(uid, uid, uid).map_err(|error| Refusal::User(user, error.into()))?;
+        }
+        if let Some(kept) = kept {
+            let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
+            rustix::thread::set_capabilities(None, sets).map_err(|error| Refusal::Rights(error.into()))?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::settings::{Account, ProcessSettings, UnixDefaults, Who};
 use super::workers::{self, ProcessorMap};
+use rustix::thread::CapabilitySet;
 use std::path::{Path, PathBuf};
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections, Word};
 
@@ -189,6 +190,17 @@ pub static KEYWORDS: &[Keyword] = &[
         process(scope).dumpable = on && !scope.negated;
         Ok(())
     }),
+    done("setcap", "<capability>[,...]", "Rights of root that are kept behind 'user'.", |args, scope| {
+        let words = args.need("<capability>")?;
+        for word in words.split(',') {
+            let Some((_, right)) = CAPABILITIES.iter().find(|(name, _)| *name == word) else {
+                let known = CAPABILITIES.map(|(name, _)| name).join(", ");
+                return Err(args.fault(format!("'{word}' is not a capability that can be kept")).hint(format!("one of {known}")));
+            };
+            *process(scope).capabilities.get_or_insert(CapabilitySet::empty()) |= *right;
+        }
+        Ok(())
+    }),
     switch("insecure-setuid-wanted", "", "Keeps the right to start programs that have more rights.", |_, scope| {
         process(scope).may_gain_rights = !scope.negated;
         Ok(())
@@ -302,3 +314,10 @@ fn mode(args: &mut Args<'_>) -> Result<u32, Fault> {
 
 /// The codec's.
 const MOST_FIELDS: i64 = 128;
+
+/// What `setcap` can name.
+const CAPABILITIES: [(&str, CapabilitySet); 3] = [
+    ("cap_net_admin", CapabilitySet::NET_ADMIN),
+    ("cap_net_raw", CapabilitySet::NET_RAW),
+    ("cap_net_bind_service", CapabilitySet::NET_BIND_SERVICE),
+];

@@ -39,7 +39,6 @@ pub static KEYWORDS: &[Keyword] = &[
         "Keeps connections that say Content-Length and Transfer-Encoding.",
         "such messages are request smuggling; they get 400",
     ),
-    refused("setcap", "<capability>[,...]", "Keeps rights of root.", "no option that needs them is built"),
     refused("cpu-set", "<rule>...", "Takes processors away.", "use taskset(1), or 'cpu-map' with 'nbthread'"),
     refused(
         "harden.reject-privileged-ports.tcp",

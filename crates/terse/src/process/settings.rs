@@ -1,5 +1,6 @@
 //! What `global` says about the process.
 
+use rustix::thread::CapabilitySet;
 use std::time::Duration;
 use terse_config::{Place, Setting};
 
@@ -60,6 +61,8 @@ pub struct ProcessSettings {
     pub dumpable: bool,
     /// `insecure-setuid-wanted`: programs that it starts may gain rights.
     pub may_gain_rights: bool,
+    /// `setcap`: the rights of root that are kept when the process becomes another user.
+    pub capabilities: Option<CapabilitySet>,
     /// `tune.renice.startup`, `tune.renice.runtime`: nice values.
     pub nice: Nice,
     /// `noreuseport`: one socket for all workers.

@@ -71,6 +71,17 @@ fn cookies_that_a_cache_could_give_to_others_are_blocked() {
     }
 }
 
+/// `cookie ... nocache` makes the response private before it is judged.
+#[test]
+fn a_cookie_of_ours_can_make_a_response_private() {
+    let server = Server::answering(|_| "HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nLast-Modified: x\r\nContent-Length: 2\r\n\r\nok");
+    for (cookie, status) in [("cookie S insert indirect nocache", 200), ("cookie S insert indirect", 502)] {
+        let terse = listen(&format!("option checkcache\n {cookie}\n server one {} cookie one", server.address()));
+        assert_eq!(terse.client().get("/", &[]).status, status, "{cookie}");
+        terse.end();
+    }
+}
+
 #[test]
 fn a_server_that_clients_go_to_themselves() {
     let server = Server::answering(|_| "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
