@@ -161,9 +161,12 @@ impl Sight<'_> {
         // Backup servers count only while no other is up.
         let usable = |server: &&std::sync::Arc<Server>| server.is_eligible() && server.settings().backup == (active == 0);
         let weight: u32 = farm.servers().iter().filter(usable).map(|server| server.weight()).sum();
-        let sum = |count| farm.servers().iter().map(|server| server.counters.total(count)).sum::<u64>();
+        let of_gone = |count| farm.counters.total(count);
+        let sum = |count| of_gone(count) + farm.servers().iter().map(|server| server.counters.total(count)).sum::<u64>();
         let is_up = farm.is_up() || farm.servers().is_empty();
-        handshakes(&mut row, farm.servers().iter().filter_map(|server| server.connector()).map(Connector::counts));
+        let of_servers = farm.servers();
+        let of_servers = of_servers.iter().filter_map(|server| server.connector()).map(Connector::counts);
+        handshakes(&mut row, of_servers.chain([&farm.handshakes]));
         row.set(Column::Queued, Figure::gauge(queued));
         row.set(Column::QueuedMax, Figure::maximum(queued_max));
         row.set(Column::ConnectErrors, Figure::counter(totals.connect_errors));

@@ -46,6 +46,7 @@ impl Farm {
     /// Requests on their way stay where they are; checks, other requests and their connections go to the new address. `None`:
     /// nothing changed.
     pub fn set_address(&self, server: &Arc<Server>, ip: IpAddr, port: Option<Port>, by: &str) -> Option<String> {
+        let _changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let old = server.address().destination()?;
         let mut new = Destination { ip, port: port.unwrap_or(old.port) };
         let mut changes = Vec::new();
@@ -179,14 +180,14 @@ impl Farm {
         self.change(server, Event::Tracked(leader.state()), cause, now);
     }
 
-    /// Applies an event that is nobody's word.
-    pub(crate) fn apply(&self, server: &Arc<Server>, event: Event, now: Instant) {
-        self.change(server, event, String::new(), now);
-    }
-
     /// Applies an event, and tells those that take their state from this server.
     fn change(&self, server: &Arc<Server>, event: Event, cause: String, now: Instant) {
         self.change_one(server, event, cause, now);
+        self.tell_followers(server, now);
+    }
+
+    /// Lets those that track a server take its state, and those that track them.
+    pub(crate) fn tell_followers(&self, server: &Server, now: Instant) {
         let followers: Vec<_> = {
             let mut followers = server.followers();
             followers.retain(|(_, follower)| follower.upgrade().is_some_and(|follower| !follower.is_gone()));

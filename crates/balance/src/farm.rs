@@ -15,6 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
+use terse_tls::HandshakeCounts;
 
 /// What a farm needs to know of its backend.
 pub struct FarmContext {
@@ -70,8 +71,10 @@ pub struct Farm {
     /// Held while a server's state changes and the roster is rebuilt; what it guards is when the backend went down, and for how
     /// long it was down before that.
     pub(crate) changes: Mutex<Outage>,
-    /// What is counted for the backend.
+    /// What is counted for the backend, and what servers that have gone had counted of what only servers count.
     pub counters: Counters,
+    /// Handshakes with servers that have gone.
+    pub handshakes: HandshakeCounts,
     /// How long its streams took.
     pub durations: Durations,
     cursor: Cursor,
@@ -116,6 +119,7 @@ impl Farm {
             script: Script::new(&settings.probe),
             changes: Mutex::default(),
             counters: Counters::default(),
+            handshakes: HandshakeCounts::default(),
             durations: Durations::default(),
             cursor: Cursor::default(),
             context,
@@ -126,7 +130,7 @@ impl Farm {
             Arc::new(Server::new(index, id, line, farm.backlog.clone(), Standing::Configured))
         };
         farm.rebuild_with(ids.into_iter().zip(lines).enumerate().map(server).collect());
-        farm.servers().iter().for_each(|server| farm.join(server));
+        farm.join(&farm.servers());
         farm
     }
 
@@ -242,7 +246,8 @@ impl Farm {
                 }
             }
         }
-        self.backlog.wait_for_any(roster.usable(), precedence)
+        drop(roster);
+        self.backlog.wait_for_any(|| self.roster.load(), precedence)
     }
 
     fn look(&self, roster: &Roster, key: &Key<'_>, avoided: &[usize]) -> Choice {

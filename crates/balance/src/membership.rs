@@ -18,6 +18,7 @@
 //! * A request pays for none of this: it loads the roster that it chooses from, as it would without.
 
 use crate::algorithm::Roster;
+use crate::counters::Count;
 use crate::farm::Farm;
 use crate::server::{Server, Standing};
 use crate::settings::{Balance, HashMethod, ServerSettings, SourceSettings};
@@ -25,6 +26,7 @@ use arc_swap::Guard;
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::ops::Deref;
+use std::slice;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -137,7 +139,7 @@ impl Farm {
         let id = settings.id.or_else(|| (1..).find(|id| !taken.contains(id))).unwrap_or_default();
         let number = self.given.fetch_add(1, Relaxed);
         let server = Arc::new(Server::new(number, id, settings, self.backlog.clone(), Standing::Added));
-        self.join(&server);
+        self.join(slice::from_ref(&server));
         ready(&server);
         let all: Arc<[Arc<Server>]> = servers.iter().chain([&server]).cloned().collect();
         self.rebuild_with(all);
@@ -173,6 +175,10 @@ impl Farm {
         self.removable(server)?;
         server.set_gone();
         self.backlog.close_line(server);
+        for count in [Count::Balanced, Count::Connects, Count::Reuses] {
+            self.counters.add(count, server.counters.total(count));
+        }
+        server.connector().into_iter().for_each(|connector| self.handshakes.add(connector.counts()));
         let all: Arc<[Arc<Server>]> = self.servers().iter().filter(|other| !Arc::ptr_eq(other, server)).cloned().collect();
         self.rebuild_with(all);
         Ok(())
@@ -204,15 +210,17 @@ impl Farm {
         }
     }
 
-    /// Lets a server know the others, and the others know what it does to them.
-    pub(crate) fn join(self: &Arc<Farm>, server: &Arc<Server>) {
-        let settings = server.settings();
-        if settings.minconn != 0 || !settings.slowstart.is_zero() {
-            server.set_farm(Arc::downgrade(self));
+    /// Lets servers know the others, and the others know what these do to them.
+    pub(crate) fn join(self: &Arc<Farm>, newcomers: &[Arc<Server>]) {
+        for server in newcomers {
+            if server.settings().minconn != 0 || !server.settings().slowstart.is_zero() {
+                server.set_farm(Arc::downgrade(self));
+            }
         }
         let servers = self.servers();
-        let ends_backups = settings.ends_backup_sessions || servers.iter().any(|other| other.settings().ends_backup_sessions);
-        for server in servers.iter().chain([server]) {
+        let all = || servers.iter().chain(newcomers);
+        let ends_backups = all().any(|server| server.settings().ends_backup_sessions);
+        for server in all() {
             if server.settings().ends_sessions || (ends_backups && server.settings().backup) {
                 server.set_registered();
             }
@@ -356,6 +364,17 @@ mod tests {
         b.refer();
         tell(&farm, b, AdminOrder::Maint);
         assert_eq!(farm.dismiss(b), Err(NotRemoved::Referenced));
+    }
+
+    #[test]
+    fn what_a_server_counted_outlives_it() {
+        let farm = farm("server a 10.0.0.1:80\nserver b 10.0.0.2:80 disabled");
+        let b = farm.find_server("b").unwrap().clone();
+        b.counters.add(Count::Balanced, 3);
+        b.counters.bump(Count::Reuses);
+        farm.dismiss(&b).unwrap();
+        let counted = [Count::Balanced, Count::Connects, Count::Reuses].map(|count| farm.counters.total(count));
+        assert_eq!(counted, [3, 0, 1]);
     }
 
     #[test]

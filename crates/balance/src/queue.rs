@@ -15,8 +15,9 @@
 //! write, then read what the other wrote, all sequentially consistent, so at least one of them sees the other and no slot stays
 //! unused while someone waits for it.
 
-use crate::algorithm::Key;
+use crate::algorithm::{Key, Roster};
 use crate::server::Server;
+use arc_swap::Guard;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::mem;
@@ -306,18 +307,18 @@ impl Backlog {
         waiter.into_grant()
     }
 
-    /// Joins the backend's line; `servers` are those that may serve it.
-    pub(crate) fn wait_for_any<'a>(
-        self: &Arc<Backlog>,
-        servers: impl Iterator<Item = &'a Arc<Server>>,
-        precedence: Precedence,
-    ) -> Grant {
+    /// Joins the backend's line. The roster is looked at behind that: who changes it later finds the request in the line.
+    pub(crate) fn wait_for_any(self: &Arc<Backlog>, roster: impl FnOnce() -> Guard<Arc<Roster>>, precedence: Precedence) -> Grant {
         let mut lines = lock(&self.lines);
         let waiter = self.join(&mut lines, None, precedence);
-        let woken: Vec<Waker> = servers.flat_map(|server| self.fill(&mut lines, server)).collect();
+        let roster = roster();
+        let woken: Vec<Waker> = roster.usable().flat_map(|server| self.fill(&mut lines, server)).collect();
         drop(lines);
         woken.into_iter().for_each(Waker::wake);
-        waiter.into_grant()
+        match roster.usable().next() {
+            Some(_) => waiter.into_grant(),
+            None => Grant::NoServer,
+        }
     }
 
     /// Gives a server's free slots to those who wait; says how many got one.

@@ -10,16 +10,16 @@ use crate::farm::Farm;
 use crate::report::{CONFIGURED, ENABLED, MOVED_IN_DNS};
 use crate::server::{Server, is_name};
 use crate::settings::InitialAddress;
-use crate::state::{Admin, Event, Operation, State};
-use std::collections::HashMap;
+use crate::state::{Admin, Operation, State};
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 use std::time::Instant;
 
 /// The lines of a file, by backend and server.
 #[derive(Debug)]
-pub struct States<'t> {
-    lines: HashMap<(&'t str, &'t str), Line>,
+pub struct States {
+    lines: HashMap<Box<str>, HashMap<Box<str>, Line>>,
 }
 
 /// What a line says.
@@ -44,25 +44,33 @@ struct Line {
     agent_port: Option<u16>,
 }
 
-impl<'t> States<'t> {
+impl States {
     /// Reads a file.
     ///
     /// # Errors
     /// It is none of this version, or a line is not complete: nothing of it counts.
-    pub fn read(text: &'t str) -> Result<States<'t>, String> {
+    pub fn read(text: &str) -> Result<States, String> {
         let mut lines = text.lines().zip(1..);
         match lines.next() {
             Some(("1", _)) => {}
             Some((version, _)) => return Err(format!("'{}' is no version of a file of states: '1' is", version.escape_debug())),
             None => return Err("it is empty".into()),
         }
-        let mut states = HashMap::new();
+        // What is cut in the middle of a number would read as another one.
+        if !text.ends_with('\n') {
+            return Err("its last line has no end: it was cut".into());
+        }
+        let mut states: HashMap<Box<str>, HashMap<Box<str>, Line>> = HashMap::new();
         for (line, number) in lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#')) {
             let words: Vec<&str> = line.split_ascii_whitespace().collect();
             let (Some(backend), Some(server), Some(said)) = (words.get(1), words.get(3), Line::read(&words)) else {
                 return Err(format!("line {number} is no state of a server"));
             };
-            states.insert((*backend, *server), said);
+            let servers = match states.get_mut(*backend) {
+                Some(servers) => servers,
+                None => states.entry((*backend).into()).or_default(),
+            };
+            servers.insert((*server).into(), said);
         }
         Ok(States { lines: states })
     }
@@ -70,6 +78,9 @@ impl<'t> States<'t> {
 
 impl Line {
     fn read(words: &[&str]) -> Option<Line> {
+        if words.len() < LEAST_WORDS {
+            return None;
+        }
         let word = |at: usize| words.get(at).copied();
         let number = |at: usize| word(at)?.parse::<u32>().ok();
         // Columns that older versions of HAProxy do not have.
@@ -109,6 +120,7 @@ impl Line {
         let was_asked = self.check_state != 0 || self.agent_state != 0;
         let (operation, health) = match self.operation {
             Operation::Stopped | Operation::Stopping if was_asked && !is_asked => (old.operation, old.health),
+            Operation::Stopped if !rules.checked && is_asked => (Operation::Stopped, rules.rise),
             Operation::Stopped => (Operation::Stopped, 0),
             Operation::Starting if rules.slow => (Operation::Starting, rules.best()),
             Operation::Starting | Operation::Running if rules.checked => (Operation::Running, rules.best()),
@@ -127,18 +139,28 @@ impl Line {
             true => {
                 State { operation: Operation::Stopped, admin, health: if rules.checked { 0 } else { rules.rise }, denied: false }
             }
-            false => State { operation, admin, health, denied: false },
+            false => {
+                // Nobody but its agent brings it up again.
+                let denied = operation == Operation::Stopped && !rules.checked && server.settings().agent.enabled;
+                State { operation, admin, health, denied }
+            }
         }
     }
 }
 
+/// So many words each line of version 1 has, up to the server's SRV record; what comes behind them is younger.
+const LEAST_WORDS: usize = 20;
+
 impl Farm {
-    /// Starts its servers in the states that a file says; those that track others follow them. Says which servers it does not know.
-    pub fn restore(&self, states: &States<'_>, now: Instant) -> Vec<String> {
+    /// Starts its servers in the states that a file says. Says which servers it does not know. Behind the last farm's those that track
+    /// others follow them again ([`Farm::lead`]).
+    pub fn restore(&self, states: &States) -> Vec<String> {
+        let Some(lines) = states.lines.get(self.name()) else { return Vec::new() };
         let servers = self.servers();
-        let known = servers.iter().filter_map(|server| Some((server, states.lines.get(&(self.name(), &**server.name()))?)));
-        let known: Vec<(&Arc<Server>, &Line)> = known.collect();
-        for (server, line) in &known {
+        let mut unknown: BTreeSet<&str> = lines.keys().map(|name| &**name).collect();
+        for server in servers.iter() {
+            let Some(line) = lines.get(&**server.name()) else { continue };
+            unknown.remove(&**server.name());
             self.move_back(server, line);
             let _changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
             server.set_state(line.state(server));
@@ -152,23 +174,16 @@ impl Farm {
             server.set_checked(server.is_checked() && !stopped(line.check_state));
             server.set_asked(server.is_asked() && !stopped(line.agent_state));
         }
-        {
-            let _changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-            self.rebuild();
+        let _changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        self.rebuild();
+        unknown.into_iter().map(|name| format!("can't find server '{name}' in backend '{}'", self.name())).collect()
+    }
+
+    /// Lets those that track its servers take their states again, and those that track these in turn.
+    pub fn lead(&self, now: Instant) {
+        for server in self.servers().iter().filter(|server| server.leader().is_none()) {
+            self.tell_followers(server, now);
         }
-        for (server, _) in known {
-            if let Some(leader) = server.leader() {
-                self.apply(server, Event::Tracked(leader.state()), now);
-            }
-        }
-        let missing = states
-            .lines
-            .keys()
-            .filter(|(backend, name)| *backend == self.name() && !servers.iter().any(|server| **server.name() == **name));
-        let mut missing: Vec<String> =
-            missing.map(|(backend, name)| format!("can't find server '{name}' in backend '{backend}'")).collect();
-        missing.sort();
-        missing
     }
 
     /// Sends requests, checks and questions where they went.
@@ -220,6 +235,12 @@ mod tests {
         format!("{STATE_HEADER}\n{}\n", lines.join("\n"))
     }
 
+    /// The words of its lines but the seconds since the last change.
+    fn timeless(text: &str) -> Vec<Vec<&str>> {
+        let words = text.lines().map(|line| line.split(' ').enumerate().filter(|(at, _)| *at != 9));
+        words.map(|words| words.map(|(_, word)| word).collect()).collect()
+    }
+
     const LINES: &str =
         "server a 10.0.0.1:80 check\nserver b 10.0.0.2:80 weight 9\nserver c 10.0.0.3:80 disabled\nserver d 10.0.0.4:80";
 
@@ -235,15 +256,15 @@ mod tests {
         server("a").change_aim(|aim| aim.check_port = Some(81));
         let text = saved(&old);
         let new = farm(LINES);
-        assert_eq!(new.restore(&States::read(&text).unwrap(), now), [""; 0]);
-        assert_eq!(saved(&new), text);
+        assert_eq!(new.restore(&States::read(&text).unwrap()), [""; 0]);
+        assert_eq!(timeless(&saved(&new)), timeless(&text));
         assert_eq!(new.up(), (2, 0), "b and c");
     }
 
     #[test]
     fn names_that_operators_gave_survive() {
         let lines = "server a 10.0.0.1:80 resolvers r\nserver b 10.0.0.2:80\nserver c one.test:80 init-addr none resolvers r";
-        let (old, new, now) = (farm(lines), farm(lines), Instant::now());
+        let (old, new) = (farm(lines), farm(lines));
         for (server, name) in old.servers().iter().zip(["x.test", "y.test", "z.test"]) {
             server.set_name_in_dns(name);
         }
@@ -252,7 +273,7 @@ mod tests {
         assert_eq!(text.as_deref(), Some("be/c changed its FQDN from z.test to one.test by 'test'"));
         let text = saved(&old);
         assert!(text.contains("3 be 1 a 10.0.0.1 2 64 ") && text.contains(" x.test 80 -"), "{text}");
-        new.restore(&States::read(&text).unwrap(), now);
+        new.restore(&States::read(&text).unwrap());
         let names: Vec<_> = new.servers().iter().map(|server| server.name_in_dns()).collect();
         assert_eq!(names, [Some("x.test".into()), None, Some("one.test".into())]);
         assert_eq!(new.servers()[0].admin().0, 0);
@@ -267,12 +288,12 @@ mod tests {
         old.set_health(&old.servers()[3], Operation::Stopped, now);
         let text = saved(&old);
         let new = farm("server a 10.0.0.1:80\nserver b 10.0.0.2:80 disabled\nserver c 10.0.0.3:80 weight 6\nserver d 10.0.0.4:80");
-        new.restore(&States::read(&text).unwrap(), now);
+        new.restore(&States::read(&text).unwrap());
         let servers = new.servers();
         assert_eq!((servers[0].admin().0, servers[1].admin().0, servers[2].weight()), (0, 5, 6));
         assert!(servers[3].is_up(), "nothing would bring it back");
         let none = farm("server x 10.0.0.1:80");
-        assert_eq!(none.restore(&States::read(&text).unwrap(), now)[0], "can't find server 'a' in backend 'be'");
+        assert_eq!(none.restore(&States::read(&text).unwrap())[0], "can't find server 'a' in backend 'be'");
     }
 
     #[test]
@@ -284,11 +305,53 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_was_cut_counts_for_nothing() {
+        let text = saved(&farm("server a 10.0.0.1:8080"));
+        assert!(States::read(&text).is_ok());
+        for end in 2..text.len() {
+            assert!(States::read(&text[..end]).is_err() || !text[..end].contains(" a "), "{:?}", &text[..end]);
+        }
+        let words: Vec<&str> = text.lines().last().unwrap().split(' ').take(LEAST_WORDS - 1).collect();
+        assert!(States::read(&format!("1\n{}\n", words.join(" "))).unwrap_err().contains("line 2"));
+    }
+
+    #[test]
+    fn agents_bring_back_what_they_took() {
+        let (lines, now) = ("server a 10.0.0.1:80 agent-check agent-port 1", Instant::now());
+        let old = farm(lines);
+        old.record_agent(&old.servers()[0], false, String::new(), now);
+        let new = farm(lines);
+        new.restore(&States::read(&saved(&old)).unwrap());
+        let server = new.servers()[0].clone();
+        assert!(!server.is_up());
+        new.record_agent(&server, true, String::new(), now);
+        assert!(server.is_up());
+    }
+
+    #[test]
+    fn those_that_track_follow_leaders_of_all_farms() {
+        let (first, later) = (farm("server f 10.0.0.1:80\nserver g 10.0.0.2:80"), farm("server l 10.0.0.3:80 check"));
+        let (now, leader) = (Instant::now(), later.servers()[0].clone());
+        let [follower, its_follower] = [0, 1].map(|at| first.servers()[at].clone());
+        first.follow(&its_follower, &follower, &first, now);
+        first.follow(&follower, &leader, &later, now);
+        let up = saved(&first);
+        later.set_admin(&leader, AdminOrder::Maint, now);
+        let down = saved(&later);
+        later.set_admin(&leader, AdminOrder::Ready, now);
+        let farms = [&first, &later];
+        farms.iter().zip([&up, &down]).for_each(|(farm, text)| assert_eq!(farm.restore(&States::read(text).unwrap()), [""; 0]));
+        farms.iter().for_each(|farm| farm.lead(now));
+        assert_eq!([&leader, &follower, &its_follower].map(|server| server.is_up()), [false; 3]);
+        assert_eq!((follower.admin(), its_follower.admin()), (Admin::INHERITED_MAINT, Admin::INHERITED_MAINT));
+    }
+
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "1\n([0-9a-z.: -]{0,60}\n){0,3}|.*") {
             if let Ok(states) = States::read(&text) {
-                farm("server a 10.0.0.1:80 check").restore(&states, Instant::now());
+                farm("server a 10.0.0.1:80 check").restore(&states);
             }
         }
     }

@@ -338,6 +338,12 @@ impl Server {
         given.unwrap_or(&self.settings.name)
     }
 
+    /// Whether it has this name, or had it.
+    pub fn had_name(&self, name: &str) -> bool {
+        let given = self.extras.names.get().into_iter().flat_map(|names| names.iter()).filter_map(OnceLock::get);
+        [&self.settings.name].into_iter().chain(given).any(|given| **given == *name)
+    }
+
     /// Gives it another name. The caller holds the farm's lock of changes. False: it has had too many.
     pub(crate) fn set_name(&self, name: &str) -> bool {
         let names = self.extras.names.get_or_init(|| Box::new([const { OnceLock::new() }; MOST_NAMES]));

@@ -265,22 +265,23 @@ fn is_usable(server: &Server, backend: &Backend, persistence: Persistence) -> bo
     server.is_up() || persistence == Persistence::Force || backend.farm.settings().persist
 }
 
-/// The server that an entry knows: by its name or address, or else by its number.
+/// The server that an entry knows: by its name or address, or by its number where it has no such key or the server was renamed. The
+/// number alone may be another server's by now.
 fn known(table: &Table, entry: &Entry, farm: &Farm, now_ms: u64) -> Option<Arc<Server>> {
     let servers = farm.servers();
     let key = table.name_of(entry, Data::ServerKey);
-    let by_key = key.and_then(|key| {
-        let is_it = |server: &&Arc<Server>| match table.settings().server_key {
-            ServerKeyKind::Name => **server.name() == *key,
-            ServerKeyKind::Address => server.address().to_string() == *key,
-        };
-        servers.iter().find(is_it)
-    });
+    let key = key.as_deref();
+    let by_name = table.settings().server_key == ServerKeyKind::Name;
+    let has_key = |server: &&Arc<Server>| match by_name {
+        true => key == Some(server.name()),
+        false => key.is_some_and(|key| server.address().to_string() == *key),
+    };
     let by_id = || {
         let id = table.read(entry, Data::ServerId, 0, now_ms)?;
-        servers.iter().find(|server| u64::from(server.id()) == id)
+        let server = servers.iter().find(|server| u64::from(server.id()) == id)?;
+        key.is_none_or(|key| by_name && server.had_name(key)).then_some(server)
     };
-    by_key.or_else(by_id).cloned()
+    servers.iter().find(has_key).or_else(by_id).cloned()
 }
 
 fn applies(rule: &StickRule, stream: &Stream) -> bool {

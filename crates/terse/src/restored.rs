@@ -12,7 +12,7 @@ use terse_proxy::plan::Plan;
 
 /// Starts the servers of backends that ask for it in the states of their files. What cannot be read is said, and counts for nothing.
 pub fn states(plan: &Plan, process: &ProcessSettings, now: Instant, diagnostics: &mut Diagnostics) {
-    let mut texts: HashMap<PathBuf, Option<String>> = HashMap::new();
+    let mut files: HashMap<PathBuf, Option<States>> = HashMap::new();
     for backend in &plan.backends {
         let settings = backend.farm.settings();
         let named = match settings.states {
@@ -23,20 +23,16 @@ pub fn states(plan: &Plan, process: &ProcessSettings, now: Instant, diagnostics:
         // Without a file of the process nothing was asked for.
         let Some(named) = named else { continue };
         let path = process.states_folder.as_deref().map_or_else(|| PathBuf::from(named), |folder| Path::new(folder).join(named));
-        let text = texts.entry(path.clone()).or_insert_with(|| read(&path, &backend.place, diagnostics));
-        let Some(text) = text else { continue };
-        match States::read(text) {
-            Ok(states) => {
-                for missing in backend.farm.restore(&states, now) {
-                    diagnostics.push(Diagnostic::new(Severity::Notice, &backend.place, missing));
-                }
-            }
-            Err(reason) => diagnostics.warn(&backend.place, format!("file of states '{}': {reason}", path.display())),
+        let states = files.entry(path).or_insert_with_key(|path| read(path, &backend.place, diagnostics));
+        for missing in states.iter().flat_map(|states| backend.farm.restore(states)) {
+            diagnostics.push(Diagnostic::new(Severity::Notice, &backend.place, missing));
         }
     }
+    // A leader may be in a later backend than those that track it.
+    plan.backends.iter().for_each(|backend| backend.farm.lead(now));
 }
 
-fn read(path: &Path, place: &Place, diagnostics: &mut Diagnostics) -> Option<String> {
+fn read(path: &Path, place: &Place, diagnostics: &mut Diagnostics) -> Option<States> {
     let name = path.display();
     let bytes = match files::bounded(&name.to_string(), MOST_BYTES) {
         Ok(bytes) => bytes,
@@ -51,7 +47,8 @@ fn read(path: &Path, place: &Place, diagnostics: &mut Diagnostics) -> Option<Str
             return None;
         }
     };
-    String::from_utf8(bytes).map_err(|_| diagnostics.warn(place, format!("file of states '{name}' is no text"))).ok()
+    let states = String::from_utf8(bytes).map_err(|_| "it is no text".into()).and_then(|text| States::read(&text));
+    states.map_err(|reason| diagnostics.warn(place, format!("file of states '{name}': {reason}"))).ok()
 }
 
 /// So large is a file of states at most: a hundred thousand servers' lines.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::channel;
 use support::client::Client;
 use support::proxy::DEFAULTS;
-use support::server::{Request, Server, ok};
+use support::server::{Port, Request, Server, ok};
 use support::{Terse, until};
 
 /// A proxy of these backend lines, with a stats socket.
@@ -154,17 +154,92 @@ fn states_survive_the_process() {
     next.end();
 }
 
-/// A cookie of a server that has gone leads nowhere else than balancing does, also once another server has its name.
+/// A cookie of a server that has gone leads nowhere else than balancing does, unless another server has its value by then.
 #[test]
 fn cookies_of_a_server_that_went() {
     let (old, new) = (named("old"), named("new"));
     let terse = proxy(&format!(" cookie SRV insert indirect\n server keep {} cookie keep", new.address()));
-    admin(&terse, &format!("add server b/x {} cookie x", old.address()));
-    admin(&terse, "enable server b/x");
+    let newcomer = |name: &str, cookie: &str| {
+        admin(&terse, &format!("add server b/{name} {} cookie {cookie}", old.address()));
+        admin(&terse, &format!("set weight b/{name} 0; enable server b/{name}"));
+    };
+    let leave =
+        |name: &str| admin(&terse, &format!("disable server b/{name}; wait 20s srv-removable b/{name}; del server b/{name}"));
     let ask = |cookie: &str| terse.client().get("/", &[("Cookie", cookie)]);
+    newcomer("x", "x");
     assert_eq!(ask("SRV=x").text(), "old");
-    admin(&terse, "disable server b/x; wait 20s srv-removable b/x; del server b/x");
+    leave("x");
     let answer = ask("SRV=x");
     assert_eq!((answer.text().as_str(), answer.field("set-cookie")), ("new", Some("SRV=keep; path=/")));
+    newcomer("x", "y");
+    assert_eq!(ask("SRV=x").text(), "new", "its name is nothing to a cookie");
+    leave("x");
+    newcomer("z", "x");
+    assert_eq!(ask("SRV=x").text(), "old");
+    terse.end();
+}
+
+/// A stick table's entry of a server that has gone leads to who has its name by then, not to who has its number.
+#[test]
+fn entries_of_a_server_that_went() {
+    let (keep, other) = (named("keep"), named("other"));
+    let terse = proxy(&format!(" stick-table type string size 100 expire 1m\n stick on hdr(key)\n server keep {}", keep.address()));
+    let newcomer = |name: &str| {
+        admin(&terse, &format!("add server b/{name} {} id 77", other.address()));
+        admin(&terse, &format!("set weight b/{name} 0; enable server b/{name}"));
+    };
+    let leave =
+        |name: &str| admin(&terse, &format!("disable server b/{name}; wait 20s srv-removable b/{name}; del server b/{name}"));
+    let ask = |key: &str| terse.client().get("/", &[("Key", key)]).text();
+    newcomer("x");
+    admin(&terse, "set weight b/x 1; disable server b/keep");
+    assert_eq!([ask("one"), ask("two")], ["other"; 2]);
+    admin(&terse, "enable server b/keep; set weight b/x 0");
+    assert_eq!(ask("one"), "other");
+    admin(&terse, "disable server b/x; set server b/x name renamed; enable server b/renamed");
+    assert_eq!(ask("two"), "other", "the same server");
+    leave("renamed");
+    newcomer("y");
+    assert_eq!(ask("one"), "keep");
+    leave("y");
+    newcomer("renamed");
+    assert_eq!(ask("two"), "other");
+    terse.end();
+}
+
+/// A request that waits to try its server again goes to another one when that is deleted.
+#[test]
+fn a_request_outlives_its_server() {
+    let (port, keep) = (Port::new(), named("keep"));
+    let terse = proxy(&format!(
+        " retries 100\n no option redispatch\n cookie SRV\n server keep {} cookie keep\n server x {} cookie x",
+        keep.address(),
+        port.address()
+    ));
+    let mut client = terse.client();
+    client.send("GET / HTTP/1.1\r\nHost: a\r\nCookie: SRV=x\r\n\r\n");
+    until("it is tried again", || {
+        let text = admin(&terse, "show stat b 4 -1 typed");
+        text.lines().any(|line| line.contains(".wretr.") && !line.ends_with(":0")).then_some(())
+    });
+    let deleted = admin(&terse, "disable server b/x; wait 20s srv-removable b/x; del server b/x");
+    assert!(deleted.ends_with("Server deleted."), "{deleted}");
+    assert_eq!(client.response("GET").text(), "keep");
+    terse.end();
+}
+
+/// What its backend has counted of a server stays when that goes, and nothing has a name of statistics twice.
+#[test]
+fn statistics_outlive_servers() {
+    let server = named("any");
+    let terse = proxy(&format!(" server s {} guid one", server.address()));
+    let add = |guid: &str| admin(&terse, &format!("add server b/x {} guid {guid}", server.address()));
+    assert_eq!(add("one"), "'guid' : 'one' names something else already.");
+    assert_eq!(add("two"), "New server registered.");
+    (0..3).for_each(|_| assert_eq!(terse.client().get("/", &[]).text(), "any"));
+    let balanced = || admin(&terse, "show stat b 2 -1 typed").lines().find(|line| line.contains(".lbtot.")).unwrap().to_owned();
+    until("three are counted", || balanced().ends_with(":3").then_some(()));
+    admin(&terse, "disable server b/s; wait 20s srv-removable b/s; del server b/s");
+    assert!(balanced().ends_with(":3"));
     terse.end();
 }

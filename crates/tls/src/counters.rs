@@ -94,6 +94,15 @@ pub struct HandshakeCounts {
 }
 
 impl HandshakeCounts {
+    /// Adds those of another.
+    pub fn add(&self, other: &HandshakeCounts) {
+        let HandshakeCounts { made, resumed, failed, stapled, staple_failed } = self;
+        let others = [&other.made, &other.resumed, &other.failed, &other.stapled, &other.staple_failed];
+        for (sum, count) in [made, resumed, failed, stapled, staple_failed].into_iter().zip(others) {
+            sum.fetch_add(count.load(Relaxed), Relaxed);
+        }
+    }
+
     /// Sets all to 0 (`clear counters`).
     pub fn clear(&self) {
         let HandshakeCounts { made, resumed, failed, stapled, staple_failed } = self;

@@ -55,6 +55,7 @@ fn clear_all(call: &Call<'_>) {
     for back in &plan.backends {
         back.tally.clear();
         back.farm.counters.clear();
+        back.farm.handshakes.clear();
         back.farm.durations.clear();
         for server in back.farm.servers().iter() {
             server.counters.clear();

@@ -21,6 +21,8 @@ pub(super) async fn watch(farm: Arc<Farm>, server: Arc<Server>) {
         let asked = Instant::now();
         if server.is_asked()
             && let Ok(Some(line)) = timeout(inter, ask(&server)).await
+            // An operator may have said meanwhile that it shall not count.
+            && server.is_asked()
         {
             heed(&farm, &server, &line, asked.elapsed());
         }

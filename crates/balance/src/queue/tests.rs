@@ -1,7 +1,7 @@
 use super::*;
 use crate::farm::Farm;
 use crate::fixture::farm;
-use crate::state::AdminOrder;
+use crate::state::{AdminOrder, Event};
 use proptest::prelude::*;
 use std::time::Instant;
 
@@ -145,6 +145,20 @@ fn a_larger_limit_lets_the_next_in() {
     let mut waiter = wait(&farm, ANY);
     farm.set_maxconn(&farm.servers()[0], 2);
     assert!(is_granted(&mut waiter));
+}
+
+#[test]
+fn nobody_waits_where_the_last_server_went_meanwhile() {
+    let farm = farm("server a 10.0.0.1:80 maxconn 1");
+    let _held = claim(&farm, ANY);
+    let roster = || {
+        let server = farm.servers()[0].clone();
+        server.set_state(server.state().next(server.settings().rules(), Event::Admin(AdminOrder::Maint)));
+        farm.rebuild();
+        farm.roster.load()
+    };
+    assert!(matches!(farm.backlog.wait_for_any(roster, Precedence::default()), Grant::NoServer));
+    assert_eq!(farm.waiting(), 0);
 }
 
 #[test]

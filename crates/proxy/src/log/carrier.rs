@@ -109,7 +109,7 @@ impl Carrier {
         };
         let connector = match &self.peer {
             Peer::Fixed(_) => self.connector.as_deref(),
-            Peer::Server(server) => server.connector().filter(|_| server.settings().tls.enabled),
+            Peer::Server(server) => server.connector().filter(|_| server.is_secure()),
         };
         match connector {
             Some(connector) => {

@@ -343,6 +343,7 @@ async fn claim(
                 Want::Any { key, avoided: &exchange.failed }
             }
         };
+        let wants_one = matches!(want, Want::Server(_));
         let mut waiter = match backend.farm.claim_as(want, precedence) {
             Grant::Now(claim) => return Ok(claim),
             Grant::Wait(waiter) => waiter,
@@ -353,6 +354,12 @@ async fn claim(
                 continue;
             }
             Grant::Full => return Err(Abort::new(Who::Server, Phase::Queue, Cause::QueueFull)),
+            // It has gone meanwhile: any other is better than none.
+            Grant::NoServer if wants_one => {
+                stream.facts.session.last_server.take();
+                redispatch(&mut stream.facts.cookie_found, exchange);
+                continue;
+            }
             Grant::NoServer => return Err(Abort::new(Who::Server, Phase::Connect, Cause::NoServer)),
         };
         let timeouts = stream.facts.timeouts();

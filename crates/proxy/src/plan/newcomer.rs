@@ -39,6 +39,11 @@ impl Plan {
         if settings.log.datagrams {
             return Err(format!("server '{name}' is reached over datagrams, which only 'mode log' sends"));
         }
+        if let Some(guid) = &settings.guid
+            && self.has_guid(&guid.name)
+        {
+            return Err(format!("'guid' : '{}' names something else already.", guid.name));
+        }
         let leader = self.leader(&settings, backend)?;
         let mut diagnostics = Diagnostics::default();
         let introduction = {
@@ -65,6 +70,15 @@ impl Plan {
             backend.farm.follow(&added, &leader, &farm, Instant::now());
         }
         Ok(remarks.into_iter().map(said).chain(diagnostics.iter().map(text)).collect())
+    }
+
+    /// Whether anything has that name of statistics.
+    fn has_guid(&self, name: &str) -> bool {
+        let named = |guid: &Option<Arc<str>>| guid.as_deref() == Some(name);
+        let server = |server: &Arc<Server>| server.settings().guid.as_ref().is_some_and(|guid| *guid.name == *name);
+        self.frontends.iter().any(|front| named(&front.guid))
+            || self.binds.iter().any(|bind| bind.settings.guid().as_deref() == Some(name))
+            || self.backends.iter().any(|back| named(&back.guid) || back.farm.servers().iter().any(server))
     }
 
     /// The backend that a newcomer's `from` speaks of.
