@@ -55,6 +55,7 @@ pub const FETCHES: &[&[Fetch]] = &[
     tls::ERRORS,
     tls::EARLY,
     tls::SILENT,
+    tls::HELLO,
     rate::FETCHES,
     socket::FETCHES,
     announcement::FETCHES,

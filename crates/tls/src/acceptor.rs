@@ -22,7 +22,7 @@ use crate::vault::updates::Hindrance;
 use crate::vault::{Touched, Vault, folder_key};
 use crate::verification::{self, Tolerance};
 use crate::version::Version;
-use crate::{alpn, raw, strength, tickets, trust};
+use crate::{alpn, hello, raw, strength, tickets, trust};
 use arc_swap::ArcSwap;
 use openssl::bn::BigNum;
 use openssl::dh::Dh;
@@ -261,6 +261,9 @@ fn first(
     strength::set_groups(&mut context, tls)?;
     if shares_tickets {
         raw::share_tickets(&mut context).map_err(|_| Unusable("OpenSSL takes no keys of tickets".into()))?;
+    }
+    if global.hello_bytes > 0 {
+        hello::keep(&mut context, global.hello_bytes).map_err(|_| Unusable("OpenSSL shows no messages".into()))?;
     }
     context.set_session_cache_mode(match global.cache_size {
         0 => SslSessionCacheMode::OFF,

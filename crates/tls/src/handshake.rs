@@ -1,11 +1,13 @@
 //! What a handshake has come to.
 
+use crate::hello::{self, Hello};
 use crate::raw;
 use crate::records;
 use crate::secured::Secured;
 use crate::shown::Shown;
 use crate::verification;
 use openssl::ssl::NameType;
+use std::sync::Arc;
 
 /// A view of a connection, for those who ask about it.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +24,16 @@ impl Handshake<'_> {
     /// The version: `TLSv1.3`.
     pub fn version(&self) -> &'static str {
         self.0.with(|ssl| ssl.version_str())
+    }
+
+    /// The client's hello, where it is kept.
+    pub fn hello(&self) -> Option<Arc<Hello>> {
+        self.0.with(hello::kept)
+    }
+
+    /// OpenSSL's name of a cipher's number, if it knows it.
+    pub fn name_of_cipher(&self, number: [u8; 2]) -> Option<&'static str> {
+        self.0.with(|ssl| raw::cipher_name(ssl, number))
     }
 
     /// The cipher, by OpenSSL's name.

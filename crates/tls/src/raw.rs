@@ -1,6 +1,7 @@
 //! What the `openssl` crate has no words for. The only module with unsafe code.
 #![allow(unsafe_code, reason = "calls of OpenSSL that the openssl crate does not offer")]
 
+use crate::hello;
 use crate::tickets::{self, TicketKey};
 use foreign_types::ForeignTypeRef;
 use openssl::error::ErrorStack;
@@ -17,6 +18,8 @@ use std::ptr;
 unsafe extern "C" {
     fn SSL_CTX_set_timeout(ctx: *mut ffi::SSL_CTX, seconds: c_long) -> c_long;
     fn SSL_group_to_name(ssl: *mut ffi::SSL, group: c_int) -> *const c_char;
+    fn SSL_CTX_set_msg_callback(ctx: *mut ffi::SSL_CTX, callback: MessageCallback);
+    fn SSL_CIPHER_find(ssl: *mut ffi::SSL, number: *const c_uchar) -> *const ffi::SSL_CIPHER;
     fn SSL_get_options(ssl: *const ffi::SSL) -> u64;
     fn SSL_get_signature_type_nid(ssl: *const ffi::SSL, nid: *mut c_int) -> c_int;
     fn X509_STORE_add_crl(store: *mut ffi::X509_STORE, list: *mut ffi::X509_CRL) -> c_int;
@@ -37,6 +40,51 @@ pub(crate) fn add_chain_certificate(context: &mut SslContextBuilder, certificate
     // SAFETY: both pointers are of living objects; with 1 as argument OpenSSL takes a reference of its own.
     let done = unsafe { ffi::SSL_CTX_ctrl(context.as_ptr(), ffi::SSL_CTRL_CHAIN_CERT, 1, certificate.as_ptr().cast()) };
     if done > 0 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
+type MessageCallback = unsafe extern "C" fn(c_int, c_int, c_int, *const c_void, usize, *mut ffi::SSL, *mut c_void);
+
+/// Shows each message of clients' handshakes to [`hello::take`], with a number.
+pub(crate) fn on_message(context: &mut SslContextBuilder, number: usize) -> Result<(), ErrorStack> {
+    // SAFETY: the context lives, the callback is a function, and its argument is a number that nobody takes for a place.
+    unsafe {
+        SSL_CTX_set_msg_callback(context.as_ptr(), message);
+        let argument = ptr::without_provenance_mut(number);
+        let done = ffi::SSL_CTX_ctrl(context.as_ptr(), SSL_CTRL_SET_MSG_CALLBACK_ARG, 0, argument);
+        if done > 0 { Ok(()) } else { Err(ErrorStack::get()) }
+    }
+}
+
+unsafe extern "C" fn message(
+    is_sent: c_int,
+    _version: c_int,
+    kind: c_int,
+    bytes: *const c_void,
+    len: usize,
+    ssl: *mut ffi::SSL,
+    number: *mut c_void,
+) {
+    if is_sent == 0 && kind == HANDSHAKE && !bytes.is_null() {
+        // SAFETY: OpenSSL calls this while it makes a handshake, with its connection, and with a message that lives as long as the call.
+        unsafe { hello::take(SslRef::from_ptr_mut(ssl), std::slice::from_raw_parts(bytes.cast(), len), number.addr()) };
+    }
+}
+
+/// RFC 8446 section 5.1: the kind of records with handshakes.
+const HANDSHAKE: c_int = 22;
+const SSL_CTRL_SET_MSG_CALLBACK_ARG: c_int = 16;
+
+/// What OpenSSL calls a cipher, if it knows it.
+pub(crate) fn cipher_name(ssl: &SslRef, number: [u8; 2]) -> Option<&'static str> {
+    // SAFETY: the connection lives, and two bytes are read. Ciphers and their names are OpenSSL's and stay.
+    let name = unsafe {
+        let cipher = SSL_CIPHER_find(ssl.as_ptr(), number.as_ptr());
+        if cipher.is_null() {
+            return None;
+        }
+        CStr::from_ptr(ffi::SSL_CIPHER_get_name(cipher))
+    };
+    name.to_str().ok()
 }
 
 /// Whether a server signs its handshake with a key of this kind.

@@ -37,6 +37,8 @@ pub struct Global {
     pub dh_bits: u32,
     /// `tune.ssl.cachesize`: sessions that each address remembers.
     pub cache_size: u32,
+    /// How many bytes of each client's hello are kept for fetches.
+    pub hello_bytes: usize,
     /// `tune.ssl.lifetime`: how long.
     pub lifetime: Duration,
     /// `tune.ssl.maxrecord`: bytes of each record at the beginning of a burst; 0: as many as fit.
@@ -83,6 +85,7 @@ impl Default for Global {
             dh_file: None,
             dh_bits: 0,
             cache_size: 20_000,
+            hello_bytes: 0,
             lifetime: Duration::from_secs(300),
             max_record: 0,
             hard_max_record: 0,

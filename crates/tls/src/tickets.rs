@@ -9,7 +9,8 @@
 //! The next key is there before anybody makes tickets with it: so a process that has turned is understood by one that has not.
 //!
 //! Invariants:
-//! * A key is in no message and in no `Debug`; who holds one overwrites it before its memory is given back.
+//! * A key is in no message and in no `Debug`; who holds one here overwrites it before its memory is given back. The stats socket's
+//!   buffers, through which keys come and are shown, are not overwritten.
 //! * Sessions are named after what their clients had to show (`offer`), so that keys can be shared by lines that ask for less.
 
 use crate::certificate::{Unusable, read};

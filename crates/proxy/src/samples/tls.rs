@@ -2,9 +2,10 @@
 //! we show ourselves. On a connection without TLS there is no value, but for whether there is any.
 
 use super::facts;
+use std::sync::Arc;
 use terse_sample::argument::{Param, ParamKind, may};
 use terse_sample::{ArgList, Converter, Env, Fetch, Needs, Octets, Type, Value};
-use terse_tls::{Handshake, Secured, Shown, Whose};
+use terse_tls::{Handshake, Hello, Secured, Shown, Whose};
 
 /// `(<part>,<occurrence>,<format>)` of names in certificates.
 const NAME: &[Param] = &[may(ParamKind::Str), may(ParamKind::Int), may(ParamKind::Str)];
@@ -295,8 +296,74 @@ pub(super) const SILENT: &[Fetch] = silent!("Of TLS; it is not kept, so that the
     "ssl_bc_client_early_traffic_secret" "ssl_bc_client_handshake_traffic_secret" "ssl_bc_client_traffic_secret_0"
     "ssl_bc_early_exporter_secret" "ssl_bc_exporter_secret" "ssl_bc_npn" "ssl_bc_server_handshake_traffic_secret"
     "ssl_bc_server_traffic_secret_0"
-    "ssl_fc_cipherlist_bin" "ssl_fc_cipherlist_hex" "ssl_fc_cipherlist_str" "ssl_fc_cipherlist_xxh"
     "ssl_fc_client_early_traffic_secret" "ssl_fc_client_handshake_traffic_secret" "ssl_fc_client_traffic_secret_0" "ssl_fc_crtname"
-    "ssl_fc_early_exporter_secret" "ssl_fc_ecformats_bin" "ssl_fc_eclist_bin" "ssl_fc_exporter_secret"
-    "ssl_fc_extlist_bin" "ssl_fc_npn" "ssl_fc_protocol_hello_id" "ssl_fc_server_handshake_traffic_secret"
-    "ssl_fc_server_traffic_secret_0" "ssl_fc_sigalgs_bin" "ssl_fc_supported_versions_bin");
+    "ssl_fc_early_exporter_secret" "ssl_fc_exporter_secret" "ssl_fc_npn"
+    "ssl_fc_server_handshake_traffic_secret" "ssl_fc_server_traffic_secret_0");
+
+/// What the client's hello says, where `tune.ssl.capture-buffer-size` keeps it.
+pub(super) const HELLO: &[Fetch] = &[
+    Fetch::one("ssl_fc_protocol_hello_id", Type::Int, "The version that the client's hello begins with.", |_, env| {
+        Some(Value::Int(hello(env)?.version.into()))
+    }),
+    Fetch::one("ssl_fc_cipherlist_xxh", Type::Int, "The XXH64 of all ciphers of the client's hello.", |_, env| {
+        Some(Value::Int(hello(env)?.ciphers_hash.cast_signed()))
+    }),
+    Fetch::one("ssl_fc_cipherlist_bin", Type::Bin, "The ciphers of the client's hello; 1: without GREASE.", |args, env| {
+        list(args, &hello(env)?.ciphers).map(bytes)
+    })
+    .params(GREASE),
+    Fetch::one("ssl_fc_cipherlist_hex", Type::Str, "The same in hexadecimal digits.", |args, env| {
+        list(args, &hello(env)?.ciphers).map(|list| text(list.iter().map(|byte| format!("{byte:02X}")).collect::<String>()))
+    })
+    .params(GREASE),
+    Fetch::one("ssl_fc_cipherlist_str", Type::Str, "The same by OpenSSL's names.", |args, env| {
+        let (tls, list) = (made(client, env)?, list(args, &hello(env)?.ciphers)?);
+        let name = |number: &[u8; 2]| match tls.name_of_cipher(*number) {
+            Some(name) => name.to_owned(),
+            None => format!("UNKNOWN({:04x})", u16::from_be_bytes(*number)),
+        };
+        Some(text(list.as_chunks().0.iter().map(name).collect::<Vec<_>>().join(",")))
+    })
+    .params(GREASE),
+    Fetch::one(
+        "ssl_fc_extlist_bin",
+        Type::Bin,
+        "The kinds of extensions of the client's hello; 1: without GREASE.",
+        |args, env| list(args, &hello(env)?.extensions).map(bytes),
+    )
+    .params(GREASE),
+    Fetch::one("ssl_fc_eclist_bin", Type::Bin, "The groups of the client's hello; 1: without GREASE.", |args, env| {
+        list(args, &hello(env)?.groups).map(bytes)
+    })
+    .params(GREASE),
+    Fetch::one("ssl_fc_ecformats_bin", Type::Bin, "The formats of points of the client's hello.", |_, env| {
+        Some(hello(env)?.point_formats.clone()).filter(|list| !list.is_empty()).map(bytes)
+    }),
+    Fetch::one(
+        "ssl_fc_sigalgs_bin",
+        Type::Bin,
+        "The algorithms of signatures of the client's hello; 1: without GREASE.",
+        |args, env| list(args, &hello(env)?.signatures).map(bytes),
+    )
+    .params(GREASE),
+    Fetch::one(
+        "ssl_fc_supported_versions_bin",
+        Type::Bin,
+        "The versions of the client's hello; 1: without GREASE.",
+        |args, env| list(args, &hello(env)?.versions).map(bytes),
+    )
+    .params(GREASE),
+];
+
+/// `(<filter>)`
+const GREASE: &[Param] = &[may(ParamKind::Int)];
+
+fn hello(env: &Env<'_>) -> Option<Arc<Hello>> {
+    made(client, env)?.hello()
+}
+
+/// A list, if the client has sent one.
+fn list(args: &ArgList, list: &[u8]) -> Option<Vec<u8>> {
+    let list = if args.int(0) == Some(1) { terse_tls::without_grease(list) } else { list.to_vec() };
+    Some(list).filter(|list| !list.is_empty())
+}

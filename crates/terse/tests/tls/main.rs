@@ -12,6 +12,7 @@ mod figures;
 mod files;
 mod floods;
 mod handshakes;
+mod hello;
 mod logs;
 mod servers;
 mod states;

@@ -200,11 +200,26 @@ pub(super) const KEYWORDS: &[Keyword] = &[
             args.end()
         },
     ),
-    accepted("tune.ssl.keylog", "on|off", "Keeps secrets for the fetches that show them.", "these fetches have no value"),
+    accepted(
+        "tune.ssl.keylog",
+        "on|off",
+        "Keeps secrets for the fetches that show them.",
+        "the fetches of secrets have no value here, on or off",
+    ),
     accepted("ssl-mode-async", "", "Asynchronous engines.", "no engine is asked: handshakes are made by the workers"),
     accepted("noktls", "", "Avoids TLS in the kernel.", "records are never left to the kernel"),
-    accepted("tune.ssl.capture-buffer-size", "<bytes>", "Kept of client hellos.", HELLO),
-    accepted("tune.ssl.capture-cipherlist-size", "<bytes>", "Kept of client hellos.", HELLO),
+    Keyword {
+        old_names: &["tune.ssl.capture-cipherlist-size"],
+        ..done(
+            "tune.ssl.capture-buffer-size",
+            "<bytes>",
+            "How much of each client's hello is kept for fetches: ssl_fc_cipherlist_bin and its like.",
+            |args, scope| {
+                global(scope).hello_bytes = args.integer("<bytes>", 0..=MOST_HELLO_BYTES)? as usize;
+                args.end()
+            },
+        )
+    },
     accepted("tune.ssl.certificate-compression", "auto|off", "Compresses certificates.", "the system's OpenSSL does not"),
     accepted("tune.ssl.force-private-cache", "", "Sessions of each process.", "sessions are always a process's own"),
     accepted(
@@ -238,7 +253,8 @@ const BIND_OPTIONS: &[&str] =
     &["ssl-min-ver", "ssl-max-ver", "no-", "force-", "tls-tickets", "strict-sni", "prefer-client-ciphers", "ktls"];
 const SERVER_OPTIONS: &[&str] = &["ssl-min-ver", "ssl-max-ver", "no-", "force-", "tls-tickets", "renegotiate", "ktls"];
 
-const HELLO: &str = "of a hello is kept what fetches ask for, while the handshake is made";
+/// OpenSSL takes no hello that is longer (RFC 8446 section 4 allows more).
+const MOST_HELLO_BYTES: i64 = 128 * 1024;
 
 const fn done(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
     Keyword { name, old_names: &[], sections: Sections::GLOBAL, arguments, summary, kind: Kind::Done(parser) }
