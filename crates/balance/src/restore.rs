@@ -9,8 +9,7 @@ use crate::destination::Port;
 use crate::farm::Farm;
 use crate::report::{CONFIGURED, ENABLED, MOVED_IN_DNS};
 use crate::server::{Server, is_name};
-use crate::settings::InitialAddress;
-use crate::state::{Admin, Operation, State};
+use crate::state::{Admin, Event, Operation, State};
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::PoisonError;
@@ -115,10 +114,17 @@ impl Line {
 
     /// The state that a server begins with.
     fn state(&self, server: &Server) -> State {
-        let (rules, old) = (server.settings().rules(), server.state());
+        let rules = server.settings().rules();
+        let has_address = server.address().destination().is_some_and(|found| !found.ip.is_unspecified());
+        let old = match server.state() {
+            lost if lost.admin.is_unresolved() && has_address => lost.next(rules, Event::Resolved(true)),
+            state => state,
+        };
         let is_asked = rules.checked || server.settings().agent.enabled;
         let was_asked = self.check_state != 0 || self.agent_state != 0;
         let (operation, health) = match self.operation {
+            // What was only in maintenance begins as its line says where it is in none now.
+            Operation::Stopped if self.admin.is_maint() => (old.operation, old.health),
             Operation::Stopped | Operation::Stopping if was_asked && !is_asked => (old.operation, old.health),
             Operation::Stopped if !rules.checked && is_asked => (Operation::Stopped, rules.rise),
             Operation::Stopped => (Operation::Stopped, 0),
@@ -195,8 +201,7 @@ impl Farm {
             server.set_name_in_dns(name);
         }
         if let Some(mut there) = server.address().destination() {
-            let first = settings.resolution.init.first();
-            let wants_last = server.name_in_dns().is_some() && first.is_none_or(|first| *first == InitialAddress::Last);
+            let wants_last = server.name_in_dns().is_some() && settings.prefers_last();
             there.ip = line.address.filter(|_| wants_last).unwrap_or(there.ip);
             if let (Port::Fixed(_), 1..) = (there.port, line.port) {
                 there.port = Port::Fixed(line.port);
@@ -327,6 +332,27 @@ mod tests {
         assert!(!server.is_up());
         new.record_agent(&server, true, String::new(), now);
         assert!(server.is_up());
+    }
+
+    #[test]
+    fn addresses_come_back_where_last_is_asked_first() {
+        let text =
+            |admin: u8| format!("1\n3 be 1 a 10.0.0.7 {} {admin} 1 1 0 1 0 1 0 0 0 0 app.test 80 - 0 0 - - 0\n", 2 - admin / 16);
+        for (methods, address, is_up) in [
+            ("last,none", "10.0.0.7", true),
+            ("libc,last", "10.0.0.7", true),
+            ("none,last", "0.0.0.0", false),
+            ("10.0.0.9,last", "10.0.0.9", true),
+            ("last,10.0.0.9", "10.0.0.7", true),
+        ] {
+            for admin in [0, Admin::UNRESOLVED.0] {
+                let farm = farm(&format!("server a app.test:80 init-addr {methods}"));
+                farm.restore(&States::read(&text(admin)).unwrap());
+                let server = &farm.servers()[0];
+                let ip = server.address().destination().unwrap().ip.to_string();
+                assert_eq!((&*ip, server.is_up()), (address, is_up), "{methods} {admin}");
+            }
+        }
     }
 
     #[test]

@@ -183,7 +183,7 @@ pub struct ResolutionSettings {
 /// Where a server's first address comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InitialAddress {
-    /// `last`: from a file of states. There is none.
+    /// `last`: from a file of states, which is read when all servers are there.
     Last,
     /// `libc`: from the system.
     System,
@@ -375,6 +375,26 @@ impl ServerSettings {
     /// they go to the same place.
     pub fn checks_over_tls(&self) -> bool {
         self.tls.check.unwrap_or(self.tls.enabled && self.check.port.is_none() && self.check.address.is_none())
+    }
+
+    /// Whether an address of its name from a file of states goes before its own: where `last` stands before what found that one (`init-addr`).
+    pub(crate) fn prefers_last(&self) -> bool {
+        let (init, own) = (&self.resolution.init, self.address.destination().map(|found| found.ip));
+        let is_given = init.iter().any(|method| matches!(method, InitialAddress::Ip(ip) if Some(*ip) == own));
+        let found = |method: &InitialAddress| match method {
+            InitialAddress::Last => false,
+            InitialAddress::System => !self.is_unresolved() && !is_given,
+            InitialAddress::None => self.is_unresolved(),
+            InitialAddress::Ip(ip) => Some(*ip) == own,
+        };
+        let mut tried = init.iter().take_while(|method| !found(method));
+        init.is_empty() || tried.any(|method| *method == InitialAddress::Last)
+    }
+
+    /// Whether only a file of states can still give it an address, and it may not start without one.
+    pub fn needs_last(&self) -> bool {
+        let has = |method| self.resolution.init.contains(&method);
+        self.is_unresolved() && has(InitialAddress::Last) && !has(InitialAddress::None)
     }
 
     /// What its changes of state depend on.

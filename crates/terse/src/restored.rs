@@ -10,7 +10,8 @@ use terse_balance::settings::StateSource;
 use terse_config::{Diagnostic, Diagnostics, Place, Severity};
 use terse_proxy::plan::Plan;
 
-/// Starts the servers of backends that ask for it in the states of their files. What cannot be read is said, and counts for nothing.
+/// Starts the servers of backends that ask for it in the states of their files. What cannot be read is said, and counts for nothing;
+/// but a server whose address only a file could give is an error.
 pub fn states(plan: &Plan, process: &ProcessSettings, now: Instant, diagnostics: &mut Diagnostics) {
     let mut files: HashMap<PathBuf, Option<States>> = HashMap::new();
     for backend in &plan.backends {
@@ -26,6 +27,17 @@ pub fn states(plan: &Plan, process: &ProcessSettings, now: Instant, diagnostics:
         let states = files.entry(path).or_insert_with_key(|path| read(path, &backend.place, diagnostics));
         for missing in states.iter().flat_map(|states| backend.farm.restore(states)) {
             diagnostics.push(Diagnostic::new(Severity::Notice, &backend.place, missing));
+        }
+    }
+    let mut last = None;
+    for server in plan.backends.iter().flat_map(|backend| backend.farm.servers().to_vec()) {
+        let settings = server.settings();
+        let lost = server.admin().is_unresolved() && settings.needs_last();
+        // The servers of a template have one line.
+        if let Some(place) = settings.place.clone().filter(|place| lost && last.as_ref() != Some(place)) {
+            let name = settings.name_in_dns.as_deref().unwrap_or_default();
+            diagnostics.alert(&place, format!("could not resolve address '{name}', and no file of states has it"));
+            last = Some(place);
         }
     }
     // A leader may be in a later backend than those that track it.

@@ -104,7 +104,8 @@ impl Family {
 }
 
 impl HostName {
-    /// Its first address, by the first method that finds one (`init-addr`); the unspecified one where it may start without.
+    /// Its first address, by the first method that finds one (`init-addr`); the unspecified one where it may start without, or where a
+    /// file of states, which is read later, may have one.
     pub(super) fn first_address(&self, methods: &[InitialAddress], resolver: Option<&Resolver>) -> Result<Address, String> {
         let methods = if methods.is_empty() { &[InitialAddress::System] } else { methods };
         let find = |method: &InitialAddress| match method {
@@ -118,7 +119,9 @@ impl HostName {
                 found.into_iter().find(|ip| self.family.has(*ip))
             }
         };
-        let ip = methods.iter().find_map(find).ok_or_else(|| format!("could not resolve address '{}'", self.host))?;
+        let later = || methods.contains(&InitialAddress::Last).then_some(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        let ip =
+            methods.iter().find_map(find).or_else(later).ok_or_else(|| format!("could not resolve address '{}'", self.host))?;
         Ok(Destination { ip, port: self.port }.into())
     }
 }
@@ -199,7 +202,8 @@ mod tests {
         let ip = InitialAddress::Ip([10, 0, 0, 9].into());
         assert_eq!(first(&[InitialAddress::Last, InitialAddress::System, ip]).as_deref(), Ok("10.0.0.9:80"));
         assert_eq!(first(&[InitialAddress::System, InitialAddress::None]).as_deref(), Ok("0.0.0.0:80"));
-        assert!(first(&[InitialAddress::Last]).unwrap_err().contains("could not resolve"));
+        assert_eq!(first(&[InitialAddress::System, InitialAddress::Last]).as_deref(), Ok("0.0.0.0:80"), "judged later");
+        assert!(first(&[]).unwrap_err().contains("could not resolve"));
         assert!(matches!(parse("_http._tcp.x"), Ok(Spot::Name(HostName { port: Port::Fixed(0), .. }))));
     }
 
