@@ -306,11 +306,12 @@ impl Incarnation {
         }
     }
 
-    /// Has the process let go of segments that are gone.
+    /// Has the process let go of segments that are gone. What it cannot be told now it is told the next time.
     fn forget(&self) {
         for number in self.segments.gone() {
-            if self.slots().known.remove(&number) {
-                Told::forget(&self.socket, number);
+            if self.slots().known.remove(&number) && !Told::forget(&self.socket, number) {
+                self.slots().known.insert(number);
+                self.segments.untold(number);
             }
         }
     }
@@ -387,6 +388,15 @@ impl Incarnation {
     }
 }
 
+/// The most descriptors that an engine takes, nearly always: a segment for each body that is lent to or copied, and the sockets and the
+/// memory of its process and its keeper.
+pub fn descriptors(settings: &EngineSettings) -> usize {
+    settings.jobs * (LENT_PER_JOB + 1) + PROCESS_DESCRIPTORS
+}
+
+/// The sockets of the process and of its keeper, and memory for coded bodies, with what is being replaced.
+const PROCESS_DESCRIPTORS: usize = 4;
+
 /// Why an incarnation ended that nobody has ended, until the keeper knows more.
 const ENDED: &str = "its process ended";
 
@@ -395,3 +405,31 @@ const LENT_PER_JOB: usize = 2;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{SendFlags, send};
+    use terse_compress::Limit;
+
+    #[test]
+    fn what_could_not_be_said_is_said_the_next_time() {
+        let (mine, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        let memory = Memory::create(Layout { slots: 1, largest: 100 }).unwrap();
+        let segments = Segments::new(100, 2, Arc::new(Limit::new(1 << 20)));
+        drop(segments.copy([&b"body"[..]].into_iter()).unwrap());
+        let incarnation = Incarnation::new(mine, memory, segments.clone());
+        incarnation.slots().known.insert(1);
+        segments.rest();
+        let full = (0..).take_while(|_| send(&incarnation.socket, &[0; 8], SendFlags::DONTWAIT).is_ok()).count();
+        incarnation.forget();
+        assert!(incarnation.slots().known.contains(&1));
+        for _ in 0..full {
+            assert!(Told::receive(&theirs, RecvFlags::DONTWAIT).is_some());
+        }
+        incarnation.forget();
+        assert!(matches!(Told::receive(&theirs, RecvFlags::DONTWAIT), Some(Told::Forget(1))));
+        assert!(incarnation.slots().known.is_empty());
+        assert_eq!(segments.gone(), []);
+    }
+}

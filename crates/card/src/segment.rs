@@ -37,6 +37,8 @@ pub(crate) struct Segments {
     bytes: usize,
     /// How many are lent at most, and how many free ones are kept.
     most: usize,
+    /// Whether the kernel seals against writing. Where it does not, none is lent.
+    seals: bool,
     limit: Arc<dyn Budget>,
     state: Mutex<State>,
 }
@@ -70,11 +72,14 @@ pub(crate) struct Body {
 impl Segments {
     /// Of so many bytes each. Up to `most` are lent at a time, beside those that bodies are copied to.
     pub(crate) fn new(bytes: usize, most: usize, limit: Arc<dyn Budget>) -> Arc<Segments> {
-        Arc::new(Segments { bytes: bytes.max(1), most, limit, state: Mutex::default() })
+        Arc::new(Segments { bytes: bytes.max(1), most, seals: kernel_seals(), limit, state: Mutex::default() })
     }
 
     /// One for a body that is on its way; none when enough are lent, or where the kernel cannot seal them (Linux before 5.1).
     pub(crate) fn lend(self: &Arc<Segments>) -> Option<Box<dyn Lent>> {
+        if !self.seals {
+            return None;
+        }
         {
             let mut state = self.lock();
             if state.lent >= self.most {
@@ -83,7 +88,7 @@ impl Segments {
             state.lent += 1;
         }
         let mut place = Place { segment: None, filled: 0, counted: 0, lent: true, owner: self.clone() };
-        place.segment = Some(self.take().ok().filter(|segment| segment.is_sealed)?);
+        place.segment = Some(self.take().ok()?);
         Some(Box::new(place))
     }
 
@@ -119,6 +124,11 @@ impl Segments {
         std::mem::take(&mut self.lock().gone)
     }
 
+    /// Says that the card's process could not be told of this one yet.
+    pub(crate) fn untold(&self, number: u64) {
+        self.lock().gone.push(number);
+    }
+
     fn take(&self) -> io::Result<Segment> {
         let mut state = self.lock();
         if let Some(segment) = state.free.pop() {
@@ -129,7 +139,7 @@ impl Segments {
         state.next_number += 1;
         let number = state.next_number;
         drop(state);
-        Segment::new(number, self.bytes)
+        Segment::new(number, self.bytes, self.seals)
     }
 
     fn give(&self, segment: Segment) {
@@ -226,20 +236,25 @@ struct Segment {
     file: OwnedFd,
     /// Bytes whose pages are there.
     touched: usize,
-    /// Whether nobody else can write it.
-    is_sealed: bool,
 }
 
 impl Segment {
-    fn new(number: u64, bytes: usize) -> io::Result<Segment> {
+    fn new(number: u64, bytes: usize, seals: bool) -> io::Result<Segment> {
         let file = memfd_create("terse-body", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, bytes as u64)?;
         let mapping = Mapping::new(&file, bytes, ProtFlags::READ | ProtFlags::WRITE)?;
-        let size = SealFlags::SHRINK | SealFlags::GROW;
-        fcntl_add_seals(&file, size)?;
-        let is_sealed = fcntl_add_seals(&file, SealFlags::FUTURE_WRITE | SealFlags::SEAL).is_ok();
-        Ok(Segment { number, mapping, file, touched: 0, is_sealed })
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW)?;
+        if seals {
+            fcntl_add_seals(&file, SealFlags::FUTURE_WRITE | SealFlags::SEAL)?;
+        }
+        Ok(Segment { number, mapping, file, touched: 0 })
     }
+}
+
+/// Whether files can be sealed so that nobody else can write them.
+fn kernel_seals() -> bool {
+    let file = memfd_create("terse-seal", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING);
+    file.is_ok_and(|file| fcntl_add_seals(file, SealFlags::FUTURE_WRITE).is_ok())
 }
 
 impl Body {
@@ -335,6 +350,18 @@ mod tests {
         let changed = unsafe { rustix::mm::mprotect(base.cast_mut().cast(), 4096, rustix::mm::MprotectFlags::WRITE) };
         assert!(changed.is_err());
         assert_eq!(place.bytes(), b"first second");
+    }
+
+    #[test]
+    fn where_the_kernel_does_not_seal_nothing_is_lent_and_nothing_lost() {
+        let limit = Arc::new(Limit::new(1 << 20));
+        let segments = Arc::new(Segments { bytes: 10_000, most: 2, seals: false, limit: limit.clone(), state: Mutex::default() });
+        drop(segments.copy([&b"body"[..]].into_iter()).unwrap());
+        assert!(segments.lend().is_none());
+        assert_eq!(segments.lock().free.len(), 1, "the free one is still there");
+        assert_eq!((limit.used(), segments.gone()), (PAGE, vec![]));
+        segments.rest();
+        assert_eq!((limit.used(), segments.gone()), (0, vec![1]));
     }
 
     #[test]

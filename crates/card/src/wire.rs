@@ -112,10 +112,10 @@ impl Told {
         Some(Told::Do(Job::read(message)?, segment))
     }
 
-    /// Says that a segment is gone. If that cannot be sent, nobody listens, or will not for long.
-    pub(crate) fn forget(socket: &OwnedFd, segment: u64) {
+    /// Says that a segment is gone; false if that cannot be sent now: nobody listens, or there is no room for what is said.
+    pub(crate) fn forget(socket: &OwnedFd, segment: u64) -> bool {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        let _ = rustix::io::retry_on_intr(|| rustix::net::send(socket, &segment.to_ne_bytes(), flags));
+        rustix::io::retry_on_intr(|| rustix::net::send(socket, &segment.to_ne_bytes(), flags)).is_ok()
     }
 }
 

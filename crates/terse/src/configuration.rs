@@ -248,10 +248,12 @@ fn disguises(plan: &Plan, process: &ProcessSettings, identity: Identity, diagnos
     }
 }
 
-/// Descriptors that do not belong to connections: listeners and their duplicates, checks, each worker's runtime, logs.
+/// Descriptors that do not belong to connections: listeners and their duplicates, checks, each worker's runtime, logs, engines.
 fn fixed_descriptors(plan: &Plan, wanted: &[Wanted], workers: usize) -> u64 {
     let listeners: usize = wanted.iter().map(|wanted| wanted.count).sum();
-    (2 * listeners + plan.server_count() + WORKER_DESCRIPTORS * workers) as u64
+    let apart = plan.process.compression.engines.iter().filter(|engine| !engine.in_process);
+    let engines: usize = apart.map(terse_card::remote::descriptors).sum();
+    (2 * listeners + plan.server_count() + WORKER_DESCRIPTORS * workers + engines) as u64
 }
 
 /// HAProxy's default.

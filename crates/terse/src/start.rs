@@ -78,7 +78,8 @@ pub fn start(arguments: &Arguments, configuration: Configuration, standing: Stan
         dismiss(arguments, &report);
     }
     identity.assume(process.capabilities).map_err(|refusal| vec![refusal.to_string()])?;
-    identity::settle_rights(process).unwrap_or_else(|error| report.warn(format_args!("Cannot give up rights: {error}")));
+    let guarded = configuration.plan.process.compression.engines.iter().any(|engine| !engine.in_process);
+    identity::settle_rights(process, guarded).unwrap_or_else(|error| report.warn(format_args!("Cannot give up rights: {error}")));
     renice(process.nice.run, &report);
     // Sockets of the process before that nobody has asked for are closed here.
     drop(pool);

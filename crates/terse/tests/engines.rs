@@ -238,7 +238,7 @@ const LARGE: u64 = 1_000_000;
 
 #[test]
 fn large_bodies_are_received_where_the_card_reads_them() {
-    let site = Site::start("verify full\n deadline 2s\n inter 30ms\n jobs 2\n");
+    let site = Site::start("verify full\n deadline 2s\n inter 30ms\n jobs 2\nglobal\n set-dumpable\n");
     let mut client = site.terse.client();
     let mut number = LARGE;
     for fault in ["", "error 0.5", "garbage 0.5", "die 0.5", "abort 0.5", ""] {
@@ -313,6 +313,20 @@ fn each_failure_is_softwares_and_the_card_comes_back() {
             site.ask(&mut client, number);
             (site.number("jobs") > before).then_some(())
         });
+        site.terse.end();
+    }
+}
+
+#[test]
+fn the_cards_process_cannot_write_to_the_memory_of_terse() {
+    use std::os::unix::fs::MetadataExt;
+    // The kernel gives the files of a process that cannot be dumped to root, whose own they are anyway where root runs this.
+    let owner =
+        |site: &Site, file: &str| std::fs::metadata(format!("/proc/{}/{file}", site.terse.pid().as_raw_nonzero())).unwrap().uid();
+    let own = rustix::process::getuid().as_raw();
+    for (lines, expected) in [("", 0), ("in-process\n", own), ("global\n set-dumpable\n", own)] {
+        let site = Site::start(lines);
+        assert_eq!(owner(&site, "mem"), expected, "{lines}");
         site.terse.end();
     }
 }

@@ -18,7 +18,7 @@ impl Default for Turn {
 impl Turn {
     /// So many bytes have moved. At the end of a turn the runtime hears what has come for others, and then gives them theirs.
     pub async fn moved(&mut self, bytes: usize) {
-        match self.left.checked_sub(bytes) {
+        match self.left.checked_sub(bytes.max(LEAST_BYTES)) {
             Some(left @ 1..) => self.left = left,
             _ => {
                 self.left = TURN_BYTES;
@@ -31,6 +31,9 @@ impl Turn {
 /// Some 50 to 300 µs of work, and one job of the offload queue.
 const TURN_BYTES: usize = 64 * 1024;
 
+/// What a part counts at least, however short it is: it costs some 50 to 100 ns of its own.
+const LEAST_BYTES: usize = 64;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,7 +44,14 @@ mod tests {
     fn a_turn_ends_when_so_many_bytes_have_moved() {
         let mut turn = Turn::default();
         let mut yields = |bytes| pin!(turn.moved(bytes)).poll(&mut Context::from_waker(Waker::noop())).is_pending();
-        let moved = [1, 65_534, 1, 65_535, 1, 1 << 20, 5].map(&mut yields);
+        let moved = [1, 65_471, 1, 65_535, 1, 1 << 20, 5].map(&mut yields);
         assert_eq!(moved, [false, false, true, false, true, true, false]);
+    }
+
+    #[test]
+    fn parts_of_nearly_nothing_use_a_turn_up() {
+        let mut turn = Turn::default();
+        let mut yields = || pin!(turn.moved(0)).poll(&mut Context::from_waker(Waker::noop())).is_pending();
+        assert_eq!((0..5 * 1024).filter(|_| yields()).count(), 5);
     }
 }

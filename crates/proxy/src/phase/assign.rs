@@ -124,6 +124,8 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             return Ok(Assigned { connection, claim });
         }
         stream.facts.server_reused = false;
+        // What the attempt before has left says nothing of this connection.
+        stream.facts.server_tls = None;
         client.timer.set(stream.facts.timeouts().connect);
         let connected = {
             let connecting = pin!(server::connect(chosen, &backend.options, &worker.wheel, session.number, asked, guise));

@@ -121,14 +121,18 @@ pub fn enter_root(path: &str) -> Result<(), Refusal> {
 
 /// Gives up for good what a process may gain by starting others, and says whether the kernel may write its memory to a file.
 ///
+/// `guarded`: beside it runs a library in a process of the same user, which could write to this one's memory while that can be dumped.
+///
 /// # Errors
 /// What the kernel says; nothing depends on it.
-pub fn settle_rights(settings: &ProcessSettings) -> io::Result<()> {
+pub fn settle_rights(settings: &ProcessSettings, guarded: bool) -> io::Result<()> {
     if settings.dumpable {
         let unlimited = rustix::process::Rlimit { current: None, maximum: None };
         let _ = rustix::process::setrlimit(rustix::process::Resource::Core, unlimited);
         let _ = rustix::process::setrlimit(rustix::process::Resource::Fsize, unlimited);
         rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable)?;
+    } else if guarded {
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
     }
     if !settings.may_gain_rights {
         rustix::thread::set_no_new_privs(true)?;
