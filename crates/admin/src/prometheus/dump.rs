@@ -290,12 +290,18 @@ impl<'a> Samples<'a> {
         if servers.is_empty() {
             return;
         }
-        let count = |holds: &dyn Fn(&Server) -> bool| servers.iter().filter(|server| holds(server)).count() as u64;
         match what {
             What::ServerStates => {
-                self.states(SERVER_STATES.into_iter().map(|named| (named, count(&|server| state(server) == named))));
+                let count = |named| servers.iter().filter(|server| state(server) == named).count() as u64;
+                self.states(SERVER_STATES.into_iter().map(|named| (named, count(named))));
             }
-            _ => self.states(CHECKS.into_iter().map(|status| (status.code(), count(&|server| is_check(server, status))))),
+            _ => {
+                let mut counts = [0; CHECKS.len()];
+                let places =
+                    servers.iter().filter_map(|server| check(server).and_then(|now| CHECKS.iter().position(|s| *s == now)));
+                places.for_each(|place| counts[place] += 1);
+                self.states(CHECKS.into_iter().zip(counts).map(|(status, count)| (status.code(), count)));
+            }
         }
     }
 
@@ -322,7 +328,8 @@ impl<'a> Samples<'a> {
                 self.states(SERVER_STATES.into_iter().map(|named| (named, u64::from(named == now))));
             }
             What::Check if server.settings().check.enabled => {
-                self.states(CHECKS.into_iter().map(|status| (status.code(), u64::from(is_check(server, status)))));
+                let now = check(server);
+                self.states(CHECKS.into_iter().map(|status| (status.code(), u64::from(now == Some(status)))));
             }
             _ => {}
         }
@@ -364,8 +371,9 @@ fn state(server: &Server) -> &'static str {
     }
 }
 
-fn is_check(server: &Server, status: CheckStatus) -> bool {
-    server.settings().check.enabled && server.last_check().status == status
+/// What the last check came to; none where there are none.
+fn check(server: &Server) -> Option<CheckStatus> {
+    server.settings().check.enabled.then(|| server.last_check().status)
 }
 
 const SERVER_STATES: [&str; 5] = ["DOWN", "UP", "MAINT", "DRAIN", "NOLB"];
