@@ -216,10 +216,13 @@ fn what_is_interrupted_leaves_nothing() {
             .spawn()
             .unwrap();
         // When so much was taken, pieces are being written.
-        child.stdin.as_mut().unwrap().write_all(&body(6_000_000)).unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(&body(6_000_000)).unwrap();
         assert!(!at.join("out.gz").exists());
         kill_process(Pid::from_child(&child), signal).unwrap();
+        // The input stays open: its end would let the work come to its own.
         assert!(!child.wait().unwrap().success());
+        drop(input);
         assert_eq!(names(at), [""; 0], "{signal:?}");
     }
 }
