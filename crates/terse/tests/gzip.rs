@@ -205,7 +205,15 @@ fn wrong_words_end_with_a_hint() {
 
 #[test]
 fn what_is_interrupted_leaves_nothing() {
+    // Who is started in the background of a script ignores the keyboard's interrupt, and so does what it starts.
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let ignores_interrupts = u64::from_str_radix(ignored.trim(), 16).unwrap() & 1 << (Signal::INT.as_raw() - 1) != 0;
     for signal in [Signal::TERM, Signal::INT, Signal::KILL] {
+        if signal == Signal::INT && ignores_interrupts {
+            eprintln!("Left out: interrupts are ignored here.");
+            continue;
+        }
         let folder = TempDir::new().unwrap();
         let at = folder.path();
         let mut child = Command::new(TERSE)
