@@ -5,11 +5,13 @@
 
 mod hash;
 mod sequence;
+pub mod settings;
 
 use crate::server::Server;
-use crate::settings::{Balance, FarmSettings, HashAffinity, HashMethod};
+use crate::settings::FarmSettings;
 use crate::state::Operation;
 use hash::Ring;
+use settings::{Balance, HashAffinity, HashMethod};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

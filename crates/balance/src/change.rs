@@ -2,13 +2,14 @@
 //!
 //! The lines are HAProxy's, word for word, because people's alerts look for them.
 
+use crate::algorithm::settings::RingKey;
 use crate::check::{CheckStatus, LastCheck};
 use crate::counters::Count;
 use crate::destination::{Destination, Port};
 use crate::farm::{Farm, Level, Outage};
 use crate::report;
 use crate::server::Server;
-use crate::settings::{OnError, RingKey};
+use crate::settings::OnError;
 use crate::state::{AdminOrder, Event, Operation, State};
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};

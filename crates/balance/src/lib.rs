@@ -20,6 +20,7 @@
 //!   algorithms walk is rebuilt there and swapped, never edited.
 //! * No clock is read on the request path: changes and checks bring their time as an argument.
 
+pub mod address;
 mod aim;
 pub mod algorithm;
 pub mod announcement;
@@ -41,10 +42,12 @@ pub mod report;
 pub mod restore;
 pub mod server;
 pub mod settings;
+mod slot;
 pub mod socks4;
 pub mod state;
 pub mod table;
 
+pub use address::Address;
 pub use aim::Aim;
 pub use algorithm::Key;
 pub use announcement::{Announcement, AnnouncementVersion, Announcer, Manner, TlsFields};
@@ -56,6 +59,6 @@ pub use keywords::KEYWORDS;
 pub use membership::{NotAdded, NotRemoved, NotRenamed, Picked, Servers};
 pub use persistence::{Affinity, CookieFound, CookieSent};
 pub use queue::{Claim, Grant, Precedence, Retry, Waiter, Want};
-pub use server::{Address, Server};
+pub use server::Server;
 pub use settings::{FarmSettings, Resolver, ServerSettings};
 pub use state::{Admin, AdminOrder, Operation, State};

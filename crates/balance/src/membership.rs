@@ -18,17 +18,18 @@
 //! * A request pays for none of this: it loads the roster that it chooses from, as it would without.
 
 use crate::algorithm::Roster;
+use crate::algorithm::settings::{Balance, HashMethod};
 use crate::counters::Count;
 use crate::farm::Farm;
 use crate::server::{Server, Standing};
-use crate::settings::{Balance, HashMethod, ServerSettings, SourceSettings};
+use crate::settings::{ServerSettings, SourceSettings};
 use arc_swap::Guard;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Deref;
 use std::slice;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 /// The servers of a farm at a moment, in order.
 pub struct Servers(pub(crate) Guard<Arc<Roster>>);
@@ -238,38 +239,6 @@ pub(crate) fn numbers(servers: &[ServerSettings]) -> Vec<u32> {
         id
     };
     (1u32..).zip(servers).map(number).collect()
-}
-
-/// A number that no other server of the process has while this one is held: the least that was free.
-#[derive(Debug)]
-pub(crate) struct Slot(usize);
-
-/// Slots that were given back, and how many there are.
-struct Slots {
-    free: BTreeSet<usize>,
-    count: usize,
-}
-
-static SLOTS: Mutex<Slots> = Mutex::new(Slots { free: BTreeSet::new(), count: 0 });
-
-impl Slot {
-    pub(crate) fn new() -> Slot {
-        let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
-        Slot(slots.free.pop_first().unwrap_or_else(|| {
-            slots.count += 1;
-            slots.count - 1
-        }))
-    }
-
-    pub(crate) fn number(&self) -> usize {
-        self.0
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        SLOTS.lock().unwrap_or_else(PoisonError::into_inner).free.insert(self.0);
-    }
 }
 
 #[cfg(test)]

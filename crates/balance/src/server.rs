@@ -1,78 +1,24 @@
 //! One server: what is fixed, and the atomics of what is not.
 
+use crate::address::Address;
 use crate::aim::Aim;
 use crate::announcement::Manner;
 use crate::check::LastCheck;
 use crate::check::{Probe, Script};
 use crate::connections::Connections;
 use crate::counters::Counters;
-use crate::destination::Destination;
 use crate::durations::Durations;
 use crate::farm::Farm;
-use crate::membership::Slot;
 use crate::queue::Backlog;
 use crate::settings::ServerSettings;
+use crate::slot::Slot;
 use crate::state::{Admin, Operation, State};
 use arc_swap::ArcSwap;
-use std::fmt;
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use terse_tls::Connector;
 use tokio::sync::Notify;
-
-/// Where a server listens.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Address {
-    /// TCP over IPv4 or IPv6.
-    Ip(SocketAddr),
-    /// The same, in part where the client wanted to go.
-    AsAsked(Destination),
-    /// A unix socket's path.
-    Unix(PathBuf),
-    /// A unix socket's name in the abstract namespace of Linux, without the leading NUL.
-    Abstract(Vec<u8>),
-}
-
-impl Default for Address {
-    fn default() -> Address {
-        Destination::from(SocketAddr::from(([0, 0, 0, 0], 0))).into()
-    }
-}
-
-impl From<Destination> for Address {
-    fn from(destination: Destination) -> Address {
-        destination.fixed().map_or(Address::AsAsked(destination), Address::Ip)
-    }
-}
-
-impl Address {
-    /// Where it is over IP.
-    pub fn destination(&self) -> Option<Destination> {
-        match self {
-            Address::Ip(address) => Some((*address).into()),
-            Address::AsAsked(destination) => Some(*destination),
-            Address::Unix(_) | Address::Abstract(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Address::Ip(ip) => write!(f, "{ip}"),
-            Address::AsAsked(destination) => write!(f, "{destination}"),
-            Address::Unix(path) => write!(f, "unix@{}", path.display()),
-            Address::Abstract(name) => {
-                // Padded or not; the padding is not shown.
-                let kind = if name.ends_with(b"\0") { "abns" } else { "abnsz" };
-                write!(f, "{kind}@{}", String::from_utf8_lossy(name).trim_end_matches('\0'))
-            }
-        }
-    }
-}
 
 /// Where a server comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,7 +15,7 @@ use crate::track::key::with_key;
 use crate::track::name::TableName;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
-use terse_balance::settings::HashKey;
+use terse_balance::algorithm::settings::HashKey;
 use terse_balance::table::{Data, Entry, ServerKeyKind, Table};
 use terse_balance::{Affinity, Farm, Server};
 use terse_config::{Place, Setting};

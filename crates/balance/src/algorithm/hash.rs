@@ -2,8 +2,8 @@
 //!
 //! The functions are those of HAProxy (its manual's `hash-type`), so that a cluster of both sends the same key to the same server.
 
+use super::settings::{Hash, HashFunction, RingKey, UriKey};
 use crate::server::Server;
-use crate::settings::{Hash, HashFunction, RingKey, UriKey};
 use std::net::IpAddr;
 use terse_message::Request;
 use terse_sample::convert::hash::wt6;

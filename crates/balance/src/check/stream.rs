@@ -1,7 +1,8 @@
 //! A check's connection: TCP or a unix socket, and TLS over them.
 
 use super::probe::Connect;
-use crate::server::{Address, Server};
+use crate::address::Address;
+use crate::server::Server;
 use crate::socks4;
 use std::ffi::OsStr;
 use std::future::poll_fn;

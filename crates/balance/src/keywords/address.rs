@@ -1,7 +1,7 @@
 //! Addresses of servers: `10.0.0.1:80`, `[::1]:80`, `name:80`, `unix@/path`, `abns@name`, `abnsz@name`.
 
+use crate::address::Address;
 use crate::destination::{Destination, Port};
-use crate::server::Address;
 use crate::settings::{InitialAddress, Resolver};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

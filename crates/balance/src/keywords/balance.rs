@@ -1,7 +1,7 @@
 //! `balance` and what belongs to it.
 
 use super::{done, in_back, set, settings, switch};
-use crate::settings::{Balance, Hash, HashAffinity, HashFunction, HashKey, HashMethod, UriKey};
+use crate::algorithm::settings::{Balance, Hash, HashAffinity, HashFunction, HashKey, HashMethod, UriKey};
 use std::sync::Arc;
 use terse_config::{Args, Fault, Keyword, Scope, Word};
 use terse_sample::{Expr, Needs};

@@ -2,7 +2,8 @@
 //! where connections to it come from.
 
 use super::server_words::{Draft, count, done, interval, set};
-use crate::settings::{Guise, ObservedLayer, OnError, RingKey, SourceSettings};
+use crate::algorithm::settings::RingKey;
+use crate::settings::{Guise, ObservedLayer, OnError, SourceSettings};
 use crate::state::InitialState;
 use std::net::{IpAddr, SocketAddr};
 use terse_config::params::Param;

@@ -1,7 +1,8 @@
 use super::*;
+use crate::algorithm::settings::{Balance, HashAffinity, HashMethod, UriKey};
 use crate::check::{Probe, ProbeKind, Step};
 use crate::persistence::CookieMode;
-use crate::settings::{Balance, HashAffinity, HashMethod, ObservedLayer, OnError, UriKey};
+use crate::settings::{ObservedLayer, OnError};
 use std::collections::HashSet;
 use std::time::Duration;
 use terse_config::{Environment, Loader, Setting, Settings, Severity, Source};

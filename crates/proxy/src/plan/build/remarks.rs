@@ -8,7 +8,7 @@ use crate::log::LogSettings;
 use crate::rules::Rule;
 use crate::settings::{Mode, SwitchTarget};
 use std::sync::Arc;
-use terse_balance::settings::Balance;
+use terse_balance::algorithm::settings::Balance;
 use terse_compress::decode::settings::Responses;
 use terse_config::{Diagnostic, Diagnostics, Severity};
 

@@ -1,0 +1,57 @@
+//! Where servers are: over IP, or at a unix socket of this machine.
+
+use crate::destination::Destination;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Where a server listens.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Address {
+    /// TCP over IPv4 or IPv6.
+    Ip(SocketAddr),
+    /// The same, in part where the client wanted to go.
+    AsAsked(Destination),
+    /// A unix socket's path.
+    Unix(PathBuf),
+    /// A unix socket's name in the abstract namespace of Linux, without the leading NUL.
+    Abstract(Vec<u8>),
+}
+
+impl Default for Address {
+    fn default() -> Address {
+        Destination::from(SocketAddr::from(([0, 0, 0, 0], 0))).into()
+    }
+}
+
+impl From<Destination> for Address {
+    fn from(destination: Destination) -> Address {
+        destination.fixed().map_or(Address::AsAsked(destination), Address::Ip)
+    }
+}
+
+impl Address {
+    /// Where it is over IP.
+    pub fn destination(&self) -> Option<Destination> {
+        match self {
+            Address::Ip(address) => Some((*address).into()),
+            Address::AsAsked(destination) => Some(*destination),
+            Address::Unix(_) | Address::Abstract(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Ip(ip) => write!(f, "{ip}"),
+            Address::AsAsked(destination) => write!(f, "{destination}"),
+            Address::Unix(path) => write!(f, "unix@{}", path.display()),
+            Address::Abstract(name) => {
+                // Padded or not; the padding is not shown.
+                let kind = if name.ends_with(b"\0") { "abns" } else { "abnsz" };
+                write!(f, "{kind}@{}", String::from_utf8_lossy(name).trim_end_matches('\0'))
+            }
+        }
+    }
+}
