@@ -1,14 +1,16 @@
 //! A certificate, what leads up from it, and its key: read from files, checked to belong together.
 
-use crate::answer::Answer;
-use crate::answer::CertificateId;
+mod draft;
+
+pub(crate) use draft::Draft;
+
+use crate::answer::{Answer, CertificateId};
 use crate::settings::Global;
 use openssl::dh::Dh;
 use openssl::error::ErrorStack;
 use openssl::nid::Nid;
 use openssl::pkey::{Id, PKey, Params, Private};
 use openssl::x509::{X509, X509Ref};
-use std::cell::Cell;
 use std::fmt;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -169,156 +171,6 @@ impl Certificate {
     }
 }
 
-/// A certificate on its way: its parts come one by one, from files or from the stats socket.
-#[derive(Clone)]
-pub(crate) struct Draft {
-    /// What it is called by.
-    pub(crate) path: PathBuf,
-    pub(crate) leaf: Option<X509>,
-    pub(crate) chain: Vec<X509>,
-    pub(crate) chain_path: Option<PathBuf>,
-    pub(crate) key: Option<PKey<Private>>,
-    pub(crate) dh: Option<Arc<Dh<Params>>>,
-    pub(crate) ocsp: Option<Vec<u8>>,
-    issuer: Option<X509>,
-    timestamps: Option<Arc<[u8]>>,
-    pub(crate) sources: Sources,
-}
-
-impl Draft {
-    /// Without any part.
-    pub(crate) fn empty(path: &Path) -> Draft {
-        Draft {
-            path: path.to_owned(),
-            leaf: None,
-            chain: Vec::new(),
-            chain_path: None,
-            key: None,
-            dh: None,
-            ocsp: None,
-            issuer: None,
-            timestamps: None,
-            sources: Sources::default(),
-        }
-    }
-
-    /// With the parts of a certificate.
-    pub(crate) fn of(certificate: &Certificate) -> Draft {
-        Draft {
-            path: certificate.path.clone(),
-            leaf: Some(certificate.leaf.clone()),
-            chain: certificate.chain.clone(),
-            chain_path: certificate.chain_path.clone(),
-            key: Some(certificate.key.clone()),
-            dh: certificate.dh.clone(),
-            ocsp: certificate.ocsp.clone(),
-            issuer: certificate.issuer.clone(),
-            timestamps: certificate.timestamps.clone(),
-            sources: certificate.sources.clone(),
-        }
-    }
-
-    /// Takes a certificate, its chain, its key if it is there, and parameters. What belonged to another certificate goes, but for a key,
-    /// which may belong to this one too.
-    ///
-    /// # Errors
-    /// The first thing that is wrong; then nothing has changed.
-    pub(crate) fn take_pem(&mut self, path: &Path, pem: &[u8], issuers: &Issuers) -> Result<(), Unusable> {
-        let mut found = certificates(path, pem)?.into_iter();
-        let leaf = found.next().ok_or_else(|| Unusable::new(path, "there is no certificate in it"))?;
-        let key = key_in(path, pem)?;
-        (self.chain, self.chain_path) = (found.collect(), None);
-        if self.chain.is_empty()
-            && let Some((path, chain)) = issuers.above(&leaf)
-        {
-            (self.chain, self.chain_path) = (chain.clone(), Some(path.clone()));
-        }
-        if issuers.skips_roots {
-            self.chain.retain(|certificate| !is_root(certificate));
-        }
-        self.leaf = Some(leaf);
-        self.key = key.or(self.key.take());
-        self.dh = Dh::params_from_pem(pem).ok().map(Arc::new);
-        (self.ocsp, self.issuer, self.timestamps) = (None, None, None);
-        // What is not found is an error to OpenSSL.
-        drop(ErrorStack::get());
-        Ok(())
-    }
-
-    /// Takes a key.
-    ///
-    /// # Errors
-    /// There is none, or it cannot be read.
-    pub(crate) fn take_key(&mut self, path: &Path, pem: &[u8]) -> Result<(), Unusable> {
-        let key = key_in(path, pem)?;
-        self.key = Some(key.ok_or_else(|| Unusable::new(path, "there is no private key in it"))?);
-        Ok(())
-    }
-
-    /// Takes the certificate of who has signed it.
-    ///
-    /// # Errors
-    /// There is none.
-    pub(crate) fn take_issuer(&mut self, path: &Path, pem: &[u8]) -> Result<(), Unusable> {
-        let first = certificates(path, pem)?.into_iter().next();
-        self.issuer = Some(first.ok_or_else(|| Unusable::new(path, "there is no certificate in it"))?);
-        Ok(())
-    }
-
-    /// Takes timestamps of logs.
-    ///
-    /// # Errors
-    /// They do not have the form of a list (RFC 6962 section 3.3).
-    pub(crate) fn take_timestamps(&mut self, path: &Path, bytes: Vec<u8>) -> Result<(), Unusable> {
-        match is_list_of_timestamps(&bytes) {
-            true => self.timestamps = Some(bytes.into()),
-            false => return Err(Unusable::new(path, "it is no list of signed timestamps")),
-        }
-        Ok(())
-    }
-
-    /// What it is called in answers about its state.
-    pub(crate) fn id(&self) -> Option<CertificateId> {
-        id(self.leaf.as_ref()?, &self.chain, self.issuer.as_ref())
-    }
-
-    /// Keeps the answer about the state of the certificate that was there before, and who has signed it, if it is this one, too.
-    pub(crate) fn inherit(&mut self, before: &Certificate) {
-        let issuer = before.issued_by().ok();
-        let id = self.leaf.as_ref().zip(issuer).and_then(|(leaf, issuer)| CertificateId::new(leaf, issuer));
-        if self.ocsp.is_none() && id.is_some() && id == before.id() {
-            self.ocsp = before.ocsp.clone();
-            self.issuer = self.issuer.take().or_else(|| before.issuer.clone());
-        }
-    }
-
-    /// The certificate, if its parts belong together.
-    ///
-    /// # Errors
-    /// Why they do not.
-    pub(crate) fn finish(self) -> Result<Certificate, Unusable> {
-        let path = &self.path;
-        let leaf = self.leaf.ok_or_else(|| Unusable::new(path, "there is no certificate"))?;
-        let key = self.key.ok_or_else(|| Unusable::new(path, "there is no private key"))?;
-        let public = leaf.public_key().map_err(|error| Unusable::new(path, format!("the certificate's key: {}", said(&error))))?;
-        if !public.public_eq(&key) {
-            // Not to be equal is an error to OpenSSL.
-            drop(ErrorStack::get());
-            let (from, of) = match self.sources.key.as_ref().filter(|from| Some(*from) != self.sources.certificate.as_ref()) {
-                None => (path, String::new()),
-                Some(from) => (from, format!(" of '{}'", path.display())),
-            };
-            return Err(Unusable::new(from, format!("the private key does not belong to the certificate{of}")));
-        }
-        if self.issuer.as_ref().is_some_and(|issuer| issuer.issued(&leaf) != openssl::x509::X509VerifyResult::OK) {
-            drop(ErrorStack::get());
-            return Err(Unusable::new(self.sources.issuer.as_ref().unwrap_or(path), "it is not who has signed the certificate"));
-        }
-        let Draft { path, chain, chain_path, dh, ocsp, issuer, timestamps, sources, .. } = self;
-        Ok(Certificate { path, leaf, chain, chain_path, key, dh, ocsp, issuer, timestamps, sources })
-    }
-}
-
 fn id(leaf: &X509, chain: &[X509], issuer: Option<&X509>) -> Option<CertificateId> {
     CertificateId::new(leaf, issued_by(leaf, chain, issuer)?)
 }
@@ -385,51 +237,6 @@ fn beside(path: &Path, extension: &str, global: &Global) -> PathBuf {
     name.push(".");
     name.push(extension);
     name.into()
-}
-
-/// The key of a file in PEM, if there is one.
-fn key_in(path: &Path, pem: &[u8]) -> Result<Option<PKey<Private>>, Unusable> {
-    let asked = Cell::new(false);
-    let key = PKey::private_key_from_pem_callback(pem, |_| {
-        asked.set(true);
-        Ok(0)
-    });
-    match key {
-        Ok(key) => Ok(Some(key)),
-        Err(_) if asked.get() => {
-            Err(Unusable::new(path, "the private key is encrypted, and nobody is there to be asked for a password"))
-        }
-        Err(_) if !has_key(pem) => Ok(None),
-        Err(_) => {
-            Err(Unusable::new(path, "the private key cannot be read: it is damaged, or of a kind that OpenSSL does not know"))
-        }
-    }
-}
-
-/// Whether there is the head of a private key, whatever its kind.
-fn has_key(pem: &[u8]) -> bool {
-    pem.split(|byte| *byte == b'\n')
-        .any(|line| line.trim_ascii_start().starts_with(b"-----BEGIN ") && line.windows(15).any(|part| part == b"PRIVATE KEY----"))
-}
-
-/// Whether bytes are a list of items, each behind its length, behind the length of all.
-fn is_list_of_timestamps(bytes: &[u8]) -> bool {
-    let sized = |bytes: &[u8]| bytes.split_first_chunk::<2>().map(|(len, _)| usize::from(u16::from_be_bytes(*len)));
-    if sized(bytes).is_none_or(|len| len == 0 || len + 2 != bytes.len()) {
-        return false;
-    }
-    let mut rest = &bytes[2..];
-    while let Some(len) = sized(rest).filter(|len| *len > 0) {
-        match rest.get(2 + len..) {
-            Some(behind) => rest = behind,
-            None => return false,
-        }
-    }
-    rest.is_empty()
-}
-
-fn is_root(certificate: &X509Ref) -> bool {
-    certificate.issued(certificate) == openssl::x509::X509VerifyResult::OK
 }
 
 /// What OpenSSL says, without what it read: a reason, never data.
@@ -505,22 +312,6 @@ mod tests {
         assert!(refused(&[damaged.as_bytes(), &key].concat()).contains("it cannot be read as PEM"));
         let missing = load(Path::new("/nonexistent/x.pem"), &Global::default()).unwrap_err();
         assert_eq!(missing.0, "'/nonexistent/x.pem': No such file or directory");
-    }
-
-    #[test]
-    fn lists_of_timestamps() {
-        for (bytes, is_list) in [
-            (&[0, 3, 0, 1, 7][..], true),
-            (&[0, 6, 0, 1, 7, 0, 1, 8], true),
-            (&[], false),
-            (&[0, 0], false),
-            (&[0, 2, 0, 0], false),
-            (&[0, 3, 0, 2, 7], false),
-            (&[0, 4, 0, 1, 7], false),
-            (&[0, 4, 0, 1, 7, 0], false),
-        ] {
-            assert_eq!(is_list_of_timestamps(bytes), is_list, "{bytes:?}");
-        }
     }
 
     #[test]

@@ -6,40 +6,31 @@
 //!      \__ failed: `failure` says why
 //! ```
 //!
-//! Data that goes ahead of the handshake has states of its own: `early` has their picture.
+//! Data that goes ahead of the handshake has states of its own: `early` has their picture. How it ends is `ending`'s.
 //!
 //! One task owns it, and polls both directions: each of them drives what waits to be sent, so that nothing is forgotten by a direction
 //! that has nothing more to say.
 
-use crate::counters::{COUNTERS, HandshakeCounts, begin, bump, drop_one};
+use crate::counters::{COUNTERS, HandshakeCounts, begin, bump};
 use crate::early::{Early, Progress};
 use crate::failure::{Cause, Failure};
 use crate::raw;
 use crate::records::{self, Hold, Manner};
 use crate::settings::Global;
+use crate::socket::Socket;
 use crate::verification;
 use crate::wire::{Pause, Wire};
-use openssl::ssl::{Error, ErrorCode, ShutdownState, Ssl, SslOptions, SslRef, SslStream};
+use openssl::ssl::{Error, ErrorCode, Ssl, SslOptions, SslRef, SslStream};
 use socket2::SockRef;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io::{self, IoSlice};
-use std::net::{Shutdown, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::task::{Context, Poll, ready};
-use tokio::net::{TcpStream, UnixStream};
 use tokio::task::coop;
-
-/// The socket below.
-#[derive(Debug)]
-pub enum Socket {
-    /// Over IPv4 or IPv6.
-    Tcp(TcpStream),
-    /// Over a unix socket.
-    Unix(UnixStream),
-}
 
 /// A connection.
 pub struct Secured {
@@ -57,7 +48,7 @@ pub struct Secured {
     /// Whether its records are compressed.
     compresses: Cell<bool>,
     /// Whether the other end shall see that something is missing.
-    breaks_off: Cell<bool>,
+    pub(crate) breaks_off: Cell<bool>,
     /// Whether the other end has taken what went ahead of the handshake.
     pub(crate) went_early: Cell<bool>,
     /// Whether what is written now is compressed already, so that it travels in stored records.
@@ -343,12 +334,6 @@ impl Secured {
         found
     }
 
-    /// Whether the other end has closed without saying so: something may be missing (RFC 8446 section 6.1).
-    pub fn is_truncated(&self) -> bool {
-        let mut stream = self.stream.borrow_mut();
-        stream.get_ref().truncated && !stream.get_shutdown().contains(ShutdownState::RECEIVED)
-    }
-
     /// Looks for data or an end behind tickets and other messages of TLS itself.
     fn peek(&self) -> bool {
         let is_known = match self.state.get() {
@@ -365,17 +350,6 @@ impl Secured {
         match stream.ssl_peek(&mut byte) {
             Ok(_) => true,
             Err(error) => error.code() != ErrorCode::WANT_READ,
-        }
-    }
-
-    /// What a failed read means: `None`: there is nothing yet.
-    fn ended(&self, stream: &SslStream<Wire>, error: Error) -> Option<io::Result<usize>> {
-        match error.code() {
-            ErrorCode::WANT_READ => None,
-            ErrorCode::ZERO_RETURN => Some(Ok(0)),
-            _ if stream.get_ref().truncated => Some(Ok(0)),
-            ErrorCode::SYSCALL => Some(Err(error.into_io_error().unwrap_or_else(|_| io::ErrorKind::ConnectionReset.into()))),
-            _ => Some(Err(io::ErrorKind::InvalidData.into())),
         }
     }
 
@@ -459,29 +433,6 @@ impl Secured {
         }
     }
 
-    /// Says that nothing more comes, here and below.
-    pub fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_flush(cx))?;
-        self.close();
-        ready!(self.poll_flush(cx))?;
-        Poll::Ready(SockRef::from(&*self.socket).shutdown(Shutdown::Write))
-    }
-
-    /// Sees to it that the end of this connection looks like one that was cut off (RFC 8446 section 6.1): what was sent is not whole, and
-    /// close_notify would say that it is.
-    pub fn break_off(&self) {
-        self.breaks_off.set(true);
-    }
-
-    /// Says that nothing more comes, as far as the socket takes it.
-    fn close(&self) {
-        let mut stream = self.stream.borrow_mut();
-        if self.state.get() == State::Open && !self.breaks_off.get() && !stream.get_shutdown().contains(ShutdownState::SENT) {
-            // Who does not listen any more need not be told.
-            let _ = stream.shutdown();
-        }
-    }
-
     /// Looks at what is known of the connection.
     pub fn with<R>(&self, f: impl FnOnce(&SslRef) -> R) -> R {
         f(self.stream.borrow().ssl())
@@ -517,14 +468,7 @@ impl Secured {
     }
 }
 
-impl Drop for Secured {
-    fn drop(&mut self) {
-        self.close();
-        drop_one(counter(self.side, &COUNTERS.clients, &COUNTERS.servers));
-    }
-}
-
-fn counter(side: Side, client: &'static AtomicU64, server: &'static AtomicU64) -> &'static AtomicU64 {
+pub(crate) fn counter(side: Side, client: &'static AtomicU64, server: &'static AtomicU64) -> &'static AtomicU64 {
     match side {
         Side::Client => client,
         Side::Server => server,
@@ -563,29 +507,4 @@ pub(crate) fn why(stream: &SslStream<Wire>, error: &Error) -> Failure {
 /// Whether nothing of a handshake has been seen.
 fn is_untouched(ssl: &SslRef) -> bool {
     ssl.state_string_long().contains("before")
-}
-
-impl Socket {
-    pub(crate) fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self {
-            Socket::Tcp(io) => io.poll_read_ready(cx),
-            Socket::Unix(io) => io.poll_read_ready(cx),
-        }
-    }
-
-    fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self {
-            Socket::Tcp(io) => io.poll_write_ready(cx),
-            Socket::Unix(io) => io.poll_write_ready(cx),
-        }
-    }
-}
-
-impl<'s> From<&'s Socket> for SockRef<'s> {
-    fn from(socket: &'s Socket) -> SockRef<'s> {
-        match socket {
-            Socket::Tcp(io) => SockRef::from(io),
-            Socket::Unix(io) => SockRef::from(io),
-        }
-    }
 }

@@ -1,8 +1,7 @@
 //! What OpenSSL reads from and writes to: a socket that does not block, and what waits before and behind it.
 
 use crate::counters::{COUNTERS, bump};
-use crate::secured::Socket;
-use rustix::net::{RecvFlags, SendFlags};
+use crate::socket::Socket;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use tokio::io::Interest;
@@ -177,28 +176,4 @@ impl Write for Wire {
 
 fn send(socket: &Socket, bytes: &[u8]) -> io::Result<usize> {
     socket.attempt(Interest::WRITABLE, |socket| socket.send(bytes))
-}
-
-impl Socket {
-    /// Does something to the socket, unless the runtime knows that it would have to wait.
-    fn attempt<R>(&self, interest: Interest, f: impl FnOnce(&Socket) -> io::Result<R>) -> io::Result<R> {
-        match self {
-            Socket::Tcp(io) => io.try_io(interest, || f(self)),
-            Socket::Unix(io) => io.try_io(interest, || f(self)),
-        }
-    }
-
-    fn receive(&self, room: &mut [u8]) -> io::Result<usize> {
-        Ok(match self {
-            Socket::Tcp(io) => rustix::net::recv(io, room, RecvFlags::empty())?.0,
-            Socket::Unix(io) => rustix::net::recv(io, room, RecvFlags::empty())?.0,
-        })
-    }
-
-    fn send(&self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(match self {
-            Socket::Tcp(io) => rustix::net::send(io, bytes, SendFlags::NOSIGNAL)?,
-            Socket::Unix(io) => rustix::net::send(io, bytes, SendFlags::NOSIGNAL)?,
-        })
-    }
 }
