@@ -8,10 +8,11 @@ LAB := $(TARGET)/release/terse-lab
 SECONDS ?= 10
 ARGS ?=
 
-.PHONY: help build demo test bench svn-experiment configs conformance fuzz docs tls-scan
+.PHONY: help build release demo test bench svn-experiment configs conformance fuzz docs tls-scan
 
 help:
 	@echo "make build          builds the program: $(TARGET)/release/terse"
+	@echo "make release        the same by a profile of its own traffic, some tenth less CPU: $(TARGET)/profiled/terse"
 	@echo "make demo           starts servers and terse in front of them, and shows what compression does (PORT=8080)"
 	@echo "make test           everything that must hold before a change goes in"
 	@echo "make bench          terse beside haproxy and nginx: bench/results.md (HAPROXY=, HAPROXY2=, NGINX=, ARGS=--quick)"
@@ -33,6 +34,9 @@ build: system
 .PHONY: lab
 lab: build
 	$(CARGO) build --release --locked -p terse-lab
+
+release: system
+	scripts/release
 
 demo: lab
 	@TERSE="$${TERSE:-$(TARGET)/release/terse}" $(LAB) demo $(ARGS)
@@ -61,7 +65,8 @@ test: system
 
 bench: lab
 	@scripts/packages wrk:wrk haproxy:haproxy nginx:nginx valgrind:valgrind strace:strace
-	@TERSE="$${TERSE:-$(TARGET)/release/terse}" $(LAB) bench $(ARGS)
+	@test -n "$$TERSE" || $(MAKE) --no-print-directory release
+	@TERSE="$${TERSE:-$(TARGET)/profiled/terse}" $(LAB) bench $(ARGS)
 
 svn-experiment: lab
 	@scripts/packages apache2:apache2-bin svn:subversion openssl:openssl \
