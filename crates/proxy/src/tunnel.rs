@@ -2,7 +2,7 @@
 
 use crate::filter::{Direction, Reach};
 use crate::inspection::lend_if;
-use crate::io::{Broken, Incoming, Outgoing, Part, Sink, Source, Timer, clock};
+use crate::io::{Broken, Incoming, Part, Sink, Source, Timer, clock};
 use crate::log::Origin;
 use crate::meter::{self, Meter};
 use crate::phase::inspect::{self, Decision};
@@ -141,33 +141,13 @@ pub(crate) async fn connected(client: &mut Client, stream: &mut Stream, connecti
     let announced = connection.announce(&mut up_out) as u64;
     let (client_reader, client_writer) = client.io.split();
     let (server_reader, server_writer) = connection.io.split();
-    let source = |reader, buffer, body, timer, timeout| Source {
-        reader,
-        buffer,
-        body,
-        pools: &worker.pools,
-        full_reads: false,
-        minds_truncation: false,
-        broken: None,
-        timer,
-        timeout,
-        listener: None,
-    };
-    let mut up = source(client_reader, &mut client.buffer, &mut up_body, &client.timer, &client_timeout);
-    let mut down = source(server_reader, &mut connection.buffer, &mut down_body, &connection.timer, &server_timeout);
+    let (pools, buffers) = (&worker.pools, (&mut client.buffer, &mut connection.buffer));
+    let mut up = Source::new(client_reader, buffers.0, &mut up_body, pools, &client.timer, &client_timeout);
+    let mut down = Source::new(server_reader, buffers.1, &mut down_body, pools, &connection.timer, &server_timeout);
     let meters = (Meter::of(&stream.facts, meter::Direction::In), Meter::of(&stream.facts, meter::Direction::Out));
-    let sink = |writer, out, timer, timeout, meter| Sink {
-        writer,
-        out,
-        unstored: None,
-        framing: Outgoing::Plain,
-        written: 0,
-        meter,
-        timer,
-        timeout,
-    };
-    let mut up_sink = sink(server_writer, &mut up_out, &connection.timer, server_timeout.get(), meters.0.as_ref());
-    let mut down_sink = sink(client_writer, &mut down_out, &client.timer, client_timeout.get(), meters.1.as_ref());
+    let mut up_sink = Sink::new(server_writer, &mut up_out, &connection.timer, server_timeout.get());
+    let mut down_sink = Sink::new(client_writer, &mut down_out, &client.timer, client_timeout.get());
+    (up_sink.meter, down_sink.meter) = (meters.0.as_ref(), meters.1.as_ref());
     let ways = (Way::of(stream, Direction::In), Way::of(stream, Direction::Out));
     let rules = stream.facts.backend.map(|index| &worker.plan.backends[index].tcp).filter(|tcp| !tcp.server_content.is_empty());
     let silence = Silence { fins: (front.client_fin, back.server_fin), ..Silence::of(stream) };

@@ -18,17 +18,11 @@ use terse_http::h1::encode;
 pub enum Outgoing {
     /// There is none, or its length was said, or the connection closes behind it: the bytes as they are.
     Plain,
-    /// In chunks.
-    Chunked,
-    /// In chunks, and trailers are dropped (`option http-drop-request-trailers` and its like).
-    ChunkedAlone,
-}
-
-impl Outgoing {
-    /// Chunks, for a receiver who gets trailers or does not.
-    pub fn chunked(drops_trailers: bool) -> Outgoing {
-        if drops_trailers { Outgoing::ChunkedAlone } else { Outgoing::Chunked }
-    }
+    /// In chunks; with trailers, unless the proxy drops them (`option http-drop-request-trailers` and its like).
+    Chunked {
+        /// Whether trailers are passed on.
+        trailers: bool,
+    },
 }
 
 /// A message and where it goes.
@@ -56,6 +50,13 @@ const COPIED: usize = 8 * 1024;
 /// When so much waits, it is written.
 const ENOUGH: usize = 32 * 1024;
 
+impl<'a> Sink<'a> {
+    /// A message that goes as it is, and is not counted.
+    pub fn new(writer: Writer<'a>, out: &'a mut Vec<u8>, timer: &'a Timer, timeout: Option<Duration>) -> Sink<'a> {
+        Sink { writer, out, unstored: None, framing: Outgoing::Plain, written: 0, meter: None, timer, timeout }
+    }
+}
+
 impl Sink<'_> {
     /// Sends a part of the body; it may wait in `out` until [`Sink::flush`].
     pub async fn send(&mut self, data: &[u8]) -> io::Result<()> {
@@ -64,7 +65,7 @@ impl Sink<'_> {
         }
         let end = match self.framing {
             Outgoing::Plain => &b""[..],
-            Outgoing::Chunked | Outgoing::ChunkedAlone => {
+            Outgoing::Chunked { .. } => {
                 encode::chunk_start(data.len(), self.out);
                 encode::CHUNK_END
             }
@@ -85,8 +86,8 @@ impl Sink<'_> {
     pub async fn finish(&mut self, trailers: &[u8]) -> io::Result<()> {
         match self.framing {
             Outgoing::Plain => {}
-            Outgoing::Chunked => encode::last_chunk(trailers, self.out),
-            Outgoing::ChunkedAlone => encode::last_chunk(b"", self.out),
+            Outgoing::Chunked { trailers: true } => encode::last_chunk(trailers, self.out),
+            Outgoing::Chunked { trailers: false } => encode::last_chunk(b"", self.out),
         }
         self.flush().await
     }
@@ -105,9 +106,9 @@ impl Sink<'_> {
 
     async fn write(&mut self, parts: [&[u8]; 3]) -> io::Result<()> {
         let (mut done, total) = (0, parts.iter().map(|p| p.len()).sum::<usize>());
-        let mut waits = false;
         while done < total {
-            let n = poll_fn(|cx| {
+            let mut waits = false;
+            done += poll_fn(|cx| {
                 let mut slices = [IoSlice::new(b""); 3];
                 let (mut skip, mut used) = (done, 0);
                 for part in parts {
@@ -127,18 +128,9 @@ impl Sink<'_> {
                     }
                 }
                 let poll = self.writer.poll_write(cx, &slices[..used]);
-                if poll.is_pending() && self.is_late(cx, &mut waits) {
-                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-                }
-                poll
+                self.outcome(poll, cx, &mut waits)
             })
             .await?;
-            if n == 0 {
-                return Err(io::ErrorKind::WriteZero.into());
-            }
-            waits = false;
-            done += n;
-            self.count(n);
         }
         if self.unstored.is_some() {
             self.unstored = Some(0);
@@ -167,18 +159,11 @@ impl Sink<'_> {
                     [] => self.writer.poll_splice(cx, pipe),
                     _ => self.writer.poll_send_ahead(cx, ahead),
                 };
-                if poll.is_pending() && self.is_late(cx, &mut waits) {
-                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-                }
-                poll
+                self.outcome(poll, cx, &mut waits)
             })
             .await?;
-            if n == 0 {
-                return Err(io::ErrorKind::WriteZero.into());
-            }
             // What waited goes first.
             done += n.min(ahead.len());
-            self.count(n);
         }
         self.unstored = self.unstored.map(|_| 0);
         *self.out = out;
@@ -189,25 +174,20 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// Counts bytes that were written.
+    /// What a write has come to: its bytes are counted, and a receiver that takes none, or not in its time, is an error.
     #[inline]
-    fn count(&mut self, n: usize) {
-        self.written += n as u64;
-        if let Some(meter) = self.meter {
-            meter.count(n as u64);
+    fn outcome(&mut self, poll: Poll<io::Result<usize>>, cx: &Context<'_>, waits: &mut bool) -> Poll<io::Result<usize>> {
+        match poll {
+            Poll::Ready(Ok(0)) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            Poll::Ready(Ok(n)) => {
+                self.written += n as u64;
+                if let Some(meter) = self.meter {
+                    meter.count(n as u64);
+                }
+                poll
+            }
+            Poll::Pending if self.timer.is_late(cx, self.timeout, waits) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            poll => poll,
         }
-    }
-
-    /// Whether the receiver, who takes nothing now, has had its time; `waits`: whether it was looked at before.
-    ///
-    /// Who waits without a limit neither sets nor obeys the timer: it may be the other direction's.
-    #[inline]
-    fn is_late(&self, cx: &mut Context<'_>, waits: &mut bool) -> bool {
-        let Some(limit) = self.timeout else { return false };
-        if !*waits {
-            *waits = true;
-            self.timer.set(Some(limit));
-        }
-        self.timer.is_due(cx)
     }
 }

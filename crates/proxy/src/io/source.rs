@@ -8,7 +8,7 @@ use super::transport::Reader;
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use terse_http::h1::head::parse_trailers;
 use terse_http::h1::{ChunkDecoder, Malformed, Step};
@@ -90,6 +90,21 @@ impl Incoming {
     /// Whether nothing is left.
     pub fn is_done(&self) -> bool {
         matches!(self, Incoming::Done)
+    }
+}
+
+impl<'a> Source<'a> {
+    /// A body of which nothing has been looked at yet.
+    pub fn new(
+        reader: Reader<'a>,
+        buffer: &'a mut Buffer,
+        body: &'a mut Incoming,
+        pools: &'a Pools,
+        timer: &'a Timer,
+        timeout: &'a Cell<Option<Duration>>,
+    ) -> Source<'a> {
+        let (full_reads, minds_truncation, broken, listener) = (false, false, None, None);
+        Source { reader, buffer, body, pools, full_reads, minds_truncation, broken, timer, timeout, listener }
     }
 }
 
@@ -194,11 +209,7 @@ impl Source<'_> {
         loop {
             match self.patiently(Source::poll_more).await {
                 Ok(Some(0)) if self.minds_truncation && self.reader.is_truncated() => return Err(Broken::Closed),
-                Ok(Some(0)) if matches!(self.body, Incoming::UntilClose) => {
-                    *self.body = Incoming::Done;
-                    return Ok(());
-                }
-                Ok(Some(0)) => return Err(Broken::Closed),
+                Ok(Some(0)) => return self.found_end(),
                 Ok(Some(_)) => return Ok(()),
                 Ok(None) => *self.buffer = self.pools.small.get().await,
                 Err(error) => return Err(Broken::of(&error)),
@@ -208,22 +219,22 @@ impl Source<'_> {
 
     /// Whether the next bytes are data for certain, and many: then they can be [received](Source::receive) to where they are to lie.
     pub fn can_receive(&self) -> bool {
-        let data = match &*self.body {
+        self.certain() >= RECEIVED_LEAST && self.buffer.is_empty()
+    }
+
+    /// How many bytes of data come next for certain: those left of the body, or of its chunk.
+    fn certain(&self) -> usize {
+        let left = match &*self.body {
             Incoming::Exact(left) => *left,
             Incoming::Chunked(decoder, 0) => decoder.left(),
             _ => 0,
         };
-        data >= RECEIVED_LEAST && self.buffer.is_empty()
+        usize::try_from(left).unwrap_or(usize::MAX)
     }
 
     /// Receives data of the body into `room`, past the buffer: how many bytes. To be called where [`Source::can_receive`] says so.
     pub async fn receive(&mut self, room: &mut [u8]) -> Result<usize, Broken> {
-        let left = match &*self.body {
-            Incoming::Exact(left) => *left,
-            Incoming::Chunked(decoder, _) => decoder.left(),
-            _ => 0,
-        };
-        let most = room.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let most = room.len().min(self.certain());
         let room = &mut room[..most];
         if let Some(broken) = self.broken.take() {
             return Err(broken);
@@ -263,13 +274,11 @@ impl Source<'_> {
     /// Receives data of the body into an empty pipe: how many bytes; 0 where the peer has closed, `None` where it must be read instead.
     /// To be called where [`Source::can_splice`] says so. It does not wait.
     pub fn splice(&mut self, pipe: &mut Pipe<'_>) -> io::Result<Option<usize>> {
-        let left = match &*self.body {
-            Incoming::Exact(left) => *left,
-            Incoming::Chunked(decoder, _) => decoder.left(),
-            Incoming::UntilClose => u64::MAX,
-            Incoming::Done | Incoming::Held(_) => return Err(io::ErrorKind::InvalidInput.into()),
+        let most = match &*self.body {
+            Incoming::UntilClose => usize::MAX,
+            _ => self.certain(),
         };
-        let spliced = self.reader.try_splice(pipe, usize::try_from(left).unwrap_or(usize::MAX))?;
+        let spliced = self.reader.try_splice(pipe, most)?;
         self.received(spliced.unwrap_or(0) as u64);
         Ok(spliced)
     }
@@ -303,32 +312,19 @@ impl Source<'_> {
 
     /// Polls until something comes or the peer's time is over.
     #[inline]
-    async fn patiently<T>(
-        &mut self,
-        mut poll: impl FnMut(&mut Self, &mut std::task::Context<'_>) -> Poll<io::Result<T>>,
-    ) -> io::Result<T> {
+    async fn patiently<T>(&mut self, mut poll: impl FnMut(&mut Self, &mut Context<'_>) -> Poll<io::Result<T>>) -> io::Result<T> {
         let mut waits = false;
-        poll_fn(|cx| {
-            let poll = poll(self, cx);
-            // Who waits without a limit neither sets nor obeys the timer: it may be the other direction's.
-            if poll.is_pending()
-                && let Some(limit) = self.timeout.get()
-            {
-                if !waits {
-                    waits = true;
-                    self.timer.set(Some(limit));
-                }
-                if self.timer.is_due(cx) {
-                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-                }
+        poll_fn(|cx| match poll(self, cx) {
+            Poll::Pending if self.timer.is_late(cx, self.timeout.get(), &mut waits) => {
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
             }
-            poll
+            poll => poll,
         })
         .await
     }
 
     /// `None`: a buffer is needed, and there is none.
-    fn poll_more(&mut self, cx: &mut std::task::Context<'_>) -> Poll<io::Result<Option<usize>>> {
+    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<usize>>> {
         if self.buffer.is_released() || (self.full_reads && self.buffer.is_empty() && self.buffer.size() < self.pools.bulk.size()) {
             if self.reader.poll_readable(cx)?.is_pending() {
                 self.buffer.release_if_empty();
@@ -359,7 +355,7 @@ impl Broken {
 }
 
 /// Fewer bytes of data come through the buffer: what follows them comes with them then.
-const RECEIVED_LEAST: u64 = 16 * 1024;
+const RECEIVED_LEAST: usize = 16 * 1024;
 
 /// Trailers are passed on as they came: they must be what they seem to be.
 fn check_trailers(trailers: &[u8]) -> Result<(), Malformed> {

@@ -181,6 +181,20 @@ impl Timer {
         self.wheel.is_due(self.key, cx)
     }
 
+    /// Whether a peer that has nothing to give or take just now has had its time: `limit`, from the first look of a wait on; `waits` says
+    /// whether there was one.
+    ///
+    /// Who waits without a limit neither sets nor obeys the timer: it may be the other direction's.
+    #[inline]
+    pub fn is_late(&self, cx: &Context<'_>, limit: Option<Duration>, waits: &mut bool) -> bool {
+        let Some(limit) = limit else { return false };
+        if !*waits {
+            *waits = true;
+            self.set(Some(limit));
+        }
+        self.is_due(cx)
+    }
+
     /// Waits until the deadline.
     pub async fn expired(&self) {
         poll_fn(|cx| if self.is_due(cx) { Poll::Ready(()) } else { Poll::Pending }).await;

@@ -1,6 +1,6 @@
 //! Answers that are made here, on their way to the client.
 
-use crate::io::{Outgoing, Sink, clock};
+use crate::io::{Sink, clock};
 use crate::phase::judge::Verdict;
 use crate::phase::{Client, Next, finish, perform, prepare, read, respond, stored};
 use crate::reply::{self, Answer};
@@ -153,8 +153,7 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
     stream.facts.status = shown.unwrap_or(stream.response.status);
     let timeout = stream.facts.timeouts().client;
     let (_, writer) = client.io.split();
-    let mut sink =
-        Sink { writer, out, unstored: None, framing: Outgoing::Plain, written: 0, meter: None, timer: &client.timer, timeout };
+    let mut sink = Sink::new(writer, out, &client.timer, timeout);
     let sent = async {
         if !is_head && stream.response.body != BodyLength::None {
             sink.send(&answer.body).await?;

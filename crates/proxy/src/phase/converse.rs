@@ -153,12 +153,10 @@ enum Arrival {
 /// A worker that drains closes connections that are idle. One whose response had begun before that was not told so: its next
 /// request is waited for, and that one's response says it.
 fn wait<'a>(client: &'a mut Client, session: &'a Session, limit: Option<Duration>) -> impl Future<Output = Arrival> + 'a {
-    // A pipelined request.
-    let is_there = !client.buffer.is_empty();
     let (is_first, is_running) = (session.requests.get() == 0, session.worker.is_running());
     let keeps_idle = session.frontend().options.keeps_idle;
     let closes_idle = !is_first && is_running && !keeps_idle;
-    if !is_there {
+    if client.buffer.is_empty() {
         client.buffer.release_if_empty();
         client.timer.set(match limit {
             limit if is_first || is_running || keeps_idle => limit,
@@ -173,27 +171,23 @@ fn wait<'a>(client: &'a mut Client, session: &'a Session, limit: Option<Duration
                 client.buffer = ready!(waiting.as_mut().poll(cx));
                 room = None;
             }
-            if is_there {
-                return Poll::Ready(Arrival::Bytes);
-            } else if let Poll::Ready(arrival) = poll_first_bytes(client, session, cx) {
-                match arrival {
-                    Some(arrival) => return Poll::Ready(arrival),
-                    None => room = Some(Box::pin(session.worker.pools.small.get())),
-                }
-            } else if closes_idle && !session.worker.is_running() {
-                return Poll::Ready(Arrival::Nothing);
-            } else if client.timer.is_due(cx) {
-                return Poll::Ready(Arrival::Late);
-            } else {
-                return Poll::Pending;
+            match poll_first_bytes(client, session, cx) {
+                Poll::Ready(Some(arrival)) => return Poll::Ready(arrival),
+                Poll::Ready(None) => room = Some(Box::pin(session.worker.pools.small.get())),
+                Poll::Pending if closes_idle && !session.worker.is_running() => return Poll::Ready(Arrival::Nothing),
+                Poll::Pending if client.timer.is_due(cx) => return Poll::Ready(Arrival::Late),
+                Poll::Pending => return Poll::Pending,
             }
         }
     })
 }
 
-/// Reads, once there is something to read; `None` when a buffer is needed and there is none.
+/// Reads, once there is something to read, unless the client has sent its next request already; `None` when a buffer is needed and there is none.
 fn poll_first_bytes(client: &mut Client, session: &Session, cx: &mut Context<'_>) -> Poll<Option<Arrival>> {
     let Client { io, buffer, .. } = client;
+    if !buffer.is_empty() {
+        return Poll::Ready(Some(Arrival::Bytes));
+    }
     if buffer.is_released() {
         if io.poll_readable(cx).is_pending() {
             return Poll::Pending;

@@ -1,7 +1,7 @@
 //! Reading a request's head.
 
 use crate::inspection::{Side, join};
-use crate::io::{Broken, Outgoing, Sink, clock};
+use crate::io::{Broken, Sink, clock};
 use crate::phase::Client;
 use crate::rules::{BodyWait, rewrite};
 use crate::stream::Stream;
@@ -113,16 +113,7 @@ pub async fn interim(client: &mut Client, stream: &mut Stream, response: &Respon
 async fn send(client: &mut Client, stream: &mut Stream, mut out: Vec<u8>) -> Result<(), Abort> {
     let timeout = stream.facts.timeouts().client;
     let (_, writer) = client.io.split();
-    let mut sink = Sink {
-        writer,
-        out: &mut out,
-        unstored: None,
-        framing: Outgoing::Plain,
-        written: 0,
-        meter: None,
-        timer: &client.timer,
-        timeout,
-    };
+    let mut sink = Sink::new(writer, &mut out, &client.timer, timeout);
     let sent = sink.flush().await;
     stream.facts.bytes_out += sink.written;
     sent.map_err(|_| broken(Broken::Reset))

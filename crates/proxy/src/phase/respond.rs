@@ -470,7 +470,7 @@ fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, coded: bo
         if !chunked {
             stream.response.fields.push(b"Transfer-Encoding", b"chunked");
         }
-        Outgoing::chunked(session.frontend().options.drop_trailers.responses)
+        Outgoing::Chunked { trailers: !session.frontend().options.drop_trailers.responses }
     } else {
         stream.response.fields.remove_known(Known::TransferEncoding);
         reply.keep_client = false;

@@ -2,7 +2,7 @@
 //! the compression decision, framing.
 
 use crate::cache::{self, Hit};
-use crate::io::{Buffer, Held, Incoming, Outgoing, Sink, Source, clock};
+use crate::io::{Buffer, Held, Incoming, Sink, Source, clock};
 use crate::meter::{self, Meter};
 use crate::phase::{Client, Next, prepare, respond};
 use crate::settings::ConnectionMode;
@@ -53,28 +53,10 @@ pub async fn answer(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>,
     let meter = Meter::of(&stream.facts, meter::Direction::Out);
     let silence = Cell::new(None);
     let (reader, writer) = client.io.split();
-    let mut down = Source {
-        reader,
-        buffer: &mut Buffer::default(),
-        body: &mut body,
-        pools: &worker.pools,
-        full_reads: false,
-        minds_truncation: false,
-        broken: None,
-        timer: &client.timer,
-        timeout: &silence,
-        listener: None,
-    };
-    let mut sink = Sink {
-        writer,
-        out,
-        unstored: None,
-        framing: Outgoing::Plain,
-        written: 0,
-        meter: meter.as_ref(),
-        timer: &client.timer,
-        timeout,
-    };
+    let mut buffer = Buffer::default();
+    let mut down = Source::new(reader, &mut buffer, &mut body, &worker.pools, &client.timer, &silence);
+    let mut sink = Sink::new(writer, out, &client.timer, timeout);
+    sink.meter = meter.as_ref();
     let sent = respond::stored(&mut down, &mut sink, stream, &mut reply).await;
     stream.facts.bytes_out += sink.written;
     meter.into_iter().for_each(|meter| meter.settle(&mut stream.facts));

@@ -71,18 +71,7 @@ pub async fn run(
     }
     let (client_reader, client_writer) = client.io.split();
     let (server_reader, server_writer) = server.io.split();
-    let mut up = Source {
-        reader: client_reader,
-        buffer: &mut client.buffer,
-        body: &mut exchange.upload,
-        pools,
-        full_reads: false,
-        minds_truncation: false,
-        broken: None,
-        timer: &client.timer,
-        timeout: &client_timeout,
-        listener: None,
-    };
+    let mut up = Source::new(client_reader, &mut client.buffer, &mut exchange.upload, pools, &client.timer, &client_timeout);
     if has_upload {
         decoding::request(stream, &mut exchange.decode);
         Box::pin(decide(&mut up, stream, &mut exchange.code, exchange.decode.is_some())).await;
@@ -91,7 +80,9 @@ pub async fn run(
     let chunked = coded || matches!(up.body, Incoming::Chunked(..));
     let framing = match chunked {
         false => Outgoing::Plain,
-        true => Outgoing::chunked(stream.facts.backend().is_some_and(|backend| backend.options.drop_trailers.requests)),
+        true => {
+            Outgoing::Chunked { trailers: !stream.facts.backend().is_some_and(|backend| backend.options.drop_trailers.requests) }
+        }
     };
     if let Some(name) = stream.facts.backend().and_then(|backend| backend.name_header.as_ref())
         && let Some(server) = &stream.facts.server
@@ -107,39 +98,13 @@ pub async fn run(
     let stores = has_upload && policy::hop(link, coding::body(&stream.request.fields)).stores;
     let unstored = stores.then_some(head.len());
     let meters = (Meter::of(&stream.facts, meter::Direction::In), Meter::of(&stream.facts, meter::Direction::Out));
-    let mut up_sink = Sink {
-        writer: server_writer,
-        out: &mut head,
-        unstored,
-        framing,
-        written: 0,
-        meter: meters.0.as_ref(),
-        timer: &server.timer,
-        timeout: timeouts.server,
-    };
+    let mut up_sink = Sink::new(server_writer, &mut head, &server.timer, timeouts.server);
+    (up_sink.unstored, up_sink.framing, up_sink.meter) = (unstored, framing, meters.0.as_ref());
     let mut download_body = Incoming::Done;
-    let mut down = Source {
-        reader: server_reader,
-        buffer: &mut server.buffer,
-        body: &mut download_body,
-        pools,
-        full_reads: false,
-        minds_truncation: true,
-        broken: None,
-        timer: &server.timer,
-        timeout: &server_timeout,
-        listener: None,
-    };
-    let mut down_sink = Sink {
-        writer: client_writer,
-        out,
-        unstored: None,
-        framing: Outgoing::Plain,
-        written: 0,
-        meter: meters.1.as_ref(),
-        timer: &client.timer,
-        timeout: timeouts.client,
-    };
+    let mut down = Source::new(server_reader, &mut server.buffer, &mut download_body, pools, &server.timer, &server_timeout);
+    down.minds_truncation = true;
+    let mut down_sink = Sink::new(client_writer, out, &client.timer, timeouts.client);
+    down_sink.meter = meters.1.as_ref();
     // Set once all of the request has left: before that, neither connection can carry another one.
     let body_read = Cell::new(!has_upload);
     let mut reply = respond::Reply {
