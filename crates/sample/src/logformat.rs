@@ -2,14 +2,15 @@
 //! bodies of answers and every other string that may hold expressions.
 
 mod encoding;
+mod parse;
 
 use self::encoding::{Encoding, ItemType, write_hex};
 use crate::cast;
-use crate::compiler::{Compiler, with_hint};
+use crate::compiler::Compiler;
 use crate::env::Env;
 use crate::expr::Expr;
-use crate::registry::{Alias, AliasEach, AliasKind, AliasRun, Needs};
-use crate::value::{Type, Value};
+use crate::registry::{Alias, AliasEach, AliasRun, Needs};
+use crate::value::Value;
 use std::net::IpAddr;
 use terse_config::{Args, Fault, Scope};
 use terse_message::text::control_at;
@@ -278,143 +279,10 @@ impl Options {
             }
         }
     }
-
-    fn change(mut self, text: &str) -> Result<Options, String> {
-        for word in text.split(',') {
-            let mut on = true;
-            let mut rest = word.trim();
-            while let Some(c) = rest.chars().next() {
-                let long = [("json", Some(Encoding::Json)), ("cbor", Some(Encoding::Cbor)), ("bin", None)];
-                if let Some((word, encoding)) = long.iter().find(|(word, _)| rest.starts_with(word)) {
-                    match encoding {
-                        Some(_) => self.encoding = encoding.filter(|_| on),
-                        None => self.binary = on,
-                    }
-                    rest = &rest[word.len()..];
-                    continue;
-                }
-                match c {
-                    '+' => on = true,
-                    '-' => on = false,
-                    'Q' => self.quote = on,
-                    'X' => self.hex = on,
-                    'E' => self.escape = on,
-                    'M' => self.mandatory = on,
-                    _ => {
-                        let known = "expects Q, X, E, M, json, cbor, bin, each behind '+' or '-'";
-                        return Err(format!("unknown format option '{c}' in '{text}', {known}"));
-                    }
-                }
-                rest = &rest[c.len_utf8()..];
-            }
-        }
-        Ok(self)
-    }
 }
 
 /// What stands behind a backslash in structured data (RFC 5424 section 6.3.3).
 const ESCAPED: [u8; 3] = *b"\"\\]";
-
-impl Compiler<'_> {
-    /// Compiles a format. `self.word` is the word that it stands in.
-    pub fn log_format(&mut self, text: &[u8], usage: Usage) -> Result<LogFormat, Fault> {
-        let mut draft = Draft {
-            format: LogFormat::default(),
-            literal: Vec::new(),
-            blanks: matches!(usage, Usage::Log | Usage::Id),
-            name: "".into(),
-        };
-        let mut options = Options { mandatory: usage == Usage::Log, http: usage == Usage::Http, ..Options::default() };
-        let mut rest = text;
-        while let Some(at) = memchr::memchr(b'%', rest) {
-            draft.text(&rest[..at]);
-            rest = &rest[at + 1..];
-            if let Some(after) = rest.strip_prefix(b"%") {
-                draft.literal.push(b'%');
-                rest = after;
-                continue;
-            }
-            rest = self.log_item(rest, &mut options, &mut draft)?;
-        }
-        draft.text(rest);
-        draft.flush();
-        Ok(draft.format)
-    }
-
-    /// What stands behind a percent sign; gives what follows it.
-    fn log_item<'t>(&mut self, text: &'t [u8], common: &mut Options, draft: &mut Draft) -> Result<&'t [u8], Fault> {
-        let (mut rest, mut kind) = (text, ItemType::Own);
-        let shown = || String::from_utf8_lossy(text);
-        if let Some(after) = rest.strip_prefix(b"(") {
-            let end = memchr::memchr(b')', after).ok_or_else(|| self.fault(format!("missing ')' in '%{}'", shown())))?;
-            (draft.name, kind) = self.item_name(&after[..end])?;
-            rest = &after[end + 1..];
-        }
-        let mut options = Options { kind, ..*common };
-        if let Some(after) = rest.strip_prefix(b"{") {
-            let end = memchr::memchr(b'}', after).ok_or_else(|| self.fault(format!("missing '}}' in '%{}'", shown())))?;
-            options = options.change(&String::from_utf8_lossy(&after[..end])).map_err(|reason| self.fault(reason))?;
-            rest = &after[end + 1..];
-        }
-        if let Some(after) = rest.strip_prefix(b"[") {
-            let (expr, after) = self.expression_prefix(after)?;
-            self.check_needs(expr.needs(), expr.text())?;
-            let Some(after) = after.strip_prefix(b"]") else {
-                return Err(self.fault(format!("expected ']' after '{}' in '%{}'", expr.text(), shown())));
-            };
-            if !cast::exists(expr.output(), Type::Str) {
-                return Err(self.fault(format!("'{}' cannot be written as text", expr.text())));
-            }
-            draft.format.needs = draft.format.needs.or(expr.needs());
-            draft.item(Item::Expr(Box::new(expr), options));
-            return Ok(after);
-        }
-        let (name, after) = rest.split_at(rest.iter().take_while(|b| b.is_ascii_alphanumeric()).count());
-        let name = std::str::from_utf8(name).unwrap_or_default();
-        if name == "o" {
-            // It writes nothing: its options hold for what follows, and an encoding for the whole.
-            (draft.format.encoding, draft.format.binary) = (options.encoding.or(draft.format.encoding), options.binary);
-            draft.name = "".into();
-            *common = Options { kind: ItemType::Own, ..options };
-            return Ok(after);
-        }
-        let Some(alias) = self.registry.alias(name) else {
-            let fault =
-                self.fault(format!("no such format alias '%{}' (a percent sign itself is written '%%')", shown_alias(rest)));
-            return Err(with_hint(fault, self.registry.alias_near(name).filter(|_| !name.is_empty())));
-        };
-        let item = match alias.kind {
-            AliasKind::Done(run) => Item::Alias(run, options),
-            AliasKind::Plain(run) => Item::Alias(run, Options { quote: false, ..options }),
-            AliasKind::Line(run) => Item::Line(run, options),
-            AliasKind::List(each) => Item::List(each, options),
-            AliasKind::Refused(reason) => return Err(self.fault(format!("format alias '%{name}' is not supported: {reason}"))),
-        };
-        self.check_needs(alias.needs, &format!("%{name}"))?;
-        draft.format.needs = draft.format.needs.or(alias.needs);
-        draft.item(item);
-        Ok(after)
-    }
-
-    /// `%(name)` or `%(name:type)`.
-    fn item_name(&self, text: &[u8]) -> Result<(Box<str>, ItemType), Fault> {
-        let text = String::from_utf8_lossy(text);
-        let (name, word) = text.split_once(':').map_or((&*text, None), |(name, word)| (name, Some(word)));
-        if !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
-            return Err(self.fault(format!("invalid character in item name '{name}'")));
-        }
-        let Some(word) = word else { return Ok((name.into(), ItemType::Own)) };
-        match ItemType::WORDS.iter().find(|(known, _)| *known == word) {
-            Some((_, kind)) => Ok((name.into(), *kind)),
-            None => Err(self.fault(format!("unknown item type '{word}', expects one of str, sint, bool, raw"))),
-        }
-    }
-}
-
-fn shown_alias(rest: &[u8]) -> String {
-    let end = rest.iter().position(|b| !b.is_ascii_alphanumeric()).unwrap_or(rest.len()).max(1);
-    String::from_utf8_lossy(rest.get(..end).unwrap_or_default()).into_owned()
-}
 
 /// Where the query of a target begins, at its question mark.
 fn query_at(target: &[u8]) -> usize {
@@ -436,161 +304,5 @@ pub fn encode(bytes: &[u8], reserved: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// A format that is not finished.
-struct Draft {
-    format: LogFormat,
-    literal: Vec<u8>,
-    /// Runs of blanks become one.
-    blanks: bool,
-    /// The name of the item that comes.
-    name: Box<str>,
-}
-
-impl Draft {
-    fn text(&mut self, text: &[u8]) {
-        if !self.blanks {
-            return self.literal.extend_from_slice(text);
-        }
-        for &b in text {
-            if b == b' ' { self.item(Item::Blank) } else { self.literal.push(b) }
-        }
-    }
-
-    fn item(&mut self, item: Item) {
-        self.flush();
-        self.format.names.push(std::mem::take(&mut self.name));
-        self.format.items.push(item);
-    }
-
-    fn flush(&mut self) {
-        if !self.literal.is_empty() {
-            self.format.names.push("".into());
-            self.format.items.push(Item::Text(std::mem::take(&mut self.literal).into()));
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::Bench;
-
-    #[test]
-    fn formats() {
-        let mut bench = Bench::new();
-        for (text, usage, expected) in [
-            ("plain", Usage::Http, "plain"),
-            ("100%%", Usage::Http, "100%"),
-            ("%ci:%cp [%HM]", Usage::Log, "198.51.100.7:1234 [GET]"),
-            ("a  b", Usage::Log, "a b"),
-            ("a  b", Usage::Http, "a  b"),
-            ("a   %ST   b", Usage::Log, "a 404 b"),
-            ("%{+X}o  %cp  %[req.hdr(none)]", Usage::Id, "04D2 "),
-            ("%{+Q}HM %{+Q}ST", Usage::Log, "\"GET\" 404"),
-            ("%{+Q}o %HM %{-Q}HM %[path]", Usage::Log, "\"GET\" GET \"/dir/file.html\""),
-            ("%[path,field(2,/)]-%[status]", Usage::Text, "dir-404"),
-            ("%[req.hdr(none)]|%[var(txn.none)]", Usage::Http, "|"),
-            ("%[req.hdr(none)]", Usage::Log, "-"),
-            ("%{+Q}[req.hdr(none)]", Usage::Log, "\"\""),
-            ("%[str('a\nb')]", Usage::Http, "a%0Ab"),
-            ("%[str('a\nb')]", Usage::Text, "a\nb"),
-            ("%{+E}[str('\\\"]')]", Usage::Text, r#"\\\"\]"#),
-            ("%{+X}cp %{+X}ci", Usage::Log, "04D2 C6336407"),
-            ("%(name)ci %(n:sint)[status]", Usage::Log, "198.51.100.7 404"),
-            ("%HP%HQ %HV", Usage::Log, "/dir/file.html?a=1&b=two%20x&a=3&C=4 HTTP/1.1"),
-            ("[%[str(a]b)]]", Usage::Text, "[a]b]"),
-            ("", Usage::Log, ""),
-            ("x\n", Usage::Text, "x\n"),
-        ] {
-            assert_eq!(bench.write(text, usage), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_wrong_is_named() {
-        let mut bench = Bench::new();
-        for (text, said) in [
-            ("%", "no such format alias '%'"),
-            ("50% off", "'%%'"),
-            ("%zz", "no such format alias '%zz'"),
-            ("%[path", "expected ']'"),
-            ("%[path x]", "expected ']' after 'path'"),
-            ("%[pathe]", "unknown fetch method 'pathe' in 'pathe'"),
-            ("%[req.hdrr(x)] and more", "in 'req.hdrr(x)'"),
-            ("%[req.hdrr(a]b,'c)]',d)] and more", r"in 'req.hdrr(a]b,\'c)]\',d)'"),
-            ("%[path,lowr]", "unknown converter 'lowr' in 'lowr'"),
-            ("%[src,lower,add(x", "converter 'add': expected ')' at the end of '(x'"),
-            ("%[lua.foo]", "unknown fetch method 'lua.foo'"),
-            ("%[path,lua.foo(a)]", "unknown converter 'lua.foo'"),
-            ("%{+Q", "missing '}'"),
-            ("%{+Z}ci", "unknown format option 'Z'"),
-            ("%{+jsn}o", "expects Q, X, E, M, json, cbor, bin"),
-            ("%(a b)ci", "invalid character"),
-            ("%(a:int)ci", "unknown item type 'int'"),
-        ] {
-            let fault = bench.format(text, Usage::Log).expect_err(text);
-            assert!(fault.reason.contains(said), "{text}: {}", fault.reason);
-        }
-        bench.have = Needs::REQUEST;
-        assert!(bench.format("%ST", Usage::Log).unwrap_err().reason.contains("the response's head"));
-        assert!(bench.format("%[status]", Usage::Log).unwrap_err().reason.contains("the response's head"));
-    }
-
-    #[test]
-    fn objects() {
-        let mut bench = Bench::new();
-        for (text, expected) in [
-            ("%{+json}o %(a)[path] text %ci %(b)ST %(c)[int(-7)]", r#"{"a": "/dir/file.html", "b": 404, "c": -7}"#),
-            (
-                r#"%{+json}o %(a)[bool(true)] %(b)[req.hdr(none)] %(c)[bin(61225c0a)]"#,
-                r#"{"a": true, "b": "", "c": "a\"\\\u000a"}"#,
-            ),
-            (
-                "%{+json}o %(a:str)[int(5)] %(b:sint)[str(abc)] %(c:bool)[int(2)] %(d:raw)[str(x y)]",
-                r#"{"a": "5", "b": 0, "c": true, "d": x y}"#,
-            ),
-            ("%{+json}o %{-json}(a)ci", "no such format alias"),
-            ("%{+json}o %(a){+Q,+X}cp %(b)HM", r#"{"a": 1234, "b": "GET"}"#),
-            ("x %{+json}[path] %(n){+json}ST", "x \"/dir/file.html\" 404"),
-            ("%{+json}o", "{}"),
-            (
-                "%{+cbor}o %(a)[str(p)] %(b)[int(500)] %(c)[int(-7)] %(d)[bool(true)] %(e)[bin(00ff)] %(f)[req.hdr(none)]",
-                "BF616161706162 1901F4 6163 26 6164 F5 6165 4200FF 6166 F6 FF",
-            ),
-            ("%{+cbor}[int(70000)] %{+cbor}[int(9223372036854775807)] %{+cbor}[int(24)]", "1A00011170 1B7FFFFFFFFFFFFFFF 1818"),
-        ] {
-            match bench.format(text, Usage::Log) {
-                Ok(_) if text.contains("cbor}o") => assert_eq!(bench.write(text, Usage::Log), expected.replace(' ', ""), "{text}"),
-                Ok(_) => assert_eq!(bench.write(text, Usage::Log), expected, "{text}"),
-                Err(fault) => assert!(fault.reason.contains(expected), "{text}: {}", fault.reason),
-            }
-        }
-        let format = bench.format("%{+cbor,+bin}o %(a)[int(1)]", Usage::Log).unwrap();
-        let mut out = Vec::new();
-        format.write(&bench.env(), &mut out);
-        assert_eq!(out, [0xbf, 0x61, b'a', 1, 0xff]);
-        assert_eq!(bench.write("%(n:sint)[str(12abc)]", Usage::Text), "12");
-        assert_eq!(bench.format("%{+json}o", Usage::Log).unwrap().as_text(), None);
-    }
-
-    #[test]
-    fn first_lines_cannot_break_a_log() {
-        let mut bench = Bench::new();
-        bench.request.set_target(b"http://h/\"#\xe9?");
-        assert_eq!(bench.write("%HP|%HPO|%HQ|%{+Q}HU", Usage::Log), "http://h/#22#23#E9|/#22#23#E9|?|\"http://h/#22#23#E9?\"");
-        let format = bench.format("%HM %HU", Usage::Log).unwrap();
-        let mut out = Vec::new();
-        format.write(&Env { request: None, ..bench.env() }, &mut out);
-        assert_eq!(out, b"<BADREQ> <BADREQ>");
-    }
-
-    #[test]
-    fn what_a_format_holds() {
-        let mut bench = Bench::new();
-        let format = bench.format("%[path] %ST", Usage::Text).unwrap();
-        assert_eq!(format.needs(), Needs::REQUEST.or(Needs::RESPONSE));
-        assert_eq!(format.as_text(), None);
-        assert_eq!(bench.format("a%%b", Usage::Text).unwrap().as_text(), Some(&b"a%b"[..]));
-        assert_eq!(LogFormat::text(b"%raw").as_text(), Some(&b"%raw"[..]));
-    }
-}
+mod tests;
