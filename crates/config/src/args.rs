@@ -207,12 +207,12 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// What was said on the way.
     /// What was said about words that are not refused.
     pub fn into_warnings(self) -> Vec<Fault> {
         self.remarks.warnings
     }
 
+    /// All that was said on the way.
     pub(crate) fn into_remarks(self) -> Remarks {
         self.remarks
     }

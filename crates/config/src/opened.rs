@@ -96,14 +96,10 @@ impl Opened {
 
     /// Where lines go now.
     pub(crate) fn target(&mut self) -> Target<'_> {
-        let section = match self.current {
-            Current::Outside => return Target::Outside,
-            Current::Refused => return Target::Refused,
-            Current::Global => Some(&mut self.global),
-            Current::Defaults(index) => self.defaults.get_mut(index).map(|defaults| &mut defaults.section),
-            Current::Named(index) => self.named.get_mut(index),
-        };
-        section.map_or(Target::Outside, Target::Section)
+        if let Current::Refused = self.current {
+            return Target::Refused;
+        }
+        self.here().map_or(Target::Outside, |(section, _)| Target::Section(section))
     }
 
     /// The section that lines go to, if there is one, and the named sections before it.
