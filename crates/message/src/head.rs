@@ -106,20 +106,16 @@ impl Request {
     /// The scheme of an absolute target, in any case of letters.
     pub fn scheme(&self) -> Option<&[u8]> {
         let target = self.target();
-        let end = target.windows(3).position(|w| w == b"://")?;
-        target[0].is_ascii_alphabetic().then(|| &target[..end])
+        // Nearly all targets have none, and their first byte says so.
+        target.first().filter(|first| first.is_ascii_alphabetic())?;
+        target.windows(3).position(|w| w == b"://").map(|end| &target[..end])
     }
 
     /// The authority that is asked for: that of an absolute target, or the Host field.
     pub fn authority(&self) -> Option<&[u8]> {
-        let target = self.target();
-        if let (Some(first), Some(i)) = (target.first(), target.windows(3).position(|w| w == b"://"))
-            && first.is_ascii_alphabetic()
-        {
-            let rest = &target[i + 3..];
-            return Some(&rest[..memchr::memchr3(b'/', b'?', b'#', rest).unwrap_or(rest.len())]);
-        }
-        self.fields.first(Known::Host)
+        let Some(scheme) = self.scheme() else { return self.fields.first(Known::Host) };
+        let rest = &self.target()[scheme.len() + 3..];
+        Some(&rest[..memchr::memchr3(b'/', b'?', b'#', rest).unwrap_or(rest.len())])
     }
 
     /// Puts another method in the first line.

@@ -39,6 +39,7 @@ use control::RequestControl;
 use hints::{Hints, Remembered};
 use room::{Room, Space};
 use shelf::{Listed, Shelf};
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use terse_message::{BodyLength, Known, Request, Response, Version};
@@ -101,6 +102,9 @@ pub struct Asked {
     /// How often the resource had been changed.
     changes: u64,
     selecting: Selecting,
+    control: RequestControl,
+    /// Whether an answer is looked for at all.
+    pub may_answer: bool,
     /// Whether the response to this request may be kept.
     may_store: bool,
     /// Whether the request had an Authorization field.
@@ -140,7 +144,7 @@ impl Cache {
         let authority = request.authority().filter(|authority| !authority.is_empty())?;
         let target = Some(request.path_and_query()).filter(|target| target.first() == Some(&b'/'))?;
         let implied = if over_tls { &b"https"[..] } else { b"http" };
-        let scheme = request.scheme().map_or_else(|| implied.to_vec(), <[u8]>::to_ascii_lowercase);
+        let scheme = request.scheme().map_or(Cow::Borrowed(implied), |scheme| scheme.to_ascii_lowercase().into());
         let mut hasher = blake3::Hasher::new_keyed(&self.secret);
         // Both: who speaks no TLS, and says https, must not choose what others get who do.
         hasher.update(implied).update(b":").update(&scheme).update(b":");
@@ -155,32 +159,27 @@ impl Cache {
     /// What a request that a rule sends here asks; nothing when it asks for no resource. `over_tls`: whether the client
     /// speaks TLS.
     pub fn meet(self: &Arc<Self>, request: &Request, over_tls: bool) -> Option<Asked> {
-        let control = RequestControl::of(&request.fields);
-        let is_get = request.method() == b"GET" && request.version >= Version::Http11 && request.body == BodyLength::None;
         let key = self.key(request, over_tls)?;
+        let control = RequestControl::of(&request.fields);
+        let authorized = request.fields.has(Known::Authorization);
+        let (is_get, is_head) = (request.method() == b"GET", request.method() == b"HEAD");
+        let is_modern = request.version >= Version::Http11 && request.body == BodyLength::None;
         Some(Asked {
             cache: self.clone(),
             key,
             changes: self.shelf(&key).changes(&key),
             selecting: Selecting::of(&request.fields),
-            may_store: is_get && !control.no_store,
-            authorized: request.fields.has(Known::Authorization),
+            control,
+            may_answer: is_modern && (is_get || is_head) && !authorized && !control.no_cache,
+            may_store: is_modern && is_get && !control.no_store,
+            authorized,
         })
     }
 
-    /// Whether an answer for such a request is looked for at all.
-    pub fn serves(request: &Request) -> bool {
-        let is_asking = matches!(request.method(), b"GET" | b"HEAD") && request.body == BodyLength::None;
-        is_asking
-            && request.version >= Version::Http11
-            && !request.fields.has(Known::Authorization)
-            && !RequestControl::of(&request.fields).no_cache
-    }
-
-    /// The response for a request that may have one from here.
-    pub fn look(&self, asked: &Asked, request: &Request, now_ms: i64) -> Option<Hit> {
+    /// The response for a request that [may have one](Asked::may_answer) from here.
+    pub fn look(&self, asked: &Asked, now_ms: i64) -> Option<Hit> {
         let entry = self.shelf(&asked.key).look(&asked.key, &asked.selecting, now_ms)?;
-        let control = RequestControl::of(&request.fields);
+        let control = &asked.control;
         let age = entry.age_s(now_ms);
         let fresh = u64::try_from((entry.fresh_until_ms - now_ms) / 1000).unwrap_or(0);
         let fits = control.max_age.is_none_or(|most| age <= most) && control.min_fresh.is_none_or(|least| fresh >= least);

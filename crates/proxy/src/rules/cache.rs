@@ -1,7 +1,7 @@
 //! `cache-use`, `cache-store`: answers from a cache, and responses for it.
 
 use super::{Action, ActionWord, Flow, REQUEST, RESPONSE, RuleSet, done};
-use crate::cache::{Cache, CacheName};
+use crate::cache::CacheName;
 use crate::counters::Counters;
 use crate::facts::Times;
 use crate::stream::Stream;
@@ -35,14 +35,13 @@ impl Action for CacheUse {
         let Some(cache) = self.name.cache() else { return Flow::Next };
         let over_tls = stream.facts.session.tls().is_some();
         let Some(asked) = cache.meet(&stream.request, over_tls) else { return Flow::Next };
-        let serves = Cache::serves(&stream.request);
-        let hit = serves.then(|| {
+        let hit = asked.may_answer.then(|| {
             counters(stream).cache_lookups.add(1);
-            cache.look(&asked, &stream.request, now_ms(stream))
+            cache.look(&asked, now_ms(stream))
         });
         let hit = hit.flatten();
         if hit.is_none()
-            && serves
+            && asked.may_answer
             && self.hints
             && let Some(hints) = cache.hints(&asked.key)
         {
