@@ -129,20 +129,18 @@ struct Place {
 
 impl Place {
     async fn wait_for(worker: &Rc<Worker>, bind: usize) -> Place {
-        let frontend = worker.plan.binds[bind].frontend;
         loop {
             // What was accepted before a drain is served all the same: nobody else can.
-            if let Some(place) = Place::take(worker, bind, frontend, !worker.is_running()) {
+            if let Some(place) = Place::take(worker, bind, !worker.is_running()) {
                 return place;
             }
             let _ = tokio::time::timeout(LOOK_AGAIN, worker.released.notified()).await;
         }
     }
 
-    fn take(worker: &Rc<Worker>, bind: usize, frontend: usize, beyond_limits: bool) -> Option<Place> {
-        let front = &worker.plan.frontends[frontend];
-        let limits = &worker.plan.limits;
-        let is_tls = worker.plan.binds[bind].tls.is_some();
+    fn take(worker: &Rc<Worker>, bind: usize, beyond_limits: bool) -> Option<Place> {
+        let address = &worker.plan.binds[bind];
+        let (front, limits, is_tls) = (&worker.plan.frontends[address.frontend], &worker.plan.limits, address.tls.is_some());
         if !beyond_limits && limits.rates(is_tls).any(|rate| rate.is_reached(worker.now_ms())) {
             return None;
         }
@@ -159,13 +157,13 @@ impl Place {
             front.tally.leave();
             return None;
         }
-        if !worker.plan.binds[bind].admit(beyond_limits) {
+        if !address.admit(beyond_limits) {
             front.tally.leave();
             worker.give_back_place();
             return None;
         }
         if is_tls && !limits.admit_tls(beyond_limits) {
-            worker.plan.binds[bind].leave();
+            address.leave();
             front.tally.leave();
             worker.give_back_place();
             return None;
@@ -175,7 +173,7 @@ impl Place {
         let counters = front.tally.of(worker.index);
         counters.connections.add(1);
         counters.enter();
-        if let Some(tally) = &worker.plan.binds[bind].tally {
+        if let Some(tally) = &address.tally {
             tally.of(worker.index).enter();
         }
         Some(Place { worker: worker.clone(), bind })
