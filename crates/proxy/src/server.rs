@@ -1,8 +1,12 @@
-//! Connections to servers: made, kept while idle, taken again.
+//! Connections to servers, and how they are made.
+
+mod idle;
+
+pub use idle::{IdleConnections, Wanted};
 
 use crate::io::{Buffer, Timer, Transport, Wheel, clock};
-use crate::settings::{Options, Reuse};
-use std::cell::RefCell;
+use crate::settings::Options;
+use socket2::SockRef;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -52,28 +56,27 @@ pub struct ServerConnection {
     pub registration: Option<Registration>,
 }
 
-/// What a connection is wanted for.
-#[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
-    /// `http-reuse`
-    pub reuse: Reuse,
-    /// The session that wants it.
-    pub session: u64,
-    /// Whether for its first request.
-    pub first: bool,
-    /// Whether for a request that may be sent only once.
-    pub once: bool,
-    /// What the server is to be told by the PROXY protocol.
-    pub announced: Option<&'a [u8]>,
-    /// The name that it is asked for by TLS.
-    pub name: Option<&'a str>,
-    /// Where the client wanted to go.
-    pub asked: Option<SocketAddr>,
-    /// Whose address the server is to see.
-    pub guise: Option<SocketAddr>,
-}
-
 impl ServerConnection {
+    /// What a session has made, to no server yet.
+    pub fn new(io: Transport, wheel: &Rc<Wheel>, owner: u64) -> ServerConnection {
+        ServerConnection {
+            local: io.local(),
+            io,
+            buffer: Buffer::default(),
+            timer: wheel.timer(),
+            server: None,
+            moves: 0,
+            owner,
+            requests: 0,
+            idle_until: clock::now(),
+            announced: None,
+            name: None,
+            asked: None,
+            guise: None,
+            registration: None,
+        }
+    }
+
     /// Writes what the server is to be told in front of the connection's first byte; says how much that is.
     pub fn announce(&self, out: &mut Vec<u8>) -> usize {
         // TLS begins behind it.
@@ -81,97 +84,6 @@ impl ServerConnection {
         let head = self.announced.as_deref().filter(|_| is_first).unwrap_or_default();
         out.extend_from_slice(head);
         head.len()
-    }
-}
-
-/// A worker's idle connections, by the slots of their servers: a connection holds its server, so none is ever in the place of another's.
-pub struct IdleConnections {
-    /// Boxed, since a connection changes hands several times a request.
-    #[expect(clippy::vec_box, reason = "moved singly, and often")]
-    lists: RefCell<Vec<Vec<Box<ServerConnection>>>>,
-}
-
-/// The most idle connections of one server in one worker.
-const MOST_IDLE: usize = 1024;
-
-impl IdleConnections {
-    /// Room for the connections of so many servers.
-    pub fn new(servers: usize) -> IdleConnections {
-        IdleConnections { lists: RefCell::new((0..servers).map(|_| Vec::new()).collect()) }
-    }
-
-    /// A connection to a server that a request of this session may use; connections that the server has closed, or
-    /// that lead to where it was before, are dropped.
-    ///
-    /// A request that may be sent only `once` asks the kernel too: what its server has closed in this moment is not announced yet.
-    pub fn take(
-        &self,
-        server: &Server,
-        Wanted { reuse, session, first, once, announced, name, asked, guise }: Wanted<'_>,
-    ) -> Option<Box<ServerConnection>> {
-        let mut lists = self.lists.borrow_mut();
-        let list = lists.get_mut(server.slot())?;
-        loop {
-            let may = |c: &ServerConnection| {
-                let by_reuse = match reuse {
-                    Reuse::Never => false,
-                    Reuse::Safe => !first,
-                    Reuse::Aggressive => !first || c.requests > 1,
-                    Reuse::Always => true,
-                };
-                let leads_there = c.asked.as_deref().is_none_or(|(server, to)| server.of(asked) == Some(*to));
-                let looks_so = c.guise.as_deref() == guise.as_ref();
-                let told_so = c.announced.as_deref() == announced && c.name.as_deref() == name;
-                (c.owner == session || by_reuse) && told_so && leads_there && looks_so
-            };
-            // The one used last is the warmest, and leaves the others to grow old and go.
-            let at = list.iter().rposition(|c| may(c))?;
-            let connection = list.remove(at);
-            let worn = server.settings().pool.max_reuse.is_some_and(|most| connection.requests > u64::from(most));
-            let ended = connection.io.is_stale() || (once && connection.io.has_ended());
-            if !worn && !ended && connection.moves == server.moves() {
-                return Some(connection);
-            }
-        }
-    }
-
-    /// Keeps a connection whose last response has been read to its end.
-    pub fn put(&self, mut connection: Box<ServerConnection>) {
-        connection.timer.clear();
-        connection.buffer.release_if_empty();
-        let Some(server) = &connection.server else { return };
-        let pool = &server.settings().pool;
-        let mut lists = self.lists.borrow_mut();
-        if lists.len() <= server.slot() {
-            lists.resize_with(server.slot() + 1, Vec::new);
-        }
-        if let Some(list) = lists.get_mut(server.slot())
-            && list.len() < pool.max_idle.map_or(MOST_IDLE, |most| most as usize)
-            && connection.buffer.is_released()
-            && connection.moves == server.moves()
-        {
-            connection.idle_until = clock::now() + pool.purge_delay;
-            list.push(connection);
-        }
-    }
-
-    /// Drops the connections that only this session could have used.
-    pub fn forget(&self, session: u64) {
-        for list in self.lists.borrow_mut().iter_mut() {
-            list.retain(|c| c.owner != session);
-        }
-    }
-
-    /// Drops what is too old, closed by its server, or leads to one that was removed.
-    pub fn purge(&self, now: Instant) {
-        for list in self.lists.borrow_mut().iter_mut() {
-            list.retain(|c| now < c.idle_until && !c.server.as_ref().is_some_and(|server| server.is_gone()) && !c.io.is_stale());
-        }
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.lists.borrow().iter().map(Vec::len).sum()
     }
 }
 
@@ -202,7 +114,8 @@ impl ServerConnection {
     }
 }
 
-/// Makes a connection to a server, for a client that wanted to go to `asked`, as if it came from `guise`. The caller limits how long it may take.
+/// Makes a connection to a server, for a client that wanted to go to `asked`, as if it came from `guise`. The caller limits how long it
+/// may take.
 pub async fn connect(
     server: &Arc<Server>,
     options: &Options,
@@ -231,35 +144,12 @@ pub async fn connect(
         }
     };
     io.apply(options.server_probes, options.no_linger);
-    let settings = server.settings();
-    if matches!(&*address, Address::Ip(_) | Address::AsAsked(_)) {
-        if let Some(time) = settings.user_timeout {
-            io.socket().set_tcp_user_timeout(Some(time))?;
-        }
-        if let Some(algorithm) = &settings.congestion {
-            io.socket().set_tcp_congestion(algorithm.as_bytes())?;
-        }
-    }
     let registration = match server.is_registered() {
         true => Some(server.connections().register(io.duplicate()?)),
         false => None,
     };
-    Ok(Box::new(ServerConnection {
-        local: io.local(),
-        io,
-        buffer: Buffer::default(),
-        timer: wheel.timer(),
-        server: Some(server.clone()),
-        moves,
-        owner,
-        requests: 0,
-        idle_until: clock::now(),
-        announced: None,
-        name: None,
-        asked: led,
-        guise: guise.map(Box::new),
-        registration,
-    }))
+    let (server, guise) = (Some(server.clone()), guise.map(Box::new));
+    Ok(Box::new(ServerConnection { server, moves, asked: led, guise, registration, ..ServerConnection::new(io, wheel, owner) }))
 }
 
 async fn connect_to(server: &Server, address: SocketAddr, guise: Option<SocketAddr>) -> io::Result<Transport> {
@@ -274,17 +164,30 @@ async fn connect_to(server: &Server, address: SocketAddr, guise: Option<SocketAd
     if proxy.is_some() {
         Box::pin(socks4::ask(&mut stream, address)).await?;
     }
+    let socket = SockRef::from(&stream);
+    if let Some(time) = settings.user_timeout {
+        socket.set_tcp_user_timeout(Some(time))?;
+    }
+    if let Some(algorithm) = &settings.congestion {
+        socket.set_tcp_congestion(algorithm.as_bytes())?;
+    }
     Ok(Transport::from_tcp(stream))
 }
 
-/// Connects from an address that need not be this machine's (`IP_TRANSPARENT`): answers must come back by way of it.
-async fn connect_as(guise: SocketAddr, source: &SourceSettings, to: SocketAddr) -> io::Result<TcpStream> {
+/// A socket of the address' family, at the network device that connections are to leave by.
+fn socket(source: &SourceSettings, to: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if to.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     if let Some(interface) = &source.interface {
         socket.bind_device(Some(interface.as_bytes()))?;
     }
+    Ok(socket)
+}
+
+/// Connects from an address that need not be this machine's (`IP_TRANSPARENT`): answers must come back by way of it.
+async fn connect_as(guise: SocketAddr, source: &SourceSettings, to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = socket(source, to)?;
     // Linux keeps one switch for both families.
-    socket2::SockRef::from(&socket).set_ip_transparent_v4(true)?;
+    SockRef::from(&socket).set_ip_transparent_v4(true)?;
     socket.set_reuseaddr(true)?;
     socket.bind(guise)?;
     socket.connect(to).await
@@ -294,10 +197,7 @@ async fn connect_as(guise: SocketAddr, source: &SourceSettings, to: SocketAddr) 
 async fn connect_from(source: &SourceSettings, to: SocketAddr) -> io::Result<TcpStream> {
     let mut port = source.address.map_or(0, |address| address.port());
     loop {
-        let socket = if to.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-        if let Some(interface) = &source.interface {
-            socket.bind_device(Some(interface.as_bytes()))?;
-        }
+        let socket = socket(source, to)?;
         if let Some(address) = source.address {
             socket.set_reuseaddr(true)?;
             match socket.bind(SocketAddr::new(address.ip(), port)) {

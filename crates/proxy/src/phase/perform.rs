@@ -1,6 +1,6 @@
 //! A service that a program has registered answers, as a server would whose connection ends in this process.
 
-use crate::io::{Buffer, Transport, clock};
+use crate::io::{Transport, clock};
 use crate::phase::persist::Bound;
 use crate::phase::{Client, Next, answer, converse, prepare, transfer};
 use crate::reply;
@@ -67,20 +67,5 @@ const ANSWERED: Abort = Abort::new(Who::Local, Phase::Request, Cause::Denied);
 
 fn connection(io: UnixStream, stream: &Stream) -> ServerConnection {
     let session = &stream.facts.session;
-    ServerConnection {
-        io: Transport::Unix(io),
-        buffer: Buffer::default(),
-        timer: session.worker.wheel.timer(),
-        server: None,
-        moves: 0,
-        local: None,
-        owner: session.number,
-        requests: 0,
-        idle_until: clock::now(),
-        announced: None,
-        name: None,
-        asked: None,
-        guise: None,
-        registration: None,
-    }
+    ServerConnection::new(Transport::Unix(io), &session.worker.wheel, session.number)
 }
