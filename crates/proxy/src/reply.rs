@@ -96,9 +96,22 @@ impl Answer {
         }
     }
 
+    /// A status and fields, and nothing else.
+    pub fn bare(status: u16, fields: Vec<(Arc<[u8]>, Vec<u8>)>) -> Answer {
+        Answer { status, stands_for: None, reason: Arc::from(""), fields, body: Arc::from(&b""[..]), close: false }
+    }
+
+    /// A redirect that is not to be remembered.
+    pub fn elsewhere(status: u16, location: Vec<u8>) -> Answer {
+        Answer::bare(
+            status,
+            vec![(Arc::from(&b"Cache-Control"[..]), b"no-cache".to_vec()), (Arc::from(&b"Location"[..]), location)],
+        )
+    }
+
     /// No answer at all: the connection is closed without a word, as an empty error file asks for.
     pub fn nothing() -> Answer {
-        Answer { status: 0, stands_for: None, reason: Arc::from(""), fields: Vec::new(), body: Arc::from(&b""[..]), close: true }
+        Answer { close: true, ..Answer::bare(0, Vec::new()) }
     }
 
     /// Whether it is [`Answer::nothing`].

@@ -147,7 +147,7 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
     let mode = prepare::connection_mode(session.frontend(), stream.facts.backend());
     let wants = stream.facts.persistence.keep_alive && mode != ConnectionMode::Close;
     let keep = wants && read_whole && !answer.close && session.worker.is_running();
-    respond::write_head(stream, encode::connection(keep, version), out);
+    respond::write_head(&stream.facts, &stream.response, encode::connection(keep, version), out);
     // What rules have said of the status is shown, or else what a page stands for.
     let shown = answer.stands_for.filter(|_| stream.response.status == answer.status);
     stream.facts.status = shown.unwrap_or(stream.response.status);

@@ -1,25 +1,24 @@
-//! A server for a request: chosen, waited for, connected; and again when that fails.
+//! A server for a request: chosen, waited for, connected.
 
 use crate::counters::{Counter, Counters};
 use crate::io::clock;
 use crate::phase::prepare::Exchange;
-use crate::phase::transfer::Failure;
+use crate::phase::retry::{next_attempt, redispatch};
 use crate::phase::waiting::{Waited, Watch, wait};
-use crate::phase::{Client, announce, observe};
+use crate::phase::{Client, announce, guise, observe};
 use crate::plan::Backend;
 use crate::reply::Answer;
 use crate::server::{self, ServerConnection, Wanted};
 use crate::settings::Reuse;
 use crate::stream::Stream;
 use std::future::pending;
-use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{io, mem};
 use terse_balance::settings::Guise;
-use terse_balance::{Claim, CookieFound, Count, Grant, Key, Precedence, Server, Want};
-use terse_message::{Abort, Cause, Phase, Who, list};
+use terse_balance::{Claim, Count, Grant, Key, Precedence, Server, Want};
+use terse_message::{Abort, Cause, Phase, Who};
 use terse_sample::LogFormat;
 use terse_tls::{Request, Secured};
 
@@ -58,7 +57,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             Err(abort) => {
                 if abort.who != Who::Client {
                     let bound = exchange.affinity.server.and_then(|index| backend.farm.server(index));
-                    count(bound.as_ref().map(|server| &***server), Count::ConnectErrors, |counters| &counters.connect_errors);
+                    count(bound.as_deref().map(|server| &**server), Count::ConnectErrors, |counters| &counters.connect_errors);
                 }
                 return Err(abort);
             }
@@ -98,7 +97,8 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         if let Some(prefix) = &chosen.settings().redirect
             && matches!(stream.request.method(), b"GET" | b"HEAD")
         {
-            stream.facts.instead = Some(elsewhere(prefix, stream));
+            let location = [prefix, stream.request.path_and_query()].concat();
+            stream.facts.instead = Some(Box::new(Answer::elsewhere(302, location)));
             return Err(Abort::new(Who::Local, Phase::Connect, Cause::Denied));
         }
         let first = stream.facts.number == 0;
@@ -110,18 +110,14 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let name = manner.and_then(|manner| manner.name.as_ref()).and_then(|name| asked(name, stream));
         let announced_now = announced.as_deref();
         let asked = stream.facts.local;
-        let guise = chosen.settings().source.guise.as_ref().and_then(|guise| worn(guise, stream));
+        let guise = chosen.settings().source.guise.as_ref().and_then(|guise| guise::of(guise, stream));
         let (reuse, name_now) = (backend.reuse, name.as_deref());
         let wanted = Wanted { reuse, session: session.number, first, once, announced: announced_now, name: name_now, asked, guise };
         let idle = (exchange.failures == 0).then(|| worker.idle.take(chosen, wanted));
         if let Some(connection) = idle.flatten() {
             stream.facts.server_reused = true;
-            stream.facts.server_local = connection.local;
-            mark(&connection, stream);
-            stream.facts.server_socket = Some(connection.io.descriptor());
             stream.facts.server_tls = connection.io.tls().cloned();
-            stream.facts.times.connected = Some(now);
-            return Ok(Assigned { connection, claim });
+            return Ok(Assigned::new(connection, claim, stream, now));
         }
         stream.facts.server_reused = false;
         // What the attempt before has left says nothing of this connection.
@@ -153,12 +149,8 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let failure = match connected {
             Waited::Done(Ok(connection)) => {
                 client.timer.clear();
-                stream.facts.server_local = connection.local;
-                mark(&connection, stream);
-                stream.facts.server_socket = Some(connection.io.descriptor());
-                stream.facts.times.connected = Some(clock::now());
                 observe::connection(backend, chosen, None);
-                return Ok(Assigned { connection, claim });
+                return Ok(Assigned::new(connection, claim, stream, clock::now()));
             }
             Waited::Done(Err(error)) => connect_failure(&error),
             Waited::Late => Abort::new(Who::ServerTimeout, Phase::Connect, Cause::Timeout),
@@ -177,35 +169,6 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         }
         refused = Some(chosen.index());
         before = Some(chosen);
-    }
-}
-
-/// The answer that sends a client to a server itself (`server ... redir`).
-#[cold]
-fn elsewhere(prefix: &[u8], stream: &Stream) -> Box<Answer> {
-    let location = [prefix, stream.request.path_and_query()].concat();
-    let fields = vec![(Arc::from(&b"Cache-Control"[..]), b"no-cache".to_vec()), (Arc::from(&b"Location"[..]), location)];
-    Box::new(Answer { status: 302, stands_for: None, reason: Arc::from("Found"), fields, body: Arc::from(&b""[..]), close: false })
-}
-
-/// The address that a server is to see in the place of this machine's; none where the request does not say.
-#[cold]
-fn worn(guise: &Guise, stream: &Stream) -> Option<SocketAddr> {
-    let client = stream.facts.client;
-    match guise {
-        Guise::Client => client,
-        Guise::ClientIp => client.map(|client| SocketAddr::new(client.ip(), 0)),
-        Guise::Address(address) => Some(*address),
-        Guise::Field(name, occurrence) => {
-            let all = || stream.request.fields.values(name.bytes()).flat_map(list::elements);
-            let nth = |at: i32| usize::try_from(at).ok();
-            let text = match *occurrence {
-                from_first @ 1.. => all().nth(nth(from_first - 1)?)?,
-                from_last => all().nth(all().count().checked_sub(nth(from_last.checked_neg()?)?)?)?,
-            };
-            let ip: IpAddr = std::str::from_utf8(text).ok()?.parse().ok()?;
-            Some(SocketAddr::new(ip, 0))
-        }
     }
 }
 
@@ -228,104 +191,6 @@ fn asked(name: &LogFormat, stream: &Stream) -> Option<Box<str>> {
     let mut text = Vec::new();
     name.write(&stream.env(), &mut text);
     String::from_utf8(text).ok().filter(|name| !name.is_empty()).map(String::into_boxed_str)
-}
-
-/// Applies what rules have said of the packets to the server.
-fn mark(connection: &ServerConnection, stream: &Stream) {
-    if let Some(changes) = stream.facts.changed() {
-        changes.server_packets.apply(&connection.io.socket(), connection.local);
-    }
-}
-
-/// Whether a failed exchange may be tried again; counts the attempt.
-pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure) -> bool {
-    let session = stream.facts.session.clone();
-    let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index]) else { return false };
-    observe::failure(backend, stream, failure.kind);
-    // A connection that had been idle may have been closed by the server just then. A request that can be repeated without harm is,
-    // on a fresh one (RFC 9110 section 9.2.2); what else is repeated is the operator's word.
-    let harmless = stream.request.is_idempotent() && !exchange.body_begun;
-    let sent_once = stream.facts.changed().is_some_and(|changes| changes.sent_once);
-    let allowed = match failure.kind {
-        kind if sent_once && kind != FailureKind::Unsent => false,
-        FailureKind::Unsent => !exchange.body_begun,
-        FailureKind::Empty => harmless && (stream.facts.server_reused || backend.retry_on.empty),
-        FailureKind::Junk => harmless && backend.retry_on.junk,
-        FailureKind::Timeout => harmless && backend.retry_on.timeout,
-        FailureKind::Status(status) => harmless && backend.retry_on.statuses.contains(&status),
-        FailureKind::TooEarly => {
-            // That is no attempt of its own, only its other half, and there is one of it.
-            return !std::mem::replace(&mut exchange.waits, true);
-        }
-        FailureKind::Late => false,
-    };
-    // That an idle connection had been closed says nothing against its server.
-    let blames_server = !(stream.facts.server_reused && matches!(failure.kind, FailureKind::Unsent | FailureKind::Empty));
-    let failed = stream.facts.server.clone();
-    let retries = allowed && next_attempt(stream, exchange, backend, blames_server);
-    if retries {
-        backend.tally.of(session.worker.index).retries.add(1);
-        failed.inspect(|server| server.counters.bump(Count::Retries));
-    }
-    retries
-}
-
-/// How far an exchange had come when it failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FailureKind {
-    /// No byte of the request was taken by the server's kernel.
-    Unsent,
-    /// No byte of a response came.
-    Empty,
-    /// What came was no response.
-    Junk,
-    /// Nothing came in time.
-    Timeout,
-    /// The status is one that is tried again.
-    Status(u16),
-    /// What was sent ahead of the handshake has to come behind it.
-    TooEarly,
-    /// Part of the response has gone to the client, or the client is to blame.
-    Late,
-}
-
-/// Chooses where the attempt behind a failed one goes; false when there shall be none.
-fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend: &Backend, blames_server: bool) -> bool {
-    let retries = stream.facts.retries_allowed();
-    if exchange.failures >= retries {
-        return false;
-    }
-    exchange.failures += 1;
-    stream.facts.retries += 1;
-    let Some(failed) = &stream.facts.server else { return true };
-    if !blames_server {
-        return true;
-    }
-    let bound = exchange.affinity.server.is_some();
-    exchange.holds_on = !redispatches(backend.redispatch, exchange.failures, retries);
-    if !exchange.holds_on || !bound {
-        if bound {
-            redispatch(&mut stream.facts.cookie_found, exchange);
-        }
-        exchange.failed.push(failed.index());
-    }
-    true
-}
-
-/// `option redispatch <interval>`: after every nth failure, or for a negative one every nth from the last.
-fn redispatches(interval: i32, failures: u32, retries: u32) -> bool {
-    match interval {
-        0 => false,
-        n if n > 0 => failures.is_multiple_of(n.unsigned_abs()),
-        n => (retries - failures).is_multiple_of(n.unsigned_abs()),
-    }
-}
-
-/// Lets go of the server that the request is bound to.
-fn redispatch(found: &mut CookieFound, exchange: &mut Exchange) {
-    exchange.affinity = exchange.affinity.redispatched();
-    exchange.holds_on = false;
-    *found = exchange.affinity.found;
 }
 
 async fn claim(
@@ -406,6 +271,19 @@ fn connect_failure(error: &io::Error) -> Abort {
 }
 
 impl Assigned {
+    /// The stream's connection from now on.
+    fn new(connection: Box<ServerConnection>, claim: Claim, stream: &mut Stream, now: Instant) -> Assigned {
+        let facts = &mut stream.facts;
+        facts.server_local = connection.local;
+        facts.server_socket = Some(connection.io.descriptor());
+        facts.times.connected = Some(now);
+        // What rules have said of the packets to the server.
+        if let Some(changes) = facts.changed() {
+            changes.server_packets.apply(&connection.io.socket(), connection.local);
+        }
+        Assigned { connection, claim }
+    }
+
     /// Keeps the connection for another request if it can carry one, and lets the next request have the slot.
     pub fn keep_if(mut self, keep: bool, stream: &Stream) {
         self.connection.requests += 1;

@@ -159,10 +159,10 @@ async fn soon<T>(
     timer: &Timer,
     is_known: bool,
 ) -> Result<Option<T>, Broke> {
-    let more = match () {
-        () if !waits => Some(more.await),
-        () if is_known => tokio::time::timeout(PATIENCE, more).await.ok(),
-        () => timer.briefly(more).await,
+    let more = match (waits, is_known) {
+        (false, _) => Some(more.await),
+        (true, true) => tokio::time::timeout(PATIENCE, more).await.ok(),
+        (true, false) => timer.briefly(more).await,
     };
     more.transpose().map_err(Broke::Source)
 }

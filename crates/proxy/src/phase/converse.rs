@@ -6,7 +6,7 @@ use crate::io::{Buffer, clock};
 use crate::log::Origin;
 use crate::phase::prepare::Exchange;
 use crate::phase::{
-    Client, Next, announce, answer, assign, finish, handshake, judge, persist, prepare, read, record, route, transfer,
+    Client, Next, announce, answer, assign, finish, handshake, judge, persist, prepare, read, record, retry, route, transfer,
 };
 use crate::session::Session;
 use crate::settings::Mode;
@@ -293,7 +293,7 @@ async fn forward(client: &mut Client, stream: &mut Stream, exchange: &mut Exchan
                 server.keep_if(exchange.server_keeps, stream);
                 return Ok(next);
             }
-            Err(failure) if assign::may_retry(stream, exchange, &failure) => out.clear(),
+            Err(failure) if retry::may_retry(stream, exchange, &failure) => out.clear(),
             Err(failure) => return Err(failure.abort),
         }
     }

@@ -1,7 +1,7 @@
 //! What requests say of a server's health (`observe`): told to its farm, in HAProxy's words.
 
 use crate::io::clock;
-use crate::phase::assign::FailureKind;
+use crate::phase::retry::FailureKind;
 use crate::plan::Backend;
 use crate::stream::Stream;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use crate::inspection::{Side, join};
 use crate::io::{Broken, Sink, clock};
-use crate::phase::Client;
+use crate::phase::{Client, respond};
 use crate::rules::{BodyWait, rewrite};
 use crate::stream::Stream;
 use std::future::poll_fn;
@@ -103,10 +103,7 @@ async fn go_on(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
 /// Sends an interim response (RFC 9110 section 15.2).
 pub async fn interim(client: &mut Client, stream: &mut Stream, response: &Response) -> Result<(), Abort> {
     let mut out = Vec::new();
-    encode::response_head(response, encode::Connection::Implied, &mut out);
-    if let Some(spellings) = &stream.facts.frontend().spellings {
-        spellings.apply(&mut out);
-    }
+    respond::write_head(&stream.facts, response, encode::Connection::Implied, &mut out);
     send(client, stream, out).await
 }
 

@@ -1,14 +1,16 @@
 //! The response: its head read, judged, edited, decided upon, sent; then its body.
 
 use crate::cache::is_unsafe;
+use crate::facts::Facts;
 use crate::filter::{self, Direction};
 use crate::inspection::{self, Side, lend};
 use crate::io::source::Incoming;
 use crate::io::{Broken, Outgoing, Part, Sink, Source, clock};
 use crate::log::Origin;
-use crate::phase::assign::{FailureKind, went_early_unasked};
+use crate::phase::assign::went_early_unasked;
 use crate::phase::body::{self, Broke};
 use crate::phase::inspect::{self, Decision};
+use crate::phase::retry::FailureKind;
 use crate::phase::transfer::Failure;
 use crate::phase::{coding, decoding, judge, observe, prepare, record};
 use crate::rules::{self, BodyWait, Flow, Rule, Wait, rewrite};
@@ -165,7 +167,7 @@ async fn deliver(
     }
     sink.framing = frame(stream, reply, version, compression.is_some() || decoder.is_some(), &session);
     let spoken = version.min(stream.response.version);
-    write_head(stream, encode::connection(reply.keep_client, spoken), sink.out);
+    write_head(&stream.facts, &stream.response, encode::connection(reply.keep_client, spoken), sink.out);
     sink.unstored = hop.stores.then_some(sink.out.len());
     stream.facts.status = stream.response.status;
     record::step_or_soon(stream, Origin::Response, Mode::Http);
@@ -223,7 +225,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
                 if prepare::is_modern(stream.request.version) {
                     Persistence::take(&mut stream.response.fields, stream.response.version);
                     no_framing(&mut stream.response);
-                    write_head(stream, encode::Connection::Implied, sink.out);
+                    write_head(&stream.facts, &stream.response, encode::Connection::Implied, sink.out);
                     sink.flush().await.map_err(|e| to_client(&e))?;
                 }
             }
@@ -260,11 +262,11 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
     Ok(())
 }
 
-/// Writes the response's head as it goes to the client.
-pub fn write_head(stream: &Stream, connection: encode::Connection, out: &mut Vec<u8>) {
+/// Writes a response's head as it goes to the stream's client.
+pub fn write_head(facts: &Facts, response: &Response, connection: encode::Connection, out: &mut Vec<u8>) {
     let start = out.len();
-    encode::response_head(&stream.response, connection, out);
-    if let Some(spellings) = &stream.facts.frontend().spellings {
+    encode::response_head(response, connection, out);
+    if let Some(spellings) = &facts.frontend().spellings {
         spellings.apply(&mut out[start..]);
     }
 }
@@ -279,7 +281,7 @@ async fn switch(sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>,
         return Err(spoiled(stream));
     }
     let connection = if stream.response.status == 101 { encode::Connection::Upgrade } else { encode::Connection::Implied };
-    write_head(stream, connection, sink.out);
+    write_head(&stream.facts, &stream.response, connection, sink.out);
     stream.facts.status = stream.response.status;
     reply.switched = true;
     sink.flush().await.map_err(|e| to_client(&e))

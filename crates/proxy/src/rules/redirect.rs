@@ -5,7 +5,6 @@ use crate::reply::Answer;
 use crate::stream::Stream;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Scope};
-use terse_http::h1::encode;
 use terse_message::{Known, Request};
 use terse_sample::{Condition, LogFormat, Usage};
 
@@ -57,15 +56,7 @@ impl Action for Redirect {
             cookie.write(&stream.env(), &mut value);
             fields.push((Arc::from(&b"Set-Cookie"[..]), value));
         }
-        let reason = Arc::from(encode::reason(self.status));
-        Flow::Answer(Box::new(Answer {
-            status: self.status,
-            stands_for: None,
-            reason,
-            fields,
-            body: Arc::from(&b""[..]),
-            close: false,
-        }))
+        Flow::Answer(Box::new(Answer::bare(self.status, fields)))
     }
 
     fn is_final(&self) -> bool {

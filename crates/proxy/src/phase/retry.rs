@@ -1,0 +1,99 @@
+//! Whether a failed exchange is tried again, and whether with another server: `retries`, `retry-on`, `option redispatch`.
+
+use crate::phase::observe;
+use crate::phase::prepare::Exchange;
+use crate::phase::transfer::Failure;
+use crate::plan::Backend;
+use crate::stream::Stream;
+use terse_balance::{CookieFound, Count};
+
+/// How far an exchange had come when it failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FailureKind {
+    /// No byte of the request was taken by the server's kernel.
+    Unsent,
+    /// No byte of a response came.
+    Empty,
+    /// What came was no response.
+    Junk,
+    /// Nothing came in time.
+    Timeout,
+    /// The status is one that is tried again.
+    Status(u16),
+    /// What was sent ahead of the handshake has to come behind it.
+    TooEarly,
+    /// Part of the response has gone to the client, or the client is to blame.
+    Late,
+}
+
+/// Whether a failed exchange may be tried again; counts the attempt.
+pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure) -> bool {
+    let session = stream.facts.session.clone();
+    let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index]) else { return false };
+    observe::failure(backend, stream, failure.kind);
+    // A connection that had been idle may have been closed by the server just then. A request that can be repeated without harm is,
+    // on a fresh one (RFC 9110 section 9.2.2); what else is repeated is the operator's word.
+    let harmless = stream.request.is_idempotent() && !exchange.body_begun;
+    let sent_once = stream.facts.changed().is_some_and(|changes| changes.sent_once);
+    let allowed = match failure.kind {
+        kind if sent_once && kind != FailureKind::Unsent => false,
+        FailureKind::Unsent => !exchange.body_begun,
+        FailureKind::Empty => harmless && (stream.facts.server_reused || backend.retry_on.empty),
+        FailureKind::Junk => harmless && backend.retry_on.junk,
+        FailureKind::Timeout => harmless && backend.retry_on.timeout,
+        FailureKind::Status(status) => harmless && backend.retry_on.statuses.contains(&status),
+        FailureKind::TooEarly => {
+            // That is no attempt of its own, only its other half, and there is one of it.
+            return !std::mem::replace(&mut exchange.waits, true);
+        }
+        FailureKind::Late => false,
+    };
+    // That an idle connection had been closed says nothing against its server.
+    let blames_server = !(stream.facts.server_reused && matches!(failure.kind, FailureKind::Unsent | FailureKind::Empty));
+    let failed = stream.facts.server.clone();
+    let retries = allowed && next_attempt(stream, exchange, backend, blames_server);
+    if retries {
+        backend.tally.of(session.worker.index).retries.add(1);
+        failed.inspect(|server| server.counters.bump(Count::Retries));
+    }
+    retries
+}
+
+/// Chooses where the attempt behind a failed one goes; false when there shall be none.
+pub(super) fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend: &Backend, blames_server: bool) -> bool {
+    let retries = stream.facts.retries_allowed();
+    if exchange.failures >= retries {
+        return false;
+    }
+    exchange.failures += 1;
+    stream.facts.retries += 1;
+    let Some(failed) = &stream.facts.server else { return true };
+    if !blames_server {
+        return true;
+    }
+    let bound = exchange.affinity.server.is_some();
+    exchange.holds_on = !redispatches(backend.redispatch, exchange.failures, retries);
+    if !exchange.holds_on || !bound {
+        if bound {
+            redispatch(&mut stream.facts.cookie_found, exchange);
+        }
+        exchange.failed.push(failed.index());
+    }
+    true
+}
+
+/// `option redispatch <interval>`: after every nth failure, or for a negative one every nth from the last.
+fn redispatches(interval: i32, failures: u32, retries: u32) -> bool {
+    match interval {
+        0 => false,
+        n if n > 0 => failures.is_multiple_of(n.unsigned_abs()),
+        n => (retries - failures).is_multiple_of(n.unsigned_abs()),
+    }
+}
+
+/// Lets go of the server that the request is bound to.
+pub(super) fn redispatch(found: &mut CookieFound, exchange: &mut Exchange) {
+    exchange.affinity = exchange.affinity.redispatched();
+    exchange.holds_on = false;
+    *found = exchange.affinity.found;
+}
