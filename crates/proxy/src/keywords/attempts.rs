@@ -1,4 +1,5 @@
-//! Sending a request again, or on a connection that carried another: `retries`, `retry-on`, `option redispatch`, `http-reuse`.
+//! Sending a request again, or on a connection that carried another: `retries`, `retry-on`, `option redispatch`, `http-reuse`,
+//! `max-keep-alive-queue`.
 
 use super::{done, in_back, settings};
 use crate::settings::{RetryOn, Reuse};
@@ -26,6 +27,19 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "never | safe | aggressive | always",
         "Which requests go on connections that carried others' requests.",
         reuse,
+    ),
+    done(
+        "max-keep-alive-queue",
+        "<number>",
+        "Requests that may wait for the server of the one before, with 'option prefer-last-server', before another is taken.",
+        |args, scope| {
+            let most = args.integer("<number>", -1..=i64::from(u32::MAX))?;
+            args.end()?;
+            if in_back(scope) {
+                settings(scope).options.most_queued = u32::try_from(most).ok();
+            }
+            Ok(())
+        },
     ),
 ];
 

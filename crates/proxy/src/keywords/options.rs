@@ -67,19 +67,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
             |args, scope| front(args, scope, |o| &mut o.loose_targets),
         ),
     ),
-    done(
-        "max-keep-alive-queue",
-        "<number>",
-        "Requests that may wait for the server of the one before, with 'option prefer-last-server', before another is taken.",
-        |args, scope| {
-            let most = args.integer("<number>", -1..=i64::from(u32::MAX))?;
-            args.end()?;
-            if in_back(scope) {
-                settings(scope).options.most_queued = u32::try_from(most).ok();
-            }
-            Ok(())
-        },
-    ),
     switch(
         "option independent-streams",
         "In tunnels, each side is timed by what it says itself, not by what the other says.",
@@ -116,7 +103,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ];
 
 /// Where one of them is kept.
-type Of = fn(&mut Options) -> &mut bool;
+pub(super) type Of = fn(&mut Options) -> &mut bool;
 
 fn any(args: &mut Args<'_>, scope: &mut Scope<'_>, of: Of) -> Result<(), Fault> {
     args.end()?;
@@ -124,11 +111,11 @@ fn any(args: &mut Args<'_>, scope: &mut Scope<'_>, of: Of) -> Result<(), Fault> 
     Ok(())
 }
 
-fn front(args: &mut Args<'_>, scope: &mut Scope<'_>, of: Of) -> Result<(), Fault> {
+pub(super) fn front(args: &mut Args<'_>, scope: &mut Scope<'_>, of: Of) -> Result<(), Fault> {
     if in_front(scope) { any(args, scope, of) } else { args.end() }
 }
 
-fn back(args: &mut Args<'_>, scope: &mut Scope<'_>, of: Of) -> Result<(), Fault> {
+pub(super) fn back(args: &mut Args<'_>, scope: &mut Scope<'_>, of: Of) -> Result<(), Fault> {
     if in_back(scope) { any(args, scope, of) } else { args.end() }
 }
 

@@ -46,14 +46,23 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 
 fn errorfile(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     let status = status(args)?;
-    let name = args.need("<file>")?;
-    let files = scope.shared.entry::<Registry>().files.clone();
-    let files = files.ok_or_else(|| args.fault("files cannot be read here"))?;
-    let bytes = files.read(name).map_err(|reason| args.fault(format!("error opening file '{name}': {reason}")))?;
-    let page = message::parse(&bytes).map_err(|reason| args.fault(format!("'{name}': {reason}")))?;
+    let page = read_page(args, scope)?;
     args.end()?;
     errors(scope).push(ErrorSource::Page(status, Page::Ready(Arc::new(page))));
     Ok(())
+}
+
+/// Reads the page that the next word names.
+pub(crate) fn read_page(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<Answer, Fault> {
+    let bytes = read_file(args, scope)?;
+    message::parse(&bytes).map_err(|reason| args.fault(format!("'{}': {reason}", args.taken())))
+}
+
+/// Reads the file that the next word names.
+pub(crate) fn read_file(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<Vec<u8>, Fault> {
+    let name = args.need("<file>")?;
+    let files = scope.shared.entry::<Registry>().files.clone().ok_or_else(|| args.fault("files cannot be read here"))?;
+    files.read(name).map_err(|reason| args.fault(format!("error opening file '{name}': {reason}")))
 }
 
 fn errorloc(args: &mut Args<'_>, scope: &mut Scope<'_>, redirect: u16) -> Result<(), Fault> {
@@ -63,14 +72,7 @@ fn errorloc(args: &mut Args<'_>, scope: &mut Scope<'_>, redirect: u16) -> Result
         return Err(args.fault("control characters cannot stand in a URL"));
     }
     args.end()?;
-    let page = Answer {
-        status: redirect,
-        stands_for: None,
-        reason: Arc::from(""),
-        fields: vec![(Arc::from(&b"Cache-Control"[..]), b"no-cache".to_vec()), (Arc::from(&b"Location"[..]), url.to_vec())],
-        body: Arc::from(&b""[..]),
-        close: false,
-    };
+    let page = Answer::elsewhere(redirect, url.to_vec());
     errors(scope).push(ErrorSource::Page(status, Page::Ready(Arc::new(page))));
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! How names of fields are spelled for clients and servers that look for them with regard to case.
 
-use super::{Keyword, Kind, Parser, Sections, in_back, in_front, settings, switch};
+use super::options::{back, front};
+use super::pages::read_file;
+use super::{Keyword, Parser, Sections, done, switch};
 use std::sync::Arc;
 use terse_config::{Args, Diagnostic, Diagnostics, Fault, Place, Scope, Setting, Severity};
 use terse_http::h1::Spellings;
-use terse_sample::Registry;
 
 /// The table.
 pub(super) const KEYWORDS: &[Keyword] = &[
@@ -27,40 +28,23 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     switch(
         "option h1-case-adjust-bogus-client",
         "Names of fields are spelled as 'h1-case-adjust' has them when they are sent to clients.",
-        |args, scope| {
-            args.end()?;
-            let on = !scope.negated;
-            if in_front(scope) {
-                settings(scope).options.spells_for_clients = on;
-            }
-            Ok(())
-        },
+        |args, scope| front(args, scope, |o| &mut o.spells_for_clients),
     ),
     switch(
         "option h1-case-adjust-bogus-server",
         "Names of fields are spelled as 'h1-case-adjust' has them when they are sent to servers.",
-        |args, scope| {
-            args.end()?;
-            let on = !scope.negated;
-            if in_back(scope) {
-                settings(scope).options.spells_for_servers = on;
-            }
-            Ok(())
-        },
+        |args, scope| back(args, scope, |o| &mut o.spells_for_servers),
     ),
 ];
 
 const fn global(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
-    Keyword { name, old_names: &[], sections: Sections::GLOBAL, arguments, summary, kind: Kind::Done(parser) }
+    Keyword { sections: Sections::GLOBAL, ..done(name, arguments, summary, parser) }
 }
 
 fn file(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
-    let name = args.need("<file>")?;
-    let files = scope.shared.entry::<Registry>().files.clone();
-    let text = files.ok_or_else(|| "files are not read here".to_owned()).and_then(|files| files.read(name));
-    let text = text.map_err(|reason| args.fault(format!("cannot read '{name}': {reason}")))?;
+    let text = read_file(args, scope)?;
     let mut alone = Spellings::default();
-    alone.read(&text).map_err(|(line, reason)| args.fault(format!("'{name}': {reason} at line {line}")))?;
+    alone.read(&text).map_err(|(line, reason)| args.fault(format!("'{}': {reason} at line {line}", args.taken())))?;
     let place = scope.place.clone();
     settings_of_process(scope).file = Some((text, place));
     Ok(())

@@ -9,7 +9,7 @@ use crate::track;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Scope};
 use terse_message::Known;
-use terse_sample::{Compiler, Condition, LogFormat, Registry, Usage};
+use terse_sample::{Compiler, Condition, LogFormat, Usage};
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
@@ -162,21 +162,17 @@ impl Source {
     fn parse(word: &str, args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Source, Fault> {
         Ok(match word {
             "default-errorfiles" => Source::Default,
-            "errorfile" => {
-                let bytes = read_file(args, scope)?;
-                let page = pages::message::parse(&bytes);
-                Source::Page(page.map_err(|reason| args.fault(format!("'{}': {reason}", args.taken())))?)
-            }
+            "errorfile" => Source::Page(pages::read_page(args, scope)?),
             "errorfiles" => {
                 let place = args.place(&scope.place);
                 let name = args.need("<name>")?.to_owned();
                 Source::Set(ErrorSetUse { name, statuses: Vec::new(), place })
             }
-            "file" => Source::Bytes(read_file(args, scope)?),
+            "file" => Source::Bytes(pages::read_file(args, scope)?),
             "string" => Source::Bytes(args.need_bytes("<text>")?.to_vec()),
             "lf-file" => {
                 let word = args.position();
-                let text = read_file(args, scope)?;
+                let text = pages::read_file(args, scope)?;
                 let mut compiler = Compiler::new(scope, set.have());
                 compiler.word = word;
                 Source::Text(compiler.log_format(&text, Usage::Text)?)
@@ -291,10 +287,4 @@ fn with_page(args: &Args<'_>, status: u16) -> Result<(), Fault> {
         true => Ok(()),
         false => Err(args.fault(format!("status code '{status}' has no error page")).hint(format!("one of {:?}", pages::STATUSES))),
     }
-}
-
-fn read_file(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<Vec<u8>, Fault> {
-    let name = args.need("<file>")?;
-    let files = scope.shared.entry::<Registry>().files.clone().ok_or_else(|| args.fault("files cannot be read here"))?;
-    files.read(name).map_err(|reason| args.fault(format!("error opening file '{name}': {reason}")))
 }
