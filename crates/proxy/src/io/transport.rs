@@ -211,7 +211,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The same, awaited.
+    /// Reads into the buffer's room, and waits where there is nothing to read.
     pub async fn read(&mut self, buffer: &mut Buffer) -> io::Result<usize> {
         poll_fn(|cx| self.poll_read(cx, buffer)).await
     }
