@@ -1,7 +1,7 @@
 //! Heads that must be understood, and heads that must be refused.
 
 use proptest::prelude::*;
-use terse_http::h1::{Malformed, Parsed, Targets, parse_request, parse_request_with, parse_response};
+use terse_http::h1::{Conformance, Malformed, Parsed, Reading, Targets, encode, parse_request, parse_request_with, parse_response};
 use terse_message::{BodyLength, Known, Request, Response, Version};
 
 fn request(text: &str) -> Result<(Parsed, Request), Malformed> {
@@ -94,6 +94,7 @@ fn smuggling_and_broken_requests_are_refused() {
         ("GET / HTTP/1.1\r\nHost: :1b/c\r\n\r\n", Host),
         ("GET / HTTP/1.1\r\nHost: :1c@d\r\n\r\n", Host),
         ("GET http://:1b/ HTTP/1.1\r\nHost: :1b\r\n\r\n", Target),
+        ("GET http://:80/ HTTP/1.1\r\nHost: :80\r\n\r\n", Target),
         ("GET / HTTP/1.1\nHost: h\r\n\r\n", LineEnd),
         ("GET / HTTP/1.1\r\nHost: h\r\n\n", LineEnd),
         ("GET / HTTP/1.1\r\nHost: h\n\r\n", LineEnd),
@@ -112,7 +113,8 @@ fn loose_targets_may_hold_fragments_and_text_and_no_more() {
     let loosely = |line: &str| {
         let mut request = Request::default();
         let text = format!("{line} HTTP/1.1\r\nHost: h\r\n\r\n");
-        parse_request_with(text.as_bytes(), &mut request, Targets::Loose).map(|_| request.target().to_vec())
+        let loose = Reading { targets: Targets::Loose, ..Reading::default() };
+        parse_request_with(text.as_bytes(), &mut request, loose).map(|_| request.target().to_vec())
     };
     for target in
         ["/#a", "/a#b#c?d", "/#@g/", "/ä", "/?ö=€", "http://h/#a", "http://h/ä", "http://h?#a", "http://h#a", "http://h:80#"]
@@ -146,6 +148,72 @@ fn loose_targets_may_hold_fragments_and_text_and_no_more() {
     }
 }
 
+fn as_haproxy(text: &str) -> Result<Request, Malformed> {
+    let mut request = Request::default();
+    let reading = Reading { conformance: Conformance::HAProxy, ..Reading::default() };
+    match parse_request_with(text.as_bytes(), &mut request, reading)? {
+        Parsed::Complete(n) if n == text.len() => Ok(request),
+        other => panic!("{other:?} of {text:?}"),
+    }
+}
+
+fn sent(request: &Request) -> String {
+    let mut out = Vec::new();
+    encode::request_head(request, encode::Connection::Implied, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn what_haproxy_takes_goes_on_as_the_rfc_has_it() {
+    for (text, expected) in [
+        ("GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost:\r\n\r\n"),
+        ("POST  /1 \t HTTP/1.1\r\nHost: h\r\n\r\n", "POST /1 HTTP/1.1\r\nHost: h\r\n\r\n"),
+        (
+            "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
+        ),
+        ("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", "POST / HTTP/1.1\r\nHost:\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        (
+            "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3, 3\r\nContent-Length: 3\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n",
+        ),
+        ("GET http://u:p@h:80 HTTP/1.1\r\nHost: h:\r\n\r\n", "GET http://u:p@h/ HTTP/1.1\r\nHost: h\r\n\r\n"),
+        ("GET https://h:80/ HTTP/1.1\r\nHost: h:80\r\n\r\n", "GET https://h:80/ HTTP/1.1\r\nHost: h:80\r\n\r\n"),
+        ("GET http://h/ HTTP/1.1\r\nHost: h:80\r\n\r\n", "GET http://h/ HTTP/1.1\r\nHost: h:80\r\n\r\n"),
+        ("GET http://h?a HTTP/1.1\r\n\r\n", "GET http://h?a HTTP/1.1\r\nHost: h\r\n\r\n"),
+        ("GET http://:?a HTTP/1.1\r\nHost: :80\r\n\r\n", "GET /?a HTTP/1.1\r\nHost: \r\n\r\n"),
+        ("CONNECT h:80 HTTP/1.1\r\nHost: h:80\r\n\r\n", "CONNECT h:80 HTTP/1.1\r\nHost: h\r\n\r\n"),
+        ("CONNECT h:81 HTTP/1.1\r\n\r\n", "CONNECT h:81 HTTP/1.1\r\nHost: h:81\r\n\r\n"),
+    ] {
+        assert_eq!(as_haproxy(text).map(|request| sent(&request)).as_deref(), Ok(expected), "{text:?}");
+        assert!(matches!(request(expected), Ok((Parsed::Complete(_), _))), "{expected:?}");
+    }
+    for text in [
+        "POST / HTTP/1.1\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n",
+    ] {
+        let taken = as_haproxy(text).unwrap();
+        assert!(taken.must_close && taken.body == BodyLength::Unknown && !taken.fields.has(Known::ContentLength), "{text:?}");
+    }
+    use Malformed::*;
+    for (text, why) in [
+        ("POST / HTTP/1.1\r\nContent-Length: 3, 4\r\n\r\n", ContentLength),
+        ("POST / HTTP/1.1\r\nContent-Length: 3,\r\n\r\n", ContentLength),
+        ("POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 03\r\n\r\n", ContentLength),
+        ("POST / HTTP/1.1\r\nContent-Length: x\r\nTransfer-Encoding: chunked\r\n\r\n", ContentLength),
+        ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", Framing),
+        ("POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", TransferCoding),
+        ("GET /a b HTTP/1.1\r\n\r\n", Target),
+        ("GET  HTTP/1.1\r\n\r\n", Target),
+        ("GET http://u@:80/ HTTP/1.1\r\nHost:\r\n\r\n", Target),
+        ("GET http://h/ HTTP/1.1\r\nHost: g\r\n\r\n", Host),
+        ("GET / HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n", Host),
+    ] {
+        assert_eq!(as_haproxy(text).map(|_| ()), Err(why), "{text:?}");
+    }
+    assert_eq!((TransferCoding.status(Conformance::Rfc), TransferCoding.status(Conformance::HAProxy)), (501, 422));
+}
+
 #[test]
 fn responses_and_their_bodies() {
     for (text, method, body) in [
@@ -162,7 +230,9 @@ fn responses_and_their_bodies() {
         assert_eq!(response(text, method).unwrap().body, body, "{text:?}");
     }
     let both = response("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", "GET").unwrap();
-    assert!(!both.fields.has(Known::ContentLength) && both.body == BodyLength::Unknown);
+    assert!(!both.fields.has(Known::ContentLength) && both.body == BodyLength::Unknown && both.must_close);
+    assert!(response("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "GET").unwrap().must_close);
+    assert!(!response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "GET").unwrap().must_close);
     for bad in [
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
@@ -241,6 +311,30 @@ proptest! {
                 let early = matches!((why, &found), (FieldName | FieldValue, Ok(httparse::Status::Partial)));
                 prop_assert!(found.is_err() || ours || early, "{:?} of {:?}", why, head);
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// What HAProxy's reading takes is, as it goes on, one message for a reader who keeps to the RFC; and what that one takes, HAProxy's takes.
+    #[test]
+    fn what_haproxys_reading_takes_is_one_message(
+        line in "(GET|OPTIONS|CONNECT) {1,2}(/a|\\*|https?://(u@)?(h|\\[::1\\])?(:|:80|:443|:8)?(/|\\?a)?|h:(80|8)) {1,2}HTTP/1\\.[01]",
+        fields in prop::collection::vec(
+            "(Host: ?(h|\\[::1\\])?(:|:80|:443|:8)?|Content-Length: [34](, ?3)?|Transfer-Encoding: (gzip, )?chunked|A: b)", 0..4),
+    ) {
+        let text = format!("{line}\r\n{}\r\n", fields.iter().map(|field| format!("{field}\r\n")).collect::<String>());
+        match as_haproxy(&text) {
+            Ok(taken) => {
+                let sent = sent(&taken);
+                let (parsed, again) = request(&sent).map_err(|why| TestCaseError::fail(format!("{why:?} of {sent:?}")))?;
+                prop_assert_eq!(parsed, Parsed::Complete(sent.len()));
+                prop_assert_eq!((again.method(), again.body), (taken.method(), taken.body));
+                prop_assert!(!again.fields.has(Known::ContentLength) || !again.fields.has(Known::TransferEncoding));
+            }
+            Err(why) => prop_assert!(request(&text).is_err(), "{:?} of {:?}", why, text),
         }
     }
 }

@@ -48,6 +48,8 @@ pub struct Request {
     pub version: Version,
     /// The body that follows.
     pub body: BodyLength,
+    /// Its head was unsure of the body's end: no other message may follow on its connection (RFC 9112 section 6.1).
+    pub must_close: bool,
     method: Range<usize>,
     target: Range<usize>,
 }
@@ -56,7 +58,7 @@ impl Request {
     /// Forgets everything, keeps the memory.
     pub fn clear(&mut self) {
         self.fields.clear();
-        (self.version, self.body) = (Version::Http11, BodyLength::None);
+        (self.version, self.body, self.must_close) = (Version::Http11, BodyLength::None, false);
         (self.method, self.target) = (0..0, 0..0);
     }
 
@@ -118,6 +120,15 @@ impl Request {
         Some(&rest[..memchr::memchr3(b'/', b'?', b'#', rest).unwrap_or(rest.len())])
     }
 
+    /// Takes the blanks round the target away; says whether there were any.
+    pub fn trim_target(&mut self) -> bool {
+        let target = self.target();
+        let (rest, kept) = (target.trim_ascii_start().len(), target.trim_ascii().len());
+        let start = self.target.end - rest;
+        let trimmed = start..start + kept;
+        std::mem::replace(&mut self.target, trimmed.clone()) != trimmed
+    }
+
     /// Puts another method in the first line.
     pub fn set_method(&mut self, method: &[u8]) {
         self.method = self.fields.append(method);
@@ -148,6 +159,8 @@ pub struct Response {
     pub version: Version,
     /// The body that follows.
     pub body: BodyLength,
+    /// Its head was unsure of the body's end: no other message may follow on its connection (RFC 9112 section 6.1).
+    pub must_close: bool,
     /// The status code, 100 to 999.
     pub status: u16,
     reason: Range<usize>,
@@ -157,7 +170,8 @@ impl Response {
     /// Forgets everything, keeps the memory.
     pub fn clear(&mut self) {
         self.fields.clear();
-        (self.version, self.body, self.status, self.reason) = (Version::Http11, BodyLength::None, 0, 0..0);
+        (self.version, self.body, self.must_close) = (Version::Http11, BodyLength::None, false);
+        (self.status, self.reason) = (0, 0..0);
     }
 
     /// Says where in the loaded buffer the reason phrase lies.
@@ -212,6 +226,14 @@ mod tests {
             [("http://h", Some("http")), ("HTTPS://h/x", Some("HTTPS")), ("/x?y=a://b", None), ("h:443", None), ("", None)]
         {
             assert_eq!(request(target).scheme(), scheme.map(str::as_bytes), "{target}");
+        }
+    }
+
+    #[test]
+    fn targets_lose_the_blanks_round_them() {
+        for (target, trimmed) in [("/a", "/a"), ("  /a ", "/a"), ("/a b ", "/a b"), ("  ", ""), ("", "")] {
+            let mut r = request(target);
+            assert_eq!((r.trim_target(), r.target()), (target != trimmed, trimmed.as_bytes()));
         }
     }
 

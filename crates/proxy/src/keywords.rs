@@ -8,6 +8,7 @@ mod accepted;
 mod attempts;
 pub mod bind;
 mod compression;
+pub(crate) mod conformance;
 mod fcgi;
 mod forwarded;
 mod identity;
@@ -43,6 +44,7 @@ pub const KEYWORDS: &[&[Keyword]] = &[
     pages::KEYWORDS,
     accepted::KEYWORDS,
     spelling::KEYWORDS,
+    conformance::KEYWORDS,
     fcgi::KEYWORDS,
     refused::KEYWORDS,
     crate::log::KEYWORDS,

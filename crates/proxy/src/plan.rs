@@ -34,7 +34,7 @@ use terse_compress::decode::Decompression;
 use terse_compress::memory::Owner;
 use terse_compress::{Compression, Limit, Memory, Within};
 use terse_config::Place;
-use terse_http::h1::Spellings;
+use terse_http::h1::{Reading, Spellings};
 use terse_message::FieldName;
 use terse_names::Resolvers;
 use terse_sample::pattern::References;
@@ -165,6 +165,8 @@ pub struct Frontend {
     pub service: Option<Arc<dyn Service>>,
     /// Error pages.
     pub pages: Pages,
+    /// What is taken of requests.
+    pub reading: Reading,
     /// How names of fields are spelled for clients (`option h1-case-adjust-bogus-client`).
     pub spellings: Option<Arc<Spellings>>,
     /// `monitor-uri`.

@@ -1,6 +1,6 @@
 //! Values to bytes: heads and chunks.
 
-use terse_message::{Request, Response, Version};
+use terse_message::{Known, Request, Response, Version};
 
 /// How the message's connection goes on, as the next hop is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,14 +16,37 @@ pub enum Connection {
 }
 
 /// Writes a request's head, in the version that the client spoke: a request without Host, which HTTP/1.0 allows, would not be a
-/// valid one of HTTP/1.1.
+/// valid one of HTTP/1.1. Chunks are HTTP/1.1's, whatever the client spoke; and where a Host is needed and there is none, nobody is named
+/// (RFC 9112 section 3.2).
 pub fn request_head(request: &Request, connection: Connection, out: &mut Vec<u8>) {
     out.extend_from_slice(request.method());
     out.push(b' ');
-    out.extend_from_slice(request.target());
-    out.extend_from_slice(if request.version == Version::Http10 { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" });
+    target(request, out);
+    if request.version == Version::Http10 && !request.fields.has(Known::TransferEncoding) {
+        out.extend_from_slice(b" HTTP/1.0\r\n");
+    } else {
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+        if !request.fields.has(Known::Host) {
+            out.extend_from_slice(b"Host:\r\n");
+        }
+    }
     request.fields.write_to(out);
     end_head(connection, out);
+}
+
+/// A target that names an empty host, which no URI may (RFC 9110 section 4.2.1), goes without it.
+fn target(request: &Request, out: &mut Vec<u8>) {
+    let target = request.target();
+    let names_nobody = !target.starts_with(b"/")
+        && memchr::memmem::find(target, b"://").is_some_and(|at| matches!(target.get(at + 3), None | Some(b'/' | b'?' | b'#')));
+    if !names_nobody {
+        return out.extend_from_slice(target);
+    }
+    let path = request.path_and_query();
+    if !path.starts_with(b"/") {
+        out.push(b'/');
+    }
+    out.extend_from_slice(path);
 }
 
 /// Writes a response's head, in the version that it carries.

@@ -1,10 +1,12 @@
 //! Heads of HTTP/1 messages: bytes to values.
 //!
-//! A head is taken as RFC 9112 writes it and not otherwise: what could be read in two ways is refused, here and in `lines`.
+//! A head is taken as RFC 9112 writes it and not otherwise: what could be read in two ways is refused, here and in `lines`. Of requests
+//! HAProxy's reading ([`Reading`]) takes some more, and puts it right.
 
 use super::lines::{Reader, Stop};
 use super::malformed::Malformed;
-use super::target::{self, Targets};
+use super::reading::Reading;
+use super::{normal, target};
 use terse_message::{BodyLength, Fields, Known, Request, Response, Version, list};
 
 pub use super::lines::MAX_FIELDS;
@@ -25,11 +27,11 @@ pub enum Parsed {
 ///
 /// On [`Parsed::Complete`], `request` holds the head, and in [`Request::body`] what follows it.
 pub fn parse_request(input: &[u8], request: &mut Request) -> Result<Parsed, Malformed> {
-    parse_request_with(input, request, Targets::Strict)
+    parse_request_with(input, request, Reading::default())
 }
 
-/// The same, with a say in what its target may hold.
-pub fn parse_request_with(input: &[u8], request: &mut Request, targets: Targets) -> Result<Parsed, Malformed> {
+/// The same, with a say in what is taken.
+pub fn parse_request_with(input: &[u8], request: &mut Request, reading: Reading) -> Result<Parsed, Malformed> {
     let start = skip_empty_lines(input)?;
     request.clear();
     if &input[start..] == b"\r" {
@@ -38,8 +40,8 @@ pub fn parse_request_with(input: &[u8], request: &mut Request, targets: Targets)
     }
     match read_request(&input[start..], request) {
         Ok(length) => {
-            target::check(request, targets)?;
-            request.body = request_body(request)?;
+            target::check(request, reading)?;
+            request.body = request_body(request, reading)?;
             Ok(Parsed::Complete(start + length))
         }
         Err(stop) => {
@@ -151,11 +153,18 @@ fn skip_empty_lines(input: &[u8]) -> Result<usize, Malformed> {
 }
 
 /// RFC 9112 section 6.3, for requests.
-fn request_body(request: &Request) -> Result<BodyLength, Malformed> {
-    let length = content_length(&request.fields)?;
+fn request_body(request: &mut Request, reading: Reading) -> Result<BodyLength, Malformed> {
+    let length = match content_length(&request.fields) {
+        Err(_) if reading.is_haproxy() => normal::one_length(&mut request.fields)?,
+        length => length?,
+    };
     if request.fields.has(Known::TransferEncoding) {
         if length.is_some() || request.version == Version::Http10 {
-            return Err(Malformed::Framing);
+            if !reading.is_haproxy() {
+                return Err(Malformed::Framing);
+            }
+            request.fields.remove_known(Known::ContentLength);
+            request.must_close = true;
         }
         return only_chunked(&request.fields).map(|()| BodyLength::Unknown);
     }
@@ -165,13 +174,15 @@ fn request_body(request: &Request) -> Result<BodyLength, Malformed> {
     })
 }
 
-/// RFC 9112 section 6.3, for responses. A server's `Content-Length` beside its `Transfer-Encoding` is dropped: the chunks count.
+/// RFC 9112 section 6.3, for responses. A server's `Content-Length` beside its `Transfer-Encoding` is dropped: the chunks count. Who
+/// sends both, or chunks in HTTP/1.0, is not trusted with another request.
 fn response_body(response: &mut Response, method: &[u8]) -> Result<BodyLength, Malformed> {
     let length = content_length(&response.fields)?;
     let chunked = response.fields.has(Known::TransferEncoding);
     if chunked {
         only_chunked(&response.fields)?;
-        response.fields.remove_known(Known::ContentLength);
+        let both = response.fields.remove_known(Known::ContentLength) > 0;
+        response.must_close = both || response.version == Version::Http10;
     }
     let none = method == b"HEAD"
         || matches!(response.status, 100..=199 | 204 | 304)
@@ -187,10 +198,15 @@ fn response_body(response: &mut Response, method: &[u8]) -> Result<BodyLength, M
 fn content_length(fields: &Fields) -> Result<Option<u64>, Malformed> {
     let mut values = fields.every(Known::ContentLength);
     let Some(value) = values.next() else { return Ok(None) };
-    if values.next().is_some() || value.is_empty() || value.len() > 19 || !value.iter().all(u8::is_ascii_digit) {
+    if values.next().is_some() { Err(Malformed::ContentLength) } else { length(value).map(Some) }
+}
+
+/// A length, digits alone.
+pub(super) fn length(digits: &[u8]) -> Result<u64, Malformed> {
+    if digits.is_empty() || digits.len() > 19 || !digits.iter().all(u8::is_ascii_digit) {
         return Err(Malformed::ContentLength);
     }
-    Ok(Some(value.iter().fold(0, |n, digit| n * 10 + u64::from(digit - b'0'))))
+    Ok(digits.iter().fold(0, |n, digit| n * 10 + u64::from(digit - b'0')))
 }
 
 /// `chunked`, once, last and alone: other codings are not understood.

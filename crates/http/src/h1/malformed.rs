@@ -1,5 +1,7 @@
 //! What can be wrong with a message.
 
+use super::reading::Conformance;
+
 /// Why a message is refused. `Copy` and small: it ends in a log line and a counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Malformed {
@@ -41,9 +43,10 @@ pub enum Malformed {
 
 impl Malformed {
     /// The status that a client is told (RFC 9110 section 15.5 and 15.6).
-    pub const fn status(self) -> u16 {
-        match self {
-            Malformed::TransferCoding => 501,
+    pub const fn status(self, conformance: Conformance) -> u16 {
+        match (self, conformance) {
+            (Malformed::TransferCoding, Conformance::Rfc) => 501,
+            (Malformed::TransferCoding, Conformance::HAProxy) => 422,
             _ => 400,
         }
     }

@@ -6,6 +6,8 @@ pub mod head;
 pub mod hop;
 mod lines;
 pub mod malformed;
+mod normal;
+mod reading;
 mod spelling;
 pub mod target;
 
@@ -13,5 +15,6 @@ pub use chunked::{ChunkDecoder, Step};
 pub use head::{MAX_FIELDS, Parsed, parse_request, parse_request_with, parse_response};
 pub use hop::Persistence;
 pub use malformed::Malformed;
+pub use reading::{Conformance, Reading};
 pub use spelling::Spellings;
 pub use target::Targets;

@@ -1,6 +1,8 @@
 //! Request targets and the host they name (RFC 9112 section 3.2).
 
 use super::malformed::Malformed;
+use super::normal;
+use super::reading::Reading;
 use terse_message::{Known, Request, Version};
 
 /// What a target's path and query may hold.
@@ -15,20 +17,31 @@ pub enum Targets {
 }
 
 /// Refuses a target that does not fit its method, and a host that is missing, repeated or contradicts the target.
-pub fn check(request: &Request, targets: Targets) -> Result<(), Malformed> {
-    let (method, target) = (request.method(), request.target());
+pub fn check(request: &mut Request, reading: Reading) -> Result<(), Malformed> {
     // Without a way out of the loop, many bytes are looked at in one step.
-    let unusual = target.iter().fold(false, |unusual, &b| unusual | !is_usual(b));
-    if unusual && !(targets == Targets::Loose && target.iter().all(|&b| is_usual(b) || is_loose(b))) {
-        return Err(Malformed::Target);
+    let unusual = request.target().iter().fold(false, |unusual, &b| unusual | !is_usual(b));
+    if unusual {
+        if reading.is_haproxy() {
+            request.trim_target();
+        }
+        let may_hold = |b: u8| is_usual(b) || reading.targets == Targets::Loose && is_loose(b);
+        if !request.target().iter().all(|&b| may_hold(b)) {
+            return Err(Malformed::Target);
+        }
     }
+    let target = request.target();
     let authority = match target {
-        _ if method == b"CONNECT" => Some(connect_authority(target)?),
-        b"*" if method == b"OPTIONS" => None,
+        _ if request.method() == b"CONNECT" => Some(connect_authority(target)?),
+        b"*" if request.method() == b"OPTIONS" => None,
         [b'/', ..] => None,
-        _ => Some(absolute_authority(target)?),
+        _ => Some(absolute_authority(target, reading)?),
     };
-    host(request, authority)
+    let names_host = authority.is_some();
+    host(request, authority, reading)?;
+    if names_host && reading.is_haproxy() {
+        normal::shorten(request);
+    }
+    Ok(())
 }
 
 fn is_usual(b: u8) -> bool {
@@ -48,7 +61,7 @@ fn connect_authority(target: &[u8]) -> Result<&[u8], Malformed> {
 }
 
 /// The authority of `scheme://authority/...`.
-fn absolute_authority(target: &[u8]) -> Result<&[u8], Malformed> {
+fn absolute_authority(target: &[u8], reading: Reading) -> Result<&[u8], Malformed> {
     let at = memchr::memmem::find(target, b"://").ok_or(Malformed::Target)?;
     let scheme = &target[..at];
     if !scheme.first().is_some_and(u8::is_ascii_alphabetic)
@@ -59,20 +72,26 @@ fn absolute_authority(target: &[u8]) -> Result<&[u8], Malformed> {
     let rest = &target[at + 3..];
     let (authority, behind) = rest.split_at(memchr::memchr3(b'/', b'?', b'#', rest).unwrap_or(rest.len()));
     let host = without_userinfo(authority);
+    // `http://:80/` names nobody (RFC 9110 section 4.2.1).
+    let names_nobody = match host {
+        [b':', port @ ..] => !(reading.is_haproxy() && normal::may_be_nobody(&target[..at + 3], authority, port)),
+        host => host.is_empty(),
+    };
     // A fragment ends the host too (RFC 3986 section 3.2). Who does not know that shall find none, not another one: `http://a#@b/`.
     let misleads = behind.first() == Some(&b'#') && behind.iter().any(|b| b"/?@:\\".contains(b) || *b > 127);
-    if host.is_empty() || !valid_authority(host) || misleads || !authority.iter().all(|&b| is_usual(b)) {
+    if names_nobody || !valid_authority(host) || misleads || !authority.iter().all(|&b| is_usual(b)) {
         Err(Malformed::Target)
     } else {
         Ok(authority)
     }
 }
 
-fn host(request: &Request, authority: Option<&[u8]>) -> Result<(), Malformed> {
+fn host(request: &Request, authority: Option<&[u8]>, reading: Reading) -> Result<(), Malformed> {
     let mut hosts = request.fields.every(Known::Host);
     let Some(host) = hosts.next() else {
         // RFC 9112 section 3.2: a server must answer 400 to an HTTP/1.1 request without one.
-        return if request.version == Version::Http11 { Err(Malformed::Host) } else { Ok(()) };
+        let needed = request.version == Version::Http11 && !reading.is_haproxy();
+        return if needed { Err(Malformed::Host) } else { Ok(()) };
     };
     // Several ones are refused even where they agree (RFC 9112 section 3.2).
     if hosts.next().is_some() || !(valid_authority(host) || names_nobody(host)) {
@@ -105,12 +124,12 @@ fn default_port(request: &Request) -> &'static [u8] {
     }
 }
 
-fn without_userinfo(authority: &[u8]) -> &[u8] {
+pub(super) fn without_userinfo(authority: &[u8]) -> &[u8] {
     memchr::memrchr(b'@', authority).map_or(authority, |at| &authority[at + 1..])
 }
 
 /// Host and port, split at the last colon that no bracket closes behind.
-fn split_port(authority: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(super) fn split_port(authority: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = memchr::memrchr(b':', authority)?;
     let port = &authority[at + 1..];
     port.iter().all(u8::is_ascii_digit).then_some((&authority[..at], port))

@@ -109,7 +109,7 @@ fn status(stream: &Stream, abort: Abort) -> Option<u16> {
         (Who::Client, ..) => 400,
         (Who::ClientTimeout, ..) => 408,
         (Who::Proxy, Phase::Request | Phase::Data, Cause::Malformed | Cause::TooLarge) => {
-            stream.facts.refused.map_or(400, |m| m.status())
+            stream.facts.refused.map_or(400, |m| m.status(stream.facts.frontend().reading.conformance))
         }
         (Who::Proxy, Phase::Data, Cause::Inflated) => 413,
         (Who::Proxy, Phase::Headers, Cause::Denied) | (Who::Proxy, Phase::Data, Cause::Denied) => return None,

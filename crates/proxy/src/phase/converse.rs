@@ -18,7 +18,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
-use terse_message::{Abort, BodyLength};
+use terse_message::{Abort, BodyLength, Who};
 
 /// Serves a client's connection to its end, and gives its place back then.
 ///
@@ -241,8 +241,15 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
         stream.facts.request_captures.clear();
         return answer::by_rule(client, stream, out, verdict).await;
     }
-    if frontend.options.buffer_request {
-        read::body(client, stream).await?;
+    // A client that leaves within its body is judged all the same, and its backend is told, as HAProxy has it.
+    let mut left = None;
+    if frontend.options.buffer_request
+        && let Err(abort) = read::body(client, stream).await
+    {
+        if abort.who != Who::Client {
+            return Err(abort);
+        }
+        left = Some(abort);
     }
     if let Some(ready) = judge::monitor(stream) {
         answer::count_intercepted(stream);
@@ -255,6 +262,9 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
         return answer::by_rule(client, stream, out, verdict).await;
     }
     lend_if(client, stream, frontend.looks, route::choose)?;
+    if let Some(abort) = left {
+        return Err(abort);
+    }
     if stream.facts.backend().is_some_and(|b| b.options.buffer_request) && !frontend.options.buffer_request {
         read::body(client, stream).await?;
     }

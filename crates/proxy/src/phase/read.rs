@@ -8,16 +8,16 @@ use crate::stream::Stream;
 use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::task::Poll;
-use terse_http::h1::{self, ChunkDecoder, Malformed, Parsed, Persistence, Step, Targets, encode};
+use terse_http::h1::{self, ChunkDecoder, Malformed, Parsed, Persistence, Step, encode};
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Who};
 
 /// Reads the head of the stream's request; its first bytes are in the client's buffer.
 pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
     let timeouts = stream.facts.frontend().timeouts;
-    let targets = if stream.facts.frontend().options.loose_targets { Targets::Loose } else { Targets::Strict };
+    let reading = stream.facts.frontend().reading;
     let mut waits = false;
     loop {
-        match h1::parse_request_with(client.buffer.filled(), &mut stream.request, targets) {
+        match h1::parse_request_with(client.buffer.filled(), &mut stream.request, reading) {
             Ok(Parsed::Complete(n)) => {
                 client.buffer.consume(n);
                 stream.facts.bytes_in = n as u64;
@@ -39,6 +39,7 @@ pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
     crate::captures::request(stream);
     rewrite::share(Side::Request, client.buffer.filled(), stream);
     stream.facts.persistence = Persistence::read(&mut stream.request.fields, stream.request.version);
+    stream.facts.persistence.keep_alive &= !stream.request.must_close;
     Ok(())
 }
 

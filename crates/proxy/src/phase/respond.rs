@@ -67,6 +67,9 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     *down.body = Incoming::new(stream.response.body, chunked);
     reply.server_keeps =
         persistence.keep_alive && reply.mode == ConnectionMode::KeepAlive && !matches!(down.body, Incoming::UntilClose);
+    if stream.response.must_close {
+        (reply.server_keeps, reply.keep_client) = (false, false);
+    }
     if !stream.facts.server.as_ref().is_some_and(|s| s.is_up()) {
         reply.server_keeps = false;
     }

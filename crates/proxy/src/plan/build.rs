@@ -20,6 +20,7 @@ mod tables;
 mod tracking;
 
 use crate::effort::Asked;
+use crate::keywords::conformance::ConformanceSettings;
 use crate::keywords::spelling::SpellingSettings;
 use crate::limits::Limits;
 use crate::log::{Directory, LogSettings, Sinks, Syslog};
@@ -36,7 +37,7 @@ use terse_balance::check::Probe;
 use terse_balance::keywords::base::Purge;
 use terse_compress::{Limit, Memory, Within};
 use terse_config::{Config, Diagnostic, Diagnostics, SectionKind, Severity};
-use terse_http::h1::Spellings;
+use terse_http::h1::{Conformance, Spellings};
 use terse_sample::vars;
 use terse_sample::{Language, ProcessStore, Registry};
 use terse_tls::Vault;
@@ -77,6 +78,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let global_log = global.settings.take::<LogSettings>().unwrap_or_default();
     let variables = global.settings.take::<vars::Limits>().unwrap_or_default();
     let spellings = global.settings.take::<SpellingSettings>().unwrap_or_default().settle(diagnostics);
+    let ConformanceSettings(conformance) = global.settings.take().unwrap_or_default();
     let limits = Limits::new(global.settings.take().unwrap_or_default());
     limits.connections.store(host.maxconn, Relaxed);
     let mut compression = global.settings.take::<terse_compress::settings::Process>().unwrap_or_default();
@@ -118,6 +120,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         error_sets: &error_sets,
         checks: &checks,
         spellings,
+        conformance,
         vault: Arc::new(Vault::new(global.settings.take::<terse_tls::Global>().unwrap_or_default())),
         diagnostics,
     };
@@ -204,6 +207,8 @@ struct Building<'a> {
     error_sets: &'a pages::Sets,
     /// How names of fields are spelled for those who want it.
     spellings: Option<Arc<Spellings>>,
+    /// `http-conformance`
+    conformance: Conformance,
     /// `healthcheck` sections.
     checks: &'a HashMap<Arc<str>, Probe>,
     /// Certificates.

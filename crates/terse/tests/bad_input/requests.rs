@@ -1,8 +1,9 @@
 //! Malformed and smuggling requests: each gets one answer and a closed connection, and no server sees any of it.
 
 use super::status_of;
+use super::support::Terse;
 use super::support::client::{Client, Response};
-use super::support::proxy::listen;
+use super::support::proxy::{DEFAULTS, listen};
 use super::support::random::Random;
 use super::support::server::{Server, ok};
 use super::support::until;
@@ -133,6 +134,60 @@ fn malformed_requests() {
         }
     }
     assert_eq!(server.requests().len(), 0, "{:?}", server.requests());
+    terse.end();
+}
+
+/// What `http-conformance haproxy` takes of them: each is one request, and its server finds it as the RFC has it.
+#[test]
+fn as_haproxy_reads_them() {
+    let server = Server::body("taken");
+    let text = format!(
+        "global\n nbthread 1\n http-conformance haproxy\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n server one {}\n",
+        server.address()
+    );
+    let terse = Terse::with(&text).listen("web").start();
+    const TAKEN: [&str; 7] = [
+        "length and chunks",
+        "chunks and length",
+        "chunks in HTTP/1.0",
+        "the same length twice",
+        "a list of lengths",
+        "two spaces",
+        "no Host",
+    ];
+    for (what, bytes) in malformed().iter().filter(|(what, _)| !TAKEN.contains(what)) {
+        assert_eq!(refused(terse.address("web"), bytes, bytes.len()).status, 400, "{what}");
+    }
+    assert_eq!(server.requests().len(), 0, "{:?}", server.requests());
+    let smuggled = "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
+    for (head, behind, closes) in [
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 44\r\nTransfer-Encoding: chunked\r\n\r\n", smuggled, true),
+        ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n", smuggled, true),
+        ("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n", smuggled, true),
+        ("POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n", "abc", false),
+        ("POST / HTTP/1.1\r\nContent-Length: 3 ,3\r\n\r\n", "abc", false),
+        ("GET  /  HTTP/1.1\r\nHost: a\r\n\r\n", "", false),
+        ("GET / HTTP/1.1\r\n\r\n", "", false),
+    ] {
+        let before = server.requests().len();
+        let mut client = terse.client();
+        client.send([head, behind].concat());
+        assert_eq!(client.response("GET").text(), "taken", "{head}");
+        if closes {
+            assert_eq!(client.rest(), b"", "{head}");
+        } else {
+            client.send("GET /next HTTP/1.1\r\nHost: a\r\n\r\n");
+            assert_eq!(client.response("GET").text(), "taken", "{head}");
+        }
+        let seen = &server.requests()[before..];
+        assert_eq!(seen.len(), if closes { 1 } else { 2 }, "{head}: {seen:?}");
+        let request = &seen[0];
+        assert_eq!((request.target.as_str(), request.every("host").count()), ("/", 1), "{head}");
+        let lengths = request.every("content-length").chain(request.every("transfer-encoding")).count();
+        assert_eq!(lengths, usize::from(!behind.is_empty()), "{head}: {request:?}");
+    }
+    let coded = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n";
+    assert_eq!(refused(terse.address("web"), coded, coded.len()).status, 422);
     terse.end();
 }
 

@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use terse_compress::Mode as HopMode;
 use terse_compress::counters::Rate;
+use terse_http::h1::{Reading, Targets};
 use terse_tls::Acceptor;
 use terse_tls::settings::Policy;
 
@@ -101,6 +102,10 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
         pages: match draft.back {
             Some(_) => pages::of(&draft.errors, building.error_sets, &mut Default::default()),
             None => pages::of(&draft.errors, building.error_sets, building.diagnostics),
+        },
+        reading: Reading {
+            targets: if proxy.options.loose_targets { Targets::Loose } else { Targets::Strict },
+            conformance: building.conformance,
         },
         spellings: building.spellings.clone().filter(|_| proxy.options.spells_for_clients),
         monitor_uri: proxy.monitor_uri.clone(),

@@ -1,0 +1,74 @@
+//! What HAProxy's reading takes and puts right ([`Conformance::HAProxy`](super::Conformance)).
+
+use super::head::length;
+use super::malformed::Malformed;
+use super::target::{split_port, without_userinfo};
+use terse_message::{Fields, Known, Request};
+
+/// Makes one of several lengths that agree (RFC 9112 section 6.3 allows it).
+pub(super) fn one_length(fields: &mut Fields) -> Result<Option<u64>, Malformed> {
+    let digits = {
+        let mut lengths = fields.every(Known::ContentLength).flat_map(|value| value.split(|&b| b == b',')).map(<[u8]>::trim_ascii);
+        let Some(first) = lengths.next() else { return Ok(None) };
+        if lengths.any(|other| other != first) {
+            return Err(Malformed::ContentLength);
+        }
+        first.to_vec()
+    };
+    let one = length(&digits)?;
+    fields.set(Known::ContentLength.name().as_bytes(), &digits);
+    Ok(Some(one))
+}
+
+/// Leaves out of a target that names a host, and of Host, the port that need not be said (RFC 3986 section 6.2.3), and writes an empty
+/// path as `/`. A request without Host gets one, so that its host is found in one place by every reader.
+pub(super) fn shorten(request: &mut Request) {
+    let target = request.target();
+    if request.method() == b"CONNECT" {
+        let host = request.fields.first(Known::Host).unwrap_or(target);
+        let shorter = match split_port(host) {
+            Some((name, b"80" | b"443")) => name.to_vec(),
+            _ => host.to_vec(),
+        };
+        return name_host(request, &shorter);
+    }
+    let Some(scheme) = memchr::memmem::find(target, b"://") else { return };
+    let (scheme, rest) = target.split_at(scheme + 3);
+    let (authority, path) = rest.split_at(memchr::memchr3(b'/', b'?', b'#', rest).unwrap_or(rest.len()));
+    let host = without_userinfo(authority);
+    let user = &authority[..authority.len() - host.len()];
+    let (name, has_port) = match split_port(host) {
+        Some((name, port)) if port.is_empty() || port == default_port(scheme) => (name, true),
+        _ => (host, false),
+    };
+    let needs_path = path.is_empty() && request.method() != b"OPTIONS";
+    let (changed, name) = (has_port || needs_path, name.to_vec());
+    if changed {
+        let shorter = [scheme, user, &name, path, if needs_path { b"/" } else { b"" }].concat();
+        request.set_target(&shorter);
+    }
+    if changed || !request.fields.has(Known::Host) {
+        name_host(request, &name);
+    }
+}
+
+/// Whether HAProxy takes a target whose authority is nothing but a port: only one that is left out, so that the target can go without it.
+pub(super) fn may_be_nobody(scheme: &[u8], authority: &[u8], port: &[u8]) -> bool {
+    authority.starts_with(b":") && (port.is_empty() || port == default_port(scheme))
+}
+
+fn name_host(request: &mut Request, host: &[u8]) {
+    let at = request.fields.positions(b"host").next();
+    match at {
+        Some(at) => request.fields.replace(at, host),
+        None => request.fields.push(b"Host", host),
+    }
+}
+
+fn default_port(scheme: &[u8]) -> &'static [u8] {
+    match scheme {
+        _ if scheme.eq_ignore_ascii_case(b"http://") => b"80",
+        _ if scheme.eq_ignore_ascii_case(b"https://") => b"443",
+        _ => b"",
+    }
+}

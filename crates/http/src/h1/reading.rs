@@ -1,0 +1,33 @@
+//! How requests are read: what is refused, and what is taken and put right.
+//!
+//! **Invariant:** what is taken goes on as RFC 9112 writes it, so that no server finds another message in it. A length that does not
+//! count is removed, and the connection on which it came carries no other message.
+
+use super::target::Targets;
+
+/// What a proxy takes of requests.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Reading {
+    /// What targets may hold.
+    pub targets: Targets,
+    /// Whose word counts where the RFC leaves a choice, or HAProxy does not keep to it.
+    pub conformance: Conformance,
+}
+
+/// Whose reading of requests counts.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Conformance {
+    /// RFC 9112's, and of what it allows the stricter.
+    #[default]
+    Rfc,
+    /// HAProxy's: without Host in HTTP/1.1, with several blanks between the words of the first line, with lengths that agree or
+    /// yield to chunks, with chunks in HTTP/1.0; hosts and ports of absolute targets in their shortest form.
+    HAProxy,
+}
+
+impl Reading {
+    /// Whether HAProxy's reading counts.
+    pub(super) fn is_haproxy(self) -> bool {
+        self.conformance == Conformance::HAProxy
+    }
+}

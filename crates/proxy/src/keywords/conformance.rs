@@ -1,0 +1,46 @@
+//! `http-conformance`: whose reading of requests counts, where HAProxy does not keep to the RFC or takes what the RFC lets be refused.
+
+use super::{Keyword, Kind, Sections};
+use terse_config::Setting;
+use terse_http::h1::Conformance;
+
+/// The table.
+pub(super) const KEYWORDS: &[Keyword] = &[Keyword {
+    name: "http-conformance",
+    old_names: &[],
+    sections: Sections::GLOBAL,
+    arguments: "{ rfc | haproxy }",
+    summary: "Reads requests as RFC 9112 wants them, or as HAProxy does.",
+    kind: Kind::Done(|args, scope| {
+        let conformance = match args.need("<reading>")? {
+            "rfc" => Conformance::Rfc,
+            "haproxy" => Conformance::HAProxy,
+            other => return Err(args.fault(format!("'{other}' is neither 'rfc' nor 'haproxy'"))),
+        };
+        scope.section.settings.entry::<ConformanceSettings>().0 = conformance;
+        args.end()
+    }),
+}];
+
+/// What `global` says.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct ConformanceSettings(pub Conformance);
+
+impl Setting for ConformanceSettings {
+    fn inherit(&self) -> ConformanceSettings {
+        self.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::keywords::tests::said_in;
+
+    #[test]
+    fn there_are_two_readings() {
+        assert_eq!(said_in("global", "http-conformance rfc"), [""; 0]);
+        assert_eq!(said_in("global", "http-conformance haproxy"), [""; 0]);
+        assert!(said_in("global", "http-conformance nginx")[0].contains("neither 'rfc' nor 'haproxy'"));
+        assert_eq!(said_in("defaults", "http-conformance rfc").len(), 1);
+    }
+}
