@@ -25,24 +25,26 @@ pub struct Stream {
     pub facts: Facts,
 }
 
-/// The memory of two heads, kept for the next stream.
+/// The memory of a stream that has ended, kept for the next one: of its heads and its variables.
 #[derive(Default)]
-pub struct Heads {
+pub struct Remains {
     request: Request,
     response: Response,
+    variables: [Store; 3],
 }
 
 impl Stream {
     /// A new stream of a session.
     pub fn new(session: &Rc<Session>, start: Instant) -> Stream {
-        let Heads { request, response } = session.worker.heads.borrow_mut().pop().unwrap_or_default();
+        let Remains { request, response, variables } = session.worker.remains.borrow_mut().pop().unwrap_or_default();
+        let [transaction, request_variables, response_variables] = variables;
         Stream {
             request,
             response,
             has_response: false,
-            transaction: Store::default(),
-            request_variables: Store::default(),
-            response_variables: Store::default(),
+            transaction,
+            request_variables,
+            response_variables,
             facts: Facts::new(session.clone(), start, session.requests.get()),
         }
     }
@@ -91,16 +93,20 @@ impl Drop for Stream {
         if worker.plan.process_variables.is_limited() {
             worker.plan.process_variables.forget(&self.transaction, Some(&session.variables));
         }
-        let mut kept = worker.heads.borrow_mut();
+        let mut kept = worker.remains.borrow_mut();
         if kept.len() < KEPT && self.request.fields.capacity() + self.response.fields.capacity() < KEPT_BYTES {
             let (mut request, mut response) = (std::mem::take(&mut self.request), std::mem::take(&mut self.response));
             request.clear();
             response.clear();
-            kept.push(Heads { request, response });
+            let variables = [&mut self.transaction, &mut self.request_variables, &mut self.response_variables].map(|store| {
+                store.clear();
+                std::mem::take(store)
+            });
+            kept.push(Remains { request, response, variables });
         }
     }
 }
 
-/// How many heads a worker keeps, and how large ones.
+/// The remains of how many streams a worker keeps, and how large their heads may be.
 const KEPT: usize = 64;
 const KEPT_BYTES: usize = 32 * 1024;

@@ -8,7 +8,7 @@ use crate::phase::accept;
 use crate::plan::Plan;
 use crate::server::IdleConnections;
 use crate::settings::Probes;
-use crate::stream::Heads;
+use crate::stream::Remains;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
@@ -58,8 +58,8 @@ pub struct Worker {
     pub wheel: Rc<Wheel>,
     /// Its buffers.
     pub pools: Pools,
-    /// Memory of heads that ended streams have left.
-    pub heads: RefCell<Vec<Heads>>,
+    /// Memory that ended streams have left.
+    pub remains: RefCell<Vec<Remains>>,
     /// Memory of what is on its way out.
     pub scratch: RefCell<Vec<Vec<u8>>>,
     /// Connections to servers that wait for a request.
@@ -170,7 +170,7 @@ impl Worker {
             index,
             wheel: Wheel::new(),
             pools,
-            heads: RefCell::default(),
+            remains: RefCell::default(),
             scratch: RefCell::default(),
             idle: IdleConnections::new(plan.server_count()),
             logger: RefCell::new(Logger::new(&plan.sinks)),

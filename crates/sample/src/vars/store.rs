@@ -116,6 +116,16 @@ impl Store {
         pages[index / PAGE].get_or_insert_default()[index % PAGE] = value;
     }
 
+    /// Forgets everything; keeps the memory of a few variables for the next scope.
+    pub fn clear(&mut self) {
+        self.bytes.set(0);
+        match &mut **self.pages.get_mut() {
+            [] => {}
+            [Some(page)] => page.fill_with(|| None),
+            _ => *self.pages.get_mut() = Box::default(),
+        }
+    }
+
     /// Whether no variable was ever set.
     pub fn is_unused(&self) -> bool {
         self.pages.borrow().is_empty()
@@ -136,6 +146,19 @@ mod tests {
         assert_eq!(store.get(9_998), None);
         assert_eq!(store.get(5), None);
         assert_eq!(store.pages.borrow().iter().flatten().count(), 1);
+    }
+
+    #[test]
+    fn what_is_cleared_is_unset() {
+        for last in [3, 100] {
+            let mut store = Store::default();
+            store.set(0, Some(Value::Int(1)));
+            store.set(last, Some(Value::Str(b"text".as_slice().into())));
+            store.clear();
+            assert_eq!((store.get(0), store.get(last)), (None, None));
+            // One page stays, more than one do not.
+            assert_eq!(store.is_unused(), last == 100);
+        }
     }
 
     #[test]
