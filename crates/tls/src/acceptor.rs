@@ -23,7 +23,7 @@ use crate::vault::updates::Hindrance;
 use crate::vault::{Touched, Vault, folder_key};
 use crate::verification::{self, Tolerance};
 use crate::version::Version;
-use crate::{alpn, hello, raw, strength, tickets, trust};
+use crate::{alpn, hello, keylog, raw, strength, tickets, trust};
 use arc_swap::ArcSwap;
 use openssl::bn::BigNum;
 use openssl::dh::Dh;
@@ -49,6 +49,7 @@ pub struct Acceptor {
     frontend: Arc<str>,
     lists: Vec<Key>,
     ticket_keys: Option<Arc<TicketKeys>>,
+    keeps_secrets: bool,
     counts: Arc<HandshakeCounts>,
 }
 
@@ -122,7 +123,10 @@ impl Acceptor {
         let path = |word: &CertificateWord| word.file.path(global.crt_base.as_deref());
         let lists = tls.certificates.iter().map(|word| folder_key(&path(word))).collect();
         let (tls, place, frontend) = (tls.clone(), place.clone(), frontend.clone());
-        let acceptor = Arc::new(Acceptor { first, limits, offer, tls, http, strict, place, frontend, lists, ticket_keys, counts });
+        let keeps_secrets = global.keeps_secrets;
+        let acceptor =
+            Acceptor { first, limits, offer, tls, http, strict, place, frontend, lists, ticket_keys, keeps_secrets, counts };
+        let acceptor = Arc::new(acceptor);
         held.enrol(&acceptor);
         Some(acceptor)
     }
@@ -177,6 +181,9 @@ impl Acceptor {
         }
         if let Some(keys) = &self.ticket_keys {
             tickets::lend(&mut ssl, keys);
+        }
+        if self.keeps_secrets {
+            keylog::keep(&mut ssl);
         }
         let secured = Secured::new(ssl, socket, early, self.limits, (Side::Client, &self.counts), None)?;
         if self.offer.load().takes_early {
@@ -347,6 +354,7 @@ pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate]
         let added = context.add_custom_ext(TIMESTAMPS, timestamped(), send, |_, _, _, _| Ok(()));
         added.map_err(|_| Unusable("OpenSSL takes no timestamps of certificates".into()))?;
     }
+    context::name(&mut context, certificates);
     let versions = own.common.versions.range(Version::Tls12).map_err(Unusable)?;
     let early_bytes = if own.takes_early { EARLY_BYTES } else { 0 };
     let sessions = [false, true].map(|compresses| session_name(sessions, compresses));
@@ -356,6 +364,7 @@ pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate]
         verify: mode(own),
         versions,
         suites: own.common.ciphersuites.clone(),
+        groups: own.common.curves.clone().filter(|own| terms.tls.own.common.curves.as_ref() != Some(own)),
         early_bytes,
     })
 }

@@ -55,7 +55,7 @@ impl CertificateId {
         let mut parts = der::elements(whole).skip(1).map(|part| part.content);
         let mut text = String::new();
         for what in ["Issuer Name Hash", "Issuer Key Hash", "Serial Number"] {
-            let _ = writeln!(text, "      {what}: {}", hex(parts.next().unwrap_or_default(), true));
+            let _ = writeln!(text, "    {what}: {}", hex(parts.next().unwrap_or_default(), true));
         }
         text
     }

@@ -5,7 +5,10 @@ mod draft;
 pub(crate) use draft::Draft;
 
 use crate::answer::{Answer, CertificateId};
+use crate::report;
+use crate::secret::Secret;
 use crate::settings::Global;
+use openssl::asn1::Asn1Time;
 use openssl::dh::Dh;
 use openssl::error::ErrorStack;
 use openssl::nid::Nid;
@@ -53,6 +56,14 @@ pub(crate) struct Sources {
     pub(crate) issuer: Option<PathBuf>,
     /// Timestamps.
     pub(crate) timestamps: Option<PathBuf>,
+}
+
+impl Sources {
+    /// Whether each file that is named here has been read there, too.
+    pub(crate) fn are_among(&self, read: &Sources) -> bool {
+        let parts = |of: &Sources| [&of.certificate, &of.key, &of.ocsp, &of.issuer, &of.timestamps].map(Clone::clone);
+        parts(self).iter().zip(parts(read)).all(|(named, read)| named.is_none() || *named == read)
+    }
 }
 
 impl fmt::Debug for Certificate {
@@ -113,13 +124,13 @@ impl Certificate {
             draft.take_key(other, &read(other)?)?;
         }
         if let Some(ocsp) = &sources.ocsp {
-            draft.ocsp = Some(read(ocsp)?).filter(|bytes| !bytes.is_empty());
+            draft.ocsp = Some(read(ocsp)?.to_vec()).filter(|bytes| !bytes.is_empty());
         }
         if let Some(issuer) = &sources.issuer {
             draft.take_issuer(issuer, &read(issuer)?)?;
         }
         if let Some(file) = &sources.timestamps {
-            draft.take_timestamps(file, read(file)?)?;
+            draft.take_timestamps(file, read(file)?.to_vec())?;
         }
         draft.sources = sources;
         draft.finish()
@@ -165,10 +176,40 @@ impl Certificate {
         fresh.and_then(|_| self.answer().transpose()).err()
     }
 
+    /// Whether those who are shown it will take it now, as far as its dates say.
+    ///
+    /// # Errors
+    /// Why they will not, unless `global` takes it nevertheless.
+    pub(crate) fn check_dates(&self, global: &Global) -> Result<(), Unusable> {
+        check_dates(self.sources.certificate.as_ref().unwrap_or(&self.path), &self.leaf, global)
+    }
+
     /// What kind of key it has: of each kind a context can have one.
     pub(crate) fn kind(&self) -> Id {
         self.key.id()
     }
+}
+
+/// Whether the time of a certificate has come, and is not over.
+///
+/// # Errors
+/// Why it cannot be used now, unless `global` takes it nevertheless.
+pub(crate) fn check_dates(path: &Path, leaf: &X509Ref, global: &Global) -> Result<(), Unusable> {
+    if global.takes_expired {
+        return Ok(());
+    }
+    let unknown = |_| Unusable::new(path, "the certificate's dates cannot be read");
+    let now = Asn1Time::days_from_now(0).map_err(unknown)?;
+    let fault = if leaf.not_after().compare(&now).map_err(unknown)?.is_lt() {
+        format!("has expired: its time was over on {}", leaf.not_after())
+    } else if leaf.not_before().compare(&now).map_err(unknown)?.is_gt() {
+        format!("is not valid yet: its time begins on {}", leaf.not_before())
+    } else {
+        return Ok(());
+    };
+    let subject = report::line(leaf.subject_name());
+    let accept = "'ssl-expired-certificates accept' in 'global' takes it nevertheless";
+    Err(Unusable::new(path, format!("the certificate of '{subject}' {fault}; {accept}")))
 }
 
 fn id(leaf: &X509, chain: &[X509], issuer: Option<&X509>) -> Option<CertificateId> {
@@ -217,11 +258,16 @@ pub(crate) fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<X509>, Unusabl
 }
 
 /// A whole file, if it is one that can be kept.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Unusable> {
+pub(crate) fn read(path: &Path) -> Result<Secret, Unusable> {
     let failed = |error: io::Error| Unusable::new(path, error.to_string().split(" (os error").next().unwrap_or_default());
-    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(failed)?;
+    // There is room for all of it at once: it need not move, and leaves nothing where it was. A device has no length.
+    let len = file.metadata().map_or(0, |known| known.len()).min(FILE_BYTES);
+    let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or_default());
     // What never ends, such as a device, must not fill the memory.
-    std::fs::File::open(path).and_then(|file| file.take(FILE_BYTES + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    let done = file.take(FILE_BYTES + 1).read_to_end(&mut bytes);
+    let bytes = Secret::from(bytes);
+    done.map_err(failed)?;
     if bytes.len() as u64 > FILE_BYTES {
         return Err(Unusable::new(path, format!("it has more than {FILE_BYTES} bytes")));
     }
@@ -315,9 +361,16 @@ mod tests {
     }
 
     #[test]
-    fn an_expired_one_is_loaded() {
-        let Pair { certificate, key, .. } = crate::testing::expired("a.test");
-        let (_folder, path) = written("site.pem", &[certificate, key].concat());
-        assert!(load(&path, &Global::default()).is_ok());
+    fn dates_are_looked_at() {
+        let (over, early) = (crate::testing::expired("a.test"), crate::testing::early("a.test"));
+        for (Pair { certificate, key }, reason) in
+            [(over, "the certificate of '/CN=a.test' has expired"), (early, "the certificate of '/CN=a.test' is not valid yet")]
+        {
+            let (_folder, path) = written("site.pem", &[certificate, key].concat());
+            let loaded = load(&path, &Global::default()).unwrap();
+            let Unusable(said) = loaded.check_dates(&Global::default()).unwrap_err();
+            assert!(said.contains(reason) && said.contains("'ssl-expired-certificates accept'"), "{said}");
+            assert_eq!(loaded.check_dates(&Global { takes_expired: true, ..Global::default() }), Ok(()));
+        }
     }
 }

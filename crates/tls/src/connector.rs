@@ -15,7 +15,7 @@ use crate::vault::files::{Files, Key, Version as TrustVersion, key};
 use crate::vault::{Touched, Vault};
 use crate::verification::{self, Tolerance};
 use crate::version::Version;
-use crate::{alpn, raw, trust};
+use crate::{alpn, keylog, raw, trust};
 use arc_swap::ArcSwap;
 use openssl::ssl::{NameType, Ssl, SslContext, SslMethod, SslOptions, SslRef, SslSession, SslSessionCacheMode, SslVerifyMode};
 use openssl::x509::verify::X509CheckFlags;
@@ -37,6 +37,7 @@ pub struct Connector {
     /// Protocols that requests offer, as TLS carries them.
     protocols: Vec<u8>,
     reuses: bool,
+    keeps_secrets: bool,
     securing: ArcSwap<Securing>,
     /// How often that has changed.
     changes: AtomicU32,
@@ -117,6 +118,7 @@ impl Connector {
             verifies: tls.verify.unwrap_or(global.server_verify),
             protocols: alpn::wire(tls.alpn.iter().flatten().map(|name| &**name)),
             reuses: !tls.forgets_sessions,
+            keeps_secrets: global.keeps_secrets,
             securing,
             changes: AtomicU32::new(0),
             counts: Arc::default(),
@@ -182,6 +184,9 @@ impl Connector {
         let securing = self.securing.load();
         let mut ssl = Ssl::new(&securing.context)?;
         ssl.set_connect_state();
+        if self.keeps_secrets {
+            keylog::keep(&mut ssl);
+        }
         let name = name.filter(|name| is_name(name));
         if let Some(name) = name {
             ssl.set_hostname(name)?;

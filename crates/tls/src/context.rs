@@ -1,12 +1,16 @@
 //! What contexts of both sides have in common.
 
 use crate::certificate::{Certificate, Unusable, said};
+use crate::keylog;
 use crate::raw;
 use crate::records::{self, Policy};
 use crate::settings::{Common, Global};
 use crate::version::Version;
 use openssl::error::ErrorStack;
-use openssl::ssl::{SslContextBuilder, SslMethod, SslMode, SslOptions};
+use openssl::ex_data::Index;
+use openssl::ssl::{SslContext, SslContextBuilder, SslMethod, SslMode, SslOptions, SslRef};
+use openssl::x509::X509;
+use std::sync::{Arc, LazyLock};
 
 /// A context with everything that both sides set. `oldest` is the oldest version where nobody names one.
 pub(crate) fn builder(method: SslMethod, words: &Common, global: &Global, oldest: Version) -> Result<SslContextBuilder, Unusable> {
@@ -27,6 +31,9 @@ pub(crate) fn builder(method: SslMethod, words: &Common, global: &Global, oldest
         let lacks = |why| Unusable(format!("'tls-compression allow': records cannot be compressed: {why}"));
         records::support().map_err(lacks)?;
         records::allow(&mut context);
+    }
+    if global.keeps_secrets {
+        keylog::listen(&mut context);
     }
     context.set_mode(SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER | SslMode::RELEASE_BUFFERS);
     // One system call for a record instead of two.
@@ -70,6 +77,25 @@ pub(crate) fn show(context: &mut SslContextBuilder, certificate: &Certificate) -
         raw::add_chain_certificate(context, above).map_err(failed)?;
     }
     Ok(())
+}
+
+/// The certificates of a context, and what each is called.
+type Named = Vec<(X509, Arc<str>)>;
+
+static NAMED: LazyLock<Option<Index<SslContext, Named>>> = LazyLock::new(|| SslContext::new_ex_index().ok());
+
+/// Remembers what the certificates of a context are called.
+pub(crate) fn name(context: &mut SslContextBuilder, certificates: &[&Certificate]) {
+    let named = certificates.iter().map(|shown| (shown.leaf.clone(), shown.path.to_string_lossy().into()));
+    if let Some(index) = *NAMED {
+        context.set_ex_data(index, named.collect());
+    }
+}
+
+/// What the certificate is called that a connection shows.
+pub(crate) fn name_of_shown(ssl: &SslRef) -> Option<Arc<str>> {
+    let (named, shown) = (ssl.ssl_context().ex_data((*NAMED)?)?, ssl.certificate()?);
+    named.iter().find(|(leaf, _)| **leaf == *shown).map(|(_, name)| name.clone())
 }
 
 fn wrong(word: &str, list: &str, error: &ErrorStack) -> Unusable {

@@ -1,6 +1,8 @@
 //! What a handshake has come to.
 
+use crate::context;
 use crate::hello::{self, Hello};
+use crate::keylog::{self, KeyedBy};
 use crate::raw;
 use crate::records;
 use crate::secured::Secured;
@@ -86,6 +88,11 @@ impl Handshake<'_> {
         self.0.with(|ssl| ssl.certificate().map(ToOwned::to_owned)).map(Shown)
     }
 
+    /// What the certificate is called that we have shown a client: by its file, or as a `crt-store` has it.
+    pub fn own_name(&self) -> Option<Arc<str>> {
+        self.0.with(context::name_of_shown)
+    }
+
     /// The certificates that the other end has shown, one after the other, in DER.
     pub fn peer_chain(&self) -> Option<Vec<u8>> {
         self.0.with(|ssl| {
@@ -125,6 +132,11 @@ impl Handshake<'_> {
             session.master_key(&mut key);
             Some(key)
         })
+    }
+
+    /// A secret in hexadecimal digits, where it is kept: `tune.ssl.keylog`.
+    pub fn secret(&self, which: KeyedBy) -> Option<Vec<u8>> {
+        self.0.with(|ssl| keylog::kept(ssl, which))
     }
 
     /// A value that both ends know and nobody else (RFC 5929 `tls-unique`): the first Finished message.

@@ -9,6 +9,7 @@ mod server;
 mod store;
 
 use crate::settings::{BindTls, ServerTls};
+use crate::store::Parts;
 use terse_config::params::{self, Param, Standing};
 use terse_config::{Args, Fault, Keyword, Place, reference, words};
 
@@ -34,20 +35,25 @@ pub fn server(args: &mut Args<'_>, line: &Place, tls: &mut ServerTls) -> Result<
     take(args, line, tls, server::TABLE)
 }
 
-/// Reads the words of a line of a list of certificates.
+/// Reads the words of a line of a list of certificates; where they say that the certificate's parts are.
 ///
 /// # Errors
 /// What is wrong with them.
-pub(crate) fn listed(text: &str, place: &Place, tls: &mut BindTls) -> Result<(), String> {
+pub(crate) fn listed(text: &str, place: &Place, tls: &mut BindTls) -> Result<Parts, String> {
     let cut = words::split(text.as_bytes(), &|_| None).map_err(|error| error.reason)?;
     let mut args = Args::new(&cut.words, 0);
+    let mut parts = Parts::default();
     while let Some(word) = args.peek() {
-        if !LISTED.contains(&word) {
-            return Err(format!("'{word}' cannot stand here: known are {}", LISTED.join(", ")));
-        }
-        bind(&mut args, place, tls).map_err(|fault| fault.reason)?;
+        let read = if PARTS.contains(&word) {
+            store::part(&mut args, place, &mut parts)
+        } else if LISTED.contains(&word) {
+            bind(&mut args, place, tls).map(drop)
+        } else {
+            return Err(format!("'{word}' cannot stand here: known are {}, {}", LISTED.join(", "), PARTS.join(", ")));
+        };
+        read.map_err(|fault| fault.reason)?;
     }
-    Ok(())
+    Ok(parts)
 }
 
 /// The words that a certificate of a list may have of its own.
@@ -60,6 +66,9 @@ const LISTED: &[&str] = &[
     "ciphersuites",
     "client-sigalgs",
     "crl-file",
+    "curves",
+    "ecdhe",
+    "ktls",
     "no-alpn",
     "no-ca-names",
     "npn",
@@ -69,6 +78,9 @@ const LISTED: &[&str] = &[
     "ssl-min-ver",
     "verify",
 ];
+
+/// Those that say where a certificate's parts are, as in a `crt-store`.
+const PARTS: &[&str] = &["key", "ocsp", "issuer", "sctl"];
 
 /// What words fill, and the line that they stand in.
 struct Draft<T> {

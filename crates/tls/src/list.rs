@@ -9,6 +9,7 @@ use crate::certificate::{Unusable, read};
 use crate::keywords;
 use crate::names::Name;
 use crate::settings::{BindTls, Own};
+use crate::store::Parts;
 use std::path::Path;
 use std::sync::Arc;
 use terse_config::Place;
@@ -24,12 +25,14 @@ pub(crate) struct Entry {
     pub(crate) names: Arc<[Box<str>]>,
     /// `ocsp-update`, of its words.
     pub(crate) updates: Option<bool>,
+    /// Where its words say that its parts are.
+    pub(crate) parts: Parts,
 }
 
 impl Entry {
     /// A certificate alone.
     pub(crate) fn bare(file: &str) -> Entry {
-        Entry { file: file.into(), words: "".into(), names: Arc::default(), updates: None }
+        Entry { file: file.into(), words: "".into(), names: Arc::default(), updates: None, parts: Parts::default() }
     }
 
     /// Its words over those of a `bind` line; `None`: it has none.
@@ -41,9 +44,10 @@ impl Entry {
             return Ok(None);
         }
         let mut changed = tls.clone();
-        keywords::listed(&self.words, place, &mut changed)?;
+        let parts = keywords::listed(&self.words, place, &mut changed)?;
         // Words that say nothing of handshakes leave them as they are.
-        Ok(Some(changed.own).filter(|own| changed.ocsp_update.is_none() || *own != tls.own))
+        let says_more = changed.ocsp_update.is_some() || !parts.is_empty();
+        Ok(Some(changed.own).filter(|own| !says_more || *own != tls.own))
     }
 
     /// The names that it is for.
@@ -73,8 +77,8 @@ impl Entry {
         }
         let names = rest.split_whitespace().map(Into::into).collect();
         let mut said = BindTls::default();
-        keywords::listed(&words, &Place::nowhere(), &mut said)?;
-        Ok(Some(Entry { file: file.into(), words: words.into(), names, updates: said.ocsp_update }))
+        let parts = keywords::listed(&words, &Place::nowhere(), &mut said)?;
+        Ok(Some(Entry { file: file.into(), words: words.into(), names, updates: said.ocsp_update, parts }))
     }
 }
 
@@ -118,6 +122,11 @@ mod tests {
         assert_eq!(own(&entry).unwrap().verify, Some(Verify::None));
         let bare = parse("a.pem").unwrap().unwrap();
         assert_eq!((&bare, own(&bare)), (&Entry::bare("a.pem"), None));
+        let composed = parse("a.pem [key b.key ocsp-update on sctl c] a.test").unwrap().unwrap();
+        let names = [&composed.parts.key, &composed.parts.timestamps].map(|part| part.as_ref().map(|file| &*file.name));
+        assert_eq!((names, own(&composed), composed.updates), ([Some("b.key"), Some("c")], None, Some(true)));
+        let groups = parse("a.pem [curves P-384:P-256] a.test").unwrap().unwrap();
+        assert_eq!(own(&groups).unwrap().common.curves.as_deref(), Some("P-384:P-256"));
         assert!(own(&parse("a.pem [] a.test").unwrap().unwrap()).is_none());
         assert!(parse("").unwrap().is_none() && parse("# a").unwrap().is_none());
         for (line, reason) in [
@@ -126,6 +135,8 @@ mod tests {
             ("a.pem [nonsense]", "'nonsense'"),
             ("a.pem [strict-sni]", "'strict-sni'"),
             ("a.pem [verify maybe]", "maybe"),
+            ("a.pem [alias x]", "'alias'"),
+            ("a.pem [key]", "<file>"),
         ] {
             assert!(parse(line).unwrap_err().contains(reason), "{line}");
         }

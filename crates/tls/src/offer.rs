@@ -42,6 +42,8 @@ pub(crate) struct Choice {
     pub(crate) verify: SslVerifyMode,
     pub(crate) versions: (Protocol, Protocol),
     pub(crate) suites: Option<Arc<str>>,
+    /// Groups of the key exchange, where they are not those of the line.
+    pub(crate) groups: Option<Arc<str>>,
     pub(crate) early_bytes: u32,
 }
 
@@ -272,10 +274,14 @@ impl Choice {
         ssl.set_min_proto_version(Some(self.versions.0.openssl()))?;
         ssl.set_max_proto_version(Some(self.versions.1.openssl()))?;
         ssl.set_max_early_data(self.early_bytes)?;
+        if let Some(groups) = &self.groups {
+            raw::set_groups(ssl, groups)?;
+        }
+        ssl.set_ssl_context(&self.context)?;
+        // Behind it: the connection gets a list of its own with that, which begins as its context's.
         if let Some(suites) = &self.suites {
             ssl.set_ciphersuites(suites)?;
         }
-        ssl.set_ssl_context(&self.context)?;
         let compresses = !raw::options(ssl).contains(SslOptions::NO_COMPRESSION);
         records::name_sessions(ssl, &self.sessions[usize::from(compresses)]);
         Ok(())

@@ -104,6 +104,14 @@ pub(crate) fn set_client_signatures(context: &mut SslContextBuilder, list: &str)
     if done > 0 { Ok(()) } else { Err(ErrorStack::get()) }
 }
 
+/// Sets the groups of a connection's key exchange, while its hello is being read.
+pub(crate) fn set_groups(ssl: &mut SslRef, list: &str) -> Result<(), ErrorStack> {
+    let Ok(list) = CString::new(list) else { return Err(ErrorStack::get()) };
+    // SAFETY: the connection lives, and the text ends in NUL; OpenSSL reads it and keeps nothing of it.
+    let done = unsafe { ffi::SSL_ctrl(ssl.as_ptr(), SSL_CTRL_SET_GROUPS_LIST, 0, list.as_ptr().cast_mut().cast()) };
+    if done > 0 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
 /// Sets how long sessions are remembered.
 pub(crate) fn set_session_lifetime(context: &mut SslContextBuilder, seconds: u32) {
     // SAFETY: the context lives; the call sets a number in it.
@@ -325,6 +333,7 @@ pub(crate) fn error_text(error: c_ulong) -> String {
 /// `evp.h`: `EVP_MAX_IV_LENGTH`
 const IV_BYTES: usize = 16;
 /// `ssl.h`
+const SSL_CTRL_SET_GROUPS_LIST: c_int = 92;
 const SSL_CTRL_SET_CLIENT_SIGALGS_LIST: c_int = 102;
 const SSL_CTRL_GET_NEGOTIATED_GROUP: c_int = 134;
 const SSL_EARLY_DATA_ACCEPTED: c_int = 2;

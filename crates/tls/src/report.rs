@@ -73,7 +73,7 @@ fn algorithm(leaf: &X509Ref) -> String {
 }
 
 /// A name as one line: `/C=FR/CN=Authority`.
-fn line(name: &X509NameRef) -> String {
+pub(crate) fn line(name: &X509NameRef) -> String {
     let entry = |entry: &openssl::x509::X509NameEntryRef| {
         let kind = entry.object().nid().short_name().unwrap_or("UNDEF");
         format!("/{kind}={}", clean(&String::from_utf8_lossy(entry.data().as_slice())))

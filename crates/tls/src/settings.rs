@@ -47,6 +47,10 @@ pub struct Global {
     pub hard_max_record: usize,
     /// `ocsp-update.*`
     pub ocsp: OcspUpdates,
+    /// `tune.ssl.keylog`: secrets of connections are kept for fetches.
+    pub keeps_secrets: bool,
+    /// `ssl-expired-certificates accept`: certificates are taken whose time has not come, or is over.
+    pub takes_expired: bool,
 }
 
 /// How answers about certificates' states are fetched.
@@ -90,6 +94,8 @@ impl Default for Global {
             max_record: 0,
             hard_max_record: 0,
             ocsp: OcspUpdates::default(),
+            keeps_secrets: false,
+            takes_expired: false,
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::certificate::Sources;
 use crate::settings::{FileName, Global};
 use crate::vault::files::{Key, key};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use terse_config::{Section, Setting};
 
 /// What a section says.
@@ -28,6 +28,17 @@ impl Setting for Store {
 pub(crate) struct Load {
     /// `crt`
     pub(crate) certificate: FileName,
+    /// The others.
+    pub(crate) parts: Parts,
+    /// `alias`: what it is called by.
+    pub(crate) alias: Option<String>,
+    /// `ocsp-update`
+    pub(crate) updates: Option<bool>,
+}
+
+/// Where the parts of a certificate are that are not in its own file.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Parts {
     /// `key`
     pub(crate) key: Option<FileName>,
     /// `ocsp`
@@ -36,10 +47,25 @@ pub(crate) struct Load {
     pub(crate) issuer: Option<FileName>,
     /// `sctl`
     pub(crate) timestamps: Option<FileName>,
-    /// `alias`: what it is called by.
-    pub(crate) alias: Option<String>,
-    /// `ocsp-update`
-    pub(crate) updates: Option<bool>,
+}
+
+impl Parts {
+    /// Whether nothing is said of any.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Parts::default()
+    }
+
+    /// The files, with that of the certificate itself.
+    pub(crate) fn sources(&self, certificate: PathBuf, crt_base: Option<&Path>, key_base: Option<&Path>) -> Sources {
+        let path = |file: &Option<FileName>, base: Option<&Path>| file.as_ref().map(|file| file.path(base));
+        Sources {
+            certificate: Some(certificate),
+            key: path(&self.key, key_base),
+            ocsp: path(&self.ocsp, crt_base),
+            issuer: path(&self.issuer, crt_base),
+            timestamps: path(&self.timestamps, crt_base),
+        }
+    }
 }
 
 /// The certificates of a section: what they are called by, where their parts are, and where they stand.
@@ -53,13 +79,7 @@ pub(crate) fn settle(mut section: Section, global: &Global) -> Vec<(Key, Sources
             None if section.name.is_empty() => key(&load.certificate.path(global.crt_base.as_deref())),
             None => format!("@{}/{}", section.name, load.certificate.name.trim_start_matches('/')).into(),
         };
-        let sources = Sources {
-            certificate: Some(load.certificate.path(crt_base)),
-            key: load.key.map(|file| file.path(key_base)),
-            ocsp: load.ocsp.map(|file| file.path(crt_base)),
-            issuer: load.issuer.map(|file| file.path(crt_base)),
-            timestamps: load.timestamps.map(|file| file.path(crt_base)),
-        };
+        let sources = load.parts.sources(load.certificate.path(crt_base), crt_base, key_base);
         (name, sources, load.certificate, load.updates)
     };
     loads.into_iter().map(settled).collect()

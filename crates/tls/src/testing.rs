@@ -26,15 +26,21 @@ pub(crate) struct Pair {
 
 /// One that signs itself.
 pub(crate) fn pair(kind: Kind, common: &str, names: &[&str]) -> Pair {
-    made(kind, common, names, 30)
+    made(kind, common, names, (-10, 30))
 }
 
 /// One whose time is over.
 pub(crate) fn expired(common: &str) -> Pair {
-    made(Kind::Ecdsa, common, &[], -1)
+    made(Kind::Ecdsa, common, &[], (-10, -1))
 }
 
-fn made(kind: Kind, common: &str, names: &[&str], days: i64) -> Pair {
+/// One whose time has not come.
+pub(crate) fn early(common: &str) -> Pair {
+    made(Kind::Ecdsa, common, &[], (1, 30))
+}
+
+/// One that is valid between so many days from now.
+fn made(kind: Kind, common: &str, names: &[&str], (from, until): (i64, i64)) -> Pair {
     let key = key(kind);
     let mut name = X509Name::builder().unwrap();
     name.append_entry_by_nid(Nid::COMMONNAME, common).unwrap();
@@ -48,8 +54,8 @@ fn made(kind: Kind, common: &str, names: &[&str], days: i64) -> Pair {
     builder.set_issuer_name(&name).unwrap();
     builder.set_pubkey(&key).unwrap();
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64;
-    builder.set_not_before(&Asn1Time::from_unix(now - 10 * DAY_S).unwrap()).unwrap();
-    builder.set_not_after(&Asn1Time::from_unix(now + days * DAY_S).unwrap()).unwrap();
+    builder.set_not_before(&Asn1Time::from_unix(now + from * DAY_S).unwrap()).unwrap();
+    builder.set_not_after(&Asn1Time::from_unix(now + until * DAY_S).unwrap()).unwrap();
     builder.append_extension(BasicConstraints::new().ca().build().unwrap()).unwrap();
     if !names.is_empty() {
         let mut alternative = SubjectAlternativeName::new();

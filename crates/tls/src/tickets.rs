@@ -14,7 +14,7 @@
 //! * Sessions are named after what their clients had to show (`offer`), so that keys can be shared by lines that ask for less.
 
 use crate::certificate::{Unusable, read};
-use crate::raw;
+use crate::secret::Secret;
 use crate::vault::files::{Key, key};
 use arc_swap::ArcSwap;
 use openssl::base64;
@@ -38,10 +38,6 @@ pub(crate) struct Ring([TicketKey; 3]);
 #[derive(Clone)]
 pub(crate) struct TicketKey(Secret);
 
-/// Bytes that are overwritten before their memory is given back.
-#[derive(Clone)]
-struct Secret(Box<[u8]>);
-
 /// Why a key is not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadTicketKey {
@@ -57,8 +53,8 @@ impl TicketKeys {
     /// # Errors
     /// What is wrong with it.
     pub(crate) fn load(path: &Path) -> Result<TicketKeys, Unusable> {
-        let text = Secret(read(path)?.into());
-        let text = text.0.strip_suffix(b"\n").unwrap_or(&text.0);
+        let text = read(path)?;
+        let text = text.strip_suffix(b"\n").unwrap_or(&text);
         let mut keys: Vec<TicketKey> = Vec::new();
         for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -117,8 +113,13 @@ impl Ring {
     }
 
     /// The keys in base64, from the oldest to the next, for who may see them.
-    pub(crate) fn encoded(&self) -> [String; 3] {
-        [0, 1, 2].map(|at| base64::encode_block(&self.0[at].0.0).replace('\n', ""))
+    pub(crate) fn encoded(&self) -> [Secret; 3] {
+        // A key fits in one line, which OpenSSL ends with a line feed or does not.
+        [0, 1, 2].map(|at| {
+            let mut text = Secret::from(base64::encode_block(&self.0[at].0));
+            text.cut(text.trim_ascii_end().len());
+            text
+        })
     }
 }
 
@@ -127,29 +128,23 @@ impl TicketKey {
         // A blank line is a key of no bytes.
         let text = std::str::from_utf8(encoded).map_err(|_| BadTicketKey::Encoding)?;
         let decoded = if text.is_empty() { Vec::new() } else { base64::decode_block(text).map_err(|_| BadTicketKey::Encoding)? };
-        let secret = Secret(decoded.into());
-        if [AES_128, AES_256].contains(&secret.0.len()) { Ok(TicketKey(secret)) } else { Err(BadTicketKey::Size) }
+        let secret = Secret::from(decoded);
+        if [AES_128, AES_256].contains(&secret.len()) { Ok(TicketKey(secret)) } else { Err(BadTicketKey::Size) }
     }
 
     fn len(&self) -> usize {
-        self.0.0.len()
+        self.0.len()
     }
 
     /// What tickets call it.
     pub(crate) fn name(&self) -> &[u8] {
-        &self.0.0[..NAME_BYTES]
+        &self.0[..NAME_BYTES]
     }
 
     /// The key of AES, and that of the checksum: as long as each other.
     pub(crate) fn secrets(&self) -> (&[u8], &[u8]) {
-        let rest = &self.0.0[NAME_BYTES..];
+        let rest = &self.0[NAME_BYTES..];
         rest.split_at(rest.len() / 2)
-    }
-}
-
-impl Drop for Secret {
-    fn drop(&mut self) {
-        raw::wipe(&mut self.0);
     }
 }
 
@@ -188,18 +183,22 @@ mod tests {
         base64::encode_block(&vec![byte; len]).replace('\n', "")
     }
 
+    fn shown(keys: &TicketKeys) -> [String; 3] {
+        keys.ring().encoded().map(|key| String::from_utf8(key.to_vec()).unwrap())
+    }
+
     #[test]
     fn the_last_three_count_and_turn() {
         let file = file(&[line(1, 80), line(2, 80), line(3, 80), line(4, 80)]);
         let keys = TicketKeys::load(file.path()).unwrap();
-        assert_eq!(keys.ring().encoded(), [line(2, 80), line(3, 80), line(4, 80)]);
+        assert_eq!(shown(&keys), [line(2, 80), line(3, 80), line(4, 80)]);
         let (ring, before) = (keys.ring(), [3; 16]);
         assert!(ring.find(&before).is_some_and(|(_, is_current)| is_current) && ring.find(&[1; 16]).is_none());
         assert_eq!(ring.current().secrets(), (&[3; 32][..], &[3; 32][..]));
         assert_eq!(keys.turn(line(5, 80).as_bytes()), Ok(()));
         assert_eq!(keys.turn(line(6, 48).as_bytes()), Err(BadTicketKey::Size));
         assert_eq!(keys.turn(b"?"), Err(BadTicketKey::Encoding));
-        assert_eq!(keys.ring().encoded(), [line(3, 80), line(4, 80), line(5, 80)]);
+        assert_eq!(shown(&keys), [line(3, 80), line(4, 80), line(5, 80)]);
         assert!(keys.ring().find(&before).is_some_and(|(_, is_current)| !is_current));
     }
 

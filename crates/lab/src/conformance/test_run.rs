@@ -36,6 +36,7 @@ impl Bed {
         fs::create_dir(&names)?;
         let program = names.join("haproxy");
         std::os::unix::fs::symlink(real, &program)?;
+        fs::write(folder.path().join(LIKE_HAPROXY), LINES_LIKE_HAPROXY)?;
         if let Some(logs) = &options.logs {
             fs::create_dir_all(logs).with_context(|| logs.display().to_string())?;
         }
@@ -75,7 +76,7 @@ impl Bed {
         let mut command = Command::new(&self.vtest);
         command.args(["-b", "4M", "-k", "-L", "-v", "-t", &self.time_limit.as_secs().to_string(), &format!("reg-tests/{name}")]);
         command.current_dir(self.root.parent().unwrap_or(Path::new("/")));
-        command.env(MARK, folder).env("TMPDIR", folder).env("HAPROXY_PROGRAM", &self.program).env("HAPROXY_ARGS", "-dM -dI -dW");
+        command.env(MARK, folder).env("TMPDIR", folder).env("HAPROXY_PROGRAM", &self.program).env("HAPROXY_ARGS", self.arguments());
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
         let mut child = command.spawn().with_context(|| self.vtest.display().to_string())?;
         let ended = wait_until(self.time_limit + OUTER_PATIENCE, || !matches!(child.try_wait(), Ok(None)));
@@ -88,6 +89,11 @@ impl Bed {
             fs::write(&file, format!("{log}\n{output}")).with_context(|| file.display().to_string())?;
         }
         Ok(judge(&Evidence { output: &output, log: &log, ended_by_force: !ended, trusted }))
+    }
+
+    /// What instances are started with: the words of HAProxy's own script, and a file before the test's own.
+    fn arguments(&self) -> String {
+        format!("-dM -dI -dW -f {}", self.folder.path().join(LIKE_HAPROXY).display())
     }
 
     /// Runs the program itself; its exit status and what it printed.
@@ -140,6 +146,14 @@ fn end_all(folder: &Path) {
         }
     }
 }
+
+/// Where terse is stricter than HAProxy by default, and tests count on HAProxy's ways.
+const LIKE_HAPROXY: &str = "like.cfg";
+const LINES_LIKE_HAPROXY: &str = "\
+global
+    # Some certificates of the tests have expired.
+    ssl-expired-certificates accept
+";
 
 /// The variable by which a run's processes are known.
 const MARK: &str = "TERSE_CONFORMANCE_RUN";

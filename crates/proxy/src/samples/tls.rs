@@ -5,7 +5,7 @@ use super::facts;
 use std::sync::Arc;
 use terse_sample::argument::{Param, ParamKind, may};
 use terse_sample::{ArgList, Converter, Env, Fetch, Needs, Octets, Type, Value};
-use terse_tls::{Handshake, Hello, Secured, Shown, Whose};
+use terse_tls::{Handshake, Hello, KeyedBy, Secured, Shown, Whose};
 
 /// `(<part>,<occurrence>,<format>)` of names in certificates.
 const NAME: &[Param] = &[may(ParamKind::Str), may(ParamKind::Int), may(ParamKind::Str)];
@@ -37,7 +37,7 @@ fn bytes(bytes: impl Into<Vec<u8>>) -> Value<'static> {
 
 /// A fetch of a handshake.
 macro_rules! of {
-    ($of:ident, $needs:ident, $name:literal, $type:ident, $summary:literal, $read:expr) => {
+    ($of:ident, $needs:ident, $name:literal, $type:ident, $summary:expr, $read:expr) => {
         Fetch::one($name, Type::$type, $summary, |_, env| {
             let read: fn(Handshake<'_>) -> Option<Value<'static>> = $read;
             read(made($of, env)?)
@@ -203,6 +203,14 @@ pub(super) const SERVERS: &[Fetch] = certificate!(server, SERVER, peer_certifica
 
 /// More of names.
 pub(super) const OTHERS: &[Fetch] = &[
+    of!(
+        client,
+        NONE,
+        "ssl_fc_crtname",
+        Str,
+        "What our certificate is called that the client was shown, as 'show ssl cert' has it.",
+        |tls| { tls.own_name().map(|name| text(name.as_bytes())) }
+    ),
     shown!(client, NONE, peer_certificate, "ssl_c_san", Str, "The other names of the client's certificate.", |shown| shown
         .other_names()
         .map(text)),
@@ -285,20 +293,35 @@ pub(super) const EARLY: &[Fetch] = &[
     }),
 ];
 
-macro_rules! silent {
-    ($summary:literal; $($name:literal)*) => {
-        &[$(Fetch::one($name, Type::Str, $summary, |_, _| None).params(NAME)),*]
+/// A secret of both sides, under its names.
+macro_rules! secrets {
+    ($($which:ident $fc:literal $bc:literal $what:literal;)*) => {
+        &[$(
+            of!(client, NONE, $fc, Str, concat!("The secret of ", $what, ", in hexadecimal digits, where 'tune.ssl.keylog' keeps it."),
+                |tls| tls.secret(KeyedBy::$which).map(text)),
+            of!(server, SERVER, $bc, Str, concat!("The same of the connection to the server: of ", $what, "."),
+                |tls| tls.secret(KeyedBy::$which).map(text)),
+        )*]
     };
 }
 
-/// What has no value yet, as in HAProxy where it is not kept.
-pub(super) const SILENT: &[Fetch] = silent!("Of TLS; it is not kept, so that there is no value.";
-    "ssl_bc_client_early_traffic_secret" "ssl_bc_client_handshake_traffic_secret" "ssl_bc_client_traffic_secret_0"
-    "ssl_bc_early_exporter_secret" "ssl_bc_exporter_secret" "ssl_bc_npn" "ssl_bc_server_handshake_traffic_secret"
-    "ssl_bc_server_traffic_secret_0"
-    "ssl_fc_client_early_traffic_secret" "ssl_fc_client_handshake_traffic_secret" "ssl_fc_client_traffic_secret_0" "ssl_fc_crtname"
-    "ssl_fc_early_exporter_secret" "ssl_fc_exporter_secret" "ssl_fc_npn"
-    "ssl_fc_server_handshake_traffic_secret" "ssl_fc_server_traffic_secret_0");
+/// What a file of secrets (SSLKEYLOGFILE) has of TLS 1.3.
+pub(super) const SECRETS: &[Fetch] = secrets![
+    ClientEarly "ssl_fc_client_early_traffic_secret" "ssl_bc_client_early_traffic_secret" "what the client sends early";
+    ClientHandshake "ssl_fc_client_handshake_traffic_secret" "ssl_bc_client_handshake_traffic_secret" "the client's handshake";
+    ServerHandshake "ssl_fc_server_handshake_traffic_secret" "ssl_bc_server_handshake_traffic_secret" "the server's handshake";
+    Client "ssl_fc_client_traffic_secret_0" "ssl_bc_client_traffic_secret_0" "what the client sends";
+    Server "ssl_fc_server_traffic_secret_0" "ssl_bc_server_traffic_secret_0" "what the server sends";
+    Exporter "ssl_fc_exporter_secret" "ssl_bc_exporter_secret" "what others derive from it";
+    EarlyExporter "ssl_fc_early_exporter_secret" "ssl_bc_early_exporter_secret" "what others derive from it early";
+];
+
+/// What was before ALPN.
+pub(super) const FORMER: &[Fetch] =
+    &[Fetch::refused("ssl_fc_npn", "The protocol by NPN.", NPN), Fetch::refused("ssl_bc_npn", "The same of the server.", NPN)];
+
+const NPN: &str =
+    "NPN is not spoken: no client has it any more; ALPN took its place, and 'ssl_fc_alpn' and 'ssl_bc_alpn' say what it came to";
 
 /// What the client's hello says, where `tune.ssl.capture-buffer-size` keeps it.
 pub(super) const HELLO: &[Fetch] = &[

@@ -43,23 +43,29 @@ pub enum Kind {
 
 /// An authority.
 pub fn authority(name: &str) -> Pair {
-    made(&Wanted { kind: Kind::Ecdsa, name, others: &[], days: 30, is_authority: true, responder: None }, None)
+    made(&Wanted { kind: Kind::Ecdsa, name, others: &[], days: (-10, 30), is_authority: true, responder: None }, None)
 }
 
 /// A certificate for names; the first is its common name.
 pub fn signed(kind: Kind, names: &[&str], by: &Pair) -> Pair {
-    made(&Wanted { kind, name: names[0], others: names, days: 30, is_authority: false, responder: None }, Some(by))
+    made(&Wanted { kind, name: names[0], others: names, days: (-10, 30), is_authority: false, responder: None }, Some(by))
 }
 
 /// The same, with the place where answers about its state are.
 pub fn answered(name: &str, by: &Pair, responder: &str) -> Pair {
-    let wanted = Wanted { kind: Kind::Ecdsa, name, others: &[name], days: 30, is_authority: false, responder: Some(responder) };
+    let wanted =
+        Wanted { kind: Kind::Ecdsa, name, others: &[name], days: (-10, 30), is_authority: false, responder: Some(responder) };
     made(&wanted, Some(by))
 }
 
 /// One whose time is over.
 pub fn expired(name: &str, by: &Pair) -> Pair {
-    made(&Wanted { kind: Kind::Ecdsa, name, others: &[name], days: -1, is_authority: false, responder: None }, Some(by))
+    made(&Wanted { kind: Kind::Ecdsa, name, others: &[name], days: (-10, -1), is_authority: false, responder: None }, Some(by))
+}
+
+/// One whose time has not come.
+pub fn early(name: &str, by: &Pair) -> Pair {
+    made(&Wanted { kind: Kind::Ecdsa, name, others: &[name], days: (1, 30), is_authority: false, responder: None }, Some(by))
 }
 
 /// A list of certificates that their authority has taken back, in PEM.
@@ -90,7 +96,8 @@ struct Wanted<'a> {
     kind: Kind,
     name: &'a str,
     others: &'a [&'a str],
-    days: i64,
+    /// When its time begins and when it is over, in days from now.
+    days: (i64, i64),
     is_authority: bool,
     /// Where answers about its state are.
     responder: Option<&'a str>,
@@ -115,8 +122,8 @@ fn made(wanted: &Wanted<'_>, by: Option<&Pair>) -> Pair {
     builder.set_subject_name(&name).unwrap();
     builder.set_issuer_name(by.map_or(&name, |by| by.certificate.subject_name())).unwrap();
     builder.set_pubkey(&key).unwrap();
-    builder.set_not_before(&at(-10)).unwrap();
-    builder.set_not_after(&at(wanted.days)).unwrap();
+    builder.set_not_before(&at(wanted.days.0)).unwrap();
+    builder.set_not_after(&at(wanted.days.1)).unwrap();
     if wanted.is_authority {
         builder.append_extension(BasicConstraints::new().critical().ca().build().unwrap()).unwrap();
         let identifier = SubjectKeyIdentifier::new().build(&builder.x509v3_context(None, None)).unwrap();

@@ -377,6 +377,42 @@ fn lists_give_certificates_names_and_words() {
     assert_eq!(subjects, ["a.test", "refused", "w.test", "refused", "x.test", "x.test", "a.test", "a.test"]);
 }
 
+/// What a line of a list says of the key exchange is so for its names, in both versions, and for no others.
+#[test]
+fn lists_say_how_keys_are_exchanged() {
+    let root = authority("root");
+    let list = "a.pem a.test\nb.pem [curves P-384] b.test\nc.pem [ecdhe P-521 ktls on] c.test\n\
+                d.pem [ciphersuites TLS_AES_128_GCM_SHA256 ciphers ECDHE-RSA-AES128-GCM-SHA256] d.test\ne.pem [sigalgs RSA-PSS+SHA384] e.test\n";
+    let names = ["a", "b", "c", "d", "e"];
+    let pems = names.map(|name| (format!("{name}.pem"), signed(Kind::Rsa, &[&format!("{name}.test")], &root).pem()));
+    let mut files: Vec<(&str, Vec<u8>)> = pems.iter().map(|(name, pem)| (&**name, pem.clone())).collect();
+    files.push(("list", list.into()));
+    let terse = proxy("crt-list list curves X25519:P-256:P-384", &files).start();
+    for version in [SslVersion::TLS1_2, SslVersion::TLS1_3] {
+        let goes = |name: &str, groups: Option<&str>, signatures: Option<&str>| {
+            let ask = Ask { name: Some(name), version: Some(version), groups, signatures, ..Ask::default() };
+            let stream = ask.connect(terse.address("web"))?;
+            Some((stream.ssl().current_cipher()?.name(), stream.ssl().peer_tmp_key().ok()?.bits()))
+        };
+        for (name, groups, signatures, goes_so) in [
+            ("a.test", Some("X25519"), None, true),
+            ("b.test", Some("X25519"), None, false),
+            ("b.test", Some("X25519:P-384"), None, true),
+            ("c.test", Some("P-256:P-384:X25519"), None, false),
+            ("c.test", Some("P-256:P-521"), None, true),
+            ("e.test", None, Some("RSA-PSS+SHA256"), false),
+            ("e.test", None, Some("RSA-PSS+SHA384"), true),
+            ("a.test", None, Some("RSA-PSS+SHA256"), true),
+        ] {
+            assert_eq!(goes(name, groups, signatures).is_some(), goes_so, "{version:?} {name} {groups:?} {signatures:?}");
+        }
+        assert_eq!(goes("b.test", Some("X25519:P-384"), None).unwrap().1, 384);
+        assert!(goes("d.test", None, None).unwrap().0.contains("128"));
+        assert!(goes("a.test", None, None).unwrap().0.contains("256"));
+    }
+    terse.end();
+}
+
 /// Who shows no certificate to one name does not come in under another by the session that it got there.
 #[test]
 fn sessions_do_not_cross_words() {

@@ -1,6 +1,6 @@
 //! Certificates, authorities and lists exchanged on the stats socket.
 
-use crate::certificates::{Kind, authority, revoked, signed};
+use crate::certificates::{Kind, authority, expired, revoked, signed};
 use crate::figures::command;
 use crate::support::proxy::DEFAULTS;
 use crate::support::{Terse, program};
@@ -81,6 +81,36 @@ fn what_is_wrong_takes_no_place() {
     assert_eq!(command(&terse, "commit ssl cert a.pem"), "No ongoing transaction! !\nCan't commit a.pem!\n\n");
     assert_eq!(shown(&terse, "x"), "new");
     terse.end();
+}
+
+/// It would be refused by all who see it.
+#[test]
+fn what_has_expired_takes_no_place() {
+    let root = authority("root");
+    let (old, late) = (signed(Kind::Ecdsa, &["old"], &root), expired("late", &root));
+    for (global, is_taken) in [("", false), ("ssl-expired-certificates accept", true)] {
+        let text = format!(
+            "global\n nbthread 1\n {global}\n stats socket \"${{dir}}/stats\" level admin\n{DEFAULTS}\nfrontend web\n \
+             bind fd@${{web}} ssl crt-list list\n http-request return status 200\n"
+        );
+        let terse = Terse::with(&text).file("list", "a.pem\n").file("a.pem", old.pem()).listen("web").start();
+        let said = with_payload(&terse, "set ssl cert a.pem", &late.pem());
+        let reason = "'a.pem': the certificate of '/CN=late' has expired: its time was over on ";
+        assert_eq!(
+            said.starts_with(reason) && said.ends_with("\nCan't load the payload\nCan't update a.pem!\n\n"),
+            !is_taken,
+            "{said}"
+        );
+        assert_eq!(command(&terse, "commit ssl cert a.pem").contains("Success!"), is_taken);
+        assert_eq!(shown(&terse, "x"), if is_taken { "late" } else { "old" });
+        // Nor does it come in anew.
+        command(&terse, "new ssl cert b.pem");
+        with_payload(&terse, "set ssl cert b.pem", &late.pem());
+        command(&terse, "commit ssl cert b.pem");
+        let said = command(&terse, "add ssl crt-list list b.pem");
+        assert_eq!((said.contains("'b.pem' is empty!"), said.contains("Success!")), (!is_taken, is_taken), "{said}");
+        terse.end();
+    }
 }
 
 /// The parts belong together, but no context takes them: whoever could use them does not get them either.
@@ -215,6 +245,10 @@ fn lists_change() {
         ("new ssl cert two.pem", "Certificate 'two.pem' already exists!"),
         ("add ssl crt-list list two.pem", "Can't edit the crt-list: certificate 'two.pem' is empty!"),
         ("add ssl crt-list list none.pem", "Can't edit the crt-list: certificate 'none.pem' does not exist!"),
+        (
+            "add ssl crt-list list <<\none.pem [key one.key]\n",
+            "Can't edit the crt-list: files are not read while the process runs: 'set ssl cert' takes a certificate's parts",
+        ),
         ("add ssl crt-list none two.pem", "Can't edit the crt-list: crt-list 'none' does not exist!"),
     ] {
         assert_eq!(command(&terse, line), format!("{expected}\n\n"), "{line}");

@@ -1,6 +1,6 @@
 //! What is wrong with files is said while the configuration is read, with the file and the reason.
 
-use crate::certificates::{Kind, authority, expired, signed};
+use crate::certificates::{Kind, authority, early, expired, signed};
 use crate::support::Terse;
 use openssl::symm::Cipher;
 
@@ -20,6 +20,12 @@ fn what_is_wrong_is_named() {
     let files = [
         ("good.pem", one.pem()),
         ("late.pem", expired("a.test", &root).pem()),
+        ("soon.pem", early("a.test", &root).pem()),
+        ("list", b"bare.pem [key one.key] a.test\n".to_vec()),
+        ("twice", b"bare.pem [key one.key]\nbare.pem [key other.key] b.test\n".to_vec()),
+        ("wrong", b"bare.pem [key other.key]\n".to_vec()),
+        ("one.key", one.key_pem()),
+        ("other.key", other.key_pem()),
         ("mixed.pem", [one.certificate_pem(), other.key_pem()].concat()),
         ("locked.pem", [one.certificate_pem(), encrypted].concat()),
         ("bare.pem", one.certificate_pem()),
@@ -33,6 +39,11 @@ fn what_is_wrong_is_named() {
         ("crt mixed.pem", "mixed.pem': the private key does not belong to the certificate"),
         ("crt locked.pem", "locked.pem': the private key is encrypted"),
         ("crt bare.pem", "bare.pem': there is no private key in it"),
+        ("crt late.pem", "late.pem': the certificate of '/CN=a.test' has expired: its time was over on "),
+        ("crt late.pem", "'ssl-expired-certificates accept' in 'global' takes it"),
+        ("crt soon.pem", "soon.pem': the certificate of '/CN=a.test' is not valid yet: its time begins on "),
+        ("crt-list wrong", "other.key': the private key does not belong to the certificate of 'bare.pem'"),
+        ("crt-list twice", "'bare.pem': another line has read it, with other parts"),
         ("crt empty.pem", "empty.pem': there is no certificate in it"),
         ("", "there is no certificate to show"),
         ("crt good.pem verify required", "'verify' of clients needs 'ca-file <file>'"),
@@ -56,8 +67,47 @@ fn what_is_wrong_is_named() {
         assert!(code == Some(1) && stderr.contains(reason), "{words}: {code:?} {stderr}");
         assert!(!stderr.contains("PRIVATE KEY"), "{stderr}");
     }
-    for words in ["crt good.pem", "crt late.pem", "crt good.pem npn h2 allow-0rtt", "strict-sni"] {
+    for words in ["crt good.pem", "crt-list list", "crt good.pem npn h2 allow-0rtt", "strict-sni"] {
         let (code, stderr) = said(words, &files);
         assert_eq!((code, stderr.as_str()), (Some(0), ""), "{words}");
     }
+}
+
+/// They are refused everywhere, unless somebody wants them: as a server's client, in a folder, in a list, in a store.
+#[test]
+fn expired_certificates_are_taken_where_that_is_wanted() {
+    let root = authority("root");
+    for (global, is_taken) in [("", false), ("ssl-expired-certificates refuse", false), ("ssl-expired-certificates accept", true)] {
+        for lines in [
+            "frontend web\n bind 127.0.0.1:0 ssl crt late/\n",
+            "frontend web\n bind 127.0.0.1:0 ssl crt-list list\n",
+            "crt-store\n load crt late/a.pem alias a\nfrontend web\n bind 127.0.0.1:0 ssl crt @/a\n",
+            "listen b\n bind 127.0.0.1:0\n server s 127.0.0.1:1 ssl verify none crt late/a.pem\n",
+        ] {
+            let text = format!(
+                "global\n {global}\ndefaults\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\n{lines}"
+            );
+            let terse = Terse::with(&text);
+            std::fs::create_dir(terse.path("late")).unwrap();
+            let terse = terse.file("late/a.pem", expired("a.test", &root).pem()).file("list", "late/a.pem\n");
+            let finished = terse.arg(&["-c", "-dW"]).run();
+            assert_eq!(finished.code(), Some(i32::from(!is_taken)), "{global} {lines}: {}", finished.stderr);
+            assert_eq!(finished.stderr.contains("late/a.pem': the certificate of '/CN=a.test' has expired"), !is_taken);
+        }
+    }
+}
+
+/// Whether authorities are still believed is for those to say who verify: bundles of systems hold some whose time is over.
+#[test]
+fn authorities_may_be_of_any_age() {
+    let root = authority("root");
+    let files = [("good.pem", signed(Kind::Ecdsa, &["a.test"], &root).pem()), ("all.pem", expired("old", &root).certificate_pem())];
+    assert_eq!(said("crt good.pem verify optional ca-file all.pem", &files), (Some(0), String::new()));
+}
+
+#[test]
+fn what_is_gone_is_refused_by_name() {
+    let text = "frontend web\n mode http\n timeout client 1s\n bind 127.0.0.1:0\n http-request set-header X %[ssl_fc_npn]\n";
+    let finished = Terse::with(text).arg(&["-c"]).run();
+    assert!(finished.code() == Some(1) && finished.stderr.contains("NPN is not spoken"), "{}", finished.stderr);
 }

@@ -14,6 +14,7 @@ mod floods;
 mod handshakes;
 mod hello;
 mod logs;
+mod secrets;
 mod servers;
 mod states;
 mod stores;

@@ -86,8 +86,8 @@ fn answers_are_stapled_shown_and_exchanged() {
     let terse = terse.listen("web").start();
     assert_eq!(stapled(&terse).as_ref(), Some(&good));
     let listed = command(&terse, "show ssl ocsp-response");
-    assert!(listed.contains("Certificate path : a.pem\n") && listed.contains("      Issuer Key Hash: "), "{listed}");
-    let id = listed.lines().find_map(|line| line.strip_prefix("  Certificate ID key : ")).unwrap().to_owned();
+    assert!(listed.contains("Certificate path : a.pem\n") && listed.contains("\n    Issuer Key Hash: "), "{listed}");
+    let id = listed.lines().find_map(|line| line.strip_prefix("Certificate ID key : ")).unwrap().to_owned();
     let of_another =
         command(&terse, &format!("set ssl ocsp-response {}", encode_block(&answer(&other, &root, GOOD)).replace('\n', "")));
     assert!(of_another.contains("does not match any certificate"), "{of_another}");

@@ -7,6 +7,7 @@ use crate::support::proxy::DEFAULTS;
 use crate::talk::{Ask, Outcome};
 use openssl::ssl::{ExtensionContext, Ssl, SslContext, SslMethod, SslRef, SslVersion};
 use openssl::x509::X509Ref;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
@@ -40,6 +41,34 @@ fn certificates_are_called_by_their_stores() {
     assert_eq!(command(&terse, "show ssl cert"), "# filename\n@/second\n@web/four.pem\n@web/third\none.pem\n\n");
     let said = command(&terse, "show ssl cert @web/third");
     assert!(said.contains("/three.pem\nKey filename: ") && said.contains("/three.private\n"), "{said}");
+    terse.end();
+}
+
+/// What a rule calls the certificate that was shown.
+#[test]
+fn certificates_have_names() {
+    let root = authority("root");
+    let pem = |kind, name| signed(kind, &[name], &root).pem();
+    let text = format!(
+        "global\n nbthread 1\n{DEFAULTS}\ncrt-store web\n load crt two.pem alias second\n\
+         frontend web\n bind fd@${{web}} ssl crt one.pem crt @web/second crt both.pem\n \
+         http-request return status 200 hdr Named %[ssl_fc_crtname]\n"
+    );
+    let terse = Terse::with(&text).file("one.pem", pem(Kind::Ecdsa, "one")).file("two.pem", pem(Kind::Rsa, "two"));
+    let terse = terse.file("both.pem.rsa", pem(Kind::Rsa, "both")).file("both.pem.ecdsa", pem(Kind::Ecdsa, "both"));
+    let terse = terse.listen("web").start();
+    for (name, signatures, named) in [
+        ("one", None, "one.pem"),
+        ("two", None, "@web/second"),
+        ("both", None, "both.pem.ecdsa"),
+        ("both", Some("RSA-PSS+SHA256"), "both.pem.rsa"),
+    ] {
+        let mut stream = Ask { name: Some(name), signatures, ..Ask::default() }.connect(terse.address("web")).unwrap();
+        stream.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.to_lowercase().contains(&format!("named: {named}\r\n")), "{name}: {answer}");
+    }
     terse.end();
 }
 

@@ -82,6 +82,19 @@ pub(super) const KEYWORDS: &[Keyword] = &[
             args.end()
         },
     ),
+    done(
+        "ssl-expired-certificates",
+        "{ refuse | accept }",
+        "What becomes of our own certificates whose time has not come or is over: they are refused, by default.",
+        |args, scope| {
+            global(scope).takes_expired = match args.need("<what>")? {
+                "refuse" => false,
+                "accept" => true,
+                other => return Err(args.fault(format!("'{other}' is neither 'refuse' nor 'accept'"))),
+            };
+            args.end()
+        },
+    ),
     done("ssl-security-level", "<level>", "OpenSSL's security level, 0 to 5; the library's own by default.", |args, scope| {
         global(scope).security_level = Some(args.integer("<level>", 0..=5)? as u32);
         args.end()
@@ -200,11 +213,14 @@ pub(super) const KEYWORDS: &[Keyword] = &[
             args.end()
         },
     ),
-    accepted(
+    done(
         "tune.ssl.keylog",
-        "on|off",
-        "Keeps secrets for the fetches that show them.",
-        "the fetches of secrets have no value here, on or off",
+        "{ on | off }",
+        "Keeps secrets of TLS 1.3 for fetches such as ssl_fc_client_traffic_secret_0; off by default.",
+        |args, scope| {
+            global(scope).keeps_secrets = common::on_off(args)?;
+            args.end()
+        },
     ),
     accepted("ssl-mode-async", "", "Asynchronous engines.", "no engine is asked: handshakes are made by the workers"),
     accepted("noktls", "", "Avoids TLS in the kernel.", "records are never left to the kernel"),

@@ -3,9 +3,9 @@
 use super::common::{self, done, refused};
 use super::{Draft, global};
 use crate::settings::FileName;
-use crate::store::{Load, Store};
+use crate::store::{Load, Parts, Store};
 use terse_config::params::{self, Param};
-use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections};
+use terse_config::{Args, Fault, Keyword, Kind, Parser, Place, Scope, Sections};
 
 /// The table.
 pub(super) const KEYWORDS: &[Keyword] = &[
@@ -22,9 +22,9 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     keyword("load", "crt <file> [<parameter>...]", "A certificate, and where its parts are.", |args, scope| {
         let mut draft = Draft { tls: Words::default(), line: scope.place.clone() };
         params::apply(args, "parameter", TABLE, &mut draft)?;
-        let Words { certificate, key, ocsp, issuer, timestamps, alias, updates } = draft.tls;
+        let Words { certificate, parts, alias, updates } = draft.tls;
         let certificate = certificate.ok_or_else(|| args.fault("mandatory 'crt' parameter not found"))?;
-        store(scope).loads.push(Load { certificate, key, ocsp, issuer, timestamps, alias, updates });
+        store(scope).loads.push(Load { certificate, parts, alias, updates });
         Ok(())
     }),
 ];
@@ -36,11 +36,11 @@ pub(super) const TABLE: &[Param<Draft<Words>>] = &[
         Ok(())
     }),
     done("key", "<file>", "Its key.", |args, draft| {
-        draft.tls.key = Some(common::file(args, &draft.line)?);
+        draft.tls.parts.key = Some(common::file(args, &draft.line)?);
         Ok(())
     }),
     done("ocsp", "<file>", "An answer about its state, in DER.", |args, draft| {
-        draft.tls.ocsp = Some(common::file(args, &draft.line)?);
+        draft.tls.parts.ocsp = Some(common::file(args, &draft.line)?);
         Ok(())
     }),
     done("alias", "<name>", "What it is called by: '@<section>/<name>'.", |args, draft| {
@@ -52,11 +52,11 @@ pub(super) const TABLE: &[Param<Draft<Words>>] = &[
         Ok(())
     }),
     done("issuer", "<file>", "Who has signed it.", |args, draft| {
-        draft.tls.issuer = Some(common::file(args, &draft.line)?);
+        draft.tls.parts.issuer = Some(common::file(args, &draft.line)?);
         Ok(())
     }),
     done("sctl", "<file>", "Timestamps of logs that have seen it (RFC 6962).", |args, draft| {
-        draft.tls.timestamps = Some(common::file(args, &draft.line)?);
+        draft.tls.parts.timestamps = Some(common::file(args, &draft.line)?);
         Ok(())
     }),
     done("ocsp-update", "{ on | off }", "Whether answers about its state are fetched.", |args, draft| {
@@ -79,12 +79,21 @@ const ORDERED: &str = "certificates are neither ordered nor made here; use a cli
 #[derive(Default)]
 pub(super) struct Words {
     certificate: Option<FileName>,
-    key: Option<FileName>,
-    ocsp: Option<FileName>,
-    issuer: Option<FileName>,
-    timestamps: Option<FileName>,
+    parts: Parts,
     alias: Option<String>,
     updates: Option<bool>,
+}
+
+/// Reads a word that says where a part is, outside a `load` line.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn part(args: &mut Args<'_>, line: &Place, parts: &mut Parts) -> Result<(), Fault> {
+    let words = Words { parts: std::mem::take(parts), ..Words::default() };
+    let mut draft = Draft { tls: words, line: line.clone() };
+    let outcome = params::apply_one(args, "parameter", TABLE, &mut draft);
+    *parts = draft.tls.parts;
+    outcome
 }
 
 const fn keyword(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {

@@ -22,12 +22,7 @@ impl Vault {
         }
         let mut text = String::from("# Certificate IDs\n");
         for (id, name) in known {
-            let _ = write!(
-                text,
-                "  Certificate ID key : {}\n  Certificate path : {name}\n    Certificate ID:\n{}",
-                id.hex(),
-                id.lines()
-            );
+            let _ = write!(text, "Certificate ID key : {}\nCertificate path : {name}\n  Certificate ID:\n{}", id.hex(), id.lines());
         }
         text
     }

@@ -4,7 +4,7 @@ use super::answers::now_s;
 use super::files::{Files, Key};
 use super::{Held, Refusal, Touched, Vault};
 use crate::answer::Answer;
-use crate::certificate::{Certificate, Draft};
+use crate::certificate::{Certificate, Draft, check_dates};
 use crate::report;
 use openssl::base64;
 use std::fmt::Write as _;
@@ -116,7 +116,11 @@ impl Vault {
             Part::Issuer => draft.take_issuer(path, payload),
             Part::Timestamps => draft.take_timestamps(path, decoded(payload)?),
         };
-        taken.map_err(|wrong| Refusal::Payload(wrong.0))?;
+        let dated = || match &draft.leaf {
+            Some(leaf) if part == Part::Pem => check_dates(path, leaf, self.global()),
+            _ => Ok(()),
+        };
+        taken.and_then(|()| dated()).map_err(|wrong| Refusal::Payload(wrong.0))?;
         held.draft = Some((key.clone(), draft));
         Ok((key.to_string(), begins))
     }
@@ -136,7 +140,8 @@ impl Vault {
         if let Some(Some(before)) = held.files.certificates.get(key) {
             draft.inherit(before);
         }
-        let certificate = draft.finish().map_err(|wrong| Refusal::Mismatch(wrong.0))?;
+        let certificate = draft.finish().and_then(|found| found.check_dates(&self.global).map(|()| found));
+        let certificate = certificate.map_err(|wrong| Refusal::Mismatch(wrong.0))?;
         let (key, mut files) = (key.clone(), held.files.clone());
         files.certificates.insert(key.clone(), Some(Arc::new(certificate)));
         let changed = held.change(files, &Touched::Certificate(&key), &self.global).map_err(|wrong| Refusal::Contexts(wrong.0))?;

@@ -47,7 +47,12 @@ impl Vault {
         let entry = entry.ok_or_else(|| refused("'add ssl crtlist' should contain the certificate name in the payload".into()))?;
         let file = FileName { name: entry.file.clone(), place: Place::nowhere() };
         let certificate = key(&file.path(self.global().crt_base.as_deref()));
-        held.files.certificate(&certificate).map_err(|wrong| refused(wrong.0))?;
+        let found = held.files.certificate(&certificate);
+        found.and_then(|found| found.check_dates(&self.global)).map_err(|wrong| refused(wrong.0))?;
+        if !entry.parts.is_empty() {
+            let reason = "files are not read while the process runs: 'set ssl cert' takes a certificate's parts";
+            return Err(refused(reason.into()));
+        }
         if list.is_folder {
             if list.lines.iter().any(|line| line.certificate == certificate) {
                 return Err(refused("file already exists in this directory!".into()));

@@ -5,7 +5,7 @@ use super::{Held, Vault};
 use crate::certificate::{Certificate, Unusable, read};
 use crate::list::{self, Entry};
 use crate::settings::{BindTls, CertificateKind, FileName, Global, Own, ServerTls};
-use crate::store;
+use crate::store::{self, Parts};
 use crate::tickets::TicketKeys;
 use crate::trust::{TrustKind, Trusted};
 use openssl::dh::Dh;
@@ -63,7 +63,8 @@ impl Vault {
                 diagnostics.alert(&file.place, format!("'load' in section 'crt-store': store '{name}' was already defined"));
                 continue;
             }
-            match Certificate::load_from(Path::new(&*name), sources, true, &self.issuers) {
+            let loaded = Certificate::load_from(Path::new(&*name), sources, true, &self.issuers);
+            match loaded.and_then(|found| found.check_dates(&self.global).map(|()| found)) {
                 Ok(certificate) => {
                     held.store_updates.extend(updates.map(|updates| (name.clone(), updates)));
                     held.files.certificates.insert(name, Some(Arc::new(certificate)));
@@ -118,7 +119,7 @@ impl Reader<'_> {
         let Vault { global, issuers, .. } = self.vault;
         let load = || match name.starts_with('@') {
             true => Err(Unusable::new(path, "no 'crt-store' has it")),
-            false => Certificate::load(path, global, issuers),
+            false => Certificate::load(path, global, issuers).and_then(|found| found.check_dates(global).map(|()| found)),
         };
         match failed.map_or_else(load, Err) {
             Ok(certificate) => {
@@ -131,6 +132,29 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    /// Reads a certificate whose parts a line of a list names; no others are looked for.
+    fn composed(&mut self, path: &Path, parts: &Parts, place: &Place) -> Option<Key> {
+        let Vault { global, issuers, .. } = self.vault;
+        let sources = parts.sources(path.to_owned(), global.crt_base.as_deref(), global.key_base.as_deref());
+        let name = key(path);
+        let failed = match self.held.files.certificates.get(&name) {
+            Some(Some(held)) if sources.are_among(&held.sources) => return Some(name),
+            Some(_) => Unusable::new(path, "another line has read it, with other parts"),
+            None => {
+                let loaded = Certificate::load_from(path, sources, true, issuers);
+                match loaded.and_then(|found| found.check_dates(global).map(|()| found)) {
+                    Ok(certificate) => {
+                        self.held.files.certificates.insert(name.clone(), Some(Arc::new(certificate)));
+                        return Some(name);
+                    }
+                    Err(reason) => reason,
+                }
+            }
+        };
+        self.wrong.push((place.clone(), format!("unable to load certificate {}", failed.0)));
+        None
     }
 
     fn dh(&mut self) {
@@ -169,7 +193,11 @@ impl Reader<'_> {
         let mut lines = Vec::new();
         for (number, entry) in entries {
             let file = FileName { name: entry.file.clone(), place: place.clone() };
-            let names = self.certificates(&file.path(self.vault.global.crt_base.as_deref()), place);
+            let path = file.path(self.vault.global.crt_base.as_deref());
+            let names = match entry.parts.is_empty() {
+                true => self.certificates(&path, place),
+                false => self.composed(&path, &entry.parts, place).into_iter().collect(),
+            };
             self.entry_words(&entry, tls, place);
             let entry = Arc::new(entry);
             lines.extend(names.into_iter().map(|certificate| ListLine { number, certificate, entry: entry.clone() }));

@@ -22,7 +22,7 @@ impl Vault {
             found = true;
             let _ = writeln!(text, "# {number} ({})", keys.file);
             for (at, key) in keys.ring().encoded().iter().enumerate() {
-                let _ = writeln!(text, "{number}.{at} {key}");
+                let _ = writeln!(text, "{number}.{at} {}", String::from_utf8_lossy(key));
             }
         }
         found.then_some(text)
