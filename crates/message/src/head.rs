@@ -67,6 +67,11 @@ impl Request {
         (self.method, self.target) = (method, target);
     }
 
+    /// Whether no head was read.
+    pub fn is_empty(&self) -> bool {
+        self.method.is_empty()
+    }
+
     /// The method, as sent (methods are case-sensitive).
     pub fn method(&self) -> &[u8] {
         &self.fields.bytes()[self.method.clone()]

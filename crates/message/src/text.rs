@@ -16,7 +16,27 @@ pub fn control_at(text: &[u8]) -> Option<usize> {
             }
         }
     }
-    rest.iter().position(is_control).map(|at| words.len() * WORD + at)
+    let last = match text.last_chunk() {
+        // Some of its bytes were looked at before.
+        Some(word) => u64::from_le_bytes(*word),
+        None => word_of_few(text),
+    };
+    let certain = rest.is_empty() || controls(last) == 0;
+    if certain { None } else { rest.iter().position(is_control).map(|at| words.len() * WORD + at) }
+}
+
+/// The bytes of a text that is shorter than a word, some of them twice, and blanks.
+fn word_of_few(text: &[u8]) -> u64 {
+    const BLANKS: u64 = ONES * b' ' as u64;
+    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        return u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32;
+    }
+    match *text {
+        [] => BLANKS,
+        [a] => BLANKS << 8 | u64::from(a),
+        [a, b] => BLANKS << 16 | u64::from(u16::from_le_bytes([a, b])),
+        [a, b, c, ..] => BLANKS << 24 | u64::from(u32::from_le_bytes([a, b, c, 0])),
+    }
 }
 
 const WORD: usize = size_of::<u64>();

@@ -66,7 +66,7 @@ impl Stream {
         // Where bytes are carried, a response may begin once there is a server.
         let responds = self.has_response || self.facts.version.is_none() && self.facts.times.connected.is_some();
         Env {
-            request: Some(&self.request).filter(|r| !r.method().is_empty()),
+            request: Some(&self.request).filter(|request| !request.is_empty()),
             response: self.has_response.then_some(&self.response),
             client: self.facts.client.as_ref(),
             local: self.facts.local.as_ref(),

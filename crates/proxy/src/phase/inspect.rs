@@ -170,7 +170,7 @@ pub(super) async fn more_of(down: &mut Source<'_>) -> bool {
 /// In mode tcp, rules may still ask what a request says: it is read where it lies, and nothing is done to it.
 fn sniff(stream: &mut Stream) {
     let Some(inspection) = stream.facts.inspection.as_deref() else { return };
-    if !stream.request.method().is_empty() {
+    if !stream.request.is_empty() {
         return;
     }
     let parsed = h1::parse_request(inspection.bytes(Side::Request), &mut stream.request);
