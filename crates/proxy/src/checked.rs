@@ -2,6 +2,7 @@
 
 use crate::plan::{Backend, Plan};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use terse_balance::{Farm, Server};
 use terse_sample::Env;
 
@@ -11,13 +12,15 @@ pub struct Checked {
     backend: usize,
     /// It.
     pub server: Arc<Server>,
+    /// The identifier is being written.
+    writes_id: AtomicBool,
 }
 
 impl Checked {
     /// A server of a farm of the plan.
     pub fn new(plan: Arc<Plan>, farm: &Farm, server: Arc<Server>) -> Option<Checked> {
         let backend = plan.backends.iter().position(|backend| std::ptr::eq(&*backend.farm, farm))?;
-        Some(Checked { plan, backend, server })
+        Some(Checked { plan, backend, server, writes_id: AtomicBool::new(false) })
     }
 
     /// The process's plan.
@@ -33,8 +36,35 @@ impl Checked {
     /// An identifier of the check (`unique-id-format` of the backend).
     pub fn unique_id(&self, env: &Env<'_>) -> Option<Vec<u8>> {
         let format = self.backend().unique_id.as_ref()?;
+        // A format that speaks of itself finds nothing there.
+        if self.writes_id.swap(true, Relaxed) {
+            return None;
+        }
         let mut text = Vec::new();
         format.write(env, &mut text);
+        self.writes_id.store(false, Relaxed);
         Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::Trial;
+
+    #[test]
+    fn an_identifier_that_speaks_of_itself_is_not_written_for_ever() {
+        let trial = Trial::new(
+            "defaults\n mode http\n timeout client 5s\n timeout server 6s\n timeout connect 1s\n unique-id-format a%[unique-id]-%ID\n\
+             listen l\n bind :80\n server s 127.0.0.1:81\n",
+        );
+        let plan = trial.session.worker.plan.clone();
+        let farm = plan.backends[0].farm.clone();
+        let checked = Checked::new(plan, &farm, farm.servers()[0].clone()).unwrap();
+        let stream = trial.stream("GET / HTTP/1.1\nHost: a");
+        let env = Env { facts: &checked, ..stream.env() };
+        for _ in 0..2 {
+            assert_eq!(checked.unique_id(&env).as_deref(), Some(&b"a-"[..]));
+        }
     }
 }
