@@ -123,14 +123,14 @@ pub struct ProcessPlan {
 
 /// A frontend.
 pub struct Frontend {
-    /// `guid`.
-    pub guid: Option<Arc<str>>,
-    /// `description`.
-    pub description: Option<Arc<str>>,
     /// Its name.
     pub name: Arc<str>,
     /// Its number in statistics.
     pub id: u32,
+    /// `guid`.
+    pub guid: Option<Arc<str>>,
+    /// `description`.
+    pub description: Option<Arc<str>>,
     /// Its place among all proxies of the configuration; both halves of a `listen` have the same.
     pub order: usize,
     /// Its kind of traffic.
@@ -193,16 +193,14 @@ pub struct Frontend {
 
 /// A backend.
 pub struct Backend {
-    /// How names of fields are spelled for servers (`option h1-case-adjust-bogus-server`).
-    pub spellings: Option<Arc<Spellings>>,
-    /// `guid`.
-    pub guid: Option<Arc<str>>,
-    /// `description`.
-    pub description: Option<Arc<str>>,
     /// Its name.
     pub name: Arc<str>,
     /// Its number in statistics.
     pub id: u32,
+    /// `guid`.
+    pub guid: Option<Arc<str>>,
+    /// `description`.
+    pub description: Option<Arc<str>>,
     /// Its place among all proxies of the configuration; both halves of a `listen` have the same.
     pub order: usize,
     /// Its kind of traffic.
@@ -253,6 +251,8 @@ pub struct Backend {
     pub service: Option<Arc<dyn Service>>,
     /// Error pages.
     pub pages: Pages,
+    /// How names of fields are spelled for servers (`option h1-case-adjust-bogus-server`).
+    pub spellings: Option<Arc<Spellings>>,
     /// What is said about compression.
     pub compression: Option<Arc<Compression>>,
     /// What is said about decoding.

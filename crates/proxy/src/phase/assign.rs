@@ -107,12 +107,19 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let manner = chosen.manner();
         let announcer = manner.and_then(|manner| manner.announcer.as_ref());
         let announced = announcer.map(|announcer| announce::head(announcer, stream).into_boxed_slice());
-        let name = manner.and_then(|manner| manner.name.as_ref()).and_then(|name| asked(name, stream));
-        let announced_now = announced.as_deref();
+        let name = manner.and_then(|manner| manner.name.as_ref()).and_then(|name| tls_name(name, stream));
         let asked = stream.facts.local;
         let guise = chosen.settings().source.guise.as_ref().and_then(|guise| guise::of(guise, stream));
-        let (reuse, name_now) = (backend.reuse, name.as_deref());
-        let wanted = Wanted { reuse, session: session.number, first, once, announced: announced_now, name: name_now, asked, guise };
+        let wanted = Wanted {
+            reuse: backend.reuse,
+            session: session.number,
+            first,
+            once,
+            announced: announced.as_deref(),
+            name: name.as_deref(),
+            asked,
+            guise,
+        };
         let idle = (exchange.failures == 0).then(|| worker.idle.take(chosen, wanted));
         if let Some(connection) = idle.flatten() {
             stream.facts.server_reused = true;
@@ -187,7 +194,7 @@ pub fn went_early_unasked(stream: &Stream) -> bool {
 }
 
 /// The name that a server is asked for by TLS; none where the expression has no value.
-fn asked(name: &LogFormat, stream: &Stream) -> Option<Box<str>> {
+fn tls_name(name: &LogFormat, stream: &Stream) -> Option<Box<str>> {
     let mut text = Vec::new();
     name.write(&stream.env(), &mut text);
     String::from_utf8(text).ok().filter(|name| !name.is_empty()).map(String::into_boxed_str)
