@@ -81,10 +81,10 @@ impl<'a, C> Call<'a, C> {
 
 impl<'a> Call<'a> {
     /// The backend of a name, or of a number written `#<number>`.
-    pub(crate) fn backend(&self, name: &str) -> Option<&'a Backend> {
-        let backends = &self.context.plan.backends;
+    pub(crate) fn backend(&self, name: &str) -> Option<Arc<Backend>> {
+        let backends = self.context.plan.backends.now();
         let id = name.strip_prefix('#').and_then(|id| id.parse().ok());
-        backends.iter().find(|backend| *backend.name == *name || Some(backend.id) == id)
+        backends.iter().find(|backend| *backend.name == *name || Some(backend.id) == id).cloned()
     }
 
     /// The frontend of a name, or of a number written `#<number>`.
@@ -95,12 +95,13 @@ impl<'a> Call<'a> {
     }
 
     /// The server that an argument names as `<backend>/<server>`.
-    pub(crate) fn server(&self, index: usize) -> Result<(&'a Backend, Arc<Server>), Message> {
+    pub(crate) fn server(&self, index: usize) -> Result<(Arc<Backend>, Arc<Server>), Message> {
         let named = self.arg(index).split_once('/').filter(|(_, server)| !server.is_empty());
         let (backend, server) = named.ok_or_else(|| Message::error("Require 'backend/server'."))?;
         let backend = self.backend(backend).ok_or_else(|| Message::error("No such backend."))?;
         let server = backend.farm.find_server(server).ok_or_else(|| Message::error("No such server."))?;
-        Ok((backend, Arc::clone(&server)))
+        let server = Arc::clone(&server);
+        Ok((backend, server))
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod absent;
 mod authority;
+mod backend;
 mod cache;
 mod certificate;
 mod certificate_list;
@@ -35,6 +36,7 @@ use crate::command::Command;
 /// All families.
 pub(crate) const FAMILIES: &[&[Command]] = &[
     authority::COMMANDS,
+    backend::COMMANDS,
     certificate::COMMANDS,
     certificate_state::COMMANDS,
     certificate_list::COMMANDS,

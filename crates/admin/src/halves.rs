@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use terse_proxy::plan::{Backend, Frontend, Plan};
 
-/// A half of a proxy, with its index in the plan.
+/// A half of a proxy; a front half with its index in the plan.
 #[derive(Clone, Copy)]
 pub(crate) enum Half<'a> {
     Front(usize, &'a Frontend),
-    Back(usize, &'a Backend),
+    Back(&'a Arc<Backend>),
 }
 
-/// The halves of all proxies in the order of the configuration; of a `listen` the front half first.
-pub(crate) fn of(plan: &Plan) -> Vec<Half<'_>> {
+/// The halves of all proxies in the order of the configuration, and behind them backends that were added; of a `listen` the front half
+/// first.
+pub(crate) fn of<'a>(plan: &'a Plan, backends: &'a [Arc<Backend>]) -> Vec<Half<'a>> {
     let fronts = plan.frontends.iter().enumerate().map(|(index, front)| Half::Front(index, front));
-    let backs = plan.backends.iter().enumerate().map(|(index, back)| Half::Back(index, back));
-    let mut halves: Vec<_> = fronts.chain(backs).collect();
+    let mut halves: Vec<_> = fronts.chain(backends.iter().map(Half::Back)).collect();
     // A stable sort: front halves stay before the back halves that have the same place.
     halves.sort_by_key(|half| half.order());
     halves
@@ -24,28 +24,28 @@ impl<'a> Half<'a> {
     pub(crate) fn name(self) -> &'a str {
         match self {
             Half::Front(_, front) => &front.name,
-            Half::Back(_, back) => &back.name,
+            Half::Back(back) => &back.name,
         }
     }
 
     pub(crate) fn id(self) -> u32 {
         match self {
             Half::Front(_, front) => front.id,
-            Half::Back(_, back) => back.id,
+            Half::Back(back) => back.id,
         }
     }
 
     pub(crate) fn description(self) -> Option<&'a Arc<str>> {
         match self {
             Half::Front(_, front) => front.description.as_ref(),
-            Half::Back(_, back) => back.description.as_ref(),
+            Half::Back(back) => back.description.as_ref(),
         }
     }
 
     fn order(self) -> usize {
         match self {
             Half::Front(_, front) => front.order,
-            Half::Back(_, back) => back.order,
+            Half::Back(back) => back.order,
         }
     }
 }

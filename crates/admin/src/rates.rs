@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use terse_balance::{Count, Server};
-use terse_proxy::plan::Plan;
+use terse_proxy::plan::{Backend, Plan};
 use terse_tls::COUNTERS;
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -15,10 +15,8 @@ use tokio::time::{Instant, MissedTickBehavior};
 pub(crate) struct Rates {
     /// Of each frontend, in the plan's order.
     pub(crate) frontends: Vec<FrontendRates>,
-    /// New sessions of each backend.
-    pub(crate) backends: Vec<Rate>,
-    /// New sessions of the servers of each backend.
-    pub(crate) servers: Vec<ServerRates>,
+    /// Of each backend, by its number: those that came since somebody looked last have none yet.
+    backends: Mutex<BTreeMap<usize, Arc<BackendRates>>>,
     /// Connections of the process.
     pub(crate) connections: Rate,
     /// Sessions of the process.
@@ -46,6 +44,15 @@ pub(crate) struct FrontendRates {
     pub(crate) connections: Rate,
     pub(crate) sessions: Rate,
     pub(crate) requests: Rate,
+}
+
+/// Rates of a backend.
+#[derive(Default, Debug)]
+pub(crate) struct BackendRates {
+    /// New sessions.
+    pub(crate) sessions: Rate,
+    /// New sessions of its servers.
+    pub(crate) servers: ServerRates,
 }
 
 /// Rates of a backend's servers, by their indices: those that came since somebody looked last have none yet.
@@ -123,8 +130,7 @@ impl Rates {
     pub(crate) fn new(plan: &Plan) -> Rates {
         Rates {
             frontends: plan.frontends.iter().map(|_| FrontendRates::default()).collect(),
-            backends: plan.backends.iter().map(|_| Rate::default()).collect(),
-            servers: plan.backends.iter().map(|_| ServerRates::default()).collect(),
+            backends: Mutex::new(plan.backends.now().iter().map(|back| (back.number, Arc::default())).collect()),
             connections: Rate::default(),
             sessions: Rate::default(),
             bytes_out: Rate::default(),
@@ -141,19 +147,29 @@ impl Rates {
     /// Forgets the fullest seconds.
     pub(crate) fn clear_peaks(&self) {
         self.all().for_each(Rate::clear_peak);
-        for servers in &self.servers {
-            servers.lock().values().for_each(|rate| rate.clear_peak());
+        for rates in self.lock().values() {
+            rates.sessions.clear_peak();
+            rates.servers.lock().values().for_each(|rate| rate.clear_peak());
         }
     }
 
-    /// All but those of servers.
+    /// A backend's.
+    pub(crate) fn of_backend(&self, back: &Backend) -> Option<Arc<BackendRates>> {
+        self.lock().get(&back.number).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, Arc<BackendRates>>> {
+        self.backends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All but those of backends and servers.
     fn all(&self) -> impl Iterator<Item = &Rate> {
         let fronts = self.frontends.iter().flat_map(|front| [&front.connections, &front.sessions, &front.requests]);
         let coding = [&self.compress_in, &self.compress_out, &self.decompress_in, &self.decompress_out];
         let process = [&self.connections, &self.sessions, &self.bytes_out, &self.busy].into_iter().chain(coding);
         let tls = [&self.tls.clients, &self.tls.client_handshakes, &self.tls.client_keys, &self.tls.server_keys];
         let process = process.chain(tls);
-        fronts.chain(&self.backends).chain(process)
+        fronts.chain(process)
     }
 
     /// How many of the last second's handshakes with clients went on with a session of before, in percent. The part of the second that
@@ -192,10 +208,14 @@ impl Rates {
                 decompress_out += side.bytes_out.load(Relaxed);
             }
         }
-        for ((back, rate), servers) in plan.backends.iter().zip(&self.backends).zip(&self.servers) {
-            rate.note(back.tally.totals().sessions, elapsed_ms);
-            servers.note(&back.farm.servers(), elapsed_ms);
+        let mut backends = BTreeMap::new();
+        for back in plan.backends.now().iter() {
+            let rates = self.of_backend(back).unwrap_or_default();
+            rates.sessions.note(back.tally.totals().sessions, elapsed_ms);
+            rates.servers.note(&back.farm.servers(), elapsed_ms);
+            backends.insert(back.number, rates);
         }
+        *self.lock() = backends;
         self.connections.note(connections, elapsed_ms);
         self.sessions.note(sessions, elapsed_ms);
         self.bytes_out.note(bytes_out, elapsed_ms);

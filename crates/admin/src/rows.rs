@@ -60,7 +60,8 @@ impl Sight<'_> {
     /// The rows of a selection, in the order of the configuration; a backend's servers stand before it.
     pub(crate) fn rows(&self, selection: &Selection<'_>) -> Vec<Row> {
         let mut rows = Vec::new();
-        for half in halves::of(self.plan).into_iter().filter(|half| (selection.proxies)(*half)) {
+        let backends = self.plan.backends.now();
+        for half in halves::of(self.plan, &backends).into_iter().filter(|half| (selection.proxies)(*half)) {
             match half {
                 Half::Front(index, front) => {
                     if selection.wants(Kind::Frontend) {
@@ -72,14 +73,14 @@ impl Sight<'_> {
                         rows.extend(wanted.filter_map(|bind| self.address(front, bind)));
                     }
                 }
-                Half::Back(index, back) => {
+                Half::Back(back) => {
                     if selection.wants(Kind::Server) {
                         let servers = back.farm.servers();
                         let wanted = servers.iter().filter(|server| selection.wants_server(server));
-                        rows.extend(wanted.map(|server| self.server(index, back, server)));
+                        rows.extend(wanted.map(|server| self.server(back, server)));
                     }
                     if selection.wants(Kind::Backend) {
-                        rows.push(self.backend(index, back));
+                        rows.push(self.backend(back));
                     }
                 }
             }
@@ -153,7 +154,7 @@ impl Sight<'_> {
     }
 
     /// A backend's row.
-    pub(crate) fn backend(&self, index: usize, back: &Backend) -> Row {
+    pub(crate) fn backend(&self, back: &Backend) -> Row {
         let mut row = Row::new(Kind::Backend, back.id, 0);
         let (totals, farm) = (back.tally.totals(), &back.farm);
         half(&mut row, &back.name, "BACKEND", back.mode, &totals, &back.tally);
@@ -190,9 +191,9 @@ impl Sight<'_> {
         durations(&mut row, farm, &farm.durations, self.now);
         row.set(Column::Connects, Figure::counter(sum(Count::Connects)));
         row.set(Column::Reuses, Figure::counter(sum(Count::Reuses)));
-        if let Some(rate) = self.rates.and_then(|rates| rates.backends.get(index)) {
-            row.set(Column::Rate, Figure::rate(rate.now()));
-            row.set(Column::RateMax, Figure::maximum(rate.most()));
+        if let Some(rates) = self.rates.and_then(|rates| rates.of_backend(back)) {
+            row.set(Column::Rate, Figure::rate(rates.sessions.now()));
+            row.set(Column::RateMax, Figure::maximum(rates.sessions.most()));
         }
         if self.legends {
             if let Some(cookie) = &farm.settings().cookie {
@@ -204,10 +205,10 @@ impl Sight<'_> {
     }
 
     /// A server's row.
-    fn server(&self, index: usize, back: &Backend, server: &Server) -> Row {
+    fn server(&self, back: &Backend, server: &Server) -> Row {
         let mut row = Row::new(Kind::Server, back.id, server.id());
         for column in Column::ALL {
-            if let Some(figure) = self.of_server(index, back, server, *column) {
+            if let Some(figure) = self.of_server(back, server, *column) {
                 row.set(*column, figure);
             }
         }
@@ -216,13 +217,13 @@ impl Sight<'_> {
     }
 
     /// What a server's row has in a column, beside what tells it from others: alone it costs a fraction of the row.
-    pub(crate) fn of_server(&self, index: usize, back: &Backend, server: &Server, column: Column) -> Option<Figure> {
+    pub(crate) fn of_server(&self, back: &Backend, server: &Server, column: Column) -> Option<Figure> {
         let settings = server.settings();
         let (check, last) = (&settings.check, || server.last_check());
         let is_checked = check.enabled && server.is_checked();
         let checked = || is_checked.then_some(());
         let was_checked = || Some(last()).filter(|last| is_checked && last.status != CheckStatus::Initial);
-        let rate = || self.rates.and_then(|rates| Some(rates.servers.get(index)?.of(server)));
+        let rate = || self.rates.and_then(|rates| Some(rates.of_backend(back)?.servers.of(server)));
         let count = COUNTS.iter().find(|(counted, ..)| *counted == column);
         if let Some((_, count, kind)) = count {
             let counts = match kind {

@@ -13,6 +13,7 @@ use crate::figures::Column;
 use crate::rows::COUNTS;
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use terse_balance::{Count, Server};
@@ -70,7 +71,7 @@ pub(crate) fn dump(plan: &Plan) -> String {
     // An empty line would end the answer.
     out.push_str("//\n");
     head(Side::Back, &mut out);
-    for back in &plan.backends {
+    for back in plan.backends.now().iter() {
         for server in back.farm.servers().iter() {
             let guid = server.settings().guid.as_ref().map(|guid| &*guid.name);
             line(guid, Side::Back, &mut out, |column| count_of(column).map(|count| server.counters.total(count)));
@@ -109,8 +110,8 @@ impl Side {
 /// What has a name.
 struct Known<'a> {
     fronts: HashMap<String, &'a Tally>,
-    backs: HashMap<&'a str, &'a Backend>,
-    servers: HashMap<String, std::sync::Arc<Server>>,
+    backs: HashMap<Arc<str>, Arc<Backend>>,
+    servers: HashMap<String, Arc<Server>>,
 }
 
 impl<'a> Known<'a> {
@@ -122,8 +123,8 @@ impl<'a> Known<'a> {
         for bind in &plan.binds {
             known.fronts.extend(bind.settings.guid().zip(bind.tally.as_deref()));
         }
-        for back in &plan.backends {
-            known.backs.extend(back.guid.as_deref().map(|guid| (guid, back)));
+        for back in plan.backends.now().iter() {
+            known.backs.extend(back.guid.as_ref().map(|guid| (guid.clone(), back.clone())));
             for server in back.farm.servers().iter() {
                 known.servers.extend(server.settings().guid.as_ref().map(|guid| (guid.name.to_string(), server.clone())));
             }
@@ -289,9 +290,9 @@ listen l
         plan.frontends[0].tally.of(1).requests.add(3);
         plan.binds[1].tally.as_ref().unwrap().of(0).sessions.add(5);
         plan.frontends[1].tally.of(0).compression.count_bytes(100, 20);
-        plan.backends[0].tally.of(0).sessions.add(11);
-        plan.backends[0].farm.counters.add(Count::WentDown, 2);
-        let server = &plan.backends[0].farm.servers()[0];
+        plan.backends.now()[0].tally.of(0).sessions.add(11);
+        plan.backends.now()[0].farm.counters.add(Count::WentDown, 2);
+        let server = &plan.backends.now()[0].farm.servers()[0];
         server.counters.add(Count::Connects, 4);
         server.counters.bump_status(404);
         let file = talk.says("dump stats-file");
@@ -301,7 +302,7 @@ listen l
         assert_eq!(dump(&other.plan), dump(&plan));
         assert_eq!(other.plan.frontends[0].tally.totals().requests, 10);
         assert_eq!(other.plan.binds[1].tally.as_ref().unwrap().totals().sessions, 5);
-        assert_eq!(other.plan.backends[0].farm.servers()[0].counters.total(Count::Status4xx), 1);
+        assert_eq!(other.plan.backends.now()[0].farm.servers()[0].counters.total(Count::Status4xx), 1);
     }
 
     #[test]
@@ -313,7 +314,7 @@ listen l
         load(plan, text.as_bytes()).unwrap();
         let totals = plan.frontends[0].tally.totals();
         assert_eq!((totals.sessions, totals.bytes_in), (1024, 7));
-        let back = &plan.backends[0];
+        let back = &plan.backends.now()[0];
         assert_eq!((back.tally.totals().sessions, back.farm.servers()[0].counters.total(Count::Sessions)), (0, 4));
         assert!(load(plan, b"\xff").is_err());
         load(plan, b"").unwrap();

@@ -24,6 +24,8 @@ pub async fn run(sections: Vec<Arc<Resolvers>>, farms: Vec<Arc<Farm>>) {
             names.entry(key).or_default().push(Watched::new(farm, server));
         }
     }
+    // A farm without servers may go.
+    drop(farms);
     let sections = sections.into_iter().map(|section| (section.name.clone(), section)).collect();
     let mut watches = Watches { sections, tasks: JoinSet::new(), doors: HashMap::new() };
     for (key, servers) in names {

@@ -11,7 +11,7 @@ use terse_message::Response;
 /// What rules have changed.
 #[derive(Default)]
 pub struct Changes {
-    /// The backend that `timeouts` and `retries` belong to, beside those of the client.
+    /// The number of the backend that `timeouts` and `retries` belong to, beside those of the client.
     pub(crate) owner: Option<usize>,
     /// `set-timeout`
     pub(crate) timeouts: Timeouts,

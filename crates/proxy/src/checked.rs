@@ -9,7 +9,7 @@ use terse_sample::Env;
 /// The server that is checked.
 pub struct Checked {
     plan: Arc<Plan>,
-    backend: usize,
+    backend: Arc<Backend>,
     /// It.
     pub server: Arc<Server>,
     /// The identifier is being written.
@@ -19,7 +19,7 @@ pub struct Checked {
 impl Checked {
     /// A server of a farm of the plan.
     pub fn new(plan: Arc<Plan>, farm: &Farm, server: Arc<Server>) -> Option<Checked> {
-        let backend = plan.backends.iter().position(|backend| std::ptr::eq(&*backend.farm, farm))?;
+        let backend = plan.backends.now().iter().find(|backend| std::ptr::eq(&*backend.farm, farm)).cloned()?;
         Some(Checked { plan, backend, server, writes_id: AtomicBool::new(false) })
     }
 
@@ -29,8 +29,8 @@ impl Checked {
     }
 
     /// The server's backend.
-    pub fn backend(&self) -> &Backend {
-        &self.plan.backends[self.backend]
+    pub fn backend(&self) -> &Arc<Backend> {
+        &self.backend
     }
 
     /// An identifier of the check (`unique-id-format` of the backend).
@@ -59,7 +59,7 @@ mod tests {
              listen l\n bind :80\n server s 127.0.0.1:81\n",
         );
         let plan = trial.session.worker.plan.clone();
-        let farm = plan.backends[0].farm.clone();
+        let farm = plan.backends.now()[0].farm.clone();
         let checked = Checked::new(plan, &farm, farm.servers()[0].clone()).unwrap();
         let stream = trial.stream("GET / HTTP/1.1\nHost: a");
         let env = Env { facts: &checked, ..stream.env() };

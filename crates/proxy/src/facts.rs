@@ -6,6 +6,7 @@ use crate::changes::Changes;
 use crate::filter::Filters;
 use crate::inspection::Inspection;
 use crate::log::{Level, Origin};
+use crate::plan::roll::Held;
 use crate::plan::{Backend, Frontend, Plan};
 use crate::reply::Answer;
 use crate::script::Stage;
@@ -36,7 +37,7 @@ pub struct Facts {
     /// The address that the client connected to, over IP; rules may change it (`set-dst`).
     pub local: Option<SocketAddr>,
     /// The backend, once it is chosen.
-    pub backend: Option<usize>,
+    pub backend: Option<Held>,
     /// The server, once it is chosen.
     pub server: Option<Arc<Server>>,
     /// What rules look at beside heads, while some do.
@@ -306,7 +307,7 @@ impl Facts {
         if let Some(Changes { owner, timeouts: changed, .. }) = self.changes.as_deref() {
             all.client = changed.client.or(all.client);
             all.tarpit = changed.tarpit.or(all.tarpit);
-            if self.backend.is_none() || self.backend == *owner {
+            if self.backend.is_none() || self.number() == *owner {
                 all.connect = changed.connect.or(all.connect);
                 all.queue = changed.queue.or(all.queue);
                 all.server = changed.server.or(all.server);
@@ -318,7 +319,7 @@ impl Facts {
 
     /// How often the request may be tried again: what its backend says, or a rule of it.
     pub fn retries_allowed(&self) -> u32 {
-        let changed = self.changed().filter(|changes| changes.owner == self.backend).and_then(|changes| changes.retries);
+        let changed = self.changed().filter(|changes| changes.owner == self.number()).and_then(|changes| changes.retries);
         changed.or(self.backend().map(|backend| backend.retries)).unwrap_or_default()
     }
 
@@ -334,16 +335,15 @@ impl Facts {
 
     /// What a rule changes; its time-outs that are empty stay what they are.
     pub fn changes(&mut self) -> &mut Changes {
-        let owner = self.owner();
+        let owner = self.own_backend().map(|backend| backend.number);
         let changes = &mut **self.changes.get_or_insert_default();
         changes.own(owner);
         changes
     }
 
-    /// The backend, by its index; before one is chosen, the other half of a `listen` section.
-    fn owner(&self) -> Option<usize> {
-        let frontend = self.session.frontend;
-        self.backend.or_else(|| self.plan().backends.iter().position(|backend| backend.twin == Some(frontend)))
+    /// The number of the backend, once it is chosen.
+    fn number(&self) -> Option<usize> {
+        self.backend().map(|backend| backend.number)
     }
 
     /// The two letters of the termination state for the persistence cookie: dashes only where none is configured.
@@ -371,12 +371,12 @@ impl Facts {
 
     /// The backend, once it is chosen; before that the one that its frontend is the other half of (`listen`).
     pub fn own_backend(&self) -> Option<&Backend> {
-        self.owner().and_then(|index| self.plan().backends.get(index))
+        self.backend().or_else(|| self.frontend().own_backend.as_deref())
     }
 
     /// The backend, once it is chosen.
     pub fn backend(&self) -> Option<&Backend> {
-        self.backend.and_then(|index| self.plan().backends.get(index))
+        self.backend.as_deref()
     }
 }
 

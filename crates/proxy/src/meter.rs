@@ -3,6 +3,7 @@
 //! Without the option a stream's bytes are counted once, at its end, and no meter exists.
 
 use crate::facts::Facts;
+use crate::plan::roll::Held;
 use crate::session::Session;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,7 +13,7 @@ use terse_balance::{Count, Server};
 /// Counts what a sink writes.
 pub struct Meter {
     session: Rc<Session>,
-    backend: Option<usize>,
+    backend: Option<Held>,
     server: Option<Arc<Server>>,
     direction: Direction,
     counted: Cell<u64>,
@@ -32,7 +33,7 @@ impl Meter {
     pub fn of(facts: &Facts, direction: Direction) -> Option<Meter> {
         facts.frontend().options.count_while_passing.then(|| Meter {
             session: facts.session.clone(),
-            backend: facts.backend,
+            backend: facts.backend.clone(),
             server: facts.server.clone(),
             direction,
             counted: Cell::new(0),
@@ -44,7 +45,7 @@ impl Meter {
         self.counted.set(self.counted.get() + bytes);
         let worker = &self.session.worker;
         let front = self.session.frontend().tally.of(worker.index);
-        let back = self.backend.and_then(|index| worker.plan.backends.get(index)).map(|backend| backend.tally.of(worker.index));
+        let back = self.backend.as_deref().map(|backend| backend.tally.of(worker.index));
         for counters in [Some(front), back, self.session.address_counters()].into_iter().flatten() {
             match self.direction {
                 Direction::In => counters.bytes_in.add(bytes),

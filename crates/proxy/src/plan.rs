@@ -3,6 +3,8 @@
 pub mod build;
 mod introduction;
 mod newcomer;
+mod removal;
+pub mod roll;
 
 use crate::cache::Cache;
 use crate::counters::Tally;
@@ -42,6 +44,9 @@ use terse_sample::{Condition, Language, LogFormat, Needs, ProcessStore};
 use terse_tls::settings::Defaults;
 use terse_tls::{Acceptor, Vault};
 
+pub use removal::NotRemoved;
+use roll::Backends;
+
 /// Compressed TLS records get one part in so many of the memory: the rest is for buffers, which everybody needs.
 pub const RECORDS_SHARE: usize = 4;
 
@@ -49,8 +54,8 @@ pub const RECORDS_SHARE: usize = 4;
 pub struct Plan {
     /// Frontends and the front halves of `listen`, in order.
     pub frontends: Vec<Frontend>,
-    /// Backends and the back halves of `listen`, in order.
-    pub backends: Vec<Backend>,
+    /// Backends and the back halves of `listen`.
+    pub backends: Backends,
     /// Addresses to listen on, of all frontends.
     pub binds: Vec<Bind>,
     /// Stick tables, in the order of their lines.
@@ -143,12 +148,14 @@ pub struct Frontend {
     pub forwarded_for: Option<ForwardedFor>,
     /// `option originalto`.
     pub original_to: Option<ForwardedFor>,
-    /// `use_backend`, with the names that are known resolved.
+    /// `use_backend`, with the numbers of backends whose names are known.
     pub switches: Vec<(Arc<Switch>, Option<usize>)>,
     /// `force-be-switch`
     pub forced_switches: Vec<Condition>,
-    /// `default_backend`, or for a `listen` its own back half.
+    /// `default_backend`, or for a `listen` its own back half, by its number.
     pub default_backend: Option<usize>,
+    /// Of a `listen` its back half.
+    pub own_backend: Option<Arc<Backend>>,
     /// `tcp-request`, `tcp-response`.
     pub tcp: TcpRules,
     /// What its expressions look at.
@@ -195,6 +202,8 @@ pub struct Frontend {
 pub struct Backend {
     /// Its name.
     pub name: Arc<str>,
+    /// Which backend of the process it is: a number that no other ever has ([`roll`]).
+    pub number: usize,
     /// Its number in statistics.
     pub id: u32,
     /// `guid`.
@@ -207,6 +216,8 @@ pub struct Backend {
     pub mode: Mode,
     /// Whether rules of other proxies may choose it.
     pub is_published: AtomicBool,
+    /// Whether the configuration speaks of it: then it stays.
+    is_referenced: AtomicBool,
     /// Its servers.
     pub farm: Arc<Farm>,
     /// Which of them requests go to, as `stick` and `use-server` lines have it.
@@ -351,6 +362,11 @@ impl Frontend {
 }
 
 impl Backend {
+    /// Notes that the configuration speaks of it.
+    pub(crate) fn refer(&self) {
+        self.is_referenced.store(true, Relaxed);
+    }
+
     /// Whether there is anything to judge requests by that came in by the frontend of this index. What the two halves of a `listen`
     /// share has been asked already.
     pub fn is_judged(&self, by: usize) -> bool {
@@ -369,7 +385,7 @@ impl Plan {
     /// Whether any proxy lets bytes go through pipes.
     pub fn splices(&self) -> bool {
         let fronts = self.frontends.iter().map(|front| front.options.splice);
-        fronts.chain(self.backends.iter().map(|back| back.options.splice)).any(SpliceOptions::any)
+        fronts.chain(self.backends.now().iter().map(|back| back.options.splice)).any(SpliceOptions::any)
     }
 
     /// The time of tables at that moment, in milliseconds.
@@ -384,11 +400,6 @@ impl Plan {
 
     /// How many servers there are in all backends.
     pub fn server_count(&self) -> usize {
-        self.backends.iter().map(|backend| backend.farm.servers().len()).sum()
-    }
-
-    /// The backend of that name.
-    pub fn backend_named(&self, name: &[u8]) -> Option<usize> {
-        self.backends.iter().position(|b| b.name.as_bytes() == name)
+        self.backends.now().iter().map(|backend| backend.farm.servers().len()).sum()
     }
 }

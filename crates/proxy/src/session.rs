@@ -47,7 +47,7 @@ pub struct Session {
     pub handshake_ms: Cell<i64>,
     /// Requests read so far.
     pub requests: Cell<u64>,
-    /// The server of the request before: backend and index (`option prefer-last-server`).
+    /// The server of the request before: the backend's number, and its index (`option prefer-last-server`).
     pub last_server: Cell<Option<(usize, usize)>>,
     /// Whether it keeps connections to servers that no other session may use (`http-reuse never`).
     pub has_own_connections: Cell<bool>,

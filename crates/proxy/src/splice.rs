@@ -16,6 +16,7 @@
 
 use crate::filter::{self, Direction, Passage};
 use crate::io::{Broken, Sink, Source};
+use crate::plan::roll::Held;
 use crate::session::Session;
 use crate::stream::Stream;
 use std::cell::Cell;
@@ -33,7 +34,7 @@ pub struct Way {
 /// Bytes of one direction may go through pipes.
 pub struct Splicing {
     session: Rc<Session>,
-    backend: Option<usize>,
+    backend: Option<Held>,
     direction: Direction,
     /// `option splice-auto`: only while they come quickly.
     when_quick: bool,
@@ -91,7 +92,7 @@ impl Splicing {
         };
         (named || any(|side| side.auto)).then(|| Splicing {
             session: facts.session.clone(),
-            backend: facts.backend,
+            backend: facts.backend.clone(),
             direction,
             when_quick: !named,
             refused: Cell::new(false),
@@ -156,7 +157,7 @@ impl Splicing {
         let is_front = received == (self.direction == Direction::In);
         let counters = match is_front {
             true => Some(self.session.frontend().tally.of(worker.index)),
-            false => self.backend.and_then(|index| worker.plan.backends.get(index)).map(|backend| backend.tally.of(worker.index)),
+            false => self.backend.as_deref().map(|backend| backend.tally.of(worker.index)),
         };
         if let Some(counters) = counters {
             if received { &counters.spliced_in } else { &counters.spliced_out }.add(bytes as u64);

@@ -52,8 +52,8 @@ impl Trial {
         let parsed = h1::parse_response(head.as_bytes(), b"GET", &mut stream.response);
         assert_eq!(parsed, Ok(h1::Parsed::Complete(head.len())), "{head}");
         stream.has_response = true;
-        stream.facts.backend = Some(0);
-        stream.facts.server = self.session.worker.plan.backends[0].farm.servers().first().cloned();
+        stream.facts.backend = self.session.worker.backend(0);
+        stream.facts.server = self.session.worker.plan.backends.now()[0].farm.servers().first().cloned();
         stream.facts.server_status = stream.response.status;
         crate::captures::response(stream);
     }

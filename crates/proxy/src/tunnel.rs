@@ -78,16 +78,14 @@ async fn decide(client: &mut Client, stream: &mut Stream, session: &Session) -> 
         Ends::AsBytes => {}
     }
     let chosen = lend_if(client, stream, frontend.looks, |stream| {
-        let chosen = route::find(stream, session).and_then(|index| session.worker.plan.backends.get(index));
-        match chosen.is_some_and(|backend| backend.mode == Mode::Http) {
+        match route::find(stream, session).is_some_and(|backend| backend.mode == Mode::Http) {
             true => Ok(Ends::AsHttp),
             false => route::choose(stream).map(|()| Ends::AsBytes),
         }
     })?;
     match stream.facts.backend().is_some_and(|backend| backend.twin != Some(session.frontend)) {
         true => {
-            let backend = stream.facts.backend.map(|index| &session.worker.plan.backends[index]);
-            let Some(backend) = backend else { return Ok(chosen) };
+            let Some(backend) = stream.facts.backend.clone() else { return Ok(chosen) };
             content(client, stream, &backend.tcp, backend.looks).await
         }
         false => Ok(chosen),
@@ -120,9 +118,8 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
     persist::behind(client, stream, &mut exchange);
     let mut server = assign::server(client, stream, &mut exchange).await?;
     record::step_or_soon(stream, Origin::Connect, Mode::Tcp);
-    let session = stream.facts.session.clone();
-    if let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index]) {
-        stick::learn(stream, backend);
+    if let Some(backend) = stream.facts.backend.clone() {
+        stick::learn(stream, &backend);
     }
     let ended = connected(client, stream, &mut server.connection).await;
     server.keep_if(false, stream);
@@ -149,7 +146,8 @@ pub(crate) async fn connected(client: &mut Client, stream: &mut Stream, connecti
     let mut down_sink = Sink::new(client_writer, &mut down_out, &client.timer, client_timeout.get());
     (up_sink.meter, down_sink.meter) = (meters.0.as_ref(), meters.1.as_ref());
     let ways = (Way::of(stream, Direction::In), Way::of(stream, Direction::Out));
-    let rules = stream.facts.backend.map(|index| &worker.plan.backends[index].tcp).filter(|tcp| !tcp.server_content.is_empty());
+    let held = stream.facts.backend.clone();
+    let rules = held.as_ref().map(|backend| &backend.tcp).filter(|tcp| !tcp.server_content.is_empty());
     let silence = Silence { fins: (front.client_fin, back.server_fin), ..Silence::of(stream) };
     let ended = match stream.facts.by_service {
         true => {

@@ -6,6 +6,7 @@ use crate::io::{BULK_BYTES, Pipes, Pool, Pools, Transport, Wheel, clock};
 use crate::log::Logger;
 use crate::phase::accept;
 use crate::plan::Plan;
+use crate::plan::roll::{Held, View};
 use crate::server::IdleConnections;
 use crate::settings::Probes;
 use crate::stream::Remains;
@@ -62,6 +63,8 @@ pub struct Worker {
     pub remains: RefCell<Vec<Remains>>,
     /// Memory of what is on its way out.
     pub scratch: RefCell<Vec<Vec<u8>>>,
+    /// What it knows of the backends.
+    pub view: View,
     /// Connections to servers that wait for a request.
     pub idle: IdleConnections,
     /// Its way to the logs.
@@ -137,6 +140,7 @@ async fn purge(worker: Rc<Worker>) {
         worker.pace.set(worker.pace.get().next(worker.idle_percent(), worker.jobs_waiting()));
         (busy_so_far, at) = (busy_now, now);
         worker.idle.purge(now);
+        worker.view.refresh(&worker.plan.backends);
         // One of the workers does it for all.
         if worker.index == 0 {
             let now_ms = worker.plan.table_ms(now);
@@ -172,6 +176,7 @@ impl Worker {
             pools,
             remains: RefCell::default(),
             scratch: RefCell::default(),
+            view: View::new(&plan.backends),
             idle: IdleConnections::new(plan.server_count()),
             logger: RefCell::new(Logger::new(&plan.sinks)),
             clock,
@@ -203,6 +208,16 @@ impl Worker {
     /// Clients' connections of all workers.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Relaxed)
+    }
+
+    /// The backend of that number, as long as it is there.
+    pub fn backend(&self, number: usize) -> Option<Held> {
+        self.view.of_number(&self.plan.backends, number)
+    }
+
+    /// The backend of that name.
+    pub fn backend_named(&self, name: &[u8]) -> Option<Held> {
+        self.view.named(&self.plan.backends, name)
     }
 
     /// A number that no other stream of the process has.

@@ -237,7 +237,7 @@ fn disguises(plan: &Plan, process: &ProcessSettings, identity: Identity, diagnos
     if !identity.leaves_root() || process.capabilities.is_some_and(|kept| kept.intersects(enough)) {
         return;
     }
-    for backend in &plan.backends {
+    for backend in plan.backends.now().iter() {
         let servers = backend.farm.servers();
         if let Some(server) = servers.iter().find(|server| server.settings().source.guise.is_some()) {
             let (backend, server) = (&backend.name, server.name());

@@ -14,7 +14,7 @@ use terse_proxy::plan::Plan;
 /// but a server whose address only a file could give is an error.
 pub fn states(plan: &Plan, process: &ProcessSettings, now: Instant, diagnostics: &mut Diagnostics) {
     let mut files: HashMap<PathBuf, Option<States>> = HashMap::new();
-    for backend in &plan.backends {
+    for backend in plan.backends.now().iter() {
         let settings = backend.farm.settings();
         let named = match settings.states {
             StateSource::None => continue,
@@ -30,7 +30,7 @@ pub fn states(plan: &Plan, process: &ProcessSettings, now: Instant, diagnostics:
         }
     }
     let mut last = None;
-    for server in plan.backends.iter().flat_map(|backend| backend.farm.servers().to_vec()) {
+    for server in plan.backends.now().iter().flat_map(|backend| backend.farm.servers().to_vec()) {
         let settings = server.settings();
         let lost = server.admin().is_unresolved() && settings.needs_last();
         // The servers of a template have one line.
@@ -41,7 +41,7 @@ pub fn states(plan: &Plan, process: &ProcessSettings, now: Instant, diagnostics:
         }
     }
     // A leader may be in a later backend than those that track it.
-    plan.backends.iter().for_each(|backend| backend.farm.lead(now));
+    plan.backends.now().iter().for_each(|backend| backend.farm.lead(now));
 }
 
 fn read(path: &Path, place: &Place, diagnostics: &mut Diagnostics) -> Option<States> {

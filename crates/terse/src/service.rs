@@ -84,7 +84,7 @@ impl Service {
             lifeline.say(version::LANGUAGE, &report.said())?;
             lifeline.ready(&exported)?;
         }
-        let farms: Vec<_> = plan.backends.iter().map(|backend| backend.farm.clone()).collect();
+        let farms: Vec<_> = plan.backends.now().iter().map(|backend| backend.farm.clone()).collect();
         tokio::spawn(terse_names::run(plan.resolvers.clone(), farms.clone()));
         let surroundings = CheckSurroundings { plan: plan.clone(), node: stats.node().to_owned() };
         tokio::spawn(terse_balance::check::run(farms, Arc::new(surroundings)));
@@ -150,7 +150,7 @@ fn queue(plan: &Plan, prepared: Vec<Prepared>) -> io::Result<Option<Arc<Queue>>>
 /// Who tries for better forms of remembered bodies, where bodies are compressed at all.
 fn raiser(plan: &Plan, queue: Option<&Arc<Queue>>) -> io::Result<Option<Arc<Raiser>>> {
     let compresses = plan.frontends.iter().any(|front| front.compression.is_some())
-        || plan.backends.iter().any(|back| back.compression.is_some());
+        || plan.backends.now().iter().any(|back| back.compression.is_some());
     if !compresses || plan.process.compression.threads == Some(0) {
         return Ok(None);
     }

@@ -7,7 +7,7 @@ use terse_proxy::plan::{Backend, Plan};
 
 /// Says of each server and backend how it is.
 pub fn servers(plan: &Plan, voice: &mut Voice) {
-    for backend in &plan.backends {
+    for backend in plan.backends.now().iter() {
         let name = &backend.name;
         for server in backend.farm.servers().iter() {
             let text = format!(
@@ -27,13 +27,12 @@ pub fn servers(plan: &Plan, voice: &mut Voice) {
 
 /// Says of each proxy that it has stopped, with what it has carried. A `listen` section is one proxy.
 pub fn stopped(plan: &Plan, voice: &mut Voice) {
-    for (index, frontend) in plan.frontends.iter().enumerate() {
-        let twin = plan.backends.iter().find(|backend| backend.twin == Some(index));
-        let carried = twin.map_or(0, |backend| backend.tally.totals().sessions);
+    for frontend in &plan.frontends {
+        let carried = frontend.own_backend.as_ref().map_or(0, |backend| backend.tally.totals().sessions);
         let text = farewell(&frontend.name, frontend.tally.totals().connections, carried);
         voice.say(&frontend.log.journal, Level::Warning, &text);
     }
-    for backend in plan.backends.iter().filter(|backend| backend.twin.is_none()) {
+    for backend in plan.backends.now().iter().filter(|backend| backend.twin.is_none()) {
         voice.say(&backend.journal, Level::Warning, &farewell(&backend.name, 0, backend.tally.totals().sessions));
     }
 }

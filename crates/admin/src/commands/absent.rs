@@ -22,7 +22,6 @@ const ABSENT: &[Absent] = &[
     absent("add ssl ech", ECH),
     absent("add ssl jwt", TOKENS),
     absent("debug", INTERNALS),
-    absent("del backend", BACKENDS),
     absent("del ssl ech", ECH),
     absent("del ssl jwt", TOKENS),
     absent("disable dynamic-cookie", COOKIES),

@@ -18,7 +18,8 @@ pub(super) const COMMANDS: &[Command] = &[Command {
 }];
 
 fn show(call: &mut Call<'_>) -> Outcome {
-    let mut halves = halves::of(&call.context.plan);
+    let backends = call.context.plan.backends.now();
+    let mut halves = halves::of(&call.context.plan, &backends);
     if let Some(name) = call.args.first() {
         halves.retain(|half| half.name() == *name);
         if halves.is_empty() {
@@ -29,7 +30,7 @@ fn show(call: &mut Call<'_>) -> Outcome {
     for half in halves {
         let (side, counters) = match half {
             Half::Front(_, front) => ("frontend", front.tally.compression()),
-            Half::Back(_, back) => ("backend", back.tally.compression()),
+            Half::Back(back) => ("backend", back.tally.compression()),
         };
         proxy(half.name(), side, &counters, &mut text);
     }
@@ -75,7 +76,8 @@ mod tests {
     fn reasons_are_counted_by_name() {
         let mut talk = Talk::new(WEB);
         let plan = talk.context.plan.clone();
-        let compression = &plan.backends[0].tally.of(1).compression;
+        let backends = plan.backends.now();
+        let compression = &backends[0].tally.of(1).compression;
         compression.count_compressed();
         compression.count_bytes(1000, 300);
         compression.count_passed(Reason::TooSmall);

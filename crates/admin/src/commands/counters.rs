@@ -52,7 +52,7 @@ fn clear_all(call: &Call<'_>) {
     plan.frontends.iter().for_each(|front| front.tally.clear());
     plan.binds.iter().filter_map(|bind| bind.tally.as_deref()).for_each(Tally::clear);
     plan.binds.iter().filter_map(|bind| bind.tls.as_deref()).for_each(|acceptor| acceptor.counts().clear());
-    for back in &plan.backends {
+    for back in plan.backends.now().iter() {
         back.tally.clear();
         back.farm.counters.clear();
         back.farm.handshakes.clear();
@@ -69,7 +69,7 @@ fn clear_peaks(call: &Call<'_>) {
     let plan = &call.context.plan;
     plan.frontends.iter().for_each(|front| front.tally.clear_peaks());
     plan.binds.iter().filter_map(|bind| bind.tally.as_deref()).for_each(Tally::clear_peaks);
-    for back in &plan.backends {
+    for back in plan.backends.now().iter() {
         back.tally.clear_peaks();
         back.farm.clear_peak();
         back.farm.durations.clear_peaks();
@@ -91,7 +91,7 @@ mod tests {
     fn one_server_or_all() {
         let mut talk = Talk::new(WEB);
         let plan = talk.context.plan.clone();
-        let (a, b) = (&plan.backends[0].farm.servers()[0], &plan.backends[0].farm.servers()[1]);
+        let (a, b) = (&plan.backends.now()[0].farm.servers()[0], &plan.backends.now()[0].farm.servers()[1]);
         [a, b].iter().for_each(|server| server.counters.bump(Count::Sessions));
         plan.frontends[0].tally.of(1).requests.add(5);
         assert_eq!(talk.says("clear counters server be/a"), "Server counters cleared.\n\n");

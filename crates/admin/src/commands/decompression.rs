@@ -19,7 +19,8 @@ pub(super) const COMMANDS: &[Command] = &[Command {
 }];
 
 fn show(call: &mut Call<'_>) -> Outcome {
-    let mut halves = halves::of(&call.context.plan);
+    let backends = call.context.plan.backends.now();
+    let mut halves = halves::of(&call.context.plan, &backends);
     if let Some(name) = call.args.first() {
         halves.retain(|half| half.name() == *name);
         if halves.is_empty() {
@@ -30,7 +31,7 @@ fn show(call: &mut Call<'_>) -> Outcome {
     for half in halves {
         let (side, counters) = match half {
             Half::Front(_, front) => ("frontend", front.tally.decompression()),
-            Half::Back(_, back) => ("backend", back.tally.decompression()),
+            Half::Back(back) => ("backend", back.tally.decompression()),
         };
         line(half.name(), side, "request", &counters.request, &mut text);
         line(half.name(), side, "response", &counters.response, &mut text);
@@ -56,7 +57,8 @@ mod tests {
     fn both_directions_are_counted() {
         let mut talk = Talk::new(WEB);
         let plan = talk.context.plan.clone();
-        let counters = &plan.backends[0].tally.of(1).decompression;
+        let backends = plan.backends.now();
+        let counters = &backends[0].tally.of(1).decompression;
         counters.response.count(&Outcome::Decoded { bytes_in: 100, bytes_out: 900, fault: None });
         counters.response.count(&Outcome::Passed(Reason::Accepted));
         counters.request.count(&Outcome::Decoded { bytes_in: 1, bytes_out: 9, fault: Some(Fault::Ratio) });

@@ -74,8 +74,12 @@ impl<'a> Snapshot<'a> {
             snapshot.bytes_out += totals.bytes_out;
             snapshot.spliced_out += totals.spliced_out;
         }
-        snapshot.spliced_out += context.plan.backends.iter().map(|back| back.tally.totals().spliced_out).sum::<u64>();
-        snapshot.streams = context.plan.backends.iter().map(|back| back.tally.totals().current).sum();
+        let backends = &context.plan.backends;
+        snapshot.spliced_out += backends.spliced_out.load(Relaxed);
+        for totals in backends.now().iter().map(|back| back.tally.totals()) {
+            snapshot.spliced_out += totals.spliced_out;
+            snapshot.streams += totals.current;
+        }
         snapshot
     }
 

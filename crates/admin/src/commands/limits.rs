@@ -95,7 +95,7 @@ mod tests {
     fn of_a_server() {
         let mut talk = Talk::new(WEB);
         assert_eq!(talk.says("set maxconn server be/a 5"), "\n");
-        assert_eq!(talk.context.plan.backends[0].farm.servers()[0].maxconn(), 5);
+        assert_eq!(talk.context.plan.backends.now()[0].farm.servers()[0].maxconn(), 5);
         assert_eq!(talk.says("set maxconn server be/a"), "Require <maxconn>.\n\n");
         assert_eq!(talk.says("set maxconn server be/a -1"), "<maxconn>: '-1' is not a whole number.\n\n");
         assert_eq!(talk.says("set maxconn server be"), "Require 'backend/server'.\n\n");

@@ -43,7 +43,7 @@ fn add(call: &mut Call<'_>) -> Outcome {
     let backend = call.backend(backend).ok_or_else(|| Message::error("No such backend."))?;
     let words: Vec<String> = [server.to_owned()].into_iter().chain(call.args[1..].iter().cloned()).collect();
     let environment = Environment { variables: call.context.host.environment().into_iter().collect(), ..Environment::default() };
-    let mut said = call.context.plan.add_server(backend, &words, &environment).map_err(Message::error)?;
+    let mut said = call.context.plan.add_server(&backend, &words, &environment).map_err(Message::error)?;
     said.push("New server registered.".into());
     Ok(Answer::Said(Message::info(said.join("\n"))))
 }
@@ -86,8 +86,8 @@ pub(super) fn removable(context: &Context, named: &str) -> Result<(), (bool, &'s
     backend.farm.removable(server).map_err(|refused| (refused == NotRemoved::Busy, why(refused)))
 }
 
-fn find<'a>(plan: &'a Plan, name: &str) -> Option<&'a Backend> {
-    plan.backends.iter().find(|backend| *backend.name == *name)
+fn find(plan: &Plan, name: &str) -> Option<Arc<Backend>> {
+    plan.backends.now().named(name.as_bytes()).cloned()
 }
 
 /// HAProxy's words.
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_server_comes_and_goes() {
         let mut talk = Talk::new(WEB);
-        let farm = talk.context.plan.backends[0].farm.clone();
+        let farm = talk.context.plan.backends.now()[0].farm.clone();
         let before = farm.servers().len();
         assert_eq!(talk.says("add server be/new 127.0.0.1:7 weight 3"), "New server registered.\n\n");
         let server = farm.find_server("new").unwrap().clone();
@@ -145,7 +145,7 @@ mod tests {
             ("from srv:checked", "'healthcheck' option is not accepted for dynamic server", None),
         ] {
             assert_eq!(talk.says(&format!("add server more/s 127.0.0.1:7 {from}")), format!("{said}\n\n"), "{from}");
-            let backend = talk.context.plan.backends.iter().find(|backend| &*backend.name == "more").unwrap();
+            let backend = talk.context.plan.backends.now().named(b"more").unwrap().clone();
             let server = backend.farm.find_server("s").map(|server| (server.weight(), server.maxconn()));
             assert_eq!(server, weight, "{from}");
             talk.says("del server more/s");

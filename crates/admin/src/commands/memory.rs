@@ -54,15 +54,16 @@ pub(super) fn show(plan: &Plan, text: &mut String) {
 }
 
 /// All memories, by the first proxy that has each: `common` is the one that proxies share without a line that says so.
-fn memories(plan: &Plan) -> Vec<(&str, &Arc<Memory>)> {
-    let mut all: Vec<(&str, &Arc<Memory>)> = plan.bodies.iter().map(|memory| ("common", memory)).collect();
-    let fronts = plan.frontends.iter().map(|front| (&*front.name, &front.compression));
-    let backs = plan.backends.iter().map(|back| (&*back.name, &back.compression));
+fn memories(plan: &Plan) -> Vec<(Arc<str>, Arc<Memory>)> {
+    let mut all: Vec<(Arc<str>, Arc<Memory>)> = plan.bodies.iter().map(|memory| ("common".into(), memory.clone())).collect();
+    let backends = plan.backends.now();
+    let fronts = plan.frontends.iter().map(|front| (&front.name, &front.compression));
+    let backs = backends.iter().map(|back| (&back.name, &back.compression));
     for (name, compression) in fronts.chain(backs) {
         if let Some(memory) = compression.as_deref().and_then(own)
             && !all.iter().any(|(_, known)| Arc::ptr_eq(known, memory))
         {
-            all.push((name, memory));
+            all.push((name.clone(), memory.clone()));
         }
     }
     all

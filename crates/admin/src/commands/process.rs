@@ -61,7 +61,9 @@ fn without_empty_lines(text: &str) -> String {
 fn show_errors(call: &mut Call<'_>) -> Outcome {
     if let Some(name) = call.args.first() {
         let known = |name: &str| {
-            halves::of(&call.context.plan).into_iter().any(|half| half.name() == name || half.id().to_string() == name)
+            halves::of(&call.context.plan, &call.context.plan.backends.now())
+                .into_iter()
+                .any(|half| half.name() == name || half.id().to_string() == name)
         };
         if !["request", "response", "-1"].contains(&name.as_str()) && !known(name) {
             return Err(Message::error("No such proxy."));

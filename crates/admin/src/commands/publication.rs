@@ -44,9 +44,9 @@ mod tests {
     fn of_a_backend() {
         let mut talk = Talk::new(WEB);
         assert_eq!(talk.says("unpublish backend be"), "Backend unpublished.\n\n");
-        assert!(!talk.context.plan.backends[0].is_published.load(Relaxed));
+        assert!(!talk.context.plan.backends.now()[0].is_published.load(Relaxed));
         assert_eq!(talk.says("publish backend be"), "Backend published.\n\n");
-        assert!(talk.context.plan.backends[0].is_published.load(Relaxed));
+        assert!(talk.context.plan.backends.now()[0].is_published.load(Relaxed));
         assert_eq!(talk.says("publish backend none"), "No such backend.\n\n");
         assert_eq!(talk.says("publish backend"), "A backend name is expected.\n\n");
     }

@@ -306,7 +306,7 @@ mod tests {
     use terse_balance::report;
 
     fn status(talk: &Talk, index: usize) -> String {
-        report::status(&talk.context.plan.backends[0].farm.servers()[index])
+        report::status(&talk.context.plan.backends.now()[0].farm.servers()[index])
     }
 
     #[test]
@@ -367,7 +367,7 @@ mod tests {
         ] {
             assert_eq!(talk.says(&format!("set server be/n {command}")), "\n", "{command}");
         }
-        let server = talk.context.plan.backends[0].farm.find_server("n").unwrap().clone();
+        let server = talk.context.plan.backends.now()[0].farm.find_server("n").unwrap().clone();
         let aim = server.aim();
         assert_eq!((aim.check_address, aim.check_port), (Some([127, 0, 0, 2].into()), Some(10)));
         assert_eq!((aim.agent_port, &*aim.agent_send), (Some(12), &b"hello"[..]));
@@ -421,7 +421,7 @@ mod tests {
         ] {
             assert_eq!(talk.says(&format!("set server {words}")), format!("{said}\n\n"), "{words}");
         }
-        let server = &talk.context.plan.backends[0].farm.servers()[0];
+        let server = &talk.context.plan.backends.now()[0].farm.servers()[0];
         assert_eq!((server.address().to_string(), server.moves()), ("[::1]:1".into(), 5));
         assert!(talk.says("set server raw/r addr ::1").contains("only supported through configuration file"));
     }

@@ -3,6 +3,7 @@
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::settings::Level;
+use std::sync::Arc;
 use std::time::Instant;
 use terse_balance::report::{self, CONNECTIONS_HEADER};
 use terse_proxy::plan::Backend;
@@ -35,16 +36,17 @@ pub(super) const COMMANDS: &[Command] = &[
         summary: "list the backends",
         level: Level::User,
         run: |call| {
-            let names = call.context.plan.backends.iter().map(|backend| format!("{}\n", backend.name));
+            let backends = call.context.plan.backends.now();
+            let names = backends.iter().map(|backend| format!("{}\n", backend.name));
             Ok(Answer::Text(std::iter::once("# name\n".to_owned()).chain(names).collect()))
         },
     },
 ];
 
 /// All backends, or the one that is named.
-fn backends<'c>(call: &'c Call<'_>) -> Result<Vec<&'c Backend>, Message> {
+fn backends(call: &Call<'_>) -> Result<Vec<Arc<Backend>>, Message> {
     Ok(match call.args.first() {
-        None => call.context.plan.backends.iter().collect(),
+        None => call.context.plan.backends.now().to_vec(),
         Some(name) => vec![call.backend(name).ok_or_else(|| Message::error("Can't find backend."))?],
     })
 }

@@ -96,8 +96,9 @@ impl<'a> Wish<'a> {
         match word.parse::<i64>() {
             Ok(id) => Ok(u32::try_from(id).ok()),
             Err(_) => {
-                let named = halves::of(&self.call.context.plan).into_iter().find(|half| half.name() == word);
-                named.map(|half| Some(half.id())).ok_or_else(|| Message::error("No such proxy."))
+                let plan = &self.call.context.plan;
+                let named = halves::of(plan, &plan.backends.now()).into_iter().find(|half| half.name() == word).map(Half::id);
+                named.map(Some).ok_or_else(|| Message::error("No such proxy."))
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
-use crate::commands::membership;
+use crate::commands::{backend, membership};
 use crate::context::Context;
 use crate::settings::Level;
 use std::time::{Duration, Instant};
@@ -11,8 +11,8 @@ use terse_config::units::parse_time_in;
 
 pub(super) const COMMANDS: &[Command] = &[Command {
     name: "wait",
-    usage: "wait { -h | <delay> } [srv-removable <bk>/<srv>]",
-    summary: "wait for so many milliseconds, or until a server can be removed",
+    usage: "wait { -h | <delay> } [srv-removable <bk>/<srv> | be-removable <bk>]",
+    summary: "wait for so many milliseconds, or until a server or a backend can be removed",
     level: Level::Admin,
     run: wait,
 }];
@@ -22,14 +22,25 @@ pub(super) const COMMANDS: &[Command] = &[Command {
 pub(crate) struct Waiting {
     /// Until when at most.
     pub(crate) until: Instant,
-    /// The server that is to be removable.
-    server: Option<String>,
+    /// What is to be removable.
+    removable: Option<Named>,
+}
+
+/// What is to be removable, by its name.
+#[derive(Clone, Debug)]
+enum Named {
+    Server(String),
+    Backend(String),
 }
 
 impl Waiting {
     /// Whether it is over, and what there is to say then. `None`: not yet.
     pub(crate) fn outcome(&self, context: &Context, now: Instant) -> Option<Outcome> {
-        let missing = match self.server.as_deref().map(|server| membership::removable(context, server)) {
+        let removable = self.removable.as_ref().map(|named| match named {
+            Named::Server(server) => membership::removable(context, server),
+            Named::Backend(named) => backend::removable(context, named),
+        });
+        let missing = match removable {
             Some(Ok(())) => return Some(done()),
             Some(Err((false, why))) => return Some(Err(Message::error(format!("Failed. {why}")))),
             Some(Err((true, why))) => Some(why),
@@ -44,7 +55,7 @@ impl Waiting {
     /// How long to the next look.
     pub(crate) fn pause(&self, now: Instant) -> Duration {
         let left = self.until.saturating_duration_since(now);
-        if self.server.is_some() { left.min(LOOK) } else { left }
+        if self.removable.is_some() { left.min(LOOK) } else { left }
     }
 }
 
@@ -67,19 +78,22 @@ fn wait(call: &mut Call<'_>) -> Outcome {
         word => parse_time_in(word, TimeUnit::Milliseconds).ok().filter(|delay| *delay >= Duration::from_millis(1)),
     };
     let delay = delay.ok_or_else(|| Message::error("Invalid duration."))?;
-    let server = match (call.arg(1), call.arg(2)) {
+    let removable = match (call.arg(1), call.arg(2)) {
         ("", _) => None,
         ("srv-removable", "") => return Err(Message::error("Missing server name (<backend>/<server>).")),
-        ("srv-removable", server) => Some(server.to_owned()),
+        ("srv-removable", server) => Some(Named::Server(server.to_owned())),
+        ("be-removable", "") => return Err(Message::error("Missing backend name.")),
+        ("be-removable", backend) => Some(Named::Backend(backend.to_owned())),
         ("-h", _) => return Ok(Answer::Text(USAGE.into())),
         _ => return Err(Message::error(USAGE.trim_end())),
     };
     let until = Instant::now().checked_add(delay).ok_or_else(|| Message::error("Invalid duration."))?;
-    call.client.waiting = Some(Waiting { until, server });
+    call.client.waiting = Some(Waiting { until, removable });
     Ok(Answer::Done)
 }
 
-const USAGE: &str = "Usage: wait {-h|<duration>} [srv-removable <bk>/<srv>]\n  \
+const USAGE: &str = "Usage: wait {-h|<duration>} [srv-removable <bk>/<srv> | be-removable <bk>]\n  \
     -h: shows this.\n  \
     <duration>: how long at most; in milliseconds, or in the unit behind it: us, ms, s, m, h, d.\n  \
-    srv-removable <bk>/<srv>: until 'del server' would remove this server; without it, for all of the time.\n";
+    srv-removable <bk>/<srv>: until 'del server' would remove this server;\n  \
+    be-removable <bk>: until 'del backend' would remove this backend; without either, for all of the time.\n";

@@ -23,7 +23,7 @@ pub(super) const COMMANDS: &[Command] = &[
         level: Level::Admin,
         run: |call| {
             let (backend, server) = call.server(0)?;
-            set_weight(backend, &server, call.arg(1))
+            set_weight(&backend, &server, call.arg(1))
         },
     },
 ];

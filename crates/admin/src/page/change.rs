@@ -1,6 +1,7 @@
 //! Servers changed by the page's forms: `s=<server>` for each, `b=#<number>` or `b=<backend>`, `action=<word>`.
 
 use super::query::decode;
+use std::sync::Arc;
 use std::time::Instant;
 use terse_balance::{AdminOrder, Operation};
 use terse_proxy::plan::{Backend, Plan};
@@ -80,7 +81,7 @@ pub(super) fn apply(plan: &Plan, form: &[u8], may: impl Fn(&str) -> bool) -> Out
     if !may(&backend.name) {
         return Outcome::Denied;
     }
-    let changed = servers.iter().filter(|server| act(backend, server, action)).count();
+    let changed = servers.iter().filter(|server| act(&backend, server, action)).count();
     match changed {
         _ if servers.is_empty() => Outcome::None,
         0 => Outcome::Wrong,
@@ -89,9 +90,9 @@ pub(super) fn apply(plan: &Plan, form: &[u8], may: impl Fn(&str) -> bool) -> Out
     }
 }
 
-fn find<'a>(plan: &'a Plan, name: &str) -> Option<&'a Backend> {
+fn find(plan: &Plan, name: &str) -> Option<Arc<Backend>> {
     let id = name.strip_prefix('#').and_then(|id| id.parse().ok());
-    plan.backends.iter().find(|backend| *backend.name == *name || Some(backend.id) == id)
+    plan.backends.now().iter().find(|backend| *backend.name == *name || Some(backend.id) == id).cloned()
 }
 
 fn act(backend: &Backend, server: &str, action: Action) -> bool {
@@ -114,7 +115,7 @@ mod tests {
     fn forms_change_servers() {
         let context = context(WEB);
         let plan = &context.plan;
-        let status = |index: usize| report::status(&plan.backends[0].farm.servers()[index]);
+        let status = |index: usize| report::status(&plan.backends.now()[0].farm.servers()[index]);
         let apply = |form: &str| apply(plan, form.as_bytes(), |name| name != "raw");
         assert_eq!(apply("s=a&s=b&action=maint&b=%233"), Outcome::Done);
         assert_eq!((status(0), status(1)), ("MAINT".into(), "MAINT".into()));

@@ -52,7 +52,7 @@ impl Site {
     }
 
     fn status(&self, backend: usize, server: usize) -> String {
-        report::status(&self.context.plan.backends[backend].farm.servers()[server])
+        report::status(&self.context.plan.backends.now()[backend].farm.servers()[server])
     }
 }
 

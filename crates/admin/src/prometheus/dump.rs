@@ -22,8 +22,8 @@ pub(super) struct Dump {
     query: Query,
     /// Frontends, addresses and backends, which are few: what they show is taken once.
     proxies: Vec<Proxy>,
-    /// The servers that there are now, with the backends' indices.
-    servers: Vec<(usize, Arc<Server>)>,
+    /// The servers that there are now, with their backends.
+    servers: Vec<(Arc<Backend>, Arc<Server>)>,
     /// The scope and the metric that are next, and of servers' metrics the server.
     at: (usize, usize, usize),
 }
@@ -33,15 +33,16 @@ struct Proxy {
     row: Row,
     is_http: bool,
     description: Option<Arc<str>>,
-    /// A backend's place in the plan.
-    backend: usize,
+    /// A backend itself.
+    backend: Option<Arc<Backend>>,
 }
 
 impl Dump {
     pub(super) fn new(context: &Context, query: Query) -> Dump {
         let sight = sight(context);
         let mut dump = Dump { query, proxies: Vec::new(), servers: Vec::new(), at: (0, 0, 0) };
-        for half in halves::of(&context.plan) {
+        let backends = context.plan.backends.now();
+        for half in halves::of(&context.plan, &backends) {
             dump.take(&sight, half);
         }
         dump
@@ -54,15 +55,15 @@ impl Dump {
         };
         match half {
             Half::Front(index, front) => {
-                self.proxies.push(proxy(Scope::Frontend, sight.frontend(index, front), 0));
+                self.proxies.push(proxy(Scope::Frontend, sight.frontend(index, front), None));
                 let binds = sight.plan.binds.iter().filter(|bind| bind.frontend == index);
-                self.proxies.extend(binds.filter_map(|bind| Some(proxy(Scope::Address, sight.address(front, bind)?, 0))));
+                self.proxies.extend(binds.filter_map(|bind| Some(proxy(Scope::Address, sight.address(front, bind)?, None))));
             }
-            Half::Back(index, back) => {
-                self.proxies.push(proxy(Scope::Backend, sight.backend(index, back), index));
+            Half::Back(back) => {
+                self.proxies.push(proxy(Scope::Backend, sight.backend(back), Some(back.clone())));
                 if self.query.wants(Scope::Server) {
                     let wanted = |server: &&Arc<Server>| !self.query.no_maint || !server.admin().is_maint();
-                    self.servers.extend(back.farm.servers().iter().filter(wanted).map(|server| (index, server.clone())));
+                    self.servers.extend(back.farm.servers().iter().filter(wanted).map(|server| (back.clone(), server.clone())));
                 }
             }
         }
@@ -76,7 +77,7 @@ impl Dump {
             let more = self.query.wants(scope)
                 && match scope {
                     Scope::Process => self.process(context, metric_at, out),
-                    Scope::Frontend | Scope::Address | Scope::Backend => self.proxies(context, scope, metric_at, out),
+                    Scope::Frontend | Scope::Address | Scope::Backend => self.proxies(scope, metric_at, out),
                     Scope::Server => self.servers(context, metric_at, out),
                     Scope::Table => self.tables(context, metric_at, out),
                     Scope::Resolver => self.resolvers(context, metric_at, out),
@@ -141,7 +142,7 @@ impl Dump {
     }
 
     /// A metric of frontends, addresses or backends.
-    fn proxies(&mut self, context: &Context, scope: Scope, at: usize, out: &mut String) -> bool {
+    fn proxies(&mut self, scope: Scope, at: usize, out: &mut String) -> bool {
         let Some(metric) = METRICS.get(at) else { return false };
         self.at.1 += 1;
         let name = metric.name(scope);
@@ -183,8 +184,7 @@ impl Dump {
                     samples.states(states.iter().map(|state| (*state, u64::from(*state == now))));
                 }
                 What::ServerStates | What::ServerChecks => {
-                    let backend = context.plan.backends.get(proxy.backend);
-                    backend.into_iter().for_each(|backend| samples.sums(backend, metric.what));
+                    proxy.backend.iter().for_each(|backend| samples.sums(backend, metric.what));
                 }
                 _ => {}
             }
@@ -202,15 +202,14 @@ impl Dump {
             return true;
         }
         let sight = sight(context);
-        for (index, server) in &self.servers[self.at.2..] {
+        for (back, server) in &self.servers[self.at.2..] {
             self.at.2 += 1;
-            let Some(back) = context.plan.backends.get(*index) else { continue };
             let mut labels = vec![("proxy", &*back.name)];
             if let Some(text) = back.description.as_deref().filter(|_| self.query.descriptions) {
                 labels.push(("desc", text));
             }
             labels.push(("server", &**server.name()));
-            Samples { name: &name, labels, out }.of_server(&sight, *index, back, server, metric.what);
+            Samples { name: &name, labels, out }.of_server(&sight, back, server, metric.what);
             if out.len() >= PIECE_BYTES {
                 return true;
             }
@@ -305,8 +304,8 @@ impl<'a> Samples<'a> {
         }
     }
 
-    fn of_server(&mut self, sight: &Sight<'_>, index: usize, back: &Backend, server: &Server, what: What) {
-        let figure = |column| sight.of_server(index, back, server, column);
+    fn of_server(&mut self, sight: &Sight<'_>, back: &Backend, server: &Server, what: What) {
+        let figure = |column| sight.of_server(back, server, column);
         let is_http = back.mode == terse_proxy::settings::Mode::Http;
         match what {
             // What was never checked has no answer that could have a code.

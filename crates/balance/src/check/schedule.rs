@@ -41,6 +41,8 @@ pub async fn run(farms: Vec<Arc<Farm>>, surroundings: Arc<dyn Surroundings>) {
         let delay = shortest.max(interval(&server)) * place / count;
         tasks.spawn(while_there(server.clone(), watch(farm, server, surroundings.clone(), now + delay)));
     }
+    // A farm without servers may go.
+    drop(farms);
     loop {
         tokio::select! {
             Some(_) = tasks.join_next() => {}

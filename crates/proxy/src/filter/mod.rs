@@ -63,8 +63,8 @@ pub fn passage(stream: &mut Stream, direction: Direction) -> Option<Passage> {
     }
     let session = stream.facts.session.clone();
     let front = &session.frontend().filters;
-    let back = stream.facts.backend.and_then(|index| session.worker.plan.backends.get(index));
-    let own = back.filter(|backend| backend.twin != Some(session.frontend)).map(|backend| &backend.filters);
+    let back = stream.facts.backend.clone();
+    let own = back.as_deref().filter(|backend| backend.twin != Some(session.frontend)).map(|backend| &backend.filters);
     let traces = || [Some(front), own].into_iter().flatten().flat_map(|filters: &Arc<FilterSettings>| &filters.traces);
     if stream.facts.filters.is_none() && traces().next().is_none() {
         return None;

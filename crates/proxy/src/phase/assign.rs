@@ -36,9 +36,10 @@ const TURN_AROUND: Duration = Duration::from_secs(1);
 pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exchange) -> Result<Assigned, Abort> {
     let session = stream.facts.session.clone();
     let worker = &session.worker;
-    let Some(backend) = stream.facts.backend.map(|index| &worker.plan.backends[index]) else {
+    let Some(held) = stream.facts.backend.clone() else {
         return Err(Abort::new(Who::Server, Phase::Connect, Cause::NoServer));
     };
+    let backend: &Backend = &held;
     let at_any_close = backend.options.abort_on_close || session.frontend().options.abort_on_close;
     let is_bytes = stream.facts.version.is_none();
     let mut refused = None;
@@ -93,7 +94,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         backend.farm.touch(chosen, now);
         stream.facts.redispatched |= stream.facts.server.as_ref().is_some_and(|before| before.index() != chosen.index());
         stream.facts.server = Some(chosen.clone());
-        session.last_server.set(stream.facts.backend.map(|of| (of, chosen.index())));
+        session.last_server.set(Some((backend.number, chosen.index())));
         if let Some(prefix) = &chosen.settings().redirect
             && matches!(stream.request.method(), b"GET" | b"HEAD")
         {
@@ -264,7 +265,7 @@ fn preferred(stream: &Stream, exchange: &Exchange, backend: &Backend) -> Option<
     let (of, index) = stream.facts.session.last_server.get().filter(|_| backend.options.prefer_last_server)?;
     let server = backend.farm.server(index)?;
     let is_free = |most: u32| server.has_room() || server.queued() < most;
-    let fits = Some(of) == stream.facts.backend && exchange.failures == 0 && server.is_eligible();
+    let fits = of == backend.number && exchange.failures == 0 && server.is_eligible();
     (fits && backend.options.most_queued.is_none_or(is_free)).then_some(index)
 }
 

@@ -36,7 +36,7 @@ pub fn coder(
 ) -> Compressor {
     let mut coder = Compressor::new(plan, known_bytes, settings.collect_bytes(plan.coding), &session.worker.workplace);
     coder.prefer(settings.engine());
-    let backend = stream.facts.backend.and_then(|index| session.worker.plan.backends.get(index));
+    let backend = stream.facts.backend();
     match remembrance(plan, private, backend, settings, session) {
         Ok(remembrance) => coder.remember(remembrance),
         Err(recall) => stream.facts.recall = Some(recall),

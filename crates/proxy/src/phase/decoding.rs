@@ -38,7 +38,8 @@ pub fn response(
     session: &Session,
 ) -> Result<Option<Box<Decompressor>>, Failure> {
     let worker = &session.worker;
-    let backend = stream.facts.backend.map(|index| &worker.plan.backends[index]);
+    let held = stream.facts.backend.clone();
+    let backend = held.as_deref();
     let decoded = prepare::decompression(session.frontend(), backend);
     let mut decision = policy::decide(ask, &stream.response, worker.decoding.budget().is_full());
     if decision == Decision::Pass(Reason::Accepted)
@@ -75,7 +76,8 @@ pub fn response(
 pub fn request(stream: &mut Stream, chosen: &mut Option<Box<DecodePlan>>) {
     let session = stream.facts.session.clone();
     let worker = &session.worker;
-    let backend = stream.facts.backend.map(|index| &worker.plan.backends[index]);
+    let held = stream.facts.backend.clone();
+    let backend = held.as_deref();
     let settings = prepare::decompression(session.frontend(), backend);
     if chosen.is_some() || settings.request_codings().is_empty() {
         return;

@@ -117,8 +117,7 @@ pub async fn frontend(client: &mut Client, stream: &mut Stream) -> Result<Option
 
 /// Runs the backend's rules on the request and asks its service, when it is not the other half of the frontend.
 pub async fn backend(client: &mut Client, stream: &mut Stream) -> Result<Option<Verdict>, Abort> {
-    let worker = stream.facts.session.worker.clone();
-    let Some(backend) = stream.facts.backend.map(|index| &worker.plan.backends[index]) else { return Ok(None) };
+    let Some(backend) = stream.facts.backend.clone() else { return Ok(None) };
     if let Some(verdict) = content(client, stream, &backend.tcp, backend.looks).await {
         return Ok(Some(verdict));
     }

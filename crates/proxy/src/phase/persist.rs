@@ -18,24 +18,22 @@ pub struct Bound {
 
 /// Asks the lines that come before the cookie.
 pub fn before(client: &mut Client, stream: &mut Stream) -> Bound {
-    let session = stream.facts.session.clone();
-    let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index]) else { return Bound::default() };
+    let Some(backend) = stream.facts.backend.clone() else { return Bound::default() };
     let Some(sticking) = &backend.sticking else { return Bound::default() };
     lend_if(client, stream, backend.looks, |stream| {
         let persistence = stick::persistence(stream, sticking);
-        let server = stick::named(stream, backend, sticking, persistence)
-            .or_else(|| stick::by_token(stream, backend, sticking, persistence));
+        let server = stick::named(stream, &backend, sticking, persistence)
+            .or_else(|| stick::by_token(stream, &backend, sticking, persistence));
         Bound { persistence, server }
     })
 }
 
 /// Asks the lines that come behind it.
 pub fn behind(client: &mut Client, stream: &mut Stream, exchange: &mut Exchange) {
-    let session = stream.facts.session.clone();
-    let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index]) else { return };
+    let Some(backend) = stream.facts.backend.clone() else { return };
     let Some(sticking) = &backend.sticking else { return };
     lend_if(client, stream, backend.looks, |stream| {
-        stick::choose(stream, backend, sticking, &mut exchange.affinity, exchange.persistence);
+        stick::choose(stream, &backend, sticking, &mut exchange.affinity, exchange.persistence);
         exchange.hash_key = stick::hash_key(stream, sticking);
     });
 }

@@ -59,7 +59,8 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
     let session = stream.facts.session.clone();
     let frontend = session.frontend();
     let plan = &session.worker.plan;
-    let backend = stream.facts.backend.map(|index| &plan.backends[index]);
+    let held = stream.facts.backend.clone();
+    let backend = held.as_deref();
     let mode = connection_mode(frontend, backend);
     let request = &mut stream.request;
     let mut persistence = stream.facts.persistence;

@@ -73,19 +73,18 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     if !stream.facts.server.as_ref().is_some_and(|s| s.is_up()) {
         reply.server_keeps = false;
     }
-    content(down, sink, stream, reply, &session).await?;
-    if let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index])
+    content(down, sink, stream, reply).await?;
+    if let Some(backend) = stream.facts.backend.clone()
         && backend.sticking.is_some()
     {
-        stick::learn(stream, backend);
+        stick::learn(stream, &backend);
     }
     // What rules take from the head is still true of the body, and what they add counts too; a cookie of ours does not.
     let is_private = |stream: &Stream| reply.offer.is_some_and(|offer| offer.is_private(&stream.response));
     let mut private = is_private(stream);
     judge(down, sink, stream, &session).await?;
     private |= is_private(stream);
-    if let (Some(backend), Some(server)) = (stream.facts.backend, &stream.facts.server) {
-        let backend = &session.worker.plan.backends[backend];
+    if let (Some(backend), Some(server)) = (&stream.facts.backend, &stream.facts.server) {
         let farm = &backend.farm;
         let sets_cookie = backend.options.check_cache && stream.response.fields.has(Known::SetCookie);
         stream.facts.cookie_sent =
@@ -126,9 +125,9 @@ async fn deliver(
 ) -> Result<(), Failure> {
     let session = stream.facts.session.clone();
     let version = stream.request.version;
-    let plan = &session.worker.plan;
-    let backend = stream.facts.backend.map(|index| &plan.backends[index]);
-    let settings = prepare::compression(session.frontend(), backend, &plan.process.compression);
+    let held = stream.facts.backend.clone();
+    let backend = held.as_deref();
+    let settings = prepare::compression(session.frontend(), backend, &session.worker.plan.process.compression);
     let decoder = match reply.ask {
         Some(ask) => decoding::response(stream, ask, reply.offer, &settings, &session)?,
         None => None,
@@ -291,14 +290,8 @@ async fn switch(sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>,
 }
 
 /// Runs the backend's `tcp-response content`.
-async fn content(
-    down: &mut Source<'_>,
-    sink: &Sink<'_>,
-    stream: &mut Stream,
-    reply: &mut Reply<'_>,
-    session: &Session,
-) -> Result<(), Failure> {
-    let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index]) else { return Ok(()) };
+async fn content(down: &mut Source<'_>, sink: &Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>) -> Result<(), Failure> {
+    let Some(backend) = stream.facts.backend.clone() else { return Ok(()) };
     if backend.tcp.server_content.is_empty() {
         return Ok(());
     }
@@ -315,9 +308,9 @@ async fn content(
 
 /// Runs `http-response`: the backend's rules, then the frontend's.
 async fn judge(down: &mut Source<'_>, sink: &Sink<'_>, stream: &mut Stream, session: &Session) -> Result<(), Failure> {
-    let plan = &session.worker.plan;
     let frontend = session.frontend();
-    let backend = stream.facts.backend.map(|index| &plan.backends[index]);
+    let held = stream.facts.backend.clone();
+    let backend = held.as_deref();
     let twin = backend.is_some_and(|b| b.twin == Some(session.frontend));
     let front = Some((&frontend.response_rules, frontend.looks)).filter(|_| !twin);
     for (rules, looks) in [backend.map(|b| (&b.response_rules, b.looks)), front].into_iter().flatten() {
@@ -412,8 +405,8 @@ fn spoiled(stream: &mut Stream) -> Failure {
 /// Runs `http-after-response`, the last word on any response: the backend's rules, then the frontend's. False when an edit that must
 /// be done could not be.
 pub fn after_rules(stream: &mut Stream, session: &Session) -> bool {
-    let plan = &session.worker.plan;
-    let backend = stream.facts.backend.map(|index| &plan.backends[index]);
+    let held = stream.facts.backend.clone();
+    let backend = held.as_deref();
     let twin = backend.is_some_and(|b| b.twin == Some(session.frontend));
     for rules in [backend.map(|b| &b.after_rules), Some(&session.frontend().after_rules).filter(|_| !twin)].into_iter().flatten() {
         if !rules.is_empty() && matches!(rules::run(rules, stream), Flow::Deny(_)) {

@@ -29,7 +29,8 @@ pub enum FailureKind {
 /// Whether a failed exchange may be tried again; counts the attempt.
 pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure) -> bool {
     let session = stream.facts.session.clone();
-    let Some(backend) = stream.facts.backend.map(|index| &session.worker.plan.backends[index]) else { return false };
+    let Some(held) = stream.facts.backend.clone() else { return false };
+    let backend: &Backend = &held;
     observe::failure(backend, stream, failure.kind);
     // A connection that had been idle may have been closed by the server just then. A request that can be repeated without harm is,
     // on a fresh one (RFC 9110 section 9.2.2); what else is repeated is the operator's word.

@@ -1,5 +1,6 @@
 //! Choosing the backend: `use_backend`, `default_backend`.
 
+use crate::plan::roll::Held;
 use crate::session::Session;
 use crate::settings::SwitchTarget;
 use crate::stream::Stream;
@@ -10,9 +11,9 @@ use terse_message::{Abort, Cause, Phase, Who};
 pub fn choose(stream: &mut Stream) -> Result<(), Abort> {
     let session = stream.facts.session.clone();
     stream.facts.backend = find(stream, &session);
-    match stream.facts.backend {
-        Some(index) => {
-            let counters = session.worker.plan.backends[index].tally.of(session.worker.index);
+    match stream.facts.backend() {
+        Some(backend) => {
+            let counters = backend.tally.of(session.worker.index);
             counters.enter();
             counters.sessions.add(1);
             Ok(())
@@ -23,31 +24,30 @@ pub fn choose(stream: &mut Stream) -> Result<(), Abort> {
 
 /// The backend that the frontend's lines name for the stream as it is now. Those that are not published are passed over, unless a
 /// line of the frontend's says otherwise.
-pub fn find(stream: &Stream, session: &Session) -> Option<usize> {
-    let frontend = session.frontend();
-    let plan = &session.worker.plan;
+pub fn find(stream: &Stream, session: &Session) -> Option<Held> {
+    let (frontend, worker) = (session.frontend(), &session.worker);
     let forced = frontend.forced_switches.iter().any(|condition| condition.eval(&stream.env()));
-    let is_open = |index: usize| forced || plan.backends.get(index).is_some_and(|backend| backend.is_published.load(Relaxed));
+    let is_open = |backend: &Held| forced || backend.is_published.load(Relaxed);
     for (switch, known) in &frontend.switches {
         if switch.condition.as_ref().is_some_and(|condition| !condition.eval(&stream.env())) {
             continue;
         }
         let chosen = match (&switch.target, known) {
-            (_, Some(index)) => Some(*index),
+            (_, Some(number)) => worker.backend(*number),
             (SwitchTarget::Format(format), None) => {
                 let mut name = Vec::new();
                 format.write(&stream.env(), &mut name);
-                plan.backend_named(&name)
+                worker.backend_named(&name)
             }
             (SwitchTarget::Name(_), None) => None,
         };
         match chosen {
-            Some(index) if is_open(index) => return Some(index),
+            Some(backend) if is_open(&backend) => return Some(backend),
             Some(_) => {}
             // As with HAProxy, a name that is made and means nothing leaves the choice to the default.
             None => break,
         }
     }
-    let is_own = |index: usize| plan.backends.get(index).is_some_and(|backend| backend.twin == Some(session.frontend));
-    frontend.default_backend.filter(|index| is_own(*index) || is_open(*index))
+    let default = worker.backend(frontend.default_backend?)?;
+    (default.twin == Some(session.frontend) || is_open(&default)).then_some(default)
 }

@@ -18,7 +18,8 @@ use terse_message::{Abort, BodyLength, Cause, Known, Phase, Who};
 pub async fn answer(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, hit: Hit) -> Result<Next, Abort> {
     let session = stream.facts.session.clone();
     let (worker, frontend) = (&session.worker, session.frontend());
-    let backend = stream.facts.backend.map(|index| &worker.plan.backends[index]);
+    let held = stream.facts.backend.clone();
+    let backend = held.as_deref();
     let now = Some(clock::now());
     let times = &mut stream.facts.times;
     (times.queued, times.connected, times.response) = (now, now, now);

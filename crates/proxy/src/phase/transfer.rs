@@ -205,7 +205,8 @@ fn server_connection(stream: &Stream, exchange: &Exchange) -> encode::Connection
 async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Option<CodePlan>, decoded: bool) {
     let session = stream.facts.session.clone();
     let plan = &session.worker.plan;
-    let backend = stream.facts.backend.map(|index| &plan.backends[index]);
+    let held = stream.facts.backend.clone();
+    let backend = held.as_deref();
     let settings = prepare::compression(session.frontend(), backend, &plan.process.compression);
     if exchange_plan.is_some() || !settings.directions().request {
         return;

@@ -24,6 +24,7 @@ use crate::keywords::conformance::ConformanceSettings;
 use crate::keywords::spelling::SpellingSettings;
 use crate::limits::Limits;
 use crate::log::{Directory, LogSettings, Sinks, Syslog};
+use crate::plan::roll::Backends;
 use crate::plan::{Plan, ProcessPlan, RECORDS_SHARE};
 use crate::script::Scripts;
 use crate::track::TrackSettings;
@@ -128,7 +129,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     building.vault.read_stores(stores, building.diagnostics);
     building.logs.prepare(&log_sections, &drafts, &building.vault, building.diagnostics);
     let backends = backends::build(&mut drafts, &mut building);
-    let (frontends, binds) = frontends::build(&drafts, &mut building);
+    let (frontends, binds) = frontends::build(&drafts, &backends, &mut building);
     let journal = building.logs.journal(&global_log, building.diagnostics);
     let forwarders = building.logs.forwarders(log_sections, &building.vault, building.diagnostics);
     // Formats of logs name tables and rings too: they are compiled by now.
@@ -170,7 +171,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         started: host.started,
         language: Language::new(registry, &process_variables),
         frontends,
-        backends,
+        backends: Backends::new(backends),
         binds,
         process_variables,
         limits,

@@ -23,7 +23,7 @@ impl Plan {
     ///
     /// # Errors
     /// Why it cannot be added, in HAProxy's words where it has some.
-    pub fn add_server(&self, backend: &Backend, words: &[String], environment: &Environment) -> Result<Vec<String>, String> {
+    pub fn add_server(&self, backend: &Arc<Backend>, words: &[String], environment: &Environment) -> Result<Vec<String>, String> {
         backend.takes_servers().map_err(|reason| format!("Backend does not support dynamic servers : {reason}."))?;
         let name = words.first().map(String::as_str).unwrap_or_default();
         if backend.farm.servers().iter().any(|server| **server.name() == *name) {
@@ -78,20 +78,21 @@ impl Plan {
         let server = |server: &Arc<Server>| server.settings().guid.as_ref().is_some_and(|guid| *guid.name == *name);
         self.frontends.iter().any(|front| named(&front.guid))
             || self.binds.iter().any(|bind| bind.settings.guid().as_deref() == Some(name))
-            || self.backends.iter().any(|back| named(&back.guid) || back.farm.servers().iter().any(server))
+            || self.backends.now().iter().any(|back| named(&back.guid) || back.farm.servers().iter().any(server))
     }
 
     /// The backend that a newcomer's `from` speaks of.
-    fn backend_of<'a>(&'a self, base: Base<'_>, own: &'a Backend) -> Result<&'a Backend, String> {
-        let Some(name) = base.backend() else { return Ok(own) };
-        self.backends.iter().find(|backend| *backend.name == *name).ok_or_else(|| base.no_backend())
+    fn backend_of(&self, base: Base<'_>, own: &Arc<Backend>) -> Result<Arc<Backend>, String> {
+        let Some(name) = base.backend() else { return Ok(own.clone()) };
+        self.backends.now().named(name.as_bytes()).cloned().ok_or_else(|| base.no_backend())
     }
 
     /// The server whose state a newcomer is to take: one of the configuration whose health is known.
     fn leader(&self, settings: &ServerSettings, backend: &Backend) -> Result<Option<Leader>, String> {
         let Some((track, _)) = &settings.track else { return Ok(None) };
         let (of, name) = track.rsplit_once('/').unwrap_or((&backend.name, track));
-        let Some(backend) = self.backends.iter().find(|backend| *backend.name == *of) else {
+        let roll = self.backends.now();
+        let Some(backend) = roll.named(of.as_bytes()) else {
             return Err(format!("unable to find required proxy '{of}' for tracking."));
         };
         let Some(leader) = backend.farm.servers().pick(|server| **server.name() == *name) else {

@@ -292,7 +292,7 @@ fn timeouts_of_streams() {
         let trial = Trial::new(&text(lines));
         let mut stream = trial.stream(GET);
         trial.judge_request(&mut stream);
-        stream.facts.backend = backend;
+        stream.facts.backend = backend.and_then(|number| trial.session.worker.backend(number));
         assert_eq!(ms(&stream), expected, "{backend:?}");
     }
 }

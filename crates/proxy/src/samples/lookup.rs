@@ -2,8 +2,8 @@
 
 use super::proxy::{count, usable};
 use super::{checked, facts, plan};
-use crate::checked::Checked;
-use crate::plan::{Backend, Frontend};
+use crate::plan::roll::Held;
+use crate::plan::{Backend, Frontend, Plan};
 use crate::track::name::Known;
 use std::sync::{Arc, OnceLock};
 use terse_balance::Picked;
@@ -17,8 +17,8 @@ pub(super) const CONVERTERS: &[Converter] = &[
         Some(Value::Bool(facts(env)?.plan().frontends.iter().any(|frontend| *frontend.name.as_bytes() == *name)))
     }),
     Converter::new("nbsrv", Type::Str, Type::Int, "How many servers can be used of the backend of that name.", |value, _, env| {
-        let plan = facts(env)?.plan();
-        Some(count(usable(&plan.backends.get(plan.backend_named(&value.into_octets()?)?)?.farm)))
+        let backend = facts(env)?.session.worker.backend_named(&value.into_octets()?)?;
+        Some(count(usable(&backend.farm)))
     }),
     Converter::new(
         "srv_is_up",
@@ -58,7 +58,7 @@ pub(crate) enum NamedKind {
     OwnServer,
 }
 
-/// Where it is in the plan: the index of its proxy, and of a server in that.
+/// Where it is: the index of a frontend or the number of a backend, and the index of a server in that.
 #[derive(Clone, Copy)]
 struct Found {
     proxy: usize,
@@ -115,44 +115,62 @@ impl Named {
     }
 
     /// Finds it among these proxies, once and for all; false when it is not there.
-    pub(crate) fn find(&self, frontends: &[Frontend], backends: &[Backend]) -> bool {
-        let found = self.found(frontends, backends);
-        if let (Some(found), NamedKind::Server | NamedKind::OwnServer) = (found, self.kind)
-            && let Some(server) = backends[found.proxy].farm.server(found.server)
+    pub(crate) fn find(&self, frontends: &[Frontend], backends: &[Arc<Backend>]) -> bool {
+        let found = *self.found.get_or_init(|| self.search(frontends, backends));
+        if let Some(found) = found.filter(|_| self.kind != NamedKind::Frontend)
+            && let Some(backend) = backends.get(found.proxy)
         {
-            server.refer();
+            backend.refer();
+            backend.farm.server(found.server).filter(|_| self.kind != NamedKind::Backend).inspect(|server| server.refer());
         }
         found.is_some()
     }
 
-    fn found(&self, frontends: &[Frontend], backends: &[Backend]) -> Option<Found> {
-        *self.found.get_or_init(|| {
-            let backend = || backends.iter().position(|backend| backend.name == self.proxy);
-            let (proxy, server) = match self.kind {
-                NamedKind::Frontend => (frontends.iter().position(|frontend| frontend.name == self.proxy)?, 0),
-                NamedKind::Backend => (backend()?, 0),
-                NamedKind::Server | NamedKind::OwnServer => {
-                    let proxy = backend()?;
-                    (proxy, backends[proxy].farm.servers().pick(|server| **server.name() == *self.server)?.index())
-                }
-            };
-            Some(Found { proxy, server })
-        })
+    fn found(&self, plan: &Plan) -> Option<Found> {
+        *self.found.get_or_init(|| self.search(&plan.frontends, &plan.backends.now()))
+    }
+
+    fn search(&self, frontends: &[Frontend], backends: &[Arc<Backend>]) -> Option<Found> {
+        let backend = || backends.iter().find(|backend| backend.name == self.proxy);
+        let (proxy, server) = match self.kind {
+            NamedKind::Frontend => (frontends.iter().position(|frontend| frontend.name == self.proxy)?, 0),
+            NamedKind::Backend => (backend()?.number, 0),
+            NamedKind::Server | NamedKind::OwnServer => {
+                let backend = backend()?;
+                (backend.number, backend.farm.servers().pick(|server| **server.name() == *self.server)?.index())
+            }
+        };
+        Some(Found { proxy, server })
     }
 }
 
 /// The backend that the first argument names; without one the stream's, or its own half of a `listen`.
-pub(super) fn backend<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Backend> {
+pub(super) fn backend(args: &ArgList, env: &Env<'_>) -> Option<Held> {
     let Some(named) = args.own::<Named>(0) else { return own_backend(env) };
-    let plan = plan(env)?;
-    plan.backends.get(named.found(&plan.frontends, &plan.backends)?.proxy)
+    of_number(named.found(plan(env)?)?.proxy, env)
 }
 
 /// The stream's backend, or that of the server that is checked.
-fn own_backend<'a>(env: &Env<'a>) -> Option<&'a Backend> {
+fn own_backend(env: &Env<'_>) -> Option<Held> {
     match facts(env) {
-        Some(facts) => facts.own_backend(),
-        None => checked(env).map(Checked::backend),
+        Some(facts) => facts.backend.clone().or_else(|| of_number(facts.own_backend()?.number, env)),
+        None => Some(Held::alone(checked(env)?.backend().clone())),
+    }
+}
+
+/// The backend of that name.
+fn named(name: &[u8], env: &Env<'_>) -> Option<Held> {
+    match facts(env) {
+        Some(facts) => facts.session.worker.backend_named(name),
+        None => checked(env)?.plan().backends.now().named(name).cloned().map(Held::alone),
+    }
+}
+
+/// The backend of that number, as long as it is there.
+fn of_number(number: usize, env: &Env<'_>) -> Option<Held> {
+    match facts(env) {
+        Some(facts) => facts.session.worker.backend(number),
+        None => checked(env)?.plan().backends.now().of_number(number).cloned().map(Held::alone),
     }
 }
 
@@ -161,15 +179,14 @@ pub(super) fn frontend<'a>(args: &ArgList, env: &Env<'a>) -> Option<&'a Frontend
     let facts = facts(env)?;
     let Some(named) = args.own::<Named>(0) else { return Some(facts.frontend()) };
     let plan = facts.plan();
-    plan.frontends.get(named.found(&plan.frontends, &plan.backends)?.proxy)
+    plan.frontends.get(named.found(plan)?.proxy)
 }
 
 /// The server that the first argument names.
 pub(super) fn server(args: &ArgList, env: &Env<'_>) -> Option<Picked> {
     let named: &Named = args.own(0)?;
-    let plan = plan(env)?;
-    match named.found(&plan.frontends, &plan.backends) {
-        Some(found) => plan.backends.get(found.proxy)?.farm.server(found.server),
+    match named.found(plan(env)?) {
+        Some(found) => of_number(found.proxy, env)?.farm.server(found.server),
         None if named.kind == NamedKind::OwnServer => server_named(named.server.as_bytes(), env),
         None => None,
     }
@@ -177,9 +194,8 @@ pub(super) fn server(args: &ArgList, env: &Env<'_>) -> Option<Picked> {
 
 /// The server of that name: of a backend, or of the stream's.
 fn server_named(name: &[u8], env: &Env<'_>) -> Option<Picked> {
-    let plan = plan(env)?;
-    let (backend, name): (&Backend, _) = match memchr::memchr(b'/', name) {
-        Some(slash) => (plan.backends.get(plan.backend_named(&name[..slash])?)?, &name[slash + 1..]),
+    let (backend, name) = match memchr::memchr(b'/', name) {
+        Some(slash) => (named(&name[..slash], env)?, &name[slash + 1..]),
         None => (own_backend(env)?, name),
     };
     backend.farm.servers().pick(|server| server.name().as_bytes() == name)

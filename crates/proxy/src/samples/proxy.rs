@@ -15,8 +15,8 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("fe_id", Type::Int, "The frontend's number.", |_, env| Some(Value::Int(facts(env)?.frontend().id.into()))),
     Fetch::one("fe_defbe", Type::Str, "The name of the frontend's default backend.", |_, env| {
         let facts = facts(env)?;
-        let backend = facts.plan().backends.get(facts.frontend().default_backend?)?;
-        Some(Value::str(backend.name.as_bytes()))
+        let backend = facts.session.worker.backend(facts.frontend().default_backend?)?;
+        Some(Value::Str(backend.name.as_bytes().to_vec().into()))
     }),
     Fetch::one("be_name", Type::Str, "The backend's name; the frontend's, until a backend is chosen.", |_, env| be_name(env)),
     Fetch::one("be_id", Type::Int, "The backend's number; the frontend's, until a backend is chosen.", |_, env| {
@@ -79,7 +79,8 @@ pub(super) const FETCHES: &[Fetch] = &[
         .params(PROXY)
         .check(Named::backend),
     Fetch::one("avg_queue", Type::Int, "Requests that wait in a backend, by server.", |args, env| {
-        let farm = &backend(args, env)?.farm;
+        let backend = backend(args, env)?;
+        let farm = &backend.farm;
         Some(Value::Int(average_queue(farm.waiting().into(), usable(farm).into())))
     })
     .params(PROXY)

@@ -148,20 +148,20 @@ fn servers_are_learnt_and_found_again() {
         front("")
     );
     let trial = Trial::new(&text);
-    let backend = &trial.session.worker.plan.backends[0];
+    let backend = trial.session.worker.backend(0).unwrap();
     let sticking = backend.sticking.as_deref().unwrap();
     let chosen = |head: &str| {
         let mut stream = trial.stream(head);
-        stream.facts.backend = Some(0);
-        let server = stick::named(&stream, backend, sticking, Persistence::Usual);
+        stream.facts.backend = Some(backend.clone());
+        let server = stick::named(&stream, &backend, sticking, Persistence::Usual);
         let mut affinity = Affinity { server, ..Affinity::none(CookieFound::Off) };
-        stick::choose(&mut stream, backend, sticking, &mut affinity, Persistence::Usual);
+        stick::choose(&mut stream, &backend, sticking, &mut affinity, Persistence::Usual);
         (stream, affinity.server)
     };
     let (mut first, server) = chosen(GET);
     assert_eq!(server, None);
     trial.respond(&mut first, "HTTP/1.1 200 OK\nX-Next: two");
-    stick::learn(&mut first, backend);
+    stick::learn(&mut first, &backend);
     assert_eq!(
         (chosen(GET).1, chosen("GET / HTTP/1.1\nHost: h\nX-Key: two").1, chosen("GET / HTTP/1.1\nHost: h\nX-Key: three").1),
         (Some(0), Some(0), None)

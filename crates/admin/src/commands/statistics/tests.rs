@@ -42,7 +42,7 @@ fn figures_are_those_of_the_counters() {
         counters.compression.count_bytes(1000, 300);
         counters.compression.count_passed(Reason::Head);
     }
-    let server = &plan.backends[0].farm.servers()[0];
+    let server = &plan.backends.now()[0].farm.servers()[0];
     server.counters.add(Count::Sessions, 2);
     let lines = table(&talk.says("show stat"));
     let field = |line: usize, column: Column| lines[line][column as usize].as_str();

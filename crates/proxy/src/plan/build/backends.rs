@@ -23,12 +23,12 @@ use terse_sample::{Needs, Usage};
 use terse_tls::{Connector, ServerTls};
 
 /// The back halves, in order.
-pub(super) fn build(drafts: &mut [Draft], building: &mut Building<'_>) -> Vec<Backend> {
+pub(super) fn build(drafts: &mut [Draft], building: &mut Building<'_>) -> Vec<Arc<Backend>> {
     let speaker = Speaker::new(&building.host.sinks);
-    let mut backends: Vec<Backend> = Vec::new();
+    let mut backends: Vec<Arc<Backend>> = Vec::new();
     for draft in drafts.iter_mut().filter(|draft| draft.back.is_some()) {
-        let backend = build_one(draft, &speaker, building);
-        backends.push(backend);
+        let backend = build_one(draft, backends.len(), &speaker, building);
+        backends.push(Arc::new(backend));
     }
     let is_full = fullness(drafts, &backends);
     backends.iter().zip(is_full).for_each(|(backend, full)| backend.farm.set_full(full));
@@ -38,7 +38,7 @@ pub(super) fn build(drafts: &mut [Draft], building: &mut Building<'_>) -> Vec<Ba
 
 /// At how many requests the servers of each backend get their whole `maxconn`, where no `fullconn` says so: a tenth of the connections
 /// that frontends may send there. One that chooses by an expression may send to all.
-fn fullness(drafts: &[Draft], backends: &[Backend]) -> Vec<u32> {
+fn fullness(drafts: &[Draft], backends: &[Arc<Backend>]) -> Vec<u32> {
     let mut sums = vec![0usize; backends.len()];
     for draft in drafts.iter().filter(|draft| draft.front.is_some()) {
         let most = draft.proxy.maxconn.unwrap_or(DEFAULT_MAXCONN);
@@ -61,7 +61,7 @@ fn fullness(drafts: &[Draft], backends: &[Backend]) -> Vec<u32> {
 /// The connections of a frontend that says nothing of them, as HAProxy counts them where the system sets no limit.
 const DEFAULT_MAXCONN: usize = 2000;
 
-fn build_one(draft: &mut Draft, speaker: &Arc<Speaker>, building: &mut Building<'_>) -> Backend {
+fn build_one(draft: &mut Draft, number: usize, speaker: &Arc<Speaker>, building: &mut Building<'_>) -> Backend {
     let journal = Arc::new(building.logs.journal(&draft.log, building.diagnostics));
     let proxy = &draft.proxy;
     let mut timeouts = proxy.timeouts;
@@ -104,6 +104,7 @@ fn build_one(draft: &mut Draft, speaker: &Arc<Speaker>, building: &mut Building<
         name: draft.name.clone(),
         guid: draft.proxy.guid.as_ref().map(|guid| guid.name.clone()),
         description: draft.proxy.description.as_deref().map(Arc::from),
+        number,
         id: draft.id,
         order: draft.order,
         mode: proxy.mode,
@@ -121,6 +122,7 @@ fn build_one(draft: &mut Draft, speaker: &Arc<Speaker>, building: &mut Building<
         retry_on: proxy.retry_on.clone().unwrap_or_default(),
         reuse: proxy.reuse.unwrap_or_default(),
         is_published: AtomicBool::new(!proxy.unpublished),
+        is_referenced: AtomicBool::new(false),
         tcp: proxy.tcp.clone(),
         looks: draft.acls.needs(),
         filters: proxy.filters.clone(),

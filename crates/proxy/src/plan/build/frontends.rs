@@ -3,7 +3,7 @@
 use super::drafts::Draft;
 use super::{Building, pages, references};
 use crate::counters::Tally;
-use crate::plan::{Bind, Frontend};
+use crate::plan::{Backend, Bind, Frontend};
 use crate::rules::restrict;
 use crate::settings::{BindSettings, Mode, Switch, SwitchTarget};
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ use terse_tls::Acceptor;
 use terse_tls::settings::Policy;
 
 /// The front halves, in order, and all their addresses.
-pub(super) fn build(drafts: &[Draft], building: &mut Building<'_>) -> (Vec<Frontend>, Vec<Bind>) {
+pub(super) fn build(drafts: &[Draft], backends: &[Arc<Backend>], building: &mut Building<'_>) -> (Vec<Frontend>, Vec<Bind>) {
     let mut frontends = Vec::new();
     let mut binds: Vec<Bind> = Vec::new();
     for draft in drafts {
@@ -34,7 +34,10 @@ pub(super) fn build(drafts: &[Draft], building: &mut Building<'_>) -> (Vec<Front
             }
             binds.push(Bind { index: binds.len(), frontend, id, settings, tls, tally, connections: Arc::default() });
         }
-        frontends.push(build_one(draft, drafts, building));
+        let frontend = build_one(draft, drafts, backends, building);
+        let named = frontend.switches.iter().filter_map(|(_, backend)| *backend).chain(frontend.default_backend);
+        named.filter_map(|number| backends.get(number)).for_each(|backend| backend.refer());
+        frontends.push(frontend);
     }
     (frontends, binds)
 }
@@ -66,7 +69,7 @@ fn numbers(binds: &[BindSettings]) -> Vec<u32> {
     binds.iter().map(number).collect()
 }
 
-fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Frontend {
+fn build_one(draft: &Draft, drafts: &[Draft], backends: &[Arc<Backend>], building: &mut Building<'_>) -> Frontend {
     let proxy = &draft.proxy;
     if proxy.mode == Mode::Log {
         building.diagnostics.alert(&draft.place, format!("{}: mode 'log' is for backends", draft.label()));
@@ -90,6 +93,7 @@ fn build_one(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Fr
         original_to: proxy.original_to.clone(),
         switches: switches(draft, drafts, building),
         default_backend,
+        own_backend: draft.back.and_then(|number| backends.get(number)).cloned(),
         forced_switches: proxy.forced_switches.clone(),
         tcp: proxy.tcp.clone(),
         looks: draft.acls.needs(),

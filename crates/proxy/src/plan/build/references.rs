@@ -5,6 +5,7 @@ use crate::log::{Directory, Missing};
 use crate::plan::{Backend, Frontend};
 use crate::samples::lookup::{Named, NamedKind};
 use crate::samples::trail::Trail;
+use std::sync::Arc;
 use terse_config::near::{nearest, question};
 use terse_config::{Diagnostic, Diagnostics, Place, Severity};
 use terse_sample::Reference;
@@ -48,7 +49,7 @@ pub(super) fn backend(
 pub(super) fn names(
     references: &[Reference],
     drafts: &[Draft],
-    (frontends, backends): (&[Frontend], &[Backend]),
+    (frontends, backends): (&[Frontend], &[Arc<Backend>]),
     complete: bool,
     diagnostics: &mut Diagnostics,
 ) {
@@ -79,7 +80,7 @@ pub(super) fn rings(references: &[Reference], directory: &mut Directory, complet
 }
 
 /// What to say of a name that is not in the plan; nothing of disabled proxies, and of servers in `defaults`.
-fn missing(named: &Named, drafts: &[Draft], backends: &[Backend]) -> Option<(String, Option<String>)> {
+fn missing(named: &Named, drafts: &[Draft], backends: &[Arc<Backend>]) -> Option<(String, Option<String>)> {
     let proxies = |wanted: fn(&Draft) -> bool| drafts.iter().filter(move |draft| wanted(draft));
     let absent = |what: &str, wanted: fn(&Draft) -> bool| {
         let near = nearest(&named.proxy, proxies(wanted).map(|draft| &*draft.name));

@@ -64,7 +64,8 @@ const TIMEOUTS: &str = "defaults\n mode http\n timeout client 5s\n timeout serve
 #[test]
 fn a_listen_section_is_two_halves() {
     let plan = plan(&format!("{TIMEOUTS}listen web\n bind :80\n server a 127.0.0.1:1\n server b 127.0.0.1:2\n"));
-    let ([front], [back], [bind]) = (&plan.frontends[..], &plan.backends[..], &plan.binds[..]) else { panic!() };
+    let backends = plan.backends.now();
+    let ([front], [back], [bind]) = (&plan.frontends[..], &backends[..], &plan.binds[..]) else { panic!() };
     assert_eq!((&*front.name, &*back.name, front.id, back.id), ("web", "web", 2, 2));
     assert_eq!((front.default_backend, back.twin, bind.frontend), (Some(0), Some(0), 0));
     assert_eq!((front.mode, back.mode, back.farm.servers().len()), (Mode::Http, Mode::Http, 2));
@@ -83,7 +84,7 @@ fn names_lead_to_backends_whatever_the_order() {
     let front = &plan.frontends[0];
     assert_eq!(front.default_backend, Some(0));
     assert_eq!(front.switches.iter().map(|(_, backend)| *backend).collect::<Vec<_>>(), [Some(1), None]);
-    assert_eq!((plan.server_count(), plan.backend_named(b"two"), plan.binds.len()), (3, Some(1), 2));
+    assert_eq!((plan.server_count(), plan.backends.now().named(b"two").map(|back| back.number), plan.binds.len()), (3, Some(1), 2));
     assert!(plan.binds.iter().enumerate().all(|(index, bind)| bind.index == index && bind.frontend == 0));
 }
 
@@ -93,9 +94,9 @@ fn numbers_are_the_ones_given_or_the_next_that_are_free() {
         "{TIMEOUTS}frontend a\n bind :1\nbackend b\n id 3\nbackend c\nfrontend d\n bind :2\nbackend e\n id 9\nbackend f\n"
     ));
     assert_eq!(plan.frontends.iter().map(|front| front.id).collect::<Vec<_>>(), [2, 5]);
-    assert_eq!(plan.backends.iter().map(|back| back.id).collect::<Vec<_>>(), [3, 4, 9, 6]);
+    assert_eq!(plan.backends.now().iter().map(|back| back.id).collect::<Vec<_>>(), [3, 4, 9, 6]);
     assert_eq!(plan.frontends.iter().map(|front| front.order).collect::<Vec<_>>(), [0, 3]);
-    assert_eq!(plan.backends.iter().map(|back| back.order).collect::<Vec<_>>(), [1, 2, 4, 5]);
+    assert_eq!(plan.backends.now().iter().map(|back| back.order).collect::<Vec<_>>(), [1, 2, 4, 5]);
     let said = remarks("backend a\n id 7\nbackend b\n id 7\n");
     assert_eq!(said, ["3! backend 'b' reuses same custom id as backend 'a' (declared at test:1)"]);
 }
@@ -106,9 +107,9 @@ fn what_is_disabled_is_left_out_and_rules_pass_over_it() {
         "{TIMEOUTS}frontend off\n bind :80\n disabled\nfrontend on\n bind :81\n use_backend gone\n use_backend here\n default_backend gone\n\
          backend gone\n disabled\n server a 127.0.0.1:1\nbackend here\nlisten both\n bind :82\n disabled\n"
     ));
-    assert_eq!((plan.frontends.len(), plan.binds.len(), plan.backends.len()), (1, 1, 1));
+    assert_eq!((plan.frontends.len(), plan.binds.len(), plan.backends.now().len()), (1, 1, 1));
     let front = &plan.frontends[0];
-    assert_eq!((&*front.name, front.id, plan.backends[0].id), ("on", 3, 5));
+    assert_eq!((&*front.name, front.id, plan.backends.now()[0].id), ("on", 3, 5));
     assert_eq!(front.switches.iter().map(|(_, backend)| *backend).collect::<Vec<_>>(), [Some(0)]);
     assert_eq!(front.default_backend, None);
 }
@@ -119,7 +120,7 @@ fn settings_reach_both_halves() {
         "{TIMEOUTS} option httpclose\n option forwardfor\n maxconn 10\n backlog 20\n retries 1\nlisten l\n bind :80 backlog 7\n bind :81\n \
          server a 127.0.0.1:1\n"
     ));
-    let (front, back) = (&plan.frontends[0], &plan.backends[0]);
+    let (front, back) = (&plan.frontends[0], plan.backends.now()[0].clone());
     assert_eq!((front.options.connection, back.options.connection), (Some(ConnectionMode::Close), Some(ConnectionMode::Close)));
     assert!(front.forwarded_for.is_some() && back.forwarded_for.is_some());
     assert_eq!((front.tally.limit(), back.retries), (10, 1));
@@ -176,7 +177,7 @@ fn changes_of_servers_are_told_to_the_host_too() {
     let notices = told.clone();
     let host = Host { notices: Some(Arc::new(move |_, line| notices.lock().unwrap().push(line.to_owned()))), ..host() };
     let (plan, _) = plan_on(&host, &format!("{TIMEOUTS}backend b\n server a 127.0.0.1:1\n"));
-    let farm = &plan.as_ref().unwrap().backends[0].farm;
+    let farm = plan.as_ref().unwrap().backends.now()[0].farm.clone();
     farm.set_admin(&farm.servers()[0], terse_balance::AdminOrder::Maint, Instant::now());
     let told = told.lock().unwrap();
     assert!(!told.is_empty() && told[0].contains("b/a"), "{told:?}");
@@ -352,7 +353,7 @@ fn servers_are_checked_as_sections_say() {
         )
     };
     let plan = plan(&text("web"));
-    let farm = &plan.backends[0].farm;
+    let farm = plan.backends.now()[0].farm.clone();
     let scripts = [0, 1].map(|index| format!("{:?}", farm.script_of(&farm.servers()[index])));
     assert!(scripts[0].contains("kind: Http") && scripts[1].contains("kind: Tcp"), "{scripts:?}");
     assert_eq!(remarks(&text("wbe")), ["13! unable to find healthcheck section 'wbe'"]);

@@ -12,7 +12,7 @@ use terse_config::Diagnostics;
 type Spot = (usize, usize);
 
 /// Finds all leaders, and lets those that follow take their states.
-pub(super) fn settle(drafts: &[Draft], backends: &[Backend], building: &mut Building<'_>) {
+pub(super) fn settle(drafts: &[Draft], backends: &[Arc<Backend>], building: &mut Building<'_>) {
     let leaders = leaders(drafts, backends, building.diagnostics);
     for (follower, leader) in &leaders {
         if is_sound(*follower, &leaders, backends, building.diagnostics) {
@@ -22,7 +22,7 @@ pub(super) fn settle(drafts: &[Draft], backends: &[Backend], building: &mut Buil
     }
 }
 
-fn leaders(drafts: &[Draft], backends: &[Backend], diagnostics: &mut Diagnostics) -> HashMap<Spot, Spot> {
+fn leaders(drafts: &[Draft], backends: &[Arc<Backend>], diagnostics: &mut Diagnostics) -> HashMap<Spot, Spot> {
     let by_name: HashMap<&str, usize> = backends.iter().enumerate().map(|(index, backend)| (&*backend.name, index)).collect();
     let mut leaders = HashMap::new();
     for (index, backend) in backends.iter().enumerate() {
@@ -43,7 +43,7 @@ fn leaders(drafts: &[Draft], backends: &[Backend], diagnostics: &mut Diagnostics
 }
 
 /// Whether the chain from a server on ends at one whose health is known.
-fn is_sound(follower: Spot, leaders: &HashMap<Spot, Spot>, backends: &[Backend], diagnostics: &mut Diagnostics) -> bool {
+fn is_sound(follower: Spot, leaders: &HashMap<Spot, Spot>, backends: &[Arc<Backend>], diagnostics: &mut Diagnostics) -> bool {
     let (_, server) = at(follower, backends);
     let Some((track, place)) = &server.settings().track else { return false };
     if server.settings().check.enabled {
@@ -70,7 +70,7 @@ fn is_sound(follower: Spot, leaders: &HashMap<Spot, Spot>, backends: &[Backend],
     false
 }
 
-fn at((backend, server): Spot, backends: &[Backend]) -> (&Arc<Farm>, Arc<Server>) {
+fn at((backend, server): Spot, backends: &[Arc<Backend>]) -> (&Arc<Farm>, Arc<Server>) {
     let farm = &backends[backend].farm;
     (farm, farm.servers()[server].clone())
 }
