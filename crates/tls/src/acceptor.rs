@@ -292,7 +292,9 @@ fn first(
         }
         records::ask_now(ssl);
         let offer = offer.load();
-        let asked = raw::hello_extension(ssl, SERVER_NAME).and_then(server_name).and_then(|name| std::str::from_utf8(name).ok());
+        let asked = raw::hello_extension(ssl, hello::SERVER_NAME)
+            .and_then(hello::server_name)
+            .and_then(|name| std::str::from_utf8(name).ok());
         match offer.find(asked) {
             Some(choice) => choice.give(ssl).map(|()| ClientHelloResponse::SUCCESS),
             None => {
@@ -416,19 +418,3 @@ pub(crate) const SESSIONS: &[u8] = b"terse";
 
 /// RFC 6962 section 3.3.1: the number of the extension.
 const TIMESTAMPS: u16 = 18;
-
-/// RFC 6066: the number of the extension.
-const SERVER_NAME: u16 = 0;
-
-/// The host name of the extension: a list of one entry, of type 0.
-fn server_name(extension: &[u8]) -> Option<&[u8]> {
-    let entry = sized(extension)?;
-    let (kind, rest) = entry.split_first()?;
-    (*kind == 0).then(|| sized(rest)).flatten()
-}
-
-/// What a length of two bytes announces.
-fn sized(bytes: &[u8]) -> Option<&[u8]> {
-    let (len, rest) = bytes.split_first_chunk::<2>()?;
-    rest.get(..usize::from(u16::from_be_bytes(*len)))
-}

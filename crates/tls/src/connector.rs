@@ -86,12 +86,7 @@ impl Connector {
         if !vault.read_server(tls, diagnostics) {
             return None;
         }
-        let mut held = vault.held();
-        let connector = Connector::new(tls, held.files(), vault.global());
-        let connector = connector.map_err(|Unusable(reason)| diagnostics.alert(place, reason)).ok()?;
-        held.enrol_server(&connector);
-        connector.remarks().into_iter().for_each(|remark| diagnostics.warn(place, remark));
-        Some(connector)
+        Connector::enrolled(tls, place, vault, diagnostics)
     }
 
     /// The same while the process runs: of files nothing counts but what is held of them already.
@@ -101,6 +96,11 @@ impl Connector {
             diagnostics.alert(place, reason);
             return None;
         }
+        Connector::enrolled(tls, place, vault, diagnostics)
+    }
+
+    /// One of the vault's from now on, made of the files that it has read.
+    fn enrolled(tls: &ServerTls, place: &Place, vault: &Vault, diagnostics: &mut Diagnostics) -> Option<Arc<Connector>> {
         let mut held = vault.held();
         let connector = Connector::new(tls, held.files(), vault.global());
         let connector = connector.map_err(|Unusable(reason)| diagnostics.alert(place, reason)).ok()?;

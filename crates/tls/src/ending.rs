@@ -41,16 +41,16 @@ impl Secured {
         let mut stream = self.stream.borrow_mut();
         stream.get_ref().truncated && !stream.get_shutdown().contains(ShutdownState::RECEIVED)
     }
+}
 
-    /// What a failed read means: `None`: there is nothing yet.
-    pub(crate) fn ended(&self, stream: &SslStream<Wire>, error: Error) -> Option<io::Result<usize>> {
-        match error.code() {
-            ErrorCode::WANT_READ => None,
-            ErrorCode::ZERO_RETURN => Some(Ok(0)),
-            _ if stream.get_ref().truncated => Some(Ok(0)),
-            ErrorCode::SYSCALL => Some(Err(error.into_io_error().unwrap_or_else(|_| io::ErrorKind::ConnectionReset.into()))),
-            _ => Some(Err(io::ErrorKind::InvalidData.into())),
-        }
+/// What a failed read means; `None`: there is nothing yet.
+pub(crate) fn of_read(stream: &SslStream<Wire>, error: Error) -> Option<io::Result<usize>> {
+    match error.code() {
+        ErrorCode::WANT_READ => None,
+        ErrorCode::ZERO_RETURN => Some(Ok(0)),
+        _ if stream.get_ref().truncated => Some(Ok(0)),
+        ErrorCode::SYSCALL => Some(Err(error.into_io_error().unwrap_or_else(|_| io::ErrorKind::ConnectionReset.into()))),
+        _ => Some(Err(io::ErrorKind::InvalidData.into())),
     }
 }
 

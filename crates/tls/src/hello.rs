@@ -93,19 +93,28 @@ impl Hello {
     }
 }
 
+/// The host name of the extension that asks for one (RFC 6066 section 3): a list of one entry, of type 0.
+pub(crate) fn server_name(extension: &[u8]) -> Option<&[u8]> {
+    let (entry, _) = sized(extension, 2)?;
+    let (kind, rest) = entry.split_first()?;
+    (*kind == 0).then(|| sized(rest, 2)).flatten().map(|(name, _)| name)
+}
+
 /// A list of two bytes each without values that stand for nothing and that clients strew in (GREASE, RFC 8701).
 pub fn without_grease(list: &[u8]) -> Vec<u8> {
     list.chunks(2).filter(|value| !matches!(value, [a, b] if a == b && a & 0xf == 0xa)).flatten().copied().collect()
 }
 
 /// What a length of so many bytes announces, and what is behind it.
-fn sized(bytes: &[u8], width: usize) -> Option<(&[u8], &[u8])> {
+pub(crate) fn sized(bytes: &[u8], width: usize) -> Option<(&[u8], &[u8])> {
     let (len, rest) = bytes.split_at_checked(width)?;
     rest.split_at_checked(len.iter().fold(0, |len, byte| len << 8 | usize::from(*byte)))
 }
 
 const CLIENT_HELLO: u8 = 1;
 const RANDOM_BYTES: usize = 32;
+/// The number of the extension that asks for a host name.
+pub(crate) const SERVER_NAME: u16 = 0;
 const GROUPS: u16 = 10;
 const POINT_FORMATS: u16 = 11;
 const SIGNATURES: u16 = 13;

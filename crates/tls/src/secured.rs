@@ -13,6 +13,7 @@
 
 use crate::counters::{COUNTERS, HandshakeCounts, begin, bump};
 use crate::early::{Early, Progress};
+use crate::ending;
 use crate::failure::{Cause, Failure};
 use crate::raw;
 use crate::records::{self, Hold, Manner};
@@ -280,7 +281,7 @@ impl Secured {
                 turn.made_progress();
                 return Poll::Ready(Ok(filled));
             }
-            match error.map(|error| self.ended(&stream, error)) {
+            match error.map(|error| ending::of_read(&stream, error)) {
                 Some(Some(end)) => {
                     turn.made_progress();
                     return Poll::Ready(end);

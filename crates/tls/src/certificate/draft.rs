@@ -2,6 +2,7 @@
 
 use super::{Certificate, Issuers, Sources, Unusable, certificates, id, said};
 use crate::answer::CertificateId;
+use crate::hello::sized;
 use openssl::dh::Dh;
 use openssl::error::ErrorStack;
 use openssl::pkey::{PKey, Params, Private};
@@ -187,18 +188,11 @@ fn has_key(pem: &[u8]) -> bool {
 
 /// Whether bytes are a list of items, each behind its length, behind the length of all.
 fn is_list_of_timestamps(bytes: &[u8]) -> bool {
-    let sized = |bytes: &[u8]| bytes.split_first_chunk::<2>().map(|(len, _)| usize::from(u16::from_be_bytes(*len)));
-    if sized(bytes).is_none_or(|len| len == 0 || len + 2 != bytes.len()) {
-        return false;
+    let Some((mut list, [])) = sized(bytes, 2).filter(|(list, _)| !list.is_empty()) else { return false };
+    while let Some((_, behind)) = sized(list, 2).filter(|(item, _)| !item.is_empty()) {
+        list = behind;
     }
-    let mut rest = &bytes[2..];
-    while let Some(len) = sized(rest).filter(|len| *len > 0) {
-        match rest.get(2 + len..) {
-            Some(behind) => rest = behind,
-            None => return false,
-        }
-    }
-    rest.is_empty()
+    list.is_empty()
 }
 
 fn is_root(certificate: &X509Ref) -> bool {

@@ -3,8 +3,8 @@
 use super::certificates::{asked, decoded};
 use super::{Refusal, Touched, Vault};
 use crate::answer::{self, Answer};
+use crate::base64;
 use crate::certificate::Draft;
-use openssl::base64;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Vault {
         let (_, found) = certificates
             .find(|(file, certificate)| certificate.ocsp.is_some() && is_it(file, certificate.id().map(|id| id.hex())))?;
         let der = found.ocsp.as_deref()?;
-        if in_base64 { Some(base64::encode_block(der).replace('\n', "") + "\n") } else { answer::text(der) }
+        if in_base64 { Some(base64(der) + "\n") } else { answer::text(der) }
     }
 
     /// The answer that stands beside a certificate, by the name of its file. `*` before it: as it is being changed.

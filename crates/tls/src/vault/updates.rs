@@ -274,7 +274,12 @@ impl Held {
 
     /// Whether a line fetches its certificate's answers.
     fn updates(&self, line: &Line, settings: &OcspUpdates) -> bool {
-        line.updates.or_else(|| self.store_updates.get(&line.key).copied()).unwrap_or(settings.by_default)
+        self.says(line).unwrap_or(settings.by_default)
+    }
+
+    /// What is said of that: by the line, or where its certificate was loaded.
+    fn says(&self, line: &Line) -> Option<bool> {
+        line.updates.or_else(|| self.store_updates.get(&line.key).copied())
     }
 
     /// The same of a certificate that is in use.
@@ -286,10 +291,9 @@ impl Held {
     /// What keeps answers of a line from being fetched that it says are to be: that nobody knows who has signed the certificate, and that
     /// the certificate does not say whom to ask.
     pub(crate) fn hindrance(&self, line: &Line, settings: &OcspUpdates) -> Option<Hindrance> {
-        let says_so = line.updates.or_else(|| self.store_updates.get(&line.key).copied()) == Some(true);
         match (responder(&line.certificate.leaf), line.certificate.id()) {
             _ if settings.disabled || !self.updates(line, settings) => None,
-            (None, _) => says_so.then_some(Hindrance::Responder),
+            (None, _) => (self.says(line) == Some(true)).then_some(Hindrance::Responder),
             (Some(_), None) => Some(Hindrance::Issuer),
             (Some(_), Some(_)) => None,
         }
