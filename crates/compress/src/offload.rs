@@ -125,16 +125,10 @@ impl Queue {
     pub(crate) fn submit(&self, work: Work) -> Result<Job, Work> {
         let work = match work.kind() {
             None => work,
-            Some(kind) => {
-                let job = Job::new(work);
-                if self.line.twins.wait(kind, &job.slot()) {
-                    return Ok(job);
-                }
-                match job.into_work() {
-                    Some(work) => work.leading(Lead::new(kind, self.line.clone())),
-                    None => unreachable!("nobody else has seen the job"),
-                }
-            }
+            Some(kind) => match self.line.twins.wait(kind, work) {
+                Ok(job) => return Ok(job),
+                Err(work) => work.leading(Lead::new(kind, self.line.clone())),
+            },
         };
         let work = match work.engine().and_then(|id| self.lanes.get(usize::from(id.0))) {
             Some(lane) => match lane.offer(work) {

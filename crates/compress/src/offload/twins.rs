@@ -11,12 +11,13 @@
 //! Invariant: as long as jobs wait for a [`Lead`], there is one: it is handed on wherever it is dropped before it was shared. So nobody
 //! waits for what nobody does.
 
-use super::job::Slot;
-use super::{Entry, Line};
+use super::job::{Job, Slot};
+use super::{Line, Work};
 use crate::coder::CoderFault;
 use crate::coding::{Coding, Level};
 use crate::memory::Name;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -47,17 +48,17 @@ pub(super) struct Lead {
 }
 
 impl Twins {
-    /// Takes a job in behind the one of its kind; false where there is none, and then this one is to lead: a [`Lead`] must be made.
-    pub(super) fn wait(&self, kind: Kind, slot: &Arc<Slot>) -> bool {
-        let mut behind = self.lock();
-        match behind.get_mut(&kind) {
-            Some(others) => {
-                others.push(slot.clone());
-                true
+    /// Takes work in behind that of its kind; gives it back where there is none, and then this is to lead: a [`Lead`] must be made.
+    pub(super) fn wait(&self, kind: Kind, work: Work) -> Result<Job, Work> {
+        match self.lock().entry(kind) {
+            Entry::Occupied(mut others) => {
+                let job = Job::new(work);
+                others.get_mut().push(job.slot());
+                Ok(job)
             }
-            None => {
-                behind.insert(kind, Vec::new());
-                false
+            Entry::Vacant(place) => {
+                place.insert(Vec::new());
+                Err(work)
             }
         }
     }
@@ -88,7 +89,7 @@ impl Lead {
     }
 
     /// The next who still waits, with its work. Without one the kind has nobody any more.
-    fn next(&self) -> Option<(Arc<Slot>, super::Work)> {
+    fn next(&self) -> Option<(Arc<Slot>, Work)> {
         let mut behind = self.line.twins.lock();
         let others = behind.get_mut(&self.kind)?;
         while !others.is_empty() {
@@ -114,7 +115,7 @@ impl Drop for Lead {
             }
             // Who has gone in this moment drops its work, and with it the lead goes on.
             if slot.put_back(work.leading(Lead::new(self.kind, self.line.clone()))) {
-                self.line.rejoin(Entry { slot, since: Some(Instant::now()) });
+                self.line.rejoin(super::Entry { slot, since: Some(Instant::now()) });
             }
             return;
         }
