@@ -307,14 +307,15 @@ impl<'a> Attempt<'a> {
                 ProbeKind::Http => self.judge_http(step, expect)?,
                 _ if self.received.is_empty() && !self.ended => Judgement::Wait,
                 _ if self.received.is_empty() => return Err(self.empty(step)),
-                _ if expect.judge_content(&self.received, self.ended) == Judgement::Failed => {
-                    self.unmet = true;
-                    return Err(self.unexpected(CheckStatus::L7Response, step, expect));
-                }
                 _ => expect.judge_content(&self.received, self.ended),
             };
-            if judgement == Judgement::Met {
-                return Ok(());
+            match judgement {
+                Judgement::Met => return Ok(()),
+                Judgement::Failed => {
+                    self.unmet = true;
+                    return Err(self.unexpected(step, expect));
+                }
+                Judgement::Wait => {}
             }
             self.receive(step, deadline).await?;
         }
@@ -377,12 +378,9 @@ impl<'a> Attempt<'a> {
         let last = whole || self.ended || self.received.len() >= MOST_BYTES;
         let judgement = expect.judge_content(&content, last);
         self.unmet = judgement == Judgement::Failed || last && content.is_empty();
-        match judgement {
-            Judgement::Failed => Err(self.ended(CheckStatus::L7Response, body_info(expect, &content) + &commented(step))),
-            _ if last && content.is_empty() => {
-                Err(self.ended(CheckStatus::L7Response, body_info(expect, &content) + &commented(step)))
-            }
-            judgement => Ok(judgement),
+        match self.unmet {
+            true => Err(self.ended(CheckStatus::L7Response, body_info(expect, &content) + &commented(step))),
+            false => Ok(judgement),
         }
     }
 
@@ -411,10 +409,10 @@ impl<'a> Attempt<'a> {
         self.ended(CheckStatus::L7Response, info)
     }
 
-    fn unexpected(&self, status: CheckStatus, step: &Action, expect: &Expect) -> Ended {
+    fn unexpected(&self, step: &Action, expect: &Expect) -> Ended {
         let verdict = if expect.negated { "TCPCHK matched unwanted content" } else { "TCPCHK did not match content" };
         let info = format!("{verdict}{} at step {}{}", expect.described(), step.number.unwrap_or(0), commented(step));
-        self.ended(status, info)
+        self.ended(CheckStatus::L7Response, info)
     }
 
     /// Where a script of `tcp-check` lines broke off.

@@ -26,15 +26,13 @@ pub async fn run(farms: Vec<Arc<Farm>>, surroundings: Arc<dyn Surroundings>) {
         let _ = farm.watchers.set(watchers.clone());
     }
     let servers = |farm: &Arc<Farm>| farm.servers().to_vec();
-    let checked: Vec<(Arc<Farm>, Arc<Server>)> = farms
-        .iter()
-        .flat_map(|farm| servers(farm).into_iter().map(move |server| (farm.clone(), server)))
-        .filter(|(_, server)| server.settings().check.enabled)
-        .collect();
+    let all: Vec<(Arc<Farm>, Arc<Server>)> =
+        farms.iter().flat_map(|farm| servers(farm).into_iter().map(move |server| (farm.clone(), server))).collect();
+    let checked: Vec<_> = all.iter().filter(|(_, server)| server.settings().check.enabled).cloned().collect();
     let shortest = checked.iter().map(|(_, server)| interval(server)).min().unwrap_or_default();
     let (now, count) = (Instant::now(), checked.len() as u32);
     let mut tasks = JoinSet::new();
-    for (farm, server) in farms.iter().flat_map(|farm| servers(farm).into_iter().map(move |server| (farm.clone(), server))) {
+    for (farm, server) in all {
         look_after(&mut tasks, farm, server);
     }
     for (place, (farm, server)) in (0u32..).zip(checked) {
