@@ -12,6 +12,7 @@ pub(crate) mod protocol;
 mod schedule;
 mod stream;
 
+pub(crate) use expect::bytes_of;
 pub use expect::{Expect, Expectation, FormatMatch, Pattern, Telling};
 pub use probe::{Assigned, HttpRequest, Probe, ProbeKind, Script, Step, StepTls};
 pub use protocol::Answer;
@@ -78,28 +79,26 @@ pub enum CheckStatus {
 }
 
 impl CheckStatus {
+    /// What a check may have come to: all but [`CheckStatus::Initial`].
+    pub const OUTCOMES: [CheckStatus; 13] = [
+        CheckStatus::Observed,
+        CheckStatus::SocketError,
+        CheckStatus::L4Ok,
+        CheckStatus::L4Timeout,
+        CheckStatus::L4Connection,
+        CheckStatus::L6Ok,
+        CheckStatus::L6Timeout,
+        CheckStatus::L6Response,
+        CheckStatus::L7Timeout,
+        CheckStatus::L7Response,
+        CheckStatus::L7Ok,
+        CheckStatus::L7OkStopping,
+        CheckStatus::L7Status,
+    ];
+
     /// The status of that number; one that is not known, of another version, says nothing.
     pub(crate) fn of_number(number: u32) -> CheckStatus {
-        use CheckStatus::{
-            L4Connection, L4Ok, L4Timeout, L6Ok, L6Response, L6Timeout, L7Ok, L7OkStopping, L7Response, L7Status, L7Timeout,
-            Observed, SocketError,
-        };
-        let all = [
-            SocketError,
-            L4Ok,
-            L4Timeout,
-            L4Connection,
-            L6Ok,
-            L6Timeout,
-            L6Response,
-            L7Timeout,
-            L7Response,
-            L7Ok,
-            L7OkStopping,
-            L7Status,
-            Observed,
-        ];
-        all.into_iter().find(|status| *status as u32 == number).unwrap_or_default()
+        CheckStatus::OUTCOMES.into_iter().find(|status| *status as u32 == number).unwrap_or_default()
     }
 
     /// The word in `show stat`'s column `check_status`.

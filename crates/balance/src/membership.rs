@@ -156,7 +156,7 @@ impl Farm {
     /// # Errors
     /// It cannot; where it is only [`NotRemoved::Busy`], waiting helps.
     pub fn removable(&self, server: &Server) -> Result<(), NotRemoved> {
-        if server.is_referenced() || server.is_followed() {
+        if server.is_referenced() {
             Err(NotRemoved::Referenced)
         } else if !server.admin().is_maint() {
             Err(NotRemoved::AtWork)
@@ -193,7 +193,7 @@ impl Farm {
         let _changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         if !server.admin().is_maint() {
             Err(NotRenamed::AtWork)
-        } else if server.is_referenced() || server.is_followed() {
+        } else if server.is_referenced() {
             Err(NotRenamed::Referenced)
         } else if self.servers().iter().any(|other| other.index() != server.index() && **other.name() == *name) {
             Err(NotRenamed::NameTaken)

@@ -88,13 +88,7 @@ impl Line {
         let admin = u8::try_from(number(6)?).ok()?;
         Some(Line {
             address: ip(4),
-            operation: match number(5)? {
-                0 => Operation::Stopped,
-                1 => Operation::Starting,
-                2 => Operation::Running,
-                3 => Operation::Stopping,
-                _ => return None,
-            },
+            operation: Operation::of_number(number(5)?)?,
             admin: Admin(admin & !MOVED_IN_DNS),
             weight: number(7).filter(|weight| *weight <= 256)?,
             initial_weight: number(8).filter(|weight| *weight <= 256)?,

@@ -263,12 +263,10 @@ impl Server {
         self.extras.referenced.store(true, Relaxed);
     }
 
+    /// Whether the configuration speaks of it, or another server takes its state.
     pub(crate) fn is_referenced(&self) -> bool {
         self.extras.referenced.load(Relaxed)
-    }
-
-    pub(crate) fn is_followed(&self) -> bool {
-        self.followers().iter().any(|(_, follower)| follower.upgrade().is_some_and(|follower| !follower.is_gone()))
+            || self.followers().iter().any(|(_, follower)| follower.upgrade().is_some_and(|follower| !follower.is_gone()))
     }
 
     /// Its number in statistics.
@@ -421,12 +419,8 @@ impl Server {
 
     /// Whether it answers, as far as is known.
     pub fn operation(&self) -> Operation {
-        match self.changing.operation.load(Relaxed) {
-            0 => Operation::Stopped,
-            1 => Operation::Starting,
-            2 => Operation::Running,
-            _ => Operation::Stopping,
-        }
+        // Nothing else is stored there.
+        Operation::of_number(self.changing.operation.load(Relaxed).into()).unwrap_or(Operation::Stopping)
     }
 
     /// What operators said.
@@ -485,7 +479,6 @@ impl Server {
         self.effective_weight() * sixteenths
     }
 
-    /// Says how much of its weight it has, in percent.
     /// How much of its weight and its limit it has while it starts slowly, in percent.
     pub fn throttle_percent(&self) -> Option<u32> {
         (self.operation() == Operation::Starting).then(|| self.extras.grown_percent.load(Relaxed))

@@ -29,6 +29,19 @@ pub enum Operation {
     Stopping = 3,
 }
 
+impl Operation {
+    /// The one of that number.
+    pub(crate) const fn of_number(number: u32) -> Option<Operation> {
+        match number {
+            0 => Some(Operation::Stopped),
+            1 => Some(Operation::Starting),
+            2 => Some(Operation::Running),
+            3 => Some(Operation::Stopping),
+            _ => None,
+        }
+    }
+}
+
 /// What operators said about a server: a set of flags, with the numbers of `show servers state`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Admin(pub u8);

@@ -76,11 +76,11 @@ impl Dump {
             let Some(&scope) = Scope::ALL.get(scope_at) else { return };
             let more = self.query.wants(scope)
                 && match scope {
-                    Scope::Process => self.process(context, metric_at, out),
+                    Scope::Process => self.process(context, out),
                     Scope::Frontend | Scope::Address | Scope::Backend => self.proxies(scope, metric_at, out),
                     Scope::Server => self.servers(context, metric_at, out),
-                    Scope::Table => self.tables(context, metric_at, out),
-                    Scope::Resolver => self.resolvers(context, metric_at, out),
+                    Scope::Table => self.tables(context, out),
+                    Scope::Resolver => self.resolvers(context, out),
                 };
             if !more {
                 self.at = (scope_at + 1, 0, 0);
@@ -98,7 +98,7 @@ impl Dump {
     }
 
     /// What the whole process counts, in one piece.
-    fn process(&mut self, context: &Context, _: usize, out: &mut String) -> bool {
+    fn process(&self, context: &Context, out: &mut String) -> bool {
         let figures = info::figures(context);
         let description = context.process.description.as_deref();
         let shown = description.filter(|_| self.query.descriptions);
@@ -218,7 +218,7 @@ impl Dump {
         true
     }
 
-    fn tables(&mut self, context: &Context, _: usize, out: &mut String) -> bool {
+    fn tables(&self, context: &Context, out: &mut String) -> bool {
         let now_ms = context.plan.table_ms(Instant::now());
         for (name, help, is_size) in [
             ("haproxy_sticktable_size", "Entries that the table has room for", true),
@@ -236,7 +236,7 @@ impl Dump {
         false
     }
 
-    fn resolvers(&mut self, context: &Context, _: usize, out: &mut String) -> bool {
+    fn resolvers(&self, context: &Context, out: &mut String) -> bool {
         for (place, count) in COUNT_NAMES.iter().enumerate() {
             // The one name that differs from that of 'show resolvers'.
             let count = if *count == "snd_error" { "send_error" } else { count };
@@ -266,13 +266,11 @@ struct Samples<'a> {
     out: &'a mut String,
 }
 
-impl Samples<'_> {
+impl<'a> Samples<'a> {
     fn add(&mut self, value: Number) {
         text::sample(self.name, &self.labels, value, self.out);
     }
-}
 
-impl<'a> Samples<'a> {
     fn with(&mut self, label: &'a str, word: &'a str, value: Number) {
         self.labels.push((label, word));
         self.add(value);
@@ -295,11 +293,11 @@ impl<'a> Samples<'a> {
                 self.states(SERVER_STATES.into_iter().map(|named| (named, count(named))));
             }
             _ => {
-                let mut counts = [0; CHECKS.len()];
+                let mut counts = [0; OUTCOMES.len()];
                 let places =
-                    servers.iter().filter_map(|server| check(server).and_then(|now| CHECKS.iter().position(|s| *s == now)));
+                    servers.iter().filter_map(|server| check(server).and_then(|now| OUTCOMES.iter().position(|s| *s == now)));
                 places.for_each(|place| counts[place] += 1);
-                self.states(CHECKS.into_iter().zip(counts).map(|(status, count)| (status.code(), count)));
+                self.states(OUTCOMES.into_iter().zip(counts).map(|(status, count)| (status.code(), count)));
             }
         }
     }
@@ -328,7 +326,7 @@ impl<'a> Samples<'a> {
             }
             What::Check if server.settings().check.enabled => {
                 let now = check(server);
-                self.states(CHECKS.into_iter().map(|status| (status.code(), u64::from(now == Some(status)))));
+                self.states(OUTCOMES.into_iter().map(|status| (status.code(), u64::from(now == Some(status)))));
             }
             _ => {}
         }
@@ -375,24 +373,8 @@ fn check(server: &Server) -> Option<CheckStatus> {
     server.settings().check.enabled.then(|| server.last_check().status)
 }
 
+const OUTCOMES: [CheckStatus; 13] = CheckStatus::OUTCOMES;
 const SERVER_STATES: [&str; 5] = ["DOWN", "UP", "MAINT", "DRAIN", "NOLB"];
-
-/// The outcomes of checks.
-const CHECKS: [CheckStatus; 13] = [
-    CheckStatus::Observed,
-    CheckStatus::SocketError,
-    CheckStatus::L4Ok,
-    CheckStatus::L4Timeout,
-    CheckStatus::L4Connection,
-    CheckStatus::L6Ok,
-    CheckStatus::L6Timeout,
-    CheckStatus::L6Response,
-    CheckStatus::L7Timeout,
-    CheckStatus::L7Response,
-    CheckStatus::L7Ok,
-    CheckStatus::L7OkStopping,
-    CheckStatus::L7Status,
-];
 
 /// How many bytes a piece has before it goes, more or less.
 const PIECE_BYTES: usize = 16 << 10;

@@ -243,7 +243,7 @@ pub(super) fn written(format: &LogFormat, env: &Env<'_>) -> Vec<u8> {
 }
 
 /// The bytes whose hexadecimal digits these are.
-pub(super) fn bytes_of(digits: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn bytes_of(digits: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16);
     let (pairs, rest) = digits.as_chunks::<2>();
     let byte = |[high, low]: &[u8; 2]| Some((digit(high)? << 4 | digit(low)?) as u8);

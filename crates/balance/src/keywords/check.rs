@@ -5,7 +5,7 @@ mod expect;
 
 use super::server_words::{only_h1, other_address};
 use super::{done, in_back, protocol_check, set, settings, switch};
-use crate::check::{Assigned, HttpRequest, Probe, ProbeKind, Step, StepTls};
+use crate::check::{Assigned, HttpRequest, Probe, ProbeKind, Step, StepTls, bytes_of};
 use std::sync::Arc;
 use terse_config::params::{self, Param, ParamKind, ParamParser};
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Place, Scope, Sections};
@@ -405,12 +405,7 @@ fn expression(args: &mut Args<'_>, draft: &mut Draft) -> Result<Box<Expr>, Fault
 
 fn hexadecimal(args: &mut Args<'_>) -> Result<Vec<u8>, Fault> {
     let text = args.need("<hexadecimal>")?;
-    let digit = |byte: u8| (byte as char).to_digit(16);
-    let pairs = text.as_bytes().chunks(2).map(|pair| match pair {
-        [high, low] => Some((digit(*high)? << 4 | digit(*low)?) as u8),
-        _ => None,
-    });
-    pairs.collect::<Option<Vec<u8>>>().ok_or_else(|| args.fault(format!("'{text}' is not made of pairs of hexadecimal digits")))
+    bytes_of(text.as_bytes()).ok_or_else(|| args.fault(format!("'{text}' is not made of pairs of hexadecimal digits")))
 }
 
 fn comment(args: &mut Args<'_>, _: &mut Draft) -> Result<(), Fault> {
