@@ -48,17 +48,17 @@ impl Applet for Exporter {
     fn start(&self, stream: &mut Stream, socket: UnixStream) -> Box<dyn Play> {
         let target = stream.request.path_and_query();
         let query = target.iter().position(|byte| *byte == b'?').map_or(&b""[..], |at| &target[at + 1..]);
-        let (out, dump) = match (Query::parse(query), self.link.context()) {
+        let context = self.link.context();
+        let (out, dump) = match (Query::parse(query), &context) {
             (Err(reason), _) => (short(400, "Bad Request", &reason), None),
             (Ok(_), None) => (short(503, "Service Unavailable", "the process is starting"), None),
             (Ok(query), Some(context)) => {
                 let head = "HTTP/1.1 200 OK\r\nCache-Control: no-cache\r\nContent-Type: text/plain; version=0.0.4\r\n\
                             Transfer-Encoding: chunked\r\n\r\n";
                 let wanted = stream.request.method() != b"HEAD";
-                (head.to_owned(), wanted.then(|| Dump::new(&context, query)))
+                (head.to_owned(), wanted.then(|| Dump::new(context, query)))
             }
         };
-        let context = self.link.context();
         Box::new(Serving { socket, out: out.into_bytes(), sent: 0, dump, context })
     }
 }

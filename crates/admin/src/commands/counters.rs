@@ -4,6 +4,7 @@ use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::settings::Level;
 use crate::stats_file;
+use terse_balance::Server;
 use terse_proxy::counters::Tally;
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -28,9 +29,7 @@ fn clear(call: &mut Call<'_>) -> Outcome {
         "server" => {
             call.require(Level::Admin)?;
             let (_, server) = call.server(1)?;
-            server.counters.clear();
-            server.durations.clear();
-            server.connector().into_iter().for_each(|connector| connector.counts().clear());
+            clear_server(&server);
             server.clear_peaks();
             Ok(Answer::Said(Message::info("Server counters cleared.")))
         }
@@ -57,12 +56,14 @@ fn clear_all(call: &Call<'_>) {
         back.farm.counters.clear();
         back.farm.handshakes.clear();
         back.farm.durations.clear();
-        for server in back.farm.servers().iter() {
-            server.counters.clear();
-            server.durations.clear();
-            server.connector().into_iter().for_each(|connector| connector.counts().clear());
-        }
+        back.farm.servers().iter().for_each(|server| clear_server(server));
     }
+}
+
+fn clear_server(server: &Server) {
+    server.counters.clear();
+    server.durations.clear();
+    server.connector().into_iter().for_each(|connector| connector.counts().clear());
 }
 
 fn clear_peaks(call: &Call<'_>) {
