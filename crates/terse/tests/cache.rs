@@ -260,13 +260,6 @@ fn each_cache_keeps_what_it_was_asked_for() {
     }
 }
 
-/// What the stats socket answers.
-fn admin(terse: &Terse, command: &str) -> String {
-    let mut client = Client::connect(terse.address("cli"));
-    client.send(format!("{command}\n"));
-    String::from_utf8(client.rest()).unwrap()
-}
-
 /// A frontend's cache answers before a backend is chosen; what it does is counted, shown and logged.
 #[test]
 fn what_caches_do_can_be_seen() {
@@ -284,11 +277,11 @@ fn what_caches_do_can_be_seen() {
     }
     let lines = until("three lines", || Some(terse.stdout()).filter(|text| text.lines().count() == 3));
     assert_eq!(lines, "b s 200 ---- -\nweb <CACHE> 200 LR-- c\nweb <CACHE> 200 LR-- c\n");
-    let shown = admin(&terse, "show cache");
+    let shown = terse.command("show cache");
     let head = shown.lines().next().unwrap();
     assert!(head.contains(": c (shctx:0x") && head.contains("available blocks:409"), "{shown}");
     assert_eq!(shown.matches(" hash:").count(), 1, "{shown}");
-    let stat = admin(&terse, "show stat");
+    let stat = terse.command("show stat");
     let mut rows = stat.lines();
     let names: Vec<_> = rows.next().unwrap().split(',').collect();
     let front: Vec<_> = rows.next().unwrap().split(',').collect();

@@ -4,8 +4,7 @@
 mod support;
 
 use flate2::Compression;
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::io::Write;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use support::client::{Client, Response};
@@ -347,19 +346,10 @@ fn counted(lines: &str, server: &Server) -> Terse {
     Terse::with(&text).listen("web").listen("cli").start()
 }
 
-fn ask(terse: &Terse, command: &str) -> String {
-    let mut socket = TcpStream::connect(terse.address("cli")).unwrap();
-    socket.write_all(format!("{command}\n").as_bytes()).unwrap();
-    socket.shutdown(Shutdown::Write).unwrap();
-    let mut text = String::new();
-    socket.read_to_string(&mut text).unwrap();
-    text
-}
-
 /// The line of `show decompression` about the frontend's half, once it has been counted.
 fn counters(terse: &Terse, direction: &str, begin: &str) {
     let line = format!("web frontend {direction} {begin}");
-    until(&line, || ask(terse, "show decompression web").lines().any(|own| own.starts_with(&line)).then_some(()));
+    until(&line, || terse.command("show decompression web").lines().any(|own| own.starts_with(&line)).then_some(()));
 }
 
 #[test]
@@ -396,7 +386,7 @@ fn requests_reach_servers_plain() {
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Encoding: compress\r\nContent-Length: 1\r\n\r\nx");
     assert_eq!(client.response("POST").text(), "false compress false");
     counters(&terse, "request", "9 ");
-    until("the other one", || ask(&terse, "show decompression web").contains(" accepted:1\n").then_some(()));
+    until("the other one", || terse.command("show decompression web").contains(" accepted:1\n").then_some(()));
     terse.end();
 }
 
@@ -444,7 +434,7 @@ fn requests_that_cannot_be_decoded_are_refused() {
         until(logged, || terse.stdout().contains(logged).then_some(()));
     }
     counters(&terse, "request", "6 ");
-    let counted = ask(&terse, "show decompression web");
+    let counted = terse.command("show decompression web");
     let line = counted.lines().find(|line| line.starts_with("web frontend request")).unwrap();
     assert!(line.ends_with(" 2 4 -"), "{line}");
     // The server has not taken half a body for a whole one.
@@ -500,7 +490,7 @@ fn responses_that_cannot_be_decoded_are_errors() {
     assert!(!rest.ends_with(b"0\r\n\r\n") && rest.len() > 300_000, "{}", rest.len());
     until("its line", || terse.stdout().contains("<200 PD - ratio>").then_some(()));
     counters(&terse, "response", "7 ");
-    let counted = ask(&terse, "show decompression web");
+    let counted = terse.command("show decompression web");
     let line = counted.lines().find(|line| line.starts_with("web frontend response")).unwrap();
     assert!(line.ends_with(" 2 3 -"), "{line}");
     terse.end();
@@ -518,15 +508,10 @@ fn slow_clients_are_waited_for() {
         assert_eq!(client.head().status, 200);
         assert!(client.chunk().unwrap().iter().all(|byte| *byte == 0));
     }
-    let used: u64 =
-        ask(&terse, "show info").lines().find_map(|line| line.strip_prefix("PoolUsed_bytes: ")).unwrap().parse().unwrap();
+    let used = terse.info("PoolUsed_bytes");
     assert!(used > 0 && used < 20 * 400_000, "{used}");
     drop(clients);
     counters(&terse, "response", "20 ");
-    until("memory to come back", || {
-        let info = ask(&terse, "show info");
-        let used: u64 = info.lines().find_map(|line| line.strip_prefix("PoolUsed_bytes: ")).unwrap().parse().unwrap();
-        (used < 20 * 48 * 1024).then_some(())
-    });
+    until("memory to come back", || (terse.info("PoolUsed_bytes") < 20 * 48 * 1024).then_some(()));
     terse.end();
 }

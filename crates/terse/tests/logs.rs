@@ -21,22 +21,6 @@ fn process(log: &str, sections: &str) -> Terse {
     Terse::with(&text).listen("web").listen("cli").listen("syslog").start()
 }
 
-/// What the stats socket answers.
-fn says(terse: &Terse, command: &str) -> String {
-    let mut stream = TcpStream::connect(terse.address("cli")).unwrap();
-    stream.write_all(format!("{command}\n").as_bytes()).unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    text
-}
-
-/// A number of `show info`.
-fn info(terse: &Terse, name: &str) -> u64 {
-    let text = says(terse, "show info");
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-    line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
-}
-
 fn syslog_server() -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -77,7 +61,7 @@ fn a_flood_of_syslog_slows_no_request() {
         // Far more than any request needs, far less than it would take to wait for the flood's end.
         assert!(slowest < Duration::from_secs(2), "{slowest:?}");
     });
-    assert!(info(&terse, "CumRecvLogs") > 100);
+    assert!(terse.info("CumRecvLogs") > 100);
     assert!(received(&target).starts_with("<13>Feb  6 12:14:14 host tag: xxx"));
     terse.end();
 }
@@ -87,8 +71,8 @@ fn values_that_expressions_leave_in_rings() {
     let lines = " http-request set-var(txn.x) path,debug(path),length,debug\n http-request set-var(txn.y) src,debug(from,r)";
     let terse = process(lines, "ring r\n format raw\n size 4096");
     get(terse.address("web"), "/a%20b");
-    assert_eq!(says(&terse, "show events buf0").trim_end(), "[debug] path: type=str </a%20b>\n[debug] : type=sint <6>");
-    assert_eq!(says(&terse, "show events r").trim_end(), "[debug] from: type=ipv4 <127.0.0.1>");
+    assert_eq!(terse.command("show events buf0").trim_end(), "[debug] path: type=str </a%20b>\n[debug] : type=sint <6>");
+    assert_eq!(terse.command("show events r").trim_end(), "[debug] from: type=ipv4 <127.0.0.1>");
     terse.end();
 }
 
@@ -100,10 +84,10 @@ fn a_server_that_was_away_gets_what_its_ring_holds() {
     for n in 0..400 {
         get(terse.address("web"), &format!("/{n:0>40}"));
     }
-    let held = says(&terse, "show events r");
+    let held = terse.command("show events r");
     assert!(held.starts_with(&format!("/{:0>40}\n", 0)) && held.len() < 4096, "{}", held.len());
-    assert!(says(&terse, "show events").contains(" dropped, r"));
-    assert!(info(&terse, "DroppedLogs") > 300);
+    assert!(terse.command("show events").contains(" dropped, r"));
+    assert!(terse.info("DroppedLogs") > 300);
     // The port was free a moment ago; somebody's connection may have it now.
     let listener = until("the ring's server can come back", || TcpListener::bind(address).ok());
     let mut server = BufReader::new(accepted(&listener));
@@ -167,9 +151,9 @@ fn what_is_no_syslog_is_dropped_and_counted() {
         &huge,
     ];
     for (n, bytes) in hostile.iter().enumerate() {
-        let before = info(&terse, "DroppedLogs");
+        let before = terse.info("DroppedLogs");
         send(bytes);
-        until("it to be counted", || (info(&terse, "DroppedLogs") > before).then_some(()));
+        until("it to be counted", || (terse.info("DroppedLogs") > before).then_some(()));
         send(format!("<13>Feb  6 12:14:14 h t: good {n}\n").as_bytes());
         assert_eq!(received(&target), format!("good {n}\n"));
     }
@@ -191,7 +175,7 @@ fn lines_are_balanced_over_a_backend() {
     lines.sort();
     assert_eq!(lines, ["/0\n", "/1\n", "/2\n", "/3\n"]);
     for server in ["a", "b"] {
-        assert_eq!(says(&terse, &format!("disable server logs/{server}")), "\n");
+        assert_eq!(terse.command(&format!("disable server logs/{server}")), "\n");
     }
     get(web, "/backup");
     assert_eq!(received(&servers[2]), "/backup\n");
@@ -208,7 +192,7 @@ fn bytes_are_counted_while_they_pass() {
     );
     let terse = Terse::with(&text).listen("web").listen("cli").start();
     let figure = |row: &str, column: usize| {
-        let text = says(&terse, "show stat");
+        let text = terse.command("show stat");
         let line = text.lines().find(|line| line.starts_with(row)).unwrap().to_owned();
         line.split(',').nth(column).unwrap().parse::<u64>().unwrap()
     };

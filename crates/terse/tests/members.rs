@@ -6,7 +6,6 @@ mod support;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::channel;
-use support::client::Client;
 use support::proxy::DEFAULTS;
 use support::server::{Port, Request, Server, ok};
 use support::{Terse, until};
@@ -21,9 +20,7 @@ fn proxy(lines: &str) -> Terse {
 }
 
 fn admin(terse: &Terse, command: &str) -> String {
-    let mut client = Client::connect(terse.address("cli"));
-    client.send(format!("{command}\n"));
-    String::from_utf8(client.rest()).unwrap().trim_end().to_owned()
+    terse.command(command).trim_end().to_owned()
 }
 
 fn named(name: &'static str) -> Server {

@@ -330,16 +330,3 @@ fn a_busy_worker_sends_plain_bytes() {
     assert!(terse.command("show compression web").contains("cpu-brake:"));
     terse.end();
 }
-
-/// What the stats socket answers.
-trait Command {
-    fn command(&self, command: &str) -> String;
-}
-
-impl Command for Terse {
-    fn command(&self, command: &str) -> String {
-        let mut client = Client::connect(self.address("cli"));
-        client.send(format!("{command}\n"));
-        String::from_utf8(client.rest()).unwrap()
-    }
-}

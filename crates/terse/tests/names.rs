@@ -100,14 +100,6 @@ fn configuration(dns: &Dns, lines: &str) -> String {
     )
 }
 
-fn says(terse: &Terse, command: &str) -> String {
-    let mut stream = TcpStream::connect(terse.address("cli")).unwrap();
-    stream.write_all(format!("{command}\n").as_bytes()).unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    text
-}
-
 /// What requests get, once they get that.
 fn until_answered(terse: &Terse, wanted: &str) {
     until(wanted, || {
@@ -127,17 +119,17 @@ fn a_server_goes_where_its_name_goes() {
     until_answered(&terse, "127.0.0.3");
     dns.say("");
     until_answered(&terse, "503");
-    assert!(says(&terse, "show stat").lines().any(|line| line.starts_with("web,s,") && line.contains(",MAINT,")));
+    assert!(terse.command("show stat").lines().any(|line| line.starts_with("web,s,") && line.contains(",MAINT,")));
     dns.say("127.0.0.4 app.test\n");
     until_answered(&terse, "127.0.0.4");
     let told = terse.stderr();
     assert!(told.contains("web/s: IP changed from '127.0.0.2' to '127.0.0.3' by 'dns/ns'."), "{told}");
     assert!(told.contains("Server web/s is going DOWN for maintenance (DNS NX status)."), "{told}");
     assert!(told.contains("Server web/s ('app.test') is UP/READY (resolves again)."), "{told}");
-    let counted = says(&terse, "show resolvers dns");
+    let counted = terse.command("show resolvers dns");
     assert!(counted.starts_with("Resolvers section dns\n nameserver ns:\n  sent:        "), "{counted}");
     assert!(!counted.contains("  update:      0\n") && !counted.contains("  nx:          0\n"), "{counted}");
-    assert!(says(&terse, "show resolvers none").contains("Can't find"));
+    assert!(terse.command("show resolvers none").contains("Can't find"));
     terse.end();
 }
 
@@ -150,24 +142,24 @@ fn a_server_gets_another_name() {
     let terse = process(&dns, &lines);
     until_answered(&terse, "127.0.0.9");
     let (by, name) = ("by 'stats socket command'", |name: &str| format!("set server web/s fqdn {name}"));
-    assert_eq!(says(&terse, &name("app.test")), format!("web/s changed its FQDN from (null) to app.test {by}\n\n"));
+    assert_eq!(terse.command(&name("app.test")), format!("web/s changed its FQDN from (null) to app.test {by}\n\n"));
     until_answered(&terse, "127.0.0.2");
-    assert_eq!(says(&terse, &name("other.test")), format!("web/s changed its FQDN from app.test to other.test {by}\n\n"));
+    assert_eq!(terse.command(&name("other.test")), format!("web/s changed its FQDN from app.test to other.test {by}\n\n"));
     until_answered(&terse, "127.0.0.3");
     dns.say("127.0.0.4 app.test\n127.0.0.5 other.test\n");
     until_answered(&terse, "127.0.0.5");
     assert!(!terse.stderr().contains("127.0.0.4"), "{}", terse.stderr());
-    let states = says(&terse, "show servers state");
+    let states = terse.command("show servers state");
     assert!(states.contains(" s 127.0.0.5 2 64 ") && states.contains(&format!(" other.test {port} - ")), "{states}");
     // There and back again, faster than the old name is looked at.
     for next in ["app.test", "other.test", "app.test"] {
-        says(&terse, &name(next));
+        terse.command(&name(next));
     }
     until_answered(&terse, "127.0.0.4");
-    assert!(says(&terse, &name("app.test")).contains("no need to change"));
-    assert!(says(&terse, &name("a/b")).contains("invalid fqdn 'a/b'"));
-    assert!(says(&terse, &name("")).contains("requires a FQDN"));
-    assert!(says(&terse, "set server web/t fqdn x").contains("no resolution is configured"));
+    assert!(terse.command(&name("app.test")).contains("no need to change"));
+    assert!(terse.command(&name("a/b")).contains("invalid fqdn 'a/b'"));
+    assert!(terse.command(&name("")).contains("requires a FQDN"));
+    assert!(terse.command("set server web/t fqdn x").contains("no resolution is configured"));
     terse.end();
 }
 
@@ -189,7 +181,7 @@ fn a_template_has_a_server_for_each_address() {
     };
     everywhere(&["127.0.0.2", "127.0.0.3"]);
     dns.say("127.0.0.3 app.test\n127.0.0.4 app.test\n127.0.0.5 app.test\n127.0.0.6 app.test\n");
-    until("all servers", || (!says(&terse, "show stat").contains(",MAINT,")).then_some(()));
+    until("all servers", || (!terse.command("show stat").contains(",MAINT,")).then_some(()));
     dns.say("127.0.0.6 app.test\n");
     everywhere(&["127.0.0.6"]);
     terse.end();
@@ -203,7 +195,7 @@ fn services_are_found_with_their_ports_and_weights() {
     let lines = " server-template s 3 _app._tcp.test resolvers dns init-addr none resolve-prefer ipv4".to_owned();
     let terse = process(&dns, &lines);
     let of = |column: usize| {
-        let table = says(&terse, "show servers state");
+        let table = terse.command("show servers state");
         let mut values: Vec<String> =
             table.lines().skip(2).filter_map(|line| line.split(' ').nth(column).map(String::from)).collect();
         values.sort();

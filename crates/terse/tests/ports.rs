@@ -4,7 +4,7 @@
 mod support;
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use support::client::{Client, get};
@@ -52,14 +52,6 @@ fn two_addresses(offset: i32, lines: &str) -> (Terse, [u16; 2]) {
         "global\n nbthread 1\n stats socket fd@${{cli}} level admin\n{DEFAULTS}\nlisten web\n bind fd@${{one}}\n bind fd@${{two}}\n{lines}\n"
     );
     (Terse::with(&text).listener("one", one).listener("two", two).listen("cli").start(), [port_one, port_two])
-}
-
-fn says(terse: &Terse, command: &str) -> String {
-    let mut stream = TcpStream::connect(terse.address("cli")).unwrap();
-    stream.write_all(format!("{command}\n").as_bytes()).unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    text
 }
 
 /// The port of the server that answers at an address.
@@ -134,10 +126,10 @@ fn a_port_that_cannot_be_is_a_server_that_is_not_there() {
 #[test]
 fn operators_see_and_set_what_follows_the_client() {
     let (terse, [one, two]) = two_addresses(0, " http-reuse always\n server s 127.0.0.2");
-    let state = |terse: &Terse| says(terse, "show servers state").lines().nth(2).unwrap().to_owned();
+    let state = |terse: &Terse| terse.command("show servers state").lines().nth(2).unwrap().to_owned();
     assert_eq!(port_behind(&terse, "two"), two.to_string());
     assert_eq!(state(&terse).split(' ').nth(18), Some("0"));
-    let set = |port: &str| says(&terse, &format!("set server web/s addr 127.0.0.2 port {port}"));
+    let set = |port: &str| terse.command(&format!("set server web/s addr 127.0.0.2 port {port}"));
     assert!(set(&one.to_string()).contains(&format!("port changed from '+0' to '{one}'")));
     assert_eq!((port_behind(&terse, "one"), port_behind(&terse, "two")), (one.to_string(), one.to_string()));
     let between = i32::from(two) - i32::from(one);

@@ -4,8 +4,6 @@ use super::support::Terse;
 use super::support::client::Response;
 use super::support::proxy::{DEFAULTS, listen, sections};
 use super::support::server::{Request, Server};
-use std::io::{Read, Write};
-use std::net::TcpStream;
 
 /// What a request gets from a proxy with these lines, and what its server has seen of it.
 fn through(lines: &str, request: &str) -> (Response, Option<Request>) {
@@ -335,10 +333,7 @@ fn edits_that_cannot_be_done_are_counted() {
         client.send(format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
         assert_eq!(client.response("GET").status, status);
     }
-    let mut stats = TcpStream::connect(terse.address("cli")).unwrap();
-    stats.write_all(b"show stat\n").unwrap();
-    let mut table = String::new();
-    stats.read_to_string(&mut table).unwrap();
+    let table = terse.command("show stat");
     let column = table.lines().next().unwrap().split(',').position(|name| name == "wrew").unwrap();
     let figure = |row: &str| table.lines().find(|line| line.starts_with(row)).unwrap().split(',').nth(column).unwrap();
     // Rules on requests run before there is a backend and a server to count for.

@@ -14,6 +14,7 @@
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod admin;
 pub mod client;
 pub mod gzip;
 pub mod origin;
