@@ -160,7 +160,7 @@ fn as_haproxy(text: &str) -> Result<Request, Malformed> {
 fn sent(request: &Request) -> String {
     let mut out = Vec::new();
     encode::request_head(request, encode::Connection::Implied, &mut out);
-    String::from_utf8(out).unwrap()
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! One test's run: its folder, its processes, its end.
 
 use super::Options;
+use super::list::{Manner, SETTINGS};
 use super::selection::Selection;
 use super::verdict::{Evidence, Verdict, judge};
 use crate::program::{signal, wait_until};
@@ -21,6 +22,8 @@ pub(super) struct Bed {
     vtest: PathBuf,
     /// The program under the name `haproxy`.
     program: PathBuf,
+    /// The file that asks for HAProxy's ways.
+    settings: PathBuf,
     time_limit: Duration,
     logs: Option<PathBuf>,
     /// Holds everything; its name is short.
@@ -36,7 +39,6 @@ impl Bed {
         fs::create_dir(&names)?;
         let program = names.join("haproxy");
         std::os::unix::fs::symlink(real, &program)?;
-        fs::write(folder.path().join(LIKE_HAPROXY), LINES_LIKE_HAPROXY)?;
         if let Some(logs) = &options.logs {
             fs::create_dir_all(logs).with_context(|| logs.display().to_string())?;
         }
@@ -44,8 +46,12 @@ impl Bed {
         let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
         let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
         let vtest = options.vtest.canonicalize().with_context(|| options.vtest.display().to_string())?;
+        // Programs are started in other folders; a path with a blank could not be said in their arguments.
+        let settings = folder.path().join(SETTINGS);
+        std::os::unix::fs::symlink(std::path::absolute(options.list.with_file_name(SETTINGS))?, &settings)?;
         Ok(Bed {
             root,
+            settings,
             vtest,
             program,
             time_limit: options.time_limit,
@@ -56,27 +62,31 @@ impl Bed {
     }
 
     /// Runs a test.
-    pub(super) fn run(&self, name: &str, selection: &Selection, trusted: bool) -> Verdict {
+    pub(super) fn run(&self, name: &str, selection: &Selection, trusted: bool, manner: Manner) -> Verdict {
         let text = selection.text(name);
         if let Some(why) = selection.skips(&text) {
             return Verdict::skip(why);
         }
         let folder = self.folder.path().join(self.runs.fetch_add(1, Ordering::Relaxed).to_string());
         let begun = Instant::now();
-        let verdict = self.run_in(&folder, name, trusted).unwrap_or_else(|error| Verdict::fail(format!("{error:#}")));
+        let verdict = self.run_in(&folder, name, trusted, manner).unwrap_or_else(|error| Verdict::fail(format!("{error:#}")));
         end_all(&folder);
         let _ = fs::remove_dir_all(&folder);
-        Verdict { seconds: begun.elapsed().as_secs_f64(), ..verdict }
+        Verdict { seconds: begun.elapsed().as_secs_f64(), manner, ..verdict }
     }
 
-    fn run_in(&self, folder: &Path, name: &str, trusted: bool) -> Result<Verdict> {
+    fn run_in(&self, folder: &Path, name: &str, trusted: bool, manner: Manner) -> Result<Verdict> {
         fs::create_dir(folder)?;
         let output_file = folder.join("output");
         let output = File::create(&output_file)?;
         let mut command = Command::new(&self.vtest);
         command.args(["-b", "4M", "-k", "-L", "-v", "-t", &self.time_limit.as_secs().to_string(), &format!("reg-tests/{name}")]);
         command.current_dir(self.root.parent().unwrap_or(Path::new("/")));
-        command.env(MARK, folder).env("TMPDIR", folder).env("HAPROXY_PROGRAM", &self.program).env("HAPROXY_ARGS", self.arguments());
+        let arguments = match manner {
+            Manner::Plain => "-dM -dI -dW".to_owned(),
+            Manner::AsHAProxy => format!("-dM -dI -dW -f {}", self.settings.display()),
+        };
+        command.env(MARK, folder).env("TMPDIR", folder).env("HAPROXY_PROGRAM", &self.program).env("HAPROXY_ARGS", arguments);
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
         let mut child = command.spawn().with_context(|| self.vtest.display().to_string())?;
         let ended = wait_until(self.time_limit + OUTER_PATIENCE, || !matches!(child.try_wait(), Ok(None)));
@@ -89,11 +99,6 @@ impl Bed {
             fs::write(&file, format!("{log}\n{output}")).with_context(|| file.display().to_string())?;
         }
         Ok(judge(&Evidence { output: &output, log: &log, ended_by_force: !ended, trusted }))
-    }
-
-    /// What instances are started with: the words of HAProxy's own script, and a file before the test's own.
-    fn arguments(&self) -> String {
-        format!("-dM -dI -dW -f {}", self.folder.path().join(LIKE_HAPROXY).display())
     }
 
     /// Runs the program itself; its exit status and what it printed.
@@ -146,14 +151,6 @@ fn end_all(folder: &Path) {
         }
     }
 }
-
-/// Where terse is stricter than HAProxy by default, and tests count on HAProxy's ways.
-const LIKE_HAPROXY: &str = "like.cfg";
-const LINES_LIKE_HAPROXY: &str = "\
-global
-    # Some certificates of the tests have expired.
-    ssl-expired-certificates accept
-";
 
 /// The variable by which a run's processes are known.
 const MARK: &str = "TERSE_CONFORMANCE_RUN";

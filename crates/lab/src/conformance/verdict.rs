@@ -1,5 +1,6 @@
 //! What a run of VTest says, and whether it may be believed.
 
+use super::list::Manner;
 use std::collections::BTreeSet;
 
 /// How a test ended.
@@ -21,6 +22,7 @@ pub(super) enum Outcome {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Verdict {
     pub(super) outcome: Outcome,
+    pub(super) manner: Manner,
     pub(super) why: String,
     pub(super) seconds: f64,
 }
@@ -53,7 +55,7 @@ impl Outcome {
 
 impl Verdict {
     fn new(outcome: Outcome, why: impl Into<String>) -> Verdict {
-        Verdict { outcome, why: why.into(), seconds: 0.0 }
+        Verdict { outcome, manner: Manner::Plain, why: why.into(), seconds: 0.0 }
     }
 
     /// A test that was not run.
@@ -66,9 +68,15 @@ impl Verdict {
         Verdict::new(Outcome::Fail, why)
     }
 
+    /// Whether it was run and did not pass.
+    pub(super) fn is_failure(&self) -> bool {
+        !matches!(self.outcome, Outcome::Pass | Outcome::Skip)
+    }
+
     /// The line that is printed for it.
     pub(super) fn line(&self, name: &str) -> String {
-        let why: String = self.why.chars().take(110).collect();
+        let manner = if self.manner == Manner::AsHAProxy { "as HAProxy " } else { "" };
+        let why: String = manner.chars().chain(self.why.chars()).take(110).collect();
         format!("{:<8}{:>6.1} s  {name:<58} {why}", self.outcome.word(), self.seconds).trim_end().to_owned()
     }
 }
