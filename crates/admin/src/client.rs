@@ -18,11 +18,12 @@ use crate::context::Context;
 use crate::help;
 use crate::manner::Manner;
 use crate::settings::{Level, SeverityForm, StatsSocket};
-use crate::words::{MOST_WORDS, TooManyWords};
+use crate::words::{self, MOST_WORDS, TooManyWords};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use terse_proxy::log::{Framing, Ring};
+use terse_tls::Secret;
 
 /// A client.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ pub(crate) struct Client {
     /// How it ends, once that is known.
     pub(crate) ending: Option<Ending>,
     /// What stands behind the command.
-    pub(crate) payload: Option<Vec<u8>>,
+    pub(crate) payload: Option<Secret>,
     /// What is written before the answer.
     pub(crate) pieces: Option<Pieces>,
 }
@@ -159,6 +160,7 @@ impl Client {
             Some((command, args)) => (command.run)(&mut Call { args, client: self, context }),
             None => Err(help::unknown(&words)),
         };
+        words::forget(words);
         match self.ending {
             None if self.following.is_none() && self.waiting.is_none() => render(outcome, self.severity),
             _ => String::new(),

@@ -3,11 +3,15 @@
 //! A line ends with a line feed; a carriage return before it is dropped, and what is left when the client closes its side is a line
 //! too. A line whose last word begins with `<<` has a payload behind it: lines up to one that equals what follows the `<<`, which is
 //! the empty line when nothing does.
+//!
+//! Both may hold keys: nothing of them stays in memory that was given back.
+
+use terse_tls::Secret;
 
 /// Bytes of a client that are not used yet.
 #[derive(Default, Debug)]
 pub(crate) struct Input {
-    bytes: Vec<u8>,
+    bytes: Secret,
     /// Bytes that hold no line end.
     searched: usize,
     payload: Option<Payload>,
@@ -19,17 +23,17 @@ pub(crate) struct Input {
 #[derive(Default, Debug)]
 struct Payload {
     /// The line that it belongs to.
-    line: Vec<u8>,
+    line: Secret,
     /// The line that ends it.
     end: Vec<u8>,
-    bytes: Vec<u8>,
+    bytes: Secret,
 }
 
 /// What there is.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Next {
     /// A line, without its end and without the mark of its payload, and the payload.
-    Line(Vec<u8>, Option<Vec<u8>>),
+    Line(Secret, Option<Secret>),
     /// Nothing until more bytes come.
     More,
     /// The same, and they belong to a payload.
@@ -43,7 +47,7 @@ pub(crate) enum Next {
 impl Input {
     /// Takes bytes in.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
+        self.bytes.extend(bytes);
     }
 
     /// Whether nothing has come that is not used.
@@ -63,14 +67,14 @@ impl Input {
                 };
             };
             match &mut self.payload {
-                Some(payload) if line == payload.end => {
+                Some(payload) if *line == *payload.end => {
                     let Payload { line, end, bytes } = std::mem::take(payload);
                     (self.payload, self.mark) = (None, end);
                     return Next::Line(line, Some(bytes));
                 }
                 Some(payload) => {
-                    payload.bytes.extend_from_slice(&line);
-                    payload.bytes.push(b'\n');
+                    payload.bytes.extend(&line);
+                    payload.bytes.extend(b"\n");
                     if payload.bytes.len() > PAYLOAD_BYTES {
                         return Next::PayloadTooLong;
                     }
@@ -78,8 +82,8 @@ impl Input {
                 None if line.len() > LINE_BYTES => return Next::LineTooLong,
                 None => match payload_mark(&line) {
                     Some((keep, end)) => {
-                        let (line, end) = (line[..keep].to_vec(), end.to_vec());
-                        self.payload = Some(Payload { line, end, bytes: Vec::new() });
+                        let (line, end) = (Secret::from(line[..keep].to_vec()), end.to_vec());
+                        self.payload = Some(Payload { line, end, bytes: Secret::default() });
                     }
                     None => return Next::Line(line, None),
                 },
@@ -93,29 +97,26 @@ impl Input {
     }
 
     /// What has come and is not used yet, for somebody else.
-    pub(crate) fn take_rest(&mut self) -> Vec<u8> {
+    pub(crate) fn take_rest(&mut self) -> Secret {
         self.searched = 0;
         std::mem::take(&mut self.bytes)
     }
 
     /// What is left when no more bytes come. A payload without its end makes its line void.
-    pub(crate) fn finish(&mut self) -> Option<Vec<u8>> {
+    pub(crate) fn finish(&mut self) -> Option<Secret> {
         let rest = std::mem::take(&mut self.bytes);
         (self.payload.is_none() && !rest.is_empty()).then_some(rest)
     }
 
-    fn take_line(&mut self) -> Option<Vec<u8>> {
+    fn take_line(&mut self) -> Option<Secret> {
         let fresh = self.bytes.get(self.searched..).unwrap_or_default();
         let Some(end) = fresh.iter().position(|byte| *byte == b'\n') else {
             self.searched = self.bytes.len();
             return None;
         };
-        let mut line: Vec<u8> = self.bytes.drain(..=self.searched + end).collect();
+        let mut line = self.bytes.take_front(self.searched + end + 1);
         self.searched = 0;
-        line.pop();
-        if line.last() == Some(&b'\r') {
-            line.pop();
-        }
+        line.cut(line.len() - if line.ends_with(b"\r\n") { 2 } else { 1 });
         Some(line)
     }
 }
@@ -140,7 +141,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// What comes of bytes that are fed in such pieces.
-    fn read(bytes: &[u8], piece: usize) -> (Vec<Next>, Option<Vec<u8>>) {
+    fn read(bytes: &[u8], piece: usize) -> (Vec<Next>, Option<Secret>) {
         let (mut input, mut all) = (Input::default(), Vec::new());
         for piece in bytes.chunks(piece.max(1)) {
             input.feed(piece);
@@ -161,10 +162,10 @@ mod tests {
     fn lines(text: &str) -> Vec<String> {
         let (all, rest) = read(text.as_bytes(), 1);
         let line = |next: Next| match next {
-            Next::Line(line, payload) => [line, payload.unwrap_or_default()].concat(),
+            Next::Line(line, payload) => [&*line, &*payload.unwrap_or_default()].concat(),
             other => panic!("{other:?}"),
         };
-        all.into_iter().map(line).chain(rest).map(|line| String::from_utf8(line).unwrap()).collect()
+        all.into_iter().map(line).chain(rest.map(|rest| rest.to_vec())).map(|line| String::from_utf8(line).unwrap()).collect()
     }
 
     #[test]

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use terse_proxy::access::Listener;
+use terse_tls::Secret;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
@@ -157,6 +158,7 @@ where
                 let outcome = wait(stream, &waiting, &mut input, commands.peek().is_some(), context).await?;
                 answer = render(outcome, client.severity);
             }
+            let answer = Secret::from(answer);
             if let Some(mut pieces) = client.pieces.take() {
                 while let Some(piece) = pieces.next() {
                     write(stream, piece.as_bytes(), client.timeout).await?;
@@ -164,7 +166,7 @@ where
                     tokio::task::yield_now().await;
                 }
             }
-            write(stream, answer.as_bytes(), client.timeout).await?;
+            write(stream, &answer, client.timeout).await?;
             if let Some(following) = client.following.take() {
                 follow(stream, following, client.timeout).await?;
             }
@@ -191,7 +193,7 @@ where
         if let Some(outcome) = waiting.outcome(context, now) {
             return Ok(outcome);
         }
-        let mut bytes = [0; 256];
+        let mut bytes = Secret::zeros(256);
         tokio::select! {
             () = tokio::time::sleep(waiting.pause(now)) => {}
             read = stream.read(&mut bytes), if listens => match read? {
@@ -207,7 +209,7 @@ where
 
 /// What reading a line came to.
 pub(crate) enum Read {
-    Line((Vec<u8>, Option<Vec<u8>>)),
+    Line((Secret, Option<Secret>)),
     TooLong(&'static str),
     End,
 }
@@ -228,7 +230,7 @@ where
             Next::More => {}
             Next::MorePayload => write(stream, client.payload_prompt().as_bytes(), client.timeout).await?,
         }
-        let mut bytes = [0; 4096];
+        let mut bytes = Secret::zeros(READ_BYTES);
         match tokio::time::timeout(client.timeout, stream.read(&mut bytes)).await?? {
             0 => return Ok(input.finish().map_or(Read::End, |line| Read::Line((line, None)))),
             n => input.feed(&bytes[..n]),
@@ -281,7 +283,7 @@ pub(crate) async fn write<S: AsyncWrite + Unpin>(stream: &mut S, mut rest: &[u8]
 pub(crate) async fn linger<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) {
     let drain = async {
         stream.shutdown().await?;
-        let (mut bytes, mut left) = ([0; 4096], LINGER_BYTES);
+        let (mut bytes, mut left) = (Secret::zeros(READ_BYTES), LINGER_BYTES);
         while left > 0 {
             match stream.read(&mut bytes).await? {
                 0 => break,
@@ -293,6 +295,8 @@ pub(crate) async fn linger<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) {
     let _ = tokio::time::timeout(LINGER, drain).await;
 }
 
+/// How much is read at a time.
+const READ_BYTES: usize = 4096;
 /// How much of a ring is copied at a time.
 const FOLLOWED_BYTES: usize = 16 * 1024;
 /// How long nothing is accepted when the kernel has no descriptor for it.

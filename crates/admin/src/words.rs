@@ -2,6 +2,8 @@
 //!
 //! `;` ends a command, blanks part words, and a backslash takes the special meaning from the byte behind it.
 
+use terse_tls::Secret;
+
 /// The words of a line's commands, in order. A command may have none: it is answered with an empty line.
 pub(crate) fn commands(line: &[u8]) -> impl Iterator<Item = Result<Vec<String>, TooManyWords>> {
     split(line).map(words)
@@ -23,34 +25,33 @@ pub(crate) struct TooManyWords;
 
 /// The words of one command.
 pub(crate) fn words(command: &[u8]) -> Result<Vec<String>, TooManyWords> {
-    let (mut words, mut word, mut begun): (Vec<String>, Vec<u8>, bool) = (Vec::new(), Vec::new(), false);
+    let (mut words, mut word): (Vec<String>, Option<Vec<u8>>) = (Vec::new(), None);
     let mut bytes = command.iter();
     while let Some(byte) = bytes.next() {
-        match byte {
-            b' ' | b'\t' => {
-                if std::mem::take(&mut begun) {
-                    words.push(text(std::mem::take(&mut word)));
-                }
-            }
-            b'\\' => {
-                begun = true;
-                word.extend(bytes.next());
-            }
-            byte => {
-                begun = true;
-                word.push(*byte);
-            }
+        if matches!(byte, b' ' | b'\t') {
+            words.extend(word.take().map(text));
+            continue;
         }
+        let byte = if *byte == b'\\' { bytes.next() } else { Some(byte) };
+        // It may be a key: a word has room from the beginning, so that it leaves nothing where it was.
+        word.get_or_insert_with(|| Vec::with_capacity(bytes.len() + 1)).extend(byte);
     }
-    if begun {
-        words.push(text(word));
+    words.extend(word.map(text));
+    if words.len() <= MOST_WORDS {
+        return Ok(words);
     }
-    if words.len() > MOST_WORDS { Err(TooManyWords) } else { Ok(words) }
+    forget(words);
+    Err(TooManyWords)
+}
+
+/// Overwrites words that were used: there may be keys among them.
+pub(crate) fn forget(words: Vec<String>) {
+    words.into_iter().for_each(|word| drop(Secret::from(word)));
 }
 
 /// Names in the configuration are text; what is none names nothing.
 fn text(word: Vec<u8>) -> String {
-    String::from_utf8(word).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    String::from_utf8(word).unwrap_or_else(|error| String::from_utf8_lossy(&Secret::from(error.into_bytes())).into_owned())
 }
 
 /// HAProxy's limit.

@@ -60,7 +60,7 @@ pub(crate) struct Line {
     /// `default-crt`
     says_default: bool,
     /// It, or its bundle, is what the line names first.
-    is_first: bool,
+    pub(crate) is_first: bool,
     /// The list or folder that it comes from, and its number there.
     pub(crate) list: Option<(Key, usize)>,
 }

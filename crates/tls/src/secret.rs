@@ -2,7 +2,7 @@
 
 use crate::raw;
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 
 /// Bytes that are overwritten before their memory is given back, also where they have to move because there are more of them.
 #[derive(Default)]
@@ -12,6 +12,11 @@ impl Secret {
     /// No bytes, with room for so many.
     pub fn with_room(len: usize) -> Secret {
         Secret(Vec::with_capacity(len))
+    }
+
+    /// So many zeros, for who fills them.
+    pub fn zeros(len: usize) -> Secret {
+        Secret(vec![0; len])
     }
 
     /// Adds bytes.
@@ -34,6 +39,14 @@ impl Secret {
         raw::wipe(&mut self.0[rest..]);
         self.0.truncate(rest);
         front
+    }
+
+    /// All of it as text, where nobody overwrites it any more, with room for the end of a line; what is not UTF-8 is lost.
+    pub fn into_text(mut self) -> String {
+        let len = self.0.len();
+        self.extend(b"\n");
+        self.cut(len);
+        String::from_utf8(std::mem::take(&mut self.0)).unwrap_or_default()
     }
 
     /// Gives up what is behind the first bytes.
@@ -62,6 +75,12 @@ impl Deref for Secret {
 
     fn deref(&self) -> &[u8] {
         &self.0
+    }
+}
+
+impl DerefMut for Secret {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.0
     }
 }
 
@@ -114,5 +133,8 @@ mod tests {
         assert_eq!(&*secret, b"two");
         assert_eq!((&*secret.take_front(9), secret.len()), (&b"two"[..], 0));
         assert_eq!(format!("{:?}", Secret::from("key".to_owned())), "Secret(3 bytes)");
+        let text = Secret::from("key".to_owned()).into_text();
+        assert_eq!((&*text, text.capacity() > 3), ("key", true));
+        assert_eq!(Secret::from(vec![0xff]).into_text(), "");
     }
 }

@@ -61,7 +61,7 @@ fn show(call: &mut Call<'_>) -> Outcome {
 }
 
 fn set(call: &mut Call<'_>) -> Outcome {
-    let payload = call.client.payload.take().unwrap_or_else(|| call.arg(0).into());
+    let payload = call.client.payload.take().unwrap_or_else(|| call.arg(0).to_owned().into());
     if payload.is_empty() {
         return Err(Message::error("'set ssl ocsp-response' expects response in base64 encoding."));
     }

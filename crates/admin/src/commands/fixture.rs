@@ -60,7 +60,7 @@ impl Talk {
 
     /// What a line with a payload is answered.
     pub(crate) fn says_with(&mut self, line: &str, payload: &str) -> String {
-        self.client.payload = Some(payload.into());
+        self.client.payload = Some(payload.to_owned().into());
         self.says(line)
     }
 

@@ -13,6 +13,7 @@ use crate::words;
 use std::io;
 use std::ops::ControlFlow;
 use std::time::Duration;
+use terse_tls::Secret;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// A conversation.
@@ -67,7 +68,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
     }
 
     /// A command: the master's, or a worker's.
-    async fn take(&mut self, command: &[u8], payload: Option<Vec<u8>>) -> io::Result<ControlFlow<()>> {
+    async fn take(&mut self, command: &[u8], payload: Option<Secret>) -> io::Result<ControlFlow<()>> {
         let (target, command, prefixed) = match route::prefix(command) {
             None => (self.here, command, false),
             Some((designation, rest)) => match self.office.find(designation) {
@@ -86,7 +87,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
         let about_the_client = || words.as_ref().is_ok_and(|words| commands::is_about_the_client(words));
         match target.filter(|_| prefixed || !about_the_client()) {
             Some(pid) => {
-                let mut said = command.to_vec();
+                words.map_or_else(drop, words::forget);
+                let mut said = Secret::from(command.to_vec());
                 self.append_payload(&mut said, payload);
                 let manner = Manner::of(&self.client, Mode::Single);
                 if let Err(trouble) = relay::command(self.stream, &self.client, self.office, (pid, manner), &said).await? {
@@ -108,16 +110,16 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
 
     /// A line for a worker, whose client this one is until the worker ends the conversation. Without a command it is one with more
     /// lines.
-    async fn pass_line(&mut self, designation: &[u8], line: &[u8], payload: Option<Vec<u8>>) -> io::Result<()> {
+    async fn pass_line(&mut self, designation: &[u8], line: &[u8], payload: Option<Secret>) -> io::Result<()> {
         let pid = match self.office.find(designation) {
             Ok(Some(pid)) => pid,
             Ok(None) => return self.refuse(Message::error("'@@' leads to workers: write '@@1'.")).await,
             Err(message) => return self.refuse(message).await,
         };
         let mode = if line.is_empty() { self.client.mode } else { Mode::Single };
-        let mut said = line.to_vec();
+        let mut said = Secret::from(line.to_vec());
         self.append_payload(&mut said, payload);
-        said.extend(self.input.take_rest());
+        said.extend(&self.input.take_rest());
         let manner = Manner::of(&self.client, mode);
         match relay::line(self.stream, &self.client, self.office, (pid, manner), &said).await? {
             Ok(()) => Ok(()),
@@ -126,12 +128,12 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
     }
 
     /// The end of a line, and its payload as it has come.
-    fn append_payload(&self, line: &mut Vec<u8>, payload: Option<Vec<u8>>) {
+    fn append_payload(&self, line: &mut Secret, payload: Option<Secret>) {
         if let Some(payload) = payload {
             let mark = self.input.mark();
-            line.extend([b" <<", mark, b"\n", &payload, mark].concat());
+            [b" <<", mark, b"\n", &payload, mark].into_iter().for_each(|part| line.extend(part));
         }
-        line.push(b'\n');
+        line.extend(b"\n");
     }
 
     /// The connection closes behind it, whatever came of it.

@@ -9,6 +9,7 @@ use crate::manner::Manner;
 use crate::serve::write;
 use std::io;
 use std::time::Duration;
+use terse_tls::Secret;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -32,7 +33,7 @@ where
     };
     // Commands that wait for more of the client find that there is none.
     let _ = worker.shutdown().await;
-    let (mut bytes, mut silent) = ([0; PIECE_BYTES], true);
+    let (mut bytes, mut silent) = (Secret::zeros(PIECE_BYTES), true);
     loop {
         match tokio::time::timeout(PATIENCE, worker.read(&mut bytes)).await {
             Err(_) => return Ok(Err(no_answer(to))),
@@ -59,7 +60,7 @@ where
         Ok(worker) => worker,
         Err(trouble) => return Ok(Err(trouble)),
     };
-    let (mut asked, mut answered, mut listens) = ([0; PIECE_BYTES], [0; PIECE_BYTES], true);
+    let (mut asked, mut answered, mut listens) = (Secret::zeros(PIECE_BYTES), Secret::zeros(PIECE_BYTES), true);
     loop {
         tokio::select! {
             // What has come goes before what did not.

@@ -290,6 +290,13 @@ fn lists_change() {
     ] {
         assert_eq!(command(&terse, line), format!("{expected}\n\n"), "{line}");
     }
+    // What is for any name can go again, but not what the list begins with.
+    command(&terse, "new ssl cert two.pem");
+    with_payload(&terse, "set ssl cert two.pem", &pem("two"));
+    command(&terse, "commit ssl cert two.pem");
+    assert!(with_payload(&terse, "add ssl crt-list list", b"two.pem *").contains("Success!"));
+    assert_eq!(shown(&terse, "two.test"), "two");
+    assert_eq!(command(&terse, "del ssl crt-list list two.pem"), "Entry 'two.pem' deleted in crtlist 'list'!\n\n");
     let said = command(&terse, "del ssl crt-list list one.pem:1");
     assert!(said.contains("it is used as default certificate by the following frontends:\n\t- "), "{said}");
     assert_eq!(shown(&terse, "two.test"), "one");

@@ -2,12 +2,14 @@
 
 use crate::certificates::{Kind, Pair, authority, signed};
 use crate::figures::{command, session};
-use crate::support::Terse;
 use crate::support::proxy::DEFAULTS;
+use crate::support::{Terse, until};
 use crate::talk::{Ask, Outcome};
 use openssl::ssl::{SslSession, SslVersion};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::FileExt;
 
 /// A key in base64.
 fn key(byte: u8, len: usize) -> String {
@@ -120,4 +122,42 @@ fn shared_keys_do_not_take_what_was_not_shown() {
         assert_eq!(refused, Outcome::Refused, "{version:?}: others are trusted there");
     }
     [one, next, changed].into_iter().for_each(Terse::end);
+}
+
+/// What was sent and what was shown is nowhere in the process's memory any more, nor is the text of the file: the keys are, as bytes.
+#[test]
+fn keys_leave_no_text_behind() {
+    let pem = signed(Kind::Ecdsa, &["a.test"], &authority("root")).pem();
+    let made = || {
+        let mut bytes = [0; 80];
+        openssl::rand::rand_bytes(&mut bytes).unwrap();
+        openssl::base64::encode_block(&bytes).replace('\n', "")
+    };
+    let (read, sent) = ([made(), made(), made()], made());
+    let terse = process("", &read.iter().map(|key| format!("{key}\n")).collect::<String>(), &pem);
+    assert!(command(&terse, &format!("echo x; set ssl tls-key keys {sent}; show tls-keys *")).contains(&sent));
+    assert!(command(&terse, &format!("set ssl tls-key keys {sent} <<\n{sent}\n")).contains("updated"));
+    for text in read.iter().chain([&sent]) {
+        // A part of it, as a word of which the beginning was overwritten with something else would have it.
+        until("the text to go", || (!remembers(&terse, &text.as_bytes()[20..90])).then_some(()));
+    }
+    assert!(remembers(&terse, &openssl::base64::decode_block(&sent).unwrap()[..40]), "the key itself is there");
+    terse.end();
+}
+
+/// Whether bytes are in the memory of a process that can be written.
+fn remembers(terse: &Terse, bytes: &[u8]) -> bool {
+    let folder = format!("/proc/{}", terse.pid().as_raw_nonzero());
+    let maps = std::fs::read_to_string(format!("{folder}/maps")).unwrap();
+    let memory = File::open(format!("{folder}/mem")).unwrap();
+    let spans = maps.lines().filter_map(|line| {
+        let (span, rest) = line.split_once(' ')?;
+        let (from, to) = span.split_once('-').filter(|_| rest.starts_with("rw"))?;
+        Some((u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?))
+    });
+    spans.into_iter().any(|(from, to)| {
+        let mut all = vec![0; usize::try_from(to - from).unwrap()];
+        // What was given back meanwhile holds nothing.
+        memory.read_exact_at(&mut all, from).is_ok() && memchr::memmem::find(&all, bytes).is_some()
+    })
 }

@@ -6,6 +6,7 @@ use super::{Held, Refusal, Touched, Vault};
 use crate::answer::Answer;
 use crate::certificate::{Certificate, Draft, check_dates};
 use crate::report;
+use crate::secret::Secret;
 use openssl::base64;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -83,7 +84,9 @@ impl Vault {
         let draft = held.draft_of(name, is_draft)?;
         let key = draft.key.iter().filter_map(|key| key.private_key_to_pem_pkcs8().ok());
         let pem = key.chain(draft.leaf.iter().chain(&draft.chain).filter_map(|certificate| certificate.to_pem().ok()));
-        Some(pem.map(|pem| String::from_utf8_lossy(&pem).into_owned()).collect())
+        let mut text = Secret::default();
+        pem.map(Secret::from).for_each(|pem| text.extend(&pem));
+        Some(text.into_text())
     }
 
     /// Takes a certificate, or what stands beside it by the end of its name, to be committed; its name, and whether this begins

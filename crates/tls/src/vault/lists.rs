@@ -125,9 +125,11 @@ impl Vault {
 /// The place of a `bind` line whose clients get a line of a list if they name no host that is known.
 fn shown_by_default(acceptor: &crate::Acceptor, line: &(Key, usize), certificate: &str) -> Option<String> {
     let offer = acceptor.offer();
+    // One that is for any name can go: what the line begins with takes its place.
     let is_meant = |number: &usize| {
         let default = &offer.lines[*number];
-        default.list.as_ref() == Some(line) && *default.key == *certificate
+        let is_it = default.list.as_ref() == Some(line) && *default.key == *certificate;
+        is_it && default.is_first
     };
     let (_, place) = acceptor.line();
     (!offer.strict && offer.defaults.iter().any(is_meant)).then(|| format!("\t- {}:{}\n", place.file, place.line))

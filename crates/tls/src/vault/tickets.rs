@@ -1,6 +1,7 @@
 //! Keys of tickets, listed, shown and turned.
 
 use super::{Held, Vault};
+use crate::secret::Secret;
 use crate::tickets::{BadTicketKey, TicketKeys};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -16,16 +17,18 @@ impl Vault {
     pub fn show_ticket_keys(&self, which: &str) -> Option<String> {
         let held = self.held();
         let is_meant = |number: usize, keys: &TicketKeys| which.starts_with('*') || is_it(which, number, keys);
-        let mut text = String::from("# id secret\n");
+        let mut text = Secret::default();
+        text.extend(b"# id secret\n");
         let mut found = which.starts_with('*');
         for (number, keys) in held.numbered().filter(|(number, keys)| is_meant(*number, keys)) {
             found = true;
             let _ = writeln!(text, "# {number} ({})", keys.file);
             for (at, key) in keys.ring().encoded().iter().enumerate() {
-                let _ = writeln!(text, "{number}.{at} {}", String::from_utf8_lossy(key));
+                let _ = write!(text, "{number}.{at} ");
+                [key, &b"\n"[..]].into_iter().for_each(|part| text.extend(part));
             }
         }
-        found.then_some(text)
+        found.then(|| text.into_text())
     }
 
     /// Turns the keys of a file: this one becomes the next. `None`: there is no such file.
