@@ -1,47 +1,67 @@
-//! Fetches answers about certificates' states (OCSP over HTTP, RFC 6960 appendix A): one after the other, on the control thread.
+//! Fetches answers about certificates' states (OCSP over HTTP, RFC 6960 appendix A), a few at a time, on the control thread.
 //!
 //! What is fetched and when, and whether an answer is good, `terse_tls` knows; here is a request and what comes back.
 
 use crate::log::{Level, Logger};
 use crate::plan::Plan;
 use std::io::{self, ErrorKind};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use terse_http::h1::{self, ChunkDecoder, Parsed, Step};
 use terse_message::{BodyLength, Known, Response};
+use terse_names::Families;
 use terse_tls::{Fetched, Question};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 
 /// Fetches them for ever. What should end that is told, and it begins again.
 pub async fn run(plan: Arc<Plan>) {
     let mut logger = Logger::new(&plan.sinks);
-    while tokio::spawn(fetch_all(plan.clone())).await.is_err() {
+    loop {
+        let _ = tokio::spawn(fetch_all(plan.clone())).await;
         logger.send(&plan.journal, Level::Alert, b"<OCSP-UPDATE> ended by a fault of this program, begins again");
         plan.vault.give_up_questions();
-        tokio::time::sleep(PATIENCE).await;
+        sleep(PATIENCE).await;
     }
 }
 
+/// Returns only where a fault of this program has ended a fetch.
 async fn fetch_all(plan: Arc<Plan>) {
     let mut logger = Logger::new(&plan.sinks);
+    let mut asked = JoinSet::new();
     loop {
-        match plan.vault.due_question() {
+        let due = if asked.len() < MOST_AT_ONCE { plan.vault.due_question() } else { Err(PATIENCE) };
+        let pause = match due {
             Ok(question) => {
-                let fetched = timeout(PATIENCE, fetch(&question, plan.vault.questions_proxy())).await;
-                let fetched = fetched.unwrap_or(Err(Fetched::Http));
+                let plan = plan.clone();
+                asked.spawn(async move {
+                    let fetched = timeout(PATIENCE, fetch(&question, &plan)).await;
+                    (question, fetched.unwrap_or(Err(Fetched::Http)))
+                });
+                continue;
+            }
+            Err(pause) => pause,
+        };
+        tokio::select! {
+            Some(done) = asked.join_next() => {
+                let Ok((question, fetched)) = done else { return };
                 let line = plan.vault.take_fetched(&question, fetched);
                 logger.send(&plan.journal, Level::Notice, line.as_bytes());
             }
-            Err(pause) => drop(timeout(pause, plan.vault.questions_change()).await),
+            () = plan.vault.questions_change() => {}
+            () = sleep(pause) => {}
         }
     }
 }
 
-async fn fetch(question: &Question, proxy: Option<&str>) -> Result<Vec<u8>, Fetched> {
+async fn fetch(question: &Question, plan: &Plan) -> Result<Vec<u8>, Fetched> {
     let place = Place::parse(&question.url).ok_or(Fetched::Http)?;
-    let response = exchange(&place, &place.request(question, proxy.is_some()), proxy).await.map_err(|_| Fetched::Http)?;
+    let proxy = plan.vault.questions_proxy();
+    let stream = connect(proxy.unwrap_or(&place.address), plan).await.map_err(|_| Fetched::Http)?;
+    let response = exchange(stream, &place.request(question, proxy.is_some())).await.map_err(|_| Fetched::Http)?;
     match response {
         (head, _) if head.status != 200 => Err(Fetched::Http),
         (head, body) => {
@@ -85,8 +105,22 @@ impl Place<'_> {
     }
 }
 
-async fn exchange(place: &Place<'_>, request: &[u8], proxy: Option<&str>) -> io::Result<(Response, Vec<u8>)> {
-    let mut stream = TcpStream::connect(proxy.unwrap_or(&place.address)).await?;
+/// A connection. Names are looked up by the section `resolvers default`, if there is one: it needs no files, which the system's own way
+/// does not find under `chroot`.
+async fn connect(address: &str, plan: &Plan) -> io::Result<TcpStream> {
+    let resolvers = plan.resolvers.iter().find(|resolvers| *resolvers.name == *"default");
+    let (Some(resolvers), Some((name, port))) = (resolvers, address.rsplit_once(':')) else {
+        return TcpStream::connect(address).await;
+    };
+    if name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() {
+        return TcpStream::connect(address).await;
+    }
+    let port: u16 = port.parse().map_err(|_| ErrorKind::InvalidInput)?;
+    let found = resolvers.address(name, Families::V6First).await.ok_or(ErrorKind::NotFound)?;
+    TcpStream::connect((found, port)).await
+}
+
+async fn exchange(mut stream: TcpStream, request: &[u8]) -> io::Result<(Response, Vec<u8>)> {
     stream.write_all(request).await?;
     let (mut response, mut bytes) = (Response::default(), Vec::new());
     loop {
@@ -156,6 +190,8 @@ async fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
+/// How many are fetched at a time.
+const MOST_AT_ONCE: usize = 8;
 /// How long an answer may take, with its connection.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// The largest head, and the largest answer: usual ones have 2 KB.

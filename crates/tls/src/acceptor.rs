@@ -249,10 +249,10 @@ fn mode(own: &Own) -> SslVerifyMode {
 
 /// The protocols that are offered, and those that a line names and nobody here speaks.
 fn protocols(own: &Own, http: bool) -> (Vec<Box<str>>, Vec<Box<str>>) {
-    let spoken = |name: &str| !http || alpn::HTTP.contains(&name);
+    let spoken = |name: &str| !http || alpn::is_http(name);
     match &own.alpn {
         Some(names) => names.iter().cloned().partition(|name| spoken(name)),
-        None if http => (vec![alpn::HTTP[0].into()], Vec::new()),
+        None if http => (vec![alpn::USUAL.into()], Vec::new()),
         None => (Vec::new(), Vec::new()),
     }
 }

@@ -25,13 +25,16 @@ pub(crate) fn wire<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
     bytes
 }
 
-/// Whether that is a protocol that is spoken over connections of HTTP.
+/// Whether HTTP/1 can be spoken under that name: under any but those of HTTP's other versions. Names of somebody's own mean what both ends
+/// say that they mean, which is HTTP/1 here as in HAProxy.
 pub fn is_http(name: &str) -> bool {
-    HTTP.contains(&name)
+    !OTHERS.contains(&name) && !["h3-", "hq", "spdy/"].iter().any(|begin| name.starts_with(begin))
 }
 
-/// The protocols that are spoken over connections of HTTP.
-pub(crate) const HTTP: &[&str] = &["http/1.1", "http/1.0"];
+/// What is offered where nobody says.
+pub(crate) const USUAL: &str = "http/1.1";
+
+const OTHERS: &[&str] = &["h2", "h2c", "h3"];
 
 #[cfg(test)]
 mod tests {
@@ -42,6 +45,8 @@ mod tests {
         let names = parse("h2,http/1.1").unwrap();
         assert_eq!(wire(names.iter().map(|name| &**name)), b"\x02h2\x08http/1.1");
         assert_eq!(parse("").unwrap().len(), 0);
+        let spoken = ["http/1.1", "http/1.0", "mine", "h2", "h3", "h3-29", "spdy/3.1"].map(is_http);
+        assert_eq!(spoken, [true, true, true, false, false, false, false]);
         assert!(parse("h2,").is_err() && parse(&"x".repeat(256)).is_err());
     }
 }

@@ -79,6 +79,13 @@ fn connector(
         diagnostics.warn(backend.place, reason);
     }
     let mut tls = Cow::Borrowed(tls);
+    if backend.mode == Mode::Http
+        && let Some(name) = tls.alpn.iter().flatten().find(|name| !terse_tls::is_http_protocol(name))
+    {
+        let reason = format!("server '{}': '{name}' is not spoken to servers yet, so it is not offered to them", settings.name);
+        diagnostics.warn(backend.place, reason);
+        tls.to_mut().alpn.iter_mut().for_each(|names| names.retain(|name| terse_tls::is_http_protocol(name)));
+    }
     if backend.hop == HopMode::Off {
         tls.to_mut().common.records = Policy::Forbid;
     }

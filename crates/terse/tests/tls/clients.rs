@@ -220,12 +220,13 @@ fn clients_show_certificates() {
 fn protocols_are_those_that_are_spoken() {
     let root = authority("root");
     let files = [("a.pem", signed(Kind::Ecdsa, &["a.test"], &root).pem())];
-    let all = b"\x02h2\x08http/1.0\x08http/1.1";
+    let all = b"\x02h2\x08http/1.0\x08http/1.1\x04mine";
     for (words, protocol) in [
         ("", Some(&b"http/1.1"[..])),
         ("alpn http/1.0,http/1.1", Some(b"http/1.0")),
         ("alpn h2,http/1.1", Some(b"http/1.1")),
         ("alpn h2", None),
+        ("alpn mine,http/1.1", Some(b"mine")),
         ("no-alpn", None),
     ] {
         let terse = proxy(&format!("crt a.pem {words}"), &files).start();

@@ -7,6 +7,7 @@ use crate::support::proxy::DEFAULTS;
 use crate::support::server::Server;
 use crate::support::{Terse, until};
 use openssl::base64::decode_block;
+use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
 
 /// An authority that answers what it is told to.
@@ -78,6 +79,63 @@ fn answers_are_fetched_and_given_to_clients() {
     assert_eq!(stapled(&terse).as_ref(), Some(&revoked));
     assert!(command(&terse, "update ssl ocsp-response b.pem").contains("Unknown certificate!"));
     terse.end();
+}
+
+/// The first responder has an answer only once the second one is asked.
+#[test]
+fn a_slow_responder_holds_nobody_up() {
+    let (root, other) = (authority("root"), Arc::new(Responder::start()));
+    let (says, asked): (Arc<Mutex<Vec<u8>>>, _) = (Arc::default(), other.clone());
+    let said = says.clone();
+    let server = Server::answering(move |_| {
+        until("the other question", || (!asked.server.requests().is_empty()).then_some(()));
+        said.lock().unwrap().clone()
+    });
+    let slow = Responder { server, says };
+    let sites = [answered("a.test", &root, &slow.url()), answered("b.test", &root, &other.url())];
+    slow.answers(&answer(&sites[0], &root, GOOD));
+    other.answers(&answer(&sites[1], &root, GOOD));
+    let pem = |site: &Pair| [site.pem(), root.certificate_pem()].concat();
+    let text = format!(
+        "global\n nbthread 1\n ocsp-update.mode on\n stats socket \"${{dir}}/stats\" level admin\n log stderr format raw local0\n\
+         {DEFAULTS}\nfrontend web\n bind fd@${{web}} ssl crt a.pem crt b.pem\n http-request return status 200\n"
+    );
+    let terse = Terse::with(&text).file("a.pem", pem(&sites[0])).file("b.pem", pem(&sites[1])).listen("web").start();
+    for file in ["a.pem", "b.pem"] {
+        let line = format!("<OCSP-UPDATE> {file} 1 \"Update successful\" 0 1\n");
+        until(&line, || terse.stderr().contains(&line).then_some(()));
+    }
+    terse.end();
+}
+
+/// Names of responders are looked up by `resolvers default`, where there is one.
+#[test]
+fn responders_are_looked_up_by_the_default_resolvers() {
+    let (responder, root) = (Responder::start(), authority("root"));
+    let site = answered("a.test", &root, &format!("http://ocsp.test:{}/ocsp/", responder.server.address().port()));
+    responder.answers(&answer(&site, &root, GOOD));
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut bytes = [0; 512];
+        while let Ok((len, from)) = socket.recv_from(&mut bytes) {
+            let _ = socket.send_to(&here(&bytes[..len]), from);
+        }
+    });
+    let resolvers = format!("ocsp-update.mode on\nresolvers default\n nameserver ns {address}\n");
+    let terse = process(&resolvers, "a.pem a.test\n", &site, &root);
+    logged(&terse, "1 \"Update successful\" 0 1");
+    terse.end();
+}
+
+/// The answer of a name server (RFC 1035) that knows every name at 127.0.0.1, and at no address of IPv6.
+fn here(question: &[u8]) -> Vec<u8> {
+    let name_end = 12 + question[12..].iter().position(|byte| *byte == 0).unwrap();
+    let asked = &question[12..name_end + 5];
+    let is_v4 = asked[asked.len() - 4..] == [0, 1, 0, 1];
+    let head = [&question[..2], &[0x81, 0x80, 0, 1, 0, u8::from(is_v4), 0, 0, 0, 0]].concat();
+    let found: &[u8] = if is_v4 { &[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1] } else { &[] };
+    [&head, asked, found].concat()
 }
 
 #[test]

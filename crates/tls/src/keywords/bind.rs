@@ -58,15 +58,20 @@ pub(super) const TABLE: &[Param<OnBind>] = &[
     }),
     signatures(),
     client_signatures("The same of clients' certificates."),
-    done("alpn", "<protocols>", "Protocols that are offered: http/1.1, http/1.0; others only by 'mode tcp'.", |args, draft| {
-        draft.tls.own.alpn = common::protocols(args)?;
-        Ok(())
-    }),
+    done(
+        "alpn",
+        "<protocols>",
+        "Protocols that are offered; by 'mode http' those under which HTTP/1 is spoken, so not h2.",
+        |args, draft| {
+            draft.tls.own.alpn = common::protocols(args)?;
+            Ok(())
+        },
+    ),
     done("no-alpn", "", "Offers no protocols.", |_, draft| {
         draft.tls.own.alpn = Some(Vec::new());
         Ok(())
     }),
-    accepted("npn", "<protocols>", "Offers protocols the old way.", "TLS libraries have dropped NPN; 'alpn' took its place"),
+    accepted("npn", "<protocols>", "Offers protocols the old way.", "no client has NPN any more; 'alpn' took its place"),
     done("verify", "<how>", "Whether clients show certificates: none, optional, required.", |args, draft| {
         draft.tls.own.verify = match args.need("<how>")? {
             "none" => Some(Verify::None),

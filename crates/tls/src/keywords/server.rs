@@ -4,10 +4,8 @@ use super::Draft;
 use super::common::{
     self, accepted, by_version, ciphers, ciphersuites, client_signatures, curves, done, newest, oldest, refused, signatures,
 };
-use crate::alpn;
 use crate::settings::{FileName, Policy, ServerTls};
 use terse_config::params::Param;
-use terse_config::{Args, Fault};
 
 type OnServer = Draft<ServerTls>;
 
@@ -64,12 +62,17 @@ pub(super) const TABLE: &[Param<OnServer>] = &[
         .no_sni_auto =
         false),
     switch!("no-sni-auto", "Where there is no 'sni', it is asked for no name.", |draft| draft.tls.no_sni_auto = true),
-    done("alpn", "<protocols>", "Protocols that it is offered: http/1.1, http/1.0.", |args, draft| {
-        draft.tls.alpn = spoken(args)?;
-        Ok(())
-    }),
+    done(
+        "alpn",
+        "<protocols>",
+        "Protocols that it is offered; by 'mode http' those under which HTTP/1 is spoken, so not h2.",
+        |args, draft| {
+            draft.tls.alpn = common::protocols(args)?;
+            Ok(())
+        },
+    ),
     switch!("no-alpn", "Takes 'alpn' back.", |draft| draft.tls.alpn = None),
-    accepted("npn", "<protocols>", "Offers protocols the old way.", "TLS libraries have dropped NPN; 'alpn' took its place"),
+    accepted("npn", "<protocols>", "Offers protocols the old way.", "no server has NPN any more; 'alpn' took its place"),
     oldest("The oldest version: TLSv1.0, TLSv1.1, TLSv1.2, TLSv1.3."),
     newest(),
     by_version("no-sslv3", "SSL 3.0 is never spoken."),
@@ -116,19 +119,13 @@ pub(super) const TABLE: &[Param<OnServer>] = &[
         draft.tls.no_check_sni_auto = false;
     }),
     switch!("no-check-sni-auto", "They ask for no name.", |draft| draft.tls.no_check_sni_auto = true),
-    done("check-alpn", "<protocols>", "Protocols that checks offer; those by HTTP only http/1.1 and http/1.0.", |args, draft| {
-        draft.tls.check_alpn = common::protocols(args)?;
-        Ok(())
-    }),
+    done(
+        "check-alpn",
+        "<protocols>",
+        "Protocols that checks offer; those by HTTP only such as HTTP/1 is spoken under.",
+        |args, draft| {
+            draft.tls.check_alpn = common::protocols(args)?;
+            Ok(())
+        },
+    ),
 ];
-
-/// Protocols of which those are left out that are not spoken to servers.
-fn spoken(args: &mut Args<'_>) -> Result<Option<Vec<Box<str>>>, Fault> {
-    let mut names = common::protocols(args)?;
-    let spoken = |name: &str| alpn::HTTP.contains(&name);
-    if let Some(name) = names.iter().flatten().find(|name| !spoken(name)) {
-        args.warn(format!("'{name}' is not spoken to servers yet, so it is not offered to them"));
-    }
-    names.iter_mut().for_each(|names| names.retain(|name| spoken(name)));
-    Ok(names)
-}
