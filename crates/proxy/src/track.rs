@@ -62,6 +62,9 @@ const SESSIONS: (Data, Data) = (Data::SessCnt, Data::SessRate);
 const BYTES_IN: (Data, Data) = (Data::BytesInCnt, Data::BytesInRate);
 const BYTES_OUT: (Data, Data) = (Data::BytesOutCnt, Data::BytesOutRate);
 
+/// How many streams' emptied slots a worker keeps.
+const KEPT: usize = 64;
+
 impl Tracks {
     /// What a slot tracks.
     pub fn get(&self, slot: usize) -> Option<&Tracked> {
@@ -80,8 +83,8 @@ impl Tracks {
     }
 
     /// Ends them all.
-    pub fn release(self, now_ms: u64) {
-        self.0.into_iter().flatten().for_each(|tracked| tracked.release(now_ms));
+    pub fn release(&mut self, now_ms: u64) {
+        self.0.drain(..).flatten().for_each(|tracked| tracked.release(now_ms));
     }
 }
 
@@ -128,7 +131,8 @@ impl Facts {
     /// Tracks a key in a slot of the stream that is not filled yet, nor its session's; gives what it tracks now.
     pub fn track(&mut self, slot: usize, table: &Arc<Table>, key: &[u8], now_ms: u64) -> Option<&Tracked> {
         let tracked = table.track(key, now_ms)?;
-        let tracks = self.tracks.get_or_insert_default();
+        let worker = &self.session.worker;
+        let tracks = self.tracks.get_or_insert_with(|| worker.slots.borrow_mut().pop().unwrap_or_default());
         tracks.put(slot, tracked);
         tracks.get(slot)
     }
@@ -144,8 +148,12 @@ impl Facts {
 
     /// Ends what the stream tracks.
     pub(crate) fn end_tracks(&mut self) {
-        if let Some(tracks) = self.tracks.take() {
+        if let Some(mut tracks) = self.tracks.take() {
             tracks.release(self.end_ms());
+            let mut kept = self.session.worker.slots.borrow_mut();
+            if kept.len() < KEPT {
+                kept.push(tracks);
+            }
         }
     }
 
@@ -180,7 +188,7 @@ impl Session {
     /// Ends what the connection tracks.
     pub(crate) fn end_tracks(&mut self) {
         if let Some(tracks) = self.tracks.take() {
-            tracks.into_inner().release(self.table_ms(clock::now()));
+            tracks.borrow_mut().release(self.table_ms(clock::now()));
         }
     }
 

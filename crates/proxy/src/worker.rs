@@ -10,6 +10,7 @@ use crate::plan::roll::{Held, View};
 use crate::server::IdleConnections;
 use crate::settings::Probes;
 use crate::stream::Remains;
+use crate::track::Tracks;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
@@ -61,6 +62,8 @@ pub struct Worker {
     pub pools: Pools,
     /// Memory that ended streams have left.
     pub remains: RefCell<Vec<Remains>>,
+    /// The emptied slots of streams that have tracked.
+    pub slots: RefCell<Vec<Box<Tracks>>>,
     /// Memory of what is on its way out.
     pub scratch: RefCell<Vec<Vec<u8>>>,
     /// What it knows of the backends.
@@ -175,6 +178,7 @@ impl Worker {
             wheel: Wheel::new(),
             pools,
             remains: RefCell::default(),
+            slots: RefCell::default(),
             scratch: RefCell::default(),
             view: View::new(&plan.backends),
             idle: IdleConnections::new(plan.server_count()),
