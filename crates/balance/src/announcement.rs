@@ -31,6 +31,8 @@ pub struct Manner {
     pub announcer: Option<Announcer>,
     /// The name that it is asked for by TLS.
     pub name: Option<LogFormat>,
+    /// What a connection is called (`pool-conn-name`).
+    pub pool_name: Option<LogFormat>,
 }
 
 /// What a server is told by the PROXY protocol, its formats compiled.

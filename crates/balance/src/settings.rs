@@ -331,6 +331,10 @@ impl Default for ServerSettings {
 pub struct PoolSettings {
     /// `pool-max-conn`: idle connections of each worker; `None`: any number.
     pub max_idle: Option<u32>,
+    /// `pool-low-conn`: idle connections of each worker beyond those that it needs.
+    pub low: u32,
+    /// `pool-conn-name`: an expression, and where it stands.
+    pub name: Option<(Arc<str>, Place)>,
     /// `pool-purge-delay`: how long one is kept, 5 s.
     pub purge_delay: Duration,
     /// `max-reuse`: requests after the first that one may carry; `None`: any number.
@@ -339,7 +343,7 @@ pub struct PoolSettings {
 
 impl Default for PoolSettings {
     fn default() -> PoolSettings {
-        PoolSettings { max_idle: None, purge_delay: Duration::from_secs(5), max_reuse: None }
+        PoolSettings { max_idle: None, low: 0, name: None, purge_delay: Duration::from_secs(5), max_reuse: None }
     }
 }
 

@@ -1,8 +1,10 @@
 //! Connections to servers, and how they are made.
 
 mod idle;
+mod need;
 
 pub use idle::{IdleConnections, Wanted};
+pub use need::Held;
 
 use crate::io::{Buffer, Timer, Transport, Wheel, clock};
 use crate::settings::Options;
@@ -47,6 +49,8 @@ pub struct ServerConnection {
     pub announced: Option<Box<[u8]>>,
     /// The name that it was asked for by TLS: the connection serves no request for another.
     pub name: Option<Box<str>>,
+    /// What it is called (`pool-conn-name`): then it serves all requests that call it so, whatever name they ask for by TLS.
+    pub pool_name: Option<Box<str>>,
     /// Where it leads and why, if that depends on where the client wanted to go: it serves no request of a client that is to be led
     /// elsewhere.
     pub asked: Option<Box<(Destination, SocketAddr)>>,
@@ -54,6 +58,8 @@ pub struct ServerConnection {
     pub guise: Option<Box<SocketAddr>>,
     /// Where servers whose connections are to end look for it.
     pub registration: Option<Registration>,
+    /// Its place in the count of its server's connections.
+    pub held: Option<Held>,
 }
 
 impl ServerConnection {
@@ -71,9 +77,11 @@ impl ServerConnection {
             idle_until: clock::now(),
             announced: None,
             name: None,
+            pool_name: None,
             asked: None,
             guise: None,
             registration: None,
+            held: None,
         }
     }
 

@@ -142,10 +142,29 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
         draft.server.pool.max_idle = u32::try_from(args.integer("<connections>", -1..=i64::from(u32::MAX))?).ok();
         Ok(())
     }),
-    done("pool-purge-delay", "<time>", "Closes connections that were idle for so long, 5s by default.", |args, draft| {
-        draft.server.pool.purge_delay = args.time("<time>")?;
+    done("pool-low-conn", "<connections>", "Keeps so many idle connections beyond those that are needed.", |args, draft| {
+        draft.server.pool.low = args.integer("<connections>", 0..=i64::from(u32::MAX))? as u32;
         Ok(())
     }),
+    done(
+        "pool-conn-name",
+        "<expression>",
+        "Names connections: only requests that name them so share them. Without it the name is that of 'sni'.",
+        |args, draft| {
+            let place = args.place(&draft.line);
+            draft.server.pool.name = Some((args.need("<expression>")?.into(), place));
+            Ok(())
+        },
+    ),
+    done(
+        "pool-purge-delay",
+        "<time>",
+        "Closes connections that were idle for so long, 5s by default; 0: keeps none.",
+        |args, draft| {
+            draft.server.pool.purge_delay = args.time("<time>")?;
+            Ok(())
+        },
+    ),
     done("max-reuse", "<requests>", "Closes a connection after so many requests; -1: never.", |args, draft| {
         draft.server.pool.max_reuse = u32::try_from(args.integer("<requests>", -1..=i64::from(u32::MAX))?).ok();
         Ok(())
@@ -170,7 +189,6 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     done("proto", "<name>", "Says the protocol to speak: h1.", |args, _| only_h1(args)),
     done("check-proto", "<name>", "Says the protocol that checks speak: h1.", |args, _| only_h1(args)),
     accepted("ws", "<version>", "Says what carries WebSocket.", "HTTP/1 is the only protocol to servers"),
-    accepted("pool-low-conn", "<connections>", "Keeps a few idle connections from other threads.", "each worker keeps its own"),
     done("non-stick", "", "Stick tables do not learn it.", |_, draft| {
         draft.server.non_stick = true;
         Ok(())
@@ -197,7 +215,6 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     }),
     refused("check-reuse-pool", "", "Lets checks use connections of requests.", LATER),
     refused("check-pool-conn-name", "<name>", "Names the connections that checks use.", LATER),
-    refused("pool-conn-name", "<expression>", "Names connections, so that only requests with the same name share them.", LATER),
     refused("namespace", "<name>", "Connects from another network namespace.", "network namespaces are not built"),
     refused("strict-maxconn", "", "Counts idle connections against 'maxconn', too.", LATER),
     refused("shard", "<number>", "Gives a peer its share of the tables.", "there are no peers"),

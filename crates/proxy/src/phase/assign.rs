@@ -108,7 +108,8 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let manner = chosen.manner();
         let announcer = manner.and_then(|manner| manner.announcer.as_ref());
         let announced = announcer.map(|announcer| announce::head(announcer, stream).into_boxed_slice());
-        let name = manner.and_then(|manner| manner.name.as_ref()).and_then(|name| tls_name(name, stream));
+        let name = manner.and_then(|manner| manner.name.as_ref()).and_then(|name| written(name, stream));
+        let pool_name = manner.and_then(|manner| manner.pool_name.as_ref()).and_then(|name| written(name, stream));
         let asked = stream.facts.local;
         let guise = chosen.settings().source.guise.as_ref().and_then(|guise| guise::of(guise, stream));
         let wanted = Wanted {
@@ -118,6 +119,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             once,
             announced: announced.as_deref(),
             name: name.as_deref(),
+            pool_name: pool_name.as_deref(),
             asked,
             guise,
         };
@@ -137,7 +139,8 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         };
         let connected = match connected {
             Waited::Done(Ok(mut connection)) => {
-                (connection.announced, connection.name) = (announced, name);
+                connection.held = worker.idle.hold(chosen);
+                (connection.announced, connection.name, connection.pool_name) = (announced, name, pool_name);
                 match chosen.connector().filter(|_| chosen.is_secure()) {
                     Some(connector) => {
                         let request = if may_go_early(stream, exchange, backend) { Request::Safe } else { Request::Traffic };
@@ -194,8 +197,8 @@ pub fn went_early_unasked(stream: &Stream) -> bool {
     went && stream.request.fields.get(b"early-data").is_none()
 }
 
-/// The name that a server is asked for by TLS; none where the expression has no value.
-fn tls_name(name: &LogFormat, stream: &Stream) -> Option<Box<str>> {
+/// A name that an expression makes; none where it has no value.
+fn written(name: &LogFormat, stream: &Stream) -> Option<Box<str>> {
     let mut text = Vec::new();
     name.write(&stream.env(), &mut text);
     String::from_utf8(text).ok().filter(|name| !name.is_empty()).map(String::into_boxed_str)
@@ -297,11 +300,16 @@ impl Assigned {
         self.connection.requests += 1;
         if keep {
             let session = &stream.facts.session;
-            let is_own = stream.facts.backend().is_some_and(|b| b.reuse == Reuse::Never)
-                || self.connection.announced.is_some()
-                || self.connection.guise.as_deref().is_some_and(|guise| guise.port() != 0);
+            let tells_port =
+                self.connection.announced.is_some() || self.connection.guise.as_deref().is_some_and(|guise| guise.port() != 0);
+            let is_own = match stream.facts.backend().map(|backend| backend.reuse) {
+                Some(Reuse::Never) => true,
+                // Behind a balancer that announces its clients, one may come again from the same port.
+                Some(Reuse::Always) if session.announced().is_some() => false,
+                _ => tells_port,
+            };
             session.has_own_connections.set(session.has_own_connections.get() || is_own);
-            stream.facts.session.worker.idle.put(self.connection);
+            session.worker.idle.put(self.connection, is_own);
         }
         drop(self.claim);
     }

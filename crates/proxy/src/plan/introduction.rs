@@ -47,7 +47,9 @@ pub(super) fn of(
     let may_be_secure = settings.tls.enabled || settings.tls.declined == Some(true);
     let name =
         name(settings, backend).filter(|_| may_be_secure && connector.is_some()).and_then(|text| compile(&text, diagnostics));
-    Introduction { connector, manner: Manner { announcer: announcer(settings, compile, diagnostics), name } }
+    let pool_name = settings.pool.name.as_ref().map(|(name, place)| expression(name, place));
+    let pool_name = pool_name.and_then(|text| compile(&text, diagnostics));
+    Introduction { connector, manner: Manner { announcer: announcer(settings, compile, diagnostics), name, pool_name } }
 }
 
 impl Introduction {
@@ -56,7 +58,8 @@ impl Introduction {
         if let Some(connector) = self.connector {
             server.secure(connector);
         }
-        if self.manner.announcer.is_some() || self.manner.name.is_some() {
+        let Manner { announcer, name, pool_name } = &self.manner;
+        if announcer.is_some() || name.is_some() || pool_name.is_some() {
             server.introduce(self.manner);
         }
     }
@@ -96,8 +99,12 @@ fn connector(
 fn name(settings: &ServerSettings, backend: &Surroundings<'_>) -> Option<FormatText> {
     let tls = &settings.tls;
     let auto = (!tls.no_sni_auto && backend.mode == Mode::Http).then_some((AUTOMATIC_NAME, backend.place));
-    let (expression, place) = tls.sni.as_ref().map(|sni| (&*sni.name, &sni.place)).or(auto)?;
-    Some(FormatText { text: format!("%[{expression}]").into_bytes(), place: place.clone() })
+    let (name, place) = tls.sni.as_ref().map(|sni| (&*sni.name, &sni.place)).or(auto)?;
+    Some(expression(name, place))
+}
+
+fn expression(text: &str, place: &Place) -> FormatText {
+    FormatText { text: format!("%[{text}]").into_bytes(), place: place.clone() }
 }
 
 /// HAProxy's: the host of the request.

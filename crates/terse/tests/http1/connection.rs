@@ -29,6 +29,38 @@ fn kept_on_both_sides() {
     assert_eq!(connections_with("safe"), 2);
 }
 
+/// Two clients' first requests make two connections, though one would do for both: only so many stay as are needed.
+#[test]
+fn what_is_not_needed_is_closed() {
+    for (words, kept) in [("", 1), ("pool-low-conn 1", 2), ("pool-purge-delay 0", 0), ("pool-max-conn 0 pool-low-conn 1", 0)] {
+        let server = Server::body("kept");
+        let terse = listen(&format!("server one {} {words}", server.address()));
+        let mut clients = [terse.client(), terse.client()];
+        for client in &mut clients {
+            assert_eq!(client.get("/", &[]).text(), "kept");
+        }
+        assert_eq!(server.accepted(), 2, "{words}");
+        until("the others to close", || (server.open() == kept).then_some(()));
+        terse.end();
+    }
+}
+
+/// Requests share the connections that have their name.
+#[test]
+fn named_connections() {
+    let server = Server::answering(|request| ok(&request.connection.to_string()));
+    let words = "pool-conn-name req.hdr(x-name) pool-low-conn 2";
+    let terse = listen(&format!("http-reuse always\n server one {} {words}", server.address()));
+    let mut client = terse.client();
+    let mut over = |name: &str| client.get("/", &[("X-Name", name)]).text();
+    let (a, b) = (over("a"), over("b"));
+    assert_ne!(a, b);
+    assert_eq!([over("a"), over("b"), over("b"), over("a")], [&*a, &*b, &*b, &*a]);
+    assert!(![a, b].contains(&over("")));
+    assert_eq!(server.accepted(), 3);
+    terse.end();
+}
+
 #[test]
 fn closed_with_httpclose() {
     let server = Server::body("once");
