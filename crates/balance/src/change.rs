@@ -84,7 +84,7 @@ impl Farm {
             return None;
         }
         server.set_name_in_dns(name);
-        if let Some(watchers) = self.name_watchers.get() {
+        if let Some(watchers) = self.context.wardens.names.get() {
             // Nobody receives where the process is about to end.
             let _ = watchers.send((self.clone(), server.clone()));
         }

@@ -1,10 +1,10 @@
 //! A backend's servers together.
 
 use crate::algorithm::{Choice, Chooser, Key, Roster};
-use crate::check::{Script, Watchers};
+use crate::check::Script;
 use crate::counters::Counters;
 use crate::durations::Durations;
-use crate::membership::{Picked, Servers, numbers};
+use crate::membership::{Picked, Servers, Wardens, numbers};
 use crate::queue::{Backlog, Claim, Grant, Precedence, Want};
 use crate::server::{Server, Standing};
 use crate::settings::FarmSettings;
@@ -13,7 +13,7 @@ use std::fmt;
 use std::mem;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicUsize};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use terse_tls::HandshakeCounts;
 
@@ -33,6 +33,8 @@ pub struct FarmContext {
     pub journal: Journal,
     /// When the process started: times are counted from here.
     pub started: Instant,
+    /// Who is told of its servers.
+    pub wardens: Arc<Wardens>,
 }
 
 /// Takes the lines that changes of servers write, without a line end: the backend's log, and standard error. It is called under the
@@ -61,10 +63,6 @@ pub struct Farm {
     pub(crate) given: AtomicUsize,
     /// At how many requests servers get their whole `maxconn`.
     pub(crate) full: AtomicU32,
-    /// Who makes checks, once somebody does.
-    pub(crate) watchers: OnceLock<Watchers>,
-    /// Who asks for names of servers, once somebody does.
-    pub(crate) name_watchers: OnceLock<Watchers>,
     pub(crate) backlog: Arc<Backlog>,
     /// What checks do.
     pub(crate) script: Script,
@@ -113,8 +111,6 @@ impl Farm {
             roster: ArcSwap::from_pointee(Roster::new(Arc::default(), &settings, None)),
             given: AtomicUsize::new(lines.len()),
             full: AtomicU32::new(settings.fullconn.unwrap_or(0)),
-            watchers: OnceLock::new(),
-            name_watchers: OnceLock::new(),
             backlog: Arc::new(Backlog::new()),
             script: Script::new(&settings.probe),
             changes: Mutex::default(),
@@ -132,12 +128,6 @@ impl Farm {
         farm.rebuild_with(ids.into_iter().zip(lines).enumerate().map(server).collect());
         farm.join(&farm.servers());
         farm
-    }
-
-    /// Says who is to be told of servers whose names in the DNS have changed.
-    pub fn tell_of_names(&self, watchers: Watchers) {
-        // Nobody else asks for names.
-        let _ = self.name_watchers.set(watchers);
     }
 
     /// At how many requests its servers get their whole `maxconn`, where no `fullconn` says so.

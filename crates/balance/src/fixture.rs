@@ -31,6 +31,7 @@ pub(crate) fn logged(lines: &str) -> (Arc<Farm>, Lines) {
         connect_timeout: Some(Duration::from_secs(5)),
         journal,
         started: Instant::now(),
+        wardens: Arc::default(),
     };
     (Farm::new(context, settings), log)
 }

@@ -20,8 +20,7 @@ impl Guid {
     pub fn parse(args: &mut Args<'_>, line: &Place) -> Result<Guid, Fault> {
         let place = args.place(line);
         let name = args.need("<name>")?;
-        let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b':' | b'-' | b'_');
-        if name.is_empty() || name.len() > MOST_BYTES || !name.bytes().all(fits) {
+        if !Guid::fits(name) {
             let hint = format!("letters, digits, '.', ':', '-' and '_', {MOST_BYTES} at most");
             return Err(args.fault(format!("'{name}' cannot be a name of statistics")).hint(hint));
         }
@@ -30,6 +29,12 @@ impl Guid {
 }
 
 impl Guid {
+    /// Whether a name can stand in a file of statistics.
+    pub fn fits(name: &str) -> bool {
+        let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b':' | b'-' | b'_');
+        !name.is_empty() && name.len() <= MOST_BYTES && name.bytes().all(fits)
+    }
+
     /// That of one of many that a line stands for.
     pub(crate) fn numbered(&self, number: u32) -> Guid {
         Guid { name: format!("{}-{number}", self.name).into(), place: self.place.clone() }

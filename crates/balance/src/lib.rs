@@ -56,7 +56,7 @@ pub use destination::{Destination, Port};
 pub use durations::{Durations, Span};
 pub use farm::{Farm, FarmContext, Journal, Level};
 pub use keywords::KEYWORDS;
-pub use membership::{NotAdded, NotRemoved, NotRenamed, Picked, Servers};
+pub use membership::{NotAdded, NotRemoved, NotRenamed, Picked, Servers, Wardens};
 pub use persistence::{Affinity, CookieFound, CookieSent};
 pub use queue::{Claim, Grant, Precedence, Retry, Waiter, Want};
 pub use server::Server;

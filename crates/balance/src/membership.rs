@@ -19,6 +19,7 @@
 
 use crate::algorithm::Roster;
 use crate::algorithm::settings::{Balance, HashMethod};
+use crate::check::Watchers;
 use crate::counters::Count;
 use crate::farm::Farm;
 use crate::server::{Server, Standing};
@@ -29,7 +30,25 @@ use std::fmt;
 use std::ops::Deref;
 use std::slice;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
+
+/// Who is told of servers that come to a farm, or that get another name in the DNS. All farms of a process have one: so one that is made
+/// later knows them, too.
+#[derive(Default, Debug)]
+pub struct Wardens {
+    /// Who makes checks, once somebody does.
+    pub(crate) checks: OnceLock<Watchers>,
+    /// Who asks for names of servers, once somebody does.
+    pub(crate) names: OnceLock<Watchers>,
+}
+
+impl Wardens {
+    /// Who is to be told of servers whose names in the DNS have changed.
+    pub fn tell_of_names(&self, watchers: Watchers) {
+        // Nobody else asks for names.
+        let _ = self.names.set(watchers);
+    }
+}
 
 /// The servers of a farm at a moment, in order.
 pub struct Servers(pub(crate) Guard<Arc<Roster>>);
@@ -144,7 +163,7 @@ impl Farm {
         ready(&server);
         let all: Arc<[Arc<Server>]> = servers.iter().chain([&server]).cloned().collect();
         self.rebuild_with(all);
-        if let Some(watchers) = self.watchers.get() {
+        if let Some(watchers) = self.context.wardens.checks.get() {
             // Nobody receives where the process is about to end.
             let _ = watchers.send((self.clone(), server.clone()));
         }
@@ -413,8 +432,8 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (farm, log) = logged("option log-health-checks");
-        let checks = tokio::spawn(check::run(vec![farm.clone()], Arc::new(Nowhere)));
-        while farm.watchers.get().is_none() {
+        let checks = tokio::spawn(check::run(farm.context.wardens.clone(), vec![farm.clone()], Arc::new(Nowhere)));
+        while farm.context.wardens.checks.get().is_none() {
             tokio::task::yield_now().await;
         }
         let new = add(&farm, &format!("s {address} check inter 10ms rise 1"));

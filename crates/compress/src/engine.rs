@@ -15,7 +15,7 @@ use crate::settings::Compression;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use terse_config::{Diagnostic, Diagnostics, Place, Section, SectionKind, Setting, Severity};
+use terse_config::{Diagnostic, Diagnostics, Place, Section, SectionKind, Setting, Settings, Severity};
 
 /// An engine's place in the list of all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,26 +149,31 @@ pub fn settle(sections: &mut [Section], diagnostics: &mut Diagnostics) -> Arc<[E
         engines.push(engine);
     }
     for section in sections.iter_mut().filter(|section| section.kind.is_proxy()) {
-        if section.settings.get::<Compression>().is_none_or(|compression| compression.engine.is_none()) {
-            continue;
-        }
-        let compression = section.settings.entry::<Compression>();
-        let Some(Choice::Named(name, place)) = &compression.engine else { continue };
-        match engines.iter().position(|engine| engine.name == *name) {
-            Some(at) => {
-                let largest = engines[at].largest;
-                compression.engine = Some(Choice::Found { id: EngineId(at as u8), largest });
-            }
-            None => {
-                let known: Vec<&str> = engines.iter().map(|engine| &*engine.name).collect();
-                let hint =
-                    if known.is_empty() { "an 'engine' section makes one".into() } else { format!("one of {}", known.join(", ")) };
-                let reason = format!("there is no engine '{name}'");
-                diagnostics.push(Diagnostic::new(Severity::Alert, place, reason).hint(Some(hint)));
-            }
-        }
+        find(&mut section.settings, &engines, diagnostics);
     }
     engines.into()
+}
+
+/// Tells a proxy which number its engine has; one that is not there is said.
+pub fn find(settings: &mut Settings, engines: &[EngineSettings], diagnostics: &mut Diagnostics) {
+    if settings.get::<Compression>().is_none_or(|compression| compression.engine.is_none()) {
+        return;
+    }
+    let compression = settings.entry::<Compression>();
+    let Some(Choice::Named(name, place)) = &compression.engine else { return };
+    match engines.iter().position(|engine| engine.name == *name) {
+        Some(at) => {
+            let largest = engines[at].largest;
+            compression.engine = Some(Choice::Found { id: EngineId(at as u8), largest });
+        }
+        None => {
+            let known: Vec<&str> = engines.iter().map(|engine| &*engine.name).collect();
+            let hint =
+                if known.is_empty() { "an 'engine' section makes one".into() } else { format!("one of {}", known.join(", ")) };
+            let reason = format!("there is no engine '{name}'");
+            diagnostics.push(Diagnostic::new(Severity::Alert, place, reason).hint(Some(hint)));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub use keyword::{Keyword, Kind, Parser, Scope};
 pub use load::{Loader, Source};
 pub use opening::REFUSED_SECTIONS;
 pub use params::{Param, ParamKind};
-pub use section::{Config, Section, SectionKind, Sections};
+pub use section::{Base, Config, Section, SectionKind, Sections};
 pub use settings::{Heirs, Setting, Settings};
 pub use units::TimeUnit;
 pub use words::Word;

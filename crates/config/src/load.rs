@@ -53,7 +53,8 @@ impl Loader {
             reading.file(source);
         }
         let Reading { environment, opened, shared, accepted, diagnostics, .. } = reading;
-        (Config { global: opened.global, sections: opened.named, shared, accepted, environment }, diagnostics)
+        let (global, sections, bases) = opened.into_parts();
+        (Config { global, sections, bases, shared, accepted, environment }, diagnostics)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::args::Fault;
 use crate::diagnostic::{Place, Severity};
 use crate::near;
 use crate::opening::{self, Opening};
-use crate::section::{Section, SectionKind};
+use crate::section::{Base, Section, SectionKind};
 use crate::settings::Settings;
 use crate::words::Word;
 use std::collections::HashMap;
@@ -23,15 +23,13 @@ pub(crate) struct Opened {
 
 /// A `defaults` section and who uses it.
 struct Defaults {
-    section: Section,
+    base: Base,
     /// Whether a `from` names it.
     explicit: bool,
     /// Whether a section without `from` uses it.
     implicit: bool,
     /// Where an earlier one of the same name stands.
     twin: Option<Place>,
-    /// The kind of the first section that began with it.
-    heir: Option<SectionKind>,
 }
 
 /// Where lines go.
@@ -107,7 +105,7 @@ impl Opened {
         match self.current {
             Current::Outside | Current::Refused => None,
             Current::Global => Some((&mut self.global, &[])),
-            Current::Defaults(index) => self.defaults.get_mut(index).map(|defaults| (&mut defaults.section, &[][..])),
+            Current::Defaults(index) => self.defaults.get_mut(index).map(|defaults| (&mut defaults.base.section, &[][..])),
             Current::Named(index) => {
                 let (earlier, rest) = self.named.split_at_mut_checked(index)?;
                 rest.first_mut().map(|section| (section, &*earlier))
@@ -120,7 +118,7 @@ impl Opened {
         let section = match self.current {
             Current::Outside | Current::Refused => None,
             Current::Global => Some(&self.global),
-            Current::Defaults(index) => self.defaults.get(index).map(|defaults| &defaults.section),
+            Current::Defaults(index) => self.defaults.get(index).map(|defaults| &defaults.base.section),
             Current::Named(index) => self.named.get(index),
         };
         section.map_or_else(String::new, |section| match section.name.is_empty() {
@@ -158,19 +156,19 @@ impl Opened {
     ) {
         let base = from.and_then(|from| self.refer(words, from, said));
         let settings = base.map_or_else(Settings::default, |base| self.inherit(base, SectionKind::Defaults, said));
-        let twin = self.defaults.iter().rev().find(|other| !name.is_empty() && other.section.name == name);
+        let twin = self.defaults.iter().rev().find(|other| !name.is_empty() && other.base.section.name == name);
         if let Some(twin) = twin.filter(|twin| twin.explicit) {
             let reason = format!(
                 "'{name}' is the name of the defaults section declared at {} too, which 'from' refers to",
-                at(&twin.section.place)
+                at(&twin.base.section.place)
             );
             said.push((Severity::Alert, Fault::new(1, reason)));
         }
-        let twin = twin.map(|twin| twin.section.place.clone());
+        let twin = twin.map(|twin| twin.base.section.place.clone());
         let mut section = Section::new(SectionKind::Defaults, name, place.clone(), settings);
         section.doubtful = self.is_doubtful(base);
         self.current = Current::Defaults(self.defaults.len());
-        self.defaults.push(Defaults { section, explicit: false, implicit: false, twin, heir: None });
+        self.defaults.push(Defaults { base: Base { section, heir: None }, explicit: false, implicit: false, twin });
     }
 
     fn open_named(
@@ -206,14 +204,14 @@ impl Opened {
 
     /// Whether a line of a defaults section was refused.
     fn is_doubtful(&self, defaults: Option<usize>) -> bool {
-        defaults.and_then(|index| self.defaults.get(index)).is_some_and(|defaults| defaults.section.doubtful)
+        defaults.and_then(|index| self.defaults.get(index)).is_some_and(|defaults| defaults.base.section.doubtful)
     }
 
     /// The defaults section that a `from` names.
     fn refer(&mut self, words: &[Word], from: usize, said: &mut Vec<(Severity, Fault)>) -> Option<usize> {
         let name = text(words, Some(from));
-        let Some(index) = self.defaults.iter().rposition(|defaults| defaults.section.name == name) else {
-            let names = self.defaults.iter().map(|defaults| &*defaults.section.name).filter(|name| !name.is_empty());
+        let Some(index) = self.defaults.iter().rposition(|defaults| defaults.base.section.name == name) else {
+            let names = self.defaults.iter().map(|defaults| &*defaults.base.section.name).filter(|name| !name.is_empty());
             let fault = Fault::new(from, format!("defaults section '{name}' not found"));
             said.push((Severity::Alert, near::hinted(fault, &name, names)));
             return None;
@@ -221,7 +219,7 @@ impl Opened {
         let defaults = &mut self.defaults[index];
         defaults.explicit = true;
         if let Some(twin) = &defaults.twin {
-            let (first, second) = (at(twin), at(&defaults.section.place));
+            let (first, second) = (at(twin), at(&defaults.base.section.place));
             let reason = format!("ambiguous defaults section name '{name}': it is declared at {first} and at {second}");
             said.push((Severity::Alert, Fault::new(from, reason)));
         }
@@ -240,7 +238,7 @@ impl Opened {
     fn warn_of_both_uses(&self, index: usize, word: usize, said: &mut Vec<(Severity, Fault)>) {
         let defaults = &self.defaults[index];
         if defaults.explicit && defaults.implicit {
-            let (name, place) = (&defaults.section.name, at(&defaults.section.place));
+            let (name, place) = (&defaults.base.section.name, at(&defaults.base.section.place));
             let reason = format!("defaults section '{name}' (declared at {place}) is used both by name and without");
             let hint = "always write 'from', or add a last defaults section that nobody names";
             said.push((Severity::Warning, Fault::new(word, reason).hint(hint)));
@@ -250,22 +248,16 @@ impl Opened {
     /// What a section of that kind begins with.
     fn inherit(&mut self, defaults: usize, kind: SectionKind, said: &mut Vec<(Severity, Fault)>) -> Settings {
         let Some(defaults) = self.defaults.get_mut(defaults) else { return Settings::default() };
-        let first = *defaults.heir.get_or_insert(kind);
-        let (name, place) = (&defaults.section.name, at(&defaults.section.place));
-        for heirs in defaults.section.settings.heirs() {
-            let because = heirs.because;
-            if !heirs.kinds.has(kind) {
-                let reason = format!("cannot begin with defaults section '{name}' (declared at {place}), which holds {because}");
-                said.push((Severity::Alert, Fault::new(0, reason)));
-            } else if heirs.one_side && first != kind {
-                let reason = format!(
-                    "cannot begin with defaults section '{name}' (declared at {place}), which holds {because}: a {} does already",
-                    first.name()
-                );
-                said.push((Severity::Alert, Fault::new(0, reason)));
-            }
-        }
-        defaults.section.settings.inherit()
+        let base = &mut defaults.base;
+        base.heir.get_or_insert(kind);
+        said.extend(base.objections(kind).map(|reason| (Severity::Alert, Fault::new(0, reason))));
+        base.section.settings.inherit()
+    }
+
+    /// What the files hold: all `global` sections in one, the sections with lines of their own, and the `defaults` that have names.
+    pub(crate) fn into_parts(self) -> (Section, Vec<Section>, Vec<Base>) {
+        let bases = self.defaults.into_iter().map(|defaults| defaults.base).filter(|base| !base.section.name.is_empty());
+        (self.global, self.named, bases.collect())
     }
 }
 

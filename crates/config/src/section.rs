@@ -202,12 +202,39 @@ impl Section {
     }
 }
 
+/// A `defaults` section with a name, which sections may begin with.
+pub struct Base {
+    /// It.
+    pub section: Section,
+    /// The kind of the first section that began with it.
+    pub heir: Option<SectionKind>,
+}
+
+impl Base {
+    /// What keeps a section of that kind from beginning with it.
+    pub fn objections(&self, kind: SectionKind) -> impl Iterator<Item = String> {
+        let Section { name, place, settings, .. } = &self.section;
+        settings.heirs().filter_map(move |heirs| {
+            let first = self.heir.filter(|first| heirs.one_side && *first != kind);
+            let already = match first {
+                _ if !heirs.kinds.has(kind) => String::new(),
+                Some(first) => format!(": a {} does already", first.name()),
+                None => return None,
+            };
+            let (because, file, line) = (heirs.because, &place.file, place.line);
+            Some(format!("cannot begin with defaults section '{name}' (declared at {file}:{line}), which holds {because}{already}"))
+        })
+    }
+}
+
 /// A configuration, read.
 pub struct Config {
     /// All `global` sections in one.
     pub global: Section,
     /// `frontend`, `backend`, `listen` and the other named sections, in order.
     pub sections: Vec<Section>,
+    /// `defaults` sections with names, in order.
+    pub bases: Vec<Base>,
     /// What belongs to no section: names of variables, tables of samples.
     pub shared: Settings,
     /// Tuning words in use that change nothing here: the word, and why it cannot (listed by `-V`).

@@ -5,7 +5,7 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 
 /// A crate's part of a section, such as the balancing settings of a backend.
-pub trait Setting: Any + Default {
+pub trait Setting: Any + Default + Send {
     /// What a section starts with when its `defaults` section holds `self`.
     fn inherit(&self) -> Self;
 
@@ -69,7 +69,7 @@ impl Settings {
     }
 }
 
-trait Slot {
+trait Slot: Send {
     fn any(&self) -> &dyn Any;
     fn any_mut(&mut self) -> &mut dyn Any;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;

@@ -8,17 +8,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Instant;
-use terse_balance::{Farm, Port, Server};
+use terse_balance::{Farm, Port, Server, Wardens};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 /// Watches the names of all servers that have `resolvers`, for ever, and those that operators give them; dropping the future ends it.
-pub async fn run(sections: Vec<Arc<Resolvers>>, farms: Vec<Arc<Farm>>) {
+pub async fn run(wardens: Arc<Wardens>, sections: Vec<Arc<Resolvers>>, farms: Vec<Arc<Farm>>) {
     let (give, mut moved) = mpsc::unbounded_channel();
     let mut names: BTreeMap<Key, Vec<Watched>> = BTreeMap::new();
+    wardens.tell_of_names(give);
     for farm in &farms {
-        farm.tell_of_names(give.clone());
         for server in farm.servers().iter() {
             let Some(key) = Key::of(server) else { continue };
             names.entry(key).or_default().push(Watched::new(farm, server));

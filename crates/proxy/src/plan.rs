@@ -44,6 +44,7 @@ use terse_sample::{Condition, Language, LogFormat, Needs, ProcessStore};
 use terse_tls::settings::Defaults;
 use terse_tls::{Acceptor, Vault};
 
+use build::Templates;
 pub use removal::NotRemoved;
 use roll::Backends;
 
@@ -56,6 +57,8 @@ pub struct Plan {
     pub frontends: Vec<Frontend>,
     /// Backends and the back halves of `listen`.
     pub backends: Backends,
+    /// What backends are made of that are added.
+    pub templates: Templates,
     /// Addresses to listen on, of all frontends.
     pub binds: Vec<Bind>,
     /// Stick tables, in the order of their lines.

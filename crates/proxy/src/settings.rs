@@ -33,6 +33,8 @@ pub enum UnusualNames {
 pub struct ProxySettings {
     /// `mode`.
     pub mode: Mode,
+    /// Whether a line says it.
+    pub says_mode: bool,
     /// `timeout ...`.
     pub timeouts: Timeouts,
     /// Switches: `option ...`.

@@ -85,9 +85,9 @@ impl Service {
             lifeline.ready(&exported)?;
         }
         let farms: Vec<_> = plan.backends.now().iter().map(|backend| backend.farm.clone()).collect();
-        tokio::spawn(terse_names::run(plan.resolvers.clone(), farms.clone()));
+        tokio::spawn(terse_names::run(plan.templates.wardens().clone(), plan.resolvers.clone(), farms.clone()));
         let surroundings = CheckSurroundings { plan: plan.clone(), node: stats.node().to_owned() };
-        tokio::spawn(terse_balance::check::run(farms, Arc::new(surroundings)));
+        tokio::spawn(terse_balance::check::run(plan.templates.wardens().clone(), farms, Arc::new(surroundings)));
         tokio::spawn(terse_proxy::ocsp::run(plan.clone()));
         if let Some(queue) = shared.queue.clone().filter(|queue| !queue.engines().is_empty()) {
             let voice = Voice { logger: Logger::new(&plan.sinks), report: report.clone() };

@@ -18,7 +18,6 @@ pub(crate) fn find(words: &[String]) -> Option<&'static Absent> {
 
 const ABSENT: &[Absent] = &[
     absent("acme", "certificates are not ordered here; use a client such as certbot"),
-    absent("add backend", BACKENDS),
     absent("add ssl ech", ECH),
     absent("add ssl jwt", TOKENS),
     absent("debug", INTERNALS),
@@ -36,7 +35,6 @@ const ABSENT: &[Absent] = &[
     absent("set ssl ech", ECH),
     absent("show activity", INTERNALS),
     absent("show anon", "nothing is hidden in answers"),
-    absent("show defaults", "sections of defaults are forgotten once they are read"),
     absent("show dev", INTERNALS),
     absent("show fd", INTERNALS),
     absent("show libs", INTERNALS),
@@ -63,7 +61,6 @@ const fn absent(name: &'static str, reason: &'static str) -> Absent {
     Absent { name, reason }
 }
 
-const BACKENDS: &str = "backends are those of the configuration";
 const COOKIES: &str = "dynamic cookies are not built";
 const FRONTENDS: &str = "frontends listen until the process stops";
 const INTERNALS: &str = "it looks into HAProxy's own code";

@@ -6,6 +6,7 @@
 use super::attempt::{Limits, attempt};
 use super::{Surroundings, agent};
 use crate::farm::Farm;
+use crate::membership::Wardens;
 use crate::server::Server;
 use crate::state::Operation;
 use std::sync::Arc;
@@ -19,12 +20,10 @@ pub type Watchers = mpsc::UnboundedSender<(Arc<Farm>, Arc<Server>)>;
 
 /// Checks the servers of all farms, for ever, and those that come. One task for each checked server, spawned on the runtime that polls
 /// this (the control thread's), which ends when the server is removed; dropping the future ends all.
-pub async fn run(farms: Vec<Arc<Farm>>, surroundings: Arc<dyn Surroundings>) {
+pub async fn run(wardens: Arc<Wardens>, farms: Vec<Arc<Farm>>, surroundings: Arc<dyn Surroundings>) {
     let (watchers, mut newcomers) = mpsc::unbounded_channel();
-    for farm in &farms {
-        // Nobody else makes checks.
-        let _ = farm.watchers.set(watchers.clone());
-    }
+    // Nobody else makes checks.
+    let _ = wardens.checks.set(watchers);
     let servers = |farm: &Arc<Farm>| farm.servers().to_vec();
     let all: Vec<(Arc<Farm>, Arc<Server>)> =
         farms.iter().flat_map(|farm| servers(farm).into_iter().map(move |server| (farm.clone(), server))).collect();
@@ -174,7 +173,7 @@ mod tests {
         let (farm, log) = logged(&format!(
             "option log-health-checks\ndefault-server check inter 10ms rise 2 fall 2\nserver s {address}\nserver t {address} no-check"
         ));
-        let checks = tokio::spawn(run(vec![farm.clone()], Arc::new(Nowhere)));
+        let checks = tokio::spawn(run(farm.context.wardens.clone(), vec![farm.clone()], Arc::new(Nowhere)));
         let story = async {
             log.written("Health check for server be/s succeeded, reason: Layer4 check passed, check duration: ").await;
             drop(listener);

@@ -10,13 +10,15 @@ pub(super) const PURGE: Keyword = Keyword {
     ..done(
         "tune.defaults.purge",
         "[all | none | { proxies | servers }[,...]]",
-        "Forgets what 'default-server' says once the configuration is read ('defaults' sections always are).",
+        "Forgets 'defaults' sections, or what 'default-server' says, once the configuration is read.",
         |args, scope| {
-            let mut servers = false;
+            let mut purge = Purge::default();
             for word in args.take().unwrap_or("proxies").split(',') {
                 match word {
-                    "all" | "servers" => servers = true,
-                    "none" | "proxies" => {}
+                    "all" => purge = Purge { servers: true, proxies: true },
+                    "servers" => purge.servers = true,
+                    "proxies" => purge.proxies = true,
+                    "none" => {}
                     other => {
                         return Err(args
                             .fault(format!("unknown element '{other}'"))
@@ -24,7 +26,7 @@ pub(super) const PURGE: Keyword = Keyword {
                     }
                 }
             }
-            scope.shared.entry::<Purge>().servers = servers;
+            *scope.shared.entry() = purge;
             Ok(())
         },
     )
@@ -35,6 +37,8 @@ pub(super) const PURGE: Keyword = Keyword {
 pub struct Purge {
     /// Whether what `default-server` says is forgotten once the configuration is read.
     pub servers: bool,
+    /// Whether `defaults` sections are.
+    pub proxies: bool,
 }
 
 impl Setting for Purge {

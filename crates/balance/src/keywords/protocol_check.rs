@@ -156,7 +156,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let lines = format!("option {option}\nserver s {} check inter {inter}", listener.local_addr().unwrap());
         let farm = farm(&lines);
-        let checking = tokio::spawn(crate::check::run(vec![farm.clone()], Arc::new(Nowhere)));
+        let checking = tokio::spawn(crate::check::run(farm.context.wardens.clone(), vec![farm.clone()], Arc::new(Nowhere)));
         let (mut peer, _) = listener.accept().await.unwrap();
         let mut heard = Vec::new();
         for answer in answers {

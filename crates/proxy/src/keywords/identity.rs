@@ -56,7 +56,8 @@ fn mode(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
         other => return Err(args.fault(format!("unknown proxy mode '{other}'")).hint("it is 'tcp', 'http' or 'log'")),
     };
     args.end()?;
-    settings(scope).mode = mode;
+    let settings = settings(scope);
+    (settings.mode, settings.says_mode) = (mode, true);
     Ok(())
 }
 

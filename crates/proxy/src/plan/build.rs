@@ -17,7 +17,10 @@ mod references;
 mod remarks;
 mod syslog;
 mod tables;
+mod templates;
 mod tracking;
+
+pub use templates::{Templates, Wanted};
 
 use crate::effort::Asked;
 use crate::keywords::conformance::ConformanceSettings;
@@ -74,7 +77,7 @@ pub struct Host {
 /// `diagnostics` holds what was said when the configuration was read. It may hold alerts: then what is wrong beyond them is said, but
 /// nothing of what seems to be missing, because it may stand in a line that was refused.
 pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Option<Plan> {
-    let Config { mut global, mut sections, mut shared, .. } = config;
+    let Config { mut global, mut sections, bases, mut shared, .. } = config;
     let complete = diagnostics.worst() != Some(Severity::Alert);
     let global_log = global.settings.take::<LogSettings>().unwrap_or_default();
     let variables = global.settings.take::<vars::Limits>().unwrap_or_default();
@@ -95,7 +98,8 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let checks: HashMap<_, _> = checks.collect();
     let caches = caches::build(&mut sections, &host.body_key, complete, diagnostics);
     let mut drafts = drafts::of(sections, diagnostics);
-    if shared.take::<Purge>().unwrap_or_default().servers {
+    let purge = shared.take::<Purge>().unwrap_or_default();
+    if purge.servers {
         drafts.iter_mut().for_each(|draft| draft.farm.purge());
     }
     let named = |draft: &drafts::Draft| {
@@ -110,6 +114,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         remarks::of(draft, turns, &global_log, diagnostics);
     }
     let tracking = shared.take::<TrackSettings>().unwrap_or_default();
+    let workshop = backends::Workshop::new(host, &spellings);
     let mut building = Building {
         host,
         logs: logs::Logs {
@@ -128,9 +133,12 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     building.vault.read_parameters(building.diagnostics);
     building.vault.read_stores(stores, building.diagnostics);
     building.logs.prepare(&log_sections, &drafts, &building.vault, building.diagnostics);
-    let backends = backends::build(&mut drafts, &mut building);
+    let backends = backends::build(&mut drafts, &workshop, &mut building);
     let (frontends, binds) = frontends::build(&drafts, &backends, &mut building);
     let journal = building.logs.journal(&global_log, building.diagnostics);
+    let bases = if purge.proxies || !complete { Vec::new() } else { bases };
+    let later = (backends::later_fullness(&drafts), purge.servers);
+    let templates = Templates::new(bases, workshop, later, &compression.engines, &mut building.logs);
     let forwarders = building.logs.forwarders(log_sections, &building.vault, building.diagnostics);
     // Formats of logs name tables and rings too: they are compiled by now.
     let references = std::mem::take(&mut building.logs.registry.references);
@@ -172,6 +180,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         language: Language::new(registry, &process_variables),
         frontends,
         backends: Backends::new(backends),
+        templates,
         binds,
         process_variables,
         limits,

@@ -73,7 +73,7 @@ impl Plan {
     }
 
     /// Whether anything has that name of statistics.
-    fn has_guid(&self, name: &str) -> bool {
+    pub(super) fn has_guid(&self, name: &str) -> bool {
         let named = |guid: &Option<Arc<str>>| guid.as_deref() == Some(name);
         let server = |server: &Arc<Server>| server.settings().guid.as_ref().is_some_and(|guid| *guid.name == *name);
         self.frontends.iter().any(|front| named(&front.guid))

@@ -32,9 +32,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Backends {
     now: ArcSwap<Roll>,
     version: AtomicU64,
-    changes: Mutex<()>,
+    changes: Mutex<Given>,
     /// Bytes that pipes have brought to sockets of backends that are there no more.
     pub spliced_out: AtomicU64,
+}
+
+/// What was given to backends so far, and is not given again.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Given {
+    /// How many numbers.
+    pub(super) numbers: usize,
+    /// The last number in statistics that was given at run time; 0: none.
+    pub(super) id: u32,
 }
 
 /// The backends at a moment, in the order of their numbers: backends and the back halves of `listen` sections as the configuration has
@@ -89,7 +98,7 @@ impl Backends {
     pub(super) fn new(all: Vec<Arc<Backend>>) -> Backends {
         Backends {
             version: AtomicU64::new(0),
-            changes: Mutex::default(),
+            changes: Mutex::new(Given { numbers: all.len(), id: 0 }),
             now: ArcSwap::from_pointee(Roll::new(all.into())),
             spliced_out: AtomicU64::new(0),
         }
@@ -102,7 +111,7 @@ impl Backends {
 
     /// Nobody else changes the list while this is held.
     pub(super) fn change(&self) -> Change<'_> {
-        Change { _alone: self.changes.lock().unwrap_or_else(PoisonError::into_inner), backends: self }
+        Change { given: self.changes.lock().unwrap_or_else(PoisonError::into_inner), backends: self }
     }
 
     fn store(&self, all: Box<[Arc<Backend>]>) {
@@ -113,11 +122,18 @@ impl Backends {
 
 /// The right to change the list.
 pub(super) struct Change<'a> {
-    _alone: MutexGuard<'a, ()>,
+    /// What was given so far: who gives more writes it here.
+    pub(super) given: MutexGuard<'a, Given>,
     backends: &'a Backends,
 }
 
 impl Change<'_> {
+    /// Adds a backend, whose number is the highest.
+    pub(super) fn add(self, backend: Arc<Backend>) {
+        let all = self.backends.now.load().iter().cloned().chain([backend]).collect();
+        self.backends.store(all);
+    }
+
     /// Takes a backend out.
     pub(super) fn remove(self, backend: &Arc<Backend>) {
         self.backends.spliced_out.fetch_add(backend.tally.totals().spliced_out, Relaxed);
@@ -128,6 +144,7 @@ impl Change<'_> {
 
 /// A backend, held by a task of a worker.
 #[derive(Clone)]
+#[allow(clippy::redundant_allocation, reason = "the outer count is the worker's own, which no other thread touches")]
 pub struct Held(Rc<Arc<Backend>>);
 
 impl Held {

@@ -1,10 +1,10 @@
 //! Back halves, and their farms.
 
 use super::drafts::Draft;
-use super::logs::{self, Speaker};
-use super::{Building, pages, tracking};
+use super::logs::{self, Logs, Speaker};
+use super::{Building, Host, pages, tracking};
 use crate::counters::Tally;
-use crate::log::FormatText;
+use crate::log::{FormatText, Journal};
 use crate::plan::Backend;
 use crate::plan::introduction;
 use crate::rules::restrict;
@@ -15,19 +15,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use terse_balance::algorithm::settings::Balance;
 use terse_balance::settings::ObservedLayer;
-use terse_balance::{Farm, FarmContext, Server};
+use terse_balance::{Farm, FarmContext, Server, Wardens};
 use terse_compress::memory::Owner;
 use terse_config::near::nearest;
 use terse_config::{Diagnostic, Diagnostics, Severity};
-use terse_sample::{Needs, Usage};
+use terse_http::h1::Spellings;
+use terse_sample::{LogFormat, Needs, Usage};
 use terse_tls::{Connector, ServerTls};
 
 /// The back halves, in order.
-pub(super) fn build(drafts: &mut [Draft], building: &mut Building<'_>) -> Vec<Arc<Backend>> {
-    let speaker = Speaker::new(&building.host.sinks);
+pub(super) fn build(drafts: &mut [Draft], workshop: &Workshop, building: &mut Building<'_>) -> Vec<Arc<Backend>> {
     let mut backends: Vec<Arc<Backend>> = Vec::new();
     for draft in drafts.iter_mut().filter(|draft| draft.back.is_some()) {
-        let backend = build_one(draft, backends.len(), &speaker, building);
+        let backend = build_one(draft, workshop, building);
         backends.push(Arc::new(backend));
     }
     let is_full = fullness(drafts, &backends);
@@ -58,88 +58,137 @@ fn fullness(drafts: &[Draft], backends: &[Arc<Backend>]) -> Vec<u32> {
     sums.into_iter().map(|sum| u32::try_from(sum.div_ceil(10)).unwrap_or(u32::MAX)).collect()
 }
 
+/// The same for backends that are made later: only who chooses by an expression finds them.
+pub(super) fn later_fullness(drafts: &[Draft]) -> u32 {
+    let anywhere = |draft: &&Draft| {
+        let mut switches = draft.proxy.switches.iter();
+        draft.front.is_some() && switches.any(|switch| matches!(switch.target, SwitchTarget::Format(_)))
+    };
+    let sum: usize = drafts.iter().filter(anywhere).map(|draft| draft.proxy.maxconn.unwrap_or(DEFAULT_MAXCONN)).sum();
+    u32::try_from(sum.div_ceil(10)).unwrap_or(u32::MAX)
+}
+
 /// The connections of a frontend that says nothing of them, as HAProxy counts them where the system sets no limit.
 const DEFAULT_MAXCONN: usize = 2000;
 
-fn build_one(draft: &mut Draft, number: usize, speaker: &Arc<Speaker>, building: &mut Building<'_>) -> Backend {
-    let journal = Arc::new(building.logs.journal(&draft.log, building.diagnostics));
-    let proxy = &draft.proxy;
-    let mut timeouts = proxy.timeouts;
-    // The old word for the time to connect was one for these too.
-    timeouts.queue = timeouts.queue.or(timeouts.connect);
-    timeouts.tarpit = timeouts.tarpit.or(timeouts.connect);
-    let context = FarmContext {
-        id: draft.id,
-        has_own_id: draft.proxy.id.is_some(),
-        name: draft.name.clone(),
-        kind: draft.noun(),
-        connect_timeout: timeouts.connect,
-        journal: logs::farm_journal(journal.clone(), speaker.clone(), building.host),
-        started: building.host.started,
-    };
-    let mode = proxy.mode;
-    let farm = Farm::new(context, std::mem::take(&mut draft.farm));
-    match mode {
+fn build_one(draft: &mut Draft, workshop: &Workshop, building: &mut Building<'_>) -> Backend {
+    let own = Own::of(draft, &mut building.logs, building.diagnostics);
+    let backend = workshop.backend(draft, own, building.error_sets, building.diagnostics);
+    let farm = &backend.farm;
+    match backend.mode {
         Mode::Log => {
-            building.logs.settle(draft, &farm, building.diagnostics);
+            building.logs.settle(draft, farm, building.diagnostics);
             for server in farm.servers().iter().filter(|server| server.settings().tls.enabled) {
                 let reason = format!("{}: server '{}' says 'ssl', and logs are sent without TLS", draft.label(), server.name());
                 building.diagnostics.alert(&draft.place, reason);
             }
         }
-        Mode::Http | Mode::Tcp => refuse_log_words(draft, &farm, building.diagnostics),
+        Mode::Http | Mode::Tcp => refuse_log_words(draft, farm, building.diagnostics),
     }
-    find_checks(&farm, building);
-    tell_of_portless_checks(draft, &farm, building.diagnostics);
-    let sticking = sticking(std::mem::take(&mut draft.stick), &farm, building.diagnostics);
-    let draft_observes = farm.servers().iter().any(|server| server.settings().observe.layer == Some(ObservedLayer::Responses));
-    farm.servers().iter().for_each(|server| introduce(server, &farm, draft, building));
-    let proxy = &draft.proxy;
-    // Only what checks ask for: what is wrong with it is said where requests have it.
-    let (format, own) = (draft.log.unique_id_format.as_ref(), (&draft.name, &draft.acls));
-    let unique_id = building.logs.compile(format, (Needs::REQUEST, Usage::Id), own, &mut Diagnostics::default());
-    Backend {
-        spellings: building.spellings.clone().filter(|_| proxy.options.spells_for_servers),
-        unique_id,
-        name: draft.name.clone(),
-        guid: draft.proxy.guid.as_ref().map(|guid| guid.name.clone()),
-        description: draft.proxy.description.as_deref().map(Arc::from),
-        number,
-        id: draft.id,
-        order: draft.order,
-        mode: proxy.mode,
-        farm,
-        sticking,
-        observes: AtomicBool::new(draft_observes),
-        timeouts,
-        options: proxy.options,
-        forwarded_for: proxy.forwarded_for.clone(),
-        original_to: proxy.original_to.clone(),
-        forwarded: proxy.forwarded.clone(),
-        name_header: proxy.name_header.clone(),
-        retries: proxy.retries.unwrap_or(DEFAULT_RETRIES),
-        redispatch: proxy.redispatch,
-        retry_on: proxy.retry_on.clone().unwrap_or_default(),
-        reuse: proxy.reuse.unwrap_or_default(),
-        is_published: AtomicBool::new(!proxy.unpublished),
-        is_referenced: AtomicBool::new(false),
-        tcp: proxy.tcp.clone(),
-        looks: draft.acls.needs(),
-        filters: proxy.filters.clone(),
-        request_rules: restrict::rule(proxy.unusual_names).into_iter().chain(proxy.request_rules.iter().cloned()).collect(),
-        response_rules: proxy.response_rules.clone(),
-        after_rules: proxy.after_rules.clone(),
-        service: proxy.service.clone(),
-        pages: pages::of(&draft.errors, building.error_sets, building.diagnostics),
-        compression: draft.compression.clone(),
-        decompression: draft.decompression.clone(),
-        hop: draft.hop,
-        compression_conditions: proxy.compression.clone(),
-        owner: Owner::new(&building.host.body_key, &draft.name),
-        twin: draft.front,
-        journal,
-        tally: Tally::new(building.host.workers),
-        place: draft.place.clone(),
+    find_checks(farm, building);
+    tell_of_portless_checks(draft, farm, building.diagnostics);
+    farm.servers().iter().for_each(|server| introduce(server, farm, draft, building));
+    backend
+}
+
+/// What one backend has that its lines alone do not give.
+#[derive(Clone)]
+pub(super) struct Own {
+    journal: Arc<Journal>,
+    unique_id: Option<LogFormat>,
+}
+
+impl Own {
+    /// Opens the log of a section, and compiles its formats.
+    pub(super) fn of(draft: &Draft, logs: &mut Logs<'_>, diagnostics: &mut Diagnostics) -> Own {
+        let journal = Arc::new(logs.journal(&draft.log, diagnostics));
+        // Only what checks ask for: what is wrong with it is said where requests have it.
+        let (format, own) = (draft.log.unique_id_format.as_ref(), (&draft.name, &draft.acls));
+        let unique_id = logs.compile(format, (Needs::REQUEST, Usage::Id), own, &mut Diagnostics::default());
+        Own { journal, unique_id }
+    }
+}
+
+/// What all backends are made with.
+pub(super) struct Workshop {
+    pub(super) host: Host,
+    /// How names of fields are spelled for those who want it.
+    spellings: Option<Arc<Spellings>>,
+    speaker: Arc<Speaker>,
+    /// Who is told of their servers.
+    pub(super) wardens: Arc<Wardens>,
+}
+
+impl Workshop {
+    pub(super) fn new(host: &Host, spellings: &Option<Arc<Spellings>>) -> Workshop {
+        let speaker = Speaker::new(&host.sinks);
+        Workshop { host: host.clone(), spellings: spellings.clone(), speaker, wardens: Arc::default() }
+    }
+
+    /// Makes one, whose number is the place of its draft among backends. What is wrong is said.
+    pub(super) fn backend(&self, draft: &mut Draft, own: Own, error_sets: &pages::Sets, diagnostics: &mut Diagnostics) -> Backend {
+        let Own { journal, unique_id } = own;
+        let mut timeouts = draft.proxy.timeouts;
+        // The old word for the time to connect was one for these too.
+        timeouts.queue = timeouts.queue.or(timeouts.connect);
+        timeouts.tarpit = timeouts.tarpit.or(timeouts.connect);
+        let context = FarmContext {
+            id: draft.id,
+            has_own_id: draft.proxy.id.is_some(),
+            name: draft.name.clone(),
+            kind: draft.noun(),
+            connect_timeout: timeouts.connect,
+            journal: logs::farm_journal(journal.clone(), self.speaker.clone(), &self.host),
+            started: self.host.started,
+            wardens: self.wardens.clone(),
+        };
+        let farm = Farm::new(context, std::mem::take(&mut draft.farm));
+        let sticking = sticking(std::mem::take(&mut draft.stick), &farm, diagnostics);
+        let observes = farm.servers().iter().any(|server| server.settings().observe.layer == Some(ObservedLayer::Responses));
+        let proxy = &draft.proxy;
+        Backend {
+            spellings: self.spellings.clone().filter(|_| proxy.options.spells_for_servers),
+            unique_id,
+            name: draft.name.clone(),
+            guid: draft.proxy.guid.as_ref().map(|guid| guid.name.clone()),
+            description: draft.proxy.description.as_deref().map(Arc::from),
+            number: draft.back.unwrap_or_default(),
+            id: draft.id,
+            order: draft.order,
+            mode: proxy.mode,
+            farm,
+            sticking,
+            observes: AtomicBool::new(observes),
+            timeouts,
+            options: proxy.options,
+            forwarded_for: proxy.forwarded_for.clone(),
+            original_to: proxy.original_to.clone(),
+            forwarded: proxy.forwarded.clone(),
+            name_header: proxy.name_header.clone(),
+            retries: proxy.retries.unwrap_or(DEFAULT_RETRIES),
+            redispatch: proxy.redispatch,
+            retry_on: proxy.retry_on.clone().unwrap_or_default(),
+            reuse: proxy.reuse.unwrap_or_default(),
+            is_published: AtomicBool::new(!proxy.unpublished),
+            is_referenced: AtomicBool::new(false),
+            tcp: proxy.tcp.clone(),
+            looks: draft.acls.needs(),
+            filters: proxy.filters.clone(),
+            request_rules: restrict::rule(proxy.unusual_names).into_iter().chain(proxy.request_rules.iter().cloned()).collect(),
+            response_rules: proxy.response_rules.clone(),
+            after_rules: proxy.after_rules.clone(),
+            service: proxy.service.clone(),
+            pages: pages::of(&draft.errors, error_sets, diagnostics),
+            compression: draft.compression.clone(),
+            decompression: draft.decompression.clone(),
+            hop: draft.hop,
+            compression_conditions: proxy.compression.clone(),
+            owner: Owner::new(&self.host.body_key, &draft.name),
+            twin: draft.front,
+            journal,
+            tally: Tally::new(self.host.workers),
+            place: draft.place.clone(),
+        }
     }
 }
 

@@ -46,37 +46,17 @@ pub(super) struct Draft {
 pub(super) fn of(sections: Vec<Section>, diagnostics: &mut Diagnostics) -> Vec<Draft> {
     let mut drafts = Vec::with_capacity(sections.len());
     let (mut fronts, mut backs) = (0, 0);
-    for mut section in sections {
+    for section in sections {
         if !section.kind.is_front() && !section.kind.is_back() {
             continue;
         }
-        let settings = &mut section.settings;
-        let proxy: ProxySettings = settings.take().unwrap_or_default();
-        let front = (section.kind.is_front() && !proxy.disabled).then_some(fronts);
-        let back = (section.kind.is_back() && !proxy.disabled).then_some(backs);
-        fronts += usize::from(front.is_some());
-        backs += usize::from(back.is_some());
-        drafts.push(Draft {
-            kind: section.kind,
-            name: section.name,
-            place: section.place,
-            id: 0,
-            order: drafts.len(),
-            front,
-            back,
-            farm: settings.take().unwrap_or_default(),
-            table: settings.take::<TableLine>().and_then(|line| line.0),
-            stick: settings.take().unwrap_or_default(),
-            log: settings.take().unwrap_or_default(),
-            errors: settings.take::<ErrorSettings>().unwrap_or_default().sources,
-            acls: settings.take().unwrap_or_default(),
-            compression: settings.take().map(Arc::new),
-            decompression: settings.take().map(Arc::new),
-            hop: settings.take().unwrap_or_default(),
-            lines: section.lines,
-            doubtful: section.doubtful,
-            proxy,
-        });
+        let mut draft = Draft::new(section, drafts.len());
+        let is_used = !draft.proxy.disabled;
+        draft.front = (draft.kind.is_front() && is_used).then_some(fronts);
+        draft.back = (draft.kind.is_back() && is_used).then_some(backs);
+        fronts += usize::from(draft.front.is_some());
+        backs += usize::from(draft.back.is_some());
+        drafts.push(draft);
     }
     number(&mut drafts, diagnostics);
     drafts
@@ -100,6 +80,32 @@ fn number(drafts: &mut [Draft], diagnostics: &mut Diagnostics) {
 }
 
 impl Draft {
+    /// What a section says, before it has a number and its places.
+    pub(super) fn new(section: Section, order: usize) -> Draft {
+        let Section { kind, name, place, mut settings, lines, doubtful } = section;
+        Draft {
+            kind,
+            name,
+            place,
+            id: 0,
+            order,
+            front: None,
+            back: None,
+            proxy: settings.take().unwrap_or_default(),
+            farm: settings.take().unwrap_or_default(),
+            table: settings.take::<TableLine>().and_then(|line| line.0),
+            stick: settings.take().unwrap_or_default(),
+            log: settings.take().unwrap_or_default(),
+            errors: settings.take::<ErrorSettings>().unwrap_or_default().sources,
+            acls: settings.take().unwrap_or_default(),
+            compression: settings.take().map(Arc::new),
+            decompression: settings.take().map(Arc::new),
+            hop: settings.take().unwrap_or_default(),
+            lines,
+            doubtful,
+        }
+    }
+
     /// What messages call it: `frontend 'f'`, `proxy 'l'`.
     pub(super) fn label(&self) -> String {
         format!("{} '{}'", self.noun(), self.name)
