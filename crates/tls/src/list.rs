@@ -97,6 +97,10 @@ pub(crate) struct Read {
 pub(crate) fn load(path: &Path) -> Result<Read, Vec<Unusable>> {
     let bytes = read(path).map_err(|wrong| vec![wrong])?;
     let text = String::from_utf8_lossy(&bytes);
+    if text.lines().any(|line| line.trim_start().starts_with("-----BEGIN ")) {
+        // It may be a key, whose lines must not come back as names of files that are missing.
+        return Err(vec![Unusable::new(path, "it holds PEM and is no list of certificates")]);
+    }
     let (mut entries, mut wrong) = (Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate() {
         match Entry::parse(line) {

@@ -12,6 +12,13 @@ fn said(words: &str, files: &[(&str, Vec<u8>)]) -> (Option<i32>, String) {
     (finished.code(), finished.stderr)
 }
 
+/// PEM in which something stands for what it begins with, behind its first line.
+fn damaged(pem: &[u8], begin: &str, other: &str) -> Vec<u8> {
+    let pem = String::from_utf8(pem.to_vec()).unwrap();
+    assert!(pem.contains(&format!("\n{begin}")));
+    pem.replacen(&format!("\n{begin}"), &format!("\n{other}"), 1).into_bytes()
+}
+
 #[test]
 fn what_is_wrong_is_named() {
     let root = authority("root");
@@ -28,6 +35,8 @@ fn what_is_wrong_is_named() {
         ("other.key", other.key_pem()),
         ("mixed.pem", [one.certificate_pem(), other.key_pem()].concat()),
         ("locked.pem", [one.certificate_pem(), encrypted].concat()),
+        ("broken.pem", [one.certificate_pem(), damaged(&one.key_pem(), "MIG", "MIH")].concat()),
+        ("torn.pem", [damaged(&one.certificate_pem(), "MII", "!!!"), one.key_pem()].concat()),
         ("bare.pem", one.certificate_pem()),
         ("empty.pem", Vec::new()),
         ("root.pem", root.certificate_pem()),
@@ -44,6 +53,11 @@ fn what_is_wrong_is_named() {
         ("crt soon.pem", "soon.pem': the certificate of '/CN=a.test' is not valid yet: its time begins on "),
         ("crt-list wrong", "other.key': the private key does not belong to the certificate of 'bare.pem'"),
         ("crt-list twice", "'bare.pem': another line has read it, with other parts"),
+        ("crt broken.pem", "broken.pem': the private key cannot be read: it is damaged"),
+        ("crt torn.pem", "torn.pem': it cannot be read as PEM"),
+        ("crt-list one.key", "one.key': it holds PEM and is no list of certificates"),
+        ("crt good.pem ca-file one.key", "one.key': there is no certificate in it"),
+        ("crt good.pem tls-ticket-keys one.key", "one.key': unable to decode base64 key on line 1"),
         ("crt empty.pem", "empty.pem': there is no certificate in it"),
         ("", "there is no certificate to show"),
         ("crt good.pem verify required", "'verify' of clients needs 'ca-file <file>'"),
@@ -65,7 +79,9 @@ fn what_is_wrong_is_named() {
     ] {
         let (code, stderr) = said(words, &files);
         assert!(code == Some(1) && stderr.contains(reason), "{words}: {code:?} {stderr}");
+        let keys = [&one, &other, &root].map(|pair| String::from_utf8(pair.key_pem()).unwrap()).concat();
         assert!(!stderr.contains("PRIVATE KEY"), "{stderr}");
+        assert!(keys.lines().all(|line| line.starts_with('-') || !stderr.contains(line)), "{stderr}");
     }
     for words in ["crt good.pem", "crt-list list", "crt good.pem npn h2 allow-0rtt", "strict-sni"] {
         let (code, stderr) = said(words, &files);

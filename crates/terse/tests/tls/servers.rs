@@ -236,3 +236,34 @@ fn a_body_that_is_cut_off_is_not_whole() {
     terse.end();
     server.join().unwrap();
 }
+
+/// Which requests share connections: those for one name, or where the line says so, those that are called the same.
+#[test]
+fn connections_are_shared_by_name() {
+    let root = authority("root");
+    let end = Terse::with("").listen("clear").listen("end");
+    let front =
+        |name: &str, server: &str, words: &str| format!("listen {name}\n bind fd@${{{name}}}\n server s {server} {words}\n");
+    let (plain, secure) = (end.address("clear").to_string(), end.address("end").to_string());
+    let text = format!(
+        "global\n nbthread 1\n{DEFAULTS}\nfrontend end\n bind fd@${{end}} ssl crt a.pem\n bind fd@${{clear}}\n \
+         http-request return status 200 hdr First %[http_first_req]\n{}{}{}",
+        front("sni", &secure, "ssl verify none sni req.hdr(x-sni)"),
+        front("called", &plain, "pool-conn-name req.hdr(x-name)"),
+        front("both", &secure, "ssl verify none sni req.hdr(x-sni) pool-conn-name req.hdr(x-name)"),
+    );
+    let end = end.file("terse.cfg", text).file("a.pem", signed(Kind::Ecdsa, &["a.test"], &root).pem());
+    let end = end.listen("sni").listen("called").listen("both").start();
+    for (name, asked) in [
+        ("sni", [("a", "x", "1"), ("a", "y", "0"), ("b", "y", "1"), ("a", "y", "0"), ("b", "z", "0")]),
+        ("called", [("a", "x", "1"), ("b", "x", "0"), ("b", "y", "1"), ("a", "x", "0"), ("a", "y", "0")]),
+        ("both", [("a", "x", "1"), ("b", "x", "0"), ("b", "y", "1"), ("c", "y", "0"), ("d", "x", "0")]),
+    ] {
+        let mut client = Client::connect(end.address(name));
+        for (sni, called, first) in asked {
+            let answer = client.get("/", &[("X-Sni", &format!("{sni}.test")), ("X-Name", called)]);
+            assert_eq!(answer.field("First"), Some(first), "{name}: {sni} {called}");
+        }
+    }
+    end.end();
+}
