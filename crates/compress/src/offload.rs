@@ -2,8 +2,13 @@
 //!
 //! They run below the workers' priority ([`DEFAULT_NICE`]), so that a small request on the same processor does not wait for a large
 //! body, but with a share of it, so that they never starve. The line is first come, first served, and a stream goes to its end after
-//! each slice of 64 KB: as a connection has at most one job in the line for each of its bodies, everybody gets a turn. The line is
+//! each turn of 64 KB: as a connection has at most one job in the line for each of its bodies, everybody gets a turn. The line is
 //! bounded; what does not fit is done by the worker itself, which slows down whoever brings it.
+//!
+//! Where a worker and a thread share a processor that is never idle, the kernel would give the thread its share in pieces of half a
+//! millisecond and more, for which small requests wait: a worker that has had more than its own is not let on when it wakes. So streams
+//! are done in slices of a tenth of a millisecond. A worker that is about to sleep does one if nothing has moved for that long
+//! ([`Queue::help`]), and as long as that happens threads give their processor to whoever waits for it after each slice.
 //!
 //! A whole body for which an `engine` section is named goes to that engine's [`Lane`] first, and comes here if the engine does not do
 //! it: the same line, the same job, so the compressor that waits for it does not know the difference.
@@ -33,6 +38,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 use twins::{Lead, Twins};
+use work::TURN_BYTES;
 
 /// How far below the workers the queue's threads run, unless `tune.comp.nice` says otherwise: two fifths of a worker's weight. Measured with
 /// small requests that keep one core busy and eight downloads of a bitmap beside them: at 10 the downloads got a quarter of what they
@@ -63,6 +69,8 @@ pub struct Numbers {
     pub shared: AtomicU64,
     /// Jobs dropped before they were done.
     pub cancelled: AtomicU64,
+    /// Slices that a worker did, because threads did not get to them.
+    pub helped: AtomicU64,
     /// The longest time that a job waited for its first slice, in microseconds.
     pub max_wait_us: AtomicU64,
 }
@@ -119,6 +127,12 @@ impl Queue {
         self.threads.len()
     }
 
+    /// Does a slice of a stream that waits, if threads do not get to it. For a worker that is about to sleep; those who wait for what comes
+    /// out may become ready.
+    pub fn help(&self) {
+        self.line.help();
+    }
+
     /// Gives work to the engine that it names, or to the threads; gives it back when the line is full.
     ///
     /// While other work of its kind goes on it waits for what that makes.
@@ -170,6 +184,11 @@ struct Line {
     numbers: Numbers,
     /// Those who wait for what others make.
     twins: Twins,
+    begun: Instant,
+    /// When a slice was last done, in microseconds since the beginning.
+    moved_us: AtomicU64,
+    /// The same by a worker.
+    helped_us: AtomicU64,
 }
 
 #[derive(Default)]
@@ -186,7 +205,16 @@ struct Entry {
 
 impl Line {
     fn new(depth: usize) -> Line {
-        Line { state: Mutex::default(), filled: Condvar::new(), depth, numbers: Numbers::default(), twins: Twins::default() }
+        Line {
+            state: Mutex::default(),
+            filled: Condvar::new(),
+            depth,
+            numbers: Numbers::default(),
+            twins: Twins::default(),
+            begun: Instant::now(),
+            moved_us: AtomicU64::new(0),
+            helped_us: AtomicU64::new(0),
+        }
     }
 
     /// A newcomer; false when it does not fit.
@@ -216,7 +244,18 @@ impl Line {
     }
 
     fn append(&self, state: &mut LineState, entry: Entry) {
+        if state.waiting.is_empty() {
+            self.moved();
+        }
         state.waiting.push_back(entry);
+        self.numbers.waiting.store(state.waiting.len() as u64, Relaxed);
+        self.filled.notify_one();
+    }
+
+    /// Puts back who has not had all of its turn.
+    fn put_first(&self, entry: Entry) {
+        let mut state = self.lock();
+        state.waiting.push_front(entry);
         self.numbers.waiting.store(state.waiting.len() as u64, Relaxed);
         self.filled.notify_one();
     }
@@ -239,11 +278,51 @@ impl Line {
     /// A thread's life.
     fn serve(&self) {
         while let Some(entry) = self.next() {
-            self.slice(entry);
+            self.turn(entry, || self.is_helped());
+            if self.is_helped() {
+                // Whoever waits for this core goes on before the next slice.
+                std::thread::yield_now();
+            }
         }
     }
 
-    fn slice(&self, entry: Entry) {
+    /// Whether workers do some of the work themselves, because threads do not get to it.
+    fn is_helped(&self) -> bool {
+        let helped_us = self.helped_us.load(Relaxed);
+        helped_us > 0 && self.now_us().saturating_sub(helped_us) < HELPED_US
+    }
+
+    /// Does a slice of what waits, if threads do not get to it.
+    fn help(&self) {
+        if self.numbers.waiting.load(Relaxed) == 0 || self.now_us().saturating_sub(self.moved_us.load(Relaxed)) < PATIENCE_US {
+            return;
+        }
+        let entry = {
+            let mut state = self.lock();
+            let entry = match state.waiting.iter().take(LOOKED_AT).position(|entry| entry.slot.has_slices()) {
+                Some(place) if !state.stopped => state.waiting.remove(place),
+                _ => None,
+            };
+            self.numbers.waiting.store(state.waiting.len() as u64, Relaxed);
+            entry
+        };
+        if let Some(entry) = entry {
+            self.numbers.helped.fetch_add(1, Relaxed);
+            self.turn(entry, || true);
+            self.helped_us.store(self.now_us(), Relaxed);
+        }
+    }
+
+    fn moved(&self) {
+        self.moved_us.store(self.now_us(), Relaxed);
+    }
+
+    fn now_us(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// An entry's turn, or as many slices of it as there are before `leave` says so.
+    fn turn(&self, entry: Entry, leave: impl Fn() -> bool) {
         let Some(mut work) = entry.slot.take() else {
             self.numbers.cancelled.fetch_add(1, Relaxed);
             return;
@@ -251,18 +330,33 @@ impl Line {
         if let Some(since) = entry.since {
             self.numbers.max_wait_us.fetch_max(u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX), Relaxed);
         }
-        // A panic is an engine's fault: it ends the stream, not the thread.
-        match catch_unwind(AssertUnwindSafe(|| work.step())).unwrap_or(Err(CoderFault)) {
-            Err(fault) => entry.slot.finish(Err(fault)),
-            Ok(true) => {
-                self.numbers.jobs.fetch_add(1, Relaxed);
-                self.numbers.bytes.fetch_add(work.bytes() as u64, Relaxed);
-                entry.slot.finish(Ok(work));
+        let end = work.taken() + TURN_BYTES;
+        loop {
+            // A panic is an engine's fault: it ends the stream, not the thread.
+            let step = catch_unwind(AssertUnwindSafe(|| work.step())).unwrap_or(Err(CoderFault));
+            self.moved();
+            match step {
+                Err(fault) => entry.slot.finish(Err(fault)),
+                Ok(true) => {
+                    self.numbers.jobs.fetch_add(1, Relaxed);
+                    self.numbers.bytes.fetch_add(work.bytes() as u64, Relaxed);
+                    entry.slot.finish(Ok(work));
+                }
+                Ok(false) => {
+                    let is_over = work.taken() >= end;
+                    if !is_over && !leave() {
+                        continue;
+                    }
+                    if !entry.slot.put_back(work) {
+                        self.numbers.cancelled.fetch_add(1, Relaxed);
+                    } else if is_over {
+                        self.rejoin(Entry { since: None, ..entry });
+                    } else {
+                        self.put_first(Entry { since: None, ..entry });
+                    }
+                }
             }
-            Ok(false) if entry.slot.put_back(work) => self.rejoin(Entry { since: None, ..entry }),
-            Ok(false) => {
-                self.numbers.cancelled.fetch_add(1, Relaxed);
-            }
+            return;
         }
     }
 
@@ -275,6 +369,16 @@ impl Line {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Where nothing moves for so long, in microseconds, threads do not get to it: a worker that goes to sleep does a slice itself. So of a
+/// worker that is never idle, coding gets half.
+const PATIENCE_US: u64 = 100;
+
+/// Workers that did a slice so many microseconds ago will do more.
+const HELPED_US: u64 = 1000;
+
+/// Entries that a worker looks at for one with slices.
+const LOOKED_AT: usize = 8;
 
 /// Lowers the calling thread's priority. On Linux a process of that call is a thread. It cannot fail, but if it does, compression runs
 /// beside the workers as an equal, which is still right.

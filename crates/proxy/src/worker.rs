@@ -109,8 +109,12 @@ const PURGE_INTERVAL: Duration = Duration::from_secs(1);
 /// Runs a worker on this thread until it has drained or must stop.
 pub fn run(plan: Arc<Plan>, index: usize, listeners: Vec<(usize, Access)>, shared: Shared) -> io::Result<()> {
     clock::announce();
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().on_thread_unpark(clock::turn).build_local(Default::default())?;
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().on_thread_unpark(clock::turn);
+    if let Some(queue) = shared.queue.clone() {
+        builder.on_thread_park(move || queue.help());
+    }
+    let runtime = builder.build_local(Default::default())?;
     runtime.block_on(async {
         let worker = Worker::new(plan, index, shared);
         tokio::task::spawn_local(worker.wheel.clone().drive());

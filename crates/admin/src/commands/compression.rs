@@ -60,11 +60,19 @@ pub(super) fn counts(all: impl Iterator<Item = (&'static str, u64)>) -> String {
 fn queue(call: &Call<'_>, text: &mut String) {
     let Some(queue) = &call.context.queue else { return };
     let numbers = queue.numbers();
-    let [waiting, jobs, bytes, full, cancelled, max_wait_us, shared] =
-        [&numbers.waiting, &numbers.jobs, &numbers.bytes, &numbers.full, &numbers.cancelled, &numbers.max_wait_us, &numbers.shared]
-            .map(|number| number.load(Relaxed));
-    text.push_str("# queue waiting jobs bytes full cancelled max_wait_us shared\n");
-    let _ = writeln!(text, "queue {waiting} {jobs} {bytes} {full} {cancelled} {max_wait_us} {shared}");
+    let [waiting, jobs, bytes, full, cancelled, max_wait_us, shared, helped] = [
+        &numbers.waiting,
+        &numbers.jobs,
+        &numbers.bytes,
+        &numbers.full,
+        &numbers.cancelled,
+        &numbers.max_wait_us,
+        &numbers.shared,
+        &numbers.helped,
+    ]
+    .map(|number| number.load(Relaxed));
+    text.push_str("# queue waiting jobs bytes full cancelled max_wait_us shared helped\n");
+    let _ = writeln!(text, "queue {waiting} {jobs} {bytes} {full} {cancelled} {max_wait_us} {shared} {helped}");
 }
 
 #[cfg(test)]

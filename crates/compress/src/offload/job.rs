@@ -95,6 +95,11 @@ impl Slot {
         }
     }
 
+    /// Whether its work waits, and is done in slices.
+    pub(super) fn has_slices(&self) -> bool {
+        matches!(&self.lock().state, State::Waiting(work) if work.has_slices())
+    }
+
     /// Puts back work of which slices are left; says whether somebody still waits for it.
     pub(super) fn put_back(&self, work: Work) -> bool {
         let mut inner = self.lock();

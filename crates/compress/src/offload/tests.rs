@@ -24,9 +24,10 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// A coder that says when it begins a push, and goes on when told.
+/// A coder that says when it begins a turn, and goes on when told.
 struct Gate {
     name: u8,
+    pushed: usize,
     began: Sender<u8>,
     go: Receiver<()>,
     panics: bool,
@@ -34,8 +35,11 @@ struct Gate {
 
 impl Coder for Gate {
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>, _: Flush) -> Result<(), CoderFault> {
-        self.began.send(self.name).map_err(|_| CoderFault)?;
-        self.go.recv().map_err(|_| CoderFault)?;
+        if self.pushed.is_multiple_of(work::TURN_BYTES) {
+            self.began.send(self.name).map_err(|_| CoderFault)?;
+            self.go.recv().map_err(|_| CoderFault)?;
+        }
+        self.pushed += input.len();
         assert!(!self.panics, "the engine is broken on purpose");
         out.extend_from_slice(input);
         Ok(())
@@ -68,14 +72,14 @@ impl Bench {
     /// Work of so many slices, and what lets one of them go on.
     pub(crate) fn work(&self, name: u8, slices: usize) -> (Work, Sender<()>) {
         let (go, gate) = channel();
-        let coder = Gate { name, began: self.announce.clone(), go: gate, panics: false };
-        (Work::stream(Box::new(coder), Arc::new(vec![name; slices * work::SLICE_BYTES]), Flush::None, None), go)
+        let coder = Gate { name, pushed: 0, began: self.announce.clone(), go: gate, panics: false };
+        (Work::stream(Box::new(coder), Arc::new(vec![name; slices * work::TURN_BYTES]), Flush::None, None), go)
     }
 
     /// Work that breaks, once it is let go on.
     pub(crate) fn broken(&self, name: u8) -> (Work, Sender<()>) {
         let (go, gate) = channel();
-        let coder = Gate { name, began: self.announce.clone(), go: gate, panics: true };
+        let coder = Gate { name, pushed: 0, began: self.announce.clone(), go: gate, panics: true };
         (Work::stream(Box::new(coder), Arc::new(vec![name]), Flush::None, None), go)
     }
 }
@@ -95,10 +99,10 @@ fn slices_of_streams_take_turns() {
     let order: Vec<_> = (0..4).map(|_| bench.began.recv().unwrap()).collect();
     assert_eq!(order, [2, 1, 2, 1]);
     let (_, out) = block_on(first).0.unwrap_or_else(|_| panic!()).into_parts();
-    assert_eq!(out.len(), 3 * work::SLICE_BYTES);
+    assert_eq!(out.len(), 3 * work::TURN_BYTES);
     assert!(block_on(second).0.is_ok());
     assert_eq!(queue.numbers().jobs.load(Relaxed), 2);
-    assert_eq!(queue.numbers().bytes.load(Relaxed), 5 * work::SLICE_BYTES as u64);
+    assert_eq!(queue.numbers().bytes.load(Relaxed), 5 * work::TURN_BYTES as u64);
 }
 
 #[test]
@@ -110,7 +114,7 @@ fn a_full_line_gives_the_work_back() {
     let first = queue.submit(first).ok().unwrap();
     assert_eq!(bench.began.recv(), Ok(1));
     let second = queue.submit(second).ok().unwrap();
-    assert!(queue.submit(third).is_err_and(|work| work.bytes() == work::SLICE_BYTES));
+    assert!(queue.submit(third).is_err_and(|work| work.bytes() == work::TURN_BYTES));
     go_first.send(()).unwrap();
     go_second.send(()).unwrap();
     assert!(block_on(first).0.is_ok() && block_on(second).0.is_ok());
@@ -167,6 +171,24 @@ fn an_ending_queue_leaves_nobody_waiting() {
     drop(queue);
     let done = jobs.into_iter().map(|job| block_on(job).0.is_ok()).filter(|&ok| ok).count();
     assert_eq!(done, 2);
+}
+
+#[test]
+fn a_worker_does_what_threads_do_not_get_to() {
+    let (bench, queue) = (Bench::new(), Queue::start(1, 0, 8).unwrap());
+    let (held, go_held) = bench.work(1, 1);
+    let (free, go_free) = bench.work(2, 1);
+    let held = queue.submit(held).ok().unwrap();
+    assert_eq!(bench.began.recv(), Ok(1));
+    let free = queue.submit(free).ok().unwrap();
+    go_free.send(()).unwrap();
+    while queue.numbers().jobs.load(Relaxed) == 0 {
+        queue.help();
+    }
+    assert!(block_on(free).0.is_ok());
+    assert!(queue.numbers().helped.load(Relaxed) > 0);
+    go_held.send(()).unwrap();
+    assert!(block_on(held).0.is_ok());
 }
 
 #[test]

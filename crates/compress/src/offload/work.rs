@@ -18,9 +18,16 @@ use crate::coding::{Coding, Level};
 use crate::device::{Piece, Pieces};
 use crate::engine::EngineId;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-/// Bytes of a stream that are coded at one go; then it is another's turn.
-pub(crate) const SLICE_BYTES: usize = 64 * 1024;
+/// Bytes of a stream that are coded in one turn; then it is another's.
+pub(crate) const TURN_BYTES: usize = 64 * 1024;
+
+/// Of which a slice takes about so long: for so long a worker may have to wait for its core, or for a slice that it does itself.
+const SLICE: Duration = Duration::from_micros(100);
+
+/// Bytes after which the clock is looked at.
+const PART_BYTES: usize = 4 * 1024;
 
 /// A piece of work that owns all it needs, so that it can be done anywhere.
 pub(crate) struct Work {
@@ -128,6 +135,19 @@ impl Work {
         }
     }
 
+    /// Whether it is done in slices that are short.
+    pub(super) fn has_slices(&self) -> bool {
+        matches!(self.task, Task::Stream { .. })
+    }
+
+    /// Bytes of a stream's input that are coded.
+    pub(super) fn taken(&self) -> usize {
+        match &self.task {
+            Task::Stream { at, .. } => *at,
+            Task::Whole(_) | Task::Check { .. } => 0,
+        }
+    }
+
     /// Does a slice; says whether that was the last.
     pub(crate) fn step(&mut self) -> Result<bool, CoderFault> {
         match &mut self.task {
@@ -135,15 +155,19 @@ impl Work {
                 (whole.engine.whole)(&whole.input.joined(), whole.level, &whole.pool, &mut self.out).map(|()| true)
             }
             Task::Stream { coder, input, at, flush, lighten } => {
-                let input = input.bytes();
-                let end = input.len().min(*at + SLICE_BYTES);
-                let last = end == input.len();
-                coder.push(&input[*at..end], &mut self.out, if last { *flush } else { Flush::None })?;
-                *at = end;
-                if let Some(keep) = lighten.filter(|_| last) {
-                    coder.lighten(keep);
+                let (input, begun) = (input.bytes(), Instant::now());
+                loop {
+                    let end = input.len().min(*at + PART_BYTES);
+                    let last = end == input.len();
+                    coder.push(&input[*at..end], &mut self.out, if last { *flush } else { Flush::None })?;
+                    *at = end;
+                    if let Some(keep) = lighten.filter(|_| last) {
+                        coder.lighten(keep);
+                    }
+                    if last || end.is_multiple_of(TURN_BYTES) || begun.elapsed() >= SLICE {
+                        return Ok(last);
+                    }
                 }
-                Ok(last)
             }
             Task::Check { whole, coded, lane } => {
                 let found = verify::judge(coded, &whole.input, whole.coding(), lane.settings().verify);

@@ -22,6 +22,18 @@ pub(super) struct Server {
     pub(super) catalog: Rc<Catalog>,
     pub(super) blocks: Rc<OnceCell<Blocks>>,
     pub(super) tally: Arc<Tally>,
+    pub(super) turns: Rc<Turns>,
+}
+
+/// Of large answers, one sends a piece between two looks at what else has come: a small one waits for 64 KB at most.
+#[derive(Default, Debug)]
+pub(super) struct Turns(tokio::sync::Mutex<()>);
+
+impl Turns {
+    async fn next(&self) {
+        let _held = self.0.lock().await;
+        tokio::task::yield_now().await;
+    }
 }
 
 /// Serves a connection to its end.
@@ -163,6 +175,7 @@ impl Connection {
                 (at, left) = (at + put as u64, left - put);
                 if self.output.len() >= PIECE_BYTES {
                     self.flush().await?;
+                    self.server.turns.next().await;
                 }
             }
             if let Framing::Chunks(_) = answer.framing {

@@ -111,7 +111,7 @@ fn run(listeners: Vec<TcpListener>, catalog: Catalog, tally: Arc<Tally>, mut sto
         Ok(runtime) => runtime,
         Err(error) => return eprintln!("origin: {error}"),
     };
-    let (catalog, blocks) = (Rc::new(catalog), Rc::default());
+    let (catalog, blocks, turns) = (Rc::new(catalog), Rc::default(), Rc::default());
     tokio::task::LocalSet::new().block_on(&runtime, async move {
         for (number, listener) in listeners.into_iter().enumerate() {
             let server = Rc::new(connection::Server {
@@ -119,6 +119,7 @@ fn run(listeners: Vec<TcpListener>, catalog: Catalog, tally: Arc<Tally>, mut sto
                 catalog: Rc::clone(&catalog),
                 blocks: Rc::clone(&blocks),
                 tally: Arc::clone(&tally),
+                turns: Rc::clone(&turns),
             });
             tokio::task::spawn_local(accept(listener, server));
         }
