@@ -21,7 +21,6 @@ use openssl::sha::sha256;
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use terse_message::Known;
 use terse_sample::argument::{Arg, Own, ParamKind, need};
 use terse_sample::convert::base64;
 use terse_sample::{ArgList, Compiler, Env, Fetch, Needs, Type, Value, World};
@@ -238,7 +237,7 @@ fn digest(password: &[u8]) -> Digest {
 fn authenticated<'a>(args: &'a ArgList, env: &Env<'a>) -> Option<(&'a UserList, Arc<User>)> {
     let Arg::Own(Own(list)) = args.at(0) else { return None };
     let list = list.downcast_ref::<UserList>()?;
-    let field = env.request?.fields.first(Known::Authorization)?;
+    let field = env.request?.credentials()?;
     let at = field.iter().position(|&b| b == b' ')?;
     let text =
         base64::decode(field[at..].trim_ascii_start(), base64::STANDARD).filter(|_| field[..at].eq_ignore_ascii_case(b"basic"))?;

@@ -50,6 +50,8 @@ pub struct Request {
     pub body: BodyLength,
     /// Its head was unsure of the body's end: no other message may follow on its connection (RFC 9112 section 6.1).
     pub must_close: bool,
+    /// It is meant for a proxy, and what it says to proxies is said to us (RFC 9110 section 11.7).
+    pub to_proxy: bool,
     method: Range<usize>,
     target: Range<usize>,
 }
@@ -58,7 +60,8 @@ impl Request {
     /// Forgets everything, keeps the memory.
     pub fn clear(&mut self) {
         self.fields.clear();
-        (self.version, self.body, self.must_close) = (Version::Http11, BodyLength::None, false);
+        (self.version, self.body) = (Version::Http11, BodyLength::None);
+        (self.must_close, self.to_proxy) = (false, false);
         (self.method, self.target) = (0..0, 0..0);
     }
 
@@ -123,6 +126,11 @@ impl Request {
         let Some(scheme) = self.scheme() else { return self.fields.first(Known::Host) };
         let rest = &self.target()[scheme.len() + 3..];
         Some(&rest[..memchr::memchr3(b'/', b'?', b'#', rest).unwrap_or(rest.len())])
+    }
+
+    /// The credentials that it has for us: Authorization, or of one that is meant for a proxy Proxy-Authorization.
+    pub fn credentials(&self) -> Option<&[u8]> {
+        if self.to_proxy { self.fields.get(b"Proxy-Authorization") } else { self.fields.first(Known::Authorization) }
     }
 
     /// Takes the blanks round the target away; says whether there were any.

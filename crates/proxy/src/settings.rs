@@ -288,6 +288,8 @@ pub struct Options {
     pub server_probes: Probes,
     /// `http-buffer-request`: the request's body is read first.
     pub buffer_request: bool,
+    /// `http-use-proxy-header`: what requests with absolute targets say to proxies is said to this one.
+    pub proxy_header: bool,
     /// `accept-unsafe-violations-in-http-request`: targets may hold fragments and text beyond ASCII.
     pub loose_targets: bool,
     /// `h1-case-adjust-bogus-client`: names of fields are spelled as `global` has them.

@@ -59,6 +59,11 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "A request's body is read, as far as a buffer holds it, before rules run.",
         |args, scope| any(args, scope, |o| &mut o.buffer_request),
     ),
+    switch(
+        "option http-use-proxy-header",
+        "Of requests for a proxy, Proxy-Connection and Proxy-Authorization count, and credentials are asked for with 407.",
+        |args, scope| front(args, scope, |o| &mut o.proxy_header),
+    ),
     formerly(
         &["option accept-invalid-http-request"],
         switch(

@@ -6,11 +6,6 @@ use terse_config::{Keyword, Kind, Sections};
 /// The table.
 pub(super) const KEYWORDS: &[Keyword] = &[
     refused(
-        "option http-use-proxy-header",
-        "Clients that send Proxy-Connection are answered by it.",
-        "no client of today needs it; Connection is understood by all",
-    ),
-    refused(
         "option accept-unsafe-violations-in-http-response",
         "Malformed responses are passed on.",
         "malformed messages are never passed on",

@@ -9,7 +9,7 @@ use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::task::Poll;
 use terse_http::h1::{self, ChunkDecoder, Malformed, Parsed, Persistence, Step, encode};
-use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Who};
+use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Who, list};
 
 /// Reads the head of the stream's request; its first bytes are in the client's buffer.
 pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
@@ -36,10 +36,14 @@ pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
     let facts = &mut stream.facts;
     facts.times.request = Some(clock::now());
     facts.version = Some(stream.request.version);
+    stream.request.to_proxy = stream.facts.frontend().options.proxy_header && !matches!(stream.request.target(), [b'/' | b'*', ..]);
     crate::captures::request(stream);
     rewrite::share(Side::Request, client.buffer.filled(), stream);
     stream.facts.persistence = Persistence::read(&mut stream.request.fields, stream.request.version);
     stream.facts.persistence.keep_alive &= !stream.request.must_close;
+    if stream.request.to_proxy && stream.request.fields.every(Known::ProxyConnection).any(|v| list::has_token(v, b"close")) {
+        stream.facts.persistence.keep_alive = false;
+    }
     Ok(())
 }
 

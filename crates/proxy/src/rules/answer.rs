@@ -66,8 +66,7 @@ impl Action for Auth {
     fn run(&self, stream: &mut Stream) -> Flow {
         stream.facts.count_tracked(track::ERRORS, 1);
         // A request that is meant for a proxy is told that it is the proxy who asks (RFC 9110 section 11.7.1).
-        let request = &stream.request;
-        let to_proxy = !request.target().starts_with(b"/") && request.fields.has(Known::ProxyConnection);
+        let to_proxy = stream.request.to_proxy;
         let (status, name) = if to_proxy { (407, &b"Proxy-Authenticate"[..]) } else { (401, &b"WWW-Authenticate"[..]) };
         let mut answer = reply::page(stream, status);
         answer.fields.retain(|(other, _)| !other.eq_ignore_ascii_case(name));

@@ -1,4 +1,4 @@
-//! The request's Authorization field (RFC 9110 section 11.6.2): `http_auth_user` and its kin.
+//! The request's credentials (RFC 9110 section 11.6.2): `http_auth_user` and its kin.
 
 use crate::argument::{ArgList, ParamKind, may};
 use crate::convert::base64;
@@ -6,11 +6,10 @@ use crate::env::Env;
 use crate::octets::Octets;
 use crate::registry::{Fetch, Needs};
 use crate::value::{Type, Value};
-use terse_message::Known;
 
 pub(crate) const FETCHES: &[Fetch] = &[
     Fetch::one("http_auth_type", Type::Str, "The scheme of the request's credentials: Basic or Bearer.", |_, env| {
-        let (scheme, _) = credentials(env.request?.fields.first(Known::Authorization)?)?;
+        let (scheme, _) = credentials(env.request?.credentials()?)?;
         let known = [&b"Basic"[..], b"Bearer"].into_iter().find(|known| known.eq_ignore_ascii_case(scheme))?;
         // Basic credentials that cannot be read are none.
         (known != b"Basic" || basic(env).is_some()).then(|| Value::str(known))
@@ -36,21 +35,21 @@ fn credentials(field: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 fn basic<'a>(env: &Env<'a>) -> Option<(Value<'a>, Value<'a>)> {
-    let (scheme, rest) = credentials(env.request?.fields.first(Known::Authorization)?)?;
+    let (scheme, rest) = credentials(env.request?.credentials()?)?;
     let text = base64::decode(rest, base64::STANDARD).filter(|_| scheme.eq_ignore_ascii_case(b"basic"))?;
     let colon = memchr::memchr(b':', &text)?;
     Some((Value::Str(Octets::copy(&text[..colon])), Value::Str(Octets::copy(&text[colon + 1..]))))
 }
 
 fn bearer<'a>(args: &'a ArgList, env: &Env<'a>) -> Option<Value<'a>> {
-    let fields = &env.request?.fields;
+    let request = env.request?;
     let token = |field| {
         let (scheme, token) = credentials(field)?;
         scheme.eq_ignore_ascii_case(b"bearer").then_some(token)
     };
     match args.header(0) {
         // As in HAProxy, a field that is named has an empty token when it has none.
-        Some(name) => Some(Value::str(name.values(fields).next().and_then(token).unwrap_or_default())),
-        None => token(fields.first(Known::Authorization)?).map(Value::str),
+        Some(name) => Some(Value::str(name.values(&request.fields).next().and_then(token).unwrap_or_default())),
+        None => token(request.credentials()?).map(Value::str),
     }
 }

@@ -252,6 +252,32 @@ fn names_are_judged_by_backends_too() {
     terse.end();
 }
 
+/// With `option http-use-proxy-header` what a request with an absolute target says to proxies is said to terse.
+#[test]
+fn requests_for_a_proxy() {
+    let lines = "http-request auth realm R unless { http_auth(people) }\n http-request return status 200";
+    for (option, [origin, absolute]) in [("", [401, 401]), ("option http-use-proxy-header\n ", [401, 407])] {
+        let text = format!(
+            "userlist people\n user joe insecure-password x\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n {option}{lines}\n"
+        );
+        let terse = Terse::with(&text).listen("web").start();
+        let ask = |target: &str, field: &str| {
+            let mut client = terse.client();
+            client.send(format!("GET {target} HTTP/1.1\r\nHost: h\r\n{field}\r\n"));
+            client.response("GET")
+        };
+        let (old, new) = ("Authorization: Basic am9lOng=\r\n", "Proxy-Authorization: Basic am9lOng=\r\n");
+        let is_on = absolute == 407;
+        assert_eq!([ask("/", "").status, ask("http://h/", "").status], [origin, absolute], "{option}");
+        assert_eq!(ask("http://h/", "").field("proxy-authenticate").is_some(), is_on);
+        assert_eq!([ask("/", old).status, ask("/", new).status], [200, origin], "{option}");
+        assert_eq!([ask("http://h/", new).status == 200, ask("http://h/", old).status == 200], [is_on, !is_on], "{option}");
+        let closes = |target| ask(target, &format!("{old}{new}Proxy-Connection: close\r\n")).field("connection") == Some("close");
+        assert_eq!([closes("/"), closes("http://h/")], [false, is_on], "{option}");
+        terse.end();
+    }
+}
+
 /// What the option lets in, and what rules make of it.
 #[test]
 fn targets_with_fragments() {

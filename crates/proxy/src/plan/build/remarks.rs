@@ -125,6 +125,7 @@ fn without_http(draft: &mut Draft, said: &mut Vec<String>) {
         ("'option prefer-last-server'", &mut options.prefer_last_server, back),
         ("'option http-pretend-keepalive'", &mut options.pretend_keep_alive, back),
         ("'option http-buffer-request'", &mut options.buffer_request, front || back),
+        ("'option http-use-proxy-header'", &mut options.proxy_header, front),
         ("'option accept-unsafe-violations-in-http-request'", &mut options.loose_targets, front),
     ] {
         ignored(name, std::mem::take(option) && half);
