@@ -214,6 +214,7 @@ fn common(own: &Own, global: &Global, http: bool, sessions: &[u8]) -> Result<Ssl
         options |= SslOptions::CIPHER_SERVER_PREFERENCE | SslOptions::PRIORITIZE_CHACHA;
     }
     context.set_options(options);
+    raw::count_renegotiations(&mut context);
     let unfit = |_| Unusable("OpenSSL refuses the name of the session's context".into());
     context.set_session_id_context(&session_name(sessions, own.common.records == Policy::Allow)).map_err(unfit)?;
     verification::watch(&mut context, mode(own), Tolerance { authority: own.ca_ignored, certificate: own.crt_ignored });

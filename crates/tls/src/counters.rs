@@ -26,6 +26,7 @@ pub static COUNTERS: Counters = Counters {
     records_plain: AtomicU64::new(0),
     records_packed: AtomicU64::new(0),
     reads_held: AtomicU64::new(0),
+    renegotiations: AtomicU64::new(0),
     overfull: AtomicU64::new(0),
 };
 
@@ -72,6 +73,8 @@ pub struct Counters {
     pub records_plain: AtomicU64,
     /// Bytes that came out.
     pub records_packed: AtomicU64,
+    /// Times that a client asked for another handshake, and was told that there is none.
+    pub renegotiations: AtomicU64,
     /// Times that nothing more was read because the other end did not take TLS's own answers.
     pub reads_held: AtomicU64,
     /// Connections that were closed because more than may had to wait to be sent.

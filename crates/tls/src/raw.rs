@@ -1,6 +1,7 @@
 //! What the `openssl` crate has no words for. The only module with unsafe code.
 #![allow(unsafe_code, reason = "calls of OpenSSL that the openssl crate does not offer")]
 
+use crate::counters::{COUNTERS, bump};
 use crate::hello;
 use crate::tickets::{self, TicketKey};
 use foreign_types::ForeignTypeRef;
@@ -19,6 +20,7 @@ unsafe extern "C" {
     fn SSL_CTX_set_timeout(ctx: *mut ffi::SSL_CTX, seconds: c_long) -> c_long;
     fn SSL_group_to_name(ssl: *mut ffi::SSL, group: c_int) -> *const c_char;
     fn SSL_CTX_set_msg_callback(ctx: *mut ffi::SSL_CTX, callback: MessageCallback);
+    fn SSL_CTX_set_info_callback(ctx: *mut ffi::SSL_CTX, callback: InfoCallback);
     fn SSL_CIPHER_find(ssl: *mut ffi::SSL, number: *const c_uchar) -> *const ffi::SSL_CIPHER;
     fn SSL_get_options(ssl: *const ffi::SSL) -> u64;
     fn SSL_get_signature_type_nid(ssl: *const ffi::SSL, nid: *mut c_int) -> c_int;
@@ -69,6 +71,25 @@ unsafe extern "C" fn message(
         unsafe { hello::take(SslRef::from_ptr_mut(ssl), std::slice::from_raw_parts(bytes.cast(), len), number.addr()) };
     }
 }
+
+type InfoCallback = unsafe extern "C" fn(*const ffi::SSL, c_int, c_int);
+
+/// Counts the clients of a context that ask for another handshake and are told that there is none.
+pub(crate) fn count_renegotiations(context: &mut SslContextBuilder) {
+    // SAFETY: the context lives, and the callback is a function.
+    unsafe { SSL_CTX_set_info_callback(context.as_ptr(), info) };
+}
+
+unsafe extern "C" fn info(_ssl: *const ffi::SSL, what: c_int, value: c_int) {
+    if what == SSL_CB_WRITE_ALERT && value & 0xff == NO_RENEGOTIATION {
+        bump(&COUNTERS.renegotiations);
+    }
+}
+
+/// `ssl.h`
+const SSL_CB_WRITE_ALERT: c_int = 0x4008;
+/// RFC 5246 section 7.2.2: the number of the alert.
+const NO_RENEGOTIATION: c_int = 100;
 
 /// RFC 8446 section 5.1: the kind of records with handshakes.
 const HANDSHAKE: c_int = 22;

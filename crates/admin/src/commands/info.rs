@@ -281,6 +281,12 @@ const ITEMS: &[Item] = &[
     item(93, "TlsFailedHandshakes", "TLS handshakes with clients and servers that failed or were too slow", |_| {
         Some(Figure::counter(COUNTERS.client_failures.load(Relaxed) + COUNTERS.server_failures.load(Relaxed)))
     }),
+    item(
+        94,
+        "TlsRenegotiationsRefused",
+        "Times that a client asked for another TLS handshake, and was told that there is none",
+        |_| Some(Figure::counter(COUNTERS.renegotiations.load(Relaxed))),
+    ),
 ];
 
 fn zero_gauge(_: &Snapshot<'_>) -> Option<Figure> {

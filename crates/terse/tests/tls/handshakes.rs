@@ -151,5 +151,6 @@ fn another_handshake_is_refused_and_the_first_one_goes_on() {
     let mut answer = Vec::new();
     socket.read_to_end(&mut answer).unwrap();
     assert!(answer.windows(15).any(|part| part == b"HTTP/1.1 200 OK"), "{}", String::from_utf8_lossy(&answer));
+    assert!(command(&terse, "show info").contains("\nTlsRenegotiationsRefused: 1\n"));
     terse.end();
 }
