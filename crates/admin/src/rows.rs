@@ -101,6 +101,9 @@ impl Sight<'_> {
             Some(front.tally.limit()).filter(|limit| *limit != 0).unwrap_or_else(|| self.plan.limits.connections.load(Relaxed));
         row.set(Column::CurrentLimit, Figure::limit(limit));
         row.set(Column::RequestErrors, Figure::counter(totals.request_errors));
+        if front.mode != Mode::Http {
+            row.set(Column::Requests, Figure::counter(0));
+        }
         if front.mode == Mode::Http {
             row.set(Column::Intercepted, Figure::counter(totals.intercepted));
         }
@@ -171,6 +174,7 @@ impl Sight<'_> {
         handshakes(&mut row, of_servers.chain([&farm.handshakes]));
         row.set(Column::Queued, Figure::gauge(queued));
         row.set(Column::QueuedMax, Figure::maximum(queued_max));
+        row.set(Column::CurrentLimit, Figure::limit(farm.full() as usize));
         row.set(Column::ConnectErrors, Figure::counter(totals.connect_errors));
         row.set(Column::ResponseErrors, Figure::counter(totals.response_errors));
         row.set(Column::Retries, Figure::counter(totals.retries));
@@ -220,9 +224,12 @@ impl Sight<'_> {
     pub(crate) fn of_server(&self, back: &Backend, server: &Server, column: Column) -> Option<Figure> {
         let settings = server.settings();
         let (check, last) = (&settings.check, || server.last_check());
+        // Checks rest in maintenance.
         let is_checked = check.enabled && server.is_checked();
-        let checked = || is_checked.then_some(());
-        let was_checked = || Some(last()).filter(|last| is_checked && last.status != CheckStatus::Initial);
+        let is_shown = is_checked && !server.admin().is_maint();
+        let checked = || is_shown.then_some(());
+        let was_checked = || Some(last()).filter(|last| is_shown && last.status != CheckStatus::Initial);
+        let asked = || Some(server.last_agent()).filter(|_| settings.agent.enabled && server.is_asked());
         let rate = || self.rates.and_then(|rates| Some(rates.of_backend(back)?.servers.of(server)));
         let count = COUNTS.iter().find(|(counted, ..)| *counted == column);
         if let Some((_, count, kind)) = count {
@@ -230,6 +237,7 @@ impl Sight<'_> {
                 Counted::Always => true,
                 Counted::InHttp => back.mode == Mode::Http,
                 Counted::WhenChecked => is_checked,
+                Counted::WhenObserved => settings.observe.layer.is_some(),
             };
             return counts.then(|| Figure::counter(server.counters.total(*count)));
         }
@@ -250,7 +258,7 @@ impl Sight<'_> {
             Column::Mode => mode(back.mode),
             Column::LastSession => Figure::age(back.farm.since_last_s(&server.durations, self.now)?),
             Column::Downtime => {
-                checked()?;
+                is_checked.then_some(())?;
                 Figure::small("MCPV", report::downtime(&back.farm, server, self.now).as_secs())
             }
             Column::CheckStatus => checked().map(|()| Figure::text("MOPV", last().status.code()))?,
@@ -260,6 +268,16 @@ impl Sight<'_> {
             Column::CheckHealth => checked().map(|()| Figure::small("CGSV", server.state().health))?,
             Column::CheckDuration => Figure::small("MDPV", was_checked()?.duration.as_millis()),
             Column::LastCheck => Figure::text("MOPV", was_checked()?.info),
+            Column::AgentStatus => asked().map(|answer| Figure::text("MOPV", answer.status.code()))?,
+            Column::AgentText => asked().map(|answer| Figure::text("MOPV", answer.status.text()))?,
+            Column::LastAgent => asked().map(|answer| Figure::text("MOPV", answer.info))?,
+            Column::AgentCode => Figure::small("MOPV", asked().filter(|answer| answer.status.has_code())?.code),
+            Column::AgentDuration => {
+                Figure::small("MDPV", asked().filter(|answer| answer.status != CheckStatus::Initial)?.duration.as_millis())
+            }
+            Column::AgentRise | Column::AgentFall => asked().map(|_| Figure::small("CGSV", 1u8))?,
+            Column::AgentHealth => asked().map(|_| Figure::small("CGSV", u8::from(!server.state().denied)))?,
+            Column::Tracked => Figure::text("CNSV", server.leader_name()?),
             Column::CheckCode => Figure::small("MOPV", Some(was_checked()?).filter(|last| last.status.has_code())?.code),
             Column::Rate => Figure::rate(rate()?.now()),
             Column::RateMax => Figure::maximum(rate()?.most()),
@@ -300,6 +318,7 @@ fn half(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals, t
     common(row, name, service, kind, totals);
     row.set(Column::SplicedIn, Figure::counter(totals.spliced_in));
     row.set(Column::SplicedOut, Figure::counter(totals.spliced_out));
+    row.set(Column::RewriteFailures, Figure::counter(totals.rewrite_failures));
     if kind == Mode::Http {
         row.set(Column::Status1xx, Figure::counter(totals.status_1xx));
         row.set(Column::Status2xx, Figure::counter(totals.status_2xx));
@@ -308,7 +327,6 @@ fn half(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals, t
         row.set(Column::Status5xx, Figure::counter(totals.status_5xx));
         row.set(Column::StatusOther, Figure::counter(totals.status_other));
         row.set(Column::Requests, Figure::counter(totals.requests));
-        row.set(Column::RewriteFailures, Figure::counter(totals.rewrite_failures));
         row.set(Column::CacheLookups, Figure::counter(totals.cache_lookups));
         row.set(Column::CacheHits, Figure::counter(totals.cache_hits));
         row.set(Column::CacheHints, Figure::counter(totals.cache_hints));
@@ -392,6 +410,7 @@ pub(crate) enum Counted {
     Always,
     InHttp,
     WhenChecked,
+    WhenObserved,
 }
 
 /// What a server counts.
@@ -419,6 +438,7 @@ pub(crate) const COUNTS: &[(Column, Count, Counted)] = &[
     (Column::Requests, Count::Requests, Counted::InHttp),
     (Column::FailedChecks, Count::FailedChecks, Counted::WhenChecked),
     (Column::WentDown, Count::WentDown, Counted::WhenChecked),
+    (Column::AnalysisFailures, Count::AnalysisFailures, Counted::WhenObserved),
 ];
 
 /// The configuration's word.

@@ -4,13 +4,14 @@
 
 use crate::algorithm::settings::RingKey;
 use crate::check::{CheckStatus, LastCheck};
+use crate::connections::Ending;
 use crate::counters::Count;
 use crate::destination::{Destination, Port};
 use crate::farm::{Farm, Level, Outage};
 use crate::report;
 use crate::server::Server;
 use crate::settings::OnError;
-use crate::state::{AdminOrder, Event, Operation, State};
+use crate::state::{Admin, AdminOrder, Event, Operation, State};
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -100,6 +101,9 @@ impl Farm {
         let before = server.state();
         let event = check.status.event(before.operation);
         let news = check.status != server.last_check().status || before.next(rules, event).health != before.health;
+        if check.status.is_pass() {
+            server.count_errors(false);
+        }
         if event == Event::Failed && before.health > 0 {
             server.counters.bump(Count::FailedChecks);
             self.counters.bump(Count::FailedChecks);
@@ -121,35 +125,55 @@ impl Farm {
     /// Takes what a request says of a server's health (`observe`): `problem` is what was wrong, if anything.
     pub fn observe(&self, server: &Arc<Server>, problem: Option<&str>, now: Instant) {
         let settings = server.settings();
+        if !settings.check.enabled {
+            return;
+        }
         let errors = server.count_errors(problem.is_some());
         let Some(problem) = problem.filter(|_| errors >= settings.observe.error_limit) else { return };
         server.count_errors(false);
+        server.counters.bump(Count::AnalysisFailures);
         let info = format!("Detected {errors} consecutive errors, last one was: {problem}");
         let found = LastCheck { status: CheckStatus::Observed, info, ..LastCheck::default() };
-        match settings.observe.on_error {
-            OnError::FastInter => {}
-            OnError::FailCheck => self.record_check(server, found, now),
-            OnError::SuddenDeath => {
-                self.change(server, Event::Weakened, String::new(), now);
-                self.record_check(server, found, now);
-            }
-            OnError::MarkDown => {
-                server.set_last_check(found.clone());
-                self.change(server, Event::Health(Operation::Stopped), found.to_string(), now);
-            }
+        let left = match settings.observe.on_error {
+            OnError::FastInter | OnError::FailCheck => None,
+            OnError::SuddenDeath => Some(1),
+            OnError::MarkDown => Some(0),
+        };
+        if let Some(left) = left {
+            self.change(server, Event::Weakened(left), String::new(), now);
+        }
+        if settings.observe.on_error != OnError::FastInter {
+            self.record_check(server, found, now);
         }
         server.hurry();
     }
 
-    /// Takes what an agent says of whether its server is up.
-    pub(crate) fn record_agent(&self, server: &Arc<Server>, up: bool, cause: String, now: Instant) {
-        if server.note_agent(up) && self.settings.log_health_checks {
-            self.say(Level::Notice, &agent_line(self, server, up, &cause));
+    /// Takes what came of asking a server's agent. Only what it has said counts, not that it could not be asked.
+    pub(crate) fn record_agent(&self, server: &Arc<Server>, answer: LastCheck, now: Instant) {
+        let is_news = answer.status != server.last_agent().status;
+        server.set_last_agent(answer.clone());
+        let logs = self.settings.log_health_checks;
+        let cause = if logs { String::new() } else { answer.to_string() };
+        let up = match answer.status {
+            CheckStatus::L7Ok => Some(true),
+            CheckStatus::L7Status => Some(false),
+            _ => None,
+        };
+        if logs && is_news && answer.status.result() > NEUTRAL {
+            let is_up = up.unwrap_or(!server.state().denied);
+            self.say(Level::Notice, &agent_line(self, server, is_up, &answer));
         }
-        self.set_agent(server, up, cause, now);
+        if let Some(up) = up {
+            self.set_agent(server, up, cause, now);
+        }
     }
 
-    /// The same, said by an operator.
+    /// Notes what an agent says of whether its server is up, and changes nothing yet.
+    pub(crate) fn set_agent_health(&self, server: &Arc<Server>, up: bool, now: Instant) {
+        self.change(server, Event::AgentHealth(up), String::new(), now);
+    }
+
+    /// Takes what an operator says in an agent's place.
     pub fn set_agent(&self, server: &Arc<Server>, up: bool, cause: String, now: Instant) {
         self.change(server, Event::Agent(up), cause, now);
     }
@@ -176,7 +200,7 @@ impl Farm {
     /// Of several who follow one, the last hears of a change first.
     pub fn follow(self: &Arc<Farm>, server: &Arc<Server>, leader: &Arc<Server>, leader_farm: &Farm, now: Instant) {
         leader.followers().insert(0, (Arc::downgrade(self), Arc::downgrade(server)));
-        server.set_leader(leader);
+        server.set_leader(leader, &leader_farm.context.name);
         let cause = format!(" via {}/{}", leader_farm.name(), leader.name());
         self.change(server, Event::Tracked(leader.state()), cause, now);
     }
@@ -235,6 +259,9 @@ impl Farm {
         if let Some((level, line)) = line(self, server, old, new, &cause, moved) {
             self.say(level, &line);
         }
+        if old.admin.is_maint() && !new.admin.is_maint() && new.admin.is_drain() {
+            self.say(Level::Notice, &still_drains(self, server, new));
+        }
         self.note_outage(&mut outage, up_before, now);
     }
 
@@ -244,11 +271,11 @@ impl Farm {
             (Operation::Stopped, Operation::Running | Operation::Starting) if server.settings().ends_backup_sessions => {
                 let is_active = !server.settings().backup && server.is_eligible();
                 for backup in self.servers().iter().filter(|other| is_active && other.settings().backup) {
-                    backup.connections().end();
+                    backup.connections().end(Ending::Replaced);
                 }
             }
             (old, Operation::Stopped) if old != Operation::Stopped && server.settings().ends_sessions => {
-                server.connections().end();
+                server.connections().end(Ending::Down);
             }
             _ => {}
         }
@@ -296,6 +323,9 @@ impl Farm {
     }
 }
 
+/// The highest result of a check that says nothing new.
+const NEUTRAL: u8 = 1;
+
 /// HAProxy's words.
 const NO_PORT_TO_CHECK: &str = "can't change <port> to port map because it is incompatible with current health check port configuration \
     (use 'port' statement from the 'server' directive).";
@@ -314,11 +344,28 @@ fn check_line(farm: &Farm, server: &Server, check: &LastCheck, state: State) -> 
     format!("Health check for {backup}server {farm}/{name} {conditionally}{outcome}{check}, status: {health}/{of} {word}.")
 }
 
-/// What is said about an agent whose word is news (`option log-health-checks`). One word is enough for it.
-fn agent_line(farm: &Farm, server: &Server, up: bool, cause: &str) -> String {
+/// What is said about an agent whose answer is news (`option log-health-checks`). One word is enough for it.
+fn agent_line(farm: &Farm, server: &Server, is_up: bool, answer: &LastCheck) -> String {
     let backup = if server.settings().backup { "backup " } else { "" };
-    let (outcome, status) = if up { ("succeeded", "1/1 UP") } else { ("failed", "0/1 DOWN") };
-    format!("Agent check for {backup}server {}/{} {outcome}{cause}, status: {status}.", farm.name(), server.name())
+    let outcome = if answer.status.is_pass() { "succeeded" } else { "failed" };
+    let status = match is_up {
+        true if server.weight() == 0 => "1/1 DRAIN",
+        true => "1/1 UP",
+        false => "0/1 DOWN",
+    };
+    format!("Agent check for {backup}server {}/{} {outcome}{answer}, status: {status}.", farm.name(), server.name())
+}
+
+/// What is said when a server leaves maintenance, and still drains.
+fn still_drains(farm: &Farm, server: &Server, state: State) -> String {
+    let backup = if server.settings().backup { "Backup " } else { "" };
+    let how = if state.admin.is_forced_drain() { "forced drain mode".into() } else { format!("drain mode{}", via(server)) };
+    format!("{backup}Server {}/{} remains in {how}.", farm.name(), server.name())
+}
+
+/// Whose state a server takes, in the words of lines.
+fn via(server: &Server) -> String {
+    server.leader_name().map_or_else(String::new, |name| format!(" via {name}"))
 }
 
 /// What is said about a change, and how loud.
@@ -332,15 +379,35 @@ fn line(farm: &Farm, server: &Server, old: State, new: State, cause: &str, moved
             (Level::Notice, format!("was DOWN and now enters maintenance{cause}"), false)
         }
         (false, true) => (down_level, format!("is going DOWN for maintenance{cause}"), true),
+        (true, false) if old.admin.is_inherited_maint() => {
+            (Level::Notice, format!("is {up}/{drains} (leaving maintenance)"), false)
+        }
         (true, false) if old.admin.is_unresolved() => {
             let name = server.name_in_dns().unwrap_or_default();
             (Level::Notice, format!("('{name}') is {up}/{drains} (resolves again)"), false)
         }
         (true, false) => (Level::Notice, format!("is {up}/{drains} (leaving forced maintenance)"), false),
-        (true, true) => return None,
+        (true, true) => {
+            let gone = |is: fn(Admin) -> bool| is(old.admin) && !is(new.admin);
+            if gone(Admin::is_unresolved) {
+                let name = server.name_in_dns().unwrap_or_default();
+                (Level::Notice, format!("('{name}') resolves again but remains in maintenance{}", via(server)), false)
+            } else if gone(Admin::is_inherited_maint) {
+                (Level::Notice, "remains in forced maintenance".into(), false)
+            } else if gone(Admin::is_forced_maint) {
+                (Level::Notice, format!("is leaving forced maintenance but remains in maintenance{}", via(server)), false)
+            } else {
+                return None;
+            }
+        }
         (false, false) => match (old.admin.is_drain(), new.admin.is_drain()) {
-            (false, true) => (Level::Notice, "enters drain state".into(), true),
-            (true, false) => (Level::Notice, format!("is {up} (leaving forced drain)"), false),
+            (false, true) => (Level::Notice, format!("enters drain state{cause}"), true),
+            (true, false) if old.admin.is_forced_drain() => (Level::Notice, format!("is {up} (leaving forced drain)"), false),
+            (true, false) => (Level::Notice, format!("is {up} (leaving drain){}", via(server)), false),
+            (true, true) if old.admin != new.admin => match new.admin.is_forced_drain() {
+                true => (Level::Notice, "remains in forced drain mode".into(), false),
+                false => (Level::Notice, format!("remains in drain mode{}", via(server)), false),
+            },
             _ => match (old.operation, new.operation) {
                 (from, to) if from == to => return None,
                 (Operation::Starting, Operation::Running) => return None,
@@ -444,7 +511,8 @@ mod tests {
         assert_eq!(said(0, AdminOrder::Maint), []);
         let back = |server, state| (Level::Notice, format!("Server be/{server} is UP/{state} (leaving forced maintenance)."));
         assert_eq!(said(0, AdminOrder::Ready), [back("s1", "READY")]);
-        assert_eq!(said(1, AdminOrder::Drain), [back("s2", "DRAIN")]);
+        let still = (Level::Notice, "Server be/s2 remains in forced drain mode.".into());
+        assert_eq!(said(1, AdminOrder::Drain), [back("s2", "DRAIN"), still]);
         assert_eq!(said(1, AdminOrder::Ready), [(Level::Notice, "Server be/s2 is UP (leaving forced drain).".into())]);
         assert!(said(1, AdminOrder::Drain)[0].1.starts_with("Server be/s2 enters drain state. 1 active"));
         farm.set_health(&farm.servers()[0], Operation::Stopped, now);

@@ -22,7 +22,7 @@ use crate::farm::Farm;
 use crate::server::Server;
 use crate::state::{Event, Operation};
 use std::any::Any;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 use terse_sample::{ProcessStore, World};
@@ -50,6 +50,10 @@ pub enum CheckStatus {
     /// None has been made.
     #[default]
     Initial = 1,
+    /// An agent has answered, and nothing of whether its server is up.
+    Checked = 3,
+    /// Requests failed (`observe`).
+    Observed = 4,
     /// The connection broke.
     SocketError = 5,
     /// Connected.
@@ -74,8 +78,6 @@ pub enum CheckStatus {
     L7OkStopping = 16,
     /// Answered with a status that was not expected.
     L7Status = 17,
-    /// Requests failed (`observe`).
-    Observed = 18,
 }
 
 impl CheckStatus {
@@ -114,6 +116,7 @@ impl CheckStatus {
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             CheckStatus::Initial => ("INI", "Initializing"),
+            CheckStatus::Checked => ("CHECKED", "No status change"),
             CheckStatus::SocketError => ("SOCKERR", "Socket error"),
             CheckStatus::L4Ok => ("L4OK", "Layer4 check passed"),
             CheckStatus::L4Timeout => ("L4TOUT", "Layer4 timeout"),
@@ -130,10 +133,11 @@ impl CheckStatus {
         }
     }
 
-    /// The number of the result in `show servers state`: 0 none, 2 failed, 3 passed, 4 conditionally passed.
+    /// The number of the result in `show servers state`: 0 none, 1 neither, 2 failed, 3 passed, 4 conditionally passed.
     pub const fn result(self) -> u8 {
         match self {
             CheckStatus::Initial => 0,
+            CheckStatus::Checked => 1,
             CheckStatus::L4Ok | CheckStatus::L6Ok | CheckStatus::L7Ok => 3,
             CheckStatus::L7OkStopping => 4,
             _ => 2,
@@ -181,9 +185,20 @@ impl fmt::Display for LastCheck {
             write!(f, ", code: {}", self.code)?;
         }
         if !self.info.is_empty() {
-            write!(f, ", info: \"{}\"", self.info.replace('"', "\\\""))?;
+            f.write_str(", info: \"")?;
+            for letter in self.info.chars() {
+                match letter {
+                    '"' | '\0'..=' ' | '\x7f' if letter != ' ' => write!(f, "<{:02X}>", u32::from(letter))?,
+                    letter => f.write_char(letter)?,
+                }
+            }
+            f.write_str("\"")?;
         }
-        write!(f, ", check duration: {}ms", self.duration.as_millis())
+        match self.status {
+            // No check was made.
+            CheckStatus::Observed => Ok(()),
+            _ => write!(f, ", check duration: {}ms", self.duration.as_millis()),
+        }
     }
 }
 
@@ -194,7 +209,7 @@ mod tests {
     #[test]
     fn outcomes_read_as_in_the_log() {
         let refused = LastCheck { status: CheckStatus::L4Connection, info: "a \"b\"".into(), ..LastCheck::default() };
-        assert_eq!(refused.to_string(), r#", reason: Layer4 connection problem, info: "a \"b\"", check duration: 0ms"#);
+        assert_eq!(refused.to_string(), r#", reason: Layer4 connection problem, info: "a <22>b<22>", check duration: 0ms"#);
         let ok = LastCheck { status: CheckStatus::L7Ok, code: 200, duration: Duration::from_micros(1900), ..LastCheck::default() };
         assert_eq!(ok.to_string(), ", reason: Layer7 check passed, code: 200, check duration: 1ms");
     }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Connections to one server.
 #[derive(Clone, Default, Debug)]
@@ -14,7 +14,7 @@ pub struct Connections(Arc<Mutex<Registered>>);
 
 #[derive(Default, Debug)]
 struct Registered {
-    descriptors: HashMap<u64, OwnedFd>,
+    descriptors: HashMap<u64, (OwnedFd, Arc<OnceLock<Ending>>)>,
     next: u64,
 }
 
@@ -23,6 +23,23 @@ struct Registered {
 pub struct Registration {
     connections: Connections,
     number: u64,
+    ending: Arc<OnceLock<Ending>>,
+}
+
+/// Why connections are ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// Their server has gone down.
+    Down,
+    /// Their server is a backup, and one that is none has come up.
+    Replaced,
+}
+
+impl Registration {
+    /// Why the connection was ended, if it was.
+    pub fn ending(&self) -> Option<Ending> {
+        self.ending.get().copied()
+    }
 }
 
 impl Connections {
@@ -31,14 +48,16 @@ impl Connections {
         let mut registered = self.lock();
         let number = registered.next;
         registered.next += 1;
-        registered.descriptors.insert(number, descriptor);
-        Registration { connections: self.clone(), number }
+        let ending = Arc::new(OnceLock::new());
+        registered.descriptors.insert(number, (descriptor, ending.clone()));
+        Registration { connections: self.clone(), number, ending }
     }
 
     /// Ends all; says how many there were.
-    pub fn end(&self) -> usize {
+    pub fn end(&self, why: Ending) -> usize {
         let registered = self.lock();
-        for descriptor in registered.descriptors.values() {
+        for (descriptor, ending) in registered.descriptors.values() {
+            ending.get_or_init(|| why);
             // A connection that has ended by itself needs nothing.
             let _ = rustix::net::shutdown(descriptor, rustix::net::Shutdown::Both);
         }
@@ -69,9 +88,9 @@ mod tests {
         let kept = connections.register(near.try_clone().unwrap().into());
         let other = connections.register(UnixStream::pair().unwrap().0.into());
         drop(other);
-        assert_eq!(connections.end(), 1);
+        assert_eq!(connections.end(Ending::Down), 1);
         assert_eq!((near.read(&mut [0]).unwrap(), far.read(&mut [0]).unwrap()), (0, 0));
         drop(kept);
-        assert_eq!(connections.end(), 0);
+        assert_eq!(connections.end(Ending::Down), 0);
     }
 }

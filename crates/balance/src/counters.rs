@@ -66,6 +66,8 @@ counts! {
     FailedChecks,
     /// Times it went from up to down (`chkdown`).
     WentDown,
+    /// Times that errors of requests were too many (`hanafail`).
+    AnalysisFailures,
     /// Response bytes that compression took in (`comp_in`).
     CompressIn,
     /// Response bytes that compression gave out (`comp_out`).

@@ -137,6 +137,11 @@ impl Farm {
         }
     }
 
+    /// At how many requests its servers get their whole `maxconn`: `fullconn`, or what takes its place.
+    pub fn full(&self) -> u32 {
+        self.full.load(Relaxed)
+    }
+
     /// The backend's name.
     pub fn name(&self) -> &str {
         &self.context.name

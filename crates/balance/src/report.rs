@@ -4,7 +4,7 @@ use crate::farm::Farm;
 use crate::server::Server;
 use crate::state::Operation;
 use std::net::IpAddr;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The first lines of `show servers state`: the format's version, and the names of the columns.
@@ -88,27 +88,48 @@ fn shown_ip(ip: Option<IpAddr>) -> String {
     ip.map_or("-".into(), |ip| ip.to_string())
 }
 
-/// The word in `show stat`'s column `status`: `UP`, `DOWN 1/2`, `no check`, `MAINT`, `DRAIN`, ...
+/// The word in `show stat`'s column `status`: `UP`, `DOWN 1/2`, `no check`, `MAINT`, `DRAIN`, ... The health of who takes the state of
+/// another server is that one's.
 pub fn status(server: &Server) -> String {
-    let (settings, state) = (&server.settings().check, server.state());
-    let well = state.health >= server.settings().rules().best();
+    let state = server.state();
+    if state.admin.is_unresolved() {
+        return "MAINT (resolution)".into();
+    }
+    if state.admin.is_maint() {
+        let via = server.leader_name().filter(|_| state.admin.is_inherited_maint());
+        return via.map_or("MAINT".into(), |name| format!("MAINT (via {name})"));
+    }
+    let followed = followed(server);
+    let checked = followed.as_deref().unwrap_or(server);
+    let (settings, health) = (checked.settings(), checked.state());
+    let well = health.health >= settings.rules().best();
+    let going_down = || format!("{}/{}", (health.health + 1).saturating_sub(settings.check.rise), settings.check.fall);
+    let falls = settings.check.enabled && !well;
     match state.operation {
-        _ if state.admin.is_maint() => "MAINT".into(),
-        Operation::Stopped if state.health == 0 => "DOWN".into(),
-        Operation::Stopped => format!("DOWN {}/{}", state.health, settings.rise),
-        Operation::Stopping if well => "NOLB".into(),
-        Operation::Stopping => format!("NOLB {}/{}", going_down(server), settings.fall),
-        _ if server.effective_weight() == 0 && (well || !settings.enabled) => "DRAIN".into(),
-        _ if server.effective_weight() == 0 => format!("DRAIN {}/{}", going_down(server), settings.fall),
-        _ if !settings.enabled => "no check".into(),
-        _ if well => "UP".into(),
-        _ => format!("UP {}/{}", going_down(server), settings.fall),
+        Operation::Stopped if settings.agent.enabled && health.denied => "DOWN (agent)".into(),
+        Operation::Stopped if settings.check.enabled && health.health == 0 => "DOWN".into(),
+        Operation::Stopped if settings.check.enabled || settings.agent.enabled => {
+            format!("DOWN {}/{}", health.health, settings.check.rise)
+        }
+        Operation::Stopped => "DOWN".into(),
+        Operation::Stopping if falls => format!("NOLB {}", going_down()),
+        Operation::Stopping => "NOLB".into(),
+        _ if state.admin.is_drain() && settings.agent.enabled => "DRAIN (agent)".into(),
+        _ if state.admin.is_drain() && falls => format!("DRAIN {}", going_down()),
+        _ if state.admin.is_drain() => "DRAIN".into(),
+        _ if !settings.check.enabled => "no check".into(),
+        _ if falls => format!("UP {}", going_down()),
+        _ => "UP".into(),
     }
 }
 
-/// How many failed checks an unwell server is from going down.
-fn going_down(server: &Server) -> u32 {
-    (server.state().health + 1).saturating_sub(server.settings().check.rise)
+/// Who is at the end of the chain of those whose state a server takes, if it takes any.
+fn followed(server: &Server) -> Option<Arc<Server>> {
+    let mut last = server.leader()?;
+    while let Some(next) = last.leader() {
+        last = next;
+    }
+    Some(last)
 }
 
 /// For how long the server has been in its state (`lastchg`).

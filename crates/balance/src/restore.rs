@@ -319,12 +319,12 @@ mod tests {
     fn agents_bring_back_what_they_took() {
         let (lines, now) = ("server a 10.0.0.1:80 agent-check agent-port 1", Instant::now());
         let old = farm(lines);
-        old.record_agent(&old.servers()[0], false, String::new(), now);
+        old.set_agent(&old.servers()[0], false, String::new(), now);
         let new = farm(lines);
         new.restore(&States::read(&saved(&old)).unwrap());
         let server = new.servers()[0].clone();
         assert!(!server.is_up());
-        new.record_agent(&server, true, String::new(), now);
+        new.set_agent(&server, true, String::new(), now);
         assert!(server.is_up());
     }
 

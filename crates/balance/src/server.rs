@@ -82,14 +82,12 @@ struct Extras {
     farm: OnceLock<Weak<Farm>>,
     /// Who takes its state from this one.
     followers: Mutex<Vec<Follower>>,
-    /// Whose state it takes.
-    leader: OnceLock<Weak<Server>>,
+    /// Whose state it takes, and the name of that one's farm.
+    leader: OnceLock<(Weak<Server>, Arc<str>)>,
     /// The configuration speaks of it.
     referenced: AtomicBool,
-    /// What its agent said last.
-    agent_said: Mutex<String>,
-    /// Whether that was that it is up.
-    agent_up: Mutex<Option<bool>>,
+    /// What came of asking its agent last.
+    last_agent: Mutex<LastCheck>,
     /// What checks do, where a section says it for this server.
     script: OnceLock<Script>,
     /// The name in the DNS that an operator gave it.
@@ -472,16 +470,17 @@ impl Server {
 
     /// Its share of the work, in sixteenths of a weight: less than its weight says while it starts. It begins with a sixteenth.
     pub(crate) fn share(&self) -> u32 {
-        let sixteenths = match self.operation() {
-            Operation::Starting => (SHARES_OF_A_WEIGHT * self.extras.grown_percent.load(Relaxed) / 100 + 1).min(SHARES_OF_A_WEIGHT),
-            _ => SHARES_OF_A_WEIGHT,
-        };
-        self.effective_weight() * sixteenths
+        let starts = self.operation() == Operation::Starting;
+        self.effective_weight() * if starts { self.grown_shares() } else { SHARES_OF_A_WEIGHT }
     }
 
-    /// How much of its weight and its limit it has while it starts slowly, in percent.
+    fn grown_shares(&self) -> u32 {
+        (SHARES_OF_A_WEIGHT * self.extras.grown_percent.load(Relaxed) / 100 + 1).min(SHARES_OF_A_WEIGHT)
+    }
+
+    /// How much of its weight it has while it starts slowly, in percent.
     pub fn throttle_percent(&self) -> Option<u32> {
-        (self.operation() == Operation::Starting).then(|| self.extras.grown_percent.load(Relaxed))
+        (self.operation() == Operation::Starting).then(|| (100 * self.grown_shares()).div_ceil(SHARES_OF_A_WEIGHT))
     }
 
     pub(crate) fn set_grown_percent(&self, percent: u32) {
@@ -565,22 +564,26 @@ impl Server {
 
     /// Whose state it takes.
     pub(crate) fn leader(&self) -> Option<Arc<Server>> {
-        self.extras.leader.get()?.upgrade()
+        self.extras.leader.get()?.0.upgrade()
     }
 
-    pub(crate) fn set_leader(&self, leader: &Arc<Server>) {
-        let _ = self.extras.leader.set(Arc::downgrade(leader));
+    /// The same by name: `backend/server`.
+    pub fn leader_name(&self) -> Option<String> {
+        let (leader, farm) = self.extras.leader.get()?;
+        Some(format!("{farm}/{}", leader.upgrade()?.name()))
     }
 
-    /// Notes whether its agent says that it is up; whether that is news.
-    pub(crate) fn note_agent(&self, up: bool) -> bool {
-        let mut agent_up = self.extras.agent_up.lock().unwrap_or_else(PoisonError::into_inner);
-        agent_up.replace(up) != Some(up)
+    pub(crate) fn set_leader(&self, leader: &Arc<Server>, farm: &Arc<str>) {
+        let _ = self.extras.leader.set((Arc::downgrade(leader), farm.clone()));
     }
 
-    /// What its agent said last.
-    pub(crate) fn agent_said(&self) -> MutexGuard<'_, String> {
-        self.extras.agent_said.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What came of asking its agent last.
+    pub fn last_agent(&self) -> LastCheck {
+        self.extras.last_agent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_last_agent(&self, answer: LastCheck) {
+        *self.extras.last_agent.lock().unwrap_or_else(PoisonError::into_inner) = answer;
     }
 
     /// Takes a slot, if one is free.

@@ -81,6 +81,10 @@ impl Admin {
         self.has(Admin::FORCED_MAINT)
     }
 
+    pub(crate) const fn is_inherited_maint(self) -> bool {
+        self.has(Admin::INHERITED_MAINT)
+    }
+
     pub(crate) const fn is_configured_maint(self) -> bool {
         self.has(Admin::CONFIGURED_MAINT)
     }
@@ -143,10 +147,12 @@ pub enum Event {
     Admin(AdminOrder),
     /// An operator said what its health is (`set server <b>/<s> health`).
     Health(Operation),
-    /// Requests failed so often that one failed check more brings it down (`on-error sudden-death`).
-    Weakened,
+    /// Requests failed so often that it has no more than so many failed checks left behind which it is still up (`on-error`).
+    Weakened(u32),
     /// Its agent says that it is up, or that it is not.
     Agent(bool),
+    /// Its agent says that, and more; what follows for the server comes behind that.
+    AgentHealth(bool),
     /// Its weight has grown to its full size.
     Grown,
     /// Its name has an address, or none.
@@ -243,6 +249,9 @@ impl State {
             Event::Admin(order) => self.ordered(rules, order),
             Event::Resolved(found) => self.administered(rules, self.admin.set(Admin::UNRESOLVED, !found)),
             Event::Tracked(leader) => self.tracked(rules, leader),
+            Event::AgentHealth(up) => State { denied: !up, ..self },
+            // Agents are asked in maintenance, too: what they say counts when it ends.
+            Event::Agent(up) if self.admin.is_maint() => State { denied: !up, ..self },
             _ if self.admin.is_maint() => self,
             Event::Failed => match self.health.saturating_sub(1) {
                 health if health >= rules.rise => State { health, ..self },
@@ -252,11 +261,11 @@ impl State {
             Event::PassedStopping => self.passed(rules, Operation::Stopping),
             Event::Health(Operation::Stopped) => State { health: 0, operation: Operation::Stopped, ..self },
             Event::Health(operation) => State { health: rules.best(), operation, ..self },
-            Event::Weakened => State { health: self.health.min(rules.rise), ..self },
+            Event::Weakened(left) => State { health: self.health.min(rules.rise.saturating_add(left)), ..self },
             Event::Grown if self.operation == Operation::Starting => State { operation: Operation::Running, ..self },
             Event::Grown => self,
             Event::Agent(false) => State { denied: true, operation: Operation::Stopped, ..self },
-            Event::Agent(true) if self.denied && self.health >= rules.rise => {
+            Event::Agent(true) if self.operation == Operation::Stopped && (!rules.checked || self.health >= rules.rise) => {
                 State { denied: false, operation: Operation::Running, ..self }.risen(rules, self.operation)
             }
             Event::Agent(true) => State { denied: false, ..self },
@@ -301,10 +310,11 @@ impl State {
             (false, true) => {
                 State { admin, operation: Operation::Stopped, health: if rules.checked { 0 } else { self.health }, ..self }
             }
-            // Taken for up at once, but the first failed check brings it down again.
+            // Taken for up at once, but the first failed check brings it down again. What its agent has said still counts.
             (true, false) => {
                 let (operation, health) = State::start(rules);
-                State { admin, operation, health, denied: false }.risen(rules, Operation::Stopped)
+                let operation = if self.denied { Operation::Stopped } else { operation };
+                State { admin, operation, health, ..self }.risen(rules, Operation::Stopped)
             }
             _ => State { admin, ..self },
         }
@@ -412,6 +422,10 @@ mod tests {
         let failed = after(&[Event::Agent(false), Event::Failed, Event::Agent(true)]);
         assert_eq!(failed.operation, Operation::Stopped, "nor does the agent alone");
         assert_eq!(after(&[Event::Agent(true)]).operation, Operation::Running);
+        let maint = denied.next(RULES, Event::Admin(AdminOrder::Maint));
+        assert_eq!(maint.next(RULES, Event::Admin(AdminOrder::Ready)).operation, Operation::Stopped);
+        let allowed = maint.next(RULES, Event::Agent(true)).next(RULES, Event::Admin(AdminOrder::Ready));
+        assert_eq!(allowed.operation, Operation::Running);
     }
 
     #[test]
@@ -445,6 +459,8 @@ mod tests {
         assert_eq!(up.operation, Operation::Starting);
         assert_eq!(up.next(rules, Event::Passed).operation, Operation::Starting);
         assert_eq!(up.next(rules, Event::Grown).operation, Operation::Running);
-        assert_eq!(after(&[Event::Passed, Event::Weakened, Event::Failed]).operation, Operation::Stopped);
+        let weakened = |left| after(&[Event::Passed, Event::Weakened(left), Event::Failed]);
+        assert_eq!((weakened(0).operation, weakened(1).operation), (Operation::Stopped, Operation::Running));
+        assert_eq!(weakened(1).next(RULES, Event::Failed).operation, Operation::Stopped);
     }
 }

@@ -21,6 +21,8 @@ pub enum Who {
     Internal,
     /// The server was marked down (`D`).
     Down,
+    /// The server is a backup, and one that is none has come up (`U`).
+    Replaced,
     /// An operator's word (`K`).
     Killed,
 }
@@ -111,6 +113,7 @@ impl Who {
             Who::Resource => b'R',
             Who::Internal => b'I',
             Who::Down => b'D',
+            Who::Replaced => b'U',
             Who::Killed => b'K',
         }
     }

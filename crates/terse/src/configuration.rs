@@ -193,7 +193,7 @@ fn plan(
     let said = report.clone();
     let host = Host {
         workers: workers::count(&process),
-        maxconn: 0,
+        maxconn: arguments.maxconn.or(process.maxconn).unwrap_or(0) as usize,
         buffer_bytes,
         rewrite_bytes: process.rewrite_bytes,
         memory_bytes,

@@ -1,10 +1,10 @@
 //! Agents: programs beside servers that say how these are (`agent-check`).
 //!
 //! An agent is asked by connecting, and answers one line of words: `up`, `down`, `fail`, `stopped` (with a reason behind `#`), `ready`,
-//! `drain`, `maint`, `50%`, `weight:50%`, `maxconn:30`. What it does not mention stays as it is, and so does everything when it does
-//! not answer at all.
+//! `drain`, `maint`, `50%`, `weight:50%`, `maxconn:30`. Of several words of a kind the last one counts. What it does not mention stays as
+//! it is, and so does everything when it does not answer at all.
 
-use super::stream::Stream;
+use super::stream::{Stream, described};
 use super::{CheckStatus, LastCheck};
 use crate::farm::Farm;
 use crate::server::Server;
@@ -12,97 +12,190 @@ use crate::state::AdminOrder;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 
 /// Asks a server's agent now and then, for ever.
 pub(super) async fn watch(farm: Arc<Farm>, server: Arc<Server>) {
     let inter = server.settings().agent.inter;
     loop {
         let asked = Instant::now();
-        if server.is_asked()
-            && let Ok(Some(line)) = timeout(inter, ask(&server)).await
+        if server.is_asked() {
+            let answer = ask(&farm, &server, asked + inter).await;
             // An operator may have said meanwhile that it shall not count.
-            && server.is_asked()
-        {
-            heed(&farm, &server, &line, asked.elapsed());
+            if server.is_asked() {
+                heed(&farm, &server, answer, asked.elapsed());
+            }
         }
         sleep(inter).await;
     }
 }
 
-/// What the agent says: one line.
-async fn ask(server: &Server) -> Option<String> {
-    let aim = server.aim();
-    let destination = server.address().destination()?;
-    let port = aim.agent_port.or(destination.fixed_port())?;
-    let address = SocketAddr::new(aim.agent_address.unwrap_or(destination.ip), port);
-    let mut stream = Stream::to(address).await.ok()?;
-    stream.send(&aim.agent_send).await.ok()?;
-    let mut bytes = Vec::new();
-    while !bytes.contains(&b'\n') && !bytes.contains(&b'\r') && bytes.len() < MOST_BYTES {
-        if stream.receive(&mut bytes).await.ok()? == 0 {
-            break;
-        }
-    }
-    let line = bytes.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
-    Some(String::from_utf8_lossy(line).into_owned())
+/// What comes of asking.
+enum Answer {
+    /// A line.
+    Line(String),
+    /// The agent has gone before its end.
+    Incomplete,
+    /// Why there is none.
+    None(CheckStatus, String),
 }
 
-/// Does what a line says.
-fn heed(farm: &Farm, server: &Arc<Server>, line: &str, duration: Duration) {
+async fn ask(farm: &Farm, server: &Server, deadline: Instant) -> Answer {
+    let aim = server.aim();
+    let Some(address) = server.address().destination().and_then(|destination| {
+        let port = aim.agent_port.or(destination.fixed_port())?;
+        Some(SocketAddr::new(aim.agent_address.unwrap_or(destination.ip), port))
+    }) else {
+        return Answer::None(CheckStatus::SocketError, String::new());
+    };
+    let broken = |status, error: &std::io::Error| Answer::None(status, described(error));
+    let mut stream = match timeout_at(deadline, Stream::to(address)).await {
+        Err(_) => return Answer::None(CheckStatus::L4Timeout, String::new()),
+        Ok(Err(error)) => return broken(CheckStatus::L4Connection, &error),
+        Ok(Ok(stream)) => stream,
+    };
+    let deadline = farm.settings().check_timeout.map_or(deadline, |limit| Instant::now() + limit);
+    let talk = async {
+        stream.send(&aim.agent_send).await?;
+        let mut bytes = Vec::new();
+        while !bytes.iter().any(|byte| ENDS.contains(byte)) {
+            if bytes.len() >= MOST_BYTES || stream.receive(&mut bytes).await? == 0 {
+                return Ok(if bytes.is_empty() { Answer::None(CheckStatus::L7Response, EMPTY.into()) } else { Answer::Incomplete });
+            }
+        }
+        let line = bytes.split(|byte| ENDS.contains(byte)).next().unwrap_or_default();
+        Ok(Answer::Line(String::from_utf8_lossy(line).into_owned()))
+    };
+    match timeout_at(deadline, talk).await {
+        Err(_) => Answer::None(CheckStatus::L7Timeout, String::new()),
+        Ok(Err(error)) => broken(CheckStatus::SocketError, &error),
+        Ok(Ok(answer)) => answer,
+    }
+}
+
+/// Does what an agent says, and notes what it has said.
+fn heed(farm: &Farm, server: &Arc<Server>, answer: Answer, duration: Duration) {
     let now = Instant::now().into_std();
-    *server.agent_said() = line.to_owned();
-    let (words, reason) = line.split_once('#').unwrap_or((line, ""));
-    for word in words.split([' ', '\t', ',']).filter(|word| !word.is_empty()) {
-        match word {
-            "up" => {
-                let check =
-                    LastCheck { status: CheckStatus::L7Ok, info: "via agent : up".into(), duration, ..LastCheck::default() };
-                farm.record_agent(server, true, check.to_string(), now);
+    let (status, info) = match answer {
+        Answer::Line(line) => obey(farm, server, &line, now),
+        Answer::Incomplete => (server.last_agent().status, "Ignoring incomplete line from agent".into()),
+        Answer::None(status, info) => (status, info),
+    };
+    farm.record_agent(server, LastCheck { status, info, duration, ..LastCheck::default() }, now);
+}
+
+/// Does what a line says but for the health: what that is, and what is to be said of it.
+fn obey(farm: &Farm, server: &Arc<Server>, line: &str, now: std::time::Instant) -> (CheckStatus, String) {
+    let said = Words::of(line);
+    if let Some(order) = said.order {
+        if let Some((_, up)) = said.health {
+            farm.set_agent_health(server, up, now);
+        }
+        farm.set_admin(server, order, now);
+    }
+    let weighed = said.weight.map_or(Ok(()), |text| set_weight(farm, server, text, now));
+    let limited = said.maxconn.map_or(Ok(()), |text| match text.parse() {
+        Ok(limit) => {
+            farm.set_maxconn(server, limit);
+            Ok(())
+        }
+        Err(_) if text.starts_with(|first: char| first.is_ascii_digit()) => Err("Trailing garbage in maxconn string"),
+        Err(_) => Err("maxconn string empty or preceded by garbage"),
+    });
+    let odd = said.odd.or(weighed.and(limited).err());
+    match (said.health, odd) {
+        (Some((word, up)), odd) => {
+            let status = if up { CheckStatus::L7Ok } else { CheckStatus::L7Status };
+            let reason = Some(said.reason).filter(|reason| !reason.is_empty() && !(up && odd.is_some())).or(odd);
+            (status, format!("via agent : {word}{}", reason.map_or(String::new(), |reason| format!(" ({reason})"))))
+        }
+        (None, Some(word)) if said.odd.is_some() => (CheckStatus::Checked, format!("agent reports an error : {word}")),
+        (None, Some(warning)) => (CheckStatus::Checked, format!("agent warns : {warning}")),
+        (None, None) => (CheckStatus::Checked, String::new()),
+    }
+}
+
+/// The words of a line: of each kind the last one, but the first that nobody knows.
+#[derive(Default)]
+struct Words<'a> {
+    /// As it was written, and whether it means that the server is up.
+    health: Option<(&'a str, bool)>,
+    order: Option<AdminOrder>,
+    weight: Option<&'a str>,
+    maxconn: Option<&'a str>,
+    odd: Option<&'a str>,
+    /// What stands behind `#`.
+    reason: &'a str,
+}
+
+impl<'a> Words<'a> {
+    fn of(line: &'a str) -> Words<'a> {
+        let mut words = Words::default();
+        let mut rest = line;
+        loop {
+            rest = rest.trim_start_matches(BLANKS);
+            if let Some(reason) = rest.strip_prefix('#') {
+                words.reason = reason.trim_start_matches([' ', '\t']);
+                return words;
             }
-            "down" | "fail" | "stopped" => {
-                let info = if reason.is_empty() { word.to_owned() } else { format!("{word} ({reason})") };
-                farm.record_agent(
-                    server,
-                    false,
-                    format!(", reason: Layer7 invalid response, info: \"{}\"", info.replace('"', "'")),
-                    now,
-                );
+            let (word, behind) = rest.split_at(rest.find(BLANKS).unwrap_or(rest.len()));
+            if word.is_empty() {
+                return words;
             }
-            "ready" => farm.set_admin(server, AdminOrder::Ready, now),
-            "drain" => farm.set_admin(server, AdminOrder::Drain, now),
-            "maint" => farm.set_admin(server, AdminOrder::Maint, now),
-            _ => match word.split_once(':') {
-                Some(("maxconn", limit)) => {
-                    if let Ok(limit) = limit.parse() {
-                        farm.set_maxconn(server, limit);
-                    }
-                }
-                Some(("weight", weight)) => set_weight(farm, server, weight, now),
-                None if word.ends_with('%') => set_weight(farm, server, word, now),
-                _ => {}
+            words.take(word);
+            rest = behind;
+        }
+    }
+
+    fn take(&mut self, word: &'a str) {
+        let value = |name: &str| {
+            let (start, value) = word.split_at_checked(name.len())?;
+            start.eq_ignore_ascii_case(name).then_some(value)
+        };
+        match word.to_ascii_lowercase().as_str() {
+            "up" => self.health = Some((word, true)),
+            "down" | "stopped" | "fail" => self.health = Some((word, false)),
+            "ready" => self.order = Some(AdminOrder::Ready),
+            "drain" => self.order = Some(AdminOrder::Drain),
+            "maint" => self.order = Some(AdminOrder::Maint),
+            _ if word.starts_with(|first: char| first.is_ascii_digit()) && word.contains('%') => self.weight = Some(word),
+            _ => match (value("maxconn:"), value("weight:")) {
+                (Some(limit), _) => self.maxconn = Some(limit),
+                (_, Some(weight)) => self.weight = Some(weight),
+                _ => self.odd = self.odd.or(Some(word)),
             },
         }
     }
 }
 
-/// A weight, or a percentage of what the server's line says.
-fn set_weight(farm: &Farm, server: &Arc<Server>, text: &str, now: std::time::Instant) {
+/// A weight, or a percentage of what the server's line says. What is wrong with it, in HAProxy's words.
+fn set_weight(farm: &Farm, server: &Arc<Server>, text: &str, now: std::time::Instant) -> Result<(), &'static str> {
     let whole = u64::from(server.settings().weight);
     let weight = match text.strip_suffix('%') {
-        Some(percent) => percent.parse::<u64>().ok().map(|percent| (whole * percent.min(MOST_PERCENT)).div_ceil(100)),
-        None => text.parse::<u64>().ok(),
+        Some(percent) => {
+            let percent: u64 = percent.parse().map_err(|_| "Trailing garbage in weight string")?;
+            (whole * percent.min(MOST_PERCENT) / 100).min(MOST_WEIGHT)
+        }
+        None => text.parse().map_err(|_| "Trailing garbage in weight string")?,
     };
-    if let Some(weight) =
-        weight.and_then(|weight| u32::try_from(weight).ok()).filter(|weight| *weight <= 256 && *weight != server.weight())
-    {
+    let weight = u32::try_from(weight).ok().filter(|weight| u64::from(*weight) <= MOST_WEIGHT);
+    let weight = weight.ok_or("Absolute weight can only be between 0 and 256 inclusive.")?;
+    if weight != server.weight() {
         farm.set_weight(server, weight, now);
     }
+    Ok(())
 }
 
+/// What is said of one who says nothing.
+const EMPTY: &str = "TCPCHK got an empty response at step 2";
+/// What a line ends with.
+const ENDS: &[u8] = b"\r\n\0";
+/// What words are separated by.
+const BLANKS: &[char] = &[' ', '\t', ','];
 /// What is read of an answer.
 const MOST_BYTES: usize = 4096;
 const MOST_PERCENT: u64 = 25_600;
+const MOST_WEIGHT: u64 = 256;
 
 #[cfg(test)]
 mod tests {
@@ -117,13 +210,15 @@ mod tests {
         let farm = farm("server s 10.0.0.1:80 weight 50 maxconn 9 agent-check agent-port 1");
         let server = &farm.servers()[0];
         let after = |line: &str| {
-            heed(&farm, server, line, Duration::ZERO);
+            heed(&farm, server, Answer::Line(line.to_owned()), Duration::ZERO);
             (server.operation(), server.admin().is_drain(), server.weight(), server.maxconn())
         };
-        assert_eq!(after("75%"), (Operation::Running, false, 38, 9));
+        assert_eq!(after("75%"), (Operation::Running, false, 37, 9));
         assert_eq!(after("drain weight:10,maxconn:3"), (Operation::Running, true, 10, 3));
-        assert_eq!(after("what:ever 300000000000% weight:x maxconn:"), (Operation::Running, true, 10, 3));
-        assert_eq!(after("ready down#broken \"disk\""), (Operation::Stopped, false, 10, 3));
+        assert_eq!(after("what:ever weight:x maxconn:"), (Operation::Running, true, 10, 3));
+        assert_eq!(after("300000000000%").2, 256);
+        assert_eq!(after("5%, 20% weight:10").2, 10);
+        assert_eq!(after("ready down #broken \"disk\""), (Operation::Stopped, false, 10, 3));
         assert_eq!(after("100%"), (Operation::Stopped, false, 50, 3));
         assert_eq!(after("up"), (Operation::Running, false, 50, 3));
         assert_eq!(after("maint").0, Operation::Stopped);
@@ -150,8 +245,8 @@ mod tests {
                 log.written(word).await;
             }
         };
-        timeout(std::time::Duration::from_secs(20), story).await.unwrap();
+        tokio::time::timeout(Duration::from_secs(20), story).await.unwrap();
         watching.abort();
-        assert_eq!(*server.agent_said(), "up");
+        assert_eq!(server.last_agent().info, "via agent : up");
     }
 }

@@ -82,8 +82,8 @@ impl LogSettings {
     }
 
     /// The text to compile for transactions, when there is one. In `mode tcp` the HTTP formats fall back to the TCP ones; the second
-    /// value is then what to warn of. Without a format, each connection is logged when it is accepted
-    /// ([`super::CONNECT_HTTP_FORMAT`]).
+    /// value is then what to warn of. Without a format, each connection is logged when it is accepted, and
+    /// each further request when it begins ([`super::CONNECT_HTTP_FORMAT`]).
     pub fn traffic_format(&self, http: bool) -> (Option<FormatText>, Option<&'static str>) {
         let Some(format) = &self.format else { return (None, None) };
         let built_in = |text: &str, place: &Place| Some(FormatText { text: text.as_bytes().to_vec(), place: place.clone() });

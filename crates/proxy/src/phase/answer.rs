@@ -2,12 +2,15 @@
 
 use crate::io::{Sink, clock};
 use crate::phase::judge::Verdict;
+use crate::phase::waiting::{Watch, wait};
 use crate::phase::{Client, Next, finish, perform, prepare, read, respond, stored};
 use crate::reply::{self, Answer};
 use crate::settings::ConnectionMode;
 use crate::stream::Stream;
 use crate::track;
+use std::future::pending;
 use std::io;
+use std::pin::pin;
 use terse_compress::Reason;
 use terse_http::h1::encode;
 use terse_message::{Abort, BodyLength, Cause, Phase, Version, Who};
@@ -34,7 +37,11 @@ pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>
             let timeouts = stream.facts.timeouts();
             if let Some(held) = timeouts.tarpit.or(timeouts.connect) {
                 client.timer.set(Some(held));
-                client.timer.expired().await;
+                let session = stream.facts.session.clone();
+                let leaves = [stream.facts.backend().map(|backend| &backend.options), Some(&session.frontend().options)];
+                let watches = leaves.into_iter().flatten().any(|options| options.abort_on_close);
+                let watches = watches.then_some(Watch { pools: &session.worker.pools, at_any_close: true });
+                wait(client, watches, pin!(pending::<()>())).await;
             }
             // The time in the tar pit is shown as the time in a queue, and the request as one that never was complete.
             (stream.facts.times.request, stream.facts.times.queued) = (None, Some(clock::now()));
@@ -104,7 +111,6 @@ pub async fn to_abort(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8
 /// The status that a client is told; nothing when it has gone, or shall not be told.
 fn status(stream: &Stream, abort: Abort) -> Option<u16> {
     Some(match (abort.who, abort.phase, abort.cause) {
-        (Who::Client, Phase::Request, Cause::Closed) if stream.facts.bytes_in == 0 => return None,
         (Who::Client, _, Cause::Reset) | (Who::Client, Phase::Queue | Phase::Connect, _) => return None,
         (Who::Client, ..) => 400,
         (Who::ClientTimeout, ..) => 408,
@@ -114,9 +120,9 @@ fn status(stream: &Stream, abort: Abort) -> Option<u16> {
         (Who::Proxy, Phase::Data, Cause::Inflated) => 413,
         (Who::Proxy, Phase::Headers, Cause::Denied) | (Who::Proxy, Phase::Data, Cause::Denied) => return None,
         (Who::Proxy, Phase::Headers, _) => 502,
-        (Who::Server, Phase::Headers | Phase::Data, _) => 502,
+        (Who::Server | Who::Down | Who::Replaced, Phase::Headers | Phase::Data, _) => 502,
         (Who::ServerTimeout, Phase::Headers | Phase::Data, _) => 504,
-        (Who::Server | Who::ServerTimeout | Who::Resource | Who::Down, ..) => 503,
+        (Who::Server | Who::ServerTimeout | Who::Resource | Who::Down | Who::Replaced, ..) => 503,
         (Who::Internal, ..) => 500,
         (Who::Proxy, ..) => 403,
         (Who::Local | Who::Killed, ..) => return None,

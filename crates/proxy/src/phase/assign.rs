@@ -43,7 +43,9 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
     let at_any_close = backend.options.abort_on_close || session.frontend().options.abort_on_close;
     let is_bytes = stream.facts.version.is_none();
     let mut refused = None;
-    let mut before: Option<Arc<Server>> = None;
+    // An exchange that failed is tried again as a connection is.
+    let mut before: Option<Arc<Server>> = exchange.retries.then(|| stream.facts.server.clone()).flatten();
+    let mut at_once = mem::take(&mut exchange.retries);
     let count = |server: Option<&Server>, count: Count, of: fn(&Counters) -> &Counter| {
         of(backend.tally.of(worker.index)).add(1);
         server.inspect(|server| server.counters.bump(count));
@@ -53,7 +55,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         // has closed and left nothing to send.
         let watched = at_any_close || is_bytes && exchange.failures > 0;
         let watches = watched.then_some(Watch { pools: &worker.pools, at_any_close });
-        let claim = match claim(client, watches, stream, exchange, backend).await {
+        let (claim, waited) = match claim(client, watches, stream, exchange, backend).await {
             Ok(claim) => claim,
             Err(abort) => {
                 if abort.who != Who::Client {
@@ -64,7 +66,11 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             }
         };
         let chosen = claim.server();
-        if refused == Some(chosen.index()) || exchange.failed.contains(&chosen.index()) {
+        let has_failed = refused == Some(chosen.index()) || exchange.failed.contains(&chosen.index());
+        if has_failed && mem::take(&mut at_once) {
+            // It has taken the request, and is asked again at once.
+            exchange.failed.clear();
+        } else if has_failed {
             // There is no other that has not refused: they get a moment to come back, and then all are as good as before.
             drop(claim);
             refused = None;
@@ -75,6 +81,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             }
             continue;
         }
+        let again = before.as_ref().is_some_and(|before| before.index() == chosen.index());
         match before.take() {
             None => {}
             Some(before) if before.index() == chosen.index() => {
@@ -82,7 +89,8 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
             }
             Some(before) => count(Some(&before), Count::Redispatches, |counters| &counters.redispatches),
         }
-        if exchange.affinity.server.is_none() {
+        // Whose turn in a queue comes takes the server that has room: no algorithm is asked, nor where the same one is tried again.
+        if exchange.affinity.server.is_none() && !waited && !again {
             chosen.counters.bump(Count::Balanced);
         }
         chosen.counters.bump(Count::Sessions);
@@ -133,6 +141,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         // What the attempt before has left says nothing of this connection.
         stream.facts.server_tls = None;
         client.timer.set(stream.facts.timeouts().connect);
+        chosen.counters.bump(Count::Connects);
         let connected = {
             let connecting = pin!(server::connect(chosen, &backend.options, &worker.wheel, session.number, asked, guise));
             wait(client, watches, connecting).await
@@ -204,13 +213,22 @@ fn written(name: &LogFormat, stream: &Stream) -> Option<Box<str>> {
     String::from_utf8(text).ok().filter(|name| !name.is_empty()).map(String::into_boxed_str)
 }
 
+/// Counts a request that its server has no place for, and that goes elsewhere.
+fn turn_away(stream: &mut Stream, exchange: &Exchange, backend: &Backend) {
+    let Some(server) = exchange.affinity.server.and_then(|index| backend.farm.server(index)) else { return };
+    server.counters.bump(Count::Redispatches);
+    backend.tally.of(stream.facts.session.worker.index).redispatches.add(1);
+    stream.facts.redispatched = true;
+}
+
+/// A slot of a server, and whether it was waited for.
 async fn claim(
     client: &mut Client,
     watches: Option<Watch<'_>>,
     stream: &mut Stream,
     exchange: &mut Exchange,
     backend: &Backend,
-) -> Result<Claim, Abort> {
+) -> Result<(Claim, bool), Abort> {
     let precedence = stream.facts.changed().map_or_else(Precedence::default, |changes| changes.priority);
     loop {
         let source = stream.facts.client.map(|c| c.ip());
@@ -223,11 +241,12 @@ async fn claim(
         };
         let wants_one = matches!(want, Want::Server(_));
         let mut waiter = match backend.farm.claim_as(want, precedence) {
-            Grant::Now(claim) => return Ok(claim),
+            Grant::Now(claim) => return Ok((claim, false)),
             Grant::Wait(waiter) => waiter,
             // A server that is only preferred may be full while others are not.
             Grant::Full if exchange.affinity.server.is_none() && stream.facts.session.last_server.take().is_some() => continue,
             Grant::Full if exchange.affinity.server.is_some() && backend.redispatch != 0 => {
+                turn_away(stream, exchange, backend);
                 redispatch(&mut stream.facts.cookie_found, exchange);
                 continue;
             }
@@ -254,10 +273,18 @@ async fn claim(
             facts.times.queued = Some(clock::now());
         }
         match granted {
-            Waited::Done(Ok(claim)) => return Ok(claim),
+            Waited::Done(Ok(claim)) => return Ok((claim, true)),
             // The server that its cookie names has gone: any other is better than none.
-            Waited::Done(Err(terse_balance::Retry)) => redispatch(&mut stream.facts.cookie_found, exchange),
-            Waited::Late => return Err(Abort::new(Who::ServerTimeout, Phase::Queue, Cause::Timeout)),
+            Waited::Done(Err(terse_balance::Retry)) => {
+                turn_away(stream, exchange, backend);
+                redispatch(&mut stream.facts.cookie_found, exchange);
+            }
+            Waited::Late => {
+                // Who waited for one server is logged with it.
+                let awaited = exchange.affinity.server.and_then(|index| backend.farm.server(index));
+                stream.facts.server = stream.facts.server.take().or(awaited.map(|server| (*server).clone()));
+                return Err(Abort::new(Who::ServerTimeout, Phase::Queue, Cause::Timeout));
+            }
             Waited::Closed => return Err(Abort::new(Who::Client, Phase::Queue, Cause::Closed)),
         }
     }

@@ -8,6 +8,7 @@ use crate::phase::prepare::Exchange;
 use crate::phase::{
     Client, Next, announce, answer, assign, finish, handshake, judge, persist, prepare, read, record, retry, route, transfer,
 };
+use crate::server::ServerConnection;
 use crate::session::Session;
 use crate::settings::Mode;
 use crate::stream::Stream;
@@ -18,6 +19,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
+use terse_balance::connections::{Ending, Registration};
 use terse_message::{Abort, BodyLength, Who};
 
 /// Serves a client's connection to its end, and gives its place back then.
@@ -116,6 +118,9 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// One request after the other, as long as the next one comes soon.
 async fn converse(client: &mut Client, session: &Rc<Session>, idle_since: &mut Instant) -> Next {
     loop {
+        if session.requests.get() > 0 {
+            record::accepted(session);
+        }
         let next = exchange(client, session, *idle_since).await;
         if next != Next::Request {
             return next;
@@ -304,8 +309,18 @@ async fn forward(client: &mut Client, stream: &mut Stream, exchange: &mut Exchan
                 return Ok(next);
             }
             Err(failure) if retry::may_retry(stream, exchange, &failure) => out.clear(),
-            Err(failure) => return Err(failure.abort),
+            Err(failure) => return Err(blamed(failure.abort, &server.connection)),
         }
+    }
+}
+
+/// What a server's connection is not to blame for: it was ended here.
+fn blamed(abort: Abort, connection: &ServerConnection) -> Abort {
+    let ending = connection.registration.as_ref().filter(|_| abort.who == Who::Server).and_then(Registration::ending);
+    match ending {
+        None => abort,
+        Some(Ending::Down) => Abort { who: Who::Down, ..abort },
+        Some(Ending::Replaced) => Abort { who: Who::Replaced, ..abort },
     }
 }
 

@@ -16,31 +16,38 @@ use terse_message::{Abort, Cause, Phase, Who};
 /// Counts and logs a stream that has ended.
 pub fn stream(stream: &mut Stream) {
     stream.facts.times.end.get_or_insert_with(clock::now);
+    let is_unread = stream.facts.version.is_none() && stream.facts.frontend().mode == Mode::Http;
+    if is_unread {
+        unread(&mut stream.facts);
+    }
     count(stream);
     stream.facts.count_tracked_bytes();
-    if stream.facts.version.is_none() && stream.facts.frontend().mode == Mode::Http {
-        unread(&mut stream.facts);
+    if is_unread {
+        // As in HAProxy's logs, which know of no bytes where there was no request.
+        stream.facts.bytes_out = 0;
     }
     record::end(stream);
     stream.facts.end_tracks();
 }
 
-/// Logs a client that connected and went away without a word.
+/// Counts and logs a client that connected and went away without a word.
 pub fn gone(session: &Rc<Session>) {
     let frontend = session.frontend();
-    if frontend.log.journal.is_empty() || frontend.log.settings.dont_log_null || frontend.options.ignore_probes {
+    if frontend.options.ignore_probes {
         return;
     }
     let mut stream = Stream::new(session, session.accepted);
     stream.facts.abort = Some(Abort::new(Who::Client, Phase::Request, Cause::Closed));
     unread(&mut stream.facts);
-    record::end(&stream);
+    count(&stream);
+    if !frontend.log.journal.is_empty() && !frontend.log.settings.dont_log_null {
+        record::end(&stream);
+    }
 }
 
-/// What logs show where there was no request, as in HAProxy: no bytes, and of a client that left the status that it would have had.
+/// The status of a client that left before its request was there, as in HAProxy: what it would have been told.
 fn unread(facts: &mut Facts) {
     facts.times.end.get_or_insert_with(clock::now);
-    facts.bytes_out = 0;
     if facts.status == 0 && facts.abort.is_some_and(|abort| abort.who == Who::Client) {
         facts.status = 400;
     }
@@ -61,6 +68,7 @@ fn count(stream: &Stream) {
     let worker = &facts.session.worker;
     let front = facts.frontend().tally.of(worker.index);
     let back = facts.backend().map(|backend| backend.tally.of(worker.index));
+    let is_http = facts.frontend().mode == Mode::Http;
     front.requests.add(1);
     // What a meter has counted on the way may be more than in the end belongs to the stream: sums wrap, and come out right.
     let (metered_in, metered_out) = facts.metered.as_deref().copied().unwrap_or_default();
@@ -68,7 +76,8 @@ fn count(stream: &Stream) {
     for counters in [Some(front), back, facts.session.address_counters()].into_iter().flatten() {
         counters.bytes_in.add(bytes_in);
         counters.bytes_out.add(bytes_out);
-        if facts.status > 0 {
+        // What ended without a response is one of the others, as in HAProxy.
+        if facts.status > 0 || is_http {
             counters.response(facts.status);
         }
         match failure(facts.abort) {
@@ -78,6 +87,9 @@ fn count(stream: &Stream) {
             Some(Failure::Denied) => counters.denied_responses.add(1),
             Some(Failure::Response) => counters.response_errors.add(1),
             None => {}
+        }
+        if is_error_of_server(facts.abort) {
+            counters.response_errors.add(1);
         }
         count_compression(&counters.compression, facts);
         if let Some(decoding) = facts.decoding.as_deref() {
@@ -101,8 +113,8 @@ fn count(stream: &Stream) {
     if let Some(server) = &facts.server {
         server.counters.add(Count::BytesIn, bytes_in);
         server.counters.add(Count::BytesOut, bytes_out);
-        if facts.times.connected.is_some() {
-            server.counters.bump(if facts.server_reused { Count::Reuses } else { Count::Connects });
+        if facts.times.connected.is_some() && facts.server_reused {
+            server.counters.bump(Count::Reuses);
         }
         // What was no answer is an error, and no request, as in HAProxy.
         if facts.server_status > 0 {
@@ -115,6 +127,9 @@ fn count(stream: &Stream) {
             Some(Failure::Server) => server.counters.bump(Count::ServerAborts),
             Some(Failure::Denied) => server.counters.bump(Count::DeniedResponses),
             Some(Failure::Response) => server.counters.bump(Count::ResponseErrors),
+        }
+        if is_error_of_server(facts.abort) {
+            server.counters.bump(Count::ResponseErrors);
         }
     }
 }
@@ -160,12 +175,22 @@ pub fn blame(stream: &Stream, abort: Abort) {
     }
 }
 
+/// Whether a server's connection broke in the middle of a body: that is an error of the response, too.
+fn is_error_of_server(abort: Option<Abort>) -> bool {
+    matches!(abort, Some(Abort { who: Who::Server, phase: Phase::Data, cause: Cause::Closed | Cause::Reset }))
+}
+
 fn failure(abort: Option<Abort>) -> Option<Failure> {
     match abort? {
         Abort { who: Who::Client | Who::ClientTimeout, phase: Phase::Request, .. } => Some(Failure::Request),
         Abort { who: Who::Proxy, phase: Phase::Request, cause: Cause::Malformed | Cause::TooLarge } => Some(Failure::Request),
+        // Whoever leaves before there is a server breaks nothing off.
+        Abort { who: Who::Client | Who::ClientTimeout, phase: Phase::Queue | Phase::Connect, .. } => None,
         Abort { who: Who::Client | Who::ClientTimeout, .. } => Some(Failure::Client),
-        Abort { who: Who::Server | Who::ServerTimeout, phase: Phase::Data, .. } => Some(Failure::Server),
+        Abort { who: Who::Local, .. } => None,
+        Abort { who: Who::Server | Who::ServerTimeout | Who::Down | Who::Replaced, phase: Phase::Data, .. } => {
+            Some(Failure::Server)
+        }
         Abort { phase: Phase::Headers | Phase::Data, cause: Cause::Denied, .. } => Some(Failure::Denied),
         Abort { phase: Phase::Headers, .. } => Some(Failure::Response),
         _ => None,

@@ -2,12 +2,14 @@
 
 use crate::io::clock;
 use crate::phase::retry::FailureKind;
+use crate::phase::transfer::Failure;
 use crate::plan::Backend;
 use crate::stream::Stream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use terse_balance::Server;
 use terse_balance::settings::ObservedLayer;
+use terse_message::Cause;
 
 /// A connection was made, or why not.
 pub fn connection(backend: &Backend, server: &Arc<Server>, problem: Option<&str>) {
@@ -27,17 +29,18 @@ pub fn response(stream: &Stream, status: u16) {
 }
 
 /// An exchange failed.
-pub fn failure(backend: &Backend, stream: &Stream, kind: FailureKind) {
+pub fn failure(backend: &Backend, stream: &Stream, failure: &Failure) {
     if !backend.observes.load(Relaxed) {
         return;
     }
-    match kind {
-        FailureKind::Unsent | FailureKind::Late | FailureKind::Status(_) | FailureKind::TooEarly => {}
+    match (failure.kind, failure.abort.cause) {
+        (FailureKind::Unsent | FailureKind::Late | FailureKind::Status(_) | FailureKind::TooEarly, _) => {}
         // A connection that had been idle may have been closed just then, which is no error.
-        FailureKind::Empty if stream.facts.server_reused => {}
-        FailureKind::Empty => tell(backend, stream, Some("Close from server (http)")),
-        FailureKind::Junk => tell(backend, stream, Some("Invalid http response")),
-        FailureKind::Timeout => tell(backend, stream, Some("Read timeout (http)")),
+        (FailureKind::Empty, _) if stream.facts.server_reused => {}
+        (FailureKind::Timeout, _) => tell(backend, stream, Some("Read timeout (http)")),
+        (_, Cause::Reset) => tell(backend, stream, Some("Read error (http)")),
+        (_, Cause::Closed) => tell(backend, stream, Some("Close from server (http)")),
+        _ => tell(backend, stream, Some("Invalid http response (headers)")),
     }
 }
 

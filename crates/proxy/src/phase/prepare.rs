@@ -46,6 +46,8 @@ pub struct Exchange {
     pub failures: u32,
     /// Whether the attempt goes to the server of the one before it: there is none before the first one, and none after a redispatch.
     pub holds_on: bool,
+    /// It has failed behind the connecting, and is tried again.
+    pub retries: bool,
     /// Whether it goes behind the handshake with its server, and not as early data.
     pub waits: bool,
     /// Servers that they failed on.
@@ -132,6 +134,7 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
         failures: 0,
         waits: false,
         holds_on: false,
+        retries: false,
         failed: SmallVec::new(),
         server_keeps: false,
     }
@@ -169,6 +172,7 @@ pub fn bytes(bound: Bound) -> Exchange {
         failures: 0,
         waits: false,
         holds_on: false,
+        retries: false,
         failed: SmallVec::new(),
         server_keeps: false,
     }

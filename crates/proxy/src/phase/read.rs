@@ -50,7 +50,12 @@ pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
 /// `option http-buffer-request`: reads the body as far as a buffer holds it, before rules run.
 pub async fn body(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
     let timeouts = stream.facts.frontend().timeouts;
-    some_of_body(client, stream, BodyWait { time: timeouts.request.or(timeouts.client), at_least: 0 }).await
+    let read = some_of_body(client, stream, BodyWait { time: timeouts.request.or(timeouts.client), at_least: 0 }).await;
+    if read.is_err_and(|abort| abort.who == Who::ClientTimeout) {
+        // Logs show it as a request that never was complete.
+        stream.facts.times.request = None;
+    }
+    read
 }
 
 /// Reads the body, or as much of it as is waited for, as far as a buffer holds it. It stays in the buffer.

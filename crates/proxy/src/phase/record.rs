@@ -16,7 +16,7 @@ use crate::stream::Stream;
 use std::rc::Rc;
 use terse_message::Who;
 
-/// Logs a connection that was accepted, where the configuration has targets and no format.
+/// Logs a connection that was accepted, and each further request on it, where the configuration has targets and no format.
 pub fn accepted(session: &Rc<Session>) {
     let plan = &session.frontend().log;
     let Some(format) = plan.connect_format.as_ref().filter(|_| plan.journal.wants(plan.level)) else { return };

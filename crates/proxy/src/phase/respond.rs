@@ -391,6 +391,8 @@ async fn wait_for_body(down: &mut Source<'_>, stream: &mut Stream, wait: BodyWai
 
 fn answered(stream: &mut Stream, answer: Box<crate::reply::Answer>, who: Who) -> Failure {
     stream.has_response = false;
+    // There is none of which it could be said how long it took.
+    stream.facts.times.response = None;
     stream.facts.instead = Some(answer);
     Failure::late(who, Phase::Headers, Cause::Denied)
 }

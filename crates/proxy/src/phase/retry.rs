@@ -5,7 +5,7 @@ use crate::phase::prepare::Exchange;
 use crate::phase::transfer::Failure;
 use crate::plan::Backend;
 use crate::stream::Stream;
-use terse_balance::{CookieFound, Count};
+use terse_balance::CookieFound;
 
 /// How far an exchange had come when it failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,12 +26,11 @@ pub enum FailureKind {
     Late,
 }
 
-/// Whether a failed exchange may be tried again; counts the attempt.
+/// Whether a failed exchange may be tried again.
 pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure) -> bool {
-    let session = stream.facts.session.clone();
     let Some(held) = stream.facts.backend.clone() else { return false };
     let backend: &Backend = &held;
-    observe::failure(backend, stream, failure.kind);
+    observe::failure(backend, stream, failure);
     // A connection that had been idle may have been closed by the server just then. A request that can be repeated without harm is,
     // on a fresh one (RFC 9110 section 9.2.2); what else is repeated is the operator's word.
     let harmless = stream.request.is_idempotent() && !exchange.body_begun;
@@ -51,13 +50,8 @@ pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure
     };
     // That an idle connection had been closed says nothing against its server.
     let blames_server = !(stream.facts.server_reused && matches!(failure.kind, FailureKind::Unsent | FailureKind::Empty));
-    let failed = stream.facts.server.clone();
-    let retries = allowed && next_attempt(stream, exchange, backend, blames_server);
-    if retries {
-        backend.tally.of(session.worker.index).retries.add(1);
-        failed.inspect(|server| server.counters.bump(Count::Retries));
-    }
-    retries
+    exchange.retries = allowed && next_attempt(stream, exchange, backend, blames_server);
+    exchange.retries
 }
 
 /// Chooses where the attempt behind a failed one goes; false when there shall be none.
@@ -83,12 +77,12 @@ pub(super) fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend
     true
 }
 
-/// `option redispatch <interval>`: after every nth failure, or for a negative one every nth from the last.
+/// `option redispatch <interval>`: after every nth failure; a negative one counts that from the last: -1 is the last attempt.
 fn redispatches(interval: i32, failures: u32, retries: u32) -> bool {
     match interval {
         0 => false,
         n if n > 0 => failures.is_multiple_of(n.unsigned_abs()),
-        n => (retries - failures).is_multiple_of(n.unsigned_abs()),
+        n => (retries + 1).checked_sub(n.unsigned_abs()).is_some_and(|first| failures.is_multiple_of(first)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! One case through both, and how they differ.
 
+use super::figures;
 use super::server::{seen, start};
-use super::support::client::Client;
 use super::support::program::find;
 use super::support::proxy::DEFAULTS;
 use super::support::server::Server;
@@ -87,7 +87,7 @@ fn run(case: &Case, program: Option<&Path>, counts: bool) -> Result<Outcome, Str
     let Some(exchanges) = talk(address, case.requests, || process.is_running()) else {
         return Err(process.stderr().lines().find(|line| line.starts_with("[ALERT]")).unwrap_or_default().to_owned());
     };
-    let counters = if counts { counted(&process) } else { Vec::new() };
+    let counters = if counts { figures::rows(&process) } else { Vec::new() };
     // It ends when all has been written.
     process.signal(Signal::USR1);
     let of_streams = |line: &&str| !line.starts_with("Proxy ");
@@ -96,61 +96,10 @@ fn run(case: &Case, program: Option<&Path>, counts: bool) -> Result<Outcome, Str
     Ok(Outcome { exchanges, seen: seen(&servers), logged, counters })
 }
 
-/// What is counted of each proxy and server: what does not depend on time, nor on how error pages are worded.
-fn counted(process: &Terse) -> Vec<String> {
-    let ask = || {
-        let mut client = Client::connect(process.address("cli"));
-        client.send("show stat\n");
-        String::from_utf8(client.rest()).unwrap()
-    };
-    until("streams to end", || {
-        let text = ask();
-        let mut rows =
-            text.trim_start_matches("# ").lines().filter(|line| !line.is_empty()).map(|line| line.split(',').collect::<Vec<_>>());
-        let names = rows.next().unwrap();
-        let rows: Vec<_> = rows.collect();
-        let of = |row: &[&str], name: &str| {
-            names.iter().position(|one| *one == name).and_then(|at| row.get(at)).map_or("", |v| *v).to_owned()
-        };
-        if rows.iter().any(|row| of(row, "scur") != "0") {
-            return None;
-        }
-        let show = |row: &Vec<&str>| COUNTED.map(|name| format!("{name}={}", of(row, name))).join(" ");
-        Some(rows.iter().map(show).collect())
-    })
-}
-
-/// The columns.
-const COUNTED: [&str; 23] = [
-    "pxname",
-    "svname",
-    "status",
-    "weight",
-    "act",
-    "bck",
-    "stot",
-    "req_tot",
-    "lbtot",
-    "dreq",
-    "dresp",
-    "ereq",
-    "econ",
-    "eresp",
-    "wretr",
-    "wredis",
-    "hrsp_2xx",
-    "hrsp_3xx",
-    "hrsp_4xx",
-    "hrsp_5xx",
-    "cli_abrt",
-    "srv_abrt",
-    "intercepted",
-];
-
 /// terse, or another program, with these lines in front of these servers.
 fn prepare(lines: &str, servers: &[Server], program: Option<&Path>) -> Terse {
     let mut text = format!(
-        "global\n nbthread 1\n stats socket fd@${{cli}} level admin\n{DEFAULTS} balance roundrobin\nlisten web\n bind fd@${{web}}\n{lines}\n"
+        "global\n nbthread 1\n maxconn 1000\n stats socket fd@${{cli}} level admin\n{DEFAULTS} balance roundrobin\nlisten web\n bind fd@${{web}}\n{lines}\n"
     );
     for (server, name) in servers.iter().zip('a'..) {
         text = text.replace(&format!("{{{name}}}"), &server.address().to_string());
@@ -201,7 +150,7 @@ fn seen_by(outcome: &Outcome, case: &Case) -> Vec<String> {
     seen
 }
 
-fn lines_differ(what: &str, theirs: Vec<String>, ours: Vec<String>, found: &mut Vec<String>) {
+pub(crate) fn lines_differ(what: &str, theirs: Vec<String>, ours: Vec<String>, found: &mut Vec<String>) {
     if theirs != ours {
         let missing =
             |lines: &[String], others: &[String]| lines.iter().filter(|line| !others.contains(line)).cloned().collect::<Vec<_>>();

@@ -9,12 +9,16 @@ mod balancing;
 mod cases;
 mod checks;
 mod compare;
+mod courses;
 mod desktop;
+mod endings;
 mod expressions;
+mod figures;
 mod logs;
 mod origins;
 mod patterns;
 mod server;
+mod stories;
 #[path = "../support/mod.rs"]
 mod support;
 mod tables;

@@ -23,7 +23,8 @@ fn serve(connection: &mut Connection, name: char) {
     }
 }
 
-fn answer(request: &Request, path: &str, name: char) -> Vec<u8> {
+/// What is answered to a path.
+pub(crate) fn answer(request: &Request, path: &str, name: char) -> Vec<u8> {
     let is_head = request.method == "HEAD";
     let message = |status: &str, fields: &str, body: &str| {
         let body = if is_head { "" } else { body };

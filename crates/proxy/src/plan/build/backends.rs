@@ -30,7 +30,8 @@ pub(super) fn build(drafts: &mut [Draft], workshop: &Workshop, building: &mut Bu
         let backend = build_one(draft, workshop, building);
         backends.push(Arc::new(backend));
     }
-    let is_full = fullness(drafts, &backends);
+    let most = Some(building.host.maxconn).filter(|most| *most != 0).unwrap_or(DEFAULT_MAXCONN);
+    let is_full = fullness(drafts, &backends, most);
     backends.iter().zip(is_full).for_each(|(backend, full)| backend.farm.set_full(full));
     tracking::settle(drafts, &backends, building);
     backends
@@ -38,10 +39,10 @@ pub(super) fn build(drafts: &mut [Draft], workshop: &Workshop, building: &mut Bu
 
 /// At how many requests the servers of each backend get their whole `maxconn`, where no `fullconn` says so: a tenth of the connections
 /// that frontends may send there. One that chooses by an expression may send to all.
-fn fullness(drafts: &[Draft], backends: &[Arc<Backend>]) -> Vec<u32> {
+fn fullness(drafts: &[Draft], backends: &[Arc<Backend>], most_at_all: usize) -> Vec<u32> {
     let mut sums = vec![0usize; backends.len()];
     for draft in drafts.iter().filter(|draft| draft.front.is_some()) {
-        let most = draft.proxy.maxconn.unwrap_or(DEFAULT_MAXCONN);
+        let most = draft.proxy.maxconn.unwrap_or(most_at_all);
         let switches = &draft.proxy.switches;
         let anywhere = switches.iter().any(|switch| matches!(switch.target, SwitchTarget::Format(_)));
         let named = switches.iter().filter_map(|switch| match &switch.target {
@@ -55,7 +56,7 @@ fn fullness(drafts: &[Draft], backends: &[Arc<Backend>]) -> Vec<u32> {
             }
         }
     }
-    sums.into_iter().map(|sum| u32::try_from(sum.div_ceil(10)).unwrap_or(u32::MAX)).collect()
+    sums.into_iter().map(|sum| u32::try_from(sum.div_ceil(10)).unwrap_or(u32::MAX).max(1)).collect()
 }
 
 /// The same for backends that are made later: only who chooses by an expression finds them.

@@ -1,0 +1,332 @@
+//! How streams end: every state of HAProxy's log that can be brought about for certain.
+
+use super::stories::{Story, compare, story};
+
+/// All that a line can say of an end, but for how long heads are.
+const SAYS: &str = " log-format \"%b/%s %TR/%Tw/%Tc/%Tr/%Ta %ST %B %ac/%fc/%bc/%sc/%rc %sq/%bq %tsc %CC %CS %{+Q}r\"\n";
+
+/// The same for streams of bytes.
+const SAYS_OF_BYTES: &str = " mode tcp\n log-format \"%b/%s %Tw/%Tc/%Tt %B %ac/%fc/%bc/%sc/%rc %sq/%bq %ts\"\n";
+
+fn http(lines: &str, acts: &'static [&'static str]) -> Story {
+    story(format!("{SAYS} {lines}"), acts)
+}
+
+fn bytes(lines: &str, acts: &'static [&'static str]) -> Story {
+    story(format!("{SAYS_OF_BYTES} {lines}"), acts)
+}
+
+const TWICE: &[(&str, &str)] = &[
+    (" eresp=", "one error is counted once"),
+    (" wretr=", "one attempt is counted once"),
+    (" connect=", "a connection that is there is used"),
+    (" reuse=", "a connection that is there is used"),
+];
+
+/// Requests that do not come whole, or that rules do not like.
+#[test]
+fn requests() {
+    const LOCAL: &str = "http-request deny if { path /deny }\n http-request return status 200 if { path /return }\n \
+                         http-request redirect location /y if { path /moved }\n http-request tarpit if { path /tarpit }\n \
+                         http-request reject if { path /reject }\n stats uri /stats\n monitor-uri /alive\n timeout tarpit 20ms\n server a {a}";
+    compare(&[
+        http("server a {a}", &["1 = GET / HTTP/1.1\\r\\nHost", "1 leaves", "stat web/FRONTEND req_tot 1"]),
+        http("server a {a}", &["1 = GET / HTTP/1.1\\r\\nHost", "1 breaks", "stat web/FRONTEND req_tot 1"]),
+        http("server a {a}", &["1 = GET / HTTP/1.1\\r\\nHost", "1 shuts", "1 reads"]),
+        http("server a {a}", &["1 connects", "1 leaves", "stat web/FRONTEND req_tot 1"]),
+        http("server a {a}", &["1 connects", "1 shuts", "stat web/FRONTEND req_tot 1"]),
+        http("server a {a}", &["1 GET /x", "1 reads", "1 = GET / HT", "1 leaves"]),
+        http("timeout http-request 100ms\n server a {a}", &["1 = GET / HT", "1 reads"]),
+        http("timeout http-request 100ms\n server a {a}", &["1 connects", "1 reads"]),
+        http("timeout client 100ms\n server a {a}", &["1 = GET / HT", "1 reads"]),
+        http("timeout client 100ms\n server a {a}", &["1 connects", "1 reads"]),
+        http("timeout http-keep-alive 50ms\n server a {a}", &["1 GET /x", "1 reads", "1 reads"]),
+        http("timeout http-request 100ms\n server a {a}", &["1 GET /x", "1 reads", "1 = GET", "1 reads"]),
+        http("server a {a}", &["1 = nonsense\\r\\n\\r\\n", "1 reads"]),
+        http("server a {a}", &["1 = GET / HTTP/1.1\\r\\nbad header\\r\\n\\r\\n", "1 reads"]),
+        http(LOCAL, &["1 GET /deny", "1 reads", "1 GET /return", "1 reads", "1 GET /moved", "1 reads", "1 GET /tarpit", "1 reads"]),
+        http(LOCAL, &["1 GET /alive", "1 reads", "1 GET /stats;csv", "1 reads", "1 GET /reject", "1 reads"])
+            .but(&[("web/BACKEND dreq", "no backend has refused it")]),
+        http(
+            "timeout tarpit 1h\n option abortonclose\n http-request tarpit\n server a {a}",
+            &["1 GET /x", "stat web/FRONTEND dreq 1", "1 leaves", "stat web/FRONTEND scur 0"],
+        ),
+        http("server a {a}", &["1 = POST /x HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: 10\\r\\n\\r\\nabc", "seen a 1", "1 breaks"]),
+        http(
+            "timeout http-request 100ms\n option http-buffer-request\n server a {a}",
+            &["1 = POST /x HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: 10\\r\\n\\r\\nabc", "1 reads"],
+        ),
+    ]);
+}
+
+/// Servers that say nothing, too little, or nonsense; clients that do not wait.
+#[test]
+fn responses() {
+    compare(&[
+        http("timeout server 100ms\n server a {a}", &["1 GET /silent", "1 reads"]),
+        http("timeout server 100ms\n server a {a}", &["1 GET /slowhead", "1 reads"]),
+        http("timeout server 100ms\n server a {a}", &["1 POST /silent abc", "1 reads"]),
+        http("server a {a}", &["1 GET /gone", "1 reads"]),
+        http("server a {a}", &["1 GET /reset", "1 reads"]).but(TWICE),
+        http("server a {a}", &["1 GET /torn", "1 reads"]),
+        http("server a {a}", &["1 GET /junk", "1 reads"]),
+        http("server a {a}", &["1 POST /gone abc", "1 reads"]),
+        http("http-response deny\n server a {a}", &["1 GET /x", "1 reads"]),
+        http("http-response return status 404\n server a {a}", &["1 GET /x", "1 reads"]),
+        http("option checkcache\n server a {a}", &["1 GET /cookie", "1 reads"]),
+        http("server a {a}", &["1 GET /half", "1 reads rest"]),
+        http("server a {a}", &["1 GET /broken", "1 reads rest"]),
+        http("timeout server 100ms\n server a {a}", &["1 GET /stall", "1 reads rest"]),
+        http("timeout server 300ms\n server a {a}", &["1 GET /stall", "1 heads", "1 leaves"]),
+        http("timeout server 300ms\n server a {a}", &["1 GET /stall", "1 heads", "1 breaks"]),
+        http("timeout client 200ms\n server a {a}", &["1 GET /big", "stat web/a stot 1", "stat web/FRONTEND scur 0", "1 leaves"]),
+        http("server a {a}", &["1 GET /big", "1 heads", "1 leaves"]),
+        http("option abortonclose\n server a {a}", &["1 GET /silent", "seen a 1", "1 leaves"]),
+        http("no option abortonclose\n server a {a}", &["1 GET /hold", "seen a 1", "1 shuts", "go a", "1 reads"]),
+        http("no option abortonclose\n timeout server 100ms\n server a {a}", &["1 GET /silent", "1 shuts", "1 reads"]),
+        http("retries 3\n retry-on empty-response\n server a {a}", &["1 GET /gone", "1 reads"]).but(TWICE),
+        http("retries 1\n retry-on 500\n server a {a}", &["1 GET /500", "1 reads"]).but(TWICE),
+        http("retries 2\n retry-on response-timeout\n timeout server 50ms\n server a {a}", &["1 GET /silent", "1 reads"])
+            .but(TWICE),
+        http("retries 2\n retry-on junk-response\n server a {a}", &["1 GET /junk", "1 reads"]).but(TWICE),
+        http(
+            "retries 2\n retry-on all-retryable-errors\n option redispatch\n balance first\n server a {a} id 1\n server b {b} id 2",
+            &["1 GET /500", "1 reads"],
+        )
+        .but(TWICE),
+    ]);
+}
+
+/// Connections to servers that are not made, or not soon enough.
+#[test]
+fn connections() {
+    const LEFT: &[&str] = &["1 GET /x", "stat web/s scur 1", "1 leaves", "stat web/s scur 0"];
+    compare(&[
+        http("retries 0\n server s {dead}", &["1 GET /x", "1 reads"]),
+        http("retries 0\n timeout connect 100ms\n server s {deaf}", &["1 GET /x", "1 reads"]),
+        http("retries 1\n timeout connect 50ms\n server s {deaf}", &["1 GET /x", "1 reads"]),
+        http("option abortonclose\n server s {deaf}", LEFT),
+        http("server s {a} disabled", &["1 GET /x", "1 reads", "2 POST /x abc", "2 reads"]),
+        http("server s {dead} disabled\n server b {b} backup", &["1 GET /x", "1 reads"]),
+        http(
+            "retries 1\n timeout connect 50ms\n option redispatch\n cookie S\n server s {deaf} cookie s\n server a {a} cookie a",
+            &["1 = GET /x HTTP/1.1\\r\\nHost: a\\r\\nCookie: S=s\\r\\n\\r\\n", "1 reads"],
+        ),
+        http(
+            "retries 3\n timeout connect 50ms\n option redispatch 1\n cookie S\n server s {deaf} cookie s\n server a {a} cookie a",
+            &["1 = GET /x HTTP/1.1\\r\\nHost: a\\r\\nCookie: S=s\\r\\n\\r\\n", "1 reads"],
+        ),
+        http(
+            "retries 3\n timeout connect 50ms\n option redispatch -1\n cookie S\n server s {deaf} cookie s\n server a {a} cookie a",
+            &["1 = GET /x HTTP/1.1\\r\\nHost: a\\r\\nCookie: S=s\\r\\n\\r\\n", "1 reads"],
+        ),
+        http(
+            "cookie S\n option persist\n retries 0\n server s {dead} cookie s disabled\n server a {a} cookie a",
+            &["1 = GET /x HTTP/1.1\\r\\nHost: a\\r\\nCookie: S=s\\r\\n\\r\\n", "1 reads"],
+        ),
+        http(
+            "cookie S\n force-persist if { path /x }\n server s {b} cookie s disabled\n server a {a} cookie a",
+            &[
+                "1 = GET /x HTTP/1.1\\r\\nHost: a\\r\\nCookie: S=s\\r\\n\\r\\n",
+                "1 reads",
+                "1 = GET /y HTTP/1.1\\r\\nHost: a\\r\\nCookie: S=s\\r\\n\\r\\n",
+                "1 reads",
+            ],
+        ),
+        http(
+            "cookie S\n ignore-persist if { path /x }\n server s {b} cookie s\n server a {a} cookie a weight 200",
+            &["1 = GET /x HTTP/1.1\\r\\nHost: a\\r\\nCookie: S=s\\r\\n\\r\\n", "1 reads"],
+        ),
+    ]);
+}
+
+/// Those who wait for a server that is full.
+#[test]
+fn queues() {
+    compare(&[
+        http(
+            "timeout queue 100ms\n server a {a} maxconn 1",
+            &["1 GET /hold", "seen a 1", "2 GET /x", "2 reads", "go a", "1 reads"],
+        ),
+        http(
+            "server a {a} maxconn 1",
+            &["1 GET /hold", "seen a 1", "2 GET /x", "stat web/BACKEND qcur 1", "go a", "1 reads", "2 reads"],
+        ),
+        http(
+            "server a {a} maxconn 1",
+            &[
+                "1 GET /hold",
+                "seen a 1",
+                "2 GET /x",
+                "stat web/BACKEND qcur 1",
+                "3 GET /y",
+                "stat web/BACKEND qcur 2",
+                "go a",
+                "1 reads",
+                "2 reads",
+                "3 reads",
+            ],
+        ),
+        http(
+            "option abortonclose\n server a {a} maxconn 1",
+            &[
+                "1 GET /hold",
+                "seen a 1",
+                "2 GET /x",
+                "stat web/BACKEND qcur 1",
+                "2 leaves",
+                "stat web/BACKEND qcur 0",
+                "go a",
+                "1 reads",
+            ],
+        ),
+        http(
+            "cookie S\n server a {a} cookie a maxconn 1\n server b {b} cookie b weight 0",
+            &[
+                "1 GET /hold",
+                "seen a 1",
+                "2 = GET /x HTTP/1.1\\r\\nHost: a\\r\\nCookie: S=a\\r\\n\\r\\n",
+                "stat web/a qcur 1",
+                "go a",
+                "1 reads",
+                "2 reads",
+            ],
+        ),
+        http(
+            "cookie S\n timeout queue 100ms\n server a {a} cookie a maxconn 1\n server b {b} cookie b weight 0",
+            &[
+                "1 GET /hold",
+                "seen a 1",
+                "2 = GET /x HTTP/1.1\\r\\nHost: a\\r\\nCookie: S=a\\r\\n\\r\\n",
+                "2 reads",
+                "go a",
+                "1 reads",
+            ],
+        ),
+        http(
+            "cookie S\n option redispatch\n balance first\n server a {a} id 1 cookie a maxconn 1 maxqueue 1\n server b {b} id 2 cookie b",
+            &[
+                "1 GET /hold",
+                "seen a 1",
+                "2 = GET /x HTTP/1.1\\r\\nHost: a\\r\\nCookie: S=a\\r\\n\\r\\n",
+                "stat web/a qcur 1",
+                "3 = GET /x HTTP/1.1\\r\\nHost: a\\r\\nCookie: S=a\\r\\n\\r\\n",
+                "3 reads",
+                "go a",
+                "1 reads",
+                "2 reads",
+            ],
+        ),
+        http(
+            "fullconn 100\n server a {a} minconn 1 maxconn 10",
+            &["1 GET /hold", "seen a 1", "2 GET /x", "stat web/BACKEND qcur 1", "go a", "1 reads", "2 reads"],
+        ),
+        // The next in line gets the slot that an operator makes.
+        http(
+            "server a {a} maxconn 1",
+            &[
+                "1 GET /hold",
+                "seen a 1",
+                "2 GET /x",
+                "stat web/BACKEND qcur 1",
+                "cli set maxconn server web/a 2",
+                "2 reads",
+                "go a",
+                "1 reads",
+            ],
+        ),
+        http(
+            "cookie S\n option redispatch\n balance first\n server a {a} id 1 cookie a maxconn 1\n server b {b} id 2 cookie b",
+            &[
+                "1 GET /hold",
+                "seen a 1",
+                "2 = GET /x HTTP/1.1\\r\\nHost: a\\r\\nCookie: S=a\\r\\n\\r\\n",
+                "stat web/a qcur 1",
+                "cli set server web/a state maint",
+                "2 reads",
+                "go a",
+                "1 reads",
+            ],
+        ),
+    ]);
+}
+
+/// Streams of bytes.
+#[test]
+fn tunnels() {
+    compare(&[
+        bytes("server a {a}", &["1 GET /x", "1 heads", "1 leaves"]),
+        bytes("server a {a}", &["1 GET /close", "1 reads rest"]),
+        bytes("server a {a}", &["1 GET /half", "1 reads rest"]),
+        bytes("server a {a}", &["1 GET /gone", "1 reads rest"]),
+        bytes("server a {a}", &["1 GET /reset", "1 reads rest"]),
+        bytes("server a {a}", &["1 GET /stall", "1 heads", "1 leaves"]),
+        bytes("server a {a}", &["1 GET /stall", "1 heads", "1 breaks"]),
+        bytes("server a {a}", &["1 GET /silent", "seen a 1", "1 shuts", "1 reads rest"]),
+        bytes("timeout server 100ms\n server a {a}", &["1 GET /stall", "1 reads rest"]),
+        bytes("timeout client 100ms\n server a {a}", &["1 GET /stall", "1 reads rest"]),
+        bytes("timeout client 100ms\n server a {a}", &["1 connects", "1 reads rest"]),
+        bytes("retries 0\n server s {dead}", &["1 GET /x", "1 reads rest"]),
+        bytes("retries 0\n timeout connect 100ms\n server s {deaf}", &["1 GET /x", "1 reads rest"]),
+        bytes("option abortonclose\n server s {deaf}", &["1 GET /x", "stat web/s scur 1", "1 leaves", "stat web/s scur 0"]),
+        bytes("server s {a} disabled", &["1 GET /x", "1 reads rest"]),
+        bytes(
+            "timeout queue 100ms\n server a {a} maxconn 1",
+            &["1 GET /hold", "seen a 1", "2 GET /x", "2 reads rest", "go a", "1 heads", "1 leaves"],
+        ),
+        bytes(
+            "option abortonclose\n server a {a} maxconn 1",
+            &[
+                "1 GET /hold",
+                "seen a 1",
+                "2 GET /x",
+                "stat web/BACKEND qcur 1",
+                "2 leaves",
+                "stat web/BACKEND qcur 0",
+                "go a",
+                "1 heads",
+                "1 leaves",
+            ],
+        ),
+        bytes("tcp-request connection reject\n server a {a}", &["1 connects", "1 reads rest"]),
+        bytes("tcp-request content reject\n server a {a}", &["1 GET /x", "1 reads rest"]),
+        bytes("tcp-request session reject\n server a {a}", &["1 connects", "1 reads rest"]),
+        bytes(
+            "tcp-request inspect-delay 50ms\n tcp-request content reject if { req.len 0 }\n server a {a}",
+            &["1 connects", "1 reads rest"],
+        ),
+        bytes("tcp-response content reject\n server a {a}", &["1 GET /x", "1 reads rest"]),
+    ]);
+}
+
+/// Servers that go, and streams that they take with them.
+#[test]
+fn marked() {
+    compare(&[
+        http(
+            "option httpchk GET /x\n server a {a} check inter 1h on-marked-down shutdown-sessions\n server b {b} backup",
+            &[
+                "stat web/a check_status L7OK",
+                "1 GET /stall",
+                "1 heads",
+                "cli set server web/a health down",
+                "1 reads rest",
+                "2 GET /x",
+                "2 reads",
+            ],
+        ),
+        http(
+            "option httpchk GET /x\n server a {a} check inter 1h on-marked-down shutdown-sessions\n server b {b} backup",
+            &["stat web/a check_status L7OK", "1 GET /silent", "seen a 2", "cli set server web/a state maint", "1 reads"],
+        ),
+        http(
+            "server a {a} disabled on-marked-up shutdown-backup-sessions\n server b {b} backup",
+            &["1 GET /stall", "1 heads", "cli set server web/a state ready", "1 reads rest", "2 GET /x", "2 reads"],
+        ),
+        bytes(
+            "server a {a} on-marked-down shutdown-sessions\n server b {b} backup",
+            &["1 GET /stall", "1 heads", "cli set server web/a state maint", "1 reads rest"],
+        )
+        .but(&[("web/a N/N/N 43", "to a tunnel it is an end like another")]),
+    ]);
+}
