@@ -320,7 +320,8 @@ pub(crate) fn choice(own: &Own, terms: &Terms<'_>, certificates: &[&Certificate]
         None => {
             let bits = certificates.iter().filter(|certificate| certificate.kind() == Id::RSA).map(|rsa| rsa.key.bits()).max();
             if let Some(dh) = dh_parameters(bits.unwrap_or_default().min(global.dh_bits)) {
-                context.set_tmp_dh(&dh).map_err(no_parameters)?;
+                // Where the security level takes no so weak ones, as `tune.ssl.default-dh-param 1024`, clients get other key exchanges.
+                let _ = context.set_tmp_dh(&dh);
             }
         }
     }
