@@ -330,3 +330,46 @@ fn marked() {
         .but(&[("web/a N/N/N 43", "to a tunnel it is an end like another")]),
     ]);
 }
+
+/// The lines of the formats that have names, and which lines are written at all, and how grave.
+#[test]
+fn lines() {
+    const ASKS: &[&str] = &[
+        "1 GET /x",
+        "1 reads",
+        "1 GET /404",
+        "1 reads",
+        "1 GET /500",
+        "1 reads",
+        "1 GET /deny",
+        "1 reads",
+        "2 GET /gone",
+        "2 reads",
+    ];
+    const SILENT: &[&str] = &["1 connects", "1 leaves", "stat web/FRONTEND conn_tot 1", "2 = nonsense\\r\\n\\r\\n", "2 reads"];
+    // How grave a line is stands before it.
+    let graded = |lines: &str, acts| story(format!("no log\n log stdout format short local0\n {lines}\n server a {{a}}"), acts);
+    let rules = "http-request deny if { path /deny }\n http-request set-log-level silent if { path /x }\n \
+                 http-request set-log-level err if { path /404 }\n capture request header Host len 20\n capture response header X-Server len 3";
+    compare(&[
+        story(format!("option httplog\n {rules}\n server a {{a}}"), ASKS),
+        story(format!("option httpslog\n {rules}\n server a {{a}}"), ASKS),
+        story(format!("option httplog\n option logasap\n {rules}\n server a {{a}}"), ASKS),
+        story(format!("option httplog\n option dontlog-normal\n {rules}\n server a {{a}}"), ASKS),
+        story("option httplog\n option dontlognull\n server a {a}", SILENT),
+        story("option httplog\n option http-ignore-probes\n server a {a}", SILENT),
+        story("option httplog\n error-log-format \"odd %ci\"\n server a {a}", SILENT),
+        story("server a {a}", ASKS),
+        graded("option httplog\n option log-separate-errors", ASKS),
+        graded(&format!("option httplog\n {rules}"), ASKS),
+        graded("option httplog", ASKS),
+        story("mode tcp\n option tcplog\n server a {a}", &["1 GET /close", "1 reads rest"]),
+        story("mode tcp\n option tcplog\n option logasap\n server a {a}", &["1 GET /close", "1 reads rest"]),
+        story(
+            "mode tcp\n option tcplog\n option dontlog-normal\n server a {a}",
+            &["1 GET /close", "1 reads rest", "stat web/FRONTEND scur 0", "2 GET /reset", "2 reads rest"],
+        ),
+        story("mode tcp\n option tcplog\n option dontlognull\n server a {a}", &["1 GET /silent", "seen a 1", "1 leaves"]),
+        story("mode tcp\n server a {a}", &["1 GET /close", "1 reads rest"]),
+    ]);
+}

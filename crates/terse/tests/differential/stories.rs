@@ -240,10 +240,10 @@ impl Stage {
         self.clients.clear();
         let counters = figures::rows(&self.process);
         self.process.signal(Signal::USR1);
-        // Whoever is still held is let go.
         let Stage { process, servers, said, .. } = self;
-        drop(servers);
         let stdout = process.wait().stdout;
+        // Not before: checks are made as long as the process lives.
+        drop(servers);
         let lines = stdout.lines().filter(|line| !line.starts_with("Proxy ")).map(normal);
         let (events, streams) = lines.partition(|line| EVENTS.iter().any(|start| line.starts_with(start)));
         Outcome { said, streams, events, counters }
@@ -376,8 +376,9 @@ pub(crate) fn normal(line: &str) -> String {
                 is_length = word.len() == 3 || word == "-1";
                 return word.to_owned();
             }
-            if std::mem::take(&mut is_length) && word.bytes().all(|byte| byte.is_ascii_digit()) {
-                return "B".into();
+            let digits = word.trim_start_matches('+');
+            if std::mem::take(&mut is_length) && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+                return word.replace(digits, "B");
             }
             if figures {
                 is_status = numbers == 0;
