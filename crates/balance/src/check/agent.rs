@@ -106,7 +106,9 @@ fn obey(farm: &Farm, server: &Arc<Server>, line: &str, now: std::time::Instant) 
     match (said.health, odd) {
         (Some((word, up)), odd) => {
             let status = if up { CheckStatus::L7Ok } else { CheckStatus::L7Status };
-            let reason = Some(said.reason).filter(|reason| !reason.is_empty() && !(up && odd.is_some())).or(odd);
+            // What is odd is told in the place of a reason to be up.
+            let is_told = !said.reason.is_empty() && (!up || odd.is_none());
+            let reason = if is_told { Some(said.reason) } else { odd };
             (status, format!("via agent : {word}{}", reason.map_or(String::new(), |reason| format!(" ({reason})"))))
         }
         (None, Some(word)) if said.odd.is_some() => (CheckStatus::Checked, format!("agent reports an error : {word}")),
