@@ -37,7 +37,8 @@ impl Recorder {
         context.set_min_proto_version(Some(version)).unwrap();
         context.set_max_proto_version(Some(version)).unwrap();
         context.set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
-        let (lines, kept): (Arc<Mutex<Vec<String>>>, Arc<Mutex<Option<SslSession>>>) = Default::default();
+        let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+        let kept: Arc<Mutex<Option<SslSession>>> = Arc::default();
         let (write, keep) = (lines.clone(), kept.clone());
         context.set_keylog_callback(move |_, line| write.lock().unwrap().push(line.to_owned()));
         context.set_new_session_callback(move |_, session| *keep.lock().unwrap() = Some(session));
