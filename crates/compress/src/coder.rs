@@ -61,6 +61,12 @@ pub trait Coder: Send {
     /// last push was flushed.
     fn lighten(&mut self, keep: Keep);
 
+    /// Whether a push codes what it takes at once, so that a few bytes take a short time. Others keep bytes until they are a block, and
+    /// code that in one push, which may take many milliseconds.
+    fn is_prompt(&self) -> bool {
+        false
+    }
+
     /// Whether its level can change while it goes on.
     fn can_ease(&self) -> bool {
         false

@@ -331,6 +331,7 @@ impl Line {
             self.numbers.max_wait_us.fetch_max(u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX), Relaxed);
         }
         let end = work.taken() + TURN_BYTES;
+        self.moved();
         loop {
             // A panic is an engine's fault: it ends the stream, not the thread.
             let step = catch_unwind(AssertUnwindSafe(|| work.step())).unwrap_or(Err(CoderFault));

@@ -99,6 +99,10 @@ impl Coder for Stream {
         }
     }
 
+    fn is_prompt(&self) -> bool {
+        true
+    }
+
     fn can_ease(&self) -> bool {
         self.level > LEAST_LEVEL
     }

@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
+use std::time::{Duration, Instant};
 
 /// Runs a future on this thread.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
@@ -31,6 +32,7 @@ struct Gate {
     began: Sender<u8>,
     go: Receiver<()>,
     panics: bool,
+    prompt: bool,
 }
 
 impl Coder for Gate {
@@ -43,6 +45,10 @@ impl Coder for Gate {
         assert!(!self.panics, "the engine is broken on purpose");
         out.extend_from_slice(input);
         Ok(())
+    }
+
+    fn is_prompt(&self) -> bool {
+        self.prompt
     }
 
     fn reset(&mut self) {}
@@ -71,15 +77,20 @@ impl Bench {
 
     /// Work of so many slices, and what lets one of them go on.
     pub(crate) fn work(&self, name: u8, slices: usize) -> (Work, Sender<()>) {
+        self.work_of(name, slices, true)
+    }
+
+    /// The same, by a coder that is prompt or not.
+    fn work_of(&self, name: u8, slices: usize, prompt: bool) -> (Work, Sender<()>) {
         let (go, gate) = channel();
-        let coder = Gate { name, pushed: 0, began: self.announce.clone(), go: gate, panics: false };
+        let coder = Gate { name, pushed: 0, began: self.announce.clone(), go: gate, panics: false, prompt };
         (Work::stream(Box::new(coder), Arc::new(vec![name; slices * work::TURN_BYTES]), Flush::None, None), go)
     }
 
     /// Work that breaks, once it is let go on.
     pub(crate) fn broken(&self, name: u8) -> (Work, Sender<()>) {
         let (go, gate) = channel();
-        let coder = Gate { name, pushed: 0, began: self.announce.clone(), go: gate, panics: true };
+        let coder = Gate { name, pushed: 0, began: self.announce.clone(), go: gate, panics: true, prompt: false };
         (Work::stream(Box::new(coder), Arc::new(vec![name]), Flush::None, None), go)
     }
 }
@@ -189,6 +200,24 @@ fn a_worker_does_what_threads_do_not_get_to() {
     assert!(queue.numbers().helped.load(Relaxed) > 0);
     go_held.send(()).unwrap();
     assert!(block_on(held).0.is_ok());
+}
+
+#[test]
+fn workers_do_not_do_whole_blocks() {
+    let (bench, queue) = (Bench::new(), Queue::start(1, 0, 8).unwrap());
+    let (held, go_held) = bench.work(1, 1);
+    let (slow, go_slow) = bench.work_of(2, 1, false);
+    let held = queue.submit(held).ok().unwrap();
+    assert_eq!(bench.began.recv(), Ok(1));
+    let slow = queue.submit(slow).ok().unwrap();
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(5) {
+        queue.help();
+    }
+    assert_eq!(queue.numbers().helped.load(Relaxed), 0);
+    go_slow.send(()).unwrap();
+    go_held.send(()).unwrap();
+    assert!(block_on(held).0.is_ok() && block_on(slow).0.is_ok());
 }
 
 #[test]

@@ -137,7 +137,7 @@ impl Work {
 
     /// Whether it is done in slices that are short.
     pub(super) fn has_slices(&self) -> bool {
-        matches!(self.task, Task::Stream { .. })
+        matches!(&self.task, Task::Stream { coder, .. } if coder.is_prompt())
     }
 
     /// Bytes of a stream's input that are coded.
