@@ -206,6 +206,7 @@ fn what_haproxy_takes_goes_on_as_the_rfc_has_it() {
         ("GET /a b HTTP/1.1\r\n\r\n", Target),
         ("GET  HTTP/1.1\r\n\r\n", Target),
         ("GET http://u@:80/ HTTP/1.1\r\nHost:\r\n\r\n", Target),
+        ("GET http://:u@:80/ HTTP/1.1\r\nHost:\r\n\r\n", Target),
         ("GET http://h/ HTTP/1.1\r\nHost: g\r\n\r\n", Host),
         ("GET / HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n", Host),
     ] {

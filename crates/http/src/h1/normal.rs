@@ -54,7 +54,7 @@ pub(super) fn shorten(request: &mut Request) {
 
 /// Whether HAProxy takes a target whose authority is nothing but a port: only one that is left out, so that the target can go without it.
 pub(super) fn may_be_nobody(scheme: &[u8], authority: &[u8], port: &[u8]) -> bool {
-    authority.starts_with(b":") && (port.is_empty() || port == default_port(scheme))
+    authority.len() == 1 + port.len() && (port.is_empty() || port == default_port(scheme))
 }
 
 fn name_host(request: &mut Request, host: &[u8]) {
