@@ -127,3 +127,13 @@ fn what_is_gone_is_refused_by_name() {
     let finished = Terse::with(text).arg(&["-c"]).run();
     assert!(finished.code() == Some(1) && finished.stderr.contains("NPN is not spoken"), "{}", finished.stderr);
 }
+
+/// Parameters that the security level does not take are left out, and the file is taken: old files ask for them.
+#[test]
+fn short_parameters_stop_nobody() {
+    let text = "global\n tune.ssl.default-dh-param 1024\ndefaults\n mode http\n timeout client 1s\nfrontend web\n \
+                bind 127.0.0.1:0 ssl crt good.pem\n";
+    let certificate = signed(Kind::Rsa, &["a.test"], &authority("root"));
+    let finished = Terse::with(text).file("good.pem", certificate.pem()).arg(&["-c"]).run();
+    assert_eq!(finished.code(), Some(0), "{}", finished.stderr);
+}
