@@ -82,8 +82,7 @@ impl IdleConnections {
         let mut shelves = self.shelves.borrow_mut();
         if let Some(Shelf { idle, need }) = shelf(&mut shelves, server)
             && idle.len() < pool.max_idle.map_or(MOST_IDLE, |most| most as usize)
-            && (own
-                || !pool.purge_delay.is_zero() && (need.has_room(pool.low) || !idle.iter().any(|other| other.is_like(&connection))))
+            && (own || !pool.purge_delay.is_zero() && need.may_use(pool.low, idle, &connection))
             && connection.buffer.is_released()
             && connection.moves == server.moves()
         {
@@ -121,6 +120,18 @@ impl ServerConnection {
     fn is_like(&self, other: &ServerConnection) -> bool {
         let named_so = self.pool_name == other.pool_name && (self.pool_name.is_some() || self.name == other.name);
         named_so && self.announced == other.announced && self.guise == other.guise
+    }
+}
+
+impl Need {
+    /// Whether a connection is not surplus beside idle ones. Those that the server has closed do not count, and are dropped.
+    #[expect(clippy::vec_box, reason = "moved singly, and often")]
+    fn may_use(&self, low: u32, idle: &mut Vec<Box<ServerConnection>>, connection: &ServerConnection) -> bool {
+        let has_place = |idle: &[Box<ServerConnection>]| self.has_room(low) || !idle.iter().any(|other| other.is_like(connection));
+        has_place(idle) || {
+            idle.retain(|other| !other.io.is_stale());
+            has_place(idle)
+        }
     }
 }
 
