@@ -112,6 +112,8 @@ pub struct Facts {
     pub server_tls: Option<Rc<Secured>>,
     /// Whether the connection to the server had carried another request.
     pub server_reused: bool,
+    /// Whether the server knows the user by its connection from then on (NTLM).
+    pub knows_user: bool,
     /// `http-request set-log-level`: the level, or silent.
     pub log_level: LogLevel,
     /// Bytes from the client and to it that were counted while they passed (`option contstats`).
@@ -251,6 +253,7 @@ impl Facts {
             server_socket: None,
             server_tls: None,
             server_reused: false,
+            knows_user: false,
             log_level: LogLevel::Usual,
             metered: None,
             by_service: false,

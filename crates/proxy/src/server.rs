@@ -3,7 +3,7 @@
 mod idle;
 mod need;
 
-pub use idle::{IdleConnections, Wanted};
+pub use idle::{Belonging, IdleConnections, Wanted};
 pub use need::Held;
 
 use crate::io::{Buffer, Timer, Transport, Wheel, clock};
@@ -39,8 +39,10 @@ pub struct ServerConnection {
     pub moves: u32,
     /// This end's address, over IP.
     pub local: Option<SocketAddr>,
-    /// The session that made it.
+    /// The session that made it, or that it belongs to.
     pub owner: u64,
+    /// Whether its server knows a user by it: it serves its owner alone from then on.
+    pub private: bool,
     /// Requests that it has carried.
     pub requests: u64,
     /// When it has been idle long enough.
@@ -58,7 +60,7 @@ pub struct ServerConnection {
     pub guise: Option<Box<SocketAddr>>,
     /// Where servers whose connections are to end look for it.
     pub registration: Option<Registration>,
-    /// Its place in the count of its server's connections.
+    /// Its place in the count of its server's connections, or of those that its session keeps.
     pub held: Option<Held>,
 }
 
@@ -73,6 +75,7 @@ impl ServerConnection {
             server: None,
             moves: 0,
             owner,
+            private: false,
             requests: 0,
             idle_until: clock::now(),
             announced: None,

@@ -49,8 +49,10 @@ pub struct Session {
     pub requests: Cell<u64>,
     /// The server of the request before: the backend's number, and its index (`option prefer-last-server`).
     pub last_server: Cell<Option<(usize, usize)>>,
-    /// Whether it keeps connections to servers that no other session may use (`http-reuse never`).
-    pub has_own_connections: Cell<bool>,
+    /// Whether a server knows its user by a connection: its requests go to the server of the one before.
+    pub is_known: Cell<bool>,
+    /// How many idle connections it keeps that no other session may use (`http-reuse never`).
+    pub own_connections: Rc<Cell<usize>>,
     /// What a stream of bytes has left to the stream of HTTP that it is.
     pub carried: Cell<Option<Box<Carried>>>,
     /// What its task costs, where an expression asks.
@@ -73,7 +75,7 @@ pub type Ends = (Option<SocketAddr>, Option<SocketAddr>);
 impl Drop for Session {
     fn drop(&mut self) {
         self.end_tracks();
-        if self.has_own_connections.get() {
+        if self.own_connections.get() > 0 {
             self.worker.idle.forget(self.number);
         }
         let variables = &self.worker.plan.process_variables;
@@ -112,7 +114,8 @@ impl Session {
             handshake_ms: Cell::new(0),
             requests: Cell::new(0),
             last_server: Cell::new(None),
-            has_own_connections: Cell::new(false),
+            is_known: Cell::new(false),
+            own_connections: Rc::default(),
             carried: Cell::new(None),
             effort: worker.plan.process.measures_tasks.then(Effort::new),
             number,

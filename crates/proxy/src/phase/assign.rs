@@ -8,7 +8,7 @@ use crate::phase::waiting::{Waited, Watch, wait};
 use crate::phase::{Client, announce, guise, observe};
 use crate::plan::Backend;
 use crate::reply::Answer;
-use crate::server::{self, ServerConnection, Wanted};
+use crate::server::{self, Belonging, ServerConnection, Wanted};
 use crate::settings::Reuse;
 use crate::stream::Stream;
 use std::future::pending;
@@ -290,9 +290,11 @@ async fn claim(
     }
 }
 
-/// `option prefer-last-server`: the server of the request before, while nothing speaks against it.
+/// The server of the request before, while nothing speaks against it: with `option prefer-last-server`, or where a server knows the user
+/// by a connection.
 fn preferred(stream: &Stream, exchange: &Exchange, backend: &Backend) -> Option<usize> {
-    let (of, index) = stream.facts.session.last_server.get().filter(|_| backend.options.prefer_last_server)?;
+    let session = &stream.facts.session;
+    let (of, index) = session.last_server.get().filter(|_| backend.options.prefer_last_server || session.is_known.get())?;
     let server = backend.farm.server(index)?;
     let is_free = |most: u32| server.has_room() || server.queued() < most;
     let fits = of == backend.number && exchange.failures == 0 && server.is_eligible();
@@ -313,6 +315,7 @@ impl Assigned {
     fn new(connection: Box<ServerConnection>, claim: Claim, stream: &mut Stream, now: Instant) -> Assigned {
         let facts = &mut stream.facts;
         facts.server_local = connection.local;
+        facts.knows_user = false;
         facts.server_socket = Some(connection.io.descriptor());
         facts.times.connected = Some(now);
         // What rules have said of the packets to the server.
@@ -325,18 +328,20 @@ impl Assigned {
     /// Keeps the connection for another request if it can carry one, and lets the next request have the slot.
     pub fn keep_if(mut self, keep: bool, stream: &Stream) {
         self.connection.requests += 1;
+        self.connection.private |= stream.facts.knows_user;
         if keep {
             let session = &stream.facts.session;
             let tells_port =
                 self.connection.announced.is_some() || self.connection.guise.as_deref().is_some_and(|guise| guise.port() != 0);
-            let is_own = match stream.facts.backend().map(|backend| backend.reuse) {
-                Some(Reuse::Never) => true,
+            let belonging = match stream.facts.backend().map(|backend| backend.reuse) {
+                _ if self.connection.private => Belonging::Own,
+                Some(Reuse::Never) => Belonging::Own,
                 // Behind a balancer that announces its clients, one may come again from the same port.
-                Some(Reuse::Always) if session.announced().is_some() => false,
-                _ => tells_port,
+                Some(Reuse::Always) if tells_port && session.announced().is_some() => Belonging::SharedIfRoom,
+                _ if tells_port => Belonging::Own,
+                _ => Belonging::Shared,
             };
-            session.has_own_connections.set(session.has_own_connections.get() || is_own);
-            session.worker.idle.put(self.connection, is_own);
+            session.worker.idle.put(self.connection, session, belonging);
         }
         drop(self.claim);
     }

@@ -28,7 +28,7 @@ use terse_balance::Affinity;
 use terse_compress::decode::{Ask, Decompressor};
 use terse_compress::{self as compress, Compressor, Effective, Offer, Verdict, policy};
 use terse_http::h1::{self, Parsed, Persistence, encode};
-use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Version, Who};
+use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Version, Who, list};
 use terse_sample::Needs;
 
 /// What the response depends on beside the stream, and what it decides.
@@ -73,6 +73,10 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     if !stream.facts.server.as_ref().is_some_and(|s| s.is_up()) {
         reply.server_keeps = false;
     }
+    if matches!(stream.response.status, 401 | 407) && knows_user_by_connection(&stream.response) {
+        stream.facts.knows_user = true;
+        session.is_known.set(true);
+    }
     content(down, sink, stream, reply).await?;
     if let Some(backend) = stream.facts.backend.clone()
         && backend.sticking.is_some()
@@ -99,6 +103,13 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     }
     stream.facts.hops.0 = Some(policy::hop(stream.facts.server_link(), coding::body(&stream.response.fields)).layer);
     deliver(down, sink, stream, reply, private).await
+}
+
+/// Whether a server that refuses wants a proof that then counts for its connection: NTLM, Negotiate.
+fn knows_user_by_connection(response: &Response) -> bool {
+    let asks: &[u8] = if response.status == 401 { b"www-authenticate" } else { b"proxy-authenticate" };
+    let names = |ask: &[u8], scheme: &[u8]| ask.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    response.fields.values(asks).flat_map(list::elements).any(|ask| names(ask, b"ntlm") || names(ask, b"nego"))
 }
 
 /// Brings a stored response, whose head is the stream's, to the client.

@@ -3,9 +3,12 @@
 use super::ServerConnection;
 use super::need::{Held, Need};
 use crate::io::clock;
+use crate::session::Session;
 use crate::settings::Reuse;
+use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::net::SocketAddr;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 use terse_balance::Server;
 
@@ -17,10 +20,26 @@ pub struct IdleConnections {
 /// One server's.
 #[derive(Default)]
 struct Shelf {
-    /// Boxed, since a connection changes hands several times a request.
+    /// Boxed, since a connection changes hands several times a request. The oldest comes first.
     #[expect(clippy::vec_box, reason = "moved singly, and often")]
     idle: Vec<Box<ServerConnection>>,
+    /// Those that stay with their sessions. They are no part of what the worker needs.
+    #[expect(clippy::vec_box, reason = "moved singly, and often")]
+    own: Vec<Box<ServerConnection>>,
     need: Need,
+    /// Whose shelf it is: the slot may go to another.
+    server: Weak<Server>,
+}
+
+/// Whose an idle connection is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Belonging {
+    /// Everybody's, if it may be needed.
+    Shared,
+    /// Everybody's if there is room; else its session's. Hardly any other session will ask for one like it.
+    SharedIfRoom,
+    /// Its session's alone.
+    Own,
 }
 
 impl IdleConnections {
@@ -30,9 +49,12 @@ impl IdleConnections {
     }
 
     /// Counts a connection that was made to a server, for as long as what this returns is there.
-    pub fn hold(&self, server: &Server) -> Option<Held> {
+    pub fn hold(&self, server: &Arc<Server>) -> Option<Held> {
         let mut shelves = self.shelves.borrow_mut();
         let shelf = shelf(&mut shelves, server)?;
+        if shelf.server.as_ptr() != Arc::as_ptr(server) {
+            (shelf.server, shelf.need) = (Arc::downgrade(server), Need::default());
+        }
         Some(shelf.need.hold(shelf.idle.len()))
     }
 
@@ -40,77 +62,84 @@ impl IdleConnections {
     /// that lead to where it was before, are dropped.
     ///
     /// A request that may be sent only `once` asks the kernel too: what its server has closed in this moment is not announced yet.
-    pub fn take(
-        &self,
-        server: &Server,
-        Wanted { reuse, session, first, once, announced, name, pool_name, asked, guise }: Wanted<'_>,
-    ) -> Option<Box<ServerConnection>> {
+    pub fn take(&self, server: &Server, wanted: Wanted<'_>) -> Option<Box<ServerConnection>> {
         let mut shelves = self.shelves.borrow_mut();
-        let shelf = shelves.get_mut(server.slot())?;
+        let Shelf { idle, own, need, .. } = shelves.get_mut(server.slot())?;
         loop {
-            let may = |c: &ServerConnection| {
-                let by_reuse = match reuse {
-                    Reuse::Never => false,
-                    Reuse::Safe => !first,
-                    Reuse::Aggressive => !first || c.requests > 1,
-                    Reuse::Always => true,
-                };
-                let leads_there = c.asked.as_deref().is_none_or(|(server, to)| server.of(asked) == Some(*to));
-                let looks_so = c.guise.as_deref() == guise.as_ref();
-                let named_so = c.pool_name.as_deref() == pool_name && (pool_name.is_some() || c.name.as_deref() == name);
-                let told_so = c.announced.as_deref() == announced;
-                (c.owner == session || by_reuse) && named_so && told_so && leads_there && looks_so
+            // Of the shared ones the one used last is the warmest, and leaves the others to grow old and go. A session's own comes first:
+            // its server may know the user by it.
+            let (mut connection, shared) = match own.iter().rposition(|c| c.owner == wanted.session && wanted.fits(c)) {
+                Some(at) => (own.remove(at), false),
+                None => (idle.remove(idle.iter().rposition(|c| wanted.may_share(c) && wanted.fits(c))?), true),
             };
-            // The one used last is the warmest, and leaves the others to grow old and go.
-            let at = shelf.idle.iter().rposition(|c| may(c))?;
-            let connection = shelf.idle.remove(at);
             let worn = server.settings().pool.max_reuse.is_some_and(|most| connection.requests > u64::from(most));
-            let ended = connection.io.is_stale() || (once && connection.io.has_ended());
-            if !worn && !ended && connection.moves == server.moves() {
-                shelf.need.note(shelf.idle.len());
-                return Some(connection);
+            let ended = connection.io.is_stale() || (wanted.once && connection.io.has_ended());
+            if worn || ended || connection.moves != server.moves() {
+                continue;
             }
+            match shared {
+                true => need.note(idle.len()),
+                false => connection.held = None,
+            }
+            return Some(connection);
         }
     }
 
-    /// Keeps a connection whose last response has been read to its end, if it may be needed. One that is its session's `own` is.
-    pub fn put(&self, mut connection: Box<ServerConnection>, own: bool) {
+    /// Keeps a connection whose last response to this session has been read to its end, if it may be needed.
+    pub fn put(&self, mut connection: Box<ServerConnection>, session: &Session, belonging: Belonging) {
         connection.timer.clear();
         connection.buffer.release_if_empty();
-        let Some(server) = &connection.server else { return };
+        let Some(server) = connection.server.clone() else { return };
         let pool = &server.settings().pool;
         let mut shelves = self.shelves.borrow_mut();
-        if let Some(Shelf { idle, need }) = shelf(&mut shelves, server)
-            && idle.len() < pool.max_idle.map_or(MOST_IDLE, |most| most as usize)
-            && (own || !pool.purge_delay.is_zero() && need.may_use(pool.low, idle, &connection))
-            && connection.buffer.is_released()
-            && connection.moves == server.moves()
-        {
+        let Some(Shelf { idle, own, need, .. }) = shelf(&mut shelves, &server) else { return };
+        if !connection.buffer.is_released() || connection.moves != server.moves() {
+            return;
+        }
+        let most = pool.max_idle.map_or(MOST_IDLE, |most| most as usize);
+        let keeps = most > 0 && !pool.purge_delay.is_zero();
+        let is_shared = match belonging {
+            Belonging::Own => false,
+            Belonging::SharedIfRoom => keeps && need.has_room(pool.low),
+            Belonging::Shared if keeps && need.may_use(pool.low, idle, &connection) => true,
+            Belonging::Shared => return,
+        };
+        if is_shared {
+            if idle.len() >= most {
+                idle.remove(0);
+            }
+            connection.held = connection.held.or_else(|| Some(need.hold(idle.len())));
             connection.idle_until = clock::now() + pool.purge_delay;
             idle.push(connection);
+        } else if session.own_connections.get() < MOST_OWN {
+            connection.held = Some(Held::count(&session.own_connections));
+            connection.owner = session.number;
+            own.push(connection);
         }
     }
 
-    /// Drops the connections that only this session could have used.
+    /// Drops the connections that are this session's own.
     pub fn forget(&self, session: u64) {
         for shelf in self.shelves.borrow_mut().iter_mut() {
-            shelf.idle.retain(|c| c.owner != session);
+            shelf.own.retain(|c| c.owner != session);
         }
     }
 
     /// Drops what is too old, closed by its server, or leads to one that was removed.
     pub fn purge(&self, now: Instant) {
-        for Shelf { idle, need } in self.shelves.borrow_mut().iter_mut() {
-            if let Some(server) = idle.last().and_then(|connection| connection.server.as_ref()) {
+        let is_good = |c: &ServerConnection| !c.server.as_ref().is_some_and(|server| server.is_gone()) && !c.io.is_stale();
+        for Shelf { idle, own, need, server } in self.shelves.borrow_mut().iter_mut() {
+            if let Some(server) = server.upgrade() {
                 need.look(now, idle.len(), server.settings().pool.purge_delay);
             }
-            idle.retain(|c| now < c.idle_until && !c.server.as_ref().is_some_and(|server| server.is_gone()) && !c.io.is_stale());
+            idle.retain(|c| now < c.idle_until && is_good(c));
+            own.retain(|c| is_good(c));
         }
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.shelves.borrow().iter().map(|shelf| shelf.idle.len()).sum()
+        self.shelves.borrow().iter().map(|shelf| shelf.idle.len() + shelf.own.len()).sum()
     }
 }
 
@@ -121,13 +150,30 @@ impl ServerConnection {
         let named_so = self.pool_name == other.pool_name && (self.pool_name.is_some() || self.name == other.name);
         named_so && self.announced == other.announced && self.guise == other.guise
     }
+
+    /// Whether none of these is like it, and they are of few kinds.
+    fn is_another_kind(&self, idle: &[Box<ServerConnection>]) -> bool {
+        let mut kinds: SmallVec<[&ServerConnection; MOST_KINDS]> = SmallVec::new();
+        for other in idle {
+            if other.is_like(self) {
+                return false;
+            }
+            if !kinds.iter().any(|kind| kind.is_like(other)) {
+                kinds.push(other);
+            }
+            if kinds.len() == MOST_KINDS {
+                return false;
+            }
+        }
+        true
+    }
 }
 
 impl Need {
     /// Whether a connection is not surplus beside idle ones. Those that the server has closed do not count, and are dropped.
     #[expect(clippy::vec_box, reason = "moved singly, and often")]
     fn may_use(&self, low: u32, idle: &mut Vec<Box<ServerConnection>>, connection: &ServerConnection) -> bool {
-        let has_place = |idle: &[Box<ServerConnection>]| self.has_room(low) || !idle.iter().any(|other| other.is_like(connection));
+        let has_place = |idle: &[Box<ServerConnection>]| self.has_room(low) || connection.is_another_kind(idle);
         has_place(idle) || {
             idle.retain(|other| !other.io.is_stale());
             has_place(idle)
@@ -141,6 +187,28 @@ fn shelf<'a>(shelves: &'a mut Vec<Shelf>, server: &Server) -> Option<&'a mut She
         shelves.resize_with(server.slot() + 1, Shelf::default);
     }
     shelves.get_mut(server.slot())
+}
+
+impl Wanted<'_> {
+    /// Whether a connection leads where it is wanted to, and as whom.
+    fn fits(&self, c: &ServerConnection) -> bool {
+        let leads_there = c.asked.as_deref().is_none_or(|(destination, to)| destination.of(self.asked) == Some(*to));
+        let looks_so = c.guise.as_deref() == self.guise.as_ref();
+        let named_so = c.pool_name.as_deref() == self.pool_name && (self.pool_name.is_some() || c.name.as_deref() == self.name);
+        let told_so = c.announced.as_deref() == self.announced;
+        named_so && told_so && leads_there && looks_so
+    }
+
+    /// Whether a shared connection is for it.
+    fn may_share(&self, c: &ServerConnection) -> bool {
+        let by_reuse = match self.reuse {
+            Reuse::Never => false,
+            Reuse::Safe => !self.first,
+            Reuse::Aggressive => !self.first || c.requests > 1,
+            Reuse::Always => true,
+        };
+        by_reuse || c.owner == self.session
+    }
 }
 
 /// What a connection is wanted for.
@@ -168,3 +236,10 @@ pub struct Wanted<'a> {
 
 /// The most idle connections of one server in one worker.
 const MOST_IDLE: usize = 1024;
+
+/// Of so many kinds (what servers were told, TLS names) one connection of each stays, whether it is needed or not: clients can make up any
+/// number of them.
+const MOST_KINDS: usize = 8;
+
+/// The most idle connections of a session's own, as in HAProxy where nothing is said (`max-session-srv-conns`).
+const MOST_OWN: usize = 5;

@@ -27,9 +27,9 @@ pub struct Held(Rc<Cell<usize>>);
 impl Need {
     /// Counts a connection that was made, beside so many idle ones.
     pub(super) fn hold(&mut self, idle: usize) -> Held {
-        self.held.set(self.held.get() + 1);
+        let held = Held::count(&self.held);
         self.note(idle);
-        Held(self.held.clone())
+        held
     }
 
     /// Takes notice of how many are in use: all but so many idle ones.
@@ -56,6 +56,14 @@ impl Need {
 
     fn used(&self, idle: usize) -> usize {
         self.held.get().saturating_sub(idle)
+    }
+}
+
+impl Held {
+    /// One more.
+    pub(super) fn count(count: &Rc<Cell<usize>>) -> Held {
+        count.set(count.get() + 1);
+        Held(count.clone())
     }
 }
 

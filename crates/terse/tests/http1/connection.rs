@@ -2,7 +2,7 @@
 
 use super::support::client::Client;
 use super::support::proxy::{DEFAULTS, listen};
-use super::support::server::{Server, ok};
+use super::support::server::{Request, Server, ok};
 use super::support::{Terse, until};
 
 /// Connections to the server after two clients' two requests each.
@@ -43,6 +43,73 @@ fn what_is_not_needed_is_closed() {
         until("the others to close", || (server.open() == kept).then_some(()));
         terse.end();
     }
+}
+
+/// A connection by which the server may know a user is that client's alone, and the client's requests keep to it.
+#[test]
+fn connections_that_authenticate_are_private() {
+    for (status, field, is_private) in [
+        ("401", "WWW-Authenticate: NTLM", true),
+        ("401", "WWW-Authenticate: Basic realm=r\r\nWWW-Authenticate: negotiate oRs=", true),
+        ("407", "Proxy-Authenticate: ntlm TlRM", true),
+        ("401", "WWW-Authenticate: Basic realm=r", false),
+        ("401", "Proxy-Authenticate: NTLM", false),
+        ("403", "WWW-Authenticate: NTLM", false),
+    ] {
+        let answer = move |request: &Request, name: &str| match request.target.as_str() {
+            "/login" => format!("HTTP/1.1 {status} No\r\n{field}\r\nX-Over: {name}\r\nContent-Length: 0\r\n\r\n"),
+            _ => format!("HTTP/1.1 200 OK\r\nX-Over: {name}\r\nContent-Length: 2\r\n\r\nok"),
+        };
+        let over = |name: char| Server::answering(move |request| answer(request, &format!("{name}{}", request.connection)));
+        let (a, b) = (over('a'), over('b'));
+        // Rules that hide what the server wants change nothing.
+        let lines = "http-reuse always\n http-response del-header WWW-Authenticate\n balance roundrobin";
+        let terse = listen(&format!("{lines}\n server a {}\n server b {} weight 256", a.address(), b.address()));
+        let over = |client: &mut Client, path: &str| client.get(path, &[]).field("x-over").map(String::from);
+        let (mut user, mut other) = (terse.client(), terse.client());
+        let own = over(&mut user, "/login");
+        for _ in 0..4 {
+            if is_private {
+                assert_eq!(over(&mut user, "/"), own, "{field}");
+                assert_ne!(over(&mut other, "/"), own, "{field}");
+            }
+        }
+        if !is_private {
+            until("the other to use it", || (over(&mut user, "/login") == over(&mut other, "/")).then_some(()));
+        }
+        let open = a.open() + b.open();
+        drop(user);
+        until("the user's connection to end", || (!is_private || a.open() + b.open() < open).then_some(()));
+        terse.end();
+    }
+}
+
+/// A client's own connections stay as long as it does, five at most.
+#[test]
+fn own_connections_stay() {
+    let servers: Vec<Server> = (0..6).map(|_| Server::body("own")).collect();
+    let lines: String =
+        servers.iter().enumerate().map(|(i, server)| format!(" server s{i} {} pool-purge-delay 1ms\n", server.address())).collect();
+    let terse = listen(&format!("http-reuse never\n balance roundrobin\n{lines}"));
+    let mut client = terse.client();
+    let open = || servers.iter().map(Server::open).sum::<usize>();
+    for _ in 0..6 {
+        assert_eq!(client.get("/", &[]).text(), "own");
+    }
+    until("one to be too much", || (open() == 5).then_some(()));
+    // Another one's idle connection shows that those too old were looked for.
+    let shared = Server::body("shared");
+    let other = listen(&format!("server s {} pool-purge-delay 1ms", shared.address()));
+    assert_eq!(other.client().get("/", &[]).text(), "shared");
+    until("the purge", || (shared.open() == 0).then_some(()));
+    for _ in 0..5 {
+        assert_eq!(client.get("/", &[]).text(), "own");
+    }
+    assert!(servers.iter().map(Server::accepted).sum::<usize>() <= 7);
+    drop(client);
+    until("them to end with their client", || (open() == 0).then_some(()));
+    other.end();
+    terse.end();
 }
 
 /// Requests share the connections that have their name.
