@@ -96,7 +96,10 @@ pub(crate) struct TlsRates {
 /// How much a counter grew in the last second, and at most in any.
 #[derive(Default, Debug)]
 pub(crate) struct Rate {
+    /// The counter's value at the last look.
     total: AtomicU64,
+    /// At the look before.
+    before: AtomicU64,
     now: AtomicU64,
     most: AtomicU64,
 }
@@ -105,6 +108,11 @@ impl Rate {
     /// In the last second.
     pub(crate) fn now(&self) -> u64 {
         self.now.load(Relaxed)
+    }
+
+    /// What a counter that is at `total` now grew by since the look before the last.
+    fn recent(&self, total: u64) -> u64 {
+        total.saturating_sub(self.before.load(Relaxed))
     }
 
     /// In the fullest second.
@@ -119,7 +127,9 @@ impl Rate {
 
     /// Takes a counter's value, so many milliseconds after the one before. A counter that was cleared begins anew.
     fn note(&self, total: u64, elapsed_ms: u64) {
-        let grown = total.saturating_sub(self.total.swap(total, Relaxed));
+        let before = self.total.swap(total, Relaxed);
+        self.before.store(before, Relaxed);
+        let grown = total.saturating_sub(before);
         let rate = (u128::from(grown) * 1000 / u128::from(elapsed_ms.max(1))).min(u128::from(u64::MAX)) as u64;
         self.now.store(rate, Relaxed);
         self.most.fetch_max(rate, Relaxed);
@@ -172,15 +182,11 @@ impl Rates {
         fronts.chain(process)
     }
 
-    /// How many of the last second's handshakes with clients went on with a session of before, in percent. The part of the second that
-    /// nobody has looked at yet counts in full, and the second before it for as much as is missing.
-    pub(crate) fn tls_reuse_percent(&self, now: Instant) -> u64 {
-        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = last.map_or(EACH, |last| now.saturating_duration_since(last)).min(EACH);
-        let left_ms = (EACH - since).as_millis() as u64;
-        let of = |rate: &Rate, total: u64| 1000 * total.saturating_sub(rate.total.load(Relaxed)) + left_ms * rate.now();
-        let handshakes = of(&self.tls.client_handshakes, COUNTERS.client_handshakes.load(Relaxed));
-        let keys = of(&self.tls.client_keys, COUNTERS.client_keys());
+    /// How many handshakes with clients went on with a session of before, in percent: of those since the look before the last, so that
+    /// those of one second count alike, wherever looks fall among them.
+    pub(crate) fn tls_reuse_percent(&self) -> u64 {
+        let handshakes = self.tls.client_handshakes.recent(COUNTERS.client_handshakes.load(Relaxed));
+        let keys = self.tls.client_keys.recent(COUNTERS.client_keys());
         (100 * handshakes.saturating_sub(keys)).checked_div(handshakes).unwrap_or_default()
     }
 
@@ -258,7 +264,9 @@ mod tests {
     fn a_rate_is_what_a_counter_grew_by() {
         let rate = Rate::default();
         rate.note(100, 1000);
+        assert_eq!(rate.recent(101), 101, "what came before the first look counts");
         rate.note(150, 500);
+        assert_eq!(rate.recent(151), 51);
         assert_eq!((rate.now(), rate.most()), (100, 100));
         rate.note(160, 1000);
         assert_eq!((rate.now(), rate.most()), (10, 100));

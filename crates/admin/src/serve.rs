@@ -149,11 +149,11 @@ where
             Read::End => return Ok(Ending::Close),
         };
         let (line, mut payload) = line;
-        let mut commands = words::commands(&line).peekable();
-        while let Some(words) = commands.next() {
+        let mut commands = words::split(&line).peekable();
+        while let Some(command) = commands.next() {
             // The payload belongs to the command that it stands behind.
             client.payload = payload.take_if(|_| commands.peek().is_none());
-            let mut answer = client.answer(words, context);
+            let mut answer = client.answer(words::words(command), context);
             if let Some(waiting) = client.waiting.take() {
                 let outcome = wait(stream, &waiting, &mut input, commands.peek().is_some(), context).await?;
                 answer = render(outcome, client.severity);

@@ -4,16 +4,16 @@
 
 use terse_tls::Secret;
 
-/// The words of a line's commands, in order. A command may have none: it is answered with an empty line.
-pub(crate) fn commands(line: &[u8]) -> impl Iterator<Item = Result<Vec<String>, TooManyWords>> {
-    split(line).map(words)
+/// A line's commands as they are written, in order.
+pub(crate) fn split(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    parts(line, |byte| byte == b';')
 }
 
-/// A line's commands as they are written.
-pub(crate) fn split(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// What stands between bytes that part, where no backslash stands before them.
+fn parts(text: &[u8], part: fn(u8) -> bool) -> impl Iterator<Item = &[u8]> {
     let mut escaped = false;
-    line.split(move |byte| {
-        let ends = *byte == b';' && !escaped;
+    text.split(move |byte| {
+        let ends = part(*byte) && !escaped;
         escaped = *byte == b'\\' && !escaped;
         ends
     })
@@ -23,20 +23,10 @@ pub(crate) fn split(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TooManyWords;
 
-/// The words of one command.
+/// The words of one command. It may have none: it is answered with an empty line.
 pub(crate) fn words(command: &[u8]) -> Result<Vec<String>, TooManyWords> {
-    let (mut words, mut word): (Vec<String>, Option<Vec<u8>>) = (Vec::new(), None);
-    let mut bytes = command.iter();
-    while let Some(byte) = bytes.next() {
-        if matches!(byte, b' ' | b'\t') {
-            words.extend(word.take().map(text));
-            continue;
-        }
-        let byte = if *byte == b'\\' { bytes.next() } else { Some(byte) };
-        // It may be a key: a word has room from the beginning, so that it leaves nothing where it was.
-        word.get_or_insert_with(|| Vec::with_capacity(bytes.len() + 1)).extend(byte);
-    }
-    words.extend(word.map(text));
+    let written = parts(command, |byte| matches!(byte, b' ' | b'\t')).filter(|part| !part.is_empty());
+    let words: Vec<String> = written.take(MOST_WORDS + 1).map(word).collect();
     if words.len() <= MOST_WORDS {
         return Ok(words);
     }
@@ -47,6 +37,17 @@ pub(crate) fn words(command: &[u8]) -> Result<Vec<String>, TooManyWords> {
 /// Overwrites words that were used: there may be keys among them.
 pub(crate) fn forget(words: Vec<String>) {
     words.into_iter().for_each(|word| drop(Secret::from(word)));
+}
+
+/// A word without its backslashes.
+fn word(written: &[u8]) -> String {
+    // It may be a key: there is room from the beginning, so that it leaves nothing where it was.
+    let mut word = Vec::with_capacity(written.len());
+    let mut bytes = written.iter();
+    while let Some(byte) = bytes.next() {
+        word.extend(if *byte == b'\\' { bytes.next() } else { Some(byte) });
+    }
+    text(word)
 }
 
 /// Names in the configuration are text; what is none names nothing.
@@ -61,6 +62,10 @@ pub(crate) const MOST_WORDS: usize = 64;
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn commands(line: &[u8]) -> impl Iterator<Item = Result<Vec<String>, TooManyWords>> {
+        split(line).map(words)
+    }
 
     fn all(line: &str) -> Vec<Vec<String>> {
         commands(line.as_bytes()).map(Result::unwrap).collect()
@@ -90,6 +95,15 @@ mod tests {
         assert!(commands("x ".repeat(64).as_bytes()).all(|words| words.is_ok()));
         let two = "x ".repeat(65) + ";y";
         assert_eq!(commands(two.as_bytes()).collect::<Vec<_>>(), [Err(TooManyWords), Ok(vec!["y".into()])]);
+    }
+
+    #[test]
+    fn words_take_no_more_than_they_need() {
+        let line = "x ".repeat(64) + r"\a\b";
+        assert_eq!(commands(line.as_bytes()).collect::<Vec<_>>(), [Err(TooManyWords)]);
+        let words = words(&line.as_bytes()[2..]).unwrap();
+        assert_eq!(words[62..], ["x", "ab"]);
+        assert!(words.iter().all(|word| word.capacity() <= 8), "{words:?}");
     }
 
     proptest! {

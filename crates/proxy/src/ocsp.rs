@@ -5,7 +5,7 @@
 use crate::log::{Level, Logger};
 use crate::plan::Plan;
 use std::io::{self, ErrorKind};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use terse_http::h1::{self, ChunkDecoder, Parsed, Step};
@@ -13,7 +13,7 @@ use terse_message::{BodyLength, Known, Response};
 use terse_names::Families;
 use terse_tls::{Fetched, Question};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -48,8 +48,9 @@ async fn fetch_all(plan: Arc<Plan>) {
         tokio::select! {
             Some(done) = asked.join_next() => {
                 let Ok((question, fetched)) = done else { return };
-                let line = plan.vault.take_fetched(&question, fetched);
-                logger.send(&plan.journal, Level::Notice, line.as_bytes());
+                if let Some(line) = plan.vault.take_fetched(&question, fetched) {
+                    logger.send(&plan.journal, Level::Notice, line.as_bytes());
+                }
             }
             () = plan.vault.questions_change() => {}
             () = sleep(pause) => {}
@@ -106,18 +107,30 @@ impl Place<'_> {
 }
 
 /// A connection. Names are looked up by the section `resolvers default`, if there is one: it needs no files, which the system's own way
-/// does not find under `chroot`.
+/// does not find under `chroot`. Who cannot be reached over IPv6 is tried over IPv4.
 async fn connect(address: &str, plan: &Plan) -> io::Result<TcpStream> {
-    let resolvers = plan.resolvers.iter().find(|resolvers| *resolvers.name == *"default");
-    let (Some(resolvers), Some((name, port))) = (resolvers, address.rsplit_once(':')) else {
-        return TcpStream::connect(address).await;
-    };
-    if name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() {
-        return TcpStream::connect(address).await;
-    }
+    let (name, port) = address.rsplit_once(':').ok_or(ErrorKind::InvalidInput)?;
     let port: u16 = port.parse().map_err(|_| ErrorKind::InvalidInput)?;
-    let found = resolvers.address(name, Families::V6First).await.ok_or(ErrorKind::NotFound)?;
-    TcpStream::connect((found, port)).await
+    let is_number = name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    let resolvers = plan.resolvers.iter().find(|resolvers| *resolvers.name == *"default" && !is_number);
+    let known: Vec<SocketAddr> = match resolvers {
+        Some(_) => Vec::new(),
+        None => lookup_host(address).await?.collect(),
+    };
+    let mut last = ErrorKind::NotFound.into();
+    for families in [Families::V6, Families::V4] {
+        let found = match resolvers {
+            Some(resolvers) => resolvers.address(name, families).await.map(|ip| SocketAddr::new(ip, port)),
+            None => known.iter().find(|known| known.is_ipv6() == (families == Families::V6)).copied(),
+        };
+        let Some(found) = found else { continue };
+        match timeout(CONNECTING, TcpStream::connect(found)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => last = error,
+            Err(_) => last = ErrorKind::TimedOut.into(),
+        }
+    }
+    Err(last)
 }
 
 async fn exchange(mut stream: TcpStream, request: &[u8]) -> io::Result<(Response, Vec<u8>)> {
@@ -194,6 +207,8 @@ async fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<()> {
 const MOST_AT_ONCE: usize = 8;
 /// How long an answer may take, with its connection.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a connection may take: the other family's shall have its time, too.
+const CONNECTING: Duration = Duration::from_secs(5);
 /// The largest head, and the largest answer: usual ones have 2 KB.
 const LARGEST_BYTES: usize = 64 * 1024;
 /// RFC 5019 section 5: the longest request in a target.

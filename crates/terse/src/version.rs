@@ -42,6 +42,13 @@ pub const FEATURES: &[(&str, bool)] = &[
     ("ZLIB", true),
 ];
 
+/// How it was built; `scripts/release` says `profiled`.
+const PROFILE: &str = match option_env!("TERSE_PROFILE") {
+    Some(profile) => profile,
+    None if cfg!(debug_assertions) => "debug",
+    None => "release",
+};
+
 /// The answer to `-v` and, with `long`, to `-vv`.
 ///
 /// Started under the name `haproxy` the program stands in for it, so the first line is the one that scripts look for in HAProxy's
@@ -86,8 +93,7 @@ pub fn features() -> impl Iterator<Item = &'static str> {
 
 fn built_in() -> String {
     let mut text = String::from("Build options :\n  TARGET  = linux-glibc\n");
-    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
-    let _ = writeln!(text, "  PROFILE = {profile}\n");
+    let _ = writeln!(text, "  PROFILE = {PROFILE}\n");
     text.push_str("Feature list :");
     for (name, built_in) in FEATURES {
         let _ = write!(text, " {}{name}", if *built_in { '+' } else { '-' });

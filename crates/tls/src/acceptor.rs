@@ -33,8 +33,9 @@ use openssl::ssl::{
     SslSessionCacheMode, SslVerifyMode,
 };
 use openssl::x509::X509Ref;
-use std::fmt;
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::{fmt, iter};
 use terse_config::{Diagnostics, Place};
 
 /// Makes connections of clients secure.
@@ -83,8 +84,10 @@ impl Acceptor {
             diagnostics.alert(place, "there is no certificate to show: 'ssl' needs 'crt <file>'");
             return None;
         }
-        if protocols(&tls.own, http).1.iter().any(|name| &**name == "h2") {
-            diagnostics.warn(place, "'alpn h2': HTTP/2 is not spoken to clients yet, so it is not offered to them");
+        let listed = offer.lines.iter().filter_map(|line| line.own.as_deref());
+        let unspoken: BTreeSet<_> = iter::once(&tls.own).chain(listed).flat_map(|own| protocols(own, http).1).collect();
+        for name in unspoken {
+            diagnostics.warn(place, format!("'alpn {name}': only HTTP/1 is spoken to clients, so it is not offered to them"));
         }
         let others: Vec<_> = held.acceptors().map(|acceptor| acceptor.offer()).collect();
         let lines = others.iter().flat_map(|offer| &offer.lines).chain(&offer.lines);

@@ -54,7 +54,7 @@ pub(crate) struct Line {
     pub(crate) certificate: Arc<Certificate>,
     pub(crate) names: Vec<Name>,
     /// Words of its own, in a list.
-    own: Option<Arc<Own>>,
+    pub(crate) own: Option<Arc<Own>>,
     /// `ocsp-update`, of the list's line or of the `bind` line.
     pub(crate) updates: Option<bool>,
     /// `default-crt`

@@ -46,7 +46,10 @@ impl Secret {
         let len = self.0.len();
         self.extend(b"\n");
         self.cut(len);
-        String::from_utf8(std::mem::take(&mut self.0)).unwrap_or_default()
+        String::from_utf8(std::mem::take(&mut self.0)).unwrap_or_else(|error| {
+            drop(Secret(error.into_bytes()));
+            String::new()
+        })
     }
 
     /// Gives up what is behind the first bytes.

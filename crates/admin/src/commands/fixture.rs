@@ -55,7 +55,7 @@ impl Talk {
 
     /// What a line of commands is answered.
     pub(crate) fn says(&mut self, line: &str) -> String {
-        words::commands(line.as_bytes()).map(|words| self.answer(words)).collect()
+        words::split(line.as_bytes()).map(|command| self.answer(words::words(command))).collect()
     }
 
     /// What a line with a payload is answered.

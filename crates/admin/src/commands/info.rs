@@ -165,7 +165,7 @@ const ITEMS: &[Item] = &[
         Some(Figure::maximum(s.context.rates.tls.client_keys.most()))
     }),
     item(37, "SslFrontendSessionReuse_pct", "TLS sessions of clients used again, percent", |s| {
-        Some(Figure::gauge(s.context.rates.tls_reuse_percent(tokio::time::Instant::now())))
+        Some(Figure::gauge(s.context.rates.tls_reuse_percent()))
     }),
     item(38, "SslBackendKeyRate", "TLS keys made with servers in the last second", |s| {
         Some(Figure::rate(s.context.rates.tls.server_keys.now()))

@@ -56,15 +56,18 @@ pub(super) struct Setting<'a> {
 }
 
 impl Rival {
-    /// What the program says about itself: its version, and the library that it compresses with.
+    /// What the program says about itself: its version, how ours was built, and the library that it compresses with.
     pub(super) fn version(&self) -> String {
-        let argument = if self.kind == Kind::Haproxy { "-vv" } else { "-v" };
+        let argument = if self.kind == Kind::Nginx { "-v" } else { "-vv" };
         let Ok(output) = Command::new(&self.program).arg(argument).stdin(Stdio::null()).output() else {
             return "does not run".into();
         };
         let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         let first = text.lines().next().unwrap_or("says no version");
-        let first = first.split(" - ").next().unwrap_or(first).to_owned();
+        let mut first = first.split(" - ").next().unwrap_or(first).to_owned();
+        if let Some(profile) = text.lines().find_map(|line| line.trim().strip_prefix("PROFILE = ")) {
+            first = format!("{first} ({profile})");
+        }
         let library = ["zlib version", "libslz"]
             .iter()
             .filter_map(|word| text.lines().find(|line| line.starts_with("Built with") && line.contains(word)));

@@ -46,6 +46,16 @@ impl Lists {
         }
     }
 
+    /// How a test is tried, and how again while it fails.
+    pub(super) fn tries(&self, name: &str, update: bool) -> (Manner, &'static [Manner]) {
+        match self.manner(name) {
+            listed if !update => (listed.unwrap_or_default(), &[]),
+            // It has passed without HAProxy's ways: one failure is no sign that it needs them.
+            Some(Manner::Plain) => (Manner::Plain, &[Manner::Plain, Manner::AsHAProxy]),
+            _ => (Manner::Plain, &[Manner::AsHAProxy]),
+        }
+    }
+
     /// Compares; true if all that is listed and was run passes.
     pub(super) fn agree(&self, verdicts: &BTreeMap<String, Verdict>) -> bool {
         let mut agrees = true;
@@ -122,6 +132,9 @@ mod tests {
         ]);
         read().update(&verdicts).unwrap();
         assert_eq!(["a", "b", "c"].map(|name| read().manner(name)), [Some(Manner::Plain), Some(Manner::AsHAProxy), None]);
+        assert_eq!(read().tries("b", false), (Manner::AsHAProxy, &[][..]));
+        let tries = ["a", "b", "c"].map(|name| read().tries(name, true).1.len());
+        assert_eq!(tries, [2, 1, 1], "what passed plainly is tried so twice");
         assert!(read().agree(&verdicts));
         assert!(!read().agree(&BTreeMap::from([("b".to_owned(), verdict(Outcome::Fail, Manner::AsHAProxy))])));
     }

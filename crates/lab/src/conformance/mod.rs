@@ -15,7 +15,7 @@ mod test_run;
 mod verdict;
 
 use anyhow::{Context, Result, bail};
-use list::{Lists, Manner};
+use list::Lists;
 use selection::Selection;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -68,16 +68,13 @@ pub fn run(options: &Options) -> Result<bool> {
         println!("{}", verdict.line(name));
         verdict
     };
-    let mut verdicts = run_all(options, &names, |name| match lists.manner(name) {
-        Some(manner) if !options.update => run(name, manner),
-        // Where the list is made again, nobody knows yet whether a test needs HAProxy's ways.
-        _ => match run(name, Manner::Plain) {
-            verdict if options.update && verdict.is_failure() => match run(name, Manner::AsHAProxy) {
-                other if other.outcome == Outcome::Pass => other,
-                _ => verdict,
-            },
-            verdict => verdict,
-        },
+    let mut verdicts = run_all(options, &names, |name| {
+        let (first, others) = lists.tries(name, options.update);
+        let verdict = run(name, first);
+        if !verdict.is_failure() {
+            return verdict;
+        }
+        others.iter().map(|manner| run(name, *manner)).find(|other| other.outcome == Outcome::Pass).unwrap_or(verdict)
     });
     // A machine that is busy makes tests fail: what is listed gets a second chance, alone.
     for (name, verdict) in &mut verdicts {

@@ -157,10 +157,10 @@ pub static KEYWORDS: &[Keyword] = &[
     knob("tune.quic.fe.stream.rxbuf", "<bytes>", "Buffers.", QUIC),
     knob("tune.quic.fe.tx.pacing", "on|off", "Pacing.", QUIC),
     knob("tune.quic.fe.tx.udp-gso", "on|off", "Sends datagrams at once.", QUIC),
-    // What Lua scripts ask servers with.
-    knob("httpclient.resolvers.disabled", "on|off", "Whether it looks names up.", HTTP_CLIENT),
-    knob("httpclient.resolvers.id", "<name>", "Where it looks names up.", HTTP_CLIENT),
-    knob("httpclient.resolvers.prefer", "ipv4|ipv6", "Which addresses it takes.", HTTP_CLIENT),
+    // What Lua scripts ask servers with, and OCSP responders are asked with.
+    knob("httpclient.resolvers.disabled", "on|off", "Whether it looks names up.", CLIENT_LOOKUP),
+    knob("httpclient.resolvers.id", "<name>", "Where it looks names up.", CLIENT_LOOKUP),
+    knob("httpclient.resolvers.prefer", "ipv4|ipv6", "Which addresses it takes.", CLIENT_LOOKUP),
     knob("httpclient.retries", "<number>", "How often it tries.", HTTP_CLIENT),
     knob("httpclient.timeout.connect", "<time>", "How long it waits.", HTTP_CLIENT),
     knob(
@@ -196,4 +196,7 @@ const SPREAD: &str = "first checks are spread over an interval, and each then ke
 const ACME: &str = "nobody is asked for new certificates: they are files";
 const H2: &str = "no connection uses HTTP/2";
 const QUIC: &str = "no connection uses QUIC: such addresses are refused";
-const HTTP_CLIENT: &str = "only Lua scripts ask servers: by the system's lookup, once, for as long as their 'timeout' says";
+const HTTP_CLIENT: &str = "Lua scripts ask once, for as long as their 'timeout' says; OCSP responders are asked for 15s at most, and again after \
+     'ocsp-update.mindelay'";
+const CLIENT_LOOKUP: &str = "OCSP responders are looked up by 'resolvers default', or without it by the system, and reached over IPv6 \
+     or else IPv4; whom Lua scripts ask is looked up by the system";

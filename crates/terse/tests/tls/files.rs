@@ -31,6 +31,9 @@ fn what_is_wrong_is_named() {
         ("list", b"bare.pem [key one.key] a.test\n".to_vec()),
         ("twice", b"bare.pem [key one.key]\nbare.pem [key other.key] b.test\n".to_vec()),
         ("wrong", b"bare.pem [key other.key]\n".to_vec()),
+        // Root may read all files: a folder is none for him either.
+        ("unread", b"bare.pem [key /]\n".to_vec()),
+        ("shown", b"good.pem [alpn h2-14,h3,hquery]\n".to_vec()),
         ("one.key", one.key_pem()),
         ("other.key", other.key_pem()),
         ("mixed.pem", [one.certificate_pem(), other.key_pem()].concat()),
@@ -52,6 +55,7 @@ fn what_is_wrong_is_named() {
         ("crt late.pem", "'ssl-expired-certificates accept' in 'global' takes it"),
         ("crt soon.pem", "soon.pem': the certificate of '/CN=a.test' is not valid yet: its time begins on "),
         ("crt-list wrong", "other.key': the private key does not belong to the certificate of 'bare.pem'"),
+        ("crt-list unread", "'/': Is a directory"),
         ("crt-list twice", "'bare.pem': another line has read it, with other parts"),
         ("crt broken.pem", "broken.pem': the private key cannot be read: it is damaged"),
         ("crt torn.pem", "torn.pem': it cannot be read as PEM"),
@@ -83,6 +87,9 @@ fn what_is_wrong_is_named() {
         assert!(!stderr.contains("PRIVATE KEY"), "{stderr}");
         assert!(keys.lines().all(|line| line.starts_with('-') || !stderr.contains(line)), "{stderr}");
     }
+    let (code, stderr) = said("crt-list shown alpn h2", &files);
+    let left_out: Vec<_> = stderr.lines().filter_map(|line| Some(line.split_once("'alpn ")?.1.split_once('\'')?.0)).collect();
+    assert_eq!((code, left_out), (Some(0), vec!["h2", "h2-14", "h3"]), "{stderr}");
     for words in ["crt good.pem", "crt-list list", "crt good.pem npn h2 allow-0rtt", "strict-sni"] {
         let (code, stderr) = said(words, &files);
         assert_eq!((code, stderr.as_str()), (Some(0), ""), "{words}");

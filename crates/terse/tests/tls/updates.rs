@@ -111,30 +111,42 @@ fn a_slow_responder_holds_nobody_up() {
 /// Names of responders are looked up by `resolvers default`, where there is one.
 #[test]
 fn responders_are_looked_up_by_the_default_resolvers() {
+    is_found("", &[]);
+}
+
+/// An address of IPv6 at which nobody answers is not the end.
+#[test]
+fn responders_are_reached_over_ipv4_where_ipv6_leads_nowhere() {
+    is_found("dns-accept-family ipv4,ipv6\n", &[&[0xc0, 12, 0, 28, 0, 1, 0, 0, 0, 60, 0, 16][..], &[0; 15], &[1]].concat());
+}
+
+/// A responder is found whose name has this record of IPv6.
+fn is_found(global: &str, v6: &[u8]) {
     let (responder, root) = (Responder::start(), authority("root"));
     let site = answered("a.test", &root, &format!("http://ocsp.test:{}/ocsp/", responder.server.address().port()));
     responder.answers(&answer(&site, &root, GOOD));
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
+    let v6 = v6.to_vec();
     std::thread::spawn(move || {
         let mut bytes = [0; 512];
         while let Ok((len, from)) = socket.recv_from(&mut bytes) {
-            let _ = socket.send_to(&here(&bytes[..len]), from);
+            let _ = socket.send_to(&here(&bytes[..len], &v6), from);
         }
     });
-    let resolvers = format!("ocsp-update.mode on\nresolvers default\n nameserver ns {address}\n");
+    let resolvers = format!("ocsp-update.mode on\n {global}resolvers default\n nameserver ns {address}\n");
     let terse = process(&resolvers, "a.pem a.test\n", &site, &root);
     logged(&terse, "1 \"Update successful\" 0 1");
     terse.end();
 }
 
-/// The answer of a name server (RFC 1035) that knows every name at 127.0.0.1, and at no address of IPv6.
-fn here(question: &[u8]) -> Vec<u8> {
+/// The answer of a name server (RFC 1035) that knows every name at 127.0.0.1, and with this record of IPv6, if any.
+fn here(question: &[u8], v6: &[u8]) -> Vec<u8> {
     let name_end = 12 + question[12..].iter().position(|byte| *byte == 0).unwrap();
     let asked = &question[12..name_end + 5];
     let is_v4 = asked[asked.len() - 4..] == [0, 1, 0, 1];
-    let head = [&question[..2], &[0x81, 0x80, 0, 1, 0, u8::from(is_v4), 0, 0, 0, 0]].concat();
-    let found: &[u8] = if is_v4 { &[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1] } else { &[] };
+    let found: &[u8] = if is_v4 { &[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1] } else { v6 };
+    let head = [&question[..2], &[0x81, 0x80, 0, 1, 0, u8::from(!found.is_empty()), 0, 0, 0, 0]].concat();
     [&head, asked, found].concat()
 }
 

@@ -136,12 +136,12 @@ impl Vault {
         self.changed.notified().await;
     }
 
-    /// Takes what was fetched; the log's line.
-    pub fn take_fetched(&self, question: &Question, fetched: Result<Vec<u8>, Fetched>) -> String {
+    /// Takes what was fetched; the log's line, unless nobody wants an answer any more.
+    pub fn take_fetched(&self, question: &Question, fetched: Result<Vec<u8>, Fetched>) -> Option<String> {
         let taken = fetched.and_then(|der| self.judge(question, der));
         let (now, settings) = (now_s(), &self.global.ocsp);
         let mut updates = self.updates();
-        let Some(update) = updates.0.get_mut(&question.id) else { return String::new() };
+        let update = updates.0.get_mut(&question.id)?;
         match taken {
             Ok(until) => {
                 (update.successes, update.failures_in_a_row) = (update.successes + 1, 0);
@@ -159,7 +159,7 @@ impl Vault {
         if !is_regular {
             updates.0.remove(&question.id);
         }
-        format!("<OCSP-UPDATE> {} {} {:?} {failures} {successes}", question.file, outcome as u8, outcome.text())
+        Some(format!("<OCSP-UPDATE> {} {} {:?} {failures} {successes}", question.file, outcome as u8, outcome.text()))
     }
 
     /// Asks again, after the usual delay, what somebody began to ask and will not end.
