@@ -279,6 +279,8 @@ pub struct Backend {
     pub owner: Owner,
     /// Whether it is the back half of this frontend: a `listen`.
     pub twin: Option<usize>,
+    /// Whether it has a stick table: one of its name may be a frontend's.
+    has_table: bool,
     /// The log of its servers' changes.
     pub journal: Arc<Journal>,
     /// What is counted.
@@ -385,10 +387,17 @@ impl Plan {
         (sum / self.busy_percents.len().max(1)) as u8
     }
 
-    /// Whether any proxy lets bytes go through pipes.
+    /// Whether any proxy lets bytes go through pipes, or a backend may that is added.
     pub fn splices(&self) -> bool {
         let fronts = self.frontends.iter().map(|front| front.options.splice);
-        fronts.chain(self.backends.now().iter().map(|back| back.options.splice)).any(SpliceOptions::any)
+        self.templates.splices || fronts.chain(self.backends.now().iter().map(|back| back.options.splice)).any(SpliceOptions::any)
+    }
+
+    /// Whether any proxy speaks of compression, or a backend does that may be added.
+    pub fn compresses(&self) -> bool {
+        self.templates.compresses
+            || self.frontends.iter().any(|front| front.compression.is_some())
+            || self.backends.now().iter().any(|back| back.compression.is_some())
     }
 
     /// The time of tables at that moment, in milliseconds.

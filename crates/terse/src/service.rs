@@ -149,9 +149,7 @@ fn queue(plan: &Plan, prepared: Vec<Prepared>) -> io::Result<Option<Arc<Queue>>>
 
 /// Who tries for better forms of remembered bodies, where bodies are compressed at all.
 fn raiser(plan: &Plan, queue: Option<&Arc<Queue>>) -> io::Result<Option<Arc<Raiser>>> {
-    let compresses = plan.frontends.iter().any(|front| front.compression.is_some())
-        || plan.backends.now().iter().any(|back| back.compression.is_some());
-    if !compresses || plan.process.compression.threads == Some(0) {
+    if !plan.compresses() || plan.process.compression.threads == Some(0) {
         return Ok(None);
     }
     Ok(Some(Arc::new(Raiser::start(queue.cloned())?)))

@@ -99,6 +99,7 @@ const UNKNOWN: &str = "No such backend.";
 /// HAProxy's words.
 const fn why(refused: NotRemoved) -> &'static str {
     match refused {
+        NotRemoved::Gone => UNKNOWN,
         NotRemoved::Listen => "Cannot delete a listen section.",
         NotRemoved::HasTable => "Cannot remove a backend with stick-table.",
         NotRemoved::Referenced => "This proxy cannot be removed at runtime due to other configuration elements pointing to it.",
@@ -116,13 +117,14 @@ mod tests {
     use terse_proxy::settings::Mode;
 
     const BASES: &str = "defaults plain\ndefaults web\n mode http\n balance leastconn\n retries 7\n default-server weight 9\n\
-        defaults fixed from web\n balance static-rr\ndefaults lines\n mode log\ndefaults lost\n mode http\n log ring@none local0\n";
+        defaults fixed from web\n balance static-rr\ndefaults lines\n mode log\ndefaults lost\n mode http\n log ring@none local0\n\
+        defaults hashed\n mode http\n balance sticky\n";
 
     #[test]
     fn a_backend_comes() {
         let mut talk = Talk::new(&format!("{WEB}\n{BASES}"));
         let plan = talk.context.plan.clone();
-        assert_eq!(talk.says("show defaults"), "plain\nweb\nfixed\nlines\nlost\n\n");
+        assert_eq!(talk.says("show defaults"), "plain\nweb\nfixed\nlines\nlost\nhashed\n\n");
         assert_eq!(talk.says("add backend new from web guid g:1"), "New backend registered.\n\n");
         assert_eq!(talk.says("show backend"), "# name\nbe\nraw\nempty\nnew\n\n");
         let new = plan.backends.now().named(b"new").unwrap().clone();
@@ -175,6 +177,10 @@ mod tests {
             ("raw from web", "Error during backend creation : name is already used by other proxy 'proxy raw'."),
             ("web from web", "Error during backend creation : name is already used by other proxy 'defaults web'."),
             ("a from lost", "Error during backend creation : there is no ring 'none'."),
+            (
+                "a from hashed",
+                "Error during backend creation : backend 'a': 'balance sticky' and 'balance log-hash' are for 'mode log'.",
+            ),
         ] {
             assert_eq!(talk.says(&format!("add backend {words}")), format!("{said}\n\n"), "{words}");
         }
@@ -206,7 +212,7 @@ mod tests {
     #[test]
     fn what_stays_is_said_in_haproxys_words() {
         let more = "backend table\n stick-table type ip size 10\nbackend served\n server s 127.0.0.1:9\n\
-            backend lines\n mode log\n";
+            backend lines\n mode log\nbackend twin\nfrontend twin\n stick-table type ip size 10\n";
         let mut talk = Talk::new(&format!("{WEB}\n{more}"));
         for (backend, said) in [
             ("none", "No such backend."),
@@ -222,5 +228,7 @@ mod tests {
         }
         talk.says("unpublish backend served");
         assert_eq!(talk.says("del backend served"), "Only a backend without server can be deleted.\n\n");
+        talk.says("unpublish backend twin");
+        assert_eq!(talk.says("del backend twin"), "Backend deleted.\n\n", "the table is the frontend's");
     }
 }

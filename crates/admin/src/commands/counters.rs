@@ -4,6 +4,7 @@ use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::settings::Level;
 use crate::stats_file;
+use std::sync::atomic::Ordering::Relaxed;
 use terse_balance::Server;
 use terse_proxy::counters::Tally;
 
@@ -48,6 +49,7 @@ fn clear(call: &mut Call<'_>) -> Outcome {
 
 fn clear_all(call: &Call<'_>) {
     let plan = &call.context.plan;
+    plan.backends.spliced_out.store(0, Relaxed);
     plan.frontends.iter().for_each(|front| front.tally.clear());
     plan.binds.iter().filter_map(|bind| bind.tally.as_deref()).for_each(Tally::clear);
     plan.binds.iter().filter_map(|bind| bind.tls.as_deref()).for_each(|acceptor| acceptor.counts().clear());
@@ -86,6 +88,7 @@ fn clear_peaks(call: &Call<'_>) {
 mod tests {
     use crate::commands::fixture::{Talk, WEB};
     use crate::settings::Level;
+    use std::sync::atomic::Ordering::Relaxed;
     use terse_balance::Count;
 
     #[test]
@@ -99,8 +102,10 @@ mod tests {
         assert_eq!((a.counters.total(Count::Sessions), b.counters.total(Count::Sessions)), (0, 1));
         assert_eq!(talk.says("clear counters"), "\n");
         assert_eq!(plan.frontends[0].tally.totals().requests, 5);
+        plan.backends.spliced_out.store(7, Relaxed);
         assert_eq!(talk.says("clear counters all"), "\n");
         assert_eq!((plan.frontends[0].tally.totals().requests, b.counters.total(Count::Sessions)), (0, 0));
+        assert_eq!(plan.backends.spliced_out.load(Relaxed), 0);
         assert_eq!(talk.says("clear counters server x/a"), "No such backend.\n\n");
         assert_eq!(talk.says("clear counters server be/x"), "No such server.\n\n");
     }

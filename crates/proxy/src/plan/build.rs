@@ -136,25 +136,28 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let backends = backends::build(&mut drafts, &workshop, &mut building);
     let (frontends, binds) = frontends::build(&drafts, &backends, &mut building);
     let journal = building.logs.journal(&global_log, building.diagnostics);
-    let bases = if purge.proxies || !complete { Vec::new() } else { bases };
-    let later = (backends::later_fullness(&drafts), purge.servers);
-    let templates = Templates::new(bases, workshop, later, &compression.engines, &mut building.logs);
     let forwarders = building.logs.forwarders(log_sections, &building.vault, building.diagnostics);
     // Formats of logs name tables and rings too: they are compiled by now.
     let references = std::mem::take(&mut building.logs.registry.references);
     references::rings(&references, &mut building.logs.directory, complete, building.diagnostics);
-    let vault = building.vault.clone();
-    let (rings, carriers) = building.logs.directory.into_parts();
     for reference in references.iter().filter(|_| complete) {
         if let Some(reason) = reference.problem.and_then(|problem| problem(&*reference.to)) {
-            diagnostics.push(Diagnostic::new(Severity::Alert, &reference.place, reason));
+            building.diagnostics.push(Diagnostic::new(Severity::Alert, &reference.place, reason));
         }
     }
-    references::names(&references, &drafts, (&frontends, &backends), complete, diagnostics);
-    caches::find(&references, &caches, complete, diagnostics);
+    references::names(&references, &drafts, (&frontends, &backends), complete, building.diagnostics);
+    caches::find(&references, &caches, complete, building.diagnostics);
     let measures_tasks = references.iter().any(|reference| reference.to.is::<Asked>());
-    let tables = tables::build(&mut drafts, references, complete, diagnostics);
-    let _ = shared.entry::<Registry>().own::<Known>().0.set(tables.clone());
+    let tables = tables::build(&mut drafts, references, complete, building.diagnostics);
+    let _ = building.logs.registry.own::<Known>().0.set(tables.clone());
+    // From here on, expressions find what there is, and what they do not find refuses no file.
+    let bases = if purge.proxies || !complete { Vec::new() } else { bases };
+    let later = (backends::later_fullness(&drafts), purge.servers);
+    let templates = Templates::new(bases, workshop, later, &compression.engines, &mut building.logs);
+    let of_templates = std::mem::take(&mut building.logs.registry.references);
+    references::rings(&of_templates, &mut building.logs.directory, false, building.diagnostics);
+    let vault = building.vault.clone();
+    let (rings, carriers) = building.logs.directory.into_parts();
     if diagnostics.worst() == Some(Severity::Alert) {
         return None;
     }

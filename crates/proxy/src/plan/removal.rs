@@ -8,6 +8,8 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Why a backend is not removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotRemoved {
+    /// It is there no more.
+    Gone,
     /// It is a half of a `listen`.
     Listen,
     /// It has a stick table.
@@ -32,7 +34,7 @@ impl Plan {
     pub fn removable(&self, backend: &Backend) -> Result<(), NotRemoved> {
         let why = if backend.twin.is_some() {
             NotRemoved::Listen
-        } else if self.tables.iter().any(|table| *table.name() == backend.name) {
+        } else if backend.has_table {
             NotRemoved::HasTable
         } else if backend.is_referenced.load(Relaxed) {
             NotRemoved::Referenced
@@ -56,6 +58,11 @@ impl Plan {
     /// It cannot be removed, or not yet.
     pub fn remove_backend(&self, backend: &Arc<Backend>) -> Result<(), NotRemoved> {
         let change = self.backends.change();
+        // Another client may have removed it while this one waited.
+        let there = self.backends.now().of_number(backend.number).is_some();
+        if !there {
+            return Err(NotRemoved::Gone);
+        }
         self.removable(backend)?;
         change.remove(backend);
         Ok(())

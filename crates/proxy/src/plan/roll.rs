@@ -33,6 +33,8 @@ pub struct Backends {
     now: ArcSwap<Roll>,
     version: AtomicU64,
     changes: Mutex<Given>,
+    /// How many the configuration has made.
+    configured: usize,
     /// Bytes that pipes have brought to sockets of backends that are there no more.
     pub spliced_out: AtomicU64,
 }
@@ -99,6 +101,7 @@ impl Backends {
         Backends {
             version: AtomicU64::new(0),
             changes: Mutex::new(Given { numbers: all.len(), id: 0 }),
+            configured: all.len(),
             now: ArcSwap::from_pointee(Roll::new(all.into())),
             spliced_out: AtomicU64::new(0),
         }
@@ -128,6 +131,12 @@ pub(super) struct Change<'a> {
 }
 
 impl Change<'_> {
+    /// How many there are now that were added at run time.
+    pub(super) fn added(&self) -> usize {
+        let now = self.backends.now.load();
+        now.len() - now.partition_point(|backend| backend.number < self.backends.configured)
+    }
+
     /// Adds a backend, whose number is the highest.
     pub(super) fn add(self, backend: Arc<Backend>) {
         let all = self.backends.now.load().iter().cloned().chain([backend]).collect();
@@ -232,6 +241,8 @@ impl View {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::build::Wanted;
+    use crate::settings::Mode;
     use crate::trial::{Trial, front};
     use std::sync::atomic::Ordering::SeqCst;
 
@@ -272,6 +283,28 @@ mod tests {
         assert_eq!(gone.strong_count(), 0);
         assert!(Rc::ptr_eq(&kept.0, &worker.backend_named(b"c").unwrap().0), "what stays has one count");
     }
+
+    #[test]
+    fn a_backend_goes_once() {
+        let trial = Trial::new(&(front("") + MORE + "defaults late\n"));
+        let plan = &trial.session.worker.plan;
+        let b = plan.backends.now().named(b"b").unwrap().clone();
+        b.tally.of(0).spliced_out.add(5);
+        remove(&trial, "b");
+        assert_eq!(plan.remove_backend(&b), Err(crate::plan::NotRemoved::Gone));
+        assert_eq!(plan.backends.spliced_out.load(Relaxed), 5, "what it counted counts once");
+        let added = || plan.backends.change().added();
+        let add = |name| plan.add_backend(Wanted { name, from: "late", mode: Some(Mode::Tcp), guid: None }).unwrap();
+        assert_eq!(added(), 0);
+        for name in ["b", "new"] {
+            add(name);
+        }
+        assert_eq!(added(), 2);
+        remove(&trial, "c");
+        remove(&trial, "b");
+        assert_eq!(added(), 1);
+    }
+
     #[test]
     fn what_expressions_name_stays() {
         use crate::plan::NotRemoved;

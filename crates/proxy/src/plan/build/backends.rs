@@ -186,6 +186,7 @@ impl Workshop {
             compression_conditions: proxy.compression.clone(),
             owner: Owner::new(&self.host.body_key, &draft.name),
             twin: draft.front,
+            has_table: draft.table.is_some(),
             journal,
             tally: Tally::new(self.host.workers),
             place: draft.place.clone(),
@@ -194,7 +195,7 @@ impl Workshop {
 }
 
 /// What only servers of logs have.
-fn refuse_log_words(draft: &Draft, farm: &Farm, diagnostics: &mut Diagnostics) {
+pub(super) fn refuse_log_words(draft: &Draft, farm: &Farm, diagnostics: &mut Diagnostics) {
     let label = draft.label();
     for server in farm.servers().iter().filter(|server| server.settings().log.datagrams) {
         let reason = format!("{label}: server '{}' is reached over datagrams, which only 'mode log' sends", server.name());

@@ -7,7 +7,7 @@
 //!
 //! What is wrong with a template is said to who wants a backend of it. It is not known before whether anybody does.
 
-use super::backends::{Own, Workshop};
+use super::backends::{self, Own, Workshop};
 use super::drafts::Draft;
 use super::logs::Logs;
 use super::remarks;
@@ -26,6 +26,10 @@ pub struct Templates {
     workshop: Workshop,
     /// At how many requests the servers of one get their whole `maxconn`, where no `fullconn` says so.
     full: u32,
+    /// Whether any of them lets bytes go through pipes.
+    pub splices: bool,
+    /// Whether any of them speaks of compression.
+    pub compresses: bool,
 }
 
 struct Template {
@@ -56,6 +60,7 @@ impl Templates {
         engines: &[EngineSettings],
         logs: &mut Logs<'_>,
     ) -> Templates {
+        let (mut splices, mut compresses) = (false, false);
         let template = |mut base: Base| {
             let mut said = Diagnostics::default();
             let settings = &mut base.section.settings;
@@ -63,13 +68,16 @@ impl Templates {
             if purges_servers && settings.get::<FarmSettings>().is_some() {
                 settings.entry::<FarmSettings>().purge();
             }
-            let draft = Draft::new(section(&base, base.section.name.clone()), 0);
+            // What its expressions take for their own section's is nobody's: others may have its name.
+            let draft = Draft::new(section(&base, Arc::default()), 0);
+            splices |= draft.proxy.options.splice.any();
+            compresses |= draft.compression.is_some();
             let own = Own::of(&draft, logs, &mut said);
             let problems = base.objections(SectionKind::Backend).chain(alerts(&said)).collect();
             Template { base, own, problems }
         };
-        let kept = bases.into_iter().map(template).collect();
-        Templates { kept: Mutex::new(kept), workshop, full }
+        let kept: Vec<Template> = bases.into_iter().map(template).collect();
+        Templates { kept: Mutex::new(kept), workshop, full, splices, compresses }
     }
 
     /// Who is told of servers of all backends.
@@ -107,6 +115,9 @@ impl Plan {
         }
         let failed = |reason: String| Err(format!("Error during backend creation : {reason}."));
         let mut change = self.backends.change();
+        if change.added() >= MOST_ADDED {
+            return failed(format!("{MOST_ADDED} backends were added already, which is the most that can be there at a time"));
+        }
         if let Some(kind) = self.kind_named(name, &templates) {
             return failed(format!("name is already used by other proxy '{kind} {name}'"));
         }
@@ -124,6 +135,7 @@ impl Plan {
         let mut said = Diagnostics::default();
         remarks::of(&mut draft, false, &LogSettings::default(), &mut said);
         let mut backend = self.templates.workshop.backend(&mut draft, own.clone(), &self.error_sets, &mut said);
+        backends::refuse_log_words(&draft, &backend.farm, &mut said);
         backend.guid = guid.map(Arc::from);
         let alerts: Vec<String> = problems.iter().cloned().chain(alerts(&said)).collect();
         if !alerts.is_empty() {
@@ -156,6 +168,9 @@ impl Plan {
         (last.max(1) + 1..).find(|id| !taken.contains(id)).unwrap_or(last)
     }
 }
+
+/// Each of them costs every worker a place in its list, and some kilobytes of counters.
+const MOST_ADDED: usize = 10_000;
 
 /// A backend section of that name that begins with it, and has no line.
 fn section(base: &Base, name: Arc<str>) -> Section {

@@ -317,6 +317,39 @@ fn names_in_expressions_are_found_or_refused() {
     }
 }
 
+/// What only added backends would miss refuses no file.
+#[test]
+fn defaults_with_names_refuse_nothing_that_their_heirs_have() {
+    let table = "stick-table type ip size 10 store conn_cnt\n tcp-request connection track-sc0 src";
+    for format in ["%[src_conn_cnt]", "%[nbsrv(none)]", "%[src_conn_cnt(none)]", "%[srv_conn(s)]", "%[str(a),debug(p,none)]"] {
+        let used = !format.contains("none");
+        let text = format!(
+            "{TIMEOUTS}defaults web\n mode http\n timeout client 5s\n unique-id-format {format}\n \
+             errorfile 503 a.http\n log stdout local0\n http-request set-header x %[path,map_str(m,none)] if {{ path /a }}\n\
+             defaults apps\n mode http\n timeout client 5s\n timeout server 5s\n timeout connect 5s\n unique-id-format %[rand]\n\
+             defaults other from apps\n http-request deny if {{ src 10.0.0.1 }}\n log /nowhere local0\n log-format %ci\n\
+             frontend web from {}\n bind :1\n {table}\n default_backend s\n\
+             backend s from apps\n server s 127.0.0.1:1\n",
+            if used { "web" } else { "apps" }
+        );
+        let (plan, said) = plan_on(&host(), &text);
+        // A server that stands alone is one of the section's own backend.
+        let refused = format.contains("srv_conn");
+        assert_eq!((plan.is_some(), said.len()), (!refused, usize::from(refused)), "{format}: {said:?}");
+    }
+}
+
+#[test]
+fn what_only_added_backends_want_is_there_for_them() {
+    let wants = |lines: &str| {
+        let plan = plan(&format!("{TIMEOUTS}defaults late\n {lines}\n"));
+        (plan.splices(), plan.compresses())
+    };
+    assert_eq!(wants(""), (false, false));
+    assert_eq!(wants("option splice-response"), (true, false));
+    assert_eq!(wants("compression algo gzip"), (false, true));
+}
+
 #[test]
 fn checks_have_no_clients_port() {
     for (lines, verdict) in [
