@@ -42,6 +42,7 @@ pub mod report;
 pub mod restore;
 pub mod server;
 pub mod settings;
+pub mod signature;
 mod slot;
 pub mod socks4;
 pub mod state;

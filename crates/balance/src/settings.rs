@@ -6,6 +6,7 @@ use crate::announcement::Announcement;
 use crate::check::Probe;
 use crate::guid::Guid;
 use crate::persistence::CookieSettings;
+use crate::signature::Signature;
 use crate::state::{InitialState, Rules};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
@@ -144,6 +145,8 @@ pub struct ServerSettings {
     pub socks4: Option<SocketAddr>,
     /// `tcp-ut`: how long data may wait for its acknowledgement.
     pub user_timeout: Option<Duration>,
+    /// `tcp-md5sig`: how segments are signed.
+    pub signature: Option<Signature>,
     /// `redir`: what stands before the path of a request whose client is sent to the server itself.
     pub redirect: Option<Box<[u8]>>,
     /// `cc`: how TCP avoids congestion.
@@ -318,6 +321,7 @@ impl Default for ServerSettings {
             source: SourceSettings::default(),
             socks4: None,
             user_timeout: None,
+            signature: None,
             ring_key: RingKey::Id,
             redirect: None,
             congestion: None,

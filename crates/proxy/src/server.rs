@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 use terse_balance::connections::Registration;
-use terse_balance::settings::SourceSettings;
+use terse_balance::settings::{ServerSettings, SourceSettings};
 use terse_balance::socks4;
 use terse_balance::{Address, Destination, Server};
 use terse_compress::Within;
@@ -168,9 +168,9 @@ async fn connect_to(server: &Server, address: SocketAddr, guise: Option<SocketAd
     let (source, proxy) = (&settings.source, settings.socks4);
     let to = proxy.unwrap_or(address);
     let mut stream = match guise.filter(|guise| guise.is_ipv4() == to.is_ipv4()) {
-        Some(guise) => connect_as(guise, source, to).await?,
-        None if *source == SourceSettings::default() => TcpStream::connect(to).await?,
-        None => connect_from(source, to).await?,
+        Some(guise) => connect_as(guise, settings, to).await?,
+        None if *source == SourceSettings::default() && settings.signature.is_none() => TcpStream::connect(to).await?,
+        None => connect_from(settings, to).await?,
     };
     if proxy.is_some() {
         Box::pin(socks4::ask(&mut stream, address)).await?;
@@ -185,18 +185,21 @@ async fn connect_to(server: &Server, address: SocketAddr, guise: Option<SocketAd
     Ok(Transport::from_tcp(stream))
 }
 
-/// A socket of the address' family, at the network device that connections are to leave by.
-fn socket(source: &SourceSettings, to: SocketAddr) -> io::Result<TcpSocket> {
+/// A socket of the address' family, at the network device that connections are to leave by; what it sends there is signed if that is wanted.
+fn socket(settings: &ServerSettings, to: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if to.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    if let Some(interface) = &source.interface {
+    if let Some(interface) = &settings.source.interface {
         socket.bind_device(Some(interface.as_bytes()))?;
+    }
+    if let Some(signature) = &settings.signature {
+        signature.sign(&socket, to.ip())?;
     }
     Ok(socket)
 }
 
 /// Connects from an address that need not be this machine's (`IP_TRANSPARENT`): answers must come back by way of it.
-async fn connect_as(guise: SocketAddr, source: &SourceSettings, to: SocketAddr) -> io::Result<TcpStream> {
-    let socket = socket(source, to)?;
+async fn connect_as(guise: SocketAddr, settings: &ServerSettings, to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = socket(settings, to)?;
     // Linux keeps one switch for both families.
     SockRef::from(&socket).set_ip_transparent_v4(true)?;
     socket.set_reuseaddr(true)?;
@@ -205,10 +208,11 @@ async fn connect_as(guise: SocketAddr, source: &SourceSettings, to: SocketAddr) 
 }
 
 /// Connects from an address of this machine, from a range of its ports, or from a network device.
-async fn connect_from(source: &SourceSettings, to: SocketAddr) -> io::Result<TcpStream> {
+async fn connect_from(settings: &ServerSettings, to: SocketAddr) -> io::Result<TcpStream> {
+    let source = &settings.source;
     let mut port = source.address.map_or(0, |address| address.port());
     loop {
-        let socket = socket(source, to)?;
+        let socket = socket(settings, to)?;
         if let Some(address) = source.address {
             socket.set_reuseaddr(true)?;
             match socket.bind(SocketAddr::new(address.ip(), port)) {

@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use terse_balance::guid::Guid;
+use terse_balance::signature::Signature;
 use terse_config::{Heirs, Place, Sections, Setting};
 use terse_message::FieldName;
 use terse_sample::{Condition, LogFormat};
@@ -452,6 +453,8 @@ pub struct BindSettings {
     pub mss: Option<u32>,
     /// `tcp-ut`: how long sent bytes may go without an acknowledgement.
     pub user_timeout: Option<Duration>,
+    /// `tcp-md5sig`: how segments are signed.
+    pub signature: Option<Signature>,
     /// `cc`: how TCP avoids congestion.
     pub congestion: Option<String>,
     /// `accept-proxy`: connections begin with a head of the PROXY protocol.

@@ -135,6 +135,7 @@ fn options(line: &BindSettings, process: &ProcessSettings, arguments: &Arguments
         fast_open: line.fast_open,
         mss: line.mss,
         user_timeout: line.user_timeout,
+        signature: line.signature.clone(),
         congestion: line.congestion.clone(),
         shared: process.shared_sockets || arguments.no_reuseport,
         file: FileOptions {

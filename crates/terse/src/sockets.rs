@@ -22,6 +22,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
+use terse_balance::signature::Signature;
 
 /// An address to listen on, with what its line says about it.
 #[derive(Clone, Debug)]
@@ -59,6 +60,8 @@ pub struct Options {
     pub mss: Option<u32>,
     /// `tcp-ut`: how long sent bytes may go without an acknowledgement.
     pub user_timeout: Option<Duration>,
+    /// `tcp-md5sig`: how segments are signed.
+    pub signature: Option<Signature>,
     /// `cc`: how TCP avoids congestion.
     pub congestion: Option<String>,
     /// One socket for all workers instead of one each.

@@ -23,6 +23,7 @@ pub const FEATURES: &[(&str, bool)] = &[
     ("ECH", false),
     ("EPOLL", true),
     ("GETADDRINFO", true),
+    ("HAVE_WORKING_TCP_MD5SIG", true),
     ("KQUEUE", false),
     ("KTLS", false),
     ("LINUX_SPLICE", true),

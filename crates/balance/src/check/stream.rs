@@ -3,6 +3,7 @@
 use super::probe::Connect;
 use crate::address::Address;
 use crate::server::Server;
+use crate::signature::Signature;
 use crate::socks4;
 use std::ffi::OsStr;
 use std::future::poll_fn;
@@ -12,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::task::ready;
 use terse_tls::{Connector, Request, Secured, Socket};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::{TcpSocket, TcpStream, UnixStream};
 
 /// A connection to a server.
 pub(super) enum Stream {
@@ -30,19 +31,31 @@ pub(super) struct Security<'a> {
     pub(super) request: Request<'a>,
 }
 
+/// Connects, and has segments signed where there is a password.
+async fn connect(to: SocketAddr, signature: Option<&Signature>) -> io::Result<TcpStream> {
+    let Some(signature) = signature else { return TcpStream::connect(to).await };
+    let socket = if to.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    signature.sign(&socket, to.ip())?;
+    socket.connect(to).await
+}
+
 impl Stream {
     /// A connection to an address.
     pub(super) async fn to(address: SocketAddr) -> io::Result<Stream> {
-        let stream = TcpStream::connect(address).await?;
+        Stream::signed(address, None).await
+    }
+
+    async fn signed(address: SocketAddr, signature: Option<&Signature>) -> io::Result<Stream> {
+        let stream = connect(address, signature).await?;
         // A check leaves by a reset, so that its port need not wait for packets that come late.
         stream.set_zero_linger()?;
         Ok(Stream::Tcp(stream))
     }
 
     /// The same, through a SOCKS4 proxy where there is one.
-    async fn by(proxy: Option<SocketAddr>, address: SocketAddr) -> io::Result<Stream> {
-        let Some(proxy) = proxy else { return Stream::to(address).await };
-        let mut stream = TcpStream::connect(proxy).await?;
+    async fn by(proxy: Option<SocketAddr>, address: SocketAddr, signature: Option<&Signature>) -> io::Result<Stream> {
+        let Some(proxy) = proxy else { return Stream::signed(address, signature).await };
+        let mut stream = connect(proxy, signature).await?;
         stream.set_zero_linger()?;
         socks4::ask(&mut stream, address).await?;
         Ok(Stream::Tcp(stream))
@@ -60,7 +73,8 @@ impl Stream {
 
     async fn connect_by(server: &Server, to: &Connect, proxy: Option<SocketAddr>) -> io::Result<Stream> {
         let aim = server.aim();
-        let open = |address: SocketAddr| Stream::by(proxy, address);
+        let signature = server.settings().signature.as_ref();
+        let open = |address: SocketAddr| Stream::by(proxy, address, signature);
         match (&*server.address(), (to.address, to.port)) {
             (Address::Unix(_) | Address::Abstract(_), (Some(ip), port)) => {
                 let port = port.or(aim.check_port).unwrap_or(0);

@@ -4,6 +4,7 @@
 use super::server_words::{Draft, count, done, interval, set};
 use crate::algorithm::settings::RingKey;
 use crate::settings::{Guise, ObservedLayer, OnError, SourceSettings};
+use crate::signature::Signature;
 use crate::state::InitialState;
 use std::net::{IpAddr, SocketAddr};
 use terse_config::params::Param;
@@ -142,6 +143,10 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     }),
     done("tcp-ut", "<time>", "Limits the time that data may wait for its acknowledgement.", |args, draft| {
         draft.server.user_timeout = Some(args.time("<time>")?);
+        Ok(())
+    }),
+    done("tcp-md5sig", "<password>", "Signs the segments of its connections, checks' too (RFC 2385).", |args, draft| {
+        draft.server.signature = Some(Signature::parse(args)?);
         Ok(())
     }),
 ];

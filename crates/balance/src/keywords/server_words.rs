@@ -219,7 +219,6 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     refused("strict-maxconn", "", "Counts idle connections against 'maxconn', too.", LATER),
     refused("shard", "<number>", "Gives a peer its share of the tables.", "there are no peers"),
     refused("idle-ping", "<time>", "Sees whether an idle connection is alive.", "it belongs to HTTP/2, which comes later"),
-    refused("tcp-md5sig", "<password>", "Signs packets (RFC 2385).", LATER),
     refused("quic-cc-algo", "<algorithm>", "Says how QUIC avoids congestion.", "there is no QUIC"),
 ];
 

@@ -24,6 +24,7 @@ pub(super) fn open(wanted: &Wanted, own: bool) -> Result<(OwnedFd, Option<Pendin
 
 /// Makes a socket that was handed over fit its line: what can be changed while it listens.
 pub(super) fn reuse(socket: &OwnedFd, wanted: &Wanted) -> Result<(), Failure> {
+    sign(socket, &wanted.options)?;
     let socket = SockRef::from(socket);
     socket.set_nonblocking(true).map_err(|e| ("cannot make socket non-blocking", e))?;
     socket.listen(backlog(&wanted.options)).map_err(|e| ("cannot listen to socket", e))
@@ -33,8 +34,10 @@ fn tcp(address: SocketAddr, options: &Options, own: bool) -> Result<OwnedFd, Fai
     let socket = new(Domain::for_address(address))?;
     set(&socket, address, options, own).map_err(|e| ("cannot set the socket's options", e))?;
     socket.bind(&address.into()).map_err(|e| ("cannot bind socket", e))?;
-    socket.listen(backlog(options)).map_err(|e| ("cannot listen to socket", e))?;
-    Ok(socket.into())
+    let socket = OwnedFd::from(socket);
+    sign(&socket, options)?;
+    SockRef::from(&socket).listen(backlog(options)).map_err(|e| ("cannot listen to socket", e))?;
+    Ok(socket)
 }
 
 fn set(socket: &Socket, address: SocketAddr, options: &Options, own: bool) -> io::Result<()> {
@@ -84,7 +87,15 @@ fn abstract_name(name: &[u8], options: &Options) -> Result<OwnedFd, Failure> {
     Ok(socket.into())
 }
 
-/// Takes an inherited socket as it is: its address, options and queue are the starter's. It only begins to listen if it does not yet.
+/// Has the segments of a socket's connections signed, where the line says so.
+fn sign(socket: &OwnedFd, options: &Options) -> Result<(), Failure> {
+    let Some(signature) = &options.signature else { return Ok(()) };
+    let address = SockRef::from(socket).local_addr().map(|address| address.as_socket());
+    let signed = address.and_then(|address| address.map_or(Ok(()), |address| signature.sign_all(socket, address)));
+    signed.map_err(|e| ("cannot have segments signed", e))
+}
+
+/// Takes an inherited socket as it is: its address, queue and most of its options are the starter's. It only begins to listen if it does not yet.
 fn inherited(number: i32, options: &Options) -> Result<OwnedFd, Failure> {
     let failed = |e| ("cannot use inherited socket", e);
     let descriptor = sys::duplicate(number).map_err(failed)?;
@@ -94,6 +105,7 @@ fn inherited(number: i32, options: &Options) -> Result<OwnedFd, Failure> {
         return Err(failed(io::Error::other("not a TCP or unix stream socket")));
     }
     socket.set_nonblocking(true).map_err(|e| ("cannot make socket non-blocking", e))?;
+    sign(&descriptor, options)?;
     if !socket.is_listener().map_err(failed)? {
         socket.listen(backlog(options)).map_err(|e| ("cannot listen to socket", e))?;
     }

@@ -3,6 +3,7 @@
 use super::workers;
 use crate::settings::BindSettings;
 use terse_balance::guid::Guid;
+use terse_balance::signature::Signature;
 use terse_config::{Args, Fault, Param, ParamKind};
 
 /// The table.
@@ -94,6 +95,10 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
         bind.user_timeout = Some(args.time("<time>")?);
         Ok(())
     }),
+    done("tcp-md5sig", "<password>", "Takes and sends only segments that are signed by a password (RFC 2385).", |args, bind| {
+        bind.signature = Some(Signature::parse(args)?);
+        Ok(())
+    }),
     done("cc", "<algorithm>", "How TCP avoids congestion: 'bbr', 'cubic' and what else the system has.", |args, bind| {
         bind.congestion = Some(args.need("<algorithm>")?.into());
         Ok(())
@@ -126,7 +131,6 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
     refused("accept-netscaler-cip", "<magic>", "Connections begin with NetScaler's head.", "that protocol is not built"),
     refused("namespace", "<name>", "The network namespace.", "network namespaces are not built"),
     refused("nbconn", "<number>", "How many connections are reversed.", "connections are not reversed"),
-    refused("tcp-md5sig", "<password>", "TCP's MD5 signatures.", "signatures of TCP segments are not built"),
     refused("quic-cc-algo", "<algorithm>", "QUIC's congestion control.", QUIC),
     refused("quic-force-retry", "", "QUIC's address validation.", QUIC),
     refused("quic-socket", "<mode>", "Sockets of QUIC connections.", QUIC),
