@@ -108,6 +108,25 @@ fn smuggling_and_broken_requests_are_refused() {
     assert!(matches!(request(&many), Err(TooManyFields)));
 }
 
+/// However `chunked` was written, it goes on as every reader understands it.
+#[test]
+fn chunks_are_told_in_one_way() {
+    let odd = [":chunked", ":\tchunked", ": CHUNKED", ": ,chunked", ": chunked,", ": chunked \r\nTransfer-Encoding: ,"];
+    for value in odd {
+        let (_, request) = request(&format!("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding{value}\r\n\r\n")).unwrap();
+        let response = response(&format!("HTTP/1.1 200 OK\r\nTransfer-Encoding{value}\r\n\r\n"), "GET").unwrap();
+        for fields in [&request.fields, &response.fields] {
+            let mut out = Vec::new();
+            fields.write_to(&mut out);
+            let text = String::from_utf8(out).unwrap();
+            assert!(text.ends_with("Transfer-Encoding: chunked\r\n"), "{value:?}: {text:?}");
+            assert_eq!(text.matches("Transfer").count(), 1, "{value:?}: {text:?}");
+        }
+    }
+    let (_, usual) = request("POST / HTTP/1.1\r\nHost: h\r\ntransfer-encoding: chunked\r\nA: b\r\n\r\n").unwrap();
+    assert_eq!(usual.fields.line(1), Some(&b"transfer-encoding: chunked"[..]));
+}
+
 #[test]
 fn loose_targets_may_hold_fragments_and_text_and_no_more() {
     let loosely = |line: &str| {
@@ -324,7 +343,7 @@ proptest! {
     fn what_haproxys_reading_takes_is_one_message(
         line in "(GET|OPTIONS|CONNECT) {1,2}(/a|\\*|https?://(u@)?(h|\\[::1\\])?(:|:80|:443|:8)?(/|\\?a)?|h:(80|8)) {1,2}HTTP/1\\.[01]",
         fields in prop::collection::vec(
-            "(Host: ?(h|\\[::1\\])?(:|:80|:443|:8)?|Content-Length: [34](, ?3)?|Transfer-Encoding: (gzip, )?chunked|A: b)", 0..4),
+            "(Host: ?(h|\\[::1\\])?(:|:80|:443|:8)?|Content-Length: [34](, ?3)?|Transfer-Encoding:[ \t]{0,2},?(gzip, )?(chunked|CHUNKED)?[ \t]?,?|A: b)", 0..4),
     ) {
         let text = format!("{line}\r\n{}\r\n", fields.iter().map(|field| format!("{field}\r\n")).collect::<String>());
         match as_haproxy(&text) {
@@ -333,7 +352,10 @@ proptest! {
                 let (parsed, again) = request(&sent).map_err(|why| TestCaseError::fail(format!("{why:?} of {sent:?}")))?;
                 prop_assert_eq!(parsed, Parsed::Complete(sent.len()));
                 prop_assert_eq!((again.method(), again.body), (taken.method(), taken.body));
-                prop_assert!(!again.fields.has(Known::ContentLength) || !again.fields.has(Known::TransferEncoding));
+                let is_chunked = again.fields.has(Known::TransferEncoding);
+                prop_assert!(!again.fields.has(Known::ContentLength) || !is_chunked);
+                prop_assert_eq!(sent.matches("Transfer-Encoding:").count(), usize::from(is_chunked));
+                prop_assert_eq!(sent.matches("\r\nTransfer-Encoding: chunked\r\n").count(), usize::from(is_chunked));
             }
             Err(why) => prop_assert!(request(&text).is_err(), "{:?} of {:?}", why, text),
         }

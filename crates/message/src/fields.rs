@@ -82,6 +82,12 @@ impl Fields {
         self.index.get(i).map(|f| (self.name_of(f), self.value_of(f)))
     }
 
+    /// The line of the `i`th field as it goes out, without its end.
+    pub fn line(&self, i: usize) -> Option<&[u8]> {
+        let field = self.index.get(i)?;
+        self.bytes.get(field.name as usize..(field.value + field.value_len) as usize)
+    }
+
     /// The value of the first field of that name.
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
         self.positions(name).next().map(|i| self.value_of(&self.index[i]))

@@ -166,7 +166,7 @@ fn request_body(request: &mut Request, reading: Reading) -> Result<BodyLength, M
             request.fields.remove_known(Known::ContentLength);
             request.must_close = true;
         }
-        return only_chunked(&request.fields).map(|()| BodyLength::Unknown);
+        return only_chunked(&mut request.fields).map(|()| BodyLength::Unknown);
     }
     Ok(match length {
         None | Some(0) => BodyLength::None,
@@ -180,7 +180,7 @@ fn response_body(response: &mut Response, method: &[u8]) -> Result<BodyLength, M
     let length = content_length(&response.fields)?;
     let chunked = response.fields.has(Known::TransferEncoding);
     if chunked {
-        only_chunked(&response.fields)?;
+        only_chunked(&mut response.fields)?;
         let both = response.fields.remove_known(Known::ContentLength) > 0;
         response.must_close = both || response.version == Version::Http10;
     }
@@ -209,8 +209,8 @@ pub(super) fn length(digits: &[u8]) -> Result<u64, Malformed> {
     Ok(digits.iter().fold(0, |n, digit| n * 10 + u64::from(digit - b'0')))
 }
 
-/// `chunked`, once, last and alone: other codings are not understood.
-fn only_chunked(fields: &Fields) -> Result<(), Malformed> {
+/// `chunked`, once, last and alone: other codings are not understood. It goes on as every reader understands it.
+fn only_chunked(fields: &mut Fields) -> Result<(), Malformed> {
     let (mut chunked, mut other) = (0, false);
     let mut last_is_chunked = false;
     for coding in fields.every(Known::TransferEncoding).flat_map(list::elements) {
@@ -222,7 +222,17 @@ fn only_chunked(fields: &Fields) -> Result<(), Malformed> {
         }
     }
     match (chunked, other) {
-        (1, false) => Ok(()),
+        (1, false) => {
+            let is_usual = {
+                let mut places = fields.positions(b"transfer-encoding");
+                let line = places.next().and_then(|place| fields.line(place)).unwrap_or_default();
+                line.get(b"transfer-encoding".len()..) == Some(b": chunked") && places.next().is_none()
+            };
+            if !is_usual {
+                fields.set(b"Transfer-Encoding", b"chunked");
+            }
+            Ok(())
+        }
         (1, true) if last_is_chunked => Err(Malformed::TransferCoding),
         _ => Err(Malformed::Framing),
     }
