@@ -28,7 +28,7 @@ use terse_sample::{ArgList, Compiler, Env, Fetch, Needs, Type, Value, World};
 /// The fetches.
 pub(crate) const FETCHES: &[Fetch] = &[
     Fetch::one("http_auth", Type::Bool, "Whether the request's credentials are those of a user of a 'userlist'.", |args, env| {
-        Some(Value::Bool(authenticated(args, env).is_some()))
+        given(env).map(|_| Value::Bool(authenticated(args, env).is_some()))
     })
     .params(&[need(ParamKind::Str)])
     .needs(Needs::REQUEST.or(Needs::TIME))
@@ -237,13 +237,19 @@ fn digest(password: &[u8]) -> Digest {
 fn authenticated<'a>(args: &'a ArgList, env: &Env<'a>) -> Option<(&'a UserList, Arc<User>)> {
     let Arg::Own(Own(list)) = args.at(0) else { return None };
     let list = list.downcast_ref::<UserList>()?;
+    let (text, colon) = given(env)?;
+    let user = list.user(&text[..colon])?;
+    user.has_password(&text[colon + 1..], env.world).then_some((list, user))
+}
+
+/// The name and the password that the request has, and where the colon between them is.
+fn given(env: &Env<'_>) -> Option<(Vec<u8>, usize)> {
     let field = env.request?.credentials()?;
     let at = field.iter().position(|&b| b == b' ')?;
     let text =
         base64::decode(field[at..].trim_ascii_start(), base64::STANDARD).filter(|_| field[..at].eq_ignore_ascii_case(b"basic"))?;
     let colon = text.iter().position(|&b| b == b':')?;
-    let user = list.user(&text[..colon])?;
-    user.has_password(&text[colon + 1..], env.world).then_some((list, user))
+    Some((text.to_vec(), colon))
 }
 
 /// Puts the list in the place of its name.

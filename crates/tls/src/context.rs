@@ -36,6 +36,8 @@ pub(crate) fn builder(method: SslMethod, words: &Common, global: &Global, oldest
         keylog::listen(&mut context);
     }
     context.set_mode(SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER | SslMode::RELEASE_BUFFERS);
+    // Whom a `ca-file` trusts is not what completes our own chains.
+    context.set_mode(SslMode::NO_AUTO_CHAIN);
     // One system call for a record instead of two.
     context.set_read_ahead(true);
     // OpenSSL's lists end at a NUL, and the `openssl` crate panics at one.

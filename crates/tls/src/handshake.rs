@@ -68,9 +68,9 @@ impl Handshake<'_> {
         }
     }
 
-    /// The session's name.
+    /// The session's name; one that lives in a ticket has none.
     pub fn session_id(&self) -> Option<Vec<u8>> {
-        self.0.with(|ssl| ssl.session().map(|session| session.id().to_vec()))
+        self.0.with(|ssl| ssl.session().map(|session| session.id().to_vec()).filter(|id| !id.is_empty()))
     }
 
     /// Whether it went on with a session of before.

@@ -7,6 +7,9 @@
 
 mod balancing;
 mod cases;
+#[path = "../tls/certificates.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the tests of TLS use the rest")]
+mod certificates;
 mod checks;
 mod compare;
 mod courses;
@@ -17,6 +20,9 @@ mod figures;
 mod logs;
 mod origins;
 mod patterns;
+#[path = "../tls/talk.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the tests of TLS use the rest")]
+mod secure;
 mod server;
 mod stories;
 #[path = "../support/mod.rs"]
