@@ -195,6 +195,8 @@ pub struct Frontend {
     pub log: LogPlan,
     /// What is counted, and the limit of connections.
     pub tally: Tally,
+    /// `max-session-srv-conns`: the most idle connections to servers that a session keeps for itself.
+    pub own_connections: usize,
     /// `rate-limit sessions`: the most connections that are taken in a second, and how many there were.
     pub session_rate: Option<(u64, Rate)>,
     /// Where it begins.

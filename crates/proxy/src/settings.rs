@@ -60,6 +60,8 @@ pub struct ProxySettings {
     pub name_header: Option<FieldName>,
     /// `rate-limit sessions`: 0: any.
     pub session_rate: Option<u64>,
+    /// `max-session-srv-conns`: the most idle connections to servers that a session keeps for itself.
+    pub own_connections: Option<usize>,
     /// `maxconn`: of a frontend.
     pub maxconn: Option<usize>,
     /// `backlog`: connections that the kernel may hold.

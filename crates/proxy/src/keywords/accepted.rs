@@ -30,12 +30,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "it changes which packets carry the bytes, not which bytes go",
     ),
     accepted("option disable-h2-upgrade", "", "HTTP/1 connections do not become HTTP/2 ones.", "none becomes one here"),
-    accepted(
-        "max-session-srv-conns",
-        "<number>",
-        "The most idle connections to servers that a client's connection keeps.",
-        "idle connections belong to workers, not to clients",
-    ),
 ];
 
 const fn accepted(name: &'static str, arguments: &'static str, summary: &'static str, why: &'static str) -> Keyword {

@@ -13,6 +13,12 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         session_rate,
     ),
     done("backlog", "<number>", "The most connections that wait in the kernel to be accepted.", backlog),
+    done(
+        "max-session-srv-conns",
+        "<number>",
+        "The most idle connections to servers that stay with a client's connection, for its own requests alone; 5 where nothing is said.",
+        own_connections,
+    ),
 ];
 
 fn maxconn(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
@@ -38,6 +44,15 @@ fn backlog(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     args.end()?;
     if in_front(scope) {
         settings(scope).backlog = u32::try_from(number).ok().filter(|number| *number > 0);
+    }
+    Ok(())
+}
+
+fn own_connections(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let number = args.integer("<number>", 0..=i64::from(i32::MAX))?;
+    args.end()?;
+    if in_front(scope) {
+        settings(scope).own_connections = usize::try_from(number).ok();
     }
     Ok(())
 }

@@ -111,7 +111,7 @@ impl IdleConnections {
             connection.held = connection.held.or_else(|| Some(need.hold(idle.len())));
             connection.idle_until = clock::now() + pool.purge_delay;
             idle.push(connection);
-        } else if session.own_connections.get() < MOST_OWN {
+        } else if session.own_connections.get() < session.frontend().own_connections {
             connection.held = Some(Held::count(&session.own_connections));
             connection.owner = session.number;
             own.push(connection);
@@ -240,6 +240,3 @@ const MOST_IDLE: usize = 1024;
 /// Of so many kinds (what servers were told, TLS names) one connection of each stays, whether it is needed or not: clients can make up any
 /// number of them.
 const MOST_KINDS: usize = 8;
-
-/// The most idle connections of a session's own, as in HAProxy where nothing is said (`max-session-srv-conns`).
-const MOST_OWN: usize = 5;

@@ -84,19 +84,19 @@ fn connections_that_authenticate_are_private() {
     }
 }
 
-/// A client's own connections stay as long as it does, five at most.
+/// A client's own connections stay as long as it does, so many at most.
 #[test]
 fn own_connections_stay() {
     let servers: Vec<Server> = (0..6).map(|_| Server::body("own")).collect();
     let lines: String =
         servers.iter().enumerate().map(|(i, server)| format!(" server s{i} {} pool-purge-delay 1ms\n", server.address())).collect();
-    let terse = listen(&format!("http-reuse never\n balance roundrobin\n{lines}"));
+    let terse = listen(&format!("max-session-srv-conns 4\n http-reuse never\n balance roundrobin\n{lines}"));
     let mut client = terse.client();
     let open = || servers.iter().map(Server::open).sum::<usize>();
     for _ in 0..6 {
         assert_eq!(client.get("/", &[]).text(), "own");
     }
-    until("one to be too much", || (open() == 5).then_some(()));
+    until("two to be too much", || (open() == 4).then_some(()));
     // Another one's idle connection shows that those too old were looked for.
     let shared = Server::body("shared");
     let other = listen(&format!("server s {} pool-purge-delay 1ms", shared.address()));
@@ -105,7 +105,7 @@ fn own_connections_stay() {
     for _ in 0..5 {
         assert_eq!(client.get("/", &[]).text(), "own");
     }
-    assert!(servers.iter().map(Server::accepted).sum::<usize>() <= 7);
+    assert!(servers.iter().map(Server::accepted).sum::<usize>() <= 8);
     drop(client);
     until("them to end with their client", || (open() == 0).then_some(()));
     other.end();
@@ -125,6 +125,16 @@ fn named_connections() {
     assert_eq!([over("a"), over("b"), over("b"), over("a")], [&*a, &*b, &*b, &*a]);
     assert!(![a, b].contains(&over("")));
     assert_eq!(server.accepted(), 3);
+    terse.end();
+    // One of each kind stays without need, but for names without end.
+    let terse =
+        listen(&format!("http-reuse always\n server one {} pool-conn-name req.hdr(x-name) pool-purge-delay 1h", server.address()));
+    let mut client = terse.client();
+    until("those before to end", || (server.open() == 0).then_some(()));
+    for name in 0..20 {
+        client.get("/", &[("X-Name", &name.to_string())]);
+    }
+    until("most to be closed", || (server.open() == 8).then_some(()));
     terse.end();
 }
 

@@ -119,6 +119,7 @@ fn build_one(draft: &Draft, drafts: &[Draft], backends: &[Arc<Backend>], buildin
         hop: draft.hop,
         compression_conditions: proxy.compression.clone(),
         log: building.logs.plan(draft, building.diagnostics),
+        own_connections: proxy.own_connections.unwrap_or(MOST_OWN),
         session_rate: proxy.session_rate.filter(|limit| *limit > 0).map(|limit| (limit, Rate::default())),
         tally: Tally::limited(building.host.workers, proxy.maxconn.unwrap_or(0)),
         place: draft.place.clone(),
@@ -138,3 +139,6 @@ fn switches(draft: &Draft, drafts: &[Draft], building: &mut Building<'_>) -> Vec
     }
     resolved
 }
+
+/// The most idle connections of a session's own, where nothing is said.
+const MOST_OWN: usize = 5;
