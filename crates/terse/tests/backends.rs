@@ -3,7 +3,7 @@
 mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use support::server::{Server, ok};
+use support::server::Server;
 use support::{Terse, until};
 
 /// A proxy whose requests choose a backend by a field, with these lines in the defaults of added backends.
@@ -18,18 +18,10 @@ fn proxy(defaults: &str, backends: &str) -> Terse {
     Terse::with(&text).listen("web").listen("cli").start()
 }
 
-fn admin(terse: &Terse, command: &str) -> String {
-    terse.command(command).trim_end().to_owned()
-}
-
-fn named(name: &'static str) -> Server {
-    Server::answering(move |_| ok(name))
-}
-
 /// Requests to a backend that stays see nothing of others that come and go; those find the newcomer once it is published.
 #[test]
 fn backends_come_and_go_under_requests() {
-    let (stays, comes) = (named("stays"), named("comes"));
+    let (stays, comes) = (Server::named("stays"), Server::named("comes"));
     let terse = proxy("", &format!(" default_backend stays\nbackend stays from base\n server s {}", stays.address()));
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -47,27 +39,27 @@ fn backends_come_and_go_under_requests() {
         }
         for round in 0..6 {
             let new = [("X-Be", "new")];
-            assert_eq!(admin(&terse, "add backend new from late"), "New backend registered.");
+            assert_eq!(terse.told("add backend new from late"), "New backend registered.");
             let server = format!("add server new/s {}; enable server new/s", comes.address());
-            assert_eq!(admin(&terse, &server), "New server registered.");
+            assert_eq!(terse.told(&server), "New server registered.");
             let mut client = terse.client();
             assert_eq!(client.get("/", &new).text(), "stays", "{round}: it is not published");
             assert_eq!(client.get("/", &[("X-Be", "new"), ("X-Admin", "1")]).text(), "comes");
-            assert_eq!(admin(&terse, "publish backend new"), "Backend published.");
+            assert_eq!(terse.told("publish backend new"), "Backend published.");
             assert_eq!(client.get("/", &new).text(), "comes");
-            assert_eq!(admin(&terse, "del backend new"), "Backend must be unpublished prior to its deletion.");
-            assert_eq!(admin(&terse, "unpublish backend new"), "Backend unpublished.");
-            assert_eq!(admin(&terse, "del backend new"), "Only a backend without server can be deleted.");
+            assert_eq!(terse.told("del backend new"), "Backend must be unpublished prior to its deletion.");
+            assert_eq!(terse.told("unpublish backend new"), "Backend unpublished.");
+            assert_eq!(terse.told("del backend new"), "Only a backend without server can be deleted.");
             assert_eq!(
-                admin(&terse, "disable server new/s; wait 20s srv-removable new/s; del server new/s; wait 20s be-removable new"),
+                terse.told("disable server new/s; wait 20s srv-removable new/s; del server new/s; wait 20s be-removable new"),
                 "\nDone.\n\nServer deleted.\n\nDone."
             );
-            assert_eq!(admin(&terse, "del backend new"), "Backend deleted.");
+            assert_eq!(terse.told("del backend new"), "Backend deleted.");
             assert_eq!(client.get("/", &new).text(), "stays");
         }
         done.store(true, SeqCst);
     });
-    assert_eq!(admin(&terse, "show backend"), "# name\nstays");
+    assert_eq!(terse.told("show backend"), "# name\nstays");
     until("lines of both", || {
         let log = terse.stdout();
         (log.contains(" web new/s ") && log.contains(" web stays/s ")).then_some(())
@@ -79,19 +71,19 @@ fn backends_come_and_go_under_requests() {
 #[test]
 fn a_stream_keeps_its_backend() {
     let terse = proxy("http-request wait-for-body time 60s", "");
-    assert_eq!(admin(&terse, "add backend new from late; publish backend new"), "New backend registered.\n\nBackend published.");
+    assert_eq!(terse.told("add backend new from late; publish backend new"), "New backend registered.\n\nBackend published.");
     let mut client = terse.client();
     client.send("POST / HTTP/1.1\r\nHost: a\r\nX-Be: new\r\nContent-Length: 3\r\n\r\n");
-    until("the request is there", || admin(&terse, "show stat new 2 -1").contains("\nnew,BACKEND,0,0,1,1,").then_some(()));
-    admin(&terse, "unpublish backend new");
+    until("the request is there", || terse.told("show stat new 2 -1").contains("\nnew,BACKEND,0,0,1,1,").then_some(()));
+    terse.told("unpublish backend new");
     let busy = "Backend still has attached streams on it.";
-    assert_eq!(admin(&terse, "del backend new"), busy);
-    assert_eq!(admin(&terse, "wait 20 be-removable new"), format!("Wait delay expired. {busy}"));
+    assert_eq!(terse.told("del backend new"), busy);
+    assert_eq!(terse.told("wait 20 be-removable new"), format!("Wait delay expired. {busy}"));
     client.send("abc");
     assert_eq!(client.response("POST").status, 503);
-    assert_eq!(admin(&terse, "wait 20s be-removable new"), "Done.");
-    assert_eq!(admin(&terse, "del backend new"), "Backend deleted.");
-    assert_eq!(admin(&terse, "wait 20 be-removable new"), "Failed. No such backend.");
+    assert_eq!(terse.told("wait 20s be-removable new"), "Done.");
+    assert_eq!(terse.told("del backend new"), "Backend deleted.");
+    assert_eq!(terse.told("wait 20 be-removable new"), "Failed. No such backend.");
     assert_eq!(client.get("/", &[("X-Be", "new")]).status, 503);
     terse.end();
 }
@@ -99,12 +91,12 @@ fn a_stream_keeps_its_backend() {
 /// Servers of an added backend are checked as its defaults say, where the configuration has no backend at all.
 #[test]
 fn servers_of_an_added_backend_are_checked() {
-    let mut server = named("checked");
+    let mut server = Server::named("checked");
     let terse = proxy("option httpchk GET /alive", "");
-    let row = || admin(&terse, "show stat").lines().find(|line| line.starts_with("new,s,")).map(str::to_owned).unwrap_or_default();
-    assert_eq!(admin(&terse, "add backend new from late; publish backend new"), "New backend registered.\n\nBackend published.");
+    let row = || terse.told("show stat").lines().find(|line| line.starts_with("new,s,")).map(str::to_owned).unwrap_or_default();
+    assert_eq!(terse.told("add backend new from late; publish backend new"), "New backend registered.\n\nBackend published.");
     let line = format!("add server new/s {} check inter 10ms rise 1 fall 1", server.address());
-    assert_eq!(admin(&terse, &format!("{line}; enable health new/s; enable server new/s")), "New server registered.");
+    assert_eq!(terse.told(&format!("{line}; enable health new/s; enable server new/s")), "New server registered.");
     until("a check", || row().contains(",L7OK,").then_some(()));
     assert_eq!(terse.client().get("/", &[("X-Be", "new")]).text(), "checked");
     server.kill();

@@ -19,27 +19,19 @@ fn proxy(lines: &str) -> Terse {
     Terse::with(&text).listen("web").listen("cli").start()
 }
 
-fn admin(terse: &Terse, command: &str) -> String {
-    terse.command(command).trim_end().to_owned()
-}
-
-fn named(name: &'static str) -> Server {
-    Server::answering(move |_| ok(name))
-}
-
 /// OpenSSL's list of methods must not change while connections look at it.
 #[test]
 fn a_newcomer_compresses_records_only_where_the_configuration_has_asked_for_it() {
     let terse = proxy(" server s 127.0.0.1:1");
-    let said = admin(&terse, "add server b/x 127.0.0.1:1 ssl verify none ssl-max-ver TLSv1.2 tls-compression allow");
+    let said = terse.told("add server b/x 127.0.0.1:1 ssl verify none ssl-max-ver TLSv1.2 tls-compression allow");
     assert!(said.contains("'tls-compression allow': only where a line of the configuration says so, too"), "{said}");
-    assert_eq!(admin(&terse, "add server b/x 127.0.0.1:1 ssl verify none ssl-max-ver TLSv1.2"), "New server registered.");
+    assert_eq!(terse.told("add server b/x 127.0.0.1:1 ssl verify none ssl-max-ver TLSv1.2"), "New server registered.");
 }
 
 /// No request fails while servers come and go; a deleted one's connections go, and the next of its name is another one.
 #[test]
 fn servers_come_and_go_under_requests() {
-    let (stays, first, second) = (named("stays"), named("first"), named("second"));
+    let (stays, first, second) = (Server::named("stays"), Server::named("first"), Server::named("second"));
     let terse = proxy(&format!(" http-reuse always\n server s {}", stays.address()));
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -53,20 +45,20 @@ fn servers_come_and_go_under_requests() {
         }
         for (round, server) in [&first, &second, &first, &second].into_iter().enumerate() {
             let answer = if round % 2 == 0 { "first" } else { "second" };
-            assert_eq!(admin(&terse, &format!("add server b/new {}", server.address())), "New server registered.");
-            assert_eq!(admin(&terse, "enable server b/new"), "");
+            assert_eq!(terse.told(&format!("add server b/new {}", server.address())), "New server registered.");
+            assert_eq!(terse.told("enable server b/new"), "");
             let mut client = terse.client();
             let other = until("an answer of the newcomer", || Some(client.get("/", &[]).text()).filter(|text| text != "stays"));
             assert_eq!(other, answer);
-            assert_eq!(admin(&terse, "del server b/new"), "Only servers in maintenance mode can be deleted.");
+            assert_eq!(terse.told("del server b/new"), "Only servers in maintenance mode can be deleted.");
             assert_eq!(
-                admin(&terse, "disable server b/new; wait 20s srv-removable b/new; del server b/new"),
+                terse.told("disable server b/new; wait 20s srv-removable b/new; del server b/new"),
                 "\nDone.\n\nServer deleted."
             );
         }
         done.store(true, SeqCst);
     });
-    let state = admin(&terse, "show servers state b");
+    let state = terse.told("show servers state b");
     assert_eq!(state.lines().count(), 3, "{state}");
     terse.end();
 }
@@ -81,11 +73,11 @@ fn a_renamed_server_keeps_its_clients() {
     let mut client = terse.client();
     let mut get = |value: &str| client.get("/", &[("Cookie", &format!("C={value}"))]).text();
     assert_eq!((get("1"), get("2")), ("one".into(), "two".into()));
-    assert_eq!(admin(&terse, "disable server b/one; set server b/one name blue; enable server b/blue"), "\nServer name updated.");
+    assert_eq!(terse.told("disable server b/one; set server b/one name blue; enable server b/blue"), "\nServer name updated.");
     assert_eq!((get("1"), get("2")), ("blue".into(), "two".into()));
-    let table = admin(&terse, "show stat");
+    let table = terse.told("show stat");
     assert!(table.contains("\nb,blue,") && !table.contains("\nb,one,"), "{table}");
-    assert_eq!(admin(&terse, "set weight b/one 1"), "No such server.");
+    assert_eq!(terse.told("set weight b/one 1"), "No such server.");
     terse.end();
 }
 
@@ -101,15 +93,15 @@ fn a_request_keeps_its_server() {
     let terse = proxy(&format!(" server s {}", held.address()));
     let mut client = terse.client();
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    until("the request is there", || admin(&terse, "show stat b 4 -1").contains(",1,1,,1,").then_some(()));
-    assert_eq!(admin(&terse, "disable server b/s"), "");
+    until("the request is there", || terse.told("show stat b 4 -1").contains(",1,1,,1,").then_some(()));
+    assert_eq!(terse.told("disable server b/s"), "");
     let busy = "Server still has connections attached to it, cannot remove it.";
-    assert_eq!(admin(&terse, "del server b/s"), busy);
-    assert_eq!(admin(&terse, "wait 20 srv-removable b/s"), format!("Wait delay expired. {busy}"));
+    assert_eq!(terse.told("del server b/s"), busy);
+    assert_eq!(terse.told("wait 20 srv-removable b/s"), format!("Wait delay expired. {busy}"));
     go.send(()).unwrap();
     assert_eq!(client.response("GET").text(), "held");
-    assert_eq!(admin(&terse, "wait 20s srv-removable b/s"), "Done.");
-    assert_eq!(admin(&terse, "del server b/s"), "Server deleted.");
+    assert_eq!(terse.told("wait 20s srv-removable b/s"), "Done.");
+    assert_eq!(terse.told("del server b/s"), "Server deleted.");
     assert_eq!(client.get("/", &[]).status, 503);
     drop(client);
     terse.end();
@@ -118,7 +110,7 @@ fn a_request_keeps_its_server() {
 /// What `show servers state` prints is what the next process starts with; what is no such file is said and counts for nothing.
 #[test]
 fn states_survive_the_process() {
-    let (down, up) = (named("down"), named("up"));
+    let (down, up) = (Server::named("down"), Server::named("up"));
     let lines = format!(" server a {}\n server b {}\n", down.address(), up.address());
     let start = |global: &str, keyword: &str| {
         let text = format!(
@@ -128,13 +120,13 @@ fn states_survive_the_process() {
         Terse::with(&text).listen("web").listen("cli")
     };
     let first = start("", "").start();
-    admin(&first, "disable server b/a; set weight b/b 0");
-    let states = admin(&first, "show servers state") + "\n";
+    first.told("disable server b/a; set weight b/b 0");
+    let states = first.told("show servers state") + "\n";
     first.end();
     let base = " server-state-base \"${dir}\"\n server-state-file all";
     for (keyword, file) in [("load-server-state-from-file global", "all"), ("load-server-state-from-file local", "b")] {
         let next = start(base, &format!(" {keyword}")).file(file, &states).start();
-        let now = admin(&next, "show servers state b");
+        let now = next.told("show servers state b");
         let columns = |text: &str| {
             text.lines()
                 .skip(2)
@@ -154,14 +146,13 @@ fn states_survive_the_process() {
 /// A cookie of a server that has gone leads nowhere else than balancing does, unless another server has its value by then.
 #[test]
 fn cookies_of_a_server_that_went() {
-    let (old, new) = (named("old"), named("new"));
+    let (old, new) = (Server::named("old"), Server::named("new"));
     let terse = proxy(&format!(" cookie SRV insert indirect\n server keep {} cookie keep", new.address()));
     let newcomer = |name: &str, cookie: &str| {
-        admin(&terse, &format!("add server b/{name} {} cookie {cookie}", old.address()));
-        admin(&terse, &format!("set weight b/{name} 0; enable server b/{name}"));
+        terse.told(&format!("add server b/{name} {} cookie {cookie}", old.address()));
+        terse.told(&format!("set weight b/{name} 0; enable server b/{name}"));
     };
-    let leave =
-        |name: &str| admin(&terse, &format!("disable server b/{name}; wait 20s srv-removable b/{name}; del server b/{name}"));
+    let leave = |name: &str| terse.told(&format!("disable server b/{name}; wait 20s srv-removable b/{name}; del server b/{name}"));
     let ask = |cookie: &str| terse.client().get("/", &[("Cookie", cookie)]);
     newcomer("x", "x");
     assert_eq!(ask("SRV=x").text(), "old");
@@ -179,21 +170,20 @@ fn cookies_of_a_server_that_went() {
 /// A stick table's entry of a server that has gone leads to who has its name by then, not to who has its number.
 #[test]
 fn entries_of_a_server_that_went() {
-    let (keep, other) = (named("keep"), named("other"));
+    let (keep, other) = (Server::named("keep"), Server::named("other"));
     let terse = proxy(&format!(" stick-table type string size 100 expire 1m\n stick on hdr(key)\n server keep {}", keep.address()));
     let newcomer = |name: &str| {
-        admin(&terse, &format!("add server b/{name} {} id 77", other.address()));
-        admin(&terse, &format!("set weight b/{name} 0; enable server b/{name}"));
+        terse.told(&format!("add server b/{name} {} id 77", other.address()));
+        terse.told(&format!("set weight b/{name} 0; enable server b/{name}"));
     };
-    let leave =
-        |name: &str| admin(&terse, &format!("disable server b/{name}; wait 20s srv-removable b/{name}; del server b/{name}"));
+    let leave = |name: &str| terse.told(&format!("disable server b/{name}; wait 20s srv-removable b/{name}; del server b/{name}"));
     let ask = |key: &str| terse.client().get("/", &[("Key", key)]).text();
     newcomer("x");
-    admin(&terse, "set weight b/x 1; disable server b/keep");
+    terse.told("set weight b/x 1; disable server b/keep");
     assert_eq!([ask("one"), ask("two")], ["other"; 2]);
-    admin(&terse, "enable server b/keep; set weight b/x 0");
+    terse.told("enable server b/keep; set weight b/x 0");
     assert_eq!(ask("one"), "other");
-    admin(&terse, "disable server b/x; set server b/x name renamed; enable server b/renamed");
+    terse.told("disable server b/x; set server b/x name renamed; enable server b/renamed");
     assert_eq!(ask("two"), "other", "the same server");
     leave("renamed");
     newcomer("y");
@@ -207,7 +197,7 @@ fn entries_of_a_server_that_went() {
 /// A request that waits to try its server again goes to another one when that is deleted.
 #[test]
 fn a_request_outlives_its_server() {
-    let (port, keep) = (Port::new(), named("keep"));
+    let (port, keep) = (Port::new(), Server::named("keep"));
     let terse = proxy(&format!(
         " retries 100\n no option redispatch\n cookie SRV\n server keep {} cookie keep\n server x {} cookie x",
         keep.address(),
@@ -216,10 +206,10 @@ fn a_request_outlives_its_server() {
     let mut client = terse.client();
     client.send("GET / HTTP/1.1\r\nHost: a\r\nCookie: SRV=x\r\n\r\n");
     until("it is tried again", || {
-        let text = admin(&terse, "show stat b 4 -1 typed");
+        let text = terse.told("show stat b 4 -1 typed");
         text.lines().any(|line| line.contains(".wretr.") && !line.ends_with(":0")).then_some(())
     });
-    let deleted = admin(&terse, "disable server b/x; wait 20s srv-removable b/x; del server b/x");
+    let deleted = terse.told("disable server b/x; wait 20s srv-removable b/x; del server b/x");
     assert!(deleted.ends_with("Server deleted."), "{deleted}");
     assert_eq!(client.response("GET").text(), "keep");
     terse.end();
@@ -228,15 +218,15 @@ fn a_request_outlives_its_server() {
 /// What its backend has counted of a server stays when that goes, and nothing has a name of statistics twice.
 #[test]
 fn statistics_outlive_servers() {
-    let server = named("any");
+    let server = Server::named("any");
     let terse = proxy(&format!(" server s {} guid one", server.address()));
-    let add = |guid: &str| admin(&terse, &format!("add server b/x {} guid {guid}", server.address()));
+    let add = |guid: &str| terse.told(&format!("add server b/x {} guid {guid}", server.address()));
     assert_eq!(add("one"), "'guid' : 'one' names something else already.");
     assert_eq!(add("two"), "New server registered.");
     (0..3).for_each(|_| assert_eq!(terse.client().get("/", &[]).text(), "any"));
-    let balanced = || admin(&terse, "show stat b 2 -1 typed").lines().find(|line| line.contains(".lbtot.")).unwrap().to_owned();
+    let balanced = || terse.told("show stat b 2 -1 typed").lines().find(|line| line.contains(".lbtot.")).unwrap().to_owned();
     until("three are counted", || balanced().ends_with(":3").then_some(()));
-    admin(&terse, "disable server b/s; wait 20s srv-removable b/s; del server b/s");
+    terse.told("disable server b/s; wait 20s srv-removable b/s; del server b/s");
     assert!(balanced().ends_with(":3"));
     terse.end();
 }

@@ -11,6 +11,11 @@ impl Terse {
         String::from_utf8(client.rest()).unwrap()
     }
 
+    /// The same, without the empty lines at its end.
+    pub fn told(&self, line: &str) -> String {
+        self.command(line).trim_end().to_owned()
+    }
+
     /// A number of `show info`.
     pub fn info(&self, name: &str) -> u64 {
         let text = self.command("show info");

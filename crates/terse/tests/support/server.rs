@@ -78,6 +78,11 @@ impl Server {
         server
     }
 
+    /// A server that answers each request with its name.
+    pub fn named(name: &'static str) -> Server {
+        Server::answering(move |_| ok(name))
+    }
+
     /// A server that answers each request with the bytes that `answer` gives, on connections that stay open.
     pub fn answering<T: AsRef<[u8]>>(answer: impl Fn(&Request) -> T + Send + Sync + 'static) -> Server {
         Server::start(move |connection| {

@@ -4,6 +4,7 @@ use crate::certificates::{Kind, authority, signed};
 use crate::support::origin::Origin;
 use crate::support::proxy::DEFAULTS;
 use crate::support::{PATIENCE, Terse, client, until};
+use crate::talk::resume;
 use openssl::ssl::{Ssl, SslContext, SslMethod, SslSession, SslSessionCacheMode, SslStream, SslVerifyMode};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -36,11 +37,7 @@ impl Visitor {
     fn stream(&self, session: Option<&SslSession>, address: SocketAddr) -> SslStream<TcpStream> {
         let mut ssl = Ssl::new(&self.context).unwrap();
         if let Some(session) = session {
-            #[allow(unsafe_code, reason = "the crate asks for it")]
-            // SAFETY: the session came from this context.
-            unsafe {
-                ssl.set_session(session).unwrap();
-            }
+            resume(&mut ssl, session);
         }
         ssl.set_connect_state();
         let stream = TcpStream::connect(address).unwrap();

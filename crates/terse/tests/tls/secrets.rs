@@ -3,6 +3,7 @@
 use crate::certificates::{Kind, authority, signed};
 use crate::support::proxy::DEFAULTS;
 use crate::support::{PATIENCE, Terse, client};
+use crate::talk::resume;
 use openssl::ssl::{Ssl, SslContext, SslMethod, SslSession, SslSessionCacheMode, SslStream, SslVersion};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -51,11 +52,7 @@ impl Recorder {
         let mut ssl = Ssl::new(&self.context).unwrap();
         let session = self.kept.lock().unwrap().take();
         if let Some(session) = &session {
-            #[allow(unsafe_code, reason = "the crate asks for it")]
-            // SAFETY: the session came from this context.
-            unsafe {
-                ssl.set_session(session).unwrap();
-            }
+            resume(&mut ssl, session);
         }
         ssl.set_connect_state();
         let stream = TcpStream::connect(address).unwrap();

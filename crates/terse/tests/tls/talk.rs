@@ -85,11 +85,7 @@ impl Ask<'_> {
             ssl.set_hostname(name).unwrap();
         }
         if let Some(session) = self.session {
-            #[allow(unsafe_code, reason = "the crate asks for it")]
-            // SAFETY: the session came from a context that is the same but for its address.
-            unsafe {
-                ssl.set_session(session).unwrap();
-            }
+            resume(&mut ssl, session);
         }
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(crate::support::PATIENCE)).unwrap();
@@ -120,4 +116,13 @@ impl Ask<'_> {
 /// The common name of a certificate.
 pub fn common_name(certificate: &X509) -> String {
     certificate.subject_name().entries_by_nid(Nid::COMMONNAME).next().unwrap().data().to_string().unwrap().to_string()
+}
+
+/// Lets a connection go on with a session of before, of a context that is the same but for its address.
+pub fn resume(ssl: &mut Ssl, session: &SslSession) {
+    #[allow(unsafe_code, reason = "the crate asks for it")]
+    // SAFETY: tests take sessions from contexts of their own, which are the same as this one but for their address.
+    unsafe {
+        ssl.set_session(session).unwrap();
+    }
 }
