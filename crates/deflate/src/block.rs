@@ -3,6 +3,8 @@
 use crate::bits::{ROOM, Rest, Writer};
 use crate::header::Header;
 use crate::huffman;
+use crate::lanes::Lanes;
+use crate::processor::{Processor, Work};
 use crate::sequence::{Histogram, Sequence};
 use crate::symbols::{
     DISTANCE_SYMBOLS, END_OF_BLOCK, FIRST_LENGTH, LENGTH_BASE, LENGTH_EXTRA, LENGTH_SLOT, LITLEN_SYMBOLS, MIN_MATCH, distance_extra,
@@ -21,12 +23,13 @@ const STORED_MAX: usize = 65_535;
 
 /// What a block says.
 pub(crate) trait Body {
-    /// Writes it in these codes, without the end of the block. `input` is what it stands for.
+    /// Writes it in these codes, without the end of the block. `input` is what it stands for. To be `#[inline(always)]`.
     fn write<'w>(&self, input: &[u8], codes: &Codes, litlens: &Litlens, writer: Writer<'w>) -> Writer<'w>;
 }
 
 /// Writes the input as one block, or as several stored ones.
 pub(crate) fn write<B: Body + ?Sized>(
+    processor: Processor,
     input: &[u8],
     body: &B,
     histogram: &Histogram,
@@ -46,12 +49,12 @@ pub(crate) fn write<B: Body + ?Sized>(
     if fixed <= dynamic {
         writer.put(1, 2);
         writer.store();
-        writer = Codes::fixed().write(input, body, writer);
+        writer = processor.run(Write { codes: &Codes::fixed(), input, body, writer });
     } else {
         writer.put(2, 2);
         writer.store();
         header.write(&mut writer);
-        writer = own.write(input, body, writer);
+        writer = processor.run(Write { codes: &own, input, body, writer });
     }
     let (end, rest) = writer.finish();
     out.truncate(end);
@@ -114,14 +117,6 @@ impl Codes {
         litlens + distances + extra_bits(histogram)
     }
 
-    fn write<'w, B: Body + ?Sized>(&self, input: &[u8], body: &B, writer: Writer<'w>) -> Writer<'w> {
-        let litlens = self.litlens();
-        let mut writer = body.write(input, self, &litlens, writer);
-        litlens[END_OF_BLOCK].put(&mut writer);
-        writer.store();
-        writer
-    }
-
     fn litlens(&self) -> Litlens {
         let codes = huffman::codes(&self.litlen_lengths);
         std::array::from_fn(|at| Bits { bits: u32::from(codes[at]), count: u32::from(self.litlen_lengths[at]) })
@@ -148,7 +143,29 @@ impl Codes {
     }
 }
 
+/// Writes a block's symbols and its end.
+struct Write<'a, 'w, B: ?Sized> {
+    codes: &'a Codes,
+    input: &'a [u8],
+    body: &'a B,
+    writer: Writer<'w>,
+}
+
+impl<'w, B: Body + ?Sized> Work for Write<'_, 'w, B> {
+    type Result = Writer<'w>;
+
+    #[inline(always)]
+    fn run(self, _: impl Lanes) -> Writer<'w> {
+        let litlens = self.codes.litlens();
+        let mut writer = self.body.write(self.input, self.codes, &litlens, self.writer);
+        litlens[END_OF_BLOCK].put(&mut writer);
+        writer.store();
+        writer
+    }
+}
+
 impl Body for [Sequence] {
+    #[inline(always)]
     fn write<'w>(&self, mut input: &[u8], codes: &Codes, litlens: &Litlens, mut writer: Writer<'w>) -> Writer<'w> {
         let lengths = codes.lengths(litlens);
         let distances = codes.distances();

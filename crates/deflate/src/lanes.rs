@@ -1,75 +1,127 @@
-//! Many bytes compared at once, in few steps where the processor has them: thirty-two with one, sixteen with sixteen.
+//! Many bytes compared at once, in few steps where the processor has them.
 //!
-//! The only unsafe code of the crate. It takes and gives values, no pointers.
+//! The unsafe code takes and gives values, no pointers.
 
-/// Bytes compared.
+/// Bytes that [`Lanes::equal`] compares.
 pub(crate) const LANES: usize = 32;
 
-/// A bit for each of `bytes` that is equal to `byte`; the first lowest.
+/// What is compared many at once.
+pub(crate) trait Lanes: Copy {
+    /// A bit for each of `bytes` that is equal to `byte`; the first lowest.
+    fn equal(self, bytes: &[u8; LANES], byte: u8) -> u32;
+
+    /// How many of the first bytes are equal.
+    fn common(self, a: [u8; 16], b: [u8; 16]) -> u32;
+}
+
+/// What every processor of the target can do.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain;
+
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 #[allow(unsafe_code)]
-#[inline(always)]
-pub(crate) fn equal(bytes: &[u8; LANES], byte: u8) -> u32 {
-    use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
-    let (halves, _) = bytes.as_chunks::<16>();
-    let [low, high] = [halves[0], halves[1]].map(|half| {
-        let all = u128::from_le_bytes(half);
-        // SAFETY: these need SSE2 and nothing else, and this function is only there where the target has it.
-        unsafe {
-            let all = _mm_set_epi64x((all >> 64) as i64, all as i64);
-            _mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_set1_epi8(byte as i8))) as u32
+impl Lanes for Plain {
+    #[inline(always)]
+    fn equal(self, bytes: &[u8; LANES], byte: u8) -> u32 {
+        use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
+        let (halves, _) = bytes.as_chunks::<16>();
+        let [low, high] = [halves[0], halves[1]].map(|half| {
+            let all = u128::from_le_bytes(half);
+            // SAFETY: these need SSE2 and nothing else, and this function is only there where the target has it.
+            unsafe {
+                let all = _mm_set_epi64x((all >> 64) as i64, all as i64);
+                _mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_set1_epi8(byte as i8))) as u32
+            }
+        });
+        low | high << 16
+    }
+
+    #[inline(always)]
+    fn common(self, a: [u8; 16], b: [u8; 16]) -> u32 {
+        use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_movemask_epi8};
+        // SAFETY: these need SSE2 and nothing else, and this function is only there where the target has it; any sixteen bytes are a
+        // vector.
+        let same = unsafe {
+            let [a, b] = [a, b].map(|bytes| std::mem::transmute::<[u8; 16], __m128i>(bytes));
+            _mm_movemask_epi8(_mm_cmpeq_epi8(a, b)) as u32
+        };
+        (!same).trailing_zeros()
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+impl Lanes for Plain {
+    #[inline(always)]
+    fn equal(self, bytes: &[u8; LANES], byte: u8) -> u32 {
+        bytes.iter().enumerate().fold(0, |mask, (lane, other)| mask | u32::from(*other == byte) << lane)
+    }
+
+    #[inline(always)]
+    fn common(self, a: [u8; 16], b: [u8; 16]) -> u32 {
+        let difference = u128::from_le_bytes(a) ^ u128::from_le_bytes(b);
+        (difference.trailing_zeros() / 8).min(16)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    #![allow(unsafe_code)]
+    use super::{LANES, Lanes, Plain};
+    use crate::processor::Avx2;
+    use std::arch::x86_64::{__m256i, _mm256_cmpeq_epi8, _mm256_movemask_epi8, _mm256_set1_epi8};
+
+    impl Lanes for Avx2 {
+        #[inline(always)]
+        fn equal(self, bytes: &[u8; LANES], byte: u8) -> u32 {
+            // SAFETY: the processor has AVX2; `self` says so.
+            unsafe { equal(bytes, byte) }
         }
-    });
-    low | high << 16
-}
 
-/// The same for other processors.
-#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-pub(crate) fn equal(bytes: &[u8; LANES], byte: u8) -> u32 {
-    bytes.iter().enumerate().fold(0, |mask, (lane, other)| mask | u32::from(*other == byte) << lane)
-}
+        #[inline(always)]
+        fn common(self, a: [u8; 16], b: [u8; 16]) -> u32 {
+            Plain.common(a, b)
+        }
+    }
 
-/// How many of the first bytes are equal.
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-#[allow(unsafe_code)]
-#[inline(always)]
-pub(crate) fn common(a: [u8; 16], b: [u8; 16]) -> u32 {
-    use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_movemask_epi8};
-    // SAFETY: these need SSE2 and nothing else, and this function is only there where the target has it; any sixteen bytes are a vector.
-    let same = unsafe {
-        let [a, b] = [a, b].map(|bytes| std::mem::transmute::<[u8; 16], __m128i>(bytes));
-        _mm_movemask_epi8(_mm_cmpeq_epi8(a, b)) as u32
-    };
-    (!same).trailing_zeros()
-}
-
-/// The same for other processors.
-#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-pub(crate) fn common(a: [u8; 16], b: [u8; 16]) -> u32 {
-    let difference = u128::from_le_bytes(a) ^ u128::from_le_bytes(b);
-    (difference.trailing_zeros() / 8).min(16)
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn equal(bytes: &[u8; LANES], byte: u8) -> u32 {
+        // SAFETY: any thirty-two bytes are a vector.
+        let all = unsafe { std::mem::transmute::<[u8; LANES], __m256i>(*bytes) };
+        _mm256_movemask_epi8(_mm256_cmpeq_epi8(all, _mm256_set1_epi8(byte as i8))) as u32
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processor::{Processor, Work};
 
-    #[test]
-    fn each_lane_has_its_bit() {
-        for lane in 0..LANES {
-            let mut bytes = [7; LANES];
-            bytes[lane] = 200;
-            assert_eq!((equal(&bytes, 200), equal(&bytes, 7), equal(&bytes, 0)), (1 << lane, !(1 << lane), 0));
+    struct EachLane;
+
+    impl Work for EachLane {
+        type Result = ();
+
+        fn run(self, lanes: impl Lanes) {
+            for lane in 0..LANES {
+                let mut bytes = [7; LANES];
+                bytes[lane] = 200;
+                let found = [200, 7, 0].map(|byte| lanes.equal(&bytes, byte));
+                assert_eq!(found, [1 << lane, !(1 << lane), 0]);
+            }
+            for at in 0..16 {
+                let (mut a, b) = ([9; 16], [9; 16]);
+                (a[at], a[15]) = (1, 2);
+                assert_eq!(lanes.common(a, b), at as u32);
+            }
+            assert_eq!(lanes.common([7; 16], [7; 16]), 16);
         }
     }
 
     #[test]
-    fn the_first_difference_counts() {
-        for at in 0..16 {
-            let (mut a, b) = ([9; 16], [9; 16]);
-            (a[at], a[15]) = (1, 2);
-            assert_eq!(common(a, b), at as u32);
+    fn each_lane_has_its_bit_and_the_first_difference_counts() {
+        for processor in Processor::all() {
+            processor.run(EachLane);
         }
-        assert_eq!(common([7; 16], [7; 16]), 16);
     }
 }

@@ -1,6 +1,8 @@
 //! Takes a match only where no better one begins at the next place, or at the one behind it.
 
+use crate::lanes::Lanes;
 use crate::parse::{Sequences, Stretch};
+use crate::processor::{Processor, Work};
 use crate::rows::Rows;
 use crate::symbols::{MAX_MATCH, MIN_MATCH};
 use crate::window::Match;
@@ -23,6 +25,7 @@ pub(crate) struct Lazy {
     /// One.
     rows: Box<[Rows]>,
     effort: Effort,
+    processor: Processor,
 }
 
 /// Looks behind longer matches that are tried in each stretch, and how many of them must win a byte at least for more to be tried: one
@@ -43,8 +46,8 @@ const RUN_DISTANCE: u32 = 8;
 const TAIL: u32 = 8;
 
 impl Lazy {
-    pub(crate) fn new(effort: Effort) -> Lazy {
-        Lazy { rows: Rows::new(), effort }
+    pub(crate) fn new(effort: Effort, processor: Processor) -> Lazy {
+        Lazy { rows: Rows::new(), effort, processor }
     }
 
     pub(crate) fn rows(&mut self) -> &mut Rows {
@@ -60,10 +63,28 @@ impl Lazy {
     /// ```
     pub(crate) fn run(&mut self, stretch: &mut Stretch, out: &mut Sequences) {
         let (rows, effort) = (&mut self.rows[0], self.effort);
+        self.processor.run(Run { rows, effort, stretch, out });
+    }
+}
+
+/// What [`Lazy::run`] does.
+struct Run<'a> {
+    rows: &'a mut Rows,
+    effort: Effort,
+    stretch: &'a mut Stretch,
+    out: &'a mut Sequences,
+}
+
+impl Work for Run<'_> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self, lanes: impl Lanes) {
+        let Run { rows, effort, stretch, out } = self;
         let mut lazy = effort.lazy;
         let (mut tries, mut gained) = (0, 0);
         while stretch.at < stretch.border {
-            let mut held = rows.longest(stretch.at, 3, effort.nice);
+            let mut held = rows.longest(lanes, stretch.at, 3, effort.nice);
             if held.distance == 0 {
                 out.literal(rows.window.byte(stretch.at));
                 stretch.at += 1;
@@ -76,7 +97,7 @@ impl Lazy {
                     at += 1;
                     break;
                 }
-                let next = rows.longest(at, held.length - 1, effort.nice);
+                let next = rows.longest(lanes, at, held.length - 1, effort.nice);
                 at += 1;
                 if held.length >= effort.sure {
                     tries += 1;
@@ -96,7 +117,7 @@ impl Lazy {
                 if held.length >= effort.patient || at >= stretch.border {
                     break;
                 }
-                let second = rows.longest(at, held.length - 1, effort.nice);
+                let second = rows.longest(lanes, at, held.length - 1, effort.nice);
                 at += 1;
                 if second.distance == 0 || worth(second) <= worth(held) + SECOND_GAIN {
                     break;

@@ -3,9 +3,9 @@
 //! Input is copied through a ring ([`window`]), where rows of earlier positions ([`rows`]) say what has been there before; the parse
 //! ([`lazy`]) makes sequences of literals and matches of it ([`sequence`]), which are cut into blocks ([`split`]); each block is
 //! written in the form that is smallest ([`block`], [`header`], [`huffman`], [`bits`]). The first level has a way of its own from input
-//! to symbols ([`quick`]).
+//! to symbols ([`quick`]). What has a loop for each byte or symbol is compiled more than once, for what the processor can do ([`processor`]).
 //!
-//! Invariant: the same input, dictionary and level give the same bytes, whatever the coder has done before.
+//! Invariant: the same input, dictionary and level give the same bytes, whatever the coder has done before, and on every processor.
 //!
 //! Invariant: a coder holds [`MEMORY`] bytes or less, whatever it is given, and the output is at most [`bound`] bytes.
 
@@ -16,6 +16,7 @@ mod huffman;
 mod lanes;
 mod lazy;
 mod parse;
+mod processor;
 mod quick;
 mod rows;
 mod sequence;
@@ -29,6 +30,8 @@ use parse::{Cursor, Sequences};
 use quick::Quick;
 use sequence::{Histogram, Sequence};
 use symbols::WINDOW;
+
+pub use processor::Processor;
 
 /// Levels that there are. Above them, time buys nothing with these rows.
 pub const LEVELS: std::ops::RangeInclusive<u8> = 1..=7;
@@ -92,9 +95,14 @@ enum Way {
 impl Encoder {
     /// A coder of one of [`LEVELS`]; what is beyond is as the nearest.
     pub fn new(level: u8) -> Encoder {
+        Encoder::on(Processor::here(), level)
+    }
+
+    /// The same, on a processor that can do so much: it gives the same bytes, which is what this is for.
+    pub fn on(processor: Processor, level: u8) -> Encoder {
         Encoder(match level.checked_sub(2) {
-            None => Way::Quick(Box::new(Quick::new())),
-            Some(level) => Way::Rows(Box::new(Rows::new(EFFORTS[usize::from(level).min(EFFORTS.len() - 1)]))),
+            None => Way::Quick(Box::new(Quick::new(processor))),
+            Some(level) => Way::Rows(Box::new(Rows::new(EFFORTS[usize::from(level).min(EFFORTS.len() - 1)], processor))),
         })
     }
 
@@ -109,7 +117,7 @@ impl Encoder {
         };
         let rest = match (last, input) {
             (false, _) => block::write_stored(&[], false, rest, out),
-            (true, []) => block::write::<[Sequence]>(&[], &[], &Histogram::of_nothing(), true, rest, out),
+            (true, []) => block::write::<[Sequence]>(Processor::here(), &[], &[], &Histogram::of_nothing(), true, rest, out),
             _ => rest,
         };
         rest.finish(out);
@@ -120,11 +128,12 @@ impl Encoder {
 struct Rows {
     parser: Lazy,
     sequences: Sequences,
+    processor: Processor,
 }
 
 impl Rows {
-    fn new(effort: Effort) -> Rows {
-        Rows { parser: Lazy::new(effort), sequences: Sequences::new() }
+    fn new(effort: Effort, processor: Processor) -> Rows {
+        Rows { parser: Lazy::new(effort, processor), sequences: Sequences::new(), processor }
     }
 
     fn encode(&mut self, dictionary: &[u8], input: &[u8], last: bool, out: &mut Vec<u8>) -> Rest {
@@ -149,7 +158,7 @@ impl Rows {
             let (bytes, now);
             (bytes, input) = input.split_at(part.bytes);
             (now, sequences) = sequences.split_at(part.sequences);
-            rest = block::write(bytes, now, &part.histogram, last && at + 1 == parts.len(), rest, out);
+            rest = block::write(self.processor, bytes, now, &part.histogram, last && at + 1 == parts.len(), rest, out);
         }
         rest
     }

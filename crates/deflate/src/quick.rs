@@ -14,7 +14,8 @@
 
 use crate::bits::{Rest, Writer};
 use crate::block::{self, Bits, Body, Codes, Distance, Litlens};
-use crate::lanes::common;
+use crate::lanes::{Lanes, Plain};
+use crate::processor::{Processor, Work};
 use crate::sequence::Histogram;
 use crate::symbols::{DISTANCE_SYMBOLS, FIRST_LENGTH, LENGTH_SLOT, MAX_MATCH, MIN_MATCH, WINDOW, distance_extra, distance_slot};
 use std::hint::select_unpredictable as select;
@@ -49,6 +50,7 @@ pub(crate) struct Quick {
     /// For each byte of the segment, how far back the place before it is that has the same hash.
     back: Box<[u16; SEGMENT]>,
     symbols: Box<[[Symbol; LANE]; 2]>,
+    processor: Processor,
 }
 
 /// A literal or a match: from the lowest bit on, what the extra bits of the distance say (13 bits), the distance's symbol (5), and which
@@ -88,24 +90,25 @@ struct Counts {
 struct Symbols<'a>([&'a [Symbol]; 2]);
 
 impl Quick {
-    pub(crate) fn new() -> Quick {
+    pub(crate) fn new(processor: Processor) -> Quick {
         Quick {
             text: Box::new([0; TEXT + WORD]),
             behind: 0,
             latest: Box::new([0; 1 << HASH_BITS]),
             back: Box::new([0; SEGMENT]),
             symbols: Box::new([[0; LANE]; 2]),
+            processor,
         }
     }
 
     /// Writes the input, a block for each segment.
     pub(crate) fn encode(&mut self, dictionary: &[u8], input: &[u8], last: bool, out: &mut Vec<u8>) -> Rest {
         self.reset(dictionary);
-        let mut rest = Rest::default();
+        let (processor, mut rest) = (self.processor, Rest::default());
         let mut segments = input.chunks(SEGMENT).peekable();
         while let Some(segment) = segments.next() {
             let (symbols, histogram) = self.parse(segment);
-            rest = block::write(segment, &symbols, &histogram, last && segments.peek().is_none(), rest, out);
+            rest = block::write(processor, segment, &symbols, &histogram, last && segments.peek().is_none(), rest, out);
         }
         rest
     }
@@ -133,7 +136,7 @@ impl Quick {
         let mut lanes =
             [Lane { at: WINDOW, end: middle, count: 0, symbols: first }, Lane { at: middle, end, count: 0, symbols: second }];
         let given = Given { text: &self.text, back: &self.back, start: WINDOW - self.behind };
-        given.take(&mut lanes, &mut counts);
+        self.processor.run(Take { given, lanes: &mut lanes, counts: &mut counts });
         let found = lanes.map(|lane| lane.count);
         self.behind = WINDOW.min(self.behind + segment.len());
         self.text.copy_within(segment.len()..end, 0);
@@ -142,11 +145,33 @@ impl Quick {
     }
 
     /// Finds for each of `count` bytes from `start` on the latest place before, and puts down the byte as the latest.
-    #[inline(never)]
     fn look_back(&mut self, start: usize, count: usize) {
-        let latest = &mut *self.latest;
-        let mut place = start as u16;
-        for (four, back) in self.text[start..].windows(4).zip(&mut self.back[..count]) {
+        self.processor.run(LookBack {
+            text: &self.text[start..],
+            place: start as u16,
+            latest: &mut self.latest,
+            back: &mut self.back[..count],
+        });
+    }
+}
+
+/// What [`Quick::look_back`] does.
+struct LookBack<'a> {
+    /// From the first byte on.
+    text: &'a [u8],
+    /// Where that is.
+    place: u16,
+    latest: &'a mut [u16; 1 << HASH_BITS],
+    back: &'a mut [u16],
+}
+
+impl Work for LookBack<'_> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self, _: impl Lanes) {
+        let LookBack { text, mut place, latest, back } = self;
+        for (four, back) in text.windows(4).zip(back) {
             let four = u32::from_le_bytes(*four.first_chunk().unwrap_or(&[0; 4]));
             let latest = &mut latest[(four.wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS)) as usize];
             *back = place.wrapping_sub(*latest);
@@ -164,18 +189,29 @@ struct Given<'a> {
     start: usize,
 }
 
-impl Given<'_> {
-    /// Takes all symbols. A function to itself, for the sake of its registers.
-    #[inline(never)]
-    fn take(&self, lanes: &mut [Lane<'_>; 2], counts: &mut Counts) {
+/// Takes all symbols.
+struct Take<'a, 'l> {
+    given: Given<'a>,
+    lanes: &'a mut [Lane<'l>; 2],
+    counts: &'a mut Counts,
+}
+
+impl Work for Take<'_, '_> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self, vectors: impl Lanes) {
+        let Take { given, lanes, counts } = self;
         while lanes.iter().all(Lane::has_room) {
-            lanes.iter_mut().for_each(|lane| lane.step(self, counts));
+            lanes.iter_mut().for_each(|lane| lane.step(vectors, &given, counts));
         }
         for lane in lanes {
-            lane.finish(self, counts);
+            lane.finish(vectors, &given, counts);
         }
     }
+}
 
+impl Given<'_> {
     #[inline(always)]
     fn word(&self, at: usize) -> [u8; WORD] {
         match self.text[at % TEXT..].first_chunk() {
@@ -190,7 +226,7 @@ impl Given<'_> {
         let most = MAX_MATCH.min(end - at);
         let mut length = WORD;
         while length < most {
-            let more = common(self.word(earlier + length), self.word(at + length)) as usize;
+            let more = Plain.common(self.word(earlier + length), self.word(at + length)) as usize;
             length += more;
             if more < WORD {
                 break;
@@ -217,13 +253,13 @@ impl Lane<'_> {
 
     /// Takes one symbol.
     #[inline(always)]
-    fn step(&mut self, given: &Given<'_>, counts: &mut Counts) {
+    fn step(&mut self, vectors: impl Lanes, given: &Given<'_>, counts: &mut Counts) {
         let at = self.at;
         let distance = given.back[at.wrapping_sub(WINDOW) % SEGMENT];
         let earlier = at.wrapping_sub(usize::from(distance));
         let usable = (usize::from(distance).wrapping_sub(1) < WINDOW) & (earlier >= given.start);
         let here = given.word(at);
-        let mut length = common(given.word(earlier), here);
+        let mut length = vectors.common(given.word(earlier), here);
         let is_match = usable & (length >= SHORTEST);
         if is_match & (length == WORD as u32) {
             length = given.common(earlier, at, self.end);
@@ -236,9 +272,10 @@ impl Lane<'_> {
     }
 
     /// Takes what is left.
-    fn finish(&mut self, given: &Given<'_>, counts: &mut Counts) {
+    #[inline(always)]
+    fn finish(&mut self, vectors: impl Lanes, given: &Given<'_>, counts: &mut Counts) {
         while self.has_room() {
-            self.step(given, counts);
+            self.step(vectors, given, counts);
         }
         for byte in &given.text[self.at..self.end] {
             self.put(u32::from(*byte), NO_DISTANCE << 13, counts);
@@ -268,6 +305,7 @@ impl Counts {
 }
 
 impl Body for Symbols<'_> {
+    #[inline(always)]
     fn write<'w>(&self, _: &[u8], codes: &Codes, litlens: &Litlens, mut writer: Writer<'w>) -> Writer<'w> {
         let lengths = codes.lengths(litlens);
         let litlens: [Bits; 512] = std::array::from_fn(|at| if at < 256 { litlens[at] } else { lengths[at - 256] });

@@ -20,7 +20,7 @@
 //! Entries are never removed: one that is stale, or that the hash let in by chance, is a position in the window like any other, and
 //! only bytes that were compared count.
 
-use crate::lanes::{LANES as ENTRIES, equal};
+use crate::lanes::{LANES as ENTRIES, Lanes};
 use crate::window::{Match, Window, common, distance, usable};
 
 /// The most rows: with 32 positions each, twice the window.
@@ -112,7 +112,7 @@ impl Rows {
 
     /// The longest match at a place that is longer than `least`, the nearest of those; and puts the place in.
     #[inline(always)]
-    pub(crate) fn longest(&mut self, at: u32, least: u32, nice: u32) -> Match {
+    pub(crate) fn longest(&mut self, lanes: impl Lanes, at: u32, least: u32, nice: u32) -> Match {
         let window = &self.window;
         let word = window.word(at as u16);
         let hash = Rows::hash(word);
@@ -121,8 +121,8 @@ impl Rows {
         let first = u32::from(self.heads[place]);
         let mut best = Match { length: least, distance: 0 };
 
-        let same = equal(&row.tags, hash as u8).rotate_right(first);
-        let mut reaching = same & equal(&row.checks, Rows::check(word)).rotate_right(first);
+        let same = lanes.equal(&row.tags, hash as u8).rotate_right(first);
+        let mut reaching = same & lanes.equal(&row.checks, Rows::check(word)).rotate_right(first);
         if reaching != 0 {
             let ahead = window.word((at as u16).wrapping_add(REACH));
             loop {

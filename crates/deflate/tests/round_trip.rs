@@ -2,7 +2,7 @@
 
 use flate2::{Decompress, FlushDecompress, Status};
 use proptest::prelude::*;
-use terse_deflate::{Encoder, LEVELS, bound};
+use terse_deflate::{Encoder, LEVELS, Processor, bound};
 
 /// By miniz: what of `coded` can be decoded behind `dictionary`, and whether it ends there.
 fn inflate(dictionary: &[u8], coded: &[u8]) -> (Vec<u8>, bool) {
@@ -38,9 +38,21 @@ fn inflate_whole(coded: &[u8], length: usize) -> Vec<u8> {
     out
 }
 
-fn check(encoder: &mut Encoder, input: &[u8]) {
-    let mut coded = b"before".to_vec();
-    encoder.encode(&[], input, true, &mut coded);
+/// A coder for each way that the processor knows.
+type Ways = Vec<Encoder>;
+
+fn ways(level: u8) -> Ways {
+    Processor::all().into_iter().map(|processor| Encoder::on(processor, level)).collect()
+}
+
+fn check(ways: &mut Ways, input: &[u8]) {
+    let mut forms = ways.iter_mut().map(|encoder| {
+        let mut coded = b"before".to_vec();
+        encoder.encode(&[], input, true, &mut coded);
+        coded
+    });
+    let coded = forms.next().expect("a way");
+    assert!(forms.all(|form| form == coded), "the same on every processor");
     let coded = &coded[6..];
     assert!(coded.len() <= bound(input.len()), "{} of {}", coded.len(), input.len());
     assert!(inflate_whole(coded, input.len()) == input);
@@ -75,12 +87,12 @@ fn text(seed: u64, bytes: usize) -> Vec<u8> {
 #[test]
 fn each_short_length_comes_back() {
     for level in LEVELS {
-        let mut encoder = Encoder::new(level);
+        let mut ways = ways(level);
         for length in 0..=300 {
-            check(&mut encoder, &vec![b'x'; length]);
-            check(&mut encoder, &text(length as u64 + 1, length));
+            check(&mut ways, &vec![b'x'; length]);
+            check(&mut ways, &text(length as u64 + 1, length));
             let mut next = noise(7);
-            check(&mut encoder, &(0..length).map(|_| next() as u8).collect::<Vec<_>>());
+            check(&mut ways, &(0..length).map(|_| next() as u8).collect::<Vec<_>>());
         }
     }
 }
@@ -88,17 +100,17 @@ fn each_short_length_comes_back() {
 #[test]
 fn lengths_round_the_borders_come_back() {
     for level in LEVELS {
-        let mut encoder = Encoder::new(level);
+        let mut ways = ways(level);
         for border in [16_384usize, 32_768, 65_536, 196_608] {
             for length in [border - 273, border - 1, border, border + 1, border + 258] {
-                check(&mut encoder, &text(length as u64, length));
-                check(&mut encoder, &vec![0; length]);
+                check(&mut ways, &text(length as u64, length));
+                check(&mut ways, &vec![0; length]);
             }
         }
         let mut next = noise(3);
-        check(&mut encoder, &(0..400_000).map(|_| next() as u8).collect::<Vec<_>>());
-        check(&mut encoder, &(0..400_000).map(|_| next() as u8 & 1).collect::<Vec<_>>());
-        check(&mut encoder, &text(11, 700_000));
+        check(&mut ways, &(0..400_000).map(|_| next() as u8).collect::<Vec<_>>());
+        check(&mut ways, &(0..400_000).map(|_| next() as u8 & 1).collect::<Vec<_>>());
+        check(&mut ways, &text(11, 700_000));
     }
 }
 
@@ -110,7 +122,7 @@ fn the_farthest_match_is_used_and_no_farther_one() {
         let mut out = Vec::new();
         Encoder::new(level).encode(&[], &[&block[..], &block[..]].concat(), true, &mut out);
         assert!(out.len() < 34_000, "level {level}: {}", out.len());
-        check(&mut Encoder::new(level), &[&block[..], &[0], &block[..]].concat());
+        check(&mut ways(level), &[&block[..], &[0], &block[..]].concat());
     }
 }
 
@@ -160,7 +172,7 @@ proptest! {
 
     #[test]
     fn everything_comes_back(body in bodies(), level in LEVELS) {
-        check(&mut Encoder::new(level), &body);
+        check(&mut ways(level), &body);
     }
 
     #[test]
