@@ -127,3 +127,43 @@ pub unsafe extern "C" fn gzvprintf(file: gzFile, format: *const c_char, argument
     // SAFETY: as the caller vouches.
     unsafe { terse_z_gzvprintf(file, format, arguments) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::{Ledger, give, take};
+    use libz_rs_sys::{Z_NO_FLUSH, Z_OK, Z_STREAM_END};
+    use std::mem::size_of;
+
+    /// What the manual says that a decompressor takes.
+    const DECOMPRESSOR_BYTES: usize = 47_561;
+
+    #[test]
+    fn a_decompressor_takes_its_memory_at_once() {
+        let text = b"a window is filled, and more than one: ".repeat(4000);
+        let mut packed = vec![0; 10_000];
+        let mut length = packed.len() as c_ulong;
+        // SAFETY: streams and buffers of the test's.
+        unsafe {
+            assert_eq!(crate::compress(packed.as_mut_ptr(), &mut length, text.as_ptr(), text.len() as c_ulong), Z_OK);
+            for window_bits in [-15, -9, -8, 8, 9, 12, 15, 24, 31, 40, 47] {
+                let mut ledger = Ledger::default();
+                let mut stream =
+                    z_stream { zalloc: Some(take), zfree: Some(give), opaque: (&raw mut ledger).cast(), ..z_stream::default() };
+                let size = size_of::<z_stream>() as c_int;
+                assert_eq!(inflateInit2_(&mut stream, window_bits, zlibVersion(), size), Z_OK);
+                if matches!(window_bits, 15 | 47) {
+                    let mut out = vec![0; 1000];
+                    (stream.next_in, stream.avail_in) = (packed.as_ptr(), length as c_uint);
+                    while stream.total_out < text.len() as c_ulong {
+                        (stream.next_out, stream.avail_out) = (out.as_mut_ptr(), out.len() as c_uint);
+                        assert!(matches!(inflate(&mut stream, Z_NO_FLUSH), Z_OK | Z_STREAM_END));
+                    }
+                }
+                assert_eq!((ledger.taken, ledger.blocks), (DECOMPRESSOR_BYTES, 1), "{window_bits}");
+                assert_eq!(inflateEnd(&mut stream), Z_OK);
+                assert_eq!(ledger.blocks, 0);
+            }
+        }
+    }
+}

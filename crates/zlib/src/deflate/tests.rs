@@ -1,4 +1,5 @@
 use super::api::*;
+use crate::ledger::{Ledger, give, take};
 use libz_rs_sys::{
     Z_BLOCK, Z_BUF_ERROR, Z_DATA_ERROR, Z_FINISH, Z_FULL_FLUSH, Z_NO_FLUSH, Z_OK, Z_PARTIAL_FLUSH, Z_STREAM_END, Z_STREAM_ERROR,
     Z_SYNC_FLUSH, gz_header, inflate, inflateEnd, inflateInit2_, inflateSetDictionary, z_stream, zlibVersion,
@@ -7,30 +8,6 @@ use proptest::prelude::*;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::size_of;
 use std::ptr;
-
-/// Counts what a stream takes from its allocator.
-#[derive(Default)]
-struct Ledger {
-    taken: usize,
-    blocks: usize,
-}
-
-unsafe extern "C" fn take(ledger: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
-    // SAFETY: it is the test's ledger.
-    let ledger = unsafe { &mut *ledger.cast::<Ledger>() };
-    ledger.taken += items as usize * size as usize;
-    ledger.blocks += 1;
-    // SAFETY: any size will do.
-    unsafe { libc::malloc(items as usize * size as usize) }
-}
-
-unsafe extern "C" fn give(ledger: *mut c_void, memory: *mut c_void) {
-    // SAFETY: it is the test's ledger, and its memory.
-    unsafe {
-        (*ledger.cast::<Ledger>()).blocks -= 1;
-        libc::free(memory);
-    }
-}
 
 /// How a stream is made.
 #[derive(Clone, Copy, Debug)]
