@@ -87,7 +87,7 @@ fn names_and_versions_are_zlib_s() {
     let systems = folders.into_iter().chain(multiarch).map(|folder| folder.join("libz.so.1"));
     // A machine may have libraries of other architectures beside its own.
     let header = &fs::read(folder().join("libz.so.1")).unwrap()[..20];
-    let is_ours = |path: &PathBuf| fs::read(path).is_ok_and(|bytes| bytes.get(..20) == Some(&header[..]));
+    let is_ours = |path: &PathBuf| fs::read(path).is_ok_and(|bytes| bytes.get(..20) == Some(header));
     let Some(system) = systems.into_iter().find(is_ours) else {
         return eprintln!("left out: there is no libz.so.1 to compare with");
     };

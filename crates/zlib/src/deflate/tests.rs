@@ -5,7 +5,7 @@ use libz_rs_sys::{
     Z_SYNC_FLUSH, gz_header, inflate, inflateEnd, inflateInit2_, inflateSetDictionary, z_stream, zlibVersion,
 };
 use proptest::prelude::*;
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint};
 use std::mem::size_of;
 use std::ptr;
 
