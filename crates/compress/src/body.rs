@@ -262,7 +262,11 @@ impl Compressor {
                 let name = self.memory.as_ref().and_then(|memory| memory.whole_name());
                 let kind = name.map(|name| Kind { name, coding: self.plan.coding, level });
                 let work = Work::whole(self.engine, level, pool.clone(), body.into_piece().into());
-                let work = work.by(self.preferred).of_kind(kind);
+                let mut work = work.by(self.preferred).of_kind(kind);
+                // Everybody who waits for a turn holds a state meanwhile.
+                if !self.hold(self.held + work.parts_memory()) {
+                    work = work.at_one_go();
+                }
                 self.send(work, true)
             }
             State::Streaming(coder) => self.push(coder, &[], Flush::Finish),

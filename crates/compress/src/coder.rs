@@ -1,7 +1,7 @@
-//! The work itself: coders behind two faces.
+//! The work itself: coders behind three faces.
 //!
 //! A [`Coder`] is incremental, for streams; a whole body at once goes through [`Engine::whole`], which libdeflate does in less time
-//! and to fewer bytes. [`Pool`] keeps their states, which cost more to make than a small body costs to compress.
+//! and to fewer bytes, or, where that would hold a thread for long, through [`Parts`]. [`Pool`] keeps their states, which cost more to make than a small body costs to compress.
 //!
 //! [`ENGINES`] has one entry for each coding: who adds a coding adds one here and one in [`crate::coding::CODINGS`].
 
@@ -11,6 +11,7 @@ pub mod fast;
 mod frame;
 mod identity;
 pub mod names;
+mod parts;
 mod pool;
 mod whole;
 mod zstd;
@@ -19,6 +20,7 @@ mod zstd;
 pub(crate) mod conformance;
 
 pub use fast::Fast;
+pub use parts::{MakeParts, Parts};
 pub use pool::{Pool, Tuning};
 
 use crate::coding::{Coding, Level};
@@ -105,6 +107,8 @@ pub struct Engine {
     pub stream: MakeStream,
     /// Its face for whole bodies.
     pub whole: CodeWhole,
+    /// Its face for large ones.
+    pub parts: MakeParts,
     /// Nanoseconds a byte of the incremental coder on text, by level; what lies beyond costs what the last does.
     pub stream_cost_ns: &'static [u16],
     /// The same for whole bodies.
@@ -117,21 +121,25 @@ pub const ENGINES: &[Engine] = &[
         Coding::Gzip,
         |level, pool| deflate::stream(Format::Gzip, level, pool),
         |input, level, pool, out| whole::code(Format::Gzip, input, level, pool, out),
+        |input, level, pool| parts::own(Format::Gzip, input, level, pool),
     ),
     deflate_engine(
         Coding::Deflate,
         |level, pool| deflate::stream(Format::Zlib, level, pool),
         |input, level, pool, out| whole::code(Format::Zlib, input, level, pool, out),
+        |input, level, pool| parts::own(Format::Zlib, input, level, pool),
     ),
     deflate_engine(
         Coding::RawDeflate,
         |level, pool| deflate::stream(Format::Raw, level, pool),
         |input, level, pool, out| whole::code(Format::Raw, input, level, pool, out),
+        |input, level, pool| parts::own(Format::Raw, input, level, pool),
     ),
     Engine {
         coding: Coding::Zstd,
         stream: zstd::stream,
         whole: zstd::whole,
+        parts: zstd::parts,
         stream_cost_ns: zstd::COST_NS,
         whole_cost_ns: zstd::COST_NS,
     },
@@ -139,6 +147,7 @@ pub const ENGINES: &[Engine] = &[
         coding: Coding::Brotli,
         stream: |level, _| brotli::stream(level),
         whole: |input, level, _, out| brotli::whole(input, level, out),
+        parts: |_, level, _| Some(brotli::parts(level)),
         stream_cost_ns: brotli::COST_NS,
         whole_cost_ns: brotli::COST_NS,
     },
@@ -149,13 +158,14 @@ pub const ENGINES: &[Engine] = &[
             out.extend_from_slice(input);
             Ok(())
         },
+        parts: |_, _, _| None,
         stream_cost_ns: &[0],
         whole_cost_ns: &[0],
     },
 ];
 
-const fn deflate_engine(coding: Coding, stream: MakeStream, whole: CodeWhole) -> Engine {
-    Engine { coding, stream, whole, stream_cost_ns: &deflate::COST_NS, whole_cost_ns: &whole::COST_NS }
+const fn deflate_engine(coding: Coding, stream: MakeStream, whole: CodeWhole, parts: MakeParts) -> Engine {
+    Engine { coding, stream, whole, parts, stream_cost_ns: &deflate::COST_NS, whole_cost_ns: &whole::COST_NS }
 }
 
 impl Engine {

@@ -149,7 +149,7 @@ impl Queue {
                 Ok(job) => return Ok(job),
                 Err(work) => work,
             },
-            None => work,
+            None => work.into_software(None),
         };
         let job = Job::new(work);
         if self.line.join(Entry { slot: job.slot(), since: Some(Instant::now()) }) {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::budget::Limit;
 use crate::coder::Tuning;
+use crate::coder::conformance::decode_whole;
 use crate::coding::{Coding, Level};
 use crate::memory::{Form, Memory, Name, Owner, Recall, Remembrance};
 use crate::offload::tests::block_on;
@@ -170,6 +171,28 @@ fn large_work_leaves_and_small_work_stays() {
     drop(small.feed(&body[..8000]).unwrap());
     assert!(matches!(small.finish(), Ok(Step::Done)));
     assert_eq!(decoded(&small.take_output()), body[..8000]);
+}
+
+#[test]
+fn a_large_body_is_done_in_parts_where_there_is_memory_for_its_state() {
+    let body = text(400_000);
+    let plan = Plan { coding: Coding::Zstd, level: Level(9) };
+    let mut forms = Vec::new();
+    for memory in [1 << 20, 64 << 20] {
+        let (place, limit) = place(Some(Queue::start(1, 0, 8).unwrap()), memory);
+        let mut compressor = Compressor::new(plan, Some(body.len() as u64), 1 << 20, &place);
+        drop(compressor.feed(&body).unwrap());
+        let step = compressor.finish();
+        assert_eq!(limit.used() > 8 << 20, memory > 8 << 20, "{}", limit.used());
+        let mut out = Vec::new();
+        assert!(drive(&mut compressor, step, &mut out), "it is large enough to leave");
+        assert_eq!(limit.used(), 0);
+        assert!(decode_whole(plan.coding, &out) == body);
+        forms.push(out);
+    }
+    let mut whole = Vec::new();
+    (Engine::of(plan.coding).whole)(&body, plan.level, &Pool::new(Tuning::default()), &mut whole).unwrap();
+    assert!(forms[0] == whole && forms[1] != whole);
 }
 
 #[test]

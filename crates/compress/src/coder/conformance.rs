@@ -1,5 +1,6 @@
 //! One suite for every engine: what goes in comes out of somebody else's decoder.
 
+use super::parts::PART_BYTES;
 use super::{Coder, ENGINES, Engine, Flush, Keep, Pool, Tuning};
 use crate::coding::{Coding, Level};
 use flate2::{Decompress, FlushDecompress};
@@ -123,6 +124,46 @@ fn whole_bodies_come_back() {
                 (engine.whole)(&body, level, &pool, &mut out).unwrap();
                 assert_eq!(decode(engine.coding, &out[6..]), (body, true), "{:?} {level:?}", engine.coding);
             }
+        }
+    }
+}
+
+/// A large body in parts, if its coding has some for it.
+fn in_parts(engine: &Engine, body: &[u8], level: Level, pool: &Arc<Pool>) -> Option<Vec<u8>> {
+    let mut parts = (engine.parts)(body, level, pool)?;
+    let (mut at, mut out) = (0, Vec::new());
+    while at < body.len() {
+        let end = parts.code(body, at, &mut out).unwrap();
+        assert!(end > at && end <= at + 4 * PART_BYTES, "{:?} {level:?}: {at} to {end}", engine.coding);
+        at = end;
+    }
+    Some(out)
+}
+
+#[test]
+fn parts_come_back_at_every_level() {
+    let (pool, body) = (pool(), sample(300_000));
+    let flat = b"a flat picture ".repeat(20_000);
+    for engine in ENGINES {
+        for level in levels(engine) {
+            for body in [&body, &flat] {
+                let Some(out) = in_parts(engine, body, level, &pool) else { continue };
+                assert_eq!(decode(engine.coding, &out), (body.clone(), true), "{:?} {level:?}", engine.coding);
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_are_no_larger_than_one_go_makes() {
+    let (pool, text) = (pool(), sample(900_000)[..600_000].to_vec());
+    for (coding, levels) in [(Coding::Gzip, &[1, 4, 5, 6][..]), (Coding::Zstd, &[1, 6, 9, 13]), (Coding::Brotli, &[1, 4, 6, 9])] {
+        let engine = Engine::of(coding);
+        for &level in levels {
+            let mut whole = Vec::new();
+            (engine.whole)(&text, Level(level), &pool, &mut whole).unwrap();
+            let parts = in_parts(engine, &text, Level(level), &pool).unwrap();
+            assert!(parts.len() * 100 <= whole.len() * 101, "{coding:?} {level}: {} beside {}", parts.len(), whole.len());
         }
     }
 }

@@ -59,7 +59,7 @@ const LEVELS: [u8; 10] = [0, 1, 2, 3, 5, 6, 7, 8, 9, 9];
 
 /// What comes out at less than this part of its size is coded by libdeflate too, and the smaller form taken: pictures of even colours
 /// have more places for each match than our rows hold, and come out up to 9 % larger than zlib's. They are quick to code.
-const OWN_WORST: usize = 20;
+pub(super) const OWN_WORST: usize = 20;
 
 /// Nanoseconds a byte on text, by zlib's level.
 pub(super) const COST_NS: [u16; 10] = [1, 10, 15, 17, 20, 21, 22, 55, 66, 66];

@@ -1,6 +1,8 @@
 use super::*;
-use crate::coder::{Coder, Flush, Keep};
-use std::pin::pin;
+use crate::coder::conformance::decode_whole;
+use crate::coder::{Coder, Engine, Flush, Keep, Pool, Tuning};
+use crate::coding::{Coding, Level};
+use std::pin::{Pin, pin};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
@@ -114,6 +116,53 @@ fn slices_of_streams_take_turns() {
     assert!(block_on(second).0.is_ok());
     assert_eq!(queue.numbers().jobs.load(Relaxed), 2);
     assert_eq!(queue.numbers().bytes.load(Relaxed), 5 * work::TURN_BYTES as u64);
+}
+
+/// Says in which order those who wait are told.
+struct Told(u8, Arc<Mutex<Vec<u8>>>);
+
+impl Wake for Told {
+    fn wake(self: Arc<Self>) {
+        self.1.lock().unwrap().push(self.0);
+    }
+}
+
+#[test]
+fn a_small_body_does_not_wait_for_the_end_of_a_large_one() {
+    let text: Vec<u8> = (0u32..).flat_map(|i| format!("row {} of {}; ", i % 977, i * 7 % 61).into_bytes()).take(700_000).collect();
+    let records: Vec<u8> = (0u32..175_000).flat_map(|i| (i % 999 * (i % 777) % 4096).to_le_bytes()).collect();
+    let codings = [(Coding::Gzip, 6, &text), (Coding::Gzip, 6, &records), (Coding::Zstd, 6, &text), (Coding::Brotli, 6, &text)];
+    // What is short but takes long at its level is large too.
+    let slow = [(Coding::Zstd, 19, &text[..200_000].to_vec()), (Coding::Brotli, 9, &text[..200_000].to_vec())];
+    for (coding, level, large) in codings.into_iter().chain(slow) {
+        let (bench, queue) = (Bench::new(), Queue::start(1, 0, 8).unwrap());
+        let (held, go) = bench.work(1, 1);
+        let held = queue.submit(held).ok().unwrap();
+        assert_eq!(bench.began.recv(), Ok(1));
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let mut jobs: Vec<_> = [large.clone(), text[..20_000].to_vec()]
+            .into_iter()
+            .zip(0..)
+            .map(|(body, name)| {
+                let pool = Arc::new(Pool::new(Tuning::default()));
+                let mut job = queue.submit(Work::whole(Engine::of(coding), Level(level), pool, body.into())).ok().unwrap();
+                let waker = Waker::from(Arc::new(Told(name, order.clone())));
+                assert!(Pin::new(&mut job).poll(&mut Context::from_waker(&waker)).is_pending(), "the thread is held");
+                job
+            })
+            .collect();
+        go.send(()).unwrap();
+        assert!(block_on(held).0.is_ok());
+        let mut outs = Vec::new();
+        while order.lock().unwrap().len() < jobs.len() {
+            std::thread::yield_now();
+        }
+        for job in jobs.drain(..) {
+            outs.push(block_on(job).0.unwrap_or_else(|_| panic!("{coding:?}")).into_parts().1);
+        }
+        assert_eq!(*order.lock().unwrap(), [1, 0], "{coding:?}: the small one first");
+        assert!(decode_whole(coding, &outs[0]) == *large && decode_whole(coding, &outs[1]) == text[..20_000], "{coding:?}");
+    }
 }
 
 #[test]

@@ -3,8 +3,10 @@
 //! ```text
 //!   Stream ──┐ slices
 //!      ^ ^───┘
-//!      │ a large body that an engine has not done
-//!   Whole ─────────────────> done
+//!      │       Parts ──┐ one after the other
+//!      │         ^ ^───┘
+//!      │         │ a large body, unless an engine does it: a stream where its coding has no parts for it
+//!   Whole ───────┴─────────> done
 //!      ^                      ^
 //!      │ it lies              │ it is sound
 //!   Check: what an engine has made of a whole body
@@ -13,7 +15,7 @@
 use super::lane::Lane;
 use super::twins::{Kind, Lead};
 use super::verify;
-use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Pool};
+use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Parts, Pool};
 use crate::coding::{Coding, Level};
 use crate::device::{Piece, Pieces};
 use crate::engine::EngineId;
@@ -41,9 +43,26 @@ pub(crate) struct Work {
 }
 
 enum Task {
-    Stream { coder: Box<dyn Coder>, input: Arc<dyn Piece>, at: usize, flush: Flush, lighten: Option<Keep> },
+    Stream {
+        coder: Box<dyn Coder>,
+        input: Arc<dyn Piece>,
+        at: usize,
+        flush: Flush,
+        lighten: Option<Keep>,
+    },
+    /// `turns`: parts that were done.
+    Parts {
+        parts: Box<dyn Parts>,
+        input: Arc<dyn Piece>,
+        at: usize,
+        turns: usize,
+    },
     Whole(Whole),
-    Check { whole: Whole, coded: Vec<u8>, lane: Arc<Lane> },
+    Check {
+        whole: Whole,
+        coded: Vec<u8>,
+        lane: Arc<Lane>,
+    },
 }
 
 /// A whole body. It is kept until its coded form is.
@@ -55,6 +74,8 @@ pub(crate) struct Whole {
     input: Pieces,
     /// Who is to do it, if not software.
     by: Option<EngineId>,
+    /// Software does it at one go, however large it is.
+    at_one_go: bool,
 }
 
 impl Work {
@@ -65,13 +86,31 @@ impl Work {
 
     /// Codes a whole body.
     pub(crate) fn whole(engine: &'static Engine, level: Level, pool: Arc<Pool>, input: Pieces) -> Work {
-        Work { task: Task::Whole(Whole { engine, level, pool, input, by: None }), out: Vec::new(), kind: None, lead: None }
+        Work {
+            task: Task::Whole(Whole { engine, level, pool, input, by: None, at_one_go: false }),
+            out: Vec::new(),
+            kind: None,
+            lead: None,
+        }
     }
 
     /// Prefers an engine for a whole body.
     pub(crate) fn by(mut self, engine: Option<EngineId>) -> Work {
         if let Task::Whole(whole) = &mut self.task {
             whole.by = engine;
+        }
+        self
+    }
+
+    /// Bytes of memory that software holds between two parts of a whole body that it does not do at one go.
+    pub(crate) fn parts_memory(&self) -> usize {
+        self.as_whole().map_or(0, Whole::parts_memory)
+    }
+
+    /// Has software do a whole body at one go, for want of memory to hold between its parts.
+    pub(crate) fn at_one_go(mut self) -> Work {
+        if let Task::Whole(whole) = &mut self.task {
+            whole.at_one_go = true;
         }
         self
     }
@@ -107,7 +146,7 @@ impl Work {
     pub(super) fn as_whole(&self) -> Option<&Whole> {
         match &self.task {
             Task::Whole(whole) => Some(whole),
-            Task::Stream { .. } | Task::Check { .. } => None,
+            Task::Stream { .. } | Task::Parts { .. } | Task::Check { .. } => None,
         }
     }
 
@@ -130,7 +169,7 @@ impl Work {
     /// Bytes that go in.
     pub(crate) fn bytes(&self) -> usize {
         match &self.task {
-            Task::Stream { input, .. } => input.bytes().len(),
+            Task::Stream { input, .. } | Task::Parts { input, .. } => input.bytes().len(),
             Task::Whole(whole) | Task::Check { whole, .. } => whole.input.bytes(),
         }
     }
@@ -140,10 +179,11 @@ impl Work {
         matches!(&self.task, Task::Stream { coder, .. } if coder.is_prompt())
     }
 
-    /// Bytes of a stream's input that are coded.
+    /// Bytes of a stream's input that are coded; a part of a large body counts as a turn.
     pub(super) fn taken(&self) -> usize {
         match &self.task {
             Task::Stream { at, .. } => *at,
+            Task::Parts { turns, .. } => turns.saturating_mul(TURN_BYTES),
             Task::Whole(_) | Task::Check { .. } => 0,
         }
     }
@@ -153,6 +193,11 @@ impl Work {
         match &mut self.task {
             Task::Whole(whole) => {
                 (whole.engine.whole)(&whole.input.joined(), whole.level, &whole.pool, &mut self.out).map(|()| true)
+            }
+            Task::Parts { parts, input, at, turns } => {
+                let input = input.bytes();
+                (*at, *turns) = (parts.code(input, *at, &mut self.out)?, *turns + 1);
+                Ok(*at >= input.len())
             }
             Task::Stream { coder, input, at, flush, lighten } => {
                 let (input, begun) = (input.bytes(), Instant::now());
@@ -197,7 +242,7 @@ impl Work {
     pub(crate) fn into_parts(self) -> (Option<Box<dyn Coder>>, Vec<u8>) {
         match self.task {
             Task::Stream { coder, .. } => (Some(coder), self.out),
-            Task::Whole(_) | Task::Check { .. } => (None, self.out),
+            Task::Parts { .. } | Task::Whole(_) | Task::Check { .. } => (None, self.out),
         }
     }
 }
@@ -218,12 +263,33 @@ impl Whole {
     fn into_software(mut self, level: Option<u8>) -> Task {
         self.by = None;
         self.level = level.map_or(self.level, Level);
-        if self.input.bytes() <= MAX_WHOLE_BYTES {
+        if self.at_one_go || !self.is_large() {
             return Task::Whole(self);
         }
-        let coder = (self.engine.stream)(self.level, &self.pool);
         let input = self.input.into_one();
-        Task::Stream { coder, input, at: 0, flush: Flush::Finish, lighten: None }
+        match (self.engine.parts)(input.bytes(), self.level, &self.pool) {
+            Some(parts) => Task::Parts { parts, input, at: 0, turns: 0 },
+            None => {
+                let coder = (self.engine.stream)(self.level, &self.pool);
+                Task::Stream { coder, input, at: 0, flush: Flush::Finish, lighten: None }
+            }
+        }
+    }
+
+    /// Whether one go would hold a thread for long.
+    fn is_large(&self) -> bool {
+        let bytes = self.input.bytes();
+        bytes > MAX_WHOLE_BYTES || self.engine.whole_ns(self.level, bytes) > MAX_WHOLE_NS
+    }
+
+    fn parts_memory(&self) -> usize {
+        if !self.is_large() {
+            return 0;
+        }
+        match (self.engine.parts)(&self.input.joined(), self.level, &self.pool) {
+            Some(parts) => parts.memory(),
+            None => (self.engine.stream)(self.level, &self.pool).full_memory(),
+        }
     }
 }
 
@@ -236,3 +302,6 @@ pub(super) fn cut(mut bytes: Vec<u8>, range: std::ops::Range<usize>) -> Vec<u8> 
 
 /// A larger body is not done at one go by software: a thread of the queue would be gone for tens of milliseconds.
 const MAX_WHOLE_BYTES: usize = crate::body::DEFAULT_COLLECT_BYTES;
+
+/// Nor is one that is expected to take longer, in nanoseconds: such as 128 KB by brotli's level 9.
+const MAX_WHOLE_NS: u64 = 20_000_000;
