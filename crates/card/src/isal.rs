@@ -1,6 +1,7 @@
 //! ISA-L's igzip (`libisal.so.2`), if it is installed: deflate for the lowest levels, on the processor's vector units.
 //!
-//! A level here is the one of igzip that comes out no larger than zlib's of that number, on text. Bytes (nanoseconds a byte):
+//! A level here is the one of igzip that comes out no larger than zlib's of that number, on text; binary records (kennedy.xls) are 2.4 %
+//! larger at level 1. Bytes (nanoseconds a byte):
 //!
 //! ```text
 //!                    cp.html 24,603    alice29.txt 152,089    lcet10.txt 426,754    kennedy.xls 1,029,744

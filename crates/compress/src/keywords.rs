@@ -49,7 +49,7 @@ pub const KEYWORDS: &[Keyword] = &[
     proxy(
         "compression level",
         "auto | <coding> { <level> | auto }",
-        "Says how hard a coding tries: zlib's levels 1 to 9 (`tune.comp.maxlevel` or 6 without it), zstd's 1 to 19 (6), br's 0 to 9 (5); \
+        "Says how hard a coding tries: zlib's levels 1 to 9 (`tune.comp.maxlevel` or 6 without it), zstd's 1 to 19 (6), br's 0 to 9 (6); \
          auto: by the body's size and the load.",
         level,
     ),
@@ -108,7 +108,12 @@ pub const KEYWORDS: &[Keyword] = &[
          coding elsewhere; off: nobody; force: both, for experiments.",
         hop_mode,
     ),
-    global("tune.comp.maxlevel", "<1-9>", "The level of codings that name none, and the highest for those that do.", max_level),
+    global(
+        "tune.comp.maxlevel",
+        "<1-9>",
+        "The level of gzip and deflate where none is named; the highest for every coding, zstd and br too.",
+        max_level,
+    ),
     global("maxcomprate", "<kbytes>", "Compresses no further bodies while more kilobytes a second enter; 0: no limit.", max_rate),
     global("maxcompcpuusage", "<percent>", "Compresses no further bodies while a thread is busier; 100: no limit.", max_cpu),
     global("maxzlibmem", "<mbytes>", "The memory that compression may hold, in megabytes; 0: the process's limit.", max_memory),
@@ -522,6 +527,27 @@ mod tests {
         assert_eq!(effective.disabled_agents().len(), 2);
         assert_eq!(effective.proxied(), Proxied::When(ProxiedWhen { no_store: true, auth: true, ..ProxiedWhen::default() }));
         assert_eq!((effective.collect_bytes(Coding::Gzip), effective.etag()), (65536, EtagMode::Suffix));
+    }
+
+    #[test]
+    fn the_levels_that_are_told_are_those_that_hold() {
+        let told = KEYWORDS.iter().find(|keyword| keyword.name == "compression level").unwrap().summary;
+        for coding in [Coding::Gzip, Coding::Zstd, Coding::Brotli] {
+            let entry = coding.entry();
+            let range = format!("{} to {} ", entry.levels.start(), entry.levels.end());
+            let (_, behind) = told.split_once(&range).unwrap();
+            let default = behind.split(|c: char| !c.is_ascii_digit()).find(|digits| !digits.is_empty()).unwrap();
+            assert_eq!(default, entry.default_level.0.to_string(), "{coding:?}");
+        }
+    }
+
+    #[test]
+    fn zlibs_scale_is_not_that_of_others() {
+        let levels = |max| {
+            let process = Process { max_level: Some(max), ..Process::default() };
+            [Coding::Gzip, Coding::Zstd, Coding::Brotli].map(|coding| level(crate::Effective::new(None, None, &process), coding).0)
+        };
+        assert_eq!((levels(1), levels(9)), ([1, 1, 1], [9, 6, 6]));
     }
 
     #[test]

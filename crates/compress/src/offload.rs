@@ -71,8 +71,26 @@ pub struct Numbers {
     pub cancelled: AtomicU64,
     /// Slices that a worker did, because threads did not get to them.
     pub helped: AtomicU64,
-    /// The longest time that a job waited for its first slice, in microseconds.
+    /// Jobs that had their first slice.
+    pub begun: AtomicU64,
+    /// How long those waited for it together, in microseconds.
+    pub waited_us: AtomicU64,
+    /// The longest of these times.
     pub max_wait_us: AtomicU64,
+}
+
+impl Numbers {
+    fn waited(&self, since: Instant) {
+        let us = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.begun.fetch_add(1, Relaxed);
+        self.waited_us.fetch_add(us, Relaxed);
+        self.max_wait_us.fetch_max(us, Relaxed);
+    }
+
+    /// How long a job waited for its first slice in the mean, in microseconds.
+    pub fn mean_wait_us(&self) -> u64 {
+        self.waited_us.load(Relaxed).checked_div(self.begun.load(Relaxed)).unwrap_or(0)
+    }
 }
 
 impl Queue {
@@ -328,7 +346,7 @@ impl Line {
             return;
         };
         if let Some(since) = entry.since {
-            self.numbers.max_wait_us.fetch_max(u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX), Relaxed);
+            self.numbers.waited(since);
         }
         let end = work.taken() + TURN_BYTES;
         self.moved();

@@ -391,6 +391,43 @@ fn requests_reach_servers_plain() {
 }
 
 #[test]
+fn requests_go_compressed_over_one_hop() {
+    let body = page(300_000);
+    let expected = body.clone();
+    let server = Server::answering(move |request: &Request| {
+        let same = expected.starts_with(&request.body);
+        support::server::ok(&format!("{same} {}", request.body.len()))
+    });
+    for coding in ["gzip", "zstd", "br"] {
+        let near = counted(
+            &format!(
+                "decompression request {coding}\n http-after-response set-header X-Coding %[var(txn.coding)]\n http-request set-var(txn.coding) req.hdr(content-encoding)"
+            ),
+            &server,
+        );
+        let lines = format!(
+            "compression direction request\n compression algo-req {coding}\n compression type-req text/\n server one {}",
+            near.address("web")
+        );
+        let far = listen(&lines);
+        let mut client = far.client();
+        // As a whole, and as a stream.
+        for bytes in [20_000, body.len()] {
+            let pieces = body[..bytes].chunks(30_000);
+            client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n");
+            pieces.for_each(|piece| client.send([format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat()));
+            client.send("0\r\n\r\n");
+            let response = client.response("POST");
+            assert_eq!(response.field("x-coding"), Some(coding));
+            assert_eq!(response.text(), format!("true {bytes}"), "{coding}");
+        }
+        counters(&near, "request", "2 ");
+        far.end();
+        near.end();
+    }
+}
+
+#[test]
 fn other_codings_go_on_to_the_server() {
     let server = Server::answering(|request: &Request| support::server::ok(request.field("content-encoding").unwrap_or("none")));
     let terse = listen(&format!("decompression request gzip\n server one {}", server.address()));

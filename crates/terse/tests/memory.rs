@@ -300,6 +300,33 @@ fn levels_are_those_of_the_configuration() {
 }
 
 #[test]
+fn zstd_and_brotli_have_levels_of_their_own() {
+    let origin = origin();
+    let mut lengths = Vec::new();
+    for (global, lines, coding, level) in [
+        ("", "", "zstd", "6"),
+        ("", "", "br", "6"),
+        ("tune.comp.maxlevel 9", "", "zstd", "6"),
+        ("tune.comp.maxlevel 9", "", "br", "6"),
+        ("tune.comp.maxlevel 1", "", "br", "1"),
+        ("", "compression level zstd 15", "zstd", "15"),
+        ("", "compression level br 0", "br", "0"),
+        ("tune.comp.maxlevel 3", "compression level zstd 15", "zstd", "3"),
+    ] {
+        let terse = terse(&format!("compression algo zstd br\n{lines}\n"), &format!("global\n {global}\n{}", one(&origin, "")));
+        let response = terse.client().get("/a", &[("Accept-Encoding", coding)]);
+        assert_eq!(response.field("content-encoding"), Some(coding));
+        let said = until("a log line", || logged(&terse, "/a").first().cloned());
+        assert_eq!(said.split(' ').nth(1), Some(level), "{global} {lines} {coding}");
+        lengths.push((coding, level, response.body.len()));
+        terse.end();
+    }
+    let length = |coding, level| lengths.iter().find(|entry| (entry.0, entry.1) == (coding, level)).unwrap().2;
+    assert!(length("zstd", "15") < length("zstd", "6") && length("zstd", "6") < length("zstd", "3"), "{lengths:?}");
+    assert!(length("br", "6") < length("br", "1"), "{lengths:?}");
+}
+
+#[test]
 fn brakes_hold() {
     let origin = origin();
     let terse = terse("compression algo gzip\n", &format!("global\n maxcomprate 1\n{}", one(&origin, "")));

@@ -71,8 +71,12 @@ fn queue(call: &Call<'_>, text: &mut String) {
         &numbers.helped,
     ]
     .map(|number| number.load(Relaxed));
-    text.push_str("# queue waiting jobs bytes full cancelled max_wait_us shared helped\n");
-    let _ = writeln!(text, "queue {waiting} {jobs} {bytes} {full} {cancelled} {max_wait_us} {shared} {helped}");
+    text.push_str("# queue waiting jobs bytes full cancelled max_wait_us mean_wait_us shared helped\n");
+    let _ = writeln!(
+        text,
+        "queue {waiting} {jobs} {bytes} {full} {cancelled} {max_wait_us} {} {shared} {helped}",
+        numbers.mean_wait_us()
+    );
 }
 
 #[cfg(test)]

@@ -116,6 +116,8 @@ fn slices_of_streams_take_turns() {
     assert!(block_on(second).0.is_ok());
     assert_eq!(queue.numbers().jobs.load(Relaxed), 2);
     assert_eq!(queue.numbers().bytes.load(Relaxed), 5 * work::TURN_BYTES as u64);
+    assert_eq!(queue.numbers().begun.load(Relaxed), 2);
+    assert!(queue.numbers().mean_wait_us() <= queue.numbers().max_wait_us.load(Relaxed));
 }
 
 /// Says in which order those who wait are told.

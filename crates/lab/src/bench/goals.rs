@@ -86,6 +86,8 @@ pub(super) const GOALS: &[Goal] = &[
     Goal { scenario: "page-1", metric: Metric::Wire, bound: Bound::Times(0.8, "haproxy") },
     Goal { scenario: "page-1-chunked", metric: Metric::Cpu, bound: Bound::Times(0.5, "nginx") },
     Goal { scenario: "page-1-chunked", metric: Metric::Wire, bound: Bound::Times(1.0, "nginx") },
+    Goal { scenario: "page-1-chunked", metric: Metric::Cpu, bound: Bound::Times(1.2, "haproxy") },
+    Goal { scenario: "page-1-chunked", metric: Metric::Wire, bound: Bound::Times(0.8, "haproxy") },
     Goal { scenario: "page-zstd", metric: Metric::Cpu, bound: Bound::Times(0.45, "nginx") },
     Goal { scenario: "page-zstd", metric: Metric::Wire, bound: Bound::Times(1.0, "nginx") },
     Goal { scenario: "page-br", metric: Metric::Cpu, bound: Bound::Times(1.0, "nginx") },
