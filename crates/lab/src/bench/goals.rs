@@ -80,6 +80,8 @@ pub(super) const GOALS: &[Goal] = &[
     Goal { scenario: "page-6-chunked", metric: Metric::Wire, bound: Bound::Times(1.0, "nginx") },
     Goal { scenario: "page-again", metric: Metric::Cpu, bound: Bound::Times(0.05, "nginx") },
     Goal { scenario: "page-again", metric: Metric::Wire, bound: Bound::Times(1.0, "nginx") },
+    Goal { scenario: "page-again-chunked", metric: Metric::Cpu, bound: Bound::Times(0.05, "nginx") },
+    Goal { scenario: "page-again-chunked", metric: Metric::Wire, bound: Bound::Times(1.0, "nginx") },
     Goal { scenario: "page-1", metric: Metric::Cpu, bound: Bound::Times(0.5, "nginx") },
     Goal { scenario: "page-1", metric: Metric::Wire, bound: Bound::Times(1.0, "nginx") },
     Goal { scenario: "page-1", metric: Metric::Cpu, bound: Bound::Times(1.2, "haproxy") },

@@ -122,6 +122,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         traffic: Traffic::Requests(16),
     },
     Scenario {
+        name: "page-again-chunked",
+        about: "the same in chunks",
+        config: "gzip-6",
+        path: "/again-chunked.js",
+        traffic: Traffic::Requests(16),
+    },
+    Scenario {
         name: "page-1",
         about: "132 KB of JavaScript with a length, gzip level 1",
         config: "gzip-1",

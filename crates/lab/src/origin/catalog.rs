@@ -99,6 +99,14 @@ pub const ENTRIES: &[Entry] = &[
         about: "the same, chunked",
         make: |seed| fresh(SCRIPT, Framing::Chunks(CHUNK_BYTES), scripts(seed, PAGE_BYTES)),
     },
+    Entry {
+        path: "/again-chunked.js",
+        about: "132 KB, the same each time, chunked, without validators",
+        make: |seed| {
+            let body = Body::once(script::script(seed, PAGE_BYTES, STAMP_EVERY).bytes);
+            Item::Fresh(vec![framed(SCRIPT, Framing::Chunks(CHUNK_BYTES), body)])
+        },
+    },
     Entry { path: "/bitmap.bmp", about: "the bitmap, another each time", make: |_| fresh(BITMAP, Framing::Length, [bitmap()]) },
     Entry {
         path: "/bitmap-chunked.bmp",

@@ -4,7 +4,8 @@
 //! for a whole body and sets no conditions costs a hash look-up, a copy, and one write. Everything else goes the long way round.
 //!
 //! Two kinds of bodies: those under `/static/` never change and have validators (strong ETag, Last-Modified) and ranges; the
-//! others differ from request to request throughout, so that no memory of whole bodies can help a proxy. [`catalog`] lists them.
+//! others, but for `/again-chunked.js`, differ from request to request throughout, so that no memory of whole bodies can help a proxy.
+//! [`catalog`] lists them.
 
 mod answer;
 pub mod catalog;
