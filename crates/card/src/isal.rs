@@ -37,6 +37,8 @@ pub struct Isal {
     deflate: Deflate,
     /// States that wait for the next body.
     idle: Mutex<Vec<State>>,
+    /// The file that was loaded, as far as the system says so: its name has the version.
+    path: Option<String>,
     _handle: ManuallyDrop<Handle>,
 }
 
@@ -52,12 +54,18 @@ pub fn load() -> Result<Isal, Unfit> {
     let (init, deflate) = unsafe {
         (symbol::<Stateless>(&handle, "isal_deflate_stateless_init")?, symbol::<Deflate>(&handle, "isal_deflate_stateless")?)
     };
-    Ok(Isal { init, deflate, idle: Mutex::default(), _handle: handle })
+    let path = std::fs::read_to_string("/proc/self/maps").ok().and_then(|maps| mapped(&maps));
+    Ok(Isal { init, deflate, idle: Mutex::default(), path, _handle: handle })
+}
+
+/// The library's file among those that are mapped, behind its links: `libisal.so.2.0.30`.
+fn mapped(maps: &str) -> Option<String> {
+    maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..])).find(|path| path.contains("/libisal.so")).map(String::from)
 }
 
 impl Fast for Isal {
     fn name(&self) -> String {
-        format!("ISA-L({NAME})")
+        format!("ISA-L({})", self.path.as_deref().unwrap_or(NAME))
     }
 
     fn takes(&self, level: Level) -> bool {
@@ -181,6 +189,14 @@ mod tests {
     use super::*;
     use terse_compress::Coding;
     use terse_compress::coder::{Engine, Pool, Tuning, fast};
+
+    #[test]
+    fn the_file_is_found_among_those_that_are_mapped() {
+        let maps = "7f00-7f01 r--p 00000000 fd:00 12 /usr/lib/libc.so.6\n7f02-7f03 rw-p 00000000 00:00 0\n\
+                    7f04-7f05 r-xp 00001000 fd:00 34   /usr/lib/x86_64-linux-gnu/libisal.so.2.0.30\n";
+        assert_eq!(mapped(maps).as_deref(), Some("/usr/lib/x86_64-linux-gnu/libisal.so.2.0.30"));
+        assert_eq!(mapped("7f00-7f01 r--p 00000000 fd:00 12 /usr/lib/libc.so.6\n"), None);
+    }
 
     /// Where the library is missing, there is nothing to test: the program says so in `-vv`.
     #[test]

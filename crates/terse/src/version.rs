@@ -3,7 +3,7 @@
 use crate::args::VersionPart;
 use std::fmt::Write;
 use terse_card::isal;
-use terse_compress::coder::names;
+use terse_compress::coder::{Fast, names};
 
 /// The program's own version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -110,7 +110,7 @@ fn built_in() -> String {
         let _ = writeln!(text, "  {:<12} streams: {}, whole bodies: {}", name.coding.word(), name.stream, name.whole);
     }
     let _ = match isal::load() {
-        Ok(_) => writeln!(text, "  {}: found, used for whole bodies of the deflate family at levels 1 and 2", isal::NAME),
+        Ok(isal) => writeln!(text, "  {}: found, used for whole bodies of the deflate family at levels 1 and 2", isal.name()),
         Err(unfit) => writeln!(text, "  {}: absent: {unfit}", isal::NAME),
     };
     text.push_str("  and libraries with zlib's API that `engine` sections name (`show engines` on the stats socket)\n");

@@ -19,22 +19,47 @@ pub fn all() -> impl Iterator<Item = Name> {
     let codings = [Coding::Gzip, Coding::Deflate, Coding::RawDeflate, Coding::Zstd, Coding::Brotli];
     codings.into_iter().map(|coding| {
         let (stream, whole) = match coding {
-            Coding::Gzip | Coding::Deflate | Coding::RawDeflate => ("zlib-rs".into(), deflate()),
+            Coding::Gzip | Coding::Deflate | Coding::RawDeflate => (concat!("zlib-rs-", env!("ZLIB_RS_VERSION")).into(), deflate()),
             Coding::Zstd => (zstd(), zstd()),
-            Coding::Brotli => ("brotli".into(), "brotli".into()),
+            Coding::Brotli => (brotli(), brotli()),
             Coding::Identity => ("none".into(), "none".into()),
         };
         Name { coding, stream, whole }
     })
 }
 
+/// libdeflate, and our own coder, which has this program's version.
 fn deflate() -> String {
-    match fast::installed() {
-        Some(fast) => format!("libdeflate,rows,{}", fast.name().replace(' ', "_")),
-        None => "libdeflate,rows".into(),
+    let mut name = concat!("libdeflate-", env!("LIBDEFLATE_VERSION"), ",rows-", env!("CARGO_PKG_VERSION")).to_owned();
+    if let Some(fast) = fast::installed() {
+        name.push(',');
+        name.push_str(&fast.name().replace(' ', "_"));
     }
+    name
 }
 
 fn zstd() -> String {
     format!("zstd-{}", zstd_safe::version_string())
+}
+
+fn brotli() -> String {
+    // A byte for the first number, twelve bits for each of the others.
+    let version = brotlic::BrotliEncoder::version();
+    format!("brotli-{}.{}.{}", version >> 24, version >> 12 & 0xfff, version & 0xfff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_coder_has_a_version() {
+        for name in all() {
+            for coder in [&name.stream, &name.whole].into_iter().flat_map(|names| names.split(',')) {
+                let (_, version) = coder.rsplit_once('-').unwrap();
+                let numbers: Vec<_> = version.split('.').map(str::parse::<u16>).collect();
+                assert!(numbers.len() >= 2 && numbers.iter().all(Result::is_ok), "{coder}");
+            }
+        }
+    }
 }
