@@ -213,7 +213,20 @@ pub(crate) struct Distance {
     pub(crate) extra: u32,
 }
 
+impl Distance {
+    /// The code's length, from bit 8 on the length with the extra bits, and from bit 16 on the code.
+    pub(crate) fn packed(self) -> u64 {
+        let Distance { code: Bits { bits, count }, extra } = self;
+        u64::from(bits) << 16 | u64::from(count + extra) << 8 | u64::from(count)
+    }
+}
+
 impl Bits {
+    /// The length, and from bit 16 on the code.
+    pub(crate) fn packed(self) -> u64 {
+        u64::from(self.bits) << 16 | u64::from(self.count)
+    }
+
     #[inline(always)]
     pub(crate) fn put(self, writer: &mut Writer<'_>) {
         writer.put(u64::from(self.bits), self.count);

@@ -1,6 +1,6 @@
 //! Many bytes compared at once, in few steps where the processor has them.
 //!
-//! The unsafe code takes and gives values, no pointers.
+//! The unsafe code takes and gives values, and reads where it has looked that there is something to read.
 
 /// Bytes that [`Lanes::equal`] compares.
 pub(crate) const LANES: usize = 32;
@@ -12,6 +12,47 @@ pub(crate) trait Lanes: Copy {
 
     /// How many of the first bytes are equal.
     fn common(self, a: [u8; 16], b: [u8; 16]) -> u32;
+
+    /// By place, so many bits of a hash of the four bytes there, at most sixteen; zero where they are not all there.
+    #[inline(always)]
+    fn hashes(self, bytes: &[u8], bits: u32, hashes: &mut [u16]) {
+        let fours = bytes.windows(4).map(|four| u32::from_le_bytes(*four.first_chunk().unwrap_or(&[0; 4])));
+        for (hash, four) in hashes.iter_mut().zip(fours.chain(std::iter::repeat(0))) {
+            *hash = (four.wrapping_mul(HASH) >> (32 - bits)) as u16;
+        }
+    }
+}
+
+/// Bytes that are compared at once.
+pub(crate) const WORD: usize = 16;
+
+const HASH: u32 = 0x9e37_79b1;
+
+/// Bytes of which many are read at once.
+#[derive(Clone, Copy)]
+pub(crate) struct Text<'a> {
+    bytes: &'a [u8],
+    /// Places of which all bytes of a word are there.
+    words: usize,
+}
+
+impl<'a> Text<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Text<'a> {
+        Text { bytes, words: (bytes.len() + 1).saturating_sub(WORD) }
+    }
+
+    /// The byte at a place; zero where there is none.
+    pub(crate) fn byte(&self, at: usize) -> u8 {
+        self.bytes.get(at).copied().unwrap_or(0)
+    }
+
+    /// The bytes from a place on, if they are all there.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    pub(crate) fn word(&self, at: usize) -> Option<&'a [u8; WORD]> {
+        // SAFETY: less than `words`, so `at + WORD` is not beyond the end; any address is good enough for bytes.
+        (at < self.words).then(|| unsafe { &*self.bytes.as_ptr().add(at).cast::<[u8; WORD]>() })
+    }
 }
 
 /// What every processor of the target can do.
@@ -66,9 +107,13 @@ impl Lanes for Plain {
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     #![allow(unsafe_code)]
-    use super::{LANES, Lanes, Plain};
+    use super::{HASH, LANES, Lanes, Plain, WORD};
     use crate::processor::Avx2;
-    use std::arch::x86_64::{__m256i, _mm256_cmpeq_epi8, _mm256_movemask_epi8, _mm256_set1_epi8};
+    use std::arch::x86_64::{
+        __m128i, __m256i, _mm_cvtsi32_si128, _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8, _mm256_movemask_epi8,
+        _mm256_mullo_epi32, _mm256_packus_epi32, _mm256_permute4x64_epi64, _mm256_set1_epi8, _mm256_set1_epi32,
+        _mm256_shuffle_epi8, _mm256_srl_epi32,
+    };
 
     impl Lanes for Avx2 {
         #[inline(always)]
@@ -80,6 +125,44 @@ mod avx2 {
         #[inline(always)]
         fn common(self, a: [u8; 16], b: [u8; 16]) -> u32 {
             Plain.common(a, b)
+        }
+
+        #[inline(always)]
+        fn hashes(self, bytes: &[u8], bits: u32, hashes: &mut [u16]) {
+            // What is read for sixteen hashes is there.
+            let whole = (bytes.len().saturating_sub(8) / 16 * 16).min(hashes.len() / 16 * 16);
+            let (sixteens, few) = hashes.split_at_mut(whole);
+            for (at, sixteen) in (0..).step_by(16).zip(sixteens.as_chunks_mut().0) {
+                let [Some(first), Some(second)] = [at, at + 8].map(|at| bytes[at..].first_chunk()) else { break };
+                // SAFETY: the processor has AVX2; `self` says so.
+                *sixteen = unsafe { hashed(first, second, bits) };
+            }
+            Plain.hashes(&bytes[whole..], bits, few);
+        }
+    }
+
+    /// Hashes at the first eight places of each.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn hashed(first: &[u8; WORD], second: &[u8; WORD], bits: u32) -> [u16; 16] {
+        const FOURS: [u8; 32] = {
+            let (mut fours, mut at) = ([0; 32], 0);
+            while at < 32 {
+                fours[at] = (at / 4 + at % 4) as u8;
+                at += 1;
+            }
+            fours
+        };
+        // SAFETY: any bytes are vectors, and a vector is numbers.
+        unsafe {
+            let [first, second] = [first, second].map(|bytes| {
+                let bytes = _mm256_broadcastsi128_si256(std::mem::transmute::<[u8; WORD], __m128i>(*bytes));
+                let fours = _mm256_shuffle_epi8(bytes, std::mem::transmute::<[u8; 32], __m256i>(FOURS));
+                _mm256_srl_epi32(_mm256_mullo_epi32(fours, _mm256_set1_epi32(HASH as i32)), _mm_cvtsi32_si128(32 - bits as i32))
+            });
+            // Packed by halves of a vector: the second and the third change places.
+            let both = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi32(first, second));
+            std::mem::transmute::<__m256i, [u16; 16]>(both)
         }
     }
 

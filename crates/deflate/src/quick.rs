@@ -1,83 +1,81 @@
 //! The quick way to symbols: one earlier place for each byte, and hardly a branch that must be guessed.
 //!
 //! On text the time of a quick coder goes where no processor can guess: is there a match here, and how long is it? Here neither is
-//! branched on. A segment goes through in three steps:
+//! branched on. A segment goes through in four steps:
 //!
-//! 1. [`Quick::look_back`] finds for each byte how far back the latest place lies whose four bytes have the same hash. Nothing is
+//! 1. [`LookBack`] finds for each byte how far back the latest place lies whose four bytes have the same hash. Nothing is
 //!    compared, so these steps wait for nothing.
-//! 2. [`Lane::step`] compares sixteen bytes at both places and takes the match or the literal by selection. Where the next symbol begins
-//!    is known only when that is done, so two lanes, the halves of the segment, take a symbol each in turns: one computes while the
-//!    other waits. Only a match of sixteen bytes or more is followed apart.
-//! 3. The symbols, which are one word each, are written ([`Body::write`]), literals and matches in the same way.
+//! 2. [`Take`] compares sixteen bytes at both places and takes the match or the literal by selection. Where the next symbol begins
+//!    is known only when that is done, so several lanes, each in a part of the segment, take a symbol each in turns: one computes while the
+//!    others wait. Only a match of sixteen bytes or more is followed apart. A lane that is at its end takes half of another's part.
+//! 3. [`Count`] finds the symbols of distances, many at once, and counts.
+//! 4. The symbols, which are one word each, are written ([`Body::write`]), literals and matches in the same way.
 //!
-//! Invariant: matches end with their lane, so a segment stands for its own bytes exactly.
+//! Invariant: matches end with their part, so a segment stands for its own bytes exactly.
 
 use crate::bits::{Rest, Writer};
-use crate::block::{self, Bits, Body, Codes, Distance, Litlens};
-use crate::lanes::{Lanes, Plain};
+use crate::block::{self, Body, Codes, Litlens};
+use crate::lanes::{Lanes, Plain, Text, WORD};
 use crate::processor::{Processor, Work};
 use crate::sequence::Histogram;
-use crate::symbols::{DISTANCE_SYMBOLS, FIRST_LENGTH, LENGTH_SLOT, MAX_MATCH, MIN_MATCH, WINDOW, distance_extra, distance_slot};
+use crate::symbols::{DISTANCE_SYMBOLS, FIRST_LENGTH, LENGTH_SLOT, MAX_MATCH, MIN_MATCH, WINDOW};
 use std::hint::select_unpredictable as select;
+use std::ops::Range;
 
-/// Bytes of a segment, which is a block. Places are kept modulo 65,536, so they stay what they are when the text moves on by a segment.
-const SEGMENT: usize = 1 << 16;
+/// The most bytes of a segment, which is a block.
+const SEGMENT: usize = 72 * 1024;
 
-/// Symbols of half a segment.
-const LANE: usize = SEGMENT / 2;
+/// Lanes.
+const COUNT: usize = 4;
 
-/// Bytes that are compared at once.
-const WORD: usize = 16;
+/// A lane that is at its end takes half of what another has left, if that is so much.
+const WORTH_SHARING: usize = 256;
+
+/// Bytes or symbols that a step with vectors goes ahead of one without.
+const SOME: usize = 512;
+
+/// Each round takes a byte at least from each lane. So many are there at most, and no more symbols near the ends of lanes: fifteen of each
+/// part that is shared, which has half of what is worth sharing at least, and the last ones.
+const ROUNDS: usize = SEGMENT / COUNT;
+const _: () = assert!(SEGMENT / (WORTH_SHARING / 2) * (WORD - 1) + COUNT * WORTH_SHARING <= ROUNDS);
 
 /// Places are found by as many bits of a hash.
 const HASH_BITS: u32 = 15;
 
 /// Matches are found by their first bytes, so many.
-const SHORTEST: u32 = 4;
+const SHORTEST: i32 = 4;
 
-/// Places in the text: more than are used, so that a place modulo this is one without being looked at.
-const TEXT: usize = (WINDOW + SEGMENT).next_power_of_two();
-type Text = [u8; TEXT + WORD];
-
-/// Finds the symbols of one segment after the other.
+/// The first level's coder.
 pub(crate) struct Quick {
-    /// What came before the segment, up to its first byte at [`WINDOW`]; the segment; and what is read behind it.
-    text: Box<Text>,
-    /// Bytes before the segment that matches may refer to.
-    behind: usize,
-    /// By hash, the latest place.
-    latest: Box<[u16; 1 << HASH_BITS]>,
-    /// For each byte of the segment, how far back the place before it is that has the same hash.
-    back: Box<[u16; SEGMENT]>,
-    symbols: Box<[[Symbol; LANE]; 2]>,
+    /// Where there is a dictionary: the segment, and what came before it.
+    joined: Vec<u8>,
+    finder: Finder,
     processor: Processor,
 }
 
-/// A literal or a match: from the lowest bit on, what the extra bits of the distance say (13 bits), the distance's symbol (5), and which
-/// of [`Counts::litlen`] it is.
+/// Finds the symbols of one segment after the other.
+struct Finder {
+    /// By hash, the latest place. A place is a byte's number in the input, modulo 65,536.
+    latest: Box<Latest>,
+    /// For each byte of the segment, how far back the latest place before it lies that has the same hash, less one. Below zero it is
+    /// too far. Numbered as in the text that lanes are given.
+    back: Box<[i16; WINDOW + SEGMENT]>,
+    /// A row for each lane, and one for what it takes near its end.
+    symbols: Box<[[Symbol; ROUNDS]; COUNT + 1]>,
+    pieces: Vec<Piece>,
+    processor: Processor,
+}
+
+/// As long as a hash of sixteen bits may say, so that none needs to be looked at; [`HASH_BITS`] of them are used.
+type Latest = [u16; 1 << 16];
+
+/// A literal or a match. First, from the lowest bit on: which of [`Counts::litlen`] it is (16 bits), and the distance less one. Once
+/// counted: what the extra bits of the distance say (13 bits), the distance's symbol (5), and which of [`Counts::litlen`] it is.
 type Symbol = u32;
 
 /// The symbol of the distance that literals have: none.
 const NO_DISTANCE: u32 = 31;
 const _: () = assert!(NO_DISTANCE as usize >= DISTANCE_SYMBOLS);
-
-/// The bits of a symbol that are a distance's extra bits.
-const EXTRA: u32 = (1 << 13) - 1;
-
-/// By the distance less one up to 256; behind these, for each 128 of the others: its symbol, and those of its bits that are extra.
-static DISTANCES: [u32; 512] = distances();
-
-const fn distances() -> [u32; 512] {
-    let mut table = [0; 512];
-    let mut at = 0;
-    while at < 512 {
-        let less = if at < 256 { at } else { (at - 256) << 7 };
-        let slot = distance_slot(less as u16 + 1);
-        table[at] = (slot as u32) << 13 | ((1 << distance_extra(slot)) - 1);
-        at += 1;
-    }
-    table
-}
 
 /// How often symbols occur.
 struct Counts {
@@ -86,220 +84,357 @@ struct Counts {
     distance: [u32; 32],
 }
 
+/// A part of the segment, by its first byte, and where its symbols are.
+#[derive(Clone, Copy)]
+struct Piece {
+    at: usize,
+    row: usize,
+    first: usize,
+    end: usize,
+}
+
 /// The symbols of a segment.
-struct Symbols<'a>([&'a [Symbol]; 2]);
+struct Symbols<'a> {
+    rows: &'a [[Symbol; ROUNDS]; COUNT + 1],
+    pieces: &'a [Piece],
+}
 
 impl Quick {
     pub(crate) fn new(processor: Processor) -> Quick {
-        Quick {
-            text: Box::new([0; TEXT + WORD]),
-            behind: 0,
-            latest: Box::new([0; 1 << HASH_BITS]),
-            back: Box::new([0; SEGMENT]),
-            symbols: Box::new([[0; LANE]; 2]),
+        let finder = Finder {
+            latest: Box::new([0; 1 << 16]),
+            back: Box::new([0; WINDOW + SEGMENT]),
+            symbols: Box::new([[0; ROUNDS]; COUNT + 1]),
+            pieces: Vec::new(),
             processor,
-        }
+        };
+        Quick { joined: Vec::new(), finder, processor }
     }
 
     /// Writes the input, a block for each segment.
     pub(crate) fn encode(&mut self, dictionary: &[u8], input: &[u8], last: bool, out: &mut Vec<u8>) -> Rest {
-        self.reset(dictionary);
-        let (processor, mut rest) = (self.processor, Rest::default());
-        let mut segments = input.chunks(SEGMENT).peekable();
-        while let Some(segment) = segments.next() {
-            let (symbols, histogram) = self.parse(segment);
-            rest = block::write(processor, segment, &symbols, &histogram, last && segments.peek().is_none(), rest, out);
+        // Seen from the first places this is too far back, and then it is one of the input's own.
+        self.finder.latest[..1 << HASH_BITS].fill(WINDOW as u16 - 1);
+        let dictionary = &dictionary[dictionary.len().saturating_sub(WINDOW)..];
+        self.joined.clear();
+        self.joined.extend_from_slice(dictionary);
+        // As long as each other, so that the last one is worth its head.
+        let bytes = input.len().div_ceil(input.len().div_ceil(SEGMENT).max(1)).max(1);
+        let mut rest = Rest::default();
+        for start in (0..input.len()).step_by(bytes) {
+            let end = input.len().min(start + bytes);
+            let (segment, last) = (&input[start..end], last && end == input.len());
+            let (symbols, histogram) = if dictionary.is_empty() {
+                self.finder.find(input, start..end, start as u16)
+            } else {
+                let before = self.joined.len();
+                self.joined.extend_from_slice(segment);
+                if start == 0 {
+                    self.finder.look_back(&self.joined, 0..before, 0u16.wrapping_sub(before as u16));
+                }
+                self.finder.find(&self.joined, before..self.joined.len(), start as u16)
+            };
+            rest = block::write(self.processor, segment, &symbols, &histogram, last, rest, out);
+            self.joined.drain(..self.joined.len().saturating_sub(WINDOW));
         }
         rest
     }
+}
 
-    /// Begins again, behind a dictionary, of which the last 32 KB count.
-    fn reset(&mut self, dictionary: &[u8]) {
-        let dictionary = &dictionary[dictionary.len().saturating_sub(WINDOW)..];
-        self.behind = dictionary.len();
-        self.latest.fill(0);
-        self.text[WINDOW - self.behind..WINDOW].copy_from_slice(dictionary);
-        self.text[WINDOW..WINDOW + WORD].fill(0);
-        // Places that were not looked at would be taken for matches as well as any: they are compared before they are used.
-        self.look_back(WINDOW - self.behind, self.behind);
+impl Finder {
+    /// The symbols of a segment, counted. It stands in `text`, with what came before it; `place` is its first.
+    fn find(&mut self, text: &[u8], segment: Range<usize>, place: u16) -> (Symbols<'_>, Histogram) {
+        let before = segment.start.min(WINDOW);
+        let text = &text[segment.start - before..];
+        let segment = before..before + segment.len();
+        self.look_back(text, segment.clone(), place);
+        self.pieces.clear();
+        let given = Given { text: Text::new(text), back: &self.back };
+        self.processor.run(Take { given, segment, rows: &mut self.symbols, pieces: &mut self.pieces });
+        self.pieces.sort_unstable_by_key(|piece| piece.at);
+        let mut counts = [Counts::EMPTY; 4];
+        self.processor.run(Count { rows: &mut self.symbols, pieces: &self.pieces, counts: &mut counts });
+        (Symbols { rows: &self.symbols, pieces: &self.pieces }, Counts::histogram(&counts))
     }
 
-    /// The symbols of the next segment, counted.
-    fn parse(&mut self, segment: &[u8]) -> (Symbols<'_>, Histogram) {
-        let end = WINDOW + segment.len();
-        self.text[WINDOW..end].copy_from_slice(segment);
-        self.text[end..end + WORD].fill(0);
-        self.look_back(WINDOW, segment.len());
-        let mut counts = Counts { litlen: [0; 512], distance: [0; 32] };
-        let middle = WINDOW + segment.len() / 2;
-        let [first, second] = &mut *self.symbols;
-        let mut lanes =
-            [Lane { at: WINDOW, end: middle, count: 0, symbols: first }, Lane { at: middle, end, count: 0, symbols: second }];
-        let given = Given { text: &self.text, back: &self.back, start: WINDOW - self.behind };
-        self.processor.run(Take { given, lanes: &mut lanes, counts: &mut counts });
-        let found = lanes.map(|lane| lane.count);
-        self.behind = WINDOW.min(self.behind + segment.len());
-        self.text.copy_within(segment.len()..end, 0);
-        let [first, second] = &*self.symbols;
-        (Symbols([&first[..found[0]], &second[..found[1]]]), counts.histogram())
-    }
-
-    /// Finds for each of `count` bytes from `start` on the latest place before, and puts down the byte as the latest.
-    fn look_back(&mut self, start: usize, count: usize) {
-        self.processor.run(LookBack {
-            text: &self.text[start..],
-            place: start as u16,
-            latest: &mut self.latest,
-            back: &mut self.back[..count],
-        });
+    /// Finds for each byte of a part of the text the latest place before it, and puts its own down as the latest.
+    fn look_back(&mut self, text: &[u8], part: Range<usize>, place: u16) {
+        let text = &text[part.start..];
+        self.processor.run(LookBack { text, place, latest: &mut self.latest, back: &mut self.back[part] });
     }
 }
 
-/// What [`Quick::look_back`] does.
+/// What [`Finder::look_back`] does.
 struct LookBack<'a> {
     /// From the first byte on.
     text: &'a [u8],
     /// Where that is.
     place: u16,
-    latest: &'a mut [u16; 1 << HASH_BITS],
-    back: &'a mut [u16],
+    latest: &'a mut Latest,
+    back: &'a mut [i16],
 }
 
 impl Work for LookBack<'_> {
     type Result = ();
 
     #[inline(always)]
-    fn run(self, _: impl Lanes) {
-        let LookBack { text, mut place, latest, back } = self;
-        for (four, back) in text.windows(4).zip(back) {
-            let four = u32::from_le_bytes(*four.first_chunk().unwrap_or(&[0; 4]));
-            let latest = &mut latest[(four.wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS)) as usize];
-            *back = place.wrapping_sub(*latest);
-            *latest = place;
-            place = place.wrapping_add(1);
+    fn run(self, lanes: impl Lanes) {
+        let LookBack { mut text, mut place, latest, back } = self;
+        let mut hashes = [0u16; SOME];
+        for some in back.chunks_mut(SOME) {
+            lanes.hashes(text, HASH_BITS, &mut hashes);
+            text = &text[some.len()..];
+            let mut at = place;
+            let mut latest_of = |hash: &u16| {
+                let earlier = std::mem::replace(&mut latest[usize::from(*hash)], at);
+                at = at.wrapping_add(1);
+                earlier as i16
+            };
+            // Eight are stored at once: to store each apart would take as long as all else.
+            let (eights, few) = some.as_chunks_mut::<8>();
+            let (hashes, last) = hashes.split_at(8 * eights.len());
+            for (back, hashes) in eights.iter_mut().zip(hashes.as_chunks::<8>().0) {
+                *back = std::array::from_fn(|at| latest_of(&hashes[at]));
+            }
+            for (back, hash) in few.iter_mut().zip(last) {
+                *back = latest_of(hash);
+            }
+            for (back, at) in some.iter_mut().zip(0u16..) {
+                *back = (!*back).wrapping_add(place.wrapping_add(at) as i16);
+            }
+            place = at;
         }
     }
 }
 
 /// What lanes look at.
+#[derive(Clone, Copy)]
 struct Given<'a> {
-    text: &'a Text,
-    back: &'a [u16; SEGMENT],
-    /// The first place that a match may refer to.
-    start: usize,
+    text: Text<'a>,
+    back: &'a [i16; WINDOW + SEGMENT],
 }
 
 /// Takes all symbols.
-struct Take<'a, 'l> {
+struct Take<'a> {
     given: Given<'a>,
-    lanes: &'a mut [Lane<'l>; 2],
-    counts: &'a mut Counts,
+    segment: Range<usize>,
+    rows: &'a mut [[Symbol; ROUNDS]; COUNT + 1],
+    pieces: &'a mut Vec<Piece>,
 }
 
-impl Work for Take<'_, '_> {
+impl Work for Take<'_> {
     type Result = ();
 
     #[inline(always)]
     fn run(self, vectors: impl Lanes) {
-        let Take { given, lanes, counts } = self;
-        while lanes.iter().all(Lane::has_room) {
-            lanes.iter_mut().for_each(|lane| lane.step(vectors, &given, counts));
-        }
-        for lane in lanes {
-            lane.finish(vectors, &given, counts);
-        }
-    }
-}
-
-impl Given<'_> {
-    #[inline(always)]
-    fn word(&self, at: usize) -> [u8; WORD] {
-        match self.text[at % TEXT..].first_chunk() {
-            Some(word) => *word,
-            None => [0; WORD],
-        }
-    }
-
-    /// How many bytes are equal at two places, of which the first [`WORD`] are.
-    #[inline(never)]
-    fn common(&self, earlier: usize, at: usize, end: usize) -> u32 {
-        let most = MAX_MATCH.min(end - at);
-        let mut length = WORD;
-        while length < most {
-            let more = Plain.common(self.word(earlier + length), self.word(at + length)) as usize;
-            length += more;
-            if more < WORD {
+        let Take { given, segment, rows, pieces } = self;
+        let border = |lane: usize| segment.start + segment.len() * lane / COUNT;
+        let mut lanes: [Lane; COUNT] = std::array::from_fn(|lane| Lane { at: border(lane), end: border(lane + 1) });
+        let mut starts: [(usize, usize); COUNT] = std::array::from_fn(|lane| (border(lane), 0));
+        let (rows, [ends]) = rows.split_at_mut(COUNT) else { return };
+        let Some(rows) = rows.first_chunk_mut::<COUNT>() else { return };
+        let (mut round, mut ended) = (0, 0);
+        loop {
+            round = rounds(vectors, given, &mut lanes, rows, round);
+            let mut all = true;
+            for lane in 0..COUNT {
+                if !lanes[lane].has_room() {
+                    let (at, first) = starts[lane];
+                    pieces.push(Piece { at, row: lane, first, end: round });
+                    let at = lanes[lane].at;
+                    let first = ended;
+                    lanes[lane].finish(vectors, given, ends, &mut ended);
+                    pieces.push(Piece { at, row: COUNT, first, end: ended });
+                    all &= share(&mut lanes, lane);
+                    starts[lane] = (lanes[lane].at, round);
+                }
+            }
+            if !all {
                 break;
             }
         }
-        length.min(most) as u32
+        for lane in 0..COUNT {
+            if lanes[lane].at < lanes[lane].end {
+                let (at, first) = starts[lane];
+                pieces.push(Piece { at, row: lane, first, end: round });
+                let at = lanes[lane].at;
+                let first = ended;
+                lanes[lane].finish(vectors, given, ends, &mut ended);
+                pieces.push(Piece { at, row: COUNT, first, end: ended });
+            }
+        }
     }
 }
 
-/// A part of the segment.
-struct Lane<'a> {
-    at: usize,
-    end: usize,
-    count: usize,
-    symbols: &'a mut [Symbol; LANE],
+/// Takes a symbol in each lane, again and again, until one is near its end.
+#[inline(always)]
+fn rounds(
+    vectors: impl Lanes,
+    given: Given<'_>,
+    kept: &mut [Lane; COUNT],
+    rows: &mut [[Symbol; ROUNDS]; COUNT],
+    from: usize,
+) -> usize {
+    let mut lanes = *kept;
+    let mut round = from;
+    while round < ROUNDS && lanes.iter().all(Lane::has_room) {
+        for (lane, row) in lanes.iter_mut().zip(&mut *rows) {
+            row[round] = lane.step(vectors, given, MAX_MATCH);
+        }
+        round += 1;
+    }
+    *kept = lanes;
+    round
 }
 
-impl Lane<'_> {
+/// Gives a lane half of what is left of the longest; false if that is too little.
+fn share(lanes: &mut [Lane; COUNT], lane: usize) -> bool {
+    let Some(longest) = lanes.iter_mut().max_by_key(|lane| lane.end - lane.at) else { return false };
+    let left = longest.end - longest.at;
+    if left < WORTH_SHARING {
+        return false;
+    }
+    let end = longest.end;
+    longest.end -= left / 2;
+    lanes[lane] = Lane { at: longest.end, end };
+    true
+}
+
+/// A part of the segment that is gone through.
+#[derive(Clone, Copy)]
+struct Lane {
+    at: usize,
+    end: usize,
+}
+
+impl Lane {
     /// Whether all that a step compares lies in the lane.
     #[inline(always)]
     fn has_room(&self) -> bool {
         self.at + WORD <= self.end
     }
 
-    /// Takes one symbol.
+    /// Takes one symbol, of a match of so many bytes at most.
     #[inline(always)]
-    fn step(&mut self, vectors: impl Lanes, given: &Given<'_>, counts: &mut Counts) {
+    fn step(&mut self, vectors: impl Lanes, given: Given<'_>, most: usize) -> Symbol {
         let at = self.at;
-        let distance = given.back[at.wrapping_sub(WINDOW) % SEGMENT];
-        let earlier = at.wrapping_sub(usize::from(distance));
-        let usable = (usize::from(distance).wrapping_sub(1) < WINDOW) & (earlier >= given.start);
-        let here = given.word(at);
-        let mut length = vectors.common(given.word(earlier), here);
-        let is_match = usable & (length >= SHORTEST);
-        if is_match & (length == WORD as u32) {
-            length = given.common(earlier, at, self.end);
+        let Given { text, back } = given;
+        let less = back[at];
+        let earlier = at.wrapping_add_signed(!isize::from(less));
+        let here = text.word(at).unwrap_or_else(nothing);
+        let there = text.word(earlier).unwrap_or_else(nothing);
+        let mut length = vectors.common(*there, *here) as i32;
+        if length == WORD as i32 {
+            length = longer(text, earlier, at, self.end);
         }
-        let less = usize::from(distance.wrapping_sub(1));
-        let symbol = DISTANCES[select(less < 256, less, 256 + (less >> 7)) & 511] & (less as u32 | !EXTRA);
-        let litlen = select(is_match, 256 - MIN_MATCH as u32 + length, u32::from(given.text[at % TEXT]));
-        self.put(litlen, select(is_match, symbol, NO_DISTANCE << 13), counts);
-        self.at += select(is_match, length as usize, 1);
+        length = length.min(most as i32);
+        let is_match = (length - SHORTEST) | i32::from(less) >= 0;
+        let litlen = select(is_match, length + 256 - MIN_MATCH as i32, i32::from(here[0]));
+        self.at = at + select(is_match, length, 1) as usize;
+        (litlen | i32::from(less) << 16) as u32
     }
 
     /// Takes what is left.
     #[inline(always)]
-    fn finish(&mut self, vectors: impl Lanes, given: &Given<'_>, counts: &mut Counts) {
-        while self.has_room() {
-            self.step(vectors, given, counts);
+    fn finish(&mut self, vectors: impl Lanes, given: Given<'_>, row: &mut [Symbol; ROUNDS], next: &mut usize) {
+        while self.at < self.end {
+            row[*next] = if given.text.word(self.at).is_some() {
+                self.step(vectors, given, self.end - self.at)
+            } else {
+                self.at += 1;
+                u32::from(given.text.byte(self.at - 1))
+            };
+            *next += 1;
         }
-        for byte in &given.text[self.at..self.end] {
-            self.put(u32::from(*byte), NO_DISTANCE << 13, counts);
-        }
-    }
-
-    #[inline(always)]
-    fn put(&mut self, litlen: u32, distance: u32, counts: &mut Counts) {
-        counts.litlen[litlen as usize & 511] += 1;
-        counts.distance[(distance >> 13) as usize & 31] += 1;
-        self.symbols[self.count % LANE] = litlen << 18 | distance;
-        self.count += 1;
     }
 }
 
-impl Counts {
-    fn histogram(&self) -> Histogram {
-        let mut histogram = Histogram::of_nothing();
-        let (bytes, lengths) = self.litlen.split_at(256);
-        histogram.litlen[..256].copy_from_slice(bytes);
-        for (slot, count) in LENGTH_SLOT.iter().zip(lengths) {
-            histogram.litlen[FIRST_LENGTH + usize::from(*slot)] += count;
+/// What stands beyond the text, where hardly anything is read.
+#[cold]
+#[inline(never)]
+fn nothing<'a>() -> &'a [u8; WORD] {
+    &[0; WORD]
+}
+
+/// How many bytes are equal at two places, of which the first [`WORD`] are.
+#[inline(never)]
+fn longer(text: Text<'_>, earlier: usize, at: usize, end: usize) -> i32 {
+    let most = MAX_MATCH.min(end - at);
+    let mut length = WORD;
+    while length < most {
+        let (there, here) = (earlier.wrapping_add(length), at + length);
+        let (Some(there), Some(here)) = (text.word(there), text.word(here)) else {
+            // At the end of the text.
+            let bytes = (there..).zip(here..at + most).take_while(|(there, here)| text.byte(*there) == text.byte(*here));
+            return (length + bytes.count()) as i32;
+        };
+        let more = Plain.common(*there, *here) as usize;
+        length += more;
+        if more < WORD {
+            break;
         }
-        histogram.distance.copy_from_slice(&self.distance[..DISTANCE_SYMBOLS]);
+    }
+    length.min(most) as i32
+}
+
+/// Gives symbols their last form, and counts them.
+struct Count<'a> {
+    rows: &'a mut [[Symbol; ROUNDS]; COUNT + 1],
+    pieces: &'a [Piece],
+    counts: &'a mut [Counts; 4],
+}
+
+impl Work for Count<'_> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self, _: impl Lanes) {
+        let Count { rows, pieces, counts } = self;
+        for piece in pieces {
+            for some in rows[piece.row][piece.first..piece.end].chunks_mut(SOME) {
+                for symbol in &mut *some {
+                    *symbol = last_form(*symbol);
+                }
+                for four in some.chunks(4) {
+                    // One that follows another of its kind would wait for it.
+                    for (symbol, counts) in four.iter().zip(&mut *counts) {
+                        counts.litlen[(*symbol >> 18) as usize & 511] += 1;
+                        counts.distance[(*symbol >> 13) as usize & 31] += 1;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Puts the distance into its symbol and extra bits.
+#[inline(always)]
+fn last_form(symbol: Symbol) -> Symbol {
+    let (litlen, less) = (symbol & 0xffff, symbol >> 16);
+    // The two highest bits of a number and how many there are below them are what a float begins with.
+    let float = ((less as i32 as f32).to_bits() >> 22) as i32 - 254;
+    let slot = float.max(less.min(1) as i32) as u32;
+    let extra = less & !(u32::MAX << ((slot.max(2) >> 1) - 1));
+    litlen << 18 | if litlen < 256 { NO_DISTANCE << 13 } else { slot << 13 | extra }
+}
+
+impl Counts {
+    const EMPTY: Counts = Counts { litlen: [0; 512], distance: [0; 32] };
+
+    fn histogram(all: &[Counts; 4]) -> Histogram {
+        let mut histogram = Histogram::of_nothing();
+        for counts in all {
+            let (bytes, lengths) = counts.litlen.split_at(256);
+            for (sum, count) in histogram.litlen.iter_mut().zip(bytes) {
+                *sum += count;
+            }
+            for (slot, count) in LENGTH_SLOT.iter().zip(lengths) {
+                histogram.litlen[FIRST_LENGTH + usize::from(*slot)] += count;
+            }
+            for (sum, count) in histogram.distance.iter_mut().zip(&counts.distance) {
+                *sum += count;
+            }
+        }
         histogram
     }
 }
@@ -308,15 +443,19 @@ impl Body for Symbols<'_> {
     #[inline(always)]
     fn write<'w>(&self, _: &[u8], codes: &Codes, litlens: &Litlens, mut writer: Writer<'w>) -> Writer<'w> {
         let lengths = codes.lengths(litlens);
-        let litlens: [Bits; 512] = std::array::from_fn(|at| if at < 256 { litlens[at] } else { lengths[at - 256] });
-        let distances = codes.distances();
-        for symbol in self.0.into_iter().flatten() {
-            let litlen = litlens[(symbol >> 18) as usize & 511];
-            let Distance { code, extra } = distances[(symbol >> 13) as usize & 31];
-            litlen.put(&mut writer);
-            code.put(&mut writer);
-            writer.put(u64::from(symbol & 0x1fff), extra);
-            writer.store();
+        let litlens: [u64; 512] = std::array::from_fn(|at| if at < 256 { litlens[at] } else { lengths[at - 256] }.packed());
+        let distances = codes.distances().map(|distance| distance.packed());
+        for piece in self.pieces {
+            for symbol in &self.rows[piece.row][piece.first..piece.end] {
+                let litlen = litlens[(symbol >> 18) as usize & 511];
+                let distance = distances[(symbol >> 13) as usize & 31];
+                // Bits of a number above those that count are ignored where it says how far to shift.
+                let behind = distance >> 16 | u64::from(symbol & 0x1fff).wrapping_shl(distance as u32);
+                let bits = litlen >> 16 | behind.wrapping_shl(litlen as u32);
+                let count = litlen.wrapping_add(distance >> 8) as u32 & 63;
+                writer.put(bits, count);
+                writer.store();
+            }
         }
         writer
     }

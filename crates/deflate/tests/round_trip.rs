@@ -127,6 +127,17 @@ fn the_farthest_match_is_used_and_no_farther_one() {
 }
 
 #[test]
+fn what_is_beyond_the_end_is_no_part_of_a_match() {
+    for level in LEVELS {
+        for length in 0..40 {
+            let words = text(17, 100 + length);
+            check(&mut ways(level), &[&words[..], &[0; 300], &words[..], &[0; 3], b"end"].concat());
+            check(&mut ways(level), &[&words[..], b"other", &words[..]].concat());
+        }
+    }
+}
+
+#[test]
 fn what_was_coded_before_changes_nothing() {
     for level in LEVELS {
         let mut used = Encoder::new(level);
