@@ -12,21 +12,31 @@ pub(crate) trait Lanes: Copy {
 
     /// How many of the first bytes are equal.
     fn common(self, a: [u8; 16], b: [u8; 16]) -> u32;
+}
 
-    /// By place, so many bits of a hash of the four bytes there, at most sixteen; zero where they are not all there.
-    #[inline(always)]
-    fn hashes(self, bytes: &[u8], bits: u32, hashes: &mut [u16]) {
-        let fours = bytes.windows(4).map(|four| u32::from_le_bytes(*four.first_chunk().unwrap_or(&[0; 4])));
-        for (hash, four) in hashes.iter_mut().zip(fours.chain(std::iter::repeat(0))) {
-            *hash = (four.wrapping_mul(HASH) >> (32 - bits)) as u16;
-        }
+/// How far before each of eight places that follow one another another is, less one. They are put into one register: to store each apart
+/// would take as long as all else that is done for them.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[allow(unsafe_code)]
+#[inline(always)]
+pub(crate) fn before(first: u16, others: [u16; 8]) -> [i16; 8] {
+    use std::arch::x86_64::{__m128i, _mm_add_epi16, _mm_set_epi16, _mm_set1_epi16, _mm_sub_epi16};
+    let [a, b, c, d, e, f, g, h] = others.map(|other| other as i16);
+    // SAFETY: these need SSE2 and nothing else, and this function is only there where the target has it; a vector is eight numbers.
+    unsafe {
+        let less = _mm_add_epi16(_mm_set1_epi16(first as i16), _mm_set_epi16(6, 5, 4, 3, 2, 1, 0, -1));
+        std::mem::transmute::<__m128i, [i16; 8]>(_mm_sub_epi16(less, _mm_set_epi16(h, g, f, e, d, c, b, a)))
     }
+}
+
+/// The same for other processors.
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+pub(crate) fn before(first: u16, others: [u16; 8]) -> [i16; 8] {
+    std::array::from_fn(|at| first.wrapping_add(at as u16).wrapping_add(!others[at]) as i16)
 }
 
 /// Bytes that are compared at once.
 pub(crate) const WORD: usize = 16;
-
-const HASH: u32 = 0x9e37_79b1;
 
 /// Bytes of which many are read at once.
 #[derive(Clone, Copy)]
@@ -107,13 +117,9 @@ impl Lanes for Plain {
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     #![allow(unsafe_code)]
-    use super::{HASH, LANES, Lanes, Plain, WORD};
+    use super::{LANES, Lanes, Plain};
     use crate::processor::Avx2;
-    use std::arch::x86_64::{
-        __m128i, __m256i, _mm_cvtsi32_si128, _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8, _mm256_movemask_epi8,
-        _mm256_mullo_epi32, _mm256_packus_epi32, _mm256_permute4x64_epi64, _mm256_set1_epi8, _mm256_set1_epi32,
-        _mm256_shuffle_epi8, _mm256_srl_epi32,
-    };
+    use std::arch::x86_64::{__m256i, _mm256_cmpeq_epi8, _mm256_movemask_epi8, _mm256_set1_epi8};
 
     impl Lanes for Avx2 {
         #[inline(always)]
@@ -125,44 +131,6 @@ mod avx2 {
         #[inline(always)]
         fn common(self, a: [u8; 16], b: [u8; 16]) -> u32 {
             Plain.common(a, b)
-        }
-
-        #[inline(always)]
-        fn hashes(self, bytes: &[u8], bits: u32, hashes: &mut [u16]) {
-            // What is read for sixteen hashes is there.
-            let whole = (bytes.len().saturating_sub(8) / 16 * 16).min(hashes.len() / 16 * 16);
-            let (sixteens, few) = hashes.split_at_mut(whole);
-            for (at, sixteen) in (0..).step_by(16).zip(sixteens.as_chunks_mut().0) {
-                let [Some(first), Some(second)] = [at, at + 8].map(|at| bytes[at..].first_chunk()) else { break };
-                // SAFETY: the processor has AVX2; `self` says so.
-                *sixteen = unsafe { hashed(first, second, bits) };
-            }
-            Plain.hashes(&bytes[whole..], bits, few);
-        }
-    }
-
-    /// Hashes at the first eight places of each.
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    fn hashed(first: &[u8; WORD], second: &[u8; WORD], bits: u32) -> [u16; 16] {
-        const FOURS: [u8; 32] = {
-            let (mut fours, mut at) = ([0; 32], 0);
-            while at < 32 {
-                fours[at] = (at / 4 + at % 4) as u8;
-                at += 1;
-            }
-            fours
-        };
-        // SAFETY: any bytes are vectors, and a vector is numbers.
-        unsafe {
-            let [first, second] = [first, second].map(|bytes| {
-                let bytes = _mm256_broadcastsi128_si256(std::mem::transmute::<[u8; WORD], __m128i>(*bytes));
-                let fours = _mm256_shuffle_epi8(bytes, std::mem::transmute::<[u8; 32], __m256i>(FOURS));
-                _mm256_srl_epi32(_mm256_mullo_epi32(fours, _mm256_set1_epi32(HASH as i32)), _mm_cvtsi32_si128(32 - bits as i32))
-            });
-            // Packed by halves of a vector: the second and the third change places.
-            let both = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi32(first, second));
-            std::mem::transmute::<__m256i, [u16; 16]>(both)
         }
     }
 

@@ -15,7 +15,7 @@
 
 use crate::bits::{Rest, Writer};
 use crate::block::{self, Body, Codes, Litlens};
-use crate::lanes::{Lanes, Plain, Text, WORD};
+use crate::lanes::{Lanes, Plain, Text, WORD, before};
 use crate::processor::{Processor, Work};
 use crate::sequence::Histogram;
 use crate::symbols::{DISTANCE_SYMBOLS, FIRST_LENGTH, LENGTH_SLOT, MAX_MATCH, MIN_MATCH, WINDOW};
@@ -178,34 +178,43 @@ impl Work for LookBack<'_> {
     type Result = ();
 
     #[inline(always)]
-    fn run(self, lanes: impl Lanes) {
+    fn run(self, _: impl Lanes) {
         let LookBack { mut text, mut place, latest, back } = self;
-        let mut hashes = [0u16; SOME];
+        let mut hashes = [0; SOME];
         for some in back.chunks_mut(SOME) {
-            lanes.hashes(text, HASH_BITS, &mut hashes);
+            hash(text, &mut hashes);
             text = &text[some.len()..];
-            let mut at = place;
-            let mut latest_of = |hash: &u16| {
-                let earlier = std::mem::replace(&mut latest[usize::from(*hash)], at);
-                at = at.wrapping_add(1);
-                earlier as i16
-            };
-            // Eight are stored at once: to store each apart would take as long as all else.
+            let mut latest_of = |hash: u16, place| std::mem::replace(&mut latest[usize::from(hash)], place);
             let (eights, few) = some.as_chunks_mut::<8>();
             let (hashes, last) = hashes.split_at(8 * eights.len());
             for (back, hashes) in eights.iter_mut().zip(hashes.as_chunks::<8>().0) {
-                *back = std::array::from_fn(|at| latest_of(&hashes[at]));
+                *back = before(place, std::array::from_fn(|at| latest_of(hashes[at], place.wrapping_add(at as u16))));
+                place = place.wrapping_add(8);
             }
             for (back, hash) in few.iter_mut().zip(last) {
-                *back = latest_of(hash);
+                *back = place.wrapping_add(!latest_of(*hash, place)) as i16;
+                place = place.wrapping_add(1);
             }
-            for (back, at) in some.iter_mut().zip(0u16..) {
-                *back = (!*back).wrapping_add(place.wrapping_add(at) as i16);
-            }
-            place = at;
         }
     }
 }
+
+/// The hashes of the four bytes at each place; zero where they are not all there. Sixteen bits are multiplied: many are at once.
+#[inline(always)]
+fn hash(text: &[u8], hashes: &mut [u16; SOME]) {
+    let count = text.len().saturating_sub(3).min(SOME);
+    let (hashes, others) = hashes.split_at_mut(count);
+    let [a, b, c, d] = std::array::from_fn(|at| text.get(at..at + count).unwrap_or(&[]));
+    for ((((hash, a), b), c), d) in hashes.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+        let [a, b, c, d] = [(a, FACTORS[0]), (b, FACTORS[1]), (c, FACTORS[2]), (d, FACTORS[3])]
+            .map(|(byte, factor)| u16::from(*byte).wrapping_mul(factor));
+        *hash = a.wrapping_add(b).wrapping_add(c).wrapping_add(d) >> (16 - HASH_BITS);
+    }
+    others.fill(0);
+}
+
+/// What the bytes are multiplied by for a hash.
+const FACTORS: [u16; 4] = [0x9e37, 0x79b1, 0x85eb, 0xca87];
 
 /// What lanes look at.
 #[derive(Clone, Copy)]
