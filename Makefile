@@ -49,6 +49,9 @@ test: system
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(CARGO) build --workspace --locked
 	$(CARGO) test --workspace --locked
+	@if library=$$(scripts/isal $(TARGET)/isal); then \
+		LD_LIBRARY_PATH=$$library $(CARGO) test --workspace --locked --test isal --test gzip_engines -- --ignored; \
+	fi
 	@$(TARGET)/debug/terse-lab certificate --file $(TARGET)/bench.pem
 	@for file in examples/*.cfg bench/scenarios/*.cfg; do \
 		echo "terse -c -f $$file"; \
@@ -58,6 +61,7 @@ test: system
 	$(MAKE) --no-print-directory fuzz
 	@echo
 	@echo "All of it holds. Left out:"
+	@scripts/isal $(TARGET)/isal >/dev/null 2>&1 || echo "  ISA-L as an engine: its package, libisal2, could not be fetched"
 	@echo "  make bench: twelve minutes on a machine that does nothing else"
 	@echo "  make svn-experiment: ten minutes"
 	@echo "  make tls-scan: sslyze comes from PyPI (TERSE_SCAN_PYTHON names a Python that has it)"

@@ -187,8 +187,6 @@ const MAX_IDLE: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use terse_compress::Coding;
-    use terse_compress::coder::{Engine, Pool, Tuning, fast};
 
     #[test]
     fn the_file_is_found_among_those_that_are_mapped() {
@@ -196,31 +194,5 @@ mod tests {
                     7f04-7f05 r-xp 00001000 fd:00 34   /usr/lib/x86_64-linux-gnu/libisal.so.2.0.30\n";
         assert_eq!(mapped(maps).as_deref(), Some("/usr/lib/x86_64-linux-gnu/libisal.so.2.0.30"));
         assert_eq!(mapped("7f00-7f01 r--p 00000000 fd:00 12 /usr/lib/libc.so.6\n"), None);
-    }
-
-    /// Where the library is missing, there is nothing to test: the program says so in `-vv`.
-    #[test]
-    fn whole_bodies_come_back_and_small() {
-        let Ok(isal) = load() else {
-            eprintln!("{NAME} is not installed");
-            return;
-        };
-        assert!(fast::install(Box::new(isal)) && fast::installed().unwrap().name().contains(NAME));
-        let pool = Pool::new(Tuning::default());
-        let text: Vec<u8> = (0u32..60_000).flat_map(|n| format!("{} ", n.wrapping_mul(2_654_435_761) >> 20).into_bytes()).collect();
-        let noise: Vec<u8> = (0u32..80_000).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
-        for body in [&b""[..], b"x", &text[..1000], &text, &noise, &vec![0; 500_000]] {
-            for level in [1, 2, 3] {
-                let mut out = b"before".to_vec();
-                (Engine::of(Coding::Gzip).whole)(body, Level(level), &pool, &mut out).unwrap();
-                let mut plain = Vec::new();
-                let mut decoder = flate2::read::MultiGzDecoder::new(&out[6..]);
-                std::io::Read::read_to_end(&mut decoder, &mut plain).unwrap();
-                assert!(plain == body, "level {level}, {} bytes", body.len());
-            }
-        }
-        let mut out = Vec::new();
-        fast::installed().unwrap().deflate(&text, Level(1), &mut out).unwrap();
-        assert!(out.len() < text.len() / 2, "{} of {}", out.len(), text.len());
     }
 }

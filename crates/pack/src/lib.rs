@@ -31,6 +31,9 @@ mod suffix;
 pub mod unpack;
 mod walk;
 
+#[cfg(test)]
+mod conformance;
+
 pub use engine::device::Devices;
 pub use fault::Fault;
 pub use form::Form;

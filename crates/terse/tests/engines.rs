@@ -1,6 +1,4 @@
-//! Engines that are libraries: what they make, and what a client sees when they misbehave, which is nothing.
-//!
-//! The libraries are the system's zlib, where it is, and the test card, which fails when it is told to.
+//! What a client sees of engines that misbehave, which is nothing. The engine is the test card, which fails when it is told to.
 //!
 //! `TERSE_FULL=1` asks for 10,000 responses through a card that fails in every way, `TERSE_SEED` for other dice.
 
@@ -10,115 +8,20 @@ mod support;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use support::client::Client;
 use support::gzip::gunzip;
 use support::origin::Origin;
 use support::random::Random;
-use support::{PATIENCE, Terse, until};
-use terse_card::keeper::{Keeper, Launch};
-use terse_card::local::Local;
-use terse_card::remote::Remote;
-use terse_card::zlib::Library;
-use terse_compress::device::{Device, Failure, Order, Piece, Pieces, Wrapper, room_for};
-use terse_compress::{EngineSettings, Level, Limit};
+use support::{Terse, until};
 
 /// The test card, which cargo has built beside this program.
 fn card() -> PathBuf {
     let path = std::env::current_exe().unwrap().with_file_name("libterse_testcard.so");
     assert!(path.exists(), "{} is not there", path.display());
     path
-}
-
-fn launch() -> Launch<'static> {
-    Launch { program: Path::new(env!("CARGO_BIN_EXE_terse")), user: None, group: None, forget: &[], quiet: false }
-}
-
-fn settings(library: PathBuf) -> EngineSettings {
-    EngineSettings { library, threads: 2, jobs: 4, largest: 1 << 20, ..EngineSettings::default() }
-}
-
-/// Every library, in a process of its own and in this one.
-fn devices() -> Vec<(String, Box<dyn Device>)> {
-    let mut devices: Vec<(String, Box<dyn Device>)> = Vec::new();
-    for library in [card(), PathBuf::from("libz.so.1")] {
-        let Ok(loaded) = Library::open(&library) else {
-            println!("{} is not here", library.display());
-            continue;
-        };
-        let (name, settings) = (library.display().to_string(), settings(library));
-        let keeper = Keeper::start(&launch(), &settings).unwrap();
-        devices.push((format!("{name} apart"), Box::new(Remote::open(keeper, &settings, Arc::new(Limit::new(64 << 20))).unwrap())));
-        devices.push((format!("{name} within"), Box::new(Local::open(loaded, &settings).unwrap())));
-    }
-    devices
-}
-
-/// What a device makes of a body.
-fn make(device: &dyn Device, body: Pieces, wrapper: Wrapper, level: u8) -> Result<Vec<u8>, Failure> {
-    let (tell, told) = channel();
-    let ending = Box::new(move |result| tell.send(result).unwrap());
-    device.submit(vec![Order::new(1, body, wrapper, Level(level), ending)]);
-    told.recv_timeout(PATIENCE).unwrap().map(|coded: terse_compress::device::Coded| coded.bytes)
-}
-
-fn bodies() -> Vec<Pieces> {
-    let mut random = Random::new(7);
-    let text: Vec<u8> = (0..20_000u32).flat_map(|n| format!("{} ", n * n % 977).into_bytes()).collect();
-    let noise = random.bytes(300_000);
-    let mut bodies: Vec<Pieces> =
-        [&b""[..], b"x", &text[..1000], &text, &noise, &vec![0; 1 << 20]].map(|body| body.to_vec().into()).into();
-    let pieces = text.chunks(7_777).map(|piece| Arc::new(piece.to_vec()) as Arc<dyn Piece>);
-    bodies.push(Pieces::new(pieces.collect()));
-    bodies
-}
-
-#[test]
-fn what_every_library_makes_comes_back() {
-    for (name, device) in devices() {
-        for body in bodies() {
-            for level in [1, 6, 9] {
-                let plain = body.joined();
-                let gzip = make(&*device, body.clone(), Wrapper::Gzip, level).unwrap();
-                assert!(gunzip(&gzip) == *plain, "{name} {level} {}", body.bytes());
-                assert!(gzip.len() <= room_for(body.bytes()));
-                let zlib = make(&*device, body.clone(), Wrapper::Zlib, level).unwrap();
-                let mut decoded = Vec::new();
-                flate2::read::ZlibDecoder::new(&zlib[..]).read_to_end(&mut decoded).unwrap();
-                assert!(decoded == *plain, "{name} {level} {}", body.bytes());
-            }
-        }
-        let too_large = make(&*device, vec![0; (1 << 20) + 1].into(), Wrapper::Gzip, 6);
-        assert!(too_large.is_err() || name.ends_with("within"), "{name}");
-        assert!(device.status().version.is_some_and(|version| version.starts_with('1')), "{name}");
-    }
-}
-
-#[test]
-fn many_jobs_at_a_time_do_not_mix() {
-    let mut random = Random::new(1);
-    let bodies: Vec<Vec<u8>> = (0..200).map(|_| random.below(50_000)).map(|n| Random::new(n as u64).bytes(n)).collect();
-    for (name, device) in devices() {
-        let (tell, told) = channel();
-        let submit = |ticket: usize| {
-            let tell = tell.clone();
-            let ending = Box::new(move |result| tell.send((ticket, result)).unwrap());
-            device.submit(vec![Order::new(ticket as u64, bodies[ticket].clone().into(), Wrapper::Gzip, Level(1), ending)]);
-        };
-        (0..4).for_each(submit);
-        for next in 4..bodies.len() + 4 {
-            let (ticket, result) = told.recv_timeout(PATIENCE).unwrap();
-            let coded: terse_compress::device::Coded = result.unwrap();
-            assert!(gunzip(&coded.bytes) == bodies[ticket], "{name} {ticket}");
-            if next < bodies.len() {
-                submit(next);
-            }
-        }
-    }
 }
 
 /// A proxy in front of an origin, with the test card as its engine.

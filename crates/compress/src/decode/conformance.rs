@@ -1,70 +1,23 @@
-//! One suite for every decoder: what others have coded comes back, whatever way it comes in, and what is wrong is said.
+//! Every decoder, through the cases that all decoders pass ([`terse_trial`]), and what only incremental ones have: whatever way a body
+//! comes in, it comes out.
 
 use super::{Decoder, Flaw, Next, Progress, decoder};
-use crate::coder::{ENGINES, Engine, Flush, Pool, Tuning};
+use crate::coder::{Engine, Flush, Pool, Tuning};
 use crate::coding::{Coding, Level};
 use proptest::prelude::*;
-use std::io::Write;
 use std::sync::Arc;
+use terse_trial::bodies::mixed;
+use terse_trial::reader::{self, coded};
+use terse_trial::{Form, Reader};
 
-/// A coding's coder, by a program that is not ours where there is one.
-type Code = fn(&[u8]) -> Vec<u8>;
-
-/// What is decoded, and how it is coded.
-const FORMS: &[(&str, Coding, Code)] = &[
-    ("gzip", Coding::Gzip, gzip),
-    ("zlib", Coding::Deflate, zlib),
-    ("raw deflate", Coding::Deflate, raw),
-    ("zstd", Coding::Zstd, |body| ours(Coding::Zstd, body)),
-    ("br", Coding::Brotli, |body| ours(Coding::Brotli, body)),
+/// What is decoded.
+const FORMS: &[(&str, Coding, Form)] = &[
+    ("gzip", Coding::Gzip, Form::Gzip),
+    ("zlib", Coding::Deflate, Form::Zlib),
+    ("raw deflate", Coding::Deflate, Form::Raw),
+    ("zstd", Coding::Zstd, Form::ZstdFrames),
+    ("br", Coding::Brotli, Form::Brotli),
 ];
-
-fn gzip(body: &[u8]) -> Vec<u8> {
-    let mut coder = flate2::GzBuilder::new().filename("a name").comment("a comment").extra(vec![7; 300]);
-    coder = coder.mtime(1);
-    let mut coder = coder.write(Vec::new(), flate2::Compression::default());
-    coder.write_all(body).unwrap();
-    coder.finish().unwrap()
-}
-
-fn zlib(body: &[u8]) -> Vec<u8> {
-    let mut coder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
-    coder.write_all(body).unwrap();
-    coder.finish().unwrap()
-}
-
-fn raw(body: &[u8]) -> Vec<u8> {
-    let mut coder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
-    coder.write_all(body).unwrap();
-    coder.finish().unwrap()
-}
-
-fn ours(coding: Coding, body: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    (ENGINES[coding as usize].whole)(body, Level(3), &Pool::new(Tuning::default()), &mut out).unwrap();
-    out
-}
-
-/// Text, then zeros, then noise.
-fn sample(bytes: usize) -> Vec<u8> {
-    let mut state = 88_172_645_463_325_252u64;
-    let mut next = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
-    let mut out = Vec::new();
-    while out.len() < bytes / 2 {
-        out.extend_from_slice(["function", " ", "return", "();\n", "value"][(next() % 5) as usize].as_bytes());
-    }
-    out.resize(out.len() + bytes / 4, 0);
-    while out.len() < bytes {
-        out.push(next() as u8);
-    }
-    out.truncate(bytes);
-    out
-}
 
 /// Decodes pieces, with so much room at a time; how many bytes were taken, and how it ended.
 fn decode(decoder: &mut dyn Decoder, pieces: &[&[u8]], room: usize) -> (Vec<u8>, usize, Result<bool, Flaw>) {
@@ -97,22 +50,45 @@ fn whole(coding: Coding, coded: &[u8]) -> (Vec<u8>, Result<bool, Flaw>) {
     (out, end)
 }
 
-#[test]
-fn bodies_come_back() {
-    for (name, coding, code) in FORMS {
-        for body in [sample(0), sample(1), sample(1000), sample(300_000), vec![0; 2_000_000]] {
-            let coded = code(&body);
-            let (out, taken, end) = decode(&mut *decoder(*coding).unwrap(), &[&coded], 1 << 16);
-            assert!(out == body && end == Ok(true) && taken == coded.len(), "{name}: {} bytes: {end:?}", body.len());
+/// A form's decoder, for the cases that all decoders pass.
+struct Face(Form);
+
+impl Reader for Face {
+    fn name(&self) -> String {
+        format!("{:?}, decoded", self.0)
+    }
+
+    fn form(&self) -> Form {
+        self.0
+    }
+
+    fn read(&self, coded: &[u8]) -> Result<Vec<u8>, String> {
+        let coding = FORMS.iter().find(|(_, _, form)| *form == self.0).unwrap().1;
+        match whole(coding, coded) {
+            (body, Ok(true)) => Ok(body),
+            (_, Ok(false)) => Err(Flaw::Truncated.name().into()),
+            (_, Err(flaw)) => Err(flaw.name().into()),
         }
+    }
+
+    /// What is no zlib stream is tried as a raw one.
+    fn knows_noise(&self) -> bool {
+        matches!(self.0, Form::Gzip | Form::ZstdFrames)
+    }
+}
+
+#[test]
+fn whole_bodies() {
+    for (_, _, form) in FORMS {
+        reader::try_all(&Face(*form));
     }
 }
 
 #[test]
 fn one_byte_at_a_time_and_one_byte_of_room() {
-    for (name, coding, code) in FORMS {
-        let body = sample(3000);
-        let coded = code(&body);
+    for (name, coding, form) in FORMS {
+        let body = mixed(3000);
+        let coded = coded(*form, &body);
         let bytes: Vec<&[u8]> = coded.chunks(1).collect();
         for room in [1, 7, 100_000] {
             let (out, taken, end) = decode(&mut *decoder(*coding).unwrap(), &bytes, room);
@@ -123,9 +99,9 @@ fn one_byte_at_a_time_and_one_byte_of_room() {
 
 #[test]
 fn what_is_cut_is_not_complete() {
-    for (name, coding, code) in FORMS {
-        let body = sample(2000);
-        let coded = code(&body);
+    for (name, coding, form) in FORMS {
+        let body = mixed(2000);
+        let coded = coded(*form, &body);
         for end in 0..coded.len() {
             let (out, result) = whole(*coding, &coded[..end]);
             assert!(result == Ok(false) && body.starts_with(&out), "{name}: {end} of {}: {result:?}", coded.len());
@@ -135,9 +111,9 @@ fn what_is_cut_is_not_complete() {
 
 #[test]
 fn what_follows_the_end_is_left() {
-    for (name, coding, code) in FORMS {
-        let body = sample(2000);
-        let coded = code(&body);
+    for (name, coding, form) in FORMS {
+        let body = mixed(2000);
+        let coded = coded(*form, &body);
         for behind in [&b"<!-- end -->"[..], b"x", b"\xff\xff\xff\xff\xff\xff\xff\xff"] {
             let all = [&coded[..], behind].concat();
             let (out, taken, end) = decode(&mut *decoder(*coding).unwrap(), &[&all], 1 << 16);
@@ -149,18 +125,8 @@ fn what_follows_the_end_is_left() {
 }
 
 #[test]
-fn wrong_bytes_are_found_where_there_is_a_checksum() {
-    let body = sample(5000);
-    for (name, coding, code) in FORMS.iter().filter(|(name, ..)| matches!(*name, "gzip" | "zlib")) {
-        let coded = code(&body);
-        for at in (0..coded.len()).step_by(3) {
-            let mut wrong = coded.clone();
-            wrong[at] ^= 0x55;
-            let (out, end) = whole(*coding, &wrong);
-            assert!(out == body || !matches!(end, Ok(true)), "{name}: a byte changed at {at}");
-        }
-    }
-    let mut wrong = gzip(&body);
+fn a_checksum_and_a_length_are_told_apart() {
+    let mut wrong = coded(Form::Gzip, &mixed(5000));
     let end = wrong.len();
     wrong[end - 5] ^= 1;
     assert_eq!(whole(Coding::Gzip, &wrong).1, Err(Flaw::Checksum));
@@ -171,19 +137,19 @@ fn wrong_bytes_are_found_where_there_is_a_checksum() {
 
 #[test]
 fn a_decoder_can_begin_again_at_any_point() {
-    for (name, coding, code) in FORMS {
-        let (first, second) = (code(&sample(50_000)), sample(30_000));
+    for (name, coding, form) in FORMS {
+        let (first, second) = (coded(*form, &mixed(50_000)), mixed(30_000));
         for end in [0, 1, 5, 1000, first.len()] {
             let mut decoder = decoder(*coding).unwrap();
             decoder.push(&first[..end.min(first.len())], &mut Vec::new(), 10_000).unwrap();
             decoder.reset();
-            let (out, _, end) = decode(&mut *decoder, &[&code(&second)], 1 << 16);
+            let (out, _, end) = decode(&mut *decoder, &[&coded(*form, &second)], 1 << 16);
             assert!(out == second && end == Ok(true), "{name}: {end:?}");
         }
         let mut decoder = decoder(*coding).unwrap();
         let garbage = decode(&mut *decoder, &[&[0x06; 3], &[0xff; 500]], 1 << 16).2;
         decoder.reset();
-        let (out, _, end) = decode(&mut *decoder, &[&code(&second)], 1 << 16);
+        let (out, _, end) = decode(&mut *decoder, &[&coded(*form, &second)], 1 << 16);
         assert!(out == second && end == Ok(true), "{name} behind {garbage:?}: {end:?}");
     }
 }
@@ -219,9 +185,9 @@ fn a_window_of_8_mb_is_taken() {
 
 #[test]
 fn all_members_and_frames_are_one_body() {
-    for (name, coding, code) in FORMS.iter().filter(|(_, coding, _)| matches!(coding, Coding::Gzip | Coding::Zstd)) {
-        let parts = [sample(10), Vec::new(), sample(5000)];
-        let mut coded: Vec<u8> = parts.iter().flat_map(|part| code(part)).collect();
+    for (name, coding, form) in FORMS.iter().filter(|(_, coding, _)| matches!(coding, Coding::Gzip | Coding::Zstd)) {
+        let parts = [mixed(10), Vec::new(), mixed(5000)];
+        let mut coded: Vec<u8> = parts.iter().flat_map(|part| coded(*form, part)).collect();
         if *coding == Coding::Gzip {
             coded.extend_from_slice(&[0; 512]);
         } else {
@@ -239,8 +205,8 @@ fn all_members_and_frames_are_one_body() {
 
 #[test]
 fn a_later_member_that_is_wrong_is_no_trailing_garbage() {
-    for (coding, code) in [(Coding::Gzip, gzip as Code), (Coding::Zstd, |body| ours(Coding::Zstd, body))] {
-        let (first, mut second) = (code(b"first"), code(&sample(3000)));
+    for (coding, form) in [(Coding::Gzip, Form::Gzip), (Coding::Zstd, Form::ZstdFrames)] {
+        let (first, mut second) = (coded(form, b"first"), coded(form, &mixed(3000)));
         let at = second.len() / 2;
         second[at..].iter_mut().for_each(|byte| *byte ^= 0x5a);
         let (_, end) = whole(coding, &[first, second].concat());
@@ -251,7 +217,7 @@ fn a_later_member_that_is_wrong_is_no_trailing_garbage() {
 #[test]
 fn the_fields_of_a_gzip_head_are_read_and_their_checksum_checked() {
     let body = b"hello";
-    let deflated = raw(body);
+    let deflated = coded(Form::Raw, body);
     let mut head = b"\x1f\x8b\x08\x1f\x00\x00\x00\x00\x00\xff".to_vec();
     head.extend_from_slice(b"\x04\x00abcdname\0comment\0");
     let checksum = libdeflater::crc32(&head) as u16;
@@ -270,7 +236,7 @@ fn what_was_flushed_comes_out_at_once() {
         let mut coder = (Engine::of(coding).stream)(Level(3), &Arc::new(Pool::new(Tuning::default())));
         let mut decoder = decoder(coding).unwrap();
         for (bytes, room) in [(1, 1 << 16), (30, 7), (700, 1 << 16), (4000, 1 << 16), (4000, 100), (50_000, 1 << 16), (1, 1)] {
-            for body in [sample(bytes), b"again ".iter().copied().cycle().take(bytes).collect()] {
+            for body in [mixed(bytes), b"again ".iter().copied().cycle().take(bytes).collect()] {
                 let mut coded = Vec::new();
                 coder.push(&body, &mut coded, Flush::Sync).unwrap();
                 let (out, taken, end) = decode(&mut *decoder, &[&coded], room);
@@ -283,9 +249,9 @@ fn what_was_flushed_comes_out_at_once() {
 
 #[test]
 fn memory_is_what_the_formats_say() {
-    for (name, coding, code) in FORMS {
+    for (name, coding, form) in FORMS {
         let mut decoder = decoder(*coding).unwrap();
-        let coded = code(&sample(300_000));
+        let coded = coded(*form, &mixed(300_000));
         decoder.push(&coded, &mut Vec::new(), 100_000).unwrap();
         assert!((10_000..2_000_000).contains(&decoder.memory()), "{name}: {}", decoder.memory());
     }
@@ -295,7 +261,7 @@ fn memory_is_what_the_formats_say() {
         let mut parameters = brotli::enc::BrotliEncoderParams::default();
         (parameters.quality, parameters.lgwin) = (1, 24);
         let mut out = Vec::new();
-        brotli::BrotliCompress(&mut &sample(9_000_000)[..], &mut out, &parameters).unwrap();
+        brotli::BrotliCompress(&mut &mixed(9_000_000)[..], &mut out, &parameters).unwrap();
         out
     };
     let mut out = Vec::new();
@@ -316,9 +282,9 @@ proptest! {
         room in 1usize..5000,
         form in 0..FORMS.len(),
     ) {
-        let (_, coding, code) = FORMS[form];
+        let (_, coding, form) = FORMS[form];
         let body: Vec<u8> = pieces.iter().flat_map(|(bytes, times)| bytes.repeat(*times)).collect();
-        let coded = code(&body);
+        let coded = coded(form, &body);
         let (mut rest, mut parts) = (&coded[..], Vec::new());
         for cut in cuts.iter().cycle() {
             if rest.is_empty() {
@@ -348,8 +314,8 @@ proptest! {
     fn damaged_bodies_never_come_out_larger_than_asked(
         at in any::<prop::sample::Index>(), byte in any::<u8>(), room in 1usize..3000, form in 0..FORMS.len(),
     ) {
-        let (_, coding, code) = FORMS[form];
-        let mut coded = code(&sample(4000));
+        let (_, coding, form) = FORMS[form];
+        let mut coded = coded(form, &mixed(4000));
         let at = at.index(coded.len());
         coded[at] = byte;
         let _ = decode(&mut *decoder(coding).unwrap(), &[&coded], room);

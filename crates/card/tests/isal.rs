@@ -1,0 +1,76 @@
+//! ISA-L's igzip, by itself and where it stands in for other coders, through the cases that all engines pass.
+//!
+//! The library is not installed for tests: everything that runs here would use it then. `make test` fetches it into the target folder, and
+//! runs these with `LD_LIBRARY_PATH`.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use terse_card::isal::{self, Isal, NAME};
+use terse_compress::coder::{Engine, Fast, Pool, Tuning, fast};
+use terse_compress::device::room_for;
+use terse_compress::{Coding, Level};
+use terse_trial::bodies::text;
+use terse_trial::{Form, Whole, whole};
+
+struct Raw(Isal);
+
+impl Whole for Raw {
+    fn name(&self) -> String {
+        Fast::name(&self.0)
+    }
+
+    fn form(&self) -> Form {
+        Form::Raw
+    }
+
+    fn levels(&self) -> Vec<u8> {
+        vec![1, 2]
+    }
+
+    fn code(&self, body: &[u8], level: u8, out: &mut Vec<u8>) -> Result<(), String> {
+        self.0.deflate(body, Level(level), out).map_err(|fault| format!("{fault:?}"))
+    }
+
+    fn bound(&self, bytes: usize) -> usize {
+        room_for(bytes)
+    }
+}
+
+/// The engine for gzip, which takes it once it is made known.
+struct Gzip(Pool);
+
+impl Whole for Gzip {
+    fn name(&self) -> String {
+        format!("gzip with {}", fast::installed().unwrap().name())
+    }
+
+    fn form(&self) -> Form {
+        Form::Gzip
+    }
+
+    fn levels(&self) -> Vec<u8> {
+        vec![1, 2, 3]
+    }
+
+    fn code(&self, body: &[u8], level: u8, out: &mut Vec<u8>) -> Result<(), String> {
+        (Engine::of(Coding::Gzip).whole)(body, Level(level), &self.0, out).map_err(|fault| format!("{fault:?}"))
+    }
+}
+
+#[test]
+#[ignore = "needs libisal.so.2: make test fetches it and runs this"]
+fn isal_passes_what_every_engine_passes() {
+    let open = || isal::load().unwrap_or_else(|unfit| panic!("{NAME}: {unfit}"));
+    let raw = Raw(open());
+    whole::try_all(&raw);
+    let (body, mut out) = (text(1, 400_000), Vec::new());
+    raw.0.deflate(&body, Level(1), &mut out).unwrap();
+    assert!(out.len() < body.len() / 2, "{} of {}", out.len(), body.len());
+
+    assert!(fast::install(Box::new(open())));
+    let gzip = Gzip(Pool::new(Tuning::default()));
+    let mut framed = Vec::new();
+    gzip.code(&body, 1, &mut framed).unwrap();
+    assert_eq!(framed[10..framed.len() - 8], out, "it is what codes level 1");
+    whole::try_all(&gzip);
+}
