@@ -4,6 +4,8 @@
 //! branch; what lies beyond is written again by the next store. After a store at most 7 bits are left, so 56 may be put before the
 //! next one.
 
+use crate::lanes::put_word;
+
 /// Bits that may be put between two stores.
 pub(crate) const ROOM: u32 = 56;
 
@@ -56,7 +58,7 @@ impl<'a> Writer<'a> {
     /// Stores the whole bytes.
     #[inline(always)]
     pub(crate) fn store(&mut self) {
-        self.room[self.at..self.at + 8].copy_from_slice(&self.bits.to_le_bytes());
+        put_word(self.room, self.at, self.bits);
         self.at += (self.count >> 3) as usize;
         self.bits >>= self.count & 56;
         self.count &= 7;

@@ -11,7 +11,7 @@ pub(crate) trait Lanes: Copy {
     fn equal(self, bytes: &[u8; LANES], byte: u8) -> u32;
 
     /// How many of the first bytes are equal.
-    fn common(self, a: [u8; 16], b: [u8; 16]) -> u32;
+    fn common(self, a: &[u8; WORD], b: &[u8; WORD]) -> u32;
 }
 
 /// How far before each of eight places that follow one another another is, less one. They are put into one register: to store each apart
@@ -24,15 +24,15 @@ pub(crate) fn before(first: u16, others: [u16; 8]) -> [i16; 8] {
     let [a, b, c, d, e, f, g, h] = others.map(|other| other as i16);
     // SAFETY: these need SSE2 and nothing else, and this function is only there where the target has it; a vector is eight numbers.
     unsafe {
-        let less = _mm_add_epi16(_mm_set1_epi16(first as i16), _mm_set_epi16(6, 5, 4, 3, 2, 1, 0, -1));
-        std::mem::transmute::<__m128i, [i16; 8]>(_mm_sub_epi16(less, _mm_set_epi16(h, g, f, e, d, c, b, a)))
+        let places = _mm_add_epi16(_mm_set1_epi16(first as i16), _mm_set_epi16(7, 6, 5, 4, 3, 2, 1, 0));
+        std::mem::transmute::<__m128i, [i16; 8]>(_mm_sub_epi16(_mm_set_epi16(h, g, f, e, d, c, b, a), places))
     }
 }
 
 /// The same for other processors.
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
 pub(crate) fn before(first: u16, others: [u16; 8]) -> [i16; 8] {
-    std::array::from_fn(|at| first.wrapping_add(at as u16).wrapping_add(!others[at]) as i16)
+    std::array::from_fn(|at| others[at].wrapping_sub(first.wrapping_add(at as u16)) as i16)
 }
 
 /// Bytes that are compared at once.
@@ -65,6 +65,15 @@ impl<'a> Text<'a> {
     }
 }
 
+/// Puts a number where it has room, the lowest byte first.
+#[inline(always)]
+#[allow(unsafe_code)]
+pub(crate) fn put_word(room: &mut [u8], at: usize, word: u64) {
+    assert!(room.len() >= size_of::<u64>() && at <= room.len() - size_of::<u64>());
+    // SAFETY: there are as many bytes from `at` on; any address is good enough for bytes.
+    unsafe { room.as_mut_ptr().add(at).cast::<[u8; size_of::<u64>()]>().write(word.to_le_bytes()) }
+}
+
 /// What every processor of the target can do.
 #[derive(Clone, Copy)]
 pub(crate) struct Plain;
@@ -88,12 +97,12 @@ impl Lanes for Plain {
     }
 
     #[inline(always)]
-    fn common(self, a: [u8; 16], b: [u8; 16]) -> u32 {
-        use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_movemask_epi8};
-        // SAFETY: these need SSE2 and nothing else, and this function is only there where the target has it; any sixteen bytes are a
-        // vector.
+    fn common(self, a: &[u8; WORD], b: &[u8; WORD]) -> u32 {
+        use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8};
+        // SAFETY: these need SSE2 and nothing else, and this function is only there where the target has it; sixteen bytes are read of
+        // sixteen, from any address.
         let same = unsafe {
-            let [a, b] = [a, b].map(|bytes| std::mem::transmute::<[u8; 16], __m128i>(bytes));
+            let [a, b] = [a, b].map(|bytes| _mm_loadu_si128(bytes.as_ptr().cast()));
             _mm_movemask_epi8(_mm_cmpeq_epi8(a, b)) as u32
         };
         (!same).trailing_zeros()
@@ -108,8 +117,8 @@ impl Lanes for Plain {
     }
 
     #[inline(always)]
-    fn common(self, a: [u8; 16], b: [u8; 16]) -> u32 {
-        let difference = u128::from_le_bytes(a) ^ u128::from_le_bytes(b);
+    fn common(self, a: &[u8; WORD], b: &[u8; WORD]) -> u32 {
+        let difference = u128::from_le_bytes(*a) ^ u128::from_le_bytes(*b);
         (difference.trailing_zeros() / 8).min(16)
     }
 }
@@ -117,7 +126,7 @@ impl Lanes for Plain {
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     #![allow(unsafe_code)]
-    use super::{LANES, Lanes, Plain};
+    use super::{LANES, Lanes, Plain, WORD};
     use crate::processor::Avx2;
     use std::arch::x86_64::{__m256i, _mm256_cmpeq_epi8, _mm256_movemask_epi8, _mm256_set1_epi8};
 
@@ -129,7 +138,7 @@ mod avx2 {
         }
 
         #[inline(always)]
-        fn common(self, a: [u8; 16], b: [u8; 16]) -> u32 {
+        fn common(self, a: &[u8; WORD], b: &[u8; WORD]) -> u32 {
             Plain.common(a, b)
         }
     }
@@ -163,9 +172,9 @@ mod tests {
             for at in 0..16 {
                 let (mut a, b) = ([9; 16], [9; 16]);
                 (a[at], a[15]) = (1, 2);
-                assert_eq!(lanes.common(a, b), at as u32);
+                assert_eq!(lanes.common(&a, &b), at as u32);
             }
-            assert_eq!(lanes.common([7; 16], [7; 16]), 16);
+            assert_eq!(lanes.common(&[7; 16], &[7; 16]), 16);
         }
     }
 

@@ -26,7 +26,7 @@ use std::ops::Range;
 const SEGMENT: usize = 72 * 1024;
 
 /// Lanes.
-const COUNT: usize = 4;
+const COUNT: usize = 6;
 
 /// A lane that is at its end takes half of what another has left, if that is so much.
 const WORTH_SHARING: usize = 256;
@@ -43,7 +43,7 @@ const _: () = assert!(SEGMENT / (WORTH_SHARING / 2) * (WORD - 1) + COUNT * WORTH
 const HASH_BITS: u32 = 15;
 
 /// Matches are found by their first bytes, so many.
-const SHORTEST: i32 = 4;
+const SHORTEST: isize = 4;
 
 /// The first level's coder.
 pub(crate) struct Quick {
@@ -192,7 +192,7 @@ impl Work for LookBack<'_> {
                 place = place.wrapping_add(8);
             }
             for (back, hash) in few.iter_mut().zip(last) {
-                *back = place.wrapping_add(!latest_of(*hash, place)) as i16;
+                *back = latest_of(*hash, place).wrapping_sub(place) as i16;
                 place = place.wrapping_add(1);
             }
         }
@@ -238,7 +238,7 @@ impl Work for Take<'_> {
     fn run(self, vectors: impl Lanes) {
         let Take { given, segment, rows, pieces } = self;
         let border = |lane: usize| segment.start + segment.len() * lane / COUNT;
-        let mut lanes: [Lane; COUNT] = std::array::from_fn(|lane| Lane { at: border(lane), end: border(lane + 1) });
+        let mut lanes: [Lane; COUNT] = std::array::from_fn(|lane| Lane::new(border(lane), border(lane + 1)));
         let mut starts: [(usize, usize); COUNT] = std::array::from_fn(|lane| (border(lane), 0));
         let (rows, [ends]) = rows.split_at_mut(COUNT) else { return };
         let Some(rows) = rows.first_chunk_mut::<COUNT>() else { return };
@@ -303,9 +303,9 @@ fn share(lanes: &mut [Lane; COUNT], lane: usize) -> bool {
     if left < WORTH_SHARING {
         return false;
     }
-    let end = longest.end;
-    longest.end -= left / 2;
-    lanes[lane] = Lane { at: longest.end, end };
+    let (end, middle) = (longest.end, longest.end - left / 2);
+    *longest = Lane::new(longest.at, middle);
+    lanes[lane] = Lane::new(middle, end);
     true
 }
 
@@ -314,33 +314,39 @@ fn share(lanes: &mut [Lane; COUNT], lane: usize) -> bool {
 struct Lane {
     at: usize,
     end: usize,
+    /// The first place from which a word would reach beyond the end.
+    near_end: usize,
 }
 
 impl Lane {
+    fn new(at: usize, end: usize) -> Lane {
+        Lane { at, end, near_end: (end + 1).saturating_sub(WORD) }
+    }
+
     /// Whether all that a step compares lies in the lane.
     #[inline(always)]
     fn has_room(&self) -> bool {
-        self.at + WORD <= self.end
+        self.at < self.near_end
     }
 
     /// Takes one symbol, of a match of so many bytes at most.
     #[inline(always)]
     fn step(&mut self, vectors: impl Lanes, given: Given<'_>, most: usize) -> Symbol {
         let at = self.at;
-        let Given { text, back } = given;
-        let less = back[at];
-        let earlier = at.wrapping_add_signed(!isize::from(less));
-        let here = text.word(at).unwrap_or_else(nothing);
-        let there = text.word(earlier).unwrap_or_else(nothing);
-        let mut length = vectors.common(*there, *here) as i32;
-        if length == WORD as i32 {
-            length = longer(text, earlier, at, self.end);
+        let back = isize::from(given.back[at]);
+        let earlier = at.wrapping_add_signed(back);
+        let (here, there) = (given.text.word(at).unwrap_or_else(nothing), given.text.word(earlier).unwrap_or_else(nothing));
+        let mut length = vectors.common(there, here) as isize;
+        if length == WORD as isize {
+            length = longer(given.text, earlier, at, self.end).min(most) as isize;
+        } else if most < WORD {
+            length = length.min(most as isize);
         }
-        length = length.min(most as i32);
-        let is_match = (length - SHORTEST) | i32::from(less) >= 0;
-        let litlen = select(is_match, length + 256 - MIN_MATCH as i32, i32::from(here[0]));
+        // Both less than zero: the place is not too far, and the match is long enough.
+        let is_match = back & (SHORTEST - 1 - length) < 0;
+        let litlen = select(is_match, length as u32 + 256 - MIN_MATCH as u32, u32::from(here[0]));
         self.at = at + select(is_match, length, 1) as usize;
-        (litlen | i32::from(less) << 16) as u32
+        litlen | (back as u32) << 16
     }
 
     /// Takes what is left.
@@ -367,7 +373,7 @@ fn nothing<'a>() -> &'a [u8; WORD] {
 
 /// How many bytes are equal at two places, of which the first [`WORD`] are.
 #[inline(never)]
-fn longer(text: Text<'_>, earlier: usize, at: usize, end: usize) -> i32 {
+fn longer(text: Text<'_>, earlier: usize, at: usize, end: usize) -> usize {
     let most = MAX_MATCH.min(end - at);
     let mut length = WORD;
     while length < most {
@@ -375,15 +381,15 @@ fn longer(text: Text<'_>, earlier: usize, at: usize, end: usize) -> i32 {
         let (Some(there), Some(here)) = (text.word(there), text.word(here)) else {
             // At the end of the text.
             let bytes = (there..).zip(here..at + most).take_while(|(there, here)| text.byte(*there) == text.byte(*here));
-            return (length + bytes.count()) as i32;
+            return length + bytes.count();
         };
-        let more = Plain.common(*there, *here) as usize;
+        let more = Plain.common(there, here) as usize;
         length += more;
         if more < WORD {
             break;
         }
     }
-    length.min(most) as i32
+    length.min(most)
 }
 
 /// Gives symbols their last form, and counts them.
@@ -419,7 +425,7 @@ impl Work for Count<'_> {
 /// Puts the distance into its symbol and extra bits.
 #[inline(always)]
 fn last_form(symbol: Symbol) -> Symbol {
-    let (litlen, less) = (symbol & 0xffff, symbol >> 16);
+    let (litlen, less) = (symbol & 0xffff, !symbol >> 16);
     // The two highest bits of a number and how many there are below them are what a float begins with.
     let float = ((less as i32 as f32).to_bits() >> 22) as i32 - 254;
     let slot = float.max(less.min(1) as i32) as u32;
