@@ -42,9 +42,9 @@ pub const DEFAULT_COLLECT_BYTES: usize = 256 * 1024;
 /// The most that `compression collect` may say.
 pub const MAX_COLLECT_BYTES: usize = 64 << 20;
 
-/// Work that is expected to take less is done in place, in nanoseconds: so long may a worker's other clients wait for it. Leaving costs 4
-/// to 10 µs of processor time, less than a twentieth of the work from 200 µs on (`bench/breakeven.md`); the rest is for text that is
-/// easier than expected.
+/// Work that is expected to take less is done in place, in nanoseconds: so long may a worker's other clients wait for it; it is half of that
+/// in fact for most codings and levels. Leaving costs 2 to 10 µs of processor time: of what is expected to take 200 to 300 µs more than a
+/// twentieth for most, of longer work less (`bench/breakeven.md`).
 pub const IN_PLACE_NS: u64 = 300_000;
 
 /// A broken coder: the stream must be aborted ([`terse_message::Who::Internal`]).

@@ -327,6 +327,30 @@ fn zstd_and_brotli_have_levels_of_their_own() {
 }
 
 #[test]
+fn what_is_asked_for_often_is_compressed_harder_while_there_is_time() {
+    let origin = origin();
+    let terse = terse("compression algo gzip\n compression level gzip 1\n", &one(&origin, ""));
+    let mut client = terse.client();
+    let (first, said) = ask(&terse, &mut client, "/a", &[]);
+    assert_eq!(said.split(' ').nth(1), Some("1"), "{said}");
+    let mut asked = 0;
+    let (better, said) = until("a better form", || {
+        // The longer it takes, the longer the pauses: the worker must be idle for most of its time.
+        asked += 1;
+        std::thread::park_timeout(Duration::from_millis(asked.min(50)));
+        let (response, said) = ask(&terse, &mut client, "/a", &[]);
+        (response.body.len() < first.body.len()).then_some((response, said))
+    });
+    assert!(gunzip(&better.body) == body("/a"));
+    assert!(said.starts_with("hit 9 "), "{said}");
+    let shown = terse.command("show compression");
+    let names = shown.lines().find_map(|line| line.strip_prefix("# memory ")).unwrap().split(' ').position(|name| name == "raised");
+    let common = shown.lines().find_map(|line| line.strip_prefix("common ")).unwrap();
+    assert_eq!(common.split(' ').nth(names.unwrap()), Some("1"), "{shown}");
+    terse.end();
+}
+
+#[test]
 fn brakes_hold() {
     let origin = origin();
     let terse = terse("compression algo gzip\n", &format!("global\n maxcomprate 1\n{}", one(&origin, "")));

@@ -36,7 +36,7 @@ impl Card {
 }
 
 /// The library that was built with this program.
-fn library() -> Result<PathBuf> {
+pub(crate) fn library() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
     let folder = program.parent().context("this program's folder")?;
     let places = [folder.join(LIBRARY), folder.join("deps").join(LIBRARY)];

@@ -4,7 +4,7 @@
 //! without them. What counts is CPU time per answer: it does not change when the load generator is the slower side. All proxies of
 //! a scenario run at the same time and are loaded one after the other, a round each, so that a noisy minute hits them alike.
 
-mod card;
+pub(crate) mod card;
 mod counts;
 mod goals;
 pub(crate) mod machine;
