@@ -6,6 +6,7 @@
 
 mod support;
 
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -221,6 +222,26 @@ fn each_failure_is_softwares_and_the_card_comes_back() {
 }
 
 #[test]
+fn what_the_card_fails_at_is_done_at_the_level_of_fallback() {
+    let length_with = |fallback: &str| {
+        let site = Site::start(&format!("verify none\n deadline 20s\n {fallback}\n fall 1000\n"));
+        let mut client = site.terse.client();
+        site.fail("error 1");
+        // A body whose server pauses, as one may on a busy machine, becomes a stream, which is no engine's.
+        let coded = until("a body that the card fails at", || {
+            let before = site.number("error");
+            let response = client.get("/3", &[("Accept-Encoding", "gzip")]);
+            assert!(gunzip(&response.body) == body(3), "{fallback}");
+            (site.number("error") > before).then_some(response.body)
+        });
+        site.terse.end();
+        coded.len()
+    };
+    let (stored, first, own) = (length_with("fallback 0"), length_with("fallback 1"), length_with(""));
+    assert!(stored > body(3).len() && first < stored / 2 && own < first, "{stored}, {first}, {own} of {}", body(3).len());
+}
+
+#[test]
 fn the_cards_process_cannot_write_to_the_memory_of_terse() {
     use std::os::unix::fs::MetadataExt;
     // The kernel gives the files of a process that cannot be dumped to root, whose own they are anyway where root runs this.
@@ -268,29 +289,54 @@ fn thousands_of_responses_through_a_card_that_fails_in_every_way() {
     let deadline = Duration::from_millis(200);
     let site = Site::start("verify full\n deadline 200ms\n inter 10ms\n fall 3\n");
     site.fail(&format!("seed {seed}\nerror 0.02\nhang 0.01\ngarbage 0.02\nnoise 0.02\nabort 0.01\ndie 0.01\n"));
-    // Dice leave a fault out now and then, and a busy machine adds to times: neither goes on for many rounds.
-    let causes = ["error", "died", "late", "lied", "falls"];
-    let (mut is_in_time, mut missing) = (false, causes.to_vec());
+    // Dice leave a fault out now and then: that does not go on for many rounds.
+    let mut missing = vec!["error", "died", "late", "lied", "falls"];
     for round in 1..=ROUNDS {
         // At the same time, so that a busy machine is as busy for both.
         let done = AtomicBool::new(false);
-        let (through_the_card, software) = std::thread::scope(|scope| {
+        let (through_the_card, by_software) = std::thread::scope(|scope| {
             let software = scope.spawn(|| clients(&site, "software", 2, |_| !done.load(Relaxed)));
             let through_the_card = clients(&site, "web", CLIENTS, |number| number < responses);
             done.store(true, Relaxed);
             (through_the_card, software.join().unwrap())
         });
-        let columns = ["jobs", "error", "died", "swept", "refused", "late", "lied", "full", "down", "falls", "starts"];
+        let columns = [
+            "jobs",
+            "error",
+            "died",
+            "swept",
+            "refused",
+            "late",
+            "lied",
+            "full",
+            "down",
+            "falls",
+            "starts",
+            "mean_late_us",
+            "max_late_us",
+        ];
         let figures: Vec<String> = columns.iter().map(|column| format!("{column} {}", site.number(column))).collect();
         println!("round {round}, {responses} responses, TERSE_SEED={seed}: {}", figures.join(", "));
-        println!("the longest: {through_the_card:?}; by software alone: {software:?}");
-        is_in_time |= through_the_card <= deadline + software + SLACK;
+        let software = by_software.iter().map(|answer| answer.took).max().unwrap();
+        let longest = through_the_card.iter().max_by_key(|answer| answer.took).unwrap();
+        let in_time = |answer: &&Answer| answer.took <= deadline + software;
+        println!(
+            "the longest: {longest:?}; by software alone, of {}: {software:?}; {} within the deadline and that",
+            by_software.len(),
+            through_the_card.iter().filter(in_time).count()
+        );
+        for answer in &through_the_card {
+            let allowed = deadline + software + answer.waited + UNMEASURED;
+            assert!(answer.took <= allowed, "{answer:?}: later than {allowed:?}");
+        }
+        let waited = through_the_card.iter().map(|answer| answer.waited).max().unwrap();
+        let late = Duration::from_micros(site.number("max_late_us"));
+        assert!(late <= waited + UNMEASURED, "software had a job only {late:?} behind its deadline");
         missing.retain(|cause| site.number(cause) == 0);
-        if is_in_time && missing.is_empty() {
+        if missing.is_empty() {
             break;
         }
     }
-    assert!(is_in_time, "every round had an answer later than the deadline and software's time");
     assert!(missing.is_empty(), "no {missing:?}");
     let jobs = site.number("jobs");
     assert!(jobs >= responses as u64 / 10, "the card did {jobs}");
@@ -299,23 +345,34 @@ fn thousands_of_responses_through_a_card_that_fails_in_every_way() {
     site.terse.end();
 }
 
-/// So many clients ask as long as the number of the request allows it; returns how long the longest answer took.
-fn clients(site: &Site, listener: &str, count: usize, goes_on: impl Fn(usize) -> bool + Sync) -> Duration {
+/// How long an answer took, and how long threads of terse and of this program have waited for a processor meanwhile, all together. Each
+/// wait that was in the answer's way is one of these.
+#[derive(Debug)]
+struct Answer {
+    took: Duration,
+    waited: Duration,
+}
+
+/// So many clients ask as long as the number of the request allows it.
+fn clients(site: &Site, listener: &str, count: usize, goes_on: impl Fn(usize) -> bool + Sync) -> Vec<Answer> {
     let next = AtomicUsize::new(0);
+    let processes = [site.terse.pid().as_raw_nonzero().get(), std::process::id() as i32];
     let client = || {
         let mut client = Client::connect(site.terse.address(listener));
-        let mut longest = Duration::ZERO;
+        let mut answers = Vec::new();
         loop {
             let number = next.fetch_add(1, Relaxed);
             if !goes_on(number) {
-                return longest;
+                return answers;
             }
-            longest = longest.max(site.ask(&mut client, number as u64));
+            let before = Waits::of(&processes);
+            let took = site.ask(&mut client, number as u64);
+            answers.push(Answer { took, waited: Waits::of(&processes).since(&before) });
         }
     };
     std::thread::scope(|scope| {
         let clients: Vec<_> = (0..count).map(|_| scope.spawn(client)).collect();
-        clients.into_iter().map(|client| client.join().unwrap()).max().unwrap_or_default()
+        clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
     })
 }
 
@@ -324,8 +381,37 @@ const CLIENTS: usize = 6;
 /// How often the responses are asked for, at most.
 const ROUNDS: usize = 8;
 
-/// What lies between a deadline and the software's turn, and what a busy machine takes from one client and not from another.
-const SLACK: Duration = Duration::from_millis(300);
+/// What no counter of the system shows: ticks of 10 ms that a host has taken away, timers, pages that are fetched.
+const UNMEASURED: Duration = Duration::from_millis(100);
+
+/// How long threads have waited for a processor so far.
+struct Waits {
+    threads: HashMap<PathBuf, Duration>,
+    /// What a host has taken from all processors.
+    stolen: Duration,
+}
+
+impl Waits {
+    /// Of these processes.
+    fn of(processes: &[i32]) -> Waits {
+        let folders = processes.iter().filter_map(|process| std::fs::read_dir(format!("/proc/{process}/task")).ok());
+        let threads = folders.flatten().filter_map(|thread| {
+            let path = thread.ok()?.path();
+            // Time on a processor, time in front of one, turns.
+            let waited = std::fs::read_to_string(path.join("schedstat")).ok()?.split(' ').nth(1)?.parse().ok()?;
+            Some((path, Duration::from_nanos(waited)))
+        });
+        let statistics = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        let ticks = statistics.split_ascii_whitespace().nth(8).and_then(|ticks| ticks.parse().ok()).unwrap_or(0);
+        Waits { threads: threads.collect(), stolen: Duration::from_millis(10 * ticks) }
+    }
+
+    fn since(&self, before: &Waits) -> Duration {
+        let waited =
+            |(thread, now): (&PathBuf, &Duration)| now.saturating_sub(before.threads.get(thread).copied().unwrap_or_default());
+        self.threads.iter().map(waited).sum::<Duration>() + (self.stolen.saturating_sub(before.stolen))
+    }
+}
 
 #[test]
 fn what_is_no_engine_is_said_where_it_stands() {

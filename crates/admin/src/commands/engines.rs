@@ -25,7 +25,7 @@ fn show(call: &mut Call<'_>) -> Outcome {
     if !engines.is_empty() {
         text.push_str(
             "# engine name state version process starts waiting in_flight jobs bytes_in bytes_out unfit cancelled in_vain falls probes \
-             failed_probes mean_us max_us max_wait_us engine_us verify",
+             failed_probes mean_us max_us max_wait_us engine_us mean_late_us max_late_us verify",
         );
         for cause in Cause::ALL {
             let _ = write!(text, " {}", cause.word());
@@ -58,9 +58,10 @@ fn engine(lane: &Lane, text: &mut String) {
     for number in counted {
         let _ = write!(text, " {}", number.load(Relaxed));
     }
-    let [max, wait, engine] =
-        [&numbers.max_latency_us, &numbers.max_wait_us, &numbers.engine_us].map(|number| number.load(Relaxed));
-    let _ = write!(text, " {} {max} {wait} {engine} {}", numbers.mean_latency_us(), settings.verify.word());
+    let [max, wait, engine, late] = [&numbers.max_latency_us, &numbers.max_wait_us, &numbers.engine_us, &numbers.max_late_us]
+        .map(|number| number.load(Relaxed));
+    let _ = write!(text, " {} {max} {wait} {engine} {} {late}", numbers.mean_latency_us(), numbers.mean_late_us());
+    let _ = write!(text, " {}", settings.verify.word());
     for cause in Cause::ALL {
         let _ = write!(text, " {}", numbers.fallen(cause));
     }

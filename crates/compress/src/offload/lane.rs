@@ -89,7 +89,8 @@ struct Probe {
 struct Turn {
     orders: Vec<Order>,
     overdue: Vec<u64>,
-    fallen: Vec<(Arc<Slot>, Option<Work>, Cause)>,
+    /// With the job's deadline.
+    fallen: Vec<(Arc<Slot>, Option<Work>, Cause, Instant)>,
     /// The device may rest.
     rest: bool,
 }
@@ -190,11 +191,15 @@ impl Lane {
     /// The life of the lane's thread.
     pub(super) fn serve(self: &Arc<Lane>) {
         while let Some(turn) = self.next_turn() {
+            for (slot, work, cause, deadline) in turn.fallen {
+                self.fall_back(slot, work, cause);
+                if cause == Cause::Late {
+                    self.numbers.was_late(micros(deadline));
+                }
+            }
+            // It takes its time to end what hangs: nobody waits for that.
             for ticket in turn.overdue {
                 self.device.overdue(ticket);
-            }
-            for (slot, work, cause) in turn.fallen {
-                self.fall_back(slot, work, cause);
             }
             if turn.rest {
                 self.device.rest();
@@ -248,7 +253,7 @@ impl Lane {
             let Some(flight) = state.flights.remove(&ticket) else { continue };
             self.blame(state, now);
             turn.overdue.push(ticket);
-            turn.fallen.push((flight.slot, Some(flight.work), Cause::Late));
+            turn.fallen.push((flight.slot, Some(flight.work), Cause::Late, flight.deadline));
         }
         if let Some(probe) = state.probe.take_if(|probe| probe.deadline <= now) {
             self.probed(state, false, now);
@@ -257,7 +262,7 @@ impl Lane {
         while state.waiting.front().is_some_and(|waiting| waiting.deadline <= now || !state.breaker.is_up()) {
             let Some(waiting) = state.waiting.pop_front() else { break };
             let cause = if waiting.deadline <= now { Cause::Late } else { Cause::Down };
-            turn.fallen.push((waiting.slot, None, cause));
+            turn.fallen.push((waiting.slot, None, cause, waiting.deadline));
         }
         if state.breaker.next_probe().is_some_and(|due| due <= now) {
             turn.orders.push(self.probe(state, now));

@@ -76,6 +76,10 @@ pub struct LaneNumbers {
     pub engine_us: AtomicU64,
     /// Results.
     pub results: AtomicU64,
+    /// The longest time from a job's deadline to the moment that software had it, in microseconds.
+    pub max_late_us: AtomicU64,
+    /// These times added up.
+    late_us: AtomicU64,
     fallen: [AtomicU64; Cause::ALL.len()],
 }
 
@@ -88,6 +92,17 @@ impl LaneNumbers {
     /// The mean time from a whole body to its result, in microseconds.
     pub fn mean_latency_us(&self) -> u64 {
         self.latency_us.load(Relaxed).checked_div(self.results.load(Relaxed)).unwrap_or(0)
+    }
+
+    /// The mean time from a job's deadline to the moment that software had it, in microseconds.
+    pub fn mean_late_us(&self) -> u64 {
+        self.late_us.load(Relaxed).checked_div(self.fallen(Cause::Late)).unwrap_or(0)
+    }
+
+    /// Software has got a job so long behind its deadline.
+    pub(super) fn was_late(&self, us: u64) {
+        self.late_us.fetch_add(us, Relaxed);
+        self.max_late_us.fetch_max(us, Relaxed);
     }
 
     pub(super) fn fell(&self, cause: Cause) {

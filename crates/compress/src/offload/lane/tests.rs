@@ -175,6 +175,8 @@ fn a_deadline_ends_the_engines_turn() {
     assert_eq!(plain(Coding::Gzip, block_on(second)), body(6000));
     assert_eq!(stage.overdue.recv_timeout(PATIENCE), Ok(hangs.ticket));
     assert_eq!(stage.fallen(Cause::Late), 2);
+    let numbers = stage.lane().numbers();
+    assert!((1..=numbers.max_late_us.load(Relaxed)).contains(&numbers.mean_late_us()), "{numbers:?}");
     stage.do_it(hangs);
     stage.wait(|lane| lane.numbers().in_vain.load(Relaxed) >= 1);
 }
