@@ -120,14 +120,14 @@ pub const KEYWORDS: &[Keyword] = &[
     global(
         "tune.zlib.memlevel",
         "<1-9>",
-        "zlib's memory level for streams; 8 without it. Whole bodies have their own.",
+        "zlib's memory level for streams; 6 without it. Whole bodies have their own.",
         memory_level,
     ),
     global("tune.zlib.windowsize", "<8-15>", "zlib's window for streams, as a power of two; 15 without it.", window_bits),
     global(
         "tune.comp.threads",
         "<number>",
-        "Threads that compress larger bodies; one for each processor without it, 0: none.",
+        "Threads that compress larger bodies; one for each processor without it, 0: none. Workers that leave no processor free do gzip and deflate streams themselves.",
         threads,
     ),
     global(

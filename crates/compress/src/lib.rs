@@ -61,7 +61,7 @@ pub use device::Device;
 pub use engine::{EngineId, EngineSettings};
 pub use keywords::KEYWORDS;
 pub use memory::{Memory, Recall};
-pub use offload::{Job, Queue};
+pub use offload::{Hand, Job, Queue};
 pub use pace::Pace;
 pub use policy::{Decision, Hop, Layer, Link, Load, Mode, Offer, Plan, Verdict};
 pub use reason::Reason;

@@ -5,15 +5,17 @@
 //! each turn of 64 KB: as a connection has at most one job in the line for each of its bodies, everybody gets a turn. The line is
 //! bounded; what does not fit is done by the worker itself, which slows down whoever brings it.
 //!
-//! Where a worker and a thread share a processor that is never idle, the kernel would give the thread its share in pieces of half a
-//! millisecond and more, for which small requests wait: a worker that has had more than its own is not let on when it wakes. So streams
-//! are done in slices of a tenth of a millisecond. A worker that is about to sleep does one if nothing has moved for that long
-//! ([`Queue::help`]), and as long as that happens threads give their processor to whoever waits for it after each slice.
+//! Where workers leave no processor free, threads could only take a worker's, at moments that the kernel chooses: at its ticks, or when a
+//! worker wakes that has had more than its share; it is let on half a millisecond later and more, and small requests wait for it. So there
+//! each worker has a [`Hand`], and streams whose coders can stop anywhere (gzip, deflate) are done by hands: a slice of a tenth of a
+//! millisecond at most between two looks at what has come for clients. Threads are left with what has no slices: whole bodies, and the
+//! blocks of zstd and br. Where processors are free there are no hands, and threads do all.
 //!
 //! A whole body for which an `engine` section is named goes to that engine's [`Lane`] first, and comes here if the engine does not do
 //! it: the same line, the same job, so the compressor that waits for it does not know the difference.
 
 mod breaker;
+mod hand;
 mod job;
 mod lane;
 mod twins;
@@ -21,6 +23,7 @@ mod verify;
 mod work;
 
 pub use breaker::Standing;
+pub use hand::Hand;
 pub use job::{Finished, Job};
 pub use lane::{Cause, Lane, LaneNumbers};
 
@@ -30,15 +33,16 @@ pub(crate) use work::Work;
 use crate::coder::CoderFault;
 use crate::device::Device;
 use crate::engine::EngineSettings;
+use hand::Hands;
 use job::Slot;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use twins::{Lead, Twins};
-use work::TURN_BYTES;
+use work::Progress;
 
 /// How far below the workers the queue's threads run, unless `tune.comp.nice` says otherwise: two fifths of a worker's weight. Measured with
 /// small requests that keep one core busy and eight downloads of a bitmap beside them: at 10 the downloads got a quarter of what they
@@ -69,7 +73,7 @@ pub struct Numbers {
     pub shared: AtomicU64,
     /// Jobs dropped before they were done.
     pub cancelled: AtomicU64,
-    /// Slices that a worker did, because threads did not get to them.
+    /// Slices that workers did.
     pub helped: AtomicU64,
     /// Jobs that had their first slice.
     pub begun: AtomicU64,
@@ -145,10 +149,9 @@ impl Queue {
         self.threads.len()
     }
 
-    /// Does a slice of a stream that waits, if threads do not get to it. For a worker that is about to sleep; those who wait for what comes
-    /// out may become ready.
-    pub fn help(&self) {
-        self.line.help();
+    /// A worker's hand: as long as there are some, streams that can be done in slices are theirs.
+    pub fn hand(&self) -> Hand {
+        Hand::new(self.line.clone())
     }
 
     /// Gives work to the engine that it names, or to the threads; gives it back when the line is full.
@@ -170,7 +173,7 @@ impl Queue {
             None => work.into_software(None),
         };
         let job = Job::new(work);
-        if self.line.join(Entry { slot: job.slot(), since: Some(Instant::now()) }) {
+        if self.line.join(Entry::new(job.slot(), Some(Instant::now()))) {
             return Ok(job);
         }
         self.line.numbers.full.fetch_add(1, Relaxed);
@@ -189,7 +192,7 @@ impl Drop for Queue {
             let _ = thread.join();
         }
         // Not under the lock: others may wait for what these would have made.
-        let waiting = std::mem::take(&mut self.line.lock().waiting);
+        let waiting = self.line.lock().take_all();
         waiting.into_iter().for_each(|entry| entry.slot.finish(Err(CoderFault)));
     }
 }
@@ -202,16 +205,15 @@ struct Line {
     numbers: Numbers,
     /// Those who wait for what others make.
     twins: Twins,
-    begun: Instant,
-    /// When a slice was last done, in microseconds since the beginning.
-    moved_us: AtomicU64,
-    /// The same by a worker.
-    helped_us: AtomicU64,
 }
 
 #[derive(Default)]
 struct LineState {
+    /// For threads.
     waiting: VecDeque<Entry>,
+    /// For hands.
+    sliced: VecDeque<Entry>,
+    hands: Hands,
     stopped: bool,
 }
 
@@ -219,37 +221,44 @@ struct Entry {
     slot: Arc<Slot>,
     /// When it came; none once it had its first slice.
     since: Option<Instant>,
+    /// Whether it is done in slices that are short.
+    has_slices: bool,
+}
+
+impl Entry {
+    fn new(slot: Arc<Slot>, since: Option<Instant>) -> Entry {
+        let has_slices = slot.has_slices();
+        Entry { slot, since, has_slices }
+    }
+}
+
+/// Where in its line an entry goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    First,
+    Last,
 }
 
 impl Line {
     fn new(depth: usize) -> Line {
-        Line {
-            state: Mutex::default(),
-            filled: Condvar::new(),
-            depth,
-            numbers: Numbers::default(),
-            twins: Twins::default(),
-            begun: Instant::now(),
-            moved_us: AtomicU64::new(0),
-            helped_us: AtomicU64::new(0),
-        }
+        Line { state: Mutex::default(), filled: Condvar::new(), depth, numbers: Numbers::default(), twins: Twins::default() }
     }
 
     /// A newcomer; false when it does not fit.
     fn join(&self, entry: Entry) -> bool {
-        let mut state = self.lock();
-        if state.stopped || state.waiting.len() >= self.depth {
+        let state = self.lock();
+        if state.stopped || state.length() >= self.depth {
             return false;
         }
-        self.append(&mut state, entry);
+        self.put(state, entry, Place::Last);
         true
     }
 
     /// Who was let in before: a stream with slices left, for one. At the end it is told that nothing comes of it.
-    fn rejoin(&self, entry: Entry) {
-        let mut state = self.lock();
+    fn rejoin(&self, entry: Entry, place: Place) {
+        let state = self.lock();
         match state.stopped {
-            false => self.append(&mut state, entry),
+            false => self.put(state, entry, place),
             true => {
                 drop(state);
                 entry.slot.finish(Err(CoderFault));
@@ -261,24 +270,28 @@ impl Line {
         self.lock().stopped
     }
 
-    fn append(&self, state: &mut LineState, entry: Entry) {
-        if state.waiting.is_empty() {
-            self.moved();
+    /// Puts an entry into the line of those who are to do it, and calls one of them.
+    fn put(&self, mut state: MutexGuard<'_, LineState>, entry: Entry, place: Place) {
+        let for_hands = entry.has_slices && !state.hands.are_none();
+        let line = if for_hands { &mut state.sliced } else { &mut state.waiting };
+        match place {
+            Place::First => line.push_front(entry),
+            Place::Last => line.push_back(entry),
         }
-        state.waiting.push_back(entry);
-        self.numbers.waiting.store(state.waiting.len() as u64, Relaxed);
-        self.filled.notify_one();
+        self.count(&state);
+        if for_hands {
+            let length = state.sliced.len();
+            let called = state.hands.call(length);
+            drop(state);
+            if let Some(called) = called {
+                called.wake();
+            }
+        } else {
+            self.filled.notify_one();
+        }
     }
 
-    /// Puts back who has not had all of its turn.
-    fn put_first(&self, entry: Entry) {
-        let mut state = self.lock();
-        state.waiting.push_front(entry);
-        self.numbers.waiting.store(state.waiting.len() as u64, Relaxed);
-        self.filled.notify_one();
-    }
-
-    /// The next; waits for one, none at the end.
+    /// The next for a thread; waits for one, none at the end.
     fn next(&self) -> Option<Entry> {
         let mut state = self.lock();
         loop {
@@ -286,61 +299,26 @@ impl Line {
                 return None;
             }
             if let Some(entry) = state.waiting.pop_front() {
-                self.numbers.waiting.store(state.waiting.len() as u64, Relaxed);
+                self.count(&state);
                 return Some(entry);
             }
             state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
+    fn count(&self, state: &LineState) {
+        self.numbers.waiting.store(state.length() as u64, Relaxed);
+    }
+
     /// A thread's life.
     fn serve(&self) {
         while let Some(entry) = self.next() {
-            self.turn(entry, || self.is_helped());
-            if self.is_helped() {
-                // Whoever waits for this core goes on before the next slice.
-                std::thread::yield_now();
-            }
+            self.turn(entry, None);
         }
     }
 
-    /// Whether workers do some of the work themselves, because threads do not get to it.
-    fn is_helped(&self) -> bool {
-        let helped_us = self.helped_us.load(Relaxed);
-        helped_us > 0 && self.now_us().saturating_sub(helped_us) < HELPED_US
-    }
-
-    /// Does a slice of what waits, if threads do not get to it.
-    fn help(&self) {
-        if self.numbers.waiting.load(Relaxed) == 0 || self.now_us().saturating_sub(self.moved_us.load(Relaxed)) < PATIENCE_US {
-            return;
-        }
-        let entry = {
-            let mut state = self.lock();
-            let entry = match state.waiting.iter().take(LOOKED_AT).position(|entry| entry.slot.has_slices()) {
-                Some(place) if !state.stopped => state.waiting.remove(place),
-                _ => None,
-            };
-            self.numbers.waiting.store(state.waiting.len() as u64, Relaxed);
-            entry
-        };
-        if let Some(entry) = entry {
-            self.numbers.helped.fetch_add(1, Relaxed);
-            self.turn(entry, || true);
-            self.helped_us.store(self.now_us(), Relaxed);
-        }
-    }
-
-    fn moved(&self) {
-        self.moved_us.store(self.now_us(), Relaxed);
-    }
-
-    fn now_us(&self) -> u64 {
-        u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX)
-    }
-
-    /// An entry's turn, or as many slices of it as there are before `leave` says so.
-    fn turn(&self, entry: Entry, leave: impl Fn() -> bool) {
+    /// An entry's turn, or a slice of it that takes about so long.
+    fn turn(&self, entry: Entry, slice: Option<Duration>) {
         let Some(mut work) = entry.slot.take() else {
             self.numbers.cancelled.fetch_add(1, Relaxed);
             return;
@@ -348,34 +326,23 @@ impl Line {
         if let Some(since) = entry.since {
             self.numbers.waited(since);
         }
-        let end = work.taken() + TURN_BYTES;
-        self.moved();
-        loop {
-            // A panic is an engine's fault: it ends the stream, not the thread.
-            let step = catch_unwind(AssertUnwindSafe(|| work.step())).unwrap_or(Err(CoderFault));
-            self.moved();
-            match step {
-                Err(fault) => entry.slot.finish(Err(fault)),
-                Ok(true) => {
-                    self.numbers.jobs.fetch_add(1, Relaxed);
-                    self.numbers.bytes.fetch_add(work.bytes() as u64, Relaxed);
-                    entry.slot.finish(Ok(work));
-                }
-                Ok(false) => {
-                    let is_over = work.taken() >= end;
-                    if !is_over && !leave() {
-                        continue;
-                    }
-                    if !entry.slot.put_back(work) {
-                        self.numbers.cancelled.fetch_add(1, Relaxed);
-                    } else if is_over {
-                        self.rejoin(Entry { since: None, ..entry });
-                    } else {
-                        self.put_first(Entry { since: None, ..entry });
-                    }
+        // A panic is an engine's fault: it ends the stream, not the thread.
+        match catch_unwind(AssertUnwindSafe(|| work.step(slice))).unwrap_or(Err(CoderFault)) {
+            Err(fault) => entry.slot.finish(Err(fault)),
+            Ok(Progress::Done) => {
+                self.numbers.jobs.fetch_add(1, Relaxed);
+                self.numbers.bytes.fetch_add(work.bytes() as u64, Relaxed);
+                entry.slot.finish(Ok(work));
+            }
+            Ok(progress) => {
+                let entry = Entry { since: None, has_slices: work.has_slices(), ..entry };
+                let place = if progress == Progress::Turn { Place::Last } else { Place::First };
+                if entry.slot.put_back(work) {
+                    self.rejoin(entry, place);
+                } else {
+                    self.numbers.cancelled.fetch_add(1, Relaxed);
                 }
             }
-            return;
         }
     }
 
@@ -389,15 +356,15 @@ impl Line {
     }
 }
 
-/// Where nothing moves for so long, in microseconds, threads do not get to it: a worker that goes to sleep does a slice itself. So of a
-/// worker that is never idle, coding gets half.
-const PATIENCE_US: u64 = 100;
+impl LineState {
+    fn length(&self) -> usize {
+        self.waiting.len() + self.sliced.len()
+    }
 
-/// Workers that did a slice so many microseconds ago will do more.
-const HELPED_US: u64 = 1000;
-
-/// Entries that a worker looks at for one with slices.
-const LOOKED_AT: usize = 8;
+    fn take_all(&mut self) -> Vec<Entry> {
+        self.waiting.drain(..).chain(self.sliced.drain(..)).collect()
+    }
+}
 
 /// Lowers the calling thread's priority. On Linux a process of that call is a thread. It cannot fail, but if it does, compression runs
 /// beside the workers as an equal, which is still right.

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use terse_compress::coder::Tuning;
 use terse_compress::counters::Rate;
 use terse_compress::memory::Raiser;
-use terse_compress::{Budget, Load, Pace, Queue, Within, Workplace};
+use terse_compress::{Budget, Hand, Load, Pace, Queue, Within, Workplace};
 use terse_sample::{Now, Work, World};
 use tokio::sync::{Notify, watch};
 
@@ -44,6 +44,8 @@ pub struct Shared {
     pub connections: Arc<AtomicUsize>,
     /// Where compression goes that would hold a worker up.
     pub queue: Option<Arc<Queue>>,
+    /// Whether workers do slices of streams themselves, since there is no processor for threads.
+    pub lends_hands: bool,
     /// Who tries for better forms of bodies that are asked for often.
     pub raiser: Option<Arc<Raiser>>,
     /// Bytes that enter coders, against `maxcomprate`.
@@ -90,6 +92,8 @@ pub struct Worker {
     running: Cell<bool>,
     /// How much time there is for a body: for `compression level auto`.
     pace: Cell<Pace>,
+    /// How long its hand has coded since somebody looked.
+    coding: Cell<Duration>,
     /// Work that expressions put off.
     pub deferral: Deferral,
     shared: Shared,
@@ -111,9 +115,6 @@ pub fn run(plan: Arc<Plan>, index: usize, listeners: Vec<(usize, Access)>, share
     clock::announce();
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_all().on_thread_unpark(clock::turn);
-    if let Some(queue) = shared.queue.clone() {
-        builder.on_thread_park(move || queue.help());
-    }
     let runtime = builder.build_local(Default::default())?;
     runtime.block_on(async {
         let worker = Worker::new(plan, index, shared);
@@ -125,9 +126,24 @@ pub fn run(plan: Arc<Plan>, index: usize, listeners: Vec<(usize, Access)>, share
             accept::spawn(&worker, bind, access)?;
         }
         tokio::task::spawn_local(purge(worker.clone()));
+        if let Some(queue) = worker.shared.queue.as_ref().filter(|_| worker.shared.lends_hands) {
+            tokio::task::spawn_local(lend(worker.clone(), queue.hand()));
+        }
         worker.wait_for_the_end().await;
         Ok(())
     })
+}
+
+/// Codes what waits, a slice between two looks at what has come for clients.
+async fn lend(worker: Rc<Worker>, mut hand: Hand) {
+    loop {
+        hand.rest().await;
+        while let Some(spent) = hand.slice() {
+            worker.coding.set(worker.coding.get() + spent);
+            clock::turn();
+            tokio::task::yield_now().await;
+        }
+    }
 }
 
 async fn purge(worker: Rc<Worker>) {
@@ -141,10 +157,11 @@ async fn purge(worker: Rc<Worker>) {
     loop {
         tick.tick().await;
         let (busy_now, now) = (metrics.worker_total_busy_duration(0), Instant::now());
-        let share = (busy_now - busy_so_far).as_secs_f64() / (now - at).as_secs_f64().max(1e-3);
-        let busy = (share * 100.0).clamp(0.0, 100.0) as u8;
+        let percent = |time: Duration| (time.as_secs_f64() / (now - at).as_secs_f64().max(1e-3) * 100.0).clamp(0.0, 100.0) as u8;
+        let (busy, coding) = (percent(busy_now - busy_so_far), percent(worker.coding.take()));
         worker.plan.busy_percents[worker.index].store(busy, Relaxed);
-        worker.pace.set(worker.pace.get().next(worker.idle_percent(), worker.jobs_waiting()));
+        // Slices take time that nobody else wants; those that it is short for wait in the queue.
+        worker.pace.set(worker.pace.get().next(100 - busy.saturating_sub(coding), worker.jobs_waiting()));
         (busy_so_far, at) = (busy_now, now);
         worker.idle.purge(now);
         worker.view.refresh(&worker.plan.backends);
@@ -196,6 +213,7 @@ impl Worker {
             released: Notify::new(),
             running: Cell::new(true),
             pace: Cell::default(),
+            coding: Cell::default(),
             deferral: Deferral::default(),
             shared,
             random: Cell::new((clock.unix_us as u64 ^ (index as u64) << 56) | 1),

@@ -76,7 +76,14 @@ impl Service {
         let (control, state) = watch::channel(Control::Running);
         let queue = queue(&plan, engines)?;
         let raiser = raiser(&plan, queue.as_ref())?;
-        let shared = Shared { control: state, connections: Arc::default(), queue, raiser, compression_rate: Arc::default() };
+        let shared = Shared {
+            control: state,
+            connections: Arc::default(),
+            queue,
+            lends_hands: !workers::leave_some(&process),
+            raiser,
+            compression_rate: Arc::default(),
+        };
         let courier = Courier::start(&plan.syslog, &plan.sinks, intakes, plan.process.buffer_bytes)?;
         let mut crew = Crew::start(jobs(listeners, &plan, &process, &shared))?;
         ready()?;

@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 use support::client::Client;
-use support::gzip::Decoder;
+use support::gzip::{Decoder, gunzip};
 use support::proxy::{DEFAULTS, listen};
 use support::random::Random;
 use support::server::{Connection, Server};
@@ -129,6 +129,45 @@ fn each_part_before_a_pause() {
             assert!(decoder.as_mut().map(|decoder| decoder.push(&chunk)).unwrap_or_default().is_empty());
         }
         assert!(decoder.is_none_or(|decoder| decoder.is_done()));
+        terse.end();
+    }
+}
+
+/// Workers that leave no processor free code what is too large to be collected themselves.
+#[test]
+fn streams_of_workers_that_have_all_processors() {
+    const CLIENTS: usize = 4;
+    let body = text(&mut Random::new(9), 700_000);
+    let server = Server::start({
+        let body = body.clone();
+        move |connection: &mut Connection| {
+            connection.head().unwrap();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n", body.len());
+            connection.send([head.as_bytes(), &body].concat());
+        }
+    });
+    // More workers than processors, however many there are.
+    let workers = 1 + std::thread::available_parallelism().unwrap().get();
+    for (global, helped) in [(format!("nbthread {workers}"), true), ("tune.comp.threads 0".into(), false)] {
+        let text = format!(
+            "global\n {global}\n stats socket fd@${{cli}} level admin\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n \
+             compression algo gzip\n compression level gzip 1\n server one {}\n",
+            server.address()
+        );
+        let terse = Terse::with(&text).listen("web").listen("cli").start();
+        std::thread::scope(|scope| {
+            for _ in 0..CLIENTS {
+                scope.spawn(|| {
+                    let reply = terse.client().get("/", &[("Accept-Encoding", "gzip")]);
+                    assert_eq!(reply.field("content-encoding"), Some("gzip"));
+                    assert!(gunzip(&reply.body) == body, "{global}");
+                });
+            }
+        });
+        let said = terse.command("show compression");
+        let queue = said.lines().find(|line| line.starts_with("queue ")).map(|line| line.split(' ').collect::<Vec<_>>());
+        let slices = queue.map_or(0, |words| words[9].parse::<u64>().unwrap());
+        assert_eq!(slices > 0, helped, "{global}: {said}");
         terse.end();
     }
 }

@@ -30,8 +30,14 @@ impl Site {
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let (control, orders) = watch::channel(Control::Running);
-        let shared =
-            Shared { control: orders, connections: Arc::default(), queue: None, raiser: None, compression_rate: Arc::default() };
+        let shared = Shared {
+            control: orders,
+            connections: Arc::default(),
+            queue: None,
+            lends_hands: false,
+            raiser: None,
+            compression_rate: Arc::default(),
+        };
         let plan = context.plan.clone();
         let worker = std::thread::spawn(move || run(plan, 0, vec![(0, Access::Own(Listener::Tcp(listener)))], shared));
         Site { context, address, control, worker: Some(worker) }

@@ -77,7 +77,7 @@ fn a_body_that_fits_is_compressed_as_a_whole() {
 #[test]
 fn what_came_before_a_pause_can_be_decoded_after_it() {
     for tight in [false, true] {
-        let (place, limit) = place(None, if tight { 600_000 } else { 8 << 20 });
+        let (place, limit) = place(None, if tight { 450_000 } else { 8 << 20 });
         let mut compressor = Compressor::new(GZIP, None, DEFAULT_COLLECT_BYTES, &place);
         let (mut fed, mut out) = (Vec::new(), Vec::new());
         for (i, piece) in text(9000).chunks(300).enumerate() {

@@ -14,7 +14,10 @@
 //!   level 9: zlib-rs 9 42,269 (37)            54,220 (71)            207,025 (312)           174,867 (47)
 //! ```
 //!
-//! A state is 380 KB. A stream whose server pauses can do without one: after a sync flush the output is at a byte's border, and
+//! That is with blocks of 16,384 symbols, zlib's own; with the 4,096 of [`crate::settings::MEMORY_LEVEL`] the bitmap is 0.7 % larger at
+//! levels 1 and 6, kennedy.xls 6 and 4 % smaller, text and the script the same to two thousandths.
+//!
+//! A state is 294 KB. A stream whose server pauses can do without one: after a sync flush the output is at a byte's border, and
 //! another state goes on from there, given the last bytes as its dictionary. In pieces of 200 bytes that script takes 53,616 bytes
 //! with its state kept, 65,559 with [`HISTORY_BYTES`] of history, 98,049 with none.
 
@@ -173,9 +176,9 @@ fn deflate(state: &mut Deflate, mut input: &[u8], out: &mut Vec<u8>, flush: Flus
         Flush::Sync => DeflateFlush::SyncFlush,
         Flush::Finish => DeflateFlush::Finish,
     };
+    // Most bodies come out at less than half; what does not fit, such as a block of what came before, gets another turn with more.
+    let mut room = (input.len() / 2).max(MIN_ROOM);
     loop {
-        // Most bodies come out at less than half; what does not fit gets another turn.
-        let room = (input.len() / 2).max(MIN_ROOM);
         let start = out.len();
         out.resize(start + room, 0);
         let (taken, given) = (state.total_in(), state.total_out());
@@ -188,7 +191,7 @@ fn deflate(state: &mut Deflate, mut input: &[u8], out: &mut Vec<u8>, flush: Flus
             // All that the flush demands is out when there was room left.
             Status::Ok | Status::BufError if flush != DeflateFlush::Finish && input.is_empty() && given < room => return Ok(()),
             _ if taken == 0 && given == 0 => return Err(CoderFault),
-            _ => {}
+            _ => room *= 2,
         }
     }
 }

@@ -23,7 +23,7 @@ pub struct Tuning {
 
 impl Default for Tuning {
     fn default() -> Tuning {
-        Tuning { window_bits: 15, memory_level: 8 }
+        Tuning { window_bits: 15, memory_level: crate::settings::MEMORY_LEVEL }
     }
 }
 

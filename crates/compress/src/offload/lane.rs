@@ -30,7 +30,7 @@ pub use numbers::{Cause, LaneNumbers};
 use super::breaker::{Breaker, Standing};
 use super::job::{Job, Slot};
 use super::work::{Whole, Work, cut};
-use super::{Entry, Line, verify};
+use super::{Entry, Line, Place, verify};
 use crate::coder::CoderFault;
 use crate::coding::{Coding, Level};
 use crate::device::{Coded, Device, Ending, Failure, Lent, Order, Pieces, Status, Wrapper};
@@ -382,7 +382,7 @@ impl Lane {
     /// Gives work to the queue's threads. It was let in before.
     fn to_queue(&self, slot: Arc<Slot>, work: Work) {
         if slot.put_back(work) {
-            self.software.rejoin(Entry { slot, since: None });
+            self.software.rejoin(Entry::new(slot, None), Place::Last);
         } else {
             self.numbers.cancelled.fetch_add(1, Relaxed);
         }

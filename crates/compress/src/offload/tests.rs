@@ -3,10 +3,11 @@ use crate::coder::conformance::decode_whole;
 use crate::coder::{Coder, Engine, Flush, Keep, Pool, Tuning};
 use crate::coding::{Coding, Level};
 use std::pin::{Pin, pin};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Runs a future on this thread.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
@@ -235,40 +236,129 @@ fn an_ending_queue_leaves_nobody_waiting() {
     assert_eq!(done, 2);
 }
 
-#[test]
-fn a_worker_does_what_threads_do_not_get_to() {
-    let (bench, queue) = (Bench::new(), Queue::start(1, 0, 8).unwrap());
-    let (held, go_held) = bench.work(1, 1);
-    let (free, go_free) = bench.work(2, 1);
-    let held = queue.submit(held).ok().unwrap();
-    assert_eq!(bench.began.recv(), Ok(1));
-    let free = queue.submit(free).ok().unwrap();
-    go_free.send(()).unwrap();
-    while queue.numbers().jobs.load(Relaxed) == 0 {
-        queue.help();
+/// Polls once; whether it is ready.
+fn poll_once(future: Pin<&mut impl Future>, waker: &Waker) -> bool {
+    future.poll(&mut Context::from_waker(waker)).is_ready()
+}
+
+/// Whether it was woken.
+#[derive(Default)]
+struct Called(AtomicBool);
+
+impl Wake for Called {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Relaxed);
     }
-    assert!(block_on(free).0.is_ok());
-    assert!(queue.numbers().helped.load(Relaxed) > 0);
-    go_held.send(()).unwrap();
-    assert!(block_on(held).0.is_ok());
+}
+
+impl Called {
+    fn new() -> (Arc<Called>, Waker) {
+        let called = Arc::new(Called::default());
+        (called.clone(), called.into())
+    }
+
+    fn take(&self) -> bool {
+        self.0.swap(false, Relaxed)
+    }
 }
 
 #[test]
-fn workers_do_not_do_whole_blocks() {
+fn hands_do_streams_in_turns_and_leave_nothing_to_threads() {
     let (bench, queue) = (Bench::new(), Queue::start(1, 0, 8).unwrap());
-    let (held, go_held) = bench.work(1, 1);
-    let (slow, go_slow) = bench.work_of(2, 1, false);
-    let held = queue.submit(held).ok().unwrap();
-    assert_eq!(bench.began.recv(), Ok(1));
-    let slow = queue.submit(slow).ok().unwrap();
-    let begun = Instant::now();
-    while begun.elapsed() < Duration::from_millis(5) {
-        queue.help();
+    let mut hand = queue.hand();
+    let works = [bench.work(1, 3), bench.work(2, 2)].map(|(work, go)| {
+        (0..3).for_each(|_| go.send(()).unwrap());
+        (queue.submit(work).ok().unwrap(), go)
+    });
+    let mut slices = 0;
+    while hand.slice().is_some() {
+        slices += 1;
     }
-    assert_eq!(queue.numbers().helped.load(Relaxed), 0);
+    assert_eq!(bench.began.try_iter().collect::<Vec<_>>(), [1, 2, 1, 2, 1]);
+    assert_eq!(queue.numbers().helped.load(Relaxed), slices);
+    assert_eq!((queue.numbers().jobs.load(Relaxed), queue.numbers().waiting.load(Relaxed)), (2, 0));
+    for ((job, _go), turns) in works.into_iter().zip([3, 2]) {
+        let (_, out) = block_on(job).0.unwrap_or_else(|_| panic!()).into_parts();
+        assert_eq!(out.len(), turns * work::TURN_BYTES);
+    }
+}
+
+#[test]
+fn hands_do_not_do_whole_blocks() {
+    let (bench, queue) = (Bench::new(), Queue::start(1, 0, 8).unwrap());
+    let mut hand = queue.hand();
+    let (slow, go_slow) = bench.work_of(2, 1, false);
+    let slow = queue.submit(slow).ok().unwrap();
+    assert!(hand.slice().is_none());
     go_slow.send(()).unwrap();
-    go_held.send(()).unwrap();
-    assert!(block_on(held).0.is_ok() && block_on(slow).0.is_ok());
+    assert!(block_on(slow).0.is_ok());
+    assert_eq!(queue.numbers().helped.load(Relaxed), 0);
+}
+
+#[test]
+fn what_the_last_hand_leaves_is_done_by_threads() {
+    let (bench, queue) = (Bench::new(), Queue::start(1, 0, 8).unwrap());
+    let (first, second) = (queue.hand(), queue.hand());
+    let (work, go) = bench.work(1, 2);
+    (0..2).for_each(|_| go.send(()).unwrap());
+    let job = queue.submit(work).ok().unwrap();
+    drop(first);
+    assert_eq!(queue.numbers().waiting.load(Relaxed), 1, "it waits for the second");
+    drop(second);
+    assert!(block_on(job).0.is_ok());
+    assert_eq!(queue.numbers().helped.load(Relaxed), 0);
+}
+
+#[test]
+fn a_hand_of_the_same_thread_is_called_first_and_another_when_more_waits() {
+    let (bench, queue) = (Bench::new(), Queue::start(1, 0, 8).unwrap());
+    let (mut here, mut there) = (queue.hand(), queue.hand());
+    let ((called_here, waker_here), (called_there, waker_there)) = (Called::new(), Called::new());
+    let mut resting_there = Box::pin(there.rest());
+    std::thread::scope(|scope| scope.spawn(|| assert!(!poll_once(resting_there.as_mut(), &waker_there))).join()).unwrap();
+    let mut resting_here = Box::pin(here.rest());
+    assert!(!poll_once(resting_here.as_mut(), &waker_here));
+
+    let mut jobs = Vec::new();
+    for (called, expected) in [(1, (true, false)), (2, (false, true)), (3, (false, false))] {
+        let (work, go) = bench.work(called, 1);
+        jobs.push((queue.submit(work).ok().unwrap(), go));
+        assert_eq!((called_here.take(), called_there.take()), expected, "work {called}");
+    }
+    assert!(poll_once(resting_here.as_mut(), &waker_here) && poll_once(resting_there.as_mut(), &waker_there));
+}
+
+#[test]
+fn a_call_is_not_lost_with_the_hand_that_was_called() {
+    let (bench, queue) = (Bench::new(), Queue::start(1, 0, 8).unwrap());
+    let (mut first, mut second) = (queue.hand(), queue.hand());
+    let ((called, waker), (called_second, waker_second)) = (Called::new(), Called::new());
+    let mut resting = Box::pin(first.rest());
+    let mut resting_second = Box::pin(second.rest());
+    assert!(!poll_once(resting.as_mut(), &waker) && !poll_once(resting_second.as_mut(), &waker_second));
+    let (work, _go) = bench.work(1, 1);
+    let _job = queue.submit(work).ok().unwrap();
+    assert_eq!((called.take(), called_second.take()), (true, false));
+    drop(resting);
+    drop(first);
+    assert!(called_second.take());
+}
+
+#[test]
+fn a_slice_ends_when_its_time_is_over_and_nothing_is_lost() {
+    let (bench, expected) = (Bench::new(), vec![7; 2 * work::TURN_BYTES]);
+    let (mut work, go) = bench.work(7, 2);
+    (0..2).for_each(|_| go.send(()).unwrap());
+    let mut steps = Vec::new();
+    loop {
+        match work.step(Some(Duration::ZERO)).unwrap() {
+            Progress::Done => break,
+            progress => steps.push(progress),
+        }
+    }
+    let turns = steps.iter().filter(|step| **step == Progress::Turn).count();
+    assert!(turns == 1 && steps.len() > 100, "{} slices, {turns} turns", steps.len());
+    assert!(work.into_parts().1 == expected);
 }
 
 #[test]

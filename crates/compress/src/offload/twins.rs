@@ -12,7 +12,7 @@
 //! waits for what nobody does.
 
 use super::job::{Job, Slot};
-use super::{Line, Work};
+use super::{Line, Place, Work};
 use crate::coder::CoderFault;
 use crate::coding::{Coding, Level};
 use crate::memory::Name;
@@ -115,7 +115,7 @@ impl Drop for Lead {
             }
             // Who has gone in this moment drops its work, and with it the lead goes on.
             if slot.put_back(work.leading(Lead::new(self.kind, self.line.clone()))) {
-                self.line.rejoin(super::Entry { slot, since: Some(Instant::now()) });
+                self.line.rejoin(super::Entry::new(slot, Some(Instant::now())), Place::Last);
             }
             return;
         }

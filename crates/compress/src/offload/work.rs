@@ -25,11 +25,24 @@ use std::time::{Duration, Instant};
 /// Bytes of a stream that are coded in one turn; then it is another's.
 pub(crate) const TURN_BYTES: usize = 64 * 1024;
 
-/// Of which a slice takes about so long: for so long a worker may have to wait for its core, or for a slice that it does itself.
-const SLICE: Duration = Duration::from_micros(100);
-
-/// Bytes after which the clock is looked at.
+/// The first bytes of a slice, after which it is known how long a byte takes: 150 µs at the most, of what zlib's level 9 finds hardest.
+/// Each part is at most twice as long as the one before, since what comes may be harder.
+const FIRST_PART_BYTES: usize = 512;
+/// The longest part.
 const PART_BYTES: usize = 4 * 1024;
+/// A slice is over when there is no time for so many: a push costs some 100 ns whatever it takes.
+const LEAST_PART_BYTES: usize = 256;
+
+/// How far a step has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Progress {
+    /// Its slice is over.
+    Slice,
+    /// A turn is over.
+    Turn,
+    /// All is done.
+    Done,
+}
 
 /// A piece of work that owns all it needs, so that it can be done anywhere.
 pub(crate) struct Work {
@@ -43,26 +56,10 @@ pub(crate) struct Work {
 }
 
 enum Task {
-    Stream {
-        coder: Box<dyn Coder>,
-        input: Arc<dyn Piece>,
-        at: usize,
-        flush: Flush,
-        lighten: Option<Keep>,
-    },
-    /// `turns`: parts that were done.
-    Parts {
-        parts: Box<dyn Parts>,
-        input: Arc<dyn Piece>,
-        at: usize,
-        turns: usize,
-    },
+    Stream { coder: Box<dyn Coder>, input: Arc<dyn Piece>, at: usize, flush: Flush, lighten: Option<Keep> },
+    Parts { parts: Box<dyn Parts>, input: Arc<dyn Piece>, at: usize },
     Whole(Whole),
-    Check {
-        whole: Whole,
-        coded: Vec<u8>,
-        lane: Arc<Lane>,
-    },
+    Check { whole: Whole, coded: Vec<u8>, lane: Arc<Lane> },
 }
 
 /// A whole body. It is kept until its coded form is.
@@ -179,38 +176,38 @@ impl Work {
         matches!(&self.task, Task::Stream { coder, .. } if coder.is_prompt())
     }
 
-    /// Bytes of a stream's input that are coded; a part of a large body counts as a turn.
-    pub(super) fn taken(&self) -> usize {
-        match &self.task {
-            Task::Stream { at, .. } => *at,
-            Task::Parts { turns, .. } => turns.saturating_mul(TURN_BYTES),
-            Task::Whole(_) | Task::Check { .. } => 0,
-        }
-    }
-
-    /// Does a slice; says whether that was the last.
-    pub(crate) fn step(&mut self) -> Result<bool, CoderFault> {
+    /// Does a turn, or as much of it as takes about so long.
+    pub(crate) fn step(&mut self, slice: Option<Duration>) -> Result<Progress, CoderFault> {
         match &mut self.task {
             Task::Whole(whole) => {
-                (whole.engine.whole)(&whole.input.joined(), whole.level, &whole.pool, &mut self.out).map(|()| true)
+                (whole.engine.whole)(&whole.input.joined(), whole.level, &whole.pool, &mut self.out).map(|()| Progress::Done)
             }
-            Task::Parts { parts, input, at, turns } => {
+            Task::Parts { parts, input, at } => {
                 let input = input.bytes();
-                (*at, *turns) = (parts.code(input, *at, &mut self.out)?, *turns + 1);
-                Ok(*at >= input.len())
+                *at = parts.code(input, *at, &mut self.out)?;
+                Ok(if *at < input.len() { Progress::Turn } else { Progress::Done })
             }
             Task::Stream { coder, input, at, flush, lighten } => {
-                let (input, begun) = (input.bytes(), Instant::now());
+                let input = input.bytes();
+                let turn = input.len().min((*at + 1).next_multiple_of(TURN_BYTES));
+                let mut pace = slice.map(Slice::begin);
                 loop {
-                    let end = input.len().min(*at + PART_BYTES);
+                    let end = pace.as_ref().map_or(turn, |pace| turn.min(*at + pace.next_bytes));
                     let last = end == input.len();
                     coder.push(&input[*at..end], &mut self.out, if last { *flush } else { Flush::None })?;
+                    let pushed = end - *at;
                     *at = end;
-                    if let Some(keep) = lighten.filter(|_| last) {
-                        coder.lighten(keep);
+                    if last {
+                        if let Some(keep) = *lighten {
+                            coder.lighten(keep);
+                        }
+                        return Ok(Progress::Done);
                     }
-                    if last || end.is_multiple_of(TURN_BYTES) || begun.elapsed() >= SLICE {
-                        return Ok(last);
+                    if end == turn {
+                        return Ok(Progress::Turn);
+                    }
+                    if pace.as_mut().is_some_and(|pace| pace.is_over(pushed)) {
+                        return Ok(Progress::Slice);
                     }
                 }
             }
@@ -220,11 +217,11 @@ impl Work {
                 match found {
                     Some(range) => {
                         self.out = cut(std::mem::take(coded), range);
-                        Ok(true)
+                        Ok(Progress::Done)
                     }
                     None => {
                         self.task = whole.clone().into_software(lane.settings().fallback);
-                        Ok(false)
+                        Ok(Progress::Slice)
                     }
                 }
             }
@@ -233,7 +230,7 @@ impl Work {
 
     /// Does all of it.
     pub(crate) fn run(mut self) -> Result<Work, CoderFault> {
-        while !self.step()? {}
+        while self.step(None)? != Progress::Done {}
         self.share();
         Ok(self)
     }
@@ -244,6 +241,29 @@ impl Work {
             Task::Stream { coder, .. } => (Some(coder), self.out),
             Task::Parts { .. } | Task::Whole(_) | Task::Check { .. } => (None, self.out),
         }
+    }
+}
+
+/// A slice of a stream: parts are as long as, by what the first ones took, there is time for.
+struct Slice {
+    begun: Instant,
+    time: Duration,
+    bytes: usize,
+    next_bytes: usize,
+}
+
+impl Slice {
+    fn begin(time: Duration) -> Slice {
+        Slice { begun: Instant::now(), time, bytes: 0, next_bytes: FIRST_PART_BYTES }
+    }
+
+    /// So many bytes more were coded: whether that was all there is time for.
+    fn is_over(&mut self, bytes: usize) -> bool {
+        self.bytes += bytes;
+        let (spent, time) = (self.begun.elapsed().as_nanos().max(1), self.time.as_nanos());
+        let left = (self.bytes as u128).saturating_mul(time.saturating_sub(spent)) / spent;
+        self.next_bytes = usize::try_from(left).unwrap_or(PART_BYTES).min(bytes * 2).min(PART_BYTES);
+        self.next_bytes < LEAST_PART_BYTES
     }
 }
 
@@ -268,7 +288,7 @@ impl Whole {
         }
         let input = self.input.into_one();
         match (self.engine.parts)(input.bytes(), self.level, &self.pool) {
-            Some(parts) => Task::Parts { parts, input, at: 0, turns: 0 },
+            Some(parts) => Task::Parts { parts, input, at: 0 },
             None => {
                 let coder = (self.engine.stream)(self.level, &self.pool);
                 Task::Stream { coder, input, at: 0, flush: Flush::Finish, lighten: None }

@@ -2,6 +2,7 @@
 
 use super::settings::ProcessSettings;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::collections::BTreeSet;
 use std::io;
 use std::ops::RangeInclusive;
 
@@ -128,6 +129,19 @@ pub fn processors(settings: &ProcessSettings) -> Vec<Option<Vec<usize>>> {
         .collect()
 }
 
+/// Whether there are more processors than the workers can use at the same time.
+pub fn leave_some(settings: &ProcessSettings) -> bool {
+    default_count() > used(&processors(settings))
+}
+
+/// How many processors workers can use at the same time.
+fn used(workers: &[Option<Vec<usize>>]) -> usize {
+    let bound = workers.iter().flatten();
+    let processors: BTreeSet<usize> = bound.clone().flatten().copied().collect();
+    let bound = bound.count();
+    workers.len() - bound + bound.min(processors.len())
+}
+
 /// Keeps the calling thread on these processors.
 ///
 /// # Errors
@@ -184,6 +198,16 @@ mod tests {
         assert_eq!(spread(&["1/all 0-1", "1/2 3"], 3, 1), [Some(vec![0, 1]), Some(vec![3]), Some(vec![0, 1])]);
         assert_eq!(spread(&["1 0", "2 1"], 2, 1), [Some(vec![0]), Some(vec![0])], "there is no second group");
         assert_eq!(spread(&["1 0", "2 1"], 4, 2), [vec![0], vec![0], vec![1], vec![1]].map(Some));
+    }
+
+    #[test]
+    fn workers_use_a_processor_each_and_no_more_than_they_are_bound_to() {
+        let used = |lines: &[&str], workers| used(&spread(lines, workers, 1));
+        assert_eq!(used(&[], 4), 4);
+        assert_eq!(used(&["auto:1/1-4 0-3"], 4), 4);
+        assert_eq!(used(&["1/all 0-1"], 4), 2);
+        assert_eq!(used(&["1/all 0-7"], 4), 4);
+        assert_eq!(used(&["1/1-2 0"], 4), 3, "two have one, the others any");
     }
 
     #[test]
