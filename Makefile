@@ -15,7 +15,7 @@ help:
 	@echo "make release        the same by a profile of its own traffic, some tenth less CPU: $(TARGET)/profiled/terse"
 	@echo "make demo           starts servers and terse in front of them, and shows what compression does (PORT=8080)"
 	@echo "make test           everything that must hold before a change goes in"
-	@echo "make bench          terse beside haproxy and nginx: bench/results.md (HAPROXY=, HAPROXY2=, NGINX=, ARGS=--quick)"
+	@echo "make bench          terse beside haproxy, nginx and gzip: bench/results.md (HAPROXY=, HAPROXY2=, NGINX=, TERSE_CORPORA=, ARGS=--quick)"
 	@echo "make svn-experiment svn over a slow line, compressed here and there: docs/svn-experiment.md (ARGS=--rounds 1)"
 	@echo "make conformance    HAProxy's regression tests (HAPROXY_TESTS=.../reg-tests VTEST=.../vtest, ARGS=--update)"
 	@echo "make configs        what terse and haproxy say of the configuration files in a folder (CONFIGS=folder)"
@@ -62,13 +62,14 @@ test: system
 	@echo
 	@echo "All of it holds. Left out:"
 	@scripts/isal $(TARGET)/isal >/dev/null 2>&1 || echo "  ISA-L as an engine: its package, libisal2, could not be fetched"
-	@echo "  make bench: twelve minutes on a machine that does nothing else"
+	@echo "  make bench: sixteen minutes on a machine that does nothing else"
 	@echo "  make svn-experiment: ten minutes"
 	@echo "  make tls-scan: sslyze comes from PyPI (TERSE_SCAN_PYTHON names a Python that has it)"
 	@echo "  make conformance: HAProxy's tests and VTest are not part of this repository"
 
 bench: lab
-	@scripts/packages wrk:wrk haproxy:haproxy nginx:nginx valgrind:valgrind strace:strace
+	@scripts/packages wrk:wrk haproxy:haproxy nginx:nginx valgrind:valgrind strace:strace gzip:gzip genisoimage:genisoimage
+	@scripts/libterse_z >/dev/null
 	@test -n "$$TERSE" || $(MAKE) --no-print-directory release
 	@TERSE="$${TERSE:-$(TARGET)/profiled/terse}" $(LAB) bench $(ARGS)
 

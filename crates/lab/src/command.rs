@@ -75,9 +75,12 @@ fn bench(mut arguments: Arguments) -> Result<bool> {
     let options = bench::Options {
         rivals: rivals().into_iter().filter(|rival| wanted(&rival.name)).collect(),
         wrk: program("WRK", "wrk"),
+        gzip: wanted("gzip").then(|| PathBuf::from("gzip")),
         scenarios: arguments.value("--scenarios")?.unwrap_or_else(|| PathBuf::from("bench/scenarios")),
         rounds: arguments.value("--rounds")?.unwrap_or(if quick { 1 } else { 5 }),
         time: Duration::from_secs(arguments.value("--seconds")?.unwrap_or(1)),
+        is_quick: quick,
+        corpora: corpora(),
         only: only.iter().flat_map(|list| list.split(',')).map(String::from).collect(),
         out: arguments.value("--out")?.or(all.then(|| PathBuf::from("bench"))),
     };
@@ -175,6 +178,12 @@ fn rivals() -> Vec<Rival> {
     rivals
 }
 
+/// Where the Canterbury corpus is.
+fn corpora() -> Option<PathBuf> {
+    let shared = || Some(PathBuf::from(std::env::var_os("TERSE_SHARED")?).join("corpora"));
+    std::env::var_os("TERSE_CORPORA").map(PathBuf::from).or_else(shared)
+}
+
 /// A program by an environment variable, or else by its name; made absolute, because it is started elsewhere.
 fn program(variable: &str, name: &str) -> PathBuf {
     let path = std::env::var_os(variable).map_or_else(|| PathBuf::from(name), PathBuf::from);
@@ -185,7 +194,7 @@ const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N
        terse-lab demo [--once] [--config FILE]
                  environment: TERSE=, PORT=
        terse-lab bench [--quick] [--only SCENARIO,...] [--rivals NAME,...] [--rounds N] [--seconds N] [--out FOLDER]
-                 environment: TERSE=, HAPROXY=, HAPROXY2=, NGINX=, WRK=
+                 environment: TERSE=, HAPROXY=, HAPROXY2=, NGINX=, WRK=, TERSE_CORPORA=
        terse-lab breakeven [--rounds N] [--page FILE] [--numbers FILE]
        terse-lab curve [--rounds N] [--plot FILE] [--numbers FILE]
        terse-lab card --results FOLDER [--level N] [--chunk BYTES] FILE...

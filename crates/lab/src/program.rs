@@ -4,6 +4,7 @@ use crate::{cores, tree};
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -58,6 +59,14 @@ impl Drop for Program {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// The first of these files, named from the folder of this program, that is there.
+pub fn beside_this_one(names: &[&str]) -> Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    let folder = program.parent().context("this program's folder")?;
+    let found = names.iter().map(|name| folder.join(name)).find(|file| file.exists());
+    found.with_context(|| format!("{} is not beside {}", names[0], program.display()))
 }
 
 /// Waits for a condition; false if it did not come true in time.

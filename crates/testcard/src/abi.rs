@@ -40,13 +40,19 @@ struct State {
 
 struct Environment {
     results: Option<PathBuf>,
+    /// Whether results that had to be computed are kept.
+    learns: bool,
     faults: Option<PathBuf>,
 }
 
 fn environment() -> &'static Environment {
     static ENVIRONMENT: OnceLock<Environment> = OnceLock::new();
     let path = |name| std::env::var_os(name).map(PathBuf::from);
-    ENVIRONMENT.get_or_init(|| Environment { results: path("TERSE_TESTCARD_RESULTS"), faults: path("TERSE_TESTCARD_FAULTS") })
+    ENVIRONMENT.get_or_init(|| Environment {
+        results: path("TERSE_TESTCARD_RESULTS"),
+        learns: path("TERSE_TESTCARD_LEARN").is_some(),
+        faults: path("TERSE_TESTCARD_FAULTS"),
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -236,8 +242,15 @@ fn draw_fault() -> Option<Fault> {
 
 /// The result, when the card has had its time.
 fn coded(body: &[u8], state: &State) -> Vec<u8> {
-    let known = environment().results.as_deref().and_then(|folder| Made::read(folder, body));
-    let made = known.unwrap_or_else(|| Made::new(body, state.level));
+    let results = environment().results.as_deref();
+    let made = results.and_then(|folder| Made::read(folder, body)).unwrap_or_else(|| {
+        let made = Made::new(body, state.level);
+        if let Some(folder) = results.filter(|_| environment().learns) {
+            // What could not be kept is computed again.
+            let _ = made.write(folder, body);
+        }
+        made
+    });
     clock().pass(body.len());
     match state.window_bits {
         ..0 => made.stream,

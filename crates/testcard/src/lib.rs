@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `TERSE_TESTCARD_CLOCK` | a file that all users share: when the card is free again, and how many jobs it has had |
 //! | `TERSE_TESTCARD_RESULTS` | a folder of results |
+//! | `TERSE_TESTCARD_LEARN` | nothing: if it is set, what had to be computed is kept there |
 //! | `TERSE_TESTCARD_FAULTS` | a file that says how it misbehaves, read at each job: see [`faults`] |
 //!
 //! Without a clock it is shared by one process alone, without results it computes, without faults it has none.

@@ -1,26 +1,38 @@
-//! The test card for scenarios: its library, its clock, and the results of what is fetched.
+//! The test card for scenarios: its library, its clock, and the results of what it is given.
 
 use crate::card::keep;
 use crate::client::Client;
-use anyhow::{Context, Result};
+use crate::program::beside_this_one;
+use anyhow::Result;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A card that knows a body.
+/// A card that knows what it is given, or learns it.
 #[derive(Debug)]
 pub(super) struct Card {
     library: PathBuf,
     folder: tempfile::TempDir,
+    learns: bool,
 }
 
 impl Card {
     /// Fetches a body from the origin, and makes its result.
-    pub(super) fn new(origin: SocketAddr, path: &str) -> Result<Card> {
-        let folder = tempfile::Builder::new().prefix("terse-card-").tempdir()?;
+    pub(super) fn of_body(origin: SocketAddr, path: &str) -> Result<Card> {
+        let card = Card::new()?;
         let body = Client::connect(origin, PATIENCE)?.get(path, &[])?.body;
-        keep(folder.path(), &body, LEVEL)?;
-        Ok(Card { library: library()?, folder })
+        keep(card.folder.path(), &body, LEVEL)?;
+        Ok(card)
+    }
+
+    /// Knows nothing, and learns: what it is given a second time it has not to compute any more.
+    pub(super) fn learning() -> Result<Card> {
+        Ok(Card { learns: true, ..Card::new()? })
+    }
+
+    fn new() -> Result<Card> {
+        let folder = tempfile::Builder::new().prefix("terse-card-").tempdir()?;
+        Ok(Card { library: library()?, folder, learns: false })
     }
 
     /// Where its library is.
@@ -31,19 +43,17 @@ impl Card {
     /// What its users are told by their environment.
     pub(super) fn environment(&self) -> Vec<(&'static str, PathBuf)> {
         let folder = self.folder.path();
-        vec![("TERSE_TESTCARD_RESULTS", folder.to_owned()), ("TERSE_TESTCARD_CLOCK", folder.join("clock"))]
+        let variables = [("TERSE_TESTCARD_RESULTS", folder.to_owned()), ("TERSE_TESTCARD_CLOCK", folder.join("clock"))];
+        variables.into_iter().chain(self.learns.then(|| ("TERSE_TESTCARD_LEARN", "yes".into()))).collect()
     }
 }
 
 /// The library that was built with this program.
 pub(crate) fn library() -> Result<PathBuf> {
-    let program = std::env::current_exe()?;
-    let folder = program.parent().context("this program's folder")?;
-    let places = [folder.join(LIBRARY), folder.join("deps").join(LIBRARY)];
-    places.into_iter().find(|place| place.exists()).with_context(|| format!("{LIBRARY} is not beside {}", program.display()))
+    beside_this_one(&LIBRARIES)
 }
 
-const LIBRARY: &str = "libterse_testcard.so";
+const LIBRARIES: [&str; 2] = ["libterse_testcard.so", "deps/libterse_testcard.so"];
 /// The founding document's, as libdeflate counts.
 const LEVEL: i32 = 9;
 const PATIENCE: Duration = Duration::from_secs(60);

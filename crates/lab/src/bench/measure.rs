@@ -48,15 +48,22 @@ impl Bench<'_> {
             let expected = Client::connect(self.origin, PATIENCE)?.get(DOWNLOADED, &[])?.body.len();
             check(&client.get(DOWNLOADED, &[scenario.accept()])?, expected, true)?;
         }
+        if let Traffic::Library(_) = scenario.traffic {
+            let expected = Client::connect(self.origin, PATIENCE)?.get(SAME_EACH_TIME, &[])?.body;
+            if client.get(SAME_EACH_TIME, &[scenario.accept()])?.decoded()? != expected {
+                bail!("the answer is another one than the origin's");
+            }
+        }
         Ok(vec![(Metric::Wire, wire_bytes as f64 / count as f64)])
     }
 
     /// Measures once.
     pub(super) fn round(&self, scenario: &Scenario, proxy: &Running) -> Result<Numbers> {
         match scenario.traffic {
-            Traffic::Requests(connections) | Traffic::Answers(connections) | Traffic::Scale(connections) => {
-                self.requests(scenario, proxy, connections, &[scenario.accept()])
-            }
+            Traffic::Requests(connections)
+            | Traffic::Answers(connections)
+            | Traffic::Scale(connections)
+            | Traffic::Library(connections) => self.requests(scenario, proxy, connections, &[scenario.accept()]),
             Traffic::Close(connections) => self.requests(scenario, proxy, connections, &["Connection: close"]),
             Traffic::Bulk(connections) => self.bulk(scenario, proxy, connections),
             Traffic::Downloads => self.downloads(scenario, proxy, 1),
@@ -223,6 +230,8 @@ fn millis(time: Duration) -> f64 {
 
 /// A multiple of the number of variants of a body, so that every proxy weighs the same ones.
 const CHECKS: usize = 8;
+/// A body of which both the coded form and the origin's own can be had.
+const SAME_EACH_TIME: &str = "/static/page.js";
 const DOWNLOADS_LEAST: usize = 3;
 const IDLE_BEFORE: usize = 500;
 const BULK_BYTES: f64 = (64 << 20) as f64;

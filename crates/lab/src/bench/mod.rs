@@ -3,9 +3,11 @@
 //! Every proxy stays on its own core, wrk, the clients and the origin on another one, so that the proxy's CPU time is counted
 //! without them. What counts is CPU time per answer: it does not change when the load generator is the slower side. All proxies of
 //! a scenario run at the same time and are loaded one after the other, a round each, so that a noisy minute hits them alike.
+//! Commands that compress files ([`files`]) have the machine to themselves, in turns too.
 
 pub(crate) mod card;
 mod counts;
+mod files;
 mod goals;
 pub(crate) mod machine;
 mod measure;
@@ -19,16 +21,19 @@ pub use rival::{Kind, Rival};
 
 use crate::cores;
 use crate::origin::{Options as OriginOptions, Origin};
+use crate::program::beside_this_one;
 use crate::secure;
 use anyhow::{Context, Result, bail};
 use card::Card;
+use files::{FILE_SCENARIOS, Inputs};
+use goals::ON_OUR_ZLIB;
 use measure::Bench;
 use report::Results;
 use rival::{Running, Setting};
 use sample::Sample;
 use scenario::{FOUNDING, PLAIN, SCENARIOS, Scenario, Traffic, WITHOUT_CARD};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wrk::Wrk;
 
 /// What is run, and how long.
@@ -38,12 +43,18 @@ pub struct Options {
     pub rivals: Vec<Rival>,
     /// The load generator.
     pub wrk: PathBuf,
+    /// gzip, if it takes part where files are compressed.
+    pub gzip: Option<PathBuf>,
     /// The folder of the scenarios' files.
     pub scenarios: PathBuf,
     /// Rounds of each scenario.
     pub rounds: usize,
     /// How long one round loads a proxy.
     pub time: Duration,
+    /// Less of what takes long.
+    pub is_quick: bool,
+    /// A folder with the Canterbury corpus in `canterbury`, if there is one.
+    pub corpora: Option<PathBuf>,
     /// The beginnings of the names of the scenarios that are wanted; empty: all. `counts` stands for the counts of `plain`.
     pub only: Vec<String>,
     /// Where `results.md` and `results.tsv` are written; none: the page goes to the standard output.
@@ -52,6 +63,8 @@ pub struct Options {
 
 /// Runs it; true if everything worked.
 pub fn run(options: &Options) -> Result<bool> {
+    options.check_names()?;
+    let begun = Instant::now();
     let cores = cores::available();
     let (Some(&first), Some(&last)) = (cores.first(), cores.last()) else { bail!("no core to run on") };
     let second = cores.get(1).copied().unwrap_or(first);
@@ -69,31 +82,54 @@ pub fn run(options: &Options) -> Result<bool> {
         worker_cores: [first, second],
         card: None,
         certificate: certificate.path().to_owned(),
+        inputs: Inputs::new(options)?,
         results: Results {
-            rivals: options.rivals.iter().map(|rival| (rival.name.clone(), rival.version())).collect(),
+            programs: options.programs(),
             samples: Vec::new(),
             calls: Vec::new(),
             problems: Vec::new(),
+            left_out: Vec::new(),
             how: format!(
-                "Rounds: {}, interleaved, {} s each. The proxy on core {first}, load and origin on core {load_core}; in `scale` two workers on cores {first} and {second}.",
+                "Rounds: {}, interleaved, {} s each. The proxy on core {first}, load and origin on core {load_core}; in `scale` two workers, and commands, on cores {first} and {second}.{}",
                 options.rounds,
                 options.time.as_secs(),
+                if options.is_quick { " Quick: of the image a tenth, from its middle." } else { "" },
             ),
         },
     };
     for scenario in SCENARIOS.iter().filter(|scenario| options.wants(scenario.name)) {
         run.scenario(scenario);
     }
-    if options.wants("counts") {
+    for scenario in FILE_SCENARIOS.iter().filter(|scenario| options.wants(scenario.name)) {
+        run.files(scenario);
+    }
+    if options.wants(COUNTS) {
         run.counts();
     }
+    run.results.how += &format!(" It took {:.1} minutes.", begun.elapsed().as_secs_f64() / 60.0);
     run.results.write(options)?;
-    Ok(run.results.problems.is_empty())
+    Ok(run.results.problems.is_empty() && !run.results.samples.is_empty())
 }
 
 impl Options {
     fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|prefix| name.starts_with(prefix.as_str()))
+    }
+
+    /// What is measured, and its versions.
+    fn programs(&self) -> Vec<(String, String)> {
+        let gzip = self.gzip.as_deref().filter(|_| FILE_SCENARIOS.iter().any(|scenario| self.wants(scenario.name)));
+        let gzip = gzip.map(|program| ("gzip".to_owned(), rival::version(program)));
+        self.rivals.iter().map(|rival| (rival.name.clone(), rival.version())).chain(gzip).collect()
+    }
+
+    /// Says which of the wanted names no scenario begins with.
+    fn check_names(&self) -> Result<()> {
+        let names: Vec<&str> = scenarios().map(|(name, _)| name).chain([COUNTS]).collect();
+        match self.only.iter().find(|prefix| !names.iter().any(|name| name.starts_with(prefix.as_str()))) {
+            Some(prefix) => bail!("no scenario's name begins with {prefix:?}; there are {}", names.join(", ")),
+            None => Ok(()),
+        }
     }
 }
 
@@ -105,6 +141,7 @@ struct Run<'a> {
     card: Option<Card>,
     /// A certificate and its key.
     certificate: PathBuf,
+    inputs: Inputs,
     results: Results,
 }
 
@@ -114,15 +151,17 @@ struct Entrant<'a> {
     rival: &'a Rival,
     config: &'static str,
     workers: usize,
+    /// Whether our library is in zlib's place.
+    is_on_our_zlib: bool,
 }
 
 impl Run<'_> {
     fn scenario(&mut self, scenario: &Scenario) {
         eprintln!("{}", scenario.name);
         if let (Traffic::Card(_), None) = (scenario.traffic, &self.card) {
-            match Card::new(self.bench.origin, scenario.path) {
+            match Card::of_body(self.bench.origin, scenario.path) {
                 Ok(card) => self.card = Some(card),
-                Err(error) => return self.problem(scenario, "the card", &error),
+                Err(error) => return self.problem(scenario.name, "the card", &error),
             }
         }
         let entrants = entrants(&self.options.rivals, scenario, &self.options.scenarios);
@@ -130,7 +169,7 @@ impl Run<'_> {
         for entrant in &entrants {
             match self.enter(scenario, entrant) {
                 Ok(running) => field.push((entrant, running)),
-                Err(error) => self.problem(scenario, &entrant.name, &error),
+                Err(error) => self.problem(scenario.name, &entrant.name, &error),
             }
         }
         let rounds = if let Traffic::Idle(_) = scenario.traffic { 1 } else { self.options.rounds };
@@ -138,8 +177,8 @@ impl Run<'_> {
             for place in 0..field.len() {
                 let (entrant, running) = &field[(place + round) % field.len()];
                 match self.bench.round(scenario, running) {
-                    Ok(numbers) => self.keep(scenario, &entrant.name, round, numbers),
-                    Err(error) => self.problem(scenario, &entrant.name, &error),
+                    Ok(numbers) => self.keep(scenario.name, &entrant.name, round, numbers),
+                    Err(error) => self.problem(scenario.name, &entrant.name, &error),
                 }
             }
         }
@@ -147,13 +186,16 @@ impl Run<'_> {
 
     /// Starts it, sees that it works, and warms it up.
     fn enter(&mut self, scenario: &Scenario, entrant: &Entrant<'_>) -> Result<Running> {
-        let running = entrant.rival.start(&self.setting(entrant.config, entrant.workers))?;
+        let library = entrant.is_on_our_zlib.then(|| beside_this_one(&[OUR_ZLIB])).transpose();
+        let library = library.context("scripts/libterse_z has not run")?;
+        let setting = Setting { preloaded: library.as_deref(), ..self.setting(entrant.config, entrant.workers) };
+        let running = entrant.rival.start(&setting)?;
         if let Traffic::Card(_) = scenario.traffic {
             // A card is given bodies when it has passed a probe.
             self.bench.check(scenario, entrant.config, &running)?;
         }
         let numbers = self.bench.check(scenario, entrant.config, &running)?;
-        self.keep(scenario, &entrant.name, 0, numbers);
+        self.keep(scenario.name, &entrant.name, 0, numbers);
         Ok(running)
     }
 
@@ -167,15 +209,16 @@ impl Run<'_> {
             under: &[],
             card: self.card.as_ref(),
             certificate: &self.certificate,
+            preloaded: None,
         }
     }
 
-    fn keep(&mut self, scenario: &Scenario, entrant: &str, round: usize, numbers: measure::Numbers) {
+    fn keep(&mut self, scenario: &str, entrant: &str, round: usize, numbers: measure::Numbers) {
         let shown: Vec<_> =
             numbers.iter().map(|(metric, value)| format!("{} {value:.*}", metric.title(), metric.decimals())).collect();
-        eprintln!("  {round}  {entrant:<18} {}", shown.join(", "));
+        eprintln!("  {round}  {entrant:<22} {}", shown.join(", "));
         self.results.samples.extend(numbers.into_iter().map(|(metric, value)| Sample {
-            scenario: scenario.name.into(),
+            scenario: scenario.into(),
             entrant: entrant.into(),
             round,
             metric,
@@ -183,8 +226,8 @@ impl Run<'_> {
         }));
     }
 
-    fn problem(&mut self, scenario: &Scenario, entrant: &str, error: &anyhow::Error) {
-        let problem = format!("{}, {entrant}: {error:#}", scenario.name);
+    fn problem(&mut self, scenario: &str, entrant: &str, error: &anyhow::Error) {
+        let problem = format!("{scenario}, {entrant}: {error:#}");
         eprintln!("  {problem}");
         self.results.problems.push(problem);
     }
@@ -197,24 +240,41 @@ impl Run<'_> {
             let instructions = counts::instructions(rival, &setting);
             let calls = counts::system_calls(rival, &setting);
             match instructions {
-                Ok(number) => self.keep(scenario, &rival.name, 1, vec![number]),
-                Err(error) => self.problem(scenario, &rival.name, &error),
+                Ok(number) => self.keep(scenario.name, &rival.name, 1, vec![number]),
+                Err(error) => self.problem(scenario.name, &rival.name, &error),
             }
             match calls {
                 Ok((number, calls)) => {
-                    self.keep(scenario, &rival.name, 1, vec![number]);
+                    self.keep(scenario.name, &rival.name, 1, vec![number]);
                     self.results.calls.push((rival.name.clone(), calls));
                 }
-                Err(error) => self.problem(scenario, &rival.name, &error),
+                Err(error) => self.problem(scenario.name, &rival.name, &error),
             }
         }
     }
 }
 
+/// Names of all scenarios, and what they are, in the order in which they are measured.
+fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let of_files = FILE_SCENARIOS.iter().map(|scenario| (scenario.name, scenario.about));
+    SCENARIOS.iter().map(|scenario| (scenario.name, scenario.about)).chain(of_files)
+}
+
+/// What `--only` calls [`counts`].
+const COUNTS: &str = "counts";
+/// Where scripts/libterse_z puts the library, beside this program.
+const OUR_ZLIB: &str = "zlib/libterse_z.so";
+
 /// Who runs in a scenario: each proxy that has a file for it once, or once with one worker and once with two, or in several ways.
 fn entrants<'a>(rivals: &'a [Rival], scenario: &Scenario, folder: &Path) -> Vec<Entrant<'a>> {
     let of = |rival: &'a Rival| -> Vec<Entrant<'a>> {
-        let entrant = |words: &str, config, workers| Entrant { name: format!("{}{words}", rival.name), rival, config, workers };
+        let entrant = |words: &str, config, workers| Entrant {
+            name: format!("{}{words}", rival.name),
+            rival,
+            config,
+            workers,
+            is_on_our_zlib: false,
+        };
         match (scenario.traffic, rival.kind) {
             (Traffic::Scale(_), _) => {
                 [(", 1 worker", 1), (", 2 workers", 2)].map(|(words, workers)| entrant(words, scenario.config, workers)).into()
@@ -223,6 +283,11 @@ fn entrants<'a>(rivals: &'a [Rival], scenario: &Scenario, folder: &Path) -> Vec<
                 .map(|(words, config)| entrant(words, config, 1))
                 .into(),
             (Traffic::Card(_), Kind::Nginx) => vec![entrant("", FOUNDING, 1)],
+            (Traffic::Library(_), Kind::Nginx) => {
+                let ours = Entrant { name: ON_OUR_ZLIB.into(), is_on_our_zlib: true, ..entrant("", scenario.config, 1) };
+                vec![entrant("", scenario.config, 1), ours]
+            }
+            (Traffic::Library(_), _) => Vec::new(),
             _ => vec![entrant("", scenario.config, 1)],
         }
     };

@@ -3,20 +3,23 @@
 use super::counts::Calls;
 use super::goals::GOALS;
 use super::sample::{Metric, Sample, summary};
-use super::scenario::{PLAIN, SCENARIOS};
+use super::scenario::PLAIN;
+use super::scenarios;
 use std::fmt::Write;
 
 /// All that a run found.
 #[derive(Debug)]
 pub(super) struct Results {
     /// Names and versions, in the order of the tables.
-    pub(super) rivals: Vec<(String, String)>,
+    pub(super) programs: Vec<(String, String)>,
     /// In the order in which they were taken.
     pub(super) samples: Vec<Sample>,
     /// System calls of `plain`, by entrant.
     pub(super) calls: Vec<(String, Calls)>,
     /// What did not work, in words.
     pub(super) problems: Vec<String>,
+    /// What this machine has not what it takes for, in words.
+    pub(super) left_out: Vec<String>,
     /// How it was measured: rounds, seconds, cores.
     pub(super) how: String,
 }
@@ -26,16 +29,20 @@ impl Results {
     pub(super) fn page(&self) -> String {
         let mut out = String::from("# Results\n\n");
         let _ = writeln!(out, "Machine: {}.\n\n{}\n", super::machine::description(), self.how);
-        for (name, version) in &self.rivals {
+        for (name, version) in &self.programs {
             let _ = writeln!(out, "* `{name}`: {version}");
         }
         out.push_str("\nEach cell: best of rounds (median of rounds).\n");
-        self.problems(&mut out);
+        if self.samples.is_empty() {
+            out.push_str("\n**Nothing was measured.**\n");
+        }
+        list(&mut out, "What did not work", &self.problems);
+        list(&mut out, "Left out", &self.left_out);
         self.goals(&mut out);
-        for scenario in SCENARIOS {
-            if self.samples.iter().any(|s| s.scenario == scenario.name) {
-                let _ = writeln!(out, "\n## {}\n\n{}\n", scenario.name, sentence(scenario.about));
-                self.table(&mut out, scenario.name);
+        for (name, about) in scenarios() {
+            if self.samples.iter().any(|s| s.scenario == name && !is_count(s.metric)) {
+                let _ = writeln!(out, "\n## {name}\n\n{}\n", sentence(about));
+                self.table(&mut out, name);
             }
         }
         self.counts(&mut out);
@@ -49,15 +56,6 @@ impl Results {
             let _ = writeln!(out, "{}\t{}\t{}\t{}\t{:.3}", s.scenario, s.entrant, s.round, s.metric.word(), s.value);
         }
         out
-    }
-
-    fn problems(&self, out: &mut String) {
-        if !self.problems.is_empty() {
-            out.push_str("\n## What did not work\n\n");
-            for problem in &self.problems {
-                let _ = writeln!(out, "* {}", problem.replace('\n', " "));
-            }
-        }
     }
 
     fn goals(&self, out: &mut String) {
@@ -103,7 +101,8 @@ impl Results {
             return;
         }
         out.push_str("\n## What a `plain` request costs whatever the machine\n\nOne connection, one request after the other: instructions in user space by callgrind, system calls by strace; the difference of two runs with few and many requests.\n\n| | instructions | system calls | which |\n|---|---:|---:|---|\n");
-        for (name, _) in &self.rivals {
+        let is_counted = |name: &str| self.samples.iter().any(|s| is_count(s.metric) && s.entrant == name);
+        for (name, _) in self.programs.iter().filter(|(name, _)| is_counted(name)) {
             let calls =
                 self.calls.iter().find(|(entrant, _)| entrant == name).map(|(_, calls)| calls.as_slice()).unwrap_or_default();
             let which: Vec<_> = calls.iter().map(|(call, count)| format!("{call} {count:.1}")).collect();
@@ -114,6 +113,15 @@ impl Results {
                 self.cell(PLAIN, name, Metric::SystemCalls),
                 which.join(", ")
             );
+        }
+    }
+}
+
+fn list(out: &mut String, title: &str, lines: &[String]) {
+    if !lines.is_empty() {
+        let _ = writeln!(out, "\n## {title}\n");
+        for line in lines {
+            let _ = writeln!(out, "* {}", line.replace('\n', " "));
         }
     }
 }

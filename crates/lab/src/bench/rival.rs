@@ -53,17 +53,15 @@ pub(super) struct Setting<'a> {
     pub(super) card: Option<&'a Card>,
     /// A certificate and its key.
     pub(super) certificate: &'a Path,
+    /// A library that is loaded before the program's own.
+    pub(super) preloaded: Option<&'a Path>,
 }
 
 impl Rival {
     /// What the program says about itself: its version, how ours was built, and the library that it compresses with.
     pub(super) fn version(&self) -> String {
-        let argument = if self.kind == Kind::Nginx { "-v" } else { "-vv" };
-        let Ok(output) = Command::new(&self.program).arg(argument).stdin(Stdio::null()).output() else {
-            return "does not run".into();
-        };
-        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-        let first = text.lines().next().unwrap_or("says no version");
+        let text = said(&self.program, if self.kind == Kind::Nginx { "-v" } else { "-vv" });
+        let first = first_line(&text);
         let mut first = first.split(" - ").next().unwrap_or(first).to_owned();
         if let Some(profile) = text.lines().find_map(|line| line.trim().strip_prefix("PROFILE = ")) {
             first = format!("{first} ({profile})");
@@ -101,6 +99,7 @@ impl Rival {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).current_dir(folder.path()).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         command.envs(setting.card.map(Card::environment).unwrap_or_default());
+        command.envs(setting.preloaded.map(|library| ("LD_PRELOAD", library)));
         let program = Program::start(command, Some(setting.cores))?;
         let secure = setting.config.starts_with(SECURED).then(|| Secure::new(false)).transpose()?;
         let mut running = Running { program, address, folder, name: self.name.clone(), secure };
@@ -136,6 +135,23 @@ impl Rival {
         };
         let [own, other] = ends.map(|end| folder.join(format!("{config}.{end}")));
         if own.exists() { own } else { other }
+    }
+}
+
+/// The first line of what a program says of its version.
+pub(super) fn version(program: &Path) -> String {
+    first_line(&said(program, "--version")).to_owned()
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or("says no version")
+}
+
+/// What a program says when it is given an argument.
+fn said(program: &Path, argument: &str) -> String {
+    match Command::new(program).arg(argument).stdin(Stdio::null()).output() {
+        Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr),
+        Err(_) => "does not run".into(),
     }
 }
 

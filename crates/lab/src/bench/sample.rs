@@ -40,6 +40,16 @@ pub(super) enum Metric {
     Instructions,
     /// System calls per request, by strace.
     SystemCalls,
+    /// The bytes of a file's compressed form.
+    Size,
+    /// How many times larger the file is.
+    Ratio,
+    /// From a command's start to its end, seconds.
+    Elapsed,
+    /// CPU time of a command and all that it started, seconds.
+    CpuTime,
+    /// A file's bits per second, in thousand millions.
+    Speed,
 }
 
 impl Metric {
@@ -57,6 +67,11 @@ impl Metric {
             Metric::ProportionalMemory => "proportional bytes/connection",
             Metric::Instructions => "instructions",
             Metric::SystemCalls => "system calls",
+            Metric::Size => "bytes",
+            Metric::Ratio => "ratio",
+            Metric::Elapsed => "elapsed s",
+            Metric::CpuTime => "CPU s",
+            Metric::Speed => "Gbit/s",
         }
     }
 
@@ -74,19 +89,25 @@ impl Metric {
             Metric::ProportionalMemory => "proportional_bytes_per_connection",
             Metric::Instructions => "instructions",
             Metric::SystemCalls => "system_calls",
+            Metric::Size => "bytes",
+            Metric::Ratio => "ratio",
+            Metric::Elapsed => "elapsed_s",
+            Metric::CpuTime => "cpu_s",
+            Metric::Speed => "gbit_per_s",
         }
     }
 
     /// Whether more is better.
     pub(super) fn more_is_better(self) -> bool {
-        matches!(self, Metric::Rate | Metric::Downloads)
+        matches!(self, Metric::Rate | Metric::Downloads | Metric::Ratio | Metric::Speed)
     }
 
     /// The digits behind the point that mean something.
     pub(super) fn decimals(self) -> usize {
         match self {
             Metric::Cpu | Metric::LoadTime | Metric::Downloads => 1,
-            Metric::P99 | Metric::P99Alone | Metric::SystemCalls => 2,
+            Metric::P99 | Metric::P99Alone | Metric::SystemCalls | Metric::Ratio | Metric::Speed => 2,
+            Metric::Elapsed | Metric::CpuTime => 3,
             _ => 0,
         }
     }

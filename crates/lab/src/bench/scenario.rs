@@ -30,6 +30,8 @@ pub(super) enum Traffic {
     Downloads,
     /// So many clients, each one after the other, through the test card, in software ([`WITHOUT_CARD`]) and uncompressed.
     Card(usize),
+    /// As the first one, by nginx as it is and with our library in zlib's place.
+    Library(usize),
     /// Over a few connections, alone and while others download the bitmap compressed: how long the slowest of a hundred takes.
     Tail(usize),
     /// So many connections, each silent after one answer: memory.
@@ -155,6 +157,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         config: "br",
         path: "/page.js",
         traffic: Traffic::Requests(16),
+    },
+    Scenario {
+        name: "zlib-nginx",
+        about: "page-6 by nginx, as it is and with libterse_z.so preloaded: another body each time",
+        config: "gzip-6",
+        path: "/page.js",
+        traffic: Traffic::Library(16),
     },
     Scenario {
         name: "bitmap",
