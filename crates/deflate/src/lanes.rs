@@ -20,19 +20,20 @@ pub(crate) trait Lanes: Copy {
 #[allow(unsafe_code)]
 #[inline(always)]
 pub(crate) fn before(first: u16, others: [u16; 8]) -> [i16; 8] {
-    use std::arch::x86_64::{__m128i, _mm_add_epi16, _mm_set_epi16, _mm_set1_epi16, _mm_sub_epi16};
+    use std::arch::x86_64::{__m128i, _mm_add_epi16, _mm_min_epi16, _mm_set_epi16, _mm_set1_epi16, _mm_sub_epi16};
     let [a, b, c, d, e, f, g, h] = others.map(|other| other as i16);
     // SAFETY: these need SSE2 and nothing else, and this function is only there where the target has it; a vector is eight numbers.
     unsafe {
         let places = _mm_add_epi16(_mm_set1_epi16(first as i16), _mm_set_epi16(7, 6, 5, 4, 3, 2, 1, 0));
-        std::mem::transmute::<__m128i, [i16; 8]>(_mm_sub_epi16(_mm_set_epi16(h, g, f, e, d, c, b, a), places))
+        let before = _mm_sub_epi16(_mm_set_epi16(h, g, f, e, d, c, b, a), places);
+        std::mem::transmute::<__m128i, [i16; 8]>(_mm_min_epi16(before, _mm_set1_epi16(1)))
     }
 }
 
 /// The same for other processors.
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
 pub(crate) fn before(first: u16, others: [u16; 8]) -> [i16; 8] {
-    std::array::from_fn(|at| others[at].wrapping_sub(first.wrapping_add(at as u16)) as i16)
+    std::array::from_fn(|at| (others[at].wrapping_sub(first.wrapping_add(at as u16)) as i16).min(1))
 }
 
 /// Bytes that are compared at once.

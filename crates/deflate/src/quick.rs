@@ -192,7 +192,7 @@ impl Work for LookBack<'_> {
                 place = place.wrapping_add(8);
             }
             for (back, hash) in few.iter_mut().zip(last) {
-                *back = latest_of(*hash, place).wrapping_sub(place) as i16;
+                *back = (latest_of(*hash, place).wrapping_sub(place) as i16).min(1);
                 place = place.wrapping_add(1);
             }
         }
@@ -438,18 +438,13 @@ impl Counts {
 
     fn histogram(all: &[Counts; 4]) -> Histogram {
         let mut histogram = Histogram::of_nothing();
-        for counts in all {
-            let (bytes, lengths) = counts.litlen.split_at(256);
-            for (sum, count) in histogram.litlen.iter_mut().zip(bytes) {
-                *sum += count;
-            }
-            for (slot, count) in LENGTH_SLOT.iter().zip(lengths) {
-                histogram.litlen[FIRST_LENGTH + usize::from(*slot)] += count;
-            }
-            for (sum, count) in histogram.distance.iter_mut().zip(&counts.distance) {
-                *sum += count;
-            }
+        let litlen: [u32; 512] = std::array::from_fn(|at| all.iter().map(|counts| counts.litlen[at]).sum());
+        let (bytes, lengths) = litlen.split_at(256);
+        histogram.litlen[..256].copy_from_slice(bytes);
+        for (slot, count) in LENGTH_SLOT.iter().zip(lengths) {
+            histogram.litlen[FIRST_LENGTH + usize::from(*slot)] += count;
         }
+        histogram.distance = std::array::from_fn(|at| all.iter().map(|counts| counts.distance[at]).sum());
         histogram
     }
 }

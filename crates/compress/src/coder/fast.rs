@@ -1,4 +1,4 @@
-//! Quicker code for whole bodies at the lowest levels, if this machine has any.
+//! Quicker code than libdeflate's for whole bodies at the lowest levels, if this machine has any.
 //!
 //! Whether a library such as ISA-L is there is a fact about the machine, like what its processor can do: it is found out once, by the
 //! program, before the first body is coded, and then never changes. So the place for it is the process's.
