@@ -34,7 +34,7 @@ pub(super) fn costs(rounds: usize) -> Result<Vec<(usize, f64)>> {
     let begun = Instant::now();
     while lane.standing() != Standing::Up {
         ensure!(begun.elapsed() < PATIENCE, "the card does not come up: {:?}", lane.status());
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::park_timeout(Duration::from_millis(5));
     }
     let process = lane.status().process.context("the card has no process")?;
     let plan = Plan { coding: Coding::Gzip, level: Level(6) };
