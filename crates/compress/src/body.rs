@@ -465,7 +465,7 @@ impl Compressor {
         if stays { self.take_back(work.run()?, last).map(|()| Step::Done) } else { self.send(work, last) }
     }
 
-    /// Eases a stream while a brake is on, a level at each piece, and takes it back behind that. A level can change where the coder has
+    /// Eases a stream while a brake is on, and takes it back behind that. A level can change where the coder has
     /// nothing in hand, so pieces are flushed meanwhile.
     fn brake(&self, coder: &mut dyn Coder, flush: Flush) -> Flush {
         let Some(brake) = &self.place.brake else { return flush };

@@ -74,7 +74,7 @@ pub trait Coder: Send {
         false
     }
 
-    /// Tries less hard from the next push on, by a level, or by a level harder again, up to its own. Only to be called when the last
+    /// Tries less hard from the next push on, or harder again, up to its own level, in steps that are the coder's. Only to be called when the last
     /// push was flushed.
     fn ease(&mut self, _less: bool) {}
 

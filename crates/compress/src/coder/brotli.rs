@@ -18,7 +18,8 @@
 //! ```
 //!
 //! A state cannot be replaced in the middle of a stream. A stream whose server pauses, and that must give its memory back, goes on
-//! without compression: blocks of plain bytes need no state (section 9.2, ISUNCOMPRESSED).
+//! without compression: blocks of plain bytes need no state (section 9.2, ISUNCOMPRESSED). For the same reason its level stays what it
+//! was while a brake is on.
 
 use super::parts::{PART_BYTES, Parts};
 use super::{Coder, CoderFault, Flush, Keep};
