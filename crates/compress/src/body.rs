@@ -22,7 +22,8 @@
 //! its form comes out, as if the coder had made it.
 //!
 //! Memory: the collected bytes and the coder count against [`Workplace::budget`]. Where it refuses, the body is streamed, and its coder
-//! makes itself small after each piece: larger on the wire, but nothing fails. Where it is tight, coders do so at each pause.
+//! makes itself small after each piece: larger on the wire, but nothing fails. Where it is tight, coders do so at each pause. A job takes
+//! what it was counted with along.
 
 use crate::budget::Budget;
 use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Pool};
@@ -491,7 +492,8 @@ impl Compressor {
     /// Gives work to the queue, or does it here when there is no room for it.
     fn send(&mut self, work: Work, last: bool) -> Result<Step, Fault> {
         let given = match &self.place.queue {
-            Some(queue) => queue.submit(work),
+            // Where it goes its memory goes along: whoever has it still has it when this body's client has gone.
+            Some(queue) => queue.submit(work.holding(std::mem::take(&mut self.held), &self.place.budget)),
             None => Err(work),
         };
         match given {
@@ -503,7 +505,8 @@ impl Compressor {
         }
     }
 
-    fn take_back(&mut self, work: Work, last: bool) -> Result<(), Fault> {
+    fn take_back(&mut self, mut work: Work, last: bool) -> Result<(), Fault> {
+        self.held += work.release();
         let (coder, mut out) = work.into_parts();
         self.bytes_out += out.len() as u64;
         // What an engine has failed at may have become a stream on its way: it is the form of the whole all the same.
@@ -541,8 +544,7 @@ impl Compressor {
         match &self.state {
             State::Collecting(body) => body.memory(),
             State::Streaming(coder) => coder.memory(),
-            State::Away { .. } => self.held,
-            State::Ended | State::Broken => 0,
+            State::Away { .. } | State::Ended | State::Broken => 0,
         }
     }
 

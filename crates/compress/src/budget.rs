@@ -78,17 +78,32 @@ impl Budget for Limit {
 
 /// Takes bytes for as long as what it returns lives; nothing where they do not fit.
 pub fn hold<B: Budget + 'static>(limit: &Arc<B>, bytes: usize) -> Option<Box<dyn Any + Send>> {
-    limit.take(bytes).then(|| Box::new(Held { limit: limit.clone(), bytes }) as Box<dyn Any + Send>)
+    limit.take(bytes).then(|| Box::new(Held::of(limit.clone(), bytes)) as Box<dyn Any + Send>)
 }
 
-struct Held<B: Budget> {
+/// Bytes that were taken; given back when it is dropped.
+pub(crate) struct Held<B: Budget + ?Sized> {
     limit: Arc<B>,
     bytes: usize,
 }
 
-impl<B: Budget> Drop for Held<B> {
+impl<B: Budget + ?Sized> Held<B> {
+    /// Answers for so many bytes that were taken of it.
+    pub(crate) fn of(limit: Arc<B>, bytes: usize) -> Held<B> {
+        Held { limit, bytes }
+    }
+
+    /// Somebody else answers for them from now on: how many.
+    pub(crate) fn into_bytes(mut self) -> usize {
+        std::mem::take(&mut self.bytes)
+    }
+}
+
+impl<B: Budget + ?Sized> Drop for Held<B> {
     fn drop(&mut self) {
-        self.limit.give(self.bytes);
+        if self.bytes > 0 {
+            self.limit.give(self.bytes);
+        }
     }
 }
 

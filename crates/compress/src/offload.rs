@@ -34,11 +34,11 @@ use crate::coder::CoderFault;
 use crate::device::Device;
 use crate::engine::EngineSettings;
 use hand::Hands;
-use job::Slot;
+use job::{Home, Slot};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use twins::{Lead, Twins};
@@ -71,7 +71,7 @@ pub struct Numbers {
     pub full: AtomicU64,
     /// Jobs that got what another's work had made of the same body.
     pub shared: AtomicU64,
-    /// Jobs dropped before they were done.
+    /// Jobs dropped before they were done: for clients that have gone, mostly.
     pub cancelled: AtomicU64,
     /// Slices that workers did.
     pub helped: AtomicU64,
@@ -160,7 +160,7 @@ impl Queue {
     pub(crate) fn submit(&self, work: Work) -> Result<Job, Work> {
         let work = match work.kind() {
             None => work,
-            Some(kind) => match self.line.twins.wait(kind, work) {
+            Some(kind) => match self.line.twins.wait(kind, work, self.line.home()) {
                 Ok(job) => return Ok(job),
                 Err(work) => work.leading(Lead::new(kind, self.line.clone())),
             },
@@ -172,7 +172,7 @@ impl Queue {
             },
             None => work.into_software(None),
         };
-        let job = Job::new(work);
+        let job = Job::new(work, self.line.home());
         if self.line.join(Entry::new(job.slot(), Some(Instant::now()))) {
             return Ok(job);
         }
@@ -266,6 +266,11 @@ impl Line {
         }
     }
 
+    /// Itself, for the jobs that wait in it.
+    fn home(self: &Arc<Line>) -> Weak<dyn Home> {
+        Arc::downgrade(self) as Weak<dyn Home>
+    }
+
     fn is_stopped(&self) -> bool {
         self.lock().stopped
     }
@@ -319,10 +324,8 @@ impl Line {
 
     /// An entry's turn, or a slice of it that takes about so long.
     fn turn(&self, entry: Entry, slice: Option<Duration>) {
-        let Some(mut work) = entry.slot.take() else {
-            self.numbers.cancelled.fetch_add(1, Relaxed);
-            return;
-        };
+        // Who has left in this moment has left nothing.
+        let Some(mut work) = entry.slot.take() else { return };
         if let Some(since) = entry.since {
             self.numbers.waited(since);
         }
@@ -339,8 +342,6 @@ impl Line {
                 let place = if progress == Progress::Turn { Place::Last } else { Place::First };
                 if entry.slot.put_back(work) {
                     self.rejoin(entry, place);
-                } else {
-                    self.numbers.cancelled.fetch_add(1, Relaxed);
                 }
             }
         }
@@ -356,7 +357,28 @@ impl Line {
     }
 }
 
+impl Home for Line {
+    fn left(&self, slot: &Slot, kind: Option<Kind>) {
+        self.numbers.cancelled.fetch_add(1, Relaxed);
+        if let Some(kind) = kind {
+            self.twins.forget(kind, slot);
+        }
+        let mut state = self.lock();
+        state.forget(slot);
+        self.count(&state);
+    }
+}
+
 impl LineState {
+    /// Takes out who does not wait any more.
+    fn forget(&mut self, slot: &Slot) {
+        for line in [&mut self.waiting, &mut self.sliced] {
+            if let Some(place) = line.iter().position(|entry| std::ptr::eq(&*entry.slot, slot)) {
+                line.remove(place);
+            }
+        }
+    }
+
     fn length(&self) -> usize {
         self.waiting.len() + self.sliced.len()
     }

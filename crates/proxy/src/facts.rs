@@ -381,6 +381,15 @@ impl Facts {
     pub fn backend(&self) -> Option<&Backend> {
         self.backend.as_deref()
     }
+
+    /// Whether the close of the client's half ends the request: `option abortonclose` of the backend, or before one is chosen of the
+    /// frontend.
+    pub fn aborts_on_close(&self) -> bool {
+        match self.backend() {
+            Some(backend) => backend.options.aborts_on_close(backend.mode),
+            None => self.frontend().options.aborts_on_close(self.frontend().mode),
+        }
+    }
 }
 
 impl Times {

@@ -273,8 +273,8 @@ pub struct Options {
     pub count_while_passing: bool,
     /// `socket-stats`: each address has counters of its own.
     pub count_by_address: bool,
-    /// `abortonclose`: a client that closes is not served any more.
-    pub abort_on_close: bool,
+    /// `abortonclose`: a client that closes is not served any more; see [`Options::aborts_on_close`].
+    pub abort_on_close: Option<bool>,
     /// `http-ignore-probes`: browsers' speculative connections get no 408.
     pub ignore_probes: bool,
     /// `prefer-last-server`.
@@ -309,6 +309,13 @@ pub struct Options {
     pub check_cache: bool,
     /// `http-drop-request-trailers`, `http-drop-response-trailers`.
     pub drop_trailers: DropTrailers,
+}
+
+impl Options {
+    /// Whether the close of a client's half ends its request: where nothing is said, in mode http only.
+    pub fn aborts_on_close(&self, mode: Mode) -> bool {
+        self.abort_on_close.unwrap_or(mode == Mode::Http)
+    }
 }
 
 /// Whose trailers are not passed on.

@@ -70,7 +70,7 @@ pub use secret::Secret;
 pub use secured::Secured;
 pub use settings::{BindTls, Defaults, Global, ServerTls};
 pub use shown::{Shown, Whose};
-pub use socket::Socket;
+pub use socket::{Socket, gone};
 pub use stream::Stream;
 pub use tickets::BadTicketKey;
 pub use vault::{Fetched, Names as FileNames, Question, Refusal, TrustKind, Vault};

@@ -439,6 +439,11 @@ impl Secured {
         f(self.stream.borrow().ssl())
     }
 
+    /// Waits until the peer is [gone](crate::gone).
+    pub async fn gone(&self) {
+        self.socket.gone().await;
+    }
+
     /// The socket, for its options.
     pub fn socket(&self) -> SockRef<'_> {
         SockRef::from(&*self.socket)

@@ -1,10 +1,12 @@
 //! The socket below a connection: over IP, or of this machine.
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{RecvFlags, SendFlags};
 use socket2::SockRef;
 use std::io;
+use std::os::fd::AsFd;
 use std::task::{Context, Poll};
-use tokio::io::Interest;
+use tokio::io::{Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
 
 /// The socket below.
@@ -52,6 +54,37 @@ impl Socket {
             Socket::Unix(io) => rustix::net::send(io, bytes, SendFlags::NOSIGNAL)?,
         })
     }
+}
+
+impl Socket {
+    /// Waits until the peer is [gone].
+    pub(crate) async fn gone(&self) {
+        match self {
+            Socket::Tcp(io) => gone(io, |interest| io.ready(interest)).await,
+            Socket::Unix(io) => gone(io, |interest| io.ready(interest)).await,
+        }
+    }
+}
+
+/// Waits until the peer has reset the connection or closed all of it: nothing that is written to it arrives. `ready` is the socket's.
+///
+/// A peer that has closed its own half may still listen, and is waited for. Whether it does is not known before something is written to it:
+/// TCP's answer is a reset then, while of a unix socket that was closed in two steps nothing is heard.
+pub async fn gone<F: Future<Output = io::Result<Ready>>>(socket: impl AsFd, ready: impl Fn(Interest) -> F) {
+    // A full close of a unix socket is no error, but it can be read.
+    for interest in [Interest::READABLE.add(Interest::ERROR), Interest::ERROR] {
+        let polled = ready(interest).await;
+        if polled.is_err() || has_hung_up(&socket) {
+            return;
+        }
+    }
+    std::future::pending().await
+}
+
+fn has_hung_up(socket: impl AsFd) -> bool {
+    let mut polled = [PollFd::new(&socket, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::event::poll(&mut polled, Some(&at_once)).is_ok() && polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
 impl<'s> From<&'s Socket> for SockRef<'s> {

@@ -4,7 +4,7 @@ use crate::coder::Tuning;
 use crate::coder::conformance::decode_whole;
 use crate::coding::{Coding, Level};
 use crate::memory::{Form, Memory, Name, Owner, Recall, Remembrance};
-use crate::offload::tests::block_on;
+use crate::offload::tests::{Bench, block_on};
 use proptest::prelude::*;
 use std::io::Read;
 
@@ -386,4 +386,32 @@ fn streams_are_eased_while_a_brake_is_on() {
         assert!(early.0 == braked.0 && early.1 < braked.1, "{coding:?} {early:?} {braked:?}");
     }
     assert_eq!(halves(Coding::Brotli, true, true), halves(Coding::Brotli, false, false), "a level that is fixed costs no flush");
+}
+
+/// What a job holds counts until it is let go of, whoever has left before.
+#[test]
+fn a_job_holds_what_it_was_counted_with() {
+    let queue = Queue::start(1, 0, 8).unwrap();
+    let bench = Bench::new();
+    let (busy, go) = bench.work(1, 1);
+    let busy = queue.submit(busy).ok().unwrap();
+    assert_eq!(bench.began.recv(), Ok(1));
+    let (place, limit) = place(Some(queue), 4 << 20);
+    let body = text(200_000);
+    for comes_back in [false, true] {
+        let mut compressor = Compressor::new(GZIP, Some(body.len() as u64), DEFAULT_COLLECT_BYTES, &place);
+        assert!(matches!(compressor.feed(&body), Ok(Step::Done)));
+        let Ok(Step::Away(job)) = compressor.finish() else { panic!("it is too much to be done in place") };
+        if comes_back {
+            go.send(()).unwrap();
+            block_on(compressor.settle(Step::Away(job))).unwrap();
+            assert_eq!(decoded(&compressor.take_output()), body);
+        } else {
+            drop(compressor);
+            assert!(limit.used() >= body.len());
+            drop(job);
+        }
+    }
+    assert!(block_on(busy).0.is_ok());
+    assert_eq!(limit.used(), 0);
 }

@@ -7,17 +7,21 @@
 //!      │  └── more slices ───┘ │                 │             │
 //!      └───────────────────────┴── Job dropped ──┴─────────────┘
 //! ```
+//!
+//! Who drops a job that is not done takes it back: where it [waits](Home) it is taken out at once, and counted as cancelled. What is
+//! running ends at the next slice, or with the engine that has it, and comes to nothing.
 
+use super::twins::Kind;
 use super::work::Work;
 use crate::coder::CoderFault;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 /// What a job brings back: to be handed to [`crate::Compressor::resume`].
 pub struct Finished(pub(crate) Result<Work, CoderFault>);
 
-/// A piece of work in the offload queue. Ready when it is done; dropped before it began, it is not done at all.
+/// A piece of work in the offload queue. Ready when it is done; dropped before that, it is cancelled.
 #[must_use]
 pub struct Job {
     slot: Arc<Slot>,
@@ -31,6 +35,13 @@ pub(super) struct Slot {
 struct Inner {
     state: State,
     waker: Option<Waker>,
+    home: Weak<dyn Home>,
+}
+
+/// Where a job waits, or was last: it is told when nobody waits for the job any more.
+pub(super) trait Home: Send + Sync {
+    /// Somebody has dropped a job that was not done. `kind` is that of work that waits.
+    fn left(&self, slot: &Slot, kind: Option<Kind>);
 }
 
 enum State {
@@ -41,8 +52,8 @@ enum State {
 }
 
 impl Job {
-    pub(super) fn new(work: Work) -> Job {
-        Job { slot: Arc::new(Slot { inner: Mutex::new(Inner { state: State::Waiting(work), waker: None }) }) }
+    pub(super) fn new(work: Work, home: Weak<dyn Home>) -> Job {
+        Job { slot: Arc::new(Slot { inner: Mutex::new(Inner { state: State::Waiting(work), waker: None, home }) }) }
     }
 
     pub(super) fn slot(&self) -> Arc<Slot> {
@@ -51,7 +62,10 @@ impl Job {
 
     /// The work of a job that was not taken.
     pub(super) fn into_work(self) -> Option<Work> {
-        self.slot.take()
+        match std::mem::replace(&mut self.slot.lock().state, State::Gone) {
+            State::Waiting(work) => Some(work),
+            _ => None,
+        }
     }
 }
 
@@ -77,8 +91,18 @@ impl Future for Job {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        let left = std::mem::replace(&mut self.slot.lock().state, State::Gone);
-        drop(left);
+        let (left, home) = {
+            let mut inner = self.slot.lock();
+            (std::mem::replace(&mut inner.state, State::Gone), inner.home.clone())
+        };
+        let kind = match &left {
+            State::Waiting(work) => work.kind(),
+            State::Running => None,
+            State::Finished(_) | State::Gone => return,
+        };
+        if let Some(home) = home.upgrade() {
+            home.left(&self.slot, kind);
+        }
     }
 }
 
@@ -108,6 +132,11 @@ impl Slot {
             inner.state = State::Waiting(work);
         }
         wanted
+    }
+
+    /// From now on it waits elsewhere.
+    pub(super) fn move_to(&self, home: Weak<dyn Home>) {
+        self.lock().home = home;
     }
 
     /// Hands the result to whoever waits.

@@ -21,14 +21,15 @@
 //! * No lock is held while a device, a waker or the queue is called.
 //! * First come, first served, as in the queue: a connection has one job in here for each of its bodies, and all wait alike. At most
 //!   `jobs` are with the engine, at most `maxqueue` wait.
-//! * Who drops its job is not served: in `waiting` it is passed by; what is with the engine already is thrown away at its end.
+//! * Who drops its job is not served: in `waiting` it is taken out at once; what is with the engine already is thrown away at its end.
 
 mod numbers;
 
 pub use numbers::{Cause, LaneNumbers};
 
 use super::breaker::{Breaker, Standing};
-use super::job::{Job, Slot};
+use super::job::{Home, Job, Slot};
+use super::twins::Kind;
 use super::work::{Whole, Work, cut};
 use super::{Entry, Line, Place, verify};
 use crate::coder::CoderFault;
@@ -37,7 +38,7 @@ use crate::device::{Coded, Device, Ending, Failure, Lent, Order, Pieces, Status,
 use crate::engine::{EngineSettings, Verify};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// The line of one engine.
@@ -160,7 +161,7 @@ impl Lane {
     }
 
     /// Takes a whole body for the engine, or gives it back for software.
-    pub(super) fn offer(&self, work: Work) -> Result<Job, Work> {
+    pub(super) fn offer(self: &Arc<Lane>, work: Work) -> Result<Job, Work> {
         if !self.suits(work.as_whole().map(Whole::coding), work.bytes()) {
             self.numbers.unfit.fetch_add(1, Relaxed);
             return Err(work.into_software(None));
@@ -181,7 +182,7 @@ impl Lane {
             return Err(work.into_software(self.settings.fallback));
         }
         state.rests_at = Some(now + REST);
-        let job = Job::new(work);
+        let job = Job::new(work, Arc::downgrade(self) as Weak<dyn Home>);
         state.waiting.push_back(Waiting { slot: job.slot(), since: now, deadline });
         drop(state);
         self.changed.notify_one();
@@ -269,11 +270,9 @@ impl Lane {
         }
         while state.flights.len() < self.settings.jobs {
             let Some(waiting) = state.waiting.pop_front() else { break };
-            match waiting.slot.take() {
-                Some(work) => turn.orders.extend(self.hand_over(state, waiting, work)),
-                None => {
-                    self.numbers.cancelled.fetch_add(1, Relaxed);
-                }
+            // Who has left in this moment has left nothing.
+            if let Some(work) = waiting.slot.take() {
+                turn.orders.extend(self.hand_over(state, waiting, work));
             }
         }
         turn.rest = state.rests_at.take_if(|at| *at <= now).is_some();
@@ -371,20 +370,16 @@ impl Lane {
 
     /// Gives a job to software; `work` is with its slot where it was not handed over.
     fn fall_back(&self, slot: Arc<Slot>, work: Option<Work>, cause: Cause) {
-        let Some(work) = work.or_else(|| slot.take()) else {
-            self.numbers.cancelled.fetch_add(1, Relaxed);
-            return;
-        };
+        let Some(work) = work.or_else(|| slot.take()) else { return };
         self.numbers.fell(cause);
         self.to_queue(slot, work.into_software(self.settings.fallback));
     }
 
-    /// Gives work to the queue's threads. It was let in before.
+    /// Gives work to the queue's threads, if anybody still waits for it. It was let in before.
     fn to_queue(&self, slot: Arc<Slot>, work: Work) {
+        slot.move_to(self.software.home());
         if slot.put_back(work) {
             self.software.rejoin(Entry::new(slot, None), Place::Last);
-        } else {
-            self.numbers.cancelled.fetch_add(1, Relaxed);
         }
     }
 
@@ -403,6 +398,13 @@ impl Lane {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Home for Lane {
+    fn left(&self, slot: &Slot, _: Option<Kind>) {
+        self.numbers.cancelled.fetch_add(1, Relaxed);
+        self.lock().waiting.retain(|waiting| !std::ptr::eq(&*waiting.slot, slot));
     }
 }
 

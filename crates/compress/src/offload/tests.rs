@@ -196,6 +196,8 @@ fn a_dropped_job_is_not_begun_or_not_gone_on_with() {
     let third = queue.submit(third).ok().unwrap();
     drop(first);
     drop(second);
+    // Counted, and out of the line, while the thread is still busy.
+    assert_eq!((queue.numbers().cancelled.load(Relaxed), queue.numbers().waiting.load(Relaxed)), (2, 1));
     go_first.send(()).unwrap();
     go_third.send(()).unwrap();
     assert!(block_on(third).0.is_ok());

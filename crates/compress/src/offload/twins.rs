@@ -11,7 +11,7 @@
 //! Invariant: as long as jobs wait for a [`Lead`], there is one: it is handed on wherever it is dropped before it was shared. So nobody
 //! waits for what nobody does.
 
-use super::job::{Job, Slot};
+use super::job::{Home, Job, Slot};
 use super::{Line, Place, Work};
 use crate::coder::CoderFault;
 use crate::coding::{Coding, Level};
@@ -19,7 +19,7 @@ use crate::memory::Name;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 /// What two jobs must have in common for one's result to be the other's.
@@ -49,10 +49,10 @@ pub(super) struct Lead {
 
 impl Twins {
     /// Takes work in behind that of its kind; gives it back where there is none, and then this is to lead: a [`Lead`] must be made.
-    pub(super) fn wait(&self, kind: Kind, work: Work) -> Result<Job, Work> {
+    pub(super) fn wait(&self, kind: Kind, work: Work, home: Weak<dyn Home>) -> Result<Job, Work> {
         match self.lock().entry(kind) {
             Entry::Occupied(mut others) => {
-                let job = Job::new(work);
+                let job = Job::new(work, home);
                 others.get_mut().push(job.slot());
                 Ok(job)
             }
@@ -60,6 +60,13 @@ impl Twins {
                 place.insert(Vec::new());
                 Err(work)
             }
+        }
+    }
+
+    /// Takes out who does not wait any more.
+    pub(super) fn forget(&self, kind: Kind, slot: &Slot) {
+        if let Some(others) = self.lock().get_mut(&kind) {
+            others.retain(|other| !std::ptr::eq(&**other, slot));
         }
     }
 

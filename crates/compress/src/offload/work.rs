@@ -15,6 +15,7 @@
 use super::lane::Lane;
 use super::twins::{Kind, Lead};
 use super::verify;
+use crate::budget::{Budget, Held};
 use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Parts, Pool};
 use crate::coding::{Coding, Level};
 use crate::device::{Piece, Pieces};
@@ -49,10 +50,18 @@ pub(crate) struct Work {
     task: Task,
     /// What came out.
     pub(crate) out: Vec<u8>,
+    ties: Box<Ties>,
+}
+
+/// What ties work to others.
+#[derive(Default)]
+struct Ties {
     /// What else would come out the same.
-    kind: Option<Box<Kind>>,
+    kind: Option<Kind>,
     /// For those who wait for what comes out of it.
-    lead: Option<Box<Lead>>,
+    lead: Option<Lead>,
+    /// What it holds of the memory limit, for as long as anybody has it: an engine may have the body of a client that has gone.
+    held: Option<Held<dyn Budget>>,
 }
 
 enum Task {
@@ -78,17 +87,27 @@ pub(crate) struct Whole {
 impl Work {
     /// Pushes `input` through a coder with that flush, and then makes the coder small if told so.
     pub(crate) fn stream(coder: Box<dyn Coder>, input: Arc<dyn Piece>, flush: Flush, lighten: Option<Keep>) -> Work {
-        Work { task: Task::Stream { coder, input, at: 0, flush, lighten }, out: Vec::new(), kind: None, lead: None }
+        Work::new(Task::Stream { coder, input, at: 0, flush, lighten })
     }
 
     /// Codes a whole body.
     pub(crate) fn whole(engine: &'static Engine, level: Level, pool: Arc<Pool>, input: Pieces) -> Work {
-        Work {
-            task: Task::Whole(Whole { engine, level, pool, input, by: None, at_one_go: false }),
-            out: Vec::new(),
-            kind: None,
-            lead: None,
-        }
+        Work::new(Task::Whole(Whole { engine, level, pool, input, by: None, at_one_go: false }))
+    }
+
+    fn new(task: Task) -> Work {
+        Work { task, out: Vec::new(), ties: Box::default() }
+    }
+
+    /// Answers for bytes of the memory limit from now on.
+    pub(crate) fn holding(mut self, bytes: usize, limit: &Arc<dyn Budget>) -> Work {
+        self.ties.held = Some(Held::of(limit.clone(), bytes));
+        self
+    }
+
+    /// Does not any more: for how many bytes it did.
+    pub(crate) fn release(&mut self) -> usize {
+        self.ties.held.take().map_or(0, Held::into_bytes)
     }
 
     /// Prefers an engine for a whole body.
@@ -113,23 +132,25 @@ impl Work {
     }
 
     /// Says what else would come out the same.
-    pub(crate) fn of_kind(self, kind: Option<Kind>) -> Work {
-        Work { kind: kind.map(Box::new), ..self }
+    pub(crate) fn of_kind(mut self, kind: Option<Kind>) -> Work {
+        self.ties.kind = kind;
+        self
     }
 
     /// What else would come out the same.
     pub(super) fn kind(&self) -> Option<Kind> {
-        self.kind.as_deref().copied()
+        self.ties.kind
     }
 
     /// Others wait for what comes out of it.
-    pub(super) fn leading(self, lead: Lead) -> Work {
-        Work { lead: Some(Box::new(lead)), ..self }
+    pub(super) fn leading(mut self, lead: Lead) -> Work {
+        self.ties.lead = Some(lead);
+        self
     }
 
     /// Gives what has come out, which is all, to those who wait for it.
     pub(super) fn share(&mut self) {
-        if let Some(lead) = self.lead.take() {
+        if let Some(lead) = self.ties.lead.take() {
             lead.share(&self.out);
         }
     }

@@ -66,6 +66,8 @@ pub struct Source<'a> {
     pub full_reads: bool,
     /// Whether a peer that closes without saying so in TLS has broken off: where its end is that of the body (RFC 9112 section 9.8).
     pub minds_truncation: bool,
+    /// Whether the peer is the client: what is made of its bytes is for nobody once it has gone.
+    pub is_client: bool,
     /// How the peer broke off when somebody looked ahead: what has come goes on first, then the next read says so.
     pub broken: Option<Broken>,
     /// The peer's timer.
@@ -103,8 +105,8 @@ impl<'a> Source<'a> {
         timer: &'a Timer,
         timeout: &'a Cell<Option<Duration>>,
     ) -> Source<'a> {
-        let (full_reads, minds_truncation, broken, listener) = (false, false, None, None);
-        Source { reader, buffer, body, pools, full_reads, minds_truncation, broken, timer, timeout, listener }
+        let (full_reads, minds_truncation, is_client, broken, listener) = (false, false, false, None, None);
+        Source { reader, buffer, body, pools, full_reads, minds_truncation, is_client, broken, timer, timeout, listener }
     }
 }
 

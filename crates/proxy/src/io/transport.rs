@@ -241,6 +241,15 @@ impl Reader<'_> {
             Reader::Tls(io) => io.poll_readable(cx),
         }
     }
+
+    /// Waits until the peer is [gone](terse_tls::gone).
+    pub async fn gone(&self) {
+        match self {
+            Reader::Tcp(io) => terse_tls::gone(io.as_ref(), |interest| io.ready(interest)).await,
+            Reader::Unix(io) => terse_tls::gone(io.as_ref(), |interest| io.ready(interest)).await,
+            Reader::Tls(io) => io.gone().await,
+        }
+    }
 }
 
 /// What both kinds of sockets offer of the runtime's view of them.
@@ -328,6 +337,15 @@ impl Writer<'_> {
     pub fn break_off(&self) {
         if let Writer::Tls(io) = self {
             io.break_off();
+        }
+    }
+
+    /// Waits until the peer is [gone](terse_tls::gone).
+    pub async fn gone(&self) {
+        match self {
+            Writer::Tcp(io) => terse_tls::gone(io.as_ref(), |interest| io.ready(interest)).await,
+            Writer::Unix(io) => terse_tls::gone(io.as_ref(), |interest| io.ready(interest)).await,
+            Writer::Tls(io) => io.gone().await,
         }
     }
 

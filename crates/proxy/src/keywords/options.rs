@@ -20,9 +20,15 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     switch("option http-keep-alive", "Connections on both sides go on after a response; so by default.", |args, scope| {
         connection(args, scope, ConnectionMode::KeepAlive)
     }),
-    switch("option abortonclose", "A request whose client has closed is given up, also while it waits.", |args, scope| {
-        any(args, scope, |o| &mut o.abort_on_close)
-    }),
+    switch(
+        "option abortonclose",
+        "A request whose client has closed is given up: while it waits, is being sent or answered; so by default in mode http.",
+        |args, scope| {
+            args.end()?;
+            settings(scope).options.abort_on_close = Some(!scope.negated);
+            Ok(())
+        },
+    ),
     switch(
         "option http-ignore-probes",
         "A connection on which no byte came is closed without an answer or a line.",
@@ -157,7 +163,7 @@ mod tests {
         let options =
             proxy("defaults\n option abortonclose\n option tcpka\nlisten l\n no option abortonclose\n no option srvtcpka\n")
                 .options;
-        assert!(!options.abort_on_close && options.client_probes.on && !options.server_probes.on);
+        assert!(options.abort_on_close == Some(false) && options.client_probes.on && !options.server_probes.on);
         let options = proxy(
             "listen l\n option http-ignore-probes\n option http-no-delay\n option prefer-last-server\n option http-buffer-request\n option nolinger\n \
              option http-pretend-keepalive\n",

@@ -38,8 +38,7 @@ pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>
             if let Some(held) = timeouts.tarpit.or(timeouts.connect) {
                 client.timer.set(Some(held));
                 let session = stream.facts.session.clone();
-                let leaves = [stream.facts.backend().map(|backend| &backend.options), Some(&session.frontend().options)];
-                let watches = leaves.into_iter().flatten().any(|options| options.abort_on_close);
+                let watches = stream.facts.aborts_on_close();
                 let watches = watches.then_some(Watch { pools: &session.worker.pools, at_any_close: true });
                 wait(client, watches, pin!(pending::<()>())).await;
             }

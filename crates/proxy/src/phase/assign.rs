@@ -40,7 +40,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         return Err(Abort::new(Who::Server, Phase::Connect, Cause::NoServer));
     };
     let backend: &Backend = &held;
-    let at_any_close = backend.options.abort_on_close || session.frontend().options.abort_on_close;
+    let at_any_close = stream.facts.aborts_on_close();
     let is_bytes = stream.facts.version.is_none();
     let mut refused = None;
     // An exchange that failed is tried again as a connection is.

@@ -4,9 +4,13 @@ use crate::filter::{Passage, Reach, Side};
 use crate::io::{Broken, Part, Sink, Source, Timer, Turn};
 use crate::splice::{self, Way};
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::io;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::Duration;
-use terse_compress::Compressor;
+use terse_compress::offload::{Finished, Job};
+use terse_compress::{Compressor, Step};
 use terse_http::h1::head::parse_trailers;
 use terse_message::Fields;
 
@@ -91,19 +95,19 @@ pub async fn compress(
                 progress.set(progress.get() + n as u64);
                 let step = coder.feed(source.data(n)).map_err(|_| Broke::Coder)?;
                 source.consume(n);
-                settle(coder, step, sink, &mut passage).await?;
+                settle(coder, step, source, sink, &mut passage).await?;
                 turn.moved(if coder.is_collecting() { n / COLLECTED } else { n }).await;
             }
             Some(Part::End) => {
                 let step = coder.finish().map_err(|_| Broke::Coder)?;
-                settle(coder, step, sink, &mut passage).await?;
+                settle(coder, step, source, sink, &mut passage).await?;
                 return sink.finish(&trailers(source.trailers())).await.map_err(Broke::Sink);
             }
             None => match collect_soon(source, coder, progress, &passage, !sink.out.is_empty()).await? {
                 Some(n) => turn.moved(n / COLLECTED).await,
                 None => {
                     let step = coder.pause().map_err(|_| Broke::Coder)?;
-                    settle(coder, step, sink, &mut passage).await?;
+                    settle(coder, step, source, sink, &mut passage).await?;
                     sink.flush().await.map_err(Broke::Sink)?;
                     source.more().await.map_err(Broke::Source)?;
                 }
@@ -177,11 +181,16 @@ const PATIENCE: Duration = Duration::from_millis(3);
 /// Waits for the coder where its work is done elsewhere, and hands on what has come out.
 pub(super) async fn settle(
     coder: &mut Compressor,
-    step: terse_compress::Step,
+    step: Step,
+    source: &Source<'_>,
     sink: &mut Sink<'_>,
     passage: &mut Option<Passage>,
 ) -> Result<(), Broke> {
-    coder.settle(step).await.map_err(|_| Broke::Coder)?;
+    if let Step::Away(job) = step {
+        // Boxed, so that bodies that are coded in place do not carry the room for it.
+        let finished = Box::pin(wanted(job, source, sink)).await?;
+        coder.resume(finished).map_err(|_| Broke::Coder)?;
+    }
     let output = coder.take_output();
     let sent = match passage {
         None => sink.send(&output).await.map_err(Broke::Sink),
@@ -190,6 +199,25 @@ pub(super) async fn settle(
     drop(output);
     coder.delivered();
     sent
+}
+
+/// Waits for work that is done elsewhere for as long as somebody waits for what comes of it: a client, or a receiver, whose connection is
+/// [gone](crate::io::Writer::gone) has its job cancelled. One that has closed its own half only still listens.
+async fn wanted(mut job: Job, source: &Source<'_>, sink: &Sink<'_>) -> Result<Finished, Broke> {
+    let (mut receiver, mut client) = (pin!(sink.writer.gone()), pin!(source.reader.gone()));
+    poll_fn(|cx| {
+        if let Poll::Ready(finished) = Pin::new(&mut job).poll(cx) {
+            return Poll::Ready(Ok(finished));
+        }
+        if receiver.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(Broke::Sink(io::ErrorKind::ConnectionReset.into())));
+        }
+        if source.is_client && client.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(Broke::Source(Broken::Reset)));
+        }
+        Poll::Pending
+    })
+    .await
 }
 
 /// Sends what a coder has made, through the filters behind it.

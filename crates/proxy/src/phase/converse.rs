@@ -309,7 +309,13 @@ async fn forward(client: &mut Client, stream: &mut Stream, exchange: &mut Exchan
                 return Ok(next);
             }
             Err(failure) if retry::may_retry(stream, exchange, &failure) => out.clear(),
-            Err(failure) => return Err(blamed(failure.abort, &server.connection)),
+            Err(failure) => {
+                if failure.abort.who == Who::Client {
+                    // Its server is told at once that nobody waits; a close of ours would also hold the port for a minute each time.
+                    let _ = server.connection.io.socket().set_linger(Some(Duration::ZERO));
+                }
+                return Err(blamed(failure.abort, &server.connection));
+            }
         }
     }
 }

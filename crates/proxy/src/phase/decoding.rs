@@ -138,10 +138,10 @@ pub async fn pass(
                 Some(Part::Data(n)) => n,
                 Some(Part::End) => {
                     decoder.finish().map_err(Broke::Decoder)?;
-                    deliver(decoder, coder.as_deref_mut(), sink, &mut passage).await?;
+                    deliver(decoder, coder.as_deref_mut(), source, sink, &mut passage).await?;
                     if let Some(coder) = coder {
                         let step = coder.finish().map_err(|_| Broke::Coder)?;
-                        body::settle(coder, step, sink, &mut passage).await?;
+                        body::settle(coder, step, source, sink, &mut passage).await?;
                     }
                     return sink.finish(&body::trailers(source.trailers())).await.map_err(Broke::Sink);
                 }
@@ -149,11 +149,11 @@ pub async fn pass(
                     let pending = coder.as_ref().is_some_and(|coder| coder.has_pending());
                     if !body::more_soon(source, pending || !sink.out.is_empty() || !decoder.output().is_empty()).await? {
                         holds = false;
-                        deliver(decoder, coder.as_deref_mut(), sink, &mut passage).await?;
+                        deliver(decoder, coder.as_deref_mut(), source, sink, &mut passage).await?;
                         decoder.relax();
                         if let Some(coder) = coder.as_deref_mut() {
                             let step = coder.pause().map_err(|_| Broke::Coder)?;
-                            body::settle(coder, step, sink, &mut passage).await?;
+                            body::settle(coder, step, source, sink, &mut passage).await?;
                         }
                         sink.flush().await.map_err(Broke::Sink)?;
                         source.more().await.map_err(Broke::Source)?;
@@ -168,7 +168,7 @@ pub async fn pass(
         drains = pushed.more && pushed.taken == waiting;
         holds &= decoder.is_suspect();
         if !holds {
-            deliver(decoder, coder.as_deref_mut(), sink, &mut passage).await?;
+            deliver(decoder, coder.as_deref_mut(), source, sink, &mut passage).await?;
         }
         if pushed.more {
             // Little that comes in can make much work: others get their turn.
@@ -183,6 +183,7 @@ pub async fn pass(
 async fn deliver(
     decoder: &mut Decompressor,
     mut coder: Option<&mut Compressor>,
+    source: &Source<'_>,
     sink: &mut Sink<'_>,
     passage: &mut Option<Passage>,
 ) -> Result<(), Broke> {
@@ -195,7 +196,7 @@ async fn deliver(
             None => sink.send(piece).await.map_err(Broke::Sink)?,
             Some(coder) => {
                 let step = coder.feed(piece).map_err(|_| Broke::Coder)?;
-                body::settle(coder, step, sink, passage).await?;
+                body::settle(coder, step, source, sink, passage).await?;
             }
         }
         output = rest;

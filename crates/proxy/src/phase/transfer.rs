@@ -51,13 +51,12 @@ pub async fn run(
 ) -> Result<Next, Failure> {
     let session = stream.facts.session.clone();
     let worker = &*session.worker;
-    let frontend = session.frontend();
     let timeouts = stream.facts.timeouts();
     let (client_timeout, server_timeout) = (Cell::new(timeouts.client), Cell::new(None));
     let mut head = worker.take_scratch();
     let announced = server.announce(&mut head) as u64;
     let connection = server_connection(stream, exchange);
-    let watches = frontend.options.abort_on_close || stream.facts.backend().is_some_and(|b| b.options.abort_on_close);
+    let watches = stream.facts.aborts_on_close();
     let has_upload = !exchange.upload.is_done();
     let begin = stream.facts.bytes_in;
     let pools = &worker.pools;
@@ -72,6 +71,7 @@ pub async fn run(
     let (client_reader, client_writer) = client.io.split();
     let (server_reader, server_writer) = server.io.split();
     let mut up = Source::new(client_reader, &mut client.buffer, &mut exchange.upload, pools, &client.timer, &client_timeout);
+    up.is_client = true;
     if has_upload {
         decoding::request(stream, &mut exchange.decode);
         Box::pin(decide(&mut up, stream, &mut exchange.code, exchange.decode.is_some())).await;
@@ -138,13 +138,16 @@ pub async fn run(
         let joined = {
             let plans = (exchange.decode.as_deref().copied(), exchange.code);
             let upload = Box::pin(upload(&mut up, &mut up_sink, plans, worker, &progress, way, &decoded));
-            let download = Box::pin(respond::run(&mut down, &mut down_sink, stream, &mut reply));
-            both(upload, download, |whole| {
+            let mut download = Box::pin(respond::run(&mut down, &mut down_sink, stream, &mut reply));
+            let on_sent = |whole| {
                 body_read.set(whole);
                 server_timeout.set(timeouts.server);
                 server.timer.set(timeouts.server);
-            })
-            .await
+            };
+            match both(upload, download.as_mut(), on_sent, watches).await {
+                Some(result) => result,
+                None => while_client_stays(download.as_mut(), &mut up).await,
+            }
         };
         if let Some(outcome) = decoded.get() {
             stream.facts.decoding.get_or_insert_default().request = Some(outcome);
@@ -154,6 +157,7 @@ pub async fn run(
         stream.facts.bytes_to_server += up_sink.written.saturating_sub(announced);
         joined
     };
+    let result = result.map_err(|failure| in_its_phase(failure, stream));
     stream.facts.bytes_out += down_sink.written;
     let upload_done = body_read.get();
     let result = match result {
@@ -283,29 +287,33 @@ enum Upload {
     Refused(Failure),
 }
 
-/// Drives both directions until the response is complete. A client that breaks off ends the exchange; a server that takes no more
-/// may still have something to say, such as 413.
+/// Drives both directions until the response is complete, or until the request has left if somebody `watches` the client then: `None`.
+/// A client that breaks off ends the exchange; a server that takes no more may still have something to say, such as 413.
 async fn both(
     mut upload: Pin<Box<impl Future<Output = Result<(), Upload>>>>,
-    mut download: Pin<Box<impl Future<Output = Result<(), Failure>>>>,
+    mut download: Pin<&mut impl Future<Output = Result<(), Failure>>>,
     on_sent: impl Fn(bool),
-) -> Result<(), Failure> {
+    watches: bool,
+) -> Option<Result<(), Failure>> {
     let (mut uploading, mut refused) = (true, None);
     poll_fn(|cx| {
         if uploading && let Poll::Ready(result) = upload.as_mut().poll(cx) {
             uploading = false;
             on_sent(result.is_ok());
             match result {
+                Ok(()) if watches => return Poll::Ready(None),
                 Ok(()) => {}
-                Err(Upload::Client(broken)) => return Poll::Ready(Err(from_client(broken))),
-                Err(Upload::Refused(failure)) => return Poll::Ready(Err(failure)),
+                Err(Upload::Client(broken)) => return Poll::Ready(Some(Err(from_client(broken)))),
+                Err(Upload::Refused(failure)) => return Poll::Ready(Some(Err(failure))),
                 Err(Upload::Server(failure)) => refused = Some(failure),
             }
         }
         match download.as_mut().poll(cx) {
             // What the server's refusal of the request says is closer to the truth than the end of its silence.
-            Poll::Ready(Err(failure)) if failure.kind != FailureKind::Late => Poll::Ready(Err(refused.take().unwrap_or(failure))),
-            poll => poll,
+            Poll::Ready(Err(failure)) if failure.kind != FailureKind::Late => {
+                Poll::Ready(Some(Err(refused.take().unwrap_or(failure))))
+            }
+            poll => poll.map(Some),
         }
     })
     .await
@@ -333,6 +341,16 @@ async fn while_client_stays(
         Poll::Pending
     })
     .await
+}
+
+/// A client that left while the response was on its way did so in another phase than one that left before.
+fn in_its_phase(failure: Failure, stream: &Stream) -> Failure {
+    match failure.abort {
+        Abort { who: Who::Client, phase: Phase::Headers, cause } if stream.has_response => {
+            Failure { abort: Abort::new(Who::Client, Phase::Data, cause), ..failure }
+        }
+        _ => failure,
+    }
 }
 
 /// Reads what the client sends in advance: only so can its close be seen.

@@ -85,8 +85,11 @@ fn responses() {
         http("timeout client 200ms\n server a {a}", &["1 GET /big", "stat web/a stot 1", "stat web/FRONTEND scur 0", "1 leaves"]),
         http("server a {a}", &["1 GET /big", "1 heads", "1 leaves"]),
         http("option abortonclose\n server a {a}", &["1 GET /silent", "seen a 1", "1 leaves"]),
-        http("no option abortonclose\n server a {a}", &["1 GET /hold", "seen a 1", "1 shuts", "go a", "1 reads"]),
-        http("no option abortonclose\n timeout server 100ms\n server a {a}", &["1 GET /silent", "1 shuts", "1 reads"]),
+        http("option abortonclose\n server a {a}", &["1 POST /silent abc", "seen a 1", "1 leaves"]),
+        http("option abortonclose\n server a {a}", &["1 GET /silent", "seen a 1", "1 shuts", "1 reads"]),
+        http("option abortonclose\n server a {a}", &["1 GET /stall", "1 heads", "1 leaves"]),
+        http("server a {a}", &["1 GET /hold", "seen a 1", "1 shuts", "go a", "1 reads"]),
+        http("timeout server 100ms\n server a {a}", &["1 GET /silent", "1 shuts", "1 reads"]),
         http("retries 3\n retry-on empty-response\n server a {a}", &["1 GET /gone", "1 reads"]).but(TWICE),
         http("retries 1\n retry-on 500\n server a {a}", &["1 GET /500", "1 reads"]).but(TWICE),
         http("retries 2\n retry-on response-timeout\n timeout server 50ms\n server a {a}", &["1 GET /silent", "1 reads"])

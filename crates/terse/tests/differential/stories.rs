@@ -137,7 +137,7 @@ impl Stage {
         let servers: Vec<Held> = ['a', 'b', 'c'].into_iter().map(held).collect();
         let mut text = format!(
             "global\n nbthread 1\n maxconn 1000\n log stdout format raw local0\n stats socket fd@${{cli}} level admin\n{DEFAULTS} \
-             log global\nlisten web\n bind fd@${{web}}\n{}\n",
+             no option abortonclose\n log global\nlisten web\n bind fd@${{web}}\n{}\n",
             story.lines
         );
         for (held, name) in servers.iter().zip('a'..) {

@@ -1,6 +1,7 @@
 use super::super::tests::block_on;
 use super::super::{Finished, Queue};
 use super::*;
+use crate::budget::{Budget, Limit};
 use crate::coder::{Engine, Pool, Tuning};
 use crate::engine::EngineId;
 use crate::offload::Work;
@@ -82,8 +83,12 @@ impl Stage {
     }
 
     fn submit(&self, coding: Coding, body: &[u8]) -> Job {
+        self.submit_with(coding, body, |work| work)
+    }
+
+    fn submit_with(&self, coding: Coding, body: &[u8], with: impl FnOnce(Work) -> Work) -> Job {
         let work = Work::whole(Engine::of(coding), Level(6), self.pool.clone(), body.to_vec().into()).by(Some(EngineId(0)));
-        self.queue.submit(work).ok().unwrap()
+        self.queue.submit(with(work)).ok().unwrap()
     }
 
     fn code(&self, order: &Order) -> Vec<u8> {
@@ -222,8 +227,9 @@ fn so_many_fly_and_so_many_wait() {
     let too_many = stage.submit(Coding::Gzip, &body(2000));
     assert_eq!(plain(Coding::Gzip, block_on(too_many)), body(2000));
     assert_eq!(stage.fallen(Cause::Full), 1);
-    // Who goes away while it waits is passed by.
+    // Who goes away while it waits leaves its place.
     drop(jobs.remove(2));
+    assert_eq!((stage.lane().depth(), stage.lane().numbers().cancelled.load(Relaxed)), ((1, 2), 1));
     orders.into_iter().for_each(|order| stage.do_it(order));
     let last = stage.order();
     assert_eq!(last.input.bytes(), 1003, "first come, first served");
@@ -232,6 +238,22 @@ fn so_many_fly_and_so_many_wait() {
         assert_eq!(plain(Coding::Gzip, block_on(job)), body(1000 + n));
     }
     assert_eq!(stage.lane().numbers().cancelled.load(Relaxed), 1);
+}
+
+/// Also where the engine hangs: the body is there until somebody else drops it, and counts for as long.
+#[test]
+fn what_flies_for_nobody_still_counts_as_held() {
+    let stage = Stage::up(settings());
+    let limit = Arc::new(Limit::new(1 << 20));
+    assert!(limit.take(3000));
+    let budget: Arc<dyn Budget> = limit.clone();
+    let job = stage.submit_with(Coding::Gzip, &body(3000), |work| work.holding(3000, &budget));
+    let order = stage.order();
+    drop(job);
+    assert_eq!((stage.lane().numbers().cancelled.load(Relaxed), stage.lane().depth(), limit.used()), (1, (0, 1), 3000));
+    stage.do_it(order);
+    stage.wait(|_| limit.used() == 0);
+    assert_eq!((stage.lane().depth(), stage.queue.numbers().cancelled.load(Relaxed)), ((0, 0), 0));
 }
 
 #[test]

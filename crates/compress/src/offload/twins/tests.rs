@@ -49,6 +49,8 @@ fn who_goes_leaves_the_next_to_lead() {
     // The one that leads, and one that waits.
     drop(one);
     drop(two);
+    assert_eq!(queue.numbers().cancelled.load(Relaxed), 2);
+    assert_eq!(queue.line.twins.lock().values().map(Vec::len).collect::<Vec<_>>(), [2]);
     first.1.send(()).unwrap();
     // What is done all the same is given away.
     assert_eq!((out(three).unwrap()[0], out(four).unwrap()[0]), (1, 1));
