@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// Standard input, to standard output unless `-o` says another.
 pub(crate) fn standard_input(run: &mut Run<'_>, file: File) {
     let metadata = file.metadata().ok().filter(Metadata::is_file);
-    let operand = Operand { name: PathBuf::from("stdin"), is_stdin: true, file, metadata };
+    let operand = Operand { name: PathBuf::from("stdin"), is_stdin: true, file, metadata, made: PathBuf::from("stdout") };
     operand.work(run, None);
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn file(run: &mut Run<'_>, name: &Path) {
     if options.to_stdout && !run.may_write_to_stdout() {
         return;
     }
-    let operand = Operand { name, is_stdin: false, file, metadata: Some(metadata) };
+    let operand = Operand { name, is_stdin: false, file, metadata: Some(metadata), made: PathBuf::from("stdout") };
     operand.work(run, target.map(|target| Target { name: target, promised }).or(Some(Target { name: PathBuf::new(), promised })));
 }
 
@@ -138,6 +138,8 @@ struct Operand {
     file: File,
     /// Of a regular file.
     metadata: Option<Metadata>,
+    /// What is written.
+    made: PathBuf,
 }
 
 /// Where it goes.
@@ -165,7 +167,8 @@ impl Operand {
             if fault.is_broken_pipe() {
                 run.report.unread();
             } else {
-                run.report.error(format_args!("{}: {fault}", self.name.display()));
+                let name = if matches!(fault, Fault::Write(_)) { &self.made } else { &self.name };
+                run.report.error(format_args!("{}: {fault}", name.display()));
             }
         }
     }
@@ -217,7 +220,8 @@ impl Operand {
             }
             overwrites = true;
         }
-        let mut draft = Draft::new(&made).map_err(|error| named_fault(&made, &error))?;
+        self.made.clone_from(&made);
+        let mut draft = Draft::new(&made).map_err(Fault::Write)?;
         let outcome = self.transform(options, promised, draft.file())?;
         let attributes = self.metadata.as_ref().map(Attributes::of);
         let time = outcome.header.as_ref().map_or(0, |header| header.time);
@@ -225,7 +229,7 @@ impl Operand {
             Some(attributes) if restores && time != 0 => Some(attributes.with_time(time)),
             other => other,
         };
-        draft.publish(attributes.as_ref(), overwrites).map_err(|error| named_fault(&made, &error))?;
+        draft.publish(attributes.as_ref(), overwrites).map_err(Fault::Write)?;
         self.tell(run, &outcome, Some(&made));
         self.mind_garbage(run, outcome.has_garbage);
         let stays = options.keep || self.is_stdin || options.input.is_some() || options.output.is_some();
@@ -325,11 +329,6 @@ impl Operand {
         };
         run.report.remark(format_args!("{}:\t{ratio}{ends}", self.name.display()));
     }
-}
-
-/// A fault of the file that is made, with its name.
-fn named_fault(made: &Path, error: &io::Error) -> Fault {
-    Fault::Write(io::Error::new(error.kind(), format!("{}: {}", made.display(), plain(error))))
 }
 
 /// Asks whether a file may be overwritten, if there is somebody to ask.

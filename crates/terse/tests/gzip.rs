@@ -4,8 +4,8 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::io::Write;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::io::{Read, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
@@ -188,6 +188,69 @@ fn messages_and_codes_are_gzip_s() {
             assert!(said.stdout == expected.stdout, "{line}: {}", String::from_utf8_lossy(&said.stdout));
         }
     }
+}
+
+#[test]
+fn what_cannot_be_written_is_told_by_its_name() {
+    let folder = TempDir::new().unwrap();
+    let at = folder.path();
+    fs::write(at.join("text"), body(200_000)).unwrap();
+    fs::write(at.join("packed.gz"), succeeds(run(at, "gzip", &["-c", "text"], b""))).unwrap();
+    for line in ["-c text", "-dc packed.gz", "-dcf text"] {
+        let [said, expected] = [(TERSE, "gzip "), ("gzip", "")].map(|(program, first)| {
+            let full = fs::File::create("/dev/full").unwrap();
+            let words: Vec<String> = format!("{first}{line}").split(' ').map(str::to_owned).collect();
+            let output = Command::new(program).args(words).current_dir(at).stdin(Stdio::null()).stdout(full).output().unwrap();
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).trim().to_owned())
+        });
+        assert_eq!(said, expected, "{line}");
+        assert_eq!(said.1, "gzip: stdout: No space left on device");
+    }
+    let output = terse(at, "gzip -f=text -o=missing/text.gz", b"");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "gzip: missing/text.gz: No such file or directory\n");
+}
+
+/// More than gzip's tail can count (RFC 1952 section 2.3.1: the length is taken modulo 2^32).
+#[test]
+fn files_of_more_than_four_gigabytes_come_back() {
+    if std::env::var_os("TERSE_FULL").is_none() {
+        return eprintln!("left out: TERSE_FULL=1 packs and unpacks four gigabytes");
+    }
+    let folder = TempDir::new().unwrap();
+    let at = folder.path();
+    let length = (4u64 << 30) + 12_345;
+    let file = fs::File::create(at.join("large")).unwrap();
+    file.set_len(length).unwrap();
+    file.write_all_at(b"begin", 0).unwrap();
+    file.write_all_at(b"end", length - 3).unwrap();
+    for form in ["gzip", "zstd"] {
+        succeeds(terse(at, &format!("gzip --{form} -f=large -o=packed"), b""));
+        // Another program, or our own, where there is none: length and both ends.
+        for words in [&[TERSE, "gunzip", "-c"][..], &[form, "-dc"]] {
+            let packed = fs::File::open(at.join("packed")).unwrap();
+            let mut child = Command::new(words[0]).args(&words[1..]).stdin(packed).stdout(Stdio::piped()).spawn().unwrap();
+            let (mut out, mut part, mut first, mut last) = (child.stdout.take().unwrap(), vec![0; 1 << 20], Vec::new(), Vec::new());
+            let mut count = 0u64;
+            loop {
+                let got = out.read(&mut part).unwrap();
+                if got == 0 {
+                    break;
+                }
+                if first.len() < 5 {
+                    first.extend_from_slice(&part[..got]);
+                }
+                last.extend_from_slice(&part[got.saturating_sub(3)..got]);
+                last.drain(..last.len().saturating_sub(3));
+                count += got as u64;
+            }
+            assert!(child.wait().unwrap().success(), "{words:?}");
+            assert_eq!((count, &first[..5], &last[..]), (length, &b"begin"[..], &b"end"[..]), "{words:?}");
+        }
+        fs::remove_file(at.join("packed")).unwrap();
+    }
+    succeeds(terse(at, "gzip -k large", b""));
+    let listed = String::from_utf8(succeeds(terse(at, "gzip -l large.gz", b""))).unwrap();
+    assert!(listed.contains(&length.to_string()), "{listed}");
 }
 
 #[test]
