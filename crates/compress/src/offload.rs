@@ -44,6 +44,17 @@ use std::time::{Duration, Instant};
 use twins::{Lead, Twins};
 use work::Progress;
 
+/// Where the bytes for a coding lie in what an engine made of a body; nothing if it lies.
+#[cfg(feature = "hostile")]
+pub fn judge(
+    coded: &[u8],
+    input: &crate::device::Pieces,
+    coding: crate::Coding,
+    how: crate::engine::Verify,
+) -> Option<std::ops::Range<usize>> {
+    verify::judge(coded, input, coding, how)
+}
+
 /// How far below the workers the queue's threads run, unless `tune.comp.nice` says otherwise: two fifths of a worker's weight. Measured with
 /// small requests that keep one core busy and eight downloads of a bitmap beside them: at 10 the downloads got a quarter of what they
 /// get at 0, at 4 two thirds, and the small requests' 99th percentile was the same to a tenth of a millisecond from 10 to 3.

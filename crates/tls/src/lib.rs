@@ -66,6 +66,8 @@ pub use ignored::name_of as verify_error;
 pub use keylog::KeyedBy;
 pub use keywords::{KEYWORDS, STORE_KEYWORDS};
 pub use records::{Ask, Hold, MEMORY_BYTES as RECORDS_MEMORY_BYTES};
+#[cfg(feature = "hostile")]
+pub use records::{packer, unpacker};
 pub use secret::Secret;
 pub use secured::Secured;
 pub use settings::{BindTls, Defaults, Global, ServerTls};

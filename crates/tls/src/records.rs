@@ -73,6 +73,20 @@ pub(crate) enum Manner {
     Stored,
 }
 
+/// A connection's coder: packs a record into the room, stored if that is said, and says how long it came out.
+#[cfg(feature = "hostile")]
+pub fn packer() -> impl FnMut(&[u8], &mut [u8], bool) -> Option<usize> {
+    let mut packer = coder::Packer::new();
+    move |record, room, is_stored| packer.pack(record, room, if is_stored { Manner::Stored } else { Manner::Deflate }).ok()
+}
+
+/// A connection's decoder: unpacks a record into the room, and says how long it came out.
+#[cfg(feature = "hostile")]
+pub fn unpacker() -> impl FnMut(&[u8], &mut [u8]) -> Option<usize> {
+    let mut unpacker = coder::Unpacker::new();
+    move |record, room| unpacker.unpack(record, room).ok()
+}
+
 thread_local! {
     /// The manner of the records that this thread makes now. OpenSSL calls the coder while it writes, and tells it nothing of the
     /// connection.

@@ -36,12 +36,10 @@ pass! {
     fn uncompress(dest: *mut u8, destLen: *mut c_ulong, source: *const u8, sourceLen: c_ulong) -> c_int;
     fn uncompress2_z(dest: *mut u8, destLen: *mut usize, source: *const u8, sourceLen: *mut usize) -> c_int;
     fn uncompress2(dest: *mut u8, destLen: *mut c_ulong, source: *const u8, sourceLen: *mut c_ulong) -> c_int;
-    fn inflate(strm: *mut z_stream, flush: c_int) -> c_int;
     fn inflateEnd(strm: *mut z_stream) -> c_int;
     fn inflateBackInit_(strm: z_streamp, windowBits: c_int, window: *mut c_uchar, version: *const c_char, stream_size: c_int) -> c_int;
     fn inflateBack(strm: z_streamp, in_: Option<in_func>, in_desc: *mut c_void, out: Option<out_func>, out_desc: *mut c_void) -> c_int;
     fn inflateBackEnd(strm: z_streamp) -> c_int;
-    fn inflateCopy(dest: *mut z_stream, source: *const z_stream) -> c_int;
     fn inflateMark(strm: *const z_stream) -> c_long;
     fn inflateSync(strm: *mut z_stream) -> c_int;
     fn inflateSyncPoint(strm: *mut z_stream) -> c_int;
@@ -92,9 +90,88 @@ pass! {
     fn gzungetc(c: c_int, file: gzFile) -> c_int;
     fn gzgets(file: gzFile, buf: *mut c_char, len: c_int) -> *mut c_char;
     fn gzsetparams(file: gzFile, level: c_int, strategy: c_int) -> c_int;
-    fn gzseek64(file: gzFile, offset: z_off64_t, whence: c_int) -> z_off64_t;
-    fn gzseek(file: gzFile, offset: z_off_t, whence: c_int) -> z_off_t;
     fn gzrewind(file: gzFile) -> c_int;
+}
+
+/// zlib's function of this name. zlib-rs 0.6.8 has a count of its own of what came out, which forgets what a program or `inflateSync`
+/// has put into `total_out`.
+///
+/// # Safety
+/// As zlib's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn inflate(strm: *mut z_stream, flush: c_int) -> c_int {
+    // SAFETY: the caller vouches for a stream, or null.
+    let Some((total, room)) = (unsafe { strm.as_ref() }).map(|stream| (stream.total_out, stream.avail_out)) else {
+        return libz_rs_sys::Z_STREAM_ERROR;
+    };
+    // SAFETY: as the caller vouches; it is a stream.
+    unsafe {
+        let code = libz_rs_sys::inflate(strm, flush);
+        (*strm).total_out = total.wrapping_add(c_ulong::from(room - (*strm).avail_out));
+        code
+    }
+}
+
+/// zlib's function of this name. zlib-rs 0.6.8 refuses to copy a stream that was not given any room yet.
+///
+/// # Safety
+/// As zlib's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn inflateCopy(dest: *mut z_stream, source: *const z_stream) -> c_int {
+    // SAFETY: the caller vouches for a stream, or null.
+    let Some(&(mut from)) = (unsafe { source.as_ref() }) else { return libz_rs_sys::Z_STREAM_ERROR };
+    let has_room = !from.next_out.is_null();
+    if !has_room {
+        from.next_out = std::ptr::NonNull::dangling().as_ptr();
+    }
+    // SAFETY: as the caller vouches; what stands in a stream is the same at another place.
+    unsafe {
+        let code = libz_rs_sys::inflateCopy(dest, &from);
+        if code == libz_rs_sys::Z_OK && !has_room {
+            (*dest).next_out = std::ptr::null_mut();
+        }
+        code
+    }
+}
+
+/// zlib's function of this name.
+///
+/// # Safety
+/// As zlib's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gzseek64(file: gzFile, offset: z_off64_t, whence: c_int) -> z_off64_t {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        prepare_to_seek(file);
+        libz_rs_sys::gzseek64(file, offset, whence)
+    }
+}
+
+/// zlib's function of this name.
+///
+/// # Safety
+/// As zlib's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gzseek(file: gzFile, offset: z_off_t, whence: c_int) -> z_off_t {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        prepare_to_seek(file);
+        libz_rs_sys::gzseek(file, offset, whence)
+    }
+}
+
+/// Makes sure that a file which is written has its buffers: zlib-rs 0.6.8, as zlib 1.2.13, writes what was in them, and not zeros,
+/// where nothing but a seek stands before a flush or the end. It changes nothing in files that are read.
+///
+/// # Safety
+/// `file` is null or an open file.
+unsafe fn prepare_to_seek(file: gzFile) {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        if libz_rs_sys::gztell64(file) == 0 {
+            libz_rs_sys::gzflush(file, libz_rs_sys::Z_NO_FLUSH);
+        }
+    }
 }
 
 unsafe extern "C" {
@@ -137,6 +214,27 @@ mod tests {
 
     /// What the manual says that a decompressor takes.
     const DECOMPRESSOR_BYTES: usize = 47_561;
+
+    #[test]
+    fn a_file_of_a_seek_alone_is_zeros() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = std::ffi::CString::new(folder.path().join("a.gz").into_os_string().into_encoded_bytes()).unwrap();
+        let mut out = vec![0xaau8; 100_000];
+        // SAFETY: files and buffers of the test's.
+        unsafe {
+            // From now on, memory of malloc is not zero by chance.
+            libc::mallopt(libc::M_PERTURB, 0x55);
+            let file = gzopen(path.as_ptr(), c"wb".as_ptr());
+            assert_eq!(gzseek(file, 60_000, 0), 60_000);
+            assert_eq!(gzseek(file, 50_000, 0), 50_000, "nothing was written yet");
+            assert_eq!(gzclose(file), Z_OK);
+            let file = gzopen(path.as_ptr(), c"rb".as_ptr());
+            assert_eq!(gzread(file, out.as_mut_ptr().cast(), out.len() as c_uint), 50_000);
+            assert_eq!(gzclose(file), Z_OK);
+            libc::mallopt(libc::M_PERTURB, 0);
+        }
+        assert_eq!(out[..50_000].iter().position(|&byte| byte != 0), None);
+    }
 
     #[test]
     fn a_decompressor_takes_its_memory_at_once() {
