@@ -14,8 +14,8 @@ pub(crate) trait Lanes: Copy {
     fn common(self, a: &[u8; WORD], b: &[u8; WORD]) -> u32;
 }
 
-/// How far before each of eight places that follow one another another is, less one. They are put into one register: to store each apart
-/// would take as long as all else that is done for them.
+/// Where other places lie, seen from eight that follow one another: below zero if they are before them by 32,768 at most, else 1. They are
+/// put into one register: to store each apart would take as long as all else that is done for them.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 #[allow(unsafe_code)]
 #[inline(always)]

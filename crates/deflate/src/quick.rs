@@ -11,6 +11,13 @@
 //! 3. [`Count`] finds the symbols of distances, many at once, and counts.
 //! 4. The symbols, which are one word each, are written ([`Body::write`]), literals and matches in the same way.
 //!
+//! Of 1.65 ns a byte on scripts (a symbol for 4.7 bytes), with AVX2, the steps take 0.44, 0.47, 0.21 and 0.43.
+//!
+//! Tried, and not better: places in half as many or a quarter of the hashes (1 and 4 % more bytes, no time: the table need not stay in the
+//! nearest cache); only every second place put down (6 % more bytes, 0.97 of the time on prose, none on scripts); to store what
+//! was found for each byte apart (a third more time in that step: a processor finishes one store in a cycle, unless the next is beside
+//! it); four lanes instead of six (0.98 of the speed).
+//!
 //! Invariant: matches end with their part, so a segment stands for its own bytes exactly.
 
 use crate::bits::{Rest, Writer};
@@ -22,10 +29,10 @@ use crate::symbols::{DISTANCE_SYMBOLS, FIRST_LENGTH, LENGTH_SLOT, MAX_MATCH, MIN
 use std::hint::select_unpredictable as select;
 use std::ops::Range;
 
-/// The most bytes of a segment, which is a block.
+/// The most bytes of a segment, which is a block. Half of 132 KB, as pages are, fit in.
 const SEGMENT: usize = 72 * 1024;
 
-/// Lanes.
+/// Lanes: so many that one's turn comes when its comparison is done.
 const COUNT: usize = 6;
 
 /// A lane that is at its end takes half of what another has left, if that is so much.
@@ -57,8 +64,8 @@ pub(crate) struct Quick {
 struct Finder {
     /// By hash, the latest place. A place is a byte's number in the input, modulo 65,536.
     latest: Box<Latest>,
-    /// For each byte of the segment, how far back the latest place before it lies that has the same hash, less one. Below zero it is
-    /// too far. Numbered as in the text that lanes are given.
+    /// For each byte of the segment, where the latest place before it lies that has the same hash, seen from it: below zero, or it is too
+    /// far. Numbered as in the text that lanes are given.
     back: Box<[i16; WINDOW + SEGMENT]>,
     /// A row for each lane, and one for what it takes near its end.
     symbols: Box<[[Symbol; ROUNDS]; COUNT + 1]>,
@@ -69,7 +76,7 @@ struct Finder {
 /// As long as a hash of sixteen bits may say, so that none needs to be looked at; [`HASH_BITS`] of them are used.
 type Latest = [u16; 1 << 16];
 
-/// A literal or a match. First, from the lowest bit on: which of [`Counts::litlen`] it is (16 bits), and the distance less one. Once
+/// A literal or a match. First, from the lowest bit on: which of [`Counts::litlen`] it is (16 bits), and the distance, negative. Once
 /// counted: what the extra bits of the distance say (13 bits), the distance's symbol (5), and which of [`Counts::litlen`] it is.
 type Symbol = u32;
 
