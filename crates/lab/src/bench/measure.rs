@@ -149,7 +149,16 @@ impl Bench<'_> {
     }
 
     fn tail(&self, scenario: &Scenario, proxy: &Running, connections: usize) -> Result<Numbers> {
-        let alone = self.load(scenario.path, proxy, connections, &[], self.time)?;
+        let load = Load {
+            address: proxy.address(),
+            is_secured: proxy.is_secured(),
+            path: scenario.path,
+            lines: &[],
+            connections,
+            time: self.time,
+            is_timed: true,
+        };
+        let alone = self.wrk.run(&load)?;
         let (enough, done) = (AtomicBool::new(false), AtomicU64::new(0));
         let download = || -> Result<()> {
             cores::pin_this_thread(self.core)?;
@@ -164,7 +173,7 @@ impl Bench<'_> {
             let downloaders: Vec<_> = (0..DOWNLOADERS).map(|_| scope.spawn(download)).collect();
             wait_until(PATIENCE, || done.load(Ordering::Relaxed) > 0 || downloaders.iter().any(|d| d.is_finished()));
             let before = done.load(Ordering::Relaxed);
-            let outcome = self.load(scenario.path, proxy, connections, &[], self.time);
+            let outcome = self.wrk.run(&load);
             let downloads = done.load(Ordering::Relaxed) - before;
             enough.store(true, Ordering::Relaxed);
             for downloader in downloaders {
@@ -180,7 +189,8 @@ impl Bench<'_> {
     }
 
     fn load(&self, path: &str, proxy: &Running, connections: usize, lines: &[&str], time: Duration) -> Result<Outcome> {
-        self.wrk.run(&Load { address: proxy.address(), is_secured: proxy.is_secured(), path, lines, connections, time })
+        let (address, is_secured) = (proxy.address(), proxy.is_secured());
+        self.wrk.run(&Load { address, is_secured, path, lines, connections, time, is_timed: false })
     }
 }
 

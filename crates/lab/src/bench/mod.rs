@@ -90,9 +90,10 @@ pub fn run(options: &Options) -> Result<bool> {
             problems: Vec::new(),
             left_out: Vec::new(),
             how: format!(
-                "Rounds: {}, interleaved, {} s each. The proxy on core {first}, load and origin on core {load_core}; in `scale` two workers, and commands, on cores {first} and {second}.{}",
+                "Rounds: {}, interleaved, {} s each. The proxy on core {first}, load and origin on core {load_core}; in `scale` two workers, and commands, on cores {first} and {second}. In `tail`, wrk {} its core.{}",
                 options.rounds,
                 options.time.as_secs(),
+                if wrk.may_go_first() { "goes before all others on" } else { "shares" },
                 if options.is_quick { " Quick: of the image a tenth, from its middle." } else { "" },
             ),
         },

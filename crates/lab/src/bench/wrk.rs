@@ -22,6 +22,8 @@ pub(super) struct Load<'a> {
     pub(super) connections: usize,
     /// For how long.
     pub(super) time: Duration,
+    /// Whether how long answers take is what counts: then wrk goes before all others on its core, if the system lets it.
+    pub(super) is_timed: bool,
 }
 
 /// What came of it.
@@ -43,6 +45,8 @@ pub(super) struct Wrk {
     program: PathBuf,
     folder: tempfile::TempDir,
     core: usize,
+    /// Whether it may go before all others.
+    may_go_first: bool,
 }
 
 impl Wrk {
@@ -50,7 +54,13 @@ impl Wrk {
     pub(super) fn new(program: &Path, core: usize) -> Result<Wrk> {
         let folder = tempfile::Builder::new().prefix("terse-wrk-").tempdir()?;
         std::fs::write(folder.path().join("report.lua"), SCRIPT)?;
-        Ok(Wrk { program: program.into(), folder, core })
+        let may_go_first = Command::new(GO_FIRST[0]).args(&GO_FIRST[1..]).arg("true").output().is_ok_and(|o| o.status.success());
+        Ok(Wrk { program: program.into(), folder, core, may_go_first })
+    }
+
+    /// Whether it goes before all others on its core where times are what counts.
+    pub(super) fn may_go_first(&self) -> bool {
+        self.may_go_first
     }
 
     /// Runs it to its end.
@@ -59,7 +69,14 @@ impl Wrk {
     }
 
     fn start(&self, load: &Load<'_>) -> Result<Child> {
-        let mut command = Command::new(&self.program);
+        let mut command = match load.is_timed && self.may_go_first {
+            true => {
+                let mut command = Command::new(GO_FIRST[0]);
+                command.args(&GO_FIRST[1..]).arg(&self.program);
+                command
+            }
+            false => Command::new(&self.program),
+        };
         command.arg("-t1").arg(format!("-c{}", load.connections)).arg(format!("-d{}s", load.time.as_secs().max(1)));
         command.arg("-s").arg(self.folder.path().join("report.lua"));
         command.args(load.lines.iter().flat_map(|line| ["-H", line]));
@@ -83,6 +100,9 @@ impl Wrk {
         Ok(Outcome { requests, bytes, time: micros(time), p99: micros(p99) })
     }
 }
+
+/// Runs a program at real-time priority. The clients and the origin share its core: what it waits for them is not the proxy's time.
+const GO_FIRST: [&str; 3] = ["chrt", "--fifo", "1"];
 
 /// Prints exact numbers, which wrk's own report rounds.
 const SCRIPT: &str = r#"
