@@ -43,7 +43,7 @@ demo: lab
 
 test: system
 	@scripts/packages curl:curl nginx:nginx apache2:apache2-bin haproxy:haproxy g++:g++ \
-		python3:python3 git:git svn:subversion zstd:zstd brotli:brotli dnsmasq:dnsmasq-base /usr/include/zlib.h:zlib1g-dev
+		python3:python3 git:git svn:subversion zstd:zstd brotli:brotli dnsmasq:dnsmasq-base script:bsdutils /usr/include/zlib.h:zlib1g-dev
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --no-deps --locked --quiet

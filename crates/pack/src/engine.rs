@@ -7,6 +7,7 @@
 mod brotli;
 mod deflate;
 pub mod device;
+mod isal;
 mod zstd;
 
 use crate::fault::Fault;
@@ -62,7 +63,7 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-/// The engines. The first one of a format is who makes it unless `--engine` says.
+/// The engines, those too that not every machine has. The first one of a format is who makes it unless `--engine` says, but [`of`].
 pub const ENGINES: &[Engine] = &[
     Engine {
         name: "libdeflate",
@@ -86,6 +87,13 @@ pub const ENGINES: &[Engine] = &[
         make: &deflate::rows,
     },
     Engine {
+        name: ISAL,
+        form: Form::Gzip,
+        about: "Intel's ISA-L, whole pieces; its levels are one, that of -1",
+        piece_bytes: 1 << 20,
+        make: &isal::pieces,
+    },
+    Engine {
         name: "zstd",
         form: Form::Zstd,
         about: "the format's reference library; pieces are frames",
@@ -101,22 +109,31 @@ pub const ENGINES: &[Engine] = &[
     },
 ];
 
-/// The engine of a name.
-pub fn find(name: &str) -> Option<&'static Engine> {
-    ENGINES.iter().find(|engine| engine.name == name)
+/// ISA-L's name.
+const ISAL: &str = "isal";
+
+/// Those that this machine has.
+pub fn present() -> impl Iterator<Item = &'static Engine> {
+    ENGINES.iter().filter(|engine| engine.name != ISAL || isal::is_there())
 }
 
-/// The engine of a format.
-pub fn of(form: Form) -> &'static Engine {
-    ENGINES.iter().find(|engine| engine.form == form).unwrap_or(&ENGINES[0])
+/// The engine of a name.
+pub fn find(name: &str) -> Option<&'static Engine> {
+    present().find(|engine| engine.name == name)
+}
+
+/// The engine of a format at a level: who keeps the level's promise on size in the least time.
+pub fn of(form: Form, level: u8) -> &'static Engine {
+    let quick = find(ISAL).filter(|quick| quick.form == form && level == 1);
+    quick.or_else(|| present().find(|engine| engine.form == form)).unwrap_or(&ENGINES[0])
 }
 
 /// The engines' names, for messages.
 pub(crate) fn names() -> String {
-    ENGINES.iter().map(|engine| engine.name).collect::<Vec<_>>().join(", ")
+    present().map(|engine| engine.name).collect::<Vec<_>>().join(", ")
 }
 
 /// The engines, for `--engines`.
 pub(crate) fn list() -> String {
-    ENGINES.iter().map(|engine| format!("{:<12} {:<7} {}\n", engine.name, engine.form.name(), engine.about)).collect()
+    present().map(|engine| format!("{:<12} {:<7} {}\n", engine.name, engine.form.name(), engine.about)).collect()
 }

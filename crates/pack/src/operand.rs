@@ -244,7 +244,7 @@ impl Operand {
         if options.mode == Mode::Compress {
             let form = options.written_form();
             let opened = options.opened.as_ref().map(|opened| opened.engine);
-            let engine = opened.or(options.engine).unwrap_or(engine::of(form));
+            let engine = opened.or(options.engine).unwrap_or_else(|| engine::of(form, options.written_level()));
             let input_bytes = self.metadata.as_ref().map(Metadata::len);
             let plan = Plan { engine, level: options.written_level(), workers: options.workers(), input_bytes };
             let header = self.header(options);

@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const TERSE: &str = env!("CARGO_BIN_EXE_terse");
@@ -307,6 +309,52 @@ fn a_reader_that_goes_ends_it_quietly() {
     let output = run(folder.path(), "sh", &["-c", &line], b"");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), format!("10\n{}", String::from_utf8_lossy(&body(5))).trim());
+}
+
+#[test]
+fn progress_is_shown_on_a_terminal_and_taken_away() {
+    let folder = TempDir::new().unwrap();
+    let begin = |words: &str, has_terminal: bool, out: &str| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let source = format!("/proc/{}/fd/{}", std::process::id(), reader.as_raw_fd());
+        let line = format!("{TERSE} gzip -1 -c {words} <{source} >{out}");
+        // script gives a command a terminal, and writes what that shows.
+        let mut command = Command::new(if has_terminal { "script" } else { "sh" });
+        command.args(if has_terminal { vec!["-qefc", &line, "/dev/null"] } else { vec!["-c", &line] });
+        command.current_dir(folder.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        std::thread::spawn(move || feed(writer));
+        (child, reader)
+    };
+    let runs = [("", true), ("-q", true), ("", false)];
+    let begun: Vec<_> = runs.iter().enumerate().map(|(at, (words, terminal))| begin(words, *terminal, &at.to_string())).collect();
+    let ended = begun.into_iter().map(|(child, _reader)| child.wait_with_output().unwrap());
+    let shown: Vec<String> = ended
+        .map(|output| {
+            assert!(output.status.success(), "{output:?}");
+            String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+        })
+        .collect();
+    assert!(shown[0].contains(" MB/s"), "{:?}", shown[0]);
+    assert!(shown[0].starts_with("\r") && shown[0].ends_with("\r\x1b[K"), "taken away: {:?}", shown[0]);
+    assert_eq!(shown[1..], ["", ""]);
+    for out in ["0", "1", "2"] {
+        assert!(Command::new("gzip").arg("-t").stdin(File::open(folder.path().join(out)).unwrap()).status().unwrap().success());
+    }
+}
+
+/// Text for longer than it takes until a line is shown, and some more, so that pieces are done after that.
+fn feed(mut writer: impl Write) {
+    let megabyte = body(1 << 20);
+    writer.write_all(&megabyte).unwrap();
+    // More than a pipe holds was taken: by now it reads.
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(1) {
+        writer.write_all(&megabyte).unwrap();
+    }
+    for _ in 0..8 {
+        writer.write_all(&megabyte).unwrap();
+    }
 }
 
 #[test]

@@ -64,6 +64,26 @@ fn a_section_or_a_library_makes_what_gzip_reads() {
 }
 
 #[test]
+#[ignore = "needs libisal.so.2: make test fetches it and runs this"]
+fn isal_makes_what_gzip_reads_and_level_1_where_nobody_chooses() {
+    let bench = Bench::new();
+    let body = fs::read(bench.path("body")).unwrap();
+    let listed = bench.terse(&["--engines"], None);
+    assert!(String::from_utf8_lossy(&listed.stdout).lines().any(|line| line.starts_with("isal ")), "{listed:?}");
+    let packed = |words: &[&str]| {
+        let (read, code, said) = bench.packed(words, None);
+        assert!(read == body && code == Some(0) && said.is_empty(), "{words:?}: {code:?} {said}");
+        fs::read(bench.path("out.gz")).unwrap()
+    };
+    let first = packed(&["-1", "--engine=isal"]);
+    assert!(packed(&["-1"]) == first, "it is what -1 is made with");
+    packed(&["-9", "-p1", "--engine=isal"]);
+    assert!(packed(&["-2"]) != first && packed(&["-1", "--engine=libdeflate"]) != first);
+    let gzip = Command::new("gzip").args(["-1c", "body"]).current_dir(bench.0.path()).output().unwrap().stdout;
+    assert!(first.len() <= gzip.len(), "{} beside {}", first.len(), gzip.len());
+}
+
+#[test]
 fn what_an_engine_fails_at_is_software_s_and_told() {
     let bench = Bench::new();
     let body = fs::read(bench.path("body")).unwrap();

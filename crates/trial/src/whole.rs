@@ -54,7 +54,7 @@ pub const CASES: &[Case<dyn Whole>] = &[
 ];
 
 /// Bodies from here on take too long at the last levels, and are tried at the usual one.
-const LARGE: usize = 250_000;
+const LARGE: usize = 100_000;
 
 /// What has been made of a body, which is sound.
 fn form_of(face: &dyn Whole, what: &str, body: &[u8], level: u8) -> Vec<u8> {

@@ -34,7 +34,7 @@ fn unpacked(form: Form, packed: &[u8]) -> Result<(Vec<u8>, Unpacked), Fault> {
 #[test]
 fn a_frame_that_was_changed_is_a_fault() {
     let body = body(300_000);
-    let sound = packed(engine::of(Form::Zstd), 4, &body);
+    let sound = packed(engine::of(Form::Zstd, 6), 4, &body);
     for at in (20..sound.len()).step_by(sound.len() / 50) {
         let mut changed = sound.clone();
         changed[at] ^= 0x10;
@@ -49,8 +49,8 @@ fn a_frame_that_was_changed_is_a_fault() {
 fn members_follow_each_other_and_garbage_is_told() {
     for form in [Form::Gzip, Form::Zstd] {
         let (one, two) = (body(5000), body(70_000));
-        let mut both = packed(engine::of(form), 6, &one);
-        both.extend(packed(engine::of(form), 6, &two));
+        let mut both = packed(engine::of(form, 6), 6, &one);
+        both.extend(packed(engine::of(form, 6), 6, &two));
         let whole = [one, two].concat();
         for (behind, is_garbage) in
             [(&b""[..], false), (&[0; 1000], false), (b"garbage", true), (&[0, 0, 1], true), (&[0x1f], true)]
@@ -60,14 +60,14 @@ fn members_follow_each_other_and_garbage_is_told() {
             assert_eq!(said.has_garbage, is_garbage, "{behind:?}");
         }
     }
-    let sound = packed(engine::of(Form::Gzip), 6, b"hello");
+    let sound = packed(engine::of(Form::Gzip, 6), 6, b"hello");
     let result = unpacked(Form::Gzip, &[&sound[..], &[0x1f, 0x8b, 8]].concat());
     assert!(matches!(result, Err(Fault::End)), "a member that begins must end");
 }
 
 #[test]
 fn checksum_and_length_are_told_apart() {
-    let sound = packed(engine::of(Form::Gzip), 6, &body(10_000));
+    let sound = packed(engine::of(Form::Gzip, 6), 6, &body(10_000));
     let changed = |from_end: usize| {
         let mut changed = sound.clone();
         let place = changed.len() - from_end;
@@ -103,7 +103,7 @@ fn a_sink_that_breaks_ends_the_work() {
         }
     }
     let body = body(3_000_000);
-    let plan = Plan { engine: engine::of(Form::Gzip), level: 1, workers: 3, input_bytes: Some(body.len() as u64) };
+    let plan = Plan { engine: engine::of(Form::Gzip, 6), level: 1, workers: 3, input_bytes: Some(body.len() as u64) };
     let fault = compress(&mut &body[..], &mut Broken(300_000), &plan, &Progress::new("", None, true)).unwrap_err();
     assert!(fault.is_broken_pipe());
 }
