@@ -12,6 +12,14 @@ pub(crate) trait Lanes: Copy {
 
     /// How many of the first bytes are equal.
     fn common(self, a: &[u8; WORD], b: &[u8; WORD]) -> u32;
+
+    /// The same for twice as many.
+    #[inline(always)]
+    fn common_wide(self, a: &[u8; LANES], b: &[u8; LANES]) -> u32 {
+        let (([a, later_a], _), ([b, later_b], _)) = (a.as_chunks(), b.as_chunks()) else { return 0 };
+        let first = self.common(a, b);
+        if first < WORD as u32 { first } else { WORD as u32 + self.common(later_a, later_b) }
+    }
 }
 
 /// Where other places lie, seen from eight that follow one another: below zero if they are before them by 32,768 at most, else 1. They are
@@ -142,14 +150,32 @@ mod avx2 {
         fn common(self, a: &[u8; WORD], b: &[u8; WORD]) -> u32 {
             Plain.common(a, b)
         }
+
+        #[inline(always)]
+        fn common_wide(self, a: &[u8; LANES], b: &[u8; LANES]) -> u32 {
+            // SAFETY: as above.
+            unsafe { common_wide(a, b) }
+        }
     }
 
     #[target_feature(enable = "avx2")]
     #[inline]
     fn equal(bytes: &[u8; LANES], byte: u8) -> u32 {
+        _mm256_movemask_epi8(_mm256_cmpeq_epi8(vector(*bytes), _mm256_set1_epi8(byte as i8))) as u32
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn common_wide(a: &[u8; LANES], b: &[u8; LANES]) -> u32 {
+        let same = _mm256_movemask_epi8(_mm256_cmpeq_epi8(vector(*a), vector(*b))) as u32;
+        (!same).trailing_zeros()
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn vector(bytes: [u8; LANES]) -> __m256i {
         // SAFETY: any thirty-two bytes are a vector.
-        let all = unsafe { std::mem::transmute::<[u8; LANES], __m256i>(*bytes) };
-        _mm256_movemask_epi8(_mm256_cmpeq_epi8(all, _mm256_set1_epi8(byte as i8))) as u32
+        unsafe { std::mem::transmute::<[u8; LANES], __m256i>(bytes) }
     }
 }
 
@@ -176,6 +202,12 @@ mod tests {
                 assert_eq!(lanes.common(&a, &b), at as u32);
             }
             assert_eq!(lanes.common(&[7; 16], &[7; 16]), 16);
+            for at in 0..LANES {
+                let (mut a, b) = ([9; LANES], [9; LANES]);
+                (a[at], a[LANES - 1]) = (1, 2);
+                assert_eq!(lanes.common_wide(&a, &b), at as u32);
+            }
+            assert_eq!(lanes.common_wide(&[7; LANES], &[7; LANES]), LANES as u32);
         }
     }
 

@@ -28,6 +28,7 @@ use bits::Rest;
 use lazy::{Effort, Lazy};
 use parse::{Cursor, Sequences};
 use quick::Quick;
+use rows::Nature;
 use sequence::{Histogram, Sequence};
 use symbols::WINDOW;
 
@@ -36,25 +37,31 @@ pub use processor::Processor;
 /// Levels that there are. Above them, time buys nothing with these rows.
 pub const LEVELS: std::ops::RangeInclusive<u8> = 1..=7;
 
-/// Bytes of the shortest text for which this coder is taken. Of shorter ones it makes some larger than zlib does, by up to 0.5 %: 200
-/// records of 30 KB.
-const LEAST_BYTES: usize = 48 * 1024;
+/// Bytes of the shortest text for which this coder is taken: shorter ones come out larger than zlib's now and then, by up to 0.3 %.
+const LEAST_TEXT: usize = 32 * 1024;
 
-/// The same at the first level. At 8 KB it takes 0.63 of libdeflate's time; shorter ones pay less and less for its tables.
-const LEAST_BYTES_QUICK: usize = 8 * 1024;
+/// The same for what is no text.
+const LEAST_OTHER: usize = 48 * 1024;
 
-/// The level that stands for one of zlib's, for a text of some length: its form is no larger, and it is quicker there than libdeflate.
+/// The same for a text at the first level. At 8 KB it takes 0.63 of libdeflate's time; shorter ones pay less and less for its tables.
+const LEAST_QUICK: usize = 8 * 1024;
+
+/// The level that stands for one of zlib's, for an input of some length: its form is no larger, and it is quicker there than libdeflate.
 ///
-/// What has a zero among its first 4096 bytes is no text: programs come out 1.4 % larger than zlib's at level 6, 4 % at level 1.
+/// Within a hundredth or two of single inputs; over many it holds, as it does for libdeflate's levels.
 pub fn for_zlib(level: u8, input: &[u8]) -> Option<u8> {
-    let (level, least) = match level {
-        1 => (1, LEAST_BYTES_QUICK),
-        4 => (2, LEAST_BYTES),
-        5 => (4, LEAST_BYTES),
-        6 => (6, LEAST_BYTES),
+    let (level, least) = match (level, Nature::of(input)) {
+        (1, Nature::Text) => (1, LEAST_QUICK),
+        (4, Nature::Text) => (2, LEAST_TEXT),
+        (5, Nature::Text) => (4, LEAST_TEXT),
+        (6, Nature::Text) => (6, LEAST_TEXT),
+        (7, Nature::Text) => (7, LEAST_TEXT),
+        (4, Nature::Other) => (3, LEAST_OTHER),
+        (5, Nature::Other) => (5, LEAST_OTHER),
+        (6 | 7, Nature::Other) => (7, LEAST_OTHER),
         _ => return None,
     };
-    (input.len() >= least && !input[..input.len().min(4096)].contains(&0)).then_some(level)
+    (input.len() >= least).then_some(level)
 }
 
 /// The most bytes that a coder holds.
@@ -69,18 +76,21 @@ pub const fn bound(bytes: usize) -> usize {
 /// Bytes that are parsed before their blocks are written.
 const SEGMENT: usize = 192 * 1024;
 
-/// By level less two. Bytes of four scripts of 131,882 (zlib: level 4 178,698, level 5 173,180, level 6 171,229), and nanoseconds a byte:
+/// By level less two. Bytes of four scripts of 131,882 (zlib: level 4 178,718, level 5 173,186, level 6 171,228), and nanoseconds a byte:
 const EFFORTS: [Effort; 6] = [
-    effort(32, 0, 0, 0), // 173,245 (8.8)
+    effort(32, 0, 0, 0), // 173,275 (8.0)
     effort(32, 4, 4, 0),
-    effort(64, 6, 6, 0),    // 170,870 (9.6)
-    effort(64, 8, 8, 0),    // 170,576 (9.8)
-    effort(258, 8, 16, 5),  // 170,282 (10.1)
-    effort(258, 32, 32, 8), // 170,101 (11.9), and 0.5 % less than level 6 on prose
+    effort(64, 6, 6, 0),    // 170,738 (8.5)
+    effort(64, 8, 8, 0),    // 170,422 (8.7)
+    effort(258, 8, 16, 5),  // 170,084 (9.2)
+    effort(258, 32, 32, 8), // 169,636 (10.9)
 ];
 
+/// From so many bytes a match on, levels that look twice try harder. Scripts have nine, headers of C twice that.
+const DENSE: u32 = 10;
+
 const fn effort(nice: u32, sure: u32, lazy: u32, patient: u32) -> Effort {
-    Effort { nice, sure, lazy, patient }
+    Effort { nice, sure, lazy, patient, dense: if patient > 0 { DENSE } else { u32::MAX } }
 }
 
 /// A reusable coder.

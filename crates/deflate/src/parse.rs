@@ -20,6 +20,8 @@ pub(crate) struct Stretch {
     pub(crate) border: u32,
     /// The first place to which no match may reach.
     pub(crate) end: u32,
+    /// Bytes before `at` that there have been, as far as they matter.
+    pub(crate) history: u32,
 }
 
 /// How far the input has been taken.
@@ -35,13 +37,9 @@ pub(crate) struct Cursor {
 impl Cursor {
     /// Begins with `input`, behind a dictionary.
     pub(crate) fn new(parser: &mut Lazy, dictionary: &[u8], input: &[u8]) -> Cursor {
-        let rows = parser.rows();
-        rows.reset(dictionary.len() + input.len());
-        rows.window.reset(dictionary);
-        let filled = rows.window.fill(input, 0);
-        for at in 0..dictionary.len() {
-            rows.insert(at as u32);
-        }
+        parser.begin(dictionary, input);
+        let filled = parser.rows().window.fill(input, 0);
+        parser.learn(dictionary);
         Cursor { at: 0, filled, base: dictionary.len() }
     }
 
@@ -61,6 +59,7 @@ impl Cursor {
                 at: from,
                 border: from + (border - self.at) as u32,
                 end: from + (input.len() - self.at).min(1 << 24) as u32,
+                history: (self.base + self.at).min(1 << 24) as u32,
             };
             parser.run(&mut stretch, out);
             self.at += (stretch.at - from) as usize;
@@ -126,6 +125,17 @@ impl Sequences {
     pub(crate) fn literal(&mut self, byte: u8) {
         self.histogram.litlen[usize::from(byte)] += 1;
         self.literals += 1;
+    }
+
+    /// Takes the last literal back, which is this byte; false if it is in a sequence already.
+    #[inline(always)]
+    pub(crate) fn take_back(&mut self, byte: u8) -> bool {
+        let is_there = self.literals > 0;
+        if is_there {
+            self.histogram.litlen[usize::from(byte)] -= 1;
+            self.literals -= 1;
+        }
+        is_there
     }
 
     /// Takes a match, behind the literals so far.

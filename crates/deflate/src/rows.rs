@@ -1,34 +1,62 @@
 //! Finds the longest earlier occurrence of the bytes ahead, in rows.
 //!
-//! A hash of five bytes chooses a row, and eight further bits of it are the entry's tag. A row is the last 32 positions that
-//! were put into it, in two lines of the cache:
+//! A hash of the next bytes chooses a row, and eight further bits of it are the entry's tag. A row is the last 32 positions that
+//! were put into it:
 //!
 //! ```text
-//!   tags       32 x 8 bits    of the hash: entries of other five bytes are told apart here
-//!   checks     32 x 8 bits    a hash of the two bytes behind the five
+//!   tags       32 x 8 bits    of the hash: entries of other bytes are told apart here
+//!   checks     32 x 8 bits    a hash of the two bytes behind those
 //!   positions  32 x 16 bits   in the window's ring
 //! ```
 //!
-//! One comparison of all tags gives the candidates, one of all checks those that reach seven bytes. Only among these is the
-//! longest looked for; of the others the latest is as good as any, and the nearest. So the usual search follows one or two positions,
-//! where a chain of hashes follows all candidates, each of them waiting for the one before. Matches of four
-//! bytes have a table with the latest position alone. Those of three are not looked for: what they win on some texts they lose on
-//! others, and a table for them takes 5 % of the time.
+//! One comparison of all tags gives the candidates, each by itself, where a chain of hashes follows everything and waits for each step.
+//! What pays differs with what is coded ([`Nature`]):
 //!
-//! Rows of sixteen, twice as many, take 7 % less time and leave 0.5 % more bytes: too many for level 6 to stay below zlib's.
+//! * In texts, nearly all places have been there in part. Rows are chosen by five bytes, and one comparison of all checks gives those
+//!   candidates that reach seven bytes: only among these is the longest looked for; of the others the latest is as good as any, and the
+//!   nearest. Matches of three bytes win on some texts what they lose on others, and are not looked for.
+//! * In programs, tables and pictures there are fewer candidates, and the longest is looked for among all that six bytes let in; checks
+//!   would cost 5 % of the time. Matches of three bytes save 1 %.
+//!
+//! Shorter matches than the rows have come from tables with the latest position alone.
+//!
+//! What was tried, on an image of /usr: a bucket of eight positions without tags is slower by half where nothing is found, because each
+//! candidate is a miss of the first cache; half as many rows take 4 % less time and leave 0.2 % more bytes; the same as a table of the two
+//! latest positions of three bytes, for fours and threes, is larger and slower.
 //!
 //! Entries are never removed: one that is stale, or that the hash let in by chance, is a position in the window like any other, and
 //! only bytes that were compared count.
 
 use crate::lanes::{LANES as ENTRIES, Lanes};
-use crate::window::{Match, Window, common, distance, usable};
+use crate::symbols::MIN_MATCH;
+use crate::window::{Match, WIDE, Window, common, distance, usable};
 
-/// The most rows: with 32 positions each, twice the window.
-const MAX_ROWS: usize = 4096;
-/// Inputs that are larger have use for the most rows: 0.2 % fewer bytes for 5 % more time. Half of them do for others.
+/// The most rows: with 32 positions each, four times the window.
+const MAX_ROWS: usize = 1 << 12;
+/// Texts that are larger have use for the most rows: 0.2 % fewer bytes for 5 % more time. Half of them do for others.
 const LARGE: usize = 192 * 1024;
 /// A row for about so many bytes of input.
 const BYTES_PER_ROW: usize = 16;
+
+/// What is coded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Nature {
+    Text,
+    Other,
+}
+
+impl Nature {
+    /// What bytes are, by samples: what has a zero in one of them is no text.
+    pub(crate) fn of(input: &[u8]) -> Nature {
+        let step = input.len() / SAMPLES + 1;
+        let is_other = input.chunks(step).any(|part| part[..part.len().min(SAMPLE)].contains(&0));
+        if is_other { Nature::Other } else { Nature::Text }
+    }
+}
+
+/// Samples, spread over the input, and bytes of each.
+const SAMPLES: usize = 16;
+const SAMPLE: usize = 256;
 
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
@@ -40,6 +68,16 @@ struct Row {
 
 const EMPTY: Row = Row { tags: [0; ENTRIES], checks: [0; ENTRIES], positions: [0; ENTRIES] };
 
+const FOUR_BITS: u32 = 15;
+const THREE_BITS: u32 = 14;
+
+/// Bytes of what is no text that are probably equal where a tag is.
+const TAGGED: u32 = 6;
+/// Bytes of a text that are probably equal where both tag and check are.
+const REACH: u16 = 7;
+/// A match of three bytes saves nothing where it is farther off.
+const THREE_REACH: u32 = 4096;
+
 /// The window, and where in it what has been.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows {
@@ -48,81 +86,102 @@ pub(crate) struct Rows {
     heads: [u8; MAX_ROWS],
     /// The latest position of four bytes.
     fours: [u16; 1 << FOUR_BITS],
+    /// The latest position of three bytes.
+    threes: [u16; 1 << THREE_BITS],
     pub(crate) window: Window,
     /// The number of rows in use less one.
     mask: u32,
 }
 
-const FOUR_BITS: u32 = 14;
+/// Where some bytes belong.
+#[derive(Clone, Copy)]
+struct Place {
+    row: usize,
+    tag: u8,
+    check: u8,
+    four: usize,
+    three: usize,
+}
 
 impl Rows {
     /// Empty ones, on the heap: a thread's stack may have no room for them, where a box of a value would put them first.
     pub(crate) fn new() -> Box<[Rows]> {
-        static EMPTY_ROWS: Rows =
-            Rows { rows: [EMPTY; MAX_ROWS], heads: [0; MAX_ROWS], fours: [0; 1 << FOUR_BITS], window: Window::EMPTY, mask: 0 };
+        static EMPTY_ROWS: Rows = Rows {
+            rows: [EMPTY; MAX_ROWS],
+            heads: [0; MAX_ROWS],
+            fours: [0; 1 << FOUR_BITS],
+            threes: [0; 1 << THREE_BITS],
+            window: Window::EMPTY,
+            mask: 0,
+        };
         Box::from(std::slice::from_ref(&EMPTY_ROWS))
     }
 
     /// Forgets everything, and makes itself as large as so many bytes need.
-    pub(crate) fn reset(&mut self, bytes: usize) {
-        let most = if bytes > LARGE { MAX_ROWS } else { MAX_ROWS / 2 };
+    pub(crate) fn reset(&mut self, bytes: usize, nature: Nature) {
+        let most = if bytes > LARGE && nature == Nature::Text { MAX_ROWS } else { MAX_ROWS / 2 };
         let rows = (bytes / BYTES_PER_ROW).next_power_of_two().clamp(64, most);
         self.mask = rows as u32 - 1;
         self.rows[..rows].fill(EMPTY);
         self.heads[..rows].fill(0);
         self.fours.fill(0);
-    }
-
-    /// Of five bytes, bits for the row above eight for the tag.
-    #[inline(always)]
-    fn hash(word: u64) -> u32 {
-        ((word << 24).wrapping_mul(0x9e37_79b1_85eb_ca87) >> (64 - 20)) as u32
+        self.threes.fill(0);
     }
 
     #[inline(always)]
-    fn four(word: u64) -> usize {
-        ((word as u32).wrapping_mul(0x9e37_79b1) >> (32 - FOUR_BITS)) as usize
-    }
-
-    #[inline(always)]
-    fn check(word: u64) -> u8 {
-        (((word >> 40) as u16).wrapping_mul(0x9e35) >> 8) as u8
+    fn place<const TEXT: bool>(&self, word: u64) -> Place {
+        let hashed = if TEXT { word << 24 } else { word << 16 };
+        let hash = (hashed.wrapping_mul(0x9e37_79b1_85eb_ca87) >> (64 - 8 - MAX_ROWS.ilog2())) as u32;
+        Place {
+            row: (hash >> 8 & self.mask) as usize & (MAX_ROWS - 1),
+            tag: hash as u8,
+            check: (((word >> 40) as u16).wrapping_mul(0x9e35) >> 8) as u8,
+            four: ((word as u32).wrapping_mul(0x9e37_79b1) >> (32 - FOUR_BITS)) as usize,
+            three: (((word as u32) << 8).wrapping_mul(0x9e37_79b1) >> (32 - THREE_BITS)) as usize,
+        }
     }
 
     /// Puts a position in.
     #[inline(always)]
-    pub(crate) fn insert(&mut self, at: u32) {
-        let word = self.window.word(at as u16);
-        let hash = Rows::hash(word);
-        let place = (hash >> 8 & self.mask) as usize;
-        self.put(word, hash as u8, place, at as u16);
+    pub(crate) fn insert<const TEXT: bool>(&mut self, at: u32) {
+        let place = self.place::<TEXT>(self.window.word(at as u16));
+        self.put::<TEXT>(place, at as u16);
     }
 
     #[inline(always)]
-    fn put(&mut self, word: u64, tag: u8, place: usize, at: u16) {
-        let head = self.heads[place].wrapping_sub(1);
-        self.heads[place] = head;
+    fn put<const TEXT: bool>(&mut self, place: Place, at: u16) {
+        let head = self.heads[place.row].wrapping_sub(1);
+        self.heads[place.row] = head;
         let entry = usize::from(head) & (ENTRIES - 1);
-        let row = &mut self.rows[place];
-        row.tags[entry] = tag;
-        row.checks[entry] = Rows::check(word);
+        let row = &mut self.rows[place.row];
+        row.tags[entry] = place.tag;
         row.positions[entry] = at;
-        self.fours[Rows::four(word)] = at;
+        self.fours[place.four] = at;
+        if TEXT {
+            row.checks[entry] = place.check;
+        } else {
+            self.threes[place.three] = at;
+        }
     }
 
     /// The longest match at a place that is longer than `least`, the nearest of those; and puts the place in.
     #[inline(always)]
-    pub(crate) fn longest(&mut self, lanes: impl Lanes, at: u32, least: u32, nice: u32) -> Match {
+    pub(crate) fn longest<const TEXT: bool>(&mut self, lanes: impl Lanes, at: u32, least: u32, nice: u32) -> Match {
+        let place = self.place::<TEXT>(self.window.word(at as u16));
+        let best = if TEXT { self.of_text(lanes, place, at, least, nice) } else { self.of_other(lanes, place, at, least, nice) };
+        self.put::<TEXT>(place, at as u16);
+        best
+    }
+
+    #[inline(always)]
+    fn of_text(&self, lanes: impl Lanes, place: Place, at: u32, least: u32, nice: u32) -> Match {
         let window = &self.window;
         let word = window.word(at as u16);
-        let hash = Rows::hash(word);
-        let place = (hash >> 8 & self.mask) as usize;
-        let row = &self.rows[place];
-        let first = u32::from(self.heads[place]);
+        let row = &self.rows[place.row];
+        let first = u32::from(self.heads[place.row]);
         let mut best = Match { length: least, distance: 0 };
-
-        let same = lanes.equal(&row.tags, hash as u8).rotate_right(first);
-        let mut reaching = same & lanes.equal(&row.checks, Rows::check(word)).rotate_right(first);
+        let same = lanes.equal(&row.tags, place.tag).rotate_right(first);
+        let mut reaching = same & lanes.equal(&row.checks, place.check).rotate_right(first);
         if reaching != 0 {
             let ahead = window.word((at as u16).wrapping_add(REACH));
             loop {
@@ -152,14 +211,56 @@ impl Rows {
         if best.length < u32::from(REACH) {
             // Branches that cannot be foretold cost more than looking in vain: where no tag is the same, this looks somewhere.
             let earlier = row.positions[(same.trailing_zeros() + first) as usize & (ENTRIES - 1)];
-            best.update(common(word ^ window.word(earlier)), at, earlier);
-            let earlier = self.fours[Rows::four(word)];
-            best.update(common(word ^ window.word(earlier)), at, earlier);
+            best = best.or(common(word ^ window.word(earlier)), at, earlier);
+            let earlier = self.fours[place.four];
+            best = best.or(common(word ^ window.word(earlier)), at, earlier);
         }
-        self.put(word, hash as u8, place, at as u16);
+        best
+    }
+
+    #[inline(always)]
+    fn of_other(&self, lanes: impl Lanes, place: Place, at: u32, least: u32, nice: u32) -> Match {
+        let window = &self.window;
+        let word = window.word(at as u16);
+        let row = &self.rows[place.row];
+        let first = u32::from(self.heads[place.row]);
+        let mut best = Match { length: least, distance: 0 };
+        let mut same = lanes.equal(&row.tags, place.tag).rotate_right(first);
+        if same != 0 {
+            let here = window.wide(at as u16);
+            loop {
+                let earlier = row.positions[(same.trailing_zeros() + first) as usize & (ENTRIES - 1)];
+                let distance = distance(at, earlier);
+                if !usable(distance) {
+                    break;
+                }
+                let mut length = lanes.common_wide(here, window.wide(earlier));
+                if length == WIDE as u32 {
+                    length = window.common(earlier, at as u16, WIDE as u16);
+                }
+                if length > best.length {
+                    best = Match { length, distance };
+                    if length >= nice {
+                        break;
+                    }
+                }
+                same &= same - 1;
+                if same == 0 {
+                    break;
+                }
+            }
+        }
+        if best.length < TAGGED {
+            let earlier = self.fours[place.four];
+            best = best.or(common(word ^ window.word(earlier)), at, earlier);
+            if best.length < MIN_MATCH as u32 {
+                let earlier = self.threes[place.three];
+                let distance = distance(at, earlier);
+                if distance.wrapping_sub(1) < THREE_REACH && (word ^ window.word(earlier)) << 40 == 0 {
+                    best = Match { length: MIN_MATCH as u32, distance };
+                }
+            }
+        }
         best
     }
 }
-
-/// Bytes that are equal where both tag and check are.
-const REACH: u16 = 7;

@@ -11,7 +11,7 @@ use crate::symbols::{MAX_MATCH, WINDOW};
 
 const RING: usize = 65_536;
 /// Bytes that are read at once.
-const WIDE: usize = 16;
+pub(crate) const WIDE: usize = 32;
 /// Bytes copied at a time.
 const STRIDE: usize = 16 * 1024;
 /// Bytes ahead of a position that must be there: a match at one of the next two places, and a wide read at its end.
@@ -72,6 +72,16 @@ impl Window {
         u64::from_le_bytes(self.read(at))
     }
 
+    /// As many bytes as are compared at once.
+    #[inline(always)]
+    pub(crate) fn wide(&self, at: u16) -> &[u8; WIDE] {
+        let at = usize::from(at);
+        match self.ring[at..at + WIDE].first_chunk() {
+            Some(bytes) => bytes,
+            None => &[0; WIDE],
+        }
+    }
+
     #[inline(always)]
     fn read<const N: usize>(&self, at: u16) -> [u8; N] {
         const { assert!(N <= WIDE) };
@@ -108,20 +118,18 @@ pub(crate) struct Match {
 }
 
 impl Match {
-    /// Becomes another that is longer, if that is near enough.
+    /// Another, if that is longer and near enough.
     #[inline(always)]
-    pub(crate) fn update(&mut self, length: u32, at: u32, earlier: u16) {
+    pub(crate) fn or(self, length: u32, at: u32, earlier: u16) -> Match {
         let distance = distance(at, earlier);
-        if length > self.length && usable(distance) {
-            *self = Match { length, distance };
-        }
+        if length > self.length && usable(distance) { Match { length, distance } } else { self }
     }
 }
 
-/// Equal bytes of two words, given how they differ; at most seven.
+/// Equal bytes of two words, given how they differ.
 #[inline(always)]
 pub(crate) fn common(difference: u64) -> u32 {
-    (difference | 1 << 63).trailing_zeros() / 8
+    difference.trailing_zeros() / 8
 }
 
 /// How far back an earlier position is.
