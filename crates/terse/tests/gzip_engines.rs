@@ -105,7 +105,7 @@ fn engines_are_listed_and_missing_ones_are_named() {
     let text = String::from_utf8(listed.stdout).unwrap();
     assert!(text.contains("libdeflate") && text.contains("card") && text.contains("/lib/other.so, verified: checksum"), "{text}");
     for (words, said) in [
-        (&["--engine=abacus", "--config=engines.cfg", "body"][..], "no engine 'abacus'; there are libdeflate"),
+        (&["--engine=abacus", "--config=engines.cfg", "body"][..], "no engine 'abacus'; there are deflate, libdeflate"),
         (&["--engine=abacus", "--config=none.cfg", "body"], "none.cfg"),
         (&["--engine=other", "--config=engines.cfg", "body"], "engine other: /lib/other.so cannot be loaded"),
         (&["--engine=./body", "body"], "cannot be loaded"),
