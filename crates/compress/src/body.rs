@@ -263,12 +263,7 @@ impl Compressor {
                 let name = self.memory.as_ref().and_then(|memory| memory.whole_name());
                 let kind = name.map(|name| Kind { name, coding: self.plan.coding, level });
                 let work = Work::whole(self.engine, level, pool.clone(), body.into_piece().into());
-                let mut work = work.by(self.preferred).of_kind(kind);
-                // Everybody who waits for a turn holds a state meanwhile.
-                if !self.hold(self.held + work.parts_memory()) {
-                    work = work.at_one_go();
-                }
-                self.send(work, true)
+                self.send(work.by(self.preferred).of_kind(kind), true)
             }
             State::Streaming(coder) => self.push(coder, &[], Flush::Finish),
             State::Away { .. } | State::Ended | State::Broken => Err(CoderFault),
@@ -345,7 +340,7 @@ impl Compressor {
         self.bytes_out
     }
 
-    /// How hard was tried: of a form that was found, when that was made.
+    /// How hard was tried: of a form that was found, when that was made; of what an engine has failed at, by software instead.
     pub fn level(&self) -> Level {
         self.plan.level
     }
@@ -507,6 +502,7 @@ impl Compressor {
 
     fn take_back(&mut self, mut work: Work, last: bool) -> Result<(), Fault> {
         self.held += work.release();
+        self.plan.level = work.level().unwrap_or(self.plan.level);
         let (coder, mut out) = work.into_parts();
         self.bytes_out += out.len() as u64;
         // What an engine has failed at may have become a stream on its way: it is the form of the whole all the same.

@@ -93,6 +93,15 @@ impl<B: Budget + ?Sized> Held<B> {
         Held { limit, bytes }
     }
 
+    /// Takes more; false, and nothing taken, when they do not fit.
+    pub(crate) fn take(&mut self, bytes: usize) -> bool {
+        let taken = bytes == 0 || self.limit.take(bytes);
+        if taken {
+            self.bytes += bytes;
+        }
+        taken
+    }
+
     /// Somebody else answers for them from now on: how many.
     pub(crate) fn into_bytes(mut self) -> usize {
         std::mem::take(&mut self.bytes)

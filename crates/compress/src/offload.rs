@@ -333,10 +333,10 @@ impl Line {
         }
     }
 
-    /// An entry's turn, or a slice of it that takes about so long.
-    fn turn(&self, entry: Entry, slice: Option<Duration>) {
+    /// An entry's turn, or a slice of it that takes about so long; false when nobody waits for it any more.
+    fn turn(&self, entry: Entry, slice: Option<Duration>) -> bool {
         // Who has left in this moment has left nothing.
-        let Some(mut work) = entry.slot.take() else { return };
+        let Some(mut work) = entry.slot.take() else { return false };
         if let Some(since) = entry.since {
             self.numbers.waited(since);
         }
@@ -356,6 +356,7 @@ impl Line {
                 }
             }
         }
+        true
     }
 
     fn stop(&self) {

@@ -3,6 +3,8 @@ use crate::budget::Limit;
 use crate::coder::Tuning;
 use crate::coder::conformance::decode_whole;
 use crate::coding::{Coding, Level};
+use crate::device::{Device, Order, Status};
+use crate::engine::EngineSettings;
 use crate::memory::{Form, Memory, Name, Owner, Recall, Remembrance};
 use crate::offload::tests::{Bench, block_on};
 use proptest::prelude::*;
@@ -283,6 +285,41 @@ fn what_was_compressed_before_comes_out_of_the_memory() {
             forms.push(out);
         }
         assert!(decoded(&forms[0]) == body && forms.iter().all(|form| *form == forms[0]));
+    }
+}
+
+/// A device that does nothing: its engine never comes up, so all is done at the level of `fallback`.
+struct Idle;
+
+impl Device for Idle {
+    fn submit(&self, _: Vec<Order>) {}
+    fn overdue(&self, _: u64) {}
+    fn status(&self) -> Status {
+        Status::default()
+    }
+}
+
+#[test]
+fn what_software_made_for_an_engine_is_remembered_at_its_own_level() {
+    for (fallback, used, least, last) in [(0, 0, 6, Recall::Kept), (1, 1, 1, Recall::Hit), (9, 9, 6, Recall::Hit)] {
+        let settings = EngineSettings { fallback: Some(fallback), smallest: 100, ..EngineSettings::default() };
+        let queue = Queue::with_engines(1, 0, 8, vec![(settings, Arc::new(Idle))]).unwrap();
+        let (place, limit) = place(Some(queue), 8 << 20);
+        let memory = Arc::new(Memory::new(1 << 20));
+        let body = text(200_000);
+        for expected in [Recall::New, Recall::Kept, last] {
+            let mut compressor = Compressor::new(GZIP, None, DEFAULT_COLLECT_BYTES, &place);
+            compressor.remember(Remembrance::new(memory.clone(), &owner(), Level(least)));
+            compressor.prefer(Some(EngineId(0)));
+            let mut out = Vec::new();
+            let step = compressor.feed(&body);
+            drive(&mut compressor, step, &mut out);
+            let step = compressor.finish();
+            let away = drive(&mut compressor, step, &mut out);
+            assert_eq!((compressor.recall(), away), (Some(expected), expected != Recall::Hit), "{fallback} {least}");
+            assert_eq!((compressor.level(), limit.used()), (Level(used), 0), "{fallback} {least}");
+            assert!(decoded(&out) == body);
+        }
     }
 }
 

@@ -71,8 +71,9 @@ impl Hand {
     pub fn slice(&mut self) -> Option<Duration> {
         let entry = self.next()?;
         let begun = Instant::now();
-        self.line.turn(entry, Some(slice(self.last.map(|last| begun - last))));
-        self.line.numbers.helped.fetch_add(1, Relaxed);
+        if self.line.turn(entry, Some(slice(self.last.map(|last| begun - last)))) {
+            self.line.numbers.helped.fetch_add(1, Relaxed);
+        }
         let now = Instant::now();
         self.last = Some(now);
         Some(now - begun)
@@ -88,17 +89,19 @@ impl Hand {
 
 impl Drop for Hand {
     fn drop(&mut self) {
-        let mut state = self.line.lock();
-        let state: &mut LineState = &mut state;
-        state.hands.resting.retain(|resting| resting.number != self.number);
-        state.hands.count -= 1;
-        if state.hands.are_none() {
-            state.waiting.append(&mut state.sliced);
-            self.line.filled.notify_all();
-        } else if !state.sliced.is_empty()
-            && let Some(called) = state.hands.call(state.sliced.len())
-        {
+        let called = {
+            let mut state = self.line.lock();
+            let state: &mut LineState = &mut state;
+            state.hands.resting.retain(|resting| resting.number != self.number);
+            state.hands.count -= 1;
+            if state.hands.are_none() {
+                state.waiting.append(&mut state.sliced);
+                self.line.filled.notify_all();
+            }
             // It may be the one that was called.
+            if state.sliced.is_empty() { None } else { state.hands.call(state.sliced.len()) }
+        };
+        if let Some(called) = called {
             called.wake();
         }
     }

@@ -81,16 +81,15 @@ impl Lead {
         Lead { kind, line, is_over: false }
     }
 
-    /// Gives what has come out to all who wait.
-    pub(super) fn share(mut self, out: &[u8]) {
+    /// Gives what has come out, and the level if it is not the kind's, to all who wait.
+    pub(super) fn share(mut self, out: &[u8], level: Option<Level>) {
         self.is_over = true;
         let waiting = self.line.twins.lock().remove(&self.kind).unwrap_or_default();
         for slot in waiting {
             // Who has gone has left nothing.
-            if let Some(mut work) = slot.take() {
-                work.out = out.to_vec();
+            if let Some(work) = slot.take() {
                 self.line.numbers.shared.fetch_add(1, Relaxed);
-                slot.finish(Ok(work));
+                slot.finish(Ok(work.copied(out, level)));
             }
         }
     }
@@ -120,8 +119,9 @@ impl Drop for Lead {
                 slot.finish(Err(CoderFault));
                 continue;
             }
+            let work = work.into_software(None).leading(Lead::new(self.kind, self.line.clone()));
             // Who has gone in this moment drops its work, and with it the lead goes on.
-            if slot.put_back(work.leading(Lead::new(self.kind, self.line.clone()))) {
+            if slot.put_back(work) {
                 self.line.rejoin(super::Entry::new(slot, Some(Instant::now())), Place::Last);
             }
             return;

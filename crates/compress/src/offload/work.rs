@@ -50,6 +50,8 @@ pub(crate) struct Work {
     task: Task,
     /// What came out.
     pub(crate) out: Vec<u8>,
+    /// The level of what came out of a whole body, where software had it at another one than was planned.
+    level: Option<Level>,
     ties: Box<Ties>,
 }
 
@@ -80,8 +82,6 @@ pub(crate) struct Whole {
     input: Pieces,
     /// Who is to do it, if not software.
     by: Option<EngineId>,
-    /// Software does it at one go, however large it is.
-    at_one_go: bool,
 }
 
 impl Work {
@@ -92,11 +92,11 @@ impl Work {
 
     /// Codes a whole body.
     pub(crate) fn whole(engine: &'static Engine, level: Level, pool: Arc<Pool>, input: Pieces) -> Work {
-        Work::new(Task::Whole(Whole { engine, level, pool, input, by: None, at_one_go: false }))
+        Work::new(Task::Whole(Whole { engine, level, pool, input, by: None }))
     }
 
     fn new(task: Task) -> Work {
-        Work { task, out: Vec::new(), ties: Box::default() }
+        Work { task, out: Vec::new(), level: None, ties: Box::default() }
     }
 
     /// Answers for bytes of the memory limit from now on.
@@ -114,19 +114,6 @@ impl Work {
     pub(crate) fn by(mut self, engine: Option<EngineId>) -> Work {
         if let Task::Whole(whole) = &mut self.task {
             whole.by = engine;
-        }
-        self
-    }
-
-    /// Bytes of memory that software holds between two parts of a whole body that it does not do at one go.
-    pub(crate) fn parts_memory(&self) -> usize {
-        self.as_whole().map_or(0, Whole::parts_memory)
-    }
-
-    /// Has software do a whole body at one go, for want of memory to hold between its parts.
-    pub(crate) fn at_one_go(mut self) -> Work {
-        if let Task::Whole(whole) = &mut self.task {
-            whole.at_one_go = true;
         }
         self
     }
@@ -151,8 +138,19 @@ impl Work {
     /// Gives what has come out, which is all, to those who wait for it.
     pub(super) fn share(&mut self) {
         if let Some(lead) = self.ties.lead.take() {
-            lead.share(&self.out);
+            lead.share(&self.out, self.level);
         }
+    }
+
+    /// What another's work of its kind has made, and at which level.
+    pub(super) fn copied(mut self, out: &[u8], level: Option<Level>) -> Work {
+        (self.out, self.level) = (out.to_vec(), level);
+        self
+    }
+
+    /// The level of what came out of a whole body, where it is another than was planned.
+    pub(crate) fn level(&self) -> Option<Level> {
+        self.level
     }
 
     /// The engine that is preferred.
@@ -168,10 +166,13 @@ impl Work {
         }
     }
 
-    /// Leaves a whole body to software, at that level if one is named. A large one is done in slices: others want their turn.
+    /// Leaves a whole body to software, at that level if one is named. A large one is done in parts, as others want their turn, unless
+    /// there is no memory for what is held between them.
     pub(super) fn into_software(mut self, level: Option<u8>) -> Work {
         if let Task::Whole(whole) = self.task {
-            self.task = whole.into_software(level);
+            let level = level.map(Level);
+            self.level = level.or(self.level);
+            self.task = whole.into_software(level, self.ties.held.as_mut());
         }
         self
     }
@@ -241,7 +242,9 @@ impl Work {
                         Ok(Progress::Done)
                     }
                     None => {
-                        self.task = whole.clone().into_software(lane.settings().fallback);
+                        let level = lane.settings().fallback.map(Level);
+                        self.level = level.or(self.level);
+                        self.task = whole.clone().into_software(level, self.ties.held.as_mut());
                         Ok(Progress::Slice)
                     }
                 }
@@ -301,36 +304,33 @@ impl Whole {
         &self.input
     }
 
-    fn into_software(mut self, level: Option<u8>) -> Task {
+    fn into_software(mut self, level: Option<Level>, mut held: Option<&mut Held<dyn Budget>>) -> Task {
         self.by = None;
-        self.level = level.map_or(self.level, Level);
-        if self.at_one_go || !self.is_large() {
+        self.level = level.unwrap_or(self.level);
+        if !self.is_large() {
             return Task::Whole(self);
         }
         let input = self.input.into_one();
+        // Everybody who waits for a turn holds a state meanwhile.
+        let mut has_room = |state: usize| held.as_mut().is_none_or(|held| held.take(state));
         match (self.engine.parts)(input.bytes(), self.level, &self.pool) {
-            Some(parts) => Task::Parts { parts, input, at: 0 },
+            Some(parts) if has_room(parts.memory()) => return Task::Parts { parts, input, at: 0 },
+            Some(_) => {}
             None => {
                 let coder = (self.engine.stream)(self.level, &self.pool);
-                Task::Stream { coder, input, at: 0, flush: Flush::Finish, lighten: None }
+                if has_room(coder.full_memory()) {
+                    return Task::Stream { coder, input, at: 0, flush: Flush::Finish, lighten: None };
+                }
             }
         }
+        self.input = input.into();
+        Task::Whole(self)
     }
 
     /// Whether one go would hold a thread for long.
     fn is_large(&self) -> bool {
         let bytes = self.input.bytes();
         bytes > MAX_WHOLE_BYTES || self.engine.whole_ns(self.level, bytes) > MAX_WHOLE_NS
-    }
-
-    fn parts_memory(&self) -> usize {
-        if !self.is_large() {
-            return 0;
-        }
-        match (self.engine.parts)(&self.input.joined(), self.level, &self.pool) {
-            Some(parts) => parts.memory(),
-            None => (self.engine.stream)(self.level, &self.pool).full_memory(),
-        }
     }
 }
 

@@ -1,6 +1,8 @@
 use super::super::tests::{Bench, block_on};
 use super::super::{Queue, Work};
 use super::*;
+use crate::coder::conformance::decode_whole;
+use crate::coder::{Engine, Pool, Tuning};
 use crate::memory::Owner;
 use std::sync::mpsc::Sender;
 
@@ -104,6 +106,28 @@ fn work_that_found_the_line_full_is_shared_too() {
     assert_eq!(out(two).unwrap()[0], 1);
     [busy.1, waiting.1].iter().for_each(|go| go.send(()).unwrap());
     assert!(block_on(busy_job).0.is_ok() && block_on(waiting_job).0.is_ok());
+}
+
+#[test]
+fn a_large_body_that_leads_after_another_is_done_in_parts() {
+    let (bench, queue) = (Bench::new(), Queue::start(1, 0, 8).unwrap());
+    let (busy, go_busy) = bench.work(9, 1);
+    let busy = queue.submit(busy).ok().unwrap();
+    assert_eq!(bench.began.recv(), Ok(9));
+    let body: Vec<u8> = (0u32..).flat_map(|i| format!("row {}; ", i * 7 % 977).into_bytes()).take(700_000).collect();
+    let pool = Arc::new(Pool::new(Tuning::default()));
+    let [first, second] = [1, 2].map(|_| {
+        let work = Work::whole(Engine::of(Coding::Gzip), Level(6), pool.clone(), body.clone().into());
+        queue.submit(work.of_kind(Some(kind(&body)))).ok().unwrap()
+    });
+    drop(first);
+    let slot = second.slot();
+    let work = slot.take().unwrap();
+    assert!(work.as_whole().is_none(), "it would be done at one go");
+    assert!(slot.put_back(work));
+    go_busy.send(()).unwrap();
+    assert!(decode_whole(Coding::Gzip, &out(second).unwrap()) == body);
+    assert!(block_on(busy).0.is_ok());
 }
 
 #[test]
