@@ -16,7 +16,7 @@ use support::client::Client;
 use support::gzip::gunzip;
 use support::origin::Origin;
 use support::random::Random;
-use support::{Terse, until};
+use support::{Terse, column_of, until};
 
 /// The test card, which cargo has built beside this program.
 fn card() -> PathBuf {
@@ -79,14 +79,7 @@ impl Site {
     /// What `show engines` says of the card, by column.
     fn figure(&self, column: &str) -> String {
         let said = until("the stats socket", || UnixStream::connect(self.terse.path("stats")).ok().and_then(ask));
-        let line = |start: &str| said.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{said}")).to_owned();
-        let (head, card) = (line("# engine "), line("engine card "));
-        let at = head.split(' ').skip(1).position(|word| word == column).unwrap();
-        if column == "trouble" {
-            card.splitn(at + 1, ' ').last().unwrap().to_owned()
-        } else {
-            card.split(' ').nth(at).unwrap().to_owned()
-        }
+        column_of(&said, "engine", "engine", column)
     }
 
     fn number(&self, column: &str) -> u64 {
@@ -291,6 +284,7 @@ fn thousands_of_responses_through_a_card_that_fails_in_every_way() {
     site.fail(&format!("seed {seed}\nerror 0.02\nhang 0.01\ngarbage 0.02\nnoise 0.02\nabort 0.01\ndie 0.01\n"));
     // Dice leave a fault out now and then: that does not go on for many rounds.
     let mut missing = vec!["error", "died", "late", "lied", "falls"];
+    let mut waited = Duration::ZERO;
     for round in 1..=ROUNDS {
         // At the same time, so that a busy machine is as busy for both.
         let done = AtomicBool::new(false);
@@ -329,7 +323,8 @@ fn thousands_of_responses_through_a_card_that_fails_in_every_way() {
             let allowed = deadline + software + answer.waited + UNMEASURED;
             assert!(answer.took <= allowed, "{answer:?}: later than {allowed:?}");
         }
-        let waited = through_the_card.iter().map(|answer| answer.waited).max().unwrap();
+        // The figure is the largest since the process began, and so are the waits.
+        waited = through_the_card.iter().map(|answer| answer.waited).fold(waited, Duration::max);
         let late = Duration::from_micros(site.number("max_late_us"));
         assert!(late <= waited + UNMEASURED, "software had a job only {late:?} behind its deadline");
         missing.retain(|cause| site.number(cause) == 0);
@@ -346,7 +341,8 @@ fn thousands_of_responses_through_a_card_that_fails_in_every_way() {
 }
 
 /// How long an answer took, and how long threads of terse and of this program have waited for a processor meanwhile, all together. Each
-/// wait that was in the answer's way is one of these.
+/// wait that was in the answer's way is one of these, but so are those of threads that had nothing to do with it: what is allowed for an
+/// answer is strict on a quiet machine only, and says little on a busy one.
 #[derive(Debug)]
 struct Answer {
     took: Duration,

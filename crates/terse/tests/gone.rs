@@ -5,8 +5,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "tls/certificates.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the tests of TLS use the rest")]
+mod certificates;
 mod support;
+#[path = "tls/talk.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the tests of TLS use the rest")]
+mod talk;
 
+use certificates::{Kind, authority, signed};
+use openssl::ssl::SslVersion;
 use socket2::SockRef;
 use std::io::Write;
 use std::net::Shutdown;
@@ -16,7 +24,8 @@ use support::client::Client;
 use support::gzip::gunzip;
 use support::origin::Origin;
 use support::proxy::DEFAULTS;
-use support::{Terse, readable, until};
+use support::{Terse, column_of, readable, until};
+use talk::Ask;
 
 /// A proxy with an origin behind it whose answers are [`body`], or endless.
 struct Site {
@@ -44,19 +53,24 @@ impl Site {
         let card = std::env::current_exe().unwrap().with_file_name("libterse_testcard.so");
         assert!(card.exists(), "{} is not there", card.display());
         let at = origin.address();
+        let mut listeners = String::new();
+        for (name, lines) in LISTENERS {
+            for (prefix, words) in [("", ""), (SECURE, " ssl crt a.pem")] {
+                listeners += &format!(
+                    "listen {prefix}{name}\n bind fd@${{{prefix}{name}}}{words}\n{lines}\n compression engine card\n server s {at}\n"
+                );
+            }
+        }
         let text = format!(
             "global\n nbthread 2\n tune.comp.threads 1\n stats socket fd@${{cli}} level admin\n\
-             engine card\n library {}\n smallest 1k\n jobs 1\n verify none\n deadline {deadline}\n\
-             {DEFAULTS} compression memory off\n log stdout format raw local0\n log-format \"%HU %ts\"\n\
-             listen web\n bind fd@${{web}}\n compression algo gzip\n compression engine card\n server s {at}\n\
-             listen patient\n bind fd@${{patient}}\n no option abortonclose\n compression algo gzip\n compression engine card\n server s {at}\n\
-             listen upload\n bind fd@${{upload}}\n no option abortonclose\n compression direction request\n compression algo-req gzip\n \
-             compression type-req text/plain\n compression engine card\n server s {at}\n",
+             engine card\n library {}\n smallest 1k\n jobs 1\n verify none\n deadline {deadline}\n fall 1000\n\
+             {DEFAULTS} compression memory off\n log stdout format raw local0\n log-format \"%HU %ts\"\n{listeners}",
             card.display(),
         );
-        let mut terse = Terse::with(&text).file("faults", "").arg(&["-db"]);
-        for name in ["web", "patient", "upload", "cli"] {
-            terse = terse.listen(name);
+        let pem = signed(Kind::Ecdsa, &["a.test"], &authority("root")).pem();
+        let mut terse = Terse::with(&text).file("faults", "").file("a.pem", pem).listen("cli").arg(&["-db"]);
+        for (name, _) in LISTENERS {
+            terse = terse.listen(name).listen(&format!("{SECURE}{name}"));
         }
         let variables = [("TERSE_TESTCARD_CLOCK", "clock"), ("TERSE_TESTCARD_FAULTS", "faults")];
         for (variable, file) in variables {
@@ -76,20 +90,19 @@ impl Site {
 
     /// What `show engines` says of the card.
     fn engine(&self, column: &str) -> String {
-        column_of(&self.terse.told("show engines"), "engine", column)
+        column_of(&self.terse.told("show engines"), "engine", "engine", column)
     }
 
     /// What `show compression` says of the queue.
     fn queue(&self, column: &str) -> u64 {
-        column_of(&self.terse.told("show compression"), "queue", column).parse().unwrap()
+        column_of(&self.terse.told("show compression"), "queue", "queue", column).parse().unwrap()
     }
 
-    /// A client whose body has come to the engine, as `column` tells.
+    /// A client whose body has come to the engine, as `column` tells. Behind TLS it is the socket alone that it leaves by.
     fn client(&self, listener: &str, request: &str, column: &str) -> Client {
         // A body whose server pauses, as one may on a busy machine, becomes a stream, which is no engine's.
         until("a job of the engine", || {
-            let mut client = Client::connect(self.terse.address(listener));
-            client.send(request);
+            let mut client = self.asking(listener, request);
             let is_there = until("a job or an answer", || match self.engine(column).as_str() {
                 "0" => readable(client.stream(), Duration::from_millis(1)).then_some(false),
                 _ => Some(true),
@@ -98,18 +111,37 @@ impl Site {
         })
     }
 
+    /// A client that has sent a request.
+    fn asking(&self, listener: &str, request: &str) -> Client {
+        let address = self.terse.address(listener);
+        if !listener.starts_with(SECURE) {
+            let mut client = Client::connect(address);
+            client.send(request);
+            return client;
+        }
+        // In TLS 1.3 tickets would look like the beginning of an answer.
+        let mut secured = Ask { version: Some(SslVersion::TLS1_2), ..Ask::default() }.connect(address).unwrap();
+        secured.write_all(request.as_bytes()).unwrap();
+        Client::over(secured.get_ref().try_clone().unwrap())
+    }
+
     /// Waits until the log has this line.
     fn logs(&self, line: &str) {
         until(line, || self.terse.stdout().lines().any(|said| said == line).then_some(()));
     }
 }
 
-/// A number below the head that names its column.
-fn column_of(table: &str, name: &str, column: &str) -> String {
-    let line = |start: &str| table.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{table}"));
-    let at = line(&format!("# {name} ")).split(' ').skip(1).position(|word| word == column).unwrap();
-    line(&format!("{name} ")).split(' ').nth(at).unwrap().to_owned()
-}
+/// What listens, and its lines: each in plain and, as [`SECURE`] and its name, behind TLS.
+const LISTENERS: [(&str, &str); 3] = [
+    ("web", " compression algo gzip"),
+    ("patient", " no option abortonclose\n compression algo gzip"),
+    (
+        "upload",
+        " no option abortonclose\n compression direction request\n compression algo-req gzip\n compression type-req text/plain",
+    ),
+];
+
+const SECURE: &str = "secure_";
 
 /// So large that it is not compressed in place, and sent in one piece.
 fn body() -> Vec<u8> {
@@ -121,6 +153,12 @@ const ENDLESS_CHUNK: usize = 64 * 1024;
 
 fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n")
+}
+
+fn post(path: &str) -> String {
+    let body = String::from_utf8(body()).unwrap();
+    let fields = format!("Host: a\r\nContent-Type: text/plain\r\nContent-Length: {}", body.len());
+    format!("POST {path} HTTP/1.1\r\n{fields}\r\n\r\n{body}")
 }
 
 fn close(client: Client) {
@@ -150,9 +188,6 @@ fn their_jobs_are_cancelled() {
     let site = Site::start("10m");
     site.hang();
     let flying = site.client("web", &get("/flying"), "in_flight");
-    let upload =
-        format!("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n", body().len());
-    let upload = upload + std::str::from_utf8(&body()).unwrap();
     let mut cancelled = 0;
     for (listener, path, leave) in [
         ("web", "/closed", close as fn(Client)),
@@ -161,8 +196,22 @@ fn their_jobs_are_cancelled() {
         ("patient", "/reset-all-the-same", reset),
         ("patient", "/shut-and-reset", shut_and_reset),
         ("upload", "/upload", reset),
+        ("web", "/next-and-closed", close),
+        ("web", "/next-and-shut", shut_and_see),
+        ("web", "/next-and-reset", reset),
+        ("patient", "/next-and-reset-all-the-same", reset),
+        ("secure_web", "/secure-and-closed", close),
+        ("secure_web", "/secure-and-reset", reset),
+        ("secure_patient", "/secure-and-reset-all-the-same", reset),
+        ("secure_patient", "/secure-and-shut-and-reset", shut_and_reset),
+        ("secure_patient", "/next-and-secure-and-reset", reset),
+        ("secure_upload", "/secure-upload", reset),
     ] {
-        let request = if listener == "upload" { upload.clone() } else { get(path) };
+        let mut request = if listener.ends_with("upload") { post(path) } else { get(path) };
+        if path.contains("next") {
+            // Another request lies in the buffer behind it.
+            request += &get("/pipelined");
+        }
         leave(site.client(listener, &request, "waiting"));
         cancelled += 1;
         site.logs(&format!("{path} CD"));

@@ -13,7 +13,7 @@ use support::client::{Client, Response};
 use support::gzip::gunzip;
 use support::origin::{Origin, Request};
 use support::proxy::DEFAULTS;
-use support::{Terse, until};
+use support::{Terse, column_of, until};
 
 /// A server: the path says what it sends. `/<letter>...` is a body of that letter's text; `chunked` in it has no length, `private`,
 /// `no-store` and `cookie` are one user's own, `slow` pauses in the middle, `other` begins with another word.
@@ -126,8 +126,10 @@ fn what_comes_again_is_not_compressed_again() {
     assert_eq!(client.response("HEAD").field("content-length"), Some("50000"));
     until("its line", || logged(&terse, "/a").into_iter().find(|line| line.contains("<head>")));
     let said = terse.command("show compression");
-    let line = said.lines().find(|line| line.starts_with("common ")).unwrap().to_owned();
-    assert!(line.contains(" 2 3 4 2 0 0 "), "two bodies, three hits, four misses, two kept: {line}");
+    for (column, count) in [("bodies", "2"), ("hits", "3"), ("misses", "4"), ("admitted", "2"), ("refused", "0"), ("evicted", "0")]
+    {
+        assert_eq!(column_of(&said, "memory", "common", column), count, "{column}: {said}");
+    }
     assert!(said.contains(" hit:3,new:2,kept:2"), "{said}");
     assert!(terse.command("clear compression memory").contains("bytes cleared"));
     assert_eq!(recalls(&terse, "/a", &[], 2), ["kept", "hit"]);
@@ -344,9 +346,7 @@ fn what_is_asked_for_often_is_compressed_harder_while_there_is_time() {
     assert!(gunzip(&better.body) == body("/a"));
     assert!(said.starts_with("hit 9 "), "{said}");
     let shown = terse.command("show compression");
-    let names = shown.lines().find_map(|line| line.strip_prefix("# memory ")).unwrap().split(' ').position(|name| name == "raised");
-    let common = shown.lines().find_map(|line| line.strip_prefix("common ")).unwrap();
-    assert_eq!(common.split(' ').nth(names.unwrap()), Some("1"), "{shown}");
+    assert_eq!(column_of(&shown, "memory", "common", "raised"), "1", "{shown}");
     terse.end();
 }
 

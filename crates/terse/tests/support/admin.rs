@@ -23,3 +23,17 @@ impl Terse {
         line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
     }
 }
+
+/// What a table says: the word of this row below the name of a column, in the part whose head begins with `head`. The last column is the
+/// rest of its line.
+pub fn column_of(table: &str, head: &str, row: &str, column: &str) -> String {
+    let line =
+        |start: &str| table.lines().find_map(|line| line.strip_prefix(start)).unwrap_or_else(|| panic!("no {start}: {table}"));
+    let columns: Vec<&str> = line(&format!("# {head} ")).split(' ').collect();
+    let at = columns.iter().position(|name| *name == column).unwrap_or_else(|| panic!("no {column}: {table}"));
+    line(&format!("{row} "))
+        .splitn(columns.len(), ' ')
+        .nth(at)
+        .unwrap_or_else(|| panic!("no {column} of {row}: {table}"))
+        .to_owned()
+}

@@ -24,6 +24,7 @@ pub mod proxy;
 pub mod random;
 pub mod server;
 
+pub use admin::column_of;
 pub use process::{Finished, Terse, number_in};
 
 use rustix::event::{PollFd, PollFlags, poll};
