@@ -197,6 +197,38 @@ fn a_large_body_is_done_in_parts_where_there_is_memory_for_its_state() {
     assert!(forms[0] == whole && forms[1] != whole);
 }
 
+/// Who waits for what another makes holds a body and no state, until it is the one to make it.
+#[test]
+fn a_state_counts_where_it_is_made() {
+    const STATE_BYTES: usize = 8 << 20;
+    let (queue, bench) = (Queue::start(1, 0, 8).unwrap(), Bench::new());
+    let (busy, go) = bench.work(1, 1);
+    let busy = queue.submit(busy).ok().unwrap();
+    assert_eq!(bench.began.recv(), Ok(1));
+    let (place, limit) = place(Some(queue), 64 << 20);
+    let (memory, body) = (Arc::new(Memory::new(1 << 20)), text(400_000));
+    let plan = Plan { coding: Coding::Zstd, level: Level(9) };
+    let begin = || {
+        let mut compressor = Compressor::new(plan, Some(body.len() as u64), 1 << 20, &place);
+        compressor.remember(Remembrance::new(memory.clone(), &owner(), plan.level));
+        drop(compressor.feed(&body).unwrap());
+        let step = compressor.finish().unwrap();
+        (compressor, step)
+    };
+    let first = begin();
+    let used = limit.used();
+    assert!(used > STATE_BYTES);
+    let (mut compressor, step) = begin();
+    assert!(limit.used() < used + STATE_BYTES);
+    drop(first);
+    assert_eq!(limit.used(), used, "the second is to make it now");
+    go.send(()).unwrap();
+    let mut out = Vec::new();
+    drive(&mut compressor, Ok(step), &mut out);
+    assert!(decode_whole(plan.coding, &out) == body && block_on(busy).0.is_ok());
+    assert_eq!(limit.used(), 0);
+}
+
 #[test]
 fn a_dropped_job_ends_the_compressor() {
     let (place, limit) = place(Some(Queue::start(1, 0, 8).unwrap()), 4 << 20);
