@@ -1,6 +1,6 @@
 //! Many bytes compared at once, in few steps where the processor has them.
 //!
-//! The unsafe code takes and gives values, and reads where it has looked that there is something to read.
+//! The unsafe code takes and gives values, and reads and writes where it has looked that there is room.
 
 /// Bytes that [`Lanes::equal`] compares.
 pub(crate) const LANES: usize = 32;
@@ -22,8 +22,8 @@ pub(crate) trait Lanes: Copy {
     }
 }
 
-/// Where other places lie, seen from eight that follow one another: below zero if they are before them by 32,768 at most, else 1. They are
-/// put into one register: to store each apart would take as long as all else that is done for them.
+/// Where other places lie, seen from eight that follow one another: below zero if they are before them by 32,768 at most, else 0 or 1.
+/// They are put into one register: to store each apart would take as long as all else that is done for them.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 #[allow(unsafe_code)]
 #[inline(always)]

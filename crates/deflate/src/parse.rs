@@ -98,6 +98,9 @@ const PIECE_SYMBOLS: u32 = 1536;
 /// Pieces of a segment: each but the last has more symbols, so more bytes.
 const MOST_PARTS: usize = SEGMENT / PIECE_SYMBOLS as usize + 2;
 
+/// Bytes that the lists of a segment hold.
+pub(crate) const HELD: usize = (MOST + 64) * size_of::<Sequence>() + MOST_PARTS * size_of::<Part>();
+
 impl Sequences {
     pub(crate) fn new() -> Sequences {
         Sequences {

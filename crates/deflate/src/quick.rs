@@ -344,7 +344,7 @@ impl Lane {
         let earlier = at.wrapping_add_signed(back);
         let (here, there) = (given.text.word(at).unwrap_or_else(nothing), given.text.word(earlier).unwrap_or_else(nothing));
         let mut length = vectors.common(there, here) as isize;
-        if length == WORD as isize {
+        if length == WORD as isize && back < 0 {
             length = longer(given.text, earlier, at, self.end).min(most) as isize;
         } else if most < WORD {
             length = length.min(most as isize);

@@ -12,6 +12,8 @@ use crate::symbols::{MAX_MATCH, WINDOW};
 const RING: usize = 65_536;
 /// Bytes that are read at once.
 pub(crate) const WIDE: usize = 32;
+/// Bytes that are looked at to see how they vary.
+pub(crate) const VARIETY_OF: usize = 512;
 /// Bytes copied at a time.
 const STRIDE: usize = 16 * 1024;
 /// Bytes ahead of a position that must be there: a match at one of the next two places, and a wide read at its end.
@@ -64,6 +66,16 @@ impl Window {
     #[inline(always)]
     pub(crate) fn byte(&self, at: u32) -> u8 {
         self.ring[usize::from(at as u16)]
+    }
+
+    /// How many different bytes there are among [`VARIETY_OF`] between two places.
+    pub(crate) fn variety(&self, from: u32, to: u32) -> u32 {
+        let mut seen = [0u64; 4];
+        for at in (from..to).step_by(to.saturating_sub(from) as usize / VARIETY_OF + 1) {
+            let byte = self.byte(at);
+            seen[usize::from(byte >> 6)] |= 1 << (byte & 63);
+        }
+        seen.iter().map(|seen| seen.count_ones()).sum()
     }
 
     /// Eight bytes; the first lowest.

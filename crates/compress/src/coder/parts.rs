@@ -5,7 +5,6 @@
 
 use super::frame::{Format, Frame};
 use super::pool::{Pool, stream_memory};
-use super::whole::OWN_WORST;
 use super::{Coder, CoderFault, Flush, deflate};
 use crate::coding::Level;
 use std::sync::Arc;
@@ -57,7 +56,7 @@ impl Parts for Own {
         let mut state = self.pool.take_own(self.own);
         state.encode(before, part, last, out);
         self.pool.give_own(self.own, state);
-        if at == 0 && !last && (out.len() - start) * OWN_WORST < part.len() {
+        if at == 0 && !last && (out.len() - start) * terse_deflate::WORST < part.len() {
             // Quick to code, so little is lost by doing it twice.
             out.truncate(start);
             let other = self.other.insert(deflate::stream(self.format, self.level, &self.pool));

@@ -35,7 +35,7 @@
 //! an image of /usr, by how well they can be coded (to 0.16, 0.28, 0.63 and 0.95 of their size): 0.994, 0.989, 0.999 and 0.999 of zlib's
 //! size in 5.9, 8.1, 6.7 and 4.1 ns; by libdeflate's 7 0.993, 0.989, 0.996 and 0.998 in 7.3, 9.8, 9.4 and 8.2.
 //!
-//! A bitmap of 7.3 MB comes out at 211,822 (zlib 209,628, libdeflate 209,778): see [`OWN_WORST`].
+//! A bitmap of 7.3 MB comes out at 211,822 (zlib 209,628, libdeflate 209,778): see [`terse_deflate::WORST`].
 //!
 //! At level 1 it takes texts from 8 KB on, by a way that guesses no branches:
 //!
@@ -64,10 +64,6 @@ use crate::coding::Level;
 /// The levels of libdeflate that stand for zlib's 0 to 9.
 const LEVELS: [u8; 10] = [0, 1, 2, 3, 5, 6, 7, 8, 9, 9];
 
-/// What comes out at less than this part of its size is coded by libdeflate too, and the smaller form taken: pictures of even colours
-/// have more places for each match than our rows hold, and come out up to 9 % larger than zlib's. They are quick to code.
-pub(super) const OWN_WORST: usize = 20;
-
 /// Nanoseconds a byte on text, by zlib's level.
 pub(super) const COST_NS: [u16; 10] = [1, 10, 15, 17, 20, 21, 22, 55, 66, 66];
 
@@ -77,7 +73,7 @@ pub(super) fn code(format: Format, input: &[u8], level: Level, pool: &Pool, out:
         let start = out.len();
         own(format, input, own_level, pool, out);
         let coded = out.len() - start;
-        if coded * OWN_WORST < input.len() {
+        if coded * terse_deflate::WORST < input.len() {
             let end = out.len();
             let again = libdeflate(format, input, level, pool, out);
             if again.is_ok() && out.len() - end < coded {

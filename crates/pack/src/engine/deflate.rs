@@ -16,8 +16,8 @@
 //!   9        736,172 25,256,492      9   697,861 25,105,688
 //! ```
 //!
-//! All 533 MB of the image at level 6: gzip 216,884,721, libdeflate 216,595,052 in 4.7 s of CPU time, terse's own 216,407,778 in 3.3 s; its level
-//! 5 216,959,282 in 3.1 s.
+//! All 533 MB of the image at level 6: gzip 216,884,721, libdeflate 216,595,052 in 4.7 s of CPU time, terse's own 216,407,778 in
+//! 3.3 s; its level 5 216,959,282 in 3.1 s.
 
 use super::{Coder, Piece};
 use crate::fault::Fault;
@@ -29,19 +29,52 @@ use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Status};
 /// libdeflate's levels for gzip's 1 to 9.
 const LEVELS: [u8; 9] = [1, 1, 2, 3, 5, 6, 7, 8, 9];
 
-/// Levels that our own coder makes no larger than gzip does, in less time than libdeflate.
+/// The coder that keeps a level's promise at the least cost: our own for pieces that it makes no larger than gzip does, libdeflate.
+pub(super) fn usual(level: u8) -> Result<Box<dyn Coder>, Fault> {
+    let whole = Whole(compressor(level)?);
+    Ok(Box::new(Usual { level, own: [const { None }; 1 + *terse_deflate::LEVELS.end() as usize], whole }))
+}
+
+/// Levels that our own coder may take. At the first it would leave more bytes than libdeflate in not much less time.
 const OWN_LEVELS: std::ops::RangeInclusive<u8> = 4..=7;
 
-/// The coder that keeps a level's promise at the least cost.
-pub(super) fn usual(level: u8) -> Result<Box<dyn Coder>, Fault> {
-    if OWN_LEVELS.contains(&level) { rows(level) } else { whole(level) }
+struct Usual {
+    level: u8,
+    /// By the level that it has itself.
+    own: [Option<Encoder>; 1 + *terse_deflate::LEVELS.end() as usize],
+    whole: Whole,
+}
+
+impl Coder for Usual {
+    fn code(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
+        // Pieces refer back, so they need no higher level than gzip's to be as small.
+        let level = terse_deflate::for_zlib(self.level, piece.bytes).filter(|_| OWN_LEVELS.contains(&self.level));
+        let Some(level) = level.map(|level| level.min(self.level)) else { return self.whole.code(piece, out) };
+        let Some(place) = self.own.get_mut(usize::from(level)) else { return Err(Fault::Engine) };
+        let start = out.len();
+        out.reserve(terse_deflate::bound(piece.bytes.len()));
+        place.get_or_insert_with(|| Encoder::new(level)).encode(piece.history, piece.bytes, piece.is_last, out);
+        let end = out.len();
+        if (end - start) * terse_deflate::WORST < piece.bytes.len() {
+            self.whole.code(piece, out)?;
+            if out.len() - end < end - start {
+                out.drain(start..end);
+            } else {
+                out.truncate(end);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// libdeflate's coder.
 pub(super) fn whole(level: u8) -> Result<Box<dyn Coder>, Fault> {
+    Ok(Box::new(Whole(compressor(level)?)))
+}
+
+fn compressor(level: u8) -> Result<Compressor, Fault> {
     let level = usize::from(level).checked_sub(1).and_then(|place| LEVELS.get(place)).copied().unwrap_or(level);
-    let level = CompressionLvl::new(i32::from(level)).map_err(|_| Fault::Engine)?;
-    Ok(Box::new(Whole(Compressor::new(level))))
+    CompressionLvl::new(i32::from(level)).map(Compressor::new).map_err(|_| Fault::Engine)
 }
 
 struct Whole(Compressor);

@@ -97,7 +97,7 @@ fn code_into(piece: &Piece<'_>, manner: Manner, out: &mut Vec<u8>) -> Option<()>
         .try_with(|coders| {
             let coders = &mut *coders.borrow_mut();
             match terse_deflate::for_zlib(manner.level, piece.bytes) {
-                Some(level) if in_one_go => coders.own(piece, level, out),
+                Some(level) if in_one_go => coders.own(piece, manner.level, level, out),
                 _ if in_one_go => coders.whole(piece, manner.level, out),
                 _ => coders.stream(piece, manner, out),
             }
@@ -124,9 +124,17 @@ impl Coders {
         if piece.is_last { Some(()) } else { seam::open(out, 0) }
     }
 
-    fn own(&mut self, piece: &Piece<'_>, level: u8, out: &mut Vec<u8>) -> Option<()> {
+    /// At a level of our own coder that stands for zlib's.
+    fn own(&mut self, piece: &Piece<'_>, zlib: u8, level: u8, out: &mut Vec<u8>) -> Option<()> {
         let coder = self.own.get_mut(usize::from(level))?.get_or_insert_with(|| Encoder::new(level));
         coder.encode(piece.history, piece.bytes, piece.is_last, out);
+        if out.len() * terse_deflate::WORST < piece.bytes.len() {
+            let mut again = Vec::new();
+            self.whole(piece, zlib, &mut again)?;
+            if again.len() < out.len() {
+                *out = again;
+            }
+        }
         Some(())
     }
 
