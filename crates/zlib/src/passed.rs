@@ -142,7 +142,7 @@ pub unsafe extern "C" fn inflateCopy(dest: *mut z_stream, source: *const z_strea
 pub unsafe extern "C" fn gzseek64(file: gzFile, offset: z_off64_t, whence: c_int) -> z_off64_t {
     // SAFETY: as the caller vouches.
     unsafe {
-        prepare_to_seek(file);
+        prepare_to_seek(file, offset);
         libz_rs_sys::gzseek64(file, offset, whence)
     }
 }
@@ -155,20 +155,21 @@ pub unsafe extern "C" fn gzseek64(file: gzFile, offset: z_off64_t, whence: c_int
 pub unsafe extern "C" fn gzseek(file: gzFile, offset: z_off_t, whence: c_int) -> z_off_t {
     // SAFETY: as the caller vouches.
     unsafe {
-        prepare_to_seek(file);
+        prepare_to_seek(file, offset);
         libz_rs_sys::gzseek(file, offset, whence)
     }
 }
 
 /// Makes sure that a file which is written has its buffers: zlib-rs 0.6.8, as zlib 1.2.13, writes what was in them, and not zeros,
-/// where nothing but a seek stands before a flush or the end. It changes nothing in files that are read.
+/// where nothing but a seek stands before a flush or the end. It changes nothing in files that are read. A seek that moves nothing leaves
+/// the buffers to `gzbuffer`, as in zlib.
 ///
 /// # Safety
 /// `file` is null or an open file.
-unsafe fn prepare_to_seek(file: gzFile) {
+unsafe fn prepare_to_seek(file: gzFile, offset: impl Into<i64>) {
     // SAFETY: as the caller vouches.
     unsafe {
-        if libz_rs_sys::gztell64(file) == 0 {
+        if offset.into() != 0 && libz_rs_sys::gztell64(file) == 0 {
             libz_rs_sys::gzflush(file, libz_rs_sys::Z_NO_FLUSH);
         }
     }
@@ -225,6 +226,7 @@ mod tests {
             // From now on, memory of malloc is not zero by chance.
             libc::mallopt(libc::M_PERTURB, 0x55);
             let file = gzopen(path.as_ptr(), c"wb".as_ptr());
+            assert_eq!((gzseek(file, 0, 1), gzbuffer(file, 65_536)), (0, 0), "nothing was moved");
             assert_eq!(gzseek(file, 60_000, 0), 60_000);
             assert_eq!(gzseek(file, 50_000, 0), 50_000, "nothing was written yet");
             assert_eq!(gzclose(file), Z_OK);
