@@ -247,20 +247,17 @@ impl Work for Take<'_> {
         let border = |lane: usize| segment.start + segment.len() * lane / COUNT;
         let mut lanes: [Lane; COUNT] = std::array::from_fn(|lane| Lane::new(border(lane), border(lane + 1)));
         let mut starts: [(usize, usize); COUNT] = std::array::from_fn(|lane| (border(lane), 0));
-        let (rows, [ends]) = rows.split_at_mut(COUNT) else { return };
+        let (rows, [row]) = rows.split_at_mut(COUNT) else { return };
         let Some(rows) = rows.first_chunk_mut::<COUNT>() else { return };
-        let (mut round, mut ended) = (0, 0);
+        let mut ends = Ends { row, count: 0, pieces };
+        let mut round = 0;
         loop {
             round = rounds(vectors, given, &mut lanes, rows, round);
             let mut all = true;
             for lane in 0..COUNT {
                 if !lanes[lane].has_room() {
                     let (at, first) = starts[lane];
-                    pieces.push(Piece { at, row: lane, first, end: round });
-                    let at = lanes[lane].at;
-                    let first = ended;
-                    lanes[lane].finish(vectors, given, ends, &mut ended);
-                    pieces.push(Piece { at, row: COUNT, first, end: ended });
+                    ends.close(vectors, given, &mut lanes[lane], Piece { at, row: lane, first, end: round });
                     all &= share(&mut lanes, lane);
                     starts[lane] = (lanes[lane].at, round);
                 }
@@ -272,13 +269,27 @@ impl Work for Take<'_> {
         for lane in 0..COUNT {
             if lanes[lane].at < lanes[lane].end {
                 let (at, first) = starts[lane];
-                pieces.push(Piece { at, row: lane, first, end: round });
-                let at = lanes[lane].at;
-                let first = ended;
-                lanes[lane].finish(vectors, given, ends, &mut ended);
-                pieces.push(Piece { at, row: COUNT, first, end: ended });
+                ends.close(vectors, given, &mut lanes[lane], Piece { at, row: lane, first, end: round });
             }
         }
+    }
+}
+
+/// The symbols at the lanes' ends, which are taken apart.
+struct Ends<'a> {
+    row: &'a mut [Symbol; ROUNDS],
+    count: usize,
+    /// All pieces so far.
+    pieces: &'a mut Vec<Piece>,
+}
+
+impl Ends<'_> {
+    /// Ends a lane, of which this piece is taken.
+    #[inline(always)]
+    fn close(&mut self, vectors: impl Lanes, given: Given<'_>, lane: &mut Lane, taken: Piece) {
+        let (at, first) = (lane.at, self.count);
+        lane.finish(vectors, given, self.row, &mut self.count);
+        self.pieces.extend([taken, Piece { at, row: COUNT, first, end: self.count }]);
     }
 }
 
