@@ -62,7 +62,7 @@ test: system
 	@echo
 	@echo "All of it holds. Left out:"
 	@scripts/isal $(TARGET)/isal >/dev/null 2>&1 || echo "  ISA-L as an engine: its package, libisal2, could not be fetched"
-	@echo "  make bench: sixteen minutes on a machine that does nothing else"
+	@echo "  make bench: fourteen minutes on a machine that does nothing else"
 	@echo "  make svn-experiment: ten minutes"
 	@echo "  make tls-scan: sslyze comes from PyPI (TERSE_SCAN_PYTHON names a Python that has it)"
 	@echo "  make conformance: HAProxy's tests and VTest are not part of this repository"

@@ -1,7 +1,7 @@
 //! Large whole bodies, a part at a time: others get their turns between, and what comes out is about what one go makes.
 //!
-//! For brotli and zstd that is a stream that knows the body; for texts of the deflate family our own coder, given the bytes before each
-//! part as its dictionary. libdeflate has no such face: what it would do goes through the incremental coder instead.
+//! For brotli and zstd that is a stream that knows the body; for the deflate family our own coder where it is the one for the body, given the
+//! bytes before each part as its dictionary. libdeflate has no such face: what it would do goes through the incremental coder instead.
 
 use super::frame::{Format, Frame};
 use super::pool::{Pool, stream_memory};
