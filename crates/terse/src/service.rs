@@ -85,6 +85,17 @@ impl Service {
             compression_rate: Arc::default(),
         };
         let courier = Courier::start(&plan.syslog, &plan.sinks, intakes, plan.process.buffer_bytes)?;
+        let surroundings = CheckSurroundings { plan: plan.clone(), node: stats.node().to_owned() };
+        let running = Running {
+            plan: plan.clone(),
+            connections: shared.connections.clone(),
+            queue: shared.queue.clone(),
+            exported: exported.clone(),
+            control: shared.control.clone(),
+            report: report.clone(),
+        };
+        // Statistics pages look at it from the first stream until the last one has ended.
+        let (context, sockets) = stats.open(running);
         let mut crew = Crew::start(jobs(listeners, &plan, &process, &shared))?;
         ready()?;
         if let Some(lifeline) = &lifeline {
@@ -93,23 +104,12 @@ impl Service {
         }
         let farms: Vec<_> = plan.backends.now().iter().map(|backend| backend.farm.clone()).collect();
         tokio::spawn(terse_names::run(plan.templates.wardens().clone(), plan.resolvers.clone(), farms.clone()));
-        let surroundings = CheckSurroundings { plan: plan.clone(), node: stats.node().to_owned() };
         tokio::spawn(terse_balance::check::run(plan.templates.wardens().clone(), farms, Arc::new(surroundings)));
         tokio::spawn(terse_proxy::ocsp::run(plan.clone()));
-        if let Some(queue) = shared.queue.clone().filter(|queue| !queue.engines().is_empty()) {
+        if let Some(queue) = shared.queue.filter(|queue| !queue.engines().is_empty()) {
             let voice = Voice { logger: Logger::new(&plan.sinks), report: report.clone() };
             tokio::spawn(engines::watch(queue, plan.clone(), voice));
         }
-        let running = Running {
-            plan: plan.clone(),
-            connections: shared.connections,
-            queue: shared.queue,
-            exported: exported.clone(),
-            control: shared.control,
-            report: report.clone(),
-        };
-        // Statistics pages look at it until the last stream has ended.
-        let (context, sockets) = stats.open(running);
         if let Some(lifeline) = lifeline {
             tokio::spawn(follow_the_master(lifeline, context.clone(), give));
         }
