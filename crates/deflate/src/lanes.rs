@@ -2,13 +2,13 @@
 //!
 //! The unsafe code takes and gives values, and reads and writes where it has looked that there is room.
 
-/// Bytes that [`Lanes::equal`] compares.
+/// Bytes of the widest vector.
 pub(crate) const LANES: usize = 32;
 
 /// What is compared many at once.
 pub(crate) trait Lanes: Copy {
-    /// A bit for each of `bytes` that is equal to `byte`; the first lowest.
-    fn equal(self, bytes: &[u8; LANES], byte: u8) -> u32;
+    /// A bit for each byte of the first half that is equal to `low`, and of the second half to `high`; the first lowest.
+    fn equal(self, bytes: &[u8; LANES], low: u8, high: u8) -> u32;
 
     /// How many of the first bytes are equal.
     fn common(self, a: &[u8; WORD], b: &[u8; WORD]) -> u32;
@@ -91,10 +91,10 @@ pub(crate) struct Plain;
 #[allow(unsafe_code)]
 impl Lanes for Plain {
     #[inline(always)]
-    fn equal(self, bytes: &[u8; LANES], byte: u8) -> u32 {
+    fn equal(self, bytes: &[u8; LANES], low: u8, high: u8) -> u32 {
         use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
         let (halves, _) = bytes.as_chunks::<16>();
-        let [low, high] = [halves[0], halves[1]].map(|half| {
+        let [low, high] = [(halves[0], low), (halves[1], high)].map(|(half, byte)| {
             let all = u128::from_le_bytes(half);
             // SAFETY: these need SSE2 and nothing else, and this function is only there where the target has it.
             unsafe {
@@ -121,8 +121,9 @@ impl Lanes for Plain {
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
 impl Lanes for Plain {
     #[inline(always)]
-    fn equal(self, bytes: &[u8; LANES], byte: u8) -> u32 {
-        bytes.iter().enumerate().fold(0, |mask, (lane, other)| mask | u32::from(*other == byte) << lane)
+    fn equal(self, bytes: &[u8; LANES], low: u8, high: u8) -> u32 {
+        let wanted = |lane| if lane < LANES / 2 { low } else { high };
+        bytes.iter().enumerate().fold(0, |mask, (lane, byte)| mask | u32::from(*byte == wanted(lane)) << lane)
     }
 
     #[inline(always)]
@@ -137,13 +138,13 @@ mod avx2 {
     #![allow(unsafe_code)]
     use super::{LANES, Lanes, Plain, WORD};
     use crate::processor::Avx2;
-    use std::arch::x86_64::{__m256i, _mm256_cmpeq_epi8, _mm256_movemask_epi8, _mm256_set1_epi8};
+    use std::arch::x86_64::{__m256i, _mm_set1_epi8, _mm256_cmpeq_epi8, _mm256_movemask_epi8, _mm256_set_m128i};
 
     impl Lanes for Avx2 {
         #[inline(always)]
-        fn equal(self, bytes: &[u8; LANES], byte: u8) -> u32 {
+        fn equal(self, bytes: &[u8; LANES], low: u8, high: u8) -> u32 {
             // SAFETY: the processor has AVX2; `self` says so.
-            unsafe { equal(bytes, byte) }
+            unsafe { equal(bytes, low, high) }
         }
 
         #[inline(always)]
@@ -160,8 +161,9 @@ mod avx2 {
 
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn equal(bytes: &[u8; LANES], byte: u8) -> u32 {
-        _mm256_movemask_epi8(_mm256_cmpeq_epi8(vector(*bytes), _mm256_set1_epi8(byte as i8))) as u32
+    fn equal(bytes: &[u8; LANES], low: u8, high: u8) -> u32 {
+        let wanted = _mm256_set_m128i(_mm_set1_epi8(high as i8), _mm_set1_epi8(low as i8));
+        _mm256_movemask_epi8(_mm256_cmpeq_epi8(vector(*bytes), wanted)) as u32
     }
 
     #[target_feature(enable = "avx2")]
@@ -193,8 +195,8 @@ mod tests {
             for lane in 0..LANES {
                 let mut bytes = [7; LANES];
                 bytes[lane] = 200;
-                let found = [200, 7, 0].map(|byte| lanes.equal(&bytes, byte));
-                assert_eq!(found, [1 << lane, !(1 << lane), 0]);
+                let found = [(200, 200), (7, 7), (0, 0), (7, 0)].map(|(low, high)| lanes.equal(&bytes, low, high));
+                assert_eq!(found, [1 << lane, !(1 << lane), 0, !(1 << lane) & 0xffff]);
             }
             for at in 0..16 {
                 let (mut a, b) = ([9; 16], [9; 16]);

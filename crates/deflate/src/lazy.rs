@@ -18,13 +18,18 @@ pub(crate) struct Effort {
     pub(crate) lazy: u32,
     /// A match of this length is taken without a look at the place behind the next.
     pub(crate) patient: u32,
-    /// Where a text's matches stand for so many bytes each, with the literals between them, more looks pay: [`THOROUGH`] ones.
-    pub(crate) dense: u32,
+    /// Whether it is tried as hard as [`THOROUGH`] does where matches are long.
+    pub(crate) adapts: bool,
 }
 
 /// How hard it is tried where matches are long: they are few then, so that looks are few too, and each wins more. Headers of C come out
 /// at zlib's size so, at 0.9 % more without, for a tenth of the time.
-const THOROUGH: Effort = Effort { nice: 258, sure: 32, lazy: 32, patient: 8, dense: u32::MAX };
+const THOROUGH: Effort = Effort { nice: 258, sure: 32, lazy: 32, patient: 8, adapts: false };
+
+/// Bytes that a match stands for where matches are long, with the literals before it, in a text and in what is none. Scripts have nine,
+/// headers of C twice that.
+const LONG_TEXT: u32 = 10;
+const LONG_OTHER: u32 = 16;
 
 /// Rows, and when to be content with what they find.
 pub(crate) struct Lazy {
@@ -44,22 +49,24 @@ const TRIES: u32 = 32;
 const WORTHWHILE: u32 = 4;
 
 /// What a match must save more, in bits, than the one before it that it makes into literals.
-const NEXT_GAIN: i32 = 3;
+const NEXT_GAIN: i32 = 2;
 /// The same, for a match two places on.
-const SECOND_GAIN: i32 = 6;
+const SECOND_GAIN: i32 = 4;
 
 /// Of the places of a longer match every second one is put into the rows, and the last ones: what begins between two of them is found one
-/// place later, and then goes back by it. Half the work, and not a thousandth more bytes.
-const SPARSE: u32 = 16;
+/// place later, and then goes back by it. Half the work, and not a thousandth more bytes. With fewer last ones, pictures come out a tenth
+/// larger.
+const SPARSE: u32 = 8;
 /// Of a longer run of a few bytes only the last places are put in: the others would push out what they are a copy of.
 const LONG_RUN: u32 = 16;
 const RUN_DISTANCE: u32 = 8;
 const TAIL: u32 = 4;
 
-/// Where nothing has been found for a while, not every place is looked at: one of two after 64 bytes in vain, up to one of four. Bytes that
-/// are coded already take half of the time so, and 0.15 % more room.
-const VAIN: u32 = 6;
-const MOST_PASSED: u32 = 4;
+/// Where nothing has been found for a while, not every place is looked at: one of two after so many bytes in vain, then one of three, up
+/// to one of so many; a match is found later so, and goes back. Bytes that are coded already take a third of the time, and 0.2 % more
+/// room. Texts have use for more looks.
+const VAIN_TEXT: (u32, u32) = (64, 4);
+const VAIN_OTHER: (u32, u32) = (32, 12);
 
 /// Where there are so many different bytes, of [`crate::window::VARIETY_OF`], each needs so many bits that a match of three of them saves
 /// some. Random letters come out 1.3 % larger with such matches.
@@ -106,8 +113,8 @@ impl Lazy {
             Nature::Other if rows.window.variety(stretch.at, stretch.border) >= VARIED => MIN_MATCH as u32 - 1,
             _ => MIN_MATCH as u32,
         };
-        let is_dense = self.nature == Nature::Text && self.bytes_per_match >= self.effort.dense;
-        let effort = if is_dense { THOROUGH } else { self.effort };
+        let long = if self.nature == Nature::Text { LONG_TEXT } else { LONG_OTHER };
+        let effort = if self.effort.adapts && self.bytes_per_match >= long { THOROUGH } else { self.effort };
         match self.nature {
             Nature::Text => self.processor.run(Run::<true> { rows, effort, least, stretch, out }),
             Nature::Other => self.processor.run(Run::<false> { rows, effort, least, stretch, out }),
@@ -132,23 +139,27 @@ impl<const TEXT: bool> Work for Run<'_, TEXT> {
     #[inline(always)]
     fn run(self, lanes: impl Lanes) {
         let Run { rows, effort, least, stretch, out } = self;
+        let (begin, border) = (stretch.at, stretch.border);
+        // The place that comes next, and the first that is in no sequence yet.
+        let (mut here, mut taken) = (begin, begin.wrapping_sub(out.literals));
         let mut lazy = effort.lazy;
         let (mut tries, mut gained) = (0, 0);
-        let (begin, mut vain) = (stretch.at, 0);
-        while stretch.at < stretch.border {
-            let mut held = rows.longest::<TEXT>(lanes, stretch.at, least, effort.nice);
+        let (step, most_passed) = if TEXT { VAIN_TEXT } else { VAIN_OTHER };
+        let mut vain = 0;
+        while here < border && !out.is_full() {
+            let mut held = rows.longest::<TEXT>(lanes, here, least, effort.nice);
             if held.distance == 0 {
-                let passed = (1 + (vain >> VAIN)).min(MOST_PASSED).min(stretch.border - stretch.at);
+                let passed = (1 + vain / step).min(most_passed).min(border - here);
                 for _ in 0..passed {
-                    out.literal(rows.window.byte(stretch.at));
-                    stretch.at += 1;
+                    out.count(rows.window.byte(here));
+                    here += 1;
                 }
                 vain += passed;
                 continue;
             }
             vain = 0;
-            let mut at = stretch.at + 1;
-            while at < stretch.border {
+            let mut at = here + 1;
+            while at < border {
                 if held.length >= lazy {
                     rows.insert::<TEXT>(at);
                     at += 1;
@@ -166,12 +177,12 @@ impl<const TEXT: bool> Work for Run<'_, TEXT> {
                     if held.length >= effort.sure {
                         gained += next.length - held.length;
                     }
-                    out.literal(rows.window.byte(stretch.at));
-                    stretch.at += 1;
+                    out.count(rows.window.byte(here));
+                    here += 1;
                     held = next;
                     continue;
                 }
-                if held.length >= effort.patient || at >= stretch.border {
+                if held.length >= effort.patient || at >= border {
                     break;
                 }
                 let second = rows.longest::<TEXT>(lanes, at, held.length - 1, effort.nice);
@@ -179,28 +190,31 @@ impl<const TEXT: bool> Work for Run<'_, TEXT> {
                 if second.distance == 0 || worth(second) <= worth(held) + SECOND_GAIN {
                     break;
                 }
-                out.literal(rows.window.byte(stretch.at));
-                out.literal(rows.window.byte(stretch.at + 1));
-                stretch.at += 2;
+                out.count(rows.window.byte(here));
+                out.count(rows.window.byte(here + 1));
+                here += 2;
                 held = second;
             }
             // Places that were passed may belong to it.
-            while stretch.at > begin && held.distance < stretch.history + (stretch.at - begin) && held.length < MAX_MATCH as u32 {
-                let before = rows.window.byte(stretch.at - 1);
-                if before != rows.window.byte((stretch.at - 1).wrapping_sub(held.distance)) || !out.take_back(before) {
+            let most = here.wrapping_sub(taken).min(here - begin);
+            let least = here - most;
+            while here > least && held.distance < stretch.history + (here - begin) && held.length < MAX_MATCH as u32 {
+                let before = rows.window.byte(here - 1);
+                if before != rows.window.byte((here - 1).wrapping_sub(held.distance)) {
                     break;
                 }
-                stretch.at -= 1;
+                out.count_back(before);
+                here -= 1;
                 held.length += 1;
             }
-            let length = held.length.min(MAX_MATCH as u32).min(stretch.end - stretch.at);
+            let length = held.length.min(MAX_MATCH as u32).min(stretch.end - here);
             if length < MIN_MATCH as u32 {
-                out.literal(rows.window.byte(stretch.at));
-                stretch.at += 1;
+                out.count(rows.window.byte(here));
+                here += 1;
                 continue;
             }
-            out.push(length, held.distance);
-            let end = stretch.at + length;
+            out.push(here.wrapping_sub(taken), length, held.distance);
+            let end = here + length;
             let is_run = held.distance < RUN_DISTANCE && length > LONG_RUN;
             let tail = end - TAIL.min(end.saturating_sub(at));
             if length > SPARSE {
@@ -214,16 +228,16 @@ impl<const TEXT: bool> Work for Run<'_, TEXT> {
             for at in at..end {
                 rows.insert::<TEXT>(at);
             }
-            stretch.at = end;
-            if out.is_full() {
-                return;
-            }
+            here = end;
+            taken = end;
         }
+        stretch.at = here;
+        out.literals = here.wrapping_sub(taken);
     }
 }
 
 /// What a match saves, in bits: about four for each byte, less the bits of its distance.
 #[inline(always)]
 fn worth(found: Match) -> i32 {
-    4 * found.length as i32 - (found.distance | 1).ilog2() as i32
+    5 * found.length as i32 - (found.distance | 1).ilog2() as i32
 }

@@ -70,7 +70,7 @@ pub fn for_zlib(level: u8, input: &[u8]) -> Option<u8> {
 pub const WORST: usize = 20;
 
 /// The most bytes that a coder holds.
-pub const MEMORY: usize = 9 << 17;
+pub const MEMORY: usize = 10 << 17;
 const _: () = assert!(size_of::<rows::Rows>() + parse::HELD + (64 << 10) <= MEMORY);
 
 /// The most bytes that so many bytes of input can become.
@@ -92,11 +92,8 @@ const EFFORTS: [Effort; 6] = [
     effort(258, 32, 32, 8), // 169,636 (10.9)
 ];
 
-/// From so many bytes a match on, levels that look twice try harder. Scripts have nine, headers of C twice that.
-const DENSE: u32 = 10;
-
 const fn effort(nice: u32, sure: u32, lazy: u32, patient: u32) -> Effort {
-    Effort { nice, sure, lazy, patient, dense: if patient > 0 { DENSE } else { u32::MAX } }
+    Effort { nice, sure, lazy, patient, adapts: patient > 0 }
 }
 
 /// A reusable coder.
@@ -167,7 +164,7 @@ impl Rows {
 
     /// Writes a segment, in blocks.
     fn write(&mut self, mut input: &[u8], last: bool, mut rest: Rest, out: &mut Vec<u8>) -> Rest {
-        split::join(&mut self.sequences.parts);
+        split::join(self.processor, &mut self.sequences.parts);
         let mut sequences = &self.sequences.list[..];
         let parts = &self.sequences.parts;
         for (at, part) in parts.iter().enumerate() {

@@ -79,7 +79,7 @@ pub(crate) struct Sequences {
     /// Symbols of the piece at hand.
     histogram: Histogram,
     /// Literals that are in no sequence yet.
-    literals: u32,
+    pub(crate) literals: u32,
     /// Symbols of the piece at hand.
     symbols: u32,
     /// The first sequence of the piece at hand.
@@ -93,10 +93,10 @@ const MOST: usize = 24 * 1024;
 const MOST_LITERALS: u32 = 4096;
 
 /// Symbols of the smallest part that is looked at.
-const PIECE_SYMBOLS: u32 = 1536;
+const PIECE_SYMBOLS: u32 = 1024;
 
 /// Pieces of a segment: each but the last has more symbols, so more bytes.
-const MOST_PARTS: usize = SEGMENT / PIECE_SYMBOLS as usize + 2;
+pub(crate) const MOST_PARTS: usize = SEGMENT / PIECE_SYMBOLS as usize + 2;
 
 /// Bytes that the lists of a segment hold.
 pub(crate) const HELD: usize = (MOST + 64) * size_of::<Sequence>() + MOST_PARTS * size_of::<Part>();
@@ -123,34 +123,27 @@ impl Sequences {
         self.list.len() >= MOST
     }
 
-    /// Takes a byte as it is.
+    /// Counts a byte as it is: it will be among the literals before the next match.
     #[inline(always)]
-    pub(crate) fn literal(&mut self, byte: u8) {
+    pub(crate) fn count(&mut self, byte: u8) {
         self.histogram.litlen[usize::from(byte)] += 1;
-        self.literals += 1;
     }
 
-    /// Takes the last literal back, which is this byte; false if it is in a sequence already.
+    /// Does not count it after all.
     #[inline(always)]
-    pub(crate) fn take_back(&mut self, byte: u8) -> bool {
-        let is_there = self.literals > 0;
-        if is_there {
-            self.histogram.litlen[usize::from(byte)] -= 1;
-            self.literals -= 1;
-        }
-        is_there
+    pub(crate) fn count_back(&mut self, byte: u8) {
+        self.histogram.litlen[usize::from(byte)] -= 1;
     }
 
-    /// Takes a match, behind the literals so far.
+    /// Takes a match, behind so many literals.
     #[inline(always)]
-    pub(crate) fn push(&mut self, length: u32, distance: u32) {
+    pub(crate) fn push(&mut self, literals: u32, length: u32, distance: u32) {
         let slot = distance_slot(distance as u16);
         let extra = (distance as u16).wrapping_sub(1) & ((1 << distance_extra(slot)) - 1);
         self.histogram.litlen[FIRST_LENGTH + usize::from(LENGTH_SLOT[(length as usize - MIN_MATCH) & 255])] += 1;
         self.histogram.distance[slot] += 1;
-        self.list.push(Sequence { literals: self.literals as u16, length: length as u16, slot: slot as u16, extra });
-        self.symbols += self.literals + 1;
-        self.literals = 0;
+        self.list.push(Sequence { literals: literals as u16, length: length as u16, slot: slot as u16, extra });
+        self.symbols += literals + 1;
         if self.symbols >= PIECE_SYMBOLS {
             self.close();
         }

@@ -1,39 +1,42 @@
 //! Finds the longest earlier occurrence of the bytes ahead, in rows.
 //!
-//! A hash of the next bytes chooses a row, and eight further bits of it are the entry's tag. A row is the last 32 positions that
-//! were put into it:
+//! A hash of the next bytes chooses a row, and eight further bits of it are the entry's tag. A row is the last positions that were put
+//! into it, sixteen in each line:
 //!
 //! ```text
-//!   tags       32 x 8 bits    of the hash: entries of other bytes are told apart here
-//!   checks     32 x 8 bits    a hash of the two bytes behind those
-//!   positions  32 x 16 bits   in the window's ring
+//!   tags       16 x 8 bits    of the hash: entries of other bytes are told apart here
+//!   checks     16 x 8 bits    a hash of the two bytes behind those
+//!   positions  16 x 16 bits   in the window's ring
 //! ```
 //!
 //! One comparison of all tags gives the candidates, each by itself, where a chain of hashes follows everything and waits for each step.
 //! What pays differs with what is coded ([`Nature`]):
 //!
-//! * In texts, nearly all places have been there in part. Rows are chosen by five bytes, and one comparison of all checks gives those
-//!   candidates that reach seven bytes: only among these is the longest looked for; of the others the latest is as good as any, and the
-//!   nearest. Matches of three bytes win on some texts what they lose on others, and are not looked for.
-//! * In programs, tables and pictures there are fewer candidates, and the longest is looked for among all that six bytes let in; checks
-//!   would cost 5 % of the time. Matches of three bytes save 1 %.
+//! * In texts, nearly all places have been there in part. A row is two lines and is chosen by five bytes, and one comparison of all
+//!   checks gives those candidates that reach seven bytes: only among these is the longest looked for; of the others the latest is as
+//!   good as any, and the nearest. Matches of three bytes win on some texts what they lose on others, and are not looked for.
+//! * In programs, tables and pictures there are fewer candidates. A row is one line, half as many rows do, and the longest is looked for
+//!   among all that six bytes let in; checks would cost 5 % of the time. Matches of three bytes save 1 %.
 //!
 //! Shorter matches than the rows have come from tables with the latest position alone.
 //!
 //! What was tried, on an image of /usr: a bucket of eight positions without tags is slower by half where nothing is found, because each
-//! candidate is a miss of the first cache; half as many rows take 4 % less time and leave 0.2 % more bytes; the same as a table of the two
+//! candidate is a miss of the first cache; twice as many rows of one line take 4 % more time and leave 0.05 % fewer bytes, rows of two
+//! lines 8 % and 0.1 %, rows of eight entries gain nothing; to look at two or more candidates without a branch is slower by 10 %,
+//! because most places have fewer; to try the distance of the last match first is slower and larger; the same as a table of the two
 //! latest positions of three bytes, for fours and threes, is larger and slower.
 //!
 //! Entries are never removed: one that is stale, or that the hash let in by chance, is a position in the window like any other, and
 //! only bytes that were compared count.
 
-use crate::lanes::{LANES as ENTRIES, Lanes};
+use crate::lanes::{LANES, Lanes};
 use crate::symbols::MIN_MATCH;
 use crate::window::{Match, WIDE, Window, common, distance, usable};
 
-/// The most rows: with 32 positions each, four times the window.
-const MAX_ROWS: usize = 1 << 12;
-/// Texts that are larger have use for the most rows: 0.2 % fewer bytes for 5 % more time. Half of them do for others.
+/// The most lines: with 16 positions each, twice the window.
+const MAX_LINES: usize = 1 << 13;
+/// The most rows of a text that is larger than [`LARGE`], of one that is not, and of what is no text: 0.2 % fewer bytes for 5 % more time.
+const MAX_ROWS: usize = MAX_LINES / 2;
 const LARGE: usize = 192 * 1024;
 /// A row for about so many bytes of input.
 const BYTES_PER_ROW: usize = 16;
@@ -60,13 +63,18 @@ const SAMPLE: usize = 256;
 
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Row {
-    tags: [u8; ENTRIES],
-    checks: [u8; ENTRIES],
+struct Line {
+    /// Tags, and checks behind them.
+    signs: [u8; LANES],
     positions: [u16; ENTRIES],
 }
 
-const EMPTY: Row = Row { tags: [0; ENTRIES], checks: [0; ENTRIES], positions: [0; ENTRIES] };
+const EMPTY: Line = Line { signs: [0; LANES], positions: [0; ENTRIES] };
+
+/// Entries of a line.
+const ENTRIES: usize = LANES / 2;
+/// Entries of a text's row.
+const TEXT_ENTRIES: usize = 2 * ENTRIES;
 
 const FOUR_BITS: u32 = 15;
 const THREE_BITS: u32 = 14;
@@ -76,12 +84,12 @@ const TAGGED: u32 = 6;
 /// Bytes of a text that are probably equal where both tag and check are.
 const REACH: u16 = 7;
 /// A match of three bytes saves nothing where it is farther off.
-const THREE_REACH: u32 = 4096;
+const THREE_REACH: u32 = 8192;
 
 /// The window, and where in it what has been.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows {
-    rows: [Row; MAX_ROWS],
+    lines: [Line; MAX_LINES],
     /// Where the latest entry of each row is.
     heads: [u8; MAX_ROWS],
     /// The latest position of four bytes.
@@ -107,7 +115,7 @@ impl Rows {
     /// Empty ones, on the heap: a thread's stack may have no room for them, where a box of a value would put them first.
     pub(crate) fn new() -> Box<[Rows]> {
         static EMPTY_ROWS: Rows = Rows {
-            rows: [EMPTY; MAX_ROWS],
+            lines: [EMPTY; MAX_LINES],
             heads: [0; MAX_ROWS],
             fours: [0; 1 << FOUR_BITS],
             threes: [0; 1 << THREE_BITS],
@@ -119,10 +127,14 @@ impl Rows {
 
     /// Forgets everything, and makes itself as large as so many bytes need.
     pub(crate) fn reset(&mut self, bytes: usize, nature: Nature) {
-        let most = if bytes > LARGE && nature == Nature::Text { MAX_ROWS } else { MAX_ROWS / 2 };
+        let (most, lines) = match nature {
+            Nature::Text if bytes > LARGE => (MAX_ROWS, 2),
+            Nature::Text => (MAX_ROWS / 2, 2),
+            Nature::Other => (MAX_ROWS / 2, 1),
+        };
         let rows = (bytes / BYTES_PER_ROW).next_power_of_two().clamp(64, most);
         self.mask = rows as u32 - 1;
-        self.rows[..rows].fill(EMPTY);
+        self.lines[..rows * lines].fill(EMPTY);
         self.heads[..rows].fill(0);
         self.fours.fill(0);
         self.threes.fill(0);
@@ -141,7 +153,7 @@ impl Rows {
         }
     }
 
-    /// Puts a position in.
+    /// Puts a position in, but not among those of three bytes: where a match was taken, these are worth little.
     #[inline(always)]
     pub(crate) fn insert<const TEXT: bool>(&mut self, at: u32) {
         let place = self.place::<TEXT>(self.window.word(at as u16));
@@ -152,16 +164,17 @@ impl Rows {
     fn put<const TEXT: bool>(&mut self, place: Place, at: u16) {
         let head = self.heads[place.row].wrapping_sub(1);
         self.heads[place.row] = head;
-        let entry = usize::from(head) & (ENTRIES - 1);
-        let row = &mut self.rows[place.row];
-        row.tags[entry] = place.tag;
-        row.positions[entry] = at;
-        self.fours[place.four] = at;
-        if TEXT {
-            row.checks[entry] = place.check;
+        let entry = usize::from(head) % ENTRIES;
+        let line = if TEXT {
+            let line = &mut self.lines[2 * place.row + usize::from(head) % TEXT_ENTRIES / ENTRIES];
+            line.signs[ENTRIES + entry] = place.check;
+            line
         } else {
-            self.threes[place.three] = at;
-        }
+            &mut self.lines[place.row]
+        };
+        line.signs[entry] = place.tag;
+        line.positions[entry] = at;
+        self.fours[place.four] = at;
     }
 
     /// The longest match at a place that is longer than `least`, the nearest of those; and puts the place in.
@@ -170,6 +183,9 @@ impl Rows {
         let place = self.place::<TEXT>(self.window.word(at as u16));
         let best = if TEXT { self.of_text(lanes, place, at, least, nice) } else { self.of_other(lanes, place, at, least, nice) };
         self.put::<TEXT>(place, at as u16);
+        if !TEXT {
+            self.threes[place.three] = at as u16;
+        }
         best
     }
 
@@ -177,15 +193,22 @@ impl Rows {
     fn of_text(&self, lanes: impl Lanes, place: Place, at: u32, least: u32, nice: u32) -> Match {
         let window = &self.window;
         let word = window.word(at as u16);
-        let row = &self.rows[place.row];
+        let (rows, _) = self.lines.as_chunks::<2>();
+        let row = &rows[place.row];
         let first = u32::from(self.heads[place.row]);
+        let position = |set: u32| {
+            let entry = (set.trailing_zeros() + first) as usize % TEXT_ENTRIES;
+            row[entry / ENTRIES].positions[entry % ENTRIES]
+        };
+        let [newer, older] = [&row[0], &row[1]].map(|line| lanes.equal(&line.signs, place.tag, place.check));
+        let (tags, checks) = (newer & 0xffff | older << 16, newer >> 16 | older & 0xffff_0000);
+        let same = tags.rotate_right(first);
         let mut best = Match { length: least, distance: 0 };
-        let same = lanes.equal(&row.tags, place.tag).rotate_right(first);
-        let mut reaching = same & lanes.equal(&row.checks, place.check).rotate_right(first);
+        let mut reaching = (tags & checks).rotate_right(first);
         if reaching != 0 {
             let ahead = window.word((at as u16).wrapping_add(REACH));
             loop {
-                let earlier = row.positions[(reaching.trailing_zeros() + first) as usize & (ENTRIES - 1)];
+                let earlier = position(reaching);
                 let distance = distance(at, earlier);
                 // Those that follow are older still.
                 if !usable(distance) {
@@ -194,7 +217,7 @@ impl Rows {
                 let difference = ahead ^ window.word(earlier.wrapping_add(REACH));
                 let mut length = u32::from(REACH) + difference.trailing_zeros() / 8;
                 if difference == 0 {
-                    length = window.common(earlier, at as u16, REACH + 8);
+                    length = window.common(lanes, earlier, at as u16, u32::from(REACH) + 8);
                 }
                 if length > best.length && (word ^ window.word(earlier)) << 8 == 0 {
                     best = Match { length, distance };
@@ -210,7 +233,7 @@ impl Rows {
         }
         if best.length < u32::from(REACH) {
             // Branches that cannot be foretold cost more than looking in vain: where no tag is the same, this looks somewhere.
-            let earlier = row.positions[(same.trailing_zeros() + first) as usize & (ENTRIES - 1)];
+            let earlier = position(same);
             best = best.or(common(word ^ window.word(earlier)), at, earlier);
             let earlier = self.fours[place.four];
             best = best.or(common(word ^ window.word(earlier)), at, earlier);
@@ -222,21 +245,21 @@ impl Rows {
     fn of_other(&self, lanes: impl Lanes, place: Place, at: u32, least: u32, nice: u32) -> Match {
         let window = &self.window;
         let word = window.word(at as u16);
-        let row = &self.rows[place.row];
+        let row = &self.lines[place.row];
         let first = u32::from(self.heads[place.row]);
         let mut best = Match { length: least, distance: 0 };
-        let mut same = lanes.equal(&row.tags, place.tag).rotate_right(first);
+        let mut same = (lanes.equal(&row.signs, place.tag, 0) as u16).rotate_right(first);
         if same != 0 {
             let here = window.wide(at as u16);
             loop {
-                let earlier = row.positions[(same.trailing_zeros() + first) as usize & (ENTRIES - 1)];
+                let earlier = row.positions[(same.trailing_zeros() + first) as usize % ENTRIES];
                 let distance = distance(at, earlier);
                 if !usable(distance) {
                     break;
                 }
                 let mut length = lanes.common_wide(here, window.wide(earlier));
-                if length == WIDE as u32 {
-                    length = window.common(earlier, at as u16, WIDE as u16);
+                if length == WIDE as u32 && self.may_be_longer(best, earlier, at) {
+                    length = window.common(lanes, earlier, at as u16, WIDE as u32);
                 }
                 if length > best.length {
                     best = Match { length, distance };
@@ -262,5 +285,13 @@ impl Rows {
             }
         }
         best
+    }
+
+    /// Whether an earlier place, of which as many bytes as are compared at once are equal, may have a longer match than the best one: the
+    /// last bytes of such a match are looked at first.
+    #[inline(always)]
+    fn may_be_longer(&self, best: Match, earlier: u16, at: u32) -> bool {
+        let last = (best.length as u16).saturating_sub(size_of::<u64>() as u16 - 1);
+        self.window.word(earlier.wrapping_add(last)) == self.window.word((at as u16).wrapping_add(last))
     }
 }

@@ -7,11 +7,12 @@
 //! Bytes ahead are copied in before they are looked at, [`STRIDE`] at a time. Behind the input's end there are zeros, so that what is
 //! read there is the same in each run.
 
+use crate::lanes::{LANES, Lanes};
 use crate::symbols::{MAX_MATCH, WINDOW};
 
 const RING: usize = 65_536;
 /// Bytes that are read at once.
-pub(crate) const WIDE: usize = 32;
+pub(crate) const WIDE: usize = LANES;
 /// Bytes that are looked at to see how they vary.
 pub(crate) const VARIETY_OF: usize = 512;
 /// Bytes copied at a time.
@@ -105,18 +106,17 @@ impl Window {
     }
 
     /// How many bytes are equal at two places, of which the first `length` are known to be; may be more than [`MAX_MATCH`].
-    ///
-    /// A call, because unrolled into a search it would cost all searches for what few need.
-    #[inline(never)]
-    pub(crate) fn common(&self, earlier: u16, at: u16, mut length: u16) -> u32 {
-        while length < MAX_MATCH as u16 {
-            let difference = self.word(earlier.wrapping_add(length)) ^ self.word(at.wrapping_add(length));
-            if difference != 0 {
-                return u32::from(length) + difference.trailing_zeros() / 8;
+    #[inline(always)]
+    pub(crate) fn common(&self, lanes: impl Lanes, earlier: u16, at: u16, mut length: u32) -> u32 {
+        while length < MAX_MATCH as u32 {
+            let [here, there] = [at, earlier].map(|place| self.wide(place.wrapping_add(length as u16)));
+            let more = lanes.common_wide(here, there);
+            length += more;
+            if more < WIDE as u32 {
+                break;
             }
-            length += 8;
         }
-        u32::from(length)
+        length
     }
 }
 
