@@ -142,14 +142,15 @@ impl Rows {
 
     #[inline(always)]
     fn place<const TEXT: bool>(&self, word: u64) -> Place {
-        let hashed = if TEXT { word << 24 } else { word << 16 };
-        let hash = (hashed.wrapping_mul(0x9e37_79b1_85eb_ca87) >> (64 - 8 - MAX_ROWS.ilog2())) as u32;
+        // The lower bits of a product come from the lower bytes alone, so one product is a hash of three, four, five and six bytes.
+        let product = word.wrapping_mul(0x9e37_79b1_85eb_ca87);
+        let hash = (product >> (8 * if TEXT { 5 } else { 6 } - 8 - MAX_ROWS.ilog2())) as u32;
         Place {
             row: (hash >> 8 & self.mask) as usize & (MAX_ROWS - 1),
             tag: hash as u8,
             check: (((word >> 40) as u16).wrapping_mul(0x9e35) >> 8) as u8,
-            four: ((word as u32).wrapping_mul(0x9e37_79b1) >> (32 - FOUR_BITS)) as usize,
-            three: (((word as u32) << 8).wrapping_mul(0x9e37_79b1) >> (32 - THREE_BITS)) as usize,
+            four: (product as u32 >> (32 - FOUR_BITS)) as usize,
+            three: ((product as u32 & 0xff_ffff) >> (24 - THREE_BITS)) as usize,
         }
     }
 
@@ -248,7 +249,7 @@ impl Rows {
         let row = &self.lines[place.row];
         let first = u32::from(self.heads[place.row]);
         let mut best = Match { length: least, distance: 0 };
-        let mut same = (lanes.equal(&row.signs, place.tag, 0) as u16).rotate_right(first);
+        let mut same = u32::from((lanes.equal(&row.signs, place.tag, 0) as u16).rotate_right(first));
         if same != 0 {
             let here = window.wide(at as u16);
             loop {

@@ -44,10 +44,9 @@ pub(crate) fn compress(
     plan: &Plan,
     progress: &Progress,
 ) -> Result<Totals, Fault> {
-    let mut intake =
-        Intake { source, piece_bytes: plan.piece_bytes(), ahead: Vec::new(), history: Vec::new(), next: 0, ended: false };
-    intake.read_ahead()?;
-    let workers = if intake.ahead.len() < intake.piece_bytes { 1 } else { plan.workers };
+    let mut intake = Intake { source, piece_bytes: plan.piece_bytes(), ahead: None, history: Vec::new(), next: 0, ended: false };
+    let first = intake.take()?;
+    let workers = if intake.ended { 1 } else { plan.workers };
     let outlet = Outlet {
         next: 0,
         waiting: BTreeMap::new(),
@@ -68,9 +67,9 @@ pub(crate) fn compress(
     std::thread::scope(|scope| {
         for _ in 1..workers {
             // A system without another thread to give lets this one do more.
-            let _ = std::thread::Builder::new().name("gzip".into()).spawn_scoped(scope, || line.work());
+            let _ = std::thread::Builder::new().name("gzip".into()).spawn_scoped(scope, || line.work(None));
         }
-        line.work();
+        line.work(first);
     });
     let outlet = line.outlet.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut totals = outlet.totals;
@@ -125,12 +124,13 @@ struct Line<'a> {
 struct Intake<'a> {
     source: &'a mut (dyn Read + Send),
     piece_bytes: usize,
-    /// The next piece, already read: whether a piece is the last must be known when it is coded.
-    ahead: Vec<u8>,
+    /// The next piece's first byte, already read: whether a piece is the last must be known when it is coded.
+    ahead: Option<u8>,
     /// The end of the piece before it.
     history: Vec<u8>,
     /// The next piece's number.
     next: usize,
+    /// Whether the last piece was taken.
     ended: bool,
 }
 
@@ -162,26 +162,33 @@ struct Outlet {
 }
 
 impl Line<'_> {
-    /// A worker's life.
-    fn work(&self) {
+    /// A worker's life, which may begin with a piece that was taken before.
+    fn work(&self, first: Option<Taken>) {
         // Should a coder panic, nobody may wait for its piece.
         let guard = Abandon(self);
-        if let Err(fault) = self.try_work() {
+        if let Err(fault) = self.try_work(first) {
             self.fail(fault);
         }
         std::mem::forget(guard);
     }
 
-    fn try_work(&self) -> Result<(), Fault> {
+    fn try_work(&self, mut first: Option<Taken>) -> Result<(), Fault> {
         let mut coder = (self.plan.engine.make)(self.plan.level)?;
-        while self.may_go_on() {
-            let taken = self.intake.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-            let Some(taken) = taken else { return Ok(()) };
+        // Nobody waits with a piece in hand: it may be the one that all others wait for.
+        while let Some(taken) = first.take().map_or_else(|| self.take(), |first| Ok(Some(first)))? {
             let number = taken.number;
             let done = self.code(&mut *coder, taken)?;
             self.deliver(number, done)?;
         }
         Ok(())
+    }
+
+    /// The next piece, as soon as there is room for it; none behind the last, and when the work has ended.
+    fn take(&self) -> Result<Option<Taken>, Fault> {
+        if !self.may_go_on() {
+            return Ok(None);
+        }
+        self.intake.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Waits until there is room at the outlet; false when the work has ended.
@@ -243,38 +250,37 @@ impl Drop for Abandon<'_, '_> {
 }
 
 impl Intake<'_> {
-    /// The next piece; none behind the last.
+    /// The next piece; none behind the last. Who takes it reads it, and has it in its processor's cache then.
     fn take(&mut self) -> Result<Option<Taken>, Fault> {
-        if self.ended && (self.ahead.is_empty() && self.next > 0) {
+        if self.ended {
             return Ok(None);
         }
-        let bytes = std::mem::take(&mut self.ahead);
+        let mut bytes = Vec::with_capacity(self.piece_bytes + 1);
+        bytes.extend(self.ahead.take());
+        self.fill(&mut bytes)?;
+        if bytes.len() > self.piece_bytes {
+            self.ahead = bytes.pop();
+        }
+        self.ended = self.ahead.is_none();
         let tail = bytes[bytes.len().saturating_sub(HISTORY_BYTES)..].to_vec();
         let history = std::mem::replace(&mut self.history, tail);
-        self.read_ahead()?;
         let number = self.next;
         self.next += 1;
-        Ok(Some(Taken { number, bytes, history, is_last: self.ahead.is_empty() }))
+        Ok(Some(Taken { number, bytes, history, is_last: self.ended }))
     }
 
-    fn read_ahead(&mut self) -> Result<(), Fault> {
-        if self.ended {
-            return Ok(());
-        }
-        let mut bytes = Vec::with_capacity(self.piece_bytes);
-        let mut room = (&mut *self.source).take(self.piece_bytes as u64);
-        while bytes.len() < self.piece_bytes {
-            match room.read_to_end(&mut bytes) {
-                Ok(0) => {
-                    self.ended = true;
-                    break;
-                }
+    /// Reads a piece, and the next one's first byte if there is one.
+    fn fill(&mut self, bytes: &mut Vec<u8>) -> Result<(), Fault> {
+        let wanted = self.piece_bytes + 1;
+        while bytes.len() < wanted {
+            let mut room = (&mut *self.source).take((wanted - bytes.len()) as u64);
+            match room.read_to_end(bytes) {
+                Ok(0) => break,
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(Fault::Read(error)),
             }
         }
-        self.ahead = bytes;
         Ok(())
     }
 }
