@@ -57,6 +57,7 @@ pub fn for_zlib(level: u8, input: &[u8]) -> Option<u8> {
         (5, Nature::Text) => (4, LEAST_TEXT),
         (6, Nature::Text) => (6, LEAST_TEXT),
         (7, Nature::Text) => (7, LEAST_TEXT),
+        (2 | 3, Nature::Other) => (2, LEAST_OTHER),
         (4, Nature::Other) => (3, LEAST_OTHER),
         (5, Nature::Other) => (5, LEAST_OTHER),
         (6 | 7, Nature::Other) => (7, LEAST_OTHER),
@@ -88,7 +89,7 @@ const EFFORTS: [Effort; 6] = [
     effort(32, 4, 4, 0),
     effort(64, 6, 6, 0),    // 170,738 (8.5)
     effort(64, 8, 8, 0),    // 170,422 (8.7)
-    effort(258, 8, 16, 5),  // 170,084 (9.2)
+    effort(258, 7, 14, 5),  // 170,084 (9.2)
     effort(258, 32, 32, 8), // 169,636 (10.9)
 ];
 

@@ -129,7 +129,7 @@ impl Sequences {
         self.histogram.litlen[usize::from(byte)] += 1;
     }
 
-    /// Does not count it after all.
+    /// Does not count it after all; it has been counted behind the last sequence.
     #[inline(always)]
     pub(crate) fn count_back(&mut self, byte: u8) {
         self.histogram.litlen[usize::from(byte)] -= 1;

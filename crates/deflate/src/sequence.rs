@@ -39,6 +39,7 @@ impl Histogram {
     }
 
     /// Adds the counts of another part of the block.
+    #[inline(always)]
     pub(crate) fn add(&mut self, other: &Histogram) {
         for (sum, count) in self.litlen.iter_mut().zip(&other.litlen) {
             *sum += count;

@@ -13,7 +13,7 @@ use crate::fault::Fault;
 use crate::form::Form;
 use crate::progress::Progress;
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use zlib_rs::crc32::crc32_combine;
 
@@ -172,13 +172,18 @@ impl Line<'_> {
         std::mem::forget(guard);
     }
 
-    fn try_work(&self, mut first: Option<Taken>) -> Result<(), Fault> {
+    fn try_work(&self, first: Option<Taken>) -> Result<(), Fault> {
         let mut coder = (self.plan.engine.make)(self.plan.level)?;
         // Nobody waits with a piece in hand: it may be the one that all others wait for.
-        while let Some(taken) = first.take().map_or_else(|| self.take(), |first| Ok(Some(first)))? {
+        let mut piece = match first {
+            None => self.take()?,
+            first => first,
+        };
+        while let Some(taken) = piece {
             let number = taken.number;
             let done = self.code(&mut *coder, taken)?;
             self.deliver(number, done)?;
+            piece = self.take()?;
         }
         Ok(())
     }
@@ -255,9 +260,13 @@ impl Intake<'_> {
         if self.ended {
             return Ok(None);
         }
-        let mut bytes = Vec::with_capacity(self.piece_bytes + 1);
+        // Nothing is read behind an error.
+        self.ended = true;
+        let wanted = self.piece_bytes + 1;
+        let mut bytes = Vec::with_capacity(wanted);
         bytes.extend(self.ahead.take());
-        self.fill(&mut bytes)?;
+        let left = (wanted - bytes.len()) as u64;
+        (&mut *self.source).take(left).read_to_end(&mut bytes).map_err(Fault::Read)?;
         if bytes.len() > self.piece_bytes {
             self.ahead = bytes.pop();
         }
@@ -267,21 +276,6 @@ impl Intake<'_> {
         let number = self.next;
         self.next += 1;
         Ok(Some(Taken { number, bytes, history, is_last: self.ended }))
-    }
-
-    /// Reads a piece, and the next one's first byte if there is one.
-    fn fill(&mut self, bytes: &mut Vec<u8>) -> Result<(), Fault> {
-        let wanted = self.piece_bytes + 1;
-        while bytes.len() < wanted {
-            let mut room = (&mut *self.source).take((wanted - bytes.len()) as u64);
-            match room.read_to_end(bytes) {
-                Ok(0) => break,
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Fault::Read(error)),
-            }
-        }
-        Ok(())
     }
 }
 
@@ -306,5 +300,46 @@ impl Outlet {
         };
         self.totals.given += bytes.len() as u64;
         Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Some bytes, an error, and nobody who reads on.
+    struct Broken(&'static [u8], bool);
+
+    impl Read for Broken {
+        fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+            assert!(!self.1, "read behind an error");
+            let count = self.0.read(room)?;
+            self.1 = count == 0;
+            if self.1 { Err(std::io::Error::other("broken")) } else { Ok(count) }
+        }
+    }
+
+    #[test]
+    fn nothing_is_taken_behind_an_error() {
+        let mut source = Broken(b"two pieces", false);
+        let mut intake = Intake { source: &mut source, piece_bytes: 8, ahead: None, history: Vec::new(), next: 0, ended: false };
+        let first = intake.take().ok().flatten().unwrap();
+        assert_eq!((&*first.bytes, first.is_last, intake.ahead), (&b"two piec"[..], false, Some(b'e')));
+        assert!(matches!(intake.take(), Err(Fault::Read(_))));
+        assert!(matches!(intake.take(), Ok(None)));
+    }
+
+    #[test]
+    fn a_piece_knows_whether_it_is_the_last() {
+        for (input, pieces) in [(&b""[..], &[(0, true)][..]), (b"1234", &[(4, true)]), (b"12345", &[(4, false), (1, true)])] {
+            let mut source = input;
+            let mut intake =
+                Intake { source: &mut source, piece_bytes: 4, ahead: None, history: Vec::new(), next: 0, ended: false };
+            let mut taken = Vec::new();
+            while let Some(piece) = intake.take().ok().flatten() {
+                taken.push((piece.bytes.len(), piece.is_last));
+            }
+            assert_eq!(taken, pieces);
+        }
     }
 }

@@ -94,7 +94,7 @@ impl Service {
             control: shared.control.clone(),
             report: report.clone(),
         };
-        // Statistics pages look at it from the first stream until the last one has ended.
+        // Statistics pages look at the context, from the first stream until the last one has ended.
         let (context, sockets) = stats.open(running);
         let mut crew = Crew::start(jobs(listeners, &plan, &process, &shared))?;
         ready()?;

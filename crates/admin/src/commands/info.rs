@@ -236,7 +236,7 @@ const ITEMS: &[Item] = &[
     item(70, "Start_time_sec", "When the process started, in seconds since 1970", |s| {
         Some(s.seconds("MDPV", s.context.process.started_at.duration_since(UNIX_EPOCH).unwrap_or_default()))
     }),
-    item(74, "BootTime_ms", "Milliseconds from the start to the first client", |s| {
+    item(74, "BootTime_ms", "Milliseconds from the start until workers serve", |s| {
         Some(Figure::small("MDPV", s.context.process.boot_ms))
     }),
     item(76, "CurrStreams", "Requests and TCP sessions now", |s| {

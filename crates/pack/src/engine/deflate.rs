@@ -35,8 +35,9 @@ pub(super) fn usual(level: u8) -> Result<Box<dyn Coder>, Fault> {
     Ok(Box::new(Usual { level, own: [const { None }; 1 + *terse_deflate::LEVELS.end() as usize], whole }))
 }
 
-/// Levels that our own coder may take. At the first it would leave more bytes than libdeflate in not much less time.
-const OWN_LEVELS: std::ops::RangeInclusive<u8> = 4..=7;
+/// The least level of our own coder that is taken: the first would leave more bytes than libdeflate's in not much less time, and of what
+/// is no text the second leaves fewer than that in less.
+const LEAST_OWN: u8 = 2;
 
 struct Usual {
     level: u8,
@@ -47,9 +48,10 @@ struct Usual {
 
 impl Coder for Usual {
     fn code(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let wanted = self.level.max(LEAST_OWN);
         // Pieces refer back, so they need no higher level than gzip's to be as small.
-        let level = terse_deflate::for_zlib(self.level, piece.bytes).filter(|_| OWN_LEVELS.contains(&self.level));
-        let Some(level) = level.map(|level| level.min(self.level)) else { return self.whole.code(piece, out) };
+        let level = terse_deflate::for_zlib(wanted, piece.bytes).map(|level| level.min(wanted));
+        let Some(level) = level else { return self.whole.code(piece, out) };
         let Some(place) = self.own.get_mut(usize::from(level)) else { return Err(Fault::Engine) };
         let start = out.len();
         out.reserve(terse_deflate::bound(piece.bytes.len()));
