@@ -242,6 +242,10 @@ impl Reading {
                 let unknown = self.index.unknown(line, section);
                 let mut fault = Fault::new(start, format!("unknown keyword '{}' in '{}' section", unknown.name, section.name()));
                 fault.hint = unknown.hint;
+                if fault.hint.is_none() {
+                    // A section that was to begin here.
+                    fault = near::hinted(fault, &unknown.name, SectionKind::ALL.iter().map(|kind| kind.name()));
+                }
                 self.say_words(Severity::Alert, statement, start..start + unknown.length, fault);
             }
         }

@@ -229,6 +229,13 @@ fn odd_files() {
 }
 
 #[test]
+fn a_mistyped_section_within_another_is_named() {
+    let (_, diagnostics) = load(&[b"listen l\nbakend b\n"]);
+    let found = diagnostics.iter().map(|d| (d.reason.as_str(), d.hint.as_deref())).collect::<Vec<_>>();
+    assert_eq!(found, [("unknown keyword 'bakend' in 'listen' section", Some("did you mean 'backend'?"))]);
+}
+
+#[test]
 fn a_file_of_noise_is_not_read_to_its_end() {
     let (_, diagnostics) = load(&["noise\n".repeat(100_000).as_bytes()]);
     assert_eq!((diagnostics.iter().count(), diagnostics.omitted()), (MAX_DIAGNOSTICS, 1));

@@ -66,6 +66,11 @@ pub fn for_zlib(level: u8, input: &[u8]) -> Option<u8> {
     (input.len() >= least).then_some(level)
 }
 
+/// Whether an input is no text for the most part: its second level is quicker there than libdeflate's first, and leaves fewer bytes.
+pub fn is_mostly_no_text(input: &[u8]) -> bool {
+    Nature::is_mostly_other(input)
+}
+
 /// What comes out of this coder at less than this part of its size is better coded by another too, and the smaller form taken: pictures
 /// of even colours have more places for each match than rows hold, and come out up to 15 % larger than zlib's. They are quick to code.
 pub const WORST: usize = 20;

@@ -52,10 +52,21 @@ pub(crate) enum Nature {
 impl Nature {
     /// What bytes are, by samples: what has a zero in one of them is no text.
     pub(crate) fn of(input: &[u8]) -> Nature {
-        let step = input.len() / SAMPLES + 1;
-        let is_other = input.chunks(step).any(|part| part[..part.len().min(SAMPLE)].contains(&0));
-        if is_other { Nature::Other } else { Nature::Text }
+        if samples(input).any(is_no_text) { Nature::Other } else { Nature::Text }
     }
+
+    /// Whether it is no text for the most part.
+    pub(crate) fn is_mostly_other(input: &[u8]) -> bool {
+        2 * samples(input).filter(|sample| is_no_text(sample)).count() > SAMPLES
+    }
+}
+
+fn samples(input: &[u8]) -> impl Iterator<Item = &[u8]> {
+    input.chunks(input.len() / SAMPLES + 1).map(|part| &part[..part.len().min(SAMPLE)])
+}
+
+fn is_no_text(sample: &[u8]) -> bool {
+    sample.contains(&0)
 }
 
 /// Samples, spread over the input, and bytes of each.

@@ -137,7 +137,8 @@ pub(super) const GOALS: &[Goal] = &[
     goal("gzip-canterbury", Metric::Ratio, Bound::AtLeastAmount(3.6)),
     goal_of("terse -1", "gzip-canterbury", Metric::Ratio, Bound::AtLeastAmount(3.5)),
     goal_of("terse -1", "gzip-canterbury-100", Metric::Speed, Bound::AtLeastAmount(2.5)),
-    goal_of(WITH_CARD, "card-file", Metric::Elapsed, Bound::Times(1.0, TERSE)),
+    // What a card is for. In elapsed time two cores are quicker than its 2.5 Gbit/s.
+    goal_of(WITH_CARD, "card-file", Metric::CpuTime, Bound::Times(0.6, TERSE)),
     // Nine tenths of the card's rate, as in card-simulated-2.
     goal_of(WITH_CARD_TWICE, "card-file", Metric::Speed, Bound::AtLeastAmount(2.25)),
 ];

@@ -35,8 +35,8 @@ pub(super) fn usual(level: u8) -> Result<Box<dyn Coder>, Fault> {
     Ok(Box::new(Usual { level, own: [const { None }; 1 + *terse_deflate::LEVELS.end() as usize], whole }))
 }
 
-/// The least level of our own coder that is taken: the first would leave more bytes than libdeflate's in not much less time, and of what
-/// is no text the second leaves fewer than that in less.
+/// The least level of our own coder that is taken, also for the first where that pays: our own first would leave more bytes than
+/// libdeflate's in not much less time.
 const LEAST_OWN: u8 = 2;
 
 struct Usual {
@@ -48,9 +48,9 @@ struct Usual {
 
 impl Coder for Usual {
     fn code(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
-        let wanted = self.level.max(LEAST_OWN);
+        let wanted = if terse_deflate::is_mostly_no_text(piece.bytes) { self.level.max(LEAST_OWN) } else { self.level };
         // Pieces refer back, so they need no higher level than gzip's to be as small.
-        let level = terse_deflate::for_zlib(wanted, piece.bytes).map(|level| level.min(wanted));
+        let level = terse_deflate::for_zlib(wanted, piece.bytes).filter(|_| wanted >= LEAST_OWN).map(|level| level.min(wanted));
         let Some(level) = level else { return self.whole.code(piece, out) };
         let Some(place) = self.own.get_mut(usize::from(level)) else { return Err(Fault::Engine) };
         let start = out.len();
