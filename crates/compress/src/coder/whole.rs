@@ -21,19 +21,19 @@
 //!                        4 scripts of 131,882   alice29.txt 152,089   lcet10.txt 426,754   kennedy.xls   ptt5 513,216
 //!   zlib 4               178,718 (13)           57,679 (14)           152,782 (14)         223,668 (7)   58,451 (6.6)
 //!            libdeflate 5 171,773 (9.2)         54,758 (10)           145,353 (9.7)        198,900 (5)   55,743 (3.3)
-//!   level 4: ours 2, 3   173,275 (8.0)          55,180 (8.6)          147,174 (8.8)        191,044 (5)   57,116 (3.5)
+//!   level 4: ours 2, 3   173,221 (7.7)          55,181 (8.2)          147,179 (8.5)        189,541 (5)   56,888 (2.8)
 //!   zlib 5               173,186 (19)           55,616 (23)           147,196 (23)         205,994 (10)  57,410 (8.1)
 //!            libdeflate 6 170,653 (12)          54,220 (13)           144,209 (13)         199,347 (6)   55,102 (4.0)
-//!   level 5: ours 4, 5   170,738 (8.5)          54,368 (9.3)          144,838 (9.5)        190,244 (6)   55,901 (3.9)
+//!   level 5: ours 4, 5   170,554 (8.3)          54,359 (8.9)          144,825 (9.3)        188,777 (5)   55,698 (3.1)
 //!   zlib 6               171,228 (28)           54,398 (40)           144,898 (39)         203,986 (22)  56,459 (13)
 //!            libdeflate 7 170,000 (15)          53,801 (18)           143,604 (17)         199,777 (9)   54,742 (5.8)
-//!   level 6: ours 6, 7   170,084 (9.2)          54,048 (10)           143,646 (10)         196,840 (9)   54,728 (4.8)
+//!   level 6: ours 6, 7   169,975 (8.9)          54,095 (9.7)          143,784 (9.9)        195,984 (7)   54,526 (3.6)
 //! ```
 //!
-//! The second of two levels is for what is no text. 44 headers, pages and tables of /usr, 60 to 400 KB each, come out at 1.0001 of zlib's
-//! level 6, 14 of them larger by more than 0.05 %, in 7.2 ns; by libdeflate's 7 at 0.994, 11 of them larger, in 9.8 ns. Parts of 48 KB of
-//! an image of /usr, by how well they can be coded (to 0.16, 0.28, 0.63 and 0.95 of their size): 0.994, 0.989, 0.999 and 0.999 of zlib's
-//! size in 5.9, 8.1, 6.7 and 4.1 ns; by libdeflate's 7 0.993, 0.989, 0.996 and 0.998 in 7.3, 9.8, 9.4 and 8.2.
+//! The second of two levels is for what is no text. 38 headers, pages, tables and other texts of /usr, 40 KB to 1.3 MB each, come out at
+//! 0.987 of zlib's level 6, 7 of them larger by more than 0.05 %, one by 1.6 %; by libdeflate's 7 at 0.979, 2 of them larger. Parts of
+//! 48 KB of an image of /usr, by how well they can be coded (to 0.16, 0.28, 0.63 and 0.95 of their size): 0.997, 0.993, 1.002 and 1.002
+//! of zlib's size; by libdeflate's 7 0.992, 0.991, 0.996 and 0.998, in 1.2, 1.2, 1.4 and 4.6 times the time.
 //!
 //! A bitmap of 7.3 MB comes out at 211,822 (zlib 209,628, libdeflate 209,778): see [`terse_deflate::WORST`].
 //!
