@@ -48,7 +48,7 @@ test: system
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(CARGO) build --workspace --locked
-	$(CARGO) test --workspace --locked
+	HAPROXY_ZLIB=$${HAPROXY_ZLIB:-$$(scripts/haproxy-with-zlib $(TARGET)/haproxy-with-zlib)} $(CARGO) test --workspace --locked
 	@if library=$$(scripts/isal $(TARGET)/isal); then \
 		LD_LIBRARY_PATH=$$library $(CARGO) test --workspace --locked --test isal --test gzip_engines -- --ignored; \
 	fi
@@ -62,6 +62,7 @@ test: system
 	@echo
 	@echo "All of it holds. Left out:"
 	@scripts/isal $(TARGET)/isal >/dev/null 2>&1 || echo "  ISA-L as an engine: its package, libisal2, could not be fetched"
+	@test -n "$$HAPROXY_ZLIB" -o -x $(TARGET)/haproxy-with-zlib/haproxy || echo "  haproxy on libterse_z: Debian 11's, which has zlib, could not be fetched"
 	@echo "  make bench: fourteen minutes on a machine that does nothing else"
 	@echo "  make svn-experiment: ten minutes"
 	@echo "  make tls-scan: sslyze comes from PyPI (TERSE_SCAN_PYTHON names a Python that has it)"
