@@ -48,10 +48,13 @@ struct Usual {
 
 impl Coder for Usual {
     fn code(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
-        let wanted = if terse_deflate::is_mostly_no_text(piece.bytes) { self.level.max(LEAST_OWN) } else { self.level };
+        let is_for_own = self.level >= LEAST_OWN || terse_deflate::is_mostly_no_text(piece.bytes);
+        let wanted = self.level.max(LEAST_OWN);
+        let Some(level) = terse_deflate::for_zlib(wanted, piece.bytes).filter(|_| is_for_own) else {
+            return self.whole.code(piece, out);
+        };
         // Pieces refer back, so they need no higher level than gzip's to be as small.
-        let level = terse_deflate::for_zlib(wanted, piece.bytes).filter(|_| wanted >= LEAST_OWN).map(|level| level.min(wanted));
-        let Some(level) = level else { return self.whole.code(piece, out) };
+        let level = level.min(wanted);
         let Some(place) = self.own.get_mut(usize::from(level)) else { return Err(Fault::Engine) };
         let start = out.len();
         out.reserve(terse_deflate::bound(piece.bytes.len()));
