@@ -5,13 +5,14 @@ mod system;
 
 use libfuzzer_sys::fuzz_target;
 use libz_rs_sys::{gz_header, gzFile, z_stream};
-use std::ffi::{CStr, c_int, c_long, c_uint, c_ulong};
+use std::ffi::{CStr, c_int, c_long, c_uint, c_ulong, c_void};
 use std::fmt::Debug;
 use system::{OURS, Zlib, theirs};
 
 fuzz_target!(|script: &[u8]| {
     let Some((&[kind, ..], _)) = script.split_first_chunk::<1>() else { return };
     match kind % 4 {
+        _ if kind >= 0xf0 => back(&script[1..]),
         0 | 1 => streams(&script[1..]),
         2 => whole(&script[1..]),
         _ => files(&script[1..]),
@@ -20,8 +21,7 @@ fuzz_target!(|script: &[u8]| {
 
 /// What is decompressed: something sound from the script, mostly, with an edit or two.
 fn packed(window_bits: c_int, setup: [u8; 4], script: &[u8]) -> (Vec<u8>, Vec<u8>) {
-    let is_full = is_full(window_bits);
-    if setup[0] & 1 != 0 && is_full {
+    if setup[0] & 1 != 0 {
         return (script.to_vec(), script[..script.len().min(300)].to_vec());
     }
     let text = script.repeat(1 + usize::from(setup[0] >> 1 & 31));
@@ -38,7 +38,6 @@ fn packed(window_bits: c_int, setup: [u8; 4], script: &[u8]) -> (Vec<u8>, Vec<u8
     let mut packed = system::write(bits, c_int::from(setup[1] >> 2) % 10, c_int::from(setup[2] % 5), dictionary, &pieces);
     let place = packed.len() * usize::from(setup[3]) / 256;
     match setup[2] >> 5 {
-        _ if !is_full => {}
         0 => packed[place] ^= 1 << (setup[3] & 7),
         1 => packed.truncate(place),
         2 => packed.insert(place, setup[3]),
@@ -47,12 +46,6 @@ fn packed(window_bits: c_int, setup: [u8; 4], script: &[u8]) -> (Vec<u8>, Vec<u8
         _ => {}
     }
     (packed, dictionary.to_vec())
-}
-
-/// Whether a window is as large as any. With smaller ones zlib-rs takes references that zlib refuses, since its own is never smaller: so
-/// what is read in them is sound.
-fn is_full(window_bits: c_int) -> bool {
-    WINDOWS[..FULL_WINDOWS].contains(&window_bits)
 }
 
 /// One zlib with a stream.
@@ -92,16 +85,23 @@ impl Side {
         // SAFETY: input and room are as long as is said.
         let code = unsafe { (self.zlib.inflate)(&mut *self.stream, flush) };
         if code == 2 {
-            // zlib forgets to count what it took.
+            // zlib forgets to count what it took, and to say where it stands.
+            self.stream.data_type = 0;
             self.stream.total_in = taken + (input.len() - self.stream.avail_in as usize) as c_ulong;
         }
         self.out.truncate(room - self.stream.avail_out as usize);
         code
     }
 
-    /// What a program can see of the stream. zlib-rs adds up checksums at other times, so they are looked at where they are final.
-    fn state(&self) -> (c_uint, c_ulong, c_ulong) {
-        (self.stream.avail_in, self.stream.total_in, self.stream.total_out)
+    /// What a program can see of the stream.
+    fn state(&self) -> (c_uint, c_ulong, c_ulong, c_int, c_ulong) {
+        let stream = &*self.stream;
+        (stream.avail_in, stream.total_in, stream.total_out, stream.data_type, stream.adler)
+    }
+
+    fn mark(&self) -> c_long {
+        // SAFETY: a stream of the side's.
+        unsafe { (self.zlib.inflateMark)(&*self.stream) }
     }
 }
 
@@ -133,35 +133,21 @@ fn streams(script: &[u8]) {
         });
     }
     let mut at = 0;
-    // Without a search or a word of the program that turns the checks off.
-    let is_checked = !acts.chunks_exact(3).any(|act| matches!(act[0] % 16, 7 | 12));
     for act in acts.chunks_exact(3) {
-        if matches!(act[0] % 16, 7 | 10) && !is_full(window_bits) {
-            continue;
-        }
         let count = usize::from(act[1]) << (act[2] & 7);
         let input = &packed[at..(at + count).min(packed.len())];
         let code = match act[0] % 16 {
             0..=6 => {
-                // Not Z_TREES, with which zlib-rs 0.6.8 loses its place in front of a stored block.
-                let flush = [0, 0, 2, 4, 5, 0, 0][usize::from(act[0] % 16)];
+                let flush = [0, 0, 2, 4, 5, 6, 0][usize::from(act[0] % 16)];
                 let room = 1 + (usize::from(act[0] >> 4) << (act[2] >> 3 & 15));
                 let [ours, theirs] = sides.each_mut().map(|side| side.inflate(input, room, flush));
-                if ours == -3 || theirs == -3 {
-                    // Who finds first what is broken, and how much comes out in front of it, hangs on how far a coder looks ahead; but
-                    // what one of them refuses is whole for neither.
-                    assert!(ours != 1 && theirs != 1, "inflate: {ours} {theirs}");
+                assert_eq!(ours, theirs, "inflate");
+                if ours == -3 {
+                    // How much is taken of what is broken hangs on how far a coder looks ahead.
+                    assert_eq!(sides[0].out, sides[1].out, "inflate");
                     return end(sides);
                 }
-                assert_eq!(ours, theirs, "inflate");
-                let code = both(sides, "inflate", |side| (ours, side.out.clone())).0;
-                if code == 1 && is_checked && sides[0].window_bits >= 0 {
-                    both(sides, "the checksum", |side| side.stream.adler);
-                }
-                if flush == 5 && code == 0 {
-                    // Whether a block has begun (256) is said for longer by zlib-rs.
-                    both(sides, "data_type", |side| side.stream.data_type & 0xff);
-                }
+                let code = both(sides, "inflate", |side| (ours, side.out.clone(), (ours == 0).then(|| side.mark()))).0;
                 at += input.len() - sides[0].stream.avail_in as usize;
                 code
             }
@@ -170,11 +156,10 @@ fn streams(script: &[u8]) {
                 // SAFETY: the input is as long as is said.
                 unsafe { (side.zlib.inflateSync)(&mut *side.stream) }
             }),
-            // SAFETY: a stream of the side's, here and below.
+            // SAFETY: a stream of the side's, and room for a window, here and below.
             8 => both(sides, "inflateReset", |side| unsafe { (side.zlib.inflateReset)(&mut *side.stream) }),
             9 => both(sides, "inflateReset2", |side| unsafe {
-                let choices = if is_full(window_bits) { &WINDOWS[..FULL_WINDOWS] } else { &[window_bits] };
-                side.window_bits = choices[usize::from(act[1]) % choices.len()];
+                side.window_bits = WINDOWS[usize::from(act[1]) % WINDOWS.len()];
                 (side.zlib.inflateReset2)(&mut *side.stream, side.window_bits)
             }),
             // Less than a byte at a time: both give whole bytes back to the input, even those that never were in it.
@@ -189,18 +174,15 @@ fn streams(script: &[u8]) {
             }),
             13 => copy(sides),
             14 => set_dictionary(sides, &dictionary),
-            _ => {
-                // What it says hangs on how far its coder looks ahead.
-                // SAFETY: the same.
-                unsafe { (OURS.inflateMark)(&*sides[0].stream) };
-                // Nor does it keep the window at the same times.
+            _ => both(sides, "inflateGetDictionary", |side| unsafe {
                 let (mut window, mut length) = (vec![0u8; 32_768], 0);
-                // SAFETY: there is room for a window.
-                unsafe { (OURS.inflateGetDictionary)(&*sides[0].stream, window.as_mut_ptr(), &mut length) }
-            }
+                let code = (side.zlib.inflateGetDictionary)(&*side.stream, window.as_mut_ptr(), &mut length);
+                window.truncate(length as usize);
+                (code, window)
+            })
+            .0,
         };
         if code == 2 {
-            both(sides, "the dictionary's checksum", |side| side.stream.adler);
             set_dictionary(sides, &dictionary);
         }
     }
@@ -240,6 +222,63 @@ fn set_dictionary(sides: &mut [Side; 2], dictionary: &[u8]) -> c_int {
     })
 }
 
+/// What `inflateBack` is given, and gives.
+struct Ends<'a> {
+    input: std::slice::Chunks<'a, u8>,
+    out: Vec<Vec<u8>>,
+    /// How often there is room.
+    most: usize,
+}
+
+unsafe extern "C" fn take(ends: *mut c_void, piece: *mut *const u8) -> c_uint {
+    // SAFETY: the ends of the call, and a place for a pointer.
+    unsafe {
+        let Some(bytes) = (*ends.cast::<Ends>()).input.next() else { return 0 };
+        *piece = bytes.as_ptr();
+        bytes.len() as c_uint
+    }
+}
+
+unsafe extern "C" fn give(ends: *mut c_void, bytes: *mut u8, count: c_uint) -> c_int {
+    // SAFETY: the ends of the call, and as many bytes as is said.
+    unsafe {
+        let ends = &mut *ends.cast::<Ends>();
+        ends.out.push(std::slice::from_raw_parts(bytes, count as usize).to_vec());
+        c_int::from(ends.out.len() > ends.most)
+    }
+}
+
+/// `inflateBack`, of streams that are sound or broken off: where a distance leads to before the begin, zlib takes what was in the window.
+fn back(script: &[u8]) {
+    let Some((&[bits, size, first, most, a, b, c, d], text)) = script.split_first_chunk() else { return };
+    let window_bits = 8 + c_int::from(bits % 8);
+    let edit = if matches!(c >> 5, 0 | 2..=4) { c | 0xe0 } else { c };
+    let (packed, _) = packed(-window_bits, [a & 0x7e, b, edit, d], text);
+    let (begin, rest) = packed.split_at(packed.len().min(first.into()));
+    let said = [&OURS, theirs()].map(|zlib| {
+        let mut window = vec![0xaa; 1 << window_bits];
+        let mut stream = system::stream();
+        let mut ends = Ends { input: rest.chunks(1 + usize::from(size)), out: Vec::new(), most: most.into() };
+        // SAFETY: a stream and a window of this function's, which outlive the calls.
+        unsafe {
+            let version = (zlib.zlibVersion)();
+            let code = (zlib.inflateBackInit_)(&mut stream, window_bits, window.as_mut_ptr(), version, size_of::<z_stream>() as c_int);
+            assert_eq!(code, 0);
+            let calls = [begin, &[]].map(|begin| {
+                (stream.next_in, stream.avail_in) = (begin.as_ptr(), begin.len() as c_uint);
+                let both_ends = (&raw mut ends).cast();
+                let code = (zlib.inflateBack)(&mut stream, Some(take), both_ends, Some(give), both_ends);
+                // How much is taken of what is broken hangs on how far a coder looks ahead.
+                (code, if code == -3 { (false, 0) } else { (stream.next_in.is_null(), stream.avail_in) })
+            });
+            assert_eq!((zlib.inflateBackEnd)(&mut stream), 0);
+            // The second begins where the first has left the input's function.
+            (if calls[0].0 == -3 { vec![calls[0]] } else { calls.to_vec() }, if calls[0].0 == -3 { Vec::new() } else { ends.out })
+        }
+    });
+    assert_eq!(said[0], said[1]);
+}
+
 /// `compress2`, `uncompress` and `uncompress2`.
 fn whole(script: &[u8]) {
     let Some((&[room, a, b, c, d], text)) = script.split_first_chunk() else { return };
@@ -250,7 +289,7 @@ fn whole(script: &[u8]) {
         // SAFETY: buffers as long as is said.
         let code = unsafe { (zlib.uncompress2)(out.as_mut_ptr(), &mut length, packed.as_ptr(), &mut taken) };
         out.truncate(length as usize);
-        (code, out, taken)
+        (code, out, if code == -3 { 0 } else { taken })
     });
     assert_eq!(uncompressed[0], uncompressed[1]);
     // SAFETY: buffers as long as is said.
@@ -395,7 +434,5 @@ fn memory_file(bytes: &[u8]) -> c_int {
     }
 }
 
-/// Those of [`WINDOWS`] that are as large as any.
-const FULL_WINDOWS: usize = 5;
 /// What `windowBits` may be.
 const WINDOWS: [c_int; 14] = [15, -15, 31, 47, 0, 9, 12, 8, -9, -8, -12, 24, 25, 40];

@@ -1,4 +1,4 @@
-//! Deflate (RFC 1951), for bytes that are all there.
+//! Deflate (RFC 1951): coding of bytes that are all there, and decoding of bytes as they come ([`decode`]).
 //!
 //! Input is copied through a ring ([`window`]), where rows of earlier positions ([`rows`]) say what has been there before; the parse
 //! ([`lazy`]) makes sequences of literals and matches of it ([`sequence`]), which are cut into blocks ([`split`]); each block is
@@ -12,6 +12,7 @@
 
 mod bits;
 mod block;
+pub mod decode;
 mod header;
 mod huffman;
 mod lanes;

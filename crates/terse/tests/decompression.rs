@@ -549,6 +549,6 @@ fn slow_clients_are_waited_for() {
     assert!(used > 0 && used < 20 * 400_000, "{used}");
     drop(clients);
     counters(&terse, "response", "20 ");
-    until("memory to come back", || (terse.info("PoolUsed_bytes") < 20 * 48 * 1024).then_some(()));
+    until("memory to come back", || (terse.info("PoolUsed_bytes") < 20 * 40 * 1024).then_some(()));
     terse.end();
 }

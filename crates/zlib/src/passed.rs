@@ -1,7 +1,7 @@
-//! What zlib-rs does as it is: decompression, checksums, files.
+//! What zlib-rs does as it is: checksums, files.
 
-use libz_rs_sys::{Bytef, gz_headerp, gzFile, in_func, out_func, size_t, uInt, z_off_t, z_off64_t, z_stream, z_streamp};
-use std::ffi::{c_char, c_int, c_long, c_uchar, c_uint, c_ulong, c_void};
+use libz_rs_sys::{Bytef, gzFile, size_t, uInt, z_off_t, z_off64_t};
+use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 
 /// Exports functions of zlib-rs under zlib's names.
 macro_rules! pass {
@@ -32,34 +32,11 @@ pass! {
     fn adler32(adler: c_ulong, buf: *const Bytef, len: uInt) -> c_ulong;
     fn adler32_combine(adler1: c_ulong, adler2: c_ulong, len2: z_off_t) -> c_ulong;
     fn adler32_combine64(adler1: c_ulong, adler2: c_ulong, len2: z_off64_t) -> c_ulong;
-    fn uncompress_z(dest: *mut u8, destLen: *mut usize, source: *const u8, sourceLen: usize) -> c_int;
-    fn uncompress(dest: *mut u8, destLen: *mut c_ulong, source: *const u8, sourceLen: c_ulong) -> c_int;
-    fn uncompress2_z(dest: *mut u8, destLen: *mut usize, source: *const u8, sourceLen: *mut usize) -> c_int;
-    fn uncompress2(dest: *mut u8, destLen: *mut c_ulong, source: *const u8, sourceLen: *mut c_ulong) -> c_int;
-    fn inflateEnd(strm: *mut z_stream) -> c_int;
-    fn inflateBackInit_(strm: z_streamp, windowBits: c_int, window: *mut c_uchar, version: *const c_char, stream_size: c_int) -> c_int;
-    fn inflateBack(strm: z_streamp, in_: Option<in_func>, in_desc: *mut c_void, out: Option<out_func>, out_desc: *mut c_void) -> c_int;
-    fn inflateBackEnd(strm: z_streamp) -> c_int;
-    fn inflateMark(strm: *const z_stream) -> c_long;
-    fn inflateSync(strm: *mut z_stream) -> c_int;
-    fn inflateSyncPoint(strm: *mut z_stream) -> c_int;
-    fn inflateInit_(strm: z_streamp, version: *const c_char, stream_size: c_int) -> c_int;
-    fn inflateInit2_(strm: z_streamp, windowBits: c_int, version: *const c_char, stream_size: c_int) -> c_int;
-    fn inflatePrime(strm: *mut z_stream, bits: c_int, value: c_int) -> c_int;
-    fn inflateReset(strm: *mut z_stream) -> c_int;
-    fn inflateReset2(strm: *mut z_stream, windowBits: c_int) -> c_int;
-    fn inflateSetDictionary(strm: *mut z_stream, dictionary: *const u8, dictLength: c_uint) -> c_int;
-    fn inflateGetHeader(strm: z_streamp, head: gz_headerp) -> c_int;
-    fn inflateUndermine(strm: *mut z_stream, subvert: c_int) -> c_int;
-    fn inflateValidate(strm: *mut z_stream, check: c_int) -> c_int;
-    fn inflateResetKeep(strm: *mut z_stream) -> c_int;
-    fn inflateCodesUsed(strm: *mut z_stream) -> c_ulong;
     fn compressBound_z(sourceLen: usize) -> usize;
     fn compressBound(sourceLen: c_ulong) -> c_ulong;
     fn zError(err: c_int) -> *const c_char;
     fn zlibVersion() -> *const c_char;
     fn zlibCompileFlags() -> c_ulong;
-    fn inflateGetDictionary(strm: *const z_stream, dictionary: *mut c_uchar, dictLength: *mut c_uint) -> c_int;
 }
 
 pass! {
@@ -91,47 +68,6 @@ pass! {
     fn gzgets(file: gzFile, buf: *mut c_char, len: c_int) -> *mut c_char;
     fn gzsetparams(file: gzFile, level: c_int, strategy: c_int) -> c_int;
     fn gzrewind(file: gzFile) -> c_int;
-}
-
-/// zlib's function of this name. zlib-rs 0.6.8 has a count of its own of what came out, which forgets what a program or `inflateSync`
-/// has put into `total_out`.
-///
-/// # Safety
-/// As zlib's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn inflate(strm: *mut z_stream, flush: c_int) -> c_int {
-    // SAFETY: the caller vouches for a stream, or null.
-    let Some((total, room)) = (unsafe { strm.as_ref() }).map(|stream| (stream.total_out, stream.avail_out)) else {
-        return libz_rs_sys::Z_STREAM_ERROR;
-    };
-    // SAFETY: as the caller vouches; it is a stream.
-    unsafe {
-        let code = libz_rs_sys::inflate(strm, flush);
-        (*strm).total_out = total.wrapping_add(c_ulong::from(room - (*strm).avail_out));
-        code
-    }
-}
-
-/// zlib's function of this name. zlib-rs 0.6.8 refuses to copy a stream that was not given any room yet.
-///
-/// # Safety
-/// As zlib's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn inflateCopy(dest: *mut z_stream, source: *const z_stream) -> c_int {
-    // SAFETY: the caller vouches for a stream, or null.
-    let Some(&(mut from)) = (unsafe { source.as_ref() }) else { return libz_rs_sys::Z_STREAM_ERROR };
-    let has_room = !from.next_out.is_null();
-    if !has_room {
-        from.next_out = std::ptr::NonNull::dangling().as_ptr();
-    }
-    // SAFETY: as the caller vouches; what stands in a stream is the same at another place.
-    unsafe {
-        let code = libz_rs_sys::inflateCopy(dest, &from);
-        if code == libz_rs_sys::Z_OK && !has_room {
-            (*dest).next_out = std::ptr::null_mut();
-        }
-        code
-    }
 }
 
 /// zlib's function of this name.
@@ -209,12 +145,7 @@ pub unsafe extern "C" fn gzvprintf(file: gzFile, format: *const c_char, argument
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Ledger, give, take};
-    use libz_rs_sys::{Z_NO_FLUSH, Z_OK, Z_STREAM_END};
-    use std::mem::size_of;
-
-    /// What the manual says that a decompressor takes.
-    const DECOMPRESSOR_BYTES: usize = 47_561;
+    use libz_rs_sys::Z_OK;
 
     #[test]
     fn a_file_of_a_seek_alone_is_zeros() {
@@ -236,34 +167,5 @@ mod tests {
             libc::mallopt(libc::M_PERTURB, 0);
         }
         assert_eq!(out[..50_000].iter().position(|&byte| byte != 0), None);
-    }
-
-    #[test]
-    fn a_decompressor_takes_its_memory_at_once() {
-        let text = b"a window is filled, and more than one: ".repeat(4000);
-        let mut packed = vec![0; 10_000];
-        let mut length = packed.len() as c_ulong;
-        // SAFETY: streams and buffers of the test's.
-        unsafe {
-            assert_eq!(crate::compress(packed.as_mut_ptr(), &mut length, text.as_ptr(), text.len() as c_ulong), Z_OK);
-            for window_bits in [-15, -9, -8, 8, 9, 12, 15, 24, 31, 40, 47] {
-                let mut ledger = Ledger::default();
-                let mut stream =
-                    z_stream { zalloc: Some(take), zfree: Some(give), opaque: (&raw mut ledger).cast(), ..z_stream::default() };
-                let size = size_of::<z_stream>() as c_int;
-                assert_eq!(inflateInit2_(&mut stream, window_bits, zlibVersion(), size), Z_OK);
-                if matches!(window_bits, 15 | 47) {
-                    let mut out = vec![0; 1000];
-                    (stream.next_in, stream.avail_in) = (packed.as_ptr(), length as c_uint);
-                    while stream.total_out < text.len() as c_ulong {
-                        (stream.next_out, stream.avail_out) = (out.as_mut_ptr(), out.len() as c_uint);
-                        assert!(matches!(inflate(&mut stream, Z_NO_FLUSH), Z_OK | Z_STREAM_END));
-                    }
-                }
-                assert_eq!((ledger.taken, ledger.blocks), (DECOMPRESSOR_BYTES, 1), "{window_bits}");
-                assert_eq!(inflateEnd(&mut stream), Z_OK);
-                assert_eq!(ledger.blocks, 0);
-            }
-        }
     }
 }

@@ -1,8 +1,11 @@
-//! `compress` and its kin: a body from one buffer into another.
+//! `compress`, `uncompress` and their kin: a body from one buffer into another.
 
 use crate::deflate::piece::{self, Manner, Piece};
-use crate::guarded;
-use libz_rs_sys::{Bytef, Z_BUF_ERROR, Z_DEFAULT_COMPRESSION, Z_DEFAULT_STRATEGY, Z_OK, Z_STREAM_ERROR};
+use crate::{guarded, inflate, inflateEnd, inflateInit_};
+use libz_rs_sys::{
+    Bytef, Z_BUF_ERROR, Z_DATA_ERROR, Z_DEFAULT_COMPRESSION, Z_DEFAULT_STRATEGY, Z_NEED_DICT, Z_NO_FLUSH, Z_OK, Z_STREAM_END,
+    Z_STREAM_ERROR, uInt, z_stream, zlibVersion,
+};
 use std::ffi::{c_int, c_ulong};
 use std::{ptr, slice};
 
@@ -121,4 +124,106 @@ pub unsafe extern "C" fn compress2(
 pub unsafe extern "C" fn compress(dest: *mut Bytef, dest_len: *mut c_ulong, source: *const Bytef, source_len: c_ulong) -> c_int {
     // SAFETY: as the caller vouches.
     unsafe { compress2(dest, dest_len, source, source_len, Z_DEFAULT_COMPRESSION) }
+}
+
+/// # Safety
+/// As zlib's: `source` points to as many bytes as `source_len` points to, `dest` to as many as `dest_len` does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncompress2_z(
+    dest: *mut Bytef,
+    dest_len: *mut usize,
+    source: *const Bytef,
+    source_len: *mut usize,
+) -> c_int {
+    if dest_len.is_null() || source_len.is_null() {
+        return Z_STREAM_ERROR;
+    }
+    // SAFETY: as the caller vouches; the stream is this function's.
+    unsafe {
+        let (given, mut left) = (*source_len, *dest_len);
+        // Without room, one byte of it tells whether there is anything.
+        let (mut spare, has_room) = ([0u8; 1], left > 0);
+        left = left.max(1);
+        let mut stream = z_stream { next_in: source, ..z_stream::default() };
+        (stream.zalloc, stream.zfree) = (None, None);
+        let code = inflateInit_(&mut stream, zlibVersion(), size_of::<z_stream>() as c_int);
+        if code != Z_OK {
+            return code;
+        }
+        stream.next_out = if has_room { dest } else { spare.as_mut_ptr() };
+        let mut rest = given;
+        let code = loop {
+            // A stream counts no more at once.
+            if stream.avail_out == 0 {
+                stream.avail_out = left.min(uInt::MAX as usize) as uInt;
+                left -= stream.avail_out as usize;
+            }
+            if stream.avail_in == 0 {
+                stream.avail_in = rest.min(uInt::MAX as usize) as uInt;
+                rest -= stream.avail_in as usize;
+            }
+            let code = inflate(&mut stream, Z_NO_FLUSH);
+            if code != Z_OK {
+                break code;
+            }
+        };
+        inflateEnd(&mut stream);
+        *source_len = given - rest - stream.avail_in as usize;
+        *dest_len = if has_room { stream.total_out as usize } else { 0 };
+        // Where there is room left, it is the input that was not whole.
+        let is_full = has_room && left == 0 && stream.avail_out == 0;
+        match code {
+            Z_STREAM_END => Z_OK,
+            Z_NEED_DICT => Z_DATA_ERROR,
+            Z_BUF_ERROR if !is_full => Z_DATA_ERROR,
+            code => code,
+        }
+    }
+}
+
+/// # Safety
+/// As [`uncompress2_z`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncompress_z(
+    dest: *mut Bytef,
+    dest_len: *mut usize,
+    source: *const Bytef,
+    mut source_len: usize,
+) -> c_int {
+    // SAFETY: as the caller vouches.
+    unsafe { uncompress2_z(dest, dest_len, source, &mut source_len) }
+}
+
+/// # Safety
+/// As [`uncompress2_z`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncompress2(
+    dest: *mut Bytef,
+    dest_len: *mut c_ulong,
+    source: *const Bytef,
+    source_len: *mut c_ulong,
+) -> c_int {
+    if dest_len.is_null() || source_len.is_null() {
+        return Z_STREAM_ERROR;
+    }
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let (mut made, mut taken) = (*dest_len as usize, *source_len as usize);
+        let code = uncompress2_z(dest, &mut made, source, &mut taken);
+        (*dest_len, *source_len) = (made as c_ulong, taken as c_ulong);
+        code
+    }
+}
+
+/// # Safety
+/// As [`uncompress2_z`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncompress(
+    dest: *mut Bytef,
+    dest_len: *mut c_ulong,
+    source: *const Bytef,
+    mut source_len: c_ulong,
+) -> c_int {
+    // SAFETY: as the caller vouches.
+    unsafe { uncompress2(dest, dest_len, source, &mut source_len) }
 }

@@ -1,7 +1,7 @@
 //! zlib twice, as tables of the same functions: the system's own, and terse's.
 #![allow(dead_code, non_snake_case, reason = "no target uses all of it; the names are zlib's")]
 
-use libz_rs_sys::{gz_header, gzFile, z_stream};
+use libz_rs_sys::{gz_header, gzFile, in_func, out_func, z_stream};
 use std::ffi::{CStr, c_char, c_int, c_long, c_uint, c_ulong, c_void};
 use std::sync::OnceLock;
 
@@ -50,6 +50,9 @@ zlib! {
     fn inflateInit2_(*mut z_stream, c_int, *const c_char, c_int) -> c_int;
     fn inflate(*mut z_stream, c_int) -> c_int;
     fn inflateEnd(*mut z_stream) -> c_int;
+    fn inflateBackInit_(*mut z_stream, c_int, *mut u8, *const c_char, c_int) -> c_int;
+    fn inflateBack(*mut z_stream, Option<in_func>, *mut c_void, Option<out_func>, *mut c_void) -> c_int;
+    fn inflateBackEnd(*mut z_stream) -> c_int;
     fn inflateReset(*mut z_stream) -> c_int;
     fn inflateReset2(*mut z_stream, c_int) -> c_int;
     fn inflatePrime(*mut z_stream, c_int, c_int) -> c_int;

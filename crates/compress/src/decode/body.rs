@@ -23,7 +23,7 @@ pub const PIECE_BYTES: usize = 64 * 1024;
 pub const FREE_BYTES: u64 = 1 << 20;
 
 /// What a decoder is expected to hold; one with a larger window takes the rest when it knows.
-const STATE_BYTES: usize = 48 * 1024;
+const STATE_BYTES: usize = 40 * 1024;
 
 /// The limits of one body.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

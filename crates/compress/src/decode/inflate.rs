@@ -1,23 +1,22 @@
-//! A raw deflate stream (RFC 1951), by zlib-rs. Wrappers and their checksums are [`super::gzip`]'s and [`super::deflate`]'s.
+//! A raw deflate stream (RFC 1951), by our own decoder. Wrappers and their checksums are [`super::gzip`]'s and [`super::deflate`]'s.
 
 use super::{Flaw, Next, Piece, Progress};
-use zlib_rs::{Inflate, InflateError, InflateFlush, Status};
+use terse_deflate::decode::{Inflate, Stop};
 
 /// Bytes of a state: its window and its tables.
-pub(super) const STATE_BYTES: usize = 48 * 1024;
-
-const WINDOW_BITS: u8 = 15;
+pub(super) const STATE_BYTES: usize = 40 * 1024;
+const _: () = assert!(Inflate::BYTES <= STATE_BYTES);
 
 pub(super) struct Inflater(Inflate);
 
 impl Inflater {
     pub(super) fn new() -> Inflater {
-        Inflater(Inflate::new(false, WINDOW_BITS))
+        Inflater(Inflate::new())
     }
 
     /// Begins another stream.
     pub(super) fn reset(&mut self) {
-        self.0.reset(false);
+        self.0.reset();
     }
 
     /// As [`super::Decoder::push`].
@@ -30,23 +29,15 @@ impl Inflater {
                 return Ok(Progress { taken, next: Next::Room });
             }
             let rest = input.get(taken..).unwrap_or_default();
-            let piece = pieces.next(limit - start);
-            out.resize(start + piece, 0);
-            let (before_in, before_out) = (self.0.total_in(), self.0.total_out());
-            let status = self.0.decompress(rest, &mut out[start..], InflateFlush::NoFlush);
-            let took = (self.0.total_in() - before_in) as usize;
-            let gave = (self.0.total_out() - before_out) as usize;
-            out.truncate(start + gave);
-            taken += took;
-            match status {
-                Err(InflateError::NeedDict { .. }) => return Err(Flaw::Dictionary),
-                Err(_) => return Err(Flaw::Corrupt),
-                Ok(Status::StreamEnd) => return Ok(Progress { taken, next: Next::Ended }),
-                // Where output fills its piece, there may be more of it inside.
-                Ok(_) if gave == piece => {}
-                Ok(_) if taken == input.len() => return Ok(Progress { taken, next: Next::Input }),
-                Ok(_) if took == 0 && gave == 0 => return Err(Flaw::Corrupt),
-                Ok(_) => {}
+            out.resize(start + pieces.next(limit - start), 0);
+            let decoded = self.0.decode(rest, &mut out[start..]);
+            out.truncate(start + decoded.map_or(0, |progress| progress.given));
+            let progress = decoded.map_err(|_| Flaw::Corrupt)?;
+            taken += progress.taken;
+            match progress.stop {
+                Stop::End => return Ok(Progress { taken, next: Next::Ended }),
+                Stop::Input => return Ok(Progress { taken, next: Next::Input }),
+                Stop::Room | Stop::Block | Stop::Head => {}
             }
         }
     }

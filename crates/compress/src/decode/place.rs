@@ -1,6 +1,6 @@
 //! What the decoders of a worker share: the memory that they count against, and states that wait for the next body.
 //!
-//! A state of zlib-rs costs 48 KB of fresh pages, one of zstd 160 KB. It stays on its worker's thread, so there is no lock. At most
+//! A state for deflate costs 40 KB of fresh pages, one of zstd 160 KB. It stays on its worker's thread, so there is no lock. At most
 //! [`MAX_IDLE`] of each coding wait here, and none that has grown for a large window.
 
 use super::{Decoder, decoder};

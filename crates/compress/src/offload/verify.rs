@@ -8,7 +8,7 @@
 use crate::coding::Coding;
 use crate::device::{Pieces, Wrapper};
 use crate::engine::Verify;
-use zlib_rs::{Inflate, InflateFlush, Status};
+use terse_deflate::decode::{Inflate, Stop};
 
 /// Judges what a device made of a body; returns where the bytes for the coding lie in it, or nothing if it lies.
 pub(super) fn judge(coded: &[u8], input: &Pieces, coding: Coding, how: Verify) -> Option<std::ops::Range<usize>> {
@@ -50,16 +50,14 @@ fn checksum(input: &Pieces, wrapper: Wrapper) -> [u8; 4] {
 
 /// Whether a raw stream is that body's, no more and no less.
 fn comes_back(mut stream: &[u8], input: &Pieces) -> bool {
-    let mut inflate = Inflate::new(false, 15);
+    let mut inflate = Inflate::new();
     let mut buffer = vec![0; COMPARE_BYTES];
     let mut pieces = input.iter();
     let mut expected: &[u8] = &[];
     loop {
-        let (taken, given) = (inflate.total_in(), inflate.total_out());
-        let Ok(status) = inflate.decompress(stream, &mut buffer, InflateFlush::NoFlush) else { return false };
-        let (taken, given) = ((inflate.total_in() - taken) as usize, (inflate.total_out() - given) as usize);
-        let mut plain = &buffer[..given.min(COMPARE_BYTES)];
-        stream = stream.get(taken..).unwrap_or_default();
+        let Ok(progress) = inflate.decode(stream, &mut buffer) else { return false };
+        let mut plain = &buffer[..progress.given];
+        stream = &stream[progress.taken..];
         while !plain.is_empty() {
             if expected.is_empty() {
                 let Some(piece) = pieces.next() else { return false };
@@ -73,10 +71,10 @@ fn comes_back(mut stream: &[u8], input: &Pieces) -> bool {
             }
             (plain, expected) = (rest, later);
         }
-        match status {
-            Status::StreamEnd => return stream.is_empty() && expected.is_empty() && pieces.all(<[u8]>::is_empty),
-            _ if taken == 0 && given == 0 => return false,
-            _ => {}
+        match progress.stop {
+            Stop::End => return stream.is_empty() && expected.is_empty() && pieces.all(<[u8]>::is_empty),
+            Stop::Room => {}
+            Stop::Input | Stop::Block | Stop::Head => return false,
         }
     }
 }

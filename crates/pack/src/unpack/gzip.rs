@@ -4,14 +4,14 @@ use super::{Input, ROOM, Unpacked, has_garbage};
 use crate::fault::Fault;
 use crate::header::Header;
 use std::io::Write;
-use zlib_rs::{Inflate, InflateFlush, Status};
+use terse_deflate::decode::{Inflate, Stop};
 
 pub(super) fn unpack(input: &mut Input<'_>, sink: &mut dyn Write) -> Result<Unpacked, Fault> {
     let begin = input.taken();
     let header = Header::read(input)?;
     let frame = input.taken() - begin + TAIL_BYTES as u64;
     let mut unpacked = Unpacked { header, frame, ..Unpacked::default() };
-    let mut inflate = Inflate::new(false, 15);
+    let mut inflate = Inflate::new();
     let mut room = vec![0; ROOM];
     loop {
         let (checksum, bytes) = member(&mut inflate, input, sink, &mut room)?;
@@ -22,7 +22,7 @@ pub(super) fn unpack(input: &mut Input<'_>, sink: &mut dyn Write) -> Result<Unpa
             return Ok(unpacked);
         }
         Header::read(input)?;
-        inflate.reset(false);
+        inflate.reset();
     }
 }
 
@@ -35,15 +35,14 @@ fn member(inflate: &mut Inflate, input: &mut Input<'_>, sink: &mut dyn Write, ro
     loop {
         let bytes = input.fill()?;
         let at_end = bytes.is_empty();
-        let (taken, given) = (inflate.total_in(), inflate.total_out());
-        let status = inflate.decompress(bytes, room, InflateFlush::NoFlush).map_err(|_| Fault::Violated)?;
-        input.consume((inflate.total_in() - taken) as usize);
-        let made = room.get(..(inflate.total_out() - given) as usize).ok_or(Fault::Engine)?;
+        let progress = inflate.decode(bytes, room).map_err(|_| Fault::Violated)?;
+        input.consume(progress.taken);
+        let made = room.get(..progress.given).ok_or(Fault::Engine)?;
         checksum.update(made);
         length += made.len() as u64;
         sink.write_all(made).map_err(Fault::Write)?;
-        match status {
-            Status::StreamEnd => break,
+        match progress.stop {
+            Stop::End => break,
             _ if at_end && made.is_empty() => return Err(Fault::End),
             _ => {}
         }

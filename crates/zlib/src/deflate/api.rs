@@ -4,13 +4,14 @@ use super::header::Wrap;
 use super::piece::{self, Manner};
 use super::state::{self, Area, NO_FLUSH_YET, Phase, State};
 use super::stream::{Call, Out};
-use crate::guarded;
+use crate::memory::set_allocator;
+use crate::{guarded, is_version};
 use libz_rs_sys::{
     Bytef, Z_BLOCK, Z_BUF_ERROR, Z_DEFAULT_COMPRESSION, Z_DEFAULT_STRATEGY, Z_DEFLATED, Z_FINISH, Z_MEM_ERROR, Z_OK, Z_STREAM_END,
     Z_STREAM_ERROR, Z_VERSION_ERROR, gz_headerp, uInt, z_stream, z_streamp, zError,
 };
-use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
-use std::{mem, ptr, slice};
+use std::ffi::{c_char, c_int, c_uint, c_ulong};
+use std::{ptr, slice};
 
 /// The strategies that exist.
 const STRATEGIES: std::ops::RangeInclusive<c_int> = Z_DEFAULT_STRATEGY..=4;
@@ -40,7 +41,7 @@ pub unsafe extern "C" fn deflateInit2_(
 ) -> c_int {
     guarded(|| {
         // SAFETY: the caller vouches for a string.
-        if version.is_null() || unsafe { *version } != b'1' as c_char || stream_size != mem::size_of::<z_stream>() as c_int {
+        if !unsafe { is_version(version, stream_size) } {
             return Z_VERSION_ERROR;
         }
         if strm.is_null() {
@@ -65,34 +66,16 @@ pub unsafe extern "C" fn deflateInit2_(
         let manner = Manner { level: level as u8, window_bits: bits.max(9) as u8, strategy };
         // SAFETY: as the caller vouches.
         unsafe {
-            let stream = &mut *strm;
-            stream.msg = ptr::null_mut();
-            if stream.zalloc.is_none() {
-                stream.zalloc = Some(allocate);
-                stream.opaque = ptr::null_mut();
-            }
-            if stream.zfree.is_none() {
-                stream.zfree = Some(release);
-            }
-            stream.state = ptr::null_mut();
+            (*strm).msg = ptr::null_mut();
+            set_allocator(strm);
+            (*strm).state = ptr::null_mut();
             if state::create(strm, wrap, manner, memory_level as u8).is_none() {
-                stream.msg = zError(Z_MEM_ERROR).cast_mut();
+                (*strm).msg = zError(Z_MEM_ERROR).cast_mut();
                 return Z_MEM_ERROR;
             }
             deflateReset(strm)
         }
     })
-}
-
-/// zlib's own allocator.
-unsafe extern "C" fn allocate(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
-    // SAFETY: malloc takes any size.
-    unsafe { libc::malloc(items as usize * size as usize) }
-}
-
-unsafe extern "C" fn release(_: *mut c_void, memory: *mut c_void) {
-    // SAFETY: it came from `allocate`.
-    unsafe { libc::free(memory) }
 }
 
 /// # Safety

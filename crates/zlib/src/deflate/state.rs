@@ -6,6 +6,7 @@
 
 use super::header::Wrap;
 use super::piece::{self, Manner};
+use crate::tag::{Kind, Tag};
 use libz_rs_sys::{gz_headerp, z_stream};
 use std::ffi::{c_int, c_uint, c_void};
 use std::{mem, ptr, slice};
@@ -22,10 +23,10 @@ pub(super) enum Phase {
 }
 
 /// A stream's state, at the beginning of its memory. Plain data: it may be copied, and dropped without a word.
+#[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct State {
-    /// Where it is, so that a copy of `z_stream` alone is not taken for another stream.
-    pub(super) owner: *mut z_stream,
+    pub(super) tag: Tag,
     /// Bytes behind the state.
     pub(super) area_bytes: usize,
     pub(super) wrap: Wrap,
@@ -100,7 +101,7 @@ const AREA: usize = mem::size_of::<State>().next_multiple_of(64);
 pub(super) unsafe fn create(stream: *mut z_stream, wrap: Wrap, manner: Manner, memory_level: u8) -> Option<()> {
     let area_bytes = (1usize << (manner.window_bits + 2)) + (1usize << (memory_level + 9));
     let state = State {
-        owner: stream,
+        tag: Tag { owner: stream, kind: Kind::DEFLATE },
         area_bytes,
         wrap,
         manner,
@@ -136,7 +137,7 @@ unsafe fn place(stream: *mut z_stream, state: State) -> Option<*mut State> {
     // Allocators of programs need not align as ours do; the state is moved by copy alone.
     // SAFETY: the memory is as large as was asked for, which is more than a state.
     unsafe {
-        memory.write_unaligned(State { owner: stream, ..state });
+        memory.write_unaligned(State { tag: Tag { owner: stream, kind: Kind::DEFLATE }, ..state });
         (*stream).state = memory.cast();
     }
     Some(memory)
@@ -145,16 +146,10 @@ unsafe fn place(stream: *mut z_stream, state: State) -> Option<*mut State> {
 /// A copy of a stream's state, if it is one of ours.
 ///
 /// # Safety
-/// `stream` is null or points to a `z_stream`, whose state is null or what [`create`] made.
+/// `stream` is null or points to a `z_stream`, whose state is null or one of this library's.
 pub(super) unsafe fn load(stream: *const z_stream) -> Option<State> {
-    // SAFETY: as the caller vouches.
-    let stream = unsafe { stream.as_ref() }?;
-    if stream.state.is_null() || stream.zalloc.is_none() || stream.zfree.is_none() {
-        return None;
-    }
-    // SAFETY: as the caller vouches.
-    let state = unsafe { stream.state.cast::<State>().read_unaligned() };
-    ptr::eq(state.owner, stream).then_some(state)
+    // SAFETY: as the caller vouches; a state of that kind is one that `create` has made.
+    unsafe { Tag::is(stream, Kind::DEFLATE).then(|| (*stream).state.cast::<State>().read_unaligned()) }
 }
 
 /// Puts a state back where it came from.
