@@ -298,6 +298,7 @@ impl Decoder {
                 if self.counts.0 > 286 || self.counts.1 > 30 {
                     return Err(Flaw::Counts.into());
                 }
+                self.is_fixed = false;
                 for place in 0..LENGTH_CODES {
                     self.distances.keep(place, 0);
                 }
@@ -370,7 +371,6 @@ impl Decoder {
             self.known += 1;
         }
         let lengths = self.distances.kept::<LENGTH_CODES>();
-        self.is_fixed = false;
         // A single one of one bit is no code here. Where there is none at all, all lengths are zero, and the block has no end.
         let is_code = lengths.iter().map(|&length| u32::from(length)).sum::<u32>() != 1;
         let filled = self.litlen.fill(&lengths, |symbol| Entry::number(symbol as u16, 0));

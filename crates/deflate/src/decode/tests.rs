@@ -72,3 +72,23 @@ proptest! {
         prop_assert!(given == text);
     }
 }
+
+/// The fixed code's tables are kept from block to block, but not where a head was begun in their place.
+#[test]
+fn a_head_that_was_broken_off_leaves_nothing() {
+    // A byte and a match of three bytes, one back, in the fixed code; the same, and the begin of a head with codes of its own.
+    let run = [0x63, 0x04, 0x02, 0x00];
+    let cut = [0x62, 0x04, 0x02, 0x00, 0x01, 0x00];
+    let mut decoder = Decoder::new();
+    let mut decode = |packed: &[u8]| {
+        decoder.reset();
+        let (mut room, mut input) = ([0; 100], Input::new(packed));
+        let mut output = Output::new(&mut room, 0, Before::History(History::NONE));
+        let stop = decoder.decode(&mut input, &mut output, Pause::Never);
+        (stop, output.bytes().to_vec())
+    };
+    let whole = decode(&run);
+    assert_eq!(whole.0, Ok(Stop::End));
+    assert_eq!(decode(&cut), (Ok(Stop::Input), whole.1.clone()));
+    assert_eq!(decode(&run), whole);
+}
