@@ -69,7 +69,7 @@ pub struct Decoder {
     /// Bytes of a match.
     whole: u16,
     distance: u16,
-    /// Entries of both tables.
+    /// Entries of both tables, the last time that a block had codes of its own.
     entries: u16,
 }
 
@@ -240,7 +240,7 @@ impl Decoder {
         self.step == Step::Stored && self.bits.count() == 0
     }
 
-    /// Entries of the tables in use.
+    /// Entries of the tables of the last block that had codes of its own.
     pub fn entries(&self) -> u16 {
         self.entries
     }
@@ -430,10 +430,9 @@ impl Decoder {
                 256..280 => 7,
                 _ => 8,
             });
-            // They are a code.
-            let symbols = self.litlen.fill(&lengths, |symbol| LITLEN[symbol]).unwrap_or(0);
-            let distances = self.distances.fill(&[5; 32], |symbol| DISTANCES[symbol]).unwrap_or(0);
-            self.entries = (symbols + distances) as u16;
+            // They are codes.
+            let _ = self.litlen.fill(&lengths, |symbol| LITLEN[symbol]);
+            let _ = self.distances.fill(&[5; 32], |symbol| DISTANCES[symbol]);
         }
     }
 

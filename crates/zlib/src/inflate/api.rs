@@ -84,12 +84,22 @@ pub unsafe extern "C" fn inflateEnd(strm: z_streamp) -> c_int {
 /// As [`inflate`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn inflateReset(strm: z_streamp) -> c_int {
-    // SAFETY: as the caller vouches.
+    // SAFETY: as the caller vouches; the stream is the state's.
     unsafe {
-        if let Some(state) = state::load(strm) {
-            state.forget();
-        }
-        inflateResetKeep(strm)
+        let Some(state) = state::load(strm) else { return Z_STREAM_ERROR };
+        state.forget();
+        restart(&mut *strm, state);
+    }
+    Z_OK
+}
+
+/// Begins a stream, with the window as it is.
+fn restart(stream: &mut z_stream, state: &mut State) {
+    state.restart();
+    (stream.total_in, stream.total_out, stream.msg) = (0, 0, ptr::null_mut());
+    if !state.takes.is_raw() {
+        // What zlib shows before a head: 1 for its own wrapping, 0 for gzip's.
+        stream.adler = state.takes.zlib.into();
     }
 }
 
@@ -99,14 +109,8 @@ pub unsafe extern "C" fn inflateReset(strm: z_streamp) -> c_int {
 pub unsafe extern "C" fn inflateResetKeep(strm: z_streamp) -> c_int {
     // SAFETY: as the caller vouches.
     let Some(state) = (unsafe { state::load(strm) }) else { return Z_STREAM_ERROR };
-    state.restart();
     // SAFETY: a state was loaded from it.
-    let stream = unsafe { &mut *strm };
-    (stream.total_in, stream.total_out, stream.msg) = (0, 0, ptr::null_mut());
-    if !state.takes.is_raw() {
-        // To support what zlib calls ill-conceived: 1 for zlib's wrapping, 0 for gzip's.
-        stream.adler = state.takes.zlib.into();
-    }
+    restart(unsafe { &mut *strm }, state);
     Z_OK
 }
 
@@ -122,8 +126,10 @@ pub unsafe extern "C" fn inflateReset2(strm: z_streamp, window_bits: c_int) -> c
         unsafe { state.drop_window(strm) };
     }
     (state.takes, state.window_bits) = (takes, bits);
-    // SAFETY: as the caller vouches.
-    unsafe { inflateReset(strm) }
+    state.forget();
+    // SAFETY: a state was loaded from it.
+    restart(unsafe { &mut *strm }, state);
+    Z_OK
 }
 
 /// # Safety
@@ -169,21 +175,23 @@ pub unsafe extern "C" fn inflateSetDictionary(strm: z_streamp, dictionary: *cons
 /// As [`inflate`]; `dictionary` is null or has room for a window, `length` is null or may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn inflateGetDictionary(strm: *const z_stream, dictionary: *mut Bytef, length: *mut uInt) -> c_int {
-    // SAFETY: as the caller vouches.
-    let Some(state) = (unsafe { state::load(strm) }) else { return Z_STREAM_ERROR };
-    // SAFETY: the window does not change; the caller vouches for the room.
-    unsafe {
-        let history = state.history();
-        let [old, new] = history.parts();
-        if !dictionary.is_null() {
-            ptr::copy_nonoverlapping(old.as_ptr(), dictionary, old.len());
-            ptr::copy_nonoverlapping(new.as_ptr(), dictionary.add(old.len()), new.len());
+    guarded(|| {
+        // SAFETY: as the caller vouches.
+        let Some(state) = (unsafe { state::load(strm) }) else { return Z_STREAM_ERROR };
+        // SAFETY: the window does not change; the caller vouches for the room.
+        unsafe {
+            let history = state.history();
+            let [old, new] = history.parts();
+            if !dictionary.is_null() {
+                ptr::copy_nonoverlapping(old.as_ptr(), dictionary, old.len());
+                ptr::copy_nonoverlapping(new.as_ptr(), dictionary.add(old.len()), new.len());
+            }
+            if !length.is_null() {
+                *length = (old.len() + new.len()) as uInt;
+            }
         }
-        if !length.is_null() {
-            *length = (old.len() + new.len()) as uInt;
-        }
-    }
-    Z_OK
+        Z_OK
+    })
 }
 
 /// # Safety
@@ -239,8 +247,8 @@ pub unsafe extern "C" fn inflateSync(strm: z_streamp) -> c_int {
             Some(_) => state.takes.is_checked = false,
         }
         let (flags, total_in, total_out) = (state.flags, stream.total_in, stream.total_out);
-        // SAFETY: as the caller vouches.
-        unsafe { inflateReset(strm) };
+        state.forget();
+        restart(stream, state);
         (stream.total_in, stream.total_out) = (total_in, total_out);
         (state.flags, state.phase) = (flags, Phase::Body);
         Z_OK

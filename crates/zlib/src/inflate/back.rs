@@ -72,20 +72,20 @@ pub unsafe extern "C" fn inflateBack(
     let (Some(take), Some(give)) = (take, give) else { return Z_STREAM_ERROR };
     guarded(|| {
         // SAFETY: as the caller vouches; a state of that kind is one that `inflateBackInit_` has made, and the stream is the program's.
-        let (stream, state) = unsafe {
+        let (state, next_in, avail_in) = unsafe {
             if !Tag::is(strm, Kind::INFLATE_BACK) {
                 return Z_STREAM_ERROR;
             }
-            (&mut *strm, &mut *(*strm).state.cast::<State>())
+            (*strm).msg = ptr::null_mut();
+            (&mut *(*strm).state.cast::<State>(), (*strm).next_in, (*strm).avail_in)
         };
-        stream.msg = ptr::null_mut();
         state.decoder.reset();
         // SAFETY: the caller vouches for so many bytes; all but the first turn's were written.
         let window = unsafe { slice::from_raw_parts_mut(state.window, state.window_bytes) };
         let (mut at, mut filled, mut is_short) = (0, 0, false);
-        let mut bytes = match stream.avail_in {
+        let mut bytes = match avail_in {
             // SAFETY: as the caller vouches.
-            count if count > 0 && !stream.next_in.is_null() => unsafe { slice::from_raw_parts(stream.next_in, count as usize) },
+            1.. if !next_in.is_null() => unsafe { slice::from_raw_parts(next_in, avail_in as usize) },
             _ => &[],
         };
         let mut code = loop {
@@ -101,7 +101,8 @@ pub unsafe extern "C" fn inflateBack(
             match stop {
                 Ok(Stop::End) => break Z_STREAM_END,
                 Err(flaw) => {
-                    stream.msg = message(flaw).as_ptr().cast_mut();
+                    // SAFETY: as the caller vouches.
+                    unsafe { (*strm).msg = message(flaw).as_ptr().cast_mut() };
                     break Z_DATA_ERROR;
                 }
                 Ok(Stop::Room) => {
@@ -129,8 +130,11 @@ pub unsafe extern "C" fn inflateBack(
             code = Z_BUF_ERROR;
         }
         // That the input's function had nothing is said by null.
-        stream.next_in = if is_short { ptr::null() } else { bytes.as_ptr() };
-        stream.avail_in = bytes.len() as c_uint;
+        // SAFETY: as the caller vouches.
+        unsafe {
+            (*strm).next_in = if is_short { ptr::null() } else { bytes.as_ptr() };
+            (*strm).avail_in = bytes.len() as c_uint;
+        }
         code
     })
 }

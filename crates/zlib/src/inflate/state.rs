@@ -46,8 +46,9 @@ pub(super) struct State {
     pub(super) tag: Tag,
     /// What the allocator gave.
     memory: *mut c_void,
-    /// `1 << window_bits` bytes, or null.
+    /// So many bytes, or null.
     window: *mut u8,
+    window_bytes: usize,
     /// Where the program wants gzip's head.
     pub(super) header: gz_headerp,
     /// Bytes put out.
@@ -111,6 +112,7 @@ impl State {
             tag: Tag { owner, kind: Kind::INFLATE },
             memory: ptr::null_mut(),
             window: ptr::null_mut(),
+            window_bytes: 0,
             header: ptr::null_mut(),
             total: 0,
             sum: 0,
@@ -144,10 +146,6 @@ impl State {
         self.is_kept
     }
 
-    fn window_bytes(&self) -> usize {
-        1 << self.window_bits
-    }
-
     /// What is in the window.
     ///
     /// # Safety
@@ -157,7 +155,7 @@ impl State {
             return History::NONE;
         }
         // SAFETY: the window has so many bytes, and the caller does not use them when they are others.
-        self.fill.history(unsafe { slice::from_raw_parts(self.window, self.window_bytes()) })
+        self.fill.history(unsafe { slice::from_raw_parts(self.window, self.window_bytes) })
     }
 
     /// Puts bytes into the window, which is made if there is none. None: there is no memory.
@@ -165,24 +163,27 @@ impl State {
     /// # Safety
     /// `stream` is the one to which this state belongs.
     pub(super) unsafe fn remember(&mut self, stream: *mut z_stream, bytes: &[u8]) -> Option<()> {
-        let size = self.window_bytes();
-        if self.window.is_null() {
+        let wanted = 1 << self.window_bits;
+        if self.window_bytes != wanted {
             // SAFETY: the caller vouches for the stream, whose allocator is set; the memory is as large as was asked for.
             unsafe {
-                self.window = allocate(stream, size)?.cast();
-                self.window.write_bytes(0, size);
+                self.drop_window(stream);
+                self.window = allocate(stream, wanted)?.cast();
+                self.window.write_bytes(0, wanted);
             }
+            self.window_bytes = wanted;
+            self.forget();
         }
         if !self.is_kept {
             self.forget();
             self.is_kept = true;
         }
-        // SAFETY: the window has `size` bytes, and is nobody else's.
-        self.fill.put(unsafe { slice::from_raw_parts_mut(self.window, size) }, bytes);
+        // SAFETY: the window has so many bytes, and is nobody else's.
+        self.fill.put(unsafe { slice::from_raw_parts_mut(self.window, self.window_bytes) }, bytes);
         Some(())
     }
 
-    /// Gives the window back, which another size is wanted of.
+    /// Gives the window back, and forgets what is in it.
     ///
     /// # Safety
     /// As [`State::remember`].
@@ -190,7 +191,8 @@ impl State {
         if !self.window.is_null() {
             // SAFETY: it came from this allocator.
             unsafe { release(stream, self.window.cast()) };
-            self.window = ptr::null_mut();
+            (self.window, self.window_bytes) = (ptr::null_mut(), 0);
+            self.forget();
         }
     }
 }
@@ -279,12 +281,12 @@ pub(super) unsafe fn duplicate(to: *mut z_stream, from: *const z_stream, state: 
         copy.state = ptr::null_mut();
         let at = place(&mut copy, state)?;
         if !state.window.is_null() {
-            let Some(window) = allocate(&mut copy, state.window_bytes()) else {
+            let Some(window) = allocate(&mut copy, state.window_bytes) else {
                 release(&mut copy, (*at).memory);
                 return None;
             };
             (*at).window = window.cast();
-            ptr::copy_nonoverlapping(state.window, (*at).window, state.window_bytes());
+            ptr::copy_nonoverlapping(state.window, (*at).window, state.window_bytes);
         }
         (*at).tag.owner = to;
         to.write(copy);

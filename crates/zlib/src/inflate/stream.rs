@@ -252,11 +252,12 @@ impl<'a> Call<'a> {
             return self.fail(c"unknown compression method");
         }
         let bits = (method >> 4) + 8;
+        let most = if self.state.window_bits == 0 { 15 } else { self.state.window_bits };
+        if bits > most {
+            return self.fail(c"invalid window size");
+        }
         if self.state.window_bits == 0 {
             self.state.window_bits = bits;
-        }
-        if bits > 15 || bits > self.state.window_bits {
-            return self.fail(c"invalid window size");
         }
         self.state.flags = Some(0);
         self.set_sum(1);

@@ -240,6 +240,42 @@ fn a_stream_of_another_kind_is_none() {
     }
 }
 
+#[test]
+fn a_window_is_as_large_as_its_memory() {
+    let text = text();
+    let packed = packed(15, &text);
+    let whole = |stream: &mut z_stream| {
+        feed(stream, &packed);
+        let mut back = Vec::new();
+        loop {
+            let (code, out) = step(stream, 1000, Z_NO_FLUSH);
+            back.extend_from_slice(&out);
+            if code != Z_OK {
+                return (code, back == text);
+            }
+        }
+    };
+    let mut ledger = Ledger::default();
+    let mut stream = stream(&mut ledger, 0);
+    // A window of 64 KB, which none is.
+    feed(&mut stream, &[0x88, 0x1c]);
+    assert_eq!(step(&mut stream, 10, Z_NO_FLUSH).0, Z_DATA_ERROR);
+    // SAFETY: a stream of the test's.
+    unsafe {
+        assert_eq!(inflateReset(&mut *stream), Z_OK);
+        assert_eq!(whole(&mut stream), (Z_STREAM_END, true));
+        // A raw stream behind a flush, before any head has said how large the window is; then one whose head does.
+        assert_eq!(inflateReset2(&mut *stream, 0), Z_OK);
+        feed(&mut stream, &[0, 0, 0xff, 0xff, 0x63, 4, 2, 0]);
+        assert_eq!(inflateSync(&mut *stream), Z_OK);
+        assert_eq!(step(&mut stream, 100, Z_NO_FLUSH), (Z_STREAM_END, vec![1; 4]));
+        assert_eq!(inflateReset2(&mut *stream, 0), Z_OK);
+        assert_eq!(whole(&mut stream), (Z_STREAM_END, true));
+        assert_eq!(inflateEnd(&mut *stream), Z_OK);
+    }
+    assert_eq!(ledger.blocks, 0);
+}
+
 /// Input and output of `inflateBack`.
 struct Ends<'a> {
     input: std::slice::Chunks<'a, u8>,
