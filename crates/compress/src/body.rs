@@ -250,7 +250,12 @@ impl Compressor {
                 let Some(body) = self.find(body) else { return Ok(Step::Done) };
                 self.enters(body.len());
                 let (level, pool) = (self.plan.level, &self.place.pool);
-                if self.stays(self.engine.whole_ns(level, body.len())) {
+                // Whoever names an engine wants it to have what it can take.
+                let ns = match self.preferred {
+                    Some(_) => self.engine.whole_ns(level, body.len()),
+                    None => self.engine.body_ns(level, &body),
+                };
+                if self.stays(ns) {
                     let before = self.output.len();
                     (self.engine.whole)(&body, level, pool, &mut self.output)?;
                     self.bytes_out += (self.output.len() - before) as u64;

@@ -113,6 +113,8 @@ pub struct Engine {
     pub stream_cost_ns: &'static [u16],
     /// The same for whole bodies.
     pub whole_cost_ns: &'static [u16],
+    /// The same for one that is coded in a much quicker way than others at its level.
+    pub quick_cost_ns: fn(&[u8], Level) -> Option<u16>,
 }
 
 /// The engines, in the order of [`Coding`].
@@ -142,6 +144,7 @@ pub const ENGINES: &[Engine] = &[
         parts: zstd::parts,
         stream_cost_ns: zstd::COST_NS,
         whole_cost_ns: zstd::COST_NS,
+        quick_cost_ns: |_, _| None,
     },
     Engine {
         coding: Coding::Brotli,
@@ -150,6 +153,7 @@ pub const ENGINES: &[Engine] = &[
         parts: |_, level, _| Some(brotli::parts(level)),
         stream_cost_ns: brotli::COST_NS,
         whole_cost_ns: brotli::COST_NS,
+        quick_cost_ns: |_, _| None,
     },
     Engine {
         coding: Coding::Identity,
@@ -161,11 +165,13 @@ pub const ENGINES: &[Engine] = &[
         parts: |_, _, _| None,
         stream_cost_ns: &[0],
         whole_cost_ns: &[0],
+        quick_cost_ns: |_, _| None,
     },
 ];
 
 const fn deflate_engine(coding: Coding, stream: MakeStream, whole: CodeWhole, parts: MakeParts) -> Engine {
-    Engine { coding, stream, whole, parts, stream_cost_ns: &deflate::COST_NS, whole_cost_ns: &whole::COST_NS }
+    let (stream_cost_ns, whole_cost_ns) = (&deflate::COST_NS, &whole::COST_NS);
+    Engine { coding, stream, whole, parts, stream_cost_ns, whole_cost_ns, quick_cost_ns: whole::quick_cost_ns }
 }
 
 impl Engine {
@@ -182,6 +188,14 @@ impl Engine {
     /// About how long a whole body takes, in nanoseconds.
     pub fn whole_ns(&self, level: Level, bytes: usize) -> u64 {
         cost(self.whole_cost_ns, level, bytes)
+    }
+
+    /// About how long this whole body takes, in nanoseconds.
+    pub fn body_ns(&self, level: Level, body: &[u8]) -> u64 {
+        match (self.quick_cost_ns)(body, level) {
+            Some(ns) => u64::from(ns).saturating_mul(body.len() as u64),
+            None => self.whole_ns(level, body.len()),
+        }
     }
 }
 

@@ -176,6 +176,24 @@ fn large_work_leaves_and_small_work_stays() {
 }
 
 #[test]
+fn a_text_at_the_first_level_stays_unless_an_engine_is_named() {
+    let (place, _) = place(Some(Queue::start(1, 0, 8).unwrap()), 4 << 20);
+    let text = text(132_000);
+    let other = text.iter().map(|byte| byte ^ b'i').collect();
+    for (body, engine, stays) in [(&text, None, true), (&text, Some(EngineId(0)), false), (&other, None, false)] {
+        let plan = Plan { level: Level(1), ..GZIP };
+        let mut compressor = Compressor::new(plan, Some(body.len() as u64), DEFAULT_COLLECT_BYTES, &place);
+        compressor.prefer(engine);
+        drop(compressor.feed(body).unwrap());
+        let step = compressor.finish();
+        assert_eq!(matches!(step, Ok(Step::Done)), stays);
+        let mut out = Vec::new();
+        drive(&mut compressor, step, &mut out);
+        assert_eq!(decoded(&out), *body);
+    }
+}
+
+#[test]
 fn a_large_body_is_done_in_parts_where_there_is_memory_for_its_state() {
     let body = text(400_000);
     let plan = Plan { coding: Coding::Zstd, level: Level(9) };

@@ -69,6 +69,11 @@ const LEVELS: [u8; 10] = [0, 1, 2, 3, 5, 6, 7, 8, 9, 9];
 /// Nanoseconds a byte on text, by zlib's level.
 pub(super) const COST_NS: [u16; 10] = [1, 10, 15, 17, 20, 21, 22, 55, 66, 66];
 
+/// The same for a body that our own coder's first level takes: without AVX2, and rounded up.
+pub(super) fn quick_cost_ns(body: &[u8], level: Level) -> Option<u16> {
+    (terse_deflate::for_zlib(level.0, body) == Some(*terse_deflate::LEVELS.start())).then_some(2)
+}
+
 /// Appends the coded form of a body to `out`.
 pub(super) fn code(format: Format, input: &[u8], level: Level, pool: &Pool, out: &mut Vec<u8>) -> Result<(), CoderFault> {
     if let Some(own_level) = terse_deflate::for_zlib(level.0, input) {
