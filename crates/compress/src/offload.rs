@@ -7,7 +7,7 @@
 //!
 //! Where workers leave no processor free, threads could only take a worker's, at moments that the kernel chooses: at its ticks, or when a
 //! worker wakes that has had more than its share; it is let on half a millisecond later and more, and small requests wait for it. So there
-//! each worker has a [`Hand`], and streams whose coders can stop anywhere (gzip, deflate) are done by hands: a slice of a tenth of a
+//! each worker has a [`Hand`], and streams whose coders can stop anywhere (gzip, deflate) are done by hands: a slice of a third of a
 //! millisecond at most between two looks at what has come for clients. Threads are left with what has no slices: whole bodies, and the
 //! blocks of zstd and br. Where processors are free there are no hands, and threads do all.
 //!

@@ -75,30 +75,45 @@ impl Sink<'_> {
             self.out.extend_from_slice(end);
             return if self.out.len() >= ENOUGH { self.flush().await } else { Ok(()) };
         }
-        let out = std::mem::take(self.out);
-        let result = self.write([&out, data, end]).await;
-        *self.out = out;
-        self.out.clear();
-        result
+        self.write_behind(data, end).await
     }
 
     /// Ends the body: the last chunk, and what still waits.
     pub async fn finish(&mut self, trailers: &[u8]) -> io::Result<()> {
-        match self.framing {
+        self.finish_with(b"", trailers).await
+    }
+
+    /// Sends the last part of the body and ends it, at one go.
+    pub async fn finish_with(&mut self, data: &[u8], trailers: &[u8]) -> io::Result<()> {
+        let framing = self.framing;
+        let last_chunk = |out: &mut Vec<u8>| match framing {
             Outgoing::Plain => {}
-            Outgoing::Chunked { trailers: true } => encode::last_chunk(trailers, self.out),
-            Outgoing::Chunked { trailers: false } => encode::last_chunk(b"", self.out),
+            Outgoing::Chunked { trailers: true } => encode::last_chunk(trailers, out),
+            Outgoing::Chunked { trailers: false } => encode::last_chunk(b"", out),
+        };
+        if data.len() <= COPIED {
+            self.send(data).await?;
+            last_chunk(self.out);
+            return self.flush().await;
         }
-        self.flush().await
+        let mut end = Vec::new();
+        if framing != Outgoing::Plain {
+            encode::chunk_start(data.len(), self.out);
+            end.extend_from_slice(encode::CHUNK_END);
+        }
+        last_chunk(&mut end);
+        self.write_behind(data, &end).await
     }
 
     /// Writes what waits.
     pub async fn flush(&mut self) -> io::Result<()> {
-        if self.out.is_empty() {
-            return Ok(());
-        }
+        if self.out.is_empty() { Ok(()) } else { self.write_behind(b"", b"").await }
+    }
+
+    /// Writes what waits, and this.
+    async fn write_behind(&mut self, data: &[u8], end: &[u8]) -> io::Result<()> {
         let out = std::mem::take(self.out);
-        let result = self.write([&out, b"", b""]).await;
+        let result = self.write([&out, data, end]).await;
         *self.out = out;
         self.out.clear();
         result

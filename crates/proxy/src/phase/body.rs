@@ -9,6 +9,7 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
+use terse_compress::body::Output;
 use terse_compress::offload::{Finished, Job};
 use terse_compress::{Compressor, Step};
 use terse_http::h1::head::parse_trailers;
@@ -99,9 +100,7 @@ pub async fn compress(
                 turn.moved(if coder.is_collecting() { n / COLLECTED } else { n }).await;
             }
             Some(Part::End) => {
-                let step = coder.finish().map_err(|_| Broke::Coder)?;
-                settle(coder, step, source, sink, &mut passage).await?;
-                return sink.finish(&trailers(source.trailers())).await.map_err(Broke::Sink);
+                return finish(coder, source, sink, &mut passage).await;
             }
             None => match collect_soon(source, coder, progress, &passage, !sink.out.is_empty()).await? {
                 Some(n) => turn.moved(n / COLLECTED).await,
@@ -186,12 +185,7 @@ pub(super) async fn settle(
     sink: &mut Sink<'_>,
     passage: &mut Option<Passage>,
 ) -> Result<(), Broke> {
-    if let Step::Away(job) = step {
-        // Boxed, so that bodies that are coded in place do not carry the room for it.
-        let finished = Box::pin(wanted(job, source, sink)).await?;
-        coder.resume(finished).map_err(|_| Broke::Coder)?;
-    }
-    let output = coder.take_output();
+    let output = output(coder, step, source, sink).await?;
     let sent = match passage {
         None => sink.send(&output).await.map_err(Broke::Sink),
         passage => in_pieces(&output, sink, passage).await,
@@ -199,6 +193,36 @@ pub(super) async fn settle(
     drop(output);
     coder.delivered();
     sent
+}
+
+/// Ends the body: hands on what comes out of the coder last, and the trailers.
+pub(super) async fn finish(
+    coder: &mut Compressor,
+    source: &Source<'_>,
+    sink: &mut Sink<'_>,
+    passage: &mut Option<Passage>,
+) -> Result<(), Broke> {
+    let step = coder.finish().map_err(|_| Broke::Coder)?;
+    let output = output(coder, step, source, sink).await?;
+    let mut last = &output[..];
+    if passage.is_some() {
+        in_pieces(last, sink, passage).await?;
+        last = b"";
+    }
+    let sent = sink.finish_with(last, &trailers(source.trailers())).await.map_err(Broke::Sink);
+    drop(output);
+    coder.delivered();
+    sent
+}
+
+/// What has come out of the coder, once its work is done.
+async fn output(coder: &mut Compressor, step: Step, source: &Source<'_>, sink: &Sink<'_>) -> Result<Output, Broke> {
+    if let Step::Away(job) = step {
+        // Boxed, so that bodies that are coded in place do not carry the room for it.
+        let finished = Box::pin(wanted(job, source, sink)).await?;
+        coder.resume(finished).map_err(|_| Broke::Coder)?;
+    }
+    Ok(coder.take_output())
 }
 
 /// Waits for work that is done elsewhere for as long as somebody waits for what comes of it: a client, or a receiver, whose connection is

@@ -139,11 +139,10 @@ pub async fn pass(
                 Some(Part::End) => {
                     decoder.finish().map_err(Broke::Decoder)?;
                     deliver(decoder, coder.as_deref_mut(), source, sink, &mut passage).await?;
-                    if let Some(coder) = coder {
-                        let step = coder.finish().map_err(|_| Broke::Coder)?;
-                        body::settle(coder, step, source, sink, &mut passage).await?;
-                    }
-                    return sink.finish(&body::trailers(source.trailers())).await.map_err(Broke::Sink);
+                    return match coder {
+                        Some(coder) => body::finish(coder, source, sink, &mut passage).await,
+                        None => sink.finish(&body::trailers(source.trailers())).await.map_err(Broke::Sink),
+                    };
                 }
                 None => {
                     let pending = coder.as_ref().is_some_and(|coder| coder.has_pending());
