@@ -74,7 +74,7 @@ impl Row {
 
     /// What the proxy expects the work to take: by that it decides.
     fn expected_ns(&self) -> f64 {
-        Engine::of(self.plan.coding).whole_ns(self.plan.level, self.bytes) as f64
+        Engine::of(self.plan.coding).body_ns(self.plan.level, &trial::body(self.bytes)) as f64
     }
 }
 
