@@ -399,10 +399,14 @@ fn nothing<'a>() -> &'a [u8; WORD] {
     &[0; WORD]
 }
 
-/// How many bytes are equal at two places, of which the first [`WORD`] are. The earlier one may be none: it is at `at` or behind it then.
+/// How many bytes are equal at two places, of which the first [`WORD`] are. The earlier one may be none: it is at `at` or behind it then,
+/// and whatever is equal there is no match.
 #[cold]
 #[inline(never)]
 fn longer(text: Text<'_>, earlier: usize, at: usize, end: usize) -> usize {
+    if earlier >= at {
+        return WORD;
+    }
     let most = MAX_MATCH.min(end - at);
     let mut length = WORD;
     while length < most {
@@ -519,5 +523,22 @@ impl Body for Symbols<'_> {
             }
         }
         writer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_before_is_compared() {
+        let bytes: Vec<u8> = b"0123456789abcdef".repeat(40);
+        let (text, end) = (Text::new(&bytes), bytes.len());
+        assert_eq!(longer(text, 0, 32, end), MAX_MATCH);
+        assert_eq!(longer(text, 0, end - 32, end), 2 * WORD);
+        // As far back as places can be told apart, a place is taken for itself; one before the beginning is far beyond the end.
+        for none in [32, 48, usize::MAX] {
+            assert_eq!(longer(text, none, 32, end), WORD);
+        }
     }
 }

@@ -121,6 +121,24 @@ fn a_dictionary_is_referred_to() {
     }
 }
 
+/// Rare symbols with all the extra bits that there are: two together are longer than what is written at once.
+#[test]
+fn two_matches_in_a_row_may_be_long_to_write() {
+    let mut next = noise(23);
+    let mut input: Vec<u8> = (0..26_000).map(|_| b'0' + next() as u8 % 64).collect();
+    for pair in 0..60 {
+        for back in [17_000, 25_000] {
+            let (place, length) = (input.len() - back, 131 + next() as usize % 96);
+            input.extend_from_within(place..place + length);
+        }
+        // Now the first of two, now the second.
+        input.extend((0..20 + pair % 2).map(|_| b'0' + next() as u8 % 64));
+    }
+    for level in LEVELS {
+        check(&mut ways(level), &input);
+    }
+}
+
 /// Bytes of every kind: noise over an alphabet of any size, runs, repetitions of what was before, words.
 fn bodies() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
