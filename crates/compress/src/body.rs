@@ -243,6 +243,13 @@ impl Compressor {
         }
     }
 
+    /// About how long [`Compressor::finish`] keeps its caller at the most, in nanoseconds.
+    pub fn finish_ns(&self) -> u64 {
+        let State::Collecting(body) = &self.state else { return 0 };
+        let ns = self.engine.body_ns(self.plan.level, body);
+        if self.stays(ns) { ns } else { 0 }
+    }
+
     /// Says that the body has ended.
     pub fn finish(&mut self) -> Result<Step, Fault> {
         match std::mem::replace(&mut self.state, State::Broken) {
@@ -250,12 +257,7 @@ impl Compressor {
                 let Some(body) = self.find(body) else { return Ok(Step::Done) };
                 self.enters(body.len());
                 let (level, pool) = (self.plan.level, &self.place.pool);
-                // Whoever names an engine wants it to have what it can take.
-                let ns = match self.preferred {
-                    Some(_) => self.engine.whole_ns(level, body.len()),
-                    None => self.engine.body_ns(level, &body),
-                };
-                if self.stays(ns) {
+                if self.stays(self.engine.body_ns(level, &body)) && !self.is_for_engine(body.len()) {
                     let before = self.output.len();
                     (self.engine.whole)(&body, level, pool, &mut self.output)?;
                     self.bytes_out += (self.output.len() - before) as u64;
@@ -388,6 +390,15 @@ impl Compressor {
     /// Whether work of that length is done in place.
     fn stays(&self, ns: u64) -> bool {
         ns <= self.place.in_place_ns || self.place.queue.is_none()
+    }
+
+    /// Whether an engine will have a whole body of that length. Whoever names one wants it to have what it can take, so it is no matter
+    /// that software is quick with the body.
+    fn is_for_engine(&self, bytes: usize) -> bool {
+        let (Some(queue), Some(EngineId(id))) = (&self.place.queue, self.preferred) else { return false };
+        let lane = queue.engines().get(usize::from(id));
+        !self.stays(self.engine.whole_ns(self.plan.level, bytes))
+            && lane.is_some_and(|lane| !lane.declines(self.plan.coding, bytes))
     }
 
     fn collected(&mut self, body: Collected) {

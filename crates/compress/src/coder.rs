@@ -113,8 +113,8 @@ pub struct Engine {
     pub stream_cost_ns: &'static [u16],
     /// The same for whole bodies.
     pub whole_cost_ns: &'static [u16],
-    /// The same for one that is coded in a much quicker way than others at its level.
-    pub quick_cost_ns: fn(&[u8], Level) -> Option<u16>,
+    /// The same for one that is coded in a much quicker way than others at its level; none if it is not.
+    pub quick_cost_ns: fn(Level, &[u8]) -> Option<u16>,
 }
 
 /// The engines, in the order of [`Coding`].
@@ -192,7 +192,7 @@ impl Engine {
 
     /// About how long this whole body takes, in nanoseconds.
     pub fn body_ns(&self, level: Level, body: &[u8]) -> u64 {
-        match (self.quick_cost_ns)(body, level) {
+        match (self.quick_cost_ns)(level, body) {
             Some(ns) => u64::from(ns).saturating_mul(body.len() as u64),
             None => self.whole_ns(level, body.len()),
         }

@@ -111,8 +111,7 @@ impl Default for EngineSettings {
             jobs: 4,
             max_queue: 64,
             deadline: Duration::from_secs(1),
-            // A job for another process costs 20 µs of processor time and 0.5 ns a byte (`bench/breakeven.md`), less than software's
-            // level 1 from 12 KB on; the rest is for the driver.
+            // A job for another process costs 60 to 70 µs of processor time at this size (`bench/breakeven.md`), as much as software's level 6.
             smallest: 16 << 10,
             largest: 8 << 20,
             verify: Verify::Checksum,

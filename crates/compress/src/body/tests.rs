@@ -3,12 +3,15 @@ use crate::budget::Limit;
 use crate::coder::Tuning;
 use crate::coder::conformance::decode_whole;
 use crate::coding::{Coding, Level};
-use crate::device::{Device, Order, Status};
+use crate::device::{Coded, Device, Order, Status};
 use crate::engine::EngineSettings;
 use crate::memory::{Form, Memory, Name, Owner, Recall, Remembrance};
 use crate::offload::tests::{Bench, block_on};
+use crate::offload::{Cause, Standing};
 use proptest::prelude::*;
 use std::io::Read;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 const GZIP: Plan = Plan { coding: Coding::Gzip, level: Level(6) };
 
@@ -175,21 +178,71 @@ fn large_work_leaves_and_small_work_stays() {
     assert_eq!(decoded(&small.take_output()), body[..8000]);
 }
 
+/// A device that does everything at once.
+struct Prompt;
+
+impl Device for Prompt {
+    fn submit(&self, batch: Vec<Order>) {
+        for order in batch {
+            let (mut bytes, pool) = (Vec::new(), Pool::new(Tuning::default()));
+            (Engine::of(Coding::Gzip).whole)(&order.input.joined(), order.level, &pool, &mut bytes).unwrap();
+            order.end(Ok(Coded { bytes, took: Duration::ZERO }));
+        }
+    }
+    fn overdue(&self, _: u64) {}
+    fn status(&self) -> Status {
+        Status::default()
+    }
+}
+
+/// Whether a body at the first level is coded in place, with an engine or without.
+fn stays(body: &[u8], engine: Option<(EngineSettings, Arc<dyn Device>)>) -> (bool, Arc<Workplace>) {
+    let preferred = engine.as_ref().map(|_| EngineId(0));
+    let queue = Queue::with_engines(1, 0, 8, engine.into_iter().collect()).unwrap();
+    let (place, _) = place(Some(queue), 4 << 20);
+    let lane = || place.queue.as_ref().and_then(|queue| queue.engines().first());
+    while lane().is_some_and(|lane| lane.standing() != Standing::Up && &*lane.settings().name == "prompt") {
+        std::thread::yield_now();
+    }
+    let mut compressor = Compressor::new(Plan { level: Level(1), ..GZIP }, Some(body.len() as u64), DEFAULT_COLLECT_BYTES, &place);
+    compressor.prefer(preferred);
+    let mut out = Vec::new();
+    let step = compressor.feed(body);
+    drive(&mut compressor, step, &mut out);
+    assert!(compressor.is_collecting());
+    let ns = compressor.finish_ns();
+    let step = compressor.finish();
+    let stays = !drive(&mut compressor, step, &mut out);
+    assert!(ns > 0 || !stays);
+    assert_eq!(decoded(&out), *body);
+    (stays, place)
+}
+
 #[test]
-fn a_text_at_the_first_level_stays_unless_an_engine_is_named() {
-    let (place, _) = place(Some(Queue::start(1, 0, 8).unwrap()), 4 << 20);
+fn a_text_at_the_first_level_stays() {
     let text = text(132_000);
-    let other = text.iter().map(|byte| byte ^ b'i').collect();
-    for (body, engine, stays) in [(&text, None, true), (&text, Some(EngineId(0)), false), (&other, None, false)] {
-        let plan = Plan { level: Level(1), ..GZIP };
-        let mut compressor = Compressor::new(plan, Some(body.len() as u64), DEFAULT_COLLECT_BYTES, &place);
-        compressor.prefer(engine);
-        drop(compressor.feed(body).unwrap());
-        let step = compressor.finish();
-        assert_eq!(matches!(step, Ok(Step::Done)), stays);
-        let mut out = Vec::new();
-        drive(&mut compressor, step, &mut out);
-        assert_eq!(decoded(&out), *body);
+    let other: Vec<u8> = text.iter().map(|byte| byte ^ b'i').collect();
+    assert_eq!([&text, &other].map(|body| stays(body, None).0), [true, false]);
+}
+
+#[test]
+fn a_text_at_the_first_level_goes_to_an_engine_that_takes_it() {
+    let text = text(132_000);
+    let (idle, prompt): (Arc<dyn Device>, Arc<dyn Device>) = (Arc::new(Idle), Arc::new(Prompt));
+    let settings = |name: &str| EngineSettings { name: name.into(), ..EngineSettings::default() };
+    let cases = [
+        (settings("prompt"), prompt.clone(), false, [1, 0, 0]),
+        (EngineSettings { largest: 100_000, ..settings("prompt") }, prompt, true, [0, 1, 0]),
+        (settings("down"), idle.clone(), true, [0, 0, 1]),
+        // Software is to do it at another level, at which it takes long.
+        (EngineSettings { fallback: Some(9), ..settings("down") }, idle, false, [0, 0, 1]),
+    ];
+    for (settings, device, expected, counted) in cases {
+        let (stays, place) = stays(&text, Some((settings.clone(), device)));
+        let lane = &place.queue.as_ref().unwrap().engines()[0];
+        let numbers = lane.numbers();
+        let counts = [numbers.jobs.load(Relaxed), numbers.unfit.load(Relaxed), numbers.fallen(Cause::Down)];
+        assert_eq!((stays, counts), (expected, counted), "{settings:?}");
     }
 }
 

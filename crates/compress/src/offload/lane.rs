@@ -96,6 +96,14 @@ struct Turn {
     rest: bool,
 }
 
+/// Why a body is not taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    /// It is none for this engine.
+    Unfit,
+    Fallen(Cause),
+}
+
 impl Lane {
     pub(super) fn new(settings: EngineSettings, device: Arc<dyn Device>, software: Arc<Line>) -> Lane {
         let breaker = Breaker::new(settings.fall, settings.rise, settings.inter, Instant::now());
@@ -155,31 +163,47 @@ impl Lane {
         self.device.lend()
     }
 
+    /// Why a body of that coding and length would not be taken now.
+    fn refusal(&self, state: &State, coding: Option<Coding>, bytes: usize) -> Option<Refusal> {
+        // One that can be handed over at once does not wait.
+        let room = self.settings.jobs.saturating_sub(state.flights.len()).max(self.settings.max_queue);
+        match () {
+            () if !self.suits(coding, bytes) => Some(Refusal::Unfit),
+            () if state.stopped || !state.breaker.is_up() => Some(Refusal::Fallen(Cause::Down)),
+            () if state.waiting.len() >= room => Some(Refusal::Fallen(Cause::Full)),
+            () => None,
+        }
+    }
+
+    fn refused(&self, refusal: Refusal) {
+        match refusal {
+            Refusal::Unfit => _ = self.numbers.unfit.fetch_add(1, Relaxed),
+            Refusal::Fallen(cause) => self.numbers.fell(cause),
+        }
+    }
+
     /// Whether the engine does bodies of that coding and length.
     fn suits(&self, coding: Option<Coding>, bytes: usize) -> bool {
         (self.settings.smallest..=self.settings.largest).contains(&bytes) && coding.and_then(Wrapper::of).is_some()
     }
 
+    /// Whether a body of that coding and length stays with software, at the level that is planned. It counts as offered then.
+    pub(crate) fn declines(&self, coding: Coding, bytes: usize) -> bool {
+        let refusal = self.refusal(&self.lock(), Some(coding), bytes);
+        let declines = refusal.filter(|refusal| *refusal == Refusal::Unfit || self.settings.fallback.is_none());
+        declines.inspect(|refusal| self.refused(*refusal)).is_some()
+    }
+
     /// Takes a whole body for the engine, or gives it back for software.
     pub(super) fn offer(self: &Arc<Lane>, work: Work) -> Result<Job, Work> {
-        if !self.suits(work.as_whole().map(Whole::coding), work.bytes()) {
-            self.numbers.unfit.fetch_add(1, Relaxed);
-            return Err(work.into_software(None));
-        }
         let now = Instant::now();
         let deadline = now.checked_add(self.settings.deadline).unwrap_or(now);
         let mut state = self.lock();
-        // One that can be handed over at once does not wait.
-        let room = self.settings.jobs.saturating_sub(state.flights.len()).max(self.settings.max_queue);
-        let refused = match () {
-            () if state.stopped || !state.breaker.is_up() => Some(Cause::Down),
-            () if state.waiting.len() >= room => Some(Cause::Full),
-            () => None,
-        };
-        if let Some(cause) = refused {
+        if let Some(refusal) = self.refusal(&state, work.as_whole().map(Whole::coding), work.bytes()) {
             drop(state);
-            self.numbers.fell(cause);
-            return Err(work.into_software(self.settings.fallback));
+            self.refused(refusal);
+            let level = if refusal == Refusal::Unfit { None } else { self.settings.fallback };
+            return Err(work.into_software(level));
         }
         state.rests_at = Some(now + REST);
         let job = Job::new(work, Arc::downgrade(self) as Weak<dyn Home>);

@@ -29,18 +29,30 @@ impl Turn {
     pub async fn moved(&mut self, bytes: usize) {
         match self.left.checked_sub(bytes.max(LEAST_BYTES)) {
             Some(left @ 1..) => self.left = left,
-            _ => {
-                self.left = TURN_BYTES;
-                let gate = GATE.with(Rc::clone);
-                let _held = gate.lock().await;
-                tokio::task::yield_now().await;
-            }
+            _ => self.end().await,
         }
+    }
+
+    /// What comes next is done in one go, and will take so many nanoseconds: if that is long, it is a turn of its own.
+    pub async fn before(&mut self, ns: u64) {
+        if ns >= LONG_NS {
+            self.end().await;
+        }
+    }
+
+    async fn end(&mut self) {
+        self.left = TURN_BYTES;
+        let gate = GATE.with(Rc::clone);
+        let _held = gate.lock().await;
+        tokio::task::yield_now().await;
     }
 }
 
 /// Some 50 to 300 µs of work, and one job of the offload queue.
 const TURN_BYTES: usize = 64 * 1024;
+
+/// As much in one go, for which others need not wait twice.
+const LONG_NS: u64 = 50_000;
 
 /// What a part counts at least, however short it is: it costs some 50 to 100 ns of its own.
 const LEAST_BYTES: usize = 64;
@@ -68,6 +80,13 @@ mod tests {
         // The second waits for the first, and then for a look of its own.
         assert!(first.as_mut().poll(&mut context).is_ready() && second.as_mut().poll(&mut context).is_pending());
         assert!(second.as_mut().poll(&mut context).is_ready());
+    }
+
+    #[test]
+    fn what_is_long_is_a_turn_of_its_own() {
+        let mut turn = Turn::default();
+        let mut yields = |ns| pin!(turn.before(ns)).poll(&mut Context::from_waker(Waker::noop())).is_pending();
+        assert_eq!([0, LONG_NS - 1, LONG_NS].map(&mut yields), [false, false, true]);
     }
 
     #[test]

@@ -100,7 +100,7 @@ pub async fn compress(
                 turn.moved(if coder.is_collecting() { n / COLLECTED } else { n }).await;
             }
             Some(Part::End) => {
-                return finish(coder, source, sink, &mut passage).await;
+                return finish(coder, source, sink, &mut passage, turn).await;
             }
             None => match collect_soon(source, coder, progress, &passage, !sink.out.is_empty()).await? {
                 Some(n) => turn.moved(n / COLLECTED).await,
@@ -201,15 +201,19 @@ pub(super) async fn finish(
     source: &Source<'_>,
     sink: &mut Sink<'_>,
     passage: &mut Option<Passage>,
+    mut turn: Turn,
 ) -> Result<(), Broke> {
+    turn.before(coder.finish_ns()).await;
     let step = coder.finish().map_err(|_| Broke::Coder)?;
     let output = output(coder, step, source, sink).await?;
-    let mut last = &output[..];
-    if passage.is_some() {
-        in_pieces(last, sink, passage).await?;
-        last = b"";
-    }
-    let sent = sink.finish_with(last, &trailers(source.trailers())).await.map_err(Broke::Sink);
+    let trailers = trailers(source.trailers());
+    let sent = match passage {
+        None => sink.finish_with(&output, &trailers).await.map_err(Broke::Sink),
+        passage => match in_pieces(&output, sink, passage).await {
+            Ok(()) => sink.finish(&trailers).await.map_err(Broke::Sink),
+            broke => broke,
+        },
+    };
     drop(output);
     coder.delivered();
     sent

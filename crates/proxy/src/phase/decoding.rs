@@ -140,7 +140,7 @@ pub async fn pass(
                     decoder.finish().map_err(Broke::Decoder)?;
                     deliver(decoder, coder.as_deref_mut(), source, sink, &mut passage).await?;
                     return match coder {
-                        Some(coder) => body::finish(coder, source, sink, &mut passage).await,
+                        Some(coder) => body::finish(coder, source, sink, &mut passage, turn).await,
                         None => sink.finish(&body::trailers(source.trailers())).await.map_err(Broke::Sink),
                     };
                 }
