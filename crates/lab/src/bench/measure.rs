@@ -2,7 +2,7 @@
 
 use super::rival::Running;
 use super::sample::Metric;
-use super::scenario::{DOWNLOADED, DOWNLOADERS, Scenario, Traffic};
+use super::scenario::{DOWNLOADERS, Scenario, Traffic};
 use super::wrk::{Load, Outcome, Wrk};
 use crate::client::{Client, Reply};
 use crate::program::wait_until;
@@ -44,9 +44,9 @@ impl Bench<'_> {
             check(&reply, expected, scenario.compresses(config))?;
             wire_bytes += reply.wire_bytes;
         }
-        if let Traffic::Tail(_) = scenario.traffic {
-            let expected = Client::connect(self.origin, PATIENCE)?.get(DOWNLOADED, &[])?.body.len();
-            check(&client.get(DOWNLOADED, &[scenario.accept()])?, expected, true)?;
+        if let Traffic::Tail { beside, .. } = scenario.traffic {
+            let expected = Client::connect(self.origin, PATIENCE)?.get(beside, &[])?.body.len();
+            check(&client.get(beside, &[scenario.accept()])?, expected, true)?;
         }
         if let Traffic::Library(_) = scenario.traffic {
             let expected = Client::connect(self.origin, PATIENCE)?.get(SAME_EACH_TIME, &[])?.body;
@@ -68,7 +68,7 @@ impl Bench<'_> {
             Traffic::Bulk(connections) => self.bulk(scenario, proxy, connections),
             Traffic::Downloads => self.downloads(scenario, proxy, 1),
             Traffic::Card(clients) => self.downloads(scenario, proxy, clients),
-            Traffic::Tail(connections) => self.tail(scenario, proxy, connections),
+            Traffic::Tail { connections, beside } => self.tail(scenario, proxy, connections, beside),
             Traffic::Idle(connections) => idle(scenario, proxy, connections),
             Traffic::Handshakes { resumed } => self.handshakes(scenario, proxy, resumed),
         }
@@ -148,7 +148,7 @@ impl Bench<'_> {
         std::thread::scope(|scope| scope.spawn(shake_on).join().unwrap_or_else(|_| bail!("a client died")))
     }
 
-    fn tail(&self, scenario: &Scenario, proxy: &Running, connections: usize) -> Result<Numbers> {
+    fn tail(&self, scenario: &Scenario, proxy: &Running, connections: usize, beside: &str) -> Result<Numbers> {
         let load = Load {
             address: proxy.address(),
             is_secured: proxy.is_secured(),
@@ -164,7 +164,7 @@ impl Bench<'_> {
             cores::pin_this_thread(self.core)?;
             let mut client = proxy.connect(PATIENCE)?;
             while !enough.load(Ordering::Relaxed) {
-                client.get(DOWNLOADED, &[scenario.accept()])?;
+                client.get(beside, &[scenario.accept()])?;
                 done.fetch_add(1, Ordering::Relaxed);
             }
             Ok(())

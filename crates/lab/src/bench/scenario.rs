@@ -32,8 +32,13 @@ pub(super) enum Traffic {
     Card(usize),
     /// As the first one, by nginx as it is and with our library in zlib's place.
     Library(usize),
-    /// Over a few connections, alone and while others download the bitmap compressed: how long the slowest of a hundred takes.
-    Tail(usize),
+    /// Over a few connections, alone and while others download something else compressed: how long the slowest of a hundred takes.
+    Tail {
+        /// How many they are.
+        connections: usize,
+        /// What the others download.
+        beside: &'static str,
+    },
     /// So many connections, each silent after one answer: memory.
     Idle(usize),
     /// One connection after the other over TLS, each for one request: CPU time for each.
@@ -48,7 +53,7 @@ pub(super) enum Traffic {
 impl Scenario {
     /// Whether a proxy with that file compresses what is fetched.
     pub(super) fn compresses(&self, config: &str) -> bool {
-        COMPRESSING.iter().any(|beginning| config.starts_with(beginning)) && !matches!(self.traffic, Traffic::Tail(_))
+        COMPRESSING.iter().any(|beginning| config.starts_with(beginning)) && !matches!(self.traffic, Traffic::Tail { .. })
     }
 
     /// What clients take, a line of their requests.
@@ -64,6 +69,8 @@ const COMPRESSING: [&str; 5] = ["gzip-", "zstd", "br", "card", "tls-gzip-"];
 pub(super) const WITHOUT_CARD: &str = "card-off";
 /// nginx's, as in the founding document.
 pub(super) const FOUNDING: &str = "gzip-9";
+
+const BITMAP: &str = "/bitmap.bmp";
 
 /// All of them.
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -206,9 +213,22 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         about: "100 bytes, four connections, alone and beside eight clients that fetch the bitmap, gzip level 1",
         config: "gzip-1",
         path: "/tiny",
-        traffic: Traffic::Tail(4),
+        traffic: Traffic::Tail { connections: 4, beside: BITMAP },
     },
-    Scenario { name: "tail-6", about: "the same at level 6", config: "gzip-6", path: "/tiny", traffic: Traffic::Tail(4) },
+    Scenario {
+        name: "tail-6",
+        about: "the same at level 6",
+        config: "gzip-6",
+        path: "/tiny",
+        traffic: Traffic::Tail { connections: 4, beside: BITMAP },
+    },
+    Scenario {
+        name: "tail-page-1",
+        about: "100 bytes, four connections, alone and beside eight clients that fetch pages as in page-1",
+        config: "gzip-1",
+        path: "/tiny",
+        traffic: Traffic::Tail { connections: 4, beside: "/page.js" },
+    },
     Scenario {
         name: "idle",
         about: "4,000 connections that are silent after one answer",
@@ -260,10 +280,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
 ];
 
-/// The clients beside the small requests of [`Traffic::Tail`], and what they fetch.
+/// The clients beside the small requests of [`Traffic::Tail`].
 pub(super) const DOWNLOADERS: usize = 8;
-/// See [`DOWNLOADERS`].
-pub(super) const DOWNLOADED: &str = "/bitmap.bmp";
 
 /// The files without compression.
 pub(super) const PLAIN: &str = "plain";

@@ -67,6 +67,7 @@ impl Contestant {
 const GZIP: Contestant = Contestant::new("gzip", Tool::Gzip, &[]);
 const TERSE: Contestant = Contestant::new("terse", Tool::Terse, &[]);
 const TERSE_1: Contestant = Contestant::new("terse -1", Tool::Terse, &["-1"]);
+const TERSE_2: Contestant = Contestant::new("terse -2", Tool::Terse, &["-2"]);
 const TERSE_3: Contestant = Contestant::new("terse -3", Tool::Terse, &["-3"]);
 const CARD: Contestant = Contestant::new(WITH_CARD, Tool::TerseWithCard, &[]);
 
@@ -103,7 +104,7 @@ pub(in crate::bench) const FILE_SCENARIOS: &[FileScenario] = &[
         name: "gzip-canterbury-100",
         about: "the same tar a hundred times over: the rate without the start of a program",
         input: Input::CorpusTimes(100),
-        contestants: &[TERSE_1, TERSE_3, TERSE],
+        contestants: &[TERSE_1, TERSE_2, TERSE_3, TERSE],
     },
     FileScenario {
         name: "card-file",
