@@ -8,7 +8,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::client::{Client, Response};
 use support::gzip::gunzip;
 use support::origin::{Origin, Request};
@@ -16,7 +16,8 @@ use support::proxy::DEFAULTS;
 use support::{Terse, column_of, until};
 
 /// A server: the path says what it sends. `/<letter>...` is a body of that letter's text; `chunked` in it has no length, `private`,
-/// `no-store` and `cookie` are one user's own, `slow` pauses in the middle, `other` begins with another word.
+/// `no-store` and `cookie` are one user's own, `slow` pauses in the middle, `soon` for a moment there, and `early` for one behind the first
+/// bytes, `other` begins with another word.
 fn origin() -> Origin {
     Origin::start(answer)
 }
@@ -39,7 +40,8 @@ fn answer(request: &Request, stream: &mut TcpStream) {
         return;
     }
     let mut message = head.into_bytes();
-    for piece in body.chunks(20_000) {
+    let (first, rest) = body.split_at(if path.contains("early") { 2_000 } else { 20_000 });
+    for (i, piece) in std::iter::once(first).chain(rest.chunks(20_000)).enumerate() {
         match chunked {
             true => message.extend([format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat()),
             false => message.extend(piece),
@@ -48,6 +50,14 @@ fn answer(request: &Request, stream: &mut TcpStream) {
             // Long enough for the proxy to see that nothing comes.
             let _ = stream.write_all(&std::mem::take(&mut message));
             std::thread::park_timeout(Duration::from_millis(50));
+        }
+        if i == 0 && (path.contains("early") || path.contains("soon")) {
+            let _ = stream.write_all(&std::mem::take(&mut message));
+            let sent = Instant::now();
+            stream.set_nodelay(true).unwrap();
+            while sent.elapsed() < Duration::from_micros(1200) {
+                std::thread::yield_now();
+            }
         }
     }
     if chunked {
@@ -197,6 +207,21 @@ fn a_body_that_pauses_is_streamed() {
     terse.end();
     let terse = self::terse("compression algo gzip\n", &one(&origin, "compression collect 49999\n"));
     assert_eq!(recalls(&terse, "/a", &[], 2), ["stream"; 2]);
+    terse.end();
+}
+
+/// A server that has sent much of a body has more of it at hand; who has sent little may have an event, or a page to compute.
+#[test]
+fn a_moment_after_much_of_a_body_is_waited_for() {
+    const TIMES: usize = 21;
+    let origin = origin();
+    let terse = terse("compression algo gzip\n", &one(&origin, ""));
+    for (path, streams) in [("/a-chunked-soon", false), ("/a-chunked-early", true)] {
+        // Either side may be kept from its processor for longer than such a moment.
+        let recalled = recalls(&terse, path, &[], TIMES);
+        let streamed = recalled.iter().filter(|word| *word == "stream").count();
+        assert_eq!(streamed > TIMES / 2, streams, "{path}: {recalled:?}");
+    }
     terse.end();
 }
 

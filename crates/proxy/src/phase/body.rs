@@ -129,9 +129,16 @@ pub(super) async fn admitted(
 }
 
 /// Reads more; false when the sender pauses and something `waits` for what may come.
-pub(super) async fn more_soon(source: &mut Source<'_>, waits: bool) -> Result<bool, Broke> {
-    let (timer, is_known) = (source.timer, source.known_bytes().is_some());
-    Ok(soon(source.more(), waits, timer, is_known).await?.is_some())
+pub(super) async fn more_soon(source: &mut Source<'_>, waits: bool, is_patient: bool) -> Result<bool, Broke> {
+    let timer = source.timer;
+    Ok(soon(source.more(), waits, timer, is_patient).await?.is_some())
+}
+
+/// Whether [`PATIENCE`] is had with the sender: its body has a length, or so much of it came without a pause that what is left is probably
+/// on its way, too.
+pub(super) fn is_patient(source: &Source<'_>, coder: Option<&Compressor>) -> bool {
+    let collected = coder.filter(|coder| coder.is_collecting()).map_or(0, |coder| coder.bytes_in());
+    source.known_bytes().is_some() || collected >= MUCH
 }
 
 /// The same for what is collected: received at once to where it is collected, if nobody else has a say in it. Returns how many bytes were;
@@ -143,11 +150,11 @@ async fn collect_soon(
     passage: &Option<Passage>,
     waits: bool,
 ) -> Result<Option<usize>, Broke> {
-    let waits = waits || coder.has_pending();
+    let (waits, is_patient) = (waits || coder.has_pending(), is_patient(source, Some(coder)));
     let room = if passage.is_none() && source.can_receive() { coder.room() } else { None };
-    let Some(room) = room else { return Ok(more_soon(source, waits).await?.then_some(0)) };
-    let (timer, is_known) = (source.timer, source.known_bytes().is_some());
-    let received = soon(source.receive(room), waits, timer, is_known).await?;
+    let Some(room) = room else { return Ok(more_soon(source, waits, is_patient).await?.then_some(0)) };
+    let timer = source.timer;
+    let received = soon(source.receive(room), waits, timer, is_patient).await?;
     if let Some(n) = received {
         progress.set(progress.get() + n as u64);
         coder.received(n);
@@ -155,14 +162,14 @@ async fn collect_soon(
     Ok(received)
 }
 
-/// What comes; none when the sender pauses and something `waits` for it. `is_known`: the body's length was told.
+/// What comes; none when the sender pauses and something `waits` for it.
 async fn soon<T>(
     more: impl Future<Output = Result<T, Broken>>,
     waits: bool,
     timer: &Timer,
-    is_known: bool,
+    is_patient: bool,
 ) -> Result<Option<T>, Broke> {
-    let more = match (waits, is_known) {
+    let more = match (waits, is_patient) {
         (false, _) => Some(more.await),
         (true, true) => tokio::time::timeout(PATIENCE, more).await.ok(),
         (true, false) => timer.briefly(more).await,
@@ -173,9 +180,12 @@ async fn soon<T>(
 /// To collect a byte is so many times less work than to code it.
 const COLLECTED: usize = 4;
 
-/// The same as a pause for a body whose length was told. Its sender has all of it, or nearly, and nobody waits for a part of it; what comes
-/// whole costs less and comes out smaller.
+/// The same as a pause for a body whose length was told, and for one of which [`MUCH`] is collected. Its sender has all of it, or nearly,
+/// and nobody waits for a part of it; what comes whole costs less and comes out smaller.
 const PATIENCE: Duration = Duration::from_millis(3);
+
+/// More bytes than an event has, or the beginning of a page that is still computed.
+const MUCH: u64 = 16 << 10;
 
 /// Waits for the coder where its work is done elsewhere, and hands on what has come out.
 pub(super) async fn settle(

@@ -146,7 +146,9 @@ pub async fn pass(
                 }
                 None => {
                     let pending = coder.as_ref().is_some_and(|coder| coder.has_pending());
-                    if !body::more_soon(source, pending || !sink.out.is_empty() || !decoder.output().is_empty()).await? {
+                    let waits = pending || !sink.out.is_empty() || !decoder.output().is_empty();
+                    let is_patient = body::is_patient(source, coder.as_deref());
+                    if !body::more_soon(source, waits, is_patient).await? {
                         holds = false;
                         deliver(decoder, coder.as_deref_mut(), source, sink, &mut passage).await?;
                         decoder.relax();
