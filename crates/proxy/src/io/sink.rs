@@ -25,6 +25,17 @@ pub enum Outgoing {
     },
 }
 
+impl Outgoing {
+    /// Appends what ends a body.
+    fn end(self, trailers: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Outgoing::Plain => {}
+            Outgoing::Chunked { trailers: true } => encode::last_chunk(trailers, out),
+            Outgoing::Chunked { trailers: false } => encode::last_chunk(b"", out),
+        }
+    }
+}
+
 /// A message and where it goes.
 pub struct Sink<'a> {
     /// The half that writes.
@@ -63,19 +74,13 @@ impl Sink<'_> {
         if data.is_empty() {
             return Ok(());
         }
-        let end = match self.framing {
-            Outgoing::Plain => &b""[..],
-            Outgoing::Chunked { .. } => {
-                encode::chunk_start(data.len(), self.out);
-                encode::CHUNK_END
-            }
-        };
-        if data.len() <= COPIED {
-            self.out.extend_from_slice(data);
-            self.out.extend_from_slice(end);
-            return if self.out.len() >= ENOUGH { self.flush().await } else { Ok(()) };
+        let end = self.begin(data.len());
+        if data.len() > COPIED {
+            return self.write_behind(data, end).await;
         }
-        self.write_behind(data, end).await
+        self.out.extend_from_slice(data);
+        self.out.extend_from_slice(end);
+        if self.out.len() >= ENOUGH { self.flush().await } else { Ok(()) }
     }
 
     /// Ends the body: the last chunk, and what still waits.
@@ -85,24 +90,27 @@ impl Sink<'_> {
 
     /// Sends the last part of the body and ends it, at one go.
     pub async fn finish_with(&mut self, data: &[u8], trailers: &[u8]) -> io::Result<()> {
-        let framing = self.framing;
-        let last_chunk = |out: &mut Vec<u8>| match framing {
-            Outgoing::Plain => {}
-            Outgoing::Chunked { trailers: true } => encode::last_chunk(trailers, out),
-            Outgoing::Chunked { trailers: false } => encode::last_chunk(b"", out),
-        };
-        if data.len() <= COPIED {
-            self.send(data).await?;
-            last_chunk(self.out);
-            return self.flush().await;
+        let end = self.begin(data.len());
+        if data.len() > COPIED {
+            let mut end = end.to_vec();
+            self.framing.end(trailers, &mut end);
+            return self.write_behind(data, &end).await;
         }
-        let mut end = Vec::new();
-        if framing != Outgoing::Plain {
-            encode::chunk_start(data.len(), self.out);
-            end.extend_from_slice(encode::CHUNK_END);
+        self.out.extend_from_slice(data);
+        self.out.extend_from_slice(end);
+        self.framing.end(trailers, self.out);
+        self.flush().await
+    }
+
+    /// Begins a part of so many bytes, behind what waits; what is to stand behind it.
+    fn begin(&mut self, bytes: usize) -> &'static [u8] {
+        match self.framing {
+            Outgoing::Chunked { .. } if bytes > 0 => {
+                encode::chunk_start(bytes, self.out);
+                encode::CHUNK_END
+            }
+            _ => b"",
         }
-        last_chunk(&mut end);
-        self.write_behind(data, &end).await
     }
 
     /// Writes what waits.
@@ -161,10 +169,7 @@ impl Sink<'_> {
 
     /// Sends all that a pipe holds as a part of the body, behind what waits. To be called where [`Sink::can_splice`] says so.
     pub async fn send_piped(&mut self, pipe: &mut Pipe<'_>) -> io::Result<()> {
-        let chunked = self.framing != Outgoing::Plain;
-        if chunked {
-            encode::chunk_start(pipe.held(), self.out);
-        }
+        let end = self.begin(pipe.held());
         let (out, mut done) = (std::mem::take(self.out), 0);
         while done < out.len() || pipe.held() > 0 {
             let mut waits = false;
@@ -183,9 +188,7 @@ impl Sink<'_> {
         self.unstored = self.unstored.map(|_| 0);
         *self.out = out;
         self.out.clear();
-        if chunked {
-            self.out.extend_from_slice(encode::CHUNK_END);
-        }
+        self.out.extend_from_slice(end);
         Ok(())
     }
 
@@ -206,3 +209,6 @@ impl Sink<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
