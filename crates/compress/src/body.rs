@@ -397,8 +397,7 @@ impl Compressor {
     fn is_for_engine(&self, bytes: usize) -> bool {
         let (Some(queue), Some(EngineId(id))) = (&self.place.queue, self.preferred) else { return false };
         let lane = queue.engines().get(usize::from(id));
-        !self.stays(self.engine.whole_ns(self.plan.level, bytes))
-            && lane.is_some_and(|lane| !lane.declines(self.plan.coding, bytes))
+        !self.stays(self.engine.whole_ns(self.plan.level, bytes)) && lane.is_some_and(|lane| !lane.declines(self.plan, bytes))
     }
 
     fn collected(&mut self, body: Collected) {

@@ -234,6 +234,7 @@ fn a_text_at_the_first_level_goes_to_an_engine_that_takes_it() {
         (settings("prompt"), prompt.clone(), false, [1, 0, 0]),
         (EngineSettings { largest: 100_000, ..settings("prompt") }, prompt, true, [0, 1, 0]),
         (settings("down"), idle.clone(), true, [0, 0, 1]),
+        (EngineSettings { fallback: Some(1), ..settings("down") }, idle.clone(), true, [0, 0, 1]),
         // Software is to do it at another level, at which it takes long.
         (EngineSettings { fallback: Some(9), ..settings("down") }, idle, false, [0, 0, 1]),
     ];

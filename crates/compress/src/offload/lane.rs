@@ -36,6 +36,7 @@ use crate::coder::CoderFault;
 use crate::coding::{Coding, Level};
 use crate::device::{Coded, Device, Ending, Failure, Lent, Order, Pieces, Status, Wrapper};
 use crate::engine::{EngineSettings, Verify};
+use crate::policy::Plan;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -187,10 +188,11 @@ impl Lane {
         (self.settings.smallest..=self.settings.largest).contains(&bytes) && coding.and_then(Wrapper::of).is_some()
     }
 
-    /// Whether a body of that coding and length stays with software, at the level that is planned. It counts as offered then.
-    pub(crate) fn declines(&self, coding: Coding, bytes: usize) -> bool {
-        let refusal = self.refusal(&self.lock(), Some(coding), bytes);
-        let declines = refusal.filter(|refusal| *refusal == Refusal::Unfit || self.settings.fallback.is_none());
+    /// Whether a body of so many bytes stays with software, and at the level that is planned. It counts as offered then.
+    pub(crate) fn declines(&self, plan: Plan, bytes: usize) -> bool {
+        let refusal = self.refusal(&self.lock(), Some(plan.coding), bytes);
+        let is_as_planned = self.settings.fallback.is_none_or(|level| Level(level) == plan.level);
+        let declines = refusal.filter(|refusal| *refusal == Refusal::Unfit || is_as_planned);
         declines.inspect(|refusal| self.refused(*refusal)).is_some()
     }
 
