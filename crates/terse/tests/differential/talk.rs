@@ -6,7 +6,7 @@
 use super::support::client::{Client, Response};
 use super::support::gzip::gunzip;
 use super::support::readable;
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 use std::time::Duration;
 
 /// What came back for one request.
@@ -31,7 +31,7 @@ pub(crate) fn talk(address: SocketAddr, requests: &[&str], mut is_running: impl 
     let mut open: Option<Client> = None;
     let mut exchanges = Vec::new();
     for text in requests {
-        let text = text.strip_prefix('~').inspect(|_| open = None).unwrap_or(text);
+        let text = text.strip_prefix('~').inspect(|_| open.take().into_iter().for_each(end)).unwrap_or(text);
         let client = open.get_or_insert_with(|| Client::connect(address));
         let (method, bytes) = written(text);
         client.send(bytes);
@@ -57,6 +57,12 @@ pub(crate) fn talk(address: SocketAddr, requests: &[&str], mut is_running: impl 
         exchanges.push(exchange(text, interim, response));
     }
     Some(exchanges)
+}
+
+/// Ends a connection, and waits until the proxy has: what it counts of connections that are open is as it will be.
+fn end(mut client: Client) {
+    client.stream().shutdown(Shutdown::Write).unwrap();
+    assert!(client.is_closed(), "the connection stays open behind its client's end");
 }
 
 /// Whether the connection can go on.
