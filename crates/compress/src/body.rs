@@ -12,7 +12,8 @@
 //!
 //! Collecting is worth its memory: as a whole a body costs half the time and comes out smaller. It ends where the client would have to
 //! wait for it: at the server's first pause. Each arrow that means more than [`IN_PLACE_NS`] of work may leave through
-//! [`Step::Away`] and come back through [`Compressor::resume`].
+//! [`Step::Away`] and come back through [`Compressor::resume`]. What was collected and does not leave is [`Step::Here`]: the caller, who
+//! may have others to look after first, does it with [`Compressor::work`].
 //!
 //! A body that will go to an engine of another process is collected in memory that the engine lends ([`Collected`]), as soon as it is
 //! known to be large enough: it can be received there ([`Compressor::room`]), and the engine, the checks and the software behind it all
@@ -31,7 +32,7 @@ use crate::coding::Level;
 use crate::collected::Collected;
 use crate::engine::EngineId;
 use crate::memory::{Recall, Remembrance};
-use crate::offload::{Finished, Job, Kind, Queue, Work};
+use crate::offload::{Finished, Job, Kind, Progress, Queue, Work};
 use crate::policy::Plan;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -76,8 +77,10 @@ pub type Brake = Box<dyn Fn() -> bool + Send + Sync>;
 /// What became of a call.
 #[must_use]
 pub enum Step {
-    /// It is done; what came out is in [`Compressor::output`].
+    /// It is done; what came out is to be [taken](Compressor::take_output).
     Done,
+    /// It is to be done here, and the next of it takes about so many nanoseconds: call [`Compressor::work`], and nothing else before.
+    Here(u64),
     /// It is being done elsewhere: await the job, hand what it returns to [`Compressor::resume`], and call nothing else before. A
     /// dropped job ends the compressor: later calls return a [`Fault`].
     Away(Job),
@@ -105,7 +108,7 @@ impl Deref for Output {
 /// The compressor of one body.
 ///
 /// Drive: `feed` for each piece that the server sends, `pause` when it has been silent for a moment and something was fed since, and
-/// `finish` at the end. After each call (and its job), take what has come out, hand it on, and say that it is delivered.
+/// `finish` at the end. After each call (and its work), take what has come out, hand it on, and say that it is delivered.
 pub struct Compressor {
     plan: Plan,
     engine: &'static Engine,
@@ -130,6 +133,14 @@ pub struct Compressor {
 enum State {
     Collecting(Collected),
     Streaming(Box<dyn Coder>),
+    /// A whole body is to be coded here.
+    Whole(Collected),
+    /// Other work is to be done here; each step takes about so many nanoseconds.
+    Here {
+        work: Work,
+        ns: u64,
+        last: bool,
+    },
     /// A job has the coder or the body.
     Away {
         last: bool,
@@ -199,7 +210,7 @@ impl Compressor {
                 self.push_owned(coder, body, Flush::None)
             }
             State::Streaming(coder) => self.push(coder, input, Flush::None),
-            State::Away { .. } | State::Ended | State::Broken => Err(CoderFault),
+            State::Whole(_) | State::Here { .. } | State::Away { .. } | State::Ended | State::Broken => Err(CoderFault),
         }
     }
 
@@ -239,15 +250,8 @@ impl Compressor {
                 self.push_owned(coder, body, Flush::Sync)
             }
             State::Streaming(coder) => self.push(coder, &[], Flush::Sync),
-            State::Away { .. } | State::Ended | State::Broken => Err(CoderFault),
+            State::Whole(_) | State::Here { .. } | State::Away { .. } | State::Ended | State::Broken => Err(CoderFault),
         }
-    }
-
-    /// About how long [`Compressor::finish`] keeps its caller at the most, in nanoseconds.
-    pub fn finish_ns(&self) -> u64 {
-        let State::Collecting(body) = &self.state else { return 0 };
-        let ns = self.engine.body_ns(self.plan.level, body);
-        if self.stays(ns) { ns } else { 0 }
     }
 
     /// Says that the body has ended.
@@ -256,24 +260,48 @@ impl Compressor {
             State::Collecting(body) => {
                 let Some(body) = self.find(body) else { return Ok(Step::Done) };
                 self.enters(body.len());
-                let (level, pool) = (self.plan.level, &self.place.pool);
-                if self.stays(self.engine.body_ns(level, &body)) && !self.is_for_engine(body.len()) {
-                    let before = self.output.len();
-                    (self.engine.whole)(&body, level, pool, &mut self.output)?;
-                    self.bytes_out += (self.output.len() - before) as u64;
-                    if let Some(memory) = &mut self.memory {
-                        memory.keep(self.plan.coding, level, &self.output[before..]);
-                    }
-                    self.ended();
-                    return Ok(Step::Done);
+                let ns = self.engine.body_ns(self.plan.level, &body);
+                if self.stays(ns) && !self.is_for_engine(body.len()) {
+                    self.state = State::Whole(body);
+                    return Ok(Step::Here(ns));
                 }
                 let name = self.memory.as_ref().and_then(|memory| memory.whole_name());
-                let kind = name.map(|name| Kind { name, coding: self.plan.coding, level });
-                let work = Work::whole(self.engine, level, pool.clone(), body.into_piece().into());
-                self.send(work.by(self.preferred).of_kind(kind), true)
+                let kind = name.map(|name| Kind { name, coding: self.plan.coding, level: self.plan.level });
+                let work = Work::whole(self.engine, self.plan.level, self.place.pool.clone(), body.into_piece().into());
+                self.send(work.by(self.preferred).of_kind(kind), ns, true)
             }
             State::Streaming(coder) => self.push(coder, &[], Flush::Finish),
-            State::Away { .. } | State::Ended | State::Broken => Err(CoderFault),
+            State::Whole(_) | State::Here { .. } | State::Away { .. } | State::Ended | State::Broken => Err(CoderFault),
+        }
+    }
+
+    /// Does the next of what is to be done here.
+    pub fn work(&mut self) -> Result<Step, Fault> {
+        match std::mem::replace(&mut self.state, State::Broken) {
+            State::Whole(body) => {
+                let before = self.output.len();
+                (self.engine.whole)(&body, self.plan.level, &self.place.pool, &mut self.output)?;
+                self.bytes_out += (self.output.len() - before) as u64;
+                if let Some(memory) = &mut self.memory {
+                    memory.keep(self.plan.coding, self.plan.level, &self.output[before..]);
+                }
+                self.ended();
+                Ok(Step::Done)
+            }
+            State::Here { mut work, ns, last } => match work.step(None)? {
+                Progress::Done => {
+                    work.share();
+                    self.take_back(work, last).map(|()| Step::Done)
+                }
+                Progress::Turn | Progress::Slice => {
+                    self.state = State::Here { work, ns, last };
+                    Ok(Step::Here(ns))
+                }
+            },
+            other => {
+                self.state = other;
+                Err(CoderFault)
+            }
         }
     }
 
@@ -288,11 +316,14 @@ impl Compressor {
         }
     }
 
-    /// Awaits the step's job, if there is one, and resumes.
-    pub async fn settle(&mut self, step: Step) -> Result<(), Fault> {
-        match step {
-            Step::Done => Ok(()),
-            Step::Away(job) => self.resume(job.await),
+    /// Does all that is to be done here, or awaits the step's job and resumes.
+    pub async fn settle(&mut self, mut step: Step) -> Result<(), Fault> {
+        loop {
+            match step {
+                Step::Done => return Ok(()),
+                Step::Here(_) => step = self.work()?,
+                Step::Away(job) => return self.resume(job.await),
+            }
         }
     }
 
@@ -467,13 +498,18 @@ impl Compressor {
 
     fn push_owned(&mut self, mut coder: Box<dyn Coder>, input: Collected, flush: Flush) -> Result<Step, Fault> {
         self.enters(input.len());
-        let stays = self.stays(self.engine.stream_ns(self.plan.level, input.len()));
+        let ns = self.engine.stream_ns(self.plan.level, input.len());
         let flush = self.brake(&mut *coder, flush);
         let (flush, lighten) = self.economy(&*coder, input.memory(), flush);
         self.pending = flush == Flush::None;
         let work = Work::stream(coder, input.into_piece(), flush, lighten);
         let last = flush == Flush::Finish;
-        if stays { self.take_back(work.run()?, last).map(|()| Step::Done) } else { self.send(work, last) }
+        if self.stays(ns) { self.here(work, ns, last) } else { self.send(work, ns, last) }
+    }
+
+    fn here(&mut self, work: Work, ns: u64, last: bool) -> Result<Step, Fault> {
+        self.state = State::Here { work, ns, last };
+        Ok(Step::Here(ns))
     }
 
     /// Eases a stream while a brake is on, and takes it back behind that. A level can change where the coder has
@@ -499,8 +535,8 @@ impl Compressor {
         (flush, (small && flush == Flush::Sync).then_some(keep))
     }
 
-    /// Gives work to the queue, or does it here when there is no room for it.
-    fn send(&mut self, work: Work, last: bool) -> Result<Step, Fault> {
+    /// Gives work to the queue; it is to be done here when there is no room for it.
+    fn send(&mut self, work: Work, ns: u64, last: bool) -> Result<Step, Fault> {
         let given = match &self.place.queue {
             // Where it goes its memory goes along: whoever has it still has it when this body's client has gone.
             Some(queue) => queue.submit(work.holding(std::mem::take(&mut self.held), &self.place.budget)),
@@ -511,7 +547,7 @@ impl Compressor {
                 self.state = State::Away { last };
                 Ok(Step::Away(job))
             }
-            Err(work) => self.take_back(work.run()?, last).map(|()| Step::Done),
+            Err(work) => self.here(work, ns, last),
         }
     }
 
@@ -553,9 +589,9 @@ impl Compressor {
     /// Bytes of the coder or of the collected body.
     fn own_bytes(&self) -> usize {
         match &self.state {
-            State::Collecting(body) => body.memory(),
+            State::Collecting(body) | State::Whole(body) => body.memory(),
             State::Streaming(coder) => coder.memory(),
-            State::Away { .. } | State::Ended | State::Broken => 0,
+            State::Here { .. } | State::Away { .. } | State::Ended | State::Broken => 0,
         }
     }
 

@@ -28,7 +28,7 @@ pub use job::{Finished, Job};
 pub use lane::{Cause, Lane, LaneNumbers};
 
 pub(crate) use twins::Kind;
-pub(crate) use work::Work;
+pub(crate) use work::{Progress, Work};
 
 use crate::coder::CoderFault;
 use crate::device::Device;
@@ -42,7 +42,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use twins::{Lead, Twins};
-use work::Progress;
 
 /// Where the bytes for a coding lie in what an engine made of a body; nothing if it lies.
 #[cfg(feature = "hostile")]

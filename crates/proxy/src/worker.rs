@@ -2,7 +2,7 @@
 
 use crate::access::Access;
 use crate::deferral::Deferral;
-use crate::io::{BULK_BYTES, Pipes, Pool, Pools, Transport, Wheel, clock};
+use crate::io::{BULK_BYTES, Pipes, Pool, Pools, Transport, Wheel, clock, turn};
 use crate::log::Logger;
 use crate::phase::accept;
 use crate::plan::Plan;
@@ -114,7 +114,10 @@ const PURGE_INTERVAL: Duration = Duration::from_secs(1);
 pub fn run(plan: Arc<Plan>, index: usize, listeners: Vec<(usize, Access)>, shared: Shared) -> io::Result<()> {
     clock::announce();
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().on_thread_unpark(clock::turn);
+    builder.enable_all().on_thread_unpark(|| {
+        clock::turn();
+        turn::begin();
+    });
     let runtime = builder.build_local(Default::default())?;
     runtime.block_on(async {
         let worker = Worker::new(plan, index, shared);

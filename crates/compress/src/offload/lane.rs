@@ -188,7 +188,7 @@ impl Lane {
         (self.settings.smallest..=self.settings.largest).contains(&bytes) && coding.and_then(Wrapper::of).is_some()
     }
 
-    /// Whether a body of so many bytes stays with software, and at the level that is planned. It counts as offered then.
+    /// Whether a body of so many bytes stays with software, and at the level that is planned. The refusal is counted then.
     pub(crate) fn declines(&self, plan: Plan, bytes: usize) -> bool {
         let refusal = self.refusal(&self.lock(), Some(plan.coding), bytes);
         let is_as_planned = self.settings.fallback.is_none_or(|level| Level(level) == plan.level);
@@ -219,10 +219,12 @@ impl Lane {
     pub(super) fn serve(self: &Arc<Lane>) {
         while let Some(turn) = self.next_turn() {
             for (slot, work, cause, deadline) in turn.fallen {
-                self.fall_back(slot, work, cause);
-                if cause == Cause::Late {
-                    self.numbers.was_late(micros(deadline));
-                }
+                self.fall_back(slot, work, || {
+                    self.numbers.fell(cause);
+                    if cause == Cause::Late {
+                        self.numbers.was_late(micros(deadline));
+                    }
+                });
             }
             // It takes its time to end what hangs: nobody waits for that.
             for ticket in turn.overdue {
@@ -359,7 +361,7 @@ impl Lane {
         self.changed.notify_one();
         match result {
             Ok(coded) => self.landed(flight, coded),
-            Err(failure) => self.fall_back(flight.slot, Some(flight.work), failure.into()),
+            Err(failure) => self.fall_back(flight.slot, Some(flight.work), || self.numbers.fell(failure.into())),
         }
     }
 
@@ -369,7 +371,7 @@ impl Lane {
         self.numbers.took(micros(since), coded.took);
         if self.settings.verify != Verify::None {
             let work = work.into_check(coded.bytes, self.clone());
-            return self.to_queue(slot, work);
+            return self.to_queue(slot, work, || {});
         }
         let found = work.as_whole().and_then(|whole| verify::judge(&coded.bytes, whole.input(), whole.coding(), Verify::None));
         self.judged(found.is_some(), work.bytes(), coded.bytes.len());
@@ -378,7 +380,7 @@ impl Lane {
                 work.out = cut(coded.bytes, range);
                 slot.finish(Ok(work));
             }
-            None => self.to_queue(slot, work.into_software(self.settings.fallback)),
+            None => self.to_queue(slot, work.into_software(self.settings.fallback), || {}),
         }
     }
 
@@ -395,16 +397,17 @@ impl Lane {
     }
 
     /// Gives a job to software; `work` is with its slot where it was not handed over.
-    fn fall_back(&self, slot: Arc<Slot>, work: Option<Work>, cause: Cause) {
-        let Some(work) = work.or_else(|| slot.take()) else { return };
-        self.numbers.fell(cause);
-        self.to_queue(slot, work.into_software(self.settings.fallback));
+    fn fall_back(&self, slot: Arc<Slot>, work: Option<Work>, count: impl FnOnce()) {
+        if let Some(work) = work.or_else(|| slot.take()) {
+            self.to_queue(slot, work.into_software(self.settings.fallback), count);
+        }
     }
 
-    /// Gives work to the queue's threads, if anybody still waits for it. It was let in before.
-    fn to_queue(&self, slot: Arc<Slot>, work: Work) {
+    /// Gives work to the queue's threads, if anybody still waits for it, and counts that. It was let in before.
+    fn to_queue(&self, slot: Arc<Slot>, work: Work, count: impl FnOnce()) {
         slot.move_to(self.software.home());
         if slot.put_back(work) {
+            count();
             self.software.rejoin(Entry::new(slot, None), Place::Last);
         }
     }

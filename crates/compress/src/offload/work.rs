@@ -136,7 +136,7 @@ impl Work {
     }
 
     /// Gives what has come out, which is all, to those who wait for it.
-    pub(super) fn share(&mut self) {
+    pub(crate) fn share(&mut self) {
         if let Some(lead) = self.ties.lead.take() {
             lead.share(&self.out, self.level);
         }
@@ -250,13 +250,6 @@ impl Work {
                 }
             }
         }
-    }
-
-    /// Does all of it.
-    pub(crate) fn run(mut self) -> Result<Work, CoderFault> {
-        while self.step(None)? != Progress::Done {}
-        self.share();
-        Ok(self)
     }
 
     /// The coder, if it was a stream's, and what came out.

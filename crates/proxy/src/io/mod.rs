@@ -19,4 +19,3 @@ pub use sink::{Outgoing, Sink};
 pub use source::{Broken, Incoming, Part, Source};
 pub use timer::{Timer, Wheel};
 pub use transport::{Reader, Transport, Writer};
-pub use turn::Turn;

@@ -22,7 +22,7 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 use tokio::io::{Interest, unix::AsyncFd};
 
-/// How long a sender may be silent before what it has sent so far is on its way. The rest of the 5 ms that are promised is for coders.
+/// How long a sender may be silent before what it has sent so far is on its way, where no patience is had with it.
 pub const PAUSE: Duration = Duration::from_micros(500);
 
 /// All pauses that a worker waits for.

@@ -1,14 +1,14 @@
 //! A body from one side to the other, as it is or through a coder. Both directions go this way.
 
 use crate::filter::{Passage, Reach, Side};
-use crate::io::{Broken, Part, Sink, Source, Timer, Turn};
+use crate::io::{Broken, Part, Sink, Source, Timer, turn};
 use crate::splice::{self, Way};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use terse_compress::body::Output;
 use terse_compress::offload::{Finished, Job};
 use terse_compress::{Compressor, Step};
@@ -88,7 +88,7 @@ pub async fn compress(
     progress: &Cell<u64>,
     mut passage: Option<Passage>,
 ) -> Result<(), Broke> {
-    let mut turn = Turn::default();
+    let mut patience = Patience::default();
     loop {
         match source.part().map_err(Broke::Source)? {
             Some(Part::Data(n)) => {
@@ -97,13 +97,11 @@ pub async fn compress(
                 let step = coder.feed(source.data(n)).map_err(|_| Broke::Coder)?;
                 source.consume(n);
                 settle(coder, step, source, sink, &mut passage).await?;
-                turn.moved(if coder.is_collecting() { n / COLLECTED } else { n }).await;
+                turn::moved(if coder.is_collecting() { n / COLLECTED } else { n }).await;
             }
-            Some(Part::End) => {
-                return finish(coder, source, sink, &mut passage, turn).await;
-            }
-            None => match collect_soon(source, coder, progress, &passage, !sink.out.is_empty()).await? {
-                Some(n) => turn.moved(n / COLLECTED).await,
+            Some(Part::End) => return finish(coder, source, sink, &mut passage).await,
+            None => match collect_soon(source, coder, progress, &passage, !sink.out.is_empty(), &mut patience).await? {
+                Some(n) => turn::moved(n / COLLECTED).await,
                 None => {
                     let step = coder.pause().map_err(|_| Broke::Coder)?;
                     settle(coder, step, source, sink, &mut passage).await?;
@@ -129,16 +127,14 @@ pub(super) async fn admitted(
 }
 
 /// Reads more; false when the sender pauses and something `waits` for what may come.
-pub(super) async fn more_soon(source: &mut Source<'_>, waits: bool, is_patient: bool) -> Result<bool, Broke> {
-    let timer = source.timer;
-    Ok(soon(source.more(), waits, timer, is_patient).await?.is_some())
-}
-
-/// Whether [`PATIENCE`] is had with the sender: its body has a length, or so much of it came without a pause that what is left is probably
-/// on its way, too.
-pub(super) fn is_patient(source: &Source<'_>, coder: Option<&Compressor>) -> bool {
-    let collected = coder.filter(|coder| coder.is_collecting()).map_or(0, |coder| coder.bytes_in());
-    source.known_bytes().is_some() || collected >= MUCH
+pub(super) async fn more_soon(
+    source: &mut Source<'_>,
+    coder: Option<&Compressor>,
+    waits: bool,
+    patience: &mut Patience,
+) -> Result<bool, Broke> {
+    let pause = Pause::of(source, coder, waits, patience);
+    Ok(pause.or(source.more()).await?.is_some())
 }
 
 /// The same for what is collected: received at once to where it is collected, if nobody else has a say in it. Returns how many bytes were;
@@ -149,12 +145,12 @@ async fn collect_soon(
     progress: &Cell<u64>,
     passage: &Option<Passage>,
     waits: bool,
+    patience: &mut Patience,
 ) -> Result<Option<usize>, Broke> {
-    let (waits, is_patient) = (waits || coder.has_pending(), is_patient(source, Some(coder)));
+    let pause = Pause::of(source, Some(coder), waits || coder.has_pending(), patience);
     let room = if passage.is_none() && source.can_receive() { coder.room() } else { None };
-    let Some(room) = room else { return Ok(more_soon(source, waits, is_patient).await?.then_some(0)) };
-    let timer = source.timer;
-    let received = soon(source.receive(room), waits, timer, is_patient).await?;
+    let Some(room) = room else { return Ok(pause.or(source.more()).await?.map(|()| 0)) };
+    let received = pause.or(source.receive(room)).await?;
     if let Some(n) = received {
         progress.set(progress.get() + n as u64);
         coder.received(n);
@@ -162,19 +158,54 @@ async fn collect_soon(
     Ok(received)
 }
 
-/// What comes; none when the sender pauses and something `waits` for it.
-async fn soon<T>(
-    more: impl Future<Output = Result<T, Broken>>,
-    waits: bool,
-    timer: &Timer,
-    is_patient: bool,
-) -> Result<Option<T>, Broke> {
-    let more = match (waits, is_patient) {
-        (false, _) => Some(more.await),
-        (true, true) => tokio::time::timeout(PATIENCE, more).await.ok(),
-        (true, false) => timer.briefly(more).await,
-    };
-    more.transpose().map_err(Broke::Source)
+/// After how long without a byte a sender pauses.
+enum Pause<'a> {
+    /// Nothing waits for what it may send.
+    Never,
+    /// Soon.
+    Brief(&'a Timer),
+    /// [`PATIENCE`] is had with it, as long as there is some left.
+    Patient(&'a mut Patience),
+}
+
+impl<'a> Pause<'a> {
+    /// Patience is had where the body has a length, or so much of it came without a pause that what is left is probably on its way, too.
+    fn of(source: &Source<'a>, coder: Option<&Compressor>, waits: bool, patience: &'a mut Patience) -> Pause<'a> {
+        let collected = coder.filter(|coder| coder.is_collecting()).map_or(0, |coder| coder.bytes_in());
+        let is_due = source.known_bytes().is_some() || collected >= MUCH;
+        match waits {
+            false => Pause::Never,
+            true if is_due && !patience.left.is_zero() => Pause::Patient(patience),
+            true => Pause::Brief(source.timer),
+        }
+    }
+
+    /// What comes, unless there is a pause before.
+    async fn or<T>(self, more: impl Future<Output = Result<T, Broken>>) -> Result<Option<T>, Broke> {
+        let more = match self {
+            Pause::Never => Some(more.await),
+            Pause::Brief(timer) => timer.briefly(more).await,
+            Pause::Patient(patience) => {
+                let (begun, most) = (Instant::now(), patience.left.min(PATIENCE));
+                let more = tokio::time::timeout(most, more).await.ok();
+                // What is beyond that is this worker's delay.
+                patience.left -= begun.elapsed().min(most);
+                more
+            }
+        };
+        more.transpose().map_err(Broke::Source)
+    }
+}
+
+/// What is left of the patience with one body's sender.
+pub(super) struct Patience {
+    left: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { left: ALL_PATIENCE }
+    }
 }
 
 /// To collect a byte is so many times less work than to code it.
@@ -184,10 +215,13 @@ const COLLECTED: usize = 4;
 /// and nobody waits for a part of it; what comes whole costs less and comes out smaller.
 const PATIENCE: Duration = Duration::from_millis(3);
 
-/// More bytes than an event has, or the beginning of a page that is still computed.
+/// So long is waited for a body's bytes altogether, or one that trickles in would be held until all of it is there.
+const ALL_PATIENCE: Duration = Duration::from_millis(20);
+
+/// An event of a stream is shorter, and so is, mostly, what a server sends of a page while it computes the rest.
 const MUCH: u64 = 16 << 10;
 
-/// Waits for the coder where its work is done elsewhere, and hands on what has come out.
+/// Does the coder's work, or waits for it where it is done elsewhere, and hands on what has come out.
 pub(super) async fn settle(
     coder: &mut Compressor,
     step: Step,
@@ -211,9 +245,7 @@ pub(super) async fn finish(
     source: &Source<'_>,
     sink: &mut Sink<'_>,
     passage: &mut Option<Passage>,
-    mut turn: Turn,
 ) -> Result<(), Broke> {
-    turn.before(coder.finish_ns()).await;
     let step = coder.finish().map_err(|_| Broke::Coder)?;
     let output = output(coder, step, source, sink).await?;
     let trailers = trailers(source.trailers());
@@ -230,13 +262,22 @@ pub(super) async fn finish(
 }
 
 /// What has come out of the coder, once its work is done.
-async fn output(coder: &mut Compressor, step: Step, source: &Source<'_>, sink: &Sink<'_>) -> Result<Output, Broke> {
-    if let Step::Away(job) = step {
-        // Boxed, so that bodies that are coded in place do not carry the room for it.
-        let finished = Box::pin(wanted(job, source, sink)).await?;
-        coder.resume(finished).map_err(|_| Broke::Coder)?;
+async fn output(coder: &mut Compressor, mut step: Step, source: &Source<'_>, sink: &Sink<'_>) -> Result<Output, Broke> {
+    loop {
+        match step {
+            Step::Done => return Ok(coder.take_output()),
+            Step::Here(ns) => {
+                turn::before(ns).await;
+                step = coder.work().map_err(|_| Broke::Coder)?;
+            }
+            Step::Away(job) => {
+                // Boxed, so that bodies that are coded in place do not carry the room for it.
+                let finished = Box::pin(wanted(job, source, sink)).await?;
+                coder.resume(finished).map_err(|_| Broke::Coder)?;
+                step = Step::Done;
+            }
+        }
     }
-    Ok(coder.take_output())
 }
 
 /// Waits for work that is done elsewhere for as long as somebody waits for what comes of it: a client, or a receiver, whose connection is

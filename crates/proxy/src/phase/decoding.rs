@@ -7,8 +7,8 @@
 //! Both directions go this way. Who asks for nothing to be decoded passes it by at one look at an `Option`.
 
 use crate::filter::{Passage, Reach, Side};
-use crate::io::{Part, Sink, Source, Turn};
-use crate::phase::body::{self, Broke};
+use crate::io::{Part, Sink, Source, turn};
+use crate::phase::body::{self, Broke, Patience};
 use crate::phase::transfer::Failure;
 use crate::phase::{coding, prepare};
 use crate::session::Session;
@@ -130,7 +130,7 @@ pub async fn pass(
     let mut holds = true;
     // Whether more is to come out of what was taken.
     let mut drains = false;
-    let mut turn = Turn::default();
+    let mut patience = Patience::default();
     loop {
         let waiting = match drains {
             true => 0,
@@ -140,15 +140,14 @@ pub async fn pass(
                     decoder.finish().map_err(Broke::Decoder)?;
                     deliver(decoder, coder.as_deref_mut(), source, sink, &mut passage).await?;
                     return match coder {
-                        Some(coder) => body::finish(coder, source, sink, &mut passage, turn).await,
+                        Some(coder) => body::finish(coder, source, sink, &mut passage).await,
                         None => sink.finish(&body::trailers(source.trailers())).await.map_err(Broke::Sink),
                     };
                 }
                 None => {
                     let pending = coder.as_ref().is_some_and(|coder| coder.has_pending());
                     let waits = pending || !sink.out.is_empty() || !decoder.output().is_empty();
-                    let is_patient = body::is_patient(source, coder.as_deref());
-                    if !body::more_soon(source, waits, is_patient).await? {
+                    if !body::more_soon(source, coder.as_deref(), waits, &mut patience).await? {
                         holds = false;
                         deliver(decoder, coder.as_deref_mut(), source, sink, &mut passage).await?;
                         decoder.relax();
@@ -163,7 +162,9 @@ pub async fn pass(
                 }
             },
         };
+        let before = decoder.bytes_out();
         let pushed = decoder.push(source.data(waiting)).map_err(Broke::Decoder)?;
+        let made = decoder.bytes_out() - before;
         source.consume(pushed.taken);
         progress.set(progress.get() + pushed.taken as u64);
         drains = pushed.more && pushed.taken == waiting;
@@ -171,12 +172,8 @@ pub async fn pass(
         if !holds {
             deliver(decoder, coder.as_deref_mut(), source, sink, &mut passage).await?;
         }
-        if pushed.more {
-            // Little that comes in can make much work: others get their turn.
-            tokio::task::yield_now().await;
-        } else {
-            turn.moved(pushed.taken).await;
-        }
+        // Little that comes in can make much work.
+        turn::moved(pushed.taken.max(made as usize)).await;
     }
 }
 

@@ -54,7 +54,7 @@ pub struct LaneNumbers {
     pub bytes_in: AtomicU64,
     /// Bytes that came out.
     pub bytes_out: AtomicU64,
-    /// Bodies that were too small or too large for it.
+    /// Bodies that were too small or too large for it, or of a coding that it does not do.
     pub unfit: AtomicU64,
     /// Jobs dropped before they were done.
     pub cancelled: AtomicU64,

@@ -1,5 +1,5 @@
 use super::super::tests::{Bench, block_on};
-use super::super::{Queue, Work};
+use super::super::{Progress, Queue, Work};
 use super::*;
 use crate::coder::conformance::decode_whole;
 use crate::coder::{Engine, Pool, Tuning};
@@ -99,10 +99,11 @@ fn work_that_found_the_line_full_is_shared_too() {
     assert_eq!(bench.began.recv(), Ok(8));
     let waiting_job = queue.submit(waiting.0).ok().unwrap();
     let [first, second] = [1, 2].map(|name| alike(&bench, name));
-    let Err(work) = queue.submit(first.0) else { panic!("there is no room") };
+    let Err(mut work) = queue.submit(first.0) else { panic!("there is no room") };
     let two = queue.submit(second.0).ok().unwrap();
     first.1.send(()).unwrap();
-    assert!(work.run().is_ok());
+    while work.step(None).unwrap() != Progress::Done {}
+    work.share();
     assert_eq!(out(two).unwrap()[0], 1);
     [busy.1, waiting.1].iter().for_each(|go| go.send(()).unwrap());
     assert!(block_on(busy_job).0.is_ok() && block_on(waiting_job).0.is_ok());
