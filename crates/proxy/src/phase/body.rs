@@ -97,11 +97,14 @@ pub async fn compress(
                 let step = coder.feed(source.data(n)).map_err(|_| Broke::Coder)?;
                 source.consume(n);
                 settle(coder, step, source, sink, &mut passage).await?;
-                turn::moved(if coder.is_collecting() { n / COLLECTED } else { n }).await;
+                match coder.is_collecting() {
+                    true => turn::collected(n).await,
+                    false => turn::moved(n).await,
+                }
             }
             Some(Part::End) => return finish(coder, source, sink, &mut passage).await,
             None => match collect_soon(source, coder, progress, &passage, !sink.out.is_empty(), &mut patience).await? {
-                Some(n) => turn::moved(n / COLLECTED).await,
+                Some(n) => turn::collected(n).await,
                 None => {
                     let step = coder.pause().map_err(|_| Broke::Coder)?;
                     settle(coder, step, source, sink, &mut passage).await?;
@@ -207,9 +210,6 @@ impl Default for Patience {
         Patience { left: ALL_PATIENCE }
     }
 }
-
-/// To collect a byte is so many times less work than to code it.
-const COLLECTED: usize = 4;
 
 /// The same as a pause for a body whose length was told, and for one of which [`MUCH`] is collected. Its sender has all of it, or nearly,
 /// and nobody waits for a part of it; what comes whole costs less and comes out smaller.
