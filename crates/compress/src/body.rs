@@ -32,7 +32,7 @@ use crate::coding::Level;
 use crate::collected::Collected;
 use crate::engine::EngineId;
 use crate::memory::{Recall, Remembrance};
-use crate::offload::{Finished, Job, Kind, Progress, Queue, Work};
+use crate::offload::{Finished, Job, Kind, Progress, Queue, TURN_BYTES, Work};
 use crate::policy::Plan;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -79,7 +79,8 @@ pub type Brake = Box<dyn Fn() -> bool + Send + Sync>;
 pub enum Step {
     /// It is done; what came out is to be [taken](Compressor::take_output).
     Done,
-    /// It is to be done here, and the next of it takes about so many nanoseconds: call [`Compressor::work`], and nothing else before.
+    /// It is to be done here, in one step or several, which take about so many nanoseconds together: call [`Compressor::work`] for each, and
+    /// nothing else before.
     Here(u64),
     /// It is being done elsewhere: await the job, hand what it returns to [`Compressor::resume`], and call nothing else before. A
     /// dropped job ends the compressor: later calls return a [`Fault`].
@@ -135,7 +136,7 @@ enum State {
     Streaming(Box<dyn Coder>),
     /// A whole body is to be coded here.
     Whole(Collected),
-    /// Other work is to be done here; each step takes about so many nanoseconds.
+    /// Other work is to be done here, which takes about so many nanoseconds.
     Here {
         work: Work,
         ns: u64,
@@ -261,7 +262,7 @@ impl Compressor {
                 let Some(body) = self.find(body) else { return Ok(Step::Done) };
                 self.enters(body.len());
                 let ns = self.engine.body_ns(self.plan.level, &body);
-                if self.stays(ns) && !self.is_for_engine(body.len()) {
+                if self.is_short(ns) && !self.is_for_engine(body.len()) {
                     self.state = State::Whole(body);
                     return Ok(Step::Here(ns));
                 }
@@ -418,9 +419,9 @@ impl Compressor {
         (self.engine.stream)(self.plan.level, &self.place.pool)
     }
 
-    /// Whether work of that length is done in place.
-    fn stays(&self, ns: u64) -> bool {
-        ns <= self.place.in_place_ns || self.place.queue.is_none()
+    /// Whether work of that length is done in place, and at one go.
+    fn is_short(&self, ns: u64) -> bool {
+        ns <= self.place.in_place_ns
     }
 
     /// Whether an engine will have a whole body of that length. Whoever names one wants it to have what it can take, so it is no matter
@@ -428,7 +429,7 @@ impl Compressor {
     fn is_for_engine(&self, bytes: usize) -> bool {
         let (Some(queue), Some(EngineId(id))) = (&self.place.queue, self.preferred) else { return false };
         let lane = queue.engines().get(usize::from(id));
-        !self.stays(self.engine.whole_ns(self.plan.level, bytes)) && lane.is_some_and(|lane| !lane.declines(self.plan, bytes))
+        !self.is_short(self.engine.whole_ns(self.plan.level, bytes)) && lane.is_some_and(|lane| !lane.declines(self.plan, bytes))
     }
 
     fn collected(&mut self, body: Collected) {
@@ -466,7 +467,7 @@ impl Compressor {
         let (Collected::Own(_), Some(queue), Some(EngineId(id))) = (&*body, &self.place.queue, self.preferred) else {
             return false;
         };
-        if self.stays(self.engine.whole_ns(self.plan.level, expected)) {
+        if self.is_short(self.engine.whole_ns(self.plan.level, expected)) {
             return false;
         }
         let Some(lane) = queue.engines().get(usize::from(id)) else { return false };
@@ -480,7 +481,9 @@ impl Compressor {
 
     /// Pushes borrowed bytes, copying them only if they have to go away.
     fn push(&mut self, mut coder: Box<dyn Coder>, input: &[u8], flush: Flush) -> Result<Step, Fault> {
-        if !self.stays(self.engine.stream_ns(self.plan.level, input.len())) {
+        // Where there is no queue a turn's bytes are coded at one go all the same.
+        let stays = self.place.queue.is_none() && input.len() <= TURN_BYTES;
+        if !stays && !self.is_short(self.engine.stream_ns(self.plan.level, input.len())) {
             return self.push_owned(coder, Collected::Own(input.to_vec()), flush);
         }
         self.enters(input.len());
@@ -504,7 +507,7 @@ impl Compressor {
         self.pending = flush == Flush::None;
         let work = Work::stream(coder, input.into_piece(), flush, lighten);
         let last = flush == Flush::Finish;
-        if self.stays(ns) { self.here(work, ns, last) } else { self.send(work, ns, last) }
+        if self.is_short(ns) { self.here(work, ns, last) } else { self.send(work, ns, last) }
     }
 
     fn here(&mut self, work: Work, ns: u64, last: bool) -> Result<Step, Fault> {
@@ -537,10 +540,11 @@ impl Compressor {
 
     /// Gives work to the queue; it is to be done here when there is no room for it.
     fn send(&mut self, work: Work, ns: u64, last: bool) -> Result<Step, Fault> {
+        // Where it goes its memory goes along: whoever has it still has it when this body's client has gone.
+        let work = work.holding(std::mem::take(&mut self.held), &self.place.budget);
         let given = match &self.place.queue {
-            // Where it goes its memory goes along: whoever has it still has it when this body's client has gone.
-            Some(queue) => queue.submit(work.holding(std::mem::take(&mut self.held), &self.place.budget)),
-            None => Err(work),
+            Some(queue) => queue.submit(work),
+            None => Err(work.into_software(None)),
         };
         match given {
             Ok(job) => {

@@ -28,7 +28,7 @@ pub use job::{Finished, Job};
 pub use lane::{Cause, Lane, LaneNumbers};
 
 pub(crate) use twins::Kind;
-pub(crate) use work::{Progress, Work};
+pub(crate) use work::{Progress, TURN_BYTES, Work};
 
 use crate::coder::CoderFault;
 use crate::device::Device;

@@ -295,6 +295,33 @@ fn what_finds_the_line_full_is_done_here_step_by_step() {
 }
 
 #[test]
+fn without_a_queue_what_is_large_is_done_in_steps_too() {
+    let (place, limit) = place(None, 16 << 20);
+    let body = text(400_000);
+    let mut compressor = Compressor::new(GZIP, Some(body.len() as u64), 1 << 20, &place);
+    drop(compressor.feed(&body).unwrap());
+    let (mut step, mut steps) = (compressor.finish().unwrap(), 0);
+    while let Step::Here(_) = step {
+        assert!(limit.used() >= body.len());
+        step = compressor.work().unwrap();
+        steps += 1;
+    }
+    assert!(steps >= 2, "{steps}");
+    assert_eq!(decoded(&compressor.take_output()), body);
+    compressor.delivered();
+    assert_eq!(limit.used(), 0);
+    // What a decoder has held, for one: more than a turn's bytes at once, in a stream.
+    let mut stream = Compressor::new(GZIP, None, 0, &place);
+    let step = stream.feed(&body[..1]).unwrap();
+    block_on(stream.settle(step)).unwrap();
+    let step = stream.feed(&body[1..]).unwrap();
+    assert!(matches!(step, Step::Here(_)));
+    block_on(stream.settle(step)).unwrap();
+    assert!(matches!(stream.finish(), Ok(Step::Done)));
+    assert_eq!(decoded(&stream.take_output()), body);
+}
+
+#[test]
 fn a_large_body_is_done_in_parts_where_there_is_memory_for_its_state() {
     let body = text(400_000);
     let plan = Plan { coding: Coding::Zstd, level: Level(9) };

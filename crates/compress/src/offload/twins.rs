@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The memory of compressed bodies knows what was compressed; here is what is being compressed. Only what leaves its worker comes here:
-//! work that is done in place is over before anybody else could ask.
+//! work that is done in place is short.
 //!
 //! Invariant: as long as jobs wait for a [`Lead`], there is one: it is handed on wherever it is dropped before it was shared. So nobody
 //! waits for what nobody does.

@@ -168,7 +168,7 @@ impl Work {
 
     /// Leaves a whole body to software, at that level if one is named. A large one is done in parts, as others want their turn, unless
     /// there is no memory for what is held between them.
-    pub(super) fn into_software(mut self, level: Option<u8>) -> Work {
+    pub(crate) fn into_software(mut self, level: Option<u8>) -> Work {
         if let Task::Whole(whole) = self.task {
             let level = level.map(Level);
             self.level = level.or(self.level);

@@ -7,18 +7,20 @@
 //! for the one place from which a look is taken, and goes on behind that.
 //!
 //! ```text
-//!   streams ──────┐                      too little is left
-//!                 ├──> the turn's work ────────────────────> their own line ──┐
-//!   whole bodies ─┘         ^                                                 ├── one of each in turn ──> a look at all clients ──┐
-//!                           │                                another line   ──┘                                                   │
-//!                           └─────────────────────────────────────────────────────────────────────────────────── a new turn ──────┘
+//!            enough is left of the turn
+//!   work ───────────────────────────────────────────────────────────────────────────────────> it is done
+//!     │ too little                                                                                 ^
+//!     ├──> the line of streams ──────┐                                                             │
+//!     ├──> that of whole bodies ─────┼── one of each in turn ──> a look at all clients: a new turn ┘
+//!     └──> that of short work ───────┘
 //! ```
 //!
-//! A body that is collected is coded in one go at its end, of which is known before how long it takes. Such bodies have a line of their own,
-//! as a page has one long turn and some short ones, and would wait for each behind all streams, which have one after another. What passes as
-//! it is has no turns: there they cost 5 % of the CPU time, measured with 64 MB over four connections.
+//! There are three lines, as who has little to do would wait for long behind those who have much: a page that was collected behind streams, which
+//! have one turn after another, and an event or a small page behind large ones. What passes as it is has no turns: there they cost 5 % of the
+//! CPU time, measured with 64 MB over four connections.
 //!
-//! **Invariant:** between two looks there is work for one turn, and one piece of work that is longer.
+//! **Invariant:** between two looks there is as much work as a turn has, or one piece of work that is longer, and no more than a slice of the
+//! offload queue's ([`terse_compress::offload::Hand`]) beside it. Collected bytes count when they are there.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -32,8 +34,10 @@ thread_local! {
     static LOOK: Place = Place::default();
     /// The first in line of those who code or decode a stream.
     static STREAMS: Place = Place::default();
-    /// The first in line of those who collect a body, or code one that they have.
+    /// The first in line of those who code what they have collected.
     static WHOLE: Place = Place::default();
+    /// The first in line of those who do neither for long.
+    static SHORT: Place = Place::default();
 }
 
 /// Held by one; the others wait in line.
@@ -44,43 +48,53 @@ pub fn begin() {
     LEFT.set(TURN_BYTES);
 }
 
-/// So many bytes of a stream were coded, or decoded. Returns when there is something left of a turn: the runtime has heard what has come for
-/// others, and given them theirs.
-pub async fn moved(bytes: usize) {
-    take(bytes.max(LEAST_BYTES));
-    has(1, &STREAMS).await;
+/// So many bytes of a stream will be coded, or come out of a decoder. Returns when there is a turn for that: the runtime has heard what has come
+/// for others, and given them theirs.
+pub async fn stream(bytes: usize) {
+    let line = if bytes <= EVENT_BYTES { &SHORT } else { &STREAMS };
+    turn_for(bytes.max(LEAST_BYTES), line).await;
 }
 
-/// So many bytes of a body were collected: the same.
+/// What was collected will be coded, which takes so many nanoseconds, or if it is done in steps, one of them at the most: the same.
+pub async fn whole(ns: u64) {
+    let line = if ns <= TURN_NS / 2 { &SHORT } else { &WHOLE };
+    turn_for(usize::try_from(ns.saturating_mul(TURN_BYTES as u64) / TURN_NS).unwrap_or(TURN_BYTES), line).await;
+}
+
+/// So many bytes of a body were collected. Returns when there is something left of a turn.
 pub async fn collected(bytes: usize) {
-    take(bytes.max(LEAST_BYTES) / COLLECTED);
-    has(1, &WHOLE).await;
+    took(bytes.max(LEAST_BYTES) / COLLECTED);
+    has(1, &SHORT).await;
 }
 
-/// What was collected will be coded, a step of which takes so many nanoseconds. Returns when there is a turn for that, or a whole one if none
-/// is long enough.
-pub async fn before(ns: u64) {
-    let bytes = usize::try_from(ns.saturating_mul(TURN_BYTES as u64) / TURN_NS).unwrap_or(TURN_BYTES).min(TURN_BYTES);
-    has(bytes, &WHOLE).await;
-    take(bytes);
+/// It was so much more work than was said before.
+pub fn took(bytes: usize) {
+    LEFT.set(left().saturating_sub(bytes));
+}
+
+/// Waits for a turn for so much, or a whole one if none is long enough.
+async fn turn_for(bytes: usize, line: &'static LocalKey<Place>) {
+    let bytes = bytes.min(TURN_BYTES);
+    has(bytes, line).await;
+    took(bytes);
 }
 
 /// Waits until so much of a turn is left.
 async fn has(bytes: usize, line: &'static LocalKey<Place>) {
-    if left() < bytes {
-        let (line, look) = (line.with(Rc::clone), LOOK.with(Rc::clone));
-        let _first = line.lock().await;
-        let _looks = look.lock().await;
-        // Whoever was before in line may have left enough.
-        if left() < bytes {
-            tokio::task::yield_now().await;
-            begin();
-        }
+    if left() >= bytes {
+        return;
     }
-}
-
-fn take(bytes: usize) {
-    LEFT.set(left().saturating_sub(bytes));
+    let (line, look) = (line.with(Rc::clone), LOOK.with(Rc::clone));
+    let _first = line.lock().await;
+    // Whoever was before in line may have left enough.
+    if left() >= bytes {
+        return;
+    }
+    let _looks = look.lock().await;
+    if left() < bytes {
+        tokio::task::yield_now().await;
+        begin();
+    }
 }
 
 fn left() -> usize {
@@ -89,6 +103,9 @@ fn left() -> usize {
 
 /// Some 50 to 300 µs of work, and one job of the offload queue.
 const TURN_BYTES: usize = 64 * 1024;
+
+/// What comes of a stream at once and is no more is probably an event, or what there is at a pause.
+const EVENT_BYTES: usize = 4 * 1024;
 
 /// How long a turn is at least, in nanoseconds; work of which the length is known counts by it.
 const TURN_NS: u64 = 50_000;
@@ -102,7 +119,8 @@ const LEAST_BYTES: usize = 64;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::pin::pin;
+    use std::cell::RefCell;
+    use std::pin::{Pin, pin};
     use std::task::{Context, Waker};
 
     /// How often that looks at other clients.
@@ -112,33 +130,35 @@ mod tests {
         std::iter::from_fn(|| poll().is_pending().then_some(())).count()
     }
 
-    fn goes_on<F: Future<Output = ()>>(body: &mut std::pin::Pin<Box<F>>) -> bool {
+    fn goes_on<F: Future<Output = ()>>(body: &mut Pin<Box<F>>) -> bool {
         body.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
     #[test]
-    fn a_turn_ends_when_so_many_bytes_have_moved() {
-        let counts = [1, 65_471, 1, 65_535, 1, 1 << 20, 5].map(|bytes| looks(moved(bytes)));
-        assert_eq!(counts, [0, 0, 1, 0, 1, 1, 0]);
+    fn a_turn_ends_when_there_is_too_little_left_of_it() {
+        let counts = [1, 65_472, 1, 65_472, 1, 1 << 20, 5].map(|bytes| looks(stream(bytes)));
+        assert_eq!(counts, [0, 0, 1, 0, 1, 1, 1]);
+        took(60_000);
+        assert_eq!([5_000, 5_000].map(|bytes| looks(stream(bytes))), [0, 1]);
     }
 
     #[test]
     fn a_worker_that_has_slept_begins_another() {
-        take(TURN_BYTES);
+        took(TURN_BYTES);
         begin();
-        assert_eq!((looks(before(TURN_NS)), looks(moved(0))), (0, 1));
+        assert_eq!((looks(whole(TURN_NS)), looks(stream(0))), (0, 1));
     }
 
     #[test]
     fn what_is_long_has_a_turn_of_its_own() {
-        let counts = [0, TURN_NS, 0, 1, TURN_NS / 2, TURN_NS / 2, TURN_NS / 2, 10 * TURN_NS].map(|ns| looks(before(ns)));
+        let counts = [0, TURN_NS, 0, 1, TURN_NS / 2, TURN_NS / 2, TURN_NS / 2, 10 * TURN_NS].map(|ns| looks(whole(ns)));
         assert_eq!(counts, [0, 0, 0, 1, 0, 1, 0, 1]);
     }
 
     #[test]
     fn one_body_of_all_begins_another_turn_between_two_looks() {
-        assert_eq!(looks(before(TURN_NS)), 0);
-        let mut bodies = [2, 2, 1].map(|turns| Box::pin(before(turns * TURN_NS)));
+        assert_eq!(looks(whole(TURN_NS)), 0);
+        let mut bodies = [2, 2, 1].map(|turns| Box::pin(whole(turns * TURN_NS)));
         // The second waits for the first, and then for a look of its own; so does the third.
         assert_eq!(
             [0, 1, 2, 0, 1, 2, 1, 2, 2].map(|body| goes_on(&mut bodies[body])),
@@ -148,8 +168,8 @@ mod tests {
 
     #[test]
     fn who_waited_in_line_needs_no_look_where_enough_was_left() {
-        take(TURN_BYTES);
-        let mut bodies = [1, 1].map(|bytes| Box::pin(moved(bytes)));
+        took(TURN_BYTES);
+        let mut bodies = [1, 1].map(|bytes| Box::pin(stream(bytes)));
         assert_eq!([0, 1, 0, 1].map(|body| goes_on(&mut bodies[body])), [false, false, true, true]);
     }
 
@@ -159,23 +179,33 @@ mod tests {
     }
 
     #[test]
-    fn streams_and_whole_bodies_take_turns() {
-        take(TURN_BYTES);
-        let mut streams = [1, 2, 3].map(|_| Box::pin(moved(TURN_BYTES)));
-        assert!(streams.iter_mut().all(|stream| !goes_on(stream)));
-        let mut page = Box::pin(before(TURN_NS));
-        assert!(!goes_on(&mut page));
-        // The first stream has had its look; the page is before the second.
-        assert!(goes_on(&mut streams[0]));
-        take(TURN_BYTES);
-        assert_eq!((goes_on(&mut streams[1]), goes_on(&mut page), goes_on(&mut streams[2])), (false, false, false));
-        assert_eq!((goes_on(&mut streams[1]), goes_on(&mut page)), (false, true));
-        assert_eq!((goes_on(&mut streams[1]), goes_on(&mut streams[2])), (false, false));
-        assert_eq!((goes_on(&mut streams[2]), goes_on(&mut streams[1])), (false, true));
+    fn who_has_little_to_do_does_not_wait_for_all_who_have_much() {
+        let order = Rc::new(RefCell::new(Vec::new()));
+        let comes = |name: &'static str, turn: Pin<Box<dyn Future<Output = ()>>>| {
+            let order = order.clone();
+            tokio::task::spawn_local(async move {
+                turn.await;
+                order.borrow_mut().push(name);
+            });
+        };
+        let local = tokio::task::LocalSet::new();
+        let enter = local.enter();
+        took(TURN_BYTES);
+        for name in ["stream 1", "stream 2", "stream 3"] {
+            comes(name, Box::pin(stream(TURN_BYTES)));
+        }
+        for name in ["page 1", "page 2"] {
+            comes(name, Box::pin(whole(TURN_NS)));
+        }
+        comes("event", Box::pin(stream(100)));
+        comes("small page", Box::pin(whole(TURN_NS / 10)));
+        drop(enter);
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(local);
+        assert_eq!(*order.borrow(), ["stream 1", "page 1", "event", "small page", "stream 2", "page 2", "stream 3"]);
     }
 
     #[test]
     fn parts_of_nearly_nothing_use_a_turn_up() {
-        assert_eq!((0..5 * 1024).map(|_| looks(moved(0))).sum::<usize>(), 5);
+        assert_eq!((0..5 * 1024).map(|_| looks(stream(0))).sum::<usize>(), 4);
     }
 }

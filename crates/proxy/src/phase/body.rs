@@ -10,7 +10,6 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use terse_compress::body::Output;
-use terse_compress::offload::{Finished, Job};
 use terse_compress::{Compressor, Step};
 use terse_http::h1::head::parse_trailers;
 use terse_message::Fields;
@@ -94,12 +93,14 @@ pub async fn compress(
             Some(Part::Data(n)) => {
                 let n = admitted(&mut passage, Reach::Only(Side::Before), source.data(n), sink).await?;
                 progress.set(progress.get() + n as u64);
+                if !coder.is_collecting() {
+                    turn::stream(n).await;
+                }
                 let step = coder.feed(source.data(n)).map_err(|_| Broke::Coder)?;
                 source.consume(n);
                 settle(coder, step, source, sink, &mut passage).await?;
-                match coder.is_collecting() {
-                    true => turn::collected(n).await,
-                    false => turn::moved(n).await,
+                if coder.is_collecting() {
+                    turn::collected(n).await;
                 }
             }
             Some(Part::End) => return finish(coder, source, sink, &mut passage).await,
@@ -109,6 +110,7 @@ pub async fn compress(
                     let step = coder.pause().map_err(|_| Broke::Coder)?;
                     settle(coder, step, source, sink, &mut passage).await?;
                     sink.flush().await.map_err(Broke::Sink)?;
+                    patience = Patience::default();
                     source.more().await.map_err(Broke::Source)?;
                 }
             },
@@ -133,9 +135,11 @@ pub(super) async fn admitted(
 pub(super) async fn more_soon(
     source: &mut Source<'_>,
     coder: Option<&Compressor>,
+    progress: &Cell<u64>,
     waits: bool,
     patience: &mut Patience,
 ) -> Result<bool, Broke> {
+    patience.earn(progress.get());
     let pause = Pause::of(source, coder, waits, patience);
     Ok(pause.or(source.more()).await?.is_some())
 }
@@ -150,6 +154,7 @@ async fn collect_soon(
     waits: bool,
     patience: &mut Patience,
 ) -> Result<Option<usize>, Broke> {
+    patience.earn(progress.get());
     let pause = Pause::of(source, Some(coder), waits || coder.has_pending(), patience);
     let room = if passage.is_none() && source.can_receive() { coder.room() } else { None };
     let Some(room) = room else { return Ok(pause.or(source.more()).await?.map(|()| 0)) };
@@ -191,7 +196,7 @@ impl<'a> Pause<'a> {
             Pause::Patient(patience) => {
                 let (begun, most) = (Instant::now(), patience.left.min(PATIENCE));
                 let more = tokio::time::timeout(most, more).await.ok();
-                // What is beyond that is this worker's delay.
+                // What is beyond that was this worker's own delay.
                 patience.left -= begun.elapsed().min(most);
                 more
             }
@@ -200,14 +205,26 @@ impl<'a> Pause<'a> {
     }
 }
 
-/// What is left of the patience with one body's sender.
+/// What is left of the patience with a sender whose bytes are held.
 pub(super) struct Patience {
     left: Duration,
+    /// Bytes that it has sent.
+    seen: u64,
 }
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience { left: ALL_PATIENCE }
+        Patience { left: ALL_PATIENCE, seen: 0 }
+    }
+}
+
+impl Patience {
+    /// With a sender that has sent so much now.
+    fn earn(&mut self, sent: u64) {
+        let bytes = u32::try_from(sent.saturating_sub(self.seen)).unwrap_or(u32::MAX);
+        let earned = PATIENCE.saturating_mul(bytes) / MUCH as u32;
+        self.left = self.left.saturating_add(earned).min(ALL_PATIENCE);
+        self.seen = sent;
     }
 }
 
@@ -215,7 +232,8 @@ impl Default for Patience {
 /// and nobody waits for a part of it; what comes whole costs less and comes out smaller.
 const PATIENCE: Duration = Duration::from_millis(3);
 
-/// So long is waited for a body's bytes altogether, or one that trickles in would be held until all of it is there.
+/// So long is waited altogether, or a body that trickles in would be held until all of it is there: for a sender that does not earn it back
+/// by sending [`MUCH`] in each [`PATIENCE`], some 40 Mbit/s.
 const ALL_PATIENCE: Duration = Duration::from_millis(20);
 
 /// An event of a stream is shorter, and so is, mostly, what a server sends of a page while it computes the rest.
@@ -263,12 +281,17 @@ pub(super) async fn finish(
 
 /// What has come out of the coder, once its work is done.
 async fn output(coder: &mut Compressor, mut step: Step, source: &Source<'_>, sink: &Sink<'_>) -> Result<Output, Broke> {
+    let mut is_long = false;
     loop {
         match step {
             Step::Done => return Ok(coder.take_output()),
             Step::Here(ns) => {
-                turn::before(ns).await;
+                match is_long {
+                    false => turn::whole(ns).await,
+                    true => Box::pin(wanted(Box::pin(turn::whole(ns)), source, sink)).await?,
+                }
                 step = coder.work().map_err(|_| Broke::Coder)?;
+                is_long = true;
             }
             Step::Away(job) => {
                 // Boxed, so that bodies that are coded in place do not carry the room for it.
@@ -280,13 +303,13 @@ async fn output(coder: &mut Compressor, mut step: Step, source: &Source<'_>, sin
     }
 }
 
-/// Waits for work that is done elsewhere for as long as somebody waits for what comes of it: a client, or a receiver, whose connection is
+/// Waits for work that is done elsewhere, or for its turn, for as long as somebody waits for what comes of it: a client, or a receiver, whose connection is
 /// [gone](crate::io::Writer::gone) has its job cancelled. One that has closed its own half only still listens.
-async fn wanted(mut job: Job, source: &Source<'_>, sink: &Sink<'_>) -> Result<Finished, Broke> {
+async fn wanted<W: Future + Unpin>(mut work: W, source: &Source<'_>, sink: &Sink<'_>) -> Result<W::Output, Broke> {
     let (mut receiver, mut client) = (pin!(sink.writer.gone()), pin!(source.reader.gone()));
     poll_fn(|cx| {
-        if let Poll::Ready(finished) = Pin::new(&mut job).poll(cx) {
-            return Poll::Ready(Ok(finished));
+        if let Poll::Ready(done) = Pin::new(&mut work).poll(cx) {
+            return Poll::Ready(Ok(done));
         }
         if receiver.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(Broke::Sink(io::ErrorKind::ConnectionReset.into())));
@@ -320,4 +343,37 @@ pub(super) fn trailers(raw: &[u8]) -> Vec<u8> {
         out.extend_from_slice(b"\r\n");
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
+
+    #[test]
+    fn patience_comes_to_an_end() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let mut patience = Patience::default();
+        let mut waits = 0;
+        while !patience.left.is_zero() {
+            let nothing = runtime.block_on(async { Pause::Patient(&mut patience).or(pending::<Result<(), Broken>>()).await });
+            assert!(matches!(nothing, Ok(None)));
+            waits += 1;
+        }
+        assert_eq!(waits, 7, "six of 3 ms, and one of 2 ms");
+        patience.left = PATIENCE;
+        let came = runtime.block_on(async { Pause::Patient(&mut patience).or(async { Ok(5) }).await });
+        assert!(matches!(came, Ok(Some(5))) && !patience.left.is_zero());
+    }
+
+    #[test]
+    fn patience_is_earned_with_what_is_sent() {
+        let mut patience = Patience { left: Duration::from_millis(1), seen: 1_000 };
+        let mut left = |sent| {
+            patience.earn(sent);
+            patience.left
+        };
+        let expected = [1_000, 2_500, 2_500, 20_000].map(Duration::from_micros);
+        assert_eq!([1_000, 1_000 + MUCH / 2, 1_000 + MUCH / 2, u64::MAX].map(&mut left), expected);
+    }
 }

@@ -15,6 +15,7 @@ use crate::session::Session;
 use crate::stream::Stream;
 use crate::worker::Worker;
 use std::cell::Cell;
+use terse_compress::decode::body::PIECE_BYTES;
 use terse_compress::decode::counters::Outcome;
 use terse_compress::decode::settings::Responses;
 use terse_compress::decode::{Ask, Decision, Decompressor, Fault, Limits, Plan, Reason, head, policy};
@@ -147,7 +148,7 @@ pub async fn pass(
                 None => {
                     let pending = coder.as_ref().is_some_and(|coder| coder.has_pending());
                     let waits = pending || !sink.out.is_empty() || !decoder.output().is_empty();
-                    if !body::more_soon(source, coder.as_deref(), waits, &mut patience).await? {
+                    if !body::more_soon(source, coder.as_deref(), progress, waits, &mut patience).await? {
                         holds = false;
                         deliver(decoder, coder.as_deref_mut(), source, sink, &mut passage).await?;
                         decoder.relax();
@@ -156,15 +157,19 @@ pub async fn pass(
                             body::settle(coder, step, source, sink, &mut passage).await?;
                         }
                         sink.flush().await.map_err(Broke::Sink)?;
+                        patience = Patience::default();
                         source.more().await.map_err(Broke::Source)?;
                     }
                     continue;
                 }
             },
         };
+        let expected = if drains { PIECE_BYTES } else { waiting.saturating_mul(USUAL_RATIO) };
+        turn::stream(expected).await;
         let before = decoder.bytes_out();
         let pushed = decoder.push(source.data(waiting)).map_err(Broke::Decoder)?;
-        let made = decoder.bytes_out() - before;
+        // Little that comes in can make much work.
+        turn::took((decoder.bytes_out() - before).saturating_sub(expected as u64) as usize);
         source.consume(pushed.taken);
         progress.set(progress.get() + pushed.taken as u64);
         drains = pushed.more && pushed.taken == waiting;
@@ -172,8 +177,6 @@ pub async fn pass(
         if !holds {
             deliver(decoder, coder.as_deref_mut(), source, sink, &mut passage).await?;
         }
-        // Little that comes in can make much work.
-        turn::moved(pushed.taken.max(made as usize)).await;
     }
 }
 
@@ -221,6 +224,9 @@ pub fn undecodable(fault: Fault, phase: Phase) -> Failure {
     };
     Failure::late(who, phase, cause)
 }
+
+/// What comes out of a decoder for a byte that goes in, mostly.
+const USUAL_RATIO: usize = 4;
 
 /// The outcome of a body that is on its way.
 const BEGUN: Outcome = Outcome::Decoded { bytes_in: 0, bytes_out: 0, fault: None };
