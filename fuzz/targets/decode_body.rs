@@ -7,7 +7,9 @@ use libfuzzer_sys::fuzz_target;
 use std::rc::Rc;
 use std::sync::Arc;
 use terse_compress::decode::body::PIECE_BYTES;
-use terse_compress::decode::{Ask, Decision, Decompression, Decompressor, Effective, Fault, Limits, Place, Plan, policy, settings::Responses};
+use terse_compress::decode::{
+    Ask, Decision, Decompression, Decompressor, Effective, Fault, Limits, Place, Plan, policy, settings::Responses,
+};
 use terse_compress::{Budget, Limit};
 use terse_message::{BodyLength, Request, Response};
 
