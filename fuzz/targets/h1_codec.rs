@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use terse_http::h1::{ChunkDecoder, Conformance, Malformed, Parsed, Reading, Step, Targets, encode};
+use terse_http::h1::{ChunkDecoder, Conformance, MAX_FIELDS, Malformed, Parsed, Reading, Step, Targets, encode};
 use terse_http::h1::{parse_request, parse_request_with, parse_response};
 use terse_message::{Known, Request, Response, Version};
 
@@ -48,7 +48,13 @@ fn as_haproxy(input: &[u8]) {
     }
     let (mut wire, mut again) = (Vec::new(), Request::default());
     encode::request_head(&request, encode::Connection::Implied, &mut wire);
-    assert_eq!(parse_request(&wire, &mut again), Ok(Parsed::Complete(wire.len())), "{}", wire.escape_ascii());
+    let read = parse_request(&wire, &mut again);
+    // The host that HTTP/1.1 wants and this request lacked is one field more.
+    if request.fields.len() == MAX_FIELDS && !request.fields.has(Known::Host) && read.is_err() {
+        assert_eq!(read, Err(Malformed::TooManyFields));
+        return;
+    }
+    assert_eq!(read, Ok(Parsed::Complete(wire.len())), "{}", wire.escape_ascii());
     assert_eq!((again.method(), again.body), (request.method(), request.body));
     assert!(!again.must_close);
     assert_eq!(again.version == Version::Http10, request.version == Version::Http10 && !request.must_close);
