@@ -2,6 +2,7 @@
 
 use crate::settings::SeverityForm;
 use std::fmt;
+use terse_tls::Secret;
 
 /// What a command says when it has done its work.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -10,6 +11,8 @@ pub(crate) enum Answer {
     Done,
     /// Lines; each ends with a line feed.
     Text(String),
+    /// The same, where they show bytes of others.
+    Bytes(Vec<u8>),
     /// A message.
     Said(Message),
 }
@@ -34,16 +37,16 @@ pub(crate) enum Severity {
 }
 
 /// What is too much to be held at once: it is made as the client takes it, and written before the answer's end.
-pub(crate) struct Pieces(Box<dyn FnMut() -> Option<String> + Send + Sync>);
+pub(crate) struct Pieces(Box<dyn FnMut() -> Option<Vec<u8>> + Send + Sync>);
 
 impl Pieces {
     /// Each call gives some lines, or none yet if it had enough to do; nothing when there are no more.
-    pub(crate) fn new(next: impl FnMut() -> Option<String> + Send + Sync + 'static) -> Pieces {
-        Pieces(Box::new(next))
+    pub(crate) fn new<P: Into<Vec<u8>>>(mut next: impl FnMut() -> Option<P> + Send + Sync + 'static) -> Pieces {
+        Pieces(Box::new(move || next().map(Into::into)))
     }
 
     /// The next lines.
-    pub(crate) fn next(&mut self) -> Option<String> {
+    pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
         (self.0)()
     }
 }
@@ -75,21 +78,23 @@ impl Message {
 }
 
 /// The answer as it is sent, with the empty line behind it.
-pub(crate) fn render(outcome: Outcome, form: SeverityForm) -> String {
+pub(crate) fn render(outcome: Outcome, form: SeverityForm) -> Secret {
+    let whole = |mut lines: Secret| {
+        lines.extend(b"\n");
+        lines
+    };
     let message = match outcome {
-        Ok(Answer::Done) => return "\n".into(),
-        Ok(Answer::Text(mut text)) => {
-            text.push('\n');
-            return text;
-        }
+        Ok(Answer::Done) => return whole(Secret::default()),
+        Ok(Answer::Text(text)) => return whole(Secret::from(text)),
+        Ok(Answer::Bytes(bytes)) => return whole(Secret::from(bytes)),
         Ok(Answer::Said(message)) | Err(message) => message,
     };
     let Message { severity, text } = message;
-    match form {
+    Secret::from(match form {
         SeverityForm::None => format!("{text}\n\n"),
         SeverityForm::Number => format!("[{}]: {text}\n\n", severity as u8),
         SeverityForm::Text => format!("[{}]: {text}\n\n", severity.word()),
-    }
+    })
 }
 
 impl Severity {
@@ -107,6 +112,7 @@ mod tests {
 
     #[test]
     fn an_empty_line_ends_every_answer() {
+        let render = |outcome, form| String::from_utf8(super::render(outcome, form).to_vec()).unwrap();
         let wrong = || Err(Message::error("No such server."));
         assert_eq!(render(Ok(Answer::Done), SeverityForm::Number), "\n");
         assert_eq!(render(Ok(Answer::Text("a\nb\n".into())), SeverityForm::Number), "a\nb\n\n");

@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::help;
 use crate::manner::Manner;
 use crate::settings::{Level, SeverityForm, StatsSocket};
-use crate::words::{self, MOST_WORDS, TooManyWords};
+use crate::words::{MOST_WORDS, TooManyWords, Word};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -140,10 +140,10 @@ impl Client {
     }
 
     /// The answer to a command, as it is sent behind [`Client::pieces`].
-    pub(crate) fn answer(&mut self, words: Result<Vec<String>, TooManyWords>, context: &Context) -> String {
+    pub(crate) fn answer(&mut self, words: Result<Vec<Word>, TooManyWords>, context: &Context) -> Secret {
         context.tally.commands.fetch_add(1, Relaxed);
         let words = match words {
-            Ok(words) if words.is_empty() => return "\n".into(),
+            Ok(words) if words.is_empty() => return Secret::from(b"\n".to_vec()),
             Ok(words) => words,
             Err(TooManyWords) => {
                 let message = format!("Too many arguments. Commands must have at most {MOST_WORDS} arguments.");
@@ -153,17 +153,16 @@ impl Client {
         if words == ["_getsocks"] {
             // No command for people: a process that takes this one's place asks so, and reads sockets, not text.
             self.ending = Some(if self.may_take_listeners { Ending::HandOver } else { Ending::Close });
-            return String::new();
+            return Secret::default();
         }
         let outcome = match command::find(&words) {
             Some((command, _)) if command.level > self.level => Err(Message::denied()),
             Some((command, args)) => (command.run)(&mut Call { args, client: self, context }),
             None => Err(help::unknown(&words)),
         };
-        words::forget(words);
         match self.ending {
             None if self.following.is_none() && self.waiting.is_none() => render(outcome, self.severity),
-            _ => String::new(),
+            _ => Secret::default(),
         }
     }
 

@@ -5,6 +5,7 @@ use crate::client::Client;
 use crate::commands;
 use crate::context::Context;
 use crate::settings::Level;
+use crate::words::Word;
 use std::sync::Arc;
 use terse_balance::Server;
 use terse_proxy::plan::{Backend, Frontend};
@@ -26,7 +27,7 @@ pub(crate) struct Command<C: 'static = Context> {
 /// A command that a client sent.
 pub(crate) struct Call<'a, C = Context> {
     /// The words behind the command's own.
-    pub(crate) args: &'a [String],
+    pub(crate) args: &'a [Word],
     /// The client.
     pub(crate) client: &'a mut Client,
     /// The process.
@@ -44,22 +45,22 @@ pub(crate) fn all<C>(families: Families<C>) -> impl Iterator<Item = &'static Com
 }
 
 /// The command of a process that serves which [`find_in`] finds.
-pub(crate) fn find(words: &[String]) -> Option<(&'static Command, &[String])> {
+pub(crate) fn find(words: &[Word]) -> Option<(&'static Command, &[Word])> {
     find_in(commands::FAMILIES, words)
 }
 
 /// The command whose words these begin with, and the words behind it. Of several the longest is meant.
-pub(crate) fn find_in<C>(families: Families<C>, words: &[String]) -> Option<(&'static Command<C>, &[String])> {
+pub(crate) fn find_in<C>(families: Families<C>, words: &[Word]) -> Option<(&'static Command<C>, &[Word])> {
     let commands = families.iter().copied().flatten();
     commands.filter_map(|command| Some((command, behind(command.name, words)?))).min_by_key(|(_, args)| args.len())
 }
 
 /// The words behind a name, if they begin with it.
-pub(crate) fn behind<'w>(name: &str, words: &'w [String]) -> Option<&'w [String]> {
+pub(crate) fn behind<'w>(name: &str, words: &'w [Word]) -> Option<&'w [Word]> {
     let mut rest = words;
     for part in name.split(' ') {
         let (first, behind) = rest.split_first()?;
-        if first != part {
+        if *first != *part {
             return None;
         }
         rest = behind;
@@ -70,7 +71,7 @@ pub(crate) fn behind<'w>(name: &str, words: &'w [String]) -> Option<&'w [String]
 impl<'a, C> Call<'a, C> {
     /// The argument at an index; empty when there is none.
     pub(crate) fn arg(&self, index: usize) -> &'a str {
-        self.args.get(index).map_or("", String::as_str)
+        self.args.get(index).map_or("", Word::as_str)
     }
 
     /// Refuses clients below a level, for commands some of whose forms need more than their entry says.
@@ -110,8 +111,8 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    fn words(text: &str) -> Vec<String> {
-        text.split_whitespace().map(str::to_owned).collect()
+    fn words(text: &str) -> Vec<Word> {
+        text.split_whitespace().map(Word::from).collect()
     }
 
     #[test]

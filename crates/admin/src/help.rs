@@ -4,18 +4,19 @@ use crate::answer::Message;
 use crate::answer::Severity;
 use crate::command::{self, Command, Families};
 use crate::commands::{self, absent};
+use crate::words::{self, Word};
 use std::fmt::Write;
 use terse_config::near;
 
 /// What `help` says: all commands of some tables, or those that the words may mean.
-pub(crate) fn list<C>(families: Families<C>, words: &[String]) -> String {
+pub(crate) fn list<C>(families: Families<C>, words: &[Word]) -> String {
     let mut text = String::from("The following commands are valid at this level:\n");
     candidates(families, words).into_iter().for_each(|command| entry(command, &mut text));
     text
 }
 
 /// What is said about words that are no command of a process that serves.
-pub(crate) fn unknown(words: &[String]) -> Message {
+pub(crate) fn unknown(words: &[Word]) -> Message {
     if let Some(absent) = absent::find(words) {
         return Message::error(format!("'{}' is not supported: {}.", absent.name, absent.reason));
     }
@@ -23,8 +24,8 @@ pub(crate) fn unknown(words: &[String]) -> Message {
 }
 
 /// The same of other tables, whatever other commands there may be.
-pub(crate) fn unknown_in<C>(families: Families<C>, words: &[String]) -> Message {
-    let first = words.first().map_or("", String::as_str);
+pub(crate) fn unknown_in<C>(families: Families<C>, words: &[Word]) -> Message {
+    let first = words.first().map_or("", Word::as_str);
     let mut text = format!("Unknown command: '{first}', but maybe one of the following ones is a better match:\n");
     candidates(families, words).into_iter().for_each(|command| entry(command, &mut text));
     text.truncate(text.trim_end().len());
@@ -33,7 +34,7 @@ pub(crate) fn unknown_in<C>(families: Families<C>, words: &[String]) -> Message 
 
 /// The commands that begin as the words do, as far as they do; else those that are spelt alike; all if there are no words. What leads
 /// on and out stands at the end of every list.
-fn candidates<C>(families: Families<C>, words: &[String]) -> Vec<&'static Command<C>> {
+fn candidates<C>(families: Families<C>, words: &[Word]) -> Vec<&'static Command<C>> {
     let least = words.len().min(1);
     let mut found: Vec<&Command<C>> = (least..=words.len().min(3))
         .rev()
@@ -41,7 +42,7 @@ fn candidates<C>(families: Families<C>, words: &[String]) -> Vec<&'static Comman
         .find(|found: &Vec<_>| !found.is_empty())
         .unwrap_or_default();
     if found.is_empty() {
-        let text: String = words.join(" ").chars().take(MOST_CHARS).collect();
+        let text: String = String::from_utf8_lossy(&words::joined(words)).chars().take(MOST_CHARS).collect();
         let names = near::nearest(&text, command::all(families).map(|command| command.name));
         found = command::all(families).filter(|command| names.contains(&command.name)).collect();
     }
@@ -51,10 +52,10 @@ fn candidates<C>(families: Families<C>, words: &[String]) -> Vec<&'static Comman
 }
 
 /// Whether a name begins with all words but the last, and its next word with the last.
-fn begins(name: &str, words: &[String]) -> bool {
+fn begins(name: &str, words: &[Word]) -> bool {
     let Some((last, whole)) = words.split_last() else { return true };
     let mut parts = name.split(' ');
-    whole.iter().all(|word| parts.next() == Some(word)) && parts.next().is_some_and(|part| part.starts_with(last.as_str()))
+    whole.iter().all(|word| parts.next() == Some(word.as_str())) && parts.next().is_some_and(|part| part.starts_with(last.as_str()))
 }
 
 fn entry<C>(command: &Command<C>, text: &mut String) {
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
 
     fn names(text: &str) -> Vec<&'static str> {
-        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        let words: Vec<Word> = text.split_whitespace().map(Word::from).collect();
         candidates(commands::FAMILIES, &words).into_iter().map(|command| command.name).collect()
     }
 

@@ -1,7 +1,7 @@
 //! What a client sends, taken apart into lines: pure, fed with bytes as they come.
 //!
-//! A line ends with a line feed; a carriage return before it is dropped, and what is left when the client closes its side is a line
-//! too. A line whose last word begins with `<<` has a payload behind it: lines up to one that equals what follows the `<<`, which is
+//! A line ends with a line feed; a carriage return before it is dropped. What is left when the client goes has not come whole: it is
+//! no line, as a name or a number may be cut in it. A line whose last word begins with `<<` has a payload behind it: lines up to one that equals what follows the `<<`, which is
 //! the empty line when nothing does.
 //!
 //! Both may hold keys: nothing of them stays in memory that was given back.
@@ -102,12 +102,6 @@ impl Input {
         std::mem::take(&mut self.bytes)
     }
 
-    /// What is left when no more bytes come. A payload without its end makes its line void.
-    pub(crate) fn finish(&mut self) -> Option<Secret> {
-        let rest = std::mem::take(&mut self.bytes);
-        (self.payload.is_none() && !rest.is_empty()).then_some(rest)
-    }
-
     fn take_line(&mut self) -> Option<Secret> {
         let fresh = self.bytes.get(self.searched..).unwrap_or_default();
         let Some(end) = fresh.iter().position(|byte| *byte == b'\n') else {
@@ -141,7 +135,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// What comes of bytes that are fed in such pieces.
-    fn read(bytes: &[u8], piece: usize) -> (Vec<Next>, Option<Secret>) {
+    fn read(bytes: &[u8], piece: usize) -> Vec<Next> {
         let (mut input, mut all) = (Input::default(), Vec::new());
         for piece in bytes.chunks(piece.max(1)) {
             input.feed(piece);
@@ -150,27 +144,27 @@ mod tests {
                     Next::More | Next::MorePayload => break,
                     long @ (Next::LineTooLong | Next::PayloadTooLong) => {
                         all.push(long);
-                        return (all, None);
+                        return all;
                     }
                     line => all.push(line),
                 }
             }
         }
-        (all, input.finish())
+        all
     }
 
     fn lines(text: &str) -> Vec<String> {
-        let (all, rest) = read(text.as_bytes(), 1);
         let line = |next: Next| match next {
             Next::Line(line, payload) => [&*line, &*payload.unwrap_or_default()].concat(),
             other => panic!("{other:?}"),
         };
-        all.into_iter().map(line).chain(rest.map(|rest| rest.to_vec())).map(|line| String::from_utf8(line).unwrap()).collect()
+        read(text.as_bytes(), 1).into_iter().map(line).map(|line| String::from_utf8(line).unwrap()).collect()
     }
 
     #[test]
-    fn lines_end_with_a_line_feed_or_with_the_input() {
-        assert_eq!(lines("show info\r\n\nhelp"), ["show info", "", "help"]);
+    fn lines_end_with_a_line_feed_only() {
+        assert_eq!(lines("show info\r\n\nhelp\n"), ["show info", "", "help"]);
+        assert_eq!(lines("help\nset weight a/b 10"), ["help"], "of 100, maybe");
         assert_eq!(lines(""), [""; 0]);
     }
 
@@ -190,13 +184,13 @@ mod tests {
     #[test]
     fn everything_has_a_limit() {
         let line = |n| format!("{}\n", "x".repeat(n));
-        assert_eq!(read(line(LINE_BYTES).as_bytes(), 1000).0.len(), 1);
-        assert_eq!(read(line(LINE_BYTES + 1).as_bytes(), 1000).0, [Next::LineTooLong]);
-        assert_eq!(read(&vec![b'x'; LINE_BYTES + 1], 1000).0, [Next::LineTooLong]);
+        assert_eq!(read(line(LINE_BYTES).as_bytes(), 1000).len(), 1);
+        assert_eq!(read(line(LINE_BYTES + 1).as_bytes(), 1000), [Next::LineTooLong]);
+        assert_eq!(read(&vec![b'x'; LINE_BYTES + 1], 1000), [Next::LineTooLong]);
         let payload = format!("a <<\n{}", line(100).repeat(PAYLOAD_BYTES / 100));
-        assert_eq!(read(payload.as_bytes(), 1000).0, [Next::PayloadTooLong]);
+        assert_eq!(read(payload.as_bytes(), 1000), [Next::PayloadTooLong]);
         let payload = format!("a <<\n{}", "x".repeat(PAYLOAD_BYTES + 1));
-        assert_eq!(read(payload.as_bytes(), 1000).0, [Next::PayloadTooLong]);
+        assert_eq!(read(payload.as_bytes(), 1000), [Next::PayloadTooLong]);
     }
 
     proptest! {

@@ -158,10 +158,9 @@ where
                 let outcome = wait(stream, &waiting, &mut input, commands.peek().is_some(), context).await?;
                 answer = render(outcome, client.severity);
             }
-            let answer = Secret::from(answer);
             if let Some(mut pieces) = client.pieces.take() {
                 while let Some(piece) = pieces.next() {
-                    write(stream, piece.as_bytes(), client.timeout).await?;
+                    write(stream, &piece, client.timeout).await?;
                     // Not every piece has lines to wait for.
                     tokio::task::yield_now().await;
                 }
@@ -232,7 +231,7 @@ where
         }
         let mut bytes = Secret::zeros(READ_BYTES);
         match tokio::time::timeout(client.timeout, stream.read(&mut bytes)).await?? {
-            0 => return Ok(input.finish().map_or(Read::End, |line| Read::Line((line, None)))),
+            0 => return Ok(Read::End),
             n => input.feed(&bytes[..n]),
         }
     }

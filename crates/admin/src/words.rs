@@ -2,6 +2,8 @@
 //!
 //! `;` ends a command, blanks part words, and a backslash takes the special meaning from the byte behind it.
 
+use std::fmt;
+use std::ops::Deref;
 use terse_tls::Secret;
 
 /// A line's commands as they are written, in order.
@@ -23,36 +25,81 @@ fn parts(text: &[u8], part: fn(u8) -> bool) -> impl Iterator<Item = &[u8]> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TooManyWords;
 
+/// A word of a command: its bytes, which may be a key. As text where it names something: what is not UTF-8 names nothing.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Word(Secret);
+
+impl Word {
+    /// A word without its backslashes.
+    fn read(written: &[u8]) -> Word {
+        // There is room from the beginning, so that it leaves nothing where it was.
+        let mut word = Vec::with_capacity(written.len());
+        let mut bytes = written.iter();
+        while let Some(byte) = bytes.next() {
+            word.extend(if *byte == b'\\' { bytes.next() } else { Some(byte) });
+        }
+        Word(Secret::from(word))
+    }
+
+    /// As the client has sent it.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// As a name; no name has what stands for bytes that are not UTF-8.
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or("\u{fffd}")
+    }
+}
+
+impl Deref for Word {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl PartialEq<str> for Word {
+    fn eq(&self, other: &str) -> bool {
+        self.bytes() == other.as_bytes()
+    }
+}
+
+impl PartialEq<&str> for Word {
+    fn eq(&self, other: &&str) -> bool {
+        *self == **other
+    }
+}
+
+impl From<&str> for Word {
+    fn from(text: &str) -> Word {
+        Word(Secret::from(text.as_bytes().to_vec()))
+    }
+}
+
+impl fmt::Debug for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Word({} bytes)", self.0.len())
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
 /// The words of one command. It may have none: it is answered with an empty line.
-pub(crate) fn words(command: &[u8]) -> Result<Vec<String>, TooManyWords> {
+pub(crate) fn words(command: &[u8]) -> Result<Vec<Word>, TooManyWords> {
     let written = parts(command, |byte| matches!(byte, b' ' | b'\t')).filter(|part| !part.is_empty());
-    let words: Vec<String> = written.take(MOST_WORDS + 1).map(word).collect();
-    if words.len() <= MOST_WORDS {
-        return Ok(words);
-    }
-    forget(words);
-    Err(TooManyWords)
+    let words: Vec<Word> = written.take(MOST_WORDS + 1).map(Word::read).collect();
+    if words.len() <= MOST_WORDS { Ok(words) } else { Err(TooManyWords) }
 }
 
-/// Overwrites words that were used: there may be keys among them.
-pub(crate) fn forget(words: Vec<String>) {
-    words.into_iter().for_each(|word| drop(Secret::from(word)));
-}
-
-/// A word without its backslashes.
-fn word(written: &[u8]) -> String {
-    // It may be a key: there is room from the beginning, so that it leaves nothing where it was.
-    let mut word = Vec::with_capacity(written.len());
-    let mut bytes = written.iter();
-    while let Some(byte) = bytes.next() {
-        word.extend(if *byte == b'\\' { bytes.next() } else { Some(byte) });
-    }
-    text(word)
-}
-
-/// Names in the configuration are text; what is none names nothing.
-fn text(word: Vec<u8>) -> String {
-    String::from_utf8(word).unwrap_or_else(|error| String::from_utf8_lossy(&Secret::from(error.into_bytes())).into_owned())
+/// Words as one text, with a blank between two.
+pub(crate) fn joined(words: &[Word]) -> Vec<u8> {
+    words.iter().map(Word::bytes).collect::<Vec<_>>().join(&b' ')
 }
 
 /// HAProxy's limit.
@@ -63,11 +110,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn commands(line: &[u8]) -> impl Iterator<Item = Result<Vec<String>, TooManyWords>> {
+    fn commands(line: &[u8]) -> impl Iterator<Item = Result<Vec<Word>, TooManyWords>> {
         split(line).map(words)
     }
 
-    fn all(line: &str) -> Vec<Vec<String>> {
+    fn all(line: &str) -> Vec<Vec<Word>> {
         commands(line.as_bytes()).map(Result::unwrap).collect()
     }
 
@@ -94,16 +141,23 @@ mod tests {
     fn words_are_limited() {
         assert!(commands("x ".repeat(64).as_bytes()).all(|words| words.is_ok()));
         let two = "x ".repeat(65) + ";y";
-        assert_eq!(commands(two.as_bytes()).collect::<Vec<_>>(), [Err(TooManyWords), Ok(vec!["y".into()])]);
+        assert_eq!(commands(two.as_bytes()).collect::<Vec<_>>(), [Err(TooManyWords), Ok(vec![Word::from("y")])]);
     }
 
     #[test]
-    fn words_take_no_more_than_they_need() {
+    fn words_are_read_behind_a_limit() {
         let line = "x ".repeat(64) + r"\a\b";
         assert_eq!(commands(line.as_bytes()).collect::<Vec<_>>(), [Err(TooManyWords)]);
         let words = words(&line.as_bytes()[2..]).unwrap();
         assert_eq!(words[62..], ["x", "ab"]);
-        assert!(words.iter().all(|word| word.capacity() <= 8), "{words:?}");
+    }
+
+    #[test]
+    fn words_are_bytes() {
+        let words = words(b"set map \xff\\ \x80 caf\xc3\xa9").unwrap();
+        assert_eq!(words[2].bytes(), b"\xff \x80");
+        assert_eq!((words[2].as_str(), words[3].as_str()), ("\u{fffd}", "caf\u{e9}"));
+        assert_eq!(joined(&words[2..]), b"\xff \x80 caf\xc3\xa9");
     }
 
     proptest! {
@@ -120,7 +174,8 @@ mod tests {
                 c if " ;\\\t".contains(c) => vec!['\\', c],
                 c => vec![c],
             }).collect();
-            prop_assert_eq!(commands(escaped.as_bytes()).collect::<Vec<_>>(), [Ok(words)]);
+            let read: Vec<Word> = words.iter().map(|word| Word::from(&**word)).collect();
+            prop_assert_eq!(commands(escaped.as_bytes()).collect::<Vec<_>>(), [Ok(read)]);
         }
     }
 }

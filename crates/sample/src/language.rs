@@ -26,10 +26,10 @@ impl Language {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn expression(&self, text: &str) -> Result<Expr, String> {
+    pub fn expression(&self, text: &[u8]) -> Result<Expr, String> {
         self.compile(|compiler| {
-            let expression = compiler.expression(text.as_bytes())?;
-            compiler.check_needs(expression.needs(), text)?;
+            let expression = compiler.expression(text)?;
+            compiler.check_needs(expression.needs(), &String::from_utf8_lossy(text))?;
             Ok(expression)
         })
     }
@@ -59,10 +59,10 @@ impl Language {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn format(&self, text: &str) -> Result<LogFormat, String> {
+    pub fn format(&self, text: &[u8]) -> Result<LogFormat, String> {
         self.compile(|compiler| {
-            let format = compiler.log_format(text.as_bytes(), Usage::Text)?;
-            compiler.check_needs(format.needs(), text)?;
+            let format = compiler.log_format(text, Usage::Text)?;
+            compiler.check_needs(format.needs(), &String::from_utf8_lossy(text))?;
             Ok(format)
         })
     }
@@ -118,13 +118,13 @@ mod tests {
         registry.names.slot("proc.a").unwrap();
         let store = ProcessStore::new(registry.names.clone(), Limits::default());
         let language = Language::new(&registry, &store);
-        assert!(language.expression("var(proc.a),add(1)").is_ok());
-        assert!(language.format("%[var(proc.a)] and %[var(proc.b)]").is_ok());
+        assert!(language.expression(b"var(proc.a),add(1)").is_ok());
+        assert!(language.format(b"%[var(proc.a)] and %[var(proc.b)]").is_ok());
         assert!(language.variable("proc.b").is_some() && language.variable("proc.c").is_none());
         for wrong in ["path", "int(1),nothing", "var(txn.x)", "int(1", "str(a),map(/etc/passwd)"] {
-            assert!(language.expression(wrong).is_err(), "{wrong}");
+            assert!(language.expression(wrong.as_bytes()).is_err(), "{wrong}");
         }
-        assert!(language.format("%[path]").is_err());
+        assert!(language.format(b"%[path]").is_err());
         assert!(language.target("proc.x,ifnever").is_err());
     }
 }

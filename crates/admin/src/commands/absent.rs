@@ -1,6 +1,7 @@
 //! Commands of HAProxy's that are not built, each with what to use instead.
 
 use crate::command;
+use crate::words::Word;
 
 /// A command that is not built.
 pub(crate) struct Absent {
@@ -11,7 +12,7 @@ pub(crate) struct Absent {
 }
 
 /// The entry that some words mean. Of several the longest is meant.
-pub(crate) fn find(words: &[String]) -> Option<&'static Absent> {
+pub(crate) fn find(words: &[Word]) -> Option<&'static Absent> {
     let entries = ABSENT.iter().filter_map(|absent| Some((absent, command::behind(absent.name, words)?)));
     entries.min_by_key(|(_, args)| args.len()).map(|(absent, _)| absent)
 }
@@ -77,7 +78,7 @@ mod tests {
     fn what_is_absent_is_not_there() {
         let mut names = HashSet::new();
         for absent in ABSENT {
-            let words: Vec<String> = absent.name.split(' ').map(str::to_owned).collect();
+            let words: Vec<Word> = absent.name.split(' ').map(Word::from).collect();
             assert!(command::find(&words).is_none(), "{}", absent.name);
             assert!(names.insert(absent.name) && !absent.reason.ends_with('.'), "{}", absent.name);
         }
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_longest_entry_is_meant() {
-        let find = |text: &str| find(&text.split(' ').map(str::to_owned).collect::<Vec<_>>()).map(|absent| absent.name);
+        let find = |text: &str| find(&text.split(' ').map(Word::from).collect::<Vec<_>>()).map(|absent| absent.name);
         assert_eq!(find("show tasks x"), Some("show tasks"));
         assert_eq!(find("show ssl ech x"), Some("show ssl ech"));
         assert_eq!(find("show ssl"), None);

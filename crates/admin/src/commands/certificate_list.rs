@@ -4,6 +4,7 @@ use super::certificate::{command, reason};
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::settings::Level;
+use crate::words::Word;
 use terse_tls::Refusal;
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -86,7 +87,7 @@ fn show(call: &mut Call<'_>) -> Outcome {
 
 fn names(call: &mut Call<'_>) -> Outcome {
     let (mut frontend, mut expired, mut offset_s) = (None, false, 0);
-    let mut args = call.args.iter().map(String::as_str);
+    let mut args = call.args.iter().map(Word::as_str);
     while let Some(arg) = args.next() {
         match arg {
             "-f" => {

@@ -21,7 +21,7 @@ fn show(call: &mut Call<'_>) -> Outcome {
     let backends = call.context.plan.backends.now();
     let mut halves = halves::of(&call.context.plan, &backends);
     if let Some(name) = call.args.first() {
-        halves.retain(|half| half.name() == *name);
+        halves.retain(|half| *name == half.name());
         if halves.is_empty() {
             return Err(Message::error("No such proxy."));
         }

@@ -6,6 +6,7 @@ use crate::command::{Call, Command};
 use crate::commands;
 use crate::help;
 use crate::settings::{Level, SeverityForm, StatsSocket};
+use crate::words::{self, Word};
 use terse_config::TimeUnit;
 use terse_config::units::parse_time_in;
 
@@ -41,7 +42,7 @@ pub(super) const COMMANDS: &[Command] = &[
         level: Level::User,
         run: |call| match call.args.is_empty() {
             true => Ok(Answer::Done),
-            false => Ok(Answer::Text(format!("{}\n", call.args.join(" ")))),
+            false => Ok(Answer::Bytes([&*words::joined(call.args), b"\n"].concat())),
         },
     },
     Command {
@@ -130,7 +131,7 @@ Without an argument: p, or if that was p, n; at a master i.
 ";
 
 /// Every word but `on` is off, as in HAProxy.
-pub(crate) fn switch(mode: &mut bool, name: &str, args: &[String]) -> Outcome {
+pub(crate) fn switch(mode: &mut bool, name: &str, args: &[Word]) -> Outcome {
     match args.first() {
         None => Ok(Answer::Said(Message::info(format!("{name} is {}", if *mode { "ON" } else { "OFF" })))),
         Some(word) => {

@@ -3,6 +3,7 @@
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::settings::Level;
+use crate::words;
 use terse_proxy::log::{Level as Severity, Logger};
 
 pub(super) const COMMANDS: &[Command] = &[Command {
@@ -18,7 +19,7 @@ fn log(call: &mut Call<'_>) -> Outcome {
         return Err(Message::error("This command is restricted to expert mode only."));
     }
     let plan = &call.context.plan;
-    Logger::new(&plan.sinks).send(&plan.journal, Severity::Info, call.args.join(" ").as_bytes());
+    Logger::new(&plan.sinks).send(&plan.journal, Severity::Info, &words::joined(call.args));
     Ok(Answer::Done)
 }
 

@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::context::{Context, Host, Process};
 use crate::settings::AdminSettings;
-use crate::words::{self, TooManyWords};
+use crate::words::{self, TooManyWords, Word};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -55,7 +55,12 @@ impl Talk {
 
     /// What a line of commands is answered.
     pub(crate) fn says(&mut self, line: &str) -> String {
-        words::split(line.as_bytes()).map(|command| self.answer(words::words(command))).collect()
+        self.says_bytes(line.as_bytes())
+    }
+
+    /// What a line of bytes is answered.
+    pub(crate) fn says_bytes(&mut self, line: &[u8]) -> String {
+        words::split(line).map(|command| self.answer(words::words(command))).collect()
     }
 
     /// What a line with a payload is answered.
@@ -64,12 +69,13 @@ impl Talk {
         self.says(line)
     }
 
-    fn answer(&mut self, words: Result<Vec<String>, TooManyWords>) -> String {
+    fn answer(&mut self, words: Result<Vec<Word>, TooManyWords>) -> String {
         let answer = self.client.answer(words, &self.context);
         let mut pieces = self.client.pieces.take();
-        let mut text: String = std::iter::from_fn(|| pieces.as_mut()?.next()).collect();
-        text.push_str(&answer);
-        text
+        let mut bytes: Vec<u8> = std::iter::from_fn(|| pieces.as_mut()?.next()).flatten().collect();
+        bytes.extend_from_slice(&answer);
+        // Bytes beyond ASCII that are no text are shown as `\xff`.
+        String::from_utf8(bytes).unwrap_or_else(|error| error.into_bytes().escape_ascii().to_string())
     }
 }
 

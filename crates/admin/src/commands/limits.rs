@@ -3,6 +3,7 @@
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::settings::Level;
+use crate::words::Word;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -64,7 +65,7 @@ fn set_process(call: &mut Call<'_>) -> Outcome {
 
 fn set_rate(call: &mut Call<'_>) -> Outcome {
     let limits = &call.context.plan.limits;
-    let words: Vec<&str> = call.args.iter().map(String::as_str).collect();
+    let words: Vec<&str> = call.args.iter().map(Word::as_str).collect();
     let (limit, rest) = match &words[..] {
         ["connections", "global", rest @ ..] => (&limits.connection_rate, rest),
         ["sessions", "global", rest @ ..] => (&limits.session_rate, rest),

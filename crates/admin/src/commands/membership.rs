@@ -41,7 +41,10 @@ fn add(call: &mut Call<'_>) -> Outcome {
     let named = call.arg(0).split_once('/').filter(|(_, server)| !server.is_empty());
     let (backend, server) = named.ok_or_else(|| Message::error("Require 'backend/server'."))?;
     let backend = call.backend(backend).ok_or_else(|| Message::error("No such backend."))?;
-    let words: Vec<String> = [server.to_owned()].into_iter().chain(call.args[1..].iter().cloned()).collect();
+    if call.args.iter().any(|word| std::str::from_utf8(word.bytes()).is_err()) {
+        return Err(Message::error("A server's words have to be UTF-8."));
+    }
+    let words: Vec<String> = [server.to_owned()].into_iter().chain(call.args[1..].iter().map(|word| word.to_string())).collect();
     let environment = Environment { variables: call.context.host.environment().into_iter().collect(), ..Environment::default() };
     let mut said = call.context.plan.add_server(&backend, &words, &environment).map_err(Message::error)?;
     said.push("New server registered.".into());

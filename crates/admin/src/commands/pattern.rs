@@ -3,6 +3,7 @@
 use crate::answer::{Answer, Message, Outcome, Pieces};
 use crate::command::{Call, Command};
 use crate::settings::Level;
+use crate::words::Word;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use terse_sample::pattern::{Entry, Found, Reference, Refusal, Way};
@@ -79,7 +80,7 @@ impl Kind {
 }
 
 /// Takes `@<ver>` off the front of the arguments.
-fn version(args: &[String]) -> Result<(Option<u32>, &[String]), Message> {
+fn version(args: &[Word]) -> Result<(Option<u32>, &[Word]), Message> {
     match args.split_first() {
         Some((first, rest)) if first.starts_with('@') => {
             let number = first[1..].parse().map_err(|_| Message::error("Malformed version number."))?;
@@ -111,7 +112,7 @@ fn show(call: &mut Call<'_>, kind: Kind) -> Outcome {
     call.client.pieces = Some(Pieces::new(move || {
         let entries = reference.entries(Some(number), behind, PIECE_ENTRIES);
         behind = entries.last().map(|entry| entry.id);
-        behind.map(|_| entries.iter().map(|entry| line(entry)).collect())
+        behind.map(|_| entries.iter().flat_map(|entry| line(entry)).collect::<Vec<u8>>())
     }));
     Ok(Answer::Done)
 }
@@ -132,16 +133,20 @@ fn list(call: &Call<'_>, kind: Kind) -> String {
     text
 }
 
-fn line(entry: &Entry) -> String {
-    match &entry.value {
-        Some(value) => format!("0x{:x} {} {}\n", entry.id, shown(&entry.key), shown(value)),
-        None => format!("0x{:x} {}\n", entry.id, shown(&entry.key)),
+fn line(entry: &Entry) -> Vec<u8> {
+    let mut line = format!("0x{:x} ", entry.id).into_bytes();
+    line.extend(shown(&entry.key));
+    if let Some(value) = &entry.value {
+        line.push(b' ');
+        line.extend(shown(value));
     }
+    line.push(b'\n');
+    line
 }
 
-/// A line must stay one.
-fn shown(text: &[u8]) -> String {
-    String::from_utf8_lossy(text).chars().map(|c| if c.is_control() && c != '\t' { '.' } else { c }).collect()
+/// A line must stay one, and move no terminal; all else is shown as it is, text or not.
+fn shown(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().map(|byte| if byte.is_ascii_control() && *byte != b'\t' { b'.' } else { *byte }).collect()
 }
 
 fn get(call: &mut Call<'_>, kind: Kind) -> Outcome {
@@ -149,28 +154,32 @@ fn get(call: &mut Call<'_>, kind: Kind) -> Outcome {
         return Err(Message::error(format!("Missing {} identifier and/or key.", kind.word())));
     };
     let reference = kind.find_any(call, name)?;
-    let found = reference.look_up(value.as_bytes());
-    Ok(Answer::Text(found.iter().map(|(way, found)| found_line(way, found.as_ref(), kind)).collect()))
+    let found = reference.look_up(value.bytes());
+    Ok(Answer::Bytes(found.iter().flat_map(|(way, found)| found_line(way, found.as_ref(), kind)).collect()))
 }
 
-fn found_line(way: &Way, found: Option<&Found>, kind: Kind) -> String {
+fn found_line(way: &Way, found: Option<&Found>, kind: Kind) -> Vec<u8> {
     let (verb, noun) = if kind == Kind::Map { ("found", "key") } else { ("match", "pattern") };
     let case = if way.ignores_case() { "insensitive" } else { "sensitive" };
-    let mut text = format!("type={}, case={case}, {verb}=", way.matching().name());
-    let Some(found) = found else { return text + "no\n" };
-    let _ = write!(text, "yes, idx={}, {noun}=", if way.is_tree() { "tree" } else { "list" });
-    let _ = match &found.entry {
-        Some(entry) => write!(text, "\"{}\"", shown(&entry.key)),
-        None => write!(text, "unknown"),
+    let mut line = format!("type={}, case={case}, {verb}=", way.matching().name()).into_bytes();
+    let Some(found) = found else {
+        line.extend(b"no\n");
+        return line;
     };
+    let quoted = |bytes: &[u8]| [b"\"".as_slice(), &shown(bytes), b"\""].concat();
+    line.extend(format!("yes, idx={}, {noun}=", if way.is_tree() { "tree" } else { "list" }).bytes());
+    line.extend(found.entry.as_ref().map_or_else(|| b"unknown".to_vec(), |entry| quoted(&entry.key)));
     if kind == Kind::Map {
         let value = found.entry.as_ref().and_then(|entry| entry.value.as_ref());
-        let _ = match value.zip(found.kind) {
-            Some((value, kind)) => write!(text, ", value=\"{}\", type=\"{kind}\"", shown(value)),
-            None => write!(text, ", value=none"),
-        };
+        match value.zip(found.kind) {
+            Some((value, kind)) => {
+                line.extend([b", value=".as_slice(), &quoted(value), format!(", type=\"{kind}\"").as_bytes()].concat())
+            }
+            None => line.extend(b", value=none"),
+        }
     }
-    text + "\n"
+    line.push(b'\n');
+    line
 }
 
 fn add(call: &mut Call<'_>, kind: Kind) -> Outcome {
@@ -198,7 +207,7 @@ fn add(call: &mut Call<'_>, kind: Kind) -> Outcome {
     }
     let entries = match &payload {
         Some(lines) => payload_entries(lines, kind)?,
-        None => vec![(rest[0].as_bytes(), rest.get(1).filter(|_| kind == Kind::Map).map(|value| value.as_bytes()))],
+        None => vec![(rest[0].bytes(), rest.get(1).filter(|_| kind == Kind::Map).map(Word::bytes))],
     };
     reference.add(version, entries).map_err(|refusal| match refusal {
         Refusal::Future => {
@@ -224,7 +233,7 @@ fn payload_entries(payload: &[u8], kind: Kind) -> Result<Vec<Pair<'_>>, Message>
             let end = line.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(line.len());
             let (key, value) = (&line[..end], line[end..].trim_ascii_start());
             if value.is_empty() {
-                return Err(Message::error(format!("Missing value for key '{}'.", shown(key))));
+                return Err(Message::error(format!("Missing value for key '{}'.", String::from_utf8_lossy(&shown(key)))));
             }
             Ok((key, Some(value)))
         })
@@ -237,8 +246,8 @@ fn set(call: &mut Call<'_>) -> Outcome {
     };
     let reference = Kind::Map.find(call, name)?;
     let outcome = match entry(key)? {
-        Some(id) => reference.set_entry(id, value.as_bytes()),
-        None => reference.set(key.as_bytes(), value.as_bytes()),
+        Some(id) => reference.set_entry(id, value.bytes()),
+        None => reference.set(key.bytes(), value.bytes()),
     };
     outcome.map_err(|refusal| Message::error(format!("{refusal}.")))?;
     Ok(Answer::Done)
@@ -251,7 +260,7 @@ fn remove(call: &mut Call<'_>, kind: Kind) -> Outcome {
     let reference = kind.find(call, name)?;
     let removed = match entry(key)? {
         Some(id) => reference.remove_entry(id),
-        None => reference.remove(key.as_bytes()),
+        None => reference.remove(key.bytes()),
     };
     if removed { Ok(Answer::Done) } else { Err(Message::error("Key not found.")) }
 }

@@ -46,7 +46,7 @@ fn show_env(call: &mut Call<'_>) -> Outcome {
     let line = |(name, value): &(String, String)| format!("{name}={}\n", without_empty_lines(value));
     match call.args.first() {
         None => Ok(Answer::Text(variables.iter().map(line).collect())),
-        Some(wanted) => match variables.iter().find(|(name, _)| name == wanted) {
+        Some(wanted) => match variables.iter().find(|(name, _)| *wanted == **name) {
             Some(variable) => Ok(Answer::Text(line(variable))),
             None => Err(Message::error("Variable not found")),
         },

@@ -4,6 +4,7 @@ use super::membership;
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::settings::Level;
+use crate::words::Word;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -100,7 +101,7 @@ fn set(call: &mut Call<'_>) -> Outcome {
         "agent" => set_agent(backend, server, call.arg(2)),
         "agent-addr" => aim(call, server, Target::Agent, call.arg(2), call.arg(4)),
         "agent-port" => aim(call, server, Target::Agent, "", call.arg(2)),
-        "agent-send" => set_agent_send(server, call.arg(2)),
+        "agent-send" => set_agent_send(server, call.args.get(2).map_or(b"", Word::bytes)),
         "check-addr" => aim(call, server, Target::Checks, call.arg(2), call.arg(4)),
         "check-port" => aim(call, server, Target::Checks, "", call.arg(2)),
         "fqdn" => set_name_in_dns(backend, server, call.arg(2)),
@@ -160,11 +161,11 @@ fn aim(call: &Call<'_>, server: &Server, target: Target, ip: &str, port: &str) -
     Ok(Answer::Done)
 }
 
-fn set_agent_send(server: &Server, text: &str) -> Outcome {
+fn set_agent_send(server: &Server, text: &[u8]) -> Outcome {
     if !server.settings().agent.enabled || !server.is_asked() {
         return Err(Message::error(NO_AGENT));
     }
-    server.change_aim(|aim| aim.agent_send = text.as_bytes().into());
+    server.change_aim(|aim| aim.agent_send = text.into());
     Ok(Answer::Done)
 }
 
@@ -223,7 +224,7 @@ fn set_health(backend: &Backend, server: &Arc<Server>, word: &str) -> Outcome {
 }
 
 /// `<ip> [port [+|-]<port>]`
-fn set_address(backend: &Backend, server: &Arc<Server>, args: &[String]) -> Outcome {
+fn set_address(backend: &Backend, server: &Arc<Server>, args: &[Word]) -> Outcome {
     if server.address().destination().is_none() {
         return Err(Message::error("Update for the current server address family is only supported through configuration file."));
     }

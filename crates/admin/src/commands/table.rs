@@ -3,6 +3,7 @@
 use crate::answer::{Answer, Message, Outcome, Pieces};
 use crate::command::{Call, Command};
 use crate::settings::Level;
+use crate::words::Word;
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -138,7 +139,7 @@ fn walk(
 const PIECE_ENTRIES: usize = 256;
 
 /// Shows, sets or removes one entry; one that is not there is no mistake.
-fn one(call: &Call<'_>, table: &Table, entry: Option<Arc<Entry>>, rest: &[String], act: Act, now_ms: u64) -> Outcome {
+fn one(call: &Call<'_>, table: &Table, entry: Option<Arc<Entry>>, rest: &[Word], act: Act, now_ms: u64) -> Outcome {
     if matches!(table.settings().key, KeyKind::Binary(_)) {
         let doing = match act {
             Act::Show => "Showing keys from",
@@ -166,7 +167,7 @@ fn one(call: &Call<'_>, table: &Table, entry: Option<Arc<Entry>>, rest: &[String
 }
 
 /// `data.<type> <value>`, any number of them.
-fn set(table: &Table, entry: &Entry, words: &[String], now_ms: u64) -> Outcome {
+fn set(table: &Table, entry: &Entry, words: &[Word], now_ms: u64) -> Outcome {
     for pair in words.chunks(2) {
         let name = pair.first().and_then(|word| word.strip_prefix("data."));
         let name = name.ok_or_else(|| Message::error("\"data.<type>\" followed by a value expected"))?;
@@ -200,10 +201,10 @@ fn stored(table: &Table, name: &str) -> Result<(Data, u32), &'static str> {
     choices.into_iter().find(|(data, _)| table.has(*data)).ok_or("Data type not stored in this table")
 }
 
-fn by_key(table: &Table, word: Option<&String>, act: Act, now_ms: u64) -> Result<Option<Arc<Entry>>, Message> {
+fn by_key(table: &Table, word: Option<&Word>, act: Act, now_ms: u64) -> Result<Option<Arc<Entry>>, Message> {
     let word = word.ok_or_else(|| Message::error("Key value expected"))?;
     let kind = table.settings().key;
-    let key = Value::str(word.as_bytes());
+    let key = Value::str(word.bytes());
     let key = match kind {
         // Either family is understood, and made the table's.
         KeyKind::Ip | KeyKind::Ipv6 => key.cast(Type::Addr),
@@ -219,7 +220,7 @@ fn by_key(table: &Table, word: Option<&String>, act: Act, now_ms: u64) -> Result
 }
 
 /// The entry that a dump has shown under this number.
-fn by_pointer(table: &Table, word: Option<&String>, now_ms: u64) -> Result<Arc<Entry>, Message> {
+fn by_pointer(table: &Table, word: Option<&Word>, now_ms: u64) -> Result<Arc<Entry>, Message> {
     let digits = word.and_then(|word| word.strip_prefix("0x"));
     let digits = digits.ok_or_else(|| Message::error("Pointer expected (0xffff notation)"))?;
     let pointer = usize::from_str_radix(digits, 16).map_err(|_| Message::error("Malformed ptr."))?;
@@ -243,7 +244,7 @@ impl Filter {
     }
 }
 
-fn filters(table: &Table, words: &[String]) -> Result<Vec<Filter>, Message> {
+fn filters(table: &Table, words: &[Word]) -> Result<Vec<Filter>, Message> {
     let wrong = |at: usize, what: &str| Message::error(format!("Filter entry #{}: {what}", at + 1));
     let mut filters = Vec::new();
     for (at, words) in words.chunks(3).enumerate() {
@@ -252,7 +253,7 @@ fn filters(table: &Table, words: &[String]) -> Result<Vec<Filter>, Message> {
         }
         let name = words.first().and_then(|word| word.strip_prefix("data.")).unwrap_or_default();
         let (data, element) = stored(table, name).map_err(|what| wrong(at, what))?;
-        let operator = words.get(1).map_or("", String::as_str);
+        let operator = words.get(1).map_or("", Word::as_str);
         let allowed = OPERATORS
             .iter()
             .find(|(word, _)| *word == operator)
@@ -398,10 +399,10 @@ mod tests {
         for n in 0..1000u32 {
             table.obtain(&n.to_be_bytes(), now_ms).unwrap();
         }
-        let filters = || filters(&table, &["data.gpc0", "gt", "0"].map(String::from)).unwrap();
+        let filters = || filters(&table, &["data.gpc0", "gt", "0"].map(Word::from)).unwrap();
         let mut none = walk(table.clone(), String::new(), filters(), now_ms, |_, _, _| panic!("none passes"));
         let pieces: Vec<_> = std::iter::from_fn(|| none.next()).collect();
-        assert!(pieces.len() >= 3 && pieces.iter().all(String::is_empty), "{pieces:?}");
+        assert!(pieces.len() >= 3 && pieces.iter().all(Vec::is_empty), "{pieces:?}");
         assert_eq!(says(&mut talk, "show table ips").lines().count(), 1001);
         assert_eq!((talk.says("clear table ips"), table.used(now_ms)), ("\n".into(), 0));
     }

@@ -47,8 +47,8 @@ fn set(call: &mut Call<'_>) -> Outcome {
     let (target, kind, text) = match call.args {
         [] => return Err(Message::error(NO_NAME)),
         [_] => return Err(Message::error("Missing either 'expr', 'fmt' or expression.")),
-        [target, text] => (target, "expr", text),
-        [target, kind, text, ..] => (target, kind.as_str(), text),
+        [target, text] => (target, "expr", text.bytes()),
+        [target, kind, text, ..] => (target, kind.as_str(), text.bytes()),
     };
     let is_format = match kind {
         "expr" => false,
@@ -75,7 +75,10 @@ fn set(call: &mut Call<'_>) -> Outcome {
             target.set(&vars, value);
             Ok(Answer::Done)
         }
-        None => Err(Message::error(format!("'set var': '{text}' has no value here, and the variable is what it was."))),
+        None => Err(Message::error(format!(
+            "'set var': '{}' has no value here, and the variable is what it was.",
+            String::from_utf8_lossy(text)
+        ))),
     }
 }
 
@@ -141,6 +144,16 @@ mod tests {
             assert_eq!(talk.says(words), format!("{said}\n\n"), "{words}");
         }
         assert!(talk.says("set var proc.a,ifnever int(1)").starts_with("unknown condition 'ifnever'"));
+    }
+
+    #[test]
+    fn values_are_bytes() {
+        let mut talk = talk();
+        assert_eq!(talk.says_bytes(b"set var proc.raw str(a\xffb\xe9)"), "\n");
+        assert_eq!(talk.says("set var proc.hex var(proc.raw),hex"), "\n");
+        assert_eq!(talk.says("get var proc.hex"), "proc.hex: type=str value=<61FF62E9>\n\n");
+        assert_eq!(talk.says_bytes(b"set var proc.raw fmt \xfe%[int(1)]"), "\n");
+        assert_eq!(talk.says("set var proc.hex var(proc.raw),hex;get var proc.hex"), "\nproc.hex: type=str value=<FE31>\n\n");
     }
 
     #[test]

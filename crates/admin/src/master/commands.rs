@@ -11,19 +11,20 @@ use crate::commands::absent;
 use crate::commands::conversation::{lower, prompt, set_severity, set_timeout, sockets, switch};
 use crate::help;
 use crate::settings::Level;
-use crate::words::{MOST_WORDS, TooManyWords};
+use crate::words::{MOST_WORDS, TooManyWords, Word};
 use std::fmt::Write;
 use std::time::Duration;
+use terse_tls::Secret;
 
 /// Whether the master takes a command that would go to a worker.
-pub(super) fn is_about_the_client(words: &[String]) -> bool {
+pub(super) fn is_about_the_client(words: &[Word]) -> bool {
     command::find_in(&[CLIENT], words).is_some()
 }
 
 /// The answer of the master to a command, as it is sent.
-pub(super) fn answer(words: Result<Vec<String>, TooManyWords>, client: &mut Client, office: &Office) -> String {
+pub(super) fn answer(words: Result<Vec<Word>, TooManyWords>, client: &mut Client, office: &Office) -> Secret {
     let words = match words {
-        Ok(words) if words.is_empty() => return String::new(),
+        Ok(words) if words.is_empty() => return Secret::default(),
         Ok(words) => words,
         Err(TooManyWords) => {
             let text = format!("Too many arguments. Commands must have at most {MOST_WORDS} arguments.");
@@ -36,13 +37,13 @@ pub(super) fn answer(words: Result<Vec<String>, TooManyWords>, client: &mut Clie
         None => Err(unknown(&words)),
     };
     match outcome {
-        Ok(Answer::Done) => String::new(),
+        Ok(Answer::Done) => Secret::default(),
         outcome => render(outcome, client.severity),
     }
 }
 
 /// What is said about words that are no command of the master's.
-fn unknown(words: &[String]) -> Message {
+fn unknown(words: &[Word]) -> Message {
     let known = command::find(words).map(|(command, _)| command.name);
     match known.or_else(|| absent::find(words).map(|absent| absent.name)) {
         Some(name) => Message::error(format!("'{name}' is a command of workers: write '@1' before it.")),

@@ -47,7 +47,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
         loop {
             let (line, mut payload) = match read_line(self.stream, &mut self.input, &self.client).await? {
                 Read::Line(line) => line,
-                Read::TooLong(what) => return self.say(what).await,
+                Read::TooLong(what) => return self.say(what.as_bytes()).await,
                 Read::End => return Ok(()),
             };
             if let Some((designation, rest)) = route::whole_line(&line) {
@@ -87,7 +87,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
         let about_the_client = || words.as_ref().is_ok_and(|words| commands::is_about_the_client(words));
         match target.filter(|_| prefixed || !about_the_client()) {
             Some(pid) => {
-                words.map_or_else(drop, words::forget);
+                drop(words);
                 let mut said = Secret::from(command.to_vec());
                 self.append_payload(&mut said, payload);
                 let manner = Manner::of(&self.client, Mode::Single);
@@ -145,7 +145,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
         if !log.is_empty() {
             text = text + "--\n" + &log;
         }
-        self.say(&(text + "\n")).await
+        self.say((text + "\n").as_bytes()).await
     }
 
     async fn prompt(&mut self) -> io::Result<()> {
@@ -171,7 +171,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
             (false, true) => "(e)",
             (true, true) => "(xe)",
         };
-        self.say(&format!("{clock}{name}{modes}> ")).await
+        self.say(format!("{clock}{name}{modes}> ").as_bytes()).await
     }
 
     async fn refuse(&mut self, message: Message) -> io::Result<()> {
@@ -179,7 +179,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
         self.say(&text).await
     }
 
-    async fn say(&mut self, text: &str) -> io::Result<()> {
-        write(self.stream, text.as_bytes(), self.client.timeout).await
+    async fn say(&mut self, text: &[u8]) -> io::Result<()> {
+        write(self.stream, text, self.client.timeout).await
     }
 }

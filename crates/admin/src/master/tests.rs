@@ -95,7 +95,7 @@ const LEVEL: &str = "admin\n\n";
 
 #[test]
 fn commands_are_the_masters_or_a_workers() {
-    assert_eq!(answer("show version\nshow cli level"), format!("{VERSION}{LEVEL}"));
+    assert_eq!(answer("show version\nshow cli level\nshow version"), format!("{VERSION}{LEVEL}"));
     assert_eq!(answer("@1 show version;@1 show cli level\n"), format!("{VERSION}{LEVEL}"));
     assert_eq!(answer("@!5 echo a\\;b\\ \\ c;@ show version;\n"), format!("a;b  c\n\n{VERSION}"));
     assert_eq!(answer("@1;echo a;show version\necho b\n@;show version\n"), format!("a\n\n{VERSION}b\n\n{VERSION}"));
@@ -159,7 +159,7 @@ fn modes_and_levels_go_along() {
     assert_eq!(says("@1 disable server be/a\n", Level::Operator), "Permission denied\n\n");
     assert_eq!(says("@@1 disable server be/a\n", Level::User), "Permission denied\n\n");
     for command in ["show proc", "reload", "hard-reload", "operator", "expert-mode on", "show startup-logs", "show cli sockets"] {
-        assert_eq!(says(command, Level::User), "Permission denied\n\n", "{command}");
+        assert_eq!(says(&format!("{command}\n"), Level::User), "Permission denied\n\n", "{command}");
     }
     assert_eq!(says("set severity-output number;@1 show proc\n", Level::User).get(..5), Some("[3]: "));
 }

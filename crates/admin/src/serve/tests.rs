@@ -48,8 +48,32 @@ fn one_line_is_answered() {
         assert_eq!(answer(b"show version;quit;show version\n", whole), VERSION);
         assert_eq!(answer(b"echo a <<\nb\n\n", whole), "a\n\n");
     }
-    assert_eq!(answer(b"show version", true), VERSION, "the end of the input ends the line");
+    assert_eq!(answer(b"show version", true), "", "the rest may have been lost");
+    assert_eq!(answer(b"show version\nshow", true), VERSION);
     assert_eq!(answer(b"", true), "");
+}
+
+#[test]
+fn what_was_cut_is_not_carried_out() {
+    run(async {
+        let context = context(WEB);
+        for cut in [
+            b"set weight be/b 1".as_slice(),
+            b"prompt i\nset weight be/b 1",
+            b"show version;set weight be/b 1",
+            b"prompt i\nset weight be/b 1 <<\nx\n",
+        ] {
+            let (mut stream, task) = begin(&context);
+            stream.write_all(cut).await.unwrap();
+            stream.shutdown().await.unwrap();
+            assert_eq!(task.await.unwrap().unwrap(), Ending::Close);
+        }
+        let (mut stream, _task) = begin(&context);
+        stream.write_all(b"get weight be/b\n").await.unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "10 (initial 10)\n\n");
+    });
 }
 
 #[test]
@@ -85,7 +109,7 @@ fn long_lines_end_the_conversation() {
     assert_eq!(answer(&long, true), "The command line is too long.\n\n");
     let payload = [&b"echo a <<\n"[..], &vec![b'x'; crate::input::PAYLOAD_BYTES + 1]].concat();
     assert_eq!(answer(&payload, true), "The payload is too long.\n\n");
-    assert!(answer(&b"x ".repeat(65), true).starts_with("Too many arguments."));
+    assert!(answer(&[&b"x ".repeat(65)[..], b"\n"].concat(), true).starts_with("Too many arguments."));
 }
 
 #[test]

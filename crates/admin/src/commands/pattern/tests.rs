@@ -19,6 +19,28 @@ fn talk() -> Talk {
 }
 
 #[test]
+fn keys_and_values_are_bytes() {
+    let mut talk = talk();
+    for line in [
+        b"add map #1 caf\xe9 \xff\xfe".as_slice(),
+        b"add map #1 \xff x",
+        b"add map #1 \xfe y",
+        b"add acl #4 /\x80",
+        b"set map #1 \xff z\xff",
+    ] {
+        assert_eq!(talk.says_bytes(line), "\n");
+    }
+    let shown = talk.says_bytes(b"show map #1");
+    for line in [r" caf\xe9 \xff\xfe\n", r" \xff z\xff\n", r" \xfe y\n"] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    assert!(talk.says_bytes(b"show acl #4").contains(r" /\x80\n"));
+    assert!(talk.says_bytes(b"get map #1 caf\xe9").contains(r"caf\xe9"));
+    assert_eq!(talk.says_bytes(b"del map #1 \xfe"), "\n");
+    assert_eq!(talk.says_bytes(b"del map #1 \xfd"), "Key not found.\n\n", "not what stands for bytes that are no text");
+}
+
+#[test]
 fn what_there_is() {
     let mut talk = talk();
     assert_eq!(
