@@ -4,7 +4,8 @@
 //! hello -> its name -> Names -> a context of the certificates that have it (one of each kind of key) -> the handshake goes on with it
 //! ```
 //!
-//! The first context is where sessions and the keys of tickets live, so that a session can be resumed under any name of the line.
+//! The first context is where sessions and the keys of tickets live. A session belongs to the name that its client has asked for: under
+//! another one a handshake is made anew (RFC 6066 section 3).
 
 use crate::certificate::{Certificate, Unusable};
 use crate::context;
@@ -29,8 +30,8 @@ use openssl::bn::BigNum;
 use openssl::dh::Dh;
 use openssl::pkey::{Id, Params};
 use openssl::ssl::{
-    AlpnError, ClientHelloResponse, ExtensionContext, Ssl, SslAlert, SslContext, SslContextBuilder, SslMethod, SslOptions, SslRef,
-    SslSessionCacheMode, SslVerifyMode,
+    AlpnError, ClientHelloResponse, ExtensionContext, NameType, SniError, Ssl, SslAlert, SslContext, SslContextBuilder, SslMethod,
+    SslOptions, SslRef, SslSessionCacheMode, SslVerifyMode,
 };
 use openssl::x509::X509Ref;
 use std::collections::BTreeSet;
@@ -289,6 +290,9 @@ fn first(
     let silent = |_: &mut SslRef, _: ExtensionContext, _: Option<(usize, &X509Ref)>| Ok(None::<Vec<u8>>);
     let added = context.add_custom_ext(TIMESTAMPS, timestamped(), silent, |_, _, _, _| Ok(()));
     added.map_err(|_| Unusable("OpenSSL takes no timestamps of certificates".into()))?;
+    // Only with it OpenSSL keeps the name in the session, up to TLS 1.2.
+    context.set_servername_callback(|ssl, _| ssl.servername_raw(NameType::HOST_NAME).map(|_| ()).ok_or(SniError::NOACK));
+    raw::complete_sessions(&mut context).map_err(|_| Unusable("OpenSSL takes nothing into sessions".into()))?;
     let watches = tls.own.common.records != Policy::Forbid;
     context.set_client_hello_callback(move |ssl, alert| {
         if watches {
@@ -296,11 +300,9 @@ fn first(
         }
         records::ask_now(ssl);
         let offer = offer.load();
-        let asked = raw::hello_extension(ssl, hello::SERVER_NAME)
-            .and_then(hello::server_name)
-            .and_then(|name| std::str::from_utf8(name).ok());
-        match offer.find(asked) {
-            Some(choice) => choice.give(ssl).map(|()| ClientHelloResponse::SUCCESS),
+        let asked = raw::hello_extension(ssl, hello::SERVER_NAME).and_then(hello::server_name).map(<[u8]>::to_vec);
+        match offer.find(asked.as_ref().and_then(|name| std::str::from_utf8(name).ok())) {
+            Some(choice) => choice.give(ssl, asked.as_deref()).map(|()| ClientHelloResponse::SUCCESS),
             None => {
                 *alert = SslAlert::UNRECOGNIZED_NAME;
                 Err(openssl::error::ErrorStack::get())

@@ -4,10 +4,12 @@ use crate::certificate::{Certificate, Unusable, said};
 use crate::keylog;
 use crate::raw;
 use crate::records::{self, Policy};
+use crate::remembered;
 use crate::settings::{Common, Global};
 use crate::version::Version;
 use openssl::error::ErrorStack;
 use openssl::ex_data::Index;
+use openssl::pkey::Id;
 use openssl::ssl::{SslContext, SslContextBuilder, SslMethod, SslMode, SslOptions, SslRef};
 use openssl::x509::X509;
 use std::sync::{Arc, LazyLock};
@@ -96,8 +98,23 @@ pub(crate) fn name(context: &mut SslContextBuilder, certificates: &[&Certificate
 
 /// What the certificate is called that a connection shows.
 pub(crate) fn name_of_shown(ssl: &SslRef) -> Option<Arc<str>> {
-    let (named, shown) = (ssl.ssl_context().ex_data((*NAMED)?)?, ssl.certificate()?);
+    let (named, shown) = (ssl.ssl_context().ex_data((*NAMED)?)?, shown(ssl)?);
     named.iter().find(|(leaf, _)| **leaf == *shown).map(|(_, name)| name.clone())
+}
+
+/// The certificate that a connection shows. With a session of before none is: then of those that could be, the one of the key that the
+/// session began with.
+pub(crate) fn shown(ssl: &SslRef) -> Option<X509> {
+    let named = (*NAMED).and_then(|index| ssl.ssl_context().ex_data(index)).filter(|_| ssl.session_reused());
+    let began = named.into_iter().flatten().map(|(leaf, _)| leaf).find(|leaf| {
+        let kind = leaf.public_key().map(|key| key.id());
+        kind.is_ok_and(|kind| match remembered::of(ssl).and_then(|remembered| remembered.signature) {
+            Some(signature) => raw::is_of_kind(signature, kind),
+            // A session in memory, up to TLS 1.2: there the cipher tells.
+            None => ssl.current_cipher().is_some_and(|cipher| cipher.name().contains("ECDSA") == (kind != Id::RSA)),
+        })
+    });
+    began.cloned().or_else(|| ssl.certificate().map(ToOwned::to_owned))
 }
 
 fn wrong(word: &str, list: &str, error: &ErrorStack) -> Unusable {

@@ -1,14 +1,16 @@
 //! What a handshake has come to.
 
 use crate::context;
+use crate::dn::RootName;
 use crate::hello::{self, Hello};
 use crate::keylog::{self, KeyedBy};
 use crate::raw;
 use crate::records;
+use crate::remembered;
 use crate::secured::Secured;
 use crate::shown::Shown;
-use crate::verification;
-use openssl::ssl::NameType;
+use crate::verification::{self, Errors, Verification};
+use openssl::ssl::{NameType, SslRef};
 use std::sync::Arc;
 
 /// A view of a connection, for those who ask about it.
@@ -85,7 +87,7 @@ impl Handshake<'_> {
 
     /// The certificate that we have shown.
     pub fn own_certificate(&self) -> Option<Shown> {
-        self.0.with(|ssl| ssl.certificate().map(ToOwned::to_owned)).map(Shown)
+        self.0.with(context::shown).map(Shown)
     }
 
     /// What the certificate is called that we have shown a client: by its file, or as a `crt-store` has it.
@@ -98,6 +100,10 @@ impl Handshake<'_> {
         self.0.with(|ssl| {
             // To a server OpenSSL shows the chain without the client's own.
             let own = if ssl.is_server() { ssl.peer_certificate() } else { None };
+            if ssl.is_server() && ssl.session_reused() {
+                let above = remembered::of(ssl).map(|remembered| remembered.above).unwrap_or_default();
+                return Some([own?.to_der().ok()?.as_slice(), above].concat());
+            }
             let chain = ssl.peer_cert_chain().into_iter().flatten().filter_map(|above| above.to_der().ok());
             let all: Vec<u8> = own.and_then(|own| own.to_der().ok()).into_iter().chain(chain).flatten().collect();
             (!all.is_empty()).then_some(all)
@@ -109,9 +115,12 @@ impl Handshake<'_> {
         self.0.with(raw::group_name).map(|name| name.to_ascii_uppercase())
     }
 
-    /// The root of the other end's chain, as it was verified; a session of before does not know it.
-    pub fn root_certificate(&self) -> Option<Shown> {
-        self.0.with(|ssl| ssl.verified_chain()?.iter().last().map(ToOwned::to_owned)).map(Shown)
+    /// The name of the root of the other end's chain, as it was verified.
+    pub fn root_name(&self) -> Option<RootName> {
+        self.0.with(|ssl| match ssl.is_server() && ssl.session_reused() {
+            true => RootName::from_der(remembered::of(ssl)?.root),
+            false => RootName::of(ssl.verified_chain()?.iter().last()?.subject_name()),
+        })
     }
 
     /// Random bytes of the client's hello, and of the server's.
@@ -159,11 +168,20 @@ impl Handshake<'_> {
 
     /// The first error of the other end's own certificate; 0: none.
     pub fn certificate_error(&self) -> i32 {
-        self.0.with(|ssl| verification::of(ssl).map_or(0, |found| found.certificate()))
+        self.0.with(errors).certificate
     }
 
     /// The first error above it, and how far above.
     pub fn authority_error(&self) -> (i32, i32) {
-        self.0.with(|ssl| verification::of(ssl).map_or((0, 0), |found| found.authority()))
+        let errors = self.0.with(errors);
+        (errors.authority, errors.authority_depth)
+    }
+}
+
+/// What was found on a connection, or by the handshake that its session comes from.
+fn errors(ssl: &SslRef) -> Errors {
+    match remembered::of(ssl).filter(|_| ssl.session_reused()) {
+        Some(remembered) => remembered.errors,
+        None => verification::of(ssl).map(Verification::errors).unwrap_or_default(),
     }
 }

@@ -265,7 +265,8 @@ fn trusted(own: &Own, terms: &Terms<'_>) -> Result<Vec<Arc<Version>>, Unusable> 
 }
 
 impl Choice {
-    pub(crate) fn give(&self, ssl: &mut SslRef) -> Result<(), openssl::error::ErrorStack> {
+    /// Lets a handshake go on with it, whose client has asked for this name.
+    pub(crate) fn give(&self, ssl: &mut SslRef, asked: Option<&[u8]>) -> Result<(), openssl::error::ErrorStack> {
         // What the handshake has copied from the first context is not changed by another one.
         ssl.set_verify(self.verify);
         if self.verify != SslVerifyMode::NONE {
@@ -283,7 +284,11 @@ impl Choice {
             ssl.set_ciphersuites(suites)?;
         }
         let compresses = !raw::options(ssl).contains(SslOptions::NO_COMPRESSION);
-        records::name_sessions(ssl, &self.sessions[usize::from(compresses)]);
+        let sessions = &self.sessions[usize::from(compresses)];
+        match asked {
+            Some(name) => records::name_sessions(ssl, &openssl::sha::sha256(&[sessions, name].concat())),
+            None => records::name_sessions(ssl, sessions),
+        }
         Ok(())
     }
 }

@@ -3,15 +3,18 @@
 
 use crate::counters::{COUNTERS, bump};
 use crate::hello;
+use crate::remembered;
 use crate::tickets::{self, TicketKey};
 use foreign_types::ForeignTypeRef;
+use openssl::asn1::Asn1ObjectRef;
 use openssl::error::ErrorStack;
 use openssl::nid::Nid;
 use openssl::ocsp::OcspResponseRef;
 use openssl::pkey::{Id, PKeyRef};
 use openssl::ssl::{SslContextBuilder, SslOptions, SslRef, SslSessionRef, SslVersion};
+use openssl::stack::StackRef;
 use openssl::x509::store::X509StoreBuilder;
-use openssl::x509::{X509CrlRef, X509Ref};
+use openssl::x509::{X509, X509CrlRef, X509NameRef, X509Ref, X509StoreContextRef};
 use openssl_sys as ffi;
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uchar, c_uint, c_ulong, c_void};
 use std::ptr;
@@ -35,6 +38,12 @@ unsafe extern "C" {
     fn OPENSSL_cleanse(bytes: *mut c_void, len: usize);
     fn OSSL_PARAM_construct_utf8_string(key: *const c_char, text: *mut c_char, len: usize) -> ffi::OSSL_PARAM;
     fn ERR_error_string_n(error: c_ulong, buffer: *mut c_char, len: usize);
+    fn SSL_CTX_set_session_ticket_cb(ctx: *mut ffi::SSL_CTX, make: MakeTicket, take: *const c_void, of: *mut c_void) -> c_int;
+    fn SSL_SESSION_set1_ticket_appdata(session: *mut ffi::SSL_SESSION, bytes: *const c_void, len: usize) -> c_int;
+    fn SSL_SESSION_get0_ticket_appdata(session: *mut ffi::SSL_SESSION, bytes: *mut *mut c_void, len: *mut usize) -> c_int;
+    fn SSL_SESSION_set1_id_context(session: *mut ffi::SSL_SESSION, name: *const c_uchar, len: c_uint) -> c_int;
+    fn X509_NAME_print_ex(to: *mut ffi::BIO, name: *const ffi::X509_NAME, indent: c_int, flags: c_ulong) -> c_int;
+    fn X509_STORE_CTX_get0_untrusted(chain: *const ffi::X509_STORE_CTX) -> *mut ffi::stack_st_X509;
 }
 
 /// Adds a certificate to the chain of the one that the context got last.
@@ -108,13 +117,71 @@ pub(crate) fn cipher_name(ssl: &SslRef, number: [u8; 2]) -> Option<&'static str>
     name.to_str().ok()
 }
 
-/// Whether a server signs its handshake with a key of this kind.
-pub(crate) fn signs_with(ssl: &SslRef, kind: Id) -> bool {
+/// The kind of key that a server has signed its handshake with, by OpenSSL's number.
+pub(crate) fn signature_kind(ssl: &SslRef) -> Option<i32> {
     let mut nid = 0;
     // SAFETY: the connection lives, and there is room for the number.
-    let is_known = unsafe { SSL_get_signature_type_nid(ssl.as_ptr(), &mut nid) } > 0;
+    (unsafe { SSL_get_signature_type_nid(ssl.as_ptr(), &mut nid) } > 0).then_some(nid)
+}
+
+/// Whether a server signs its handshake with a key of this kind.
+pub(crate) fn signs_with(ssl: &SslRef, kind: Id) -> bool {
+    signature_kind(ssl).is_some_and(|signature| is_of_kind(signature, kind))
+}
+
+/// Whether a signature is one of such a key.
+pub(crate) fn is_of_kind(signature: i32, kind: Id) -> bool {
     // A key of RSA can sign as one of PSS does (RFC 8446 section 4.2.3).
-    is_known && (nid == kind.as_raw() || nid == Id::RSA_PSS.as_raw() && kind == Id::RSA)
+    signature == kind.as_raw() || signature == Id::RSA_PSS.as_raw() && kind == Id::RSA
+}
+
+type MakeTicket = unsafe extern "C" fn(*mut ffi::SSL, *mut c_void) -> c_int;
+
+/// Completes what sessions remember before a ticket of them is made.
+pub(crate) fn complete_sessions(context: &mut SslContextBuilder) -> Result<(), ErrorStack> {
+    // SAFETY: the context lives, and the callback is a function; there is none for tickets that are taken, and no argument.
+    let done = unsafe { SSL_CTX_set_session_ticket_cb(context.as_ptr(), make_ticket, ptr::null(), ptr::null_mut()) };
+    if done > 0 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
+unsafe extern "C" fn make_ticket(ssl: *mut ffi::SSL, _: *mut c_void) -> c_int {
+    // SAFETY: OpenSSL calls this while it makes a handshake, with its connection.
+    remembered::complete(unsafe { SslRef::from_ptr(ssl) });
+    1
+}
+
+/// Lets a session carry some bytes, in memory and in tickets. Only while its handshake is made: later other threads may have it.
+pub(crate) fn set_session_note(session: &SslSessionRef, note: &[u8]) {
+    // SAFETY: the session lives, and belongs to the handshake alone; OpenSSL copies the bytes. Without memory for them it has none.
+    unsafe { SSL_SESSION_set1_ticket_appdata(session.as_ptr(), note.as_ptr().cast(), note.len()) };
+}
+
+/// The bytes that a session carries.
+pub(crate) fn session_note(session: &SslSessionRef) -> &[u8] {
+    let (mut bytes, mut len) = (ptr::null_mut(), 0);
+    // SAFETY: the session lives, and is only read; its bytes live as long as it, and change while a handshake is made alone.
+    unsafe {
+        match SSL_SESSION_get0_ticket_appdata(session.as_ptr(), &mut bytes, &mut len) {
+            1 if !bytes.is_null() => std::slice::from_raw_parts(bytes.cast::<u8>(), len),
+            _ => &[],
+        }
+    }
+}
+
+/// Gives a session a name that no connection asks for.
+pub(crate) fn end_session(session: &SslSessionRef) {
+    let name = [0; 1];
+    // SAFETY: the session lives, and belongs to the handshake alone; OpenSSL copies the name.
+    unsafe { SSL_SESSION_set1_id_context(session.as_ptr(), name.as_ptr(), 1) };
+}
+
+/// The certificates that the other end has sent, its own first, while they are verified.
+pub(crate) fn sent_certificates(chain: &X509StoreContextRef) -> Option<&StackRef<X509>> {
+    // SAFETY: the chain lives while it is verified, and so does what was sent, which nobody changes.
+    unsafe {
+        let sent = X509_STORE_CTX_get0_untrusted(chain.as_ptr());
+        (!sent.is_null()).then(|| StackRef::from_ptr(sent))
+    }
 }
 
 /// Sets the algorithms of signatures that clients may use, or that we use as one.
@@ -324,16 +391,40 @@ pub(crate) fn group_name(ssl: &SslRef) -> Option<String> {
 /// What an answer about a certificate's state says, over many lines.
 pub(crate) fn answer_text(response: &OcspResponseRef) -> Option<String> {
     // SAFETY: the response lives, and is only read; what it is written to is made and freed here, and its bytes are copied before that.
+    let text = unsafe { printed(|memory| OCSP_RESPONSE_print(memory, response.as_ptr(), 0) == 1) };
+    text.map(|text| String::from_utf8_lossy(&text).into_owned())
+}
+
+/// A distinguished name as RFC 2253 has it.
+pub(crate) fn dn_rfc2253(name: &X509NameRef) -> Option<Vec<u8>> {
+    // SAFETY: the name lives, and is only read; what it is written to is made for it.
+    unsafe { printed(|memory| X509_NAME_print_ex(memory, name.as_ptr(), 0, XN_FLAG_RFC2253) >= 0) }
+}
+
+/// An object identifier with dots.
+pub(crate) fn dotted(object: &Asn1ObjectRef) -> Option<String> {
+    let mut text = [0 as c_char; 256];
+    // SAFETY: the object lives; the call writes at most so many bytes, and ends them with NUL.
+    let len = unsafe { ffi::OBJ_obj2txt(text.as_mut_ptr(), text.len() as c_int, object.as_ptr(), 1) };
+    let len = usize::try_from(len).ok().filter(|len| (1..text.len()).contains(len))?;
+    Some(text[..len].iter().map(|digit| char::from(*digit as u8)).collect())
+}
+
+/// What is written into memory, if that is done.
+///
+/// SAFETY: to be called with something that writes to what it gets, and does not keep it.
+unsafe fn printed(write: impl FnOnce(*mut ffi::BIO) -> bool) -> Option<Vec<u8>> {
+    // SAFETY: what is written to is made and freed here, and its bytes are copied before that.
     unsafe {
         let memory = ffi::BIO_new(ffi::BIO_s_mem());
         if memory.is_null() {
             return None;
         }
-        let done = OCSP_RESPONSE_print(memory, response.as_ptr(), 0);
+        let done = write(memory);
         let mut bytes: *mut c_char = ptr::null_mut();
         let len = ffi::BIO_get_mem_data(memory, &mut bytes);
-        let len = usize::try_from(len).ok().filter(|_| done == 1 && !bytes.is_null());
-        let text = len.map(|len| String::from_utf8_lossy(std::slice::from_raw_parts(bytes.cast::<u8>(), len)).into_owned());
+        let len = usize::try_from(len).ok().filter(|_| done && !bytes.is_null());
+        let text = len.map(|len| std::slice::from_raw_parts(bytes.cast::<u8>(), len).to_vec());
         ffi::BIO_free_all(memory);
         // What went wrong here must not be found by whoever reads from a connection next.
         drop(openssl::error::ErrorStack::get());
@@ -358,6 +449,8 @@ const SSL_CTRL_SET_GROUPS_LIST: c_int = 92;
 const SSL_CTRL_SET_CLIENT_SIGALGS_LIST: c_int = 102;
 const SSL_CTRL_GET_NEGOTIATED_GROUP: c_int = 134;
 const SSL_EARLY_DATA_ACCEPTED: c_int = 2;
+/// `x509.h`
+const XN_FLAG_RFC2253: c_ulong = 0x0111_0317;
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,6 @@
 //! Certificates, and lists of those that were revoked, as the stats socket shows them: HAProxy's lines.
 
+use crate::dn::Dn;
 use crate::raw;
 use crate::shown::{Shown, Whose};
 use openssl::asn1::Asn1TimeRef;
@@ -11,7 +12,7 @@ use std::fmt::Write as _;
 /// A certificate and the names of those above it.
 pub(crate) fn certificate(leaf: &X509, chain: &[X509]) -> String {
     let shown = Shown(leaf.clone());
-    let name = |shown: &Shown, whose| shown.name(whose).map(|name| clean(&String::from_utf8_lossy(&name))).unwrap_or_default();
+    let name = |shown: &Shown, whose| shown.dn(whose).line().map(|name| clean(&String::from_utf8_lossy(&name))).unwrap_or_default();
     let mut text = String::new();
     let _ = writeln!(text, "Serial: {}", shown.serial().map(|bytes| hex(&bytes)).unwrap_or_default());
     let _ = writeln!(text, "notBefore: {}", leaf.not_before());
@@ -74,11 +75,7 @@ fn algorithm(leaf: &X509Ref) -> String {
 
 /// A name as one line: `/C=FR/CN=Authority`.
 pub(crate) fn line(name: &X509NameRef) -> String {
-    let entry = |entry: &openssl::x509::X509NameEntryRef| {
-        let kind = entry.object().nid().short_name().unwrap_or("UNDEF");
-        format!("/{kind}={}", clean(&String::from_utf8_lossy(entry.data().as_slice())))
-    };
-    name.entries().map(entry).collect()
+    clean(&String::from_utf8_lossy(&Dn::of(name).line().unwrap_or_default()))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -1,11 +1,12 @@
 //! What a certificate says, in the forms of HAProxy's fetches (`ssl_c_s_dn` and its like).
 
 use crate::der;
+use crate::dn::Dn;
 use openssl::asn1::Asn1TimeRef;
 use openssl::hash::MessageDigest;
 use openssl::nid::Nid;
 use openssl::pkey::Id;
-use openssl::x509::{X509, X509NameRef, X509Ref};
+use openssl::x509::X509;
 
 /// A certificate that one of the ends has shown.
 #[derive(Debug)]
@@ -76,46 +77,12 @@ impl Shown {
         Some(format!("{kind}{}", key.bits()))
     }
 
-    /// A name as one line: `/C=FR/CN=Client`.
-    pub fn name(&self, whose: Whose) -> Option<Vec<u8>> {
-        let mut line = Vec::new();
-        for entry in self.entries(whose).entries() {
-            let value = entry.data().as_slice();
-            if value.contains(&0) {
-                return None;
-            }
-            line.extend_from_slice(b"/");
-            line.extend_from_slice(entry.object().nid().short_name().unwrap_or("UNDEF").as_bytes());
-            line.extend_from_slice(b"=");
-            line.extend_from_slice(value);
-        }
-        Some(line)
-    }
-
-    /// A name as LDAP writes it (RFC 2253): `CN=Client,C=FR`.
-    pub fn name_rfc2253(&self, whose: Whose) -> Option<Vec<u8>> {
-        let mut parts = Vec::new();
-        for entry in self.entries(whose).entries() {
-            let mut part = entry.object().nid().short_name().unwrap_or("UNDEF").as_bytes().to_vec();
-            part.push(b'=');
-            escape(entry.data().as_slice(), &mut part);
-            parts.push(part);
-        }
-        parts.reverse();
-        Some(parts.join(&b','))
-    }
-
-    /// One entry of a name: the `number`th of those called so, from 1; from the end where it is negative.
-    pub fn entry(&self, whose: Whose, called: &str, number: i64) -> Option<Vec<u8>> {
-        let entries: Vec<_> =
-            self.entries(whose).entries().filter(|entry| entry.object().nid().short_name().ok() == Some(called)).collect();
-        let at = match number {
-            0 | 1 => 0,
-            2.. => usize::try_from(number - 1).ok()?,
-            _ => entries.len().checked_sub(usize::try_from(number.checked_neg()?).ok()?)?,
-        };
-        let value = entries.get(at)?.data().as_slice();
-        (!value.contains(&0)).then(|| value.to_vec())
+    /// One of its names.
+    pub fn dn(&self, whose: Whose) -> Dn<'_> {
+        Dn::of(match whose {
+            Whose::Subject => self.0.subject_name(),
+            Whose::Issuer => self.0.issuer_name(),
+        })
     }
 
     /// Its other names: `DNS:a.example, IP:192.0.2.1`.
@@ -147,14 +114,6 @@ impl Shown {
         let names = der::elements(list.content).filter_map(|policy| der::elements(policy.content).next());
         Some(names.filter(|name| name.tag == der::OBJECT).filter_map(|name| der::dotted(name.content)).collect())
     }
-
-    fn entries(&self, whose: Whose) -> &X509NameRef {
-        let certificate: &X509Ref = &self.0;
-        match whose {
-            Whose::Subject => certificate.subject_name(),
-            Whose::Issuer => certificate.issuer_name(),
-        }
-    }
 }
 
 /// `Aug 15 14:33:42 2016 GMT`, as OpenSSL writes it, in digits.
@@ -173,17 +132,6 @@ const POLICIES: &[u8] = &[0x55, 0x1d, 0x20];
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// RFC 2253 section 2.4.
-fn escape(value: &[u8], out: &mut Vec<u8>) {
-    for (at, byte) in value.iter().enumerate() {
-        let is_edge = (at == 0 && matches!(byte, b' ' | b'#')) || (at + 1 == value.len() && *byte == b' ');
-        if is_edge || b",+\"\\<>;".contains(byte) {
-            out.push(b'\\');
-        }
-        out.push(*byte);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,11 +141,11 @@ mod tests {
     fn names_and_numbers() {
         let pair = pair(Kind::Rsa, "a, b", &["a.test"]);
         let shown = Shown(X509::from_pem(&pair.certificate).unwrap());
-        assert_eq!(shown.name(Whose::Subject).unwrap(), b"/CN=a, b");
-        assert_eq!(shown.name_rfc2253(Whose::Issuer).unwrap(), b"CN=a\\, b");
-        assert_eq!(shown.entry(Whose::Subject, "CN", 1).unwrap(), b"a, b");
-        assert_eq!(shown.entry(Whose::Subject, "CN", -1).unwrap(), b"a, b");
-        assert_eq!((shown.entry(Whose::Subject, "CN", 2), shown.entry(Whose::Subject, "OU", 1)), (None, None));
+        assert_eq!(shown.dn(Whose::Subject).line().unwrap(), b"/CN=a, b");
+        assert_eq!(shown.dn(Whose::Issuer).rfc2253().unwrap(), b"CN=a\\, b");
+        assert_eq!(shown.dn(Whose::Subject).entry("CN", 1).unwrap(), b"a, b");
+        assert_eq!(shown.dn(Whose::Subject).entry("CN", -1).unwrap(), b"a, b");
+        assert_eq!((shown.dn(Whose::Subject).entry("CN", 2), shown.dn(Whose::Subject).entry("OU", 1)), (None, None));
         assert_eq!(
             (shown.version(), shown.key_algorithm(), shown.signature_algorithm()),
             (3, Some("rsaEncryption"), Some("RSA-SHA256"))

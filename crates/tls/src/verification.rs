@@ -2,6 +2,7 @@
 
 use crate::failure::Cause;
 use crate::ignored::Ignored;
+use crate::remembered;
 use openssl::ex_data::Index;
 use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslRef, SslVerifyMode};
 use openssl::x509::{X509, X509StoreContext, X509StoreContextRef};
@@ -21,14 +22,11 @@ pub(crate) struct Verification {
 }
 
 impl Verification {
-    /// The first error of a certificate above the other end's own, and how far above (`ssl_c_ca_err`, `ssl_c_ca_err_depth`); 0: none.
-    pub(crate) fn authority(&self) -> (i32, i32) {
-        (self.authority.load(Relaxed), self.authority_depth.load(Relaxed))
-    }
-
-    /// The first error of its own (`ssl_c_err`); 0: none.
-    pub(crate) fn certificate(&self) -> i32 {
-        self.certificate.load(Relaxed)
+    /// The errors.
+    pub(crate) fn errors(&self) -> Errors {
+        let [authority, authority_depth, certificate] =
+            [&self.authority, &self.authority_depth, &self.certificate].map(|number| number.load(Relaxed));
+        Errors { authority, authority_depth, certificate }
     }
 
     /// The other end's certificate, if it was found fault with.
@@ -57,6 +55,17 @@ impl Verification {
             let _ = self.fatal.compare_exchange(0, cause.number(), Relaxed, Relaxed);
         }
     }
+}
+
+/// The first errors of a chain of certificates; 0: none.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Errors {
+    /// Of a certificate above the other end's own (`ssl_c_ca_err`).
+    pub(crate) authority: i32,
+    /// How far above that is (`ssl_c_ca_err_depth`).
+    pub(crate) authority_depth: i32,
+    /// Of its own (`ssl_c_err`).
+    pub(crate) certificate: i32,
 }
 
 /// Errors that a context tolerates.
@@ -91,7 +100,16 @@ pub(crate) fn of(ssl: &SslRef) -> Option<&Verification> {
 
 fn judge(passed: bool, chain: &mut X509StoreContextRef) -> bool {
     let ssl = X509StoreContext::ssl_idx().ok().and_then(|index| chain.ex_data(index));
-    let (Some(ssl), false) = (ssl, passed) else { return passed };
+    let Some(ssl) = ssl else { return passed };
+    let goes_on = passed || tolerates(ssl, chain);
+    if goes_on && ssl.is_server() && (!passed || chain.error_depth() == 0) {
+        remembered::note(ssl, chain);
+    }
+    goes_on
+}
+
+/// Notes an error; whether the handshake goes on all the same.
+fn tolerates(ssl: &SslRef, chain: &X509StoreContextRef) -> bool {
     let tolerance = (*TOLERATED).and_then(|index| ssl.ssl_context().ex_data(index)).copied().unwrap_or_default();
     let (error, depth) = (chain.error().as_raw(), chain.error_depth());
     let tolerated = if depth == 0 { tolerance.certificate.has(error) } else { tolerance.authority.has(error) };

@@ -102,7 +102,7 @@ fn tls(tls: Option<&Secured>, told: TlsFields) -> Vec<u8> {
         }
     };
     field(kind::SSL_VERSION, tls.version().as_bytes());
-    if let Some(name) = shown.filter(|_| told.name).and_then(|shown| shown.entry(Whose::Subject, "CN", 1)) {
+    if let Some(name) = shown.filter(|_| told.name).and_then(|shown| shown.dn(Whose::Subject).entry("CN", 1)) {
         field(kind::SSL_CN, &name);
     }
     let own = tls.own_certificate();

@@ -3,9 +3,9 @@
 
 use super::facts;
 use std::sync::Arc;
-use terse_sample::argument::{Param, ParamKind, may};
-use terse_sample::{ArgList, Converter, Env, Fetch, Needs, Octets, Type, Value};
-use terse_tls::{Handshake, Hello, KeyedBy, Secured, Shown, Whose};
+use terse_sample::argument::{Arg, Param, ParamKind, may};
+use terse_sample::{ArgList, Compiler, Converter, Env, Fetch, Needs, Octets, Type, Value};
+use terse_tls::{Dn, Handshake, Hello, KeyedBy, Secured, Shown, Whose};
 
 /// `(<part>,<occurrence>,<format>)` of names in certificates.
 const NAME: &[Param] = &[may(ParamKind::Str), may(ParamKind::Int), may(ParamKind::Str)];
@@ -163,14 +163,16 @@ macro_rules! certificate {
         &[
             shown!($of, $needs, $which, $der, Bin, "The certificate, in DER.", |shown| shown.der().map(bytes)),
             Fetch::one($issuer, Type::Str, "Who has signed the certificate, or one entry of that name.", |args, env| {
-                name(args, &made($of, env)?.$which()?, Whose::Issuer)
+                name(args, made($of, env)?.$which()?.dn(Whose::Issuer))
             })
             .params(NAME)
+            .check(check_format)
             .needs(Needs::$needs),
             Fetch::one($subject, Type::Str, "Whose the certificate is, or one entry of that name.", |args, env| {
-                name(args, &made($of, env)?.$which()?, Whose::Subject)
+                name(args, made($of, env)?.$which()?.dn(Whose::Subject))
             })
             .params(NAME)
+            .check(check_format)
             .needs(Needs::$needs),
             shown!($of, $needs, $which, $key, Str, "The kind of the certificate's key.", |shown| shown.key_algorithm().map(text)),
             shown!($of, $needs, $which, $signature, Str, "How the certificate was signed.", |shown| shown
@@ -218,9 +220,10 @@ pub(super) const OTHERS: &[Fetch] = &[
         "ssl_c_r_dn",
         Type::Str,
         "The name of the root that the client's certificate comes from, or one entry of it.",
-        |args, env| name(args, &made(client, env)?.root_certificate()?, Whose::Subject),
+        |args, env| name(args, made(client, env)?.root_name()?.dn()),
     )
-    .params(NAME),
+    .params(NAME)
+    .check(check_format),
     Fetch::one(
         "ssl_c_policies",
         Type::Str,
@@ -238,13 +241,25 @@ pub(super) const OTHERS: &[Fetch] = &[
     of!(server, SERVER, "ssl_bc_curve", Str, "The group of the key exchange with the server.", |tls| tls.group().map(text)),
 ];
 
+/// The only format beside the usual one.
+#[allow(clippy::ptr_arg, reason = "checks of arguments share one signature")]
+fn check_format(args: &mut Vec<Arg>, _: &mut Compiler<'_>) -> Result<(), String> {
+    match args.get(2) {
+        Some(Arg::Str(format)) if !format.is_empty() && **format != *b"rfc2253" => {
+            let format = String::from_utf8_lossy(format);
+            Err(format!("only rfc2253 format is supported, not '{format}'"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// `(<part>,<occurrence>,<format>)`
-fn name(args: &ArgList, shown: &Shown, whose: Whose) -> Option<Value<'static>> {
+fn name(args: &ArgList, dn: Dn<'_>) -> Option<Value<'static>> {
     let word = |i: usize| args.str(i).filter(|word| !word.is_empty());
     let found = match word(0) {
-        Some(called) => shown.entry(whose, std::str::from_utf8(called).ok()?, args.int(1).unwrap_or(1)),
-        None if word(2) == Some(b"rfc2253") => shown.name_rfc2253(whose),
-        None => shown.name(whose),
+        Some(called) => dn.entry(std::str::from_utf8(called).ok()?, args.int(1).unwrap_or(1)),
+        None if word(2).is_some() => dn.rfc2253(),
+        None => dn.line(),
     };
     found.map(text)
 }

@@ -51,7 +51,38 @@ pub fn signed(kind: Kind, names: &[&str], by: &Pair) -> Pair {
     made(&Wanted { kind, name: names[0], others: names, days: (-10, 30), is_authority: false, responder: None }, Some(by))
 }
 
-/// The same, with the place where answers about its state are.
+/// An authority below another one.
+pub fn intermediate(name: &str, by: &Pair) -> Pair {
+    made(&Wanted { kind: Kind::Ecdsa, name, others: &[], days: (-10, 30), is_authority: true, responder: None }, Some(by))
+}
+
+/// A certificate whose subject has these entries.
+pub fn entitled(entries: &[(&str, &str)], by: &Pair) -> Pair {
+    let Pair { certificate: like, key } = signed(Kind::Ecdsa, &["x.test"], by);
+    let mut subject = X509Name::builder().unwrap();
+    for (kind, value) in entries {
+        subject.append_entry_by_text(kind, value).unwrap();
+    }
+    let mut builder = X509::builder().unwrap();
+    builder.set_version(2).unwrap();
+    builder.set_serial_number(like.serial_number()).unwrap();
+    builder.set_subject_name(&subject.build()).unwrap();
+    builder.set_issuer_name(like.issuer_name()).unwrap();
+    builder.set_pubkey(&key).unwrap();
+    builder.set_not_before(like.not_before()).unwrap();
+    builder.set_not_after(like.not_after()).unwrap();
+    builder.sign(&by.key, MessageDigest::sha256()).unwrap();
+    Pair { certificate: builder.build(), key }
+}
+
+/// An authority below another one, whose certificate has many other names of this label.
+pub fn wide(name: &str, label: &str, number: usize, by: &Pair) -> Pair {
+    let others: Vec<String> = (0..number).map(|number| format!("{label}.{number}")).collect();
+    let others: Vec<&str> = others.iter().map(String::as_str).collect();
+    made(&Wanted { kind: Kind::Ecdsa, name, others: &others, days: (-10, 30), is_authority: true, responder: None }, Some(by))
+}
+
+/// A certificate with the place where answers about its state are.
 pub fn answered(name: &str, by: &Pair, responder: &str) -> Pair {
     let wanted =
         Wanted { kind: Kind::Ecdsa, name, others: &[name], days: (-10, 30), is_authority: false, responder: Some(responder) };

@@ -14,10 +14,12 @@ mod floods;
 mod handshakes;
 mod hello;
 mod logs;
+mod resumed;
 mod secrets;
 mod servers;
 mod states;
 mod stores;
+mod subjects;
 #[path = "../support/mod.rs"]
 mod support;
 mod talk;

@@ -97,6 +97,41 @@ fn sessions_are_resumed_unless_they_are_forgotten() {
     origin.end();
 }
 
+/// What rules see of a resumed session's server is what they saw before.
+#[test]
+fn resumed_sessions_tell_the_same() {
+    let root = authority("root");
+    let origin = origin("", &root);
+    let facts = [
+        "ssl_bc_sni",
+        "ssl_bc_cipher",
+        "ssl_bc_protocol",
+        "ssl_bc_curve",
+        "ssl_bc_use_keysize",
+        "ssl_bc_alpn",
+        "ssl_s_s_dn",
+        "ssl_s_i_dn(cn)",
+    ];
+    let facts = [&facts[..], &["ssl_s_der,sha1,hex", "ssl_s_chain_der,sha1,hex", "ssl_s_notafter", "ssl_s_serial,hex"]].concat();
+    let list: String = facts.iter().map(|fact| format!("<%[{fact}]>")).collect();
+    for version in ["force-tlsv12", "force-tlsv13"] {
+        let text = format!(
+            "global\n nbthread 1\n{DEFAULTS} option httpclose\nlisten web\n bind fd@${{web}}\n http-response set-header Facts \"{list}\"\n \
+             http-response set-header Again %[ssl_bc_is_resumed]\n server s {} ssl ca-file root.pem alpn http/1.1 {version}\n",
+            origin.address("web")
+        );
+        let terse = Terse::with(&text).file("root.pem", root.certificate_pem()).listen("web").start();
+        let [first, again] = [(), ()].map(|()| {
+            let response = get(&terse, "/", "b.test");
+            ["Again", "Facts"].map(|name| response.field(name).unwrap_or_default().to_owned())
+        });
+        assert_eq!(again, ["1", &*first[1]], "{version}");
+        assert!(first[0] == "0" && first[1].starts_with("<b.test><") && !first[1].contains("<>"), "{first:?}");
+        terse.end();
+    }
+    origin.end();
+}
+
 #[test]
 fn connections_are_shared_only_under_one_name() {
     let root = authority("root");

@@ -16,6 +16,8 @@ pub struct Ask<'a> {
     pub version: Option<SslVersion>,
     /// Its certificate.
     pub shown: Option<&'a Pair>,
+    /// The authority that has signed it, which it sends too.
+    pub above: Option<&'a Pair>,
     /// Algorithms of signatures.
     pub signatures: Option<&'a str>,
     /// Ciphers up to TLS 1.2.
@@ -62,6 +64,9 @@ impl Ask<'_> {
         if let Some(Pair { certificate, key }) = self.shown {
             context.set_certificate(certificate).unwrap();
             context.set_private_key(key).unwrap();
+        }
+        if let Some(Pair { certificate, .. }) = self.above {
+            context.add_extra_chain_cert(certificate.clone()).unwrap();
         }
         if let Some(list) = self.signatures {
             context.set_sigalgs_list(list).unwrap();
