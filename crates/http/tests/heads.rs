@@ -75,6 +75,12 @@ fn smuggling_and_broken_requests_are_refused() {
         ("GET /a#b HTTP/1.1", "", Target),
         ("CONNECT / HTTP/1.1", "", Target),
         ("CONNECT h HTTP/1.1", "", Target),
+        ("CONNECT h:80 HTTP/1.1", "Content-Length: 3\r\n", Framing),
+        ("CONNECT h:80 HTTP/1.0", "Content-Length: 3\r\n", Framing),
+        ("CONNECT h:80 HTTP/1.1", "Content-Length: x\r\n", ContentLength),
+        ("CONNECT h:80 HTTP/1.1", "Transfer-Encoding: chunked\r\n", Framing),
+        ("CONNECT h:80 HTTP/1.1", "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n", Framing),
+        ("CONNECT h:80 HTTP/1.0", "Transfer-Encoding: chunked\r\n", Framing),
         ("OPTIONS */x HTTP/1.1", "", Target),
         ("GET / HTTP/2.0", "", Version),
         ("GET / HTTP/1.1x", "", LineEnd),
@@ -104,6 +110,9 @@ fn smuggling_and_broken_requests_are_refused() {
     ] {
         assert!(matches!(request(text), Err(found) if found == why), "{text:?}: {:?}", request(text));
     }
+    // No length is what a CONNECT has: it may say so, and its server is told nothing.
+    let (_, empty) = request("CONNECT h:80 HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n").unwrap();
+    assert!(empty.body == BodyLength::None && !empty.fields.has(Known::ContentLength) && !empty.must_close);
     let many = format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(200));
     assert!(matches!(request(&many), Err(TooManyFields)));
 }
@@ -203,6 +212,7 @@ fn what_haproxy_takes_goes_on_as_the_rfc_has_it() {
         ("GET http://:?a HTTP/1.1\r\nHost: :80\r\n\r\n", "GET /?a HTTP/1.1\r\nHost: \r\n\r\n"),
         ("CONNECT h:80 HTTP/1.1\r\nHost: h:80\r\n\r\n", "CONNECT h:80 HTTP/1.1\r\nHost: h\r\n\r\n"),
         ("CONNECT h:81 HTTP/1.1\r\n\r\n", "CONNECT h:81 HTTP/1.1\r\nHost: h:81\r\n\r\n"),
+        ("CONNECT h:80 HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", "CONNECT h:80 HTTP/1.0\r\nHost: h\r\n\r\n"),
     ] {
         assert_eq!(as_haproxy(text).map(|request| sent(&request)).as_deref(), Ok(expected), "{text:?}");
         assert!(matches!(request(expected), Ok((Parsed::Complete(_), _))), "{expected:?}");
@@ -214,8 +224,19 @@ fn what_haproxy_takes_goes_on_as_the_rfc_has_it() {
         let taken = as_haproxy(text).unwrap();
         assert!(taken.must_close && taken.body == BodyLength::Unknown && !taken.fields.has(Known::ContentLength), "{text:?}");
     }
+    for (text, closes) in [
+        ("CONNECT h:80 HTTP/1.1\r\nContent-Length: 0\r\n\r\n", false),
+        ("CONNECT h:80 HTTP/1.1\r\nContent-Length: 3\r\n\r\n", true),
+        ("CONNECT h:80 HTTP/1.1\r\nContent-Length: 3, 3\r\nTransfer-Encoding: chunked\r\n\r\n", true),
+        ("CONNECT h:80 HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", true),
+    ] {
+        let taken = as_haproxy(text).unwrap();
+        assert_eq!((taken.body, taken.must_close), (BodyLength::None, closes), "{text:?}");
+        assert!(!taken.fields.has(Known::ContentLength) && !taken.fields.has(Known::TransferEncoding), "{text:?}");
+    }
     use Malformed::*;
     for (text, why) in [
+        ("CONNECT h:80 HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", TransferCoding),
         ("POST / HTTP/1.1\r\nContent-Length: 3, 4\r\n\r\n", ContentLength),
         ("POST / HTTP/1.1\r\nContent-Length: 3,\r\n\r\n", ContentLength),
         ("POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 03\r\n\r\n", ContentLength),

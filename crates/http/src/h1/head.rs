@@ -158,6 +158,9 @@ fn request_body(request: &mut Request, reading: Reading) -> Result<BodyLength, M
         Err(_) if reading.is_haproxy() => normal::one_length(&mut request.fields)?,
         length => length?,
     };
+    if request.method() == b"CONNECT" {
+        return connect_body(request, length, reading).map(|()| BodyLength::None);
+    }
     if request.fields.has(Known::TransferEncoding) {
         if length.is_some() || request.version == Version::Http10 {
             if !reading.is_haproxy() {
@@ -172,6 +175,29 @@ fn request_body(request: &mut Request, reading: Reading) -> Result<BodyLength, M
         None | Some(0) => BodyLength::None,
         Some(n) => BodyLength::Exact(n),
     })
+}
+
+/// A CONNECT has no content (RFC 9110 section 9.3.6): what follows its head is the tunnel's, or the next request. No framing goes on, or a
+/// server that refuses to connect could read a body of its own choice as a request.
+fn connect_body(request: &mut Request, length: Option<u64>, reading: Reading) -> Result<(), Malformed> {
+    let chunked = request.fields.has(Known::TransferEncoding);
+    if chunked || length.is_some_and(|length| length > 0) {
+        if !reading.is_haproxy() {
+            return Err(Malformed::Framing);
+        }
+        if chunked {
+            only_chunked(&mut request.fields)?;
+        }
+        request.must_close = true;
+    }
+    unframe(&mut request.fields);
+    Ok(())
+}
+
+/// Removes what says how long a body is, or that there is one.
+pub fn unframe(fields: &mut Fields) {
+    fields.remove_known(Known::TransferEncoding);
+    fields.remove_known(Known::ContentLength);
 }
 
 /// RFC 9112 section 6.3, for responses. A server's `Content-Length` beside its `Transfer-Encoding` is dropped: the chunks count. Who

@@ -27,7 +27,7 @@ pub enum Malformed {
     TooManyFields,
     /// `Content-Length` that is no number, or too large, or given more than once.
     ContentLength,
-    /// `Content-Length` together with `Transfer-Encoding`, or `Transfer-Encoding` in HTTP/1.0.
+    /// `Content-Length` together with `Transfer-Encoding`, `Transfer-Encoding` in HTTP/1.0, or a CONNECT with content.
     Framing,
     /// A transfer coding that is not understood (RFC 9112 section 6.1).
     TransferCoding,

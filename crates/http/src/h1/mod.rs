@@ -12,7 +12,7 @@ mod spelling;
 pub mod target;
 
 pub use chunked::{ChunkDecoder, Step};
-pub use head::{MAX_FIELDS, Parsed, parse_request, parse_request_with, parse_response};
+pub use head::{MAX_FIELDS, Parsed, parse_request, parse_request_with, parse_response, unframe};
 pub use hop::Persistence;
 pub use malformed::Malformed;
 pub use reading::{Conformance, Reading};

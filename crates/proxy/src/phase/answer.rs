@@ -170,7 +170,7 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
     stream.facts.times.end = Some(clock::now());
     match sent {
         Ok(()) if keep => Ok(Next::Request),
-        Ok(()) if read_whole => Ok(Next::Close),
+        Ok(()) if read_whole && !stream.request.must_close => Ok(Next::Close),
         Ok(()) => Ok(Next::Linger),
         Err(error) => {
             stream.facts.abort = Some(respond::to_client(&error).abort);

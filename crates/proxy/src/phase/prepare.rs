@@ -13,6 +13,7 @@ use std::net::IpAddr;
 use terse_balance::{Affinity, CookieFound};
 use terse_compress::decode::{self, Ask};
 use terse_compress::{Effective, Offer, policy};
+use terse_http::h1::unframe;
 use terse_message::{BodyLength, Fields, Known, Version};
 use terse_tls::Secured;
 
@@ -69,7 +70,14 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
     // A change of protocol in the middle of a body would leave the rest of it to nobody.
     persistence.upgrade &= request.body == BodyLength::None;
     persistence.strip(&mut request.fields);
-    let is_connect = request.method() == b"CONNECT" && request.body == BodyLength::None;
+    let is_connect = request.method() == b"CONNECT";
+    if is_connect {
+        // Rules may have made it of a request with a body: that stays with the client's connection.
+        unframe(&mut request.fields);
+        request.must_close |= request.body != BodyLength::None;
+        stream.facts.persistence.keep_alive &= !request.must_close;
+        persistence.keep_alive &= !request.must_close;
+    }
 
     let decoded = decompression(frontend, backend);
     let ask = decode::policy::ask(request, &decoded);
@@ -119,10 +127,13 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
     }
     let request = &stream.request;
     Exchange {
-        upload: Incoming::new(request.body, request.fields.has(Known::TransferEncoding)),
+        upload: match is_connect {
+            true => Incoming::Done,
+            false => Incoming::new(request.body, request.fields.has(Known::TransferEncoding)),
+        },
         body_begun: false,
         keep_client: persistence.keep_alive && mode != ConnectionMode::Close,
-        upgrade: persistence.upgrade || is_connect,
+        upgrade: persistence.upgrade,
         mode,
         offer,
         ask,

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use terse_balance::Affinity;
 use terse_compress::decode::{Ask, Decompressor};
 use terse_compress::{self as compress, Compressor, Effective, Offer, Verdict, policy};
-use terse_http::h1::{self, Parsed, Persistence, encode};
+use terse_http::h1::{self, Parsed, Persistence, encode, unframe};
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Version, Who, list};
 use terse_sample::Needs;
 
@@ -59,10 +59,10 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     head(down, sink, stream).await?;
     invalidate(stream);
     let persistence = Persistence::take(&mut stream.response.fields, stream.response.version);
-    let switches = stream.response.status == 101 || is_tunnel(stream);
-    if switches && !reply.upgrade {
+    if stream.response.status == 101 && !reply.upgrade {
         return Err(junk(Cause::Malformed));
     }
+    let switches = stream.response.status == 101 || is_tunnel(stream);
     let chunked = stream.response.fields.has(Known::TransferEncoding);
     *down.body = Incoming::new(stream.response.body, chunked);
     reply.server_keeps =
@@ -237,7 +237,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
                 }
                 if prepare::is_modern(stream.request.version) {
                     Persistence::take(&mut stream.response.fields, stream.response.version);
-                    no_framing(&mut stream.response);
+                    unframe(&mut stream.response.fields);
                     write_head(&stream.facts, &stream.response, encode::Connection::Implied, sink.out);
                     sink.flush().await.map_err(|e| to_client(&e))?;
                 }
@@ -294,6 +294,7 @@ async fn switch(sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>,
         return Err(spoiled(stream));
     }
     let connection = if stream.response.status == 101 { encode::Connection::Upgrade } else { encode::Connection::Implied };
+    unframe(&mut stream.response.fields);
     write_head(&stream.facts, &stream.response, connection, sink.out);
     stream.facts.status = stream.response.status;
     reply.switched = true;
@@ -468,8 +469,9 @@ fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, coded: bo
     let bodyless = stream.response.body == BodyLength::None;
     reply.keep_client &= session.worker.is_running() && reply.body_read.get();
     if stream.response.body != BodyLength::Unknown {
+        // 1xx, 204 and what opens a tunnel say nothing about a body (RFC 9112 section 6.1, RFC 9110 section 8.6).
         if stream.response.status == 204 {
-            no_framing(&mut stream.response);
+            unframe(&mut stream.response.fields);
         } else if !bodyless {
             stream.response.fields.remove_known(Known::TransferEncoding);
         }
@@ -487,12 +489,6 @@ fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, coded: bo
         reply.keep_client = false;
         Outgoing::Plain
     }
-}
-
-/// 1xx and 204 say nothing about a body (RFC 9112 section 6.1, RFC 9110 section 8.6).
-fn no_framing(response: &mut Response) {
-    response.fields.remove_known(Known::TransferEncoding);
-    response.fields.remove_known(Known::ContentLength);
 }
 
 /// A rule has made HEAD of the client's method. The client waits for a body all the same: the head says that there is none.

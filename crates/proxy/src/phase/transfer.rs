@@ -182,7 +182,7 @@ pub async fn run(
         Ok(()) => Ok(match (reply.keep_client, upload_done) {
             (true, true) => Next::Request,
             (_, false) => Next::Linger,
-            (false, true) if !up.buffer.is_empty() => Next::Linger,
+            (false, true) if !up.buffer.is_empty() || stream.request.must_close => Next::Linger,
             (false, true) => Next::Close,
         }),
         Err(failure) => Err(failure),

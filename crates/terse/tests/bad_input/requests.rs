@@ -40,7 +40,15 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         bytes.extend(b"0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n");
         bytes
     };
+    let connect = |version: &[u8], framing: &[u8]| {
+        let inner = b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
+        [&b"CONNECT a:80 HTTP/"[..], version, b"\r\nHost: a:80\r\n", framing, b"\r\n\r\n", inner].concat()
+    };
     vec![
+        ("CONNECT with a length", connect(b"1.1", b"Content-Length: 37")),
+        ("CONNECT with a length in HTTP/1.0", connect(b"1.0", b"Content-Length: 37\r\nConnection: keep-alive")),
+        ("CONNECT with chunks", connect(b"1.1", b"Transfer-Encoding: chunked\r\n\r\n0")),
+        ("CONNECT with chunks in HTTP/1.0", connect(b"1.0", b"Transfer-Encoding: chunked\r\n\r\n0")),
         ("length and chunks", post(&[b"Content-Length: 5", b"Transfer-Encoding: chunked"])),
         ("chunks and length", post(&[b"Transfer-Encoding: chunked", b"Content-Length: 5"])),
         ("chunks in HTTP/1.0", request(&[b"POST / HTTP/1.0", b"Transfer-Encoding: chunked", b"Connection: keep-alive"])),
@@ -146,7 +154,11 @@ fn as_haproxy_reads_them() {
         server.address()
     );
     let terse = Terse::with(&text).listen("web").start();
-    const TAKEN: [&str; 7] = [
+    const TAKEN: [&str; 11] = [
+        "CONNECT with a length",
+        "CONNECT with a length in HTTP/1.0",
+        "CONNECT with chunks",
+        "CONNECT with chunks in HTTP/1.0",
         "length and chunks",
         "chunks and length",
         "chunks in HTTP/1.0",

@@ -1,7 +1,8 @@
 //! Bytes both ways: after a change of protocol, after CONNECT, and in `mode tcp`.
 
+use super::support::Terse;
 use super::support::client::Client;
-use super::support::proxy::listen;
+use super::support::proxy::{DEFAULTS, listen};
 use super::support::random::Random;
 use super::support::server::{Connection, Server};
 use super::support::until;
@@ -110,6 +111,53 @@ fn connect() {
     client.send("CONNECT no:443 HTTP/1.1\r\nHost: no:443\r\n\r\n");
     assert_eq!(client.response("CONNECT").status, 403);
     terse.end();
+}
+
+/// A CONNECT has no content: what follows its head is a request, which rules judge, until a server has answered 2xx.
+#[test]
+fn connect_has_no_content() {
+    let server = Server::answering(|_| "HTTP/1.1 405 No\r\nContent-Length: 2\r\n\r\nno");
+    let rules = "http-request set-method CONNECT if { path_beg /made }\n http-request set-uri a:80 if { path_beg /made }
+ http-request deny if { path_beg /admin }\n http-request deny if { hdr(x-deny) -m found }\n option http-buffer-request";
+    let inner = "GET /admin HTTP/1.1\r\nHost: a\r\n\r\n";
+    let chunks = format!("{:x}\r\n{inner}\r\n0\r\n\r\n", inner.len());
+    let length = format!("Content-Length: {}\r\n", inner.len());
+    // What is asked, and what the client is told, request for request: 400 ends the connection.
+    for (global, head, framing, body, statuses) in [
+        ("", "CONNECT a:80 HTTP/1.1", "", inner, &[405, 403][..]),
+        ("", "CONNECT a:80 HTTP/1.1", "Content-Length: 0\r\n", inner, &[405, 403]),
+        ("", "CONNECT a:80 HTTP/1.1", &length, inner, &[400]),
+        ("", "CONNECT a:80 HTTP/1.1", "X-Deny: 1\r\n", inner, &[403, 403]),
+        ("http-conformance haproxy", "CONNECT a:80 HTTP/1.1", &length, inner, &[405]),
+        ("http-conformance haproxy", "CONNECT a:80 HTTP/1.0", "Transfer-Encoding: chunked\r\n", &chunks, &[405]),
+        ("http-conformance haproxy", "CONNECT a:80 HTTP/1.1", "X-Deny: 1\r\nTransfer-Encoding: chunked\r\n", &chunks, &[403]),
+        ("", "POST /made HTTP/1.1", &length, inner, &[405]),
+        ("", "POST /made HTTP/1.1", "Transfer-Encoding: chunked\r\n", &chunks, &[405]),
+    ] {
+        let what = format!("{global}, {head}, {framing}");
+        let before = server.requests().len();
+        let text = format!(
+            "global\n nbthread 1\n {global}\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n {rules}\n server one {}\n",
+            server.address()
+        );
+        let terse = Terse::with(&text).listen("web").start();
+        let mut client = terse.client();
+        client.send(format!("{head}\r\nHost: a:80\r\nConnection: keep-alive\r\n{framing}\r\n{body}"));
+        for status in statuses {
+            assert_eq!(client.response("GET").status, *status, "{what}");
+        }
+        client.stream().shutdown(Shutdown::Write).unwrap();
+        assert_eq!(client.rest(), b"", "{what}");
+        let seen = &server.requests()[before..];
+        assert_eq!(seen.len(), usize::from(statuses[0] == 405), "{what}: {seen:?}");
+        for request in seen {
+            assert_eq!((request.method.as_str(), request.field("upgrade")), ("CONNECT", None), "{what}");
+            assert_ne!(request.field("connection"), Some("upgrade"), "{what}");
+            let framing = request.every("content-length").chain(request.every("transfer-encoding")).count();
+            assert_eq!((framing, request.body.as_slice()), (0, &b""[..]), "{what}");
+        }
+        terse.end();
+    }
 }
 
 #[test]
