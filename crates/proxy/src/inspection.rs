@@ -119,6 +119,16 @@ pub fn lend<T>(buffer: &mut Buffer, stream: &mut Stream, side: Side, open: bool,
     judged
 }
 
+/// Runs something that takes what is there as all that comes.
+pub fn as_all<T>(stream: &mut Stream, run: impl FnOnce(&mut Stream) -> T) -> T {
+    let open = stream.facts.inspection.as_deref_mut().map(|inspection| std::mem::take(&mut inspection.open));
+    let result = run(stream);
+    if let (Some(open), Some(inspection)) = (open, stream.facts.inspection.as_deref_mut()) {
+        inspection.open = open;
+    }
+    result
+}
+
 /// Runs `judge` with the client's bytes at hand, if expressions that need this look at them.
 pub fn lend_if<T>(client: &mut Client, stream: &mut Stream, needs: Needs, judge: impl FnOnce(&mut Stream) -> T) -> T {
     match needs.has_any(BYTES) {

@@ -74,8 +74,9 @@ impl Condition {
         self.suites.iter().any(|terms| terms.iter().all(|t| t.acl.eval(env) != t.negated)) == self.positive
     }
 
-    /// Whether it holds, while more bytes may come; nothing when those decide. What is certain decides where it can: one term that
-    /// fails for good ends its row, one row that holds ends the condition.
+    /// Whether it holds, while more bytes may come; nothing when those decide. A term in doubt ends its row as one that fails does:
+    /// what stands after it is not asked, so that a hello is waited for whatever the rest of the row is. A row that holds ends the
+    /// condition.
     pub fn judge(&self, env: &Env<'_>, doubt: &Doubt) -> Option<bool> {
         let mut certain = true;
         for terms in &self.suites {
@@ -87,7 +88,10 @@ impl Condition {
                         row = Some(false);
                         break;
                     }
-                    None => row = None,
+                    None => {
+                        row = None;
+                        break;
+                    }
                 }
             }
             match row {

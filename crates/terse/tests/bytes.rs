@@ -5,6 +5,7 @@
 
 mod support;
 
+use rustix::process::Signal;
 use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
@@ -137,6 +138,48 @@ fn a_hello_says_where_it_goes() {
     let mut plain = terse.client();
     plain.send("SSH-2.0-x\r\n");
     assert_eq!(take(&mut plain, 16), "otherSSH-2.0-x\r\n");
+    terse.end();
+}
+
+#[test]
+fn rules_before_the_hello_is_there_see_it_once_it_is() {
+    let (shop, other) = (echo("shop"), echo("other"));
+    for rules in [
+        "tcp-request content set-var(sess.to) req.ssl_sni",
+        "tcp-request content set-var-fmt(txn.to) %[req.ssl_sni]\ntcp-request content set-var(sess.to) var(txn.to)",
+        "tcp-request content capture req.ssl_sni len 50\ntcp-request content set-var(sess.to) capture.req.hdr(0)",
+        "tcp-request content reject if { req.ssl_hello_type 1 } { src 192.0.2.1 }\ntcp-request content set-var(sess.to) req.ssl_sni",
+    ] {
+        let terse = tcp(
+            &format!(
+                "tcp-request inspect-delay 15s\n{rules}\ntcp-request content accept if {{ req.ssl_hello_type 1 }}\n\
+                 use_backend shop if {{ var(sess.to) -m str shop.example.com }}\ndefault_backend other"
+            ),
+            &(backend("shop", &shop) + &backend("other", &other)),
+        );
+        for pieces in [1, 2, 3] {
+            let mut client = terse.client();
+            client.stream().set_nodelay(true).unwrap();
+            HELLO.chunks(HELLO.len().div_ceil(pieces)).for_each(|piece| client.send(piece));
+            assert_eq!(take(&mut client, 4), "shop", "{rules}");
+        }
+        terse.end();
+    }
+}
+
+#[test]
+fn without_a_delay_rules_see_what_has_come_with_the_connection() {
+    let (a, b) = (echo("a"), echo("b"));
+    let terse = tcp(
+        "tcp-request content set-var(sess.first) req.payload(0,1)\nuse_backend a if { var(sess.first) -m str x }\ndefault_backend b",
+        &(backend("a", &a) + &backend("b", &b)),
+    );
+    // The bytes lie in the kernel before the connection is accepted.
+    terse.signal(Signal::STOP);
+    let mut client = terse.client();
+    client.send("x");
+    terse.signal(Signal::CONT);
+    assert_eq!(take(&mut client, 2), "ax");
     terse.end();
 }
 

@@ -10,12 +10,14 @@
 //!        +----------------------------------+
 //! ```
 //!
-//! Rules that have run do not run again: the one that could not tell is where they go on.
+//! A condition that cannot tell yet sends the evaluation back to the first rule: what rules before it have taken of the bytes, a
+//! variable for one, may be there now. An action that waits (`track-sc0`, `capture`) is where they go on, and so is what follows a name
+//! that was looked up.
 
-use crate::inspection::{Side, lend};
+use crate::inspection::{BYTES, Side, lend};
 use crate::io::{Incoming, Source, clock};
 use crate::phase::Client;
-use crate::rules::{self, Flow, Wait};
+use crate::rules::{self, Cursor, Flow, Wait};
 use crate::script::{self, Applet};
 use crate::session::Session;
 use crate::settings::{Mode, TcpRules};
@@ -45,7 +47,11 @@ pub enum Decision {
 pub async fn request(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, looks: Needs) -> Decision {
     let session = stream.facts.session.clone();
     let sniffs = session.frontend().mode == Mode::Tcp && looks.has(Needs::REQUEST);
-    let (mut at, mut delay) = (0, Delay::new(tcp.inspect_delay));
+    if stream.facts.version.is_none() && looks.has_any(BYTES) && client.buffer.is_empty() && client.io.has_ended() {
+        // Clients that speak first have often spoken by now.
+        more(client, &session).await;
+    }
+    let (mut at, mut delay) = (Cursor::default(), Delay::new(tcp.inspect_delay));
     loop {
         let flow = lend(&mut client.buffer, stream, Side::Request, delay.is_running(), |stream| {
             if sniffs {
@@ -53,8 +59,8 @@ pub async fn request(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, l
             }
             rules::run_from(&tcp.content, &mut at, stream)
         });
-        match played(stream, flow).await {
-            Flow::Next if at < tcp.content.len() => continue,
+        match played(stream, flow, &mut delay).await {
+            Flow::Next if !at.is_behind(&tcp.content) => continue,
             Flow::More => delay.wait(more(client, &session)).await,
             flow => return decision(flow),
         }
@@ -63,24 +69,24 @@ pub async fn request(client: &mut Client, stream: &mut Stream, tcp: &TcpRules, l
 
 /// Runs a backend's `tcp-response content` rules.
 pub async fn response(down: &mut Source<'_>, stream: &mut Stream, tcp: &TcpRules) -> Decision {
-    let (mut at, mut delay) = (0, Delay::new(tcp.server_delay));
+    let (mut at, mut delay) = (Cursor::default(), Delay::new(tcp.server_delay));
     loop {
         let flow = lend(down.buffer, stream, Side::Response, delay.is_running(), |stream| {
             rules::run_from(&tcp.server_content, &mut at, stream)
         });
-        match played(stream, flow).await {
-            Flow::Next if at < tcp.server_content.len() => continue,
+        match played(stream, flow, &mut delay).await {
+            Flow::Next if !at.is_behind(&tcp.server_content) => continue,
             Flow::More => delay.wait(more_of(down)).await,
             flow => return decision(flow),
         }
     }
 }
 
-/// The flow that a program ends with which a rule has called, or a wait for a name; any other flow is itself.
-async fn played(stream: &mut Stream, flow: Flow) -> Flow {
+/// The flow that a program ends with which a rule has called, or a wait for a name, which the delay ends; any other flow is itself.
+async fn played(stream: &mut Stream, flow: Flow, delay: &mut Delay) -> Flow {
     match flow {
         Flow::Wait(Wait::Name(wait)) => {
-            Box::pin(wait.run(stream)).await;
+            delay.limit(Box::pin(wait.run(stream))).await;
             Flow::Next
         }
         Flow::Play(play) => Box::pin(script::to_its_end(stream, play)).await,
@@ -101,27 +107,35 @@ fn decision(flow: Flow) -> Decision {
 
 /// `inspect-delay`: it begins when rules first wait.
 struct Delay {
-    /// How long; nothing once nothing more is waited for.
     length: Option<Duration>,
     end: Option<Instant>,
+    /// Nothing more is waited for: it is over, or no more comes.
+    over: bool,
 }
 
 impl Delay {
     fn new(length: Option<Duration>) -> Delay {
-        Delay { length, end: None }
+        Delay { length, end: None, over: false }
     }
 
     fn is_running(&self) -> bool {
-        self.length.is_some()
+        self.length.is_some() && !self.over
     }
 
     /// Waits for bytes; ends when they do not come in time, or never will.
     async fn wait(&mut self, bytes: impl Future<Output = bool>) {
-        let Some(length) = self.length else { return };
-        let end = *self.end.get_or_insert_with(|| clock::now() + length);
-        if !tokio::time::timeout_at(end.into(), bytes).await.unwrap_or(false) {
-            self.length = None;
+        if !self.limit(bytes).await.unwrap_or(false) {
+            self.over = true;
         }
+    }
+
+    /// Waits for something, but no longer than the delay, if there is one.
+    async fn limit<T>(&mut self, awaited: impl Future<Output = T>) -> Option<T> {
+        let Some(length) = self.length else { return Some(awaited.await) };
+        let end = *self.end.get_or_insert_with(|| clock::now() + length);
+        let came = tokio::time::timeout_at(end.into(), awaited).await.ok();
+        self.over |= came.is_none();
+        came
     }
 }
 

@@ -8,7 +8,7 @@ use crate::io::Transport;
 use crate::phase::inspect::{self, Decision};
 use crate::phase::{Client, handshake, read};
 use crate::reply::Answer;
-use crate::rules::{self, Flow, Rule, Wait};
+use crate::rules::{self, Cursor, Flow, Rule, Wait};
 use crate::script::{self, Applet};
 use crate::service::Service;
 use crate::session::Session;
@@ -133,7 +133,7 @@ async fn run(client: &mut Client, stream: &mut Stream, rules: &[Arc<Rule>], look
     if rules.is_empty() {
         return Ok(None);
     }
-    let mut at = 0;
+    let mut at = Cursor::default();
     loop {
         let waits = looks.has(Needs::TIME);
         if waits {
@@ -151,7 +151,7 @@ async fn run(client: &mut Client, stream: &mut Stream, rules: &[Arc<Rule>], look
             flow => flow,
         };
         return Ok(match flow {
-            Flow::Next if at < rules.len() => continue,
+            Flow::Next if !at.is_behind(rules) => continue,
             Flow::Wait(wait) => {
                 Box::pin(wait_for(client, stream, wait)).await?;
                 continue;

@@ -13,7 +13,7 @@ use crate::phase::inspect::{self, Decision};
 use crate::phase::retry::FailureKind;
 use crate::phase::transfer::Failure;
 use crate::phase::{coding, decoding, judge, observe, prepare, record};
-use crate::rules::{self, BodyWait, Flow, Rule, Wait, rewrite};
+use crate::rules::{self, BodyWait, Cursor, Flow, Rule, Wait, rewrite};
 use crate::script;
 use crate::session::Session;
 use crate::settings::{ConnectionMode, Mode};
@@ -340,7 +340,7 @@ async fn run_rules(
     rules: &[Arc<Rule>],
     looks: Needs,
 ) -> Result<(), Failure> {
-    let mut at = 0;
+    let mut at = Cursor::default();
     loop {
         let flow = match looks.has_any(inspection::BYTES) {
             true => lend(down.buffer, stream, Side::Response, false, |stream| rules::run_from(rules, &mut at, stream)),
@@ -352,7 +352,7 @@ async fn run_rules(
             flow => flow,
         };
         match flow {
-            Flow::Next if at < rules.len() => {}
+            Flow::Next if !at.is_behind(rules) => {}
             Flow::Play(_) | Flow::Perform(_) => return Ok(()),
             Flow::Next | Flow::Stop | Flow::Close | Flow::Http | Flow::More | Flow::Stored(_) | Flow::Work(_) => return Ok(()),
             Flow::Wait(Wait::Pause(time)) => Box::pin(tokio::time::sleep(time)).await,

@@ -1,6 +1,6 @@
 //! Values kept for the log: `capture`.
 
-use super::{ANY, Action, ActionWord, CONTENT, Flow, RuleSet, done, settled};
+use super::{ANY, Action, ActionWord, CONTENT, Flow, RuleSet, done, found};
 use crate::log::{Capture, LogSettings};
 use crate::stream::Stream;
 use terse_config::{Args, Fault, Scope, SectionKind};
@@ -31,12 +31,16 @@ impl Action for Keep {
         };
         // A backend's rule may speak of a slot that this frontend does not have.
         let Some(Capture { len, .. }) = slots.get(self.slot) else { return Flow::Next };
-        let Ok(value) = settled(&self.value, &stream.env()) else { return Flow::More };
+        let Ok(value) = found(&self.value, &stream.env()) else { return Flow::More };
         let Some(text) = value.and_then(|value| value.into_octets()) else { return Flow::Next };
         let text: Box<[u8]> = text.get(..*len).unwrap_or(&text).into();
         let kept = if of_request { &stream.facts.request_captures } else { &stream.facts.response_captures };
         kept.put(self.slot, text);
         Flow::Next
+    }
+
+    fn waits(&self) -> bool {
+        true
     }
 
     fn slot(&self) -> Option<usize> {

@@ -36,6 +36,7 @@ pub mod wait;
 pub use wait::{BodyWait, Wait};
 
 use crate::cache::Hit;
+use crate::inspection;
 use crate::reply::Answer;
 use crate::script::{Applet, Play};
 use crate::stream::Stream;
@@ -66,6 +67,11 @@ pub trait Action: Send + Sync {
 
     /// Whether a service of a script takes over (`use-service`).
     fn is_service(&self) -> bool {
+        false
+    }
+
+    /// Whether it waits for the bytes that decide its value (`track-sc0`, `capture`). Any other takes what is there as all that comes.
+    fn waits(&self) -> bool {
         false
     }
 
@@ -100,7 +106,7 @@ pub enum Flow {
     Close,
     /// The connection carries HTTP from here on (`switch-mode http`).
     Http,
-    /// Bytes that may still come decide: the same rule again, once they have.
+    /// Bytes that may still come decide: the rules again from the first one, or the same action again, once they have.
     More,
     /// With the next rule, once what is waited for has come (`pause`, `wait-for-body`).
     Wait(Wait),
@@ -262,33 +268,76 @@ const fn done(name: &'static str, sets: u16, arguments: &'static str, summary: &
 /// More bytes may change a value.
 struct InDoubt;
 
-/// What an expression gives, unless bytes that may still come decide it.
+/// What an expression gives, unless bytes that may still come decide whether it gives anything.
+fn found<'a>(expr: &'a Expr, env: &Env<'a>) -> Result<Option<Value<'a>>, InDoubt> {
+    match tried(expr, env) {
+        (None, true) => Err(InDoubt),
+        (value, _) => Ok(value),
+    }
+}
+
+/// What an expression gives, unless bytes that may still come change it.
 fn settled<'a>(expr: &'a Expr, env: &Env<'a>) -> Result<Option<Value<'a>>, InDoubt> {
-    let Some(doubt) = env.doubt else { return Ok(expr.eval(env)) };
+    match tried(expr, env) {
+        (_, true) => Err(InDoubt),
+        (value, false) => Ok(value),
+    }
+}
+
+/// What an expression gives, and whether that is in doubt.
+fn tried<'a>(expr: &'a Expr, env: &Env<'a>) -> (Option<Value<'a>>, bool) {
+    let Some(doubt) = env.doubt else { return (expr.eval(env), false) };
     // What conditions have left says nothing about this one.
     doubt.take();
     let value = expr.eval(env);
     let headless = doubt.head.get() && env.request.is_none() && expr.needs().has(Needs::REQUEST);
-    if doubt.take() || headless { Err(InDoubt) } else { Ok(value) }
+    (value, doubt.take() || headless)
+}
+
+/// Where the evaluation of a set of rules stands.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Cursor {
+    /// The next rule, by its index.
+    rule: usize,
+    /// Whether that rule's condition holds already: its action waits for bytes.
+    held: bool,
+}
+
+impl Cursor {
+    /// After the last rule of a set.
+    pub fn behind(rules: &[Arc<Rule>]) -> Cursor {
+        Cursor { rule: rules.len(), held: false }
+    }
+
+    /// Whether no rule is left.
+    pub fn is_behind(&self, rules: &[Arc<Rule>]) -> bool {
+        self.rule >= rules.len()
+    }
+
+    fn advance(&mut self) {
+        *self = Cursor { rule: self.rule + 1, held: false };
+    }
 }
 
 /// Runs a set of rules: those whose condition holds, in order, until one says more than [`Flow::Next`].
 pub fn run(rules: &[Arc<Rule>], stream: &mut Stream) -> Flow {
-    run_from(rules, &mut 0, stream)
+    run_from(rules, &mut Cursor::default(), stream)
 }
 
-/// The same, from the rule at this index, which moves along. After [`Flow::More`] it stands at the rule that waits.
-pub fn run_from(rules: &[Arc<Rule>], at: &mut usize, stream: &mut Stream) -> Flow {
-    if *at == 0 {
+/// The same, from the rule at the cursor, which moves along. After [`Flow::More`] of a condition it stands at the first rule again:
+/// rules before it may see more, too. After that of an action it stands at this action.
+pub fn run_from(rules: &[Arc<Rule>], at: &mut Cursor, stream: &mut Stream) -> Flow {
+    if at.rule == 0 {
         stream.facts.soft_rewrites = false;
     } else {
         // What was waited for has come.
         stream.facts.waiting_rule = None;
     }
     let deferral = stream.facts.session.worker.deferral.is_open().then(|| stream.facts.session.worker.clone());
-    while let Some(rule) = rules.get(*at) {
+    while let Some(rule) = rules.get(at.rule) {
         let open = stream.facts.inspection.as_deref().filter(|inspection| inspection.is_open());
         let holds = match (&rule.condition, open) {
+            _ if at.held => Some(true),
             (None, _) => Some(true),
             (Some(condition), None) => Some(condition.eval(&stream.env())),
             (Some(condition), Some(inspection)) => condition.judge(&stream.env(), &inspection.doubt),
@@ -304,21 +353,25 @@ pub fn run_from(rules: &[Arc<Rule>], at: &mut usize, stream: &mut Stream) -> Flo
         let flow = match holds {
             None => Flow::More,
             Some(false) => Flow::Next,
+            Some(true) if waits && !rule.action.waits() => inspection::as_all(stream, |stream| rule.action.run(stream)),
             Some(true) => rule.action.run(stream),
         };
         if let Some(worker) = &deferral {
             worker.deferral.open(true);
         }
         match flow {
-            Flow::More if waits => return Flow::More,
-            Flow::Next | Flow::More => *at += 1,
+            Flow::More if waits => {
+                *at = if holds.is_some() { Cursor { held: true, ..*at } } else { Cursor::default() };
+                return Flow::More;
+            }
+            Flow::Next | Flow::More => at.advance(),
             wait @ (Flow::Wait(_) | Flow::Play(_)) => {
-                *at += 1;
+                at.advance();
                 stream.facts.waiting_rule = Some((rule.place.file.clone(), rule.place.line));
                 return wait;
             }
             flow => {
-                *at += 1;
+                at.advance();
                 // The `redirect` line of old is no rule that logs know.
                 if !rule.action.is_last() {
                     stream.facts.last_rule = Some((rule.place.file.clone(), rule.place.line));

@@ -1,9 +1,13 @@
 //! Lines of configurations, and what they do to messages.
 
-use super::Flow;
+use super::{Cursor, Flow, run_from};
+use crate::inspection::{Side, lend};
+use crate::io::Pool;
 use crate::reply::Answer;
 use crate::stream::Stream;
 use crate::trial::{Trial, front, load};
+use std::sync::Arc;
+use terse_compress::Limit;
 
 const GET: &str = "GET /a/b?c=d HTTP/1.1\nHost: h.example\nX-One: 1\nX-Two: a, b\nCookie: k=v";
 
@@ -397,6 +401,52 @@ fn what_stands_behind_an_end_without_condition_is_told_of_once() {
     assert!(!load(inherited).1.iter().any(|said| said.contains("never reached")));
     let old = load(&front("http-request deny\n redirect location /")).1;
     assert!(old.len() == 1 && old[0].contains("'redirect' is never reached"), "{old:?}");
+}
+
+/// What rules on content make of a connection's bytes, which come piece by piece: how often they ask for more, and the log's line.
+fn inspected(rules: &[&str], log: &str, pieces: &[&[u8]]) -> (usize, String) {
+    let trial = Trial::new(&front(&format!(
+        "mode tcp\n log 127.0.0.1 local0\n log-format \"{log}\"\n {}",
+        lines("tcp-request content", rules)
+    )));
+    let mut stream = Stream::new(&trial.session, trial.session.accepted);
+    let mut buffer = Pool::new(64, Arc::new(Limit::new(4096))).take().unwrap();
+    let rules = &trial.session.frontend().tcp.content;
+    let (mut at, mut asked) = (Cursor::default(), 0);
+    for piece in pieces {
+        buffer.room()[..piece.len()].copy_from_slice(piece);
+        buffer.advance(piece.len());
+        match lend(&mut buffer, &mut stream, Side::Request, true, |stream| run_from(rules, &mut at, stream)) {
+            Flow::More => asked += 1,
+            _ => break,
+        }
+    }
+    (asked, trial.line(&stream))
+}
+
+#[test]
+fn rules_on_bytes_begin_again_when_more_have_come() {
+    const FIRST: &str = "set-var(txn.a) req.payload(0,3)";
+    const COUNT: &str = "set-var(txn.n) var(txn.n),add(1)";
+    const START: &str = "set-var(txn.n,ifnotexists) int(0)";
+    let pieces: &[&[u8]] = &[b"", b"ab", b"cd", b"ef"];
+    for (rules, log, asked, line) in [
+        (&[FIRST, "accept if { req.payload(0,4) -m found }"][..], "%[var(txn.a)]", 2, "abc"),
+        (&["set-var-fmt(txn.a) %[req.payload(0,3)]", "accept if { req.payload(0,4) -m found }"], "%[var(txn.a)]", 2, "abc"),
+        (&["set-var(txn.a) wait_end", "accept if { req.len ge 1 }"], "%[var(txn.a)]", 1, "1"),
+        (&[START, COUNT, "accept if { req.len ge 6 }"], "%[var(txn.n)]", 3, "4"),
+        // An action that waits goes on where it stands; a condition after it begins again.
+        (&[START, COUNT, "capture req.payload(0,4) len 9"], "%[var(txn.n)] %hr", 2, "1 {abcd}"),
+        (&[START, COUNT, "capture req.payload(0,4) len 9", "accept if { req.len ge 6 }"], "%[var(txn.n)] %hr", 3, "2 {abcd}"),
+        (&["capture req.payload(0,4) len 9 if { req.len 2 }"], "%hr", 2, "{abcd}"),
+        // A value that may still grow is kept as it is, and no key.
+        (&["capture req.len len 9"], "%hr", 0, "{0}"),
+        // A term in doubt is waited for, whatever stands after it.
+        (&["reject if { req.payload(0,4) -m found } FALSE", FIRST], "%[var(txn.a)]", 2, "abc"),
+        (&["reject if FALSE { req.payload(0,4) -m found }", FIRST], "%[var(txn.a)]", 0, "-"),
+    ] {
+        assert_eq!(inspected(rules, log, pieces), (asked, line.to_owned()), "{rules:?}");
+    }
 }
 
 #[test]

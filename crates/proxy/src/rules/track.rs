@@ -112,6 +112,10 @@ impl Action for Track {
         });
         Flow::Next
     }
+
+    fn waits(&self) -> bool {
+        true
+    }
 }
 
 struct Count {

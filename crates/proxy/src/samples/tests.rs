@@ -177,7 +177,7 @@ fn the_rule_that_waits_is_named() {
     let (_, line) = named.rsplit_once(':').unwrap();
     assert!(line.parse::<u32>().is_ok_and(|line| line > 1), "{named}");
     let rules = &trial.session.frontend().request_rules;
-    crate::rules::run_from(rules, &mut rules.len(), &mut stream);
+    crate::rules::run_from(rules, &mut crate::rules::Cursor::behind(rules), &mut stream);
     assert_eq!(trial.line(&stream), "-", "it has not waited for ever");
 }
 

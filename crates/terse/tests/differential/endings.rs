@@ -305,6 +305,66 @@ fn tunnels() {
     ]);
 }
 
+/// Rules on bytes that come piece by piece, and what they keep of them.
+#[test]
+fn inspected() {
+    const HALVES: &[&str] = &["1 = GET /x HT", "1 = TP/1.1\\r\\nHost: test\\r\\n\\r\\n", "1 reads", "1 leaves"];
+    const BODY: &[&str] =
+        &["1 = POST /x HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: 6\\r\\n\\r\\nabc", "1 = def", "1 reads", "1 leaves"];
+    let of = |mode: &str, rules: &str, acts| {
+        story(
+            format!(
+                "mode {mode}\n log-format \"%b %s %ts %[var(txn.a)] %[var(txn.b)] %[capture.req.hdr(0)] %[sc0_tracked]\"\n \
+                 stick-table type string len 20 size 10 store conn_cnt\n tcp-request inspect-delay 15s\n \
+                 tcp-response inspect-delay 15s\n {rules}\n server a {{a}}\n server b {{b}}"
+            ),
+            acts,
+        )
+    };
+    let bytes = |rules: &str| of("tcp", rules, HALVES);
+    let body = |rules: &str| of("http", rules, BODY);
+    const WHOLE: &str = "tcp-request content accept if { req.len gt 30 }";
+    compare(&[
+        bytes(&format!("tcp-request content set-var(txn.a) req.payload(0,12)\n {WHOLE}")),
+        bytes(&format!("tcp-request content set-var-fmt(txn.a) %[req.payload(0,12)]\n {WHOLE}")),
+        bytes(&format!("tcp-request content set-var(txn.a) req.len\n {WHOLE}")),
+        bytes(&format!("tcp-request content set-var(txn.a) wait_end\n {WHOLE}")),
+        bytes(&format!("tcp-request content set-var(txn.a) req.rdp_cookie_cnt\n {WHOLE}")),
+        bytes(&format!("tcp-request content set-var(txn.a) path\n tcp-request content set-var(txn.b) req.hdr(host)\n {WHOLE}")),
+        bytes(&format!("tcp-request content capture req.payload(0,12) len 20\n {WHOLE}")),
+        bytes(&format!("tcp-request content capture req.payload(0,2000) len 20 unless {{ req.len gt 30 }}\n {WHOLE}")),
+        bytes(&format!("tcp-request content track-sc0 req.payload(0,12)\n {WHOLE}")),
+        bytes(&format!(
+            "tcp-request content set-var(txn.a) req.payload(0,12)\n tcp-request content track-sc0 var(txn.a)\n {WHOLE}"
+        )),
+        bytes(&format!("tcp-request content set-src req.len,add(167772160)\n tcp-request content set-var(txn.a) src\n {WHOLE}")),
+        bytes(&format!("tcp-request content set-dst-port req.len\n tcp-request content set-var(txn.a) dst_port\n {WHOLE}")),
+        bytes(&format!(
+            "tcp-request content set-var(txn.a) int(1)\n tcp-request content unset-var(txn.a) if {{ req.len gt 30 }}\n {WHOLE}"
+        )),
+        bytes(&format!("tcp-request content set-log-level silent if {{ req.payload(0,12) -m found }}\n {WHOLE}")),
+        bytes("tcp-request content set-var(txn.a) req.payload(0,12)\n tcp-request content reject if { req.len gt 30 }"),
+        bytes("tcp-request content reject if { req.len gt 30 } { src 192.0.2.1 }\n tcp-request content set-var(txn.a) req.len"),
+        bytes("tcp-request content accept if { req.len gt 30 } or { src 127.0.0.1 }\n tcp-request content set-var(txn.a) req.len"),
+        bytes(&format!(
+            "tcp-request content set-var(txn.a) req.payload(0,12)\n {WHOLE}\n use-server b if {{ var(txn.a) -m found }}"
+        )),
+        bytes("tcp-response content set-var(txn.a) res.payload(0,8)\n tcp-response content accept if { res.len gt 40 }"),
+        bytes("tcp-response content set-var-fmt(txn.a) %[res.len]\n tcp-response content accept if { res.payload(0,17) -m found }"),
+        bytes(
+            "tcp-response content reject if { res.payload(0,17) -m sub 200 } { src 192.0.2.1 }\n tcp-response content set-var(txn.a) res.payload(0,8)",
+        ),
+        body("tcp-request content set-var(txn.a) req.body\n tcp-request content accept if { req.body -m end f }"),
+        body("tcp-request content set-var-fmt(txn.a) %[req.body]\n tcp-request content accept if { req.body -m end f }"),
+        body("tcp-request content capture req.body len 20\n tcp-request content set-var(txn.a) req.body_len"),
+        body("tcp-request content track-sc0 req.body\n tcp-request content set-var(txn.a) sc0_conn_cnt"),
+        body("tcp-request content reject if { req.body -m end f } { src 192.0.2.1 }\n tcp-request content set-var(txn.a) req.body"),
+        body(
+            "tcp-response content set-var(txn.a) res.body\n tcp-response content set-var(txn.b) status\n tcp-response content accept if { res.body -m len 10 }",
+        ),
+    ]);
+}
+
 /// Servers that go, and streams that they take with them.
 #[test]
 fn marked() {
