@@ -17,14 +17,16 @@ use crate::verification::{self, Tolerance};
 use crate::version::Version;
 use crate::{alpn, keylog, raw, trust};
 use arc_swap::ArcSwap;
+use openssl::ex_data::Index;
 use openssl::ssl::{NameType, Ssl, SslContext, SslMethod, SslOptions, SslRef, SslSession, SslSessionCacheMode, SslVerifyMode};
 use openssl::x509::verify::X509CheckFlags;
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
+use std::net::IpAddr;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use terse_config::{Diagnostics, Place};
 
 /// Makes connections to a server secure.
@@ -32,7 +34,7 @@ pub struct Connector {
     tls: ServerTls,
     limits: Limits,
     /// The name that its certificate must have, whatever is asked for.
-    verify_host: Option<Arc<str>>,
+    verify_host: Option<Asked>,
     verifies: bool,
     /// Protocols that requests offer, as TLS carries them.
     protocols: Vec<u8>,
@@ -54,7 +56,7 @@ pub(crate) struct Securing {
 
 /// A session of before.
 struct Kept {
-    name: Option<Box<str>>,
+    name: Option<Asked>,
     session: SslSession,
 }
 
@@ -111,10 +113,12 @@ impl Connector {
 
     fn new(tls: &ServerTls, files: &Files, global: &Global) -> Result<Arc<Connector>, Unusable> {
         let securing = ArcSwap::from_pointee(secure(tls, files, global)?);
+        let verify_host = tls.verify_host.as_deref().map(Asked::of).transpose();
+        let verify_host = verify_host.map_err(|_| Unusable("'verifyhost': a NUL is in no name".into()))?.flatten();
         Ok(Arc::new(Connector {
             tls: tls.clone(),
             limits: Limits::of(global),
-            verify_host: tls.verify_host.clone(),
+            verify_host,
             verifies: tls.verify.unwrap_or(global.server_verify),
             protocols: alpn::wire(tls.alpn.iter().flatten().map(|name| &**name)),
             reuses: !tls.forgets_sessions,
@@ -179,7 +183,7 @@ impl Connector {
     /// `hold`, for which checks have no use.
     ///
     /// # Errors
-    /// OpenSSL takes no such name.
+    /// There is no such name.
     pub fn connect(&self, socket: Socket, name: Option<&str>, request: Request<'_>, hold: Option<Hold>) -> io::Result<Secured> {
         let securing = self.securing.load();
         let mut ssl = Ssl::new(&securing.context)?;
@@ -187,16 +191,22 @@ impl Connector {
         if self.keeps_secrets {
             keylog::keep(&mut ssl);
         }
-        let name = name.filter(|name| is_name(name));
-        if let Some(name) = name {
-            ssl.set_hostname(name)?;
+        let name = match name.map(Asked::of).transpose() {
+            // Nothing depends on it.
+            Err(_) if !self.verifies || self.verify_host.is_some() => None,
+            asked => asked?.flatten(),
+        };
+        match &name {
+            Some(Asked::Name(name)) => ssl.set_hostname(name)?,
+            Some(Asked::Address(address)) => note_address(&mut ssl, *address),
+            None => {}
         }
-        if let Some(host) = self.verify_host.as_deref().or(name).filter(|_| self.verifies) {
+        if let Some(host) = self.verify_host.as_ref().or(name.as_ref()).filter(|_| self.verifies) {
             let param = ssl.param_mut();
             param.set_hostflags(X509CheckFlags::NO_PARTIAL_WILDCARDS);
-            match host.parse() {
-                Ok(ip) => param.set_ip(ip)?,
-                Err(_) => param.set_host(host)?,
+            match host {
+                Asked::Address(address) => param.set_ip(*address)?,
+                Asked::Name(host) => param.set_host(host)?,
             }
         }
         let is_check = matches!(request, Request::Check { .. });
@@ -216,7 +226,7 @@ impl Connector {
         // A session that compresses is gone on with only by a connection that may.
         if self.reuses && self.compresses_records() == hold.is_some() {
             let kept = securing.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(kept) = kept.as_ref().filter(|kept| kept.name.as_deref() == name && raw::is_resumable(&kept.session)) {
+            if let Some(kept) = kept.as_ref().filter(|kept| kept.name == name && raw::is_resumable(&kept.session)) {
                 // One that cannot be offered makes a new one.
                 let _ = raw::resume(&mut ssl, &kept.session);
             }
@@ -230,9 +240,45 @@ impl Connector {
     }
 }
 
-/// Whether a server can be asked for it. An address is no name (RFC 6066 section 3), nor is what has a NUL, which a client may have sent.
-fn is_name(name: &str) -> bool {
-    !name.is_empty() && !name.contains('\0') && name.parse::<std::net::IpAddr>().is_err()
+/// What a server is asked for, or what its certificate must have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Asked {
+    Name(Box<str>),
+    /// No name (RFC 6066 section 3): the server is not told, but its certificate must have it (RFC 9110 section 4.3.5).
+    Address(IpAddr),
+}
+
+impl Asked {
+    /// An address may stand in brackets, as in a URI. Nothing is asked for by an empty name.
+    ///
+    /// # Errors
+    /// A NUL, which a client may have sent: no server can be asked for it, and none be verified.
+    fn of(text: &str) -> io::Result<Option<Asked>> {
+        if text.contains('\0') {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+        let address = match bare {
+            Some(bare) => bare.parse().ok().map(IpAddr::V6),
+            None => text.parse().ok(),
+        };
+        Ok(Some(address.map_or_else(|| Asked::Name(text.into()), Asked::Address)).filter(|_| !text.is_empty()))
+    }
+}
+
+/// The addresses that connections are asked for, which OpenSSL does not know as it knows names.
+static ADDRESSES: LazyLock<Option<Index<Ssl, IpAddr>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
+
+fn note_address(ssl: &mut SslRef, address: IpAddr) {
+    if let Some(index) = *ADDRESSES {
+        ssl.set_ex_data(index, address);
+    }
+}
+
+/// What a connection was asked for.
+fn asked(ssl: &SslRef) -> Option<Asked> {
+    let address = (*ADDRESSES).and_then(|index| ssl.ex_data(index)).map(|address| Asked::Address(*address));
+    address.or_else(|| ssl.servername(NameType::HOST_NAME).map(|name| Asked::Name(name.into())))
 }
 
 fn secure(tls: &ServerTls, files: &Files, global: &Global) -> Result<Securing, Unusable> {
@@ -273,7 +319,7 @@ fn secure(tls: &ServerTls, files: &Files, global: &Global) -> Result<Securing, U
             if compresses && raw::options(ssl).contains(SslOptions::NO_COMPRESSION) {
                 return;
             }
-            let name = ssl.servername(NameType::HOST_NAME).map(Into::into);
+            let name = asked(ssl);
             *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(Kept { name, session });
         });
     }
@@ -282,13 +328,31 @@ fn secure(tls: &ServerTls, files: &Files, global: &Global) -> Result<Securing, U
 
 #[cfg(test)]
 mod tests {
-    use super::is_name;
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+    use super::Asked;
 
     #[test]
-    fn a_nul_is_in_no_name() {
-        assert!(is_name("a.test"));
-        for name in ["", "\0", "a.test\0", "a\0.test", "127.0.0.1", "::1"] {
-            assert!(!is_name(name), "{name:?}");
+    fn addresses_are_no_names() {
+        let name = |name: &str| Some(Asked::Name(name.into()));
+        let address = |text: &str| Some(Asked::Address(text.parse().unwrap()));
+        for (text, asked) in [
+            ("a.test", name("a.test")),
+            ("127.0.0.1", address("127.0.0.1")),
+            ("::1", address("::1")),
+            ("[::1]", address("::1")),
+            ("[0:0:0:0:0:0:0:1]", address("::1")),
+            // Names that no certificate has.
+            ("[127.0.0.1]", name("[127.0.0.1]")),
+            ("[::1", name("[::1")),
+            ("127.1", name("127.1")),
+            ("127.0.0.1.", name("127.0.0.1.")),
+            ("fe80::1%lo", name("fe80::1%lo")),
+            ("", None),
+        ] {
+            assert_eq!(Asked::of(text).unwrap(), asked, "{text}");
+        }
+        for text in ["\0", "a.test\0", "a\0.test"] {
+            assert!(Asked::of(text).is_err(), "{text:?}");
         }
     }
 }

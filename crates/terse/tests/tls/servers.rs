@@ -97,6 +97,74 @@ fn sessions_are_resumed_unless_they_are_forgotten() {
     origin.end();
 }
 
+/// Where the name is an address, the certificate must have the address: as one, not as a name.
+#[test]
+fn addresses_are_verified_as_such() {
+    let root = authority("root");
+    let origin = |names: &[&str]| {
+        let text = format!(
+            "global\n nbthread 1\n{DEFAULTS}\nfrontend web\n bind fd@${{web}} ssl crt a.pem\n http-request return status 200 hdr Name \"<%[ssl_fc_sni]>\"\n"
+        );
+        Terse::with(&text).file("a.pem", signed(Kind::Ecdsa, names, &root).pem()).listen("web").start()
+    };
+    let (named, addressed) = (origin(&["a.test"]), origin(&["own", "127.0.0.1", "::1"]));
+    for (words, host, of_named, of_addressed) in [
+        ("", "a.test", 200, 503),
+        ("", "127.0.0.1", 503, 200),
+        ("", "127.0.0.1:8080", 503, 200),
+        ("", "127.0.0.2", 503, 503),
+        ("", "[::1]", 503, 200),
+        ("", "[::1]:8080", 503, 200),
+        ("", "[::2]", 503, 503),
+        ("", "127.1", 503, 503),
+        ("force-tlsv12", "127.0.0.1", 503, 200),
+        ("sni req.hdr(host)", "127.0.0.1", 503, 200),
+        ("sni req.hdr(host)", "[0:0::1]", 503, 200),
+        ("sni str(127.0.0.1)", "a.test", 503, 200),
+        ("sni str(::1)", "a.test", 503, 200),
+        ("sni str(192.0.2.1)", "a.test", 503, 503),
+        ("verifyhost 127.0.0.1", "a.test", 503, 200),
+        ("verifyhost [::1]", "a.test", 503, 200),
+        ("verifyhost ::2", "a.test", 503, 503),
+        ("verifyhost a.test", "127.0.0.1", 200, 503),
+        ("verifyhost own sni str(127.0.0.1)", "x", 503, 200),
+        ("no-sni-auto verifyhost 127.0.0.1", "x", 503, 200),
+        ("verify none", "127.0.0.1", 200, 200),
+    ] {
+        for (origin, status) in [(&named, of_named), (&addressed, of_addressed)] {
+            let terse = proxy(origin.address("web"), &format!("ca-file root.pem {words}"), "", &root);
+            let response = get(&terse, "/", host);
+            assert_eq!(response.status, status, "{words} {host}");
+            // RFC 6066 section 3: an address is no name to ask for.
+            assert!(response.field("Name").is_none_or(|name| !name.contains([':', '1'])), "{words} {host}: {response:?}");
+            terse.end();
+        }
+    }
+    [named, addressed].into_iter().for_each(Terse::end);
+}
+
+/// A session that began under one address is not resumed under another: nobody would verify the certificate for it.
+#[test]
+fn sessions_belong_to_addresses() {
+    let root = authority("root");
+    let text = format!(
+        "global\n nbthread 1\n{DEFAULTS}\nfrontend web\n bind fd@${{web}} ssl crt a.pem\n http-request return status 200 hdr Resumed %[ssl_fc_is_resumed]\n"
+    );
+    let pem = signed(Kind::Ecdsa, &["own", "127.0.0.1", "127.0.0.3"], &root).pem();
+    let origin = Terse::with(&text).file("a.pem", pem).listen("web").start();
+    for version in ["force-tlsv12", "force-tlsv13"] {
+        let terse = proxy(origin.address("web"), &format!("ca-file root.pem {version}"), " option httpclose\n", &root);
+        let seen = ["127.0.0.1", "127.0.0.1", "127.0.0.2", "127.0.0.1", "127.0.0.3", "own"].map(|host| {
+            let response = get(&terse, "/", host);
+            (response.status, response.field("Resumed").unwrap_or_default().to_owned())
+        });
+        let expected = [(200, "0"), (200, "1"), (503, ""), (200, "1"), (200, "0"), (200, "0")];
+        assert_eq!(seen, expected.map(|(status, resumed)| (status, resumed.to_owned())), "{version}");
+        terse.end();
+    }
+    origin.end();
+}
+
 /// What rules see of a resumed session's server is what they saw before.
 #[test]
 fn resumed_sessions_tell_the_same() {
@@ -154,6 +222,9 @@ fn checks_make_handshakes() {
         ("ca-file root.pem check-sni a.test check", "", "Layer6 check passed"),
         ("verify none check", " option httpchk GET /\n", "Layer7 check passed"),
         ("ca-file root.pem check-sni c.test check", "", "Layer6 invalid response"),
+        ("ca-file root.pem check-sni 127.0.0.1 check", "", "Layer6 invalid response"),
+        ("ca-file root.pem check", " option httpchk\n http-check send hdr Host [::1]:80\n", "Layer6 invalid response"),
+        ("ca-file root.pem check", " option tcp-check\n tcp-check connect ssl sni 127.0.0.1\n", "Layer6 invalid response"),
         (
             "verify none check no-check-ssl",
             " option httpchk\n http-check connect\n http-check send meth GET uri /\n",
