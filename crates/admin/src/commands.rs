@@ -13,15 +13,17 @@ mod counters;
 mod debug;
 mod decompression;
 mod engines;
+mod errors;
 mod events;
 pub(crate) mod info;
+mod internals;
 mod limits;
 mod membership;
 mod memory;
 mod pattern;
 mod process;
 mod publication;
-mod resolvers;
+pub(crate) mod resolvers;
 mod server;
 mod servers;
 mod statistics;
@@ -47,8 +49,10 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     counters::COMMANDS,
     debug::COMMANDS,
     engines::COMMANDS,
+    errors::COMMANDS,
     events::COMMANDS,
     info::COMMANDS,
+    internals::COMMANDS,
     limits::COMMANDS,
     membership::COMMANDS,
     memory::COMMANDS,

@@ -37,8 +37,10 @@ pub struct Context {
 pub struct Process {
     /// The name that it goes by.
     pub name: String,
-    /// Its version, in the form that programs compare.
+    /// HAProxy's version whose language it speaks, in the form that programs compare.
     pub version: String,
+    /// Its own version.
+    pub own_version: String,
     /// The day of that version: `2026/11/21`.
     pub release_date: String,
     /// Its number.

@@ -88,8 +88,8 @@ mod tests {
 
     #[test]
     fn what_is_not_built_is_named() {
-        let message = unknown(&["show".into(), "fd".into(), "x".into()]);
-        assert!(message.text.starts_with("'show fd' is not supported: "), "{}", message.text);
+        let message = unknown(&["show".into(), "quic".into(), "x".into()]);
+        assert!(message.text.starts_with("'show quic' is not supported: "), "{}", message.text);
         let message = unknown(&["foo".into()]);
         assert!(message.text.starts_with("Unknown command: 'foo', but maybe"), "{}", message.text);
         assert!(message.text.ends_with(": disconnect"), "{}", message.text);

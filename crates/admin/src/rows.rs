@@ -283,6 +283,12 @@ impl Sight<'_> {
             Column::RateMax => Figure::maximum(rate()?.most()),
             Column::Throttle => Figure::small("MaPV", server.throttle_percent()?),
             Column::IdleLimit => Figure::limit(settings.pool.max_idle?),
+            Column::IdleConnections | Column::SafeIdle => Figure::gauge(server.idle.shared()),
+            // What is kept has ended its last response well: there are no others.
+            Column::UnsafeIdle => Figure::gauge(0),
+            Column::PrivateIdle => Figure::gauge(server.idle.own()),
+            Column::UsedConnections => Figure::gauge(server.served()),
+            Column::NeededConnections => Figure::gauge(server.idle.needed()),
             Column::Address if self.legends => {
                 let address = server.address().destination().map_or("unix".into(), |destination| destination.to_string());
                 Figure::text("CGSV", address)
@@ -318,7 +324,6 @@ fn half(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals, t
     common(row, name, service, kind, totals);
     row.set(Column::SplicedIn, Figure::counter(totals.spliced_in));
     row.set(Column::SplicedOut, Figure::counter(totals.spliced_out));
-    row.set(Column::RewriteFailures, Figure::counter(totals.rewrite_failures));
     if kind == Mode::Http {
         row.set(Column::Status1xx, Figure::counter(totals.status_1xx));
         row.set(Column::Status2xx, Figure::counter(totals.status_2xx));
@@ -356,6 +361,8 @@ fn common(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals)
     row.set(Column::BytesOut, Figure::counter(totals.bytes_out));
     row.set(Column::DeniedRequests, Figure::counter(totals.denied_requests));
     row.set(Column::DeniedResponses, Figure::counter(totals.denied_responses));
+    row.set(Column::InternalErrors, Figure::counter(totals.internal_errors));
+    row.set(Column::RewriteFailures, Figure::counter(totals.rewrite_failures));
     row.set(Column::Mode, mode(kind));
 }
 
@@ -427,6 +434,7 @@ pub(crate) const COUNTS: &[(Column, Count, Counted)] = &[
     (Column::Balanced, Count::Balanced, Counted::Always),
     (Column::ClientAborts, Count::ClientAborts, Counted::Always),
     (Column::ServerAborts, Count::ServerAborts, Counted::Always),
+    (Column::InternalErrors, Count::InternalErrors, Counted::Always),
     (Column::Connects, Count::Connects, Counted::Always),
     (Column::Reuses, Count::Reuses, Counted::Always),
     (Column::Status1xx, Count::Status1xx, Counted::InHttp),

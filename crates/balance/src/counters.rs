@@ -56,6 +56,8 @@ counts! {
     Status5xx,
     /// Responses with another status (`hrsp_other`).
     StatusOther,
+    /// Streams that a fault of this program ended (`eint`).
+    InternalErrors,
     /// Requests (`req_tot`).
     Requests,
     /// Connections made (`connect`).

@@ -34,6 +34,7 @@ pub mod farm;
 #[cfg(test)]
 mod fixture;
 pub mod guid;
+pub mod idle;
 pub mod keywords;
 pub mod membership;
 pub mod persistence;

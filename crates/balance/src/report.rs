@@ -53,7 +53,7 @@ pub fn state_line(farm: &Farm, server: &Server, now: Instant) -> String {
 pub const CONNECTIONS_HEADER: &str = "# bkname/svname bkid/svid addr port - purge_delay served used_cur used_max need_est idle_sess \
     unsafe_nb safe_nb idle_lim idle_cur idle_per_thr[0]";
 
-/// The line of `show servers conn`, without its line end. A request that holds a slot has one connection; what is not counted is `-`.
+/// The line of `show servers conn`, without its line end. A request that holds a slot has one connection.
 pub fn connections_line(farm: &Farm, server: &Server) -> String {
     let (address, port) = shown_address(server);
     let pool = &server.settings().pool;
@@ -61,7 +61,10 @@ pub fn connections_line(farm: &Farm, server: &Server) -> String {
     let (used, most) = (server.served(), server.served_max());
     let limit = pool.max_idle.map_or("-1".into(), |most| most.to_string());
     let (farm, name, id) = (farm.name(), server.name(), server.id());
-    format!("{farm}/{name} {farm_id}/{id} {address} {port} - {purge_ms} {used} {used} {most} - - - - {limit} -")
+    let (needed, shared, own) = (server.idle.needed(), server.idle.shared(), server.idle.own());
+    format!(
+        "{farm}/{name} {farm_id}/{id} {address} {port} - {purge_ms} {used} {used} {most} {needed} {own} 0 {shared} {limit} {shared}"
+    )
 }
 
 /// Flag of the column `srv_admin_state`: an operator has changed the name in the DNS.

@@ -9,6 +9,7 @@ use crate::connections::Connections;
 use crate::counters::Counters;
 use crate::durations::Durations;
 use crate::farm::Farm;
+use crate::idle::IdleCounts;
 use crate::queue::Backlog;
 use crate::settings::ServerSettings;
 use crate::slot::Slot;
@@ -56,6 +57,8 @@ pub struct Server {
     pub counters: Counters,
     /// How long its streams took.
     pub durations: Durations,
+    /// How many of its connections are idle.
+    pub idle: IdleCounts,
     pub(crate) load: Load,
     changing: Changing,
     pub(crate) backlog: Arc<Backlog>,
@@ -183,6 +186,7 @@ impl Server {
             manner: OnceLock::new(),
             counters: Counters::default(),
             durations: Durations::default(),
+            idle: IdleCounts::default(),
             load: Load::default(),
             changing,
             backlog,

@@ -3,6 +3,7 @@
 //! Every request bumps several counters. So each worker has its own copy, on its own cache lines, which it alone writes; readers
 //! add them up.
 
+use crate::evidence::Exhibit;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 macro_rules! counters {
@@ -97,6 +98,8 @@ counters! {
     cache_hits,
     /// Requests that were told hints from a cache.
     cache_hints,
+    /// Streams that a fault of this program ended.
+    internal_errors,
     /// Lines logged.
     logged,
     /// Responses 1xx.
@@ -148,13 +151,15 @@ pub struct Tally {
     /// Connections now, of all workers, against a limit that they share.
     admitted: AtomicUsize,
     limit: AtomicUsize,
+    /// The last malformed message.
+    pub exhibit: Exhibit,
 }
 
 impl Tally {
     /// Counters for so many workers.
     pub fn new(workers: usize) -> Tally {
         let workers = (0..workers.max(1)).map(|_| Counters::default()).collect();
-        Tally { workers, admitted: AtomicUsize::new(0), limit: AtomicUsize::new(0) }
+        Tally { workers, admitted: AtomicUsize::new(0), limit: AtomicUsize::new(0), exhibit: Exhibit::default() }
     }
 
     /// The same, for a proxy that takes no more than so many connections at a time; 0: any number.

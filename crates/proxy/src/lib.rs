@@ -26,6 +26,7 @@ pub mod checked;
 pub mod counters;
 pub mod deferral;
 pub mod effort;
+pub mod evidence;
 pub mod facts;
 pub mod filter;
 pub mod forwarded;

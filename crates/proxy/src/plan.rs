@@ -87,6 +87,8 @@ pub struct Plan {
     pub pipes: Arc<PipeLimit>,
     /// Its part for the coders of compressed TLS records: one in [`RECORDS_SHARE`].
     pub records_memory: Arc<Within>,
+    /// The same for coders and the bodies that they hold: `maxzlibmem`, or any number of bytes.
+    pub coders_memory: Arc<Within>,
     /// The memory of compressed bodies of proxies that have none of their own (`tune.comp.memory`).
     pub bodies: Option<Arc<Memory>>,
     /// Caches of responses, in the order of their sections.

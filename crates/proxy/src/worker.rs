@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use terse_compress::coder::Tuning;
 use terse_compress::counters::Rate;
 use terse_compress::memory::Raiser;
-use terse_compress::{Budget, Hand, Load, Pace, Queue, Within, Workplace};
+use terse_compress::{Hand, Load, Pace, Queue, Workplace};
 use terse_sample::{Now, Work, World};
 use tokio::sync::{Notify, watch};
 
@@ -191,7 +191,7 @@ impl Worker {
         let workplace = Arc::new(Workplace {
             pool: Arc::new(terse_compress::coder::Pool::new(Tuning::of(&plan.process.compression))),
             queue: shared.queue.clone(),
-            budget: compression_budget(&plan),
+            budget: plan.coders_memory.clone(),
             in_place_ns: terse_compress::body::IN_PLACE_NS,
             meter: meter(&plan, &shared.compression_rate, clock),
             brake: brake(&plan, index, &shared.compression_rate, clock),
@@ -356,14 +356,6 @@ impl Worker {
                 }
             }
         }
-    }
-}
-
-/// The memory of coders counts against the process's limit, and within it against `maxzlibmem`.
-fn compression_budget(plan: &Plan) -> Arc<dyn Budget> {
-    match plan.process.compression.max_memory_bytes {
-        0 => plan.memory.clone(),
-        bytes => Arc::new(Within::new(plan.memory.clone(), bytes)),
     }
 }
 

@@ -29,8 +29,10 @@ use attendant::{Event, Held, Spawner};
 use bureau::{Bureau, Request, View};
 use command_line::CommandLine;
 use lifeline::Words;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::io;
+use std::net::Shutdown;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
@@ -227,12 +229,31 @@ impl<'a> Master<'a> {
         self.loading = Report::new(self.report.quiet, self.report.talks);
         self.loading.notice("Reloading.");
         self.supervisor.reloading();
+        if let Some((pid, errno)) = self.out_of_reach() {
+            self.loading.alert(format_args!(
+                "Cannot signal worker ({}): {errno}; a master whose workers have another user needs CAP_KILL. The reload failed, the one \
+                 that runs goes on.",
+                pid.as_raw_nonzero()
+            ));
+            self.supervisor.reload_failed();
+            self.settle(false);
+            return;
+        }
         self.generation += 1;
         if let Err(error) = self.start() {
             self.loading.alert(format_args!("Cannot start a worker: {error}. The one that runs goes on."));
             self.supervisor.ready();
             self.settle(false);
         }
+    }
+
+    /// A worker that serves and could not be told to leave: beside it another one would serve with another file.
+    fn out_of_reach(&self) -> Option<(Pid, Errno)> {
+        let mut serving = self.workers.iter().filter(|worker| worker.stage == Stage::Serving);
+        serving.find_map(|worker| match test_kill_process(worker.pid) {
+            Err(errno @ Errno::PERM) => Some((worker.pid, errno)),
+            _ => None,
+        })
     }
 
     /// A worker tells how it goes. What it says later than at its start is no news: it stands in its logs.
@@ -282,9 +303,9 @@ impl<'a> Master<'a> {
             worker.outlived += 1;
             let leaves = std::mem::replace(&mut worker.stage, Stage::Leaving) == Stage::Serving;
             if self.hard {
-                tell(worker.pid, Signal::TERM);
+                tell(worker, Signal::TERM, self.report);
             } else if leaves {
-                tell(worker.pid, Signal::USR1);
+                tell(worker, Signal::USR1, self.report);
             }
         }
         if self.generation > 0 {
@@ -293,14 +314,15 @@ impl<'a> Master<'a> {
         self.settle(true);
         let oldest = self.most_reloads.map_or(0, |most| self.generation.saturating_sub(most));
         for worker in self.workers.iter().filter(|worker| worker.stage == Stage::Leaving && worker.generation < oldest) {
-            tell(worker.pid, Signal::TERM);
+            tell(worker, Signal::TERM, self.report);
         }
         // A signal may have come while it was starting.
-        match self.ending {
-            Some(Ending::Drained) => tell(pid, Signal::USR1),
-            Some(_) => tell(pid, Signal::TERM),
-            None => {}
-        }
+        let signal = match self.ending {
+            Some(Ending::Drained) => Signal::USR1,
+            Some(_) => Signal::TERM,
+            None => return,
+        };
+        self.workers.iter().filter(|worker| worker.pid == pid).for_each(|worker| tell(worker, signal, self.report));
     }
 
     fn bury(&mut self, pid: Pid, status: ExitStatus) {
@@ -326,13 +348,18 @@ impl<'a> Master<'a> {
     }
 
     fn tell_all(&self, signal: Signal) {
-        self.workers.iter().for_each(|worker| tell(worker.pid, signal));
+        self.workers.iter().for_each(|worker| tell(worker, signal, self.report));
     }
 }
 
-/// A worker that has just ended cannot be told anything; its end is on its way here.
-fn tell(pid: Pid, signal: Signal) {
-    let _ = kill_process(pid, signal);
+/// A worker that has just ended cannot be told anything; its end is on its way here. One that may not be signalled loses its lifeline,
+/// and stops.
+fn tell(worker: &Worker, signal: Signal, report: &Report) {
+    if kill_process(worker.pid, signal) == Err(Errno::PERM) {
+        let pid = worker.pid.as_raw_nonzero();
+        report.alert(format_args!("Cannot signal worker ({pid}): {}; it is stopped at once.", Errno::PERM));
+        let _ = worker.lifeline.shutdown(Shutdown::Both);
+    }
 }
 
 fn describe(status: ExitStatus) -> String {

@@ -71,6 +71,7 @@ impl Stats {
             process: Process {
                 name: name.to_owned(),
                 version: version::LANGUAGE.to_owned(),
+                own_version: version::VERSION.to_owned(),
                 release_date: version::RELEASE_DATE.to_owned(),
                 pid: std::process::id(),
                 started,

@@ -53,6 +53,13 @@ fn prometheus_finds_what_it_knows() {
         "haproxy_backend_http_responses_total{proxy=\"be\",code=\"2xx\"} 1\n",
         "haproxy_backend_agg_server_status{proxy=\"be\",state=\"MAINT\"} 1\n",
         "haproxy_server_sessions_total{proxy=\"be\",server=\"s1\"} 1\n",
+        "haproxy_process_current_tasks ",
+        "haproxy_process_current_run_queue 0\n",
+        "haproxy_process_current_zlib_memory 0\n",
+        "haproxy_backend_limit_sessions{proxy=\"be\"} ",
+        "haproxy_frontend_internal_errors_total{proxy=\"web\"} 0\n",
+        "haproxy_server_idle_connections_current{proxy=\"be\",server=\"s1\"} 1\n",
+        "haproxy_server_used_connections_current{proxy=\"be\",server=\"s1\"} 0\n",
         "haproxy_server_status{proxy=\"be\",server=\"s2\",state=\"MAINT\"} 1\n",
         "haproxy_server_queue_limit{proxy=\"be\",server=\"s1\"} NaN\n",
         "haproxy_server_queue_limit{proxy=\"be\",server=\"s2\"} 7\n",
@@ -73,6 +80,38 @@ fn prometheus_finds_what_it_knows() {
     client.send("HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(client.response("HEAD").status, 200);
     assert_eq!(client.get("/", &[]).text(), "four");
+    terse.end();
+}
+
+/// The last malformed head of each direction, where the parser gave it up.
+#[test]
+fn malformed_messages_are_shown() {
+    let server = Server::start(|connection| {
+        if connection.request().is_some() {
+            connection.send("HTTP/1.1 2OO OK\r\n\r\n");
+        }
+    });
+    let text = format!(
+        "global\n nbthread 1\n stats socket fd@${{cli}} level admin\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n server s1 {}\n",
+        server.address()
+    );
+    let terse = Terse::with(&text).listen("web").listen("cli").start();
+    let mut client = terse.client();
+    client.send("GET /caf\u{e9} HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.rest();
+    assert_eq!(terse.client().get("/", &[]).status, 502);
+    let all = terse.command("show errors");
+    for part in [
+        " : 2\n \n[",
+        "] frontend web (#2): invalid request\n  backend <NONE> (#-1), server <NONE> (#-1), event #0, src 127.0.0.1:",
+        ", error at position 8: target\n  \n  00000  GET /caf\\xC3\\xA9 HTTP/1.1\\r\\n\n  00021  Host: x\\r\\n\n  00030  \\r\\n\n",
+        "] backend web (#2): invalid response\n  frontend web (#2), server s1 (#1), event #1, src 127.0.0.1:",
+        "  00000  HTTP/1.1 2OO OK\\r\\n\n",
+    ] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    let request = terse.command("show errors web request");
+    assert!(request.contains("invalid request") && !request.contains("invalid response"), "{request}");
     terse.end();
 }
 

@@ -182,3 +182,33 @@ fn a_master_can_be_a_daemon() {
     kill_process(master, Signal::TERM).unwrap();
     until("the daemon's end", || TcpStream::connect(address).is_err().then_some(()));
 }
+
+/// Workers of another user are out of reach for a master without CAP_KILL: two of them would serve after a reload.
+#[test]
+fn a_master_that_may_not_signal_its_workers_says_so() {
+    use std::os::unix::fs::PermissionsExt;
+    let setpriv = Path::new("/usr/bin/setpriv");
+    if !rustix::process::geteuid().is_root() || !setpriv.exists() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let wrapper = folder.path().join("terse");
+    let rights = "-all,+net_bind_service,+setuid,+setgid,+sys_chroot,+chown,+fowner,+dac_read_search,+dac_override";
+    let program = env!("CARGO_BIN_EXE_terse");
+    let script = format!("#!/bin/sh\nexec {} --bounding-set {rights} --no-new-privs {program} \"$@\"\n", setpriv.display());
+    std::fs::write(&wrapper, script).unwrap();
+    std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let address = free_address();
+    let with_user = |text| answering(address, text).replace("global\n", "global\n user nobody\n");
+    let terse = Terse::with(&with_user("one")).program(&wrapper).arg(&["-W"]).start();
+    await_answer(address, "one");
+    let worker = children(terse.pid());
+    change(&terse, &with_user("two"));
+    terse.signal(Signal::USR2);
+    until("the failure", || terse.stderr().contains("The reload failed").then_some(()));
+    assert!(terse.stderr().contains("Cannot signal worker"), "{}", terse.stderr());
+    assert_eq!((children(terse.pid()), get(address, "/").text()), (worker, "one".into()));
+    // It can be told to stop by its lifeline.
+    terse.stop().expect(143);
+    assert!(TcpStream::connect(address).is_err());
+}

@@ -85,6 +85,7 @@ pub(crate) fn context(text: &str) -> Arc<Context> {
     let process = Process {
         name: "terse".into(),
         version: "3.5-dev5".into(),
+        own_version: "0.9.0".into(),
         release_date: "2026/11/21".into(),
         pid: 1234,
         started: Instant::now(),

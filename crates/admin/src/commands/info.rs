@@ -104,7 +104,7 @@ const fn item(place: usize, name: &'static str, text: &'static str, figure: fn(&
 }
 
 const ITEMS: &[Item] = &[
-    item(0, "Name", "Name of the program", |s| Some(Figure::text("POSV", &*s.context.process.name))),
+    item(0, "Name", "Name of the program whose place this one takes: tools look for it", |_| Some(Figure::text("POSV", "HAProxy"))),
     item(1, "Version", "Version of the program", |s| Some(Figure::text("POSV", &*s.context.process.version))),
     item(2, "Release_date", "Day of the version", |s| Some(Figure::text("POSV", &*s.context.process.release_date))),
     item(3, "Nbthread", "Workers", |s| Some(Figure::small("CGSV", s.context.plan.process.workers))),
@@ -188,9 +188,16 @@ const ITEMS: &[Item] = &[
     item(44, "CompressBpsRateLim", "Limit of bytes into compressors a second; 0: none", |s| {
         Some(Figure::limit(s.context.plan.process.compression.max_rate_kbytes.saturating_mul(1024)))
     }),
+    item(45, "ZlibMemUsage", "Memory that compressors hold, in bytes", |s| {
+        Some(Figure::gauge(s.context.plan.coders_memory.limit().used()))
+    }),
     item(46, "MaxZlibMemUsage", "Limit of compressors' memory in bytes; 0: that of buffers", |s| {
         Some(Figure::limit(s.context.plan.process.compression.max_memory_bytes))
     }),
+    item(47, "Tasks", "Tasks of the workers: one for each connection, one for each listener", |s| {
+        Some(Figure::gauge(s.context.connections.load(Relaxed) + s.context.host.listeners()))
+    }),
+    item(48, "Run_queue", "Jobs that wait for a thread of compression", waiting_jobs),
     item(49, "Idle_pct", "How much of the workers' time is left, percent", |s| {
         Some(Figure::small("MaPV", 100u64.saturating_sub(s.context.rates.busy.now() / 10)))
     }),
@@ -236,9 +243,15 @@ const ITEMS: &[Item] = &[
     item(70, "Start_time_sec", "When the process started, in seconds since 1970", |s| {
         Some(s.seconds("MDPV", s.context.process.started_at.duration_since(UNIX_EPOCH).unwrap_or_default()))
     }),
+    item(71, "Tainted", "Whether anything was changed that must not be: no", zero_gauge),
+    item(72, "TotalWarnings", "Warnings while the process started", |s| {
+        let said = s.context.host.startup_log();
+        Some(Figure::gauge(said.lines().filter(|line| line.starts_with("[WARNING]")).count()))
+    }),
     item(74, "BootTime_ms", "Milliseconds from the start until workers serve", |s| {
         Some(Figure::small("MDPV", s.context.process.boot_ms))
     }),
+    item(75, "Niced_tasks", "Of these those whose thread has a lower priority: all", waiting_jobs),
     item(76, "CurrStreams", "Requests and TCP sessions now", |s| {
         Some(Figure { value: Value::Large(s.streams), ..Figure::gauge(0) })
     }),
@@ -287,7 +300,15 @@ const ITEMS: &[Item] = &[
         "Times that a client asked for another TLS handshake, and was told that there is none",
         |_| Some(Figure::counter(COUNTERS.renegotiations.load(Relaxed))),
     ),
+    item(95, "Terse_version", "Version of this program, whose language is that of HAProxy's version", |s| {
+        Some(Figure::text("POSV", &*s.context.process.own_version))
+    }),
 ];
+
+/// Workers have no queue that they would not have gone through when somebody asks.
+fn waiting_jobs(s: &Snapshot<'_>) -> Option<Figure> {
+    Some(Figure::gauge(s.context.queue.as_ref().map_or(0, |queue| queue.numbers().waiting.load(Relaxed))))
+}
 
 fn zero_gauge(_: &Snapshot<'_>) -> Option<Figure> {
     Some(Figure::gauge(0))
@@ -314,7 +335,19 @@ mod tests {
         let mut talk = Talk::new(WEB);
         talk.context.plan.frontends[0].tally.of(0).requests.add(41);
         let said = talk.says("show info");
-        for line in ["Name: terse", "Version: 3.5-dev5", "Nbthread: 2", "Pid: 1234", "Maxconn: 100", "CurrConns: 3", "CumReq: 42"] {
+        for line in [
+            "Name: HAProxy",
+            "Terse_version: 0.9.0",
+            "Tasks: 6",
+            "Run_queue: 0",
+            "ZlibMemUsage: 0",
+            "Version: 3.5-dev5",
+            "Nbthread: 2",
+            "Pid: 1234",
+            "Maxconn: 100",
+            "CurrConns: 3",
+            "CumReq: 42",
+        ] {
             assert!(said.lines().any(|own| own == line), "{line}: {said}");
         }
         assert!(said.contains("\nUptime: 0d 0h00m0") && said.contains("\nNbThreadGroups: 1\n") && said.ends_with("\n\n"), "{said}");
@@ -325,9 +358,9 @@ mod tests {
     fn other_forms() {
         let mut talk = Talk::new(WEB);
         let typed = talk.says("show info typed");
-        assert!(typed.starts_with("0.Name.1:POSV:str:terse\n1.Version.1:POSV:str:3.5-dev5\n"), "{typed}");
-        assert!(talk.says("show info typed desc").starts_with("0.Name.1:POSV:str:terse:\"Name of the program\"\n"));
-        assert!(talk.says("show info desc").starts_with("Name: terse:\"Name of the program\"\n"));
+        assert!(typed.starts_with("0.Name.1:POSV:str:HAProxy\n1.Version.1:POSV:str:3.5-dev5\n"), "{typed}");
+        assert!(talk.says("show info typed desc").starts_with("0.Name.1:POSV:str:HAProxy:\"Name of the program "));
+        assert!(talk.says("show info desc").starts_with("Name: HAProxy:\"Name of the program "));
         assert!(talk.says("show info json").starts_with("[{\"field\":{\"pos\":0,\"name\":\"Name\"},\"processNum\":1,"));
         let float = talk.says("show info float");
         let uptime = float.lines().find_map(|line| line.strip_prefix("Uptime_sec: ")).unwrap();

@@ -79,7 +79,7 @@ fn set_rate(call: &mut Call<'_>) -> Outcome {
 }
 
 const NO_NUMBER: &str = "Expects an integer value.";
-const COMPRESSION: &str = "'http-compression global' is not supported: 'maxcomprate' stands in the configuration.";
+const COMPRESSION: &str = "The limit of 'http-compression global' is 'maxcomprate' of the configuration, until the process ends.";
 const RATES: &str = "'set rate-limit' only supports :\n   - 'connections global', connections of the process a second\n   \
     - 'sessions global', its sessions a second\n   - 'ssl-sessions global', its TLS sessions a second";
 

@@ -2,9 +2,7 @@
 
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
-use crate::halves;
 use crate::settings::Level;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(super) const COMMANDS: &[Command] = &[
     Command {
@@ -20,13 +18,6 @@ pub(super) const COMMANDS: &[Command] = &[
         summary: "show the variables of the environment, or one",
         level: Level::Operator,
         run: show_env,
-    },
-    Command {
-        name: "show errors",
-        usage: "show errors [<proxy>] [request|response]",
-        summary: "show how many malformed messages were kept: none is",
-        level: Level::Operator,
-        run: show_errors,
     },
     Command {
         name: "show startup-logs",
@@ -58,27 +49,9 @@ fn without_empty_lines(text: &str) -> String {
     text.split('\n').filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-fn show_errors(call: &mut Call<'_>) -> Outcome {
-    if let Some(name) = call.args.first() {
-        let known = |name: &str| {
-            halves::of(&call.context.plan, &call.context.plan.backends.now())
-                .into_iter()
-                .any(|half| half.name() == name || half.id().to_string() == name)
-        };
-        if !["request", "response", "-1"].contains(&name.as_str()) && !known(name) {
-            return Err(Message::error("No such proxy."));
-        }
-    }
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let time = call.context.plan.sinks.zone().at(i64::try_from(since.as_secs()).unwrap_or_default());
-    let date = format!("{:02}/{}/{:04}", time.day, time.month_name(), time.year);
-    let clock = format!("{:02}:{:02}:{:02}.{:03}", time.hour, time.minute, time.second, since.subsec_millis());
-    Ok(Answer::Text(format!("Total events captured on [{date}:{clock}] : 0\n")))
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::commands::fixture::{Talk, WEB};
+    use crate::commands::fixture::Talk;
     use crate::settings::Level;
 
     #[test]
@@ -90,18 +63,8 @@ mod tests {
         assert_eq!(talk.says("show env PATH"), "Variable not found\n\n");
         assert_eq!(talk.says("show startup-logs"), "started\nstill there\n\n");
         talk.client.level = Level::User;
-        for command in ["show env", "show errors", "show startup-logs"] {
+        for command in ["show env", "show startup-logs"] {
             assert_eq!(talk.says(command), "Permission denied\n\n");
         }
-    }
-
-    #[test]
-    fn no_errors_are_kept() {
-        let mut talk = Talk::new(WEB);
-        for command in ["show errors", "show errors be", "show errors 2 request", "show errors -1 response"] {
-            let said = talk.says(command);
-            assert!(said.starts_with("Total events captured on [") && said.ends_with("] : 0\n\n"), "{said}");
-        }
-        assert_eq!(talk.says("show errors nope"), "No such proxy.\n\n");
     }
 }

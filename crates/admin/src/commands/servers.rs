@@ -64,7 +64,6 @@ fn show_templates(call: &mut Call<'_>) -> Outcome {
     Ok(Answer::Text(text))
 }
 
-/// Idle connections belong to workers, which do not count them together: their columns are `-`.
 fn show_connections(call: &mut Call<'_>) -> Outcome {
     let mut text = format!("{CONNECTIONS_HEADER}\n");
     for backend in backends(call)? {
@@ -111,7 +110,7 @@ mod tests {
         let mut talk = Talk::new(WEB);
         let all = talk.says("show servers conn");
         assert!(all.starts_with("# bkname/svname bkid/svid addr port - purge_delay served "), "{all}");
-        assert!(all.contains("\nbe/b 3/2 127.0.0.1 2 - 5000 0 0 0 - - - - -1 -\n"), "{all}");
+        assert!(all.contains("\nbe/b 3/2 127.0.0.1 2 - 5000 0 0 0 0 0 0 0 -1 0\n"), "{all}");
         assert!(all.contains("\nraw/r ") && !talk.says("show servers conn be").contains("raw/"));
         assert_eq!(talk.says("show servers conn nope"), "Can't find backend.\n\n");
     }

@@ -1,5 +1,6 @@
 //! `show stat`: a line for each frontend, address that is counted on its own, server and backend.
 
+use super::resolvers;
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::figures::{Row, csv, json, typed};
@@ -10,7 +11,7 @@ use std::time::Instant;
 
 pub(super) const COMMANDS: &[Command] = &[Command {
     name: "show stat",
-    usage: "show stat [<proxy> <types> <id>] [typed|json] [desc] [up] [no-maint]",
+    usage: "show stat [domain <domain>] [<proxy> <types> <id>] [typed|json] [desc] [up] [no-maint]",
     summary: "show the figures of proxies and servers",
     level: Level::User,
     run: show,
@@ -42,6 +43,12 @@ enum Form {
 }
 
 fn show(call: &mut Call<'_>) -> Outcome {
+    if let [first, domain, rest @ ..] = call.args
+        && *first == "domain"
+        && *domain == "resolvers"
+    {
+        return Ok(Answer::Text(resolvers::statistics(&call.context.plan, rest)));
+    }
     let wish = Wish::of(call)?;
     let rows = wish.rows();
     let mut out = String::new();
@@ -60,9 +67,9 @@ impl<'a> Wish<'a> {
     fn of(call: &'a Call<'a>) -> Result<Wish<'a>, Message> {
         let mut args = call.args;
         if let [first, domain, rest @ ..] = args
-            && first == "domain"
+            && *first == "domain"
         {
-            if domain != "proxy" {
+            if *domain != "proxy" {
                 return Err(Message::error("Invalid statistics domain."));
             }
             args = rest;

@@ -15,13 +15,24 @@ pub(crate) fn rows<'a>(rows: impl Iterator<Item = &'a Row>, out: &mut String) {
     out.push('\n');
 }
 
+/// A list of such lists.
+pub(crate) fn lists<'a, F>(lists: impl Iterator<Item = F>, out: &mut String)
+where
+    F: Iterator<Item = (usize, &'a str, &'a Figure)>,
+{
+    list(lists, out, |figures, out| list(figures, out, named));
+    out.push('\n');
+}
+
 /// A list of figures with their places and names.
 pub(crate) fn figures<'a>(figures: impl Iterator<Item = (usize, &'a str, &'a Figure)>, out: &mut String) {
-    list(figures, out, |(place, name, figure), out| {
-        out.push('{');
-        body(place, name, figure, out);
-    });
+    list(figures, out, named);
     out.push('\n');
+}
+
+fn named((place, name, figure): (usize, &str, &Figure), out: &mut String) {
+    out.push('{');
+    body(place, name, figure, out);
 }
 
 fn list<T>(items: impl Iterator<Item = T>, out: &mut String, mut write: impl FnMut(T, &mut String)) {

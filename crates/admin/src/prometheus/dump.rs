@@ -3,7 +3,7 @@
 use super::families::{CLASSES, METRICS, Metric, PROCESS, What};
 use super::query::{Query, Scope};
 use super::text::{self, Number};
-use crate::commands::info;
+use crate::commands::{info, resolvers};
 use crate::context::Context;
 use crate::figures::{Column, Figure, Row, Value};
 use crate::halves::{self, Half};
@@ -238,9 +238,7 @@ impl Dump {
 
     fn resolvers(&self, context: &Context, out: &mut String) -> bool {
         for (place, count) in COUNT_NAMES.iter().enumerate() {
-            // The one name that differs from that of 'show resolvers'.
-            let count = if *count == "snd_error" { "send_error" } else { count };
-            let name = format!("{}{count}", Scope::Resolver.prefix());
+            let name = format!("{}{}", Scope::Resolver.prefix(), resolvers::column(count));
             if !self.begins(&name, "What became of questions to the name server, as in 'show resolvers'", out) {
                 continue;
             }
@@ -314,6 +312,8 @@ impl<'a> Samples<'a> {
                     self.add(millis(Some(&time)));
                 }
             }
+            // A server without an agent says nothing of one.
+            What::Figure(Column::AgentCode) | What::Time(Column::AgentDuration, _) if !server.settings().agent.enabled => {}
             What::Figure(column) => self.add(number(figure(column).as_ref())),
             What::Time(column, _) => self.add(millis(figure(column).as_ref())),
             What::OfHttp(column) if is_http => self.add(number(figure(column).as_ref())),
@@ -327,6 +327,10 @@ impl<'a> Samples<'a> {
             What::Check if server.settings().check.enabled => {
                 let now = check(server);
                 self.states(OUTCOMES.into_iter().map(|status| (status.code(), u64::from(now == Some(status)))));
+            }
+            What::Agent if server.settings().agent.enabled => {
+                let now = server.last_agent().status;
+                self.states(OUTCOMES.into_iter().map(|status| (status.code(), u64::from(status == now))));
             }
             _ => {}
         }

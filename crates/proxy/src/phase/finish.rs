@@ -88,6 +88,9 @@ fn count(stream: &Stream) {
             Some(Failure::Response) => counters.response_errors.add(1),
             None => {}
         }
+        if is_internal(facts.abort) {
+            counters.internal_errors.add(1);
+        }
         if is_error_of_server(facts.abort) {
             counters.response_errors.add(1);
         }
@@ -128,6 +131,9 @@ fn count(stream: &Stream) {
             Some(Failure::Denied) => server.counters.bump(Count::DeniedResponses),
             Some(Failure::Response) => server.counters.bump(Count::ResponseErrors),
         }
+        if is_internal(facts.abort) {
+            server.counters.bump(Count::InternalErrors);
+        }
         if is_error_of_server(facts.abort) {
             server.counters.bump(Count::ResponseErrors);
         }
@@ -144,6 +150,11 @@ fn spans_ms(times: &Times) -> [u64; 4] {
         span(times.connected, times.response),
         span(began, times.end),
     ]
+}
+
+/// Whether a fault of this program ended a stream.
+fn is_internal(abort: Option<Abort>) -> bool {
+    abort.is_some_and(|abort| abort.who == Who::Internal)
 }
 
 /// What a stream that ended early is counted as.

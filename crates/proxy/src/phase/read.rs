@@ -1,5 +1,6 @@
 //! Reading a request's head.
 
+use crate::evidence;
 use crate::inspection::{Side, join};
 use crate::io::{Broken, Sink, clock};
 use crate::phase::{Client, respond};
@@ -23,9 +24,11 @@ pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
                 stream.facts.bytes_in = n as u64;
                 break;
             }
-            Ok(Parsed::Partial) if client.buffer.is_full() => return Err(refuse(stream, Malformed::HeadTooLarge)),
+            Ok(Parsed::Partial) if client.buffer.is_full() => {
+                return Err(refuse(client, stream, Malformed::HeadTooLarge));
+            }
             Ok(Parsed::Partial) => {}
-            Err(malformed) => return Err(refuse(stream, malformed)),
+            Err(malformed) => return Err(refuse(client, stream, malformed)),
         }
         if !waits {
             waits = true;
@@ -166,7 +169,8 @@ fn chunks(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
     }
 }
 
-fn refuse(stream: &mut Stream, malformed: Malformed) -> Abort {
+fn refuse(client: &Client, stream: &mut Stream, malformed: Malformed) -> Abort {
+    evidence::request(&stream.facts, malformed, client.buffer.filled());
     stream.request.clear();
     let cause = if malformed == Malformed::HeadTooLarge { Cause::TooLarge } else { Cause::Malformed };
     stream.facts.refused = Some(malformed);

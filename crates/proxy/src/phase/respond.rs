@@ -1,6 +1,7 @@
 //! The response: its head read, judged, edited, decided upon, sent; then its body.
 
 use crate::cache::is_unsafe;
+use crate::evidence;
 use crate::facts::Facts;
 use crate::filter::{self, Direction};
 use crate::inspection::{self, Side, lend};
@@ -27,7 +28,7 @@ use std::sync::Arc;
 use terse_balance::Affinity;
 use terse_compress::decode::{Ask, Decompressor};
 use terse_compress::{self as compress, Compressor, Effective, Offer, Verdict, policy};
-use terse_http::h1::{self, Parsed, Persistence, encode, unframe};
+use terse_http::h1::{self, Malformed, Parsed, Persistence, encode, unframe};
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Version, Who, list};
 use terse_sample::Needs;
 
@@ -242,12 +243,14 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
                     sink.flush().await.map_err(|e| to_client(&e))?;
                 }
             }
-            Ok(Parsed::Partial) if down.buffer.is_full() && !down.buffer.is_released() => return Err(junk(Cause::TooLarge)),
+            Ok(Parsed::Partial) if down.buffer.is_full() && !down.buffer.is_released() => {
+                return Err(refuse(down, stream, Malformed::HeadTooLarge));
+            }
             Ok(Parsed::Partial) => {
                 let empty = down.buffer.is_empty();
                 script::beside(stream, pin!(down.more())).await.map_err(|broken| no_head(broken, empty))?;
             }
-            Err(_) => return Err(junk(Cause::Malformed)),
+            Err(malformed) => return Err(refuse(down, stream, malformed)),
         }
     }
     stream.has_response = true;
@@ -572,6 +575,12 @@ fn no_head(broken: Broken, empty: bool) -> Failure {
     };
     let kind = if empty || kind == FailureKind::Timeout { kind } else { FailureKind::Junk };
     Failure { abort: Abort::new(who, Phase::Headers, cause), kind }
+}
+
+/// A head that is none is kept for `show errors`.
+fn refuse(down: &Source<'_>, stream: &Stream, malformed: Malformed) -> Failure {
+    evidence::response(&stream.facts, malformed, down.buffer.filled(), stream.request.method());
+    junk(if malformed == Malformed::HeadTooLarge { Cause::TooLarge } else { Cause::Malformed })
 }
 
 fn junk(cause: Cause) -> Failure {

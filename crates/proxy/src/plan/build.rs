@@ -173,6 +173,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     }
     let bodies = Some(compression.memory_bytes).filter(|bytes| *bytes > 0).map(|bytes| Arc::new(Memory::new(bytes)));
     let memory = Arc::new(Limit::new(host.memory_bytes));
+    let coders_bytes = Some(compression.max_memory_bytes).filter(|bytes| *bytes > 0).unwrap_or(usize::MAX);
     Some(Plan {
         bodies,
         caches,
@@ -200,6 +201,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         sinks: host.sinks.clone(),
         syslog: Syslog { rings, carriers: carriers.into_iter().map(Arc::new).collect(), forwarders },
         journal,
+        coders_memory: Arc::new(Within::new(memory.clone(), coders_bytes)),
         records_memory: Arc::new(Within::new(memory.clone(), host.memory_bytes / RECORDS_SHARE)),
         memory,
         pipes: Arc::default(),

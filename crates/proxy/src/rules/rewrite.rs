@@ -43,6 +43,7 @@ fn failed(stream: &Stream) -> Flow {
     let facts = &stream.facts;
     let worker = facts.session.worker.index;
     facts.frontend().tally.of(worker).rewrite_failures.add(1);
+    facts.session.address_counters().into_iter().for_each(|counters| counters.rewrite_failures.add(1));
     if let Some(backend) = facts.backend() {
         backend.tally.of(worker).rewrite_failures.add(1);
     }

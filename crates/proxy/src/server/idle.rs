@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 use terse_balance::Server;
+use terse_balance::idle::IdleShare;
 
 /// A worker's idle connections, by the slots of their servers: a connection holds its server, so none is ever in the place of another's.
 pub struct IdleConnections {
@@ -29,6 +30,8 @@ struct Shelf {
     need: Need,
     /// Whose shelf it is: the slot may go to another.
     server: Weak<Server>,
+    /// What the server's counts have of it.
+    told: IdleShare,
 }
 
 /// Whose an idle connection is.
@@ -53,7 +56,7 @@ impl IdleConnections {
         let mut shelves = self.shelves.borrow_mut();
         let shelf = shelf(&mut shelves, server)?;
         if shelf.server.as_ptr() != Arc::as_ptr(server) {
-            (shelf.server, shelf.need) = (Arc::downgrade(server), Need::default());
+            (shelf.server, shelf.need, shelf.told) = (Arc::downgrade(server), Need::default(), IdleShare::default());
         }
         Some(shelf.need.hold(shelf.idle.len()))
     }
@@ -64,7 +67,59 @@ impl IdleConnections {
     /// A request that may be sent only `once` asks the kernel too: what its server has closed in this moment is not announced yet.
     pub fn take(&self, server: &Server, wanted: Wanted<'_>) -> Option<Box<ServerConnection>> {
         let mut shelves = self.shelves.borrow_mut();
-        let Shelf { idle, own, need, .. } = shelves.get_mut(server.slot())?;
+        let shelf = shelves.get_mut(server.slot())?;
+        let found = shelf.take(server, wanted);
+        shelf.tell(server);
+        found
+    }
+
+    /// Keeps a connection whose last response to this session has been read to its end, if it may be needed.
+    pub fn put(&self, mut connection: Box<ServerConnection>, session: &Session, belonging: Belonging) {
+        connection.timer.clear();
+        connection.buffer.release_if_empty();
+        let Some(server) = connection.server.clone() else { return };
+        let mut shelves = self.shelves.borrow_mut();
+        let Some(shelf) = shelf(&mut shelves, &server) else { return };
+        shelf.put(connection, &server, session, belonging);
+        shelf.tell(&server);
+    }
+
+    /// Drops the connections that are this session's own.
+    pub fn forget(&self, session: u64) {
+        for shelf in self.shelves.borrow_mut().iter_mut().filter(|shelf| !shelf.own.is_empty()) {
+            shelf.own.retain(|c| c.owner != session);
+            if let Some(server) = shelf.server.upgrade() {
+                shelf.tell(&server);
+            }
+        }
+    }
+
+    /// Drops what is too old, closed by its server, or leads to one that was removed.
+    pub fn purge(&self, now: Instant) {
+        let is_good = |c: &ServerConnection| !c.server.as_ref().is_some_and(|server| server.is_gone()) && !c.io.is_stale();
+        for shelf in self.shelves.borrow_mut().iter_mut() {
+            let server = shelf.server.upgrade();
+            if let Some(server) = &server {
+                shelf.need.look(now, shelf.idle.len(), server.settings().pool.purge_delay);
+            }
+            shelf.idle.retain(|c| now < c.idle_until && is_good(c));
+            shelf.own.retain(|c| is_good(c));
+            if let Some(server) = &server {
+                shelf.tell_all(server);
+            }
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.shelves.borrow().iter().map(|shelf| shelf.idle.len() + shelf.own.len()).sum()
+    }
+}
+
+impl Shelf {
+    /// As [`IdleConnections::take`].
+    fn take(&mut self, server: &Server, wanted: Wanted<'_>) -> Option<Box<ServerConnection>> {
+        let Shelf { idle, own, need, .. } = self;
         loop {
             // Of the shared ones the one used last is the warmest, and leaves the others to grow old and go. A session's own comes first:
             // its server may know the user by it.
@@ -85,14 +140,10 @@ impl IdleConnections {
         }
     }
 
-    /// Keeps a connection whose last response to this session has been read to its end, if it may be needed.
-    pub fn put(&self, mut connection: Box<ServerConnection>, session: &Session, belonging: Belonging) {
-        connection.timer.clear();
-        connection.buffer.release_if_empty();
-        let Some(server) = connection.server.clone() else { return };
+    /// As [`IdleConnections::put`].
+    fn put(&mut self, mut connection: Box<ServerConnection>, server: &Server, session: &Session, belonging: Belonging) {
         let pool = &server.settings().pool;
-        let mut shelves = self.shelves.borrow_mut();
-        let Some(Shelf { idle, own, need, .. }) = shelf(&mut shelves, &server) else { return };
+        let Shelf { idle, own, need, .. } = self;
         if !connection.buffer.is_released() || connection.moves != server.moves() {
             return;
         }
@@ -118,28 +169,20 @@ impl IdleConnections {
         }
     }
 
-    /// Drops the connections that are this session's own.
-    pub fn forget(&self, session: u64) {
-        for shelf in self.shelves.borrow_mut().iter_mut() {
-            shelf.own.retain(|c| c.owner != session);
+    /// Tells the server how many connections are here, where that has changed.
+    fn tell(&mut self, server: &Server) {
+        let now = IdleShare { shared: self.idle.len(), own: self.own.len(), ..self.told };
+        if now != self.told {
+            server.idle.change(self.told, now);
+            self.told = now;
         }
     }
 
-    /// Drops what is too old, closed by its server, or leads to one that was removed.
-    pub fn purge(&self, now: Instant) {
-        let is_good = |c: &ServerConnection| !c.server.as_ref().is_some_and(|server| server.is_gone()) && !c.io.is_stale();
-        for Shelf { idle, own, need, server } in self.shelves.borrow_mut().iter_mut() {
-            if let Some(server) = server.upgrade() {
-                need.look(now, idle.len(), server.settings().pool.purge_delay);
-            }
-            idle.retain(|c| now < c.idle_until && is_good(c));
-            own.retain(|c| is_good(c));
-        }
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.shelves.borrow().iter().map(|shelf| shelf.idle.len() + shelf.own.len()).sum()
+    /// The same, and how many are needed.
+    fn tell_all(&mut self, server: &Server) {
+        let now = IdleShare { shared: self.idle.len(), own: self.own.len(), needed: self.need.estimate() };
+        server.idle.change(self.told, now);
+        self.told = now;
     }
 }
 

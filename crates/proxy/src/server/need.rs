@@ -39,6 +39,11 @@ impl Need {
         self.estimate = self.estimate.max(used);
     }
 
+    /// How many are likely to be needed.
+    pub(super) fn estimate(&self) -> usize {
+        self.estimate
+    }
+
     /// Whether no more are there than may be needed, and so many (`pool-low-conn`).
     pub(super) fn has_room(&self, low: u32) -> bool {
         self.held.get() <= self.estimate + low as usize

@@ -71,6 +71,19 @@ mod tests {
     }
 
     #[test]
+    fn a_reload_has_its_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let receiver = UnixDatagram::bind(&path).unwrap();
+        Supervisor::new(path.to_str()).reloading();
+        let mut bytes = [0; 200];
+        let length = receiver.recv(&mut bytes).unwrap();
+        let text = std::str::from_utf8(&bytes[..length]).unwrap();
+        let us = text.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").and_then(|rest| rest.split_once('\n')).unwrap().0;
+        assert!(us.parse::<u64>().unwrap() > 0, "systemd takes Type=notify-reload with it only: {text}");
+    }
+
+    #[test]
     fn nobody_listens_nobody_is_told() {
         Supervisor::new(Some("/nonexistent/notify")).ready();
         Supervisor::new(None).stopping();

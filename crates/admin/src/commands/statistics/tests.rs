@@ -67,6 +67,23 @@ fn figures_are_those_of_the_counters() {
 }
 
 #[test]
+fn name_servers_have_a_domain() {
+    let mut talk = Talk::new(&format!("{WEB}resolvers dns\n nameserver one 127.0.0.1:53\n nameserver two 127.0.0.1:54\n"));
+    let zeros = "0,".repeat(15);
+    assert_eq!(
+        talk.says("show stat domain resolvers"),
+        format!(
+            "# id,pid,sent,send_error,valid,update,cname,cname_error,any_err,nx,timeout,refused,other,invalid,too_big,truncated,outdated,\n\
+             one,dns,{zeros}\ntwo,dns,{zeros}\n\n"
+        )
+    );
+    let typed = talk.says("show stat domain resolvers typed");
+    assert!(typed.starts_with("N.0.id.1:CGPV:str:one\nN.1.pid.1:CGPV:str:dns\nN.2.sent.1:MGPV:u64:0\n"), "{typed}");
+    let json = talk.says("show stat domain resolvers json");
+    assert!(json.starts_with("[[{\"field\":{\"pos\":0,\"name\":\"id\"},") && json.matches("\"send_error\"").count() == 2, "{json}");
+}
+
+#[test]
 fn proxies_kinds_and_servers_are_selected() {
     let mut talk = Talk::new(WEB);
     for (words, expected) in [
@@ -84,7 +101,7 @@ fn proxies_kinds_and_servers_are_selected() {
         assert_eq!(services(&talk.says(&format!("show stat {words}"))), expected, "{words}");
     }
     assert_eq!(talk.says("show stat nope -1 -1"), "No such proxy.\n\n");
-    assert_eq!(talk.says("show stat domain resolvers"), "Invalid statistics domain.\n\n");
+    assert_eq!(talk.says("show stat domain nope"), "Invalid statistics domain.\n\n");
     assert_eq!(services(&talk.says("show stat be")).len(), 9);
     talk.says("set server be/a health down");
     assert_eq!(services(&talk.says("show stat be 4 -1 up")), ["be/b"]);
