@@ -4,10 +4,9 @@
 
 use crate::algorithm::settings::RingKey;
 use crate::check::{CheckStatus, LastCheck};
-use crate::connections::Ending;
 use crate::counters::Count;
 use crate::destination::{Destination, Port};
-use crate::farm::{Farm, Level, Outage};
+use crate::farm::{Ending, Farm, Level, Outage};
 use crate::report;
 use crate::server::Server;
 use crate::settings::OnError;
@@ -247,7 +246,7 @@ impl Farm {
         }
         self.rebuild();
         self.note_operation(server, old.operation, new.operation, now);
-        self.end_connections(server, old.operation, new.operation);
+        self.end_streams(server, old.operation, new.operation);
         let leaves = !server.is_eligible();
         let moved = if leaves { self.backlog.turn_away(Some(server)) } else { self.backlog.admit(server) };
         if leaves && self.backlog.waiting() > 0 {
@@ -265,17 +264,17 @@ impl Farm {
         self.note_outage(&mut outage, up_before, now);
     }
 
-    /// Ends the connections that shall not outlive the change.
-    fn end_connections(&self, server: &Server, old: Operation, new: Operation) {
+    /// Ends the streams that shall not outlive the change.
+    fn end_streams(&self, server: &Server, old: Operation, new: Operation) {
         match (old, new) {
             (Operation::Stopped, Operation::Running | Operation::Starting) if server.settings().ends_backup_sessions => {
                 let is_active = !server.settings().backup && server.is_eligible();
                 for backup in self.servers().iter().filter(|other| is_active && other.settings().backup) {
-                    backup.connections().end(Ending::Replaced);
+                    (self.context.ends)(backup, Ending::Replaced);
                 }
             }
             (old, Operation::Stopped) if old != Operation::Stopped && server.settings().ends_sessions => {
-                server.connections().end(Ending::Down);
+                (self.context.ends)(server, Ending::Down);
             }
             _ => {}
         }

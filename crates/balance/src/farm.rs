@@ -35,6 +35,20 @@ pub struct FarmContext {
     pub started: Instant,
     /// Who is told of its servers.
     pub wardens: Arc<Wardens>,
+    /// Ends the streams of its servers.
+    pub ends: Ends,
+}
+
+/// Ends the streams that a server counts, and its idle connections. It is called under the lock of changes: it must not call back.
+pub type Ends = Arc<dyn Fn(&Server, Ending) + Send + Sync>;
+
+/// Why a server's streams are ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// It has gone down (`on-marked-down shutdown-sessions`).
+    Down,
+    /// It is a backup, and a server that is none has come up (`on-marked-up shutdown-backup-sessions`).
+    Replaced,
 }
 
 /// Takes the lines that changes of servers write, without a line end: the backend's log, and standard error. It is called under the

@@ -32,6 +32,7 @@ pub(crate) fn logged(lines: &str) -> (Arc<Farm>, Lines) {
         journal,
         started: Instant::now(),
         wardens: Arc::default(),
+        ends: Arc::new(|_, _| {}),
     };
     (Farm::new(context, settings), log)
 }

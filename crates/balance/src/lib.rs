@@ -26,7 +26,6 @@ pub mod algorithm;
 pub mod announcement;
 mod change;
 pub mod check;
-pub mod connections;
 pub mod counters;
 pub mod destination;
 pub mod durations;
@@ -56,7 +55,7 @@ pub use announcement::{Announcement, AnnouncementVersion, Announcer, Manner, Tls
 pub use counters::{Count, Counters};
 pub use destination::{Destination, Port};
 pub use durations::{Durations, Span};
-pub use farm::{Farm, FarmContext, Journal, Level};
+pub use farm::{Ending, Ends, Farm, FarmContext, Journal, Level};
 pub use keywords::KEYWORDS;
 pub use membership::{NotAdded, NotRemoved, NotRenamed, Picked, Servers, Wardens};
 pub use persistence::{Affinity, CookieFound, CookieSent};

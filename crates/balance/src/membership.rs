@@ -237,14 +237,6 @@ impl Farm {
                 server.set_farm(Arc::downgrade(self));
             }
         }
-        let servers = self.servers();
-        let all = || servers.iter().chain(newcomers);
-        let ends_backups = all().any(|server| server.settings().ends_backup_sessions);
-        for server in all() {
-            if server.settings().ends_sessions || (ends_backups && server.settings().backup) {
-                server.set_registered();
-            }
-        }
     }
 }
 

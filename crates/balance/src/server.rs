@@ -5,7 +5,6 @@ use crate::aim::Aim;
 use crate::announcement::Manner;
 use crate::check::LastCheck;
 use crate::check::{Probe, Script};
-use crate::connections::Connections;
 use crate::counters::Counters;
 use crate::durations::Durations;
 use crate::farm::Farm;
@@ -79,8 +78,6 @@ struct Extras {
     hurry: Notify,
     /// It was removed.
     departure: Notify,
-    /// Connections that end when it goes down.
-    connections: Connections,
     /// The farm, where its limit or its weight depends on how the others do.
     farm: OnceLock<Weak<Farm>>,
     /// Who takes its state from this one.
@@ -127,8 +124,6 @@ struct Changing {
     denied: AtomicBool,
     /// It was removed from its farm.
     gone: AtomicBool,
-    /// Its connections may have to end before they do by themselves.
-    registered: AtomicBool,
     /// Its health is checked now.
     checked: AtomicBool,
     /// Its agent is asked now.
@@ -159,7 +154,6 @@ impl Server {
             serves_any: AtomicBool::new(false),
             denied: AtomicBool::new(false),
             gone: AtomicBool::new(false),
-            registered: AtomicBool::new(false),
             checked: AtomicBool::new(begins && settings.check.enabled),
             asked: AtomicBool::new(begins && settings.agent.enabled),
             security: AtomicU8::new(match (settings.tls.enabled, settings.tls.declined) {
@@ -229,15 +223,6 @@ impl Server {
         if !self.changing.gone.load(Acquire) {
             departure.await;
         }
-    }
-
-    /// Whether its connections may have to end before they do by themselves.
-    pub fn is_registered(&self) -> bool {
-        self.changing.registered.load(Relaxed)
-    }
-
-    pub(crate) fn set_registered(&self) {
-        self.changing.registered.store(true, Relaxed);
     }
 
     /// Whether its health is checked now: its line says so, and nobody has stopped it.
@@ -531,11 +516,6 @@ impl Server {
     /// Lets its limit depend on how full the backend is.
     pub(crate) fn set_farm(&self, farm: Weak<Farm>) {
         let _ = self.extras.farm.set(farm);
-    }
-
-    /// Connections that end when it goes down, or when another one comes up.
-    pub fn connections(&self) -> &Connections {
-        &self.extras.connections
     }
 
     /// Wants the next check soon.

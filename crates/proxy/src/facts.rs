@@ -3,6 +3,7 @@
 use crate::cache::Caching;
 use crate::captures::{Captured, Slots};
 use crate::changes::Changes;
+use crate::figures::Figures;
 use crate::filter::Filters;
 use crate::inspection::Inspection;
 use crate::log::{Level, Origin};
@@ -22,7 +23,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use terse_balance::{CookieFound, CookieSent, Server};
 use terse_compress::decode::counters::Outcome;
-use terse_compress::{Coding, Layer, Link, Reason, Recall};
+use terse_compress::{Coding, Layer, Link, Reason};
 use terse_http::h1::{Malformed, Persistence};
 use terse_message::{Abort, Version};
 use terse_sample::Env;
@@ -58,14 +59,8 @@ pub struct Facts {
     pub status: u16,
     /// The status that the server sent, before rules.
     pub server_status: u16,
-    /// Bytes that the client sent: head and body.
-    pub bytes_in: u64,
-    /// Bytes that the client was sent.
-    pub bytes_out: u64,
-    /// Bytes of the server's answer: head and body.
-    pub bytes_from_server: u64,
-    /// Bytes that the server was sent: head and body.
-    pub bytes_to_server: u64,
+    /// What is counted of it, and how far it has come.
+    pub figures: Rc<Figures>,
     /// What rules have changed of how it is served.
     changes: Option<Box<Changes>>,
     /// Why it ended early; `None`: it did not.
@@ -86,14 +81,6 @@ pub struct Facts {
     pub coding: Option<Coding>,
     /// Who compresses the response on its way from the server, and on its way to the client.
     pub hops: (Option<Layer>, Option<Layer>),
-    /// How hard was tried.
-    pub level: terse_compress::Level,
-    /// What the memory of compressed bodies did.
-    pub recall: Option<Recall>,
-    /// Bytes into and out of the compressor.
-    pub compressed: (u64, u64),
-    /// What became of what came coded, where something is to be decoded.
-    pub decoding: Option<Box<Decoding>>,
     /// Captured fields of the request, by the number of the capture.
     pub request_captures: Slots,
     /// Captured fields of the response.
@@ -116,8 +103,6 @@ pub struct Facts {
     pub knows_user: bool,
     /// `http-request set-log-level`: the level, or silent.
     pub log_level: LogLevel,
-    /// Bytes from the client and to it that were counted while they passed (`option contstats`).
-    pub metered: Option<Box<(u64, u64)>>,
     /// Whether a service of ours answered it, such as the statistics page.
     pub by_service: bool,
     /// What programs keep of it, where one has to do with it.
@@ -194,7 +179,7 @@ pub struct Times {
 
 impl Facts {
     /// The facts of a new stream.
-    pub fn new(session: Rc<Session>, start: Instant, number: u64) -> Facts {
+    pub fn new(session: Rc<Session>, figures: Rc<Figures>, start: Instant, number: u64) -> Facts {
         let start_unix_us = session.worker.clock.unix_us(start);
         let id = session.worker.number_stream();
         let (client, local) = session.ends();
@@ -226,10 +211,7 @@ impl Facts {
             version: None,
             status: 0,
             server_status: 0,
-            bytes_in: 0,
-            bytes_out: 0,
-            bytes_from_server: 0,
-            bytes_to_server: 0,
+            figures,
             changes: None,
             abort: None,
             cookie_found: CookieFound::Off,
@@ -240,10 +222,6 @@ impl Facts {
             compression: None,
             coding: None,
             hops: (None, None),
-            level: terse_compress::Level(0),
-            recall: None,
-            compressed: (0, 0),
-            decoding: None,
             request_captures: Slots::default(),
             response_captures: Slots::default(),
             cookie_captures: (None, None),
@@ -255,7 +233,6 @@ impl Facts {
             server_reused: false,
             knows_user: false,
             log_level: LogLevel::Usual,
-            metered: None,
             by_service: false,
             stage: OnceCell::new(),
             origin: Cell::default(),

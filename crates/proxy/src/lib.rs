@@ -20,6 +20,7 @@
 
 pub mod access;
 pub mod cache;
+pub mod cancel;
 pub mod captures;
 pub mod changes;
 pub mod checked;
@@ -28,6 +29,7 @@ pub mod deferral;
 pub mod effort;
 pub mod evidence;
 pub mod facts;
+pub mod figures;
 pub mod filter;
 pub mod forwarded;
 pub mod inspection;
@@ -39,6 +41,7 @@ pub mod meter;
 pub mod ocsp;
 pub mod phase;
 pub mod plan;
+pub mod registry;
 pub mod reply;
 pub mod rules;
 pub mod samples;

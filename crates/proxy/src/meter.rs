@@ -1,11 +1,12 @@
 //! `option contstats`: bytes are counted while they pass, for streams that last longer than somebody who looks at the statistics waits.
 //!
-//! Without the option a stream's bytes are counted once, at its end, and no meter exists.
+//! Without the option a stream's bytes are counted once, at its end, and no meter exists. What a meter has counted stands in the stream's
+//! figures, so that its end does not count it again.
 
 use crate::facts::Facts;
+use crate::figures::{Figures, add};
 use crate::plan::roll::Held;
 use crate::session::Session;
-use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use terse_balance::{Count, Server};
@@ -16,7 +17,7 @@ pub struct Meter {
     backend: Option<Held>,
     server: Option<Arc<Server>>,
     direction: Direction,
-    counted: Cell<u64>,
+    figures: Rc<Figures>,
 }
 
 /// Which way bytes pass.
@@ -36,13 +37,14 @@ impl Meter {
             backend: facts.backend.clone(),
             server: facts.server.clone(),
             direction,
-            counted: Cell::new(0),
+            figures: facts.figures.clone(),
         })
     }
 
     /// Counts bytes that were written.
     pub fn count(&self, bytes: u64) {
-        self.counted.set(self.counted.get() + bytes);
+        let metered = &self.figures.metered;
+        add(if self.direction == Direction::In { &metered.0 } else { &metered.1 }, bytes);
         let worker = &self.session.worker;
         let front = self.session.frontend().tally.of(worker.index);
         let back = self.backend.as_deref().map(|backend| backend.tally.of(worker.index));
@@ -54,15 +56,6 @@ impl Meter {
         }
         if let Some(server) = &self.server {
             server.counters.add(if self.direction == Direction::In { Count::BytesIn } else { Count::BytesOut }, bytes);
-        }
-    }
-
-    /// Tells a stream what was counted, so that its end does not count it again.
-    pub fn settle(self, facts: &mut Facts) {
-        let metered = facts.metered.get_or_insert_default();
-        match self.direction {
-            Direction::In => metered.0 += self.counted.get(),
-            Direction::Out => metered.1 += self.counted.get(),
         }
     }
 }

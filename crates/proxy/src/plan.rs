@@ -13,6 +13,7 @@ use crate::forwarded::Forwarded;
 use crate::io::PipeLimit;
 use crate::limits::Limits;
 use crate::log::{Journal, Level, Sinks, Syslog};
+use crate::registry::Registries;
 use crate::reply::Pages;
 use crate::rules::Rule;
 use crate::script::Library;
@@ -75,6 +76,8 @@ pub struct Plan {
     pub process: ProcessPlan,
     /// What it limits, as it stands now.
     pub limits: Limits,
+    /// The way to the workers' open streams.
+    pub registries: Arc<Registries>,
     /// Where lines go.
     pub sinks: Arc<Sinks>,
     /// The log of the process: lines that belong to no proxy.

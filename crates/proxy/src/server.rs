@@ -15,7 +15,6 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
-use terse_balance::connections::Registration;
 use terse_balance::settings::{ServerSettings, SourceSettings};
 use terse_balance::socks4;
 use terse_balance::{Address, Destination, Server};
@@ -58,8 +57,6 @@ pub struct ServerConnection {
     pub asked: Option<Box<(Destination, SocketAddr)>>,
     /// Whose address the server sees (`usesrc`): it serves no request that is to look like another's.
     pub guise: Option<Box<SocketAddr>>,
-    /// Where servers whose connections are to end look for it.
-    pub registration: Option<Registration>,
     /// Its place in the count of its server's connections, or of those that its session keeps.
     pub held: Option<Held>,
 }
@@ -83,7 +80,6 @@ impl ServerConnection {
             pool_name: None,
             asked: None,
             guise: None,
-            registration: None,
             held: None,
         }
     }
@@ -155,12 +151,8 @@ pub async fn connect(
         }
     };
     io.apply(options.server_probes, options.no_linger);
-    let registration = match server.is_registered() {
-        true => Some(server.connections().register(io.duplicate()?)),
-        false => None,
-    };
     let (server, guise) = (Some(server.clone()), guise.map(Box::new));
-    Ok(Box::new(ServerConnection { server, moves, asked: led, guise, registration, ..ServerConnection::new(io, wheel, owner) }))
+    Ok(Box::new(ServerConnection { server, moves, asked: led, guise, ..ServerConnection::new(io, wheel, owner) }))
 }
 
 async fn connect_to(server: &Server, address: SocketAddr, guise: Option<SocketAddr>) -> io::Result<Transport> {

@@ -1,5 +1,6 @@
 //! A client's connection.
 
+use crate::cancel::Cancel;
 use crate::counters::Counters;
 use crate::effort::Effort;
 use crate::io::{Transport, clock};
@@ -57,6 +58,8 @@ pub struct Session {
     pub carried: Cell<Option<Box<Carried>>>,
     /// What its task costs, where an expression asks.
     pub effort: Option<Rc<Effort>>,
+    /// Ends what its task serves.
+    pub cancel: Rc<Cancel>,
     /// A number that no other session of this worker has.
     pub number: u64,
 }
@@ -118,6 +121,7 @@ impl Session {
             own_connections: Rc::default(),
             carried: Cell::new(None),
             effort: worker.plan.process.measures_tasks.then(Effort::new),
+            cancel: Rc::default(),
             number,
         })
     }

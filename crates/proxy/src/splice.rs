@@ -106,7 +106,7 @@ impl Splicing {
 
     /// Moves bytes for as long as that [fits](Splicing::fits). False: it cannot be done now, and bytes must be copied.
     ///
-    /// `moved` hears how many bytes have left the source. `stays` says whether a peer that was silent too long is waited for.
+    /// `moved` is called when bytes have left the source. `stays` says whether a peer that was silent too long is waited for.
     ///
     /// # Errors
     /// Who broke off. Bytes may be lost with the pipe.
@@ -114,7 +114,7 @@ impl Splicing {
         &self,
         source: &mut Source<'_>,
         sink: &mut Sink<'_>,
-        moved: impl Fn(u64),
+        moved: impl Fn(),
         stays: impl Fn() -> bool,
     ) -> Result<bool, Broke> {
         let pools = source.pools;
@@ -126,7 +126,8 @@ impl Splicing {
                 Ok(None) => return Ok(false),
                 Ok(Some(0)) => source.found_end().map_err(Broke::Source)?,
                 Ok(Some(n)) => {
-                    moved(n as u64);
+                    source.count(n);
+                    moved();
                     self.count(n, true);
                     let sent = sink.send_piped(&mut pipe).await;
                     self.count(n - pipe.held().min(n), false);

@@ -1,6 +1,7 @@
 //! One request and its response.
 
 use crate::facts::Facts;
+use crate::figures::Figures;
 use crate::session::Session;
 use std::rc::Rc;
 use std::time::Instant;
@@ -31,12 +32,13 @@ pub struct Remains {
     request: Request,
     response: Response,
     variables: [Store; 3],
+    figures: Rc<Figures>,
 }
 
 impl Stream {
     /// A new stream of a session.
     pub fn new(session: &Rc<Session>, start: Instant) -> Stream {
-        let Remains { request, response, variables } = session.worker.remains.borrow_mut().pop().unwrap_or_default();
+        let Remains { request, response, variables, figures } = session.worker.remains.borrow_mut().pop().unwrap_or_default();
         let [transaction, request_variables, response_variables] = variables;
         Stream {
             request,
@@ -45,7 +47,7 @@ impl Stream {
             transaction,
             request_variables,
             response_variables,
-            facts: Facts::new(session.clone(), start, session.requests.get()),
+            facts: Facts::new(session.clone(), figures, start, session.requests.get()),
         }
     }
 
@@ -102,7 +104,13 @@ impl Drop for Stream {
                 store.clear();
                 std::mem::take(store)
             });
-            kept.push(Remains { request, response, variables });
+            // Where nobody else looks at the figures any more, the next stream begins to count in them.
+            let mut figures = std::mem::take(&mut self.facts.figures);
+            match Rc::get_mut(&mut figures) {
+                Some(figures) => *figures = Figures::default(),
+                None => figures = Rc::default(),
+            }
+            kept.push(Remains { request, response, variables, figures });
         }
     }
 }

@@ -141,8 +141,8 @@ impl Facts {
     pub(crate) fn count_tracked_bytes(&self) {
         if self.tracks.is_some() || self.session.tracks.get().is_some() {
             let now_ms = self.end_ms();
-            self.count_at(BYTES_IN, self.bytes_in, now_ms);
-            self.count_at(BYTES_OUT, self.bytes_out, now_ms);
+            self.count_at(BYTES_IN, self.figures.bytes_in.get(), now_ms);
+            self.count_at(BYTES_OUT, self.figures.bytes_out.get(), now_ms);
         }
     }
 

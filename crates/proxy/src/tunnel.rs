@@ -1,5 +1,6 @@
 //! Bytes both ways: `mode tcp`, and what follows a change of protocol.
 
+use crate::cancel;
 use crate::filter::{Direction, Reach};
 use crate::inspection::lend_if;
 use crate::io::{Broken, Incoming, Part, Sink, Source, Timer, clock};
@@ -8,6 +9,7 @@ use crate::meter::{self, Meter};
 use crate::phase::inspect::{self, Decision};
 use crate::phase::transfer::Failure;
 use crate::phase::{Client, assign, finish, judge, perform, persist, prepare, record, respond, route};
+use crate::registry::Registry;
 use crate::script::{self, Applet};
 use crate::server::ServerConnection;
 use crate::session::{Carried, Session};
@@ -31,32 +33,59 @@ pub async fn serve(mut client: Client, session: &Rc<Session>) -> Option<Client> 
     let mut stream = Stream::new(session, session.accepted);
     stream.facts.times.request = Some(stream.facts.times.start);
     record::step(&stream, Origin::Accept);
-    match decide(&mut client, &mut stream, session).await {
-        Ok(Ends::Switched) => return Some(client),
-        Ok(Ends::AsHttp) => {
-            // It is the same stream, so its rules on content have run.
-            let (tracks, transaction) = (stream.facts.tracks.take(), std::mem::take(&mut stream.transaction));
-            session.carried.set(Some(Box::new(Carried { tracks, transaction })));
-            return Some(client);
+    let _open = Registry::enter(&session.worker, &stream, &session.cancel);
+    let carried = cancel::until(&session.cancel, carry(&mut client, &mut stream, session)).await;
+    let ended = match carried {
+        Ok(Ok(Carriage::Http)) => return Some(client),
+        Ok(ended) => ended.err(),
+        Err(who) => {
+            if let Some(stage) = stream.facts.stage.get() {
+                stage.clear();
+            }
+            Some(Abort::new(who, stream.facts.figures.phase.get(), Cause::Closed))
         }
-        Ok(Ends::ByService(service)) => {
-            session.requests.set(1);
-            stream.facts.abort = Box::pin(perform::bytes(&mut client, &mut stream, service)).await.err();
-        }
-        Ok(Ends::AsBytes) => {
-            session.requests.set(1);
-            if let Err(abort) = connect_and_relay(&mut client, &mut stream).await {
-                stream.facts.abort = Some(abort);
-                client.io.break_off();
-                if matches!(abort.phase, Phase::Queue | Phase::Connect) {
-                    client.io.discard();
-                }
+    };
+    if let Some(abort) = ended {
+        stream.facts.abort = Some(abort);
+        if session.requests.get() > 0 && abort.who != Who::Local {
+            client.io.break_off();
+            if matches!(abort.phase, Phase::Queue | Phase::Connect) {
+                client.io.discard();
             }
         }
-        Err(abort) => stream.facts.abort = Some(abort),
     }
     finish::stream(&mut stream);
     None
+}
+
+/// What became of a connection in `mode tcp`.
+enum Carriage {
+    /// Its bytes were carried to their end.
+    Ended,
+    /// It carries HTTP.
+    Http,
+}
+
+/// Decides what the connection is, and carries its bytes if they are just that.
+async fn carry(client: &mut Client, stream: &mut Stream, session: &Session) -> Result<Carriage, Abort> {
+    match decide(client, stream, session).await? {
+        Ends::Switched => return Ok(Carriage::Http),
+        Ends::AsHttp => {
+            // It is the same stream, so its rules on content have run.
+            let (tracks, transaction) = (stream.facts.tracks.take(), std::mem::take(&mut stream.transaction));
+            session.carried.set(Some(Box::new(Carried { tracks, transaction })));
+            return Ok(Carriage::Http);
+        }
+        Ends::ByService(service) => {
+            session.requests.set(1);
+            Box::pin(perform::bytes(client, stream, service)).await?;
+        }
+        Ends::AsBytes => {
+            session.requests.set(1);
+            connect_and_relay(client, stream).await?;
+        }
+    }
+    Ok(Carriage::Ended)
 }
 
 /// What a connection in `mode tcp` turns out to be.
@@ -130,6 +159,8 @@ async fn connect_and_relay(client: &mut Client, stream: &mut Stream) -> Result<(
 pub(crate) async fn connected(client: &mut Client, stream: &mut Stream, connection: &mut ServerConnection) -> Result<(), Abort> {
     let session = stream.facts.session.clone();
     let worker = &session.worker;
+    let figures = stream.facts.figures.clone();
+    figures.phase.set(Phase::Done);
     let front = session.frontend().timeouts;
     let back = stream.facts.backend().map_or(front, |b| b.timeouts);
     let (client_timeout, server_timeout) = (Cell::new(back.tunnel.or(front.client)), Cell::new(back.tunnel.or(back.server)));
@@ -139,11 +170,20 @@ pub(crate) async fn connected(client: &mut Client, stream: &mut Stream, connecti
     let (client_reader, client_writer) = client.io.split();
     let (server_reader, server_writer) = connection.io.split();
     let (pools, buffers) = (&worker.pools, (&mut client.buffer, &mut connection.buffer));
-    let mut up = Source::new(client_reader, buffers.0, &mut up_body, pools, &client.timer, &client_timeout);
-    let mut down = Source::new(server_reader, buffers.1, &mut down_body, pools, &connection.timer, &server_timeout);
+    let mut up = Source::new(client_reader, buffers.0, &mut up_body, pools, &client.timer, &client_timeout, &figures.bytes_in);
+    let mut down = Source::new(
+        server_reader,
+        buffers.1,
+        &mut down_body,
+        pools,
+        &connection.timer,
+        &server_timeout,
+        &figures.bytes_from_server,
+    );
     let meters = (Meter::of(&stream.facts, meter::Direction::In), Meter::of(&stream.facts, meter::Direction::Out));
-    let mut up_sink = Sink::new(server_writer, &mut up_out, &connection.timer, server_timeout.get());
-    let mut down_sink = Sink::new(client_writer, &mut down_out, &client.timer, client_timeout.get());
+    let mut up_sink = Sink::new(server_writer, &mut up_out, &connection.timer, server_timeout.get(), &figures.bytes_to_server);
+    up_sink.uncounted = announced;
+    let mut down_sink = Sink::new(client_writer, &mut down_out, &client.timer, client_timeout.get(), &figures.bytes_out);
     (up_sink.meter, down_sink.meter) = (meters.0.as_ref(), meters.1.as_ref());
     let ways = (Way::of(stream, Direction::In), Way::of(stream, Direction::Out));
     let held = stream.facts.backend.clone();
@@ -159,9 +199,6 @@ pub(crate) async fn connected(client: &mut Client, stream: &mut Stream, connecti
             relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, silence, first, ways).await
         }
     };
-    (stream.facts.bytes_in, stream.facts.bytes_out) = (up_sink.written.saturating_sub(announced), down_sink.written);
-    stream.facts.bytes_to_server = stream.facts.bytes_in;
-    [meters.0, meters.1].into_iter().flatten().for_each(|meter| meter.settle(&mut stream.facts));
     stream.facts.times.end = Some(clock::now());
     ended
 }
@@ -309,6 +346,7 @@ async fn relay(
                     }
                 };
                 last.set(clock::now());
+                source.count(n);
                 sink.send(source.data(n)).await.map_err(|e| End::Sink(respond::to_client(&e)))?;
                 source.consume(n);
             }
@@ -327,7 +365,7 @@ async fn relay(
                     && splicing.fits(source, sink)
                 {
                     let timeout = source.timeout;
-                    let moved = splicing.run(source, sink, |_| last.set(clock::now()), || is_recent(last.get(), timeout.get()));
+                    let moved = splicing.run(source, sink, || last.set(clock::now()), || is_recent(last.get(), timeout.get()));
                     // Boxed, so that tunnels that are copied do not carry the room for it.
                     if Box::pin(moved).await? {
                         continue;

@@ -7,6 +7,7 @@ use crate::log::Logger;
 use crate::phase::accept;
 use crate::plan::Plan;
 use crate::plan::roll::{Held, View};
+use crate::registry::{self, Registry, Streams};
 use crate::server::IdleConnections;
 use crate::settings::Probes;
 use crate::stream::Remains;
@@ -21,6 +22,7 @@ use terse_compress::coder::Tuning;
 use terse_compress::counters::Rate;
 use terse_compress::memory::Raiser;
 use terse_compress::{Hand, Load, Pace, Queue, Workplace};
+use terse_message::Who;
 use terse_sample::{Now, Work, World};
 use tokio::sync::{Notify, watch};
 
@@ -31,7 +33,7 @@ pub enum Control {
     Running,
     /// Accept no more, let go of idle clients, end when the last stream has ended.
     Draining,
-    /// End now.
+    /// End now, as soon as the streams that are open have been logged.
     Stopping,
 }
 
@@ -96,6 +98,8 @@ pub struct Worker {
     coding: Cell<Duration>,
     /// Work that expressions put off.
     pub deferral: Deferral,
+    /// Its open streams.
+    pub registry: Registry,
     shared: Shared,
     random: Cell<u64>,
 }
@@ -106,6 +110,9 @@ pub struct Clock {
     instant: Instant,
     unix_us: i64,
 }
+
+/// How long streams that are cut at a hard stop have for their lines in the log.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How often connections to servers are looked through.
 const PURGE_INTERVAL: Duration = Duration::from_secs(1);
@@ -128,6 +135,7 @@ pub fn run(plan: Arc<Plan>, index: usize, listeners: Vec<(usize, Access)>, share
         for (bind, access) in listeners {
             accept::spawn(&worker, bind, access)?;
         }
+        tokio::task::spawn_local(registry::serve(worker.clone()));
         tokio::task::spawn_local(purge(worker.clone()));
         if let Some(queue) = worker.shared.queue.as_ref().filter(|_| worker.shared.lends_hands) {
             tokio::task::spawn_local(lend(worker.clone(), queue.hand()));
@@ -218,6 +226,7 @@ impl Worker {
             pace: Cell::default(),
             coding: Cell::default(),
             deferral: Deferral::default(),
+            registry: Registry::default(),
             shared,
             random: Cell::new((clock.unix_us as u64 ^ (index as u64) << 56) | 1),
             plan,
@@ -343,19 +352,18 @@ impl Worker {
         // A closed channel means that nobody is there to stop us: the same as being stopped.
         let told = control.wait_for(|c| *c != Control::Running).await.map(|c| *c);
         self.running.set(false);
-        if !matches!(told, Ok(Control::Draining)) {
-            return;
-        }
-        self.wheel.wake_all();
-        while self.sessions.get() > 0 {
-            tokio::select! {
-                () = self.released.notified() => {}
-                stop = control.wait_for(|c| *c == Control::Stopping) => {
-                    let _ = stop;
-                    return;
+        if matches!(told, Ok(Control::Draining)) {
+            self.wheel.wake_all();
+            while self.sessions.get() > 0 {
+                tokio::select! {
+                    () = self.released.notified() => {}
+                    _ = control.wait_for(|c| *c == Control::Stopping) => break,
                 }
             }
         }
+        // What is left is cut, and logged.
+        self.registry.end(Streams::All, Who::Killed);
+        let _ = tokio::time::timeout(LAST_WORDS, self.registry.emptied()).await;
     }
 }
 

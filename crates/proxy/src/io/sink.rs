@@ -7,6 +7,7 @@ use super::pipe::Pipe;
 use super::timer::Timer;
 use super::transport::Writer;
 use crate::meter::Meter;
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
@@ -48,6 +49,10 @@ pub struct Sink<'a> {
     pub framing: Outgoing,
     /// Bytes that were written.
     pub written: u64,
+    /// Counts them, but for so many at the front.
+    pub count: &'a Cell<u64>,
+    /// Bytes at the front that are no part of the message.
+    pub uncounted: u64,
     /// Counts them as they go (`option contstats`).
     pub meter: Option<&'a Meter>,
     /// The peer's timer.
@@ -62,9 +67,15 @@ const COPIED: usize = 8 * 1024;
 const ENOUGH: usize = 32 * 1024;
 
 impl<'a> Sink<'a> {
-    /// A message that goes as it is, and is not counted.
-    pub fn new(writer: Writer<'a>, out: &'a mut Vec<u8>, timer: &'a Timer, timeout: Option<Duration>) -> Sink<'a> {
-        Sink { writer, out, unstored: None, framing: Outgoing::Plain, written: 0, meter: None, timer, timeout }
+    /// A message that goes as it is.
+    pub fn new(
+        writer: Writer<'a>,
+        out: &'a mut Vec<u8>,
+        timer: &'a Timer,
+        timeout: Option<Duration>,
+        count: &'a Cell<u64>,
+    ) -> Sink<'a> {
+        Sink { writer, out, unstored: None, framing: Outgoing::Plain, written: 0, count, uncounted: 0, meter: None, timer, timeout }
     }
 }
 
@@ -199,6 +210,9 @@ impl Sink<'_> {
             Poll::Ready(Ok(0)) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
             Poll::Ready(Ok(n)) => {
                 self.written += n as u64;
+                let uncounted = self.uncounted.min(n as u64);
+                self.uncounted -= uncounted;
+                self.count.set(self.count.get() + n as u64 - uncounted);
                 if let Some(meter) = self.meter {
                     meter.count(n as u64);
                 }

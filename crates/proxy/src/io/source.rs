@@ -74,6 +74,8 @@ pub struct Source<'a> {
     pub timer: &'a Timer,
     /// How long the peer may be silent; it may change while the source waits.
     pub timeout: &'a Cell<Option<Duration>>,
+    /// Counts what has come.
+    pub count: &'a Cell<u64>,
     /// Who else wants the body.
     pub listener: Option<Box<dyn Listener>>,
 }
@@ -104,9 +106,10 @@ impl<'a> Source<'a> {
         pools: &'a Pools,
         timer: &'a Timer,
         timeout: &'a Cell<Option<Duration>>,
+        count: &'a Cell<u64>,
     ) -> Source<'a> {
         let (full_reads, minds_truncation, is_client, broken, listener) = (false, false, false, None, None);
-        Source { reader, buffer, body, pools, full_reads, minds_truncation, is_client, broken, timer, timeout, listener }
+        Source { reader, buffer, body, pools, full_reads, minds_truncation, is_client, broken, timer, timeout, count, listener }
     }
 }
 
@@ -162,6 +165,11 @@ impl Source<'_> {
             _ => self.buffer.filled(),
         };
         &at_hand[..n.min(at_hand.len())]
+    }
+
+    /// Counts bytes of data that are about to go on: before they are sent, or a receiver that takes nothing leaves them uncounted.
+    pub fn count(&self, n: usize) {
+        self.count.set(self.count.get() + n as u64);
     }
 
     /// Says that `n` bytes of data have gone on.

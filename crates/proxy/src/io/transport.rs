@@ -77,11 +77,6 @@ impl Transport {
         }
     }
 
-    /// A second descriptor of it.
-    pub fn duplicate(&self) -> io::Result<std::os::fd::OwnedFd> {
-        self.socket().try_clone().map(std::os::fd::OwnedFd::from)
-    }
-
     /// The socket, for its options.
     pub fn socket(&self) -> SockRef<'_> {
         match self {

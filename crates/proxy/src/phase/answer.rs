@@ -8,9 +8,10 @@ use crate::reply::{self, Answer};
 use crate::settings::ConnectionMode;
 use crate::stream::Stream;
 use crate::track;
-use std::future::pending;
+use std::future::{Future, pending, poll_fn};
 use std::io;
 use std::pin::pin;
+use std::task::Poll;
 use terse_compress::Reason;
 use terse_http::h1::encode;
 use terse_message::{Abort, BodyLength, Cause, Phase, Version, Who};
@@ -34,6 +35,7 @@ pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>
         Verdict::Tarpit(answer) => {
             count_denied(stream);
             stream.facts.abort = Some(Abort::new(Who::Proxy, Phase::Tarpit, Cause::Denied));
+            stream.facts.figures.phase.set(Phase::Tarpit);
             let timeouts = stream.facts.timeouts();
             if let Some(held) = timeouts.tarpit.or(timeouts.connect) {
                 client.timer.set(Some(held));
@@ -107,6 +109,29 @@ pub async fn to_abort(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8
     if next == Next::Close && matches!(abort.phase, Phase::Request | Phase::Data) { Next::Linger } else { next }
 }
 
+/// Ends a stream that was cancelled. Nobody waits for its client: what cannot be told at once is not told.
+pub async fn to_cancelled(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, who: Who) -> Next {
+    let facts = &mut stream.facts;
+    // Of a body that was on its way, nothing says how much is left.
+    facts.persistence.keep_alive = false;
+    facts.instead = None;
+    if let Some(stage) = facts.stage.get() {
+        stage.clear();
+    }
+    let phase = facts.figures.phase.get();
+    if matches!(phase, Phase::Headers | Phase::Data) && stream.request.body != BodyLength::None {
+        stream.request.body = BodyLength::Exact(u64::MAX);
+    }
+    let abort = Abort::new(who, phase, Cause::Closed);
+    let mut telling = pin!(to_abort(client, stream, out, abort));
+    let told = poll_fn(|cx| Poll::Ready(telling.as_mut().poll(cx))).await;
+    match told {
+        Poll::Ready(Next::Close | Next::Request) => Next::Close,
+        Poll::Ready(Next::Linger) => Next::Linger,
+        Poll::Pending => Next::Close,
+    }
+}
+
 /// The status that a client is told; nothing when it has gone, or shall not be told.
 fn status(stream: &Stream, abort: Abort) -> Option<u16> {
     Some(match (abort.who, abort.phase, abort.cause) {
@@ -119,12 +144,13 @@ fn status(stream: &Stream, abort: Abort) -> Option<u16> {
         (Who::Proxy, Phase::Data, Cause::Inflated) => 413,
         (Who::Proxy, Phase::Headers, Cause::Denied) | (Who::Proxy, Phase::Data, Cause::Denied) => return None,
         (Who::Proxy, Phase::Headers, _) => 502,
-        (Who::Server | Who::Down | Who::Replaced, Phase::Headers | Phase::Data, _) => 502,
+        (Who::Killed, Phase::Request | Phase::Tarpit | Phase::Done, _) => return None,
+        (Who::Server | Who::Down | Who::Replaced | Who::Killed, Phase::Headers | Phase::Data, _) => 502,
         (Who::ServerTimeout, Phase::Headers | Phase::Data, _) => 504,
-        (Who::Server | Who::ServerTimeout | Who::Resource | Who::Down | Who::Replaced, ..) => 503,
+        (Who::Server | Who::ServerTimeout | Who::Resource | Who::Down | Who::Replaced | Who::Killed, ..) => 503,
         (Who::Internal, ..) => 500,
         (Who::Proxy, ..) => 403,
-        (Who::Local | Who::Killed, ..) => return None,
+        (Who::Local, ..) => return None,
     })
 }
 
@@ -158,7 +184,7 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
     stream.facts.status = shown.unwrap_or(stream.response.status);
     let timeout = stream.facts.timeouts().client;
     let (_, writer) = client.io.split();
-    let mut sink = Sink::new(writer, out, &client.timer, timeout);
+    let mut sink = Sink::new(writer, out, &client.timer, timeout, &stream.facts.figures.bytes_out);
     let sent = async {
         if !is_head && stream.response.body != BodyLength::None {
             sink.send(&answer.body).await?;
@@ -166,7 +192,6 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
         sink.flush().await
     };
     let sent: io::Result<()> = sent.await;
-    stream.facts.bytes_out += sink.written;
     stream.facts.times.end = Some(clock::now());
     match sent {
         Ok(()) if keep => Ok(Next::Request),

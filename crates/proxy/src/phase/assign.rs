@@ -1,6 +1,7 @@
 //! A server for a request: chosen, waited for, connected.
 
 use crate::counters::{Counter, Counters};
+use crate::figures::Attached;
 use crate::io::clock;
 use crate::phase::prepare::Exchange;
 use crate::phase::retry::{next_attempt, redispatch};
@@ -26,7 +27,7 @@ use terse_tls::{Request, Secured};
 pub struct Assigned {
     /// The connection.
     pub connection: Box<ServerConnection>,
-    claim: Claim,
+    claim: Attached,
 }
 
 /// How long a server that refused is left alone before it is tried again by the same request: HAProxy's turn-around.
@@ -65,6 +66,8 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
                 return Err(abort);
             }
         };
+        let claim = Attached::new(claim, &stream.facts.figures);
+        stream.facts.figures.phase.set(Phase::Connect);
         let chosen = claim.server();
         let has_failed = refused == Some(chosen.index()) || exchange.failed.contains(&chosen.index());
         if has_failed && mem::take(&mut at_once) {
@@ -259,6 +262,7 @@ async fn claim(
             }
             Grant::NoServer => return Err(Abort::new(Who::Server, Phase::Connect, Cause::NoServer)),
         };
+        stream.facts.figures.phase.set(Phase::Queue);
         let timeouts = stream.facts.timeouts();
         client.timer.set(timeouts.queue.or(timeouts.connect));
         // Whoever waits in a queue holds no buffer, unless the client has said more already.
@@ -312,11 +316,13 @@ fn connect_failure(error: &io::Error) -> Abort {
 
 impl Assigned {
     /// The stream's connection from now on.
-    fn new(connection: Box<ServerConnection>, claim: Claim, stream: &mut Stream, now: Instant) -> Assigned {
+    fn new(connection: Box<ServerConnection>, claim: Attached, stream: &mut Stream, now: Instant) -> Assigned {
         let facts = &mut stream.facts;
         facts.server_local = connection.local;
         facts.knows_user = false;
         facts.server_socket = Some(connection.io.descriptor());
+        facts.figures.server_socket.set(facts.server_socket);
+        facts.figures.phase.set(Phase::Headers);
         facts.times.connected = Some(now);
         // What rules have said of the packets to the server.
         if let Some(changes) = facts.changed() {

@@ -3,7 +3,6 @@
 use crate::filter::{Passage, Reach, Side};
 use crate::io::{Broken, Part, Sink, Source, Timer, turn};
 use crate::splice::{self, Way};
-use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
@@ -36,18 +35,13 @@ impl From<splice::Broke> for Broke {
     }
 }
 
-/// Moves a body as it is; counts in `progress` the bytes that the sink has been given.
-pub async fn pass(
-    source: &mut Source<'_>,
-    sink: &mut Sink<'_>,
-    progress: &Cell<u64>,
-    Way { mut passage, splicing }: Way,
-) -> Result<(), Broke> {
+/// Moves a body as it is.
+pub async fn pass(source: &mut Source<'_>, sink: &mut Sink<'_>, Way { mut passage, splicing }: Way) -> Result<(), Broke> {
     loop {
         match source.part().map_err(Broke::Source)? {
             Some(Part::Data(n)) => {
                 let n = admitted(&mut passage, Reach::All, source.data(n), sink).await?;
-                progress.set(progress.get() + n as u64);
+                source.count(n);
                 sink.send(source.data(n)).await.map_err(Broke::Sink)?;
                 source.consume(n);
             }
@@ -56,7 +50,7 @@ pub async fn pass(
                 if let Some(splicing) = &splicing
                     && splicing.fits(source, sink)
                     // Boxed, so that bodies that are copied do not carry the room for it.
-                    && Box::pin(splicing.run(source, sink, |n| progress.set(progress.get() + n), || false)).await?
+                    && Box::pin(splicing.run(source, sink, || (), || false)).await?
                 {
                     continue;
                 }
@@ -84,7 +78,6 @@ pub async fn compress(
     source: &mut Source<'_>,
     sink: &mut Sink<'_>,
     coder: &mut Compressor,
-    progress: &Cell<u64>,
     mut passage: Option<Passage>,
 ) -> Result<(), Broke> {
     let mut patience = Patience::default();
@@ -92,7 +85,7 @@ pub async fn compress(
         match source.part().map_err(Broke::Source)? {
             Some(Part::Data(n)) => {
                 let n = admitted(&mut passage, Reach::Only(Side::Before), source.data(n), sink).await?;
-                progress.set(progress.get() + n as u64);
+                source.count(n);
                 if !coder.is_collecting() {
                     turn::stream(n).await;
                 }
@@ -104,7 +97,7 @@ pub async fn compress(
                 }
             }
             Some(Part::End) => return finish(coder, source, sink, &mut passage).await,
-            None => match collect_soon(source, coder, progress, &passage, !sink.out.is_empty(), &mut patience).await? {
+            None => match collect_soon(source, coder, &passage, !sink.out.is_empty(), &mut patience).await? {
                 Some(n) => turn::collected(n).await,
                 None => {
                     let step = coder.pause().map_err(|_| Broke::Coder)?;
@@ -135,11 +128,10 @@ pub(super) async fn admitted(
 pub(super) async fn more_soon(
     source: &mut Source<'_>,
     coder: Option<&Compressor>,
-    progress: &Cell<u64>,
     waits: bool,
     patience: &mut Patience,
 ) -> Result<bool, Broke> {
-    patience.earn(progress.get());
+    patience.earn(source.count.get());
     let pause = Pause::of(source, coder, waits, patience);
     Ok(pause.or(source.more()).await?.is_some())
 }
@@ -149,18 +141,17 @@ pub(super) async fn more_soon(
 async fn collect_soon(
     source: &mut Source<'_>,
     coder: &mut Compressor,
-    progress: &Cell<u64>,
     passage: &Option<Passage>,
     waits: bool,
     patience: &mut Patience,
 ) -> Result<Option<usize>, Broke> {
-    patience.earn(progress.get());
+    patience.earn(source.count.get());
     let pause = Pause::of(source, Some(coder), waits || coder.has_pending(), patience);
     let room = if passage.is_none() && source.can_receive() { coder.room() } else { None };
     let Some(room) = room else { return Ok(pause.or(source.more()).await?.map(|()| 0)) };
     let received = pause.or(source.receive(room)).await?;
     if let Some(n) = received {
-        progress.set(progress.get() + n as u64);
+        source.count(n);
         coder.received(n);
     }
     Ok(received)

@@ -1,5 +1,6 @@
 //! How a response's body is compressed, beside what policy decides: under which conditions, by whom, and remembered where.
 
+use crate::figures::CountedCoder;
 use crate::plan::Backend;
 use crate::session::Session;
 use crate::settings::CompressionConditions;
@@ -33,15 +34,15 @@ pub fn coder(
     private: bool,
     settings: &Effective<'_>,
     session: &Session,
-) -> Compressor {
+) -> CountedCoder {
     let mut coder = Compressor::new(plan, known_bytes, settings.collect_bytes(plan.coding), &session.worker.workplace);
     coder.prefer(settings.engine());
     let backend = stream.facts.backend();
     match remembrance(plan, private, backend, settings, session) {
         Ok(remembrance) => coder.remember(remembrance),
-        Err(recall) => stream.facts.recall = Some(recall),
+        Err(recall) => stream.facts.figures.recall.set(Some(recall)),
     }
-    coder
+    CountedCoder::new(coder, &stream.facts.figures)
 }
 
 /// How the body is remembered, or why it is not.
@@ -67,12 +68,4 @@ fn remembrance(
         Some(raiser) => remembrance.with_raiser(raiser.clone(), settings.most_level(plan.coding)),
         None => remembrance,
     })
-}
-
-/// Notes what a coder has done.
-pub fn done(stream: &mut Stream, coder: &Compressor) {
-    let facts = &mut stream.facts;
-    facts.compressed = (coder.bytes_in(), coder.bytes_out());
-    facts.level = coder.level();
-    facts.recall = coder.recall().or(facts.recall);
 }

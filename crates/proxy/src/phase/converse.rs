@@ -1,5 +1,6 @@
 //! A session: requests and responses on one connection, one after the other.
 
+use crate::cancel;
 use crate::facts::Times;
 use crate::inspection::lend_if;
 use crate::io::{Buffer, clock};
@@ -8,7 +9,7 @@ use crate::phase::prepare::Exchange;
 use crate::phase::{
     Client, Next, announce, answer, assign, finish, handshake, judge, persist, prepare, read, record, retry, route, transfer,
 };
-use crate::server::ServerConnection;
+use crate::registry::Registry;
 use crate::session::Session;
 use crate::settings::Mode;
 use crate::stream::Stream;
@@ -19,7 +20,6 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
-use terse_balance::connections::{Ending, Registration};
 use terse_message::{Abort, BodyLength, Who};
 
 /// Serves a client's connection to its end, and gives its place back then.
@@ -219,12 +219,19 @@ async fn exchange(client: &mut Client, session: &Rc<Session>, idle_since: Instan
     stream.facts.times.idle_ms = Times::between(Some(idle_since), Some(stream.facts.times.start));
     session.requests.set(session.requests.get() + 1);
     let mut out = session.worker.take_scratch();
-    let next = match serve(client, &mut stream, &mut out).await {
+    let _open = Registry::enter(&session.worker, &stream, &session.cancel);
+    let served = cancel::until(&session.cancel, async {
+        match serve(client, &mut stream, &mut out).await {
+            Ok(next) => next,
+            Err(abort) => answer::to_abort(client, &mut stream, &mut out, abort).await,
+        }
+    });
+    let next = match served.await {
         Ok(next) => next,
-        Err(abort) => answer::to_abort(client, &mut stream, &mut out, abort).await,
+        Err(who) => answer::to_cancelled(client, &mut stream, &mut out, who).await,
     };
     if stream.facts.version.is_none() {
-        stream.facts.bytes_in = client.buffer.filled().len() as u64;
+        stream.facts.figures.bytes_in.set(client.buffer.filled().len() as u64);
     }
     session.worker.give_scratch(out);
     finish::stream(&mut stream);
@@ -314,19 +321,9 @@ async fn forward(client: &mut Client, stream: &mut Stream, exchange: &mut Exchan
                     // Its server is told at once that nobody waits; a close of ours would also hold the port for a minute each time.
                     let _ = server.connection.io.socket().set_linger(Some(Duration::ZERO));
                 }
-                return Err(blamed(failure.abort, &server.connection));
+                return Err(failure.abort);
             }
         }
-    }
-}
-
-/// What a server's connection is not to blame for: it was ended here.
-fn blamed(abort: Abort, connection: &ServerConnection) -> Abort {
-    let ending = connection.registration.as_ref().filter(|_| abort.who == Who::Server).and_then(Registration::ending);
-    match ending {
-        None => abort,
-        Some(Ending::Down) => Abort { who: Who::Down, ..abort },
-        Some(Ending::Replaced) => Abort { who: Who::Replaced, ..abort },
     }
 }
 

@@ -6,6 +6,7 @@
 //!
 //! Both directions go this way. Who asks for nothing to be decoded passes it by at one look at an `Option`.
 
+use crate::figures::{CountedDecoder, Figures};
 use crate::filter::{Passage, Reach, Side};
 use crate::io::{Part, Sink, Source, turn};
 use crate::phase::body::{self, Broke, Patience};
@@ -14,7 +15,6 @@ use crate::phase::{coding, prepare};
 use crate::session::Session;
 use crate::stream::Stream;
 use crate::worker::Worker;
-use std::cell::Cell;
 use terse_compress::decode::body::PIECE_BYTES;
 use terse_compress::decode::counters::Outcome;
 use terse_compress::decode::settings::Responses;
@@ -66,7 +66,9 @@ pub fn response(
         Decision::Pass(reason) => Some(Outcome::Passed(reason)),
         Decision::Refuse => Some(Outcome::Passed(Reason::Partial)),
     };
-    stream.facts.decoding.get_or_insert_default().response = outcome;
+    if let Some(outcome) = outcome {
+        stream.facts.figures.decoded(false, outcome);
+    }
     match decision {
         Decision::Refuse => Err(Failure::late(Who::Proxy, Phase::Headers, Cause::Malformed)),
         Decision::Decode(_) | Decision::Pass(_) => Ok(decoder),
@@ -93,27 +95,26 @@ pub fn request(stream: &mut Stream, chosen: &mut Option<Box<DecodePlan>>) {
             BEGUN
         }
     };
-    stream.facts.decoding.get_or_insert_default().request = Some(outcome);
+    stream.facts.figures.decoded(true, outcome);
 }
 
-/// Sends a request's body, decoded; says in `outcome` what became of it, once that is known: the server may answer before.
-#[expect(clippy::too_many_arguments, reason = "it is one half of an upload, which has as many ends")]
+/// Sends a request's body, decoded.
 pub async fn upload(
     up: &mut Source<'_>,
     sink: &mut Sink<'_>,
     DecodePlan { plan, limits }: DecodePlan,
     coder: Option<&mut Compressor>,
     worker: &Worker,
-    progress: &Cell<u64>,
     passage: Option<Passage>,
-    outcome: &Cell<Option<Outcome>>,
+    figures: &Figures,
 ) -> Result<(), Broke> {
-    let Some(mut decoder) = Decompressor::new(plan, limits, &worker.decoding) else {
-        outcome.set(Some(Outcome::Decoded { bytes_in: 0, bytes_out: 0, fault: Some(Fault::Memory) }));
+    let Some(decoder) = Decompressor::new(plan, limits, &worker.decoding) else {
+        figures.decoded(true, Outcome::Decoded { bytes_in: 0, bytes_out: 0, fault: Some(Fault::Memory) });
         return Err(Broke::Decoder(Fault::Memory));
     };
-    let result = pass(up, sink, &mut decoder, coder, progress, passage).await;
-    outcome.set(Some(self::outcome(&decoder, &result)));
+    let mut decoder = CountedDecoder::new(Box::new(decoder), figures, true);
+    let result = pass(up, sink, &mut decoder.decoder, coder, passage).await;
+    decoder.note(&result);
     result
 }
 
@@ -124,7 +125,6 @@ pub async fn pass(
     sink: &mut Sink<'_>,
     decoder: &mut Decompressor,
     mut coder: Option<&mut Compressor>,
-    progress: &Cell<u64>,
     mut passage: Option<Passage>,
 ) -> Result<(), Broke> {
     // What may be a bomb is held until it is known not to be one, and its head with it: as long as the sender does not pause.
@@ -148,7 +148,7 @@ pub async fn pass(
                 None => {
                     let pending = coder.as_ref().is_some_and(|coder| coder.has_pending());
                     let waits = pending || !sink.out.is_empty() || !decoder.output().is_empty();
-                    if !body::more_soon(source, coder.as_deref(), progress, waits, &mut patience).await? {
+                    if !body::more_soon(source, coder.as_deref(), waits, &mut patience).await? {
                         holds = false;
                         deliver(decoder, coder.as_deref_mut(), source, sink, &mut passage).await?;
                         decoder.relax();
@@ -170,8 +170,8 @@ pub async fn pass(
         let pushed = decoder.push(source.data(waiting)).map_err(Broke::Decoder)?;
         // Little that comes in can make much work.
         turn::took((decoder.bytes_out() - before).saturating_sub(expected as u64) as usize);
+        source.count(pushed.taken);
         source.consume(pushed.taken);
-        progress.set(progress.get() + pushed.taken as u64);
         drains = pushed.more && pushed.taken == waiting;
         holds &= decoder.is_suspect();
         if !holds {
@@ -204,15 +204,6 @@ async fn deliver(
     }
     decoder.clear_output();
     Ok(())
-}
-
-/// What became of a body.
-pub fn outcome(decoder: &Decompressor, result: &Result<(), Broke>) -> Outcome {
-    let fault = match result {
-        Err(Broke::Decoder(fault)) => Some(*fault),
-        _ => None,
-    };
-    Outcome::Decoded { bytes_in: decoder.bytes_in(), bytes_out: decoder.bytes_out(), fault }
 }
 
 /// What a body that could not be decoded means: a bomb, an error of its sender, or no memory.

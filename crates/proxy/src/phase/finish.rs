@@ -24,7 +24,7 @@ pub fn stream(stream: &mut Stream) {
     stream.facts.count_tracked_bytes();
     if is_unread {
         // As in HAProxy's logs, which know of no bytes where there was no request.
-        stream.facts.bytes_out = 0;
+        stream.facts.figures.bytes_out.set(0);
     }
     record::end(stream);
     stream.facts.end_tracks();
@@ -71,8 +71,9 @@ fn count(stream: &Stream) {
     let is_http = facts.frontend().mode == Mode::Http;
     front.requests.add(1);
     // What a meter has counted on the way may be more than in the end belongs to the stream: sums wrap, and come out right.
-    let (metered_in, metered_out) = facts.metered.as_deref().copied().unwrap_or_default();
-    let (bytes_in, bytes_out) = (facts.bytes_in.wrapping_sub(metered_in), facts.bytes_out.wrapping_sub(metered_out));
+    let figures = &*facts.figures;
+    let bytes_in = figures.bytes_in.get().wrapping_sub(figures.metered.0.get());
+    let bytes_out = figures.bytes_out.get().wrapping_sub(figures.metered.1.get());
     for counters in [Some(front), back, facts.session.address_counters()].into_iter().flatten() {
         counters.bytes_in.add(bytes_in);
         counters.bytes_out.add(bytes_out);
@@ -95,8 +96,9 @@ fn count(stream: &Stream) {
             counters.response_errors.add(1);
         }
         count_compression(&counters.compression, facts);
-        if let Some(decoding) = facts.decoding.as_deref() {
-            count_decoding(&counters.decompression, decoding);
+        let decoding = figures.decoding.get();
+        if decoding.request.is_some() || decoding.response.is_some() {
+            count_decoding(&counters.decompression, &decoding);
         }
     }
     for (counters, layer) in [(back, facts.hops.0), (Some(front), facts.hops.1)] {
@@ -218,8 +220,9 @@ fn count_compression(counters: &terse_compress::Counters, facts: &Facts) {
     match (facts.coding, facts.compression) {
         (Some(_), _) => {
             counters.count_compressed();
-            counters.count_bytes(facts.compressed.0, facts.compressed.1);
-            if let Some(recall) = facts.recall {
+            let (bytes_in, bytes_out) = facts.figures.compressed.get();
+            counters.count_bytes(bytes_in, bytes_out);
+            if let Some(recall) = facts.figures.recall.get() {
                 counters.count_recall(recall);
             }
         }
@@ -227,7 +230,7 @@ fn count_compression(counters: &terse_compress::Counters, facts: &Facts) {
             counters.count_passed(reason);
             // HAProxy's "bypassed" are the bytes that would have been compressed if there had been more time or memory.
             if matches!(reason, Reason::RateBrake | Reason::CpuBrake | Reason::BufferLimit) {
-                counters.count_bypassed(facts.bytes_from_server);
+                counters.count_bypassed(facts.figures.bytes_from_server.get());
             }
         }
         (None, None) => {}

@@ -59,6 +59,7 @@ fn enter(stream: &mut Stream, service: Arc<dyn Applet>) -> Result<ServerConnecti
     stream.facts.by_service = true;
     let now = Some(clock::now());
     (stream.facts.times.queued, stream.facts.times.connected) = (now, now);
+    stream.facts.figures.phase.set(Phase::Headers);
     Ok(connection(near, stream))
 }
 

@@ -21,7 +21,7 @@ pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
         match h1::parse_request_with(client.buffer.filled(), &mut stream.request, reading) {
             Ok(Parsed::Complete(n)) => {
                 client.buffer.consume(n);
-                stream.facts.bytes_in = n as u64;
+                stream.facts.figures.bytes_in.set(n as u64);
                 break;
             }
             Ok(Parsed::Partial) if client.buffer.is_full() => {
@@ -123,10 +123,8 @@ pub async fn interim(client: &mut Client, stream: &mut Stream, response: &Respon
 async fn send(client: &mut Client, stream: &mut Stream, mut out: Vec<u8>) -> Result<(), Abort> {
     let timeout = stream.facts.timeouts().client;
     let (_, writer) = client.io.split();
-    let mut sink = Sink::new(writer, &mut out, &client.timer, timeout);
-    let sent = sink.flush().await;
-    stream.facts.bytes_out += sink.written;
-    sent.map_err(|_| broken(Broken::Reset))
+    let mut sink = Sink::new(writer, &mut out, &client.timer, timeout, &stream.facts.figures.bytes_out);
+    sink.flush().await.map_err(|_| broken(Broken::Reset))
 }
 
 /// The part of the body that [`body`] has left in the buffer, without its chunks' frames. It stays there.

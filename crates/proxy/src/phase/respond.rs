@@ -3,6 +3,7 @@
 use crate::cache::is_unsafe;
 use crate::evidence;
 use crate::facts::Facts;
+use crate::figures::{CountedCoder, CountedDecoder};
 use crate::filter::{self, Direction};
 use crate::inspection::{self, Side, lend};
 use crate::io::source::Incoming;
@@ -27,7 +28,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use terse_balance::Affinity;
 use terse_compress::decode::{Ask, Decompressor};
-use terse_compress::{self as compress, Compressor, Effective, Offer, Verdict, policy};
+use terse_compress::{self as compress, Effective, Offer, Verdict, policy};
 use terse_http::h1::{self, Malformed, Parsed, Persistence, encode, unframe};
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Version, Who, list};
 use terse_sample::Needs;
@@ -117,6 +118,7 @@ fn knows_user_by_connection(response: &Response) -> bool {
 pub async fn stored(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>) -> Result<(), Failure> {
     let session = stream.facts.session.clone();
     stream.has_response = true;
+    stream.facts.figures.phase.set(Phase::Data);
     crate::captures::response(stream);
     rewrite::share(Side::Response, b"", stream);
     stream.facts.count_status(stream.response.status);
@@ -150,7 +152,8 @@ async fn deliver(
     };
     let compression = match verdict.map(|v| v.decision) {
         Some(compress::Decision::Compress(plan)) => {
-            (stream.facts.coding, stream.facts.level) = (Some(plan.coding), plan.level);
+            stream.facts.coding = Some(plan.coding);
+            stream.facts.figures.level.set(plan.level);
             Some(plan)
         }
         Some(compress::Decision::Pass(reason)) => {
@@ -200,8 +203,8 @@ async fn deliver(
             Box::pin(compressed(down, sink, stream, coder)).await
         }
         None => {
-            let (progress, way) = (Cell::new(0), Way::of(stream, Direction::Out));
-            script::beside(stream, pin!(body::pass(down, sink, &progress, way))).await.map_err(broke)
+            let way = Way::of(stream, Direction::Out);
+            script::beside(stream, pin!(body::pass(down, sink, way))).await.map_err(broke)
         }
     };
     if sent.is_ok() {
@@ -232,7 +235,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
         match h1::parse_response(down.buffer.filled(), stream.request.method(), &mut stream.response) {
             Ok(Parsed::Complete(n)) => {
                 down.buffer.consume(n);
-                stream.facts.bytes_from_server += n as u64;
+                down.count(n);
                 if !matches!(stream.response.status, 100 | 102..=199) {
                     break;
                 }
@@ -254,6 +257,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
         }
     }
     stream.has_response = true;
+    stream.facts.figures.phase.set(Phase::Data);
     stream.facts.server_status = stream.response.status;
     stream.facts.times.response = Some(clock::now());
     crate::captures::response(stream);
@@ -507,20 +511,18 @@ async fn decoded(
     down: &mut Source<'_>,
     sink: &mut Sink<'_>,
     stream: &mut Stream,
-    mut decoder: Box<Decompressor>,
-    mut coder: Option<Compressor>,
+    decoder: Box<Decompressor>,
+    mut coder: Option<CountedCoder>,
 ) -> Result<(), Failure> {
     let passage = filter::passage(stream, Direction::Out);
     let written = sink.written;
-    let progress = Cell::new(0);
+    let figures = stream.facts.figures.clone();
+    let mut decoder = CountedDecoder::new(decoder, &figures, false);
     let result = {
-        let pass = pin!(decoding::pass(down, sink, &mut decoder, coder.as_mut(), &progress, passage));
+        let pass = pin!(decoding::pass(down, sink, &mut decoder.decoder, coder.as_deref_mut(), passage));
         script::beside(stream, pass).await
     };
-    if let Some(coder) = coder {
-        coding::done(stream, &coder);
-    }
-    stream.facts.decoding.get_or_insert_default().response = Some(decoding::outcome(&decoder, &result));
+    decoder.note(&result);
     result.map_err(|at| match at {
         // The client can still be told.
         Broke::Decoder(fault) if sink.written == written => decoding::undecodable(fault, Phase::Headers),
@@ -528,15 +530,15 @@ async fn decoded(
     })
 }
 
-async fn compressed(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, mut coder: Compressor) -> Result<(), Failure> {
+async fn compressed(
+    down: &mut Source<'_>,
+    sink: &mut Sink<'_>,
+    stream: &mut Stream,
+    mut coder: CountedCoder,
+) -> Result<(), Failure> {
     let passage = filter::passage(stream, Direction::Out);
-    let progress = Cell::new(0);
-    let result = {
-        let compress = pin!(body::compress(down, sink, &mut coder, &progress, passage));
-        script::beside(stream, compress).await.map_err(broke)
-    };
-    coding::done(stream, &coder);
-    result
+    let compress = pin!(body::compress(down, sink, &mut coder, passage));
+    script::beside(stream, compress).await.map_err(broke)
 }
 
 /// What a body that broke off on its way to the client means.

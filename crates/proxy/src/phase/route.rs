@@ -11,6 +11,7 @@ use terse_message::{Abort, Cause, Phase, Who};
 pub fn choose(stream: &mut Stream) -> Result<(), Abort> {
     let session = stream.facts.session.clone();
     stream.facts.backend = find(stream, &session);
+    stream.facts.figures.backend.set(stream.facts.backend().map(|backend| backend.number));
     match stream.facts.backend() {
         Some(backend) => {
             let counters = backend.tally.of(session.worker.index);

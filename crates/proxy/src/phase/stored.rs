@@ -50,17 +50,15 @@ pub async fn answer(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>,
         server_keeps: false,
         switched: false,
     };
-    let timeout = stream.facts.timeouts().client;
+    let (timeout, figures) = (stream.facts.timeouts().client, stream.facts.figures.clone());
     let meter = Meter::of(&stream.facts, meter::Direction::Out);
     let silence = Cell::new(None);
     let (reader, writer) = client.io.split();
     let mut buffer = Buffer::default();
-    let mut down = Source::new(reader, &mut buffer, &mut body, &worker.pools, &client.timer, &silence);
-    let mut sink = Sink::new(writer, out, &client.timer, timeout);
+    let mut down = Source::new(reader, &mut buffer, &mut body, &worker.pools, &client.timer, &silence, &figures.bytes_from_server);
+    let mut sink = Sink::new(writer, out, &client.timer, timeout, &figures.bytes_out);
     sink.meter = meter.as_ref();
     let sent = respond::stored(&mut down, &mut sink, stream, &mut reply).await;
-    stream.facts.bytes_out += sink.written;
-    meter.into_iter().for_each(|meter| meter.settle(&mut stream.facts));
     match sent {
         Ok(()) if reply.keep_client => Ok(Next::Request),
         Ok(()) if !client.buffer.is_empty() => Ok(Next::Linger),

@@ -1,5 +1,6 @@
 //! A request to the server and its response back, at the same time where the request has a body.
 
+use crate::figures::Figures;
 use crate::filter::Direction;
 use crate::io::source::Incoming;
 use crate::io::{Broken, Outgoing, Part, Sink, Source};
@@ -20,7 +21,6 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
-use terse_compress::decode::counters::Outcome;
 use terse_compress::{Compressor, Decision, EngineId, Plan, policy};
 use terse_http::h1::encode;
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Who};
@@ -58,7 +58,8 @@ pub async fn run(
     let connection = server_connection(stream, exchange);
     let watches = stream.facts.aborts_on_close();
     let has_upload = !exchange.upload.is_done();
-    let begin = stream.facts.bytes_in;
+    let figures = stream.facts.figures.clone();
+    let begin = figures.bytes_in.get();
     let pools = &worker.pools;
     if !has_upload {
         // The client is not expected to say anything: while the server thinks, the buffer can serve another.
@@ -70,7 +71,15 @@ pub async fn run(
     }
     let (client_reader, client_writer) = client.io.split();
     let (server_reader, server_writer) = server.io.split();
-    let mut up = Source::new(client_reader, &mut client.buffer, &mut exchange.upload, pools, &client.timer, &client_timeout);
+    let mut up = Source::new(
+        client_reader,
+        &mut client.buffer,
+        &mut exchange.upload,
+        pools,
+        &client.timer,
+        &client_timeout,
+        &figures.bytes_in,
+    );
     up.is_client = true;
     if has_upload {
         decoding::request(stream, &mut exchange.decode);
@@ -98,12 +107,21 @@ pub async fn run(
     let stores = has_upload && policy::hop(link, coding::body(&stream.request.fields)).stores;
     let unstored = stores.then_some(head.len());
     let meters = (Meter::of(&stream.facts, meter::Direction::In), Meter::of(&stream.facts, meter::Direction::Out));
-    let mut up_sink = Sink::new(server_writer, &mut head, &server.timer, timeouts.server);
+    let mut up_sink = Sink::new(server_writer, &mut head, &server.timer, timeouts.server, &figures.bytes_to_server);
+    up_sink.uncounted = announced;
     (up_sink.unstored, up_sink.framing, up_sink.meter) = (unstored, framing, meters.0.as_ref());
     let mut download_body = Incoming::Done;
-    let mut down = Source::new(server_reader, &mut server.buffer, &mut download_body, pools, &server.timer, &server_timeout);
+    let mut down = Source::new(
+        server_reader,
+        &mut server.buffer,
+        &mut download_body,
+        pools,
+        &server.timer,
+        &server_timeout,
+        &figures.bytes_from_server,
+    );
     down.minds_truncation = true;
-    let mut down_sink = Sink::new(client_writer, out, &client.timer, timeouts.client);
+    let mut down_sink = Sink::new(client_writer, out, &client.timer, timeouts.client, &figures.bytes_out);
     down_sink.meter = meters.1.as_ref();
     // Set once all of the request has left: before that, neither connection can carry another one.
     let body_read = Cell::new(!has_upload);
@@ -124,20 +142,17 @@ pub async fn run(
         match up_sink.flush().await {
             Ok(()) => {
                 server_timeout.set(timeouts.server);
-                stream.facts.bytes_to_server += up_sink.written - announced;
                 let download = pin!(respond::run(&mut down, &mut down_sink, stream, &mut reply));
                 if watches { while_client_stays(download, &mut up).await } else { download.await }
             }
             Err(error) => Err(unsent(&error, up_sink.written)),
         }
     } else {
-        let progress = Cell::new(0);
         let way = Way::of(stream, Direction::In);
-        // Boxed, so that requests without a body do not carry the room for it.
-        let decoded = Cell::new(None);
         let joined = {
             let plans = (exchange.decode.as_deref().copied(), exchange.code);
-            let upload = Box::pin(upload(&mut up, &mut up_sink, plans, worker, &progress, way, &decoded));
+            // Boxed, so that requests without a body do not carry the room for it.
+            let upload = Box::pin(upload(&mut up, &mut up_sink, plans, worker, way, &figures));
             let mut download = Box::pin(respond::run(&mut down, &mut down_sink, stream, &mut reply));
             let on_sent = |whole| {
                 body_read.set(whole);
@@ -149,19 +164,14 @@ pub async fn run(
                 None => while_client_stays(download.as_mut(), &mut up).await,
             }
         };
-        if let Some(outcome) = decoded.get() {
-            stream.facts.decoding.get_or_insert_default().request = Some(outcome);
-        }
-        exchange.body_begun = progress.get() > 0;
-        stream.facts.bytes_in = begin + progress.get();
-        stream.facts.bytes_to_server += up_sink.written.saturating_sub(announced);
+        exchange.body_begun = figures.bytes_in.get() > begin;
         joined
     };
     let result = result.map_err(|failure| in_its_phase(failure, stream));
-    stream.facts.bytes_out += down_sink.written;
     let upload_done = body_read.get();
     let result = match result {
         Ok(()) if reply.switched => {
+            figures.phase.set(Phase::Done);
             let timeouts = stream.facts.timeouts();
             let limit = timeouts.tunnel;
             client_timeout.set(limit.or(client_timeout.get()));
@@ -170,12 +180,9 @@ pub async fn run(
             (*up.body, *down.body) = (Incoming::UntilClose, Incoming::UntilClose);
             down.minds_truncation = false;
             (up_sink.framing, down_sink.framing) = (Outgoing::Plain, Outgoing::Plain);
-            let before = (up_sink.written, down_sink.written);
             let ways = (Way::of(stream, Direction::In), Way::of(stream, Direction::Out));
             let silence = Silence::of(stream);
             let ended = Box::pin(tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, silence, None, ways)).await;
-            stream.facts.bytes_to_server += up_sink.written - before.0;
-            stream.facts.bytes_out += down_sink.written - before.1;
             stream.facts.abort = ended.err();
             Ok(Next::Close)
         }
@@ -188,7 +195,6 @@ pub async fn run(
         Err(failure) => Err(failure),
     };
     exchange.server_keeps = reply.server_keeps && upload_done && result.is_ok() && !reply.switched;
-    [meters.0, meters.1].into_iter().flatten().for_each(|meter| meter.settle(&mut stream.facts));
     worker.give_scratch(head);
     result
 }
@@ -257,9 +263,8 @@ async fn upload(
     sink: &mut Sink<'_>,
     (decode, code): (Option<DecodePlan>, Option<CodePlan>),
     worker: &Worker,
-    progress: &Cell<u64>,
     way: Way,
-    decoded: &Cell<Option<Outcome>>,
+    figures: &Figures,
 ) -> Result<(), Upload> {
     let mut coder = code.map(|CodePlan { chosen, known_bytes, collect_bytes, engine }| {
         let mut coder = Compressor::new(chosen, known_bytes, collect_bytes, &worker.workplace);
@@ -267,9 +272,9 @@ async fn upload(
         coder
     });
     let moved = match (decode, &mut coder) {
-        (Some(plan), coder) => decoding::upload(up, sink, plan, coder.as_mut(), worker, progress, way.passage, decoded).await,
-        (None, Some(coder)) => body::compress(up, sink, coder, progress, way.passage).await,
-        (None, None) => body::pass(up, sink, progress, way).await,
+        (Some(plan), coder) => decoding::upload(up, sink, plan, coder.as_mut(), worker, way.passage, figures).await,
+        (None, Some(coder)) => body::compress(up, sink, coder, way.passage).await,
+        (None, None) => body::pass(up, sink, way).await,
     };
     moved.map_err(|at| match at {
         Broke::Source(broken) => Upload::Client(broken),

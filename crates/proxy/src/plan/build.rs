@@ -153,6 +153,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     // From here on, expressions find what there is, and what they do not find refuses no file.
     let bases = if purge.proxies || !complete { Vec::new() } else { bases };
     let later = (backends::later_fullness(&drafts), purge.servers);
+    let registries = workshop.registries.clone();
     let templates = Templates::new(bases, workshop, later, &compression.engines, &mut building.logs);
     let of_templates = std::mem::take(&mut building.logs.registry.references);
     references::rings(&of_templates, &mut building.logs.directory, false, building.diagnostics);
@@ -188,6 +189,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         binds,
         process_variables,
         limits,
+        registries,
         process: ProcessPlan {
             workers: host.workers.max(1),
             maxconn: host.maxconn,

@@ -41,9 +41,9 @@ pub(super) const ALIASES: &[Alias] = &[
     Alias::new("ST", Needs::NONE, "The status that the client was sent; -1 when it was sent none.", stream::status),
     Alias::plain("B", "Bytes that the client was sent; '+' before them when more may follow ('option logasap').", |env| {
         let facts = facts(env)?;
-        Some(still(facts, count(facts.bytes_out)))
+        Some(still(facts, count(facts.figures.bytes_out.get())))
     }),
-    Alias::new("U", Needs::NONE, "Bytes that the client sent.", |env| Some(count(facts(env)?.bytes_in))),
+    Alias::new("U", Needs::NONE, "Bytes that the client sent.", |env| Some(count(facts(env)?.figures.bytes_in.get()))),
     Alias::plain("ts", "Who ended the stream, and when: two letters.", stream::state),
     Alias::plain("tsc", "The same, and two letters for the persistence cookie.", |env| {
         let facts = facts(env)?;

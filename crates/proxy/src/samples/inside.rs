@@ -61,8 +61,8 @@ fn client(facts: &Facts, args: &ArgList) -> Value<'static> {
     let session = &facts.session;
     if state.wants(STREAM) {
         state.say("strm.id", facts.id);
-        state.say("strm.in", facts.bytes_in);
-        state.say("strm.out", facts.bytes_out);
+        state.say("strm.in", facts.figures.bytes_in.get());
+        state.say("strm.out", facts.figures.bytes_out.get());
     }
     if state.wants(PROTOCOL) {
         state.say("h1.requests", session.requests.get());
@@ -80,8 +80,8 @@ fn client(facts: &Facts, args: &ArgList) -> Value<'static> {
 fn server(facts: &Facts, args: &ArgList) -> Value<'static> {
     let mut state = State::of(args);
     if state.wants(STREAM) {
-        state.say("strm.in", facts.bytes_from_server);
-        state.say("strm.out", facts.bytes_to_server);
+        state.say("strm.in", facts.figures.bytes_from_server.get());
+        state.say("strm.out", facts.figures.bytes_to_server.get());
         state.say("strm.status", facts.server_status);
     }
     if state.wants(CONNECTION) {
@@ -151,7 +151,7 @@ mod tests {
         );
         let mut stream = trial.stream("GET / HTTP/1.1\nHost: a");
         trial.respond(&mut stream, "HTTP/1.1 204 No Content");
-        stream.facts.bytes_to_server = 9;
+        stream.facts.figures.bytes_to_server.set(9);
         let line = trial.line(&stream);
         assert_eq!(
             line,

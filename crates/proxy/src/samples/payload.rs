@@ -203,8 +203,8 @@ fn length<'a>(env: &Env<'a>, side: Side) -> Option<Value<'a>> {
     let inspection = facts.inspection.as_deref()?;
     let head = match (side, facts.version) {
         (_, None) => 0,
-        (Side::Request, _) => facts.bytes_in,
-        (Side::Response, _) => facts.bytes_from_server,
+        (Side::Request, _) => facts.figures.bytes_in.get(),
+        (Side::Response, _) => facts.figures.bytes_from_server.get(),
     };
     inspection.doubt.raise();
     Some(Value::Int((head as i64).saturating_add(inspection.bytes(side).len() as i64)))

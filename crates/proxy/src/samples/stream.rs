@@ -53,12 +53,18 @@ pub(super) const FETCHES: &[Fetch] = &[
         let speaks = facts.version.is_some() || facts.frontend().mode == Mode::Http;
         speaks.then_some(Value::Int(if facts.version == Some(Version::Http2) { 2 } else { 1 }))
     }),
-    Fetch::one("bytes_in", Type::Int, "Bytes that the client sent.", |_, env| Some(count(facts(env)?.bytes_in)))
+    Fetch::one("bytes_in", Type::Int, "Bytes that the client sent.", |_, env| Some(count(facts(env)?.figures.bytes_in.get())))
         .also(&["req.bytes_in"]),
-    Fetch::one("bytes_out", Type::Int, "Bytes that the client was sent.", |_, env| Some(count(facts(env)?.bytes_out)))
-        .also(&["res.bytes_out"]),
-    Fetch::one("req.bytes_out", Type::Int, "Bytes that the server was sent.", |_, env| Some(count(facts(env)?.bytes_to_server))),
-    Fetch::one("res.bytes_in", Type::Int, "Bytes that the server sent.", |_, env| Some(count(facts(env)?.bytes_from_server))),
+    Fetch::one("bytes_out", Type::Int, "Bytes that the client was sent.", |_, env| {
+        Some(count(facts(env)?.figures.bytes_out.get()))
+    })
+    .also(&["res.bytes_out"]),
+    Fetch::one("req.bytes_out", Type::Int, "Bytes that the server was sent.", |_, env| {
+        Some(count(facts(env)?.figures.bytes_to_server.get()))
+    }),
+    Fetch::one("res.bytes_in", Type::Int, "Bytes that the server sent.", |_, env| {
+        Some(count(facts(env)?.figures.bytes_from_server.get()))
+    }),
     Fetch::one("res.comp", Type::Bool, "Whether the response is compressed here.", |_, env| {
         Some(Value::Bool(facts(env)?.coding.is_some()))
     }),
@@ -75,10 +81,10 @@ pub(super) const FETCHES: &[Fetch] = &[
         facts(env)?.hops.0.map(|layer| Value::str(layer.name().as_bytes()))
     }),
     Fetch::one("res.comp_in", Type::Int, "Bytes of the body that compression took in.", |_, env| {
-        Some(count(facts(env)?.compressed.0))
+        Some(count(facts(env)?.figures.compressed.get().0))
     }),
     Fetch::one("res.comp_out", Type::Int, "Bytes of the body that compression gave out.", |_, env| {
-        Some(count(facts(env)?.compressed.1))
+        Some(count(facts(env)?.figures.compressed.get().1))
     }),
     Fetch::one("req.decomp", Type::Bool, "Whether the request's body is decoded here.", |_, env| {
         Some(Value::Bool(matches!(decoding(env)?.request, Some(Outcome::Decoded { .. }))))
@@ -112,13 +118,13 @@ pub(super) const FETCHES: &[Fetch] = &[
     }),
     Fetch::one("res.comp_level", Type::Int, "The level at which the response is compressed here.", |_, env| {
         let facts = facts(env)?;
-        facts.coding.map(|_| Value::Int(facts.level.0.into()))
+        facts.coding.map(|_| Value::Int(facts.figures.level.get().0.into()))
     }),
     Fetch::one(
         "res.comp_memory",
         Type::Str,
         "What the memory of compressed bodies did for the response, once it is over: hit, new, kept, full, stream, private, off.",
-        |_, env| Some(Value::str(facts(env)?.recall?.name().as_bytes())),
+        |_, env| Some(Value::str(facts(env)?.figures.recall.get()?.name().as_bytes())),
     ),
     Fetch::one("prio_class", Type::Int, "The class in queues that 'set-priority-class' has given.", |_, env| {
         Some(Value::Int(facts(env)?.changed().map_or(0, |changes| changes.priority.class).into()))
@@ -177,7 +183,7 @@ pub(super) const FETCHES: &[Fetch] = &[
 
 /// What became of the stream's bodies; nothing became of them where nothing is to be decoded.
 fn decoding(env: &Env<'_>) -> Option<Decoding> {
-    Some(facts(env)?.decoding.as_deref().copied().unwrap_or_default())
+    Some(facts(env)?.figures.decoding.get())
 }
 
 /// The status that the client was sent, or is about to be; -1 when it was sent none.

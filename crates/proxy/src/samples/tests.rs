@@ -17,7 +17,10 @@ fn served(lines: &str, format: &str, change: impl FnOnce(&mut Stream)) -> String
     let mut stream = trial.stream(GET);
     trial.respond(&mut stream, OK);
     stream.facts.status = 200;
-    (stream.facts.bytes_in, stream.facts.bytes_out, stream.facts.bytes_from_server) = (90, 250, 240);
+    let figures = &stream.facts.figures;
+    figures.bytes_in.set(90);
+    figures.bytes_out.set(250);
+    figures.bytes_from_server.set(240);
     let times = &mut stream.facts.times;
     times.start_unix_us = 1_233_922_454_655_000;
     let at = |ms| Some(times.start + Duration::from_millis(ms));
@@ -114,11 +117,13 @@ fn what_went_otherwise() {
         ("%rc %[txn.redispatched]", "+2 1", |stream| (stream.facts.retries, stream.facts.redispatched) = (2, true)),
         ("%sq/%bq", "3/7", |stream| stream.facts.queue_positions = (3, 7)),
         ("%[res.comp] %[res.comp_algo] <%[res.comp_reason]> %[res.comp_in]/%[res.comp_out]", "1 gzip <-> 90/30", |stream| {
-            (stream.facts.coding, stream.facts.compressed) = (Some(Coding::Gzip), (90, 30));
+            stream.facts.coding = Some(Coding::Gzip);
+            stream.facts.figures.compressed.set((90, 30));
         }),
         ("%[res.comp_level] %[res.comp_memory]", "6 hit", |stream| {
-            (stream.facts.coding, stream.facts.level) = (Some(Coding::Gzip), Level(6));
-            stream.facts.recall = Some(Recall::Hit);
+            stream.facts.coding = Some(Coding::Gzip);
+            stream.facts.figures.level.set(Level(6));
+            stream.facts.figures.recall.set(Some(Recall::Hit));
         }),
         ("%[res.comp_level] %[res.comp_memory]", "- -", |_| {}),
         ("%[res.comp_reason]", "too-small", |stream| stream.facts.compression = Some(Reason::TooSmall)),

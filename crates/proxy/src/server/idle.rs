@@ -94,6 +94,17 @@ impl IdleConnections {
         }
     }
 
+    /// Drops the connections to the server in that slot: they end with its streams.
+    pub fn leave(&self, slot: usize) {
+        if let Some(shelf) = self.shelves.borrow_mut().get_mut(slot) {
+            shelf.idle.clear();
+            shelf.own.clear();
+            if let Some(server) = shelf.server.upgrade() {
+                shelf.tell(&server);
+            }
+        }
+    }
+
     /// Drops what is too old, closed by its server, or leads to one that was removed.
     pub fn purge(&self, now: Instant) {
         let is_good = |c: &ServerConnection| !c.server.as_ref().is_some_and(|server| server.is_gone()) && !c.io.is_stale();

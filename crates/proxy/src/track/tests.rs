@@ -45,7 +45,13 @@ fn a_tracked_request_is_counted() {
         ("%[sc1_conn_cnt] %[sc0_sess_cnt] %[sc0_kbytes_in] %[sc0_kbytes_out]", "- 0 1 2"),
         ("%[str(192.0.2.8),table_expire(fe,7)] %[str(192.0.2.8),table_idle(fe)]", "7 -"),
     ] {
-        let streams: [fn(&mut Stream); 2] = [|stream| (stream.facts.bytes_in, stream.facts.bytes_out) = (1500, 2048), |_| ()];
+        let streams: [fn(&mut Stream); 2] = [
+            |stream| {
+                stream.facts.figures.bytes_in.set(1500);
+                stream.facts.figures.bytes_out.set(2048);
+            },
+            |_| (),
+        ];
         assert_eq!(read(track, format, &streams), told, "{format}");
     }
 }

@@ -3,6 +3,7 @@ use super::super::transport::Transport;
 use super::*;
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use std::cell::Cell;
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 use tokio::runtime::Builder;
@@ -11,6 +12,8 @@ const FRAMINGS: [Outgoing; 3] = [Outgoing::Plain, Outgoing::Chunked { trailers: 
 const LENGTHS: [usize; 6] = [0, 1, COPIED, COPIED + 1, ENOUGH, 100_000];
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\n\r\n";
 const TRAILERS: &[u8] = b"Sum: 1\r\n\r\n";
+/// What stands in front of the message.
+const UNCOUNTED: u64 = 3;
 
 /// What a message came to.
 struct Sent {
@@ -28,15 +31,17 @@ fn send(kind: SocketType, buffer: usize, framing: Outgoing, waits: &[u8], parts:
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let written = runtime.block_on(async {
         let mut transport = Transport::Unix(tokio::net::UnixStream::from_std(ours.into()).unwrap());
-        let (mut out, timer) = (waits.to_vec(), Wheel::new().timer());
-        let mut sink = Sink::new(transport.split().1, &mut out, &timer, None);
-        sink.framing = framing;
+        let (mut out, timer, count) = (waits.to_vec(), Wheel::new().timer(), Cell::new(0));
+        let mut sink = Sink::new(transport.split().1, &mut out, &timer, None, &count);
+        (sink.framing, sink.uncounted) = (framing, UNCOUNTED);
         for part in parts {
             sink.send(part).await.unwrap();
         }
         sink.finish_with(last, TRAILERS).await.unwrap();
         assert!(sink.out.is_empty());
-        sink.written
+        let written = sink.written;
+        assert_eq!(count.get(), written - UNCOUNTED.min(written));
+        written
     });
     Sent { received: reader.join().unwrap(), written }
 }

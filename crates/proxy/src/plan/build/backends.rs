@@ -7,6 +7,7 @@ use crate::counters::Tally;
 use crate::log::{FormatText, Journal};
 use crate::plan::Backend;
 use crate::plan::introduction;
+use crate::registry::{Registries, Streams};
 use crate::rules::restrict;
 use crate::settings::{Mode, SwitchTarget};
 use crate::stick::{StickSettings, Sticking};
@@ -15,11 +16,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use terse_balance::algorithm::settings::Balance;
 use terse_balance::settings::ObservedLayer;
-use terse_balance::{Farm, FarmContext, Server, Wardens};
+use terse_balance::{Ending, Ends, Farm, FarmContext, Server, Wardens};
 use terse_compress::memory::Owner;
 use terse_config::near::nearest;
 use terse_config::{Diagnostic, Diagnostics, Severity};
 use terse_http::h1::Spellings;
+use terse_message::Who;
 use terse_sample::{LogFormat, Needs, Usage};
 use terse_tls::{Connector, ServerTls};
 
@@ -118,12 +120,20 @@ pub(super) struct Workshop {
     speaker: Arc<Speaker>,
     /// Who is told of their servers.
     pub(super) wardens: Arc<Wardens>,
+    /// The way to the streams that end with a server.
+    pub(super) registries: Arc<Registries>,
 }
 
 impl Workshop {
     pub(super) fn new(host: &Host, spellings: &Option<Arc<Spellings>>) -> Workshop {
         let speaker = Speaker::new(&host.sinks);
-        Workshop { host: host.clone(), spellings: spellings.clone(), speaker, wardens: Arc::default() }
+        Workshop {
+            host: host.clone(),
+            spellings: spellings.clone(),
+            speaker,
+            wardens: Arc::default(),
+            registries: Arc::new(Registries::new(host.workers)),
+        }
     }
 
     /// Makes one, whose number is the place of its draft among backends. What is wrong is said.
@@ -142,6 +152,7 @@ impl Workshop {
             journal: logs::farm_journal(journal.clone(), self.speaker.clone(), &self.host),
             started: self.host.started,
             wardens: self.wardens.clone(),
+            ends: ends(&self.registries),
         };
         let farm = Farm::new(context, std::mem::take(&mut draft.farm));
         let sticking = sticking(std::mem::take(&mut draft.stick), &farm, diagnostics);
@@ -192,6 +203,18 @@ impl Workshop {
             place: draft.place.clone(),
         }
     }
+}
+
+/// Ends the streams of a server, on all workers.
+fn ends(registries: &Arc<Registries>) -> Ends {
+    let registries = registries.clone();
+    Arc::new(move |server, why| {
+        let who = match why {
+            Ending::Down => Who::Down,
+            Ending::Replaced => Who::Replaced,
+        };
+        registries.end(Streams::OnServer(server.slot()), who);
+    })
 }
 
 /// What only servers of logs have.

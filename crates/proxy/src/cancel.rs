@@ -1,0 +1,98 @@
+//! The end of a stream that neither of its peers has brought about: a server that is marked down, an operator's word, a hard stop.
+//!
+//! ```text
+//! another thread -> the worker's registry -> Cancel::set wakes the task
+//!                -> `until` drops what the task was serving with -> the stream is counted and logged
+//! ```
+//!
+//! Invariant: whatever a stream holds (a slot of a server, a place in a queue, a connection, a job, a recording) is given back by Drop, and
+//! its figures are in cells ([`crate::figures`]). So the future that serves it can be dropped at any of its awaits.
+
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use terse_message::Who;
+
+/// The word to a task that its stream is to end.
+#[derive(Default, Debug)]
+pub struct Cancel {
+    why: Cell<Option<Who>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Cancel {
+    /// Ends the stream that the task serves. The first reason counts.
+    pub fn set(&self, why: Who) {
+        if self.why.get().is_none() {
+            self.why.set(Some(why));
+        }
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// Forgets what was said of the stream before this one.
+    pub fn clear(&self) {
+        self.why.set(None);
+    }
+
+    /// Ready once the stream is to end. A task keeps its waker from one stream to the next, so it is stored once.
+    pub fn poll(&self, cx: &Context<'_>) -> Poll<Who> {
+        if let Some(why) = self.why.get() {
+            return Poll::Ready(why);
+        }
+        let mut waker = self.waker.borrow_mut();
+        match &*waker {
+            Some(stored) if stored.will_wake(cx.waker()) => {}
+            _ => *waker = Some(cx.waker().clone()),
+        }
+        Poll::Pending
+    }
+}
+
+/// Serves until that is done, or until it is cancelled: then what serves is dropped where it stands.
+pub async fn until<T>(cancel: &Cancel, serve: impl Future<Output = T>) -> Result<T, Who> {
+    let mut serve = pin!(serve);
+    poll_fn(|cx| match cancel.poll(cx) {
+        Poll::Ready(why) => Poll::Ready(Err(why)),
+        Poll::Pending => serve.as_mut().poll(cx).map(Ok),
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
+    use std::rc::Rc;
+
+    struct Held(Rc<Cell<bool>>);
+
+    impl Drop for Held {
+        fn drop(&mut self) {
+            self.0.set(true);
+        }
+    }
+
+    #[test]
+    fn what_serves_is_dropped_before_the_end_is_told() {
+        let (cancel, dropped) = (Cancel::default(), Rc::new(Cell::new(false)));
+        let held = Held(dropped.clone());
+        let serve = async {
+            let _held = held;
+            pending::<()>().await;
+        };
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut task = pin!(async {
+            let ended = until(&cancel, serve).await;
+            (ended, dropped.get())
+        });
+        assert!(task.as_mut().poll(&mut cx).is_pending());
+        cancel.set(Who::Down);
+        cancel.set(Who::Killed);
+        assert_eq!(task.as_mut().poll(&mut cx), Poll::Ready((Err(Who::Down), true)));
+        cancel.clear();
+        assert!(cancel.poll(&cx).is_pending());
+    }
+}
