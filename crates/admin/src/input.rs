@@ -1,8 +1,9 @@
 //! What a client sends, taken apart into lines: pure, fed with bytes as they come.
 //!
 //! A line ends with a line feed; a carriage return before it is dropped. What is left when the client goes has not come whole: it is
-//! no line, as a name or a number may be cut in it. A line whose last word begins with `<<` has a payload behind it: lines up to one that equals what follows the `<<`, which is
-//! the empty line when nothing does.
+//! no line, as a name or a number may be cut in it. A line whose last word begins with `<<` has a payload after it, as it came: lines up to one that equals what
+//! follows the `<<`, which is the empty line when nothing does. A carriage return makes a line of a payload that is not empty, unless the client ends its own lines
+//! with one: a file may have such lines inside.
 //!
 //! Both may hold keys: nothing of them stays in memory that was given back.
 
@@ -26,6 +27,8 @@ struct Payload {
     line: Secret,
     /// The line that ends it.
     end: Vec<u8>,
+    /// Its client's own line has ended with a carriage return.
+    returns: bool,
     bytes: Secret,
 }
 
@@ -58,7 +61,7 @@ impl Input {
     /// Looks what there is.
     pub(crate) fn next(&mut self) -> Next {
         loop {
-            let Some(line) = self.take_line() else {
+            let Some((line, returns)) = self.take_line() else {
                 return match &self.payload {
                     Some(payload) if payload.bytes.len() + self.bytes.len() > PAYLOAD_BYTES => Next::PayloadTooLong,
                     Some(_) => Next::MorePayload,
@@ -67,14 +70,14 @@ impl Input {
                 };
             };
             match &mut self.payload {
-                Some(payload) if *line == *payload.end => {
-                    let Payload { line, end, bytes } = std::mem::take(payload);
+                Some(payload) if *line == *payload.end && (!returns || payload.returns || !line.is_empty()) => {
+                    let Payload { line, end, bytes, .. } = std::mem::take(payload);
                     (self.payload, self.mark) = (None, end);
                     return Next::Line(line, Some(bytes));
                 }
                 Some(payload) => {
                     payload.bytes.extend(&line);
-                    payload.bytes.extend(b"\n");
+                    payload.bytes.extend(if returns { b"\r\n" } else { b"\n" });
                     if payload.bytes.len() > PAYLOAD_BYTES {
                         return Next::PayloadTooLong;
                     }
@@ -83,7 +86,7 @@ impl Input {
                 None => match payload_mark(&line) {
                     Some((keep, end)) => {
                         let (line, end) = (Secret::from(line[..keep].to_vec()), end.to_vec());
-                        self.payload = Some(Payload { line, end, bytes: Secret::default() });
+                        self.payload = Some(Payload { line, end, returns, bytes: Secret::default() });
                     }
                     None => return Next::Line(line, None),
                 },
@@ -102,7 +105,8 @@ impl Input {
         std::mem::take(&mut self.bytes)
     }
 
-    fn take_line(&mut self) -> Option<Secret> {
+    /// A line, and whether it has ended with a carriage return.
+    fn take_line(&mut self) -> Option<(Secret, bool)> {
         let fresh = self.bytes.get(self.searched..).unwrap_or_default();
         let Some(end) = fresh.iter().position(|byte| *byte == b'\n') else {
             self.searched = self.bytes.len();
@@ -110,8 +114,9 @@ impl Input {
         };
         let mut line = self.bytes.take_front(self.searched + end + 1);
         self.searched = 0;
-        line.cut(line.len() - if line.ends_with(b"\r\n") { 2 } else { 1 });
-        Some(line)
+        let returns = line.ends_with(b"\r\n");
+        line.cut(line.len() - if returns { 2 } else { 1 });
+        Some((line, returns))
     }
 }
 
@@ -176,6 +181,12 @@ mod tests {
         assert_eq!(lines("set x<<\nhelp\n"), ["set x<<", "help"]);
         let long = format!("set x <<{}", "x".repeat(65));
         assert_eq!(lines(&format!("{long}\n")), [long]);
+        assert_eq!(lines("set x <<\na\r\n\r\nb\r\n\nhelp\n"), ["set xa\r\n\r\nb\r\n", "help"], "a blank line of a file");
+        assert_eq!(lines("set x <<\r\na\r\n\r\nhelp\r\n"), ["set xa\r\n", "help"], "all lines of a client");
+        assert_eq!(lines("set x <<\r\na\n\nhelp\n"), ["set xa\n", "help"]);
+        for end in ["\n", "\r\n"] {
+            assert_eq!(lines(&format!("set x <<E{end}a\r\n\r\n\nE{end}help\n")), ["set xa\r\n\r\n\n", "help"]);
+        }
         let mut input = Input::default();
         input.feed(b"set x <<\na");
         assert_eq!(input.next(), Next::MorePayload);

@@ -224,8 +224,9 @@ type Pair<'p> = (&'p [u8], Option<&'p [u8]>);
 
 /// An entry of each line that is not empty.
 fn payload_entries(payload: &[u8], kind: Kind) -> Result<Vec<Pair<'_>>, Message> {
-    let lines = payload.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_start).filter(|line| !line.is_empty());
+    let lines = payload.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line).trim_ascii_start());
     lines
+        .filter(|line| !line.is_empty())
         .map(|line| {
             if kind == Kind::Acl {
                 return Ok((line, None));

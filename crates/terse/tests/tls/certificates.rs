@@ -39,6 +39,8 @@ impl Pair {
 pub enum Kind {
     Rsa,
     Ecdsa,
+    /// Too short a key for OpenSSL's usual security level.
+    Short,
 }
 
 /// An authority.
@@ -54,6 +56,11 @@ pub fn signed(kind: Kind, names: &[&str], by: &Pair) -> Pair {
 /// An authority below another one.
 pub fn intermediate(name: &str, by: &Pair) -> Pair {
     made(&Wanted { kind: Kind::Ecdsa, name, others: &[], days: (-10, 30), is_authority: true, responder: None }, Some(by))
+}
+
+/// A certificate whose key is too short.
+pub fn weak(name: &str, by: &Pair) -> Pair {
+    signed(Kind::Short, &[name], by)
 }
 
 /// A certificate whose subject has these entries.
@@ -137,6 +144,7 @@ struct Wanted<'a> {
 fn made(wanted: &Wanted<'_>, by: Option<&Pair>) -> Pair {
     let key = match wanted.kind {
         Kind::Rsa => PKey::from_rsa(Rsa::generate(2048).unwrap()).unwrap(),
+        Kind::Short => PKey::from_rsa(Rsa::generate(1024).unwrap()).unwrap(),
         Kind::Ecdsa => {
             let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
             PKey::from_ec_key(EcKey::generate(&group).unwrap()).unwrap()

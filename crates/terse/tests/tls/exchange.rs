@@ -1,6 +1,6 @@
 //! Certificates, authorities and lists exchanged on the stats socket.
 
-use crate::certificates::{Kind, authority, expired, revoked, signed};
+use crate::certificates::{Kind, Pair, authority, expired, intermediate, revoked, signed, weak};
 use crate::figures::command;
 use crate::support::proxy::DEFAULTS;
 use crate::support::{Terse, program};
@@ -129,9 +129,11 @@ fn contexts_that_cannot_be_made_change_nothing() {
     assert!(said.starts_with("Committing a.pem\n'a.pem': OpenSSL does not take it: "), "{said}");
     assert!(said.ends_with("\nFailed!\n\n"), "{said}");
     assert_eq!(shown(&terse, "x"), "old");
-    assert_eq!(command(&terse, "commit ssl cert a.pem"), said, "what was set is kept, to be mended");
+    let said = command(&terse, "commit ssl cert a.pem");
+    assert_eq!(said, "No ongoing transaction! !\nCan't commit a.pem!\n\n", "the next change begins anew");
     assert!(command(&terse, "show ssl cert a.pem").contains("\nSubject: /CN=old\n"));
-    with_payload(&terse, "set ssl cert a.pem", &signed(Kind::Ecdsa, &["mended"], &root).pem());
+    let said = with_payload(&terse, "set ssl cert a.pem", &signed(Kind::Ecdsa, &["mended"], &root).pem());
+    assert_eq!(said, "Transaction created for certificate a.pem!\n\n");
     assert!(command(&terse, "commit ssl cert a.pem").ends_with("Success!\n\n"));
     assert_eq!(shown(&terse, "x"), "mended");
     terse.end();
@@ -369,4 +371,99 @@ fn haproxys_words() {
     let different: Vec<_> = pairs.filter(|((_, ours), theirs)| ours != theirs).collect();
     assert!(different.is_empty(), "{different:#?}");
     ours.end();
+}
+
+/// A file with carriage returns and a blank line inside is taken whole.
+#[test]
+fn payloads_may_have_carriage_returns() {
+    let root = authority("root");
+    let inner = intermediate("inner", &root);
+    let new = signed(Kind::Ecdsa, &["new"], &inner);
+    let site = ("a.pem", signed(Kind::Ecdsa, &["old"], &root).pem());
+    let text = [new.key_pem(), new.certificate_pem(), b"\n".to_vec(), inner.certificate_pem()].concat();
+    let text = String::from_utf8(text).unwrap().replace('\n', "\r\n");
+    for (before, after) in [("<<\n", "\n"), ("<<END\n", "END\n"), ("<<END\r\n", "END\r\n")] {
+        let terse = configured("crt a.pem", std::slice::from_ref(&site)).start();
+        let said = command(&terse, &format!("set ssl cert a.pem {before}{text}{after}"));
+        assert_eq!(said, "Transaction created for certificate a.pem!\n\n", "{before:?}");
+        assert_eq!(command(&terse, "commit ssl cert a.pem"), "Committing a.pem.\nSuccess!\n\n");
+        let stream = Ask::default().connect(terse.address("web")).unwrap();
+        let chain: Vec<_> = stream.ssl().peer_cert_chain().unwrap().iter().map(|shown| shown.to_owned()).collect();
+        assert_eq!(chain.iter().map(crate::talk::common_name).collect::<Vec<_>>(), ["new", "inner"], "{before:?}");
+        terse.end();
+    }
+}
+
+/// After a commit that failed the next change begins anew, of this file or of another.
+#[test]
+fn what_failed_stands_in_nobodys_way() {
+    let root = authority("root");
+    let (one, two, short) = (signed(Kind::Ecdsa, &["one"], &root), signed(Kind::Ecdsa, &["two"], &root), weak("one", &root));
+    let files = [("a.pem", one.pem()), ("b.pem", two.pem()), ("ca.pem", root.certificate_pem()), ("crl.pem", revoked(&[], &root))];
+    let terse = configured("crt a.pem crt b.pem verify optional ca-file ca.pem crl-file crl.pem", &files).start();
+    for payload in [short.pem(), [one.certificate_pem(), two.key_pem()].concat()] {
+        for next in ["a.pem", "b.pem"] {
+            assert_eq!(with_payload(&terse, "set ssl cert a.pem", &payload), "Transaction created for certificate a.pem!\n\n");
+            let said = command(&terse, "commit ssl cert a.pem");
+            assert!(said.contains("Failed!\n") || said.contains("Can't commit a.pem!\n"), "{said}");
+            assert!(!command(&terse, "show ssl cert").contains('*'), "{said}");
+            let good = if next == "a.pem" { &one } else { &two };
+            let said = with_payload(&terse, &format!("set ssl cert {next}"), &good.pem());
+            assert_eq!(said, format!("Transaction created for certificate {next}!\n\n"));
+            assert!(command(&terse, &format!("commit ssl cert {next}")).ends_with("Success!\n\n"));
+        }
+    }
+    assert_eq!([shown(&terse, "one"), shown(&terse, "two")], ["one", "two"]);
+    terse.end();
+}
+
+/// What deploy hooks send: each renewal is one process of a shell that asks for certain words of the answers.
+#[test]
+fn deploy_hooks_renew_again_and_again() {
+    let root = authority("root");
+    let inner = intermediate("inner", &root);
+    let full = |pair: &Pair| [pair.key_pem(), pair.certificate_pem(), inner.certificate_pem()].concat();
+    for (line, folder) in [("crt certs", true), ("crt certs/", true), ("crt-list certs.list", false)] {
+        let text = format!(
+            "global\n nbthread 1\n stats socket \"${{dir}}/stats\" level admin\n{DEFAULTS}\nfrontend web\n bind fd@${{web}} ssl {line}\n \
+             http-request return status 200\n"
+        );
+        let terse = Terse::with(&text).listen("web");
+        std::fs::create_dir(terse.path("certs")).unwrap();
+        let terse =
+            terse.file("certs/one.pem", signed(Kind::Ecdsa, &["one"], &root).pem()).file("certs.list", "certs/one.pem\n").start();
+        let list = if folder { "certs" } else { "certs.list" };
+        let has = |said: &str, line: &str| said.lines().any(|found| found == line);
+        // The words that a hook looks for, as far as it comes.
+        let renew = |file: &str, pem: &[u8]| -> Result<(), &'static str> {
+            let is_new = !has(&command(&terse, "show ssl cert"), file);
+            if is_new {
+                has(&command(&terse, "show ssl crt-list"), list).then_some(()).ok_or("list")?;
+                command(&terse, &format!("new ssl cert {file}")).contains("New empty").then_some(()).ok_or("new")?;
+            }
+            let set = with_payload(&terse, &format!("set ssl cert {file}"), pem);
+            set.contains("Transaction created").then_some(()).ok_or("set")?;
+            has(&command(&terse, &format!("commit ssl cert {file}")), "Success!").then_some(()).ok_or("commit")?;
+            if is_new {
+                let said = command(&terse, &format!("add ssl crt-list {list} {file}"));
+                said.contains("Success!").then_some(()).ok_or("add")?;
+            }
+            Ok(())
+        };
+        let (one, two) = (|name| signed(Kind::Ecdsa, &[name, "one"], &inner), |name| signed(Kind::Ecdsa, &[name, "two"], &inner));
+        assert_eq!(renew("certs/one.pem", &full(&one("one-1"))), Ok(()), "{line}");
+        assert_eq!(renew("certs/one.pem", &full(&one("one-2"))), Ok(()), "{line}");
+        assert_eq!(shown(&terse, "one"), "one-2", "{line}");
+        assert_eq!(renew("certs/two.pem", &full(&two("two-1"))), Ok(()), "{line}");
+        assert_eq!((shown(&terse, "two"), shown(&terse, "one")), ("two-1".into(), "one-2".into()), "{line}");
+        // What cannot be used hinders neither this certificate nor another.
+        assert_eq!(renew("certs/two.pem", &weak("two", &root).pem()), Err("commit"), "{line}");
+        assert_eq!(renew("certs/one.pem", b"nonsense"), Err("set"), "{line}");
+        assert_eq!(renew("certs/one.pem", &expired("one", &root).pem()), Err("set"), "{line}");
+        assert_eq!((shown(&terse, "two"), shown(&terse, "one")), ("two-1".into(), "one-2".into()), "{line}");
+        assert_eq!(renew("certs/one.pem", &full(&one("one-3"))), Ok(()), "{line}");
+        assert_eq!(renew("certs/two.pem", &full(&two("two-2"))), Ok(()), "{line}");
+        assert_eq!((shown(&terse, "two"), shown(&terse, "one")), ("two-2".into(), "one-3".into()), "{line}");
+        terse.end();
+    }
 }

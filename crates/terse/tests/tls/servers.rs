@@ -279,7 +279,7 @@ fn nginx_is_spoken_to() {
     let port = crate::support::server::Port::new();
     let at = folder.path().display();
     let configuration = format!(
-        "daemon off; pid {at}/pid; error_log {at}/error; events {{}} http {{ access_log off; client_body_temp_path {at}/1; proxy_temp_path {at}/2; \
+        "daemon off; master_process off; pid {at}/pid; error_log {at}/error; events {{}} http {{ access_log off; client_body_temp_path {at}/1; proxy_temp_path {at}/2; \
          fastcgi_temp_path {at}/3; uwsgi_temp_path {at}/4; scgi_temp_path {at}/5; server {{ listen {} ssl; root {at}; \
          ssl_certificate {at}/site.pem; ssl_certificate_key {at}/site.pem; }} }}",
         port.address()

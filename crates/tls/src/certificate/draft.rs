@@ -1,8 +1,9 @@
 //! A certificate on its way: its parts, which must belong together in the end.
 
-use super::{Certificate, Issuers, Sources, Unusable, certificates, id, said};
+use super::{Certificate, Issuers, Sources, Unusable, id, said};
 use crate::answer::CertificateId;
 use crate::hello::sized;
+use crate::pem::{self, Block, certificates};
 use openssl::dh::Dh;
 use openssl::error::ErrorStack;
 use openssl::pkey::{PKey, Params, Private};
@@ -25,6 +26,8 @@ pub(crate) struct Draft {
     issuer: Option<X509>,
     timestamps: Option<Arc<[u8]>>,
     pub(crate) sources: Sources,
+    /// The certificate and its key have come together.
+    pub(crate) is_whole: bool,
 }
 
 impl Draft {
@@ -41,6 +44,7 @@ impl Draft {
             issuer: None,
             timestamps: None,
             sources: Sources::default(),
+            is_whole: false,
         }
     }
 
@@ -57,6 +61,7 @@ impl Draft {
             issuer: certificate.issuer.clone(),
             timestamps: certificate.timestamps.clone(),
             sources: certificate.sources.clone(),
+            is_whole: false,
         }
     }
 
@@ -68,7 +73,7 @@ impl Draft {
     pub(crate) fn take_pem(&mut self, path: &Path, pem: &[u8], issuers: &Issuers) -> Result<(), Unusable> {
         let mut found = certificates(path, pem)?.into_iter();
         let leaf = found.next().ok_or_else(|| Unusable::new(path, "there is no certificate in it"))?;
-        let key = key_in(path, pem)?;
+        let (key, group) = (key_in(path, pem)?, group_in(path, pem)?);
         (self.chain, self.chain_path) = (found.collect(), None);
         if self.chain.is_empty()
             && let Some((path, chain)) = issuers.above(&leaf)
@@ -79,11 +84,10 @@ impl Draft {
             self.chain.retain(|certificate| !is_root(certificate));
         }
         self.leaf = Some(leaf);
+        self.is_whole = key.is_some();
         self.key = key.or(self.key.take());
-        self.dh = Dh::params_from_pem(pem).ok().map(Arc::new);
+        self.dh = group.map(Arc::new);
         (self.ocsp, self.issuer, self.timestamps) = (None, None, None);
-        // What is not found is an error to OpenSSL.
-        drop(ErrorStack::get());
         Ok(())
     }
 
@@ -163,8 +167,10 @@ impl Draft {
 
 /// The key of a file in PEM, if there is one.
 fn key_in(path: &Path, pem: &[u8]) -> Result<Option<PKey<Private>>, Unusable> {
+    // Before a key of an elliptic curve its curve may stand, in a block of its own.
+    let Some(block) = pem::blocks(pem).find(Block::is_key) else { return Ok(None) };
     let asked = Cell::new(false);
-    let key = PKey::private_key_from_pem_callback(pem, |_| {
+    let key = PKey::private_key_from_pem_callback(block.text, |_| {
         asked.set(true);
         Ok(0)
     });
@@ -173,17 +179,17 @@ fn key_in(path: &Path, pem: &[u8]) -> Result<Option<PKey<Private>>, Unusable> {
         Err(_) if asked.get() => {
             Err(Unusable::new(path, "the private key is encrypted, and nobody is there to be asked for a password"))
         }
-        Err(_) if !has_key(pem) => Ok(None),
         Err(_) => {
             Err(Unusable::new(path, "the private key cannot be read: it is damaged, or of a kind that OpenSSL does not know"))
         }
     }
 }
 
-/// Whether there is the head of a private key, whatever its kind.
-fn has_key(pem: &[u8]) -> bool {
-    pem.split(|byte| *byte == b'\n')
-        .any(|line| line.trim_ascii_start().starts_with(b"-----BEGIN ") && line.windows(15).any(|part| part == b"PRIVATE KEY----"))
+/// Diffie-Hellman parameters of a file in PEM, if there are any.
+fn group_in(path: &Path, pem: &[u8]) -> Result<Option<Dh<Params>>, Unusable> {
+    let Some(block) = pem::blocks(pem).find(Block::is_group) else { return Ok(None) };
+    let unread = |error| Unusable::new(path, format!("'{}' in it cannot be read: {}", block.label, said(&error)));
+    Dh::params_from_pem(block.text).map(Some).map_err(unread)
 }
 
 /// Whether bytes are a list of items, each behind its length, behind the length of all.

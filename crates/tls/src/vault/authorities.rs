@@ -89,12 +89,8 @@ impl Vault {
         let (key, content) = held.drafts[index(kind)].take().ok_or(Refusal::NoTransaction)?;
         let version = Arc::new(Version::new(content));
         let mut files = held.files.clone();
-        let before = files.trusted.insert((kind, key.clone()), Some(version.clone())).flatten();
-        held.change(files, &Touched::Trusted(before.as_ref()), &self.global).map_err(|wrong| {
-            // What could not take the place may be mended, or tried again.
-            held.drafts[index(kind)] = Arc::into_inner(version).map(|version| (key, version.content));
-            Refusal::Contexts(wrong.0)
-        })
+        let before = files.trusted.insert((kind, key), Some(version)).flatten();
+        held.change(files, &Touched::Trusted(before.as_ref()), &self.global).map_err(|wrong| Refusal::Contexts(wrong.0))
     }
 
     /// Forgets what was set.

@@ -139,17 +139,24 @@ impl Vault {
         if **key != *name {
             return Err(Refusal::Other(key.to_string()));
         }
-        let mut draft = draft.clone();
+        let (mut draft, is_whole) = (draft.clone(), draft.is_whole);
         if let Some(Some(before)) = held.files.certificates.get(key) {
             draft.inherit(before);
         }
         let certificate = draft.finish().and_then(|found| found.check_dates(&self.global).map(|()| found));
-        let certificate = certificate.map_err(|wrong| Refusal::Mismatch(wrong.0))?;
+        let certificate = match certificate {
+            Ok(certificate) => certificate,
+            Err(wrong) => {
+                // A part that is missing may still come, and else nothing.
+                held.draft.take_if(|_| is_whole);
+                return Err(Refusal::Mismatch(wrong.0));
+            }
+        };
         let (key, mut files) = (key.clone(), held.files.clone());
         files.certificates.insert(key.clone(), Some(Arc::new(certificate)));
-        let changed = held.change(files, &Touched::Certificate(&key), &self.global).map_err(|wrong| Refusal::Contexts(wrong.0))?;
-        // Only now: what could not take the place may be mended.
+        // Whatever comes of it: the next change begins anew.
         held.draft = None;
+        let changed = held.change(files, &Touched::Certificate(&key), &self.global).map_err(|wrong| Refusal::Contexts(wrong.0))?;
         self.changed.notify_one();
         Ok(changed)
     }
