@@ -106,9 +106,8 @@ impl Acceptor {
             match held.hindrance(line, &global.ocsp) {
                 None => {}
                 Some(Hindrance::Issuer) => {
-                    let reason = "'ocsp-update on': nobody knows who has signed it, so that nobody can be asked about it";
-                    diagnostics.alert(place, format!("'{file}': {reason}: add that certificate to the file, behind it"));
-                    return None;
+                    let reason = "'ocsp-update on' does nothing: nobody knows who has signed it";
+                    diagnostics.warn(place, format!("'{file}': {reason}: add that certificate to the file, after it"));
                 }
                 Some(Hindrance::Responder) => {
                     let reason = "'ocsp-update on' does nothing: the certificate names nobody who answers by http";

@@ -5,6 +5,7 @@ mod draft;
 pub(crate) use draft::Draft;
 
 use crate::answer::{Answer, CertificateId};
+use crate::pem::certificates;
 use crate::report;
 use crate::secret::Secret;
 use crate::settings::Global;
@@ -250,11 +251,6 @@ impl fmt::Debug for Issuers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.chains.iter().map(|(path, _)| path)).finish()
     }
-}
-
-/// The certificates of a file in PEM.
-pub(crate) fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<X509>, Unusable> {
-    X509::stack_from_pem(pem).map_err(|error| Unusable::new(path, format!("it cannot be read as PEM: {}", said(&error))))
 }
 
 /// A whole file, if it is one that can be kept.

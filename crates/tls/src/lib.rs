@@ -36,6 +36,7 @@ mod keylog;
 mod list;
 mod names;
 mod offer;
+mod pem;
 mod raw;
 mod records;
 mod remembered;

@@ -5,7 +5,7 @@ use crate::counters::{COUNTERS, bump};
 use crate::hello;
 use crate::remembered;
 use crate::tickets::{self, TicketKey};
-use foreign_types::ForeignTypeRef;
+use foreign_types::{ForeignType, ForeignTypeRef};
 use openssl::asn1::Asn1ObjectRef;
 use openssl::error::ErrorStack;
 use openssl::nid::Nid;
@@ -43,6 +43,13 @@ unsafe extern "C" {
     fn SSL_SESSION_get0_ticket_appdata(session: *mut ffi::SSL_SESSION, bytes: *mut *mut c_void, len: *mut usize) -> c_int;
     fn SSL_SESSION_set1_id_context(session: *mut ffi::SSL_SESSION, name: *const c_uchar, len: c_uint) -> c_int;
     fn X509_NAME_print_ex(to: *mut ffi::BIO, name: *const ffi::X509_NAME, indent: c_int, flags: c_ulong) -> c_int;
+    fn PEM_read_bio_X509_AUX(
+        from: *mut ffi::BIO,
+        certificate: *mut *mut ffi::X509,
+        password: *const c_void,
+        argument: *mut c_void,
+    ) -> *mut ffi::X509;
+    fn i2d_X509_AUX(certificate: *const ffi::X509, to: *mut *mut c_uchar) -> c_int;
     fn X509_STORE_CTX_get0_untrusted(chain: *const ffi::X509_STORE_CTX) -> *mut ffi::stack_st_X509;
 }
 
@@ -399,6 +406,34 @@ pub(crate) fn answer_text(response: &OcspResponseRef) -> Option<String> {
 pub(crate) fn dn_rfc2253(name: &X509NameRef) -> Option<Vec<u8>> {
     // SAFETY: the name lives, and is only read; what it is written to is made for it.
     unsafe { printed(|memory| X509_NAME_print_ex(memory, name.as_ptr(), 0, XN_FLAG_RFC2253) >= 0) }
+}
+
+/// The first certificate of a text in PEM, with what it says that it is trusted for.
+pub(crate) fn certificate_from_pem(text: &[u8]) -> Result<X509, ErrorStack> {
+    let len = c_int::try_from(text.len()).map_err(|_| ErrorStack::get())?;
+    // SAFETY: OpenSSL reads so many bytes, which live as long as this call, and keeps none of them; what it makes is ours.
+    unsafe {
+        let memory = ffi::BIO_new_mem_buf(text.as_ptr().cast(), len);
+        if memory.is_null() {
+            return Err(ErrorStack::get());
+        }
+        let certificate = PEM_read_bio_X509_AUX(memory, ptr::null_mut(), ptr::null(), ptr::null_mut());
+        ffi::BIO_free_all(memory);
+        if certificate.is_null() { Err(ErrorStack::get()) } else { Ok(X509::from_ptr(certificate)) }
+    }
+}
+
+/// A certificate in DER, with what it says that it is trusted for.
+pub(crate) fn trusted_der(certificate: &X509Ref) -> Vec<u8> {
+    // SAFETY: the certificate lives, and is only read; the second call writes as many bytes as the first one has counted.
+    unsafe {
+        let len = usize::try_from(i2d_X509_AUX(certificate.as_ptr(), ptr::null_mut())).unwrap_or_default();
+        let mut der = vec![0; len];
+        if len > 0 {
+            i2d_X509_AUX(certificate.as_ptr(), &mut der.as_mut_ptr());
+        }
+        der
+    }
 }
 
 /// An object identifier with dots.

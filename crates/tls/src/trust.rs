@@ -1,6 +1,7 @@
 //! Whom certificates of the other end must come from, and which were revoked.
 
-use crate::certificate::{Unusable, certificates, read, said};
+use crate::certificate::{Unusable, read, said};
+use crate::pem::{self, Block, certificates};
 use crate::raw;
 use openssl::error::ErrorStack;
 use openssl::sha::Sha256;
@@ -55,7 +56,10 @@ impl Trusted {
                 let failed = |error: &ErrorStack| {
                     Unusable::new(path, format!("there is no list of revoked certificates in it: {}", said(error)))
                 };
-                let lists = blocks(pem).map(X509Crl::from_pem).collect::<Result<Vec<_>, _>>();
+                let lists = pem::blocks(pem)
+                    .filter(Block::is_revocation)
+                    .map(|block| X509Crl::from_pem(block.text))
+                    .collect::<Result<Vec<_>, _>>();
                 let lists = lists.map_err(|error| failed(&error))?;
                 let none = || Unusable::new(path, "there is no list of revoked certificates in it");
                 if lists.is_empty() { Err(none()) } else { Ok(Trusted::Revoked(lists)) }
@@ -87,9 +91,9 @@ impl Trusted {
     /// A hash of all of it.
     pub(crate) fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
-        let authorities = self.authorities().iter().map(|one| one.to_der());
+        self.authorities().iter().for_each(|one| hash.update(&raw::trusted_der(one)));
         // What OpenSSL has read it can write, too.
-        authorities.chain(self.revoked().iter().map(|list| list.to_der())).flatten().for_each(|der| hash.update(&der));
+        self.revoked().iter().filter_map(|list| list.to_der().ok()).for_each(|der| hash.update(&der));
         hash.finish()
     }
 
@@ -112,22 +116,6 @@ fn add(all: &mut Vec<X509>, more: Vec<X509>) {
             all.push(authority);
         }
     }
-}
-
-/// The lists of revoked certificates of a file in PEM, one by one: OpenSSL reads the first one only.
-fn blocks(pem: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = pem;
-    std::iter::from_fn(move || {
-        let begin = find(rest, b"-----BEGIN X509 CRL-----")?;
-        let block = &rest[begin..];
-        let end = find(block, b"-----END X509 CRL-----").map_or(block.len(), |at| at + b"-----END X509 CRL-----".len());
-        rest = &block[end..];
-        Some(&block[..end])
-    })
-}
-
-fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
-    bytes.windows(what.len()).position(|part| part == what)
 }
 
 /// The authorities of a file, of the files of a folder, or of the system.

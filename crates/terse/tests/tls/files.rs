@@ -1,7 +1,9 @@
 //! What is wrong with files is said while the configuration is read, with the file and the reason.
 
-use crate::certificates::{Kind, authority, early, expired, signed};
+use crate::certificates::{Kind, Pair, authority, early, expired, intermediate, signed};
 use crate::support::Terse;
+use crate::support::proxy::DEFAULTS;
+use crate::talk::{Ask, Outcome};
 use openssl::symm::Cipher;
 
 /// What is said about a line.
@@ -118,6 +120,97 @@ fn expired_certificates_are_taken_where_that_is_wanted() {
             assert_eq!(finished.stderr.contains("late/a.pem': the certificate of '/CN=a.test' has expired"), !is_taken);
         }
     }
+}
+
+/// In a folder it does not hinder the others.
+#[test]
+fn a_folder_goes_on_without_what_has_expired() {
+    let root = authority("root");
+    for (name, is_left_out) in [("good.pem", true), ("late.pem.key", false)] {
+        let terse = Terse::with("defaults\n mode http\n timeout client 1s\nfrontend web\n bind 127.0.0.1:0 ssl crt certs/\n");
+        std::fs::create_dir(terse.path("certs")).unwrap();
+        let terse = terse.file("certs/late.pem", expired("late", &root).pem()).file("certs/soon.pem", early("soon", &root).pem());
+        let finished = terse.file(&format!("certs/{name}"), signed(Kind::Ecdsa, &["good"], &root).pem()).arg(&["-c"]).run();
+        assert_eq!(finished.code(), Some(i32::from(!is_left_out)), "{}", finished.stderr);
+        for reason in
+            ["late.pem': the certificate of '/CN=late' has expired", "soon.pem': the certificate of '/CN=soon' is not valid yet"]
+        {
+            assert!(finished.stderr.contains(reason), "{}", finished.stderr);
+        }
+        assert_eq!(finished.stderr.matches("is left out: ").count(), if is_left_out { 2 } else { 0 }, "{}", finished.stderr);
+    }
+}
+
+/// A certificate in the form that says what it is trusted for, as systems keep their authorities.
+fn trusted(pair: &Pair, extra: &[u8]) -> Vec<u8> {
+    let der = [&pair.certificate.to_der().unwrap()[..], extra].concat();
+    let text = openssl::base64::encode_block(&der);
+    let lines: String =
+        text.replace('\n', "").as_bytes().chunks(64).map(|line| format!("{}\n", String::from_utf8_lossy(line))).collect();
+    format!("-----BEGIN TRUSTED CERTIFICATE-----\n{lines}-----END TRUSTED CERTIFICATE-----\n").into_bytes()
+}
+
+/// All forms that OpenSSL reads are read, wherever they stand; what they say of trust counts.
+#[test]
+fn certificates_have_several_forms() {
+    let (root, other) = (authority("root"), authority("other"));
+    let inner = intermediate("inner", &root);
+    let site = signed(Kind::Ecdsa, &["a.test"], &inner);
+    let client = signed(Kind::Ecdsa, &["client"], &root);
+    let old = |pem: Vec<u8>| String::from_utf8(pem).unwrap().replace("CERTIFICATE", "X509 CERTIFICATE").into_bytes();
+    // id-kp-clientAuth, trusted and not.
+    let of_clients = b"\x06\x08\x2b\x06\x01\x05\x05\x07\x03\x02";
+    let (yes, no) = ([b"\x30\x0c\x30\x0a", &of_clients[..]].concat(), [b"\x30\x0c\xa0\x0a", &of_clients[..]].concat());
+    // Explicit parameters before the key, as 'openssl ecparam -genkey' writes them: prime256v1.
+    let curve = b"-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n";
+    let key = [&curve[..], &site.key.ec_key().unwrap().private_key_to_pem().unwrap()].concat();
+    let returns = |pem: Vec<u8>| String::from_utf8(pem).unwrap().replace('\n', "\r\n").into_bytes();
+    for (ca, is_served) in [
+        (root.certificate_pem(), true),
+        (trusted(&root, b""), true),
+        (trusted(&root, &yes), true),
+        (trusted(&root, &no), false),
+        (returns(trusted(&root, &yes)), true),
+        (old(root.certificate_pem()), true),
+        ([other.certificate_pem(), trusted(&root, &yes)].concat(), true),
+        ([trusted(&other, &yes), old(root.certificate_pem())].concat(), true),
+        ([b"\xef\xbb\xbf".to_vec(), root.certificate_pem(), other.certificate_pem()].concat(), true),
+        (other.certificate_pem(), false),
+    ] {
+        for (leaf, above) in [
+            (site.certificate_pem(), inner.certificate_pem()),
+            (trusted(&site, &yes), old(inner.certificate_pem())),
+            (old(site.certificate_pem()), trusted(&inner, b"")),
+        ] {
+            let text = format!(
+                "global\n nbthread 1\n{DEFAULTS}\nfrontend web\n bind fd@${{web}} ssl crt a.pem ca-file ca.pem verify required\n \
+                 http-request return status 200\n"
+            );
+            let terse =
+                Terse::with(&text).file("a.pem", [&key[..], &leaf, &above].concat()).file("ca.pem", &ca).listen("web").start();
+            let outcome = (Ask { shown: Some(&client), ..Ask::default() }).outcome(terse.address("web"));
+            let ca = String::from_utf8_lossy(&ca);
+            assert_eq!(outcome != Outcome::Refused, is_served, "{ca}");
+            if is_served {
+                let stream = (Ask { shown: Some(&client), ..Ask::default() }).connect(terse.address("web")).unwrap();
+                assert_eq!(stream.ssl().peer_cert_chain().unwrap().len(), 2, "{ca}");
+            }
+            terse.end();
+        }
+    }
+    // What is no form of OpenSSL's may hold certificates all the same.
+    let strange = |label: &str| String::from_utf8(other.certificate_pem()).unwrap().replace("CERTIFICATE", label).into_bytes();
+    for label in ["PKCS7", "CERTIFCATE"] {
+        let (bundle, file) = ([root.certificate_pem(), strange(label)].concat(), [site.pem(), strange(label)].concat());
+        let files = [("good.pem", site.pem()), ("ca.pem", bundle), ("a.pem", file)];
+        for words in ["crt good.pem verify required ca-file ca.pem", "crt a.pem"] {
+            let (code, stderr) = said(words, &files);
+            assert!(code == Some(1) && stderr.contains(&format!("'{label}' in it is not read")), "{words}: {stderr}");
+        }
+    }
+    let group = b"-----BEGIN DH PARAMETERS-----\nMAYC\n-----END DH PARAMETERS-----\n";
+    let (code, stderr) = said("crt a.pem", &[("a.pem", [&site.pem()[..], group].concat())]);
+    assert!(code == Some(1) && stderr.contains("'DH PARAMETERS' in it cannot be read"), "{stderr}");
 }
 
 /// Whether authorities are still believed is for those to say who verify: bundles of systems hold some whose time is over.

@@ -212,16 +212,16 @@ fn what_keeps_answers_from_being_fetched_is_told() {
     let root = authority("root");
     let place = "http://127.0.0.1:1/";
     let by_https = "https://127.0.0.1/";
-    for (responder, above, code, said) in [
-        (place, true, 0, ""),
-        (place, false, 1, "nobody knows who has signed it"),
-        (by_https, true, 0, "the certificate names nobody who answers by http"),
+    for (responder, above, said) in [
+        (place, true, ""),
+        (place, false, "nobody knows who has signed it"),
+        (by_https, true, "the certificate names nobody who answers by http"),
     ] {
         let site = answered("a.test", &root, responder);
         let above = if above { root.certificate_pem() } else { Vec::new() };
         let text = format!("{DEFAULTS}\nfrontend web\n bind 127.0.0.1:1 ssl crt a.pem ocsp-update on\n");
         let finished = Terse::with(&text).file("a.pem", [site.pem(), above].concat()).arg(&["-c"]).run();
-        assert_eq!(finished.code(), Some(code), "{}", finished.stderr);
+        assert_eq!(finished.code(), Some(0), "{}", finished.stderr);
         assert!(
             finished.stderr.contains(said) && finished.stderr.contains("ocsp-update") != said.is_empty(),
             "{}",

@@ -16,7 +16,7 @@ use terse_config::{Diagnostics, Place, Section};
 impl Vault {
     /// Reads all that a `bind` line names; says what is wrong, and whether nothing is.
     pub(crate) fn read_bind(&self, tls: &BindTls, diagnostics: &mut Diagnostics) -> bool {
-        let mut reader = Reader { vault: self, held: &mut self.held(), wrong: Vec::new() };
+        let mut reader = Reader { vault: self, held: &mut self.held(), wrong: Vec::new(), remarks: Vec::new() };
         let base = self.global.crt_base.as_deref();
         for word in &tls.certificates {
             let path = word.file.path(base);
@@ -35,21 +35,21 @@ impl Vault {
 
     /// Reads the Diffie-Hellman parameters that `global` names.
     pub fn read_parameters(&self, diagnostics: &mut Diagnostics) {
-        let mut reader = Reader { vault: self, held: &mut self.held(), wrong: Vec::new() };
+        let mut reader = Reader { vault: self, held: &mut self.held(), wrong: Vec::new(), remarks: Vec::new() };
         reader.dh();
         reader.tell(diagnostics);
     }
 
     /// Says what is wrong with the authorities of a `bind` line without `ssl`: nobody asks for them, but they are expected to be there.
     pub fn find_trusted_of_bind(&self, tls: &BindTls, diagnostics: &mut Diagnostics) {
-        let mut reader = Reader { vault: self, held: &mut self.held(), wrong: Vec::new() };
+        let mut reader = Reader { vault: self, held: &mut self.held(), wrong: Vec::new(), remarks: Vec::new() };
         reader.own(&tls.own, None);
         reader.tell(diagnostics);
     }
 
     /// The same of a `server` line.
     pub fn find_trusted_of_server(&self, tls: &ServerTls, diagnostics: &mut Diagnostics) {
-        let mut reader = Reader { vault: self, held: &mut self.held(), wrong: Vec::new() };
+        let mut reader = Reader { vault: self, held: &mut self.held(), wrong: Vec::new(), remarks: Vec::new() };
         reader.trusted(TrustKind::Authorities, tls.ca_file.as_ref(), None);
         reader.trusted(TrustKind::Revoked, tls.crl_file.as_ref(), None);
         reader.tell(diagnostics);
@@ -76,7 +76,7 @@ impl Vault {
 
     /// The same of a `server` line.
     pub(crate) fn read_server(&self, tls: &ServerTls, diagnostics: &mut Diagnostics) -> bool {
-        let mut reader = Reader { vault: self, held: &mut self.held(), wrong: Vec::new() };
+        let mut reader = Reader { vault: self, held: &mut self.held(), wrong: Vec::new(), remarks: Vec::new() };
         if let Some(file) = &tls.certificate {
             reader.certificates(&file.path(self.global.crt_base.as_deref()), &file.place);
         }
@@ -90,11 +90,21 @@ struct Reader<'v> {
     vault: &'v Vault,
     held: &'v mut Held,
     wrong: Vec<(Place, String)>,
+    /// What is told, and nothing more.
+    remarks: Vec<(Place, String)>,
+}
+
+/// Why a certificate is not used.
+enum Unfit {
+    /// Its time is over, or has not come.
+    Date(Unusable),
+    Other(Unusable),
 }
 
 impl Reader<'_> {
     fn tell(self, diagnostics: &mut Diagnostics) -> bool {
         let is_whole = self.wrong.is_empty();
+        self.remarks.into_iter().for_each(|(place, remark)| diagnostics.warn(&place, remark));
         self.wrong.into_iter().for_each(|(place, reason)| diagnostics.alert(&place, reason));
         is_whole
     }
@@ -111,27 +121,32 @@ impl Reader<'_> {
     }
 
     fn certificate(&mut self, path: &Path, place: &Place) -> Option<Key> {
+        let (Unfit::Date(reason) | Unfit::Other(reason)) = match self.load(path) {
+            Ok(name) => return Some(name),
+            Err(unfit) => unfit,
+        };
+        self.wrong.push((place.clone(), format!("unable to load certificate {}", reason.0)));
+        self.held.unusable.insert(path.to_owned(), reason);
+        None
+    }
+
+    fn load(&mut self, path: &Path) -> Result<Key, Unfit> {
         let name = key(path);
         if self.held.files.certificates.contains_key(&name) {
-            return Some(name);
+            return Ok(name);
         }
-        let failed = self.held.unusable.get(path).cloned();
+        if let Some(failed) = self.held.unusable.get(path) {
+            return Err(Unfit::Other(failed.clone()));
+        }
         let Vault { global, issuers, .. } = self.vault;
-        let load = || match name.starts_with('@') {
+        let certificate = match name.starts_with('@') {
             true => Err(Unusable::new(path, "no 'crt-store' has it")),
-            false => Certificate::load(path, global, issuers).and_then(|found| found.check_dates(global).map(|()| found)),
+            false => Certificate::load(path, global, issuers),
         };
-        match failed.map_or_else(load, Err) {
-            Ok(certificate) => {
-                self.held.files.certificates.insert(name.clone(), Some(Arc::new(certificate)));
-                Some(name)
-            }
-            Err(reason) => {
-                self.wrong.push((place.clone(), format!("unable to load certificate {}", reason.0)));
-                self.held.unusable.insert(path.to_owned(), reason);
-                None
-            }
-        }
+        let certificate = certificate.map_err(Unfit::Other)?;
+        certificate.check_dates(global).map_err(Unfit::Date)?;
+        self.held.files.certificates.insert(name.clone(), Some(Arc::new(certificate)));
+        Ok(name)
     }
 
     /// Reads a certificate whose parts a line of a list names; no others are looked for.
@@ -221,7 +236,19 @@ impl Reader<'_> {
             self.wrong.push((place.clone(), format!("unable to load certificate {reason}")));
             Vec::new()
         });
-        let names: Vec<Key> = files.iter().filter_map(|file| self.certificate(file, place)).collect();
+        let mut late = Vec::new();
+        let mut names: Vec<Key> = Vec::new();
+        for file in &files {
+            match self.load(file) {
+                Err(Unfit::Date(reason)) => late.push((file, reason)),
+                _ => names.extend(self.certificate(file, place)),
+            }
+        }
+        if names.is_empty() {
+            late.drain(..).for_each(|(file, _)| drop(self.certificate(file, place)));
+        }
+        let left_out = |(_, Unusable(reason))| (place.clone(), format!("a certificate of the folder is left out: {reason}"));
+        self.remarks.extend(late.into_iter().map(left_out));
         let line = |(at, certificate): (usize, Key)| {
             let entry = Arc::new(Entry::bare(&certificate));
             ListLine { number: at + 1, certificate, entry }
