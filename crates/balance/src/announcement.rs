@@ -96,6 +96,9 @@ impl Announcement {
                 if self.checksum {
                     writer.checksum();
                 }
+                if self.tls.told {
+                    writer.field(proxy_protocol::kind::SSL, &proxy_protocol::NO_TLS);
+                }
                 writer.finish()
             }
         })

@@ -31,8 +31,10 @@ pub enum Wrong {
     NoHead,
     /// The protocol is not one of TCP4, TCP6 and UNKNOWN.
     Protocol,
-    /// An address, a port, a length, a checksum or a line's end is wrong.
+    /// An address, a family, a port, a length or a line's end is wrong.
     Malformed,
+    /// The checksum is wrong, or there are several.
+    Checksum,
     /// A line has more than 107 bytes, or a field more than are kept (1024; of a host name 255, of an identifier 128).
     TooLong,
 }
@@ -61,6 +63,9 @@ impl Announced {
         self.fields().find(|(is, _)| *is == kind).map(|(_, value)| value)
     }
 }
+
+/// The value of [`kind::SSL`] where there is no TLS: no flags, and nothing verified.
+pub const NO_TLS: [u8; 5] = [0; 5];
 
 /// The types of fields that have a name here.
 pub mod kind {

@@ -31,6 +31,8 @@ pub struct Inspection {
     open: bool,
     /// What a body in chunks is, put together, and whether that is all of it; only while a buffer is lent.
     joined: OnceCell<(Vec<u8>, bool)>,
+    /// A handshake message in several records, put together; only while a buffer is lent.
+    handshake: OnceCell<Vec<u8>>,
 }
 
 /// A body, as far as it is there.
@@ -86,9 +88,20 @@ impl Inspection {
         })
     }
 
+    /// The handshake message that the lent bytes begin with, as it was put together first.
+    pub fn keep(&self, message: Vec<u8>) -> &[u8] {
+        self.handshake.get_or_init(|| message)
+    }
+
     /// Whether more bytes may come before the rules must decide.
     pub fn is_open(&self) -> bool {
         self.open
+    }
+
+    /// Drops what was made of the bytes that were lent.
+    fn forget(&mut self) {
+        self.joined.take();
+        self.handshake.take();
     }
 
     fn buffer(&mut self, side: Side) -> &mut Buffer {
@@ -107,13 +120,13 @@ pub fn lend<T>(buffer: &mut Buffer, stream: &mut Stream, side: Side, open: bool,
     let full = buffer.is_full() && !buffer.is_released();
     let inspection = stream.facts.inspection.get_or_insert_default();
     std::mem::swap(inspection.buffer(side), buffer);
-    inspection.joined.take();
+    inspection.forget();
     inspection.side = side;
     inspection.open = open && !full;
     let judged = judge(stream);
     if let Some(inspection) = &mut stream.facts.inspection {
         inspection.open = false;
-        inspection.joined.take();
+        inspection.forget();
         std::mem::swap(inspection.buffer(side), buffer);
     }
     judged

@@ -141,6 +141,32 @@ fn a_hello_says_where_it_goes() {
     terse.end();
 }
 
+/// HAProxy finds no name in such a hello, nginx does.
+#[test]
+fn a_hello_in_several_records_says_where_it_goes() {
+    let (shop, other) = (echo("shop"), echo("other"));
+    let terse = tcp(
+        "tcp-request inspect-delay 15s\n\
+         tcp-request content accept if { req.ssl_hello_type 1 }\n\
+         use_backend shop if { req.ssl_sni shop.example.com } { req.ssl_ver 3.3 }\n\
+         default_backend other",
+        &(backend("shop", &shop) + &backend("other", &other)),
+    );
+    let message = &HELLO[5..];
+    for length in [1, 3, 50, 100, message.len() - 1] {
+        let record = |part: &[u8]| [&HELLO[..3], &(part.len() as u16).to_be_bytes(), part].concat();
+        let records: Vec<u8> = message.chunks(length).flat_map(record).collect();
+        let mut client = terse.client();
+        client.stream().set_nodelay(true).unwrap();
+        records.chunks(99).for_each(|piece| client.send(piece));
+        assert_eq!(take(&mut client, 4), "shop", "{length}");
+        let mut echoed = vec![0; records.len()];
+        client.read(&mut echoed);
+        assert_eq!(echoed, records, "{length}");
+    }
+    terse.end();
+}
+
 #[test]
 fn rules_before_the_hello_is_there_see_it_once_it_is() {
     let (shop, other) = (echo("shop"), echo("other"));

@@ -44,6 +44,16 @@ fn clients_are_who_the_head_says() {
             client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
         }
     }
+    // What a proxy says of itself is passed over, whatever it is.
+    for (start, block) in
+        [(b"\x20\x11", &b"\xc0\0\x02\x07\xcb\0\x71\x09\x0f\xa0\0\x50"[..]), (b"\x20\0", b"abcdef"), (b"\x21\x31", &[0; 216])]
+    {
+        let mut client = terse.client();
+        let own = client.stream().local_addr().unwrap();
+        let head = [b"\r\n\r\n\0\r\nQUIT\n", &start[..], &(block.len() as u16).to_be_bytes(), block].concat();
+        client.send([&head[..], b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"].concat());
+        assert_eq!(client.response("GET").field("from"), Some(&*own.to_string()));
+    }
     let mut client = terse.client();
     let own = client.stream().local_addr().unwrap();
     client.send("PROXY UNKNOWN\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");

@@ -60,36 +60,41 @@ impl Hello {
         let (_session, rest) = sized(rest.get(RANDOM_BYTES..)?, 1)?;
         let (ciphers, rest) = sized(rest, 2)?;
         let (_compression, rest) = sized(rest, 1)?;
-        let mut room = most_bytes;
-        let mut cut = |list: &[u8], unit: usize| {
-            let len = list.len().min(room) / unit * unit;
-            room -= len;
-            list[..len].to_vec()
-        };
-        let mut hello = Hello {
-            version: u16::from_be_bytes(*version),
-            ciphers: cut(ciphers, 2),
-            ciphers_hash: xxhash_rust::xxh64::xxh64(ciphers, 0),
-            ..Hello::default()
-        };
         // Those of old have no extensions.
         let mut rest = sized(rest, 2).unwrap_or_default().0;
         let mut kinds = Vec::new();
+        let (mut groups, mut point_formats, mut versions, mut signatures) = Default::default();
         let list = |body, width| sized(body, width).unwrap_or_default().0;
         while let Some((kind, behind)) = rest.split_first_chunk::<2>() {
             let (body, behind) = sized(behind, 2)?;
             rest = behind;
             kinds.extend_from_slice(kind);
             match u16::from_be_bytes(*kind) {
-                GROUPS => hello.groups = cut(list(body, 2), 2),
-                POINT_FORMATS => hello.point_formats = cut(list(body, 1), 1),
-                SIGNATURES => hello.signatures = cut(list(body, 2), 2),
-                VERSIONS => hello.versions = cut(list(body, 1), 2),
+                GROUPS => groups = list(body, 2),
+                POINT_FORMATS => point_formats = list(body, 1),
+                SIGNATURES => signatures = list(body, 2),
+                VERSIONS => versions = list(body, 1),
                 _ => {}
             }
         }
-        hello.extensions = cut(&kinds, 2);
-        Some(hello)
+        let mut room = most_bytes;
+        let mut cut = |list: &[u8], unit: usize| {
+            let len = list.len().min(room) / unit * unit;
+            // What one list is cut for is not another's.
+            room = if len < list.len() { 0 } else { room - len };
+            list[..len].to_vec()
+        };
+        // HAProxy's order: what is cut first is what fingerprints need least.
+        Some(Hello {
+            version: u16::from_be_bytes(*version),
+            ciphers: cut(ciphers, 2),
+            ciphers_hash: xxhash_rust::xxh64::xxh64(ciphers, 0),
+            extensions: cut(&kinds, 2),
+            groups: cut(groups, 2),
+            point_formats: cut(point_formats, 1),
+            versions: cut(versions, 2),
+            signatures: cut(signatures, 2),
+        })
     }
 }
 
@@ -151,6 +156,11 @@ mod tests {
             assert_eq!(ciphers_hash, all.ciphers_hash);
             let lists = [&ciphers, &extensions, &groups, &point_formats, &signatures, &versions];
             assert!(lists.iter().map(|list| list.len()).sum::<usize>() <= most, "{most}");
+            // What is kept is the start of it all, in this order.
+            let whole = [&all.ciphers, &all.extensions, &all.groups, &all.point_formats, &all.versions, &all.signatures];
+            let kept = [&ciphers, &extensions, &groups, &point_formats, &versions, &signatures];
+            let (whole, kept) = (whole.map(|list| &list[..]).concat(), kept.map(|list| &list[..]).concat());
+            assert!(whole.starts_with(&kept) && kept.len() + 1 >= most.min(whole.len()), "{most}");
         }
     }
 

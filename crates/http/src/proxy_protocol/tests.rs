@@ -66,9 +66,6 @@ fn heads_of_version_2() {
     let ipv4 = [127, 0, 0, 1, 127, 0, 0, 2, 0, 42, 5, 57];
     let told = addresses("127.0.0.1:42", "127.0.0.2:1337");
     assert_eq!(read(&binary([0x21, 0x11], &ipv4)), Ok(Some((28, told))));
-    assert_eq!(read(&binary([0x20, 0x11], &[])), Ok(Some((16, None))));
-    assert_eq!(read(&binary([0x21, 0x00], &[1, 2, 3])), Ok(Some((19, None))));
-    assert_eq!(read(&binary([0x21, 0x31], &[0; 216])), Ok(Some((232, None))));
     let fields = |fields: &[u8]| parse(&binary([0x21, 0x11], &[&ipv4, fields].concat()));
     let (_, announced) = fields(b"\xea\0\x02ab\x02\0\0").unwrap().unwrap();
     assert_eq!(announced.fields().collect::<Vec<_>>(), [(0xea, &b"ab"[..]), (kind::AUTHORITY, b"")]);
@@ -79,7 +76,7 @@ fn heads_of_version_2() {
         (b"\xea\0\x03ab", Wrong::Malformed),
         (b"\xea\0\x01ab", Wrong::Malformed),
         (b"\x03\0\x02ab", Wrong::Malformed),
-        (b"\x03\0\x04abcd", Wrong::Malformed),
+        (b"\x03\0\x04abcd", Wrong::Checksum),
         (&[b"\x02\x01\0".as_slice(), &[b'x'; 256]].concat(), Wrong::TooLong),
         (&[b"\x05\0\x81".as_slice(), &[b'x'; 129]].concat(), Wrong::TooLong),
         (&[b"\xea\x04\x01".as_slice(), &[b'x'; 1025]].concat(), Wrong::TooLong),
@@ -90,6 +87,39 @@ fn heads_of_version_2() {
     assert_eq!(read(&binary([0x21, 0x21], &[0; 35])), Err(Wrong::Malformed));
     assert_eq!(read(&binary([0x22, 0x11], &ipv4)), Err(Wrong::Malformed));
     assert_eq!(read(&binary([0x11, 0x11], &ipv4)), Err(Wrong::NoHead));
+}
+
+/// What need not be known is passed over by its length.
+#[test]
+fn blocks_that_are_passed_over() {
+    let (ipv4, ipv6) = ([3, 0, 4, 1, 127, 0, 0, 2, 0, 42, 5, 57], [9; 36]);
+    let fields = b"\xea\0\x02ab";
+    let found = |start, block: &[&[u8]]| {
+        let head = binary(start, &block.concat());
+        let (length, announced) = parse(&head).unwrap()?;
+        assert_eq!((length, announced.addresses), (head.len(), None));
+        announced.field(0xea).map(<[u8]>::to_vec)
+    };
+    for family in 0..=u8::MAX {
+        let known = family >> 4 < 4 && family & 0xf < 3;
+        for block in [&b""[..], b"abcdef", &ipv4, &[7; 500]] {
+            assert_eq!(found([0x20, family], &[block]), None, "{family:x}");
+            let tells = matches!(family, 0x11 | 0x21);
+            match known {
+                true if !tells => assert_eq!(found([0x21, family], &[block]), None, "{family:x}"),
+                true => {}
+                false => assert_eq!(read(&binary([0x21, family], block)), Err(Wrong::Malformed), "{family:x}"),
+            }
+        }
+    }
+    for (family, addresses) in [(0x00, &b""[..]), (0x11, &ipv4), (0x12, &ipv4), (0x21, &ipv6), (0x31, &[0; 216])] {
+        assert_eq!(found([0x20, family], &[addresses, fields]).as_deref(), Some(&b"ab"[..]), "{family:x}");
+        if !matches!(family, 0x11 | 0x21) {
+            assert_eq!(found([0x21, family], &[addresses, fields]).as_deref(), Some(&b"ab"[..]), "{family:x}");
+        }
+    }
+    assert_eq!(read(&binary([0x20, 0x00], b"\x03\0\x04abcd")), Err(Wrong::Checksum));
+    assert_eq!(read(b"PROXY UNKNOWN \xff\xfe\r\n"), Ok(Some((18, None))));
 }
 
 fn address() -> impl Strategy<Value = SocketAddr> {

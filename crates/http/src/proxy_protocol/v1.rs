@@ -14,7 +14,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(usize, Announced)>, Wrong> {
         return if bytes.len() >= MOST_BYTES { Err(Wrong::TooLong) } else { Ok(None) };
     };
     let line = line[..end].strip_suffix(b"\r").ok_or(Wrong::Malformed)?;
-    let line = std::str::from_utf8(line).map_err(|_| Wrong::Malformed)?;
+    // What is no UTF-8 is no address, and what follows UNKNOWN does not matter.
+    let line = String::from_utf8_lossy(line);
     let mut words = line.split(' ').skip(1);
     let addresses = match words.next() {
         Some("TCP4") => Some(pair(words, |ip| ip.parse::<Ipv4Addr>().ok().map(IpAddr::V4))?),

@@ -5,6 +5,9 @@
 //!  16  addresses and ports (12 for IPv4, 36 for IPv6, 216 for unix sockets)
 //!      fields: type (1), length (2), value
 //! ```
+//!
+//! What a receiver need not know is passed over by its length: all of `LOCAL`, whatever its family, and families without an address
+//! of TCP. Fields are looked for behind addresses of such a family; what are none there is passed over, too.
 
 use super::{Announced, Ends, Wrong, begins_alike, in_one_family, kind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -20,6 +23,7 @@ const TCP4: u8 = 0x11;
 const TCP6: u8 = 0x21;
 const IPV4_BYTES: usize = 12;
 const IPV6_BYTES: usize = 36;
+const UNIX_BYTES: usize = 216;
 /// A field's type and length.
 const FIELD_HEAD: usize = 3;
 /// HAProxy's limits of what is kept of a field.
@@ -38,7 +42,6 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(usize, Announced)>, Wrong> {
     let length = FIXED + usize::from(u16::from_be_bytes([fixed[14], fixed[15]]));
     let Some(head) = bytes.get(..length) else { return Ok(None) };
     let (addresses, rest) = match (fixed[12], fixed[13]) {
-        (LOCAL, _) => (None, head.get(FIXED..)),
         (PROXY, TCP4) => {
             let address = |at: usize| head.get(at..at + 4)?.first_chunk::<4>().map(|ip| Ipv4Addr::from(*ip).into());
             (Some(pair(head, IPV4_BYTES, address(16), address(20))?), head.get(FIXED + IPV4_BYTES..))
@@ -47,11 +50,40 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(usize, Announced)>, Wrong> {
             let address = |at: usize| head.get(at..at + 16)?.first_chunk::<16>().map(|ip| Ipv6Addr::from(*ip).into());
             (Some(pair(head, IPV6_BYTES, address(16), address(32))?), head.get(FIXED + IPV6_BYTES..))
         }
-        // Whatever other families tell is passed over.
-        (PROXY, _) => (None, None),
+        (LOCAL, family) => return passed_over(head, address_bytes(family).unwrap_or(0)),
+        (PROXY, family) => return passed_over(head, address_bytes(family).ok_or(Wrong::Malformed)?),
         _ => return Err(Wrong::Malformed),
     };
     let fields = rest.unwrap_or_default();
+    check_fields(head, fields)?;
+    Ok(Some((length, Announced { addresses, fields: fields.into() })))
+}
+
+/// How many bytes the addresses of a family and a transport have; nothing for one that the protocol does not know.
+fn address_bytes(family: u8) -> Option<usize> {
+    match (family >> 4, family & 0xf) {
+        (_, 3..) => None,
+        (0, _) => Some(0),
+        (1, _) => Some(IPV4_BYTES),
+        (2, _) => Some(IPV6_BYTES),
+        (3, _) => Some(UNIX_BYTES),
+        _ => None,
+    }
+}
+
+/// A head that says nothing of addresses. A checksum that is wrong is an error here, too.
+fn passed_over(head: &[u8], addresses: usize) -> Result<Option<(usize, Announced)>, Wrong> {
+    let fields = head.get(FIXED + addresses..).filter(|fields| Fields(fields).all(|field| field.is_ok())).unwrap_or_default();
+    let fields = match check_fields(head, fields) {
+        Ok(()) => fields,
+        Err(Wrong::Checksum) => return Err(Wrong::Checksum),
+        Err(_) => &[],
+    };
+    Ok(Some((head.len(), Announced { addresses: None, fields: fields.into() })))
+}
+
+/// Checks the fields that end a head.
+fn check_fields(head: &[u8], fields: &[u8]) -> Result<(), Wrong> {
     let (mut at, mut checked) = (head.len() - fields.len(), false);
     for field in Fields(fields) {
         let (field_kind, value) = field?;
@@ -70,13 +102,13 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(usize, Announced)>, Wrong> {
         if field_kind == kind::CRC32C {
             // Each would be a pass over the whole head; one says it all.
             if std::mem::replace(&mut checked, true) {
-                return Err(Wrong::Malformed);
+                return Err(Wrong::Checksum);
             }
             check(head, at)?;
         }
         at += value.len();
     }
-    Ok(Some((length, Announced { addresses, fields: fields.into() })))
+    Ok(())
 }
 
 fn pair(head: &[u8], bytes: usize, from: Option<IpAddr>, to: Option<IpAddr>) -> Result<(SocketAddr, SocketAddr), Wrong> {
@@ -91,7 +123,7 @@ fn check(head: &[u8], at: usize) -> Result<(), Wrong> {
     let (before, rest) = head.split_at(at);
     let (sum, behind) = rest.split_at(4.min(rest.len()));
     let state = crc32c(crc32c(crc32c(!0, before), &[0; 4]), behind);
-    if (!state).to_be_bytes() == *sum { Ok(()) } else { Err(Wrong::Malformed) }
+    if (!state).to_be_bytes() == *sum { Ok(()) } else { Err(Wrong::Checksum) }
 }
 
 /// Fields, one after the other; an error ends them.
@@ -211,6 +243,6 @@ mod tests {
             head
         };
         assert!(parse(&head(0)).is_ok() && parse(&head(1)).is_ok());
-        assert!(matches!(parse(&head(2)), Err(Wrong::Malformed)));
+        assert!(matches!(parse(&head(2)), Err(Wrong::Checksum)));
     }
 }

@@ -3,11 +3,12 @@
 use crate::phase::{Client, read};
 use crate::session::Session;
 use crate::stream::Stream;
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::task::Poll;
 use terse_balance::{AnnouncementVersion, Announcer, TlsFields};
 use terse_http::proxy_protocol::{self, Writer, kind};
-use terse_tls::{Secured, Whose};
+use terse_tls::{Handshake, Secured, Whose};
 
 /// Reads the head in front of a client's first byte. False when there is none, or none in time: that counts as an error of a request,
 /// and the connection is to be closed.
@@ -73,22 +74,31 @@ pub fn head(announcer: &Announcer, stream: &Stream) -> Vec<u8> {
     if told.checksum {
         writer.checksum();
     }
-    let announced = stream.facts.session.announced();
-    if let Some(authority) = announced.and_then(|announced| announced.field(kind::AUTHORITY)).filter(|_| told.authority) {
-        writer.field(kind::AUTHORITY, authority);
+    let session = &stream.facts.session;
+    let secured = session.tls().map(Secured::handshake);
+    if let Some(protocol) = secured.as_ref().and_then(Handshake::protocol) {
+        writer.field(kind::ALPN, &protocol);
+    }
+    if told.authority {
+        // What a proxy before this one has told is nearer to the client.
+        let authority = session.announced().and_then(|announced| announced.field(kind::AUTHORITY)).map(Cow::Borrowed);
+        let authority = authority.or_else(|| secured.as_ref()?.server_name().map(Cow::Owned));
+        if let Some(authority) = authority {
+            writer.field(kind::AUTHORITY, &authority);
+        }
     }
     if told.unique_id {
         writer.field(kind::UNIQUE_ID, stream.facts.unique_id(&env).unwrap_or_default());
     }
     if told.tls.told {
-        writer.field(kind::SSL, &tls(stream.facts.session.tls(), told.tls));
+        writer.field(kind::SSL, &tls(secured.as_ref(), told.tls));
     }
     writer.finish()
 }
 
 /// What is known of the client's TLS: flags, what verifying its certificate came to, and fields.
-fn tls(tls: Option<&Secured>, told: TlsFields) -> Vec<u8> {
-    let Some(tls) = tls.map(Secured::handshake) else { return vec![0; 5] };
+fn tls(tls: Option<&Handshake<'_>>, told: TlsFields) -> Vec<u8> {
+    let Some(tls) = tls else { return proxy_protocol::NO_TLS.to_vec() };
     let (mut flags, mut verified) = (SPEAKS_TLS, 0);
     let shown = tls.peer_certificate();
     if shown.is_some() {

@@ -1,9 +1,11 @@
 //! What the first message of a TLS handshake says (RFC 8446 section 4.1.2), read where it passes by: `req.ssl_sni` and its like.
 //!
-//! Nothing is decrypted and nothing is kept: the server for which it is meant reads it all again.
+//! Nothing is decrypted and nothing is kept: the server for which it is meant reads it all again. A message that records cut (RFC 8446
+//! section 5.1) is put together.
 
 use super::payload::{Raw, Read};
 use crate::inspection::Side;
+use std::borrow::Cow;
 use terse_sample::{ArgList, Env, Fetch, Needs, Octets, Type, Value};
 
 /// The table.
@@ -61,7 +63,11 @@ pub(super) const FETCHES: &[Fetch] = &[
         "The version in a TLS client's first message: the major one, times 65536, and the minor.",
         |_, env| {
             let raw = Raw::of(env, Some(Side::Request))?;
-            raw.settle(version(raw.bytes)).map(Value::Int)
+            let version = match raw.bytes.first() {
+                Some(&HANDSHAKE) => message(&raw, None).and_then(hello_version),
+                _ => version(raw.bytes),
+            };
+            raw.settle(version).map(Value::Int)
         },
     )
     .also(&["req_ssl_ver"])
@@ -96,38 +102,89 @@ struct Hello<'a> {
 /// Something of the client's first message, once all of the message is there.
 fn hello<'a, T>(env: &Env<'a>, get: impl FnOnce(Hello<'a>) -> Option<T>) -> Option<T> {
     let raw = Raw::of(env, Some(Side::Request))?;
-    raw.settle(client_hello(raw.bytes)).and_then(get)
+    raw.settle(message(&raw, Some(CLIENT_HELLO)).and_then(client_hello)).and_then(get)
 }
 
 fn binary(bytes: &[u8]) -> Value<'_> {
     Value::Bin(Octets::from(bytes))
 }
 
-/// The record, the handshake message in it, the ClientHello.
-fn client_hello(bytes: &[u8]) -> Read<Hello<'_>> {
-    let [kind, rest @ ..] = bytes else { return Read::More };
-    if *kind != HANDSHAKE || rest.first().is_some_and(|major| *major < 3) {
+/// The first handshake message: its type, its length and its body.
+fn message<'a>(raw: &Raw<'a>, wanted: Option<u8>) -> Read<&'a [u8]> {
+    first_message(raw.bytes, wanted).and_then(|message| match message {
+        Cow::Borrowed(message) => Read::Found(message),
+        Cow::Owned(message) => Read::Found(raw.keep(message)),
+    })
+}
+
+/// The same, of these records, once all of it is there; `wanted`: nothing but this type.
+fn first_message(mut records: &[u8], wanted: Option<u8>) -> Read<Cow<'_, [u8]>> {
+    let mut joined = Cow::Borrowed(&[][..]);
+    loop {
+        let Fragment { bytes, is_whole, behind } = match fragment(records) {
+            Read::Found(fragment) => fragment,
+            Read::More => return Read::More,
+            Read::Never => return Read::Never,
+        };
+        match joined.is_empty() {
+            true => joined = Cow::Borrowed(bytes),
+            false => joined.to_mut().extend_from_slice(bytes),
+        }
+        if wanted.is_some_and(|wanted| joined.first().is_some_and(|kind| *kind != wanted)) {
+            return Read::Never;
+        }
+        if let [_, a, b, c, rest @ ..] = &*joined {
+            let length = usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c);
+            if rest.len() >= length {
+                let end = MESSAGE_HEAD + length;
+                return Read::Found(match joined {
+                    Cow::Borrowed(bytes) => Cow::Borrowed(bytes.get(..end).unwrap_or(bytes)),
+                    Cow::Owned(mut bytes) => {
+                        bytes.truncate(end);
+                        Cow::Owned(bytes)
+                    }
+                });
+            }
+        }
+        if !is_whole {
+            return Read::More;
+        }
+        records = behind;
+    }
+}
+
+/// What a record has of a handshake.
+struct Fragment<'a> {
+    bytes: &'a [u8],
+    is_whole: bool,
+    behind: &'a [u8],
+}
+
+/// The first record, as far as it is there.
+fn fragment(bytes: &[u8]) -> Read<Fragment<'_>> {
+    if bytes.first().is_some_and(|kind| *kind != HANDSHAKE) || bytes.get(1).is_some_and(|major| *major < 3) {
         return Read::Never;
     }
-    let Some((record, rest)) = bytes.get(3..).and_then(u16_of) else { return Read::More };
-    if usize::from(record) < SHORTEST + 4 {
+    let Some((length, rest)) = bytes.get(3..).and_then(u16_of) else { return Read::More };
+    if !(1..=LARGEST_RECORD).contains(&length) {
         return Read::Never;
     }
-    let [message, rest @ ..] = rest else { return Read::More };
-    if *message != CLIENT_HELLO {
-        return Read::Never;
-    }
-    let [a, b, c, rest @ ..] = rest else { return Read::More };
-    let length = usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c);
-    if length < SHORTEST {
-        return Read::Never;
-    }
-    if rest.len() + 4 < usize::from(record) {
-        return Read::More;
-    }
-    match rest.get(..length) {
-        Some(message) => parts(message).map_or(Read::Never, Read::Found),
-        None => Read::More,
+    Read::Found(match rest.split_at_checked(length.into()) {
+        Some((bytes, behind)) => Fragment { bytes, is_whole: true, behind },
+        None => Fragment { bytes: rest, is_whole: false, behind: b"" },
+    })
+}
+
+/// The parts of a whole message that is a ClientHello.
+fn client_hello(message: &[u8]) -> Read<Hello<'_>> {
+    message.get(MESSAGE_HEAD..).and_then(parts).map_or(Read::Never, Read::Found)
+}
+
+/// The version that a whole message begins with.
+fn hello_version(message: &[u8]) -> Read<i64> {
+    match message.get(MESSAGE_HEAD..) {
+        Some([major, minor, ..]) => Read::Found(number(*major, *minor)),
+        _ => Read::Never,
     }
 }
 
@@ -150,8 +207,8 @@ fn parts(message: &[u8]) -> Option<Hello<'_>> {
 
 const HANDSHAKE: u8 = 0x16;
 const CLIENT_HELLO: u8 = 1;
-/// Version, random, and the lengths of session, ciphers, methods and extensions with one cipher and one method.
-const SHORTEST: usize = 2 + 32 + 1 + 2 + 2 + 1 + 1 + 2 + 2;
+/// A message's type and length.
+const MESSAGE_HEAD: usize = 4;
 
 /// What an extension holds: `Some(None)` when it is not there, nothing when the list of extensions is broken.
 fn extension(mut all: &[u8], wanted: u16) -> Option<Option<&[u8]>> {
@@ -212,9 +269,14 @@ fn protocols<'a>(_: &'a ArgList, env: &Env<'a>, visit: &mut dyn FnMut(Value<'a>)
 /// The type of the handshake message that comes first, once all of it is there.
 fn handshake<'a>(env: &Env<'a>, side: Side) -> Option<Value<'a>> {
     let raw = Raw::of(env, Some(side))?;
-    raw.settle(handshake_type(raw.bytes)).map(|kind| Value::Int(kind.into()))
+    let kind = match raw.bytes.first() {
+        Some(&HANDSHAKE) => message(&raw, None).and_then(|message| message.first().map_or(Read::Never, |kind| Read::Found(*kind))),
+        _ => handshake_type(raw.bytes),
+    };
+    raw.settle(kind).map(|kind| Value::Int(kind.into()))
 }
 
+/// The same where the first record is not one of a handshake.
 fn handshake_type(bytes: &[u8]) -> Read<u8> {
     let Some(kind) = bytes.first() else { return Read::More };
     if !is_record(*kind) {
@@ -229,7 +291,7 @@ fn handshake_type(bytes: &[u8]) -> Read<u8> {
     }
 }
 
-/// The version of the first message: of SSL 3 and TLS in a record, of SSL 2 in its own frame.
+/// The version of the first message where its record is not one of a handshake: of SSL 3 and TLS, or of SSL 2 in its own frame.
 fn version(bytes: &[u8]) -> Read<i64> {
     let Some(kind) = bytes.first() else { return Read::More };
     if !is_record(*kind) {
@@ -321,10 +383,30 @@ mod tests {
     }
 
     fn found(bytes: &[u8]) -> Hello<'_> {
-        match client_hello(bytes) {
+        match hello_of(bytes) {
             Read::Found(hello) => hello,
             other => panic!("{other:?}"),
         }
+    }
+
+    /// The hello of records, which lives as long as the test where they cut it.
+    fn hello_of(bytes: &[u8]) -> Read<Hello<'_>> {
+        first_message(bytes, Some(CLIENT_HELLO)).and_then(|message| {
+            client_hello(match message {
+                Cow::Borrowed(message) => message,
+                Cow::Owned(message) => message.leak(),
+            })
+        })
+    }
+
+    fn kind_of(bytes: &[u8]) -> Read<u8> {
+        first_message(bytes, None).and_then(|message| Read::Found(message[0]))
+    }
+
+    /// The records of a message, cut after so many bytes each.
+    fn cut(message: &[u8], most: usize) -> Vec<u8> {
+        let record = |part: &[u8]| [&[22, 3, 1], &(part.len() as u16).to_be_bytes()[..], part].concat();
+        message.chunks(most).flat_map(record).collect()
     }
 
     #[test]
@@ -337,17 +419,36 @@ mod tests {
         assert_eq!(list(find(hello.extensions, GROUPS).unwrap()), Some(&b"\0\x1d"[..]));
         assert_eq!(hello.ciphers, b"\x13\x01\x13\x02");
         assert_eq!(key_groups(b"\0\x1d\0\x01x\x11\xec\0\x02yy"), Some(b"\0\x1d\x11\xec".to_vec()));
-        assert_eq!(version(&bytes), Read::Found(0x3_0003));
-        assert_eq!(handshake_type(&bytes), Read::Found(1));
+        assert_eq!(first_message(&bytes, None).and_then(|message| hello_version(&message)), Read::Found(0x3_0003));
+        assert_eq!(kind_of(&bytes), Read::Found(1));
+    }
+
+    #[test]
+    fn records_cut_messages_anywhere() {
+        let whole = usual();
+        for most in 1..whole.len() {
+            let bytes = cut(&whole[5..], most);
+            let name = find(found(&bytes).extensions, SERVER_NAME).and_then(server_name);
+            assert_eq!(name, Some(&b"example.com"[..]), "{most}");
+            for length in [0, 1, 4, 5, 6, bytes.len() / 2, bytes.len() - 1] {
+                assert_eq!(hello_of(&bytes[..length]), Read::More, "{most} {length}");
+                assert_eq!(kind_of(&bytes[..length]), Read::More, "{most} {length}");
+            }
+            // What is no handshake cuts off a message for good.
+            let broken = [&bytes[..most.min(whole.len() - 6) + 5], &[21, 3, 1, 0, 2, 1, 0]].concat();
+            assert_eq!(hello_of(&broken), Read::Never, "{most}");
+        }
+        // What follows the message in its record is another one.
+        let two = [&whole[5..], &[20, 0, 0, 0]].concat();
+        assert_eq!(found(&cut(&two, 1 << 14)), found(&whole));
     }
 
     #[test]
     fn a_part_of_it_is_waited_for() {
         let bytes = usual();
         for length in 0..bytes.len() {
-            assert_eq!(client_hello(&bytes[..length]), Read::More, "{length}");
-            assert_eq!(version(&bytes[..length]), Read::More, "{length}");
-            assert_eq!(handshake_type(&bytes[..length]), Read::More, "{length}");
+            assert_eq!(hello_of(&bytes[..length]), Read::More, "{length}");
+            assert_eq!(kind_of(&bytes[..length]), Read::More, "{length}");
         }
     }
 
@@ -359,7 +460,7 @@ mod tests {
                 let mut broken = bytes.clone();
                 broken[at] = value;
                 // Whatever comes of it, it comes: no panic, and nothing beyond the bytes.
-                if let Read::Found(hello) = client_hello(&broken) {
+                if let Read::Found(hello) = hello_of(&broken) {
                     let name = find(hello.extensions, SERVER_NAME).and_then(server_name).unwrap_or_default();
                     assert!(name.len() <= broken.len());
                     for wanted in [GROUPS, PROTOCOLS, KEY_SHARES] {
@@ -372,9 +473,10 @@ mod tests {
 
     #[test]
     fn what_is_no_tls_is_told_at_once() {
-        assert_eq!(client_hello(b"GET / HTTP/1.1\r\n"), Read::Never);
-        assert_eq!(client_hello(b"\x16\x02"), Read::Never);
-        assert_eq!(client_hello(b"\x16\x03\x01\0\x05"), Read::Never);
+        assert_eq!(hello_of(b"GET / HTTP/1.1\r\n"), Read::Never);
+        assert_eq!(hello_of(b"\x16\x02"), Read::Never);
+        assert_eq!(hello_of(b"\x16\x03\x01\0\0"), Read::Never);
+        assert_eq!(hello_of(b"\x16\x03\x01\0\x05\x02"), Read::Never);
         assert_eq!(handshake_type(b"SSH-2.0"), Read::Never);
         assert_eq!(version(b"SSH-2.0-OpenSSH"), Read::Never);
     }

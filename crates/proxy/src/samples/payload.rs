@@ -115,6 +115,17 @@ pub(super) enum Read<T> {
     Never,
 }
 
+impl<T> Read<T> {
+    /// What follows of the value, where there is one.
+    pub(super) fn and_then<U>(self, next: impl FnOnce(T) -> Read<U>) -> Read<U> {
+        match self {
+            Read::Found(value) => next(value),
+            Read::More => Read::More,
+            Read::Never => Read::Never,
+        }
+    }
+}
+
 /// The bytes of one side of a connection that carries bytes.
 pub(super) struct Raw<'a> {
     pub(super) bytes: &'a [u8],
@@ -142,6 +153,11 @@ impl<'a> Raw<'a> {
             }
             Read::Never => None,
         }
+    }
+
+    /// Keeps a handshake message that was put together, as long as the bytes are lent.
+    pub(super) fn keep(&self, message: Vec<u8>) -> &'a [u8] {
+        self.inspection.keep(message)
     }
 
     /// So many bytes from there.

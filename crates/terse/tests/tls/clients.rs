@@ -465,13 +465,14 @@ fn servers_are_told_of_the_clients_tls() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let text = format!(
         "global\n nbthread 1\n{DEFAULTS}\nlisten web\n bind fd@${{web}} ssl crt a.pem ca-file root.pem verify optional\n \
-         server s {} send-proxy-v2-ssl-cn proxy-v2-options ssl-cipher,cert-key\n",
+         server s {} send-proxy-v2-ssl-cn proxy-v2-options ssl-cipher,cert-key,authority\n",
         listener.local_addr().unwrap()
     );
     let site = signed(Kind::Rsa, &["a.test"], &root).pem();
     let terse = Terse::with(&text).file("a.pem", site).file("root.pem", root.certificate_pem()).listen("web").start();
     let shown = signed(Kind::Ecdsa, &["the client"], &root);
-    let ask = Ask { shown: Some(&shown), version: Some(SslVersion::TLS1_2), ..Ask::default() };
+    let (name, protocols) = (Some("a.test"), Some(&b"\x08http/1.1"[..]));
+    let ask = Ask { name, protocols, shown: Some(&shown), version: Some(SslVersion::TLS1_2), ..Ask::default() };
     let mut client = ask.connect(terse.address("web")).unwrap();
     client.write_all(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").unwrap();
     let (mut server, _) = listener.accept().unwrap();
@@ -480,8 +481,9 @@ fn servers_are_told_of_the_clients_tls() {
     server.read_exact(&mut head).unwrap();
     let mut rest = vec![0; usize::from(u16::from_be_bytes([head[14], head[15]]))];
     server.read_exact(&mut rest).unwrap();
-    // Behind two addresses and ports: TLS, with a certificate in the session and on this connection, which is valid.
-    let told = &rest[12..];
+    // After two addresses and ports: the protocol and the name that the client has asked for.
+    let told = rest[12..].strip_prefix(b"\x01\0\x08http/1.1\x02\0\x06a.test").unwrap();
+    // TLS, with a certificate in the session and on this connection, which is valid.
     assert_eq!((told[0], &told[3..8]), (0x20, &[7, 0, 0, 0, 0][..]), "{told:?}");
     let mut fields = Vec::new();
     let mut at = &told[8..];

@@ -34,7 +34,7 @@ fn hellos_are_kept_as_far_as_there_is_room() {
             "tune.ssl.capture-buffer-size 96",
             "771|49195-255|C02B00FF|ECDHE-ECDSA-AES128-GCM-SHA256,TLS_EMPTY_RENEGOTIATION_INFO_SCSV|23-24|0-1-2|0403|000B000A|1",
         ),
-        ("tune.ssl.capture-buffer-size 3", "771|49195|C02B|ECDHE-ECDSA-AES128-GCM-SHA256||0|||1"),
+        ("tune.ssl.capture-buffer-size 3", "771|49195|C02B|ECDHE-ECDSA-AES128-GCM-SHA256|||||1"),
     ] {
         let text = format!(
             "global\n nbthread 1\n {global}\n{DEFAULTS}\nfrontend web\n bind fd@${{web}} ssl crt a.pem\n \
