@@ -27,6 +27,9 @@ pub enum Fault {
     /// The length of what came out is another one.
     #[error("invalid compressed data--length error")]
     Length,
+    /// The name in the head is longer than any file's.
+    #[error("corrupted input -- file name too large")]
+    LongName,
     /// A part of the format that is not supported.
     #[error("{0} -- not supported")]
     Unsupported(String),

@@ -10,6 +10,8 @@ pub struct Header {
     pub name: Option<Vec<u8>>,
     /// When it was changed, in seconds since 1970; 0: unknown.
     pub time: u32,
+    /// Whether it has a name that is longer than any file's ([`MAX_NAME`]).
+    pub has_long_name: bool,
 }
 
 /// Flags (section 2.3.1).
@@ -21,8 +23,8 @@ const UNKNOWN: u8 = 0xe0;
 
 /// The system on which it was made: Unix.
 const UNIX: u8 = 3;
-/// Longer names and comments are no names; nobody needs them to be kept.
-const MAX_TEXT: usize = 4096;
+/// Bytes of a name that are kept: no path is longer. Longer names, and comments of any length, are read and not kept.
+const MAX_NAME: usize = 4096;
 
 impl Header {
     /// Appends the head of a member.
@@ -48,7 +50,7 @@ impl Header {
     /// # Errors
     /// An input that ends, a flag or a method that is unknown, a checksum that is wrong.
     pub fn read(input: &mut Input<'_>) -> Result<Header, Fault> {
-        let mut seen = Vec::with_capacity(64);
+        let mut seen = libdeflater::Crc::new();
         let mut fixed = [0; 10];
         for byte in &mut fixed {
             *byte = next(input, &mut seen)?;
@@ -60,7 +62,7 @@ impl Header {
         if flags & UNKNOWN != 0 {
             return Err(Fault::Unsupported(format!("has flags 0x{flags:x}")));
         }
-        let mut header = Header { name: None, time: u32::from_le_bytes([t0, t1, t2, t3]) };
+        let mut header = Header { time: u32::from_le_bytes([t0, t1, t2, t3]), ..Header::default() };
         if flags & HAS_EXTRA != 0 {
             let length = usize::from(u16::from_le_bytes([next(input, &mut seen)?, next(input, &mut seen)?]));
             for _ in 0..length {
@@ -68,13 +70,14 @@ impl Header {
             }
         }
         if flags & HAS_NAME != 0 {
-            header.name = Some(text(input, &mut seen)?);
+            header.name = text(input, &mut seen, MAX_NAME)?;
+            header.has_long_name = header.name.is_none();
         }
         if flags & HAS_COMMENT != 0 {
-            text(input, &mut seen)?;
+            text(input, &mut seen, 0)?;
         }
         if flags & HAS_CHECKSUM != 0 {
-            let expected = libdeflater::crc32(&seen) as u16;
+            let expected = seen.sum() as u16;
             if u16::from_le_bytes([next(input, &mut seen)?, next(input, &mut seen)?]) != expected {
                 return Err(Fault::Checksum);
             }
@@ -91,22 +94,24 @@ pub fn tail(checksum: u32, length: u64) -> [u8; 8] {
     tail
 }
 
-/// A byte, which counts into the head's checksum. What is beyond any head that is one's own need not be remembered.
-fn next(input: &mut Input<'_>, seen: &mut Vec<u8>) -> Result<u8, Fault> {
+/// A byte, which counts into the head's checksum.
+fn next(input: &mut Input<'_>, seen: &mut libdeflater::Crc) -> Result<u8, Fault> {
     let byte = input.byte()?.ok_or(Fault::End)?;
-    seen.push(byte);
+    seen.update(&[byte]);
     Ok(byte)
 }
 
-/// Bytes up to a zero.
-fn text(input: &mut Input<'_>, seen: &mut Vec<u8>) -> Result<Vec<u8>, Fault> {
-    let start = seen.len();
-    while next(input, seen)? != 0 {
-        if seen.len() - start > MAX_TEXT {
-            return Err(Fault::Unsupported("a name or comment without end".into()));
+/// Bytes up to a zero; `None` when there are more than `most`.
+fn text(input: &mut Input<'_>, seen: &mut libdeflater::Crc, most: usize) -> Result<Option<Vec<u8>>, Fault> {
+    let (mut kept, mut length) = (Vec::new(), 0usize);
+    loop {
+        match next(input, seen)? {
+            0 => return Ok(Some(kept).filter(|kept| kept.len() == length)),
+            byte if length < most => kept.push(byte),
+            _ => {}
         }
+        length += 1;
     }
-    Ok(seen[start..seen.len() - 1].to_vec())
 }
 
 #[cfg(test)]
@@ -119,7 +124,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        for header in [Header::default(), Header { name: Some(b"a file.txt".to_vec()), time: 1_700_000_000 }] {
+        for header in [Header::default(), Header { name: Some(b"a file.txt".to_vec()), time: 1_700_000_000, ..Header::default() }] {
             let mut out = Vec::new();
             header.write(6, &mut out);
             assert_eq!(read(&out).unwrap(), header);
@@ -135,10 +140,23 @@ mod tests {
         all.extend_from_slice(b"\x03\0abcname\0comment\0");
         let sum = libdeflater::crc32(&all) as u16;
         all.extend_from_slice(&sum.to_le_bytes());
-        assert_eq!(read(&all).unwrap(), Header { name: Some(b"name".to_vec()), time: 1 });
+        assert_eq!(read(&all).unwrap(), Header { name: Some(b"name".to_vec()), time: 1, ..Header::default() });
         all[13] ^= 1;
         assert!(matches!(read(&all), Err(Fault::Checksum)));
         assert!(matches!(read(&[0x1f, 0x8b, 7, 0, 0, 0, 0, 0, 0, 0]), Err(Fault::Unsupported(_))));
         assert!(matches!(read(&[0x1f, 0x8b, 8, 0x20, 0, 0, 0, 0, 0, 0]), Err(Fault::Unsupported(_))));
+    }
+
+    #[test]
+    fn names_and_comments_have_any_length() {
+        for (name, comment) in [(MAX_NAME, 1), (MAX_NAME + 1, 100_000), (300_000, 0)] {
+            let mut all = vec![0x1f, 0x8b, 8, HAS_CHECKSUM | HAS_NAME | HAS_COMMENT, 1, 0, 0, 0, 0, 3];
+            all.extend([&vec![b'n'; name][..], b"\0", &vec![b'c'; comment], b"\0"].concat());
+            all.extend_from_slice(&(libdeflater::crc32(&all) as u16).to_le_bytes());
+            let header = read(&all).unwrap();
+            let kept = (name <= MAX_NAME).then(|| vec![b'n'; name]);
+            assert_eq!((header.name, header.has_long_name), (kept, name > MAX_NAME));
+            assert!(matches!(read(&all[..11 + name]), Err(Fault::End)), "that is what is wrong");
+        }
     }
 }

@@ -210,7 +210,7 @@ impl Operand {
         let mut overwrites = options.force;
         // The name in the head, when it is asked for, must be known before a name is taken; so the head is looked at first.
         let restores = options.mode == Mode::Decompress && options.names == Some(true) && options.output.is_none();
-        if restores && let Some(name) = self.stored_name() {
+        if restores && let Some(name) = self.stored_name()? {
             made = made.with_file_name(name);
         }
         if !overwrites && made.symlink_metadata().is_ok() {
@@ -263,13 +263,19 @@ impl Operand {
         let progress = self.progress(options);
         let mut input = Input::new(&mut self.file).with_progress(&progress);
         let wanted = options.form.or(promised.filter(|form| *form == Form::Brotli));
+        // Like cat, for what is no member.
+        let passes = options.force && options.to_stdout && options.mode == Mode::Decompress;
         match unpack::detect(&mut input, wanted) {
+            Ok(form) if passes => {
+                let mut unpacked = unpack::members(form, &mut input, sink)?;
+                unpacked.bytes += copy(&mut input, sink)?;
+                Ok((form, unpacked, input.taken()))
+            }
             Ok(form) => {
                 let unpacked = unpack::unpack(form, &mut input, sink)?;
                 Ok((form, unpacked, input.taken()))
             }
-            // Like cat.
-            Err(Fault::Format(_) | Fault::End) if options.force && options.to_stdout && options.mode == Mode::Decompress => {
+            Err(Fault::Format(_) | Fault::End) if passes => {
                 let bytes = copy(&mut input, sink)?;
                 Ok((Form::Gzip, Unpacked { bytes, ..Unpacked::default() }, bytes))
             }
@@ -287,21 +293,28 @@ impl Operand {
             return Header::default();
         };
         let name = self.name.file_name().filter(|_| !self.is_stdin).map(|name| name.as_bytes().to_vec());
-        Header { name, time: u32::try_from(metadata.mtime()).unwrap_or(0) }
+        Header { name, time: u32::try_from(metadata.mtime()).unwrap_or(0), ..Header::default() }
     }
 
     /// The name in the head, if it can be a file's in the same folder. Leaves the file at its beginning.
-    fn stored_name(&mut self) -> Option<PathBuf> {
+    ///
+    /// # Errors
+    /// A name that is too long for one. What else is wrong with the head is found again when it is read for its body.
+    fn stored_name(&mut self) -> Result<Option<PathBuf>, Fault> {
         use std::io::Seek;
         let header = {
             let mut input = Input::new(&mut self.file);
             let is_gzip = unpack::detect(&mut input, Some(Form::Gzip)).is_ok();
             is_gzip.then(|| Header::read(&mut input).ok()).flatten()
         };
-        self.file.rewind().ok()?;
-        let name = header?.name?;
-        let last = name.rsplit(|&byte| byte == b'/').next().filter(|last| !matches!(*last, b"" | b"." | b".."))?;
-        Some(PathBuf::from(std::ffi::OsStr::from_bytes(last)))
+        self.file.rewind().map_err(Fault::Read)?;
+        let Some(header) = header else { return Ok(None) };
+        if header.has_long_name {
+            return Err(Fault::LongName);
+        }
+        let name = header.name.unwrap_or_default();
+        let last = name.rsplit(|&byte| byte == b'/').next().filter(|last| !matches!(*last, b"" | b"." | b".."));
+        Ok(last.map(|last| PathBuf::from(std::ffi::OsStr::from_bytes(last))))
     }
 
     fn mind_garbage(&self, run: &mut Run<'_>, has_garbage: bool) {
@@ -348,11 +361,13 @@ fn agrees(run: &Run<'_>, made: &Path) -> bool {
     false
 }
 
+/// Passes on what is left: how many bytes.
 fn copy(input: &mut Input<'_>, sink: &mut dyn Write) -> Result<u64, Fault> {
+    let begin = input.taken();
     loop {
         let bytes = input.fill()?;
         if bytes.is_empty() {
-            return Ok(input.taken());
+            return Ok(input.taken() - begin);
         }
         sink.write_all(bytes).map_err(Fault::Write)?;
         let length = bytes.len();

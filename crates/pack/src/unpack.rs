@@ -57,6 +57,16 @@ fn is_old(first: &[u8]) -> bool {
 /// # Errors
 /// What is wrong with the input, or with the sink; what is sound before that has gone out.
 pub fn unpack(form: Form, input: &mut Input<'_>, sink: &mut dyn Write) -> Result<Unpacked, Fault> {
+    let mut unpacked = members(form, input, sink)?;
+    unpacked.has_garbage = has_garbage(input)?;
+    Ok(unpacked)
+}
+
+/// The same, but leaves what stands behind the last member where it is.
+///
+/// # Errors
+/// Those of [`unpack`].
+pub fn members(form: Form, input: &mut Input<'_>, sink: &mut dyn Write) -> Result<Unpacked, Fault> {
     match form {
         Form::Gzip => gzip::unpack(input, sink),
         Form::Zstd => zstd::unpack(input, sink),

@@ -132,6 +132,15 @@ fn messages_and_codes_are_gzip_s() {
         write("text.gz", b"something else");
         write("garbage.gz", &[&packed[..], b"garbage"].concat());
         write("padded.gz", &[&packed[..], &[0; 512]].concat());
+        write("more.gz", &[&packed[..], b"\0\0more", &packed].concat());
+        write("byte.gz", &[&packed[..], b"\x1f"].concat());
+        let named = |name: usize, comment: usize| {
+            let head =
+                [&[0x1f, 0x8b, 8, 0x18, 0, 0, 0, 0, 0, 3][..], &vec![b'n'; name], b"\0", &vec![b'c'; comment], b"\0"].concat();
+            [&head[..], &packed[10..]].concat()
+        };
+        write("named.gz", &named(5000, 70_000));
+        write("nameless.gz", &named(5000, 70_000)[..60_000]);
         for (name, from_end) in [("crc.gz", 8), ("length.gz", 1)] {
             let mut changed = packed.clone();
             let place = changed.len() - from_end;
@@ -170,6 +179,17 @@ fn messages_and_codes_are_gzip_s() {
         "-lq whole.gz",
         "-q folder",
         "-dcf text",
+        "-dcf garbage.gz",
+        "-dcf padded.gz",
+        "-dcf more.gz",
+        "-dcf byte.gz whole.gz",
+        "-dcf empty.gz text",
+        "-dc more.gz",
+        "-dc named.gz",
+        "-d named.gz",
+        "-dkN named.gz",
+        "-t named.gz",
+        "-t nameless.gz",
         "-t missing whole.gz folder",
         "-dc whole.gz garbage.gz missing",
     ] {

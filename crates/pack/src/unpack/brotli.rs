@@ -1,6 +1,6 @@
 //! Brotli: one stream, in which nothing can be checked but that it is one.
 
-use super::{Input, ROOM, Unpacked, has_garbage};
+use super::{Input, ROOM, Unpacked};
 use crate::fault::Fault;
 use brotli::enc::StandardAlloc;
 use brotli::{BrotliDecompressStream, BrotliResult, BrotliState};
@@ -27,6 +27,5 @@ pub(super) fn unpack(input: &mut Input<'_>, sink: &mut dyn Write) -> Result<Unpa
             _ => {}
         }
     }
-    unpacked.has_garbage = has_garbage(input)?;
     Ok(unpacked)
 }

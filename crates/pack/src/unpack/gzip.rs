@@ -1,6 +1,6 @@
 //! gzip: members, each with its head, its deflate stream and its tail.
 
-use super::{Input, ROOM, Unpacked, has_garbage};
+use super::{Input, ROOM, Unpacked};
 use crate::fault::Fault;
 use crate::header::Header;
 use std::io::Write;
@@ -18,7 +18,6 @@ pub(super) fn unpack(input: &mut Input<'_>, sink: &mut dyn Write) -> Result<Unpa
         unpacked.bytes += bytes;
         unpacked.checksum = Some(checksum);
         if !input.peek(2)?.starts_with(&[0x1f, 0x8b]) {
-            unpacked.has_garbage = has_garbage(input)?;
             return Ok(unpacked);
         }
         Header::read(input)?;

@@ -1,6 +1,6 @@
 //! zstd: frames, with their checksums if they have one.
 
-use super::{Input, ROOM, Unpacked, has_garbage};
+use super::{Input, ROOM, Unpacked};
 use crate::fault::Fault;
 use crate::form::Form;
 use std::io::Write;
@@ -17,7 +17,6 @@ pub(super) fn unpack(input: &mut Input<'_>, sink: &mut dyn Write) -> Result<Unpa
     while Form::of_magic(input.peek(4)?) == Some(Form::Zstd) {
         frame(&mut state, input, sink, &mut room, &mut unpacked.bytes)?;
     }
-    unpacked.has_garbage = has_garbage(input)?;
     Ok(unpacked)
 }
 
