@@ -11,12 +11,14 @@ use terse_message::list;
 pub const MAX_ELEMENTS: usize = 64;
 
 /// What a client takes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Acceptance {
     /// The coding that it gets, or why none. The highest weight wins, and the operator's order among equals.
     pub choice: Result<Coding, Reason>,
     /// Whether it takes every one of the offered codings.
     pub takes_all: bool,
+    /// What it says of each coding.
+    pub admission: Admission,
 }
 
 /// Reads the values of all Accept-Encoding fields. `offered` are the configured codings in the operator's order; `identity` among
@@ -36,7 +38,7 @@ pub fn negotiate<'v>(values: impl Iterator<Item = &'v [u8]>, offered: &[Coding])
         Err(_) if !present => Err(Reason::NoAcceptEncoding),
         Err(reason) => Err(reason),
     };
-    Acceptance { choice, takes_all }
+    Acceptance { choice, takes_all, admission: Admission { present, weights } }
 }
 
 /// What the fields say without the codings that are ours: those and `*` go, where they are accepted. Nothing where they may say what they
@@ -161,8 +163,8 @@ fn lower(slot: &mut Option<u16>, weight: u16) {
     *slot = Some(slot.map_or(weight, |before| before.min(weight)));
 }
 
-/// The weight among an element's parameters; 1 when none is named, 0 when it cannot be read.
-fn weight<'a>(parameters: impl Iterator<Item = &'a [u8]>) -> u16 {
+/// The weight among an element's parameters, in thousandths; 1 when none is named, 0 when it cannot be read.
+pub fn weight<'a>(parameters: impl Iterator<Item = &'a [u8]>) -> u16 {
     for parameter in parameters {
         let Some(at) = memchr::memchr(b'=', parameter) else { continue };
         if parameter[..at].trim_ascii().eq_ignore_ascii_case(b"q") {

@@ -5,7 +5,7 @@
 //!  request head ──> policy::ask ──> Ask ──> head::widen (Accept-Encoding toward the server)
 //!                                    │
 //!  response head ──────────> policy::decide ──> Pass(reason)  ──> head::pass (Vary, what 304 and 206 say)
-//!                                               Refuse        ──> 502: bytes of two representations would be joined
+//!                                               Refuse        ──> the whole is asked for: bytes of two representations would be joined
 //!                                               Decode(plan)  ──> head::apply, Decompressor
 //!
 //!  request head ──> policy::decide_request ──> Pass(reason), or Decode(plan) ──> head::apply_request, Decompressor

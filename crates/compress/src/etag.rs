@@ -36,27 +36,51 @@ impl<'a> Tag<'a> {
         out.push(b'"');
     }
 
-    /// The weak tag of the compressed form that carries the coding's name: `W/"x;terse=gzip"`. The mark is long enough that no server's
-    /// own tag ends in it; a suffix of another kind, such as Apache's `-gzip`, is never taken for it.
+    /// The tag without its `W/`.
+    pub fn strong(self) -> Tag<'a> {
+        Tag { weak: false, ..self }
+    }
+
+    /// The tag with `W/`.
+    pub fn weakened(self) -> Tag<'a> {
+        Tag { weak: true, ..self }
+    }
+
+    /// The tag of the server's representation in another coding: `W/"x;terse=gzip"` for `"x"`, `W/"x;terse=w-gzip"` for `W/"x"`. The mark
+    /// is long enough that no server's own tag ends in it; a suffix of another kind, such as Apache's `-gzip`, is never taken for it. A
+    /// mark that is there already makes room.
     pub fn with_coding(&self, coding: Coding) -> Vec<u8> {
-        let mut opaque = self.opaque.to_vec();
-        opaque.extend_from_slice(MARK);
-        opaque.extend_from_slice(coding.word().as_bytes());
+        let server = self.marked().map_or(*self, |mark| mark.server);
+        let weak = if server.weak { WEAK } else { b"" };
+        let opaque = [server.opaque, MARK, weak, coding.word().as_bytes()].concat();
         let mut out = Vec::with_capacity(opaque.len() + 4);
         Tag { weak: true, opaque: &opaque }.write(&mut out);
         out
     }
 
-    /// The coding that [`Tag::with_coding`] has put into it, and the opaque part before.
-    pub fn coding(&self) -> Option<(&'a [u8], Coding)> {
-        CODINGS.iter().filter(|_| self.weak).find_map(|entry| {
-            let before = self.opaque.strip_suffix(entry.word.as_bytes())?.strip_suffix(MARK)?;
-            Some((before, entry.coding))
-        })
+    /// What [`Tag::with_coding`] has put into it. A client that has lost the `W/` is understood all the same.
+    pub fn marked(&self) -> Option<Marked<'a>> {
+        let at = memchr::memmem::rfind(self.opaque, MARK)?;
+        let word = &self.opaque[at + MARK.len()..];
+        let name = word.strip_prefix(WEAK).unwrap_or(word);
+        let entry = CODINGS.iter().find(|entry| entry.word.as_bytes() == name)?;
+        Some(Marked { server: Tag { weak: name.len() < word.len(), opaque: &self.opaque[..at] }, coding: entry.coding })
     }
 }
 
+/// What a tag of ours is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Marked<'a> {
+    /// The server's tag.
+    pub server: Tag<'a>,
+    /// The coding that its representation has here; `identity` where a coding of the server's was undone.
+    pub coding: Coding,
+}
+
 const MARK: &[u8] = b";terse=";
+
+/// The server's tag was a weak one.
+const WEAK: &[u8] = b"w-";
 
 /// The entity tags of an If-Match or If-None-Match value, in order. Ends at the first thing that is none, which
 /// [`Tags::is_sound`] then tells; `*` is none.
@@ -137,14 +161,22 @@ mod tests {
     }
 
     #[test]
-    fn the_suffix_comes_off_again_and_foreign_ones_stay() {
-        let strong = Tag { weak: false, opaque: b"x" };
-        let ours = strong.with_coding(Coding::RawDeflate);
-        assert_eq!(ours, b"W/\"x;terse=raw-deflate\"");
-        let tag = Tag::parse(&ours).unwrap();
-        assert_eq!(tag.coding(), Some((&b"x"[..], Coding::RawDeflate)));
-        for foreign in [&b"\"x-gzip\""[..], b"W/\"x-gzip\"", b"\"x;terse=gzip\"", b"W/\"x;terse=\""] {
-            assert_eq!(Tag::parse(foreign).unwrap().coding(), None);
+    fn the_mark_comes_off_again_and_foreign_ones_stay() {
+        for (server, coding, ours) in [
+            (&b"\"x\""[..], Coding::RawDeflate, &b"W/\"x;terse=raw-deflate\""[..]),
+            (b"W/\"x\"", Coding::Gzip, b"W/\"x;terse=w-gzip\""),
+            (b"\"x-gzip\"", Coding::Identity, b"W/\"x-gzip;terse=identity\""),
+            (b"\"\"", Coding::Brotli, b"W/\";terse=br\""),
+        ] {
+            let server = Tag::parse(server).unwrap();
+            assert_eq!(server.with_coding(coding), ours);
+            let tag = Tag::parse(ours).unwrap();
+            assert_eq!(tag.marked(), Some(Marked { server, coding }));
+            assert_eq!(tag.strong().marked(), tag.marked(), "the W/ was lost on the way");
+            assert_eq!(tag.with_coding(coding), ours, "one mark is enough");
+        }
+        for foreign in [&b"\"x-gzip\""[..], b"W/\"x-gzip\"", b"W/\"x;terse=\"", b"W/\"x;terse=w-\"", b"\"x;terse=zip\""] {
+            assert_eq!(Tag::parse(foreign).unwrap().marked(), None);
         }
     }
 }

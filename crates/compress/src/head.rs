@@ -8,13 +8,13 @@
 //! brings neither a Vary without Accept-Encoding nor a digest of the plain bytes (RFC 9111 sections 3.2 and 4.3.4). A 206 of a
 //! resource that is compressed for some must not offer Last-Modified as the only thing to join parts by: see [`crate::range`].
 //!
-//! The answer to HEAD keeps its length and its tag, as HAProxy's does.
+//! The answer to HEAD has the head of GET's. The ETag of an answer to another method stays: it names what the method has made of the
+//! resource, not the answer's body (section 8.8). Trailer does not name what goes from trailers.
 
 use crate::coding::Coding;
 use crate::etag::{Tag, Tags};
-use crate::policy::{Decision, Offer, Plan, Verdict, judge_resource};
+use crate::policy::{Decision, Offer, Plan, Verdict};
 use crate::range::EtagMode;
-use crate::reason::Reason;
 use crate::settings::Effective;
 use terse_message::{BodyLength, Fields, Known, Request, Response, list};
 
@@ -31,11 +31,15 @@ pub fn offload(request: &mut Request, offer: &Offer, settings: &Effective<'_>) {
 pub fn apply(response: &mut Response, offer: &Offer, verdict: &Verdict, settings: &Effective<'_>) {
     match verdict.decision {
         Decision::Look(_) => return,
-        Decision::Compress(plan) => compress(response, plan, settings),
-        Decision::Pass(_) if !offer.may_hold_ours => {}
+        Decision::Compress(plan) => {
+            response.body = BodyLength::Unknown;
+            compress(&mut response.fields, plan, offer, settings);
+        }
+        Decision::Head(plan) => compress(&mut response.fields, plan, offer, settings),
+        Decision::Pass(_) if !offer.may_hold_ours || !offer.method.reads() => {}
         Decision::Pass(_) => match response.status {
-            304 => renew(&mut response.fields, offer, settings),
-            206 => part(response, settings),
+            304 => renew(&mut response.fields, offer, verdict.varies, settings),
+            206 if verdict.varies => part(&mut response.fields),
             _ => {}
         },
     }
@@ -55,15 +59,13 @@ pub fn apply_trailers(trailers: &mut Fields) {
     drop_digests(trailers);
 }
 
-fn compress(response: &mut Response, plan: Plan, settings: &Effective<'_>) {
-    response.body = BodyLength::Unknown;
-    let fields = &mut response.fields;
+fn compress(fields: &mut Fields, plan: Plan, offer: &Offer, settings: &Effective<'_>) {
     code(fields, plan.coding);
     if plan.coding.is_identity() {
         return;
     }
     fields.remove_known(Known::AcceptRanges);
-    let Some((i, value)) = tag_of(fields) else { return };
+    let Some((i, value)) = tag_of(fields).filter(|_| offer.method.reads()) else { return };
     if let Some(tag) = Tag::parse(&value) {
         fields.replace(i, &ours(&tag, plan.coding, settings.etag()));
     }
@@ -73,26 +75,39 @@ fn compress(response: &mut Response, plan: Plan, settings: &Effective<'_>) {
 fn code(fields: &mut Fields, coding: Coding) {
     fields.remove_known(Known::ContentLength);
     if !coding.is_identity() {
+        fields.remove_known(Known::ContentEncoding);
         fields.push(Known::ContentEncoding.name().as_bytes(), coding.token().as_bytes());
         drop_digests(fields);
     }
 }
 
-/// Digests of the plain bytes: RFC 1864, RFC 3230, RFC 9530.
+/// Digests of the plain bytes: RFC 1864, RFC 3230, RFC 9530. Nor does Trailer announce them.
 pub(crate) fn drop_digests(fields: &mut Fields) {
     for name in [Known::ContentMd5, Known::ContentDigest, Known::ReprDigest] {
         fields.remove_known(name);
     }
     fields.remove(b"Digest");
+    if fields.every(Known::Trailer).flat_map(list::elements).any(is_digest) {
+        let kept: Vec<&[u8]> = fields.every(Known::Trailer).flat_map(list::elements).filter(|name| !is_digest(name)).collect();
+        let kept = kept.join(&b", "[..]);
+        fields.remove_known(Known::Trailer);
+        if !kept.is_empty() {
+            fields.push(Known::Trailer.name().as_bytes(), &kept);
+        }
+    }
 }
 
-/// The tag of the compressed form.
-fn ours(tag: &Tag<'_>, coding: Coding, mode: EtagMode) -> Vec<u8> {
+fn is_digest(name: &[u8]) -> bool {
+    [&b"Content-MD5"[..], b"Content-Digest", b"Repr-Digest", b"Digest"].iter().any(|digest| name.eq_ignore_ascii_case(digest))
+}
+
+/// The tag of a representation of ours.
+pub(crate) fn ours(tag: &Tag<'_>, coding: Coding, mode: EtagMode) -> Vec<u8> {
     match mode {
         EtagMode::Suffix => tag.with_coding(coding),
         EtagMode::Weaken => {
             let mut out = Vec::with_capacity(tag.opaque.len() + 4);
-            Tag { weak: true, ..*tag }.write(&mut out);
+            tag.weakened().write(&mut out);
             out
         }
     }
@@ -104,47 +119,58 @@ pub(crate) fn tag_of(fields: &Fields) -> Option<(usize, Vec<u8>)> {
     fields.at(i).map(|(_, value)| (i, value.to_vec()))
 }
 
-/// A 304: the client may have stored one of ours.
-fn renew(fields: &mut Fields, offer: &Offer, settings: &Effective<'_>) {
+/// A 304: the client may have stored one of ours. `varies`: the 200 would say so.
+fn renew(fields: &mut Fields, offer: &Offer, varies: bool, settings: &Effective<'_>) {
     drop_digests(fields);
-    let held = tag_of(fields).and_then(|(i, value)| Some((i, held_tag(&value, offer, settings.etag())?)));
+    let sent = offer.coded().filter(|_| varies);
+    let held = tag_of(fields).and_then(|(i, value)| {
+        let asked = offer.if_none_match.as_deref().unwrap_or_default();
+        held_tag(&value, asked, sent, settings.etag(), |coding| offer.takes(coding)).map(|tag| (i, tag))
+    });
     let holds_ours = held.is_some();
     if let Some((i, tag)) = held {
         fields.replace(i, &tag);
         fields.remove_known(Known::AcceptRanges);
     }
-    if settings.vary() && (holds_ours || fields.has(Known::Vary)) {
+    if holds_ours || sent.is_some() {
+        // RFC 9110 section 8.6: it would be that of the 200.
+        fields.remove_known(Known::ContentLength);
+    }
+    if settings.vary() && holds_ours {
         add_vary(fields);
     }
 }
 
-/// The tag of ours that the client asked about, when the server's tag says that it is the one.
-fn held_tag(value: &[u8], offer: &Offer, mode: EtagMode) -> Option<Vec<u8>> {
+/// The tag of ours that a 304 is about, when the server's tag says that it is the one: that which the client asked about; for a client that
+/// names no tag, that of what it would be `sent`.
+pub(crate) fn held_tag(
+    value: &[u8],
+    asked: &[u8],
+    sent: Option<Coding>,
+    mode: EtagMode,
+    takes: impl Fn(Coding) -> bool,
+) -> Option<Vec<u8>> {
     let tag = Tag::parse(value)?;
-    let asked = || Tags::of(offer.if_none_match.as_deref().unwrap_or_default());
-    let coding = offer.coded();
-    match mode {
-        EtagMode::Weaken => {
-            let weak = Tag { weak: true, ..tag };
-            let ours_alone = !tag.weak && asked().any(|t| t == weak) && !asked().any(|t| t == tag);
-            ours_alone.then(|| ours(&tag, Coding::Identity, mode))
-        }
-        EtagMode::Suffix => {
-            let same = |t: Tag<'_>| t.coding().is_some_and(|(before, c)| before == tag.opaque && coding == Some(c));
-            coding.filter(|_| asked().any(same)).map(|coding| ours(&tag, coding, mode))
-        }
+    let server = tag.marked().map_or(tag, |mark| mark.server);
+    if Tags::of(asked).next().is_none() {
+        return sent.map(|coding| ours(&server, coding, mode));
     }
+    let same = |tag: &Tag<'_>| tag.marked().is_some_and(|mark| mark.server.opaque == server.opaque && takes(mark.coding));
+    let preferred = |tag: &Tag<'_>| same(tag) && tag.marked().map(|mark| mark.coding) == sent;
+    if let Some(held) = Tags::of(asked).find(preferred).or_else(|| Tags::of(asked).find(same)) {
+        let mut out = Vec::with_capacity(held.opaque.len() + 4);
+        held.weakened().write(&mut out);
+        return Some(out);
+    }
+    let has = |wanted: Tag<'_>| Tags::of(asked).any(|tag| tag == wanted);
+    let weakened = mode == EtagMode::Weaken && !server.weak && has(server.weakened()) && !has(server);
+    weakened.then(|| ours(&server, Coding::Identity, mode))
 }
 
 /// A 206: without a strong tag, its Last-Modified would be what it is joined by.
-fn part(response: &mut Response, settings: &Effective<'_>) {
-    let never_ours = matches!(
-        judge_resource(response, settings),
-        Err(Reason::AlreadyCoded | Reason::NoTransform | Reason::TypeNotListed | Reason::Grpc)
-    );
-    let has_strong = response.fields.first(Known::Etag).and_then(Tag::parse).is_some_and(|tag| !tag.weak);
-    if !never_ours && !has_strong {
-        response.fields.remove(b"Last-Modified");
+fn part(fields: &mut Fields) {
+    if fields.first(Known::Etag).and_then(Tag::parse).is_none_or(|tag| tag.weak) {
+        fields.remove(b"Last-Modified");
     }
 }
 

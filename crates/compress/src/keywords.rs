@@ -97,8 +97,8 @@ pub const KEYWORDS: &[Keyword] = &[
     ),
     proxy(
         "compression etag",
-        "weaken | suffix",
-        "Says what becomes of a compressed response's ETag: weak, or weak with the coding's name in it; weaken without it.",
+        "suffix | weaken",
+        "Says what becomes of a compressed response's ETag: weak with the coding's name in it, or weak and no more; suffix without it.",
         etag,
     ),
     proxy(

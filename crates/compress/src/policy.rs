@@ -18,9 +18,9 @@ pub use offer::{Offer, offer};
 pub use request::{decide_request, look_request};
 pub use response::{decide, look};
 
-pub(crate) use facts::{agent_is_broken, forbids_transform, has_prefix};
+pub use facts::is_coded;
+pub(crate) use facts::{agent_is_broken, codings, forbids_transform, is_grpc};
 pub(crate) use offer::Method;
-pub(crate) use response::judge_resource;
 
 use crate::coding::{Coding, Level};
 use crate::pace::Pace;
@@ -44,6 +44,8 @@ pub enum Decision {
     Look(Plan),
     /// It stays as it is.
     Pass(Reason),
+    /// It is the answer to HEAD: there is no body, and the head is that of the compressed answer to GET (RFC 9110 section 9.3.2).
+    Head(Plan),
 }
 
 /// A decision, and whether it hangs on Accept-Encoding.
@@ -82,6 +84,7 @@ impl Verdict {
     pub const fn reason(&self) -> Option<Reason> {
         match self.decision {
             Decision::Pass(reason) => Some(reason),
+            Decision::Head(_) => Some(Reason::Head),
             _ => None,
         }
     }

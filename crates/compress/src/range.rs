@@ -4,71 +4,91 @@
 //! representation that it holds (RFC 9110 sections 13 and 14) may be about one of ours, and the server would take it for its own. Two
 //! harms could come of it: bytes of two representations joined in one file, and a 304 for something that the client cannot use.
 //!
-//! What a client can hold of ours: the tag `W/"x"` where the server's is `"x"` or `W/"x"` (or `W/"x;terse=gzip"`, with
-//! `compression etag suffix`), the server's Last-Modified, no Accept-Ranges, no length. Never a strong tag. So:
+//! **Tags.** Each representation has a tag of its own: the server's for its own, and for one of ours that tag with a mark which names the
+//! coding and says whether the server's was weak: `W/"x;terse=gzip"` for `"x"` ([`crate::etag::Marked`]). So a mark comes off without a doubt,
+//! and the server is shown its own tag, byte for byte: servers that compare bytes find it.
 //!
-//! **Range with If-Range** (13.1.5, 14.2). A strong tag names a representation of the server's: it goes on, foreign suffixes such as
-//! `"x-gzip"` as they are. A weak tag never matches: the range goes, as it would at a server that compares as the RFC demands (some
-//! compare the text). A date is shared by all representations, so that it is no strong validator of any (8.8.2.2): the range goes.
-//! What is no tag and no date: the same.
+//! **If-None-Match** (13.1.2). The mark comes off where the client can use that coding. Where it cannot (a cache asks on behalf of somebody
+//! else, RFC 9111 section 4.1), the tag goes on as it is, unknown to the server. A 304 names the client's tag again ([`crate::head`]).
 //!
-//! **Range with If-Unmodified-Since** and no strong If-Match: that date again; the range goes.
+//! **If-Match** (13.1.1), and both with methods that change something: the mark comes off. What the client has seen was made of what that
+//! tag names, so no update is lost.
 //!
-//! **Range alone.** A conforming client joins parts under one strong validator only (15.3.7.3); a part of a compressible resource
-//! that has no strong tag therefore loses its Last-Modified ([`crate::head`]). Simple clients just go on at the byte where they were
-//! cut off: `bytes=N-`. From one that is sent compressed bodies that range goes. Other forms stay: whoever was sent a compressed body
-//! has no length to compute them from, browsers ask for parts under `Accept-Encoding: identity`, and random access into large files
-//! must work.
+//! **Range with a tag of ours**, in If-Range or If-Match: the client holds bytes of ours, to which no part of the server's belongs. The range
+//! goes, and the whole comes, which a server may always send (14.2).
 //!
-//! A dropped range brings the whole body, which a server may always send (14.2).
+//! **Range with a strong tag** in If-Range or If-Match goes on: that tag names a representation of the server's (13.1.5, 15.3.7.3).
 //!
-//! **If-None-Match** (13.1.2). `W/"x"` matches the server's `"x"`, and the 304 is right for whoever takes the representation that it
-//! holds. It may be in any of our codings, so from a client that does not take them all (a cache, asking on behalf of somebody else,
-//! RFC 9111 section 4.1) weak tags go, and with the last of them If-Modified-Since, which was void beside them. With
-//! `compression etag suffix` a tag tells its coding: it is stripped to `W/"x"` if that coding would be chosen now, and goes on as it
-//! is, unknown to the server, if not; weak tags without our mark are the server's own and stay.
+//! **Other ranges that may be joined with one of ours**: with a date, which all representations share, so that it is no strong validator of
+//! any (8.8.2.2); with a weak tag; or `bytes=N-` alone, from a client that is sent some of ours: simple clients just go on at the byte where
+//! they were cut off. They go on, since nobody knows yet whether the resource is one of which there is one of ours. If the 206 tells that
+//! there may be, it is dropped, and the server is asked once more, for the whole. Where the request cannot be sent again the range goes at once.
 //!
-//! **If-Match** (13.1.1) stays as it is. It compares strongly: a weak tag of ours fails with 412, which loses no update.
-//! **If-Modified-Since** alone stays: a cache that asks about responses stored for other requests names their tags.
+//! **Other ranges alone** stay: whoever was sent a compressed body has no length to compute them from, browsers ask for parts under
+//! `Accept-Encoding: identity`, and random access into large files must work. A part of a resource of which there may be one of ours,
+//! without a strong tag, loses its Last-Modified ([`crate::head`]).
 //!
-//! Methods other than GET and HEAD are left alone: there these fields guard a change of the resource.
+//! **Dates** in If-Modified-Since and If-Unmodified-Since stay: a cache that asks about responses stored for other requests names tags.
+//!
+//! With `compression etag weaken` tags have no marks, and a weak one may name any representation. It goes on in both forms, `"x", W/"x"`;
+//! in If-None-Match from a client that does not take all of our codings it goes, and with the last of them If-Modified-Since, which was
+//! void beside it; and a range with it goes.
 
-use crate::etag::Tags;
+use crate::coding::Coding;
+use crate::decode::Ask;
+use crate::etag::{Tag, Tags};
 use crate::policy::{Method, Offer};
-use crate::settings::Effective;
-use terse_message::{Fields, Known, Request};
+use terse_message::{BodyLength, Fields, Known, Request};
 
 /// What becomes of the ETag of a compressed response.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum EtagMode {
-    /// It becomes weak, as with HAProxy and nginx.
+    /// It becomes weak and gets a mark that names the coding.
     #[default]
-    Weaken,
-    /// It becomes weak and gets a suffix that names the coding.
     Suffix,
+    /// It becomes weak, as with HAProxy and nginx.
+    Weaken,
 }
 
-/// Edits the preconditions of a request that goes to the server. To be called after [`crate::policy::offer`], which keeps what the
-/// client sent. Says whether anything was edited.
-pub fn guard(request: &mut Request, offer: &Offer, settings: &Effective<'_>) -> bool {
-    if !offer.may_hold_ours {
+/// Edits the preconditions of a request that goes to the server, or to a cache. To be called after [`crate::policy::offer`] and
+/// [`crate::decode::policy::ask`], which keep what the client sent. Says whether a part that comes may be joined with one of ours: then
+/// the whole is to be asked for instead ([`whole`]), unless the resource is none that is coded or decoded for any client.
+pub fn guard(request: &mut Request, offer: Option<&Offer>, ask: Option<&Ask>, mode: EtagMode) -> bool {
+    let offer = offer.filter(|offer| offer.may_hold_ours);
+    if offer.is_none() && ask.is_none() {
         return false;
     }
+    let method = Method::of(request);
+    let takes =
+        |coding| offer.is_none_or(|offer| offer.takes(coding)) && ask.is_none_or(|ask| offer.is_some() || ask.takes(coding));
+    let takes_all = offer.is_none_or(|offer| offer.takes_all);
     let fields = &mut request.fields;
-    match offer.method {
-        Method::Get => guard_validators(fields, offer, settings) | guard_range(fields, offer),
-        Method::Head => guard_validators(fields, offer, settings),
-        Method::Connect | Method::Other => false,
+    let sent_ours = offer.is_some_and(|offer| offer.coded().is_some());
+    let joins = method == Method::Get && ((offer.is_some() && may_join(fields, sent_ours)) || ask.is_some_and(|ask| ask.joins));
+    let holds = method == Method::Get && fields.has(Known::Range) && holds_ours(fields, mode);
+    let weak = match mode {
+        EtagMode::Suffix => WeakTags::Stay,
+        EtagMode::Weaken => WeakTags::Doubled,
+    };
+    restore(fields, Known::IfMatch, weak, |_| true);
+    match method {
+        Method::Get | Method::Head if mode == EtagMode::Weaken && !takes_all => {
+            restore(fields, Known::IfNoneMatch, WeakTags::Go, takes);
+        }
+        Method::Get | Method::Head => restore(fields, Known::IfNoneMatch, weak, takes),
+        Method::Connect | Method::Other => restore(fields, Known::IfNoneMatch, weak, |_| true),
     }
-}
-
-fn guard_range(fields: &mut Fields, offer: &Offer) -> bool {
-    if !may_join(fields, offer.coded().is_some()) {
+    if holds || (joins && request.body != BodyLength::None) {
+        whole(request);
         return false;
     }
-    fields.remove_known(Known::Range);
-    fields.remove_known(Known::IfRange);
-    true
+    joins
+}
+
+/// Makes a request for a part one for the whole.
+pub fn whole(request: &mut Request) {
+    request.fields.remove_known(Known::Range);
+    request.fields.remove_known(Known::IfRange);
 }
 
 /// Whether a request asks for a part that its client could join with one of ours; `sent_ours`: it is sent some.
@@ -87,6 +107,12 @@ pub(crate) fn may_join(fields: &Fields, sent_ours: bool) -> bool {
     !strong_match && sent_ours && fields.every(Known::Range).any(is_resumption)
 }
 
+/// Whether a condition of a range names a representation of ours.
+fn holds_ours(fields: &Fields, mode: EtagMode) -> bool {
+    let names_ours = |tag: Tag<'_>| tag.marked().is_some() || (tag.weak && mode == EtagMode::Weaken);
+    fields.every(Known::IfRange).chain(fields.every(Known::IfMatch)).flat_map(Tags::of).any(names_ours)
+}
+
 /// Whether a list begins with tags and all of them are strong.
 fn is_strong(value: &[u8]) -> bool {
     let mut tags = Tags::of(value);
@@ -103,47 +129,63 @@ fn is_resumption(value: &[u8]) -> bool {
     unit.trim_ascii().eq_ignore_ascii_case(b"bytes") && first.iter().all(u8::is_ascii_digit) && first.iter().any(|&b| b != b'0')
 }
 
-fn guard_validators(fields: &mut Fields, offer: &Offer, settings: &Effective<'_>) -> bool {
-    let Some(sent) = &offer.if_none_match else { return false };
-    let mut tags = Tags::of(sent);
-    let mut kept = Vec::with_capacity(sent.len());
+/// What becomes of weak tags without a mark.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WeakTags {
+    /// They are the server's own.
+    Stay,
+    /// They may be strong ones of the server's that were made weak: they go on in both forms, for servers that compare bytes.
+    Doubled,
+    /// The client may not be able to use what they name.
+    Go,
+}
+
+/// Makes the server's tags of ours again, in a field that lists tags; marked ones only where the client can use what they name.
+fn restore(fields: &mut Fields, field: Known, weak: WeakTags, usable: impl Fn(Coding) -> bool) {
+    if !fields.has(field) {
+        return;
+    }
+    let all = fields.every(field).collect::<Vec<_>>().join(&b", "[..]);
+    let mut tags = Tags::of(&all);
+    let mut kept: Vec<Tag<'_>> = Vec::new();
+    let mut keep = |tag| {
+        if !kept.contains(&tag) {
+            kept.push(tag);
+        }
+    };
     let (mut edited, mut any) = (false, false);
     for tag in tags.by_ref() {
         any = true;
-        match settings.etag() {
-            EtagMode::Weaken if tag.weak && !offer.takes_all => {
+        match tag.marked().filter(|mark| usable(mark.coding)) {
+            Some(mark) => {
                 edited = true;
-                continue;
+                keep(mark.server);
             }
-            EtagMode::Weaken => push(&mut kept, |out| tag.write(out)),
-            EtagMode::Suffix => match tag.coding() {
-                Some((before, coding)) if offer.coded() == Some(coding) => {
-                    edited = true;
-                    push(&mut kept, |out| crate::etag::Tag { weak: true, opaque: before }.write(out));
+            None if !tag.weak || weak == WeakTags::Stay || tag.marked().is_some() => keep(tag),
+            None => {
+                edited = true;
+                if weak == WeakTags::Doubled {
+                    keep(tag.strong());
+                    keep(tag);
                 }
-                _ => push(&mut kept, |out| tag.write(out)),
-            },
+            }
         }
     }
     // `*` names no representation. Of another list that cannot be read, what can be read is not enough to let it pass.
-    let unreadable = !tags.is_sound() && any && settings.etag() == EtagMode::Weaken && !offer.takes_all;
-    if !edited && !unreadable {
-        return false;
-    }
-    if kept.is_empty() || unreadable {
-        fields.remove_known(Known::IfNoneMatch);
+    let unreadable = !tags.is_sound() && any && weak == WeakTags::Go;
+    if unreadable || (edited && kept.is_empty()) {
+        fields.remove_known(field);
         fields.remove(b"If-Modified-Since");
-    } else if tags.is_sound() {
-        fields.set(Known::IfNoneMatch.name().as_bytes(), &kept);
+    } else if edited && tags.is_sound() {
+        let mut value = Vec::with_capacity(all.len());
+        for tag in kept {
+            if !value.is_empty() {
+                value.extend_from_slice(b", ");
+            }
+            tag.write(&mut value);
+        }
+        fields.set(field.name().as_bytes(), &value);
     }
-    true
-}
-
-fn push(list: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
-    if !list.is_empty() {
-        list.extend_from_slice(b", ");
-    }
-    write(list);
 }
 
 #[cfg(test)]

@@ -153,6 +153,10 @@ pub struct Process {
     pub engines: Arc<[EngineSettings]>,
     /// `tune.comp.memory`: bytes of the memory of compressed bodies that proxies share; 0: none.
     pub memory_bytes: usize,
+    /// What becomes of tags where no `compression etag` is there.
+    pub etag: EtagMode,
+    /// Whether the answer to HEAD keeps its head, as HAProxy's does.
+    pub leaves_head: bool,
 }
 
 /// What `tune.zlib.memlevel` is without it. A coder codes a block of symbols at one go, 16,384 of them at 8, zlib's own: 150 µs, for which
@@ -173,6 +177,8 @@ impl Default for Process {
             queue_depth: crate::offload::DEFAULT_DEPTH,
             engines: Arc::default(),
             memory_bytes: crate::memory::DEFAULT_BYTES,
+            etag: EtagMode::default(),
+            leaves_head: false,
         }
     }
 }
@@ -360,7 +366,7 @@ impl<'a> Effective<'a> {
 
     /// What becomes of a compressed response's ETag.
     pub fn etag(&self) -> EtagMode {
-        self.first(|c| c.etag).unwrap_or_default()
+        self.first(|c| c.etag).unwrap_or(self.process.etag)
     }
 
     /// What `global` says.

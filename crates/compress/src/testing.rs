@@ -27,6 +27,14 @@ impl Setup {
         Effective::new(listen, listen, &self.process)
     }
 
+    /// The decision under other words of `global`.
+    pub(crate) fn decide_with(&self, process: &Process, request: &Request, response: &Response) -> Verdict {
+        let listen = self.config.sections[0].settings.get::<Compression>();
+        let settings = Effective::new(listen, listen, process);
+        let offer = policy::offer(request, Link::default(), &settings);
+        policy::decide(&offer, response, &Load::IDLE, &settings, || true)
+    }
+
     pub(crate) fn offer(&self, request: &Request) -> Offer {
         policy::offer(request, Link::default(), &self.effective())
     }

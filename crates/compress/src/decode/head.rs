@@ -7,21 +7,23 @@
 //! Others speak of decoded ones too: a 304 names the tag that the client has been given, and a 206 that is still coded must not offer
 //! Last-Modified as the only thing to join parts by. See [`crate::range`].
 
-use super::policy::{Ask, Decision, Plan, names};
+use super::policy::{Ask, Decision, Plan};
 use super::reason::Reason;
 use super::settings::Effective;
 use crate::coding::Coding;
 use crate::etag::{Tag, Tags};
-use crate::head::{add_vary, drop_digests, tag_of};
-use crate::policy::Method;
+use crate::head::{add_vary, drop_digests, held_tag, ours, tag_of};
+use crate::policy::codings;
+use crate::range::EtagMode;
 use terse_message::{BodyLength, Fields, Known, Request, Response, list};
 
 /// Asks the server for the codings of `decompression accept`, beside what the client takes. To be called after [`super::policy::ask`],
 /// and after `compression offload` has taken the field away.
 pub fn widen(request: &mut Request, ask: &Ask, settings: &Effective<'_>) {
     let wanted = settings.accepted_codings();
-    // A part of a coded body would be of no use.
-    let can_decode = ask.allows() && !request.fields.has(Known::Range) && !request.fields.has(Known::Upgrade);
+    // A part of a coded body would be of no use, and a 304 about one, that a tag of the server's names, would be a wrong one.
+    let names_servers = Tags::of(ask.if_none_match.as_deref().unwrap_or_default()).any(|tag| tag.marked().is_none());
+    let can_decode = ask.allows() && !names_servers && !request.fields.has(Known::Range) && !request.fields.has(Known::Upgrade);
     if wanted.is_empty() || !can_decode || wanted.iter().all(|coding| ask.admission.admits(*coding)) {
         return;
     }
@@ -42,12 +44,14 @@ pub fn widen(request: &mut Request, ask: &Ask, settings: &Effective<'_>) {
     request.fields.set(Known::AcceptEncoding.name().as_bytes(), &value);
 }
 
-/// Edits a response's head as was decided.
-pub fn apply(response: &mut Response, ask: &Ask, decision: &Decision) {
+/// Edits a response's head as was decided. `mode` is what becomes of tags.
+pub fn apply(response: &mut Response, ask: &Ask, decision: &Decision, mode: EtagMode) {
     match decision {
         Decision::Decode(plan) => {
             decode(&mut response.fields, *plan);
-            weaken(&mut response.fields);
+            if ask.method.reads() {
+                rename(&mut response.fields, plan.kept, mode);
+            }
             response.fields.remove_known(Known::AcceptRanges);
             if let BodyLength::Exact(_) = response.body {
                 become_unknown(&mut response.body, &mut response.fields);
@@ -55,10 +59,13 @@ pub fn apply(response: &mut Response, ask: &Ask, decision: &Decision) {
             add_vary(&mut response.fields);
         }
         Decision::Pass(Reason::Accepted | Reason::RequestNoTransform) => add_vary(&mut response.fields),
-        Decision::Pass(Reason::Partial) if !has_strong_tag(&response.fields) => {
-            response.fields.remove(b"Last-Modified");
+        Decision::Pass(Reason::Partial) => {
+            if !has_strong_tag(&response.fields) {
+                response.fields.remove(b"Last-Modified");
+            }
+            add_vary(&mut response.fields);
         }
-        Decision::Pass(Reason::NoBody) if response.status == 304 => renew(&mut response.fields, ask),
+        Decision::Pass(Reason::NoBody) if response.status == 304 => renew(&mut response.fields, ask, mode),
         Decision::Pass(_) | Decision::Refuse => {}
     }
 }
@@ -73,7 +80,7 @@ pub fn apply_request(request: &mut Request, plan: Plan) {
 
 /// What holds for a decoded message of either direction.
 fn decode(fields: &mut Fields, plan: Plan) {
-    let kept: Vec<&[u8]> = names(fields).take(plan.keep).collect();
+    let kept: Vec<&[u8]> = codings(fields).take(plan.keep).collect();
     let kept = kept.join(&b", "[..]);
     fields.remove_known(Known::ContentEncoding);
     if !kept.is_empty() {
@@ -89,44 +96,35 @@ fn become_unknown(body: &mut BodyLength, fields: &mut Fields) {
     fields.set(Known::TransferEncoding.name().as_bytes(), b"chunked");
 }
 
-/// Makes tags weak. What is no tag cannot be made so, and goes.
-fn weaken(fields: &mut Fields) {
+/// Gives the tag of what is left when a coding is undone. What is no tag names nothing, and goes.
+fn rename(fields: &mut Fields, kept: Coding, mode: EtagMode) {
     let name = Known::Etag.name().as_bytes();
     let places: Vec<usize> = fields.positions(name).rev().collect();
     for i in places {
-        let weak = fields.at(i).and_then(|(_, value)| Tag::parse(value)).map(weak);
-        match weak {
+        let renamed = fields.at(i).and_then(|(_, value)| Tag::parse(value)).map(|tag| ours(&tag, kept, mode));
+        match renamed {
             Some(value) => fields.replace(i, &value),
             None => fields.remove_at(i),
         }
     }
 }
 
-fn weak(tag: Tag<'_>) -> Vec<u8> {
-    let mut value = Vec::with_capacity(tag.opaque.len() + 4);
-    Tag { weak: true, ..tag }.write(&mut value);
-    value
-}
-
 fn has_strong_tag(fields: &Fields) -> bool {
     fields.first(Known::Etag).and_then(Tag::parse).is_some_and(|tag| !tag.weak)
 }
 
-/// A 304: the client may have stored a decoded response, whose tag is weak where the server's is strong.
-fn renew(fields: &mut Fields, ask: &Ask) {
-    if ask.method == Method::Other {
+/// A 304: the client may have stored a decoded response.
+fn renew(fields: &mut Fields, ask: &Ask, mode: EtagMode) {
+    if !ask.method.reads() {
         return;
     }
-    let asked = || Tags::of(ask.if_none_match.as_deref().unwrap_or_default());
-    let held = tag_of(fields).and_then(|(i, value)| {
-        let tag = Tag::parse(&value)?;
-        let ours = !tag.weak && asked().any(|t| t == Tag { weak: true, ..tag }) && !asked().any(|t| t == tag);
-        ours.then(|| (i, weak(tag)))
-    });
+    let asked = ask.if_none_match.as_deref().unwrap_or_default();
+    let held = tag_of(fields).and_then(|(i, value)| Some((i, held_tag(&value, asked, None, mode, |coding| ask.takes(coding))?)));
     let holds_ours = held.is_some();
     if let Some((i, tag)) = held {
         fields.replace(i, &tag);
         fields.remove_known(Known::AcceptRanges);
+        fields.remove_known(Known::ContentLength);
         drop_digests(fields);
     }
     if holds_ours || fields.has(Known::Vary) {

@@ -4,9 +4,9 @@ use super::reason::Reason;
 use super::settings::{Effective, Responses};
 use crate::accept::Admission;
 use crate::coding::{CODINGS, Coding};
-use crate::policy::{Method, forbids_transform, has_prefix};
+use crate::policy::{Method, codings, forbids_transform, is_grpc};
 use crate::range;
-use terse_message::{BodyLength, Fields, Known, Request, Response, list};
+use terse_message::{BodyLength, Fields, Known, Request, Response};
 
 /// Codings of one message that are undone at most. One is the rule, two happen (a compressed file, compressed again on its way).
 pub const MAX_CODINGS: usize = 3;
@@ -22,6 +22,8 @@ pub struct Plan {
     count: usize,
     /// Members of Content-Encoding that stay, from the first on.
     pub(super) keep: usize,
+    /// The last of them; `identity` where none stays.
+    pub(super) kept: Coding,
 }
 
 impl Plan {
@@ -39,7 +41,7 @@ pub enum Decision {
     /// It stays as it is.
     Pass(Reason),
     /// It must not reach the client: it is a part that the client asked for in order to join it with what it has, which may be decoded,
-    /// and it is coded.
+    /// and it is coded. The whole is asked for instead.
     Refuse,
 }
 
@@ -50,7 +52,7 @@ pub struct Ask {
     pub(super) method: Method,
     no_transform: bool,
     /// Whether it asks for a part to join with what its client may have been sent decoded.
-    joins: bool,
+    pub(crate) joins: bool,
     /// If-None-Match as the client sent it.
     pub(super) if_none_match: Option<Box<[u8]>>,
 }
@@ -75,6 +77,11 @@ pub fn ask(request: &Request, settings: &Effective<'_>) -> Option<Box<Ask>> {
 }
 
 impl Ask {
+    /// Whether the client can use what is left in that coding.
+    pub(crate) fn takes(&self, coding: Coding) -> bool {
+        coding.is_identity() || self.admission.admits(coding)
+    }
+
     /// Whether a response may be decoded at all.
     pub(super) fn allows(&self) -> bool {
         !self.no_transform && self.method != Method::Connect
@@ -147,7 +154,7 @@ fn judge_request(request: &Request, memory_full: bool, unwanted: &[Coding]) -> R
 fn judge(fields: &Fields, memory_full: bool, no_transform: Reason) -> Result<(), Reason> {
     if forbids_transform(fields) {
         Err(no_transform)
-    } else if fields.first(Known::ContentType).is_some_and(|value| has_prefix(value, b"application/grpc")) {
+    } else if fields.first(Known::ContentType).is_some_and(is_grpc) {
         Err(Reason::Grpc)
     } else if memory_full {
         Err(Reason::BufferLimit)
@@ -168,13 +175,13 @@ pub fn recode(
     let better = offer.coded()?;
     let members = Members::read(&response.fields).ok()?;
     let plan = members.undo(0).ok()?;
-    if !ask.allows() || ask.method == Method::Head || plan.codings().iter().any(|coding| coding.token() == better.token()) {
+    if !ask.allows() || plan.codings().iter().any(|coding| coding.token() == better.token()) {
         return None;
     }
     let mut plain = response.clone();
     plain.fields.remove_known(Known::ContentEncoding);
     let verdict = crate::policy::decide(offer, &plain, load, compression, || true);
-    matches!(verdict.decision, crate::Decision::Compress(_) | crate::Decision::Look(_)).then_some(plan)
+    (!matches!(verdict.decision, crate::Decision::Pass(_))).then_some(plan)
 }
 
 /// The members of Content-Encoding that a message's fields name, `identity` left out: those that codings are known for.
@@ -186,7 +193,7 @@ struct Members {
 impl Members {
     fn read(fields: &Fields) -> Result<Members, Reason> {
         let mut members = Members { codings: [None; MAX_MEMBERS], count: 0 };
-        for name in names(fields) {
+        for name in codings(fields) {
             let slot = members.codings.get_mut(members.count).ok_or(Reason::TooManyCodings)?;
             *slot = CODINGS.iter().map(|entry| entry.coding).find(|coding| coding.is_named(name));
             members.count += 1;
@@ -200,18 +207,15 @@ impl Members {
 
     /// Undoes all but the first so many.
     fn undo(&self, keep: usize) -> Result<Plan, Reason> {
-        let mut plan = Plan { codings: [Coding::Identity; MAX_CODINGS], count: 0, keep };
+        let last = keep.checked_sub(1).and_then(|at| *self.list().get(at)?);
+        let kept = last.unwrap_or(Coding::Identity);
+        let mut plan = Plan { codings: [Coding::Identity; MAX_CODINGS], count: 0, keep, kept };
         for coding in self.list().iter().skip(keep).rev() {
             *plan.codings.get_mut(plan.count).ok_or(Reason::TooManyCodings)? = coding.ok_or(Reason::UnknownCoding)?;
             plan.count += 1;
         }
         Ok(plan)
     }
-}
-
-/// The members of Content-Encoding as they stand there.
-pub(super) fn names(fields: &Fields) -> impl Iterator<Item = &[u8]> {
-    fields.every(Known::ContentEncoding).flat_map(list::elements).filter(|name| !name.eq_ignore_ascii_case(b"identity"))
 }
 
 #[cfg(test)]

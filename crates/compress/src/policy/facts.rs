@@ -2,6 +2,7 @@
 
 use super::{Decision, Load, Verdict};
 use crate::agent;
+use crate::coding::Coding;
 use crate::reason::Reason;
 use crate::settings::Effective;
 use crate::sniff;
@@ -25,16 +26,45 @@ pub(crate) fn has_directive(fields: &Fields, name: &[u8]) -> bool {
     })
 }
 
+/// The codings that Content-Encoding names. `identity` is none, and an empty list names none (RFC 9110 sections 5.6.1.2 and 8.4.1).
+pub(crate) fn codings(fields: &Fields) -> impl Iterator<Item = &[u8]> {
+    fields.every(Known::ContentEncoding).flat_map(list::elements).filter(|name| !name.eq_ignore_ascii_case(b"identity"))
+}
+
+/// Whether a message's body is coded.
+pub fn is_coded(fields: &Fields) -> bool {
+    codings(fields).next().is_some()
+}
+
 /// Judges a Content-Type. `types` are prefixes in small letters; none means any.
 pub(crate) fn judge_type(content_type: Option<&[u8]>, types: &[Box<[u8]>]) -> Result<(), Reason> {
     match content_type {
-        Some(value) if has_prefix(value, b"application/grpc") => Err(Reason::Grpc),
+        Some(value) if is_grpc(value) => Err(Reason::Grpc),
+        Some(value) if is_grpc_web(value) && !types.iter().any(|name| name.len() > GRPC.len() && has_prefix(value, name)) => {
+            Err(Reason::Grpc)
+        }
         Some(value) if types.is_empty() || types.iter().any(|prefix| has_prefix(value, prefix)) => Ok(()),
         Some(_) => Err(Reason::TypeNotListed),
         None if types.is_empty() => Ok(()),
         None => Err(Reason::MissingType),
     }
 }
+
+/// Whether a type is gRPC's own: messages in frames, each with a coding of its own.
+pub(crate) fn is_grpc(content_type: &[u8]) -> bool {
+    behind_grpc(content_type).is_some_and(|rest| matches!(rest.trim_ascii_start().first(), None | Some(b'+' | b';')))
+}
+
+/// Whether a type is gRPC-Web's, whose bodies are coded as a whole where that is asked for.
+fn is_grpc_web(content_type: &[u8]) -> bool {
+    behind_grpc(content_type).is_some_and(|rest| has_prefix(rest, b"-web"))
+}
+
+fn behind_grpc(content_type: &[u8]) -> Option<&[u8]> {
+    has_prefix(content_type, GRPC).then(|| &content_type[GRPC.len()..])
+}
+
+const GRPC: &[u8] = b"application/grpc";
 
 /// Whether a value begins so, in any case.
 pub(crate) fn has_prefix(value: &[u8], prefix: &[u8]) -> bool {
@@ -50,16 +80,20 @@ pub(crate) fn judge_load(load: &Load, settings: &Effective<'_>) -> Result<(), Re
     }
 }
 
-/// Settles a verdict that asked for the first bytes.
-pub(crate) fn judge_first(verdict: &Verdict, first: &[u8], whole: bool, min_bytes: u64) -> Verdict {
+/// Whether first bytes are looked at: for what they are, or, where no length was told, for how many there are.
+pub(crate) fn looks(coding: Coding, known: bool, min_bytes: u64, settings: &Effective<'_>) -> bool {
+    (settings.sniff() && !coding.is_identity()) || (!known && min_bytes > 0)
+}
+
+/// Settles a verdict that asked for the first bytes. `whole`: the body's length, where all of it has come.
+pub(crate) fn judge_first(verdict: &Verdict, first: &[u8], whole: Option<u64>, min_bytes: u64, sniffs: bool) -> Verdict {
     let Decision::Look(plan) = verdict.decision else { return *verdict };
-    if whole && first.is_empty() {
-        return Verdict::pass(Reason::NoBody);
+    match whole {
+        Some(0) => return Verdict::pass(Reason::NoBody),
+        Some(bytes) if bytes < min_bytes => return Verdict::pass(Reason::TooSmall),
+        _ => {}
     }
-    if whole && (first.len() as u64) < min_bytes {
-        return Verdict::pass(Reason::TooSmall);
-    }
-    match sniff::look(first) {
+    match sniff::look(first).filter(|_| sniffs && !plan.coding.is_identity()) {
         Some(reason) => Verdict::pass(reason),
         None => Verdict { decision: Decision::Compress(plan), varies: verdict.varies },
     }

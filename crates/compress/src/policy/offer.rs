@@ -1,8 +1,8 @@
 //! What a request lets us do with its response.
 
 use super::facts::has_directive;
-use super::{Link, agent_is_broken, forbids_transform};
-use crate::accept;
+use super::{Link, Verdict, agent_is_broken, forbids_transform};
+use crate::accept::{self, Admission};
 use crate::coding::Coding;
 use crate::reason::Reason;
 use crate::settings::Effective;
@@ -19,6 +19,10 @@ pub struct Offer {
     pub(crate) may_hold_ours: bool,
     /// Whether the client takes every coding that it may hold of ours.
     pub(crate) takes_all: bool,
+    /// What it says of each coding; nothing where it is sent none.
+    admission: Option<Admission>,
+    /// Whether the resource is one that is compressed for some client; nothing where that is not known before its response.
+    pub(crate) is_coded_for_some: Option<bool>,
     pub(crate) method: Method,
     /// Whether the request came through another proxy.
     pub(crate) proxied: bool,
@@ -33,6 +37,7 @@ pub(crate) enum Method {
     Get,
     Head,
     Connect,
+    /// Any other. The ETag of an answer to it names what the method has made of the resource, not the answer's own body.
     Other,
 }
 
@@ -47,10 +52,27 @@ impl Method {
     }
 }
 
+impl Method {
+    /// Whether the answer's body is a representation that its ETag names (RFC 9110 section 8.8).
+    pub(crate) fn reads(self) -> bool {
+        matches!(self, Method::Get | Method::Head)
+    }
+}
+
 impl Offer {
     /// The coding that changes bytes, if the client would get one.
     pub fn coded(&self) -> Option<Coding> {
         self.want.ok().filter(|coding| !coding.is_identity())
+    }
+
+    /// Whether the client can use a representation of ours in that coding.
+    pub(crate) fn takes(&self, coding: Coding) -> bool {
+        coding.is_identity() || self.admission.as_ref().is_some_and(|admission| admission.admits(coding))
+    }
+
+    /// Notes whether the response to GET, which is here already, is compressed for some client: for what its 304 says.
+    pub fn know(&mut self, verdict: &Verdict) {
+        self.is_coded_for_some = Some(verdict.varies);
     }
 
     /// Whether a response to it is one user's own: its Cache-Control says `private` or `no-store`, it sets a cookie, or the request
@@ -67,13 +89,15 @@ pub fn offer(request: &Request, link: Link, settings: &Effective<'_>) -> Offer {
     let fields = &request.fields;
     let acceptance = accept::negotiate(fields.every(Known::AcceptEncoding), settings.response_codings());
     let configured = configured(settings);
-    let want = configured.and_then(|()| client_allows(request, link, settings)).and(acceptance.choice);
+    let allowed = configured.and_then(|()| client_allows(request, link, settings));
     let may_hold_ours = configured.is_ok() && settings.response_codings().iter().any(|coding| !coding.is_identity());
     Offer {
-        want,
+        want: allowed.and(acceptance.choice),
         version: request.version,
         may_hold_ours,
         takes_all: acceptance.takes_all,
+        admission: allowed.is_ok().then_some(acceptance.admission),
+        is_coded_for_some: None,
         method: Method::of(request),
         proxied: fields.has(Known::Via),
         authorized: fields.has(Known::Authorization),

@@ -1,6 +1,6 @@
 //! The decision about a request's own body.
 
-use super::facts::{forbids_transform, judge_first, judge_load, judge_type};
+use super::facts::{forbids_transform, is_coded, judge_first, judge_load, judge_type, looks};
 use super::offer::Method;
 use super::{Decision, Link, Load, Plan, Verdict};
 use crate::coding::Coding;
@@ -27,15 +27,16 @@ pub fn decide_request(
             let bytes = if let BodyLength::Exact(bytes) = request.body { Some(bytes) } else { None };
             let plan = Plan { coding, level: settings.level(coding, bytes, load.pace) };
             // A client that waits for 100-continue sends no first bytes before the server has seen the head.
-            let can_look = settings.sniff() && !coding.is_identity() && !request.fields.has(Known::Expect);
+            let looks = looks(coding, bytes.is_some(), settings.request_min_bytes(), settings);
+            let can_look = looks && !request.fields.has(Known::Expect);
             Verdict { decision: if can_look { Decision::Look(plan) } else { Decision::Compress(plan) }, varies: false }
         }
     }
 }
 
 /// Judges a request's body by its first bytes, as [`super::look`] does for a response.
-pub fn look_request(verdict: &Verdict, first: &[u8], whole: bool, settings: &Effective<'_>) -> Verdict {
-    judge_first(verdict, first, whole, settings.request_min_bytes())
+pub fn look_request(verdict: &Verdict, first: &[u8], whole: Option<u64>, settings: &Effective<'_>) -> Verdict {
+    judge_first(verdict, first, whole, settings.request_min_bytes(), settings.sniff())
 }
 
 fn configured(settings: &Effective<'_>) -> Result<Coding, Reason> {
@@ -70,7 +71,7 @@ fn judge_request(request: &Request, link: Link, settings: &Effective<'_>) -> Res
     if fields.has(Known::ContentRange) {
         return Err(Reason::Partial);
     }
-    if fields.has(Known::ContentEncoding) {
+    if is_coded(fields) {
         return Err(Reason::AlreadyCoded);
     }
     if forbids_transform(fields) {

@@ -1,6 +1,6 @@
 //! The decision about a response.
 
-use super::facts::{forbids_transform, has_directive, has_prefix, judge_first, judge_load, judge_type};
+use super::facts::{forbids_transform, has_directive, has_prefix, is_coded, judge_first, judge_load, judge_type, looks};
 use super::offer::Method;
 use super::{Decision, Load, Offer, Plan, Verdict};
 use crate::etag::Tag;
@@ -21,20 +21,29 @@ pub fn decide(
         return Verdict::pass(reason);
     }
     if let Err(reason) = judge_message(offer, response, settings).and_then(|()| judge_resource(response, settings)) {
-        return Verdict::pass(reason);
+        let varies = offer.may_hold_ours && offer.method.reads() && concerns_ours(offer, response, settings, allowed);
+        return Verdict { decision: Decision::Pass(reason), varies };
     }
     if !allowed() {
         return Verdict::pass(Reason::Condition);
     }
-    let allowed = judge_proxied(offer, response, settings)
-        .and(if offer.method == Method::Head { Err(Reason::Head) } else { Ok(()) })
-        .and(offer.want)
-        .and_then(|coding| judge_load(load, settings).map(|()| coding));
+    let allowed =
+        judge_proxied(offer, response, settings).and(offer.want).and_then(|coding| judge_load(load, settings).map(|()| coding));
     let decision = match allowed {
         Err(reason) => Decision::Pass(reason),
+        Ok(_) if offer.method == Method::Head && settings.process().leaves_head => Decision::Pass(Reason::Head),
+        Ok(coding) if offer.method == Method::Head => {
+            // There are no first bytes: the type is believed.
+            Decision::Head(Plan { coding, level: settings.level(coding, None, load.pace) })
+        }
         Ok(coding) => {
             let plan = Plan { coding, level: settings.level(coding, known_bytes(offer, response), load.pace) };
-            if settings.sniff() && !coding.is_identity() { Decision::Look(plan) } else { Decision::Compress(plan) }
+            let known = known_bytes(offer, response).is_some();
+            if looks(coding, known, settings.response_min_bytes(), settings) {
+                Decision::Look(plan)
+            } else {
+                Decision::Compress(plan)
+            }
         }
     };
     Verdict { decision, varies: offer.may_hold_ours }
@@ -42,9 +51,9 @@ pub fn decide(
 
 /// Judges a response by its first bytes, after a verdict that asked for them. `first` is what has come so far, at least
 /// [`crate::sniff::LOOK_BYTES`] of it if that can be had without waiting; empty says that nothing came in time and the head has to
-/// leave. `whole` says that it is all there is.
-pub fn look(verdict: &Verdict, first: &[u8], whole: bool, settings: &Effective<'_>) -> Verdict {
-    judge_first(verdict, first, whole, settings.response_min_bytes())
+/// leave. `whole` is the body's length, where all of it has come.
+pub fn look(verdict: &Verdict, first: &[u8], whole: Option<u64>, settings: &Effective<'_>) -> Verdict {
+    judge_first(verdict, first, whole, settings.response_min_bytes(), settings.sniff())
 }
 
 /// Whether the message is one that carries a whole body: status, version, framing.
@@ -75,6 +84,29 @@ fn judge_message(offer: &Offer, response: &Response, settings: &Effective<'_>) -
     }
 }
 
+/// Whether a 304 or a 206 is about a resource whose 200 would be compressed for some client, as far as its head tells: what it does not
+/// tell is taken for yes. So a 304 has the Vary of the 200 (RFC 9110 section 15.4.5), and no part is joined with what may be ours.
+fn concerns_ours(offer: &Offer, response: &Response, settings: &Effective<'_>, allowed: impl FnOnce() -> bool) -> bool {
+    let fields = &response.fields;
+    let may_be = || match judge_resource(response, settings) {
+        Ok(()) | Err(Reason::MissingType) => response.version >= settings.http_version(),
+        Err(Reason::Multipart) => fields.first(Known::ContentType).is_some_and(|value| has_prefix(value, b"multipart/byteranges")),
+        Err(_) => false,
+    };
+    match response.status {
+        304 => offer.is_coded_for_some.unwrap_or_else(may_be),
+        206 => whole_bytes(response).is_none_or(|bytes| bytes >= settings.response_min_bytes()) && may_be() && allowed(),
+        _ => false,
+    }
+}
+
+/// The length of what a part is of.
+fn whole_bytes(response: &Response) -> Option<u64> {
+    let range = response.fields.first(Known::ContentRange)?;
+    let total = &range[memchr::memchr(b'/', range)? + 1..];
+    std::str::from_utf8(total).ok()?.trim().parse().ok()
+}
+
 /// The body's length, as far as it is known; of an answer to HEAD, what GET would have brought.
 fn known_bytes(offer: &Offer, response: &Response) -> Option<u64> {
     match response.body {
@@ -89,9 +121,9 @@ fn known_bytes(offer: &Offer, response: &Response) -> Option<u64> {
 }
 
 /// Whether what the server sent can be compressed for anybody. Asked for parts of a body as well: they are of such a resource.
-pub(crate) fn judge_resource(response: &Response, settings: &Effective<'_>) -> Result<(), Reason> {
+fn judge_resource(response: &Response, settings: &Effective<'_>) -> Result<(), Reason> {
     let fields = &response.fields;
-    if fields.has(Known::ContentEncoding) {
+    if is_coded(fields) {
         return Err(Reason::AlreadyCoded);
     }
     if forbids_transform(fields) {

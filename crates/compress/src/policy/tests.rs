@@ -39,18 +39,29 @@ const CASES: &[(&str, &str, &str, Reason, bool)] = &[
     ("compression algo gzip", "GET /\nAccept-Encoding: identity", OK, Reason::ClientIdentity, true),
     ("compression algo gzip", "GET /\nAccept-Encoding: gzip;q=0", OK, Reason::CodingRefused, true),
     ("compression algo gzip", "GET /\nAccept-Encoding: br", OK, Reason::NoCommonCoding, true),
-    ("compression algo gzip", "HEAD /\nAccept-Encoding: gzip", OK, Reason::Head, true),
     ("compression algo gzip", GET, "101\nUpgrade: websocket", Reason::Upgrade, false),
     ("compression algo gzip", "CONNECT h:1\nAccept-Encoding: gzip", "200", Reason::Upgrade, false),
     ("compression algo gzip", GET, "204", Reason::NoBody, false),
-    ("compression algo gzip", GET, "304", Reason::NoBody, false),
+    ("compression algo gzip", GET, "304", Reason::NoBody, true),
+    ("compression algo gzip", GET, "304\nCache-Control: no-transform", Reason::NoBody, false),
+    ("compression algo gzip", "PUT /\nAccept-Encoding: gzip", "304", Reason::NoBody, false),
+    ("compression algo gzip\ncompression type text/", GET, "304", Reason::NoBody, true),
+    ("compression algo gzip\ncompression type text/", GET, "304\nContent-Type: image/png", Reason::NoBody, false),
     ("compression algo gzip", GET, "103", Reason::NoBody, false),
     ("compression algo gzip", GET, "200\nContent-Length: 0", Reason::NoBody, false),
     ("compression algo gzip", GET, "400\nContent-Length: 100", Reason::Status, false),
     ("compression algo gzip", GET, "404\nContent-Length: 100", Reason::Status, false),
-    ("compression algo gzip", GET, "206\nContent-Length: 100", Reason::Partial, false),
+    ("compression algo gzip", GET, "206\nContent-Length: 100", Reason::Partial, true),
+    ("compression algo gzip", GET, "206\nContent-Type: multipart/byteranges; boundary=x", Reason::Partial, true),
+    ("compression algo gzip", GET, "206\nContent-Type: multipart/mixed; boundary=x", Reason::Partial, false),
+    ("compression algo gzip\ncompression minsize-res 10", GET, "206\nContent-Range: bytes 0-1/9", Reason::Partial, false),
+    ("compression algo gzip\ncompression minsize-res 9", GET, "206\nContent-Range: bytes 0-1/9", Reason::Partial, true),
+    ("compression algo gzip\ncompression minsize-res 9", GET, "206\nContent-Range: bytes 0-1/*", Reason::Partial, true),
+    ("compression algo gzip\ncompression type text/", GET, "206", Reason::Partial, true),
+    ("compression algo gzip\ncompression type text/", GET, "206\nContent-Type: video/mp4", Reason::Partial, false),
     ("compression algo gzip", GET, "200\nContent-Range: bytes 0-1/9", Reason::Partial, false),
     ("compression algo gzip", GET, "200\nContent-Encoding: something", Reason::AlreadyCoded, false),
+    ("compression algo gzip", GET, "200\nContent-Encoding: identity, , x-gzip", Reason::AlreadyCoded, false),
     ("compression algo gzip", GET, "200\nCache-Control: max-age=1, No-Transform", Reason::NoTransform, false),
     ("compression algo gzip", GET, "200\nETag: \"invalid", Reason::InvalidEtag, false),
     ("compression algo gzip", GET, "200\nETag: \"one\"\nETag: \"two\"", Reason::MultipleEtags, false),
@@ -58,6 +69,16 @@ const CASES: &[(&str, &str, &str, Reason, bool)] = &[
     ("compression algo gzip\ncompression type text/plain", GET, "200\nContent-Type: text/css", Reason::TypeNotListed, false),
     ("compression algo gzip", GET, "200\nContent-Type: Multipart/mixed; boundary=a", Reason::Multipart, false),
     ("compression algo gzip", GET, "200\nContent-Type: application/grpc+proto", Reason::Grpc, false),
+    ("compression algo gzip\ncompression type application/grpc", GET, "200\nContent-Type: application/GRPC", Reason::Grpc, false),
+    (
+        "compression algo gzip\ncompression type application/grpc",
+        GET,
+        "200\nContent-Type: application/grpc; x=y",
+        Reason::Grpc,
+        false,
+    ),
+    ("compression algo gzip\ncompression type application/", GET, "200\nContent-Type: application/grpc-web", Reason::Grpc, false),
+    ("compression algo gzip", GET, "200\nContent-Type: application/grpc-web-text", Reason::Grpc, false),
     ("compression algo gzip\ncompression minsize-res 101", GET, OK, Reason::TooSmall, false),
     ("compression algo gzip\ncompression minsize-res 101", "HEAD /\nAccept-Encoding: gzip", OK, Reason::TooSmall, false),
 ];
@@ -90,14 +111,23 @@ fn every_reason_is_reached() {
 
     let forbidden = decide(&setup.offer(&request(GET)), &response(OK), &Load::IDLE, &effective, || false);
     assert_eq!(forbidden, Verdict::pass(Reason::Condition));
+    let part = decide(&setup.offer(&request(GET)), &response("206"), &Load::IDLE, &effective, || false);
+    assert_eq!(part, Verdict::pass(Reason::Partial), "no client is sent this compressed");
+    let head = setup.decide(&request("HEAD /\nAccept-Encoding: gzip"), &response(OK));
+    assert_eq!(head, Verdict { decision: Decision::Head(plan(Coding::Gzip, 6)), varies: true });
+    reached.extend(head.reason());
+    let as_haproxy = crate::settings::Process { leaves_head: true, ..crate::settings::Process::default() };
+    let left =
+        Setup::new("compression algo gzip").decide_with(&as_haproxy, &request("HEAD /\nAccept-Encoding: gzip"), &response(OK));
+    assert_eq!(left, Verdict { decision: Decision::Pass(Reason::Head), varies: true });
     reached.insert(Reason::Condition);
 
     let verdict = setup.decide(&request(GET), &response("200"));
     for (first, whole, reason) in [
-        (&b"\x1f\x8b\x08"[..], false, Reason::Magic),
-        (b"short", true, Reason::TooSmall),
-        (b"", true, Reason::NoBody),
-        (&crate::sniff::tests::noise(4096), false, Reason::Entropy),
+        (&b"\x1f\x8b\x08"[..], None, Reason::Magic),
+        (b"short", Some(5), Reason::TooSmall),
+        (b"", Some(0), Reason::NoBody),
+        (&crate::sniff::tests::noise(4096), None, Reason::Entropy),
     ] {
         assert_eq!(look(&verdict, first, whole, &effective).reason(), Some(reason));
         reached.insert(reason);
@@ -163,9 +193,9 @@ fn what_is_compressed() {
         let verdict = setup.decide(&request(ask), &response(answer));
         assert_eq!(verdict, Verdict { decision: Decision::Look(expected), varies: true }, "{lines} | {ask} | {answer}");
         let settled = Verdict { decision: Decision::Compress(expected), varies: true };
-        assert_eq!(look(&verdict, b"plain text", false, &setup.effective()), settled);
-        assert_eq!(look(&verdict, b"", false, &setup.effective()), settled, "nothing came in time");
-        assert_eq!(look(&settled, b"\x1f\x8b\x08", false, &setup.effective()), settled, "settled is settled");
+        assert_eq!(look(&verdict, b"plain text", None, &setup.effective()), settled);
+        assert_eq!(look(&verdict, b"", None, &setup.effective()), settled, "nothing came in time");
+        assert_eq!(look(&settled, b"\x1f\x8b\x08", None, &setup.effective()), settled, "settled is settled");
         let blind = Setup::new(&format!("compression sniff off\n{lines}"));
         assert_eq!(blind.decide(&request(ask), &response(answer)), settled);
     }
@@ -212,10 +242,39 @@ fn requests_have_reasons_too() {
     assert_eq!(verdict(POST).decision, Decision::Look(plan(Coding::Gzip, 6)));
     let waiting = format!("{POST}\nExpect: 100-continue");
     assert_eq!(verdict(&waiting).decision, Decision::Compress(plan(Coding::Gzip, 6)));
-    assert_eq!(look_request(&verdict(POST), b"short", true, &setup.effective()).reason(), Some(Reason::TooSmall));
+    assert_eq!(look_request(&verdict(POST), b"short", Some(5), &setup.effective()).reason(), Some(Reason::TooSmall));
     let linked =
         decide_request(&request(POST), Link { compresses: true, ..Link::default() }, &Load::IDLE, &setup.effective(), || true);
     assert_eq!(linked.reason(), Some(Reason::LinkCompresses));
+}
+
+#[test]
+fn what_names_no_coding_is_plain_and_what_is_listed_by_name_is_meant() {
+    let setup = Setup::new("compression algo gzip\ncompression type text/ application/grpc-web application/grpcs");
+    for answer in [
+        "200\nContent-Type: text/a\nContent-Encoding:",
+        "200\nContent-Type: text/a\nContent-Encoding: ,",
+        "200\nContent-Type: text/a\nContent-Encoding: Identity\nContent-Encoding: identity, IDENTITY",
+        "200\nContent-Type: application/grpc-web-text+proto",
+        "200\nContent-Type: application/GRPC-Web",
+        "200\nContent-Type: application/grpcs",
+    ] {
+        let verdict = setup.decide(&request(GET), &response(answer));
+        assert_eq!(verdict.decision, Decision::Look(plan(Coding::Gzip, 6)), "{answer}");
+    }
+}
+
+#[test]
+fn a_body_without_a_length_is_measured_where_there_is_a_least() {
+    let blind = Setup::new("compression algo gzip\ncompression sniff off\ncompression minsize-res 1000");
+    let verdict = blind.decide(&request(GET), &response("200"));
+    assert!(matches!(verdict.decision, Decision::Look(_)));
+    let looked = |whole| look(&verdict, b"\x1f\x8b\x08", whole, &blind.effective());
+    assert_eq!(looked(Some(999)).reason(), Some(Reason::TooSmall));
+    for enough in [Some(1000), None] {
+        assert!(matches!(looked(enough).decision, Decision::Compress(_)), "nothing is sniffed");
+    }
+    assert!(matches!(blind.decide(&request(GET), &response("200\nContent-Length: 1000")).decision, Decision::Compress(_)));
 }
 
 #[test]

@@ -158,6 +158,33 @@ impl Source<'_> {
         }
     }
 
+    /// How many bytes of data have been read and have not gone on, counted up to about `enough`, and whether the body ends with them. To be
+    /// called after [`Source::part`].
+    pub fn at_hand(&self, enough: u64) -> (u64, bool) {
+        let filled = self.buffer.filled();
+        match &*self.body {
+            Incoming::Done => (0, true),
+            Incoming::Held(held) => (held.left(), true),
+            Incoming::Exact(left) => (filled.len() as u64, filled.len() as u64 >= *left),
+            Incoming::UntilClose => (filled.len() as u64, false),
+            Incoming::Chunked(decoder, found) => {
+                let (mut ahead, mut at, mut bytes) = (decoder.clone(), *found, *found as u64);
+                while bytes < enough
+                    && let Some(rest) = filled.get(at..)
+                    && let Ok((used, step)) = ahead.step(rest)
+                {
+                    match step {
+                        Step::Data(data) => bytes += data.len() as u64,
+                        Step::End => return (bytes, true),
+                        Step::More => break,
+                    }
+                    at += used;
+                }
+                (bytes, false)
+            }
+        }
+    }
+
     /// The first `n` bytes that [`Source::part`] has announced.
     pub fn data(&self, n: usize) -> &[u8] {
         let at_hand = match &*self.body {

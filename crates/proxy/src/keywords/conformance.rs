@@ -10,7 +10,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[Keyword {
     old_names: &[],
     sections: Sections::GLOBAL,
     arguments: "{ rfc | haproxy }",
-    summary: "Reads requests as RFC 9112 wants them, or as HAProxy does.",
+    summary: "Reads requests, names compressed representations and selects cached ones as RFC 9110 to 9112 want it, or as HAProxy does.",
     kind: Kind::Done(|args, scope| {
         let conformance = match args.need("<reading>")? {
             "rfc" => Conformance::Rfc,

@@ -1,7 +1,9 @@
 //! A body from one side to the other, as it is or through a coder. Both directions go this way.
 
 use crate::filter::{Passage, Reach, Side};
+use crate::io::source::Incoming;
 use crate::io::{Broken, Part, Sink, Source, Timer, turn};
+use crate::phase::inspect;
 use crate::splice::{self, Way};
 use std::future::poll_fn;
 use std::io;
@@ -155,6 +157,29 @@ async fn collect_soon(
         coder.received(n);
     }
     Ok(received)
+}
+
+/// The body's length, where all of it comes before its sender pauses, and it is shorter than `least`. What has come stays where it is.
+/// To be called when [`Source::part`] has found data.
+pub(super) async fn whole(source: &mut Source<'_>, least: u64) -> Option<u64> {
+    let mut patience = Patience::default();
+    loop {
+        let (bytes, ended) = source.at_hand(least);
+        if ended {
+            return Some(bytes);
+        }
+        if bytes >= least || source.buffer.is_full() || source.known_bytes().is_some() || patience.left.is_zero() {
+            return None;
+        }
+        let timer = Pause::Patient(&mut patience);
+        let came = timer.or(async { Ok(inspect::more_of(source).await) }).await.ok().flatten();
+        match came {
+            Some(true) => {}
+            // What ends with its sender's connection is whole then; what else ends too early is found again when it is moved.
+            Some(false) if matches!(source.body, Incoming::UntilClose) && source.broken.is_none() => return Some(bytes),
+            _ => return None,
+        }
+    }
 }
 
 /// After how long without a byte a sender pauses.

@@ -1,6 +1,8 @@
 //! How a response's body is compressed, beside what policy decides: under which conditions, by whom, and remembered where.
 
 use crate::figures::CountedCoder;
+use crate::phase::prepare;
+use crate::phase::respond::Reply;
 use crate::plan::Backend;
 use crate::session::Session;
 use crate::settings::CompressionConditions;
@@ -8,13 +10,26 @@ use crate::stream::Stream;
 use terse_compress::memory::Remembrance;
 use terse_compress::policy::Body;
 use terse_compress::settings::MemoryPlace;
-use terse_compress::{Compressor, Effective, Plan, Recall};
-use terse_message::{Fields, Known};
+use terse_compress::{Compressor, Effective, Load, Plan, Recall, decode, policy};
+use terse_message::Fields;
 use terse_sample::Condition;
 
 /// Whether a message's body is coded.
 pub fn body(fields: &Fields) -> Body {
-    if fields.has(Known::ContentEncoding) { Body::Coded } else { Body::Plain }
+    if policy::is_coded(fields) { Body::Coded } else { Body::Plain }
+}
+
+/// Whether the stream's 206 may be a part of what is coded here for some clients, or of what is decoded for this one.
+pub fn is_part_of_ours(stream: &Stream, reply: &Reply<'_>) -> bool {
+    let session = &stream.facts.session;
+    let backend = stream.facts.backend();
+    let is_decoded = reply.ask.is_some_and(|ask| decode::policy::decide(ask, &stream.response, false) == decode::Decision::Refuse);
+    is_decoded
+        || reply.offer.is_some_and(|offer| {
+            let settings = prepare::compression(session.frontend(), backend, &session.worker.plan.process.compression);
+            let allowed = || allows(stream, |conditions| &conditions.response);
+            policy::decide(offer, &stream.response, &Load::IDLE, &settings, allowed).varies
+        })
 }
 
 /// Whether the conditions of frontend and backend hold, all of them (`compression if`).

@@ -60,7 +60,7 @@ pub fn response(
             decision = Decision::Pass(Reason::BufferLimit);
         }
     }
-    head::apply(&mut stream.response, ask, &decision);
+    head::apply(&mut stream.response, ask, &decision, settings.etag());
     let outcome = match decision {
         Decision::Decode(_) => decoder.as_ref().map(|_| BEGUN),
         Decision::Pass(reason) => Some(Outcome::Passed(reason)),

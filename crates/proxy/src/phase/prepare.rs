@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use std::net::IpAddr;
 use terse_balance::{Affinity, CookieFound};
 use terse_compress::decode::{self, Ask};
-use terse_compress::{Effective, Offer, policy};
+use terse_compress::{Effective, Offer, policy, range};
 use terse_http::h1::unframe;
 use terse_message::{BodyLength, Fields, Known, Version};
 use terse_tls::Secured;
@@ -33,6 +33,8 @@ pub struct Exchange {
     pub offer: Option<Offer>,
     /// What of its response may have to be decoded, when that is asked for.
     pub ask: Option<Box<Ask>>,
+    /// Whether a part that comes may be joined with what its client was sent coded here, or decoded: then the whole is asked for.
+    pub joins: bool,
     /// How the request's body is decoded, once that is decided.
     pub decode: Option<Box<DecodePlan>>,
     /// What the persistence cookie said, and other lines about the server of a request.
@@ -85,8 +87,13 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
     let link = stream.facts.client_link();
     let request = &mut stream.request;
     let offer = settings.is_configured().then(|| policy::offer(request, link, &settings));
+    let mut joins = range::guard(request, offer.as_ref(), ask.as_deref(), settings.etag());
+    if joins && stream.facts.by_service {
+        // It is not asked twice.
+        range::whole(request);
+        joins = false;
+    }
     if let Some(offer) = &offer {
-        terse_compress::range::guard(request, offer, &settings);
         terse_compress::head::offload(request, offer, &settings);
     }
     if link.may_code().is_err() {
@@ -137,6 +144,7 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
         mode,
         offer,
         ask,
+        joins,
         decode: None,
         affinity,
         persistence: bound.persistence,
@@ -175,6 +183,7 @@ pub fn bytes(bound: Bound) -> Exchange {
         mode: ConnectionMode::Close,
         offer: None,
         ask: None,
+        joins: false,
         decode: None,
         affinity: Affinity { server: bound.server, ..Affinity::none(CookieFound::Off) },
         persistence: bound.persistence,

@@ -45,6 +45,8 @@ pub struct Reply<'a> {
     pub offer: Option<&'a Offer>,
     /// What may have to be decoded.
     pub ask: Option<&'a Ask>,
+    /// Whether a part that comes may be joined with what the client was sent coded here, or decoded.
+    pub joins: bool,
     /// What the persistence cookie said.
     pub affinity: &'a Affinity,
     /// Whether all of the request has been read and sent on by now.
@@ -58,7 +60,7 @@ pub struct Reply<'a> {
 /// Reads the response and brings it to the client.
 pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>) -> Result<(), Failure> {
     let session = stream.facts.session.clone();
-    head(down, sink, stream).await?;
+    head(down, sink, stream, reply).await?;
     invalidate(stream);
     let persistence = Persistence::take(&mut stream.response.fields, stream.response.version);
     if stream.response.status == 101 && !reply.upgrade {
@@ -150,17 +152,17 @@ async fn deliver(
         Some(offer) => Some(decide(down, stream, offer, &settings, decoder.is_some()).await?),
         None => None,
     };
+    let reason = verdict.and_then(|verdict| verdict.reason());
     let compression = match verdict.map(|v| v.decision) {
         Some(compress::Decision::Compress(plan)) => {
             stream.facts.coding = Some(plan.coding);
             stream.facts.figures.level.set(plan.level);
             Some(plan)
         }
-        Some(compress::Decision::Pass(reason)) => {
-            stream.facts.compression = Some(reason);
+        _ => {
+            stream.facts.compression = reason.or(stream.facts.compression);
             None
         }
-        _ => None,
     };
     let body = match compression {
         Some(plan) if !plan.coding.is_identity() => policy::Body::Coded,
@@ -175,11 +177,13 @@ async fn deliver(
     if !after_rules(stream, &session) {
         return Err(spoiled(stream));
     }
-    if let (Some(offer), Some(verdict)) = (reply.offer, &verdict) {
+    // A rule has made HEAD of the client's method.
+    let bodiless = !stream.facts.asked_head && stream.request.method() == b"HEAD";
+    if let (Some(offer), Some(verdict), false) = (reply.offer, &verdict, bodiless) {
         terse_compress::head::apply(&mut stream.response, offer, verdict, &settings);
     }
     let unwanted = stream.facts.asked_head && stream.request.method() != b"HEAD";
-    if !stream.facts.asked_head && stream.request.method() == b"HEAD" {
+    if bodiless {
         without_body(&mut stream.response);
     }
     sink.framing = frame(stream, reply, version, compression.is_some() || decoder.is_some(), &session);
@@ -230,7 +234,7 @@ fn invalidate(stream: &Stream) {
 }
 
 /// Reads the head of the final response; interim ones go to the client as they come (RFC 9110 section 15.2).
-async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -> Result<(), Failure> {
+async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, reply: &Reply<'_>) -> Result<(), Failure> {
     loop {
         match h1::parse_response(down.buffer.filled(), stream.request.method(), &mut stream.response) {
             Ok(Parsed::Complete(n)) => {
@@ -277,6 +281,11 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream) -
             stream.has_response = false;
             return Err(Failure { abort: failure, kind: FailureKind::Status(status) });
         }
+    }
+    if status == 206 && reply.joins && coding::is_part_of_ours(stream, reply) {
+        stream.has_response = false;
+        let failure = Abort::new(Who::Server, Phase::Headers, Cause::Refused);
+        return Err(Failure { abort: failure, kind: FailureKind::Part });
     }
     stream.facts.count_status(status);
     Ok(())
@@ -454,19 +463,26 @@ async fn decide(
         return Ok(verdict);
     }
     if decoded {
-        return Ok(policy::look(&verdict, b"", false, settings));
+        return Ok(policy::look(&verdict, b"", None, settings));
     }
     loop {
         match down.part().map_err(from_server)? {
-            Some(Part::Data(n)) => return Ok(policy::look(&verdict, down.data(n), false, settings)),
-            Some(Part::End) => return Ok(policy::look(&verdict, b"", true, settings)),
+            Some(Part::Data(_)) => break,
+            Some(Part::End) => return Ok(policy::look(&verdict, b"", Some(0), settings)),
             None => match script::beside(stream, pin!(down.timer.briefly(down.more()))).await {
                 Some(more) => more.map_err(from_server)?,
                 // The server has sent its head and is silent: the head must go, so the type is believed.
-                None => return Ok(policy::look(&verdict, b"", false, settings)),
+                None => return Ok(policy::look(&verdict, b"", None, settings)),
             },
         }
     }
+    let least = settings.response_min_bytes();
+    let whole = script::beside(stream, pin!(body::whole(down, least))).await;
+    let first = match down.part().map_err(from_server)? {
+        Some(Part::Data(n)) => down.data(n),
+        _ => b"",
+    };
+    Ok(policy::look(&verdict, first, whole, settings))
 }
 
 /// How the client finds the end of the body; what the head says of it.
@@ -474,6 +490,10 @@ async fn decide(
 /// A body that ends with the server's connection ends with the client's too, unless it was `coded` here: then its end is known.
 fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, coded: bool, session: &Session) -> Outgoing {
     let bodyless = stream.response.body == BodyLength::None;
+    let drops_trailers = session.frontend().options.drop_trailers.responses;
+    if drops_trailers || !prepare::is_modern(version) {
+        stream.response.fields.remove_known(Known::Trailer);
+    }
     reply.keep_client &= session.worker.is_running() && reply.body_read.get();
     if stream.response.body != BodyLength::Unknown {
         // 1xx, 204 and what opens a tunnel say nothing about a body (RFC 9112 section 6.1, RFC 9110 section 8.6).
@@ -490,7 +510,7 @@ fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, coded: bo
         if !chunked {
             stream.response.fields.push(b"Transfer-Encoding", b"chunked");
         }
-        Outgoing::Chunked { trailers: !session.frontend().options.drop_trailers.responses }
+        Outgoing::Chunked { trailers: !drops_trailers }
     } else {
         stream.response.fields.remove_known(Known::TransferEncoding);
         reply.keep_client = false;
@@ -498,7 +518,7 @@ fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, coded: bo
     }
 }
 
-/// A rule has made HEAD of the client's method. The client waits for a body all the same: the head says that there is none.
+/// The client waits for a body all the same: the head says that there is none.
 fn without_body(response: &mut Response) {
     if !matches!(response.status, 204 | 304) {
         response.fields.remove_known(Known::TransferEncoding);

@@ -22,6 +22,8 @@ pub enum FailureKind {
     Status(u16),
     /// What was sent ahead of the handshake has to come behind it.
     TooEarly,
+    /// A part came, which its client may join with what it was sent coded here: the whole is asked for instead.
+    Part,
     /// Part of the response has gone to the client, or the client is to blame.
     Late,
 }
@@ -45,6 +47,11 @@ pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure
         FailureKind::TooEarly => {
             // That is no attempt of its own, only its other half, and there is one of it.
             return !std::mem::replace(&mut exchange.waits, true);
+        }
+        FailureKind::Part => {
+            // Nor is this an attempt of its own, and there is one of it: there is no range any more.
+            terse_compress::range::whole(&mut stream.request);
+            return std::mem::take(&mut exchange.joins);
         }
         FailureKind::Late => false,
     };

@@ -4,13 +4,13 @@
 use crate::cache::{self, Hit};
 use crate::io::{Buffer, Held, Incoming, Sink, Source, clock};
 use crate::meter::{self, Meter};
-use crate::phase::{Client, Next, prepare, respond};
+use crate::phase::{Client, Next, coding, prepare, respond};
 use crate::settings::ConnectionMode;
 use crate::stream::Stream;
 use std::cell::Cell;
 use terse_balance::{Affinity, CookieFound};
 use terse_compress::decode;
-use terse_compress::{policy, range};
+use terse_compress::{Effective, Load, Offer, policy, range};
 use terse_http::h1;
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Who};
 
@@ -30,12 +30,10 @@ pub async fn answer(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>,
     let ask = decode::policy::ask(&stream.request, &decoded);
     let settings = prepare::compression(frontend, backend, &worker.plan.process.compression);
     let link = stream.facts.client_link();
-    let offer = settings.is_configured().then(|| policy::offer(&stream.request, link, &settings));
-    if let Some(offer) = &offer {
-        // A tag of ours that the client holds is the server's for the stored response.
-        range::guard(&mut stream.request, offer, &settings);
-    }
-    let mut body = load(stream, &hit)?;
+    let mut offer = settings.is_configured().then(|| policy::offer(&stream.request, link, &settings));
+    // A tag of ours that the client holds is the server's for the stored response, which is whole.
+    range::guard(&mut stream.request, offer.as_ref(), ask.as_deref(), settings.etag());
+    let mut body = load(stream, &hit, offer.as_mut(), &settings)?;
     let mode = prepare::connection_mode(frontend, backend);
     let affinity = Affinity::none(CookieFound::Off);
     let body_read = Cell::new(true);
@@ -45,6 +43,7 @@ pub async fn answer(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>,
         mode,
         offer: offer.as_ref(),
         ask: ask.as_deref(),
+        joins: false,
         affinity: &affinity,
         body_read: &body_read,
         server_keeps: false,
@@ -67,8 +66,8 @@ pub async fn answer(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>,
     }
 }
 
-/// Makes the stored head the stream's response; gives the body that is to be sent.
-fn load(stream: &mut Stream, hit: &Hit) -> Result<Incoming, Abort> {
+/// Makes the stored head the stream's response; gives the body that is to be sent. `offer` and `settings` are those of compression.
+fn load(stream: &mut Stream, hit: &Hit, offer: Option<&mut Offer>, settings: &Effective<'_>) -> Result<Incoming, Abort> {
     let entry = &hit.entry;
     let response = &mut stream.response;
     // It was written by us.
@@ -77,6 +76,13 @@ fn load(stream: &mut Stream, hit: &Hit) -> Result<Incoming, Abort> {
     let is_held = cache::is_held(&stream.request.fields, &response.fields, entry.came_ms / 1000);
     response.fields.push(b"Age", hit.age.to_string().as_bytes());
     if is_held {
+        response.body = BodyLength::Exact(entry.body_bytes());
+        if let Some(offer) = offer {
+            let allowed = || coding::allows(stream, |conditions| &conditions.response);
+            let verdict = policy::decide(offer, &stream.response, &Load::IDLE, settings, allowed);
+            offer.know(&verdict);
+        }
+        let response = &mut stream.response;
         cache::not_modified(response);
         response.body = BodyLength::None;
         return Ok(Incoming::Done);

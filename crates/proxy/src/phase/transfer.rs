@@ -90,7 +90,11 @@ pub async fn run(
     let framing = match chunked {
         false => Outgoing::Plain,
         true => {
-            Outgoing::Chunked { trailers: !stream.facts.backend().is_some_and(|backend| backend.options.drop_trailers.requests) }
+            let drops = stream.facts.backend().is_some_and(|backend| backend.options.drop_trailers.requests);
+            if drops {
+                stream.request.fields.remove_known(Known::Trailer);
+            }
+            Outgoing::Chunked { trailers: !drops }
         }
     };
     if let Some(name) = stream.facts.backend().and_then(|backend| backend.name_header.as_ref())
@@ -131,6 +135,7 @@ pub async fn run(
         mode: exchange.mode,
         offer: exchange.offer.as_ref(),
         ask: exchange.ask.as_deref(),
+        joins: exchange.joins,
         affinity: &exchange.affinity,
         body_read: &body_read,
         server_keeps: false,
@@ -225,7 +230,7 @@ async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Op
     let allowed = || coding::allows(stream, |conditions| &conditions.request);
     let mut verdict = policy::decide_request(&stream.request, stream.facts.server_link(), &load, &settings, allowed);
     if decoded {
-        verdict = policy::look_request(&verdict, b"", false, &settings);
+        verdict = policy::look_request(&verdict, b"", None, &settings);
     }
     if let Decision::Look(_) = verdict.decision {
         if let Ok(None) = up.part() {
@@ -233,8 +238,13 @@ async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Op
             let _ = up.timer.briefly(up.more()).await;
         }
         verdict = match up.part() {
-            Ok(Some(Part::Data(n))) => policy::look_request(&verdict, up.data(n), false, &settings),
-            part => policy::look_request(&verdict, b"", matches!(part, Ok(Some(Part::End))), &settings),
+            Ok(Some(Part::Data(_))) => {
+                let whole = body::whole(up, settings.request_min_bytes()).await;
+                let first = if let Ok(Some(Part::Data(n))) = up.part() { up.data(n) } else { b"" };
+                policy::look_request(&verdict, first, whole, &settings)
+            }
+            Ok(Some(Part::End)) => policy::look_request(&verdict, b"", Some(0), &settings),
+            _ => policy::look_request(&verdict, b"", None, &settings),
         };
     }
     if let Decision::Compress(chosen) = verdict.decision {

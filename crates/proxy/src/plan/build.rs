@@ -39,6 +39,7 @@ use std::time::Instant;
 use terse_balance::FarmSettings;
 use terse_balance::check::Probe;
 use terse_balance::keywords::base::Purge;
+use terse_compress::range::EtagMode;
 use terse_compress::{Limit, Memory, Within};
 use terse_config::{Config, Diagnostic, Diagnostics, SectionKind, Severity};
 use terse_http::h1::{Conformance, Spellings};
@@ -86,6 +87,9 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let limits = Limits::new(global.settings.take().unwrap_or_default());
     limits.connections.store(host.maxconn, Relaxed);
     let mut compression = global.settings.take::<terse_compress::settings::Process>().unwrap_or_default();
+    if conformance == Conformance::HAProxy {
+        (compression.etag, compression.leaves_head) = (EtagMode::Weaken, true);
+    }
     compression.engines = terse_compress::engine::settle(&mut sections, diagnostics);
     let log_sections = syslog::Sections::take(&mut sections, &mut shared);
     let error_sets = pages::sets(&sections);

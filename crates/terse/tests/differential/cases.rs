@@ -397,6 +397,8 @@ fn compression() {
     fn with(lines: &str) -> Case {
         let allowed = &[
             (Plain("vary"), "what was chosen by Accept-Encoding says so, compressed or not (RFC 9110 section 12.5.5)"),
+            (Field("etag"), "each representation has a tag of its own (RFC 9110 section 8.8.3)"),
+            (Request("HEAD /html | Accept-Encoding: gzip"), "its head is GET's (RFC 9110 section 9.3.2)"),
             (Field("accept-ranges"), "ranges of a compressed body are not to be had"),
             (Request("GET /html | Accept-Encoding: identity, gzip;q=0.5"), "who prefers identity gets it"),
         ];

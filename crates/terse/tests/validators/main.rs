@@ -12,6 +12,7 @@
 mod cache;
 mod download;
 mod exchange;
+mod flows;
 mod origin;
 #[path = "../support/mod.rs"]
 mod support;
@@ -89,8 +90,10 @@ fn nothing_is_joined_that_is_not_one() {
     for lines in [
         "compression algo gzip deflate",
         "compression algo gzip deflate\n compression offload",
-        "compression algo gzip deflate\n compression etag suffix",
-        "compression algo gzip\n compression etag suffix\n compression offload",
+        "compression algo gzip deflate\n compression minsize-res 2500",
+        "compression algo gzip deflate\n decompression response on\n decompression accept gzip",
+        "compression algo gzip deflate\n compression etag weaken",
+        "compression algo gzip\n compression etag weaken\n compression offload",
     ] {
         let terse = listen(&format!("{lines}\n compression type text/html\n server one {}", server.address()));
         let tally = fuzz(terse.address("web"), &world, seed, steps);

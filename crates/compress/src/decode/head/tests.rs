@@ -15,7 +15,7 @@ fn asked(head: &str) -> Box<Ask> {
 fn edited(asks: &str, answers: &str) -> String {
     let (ask, mut response) = (asked(asks), response(answers));
     let decision = policy::decide(&ask, &response, false);
-    apply(&mut response, &ask, &decision);
+    apply(&mut response, &ask, &decision, EtagMode::Suffix);
     if let Decision::Decode(_) = decision {
         assert!(!matches!(response.body, BodyLength::Exact(_)), "{answers:?}");
     }
@@ -28,10 +28,10 @@ fn what_speaks_of_coded_bytes_goes() {
         ("200\nContent-Encoding: gzip\nContent-Length: 5", "Vary: Accept-Encoding"),
         (
             "200\nContent-Encoding: gzip\nETag: \"x\"\nAccept-Ranges: bytes\nVary: Cookie",
-            "ETag: W/\"x\"\nVary: Cookie,Accept-Encoding",
+            "ETag: W/\"x;terse=identity\"\nVary: Cookie,Accept-Encoding",
         ),
-        ("200\nContent-Encoding: gzip\nETag: W/\"x\"\nVary: *", "ETag: W/\"x\"\nVary: *"),
-        ("200\nContent-Encoding: gzip\nETag: x\nETag: \"y\"", "ETag: W/\"y\"\nVary: Accept-Encoding"),
+        ("200\nContent-Encoding: gzip\nETag: W/\"x\"\nVary: *", "ETag: W/\"x;terse=w-identity\"\nVary: *"),
+        ("200\nContent-Encoding: gzip\nETag: x\nETag: \"y\"", "ETag: W/\"y;terse=identity\"\nVary: Accept-Encoding"),
         (
             "200\nContent-Encoding: gzip\nContent-MD5: a\nDigest: b\nContent-Digest: c\nRepr-Digest: d\nLast-Modified: e",
             "Last-Modified: e\nVary: Accept-Encoding",
@@ -40,8 +40,9 @@ fn what_speaks_of_coded_bytes_goes() {
     ] {
         assert_eq!(edited("GET /", answers), expected, "{answers:?}");
     }
-    let kept = edited("GET /\nAccept-Encoding: br, zstd", "200\nContent-Encoding: br, zstd, gzip");
-    assert_eq!(kept, "Content-Encoding: br, zstd\nVary: Accept-Encoding");
+    let kept = edited("GET /\nAccept-Encoding: br, zstd", "200\nContent-Encoding: br, zstd, gzip\nETag: \"x\"");
+    assert_eq!(kept, "ETag: W/\"x;terse=zstd\"\nContent-Encoding: br, zstd\nVary: Accept-Encoding");
+    assert_eq!(edited("PUT /", "200\nContent-Encoding: gzip\nETag: \"x\""), "ETag: \"x\"\nVary: Accept-Encoding");
 }
 
 #[test]
@@ -49,13 +50,13 @@ fn a_known_length_becomes_chunks() {
     let mut answer = response("200\nContent-Encoding: gzip\nContent-Length: 5");
     let ask = asked("GET /");
     let decision = policy::decide(&ask, &answer, false);
-    apply(&mut answer, &ask, &decision);
+    apply(&mut answer, &ask, &decision, EtagMode::Suffix);
     assert_eq!((answer.body, answer.fields.first(Known::TransferEncoding)), (BodyLength::Unknown, Some(&b"chunked"[..])));
     let mut head = response("200\nContent-Encoding: gzip\nContent-Length: 5");
     head.body = BodyLength::None;
     let ask = asked("HEAD /");
     let decision = policy::decide(&ask, &head, false);
-    apply(&mut head, &ask, &decision);
+    apply(&mut head, &ask, &decision, EtagMode::Suffix);
     assert_eq!((head.body, lines(&head.fields)), (BodyLength::None, "Vary: Accept-Encoding".into()));
 }
 
@@ -69,11 +70,15 @@ fn what_is_not_decoded_stays_but_for_vary() {
         ),
         ("GET /", "200\nETag: \"x\"", "ETag: \"x\""),
         ("GET /", "200\nContent-Encoding: x\nContent-MD5: y", "Content-Encoding: x\nContent-MD5: y"),
-        ("GET /\nRange: bytes=1-2", "206\nContent-Encoding: gzip\nLast-Modified: a", "Content-Encoding: gzip"),
+        (
+            "GET /\nRange: bytes=1-2",
+            "206\nContent-Encoding: gzip\nLast-Modified: a",
+            "Content-Encoding: gzip\nVary: Accept-Encoding",
+        ),
         (
             "GET /\nRange: bytes=1-2",
             "206\nContent-Encoding: gzip\nLast-Modified: a\nETag: \"x\"",
-            "Content-Encoding: gzip\nLast-Modified: a\nETag: \"x\"",
+            "Content-Encoding: gzip\nLast-Modified: a\nETag: \"x\"\nVary: Accept-Encoding",
         ),
     ] {
         assert_eq!(edited(asks, answers), expected, "{asks:?} {answers:?}");
@@ -83,8 +88,13 @@ fn what_is_not_decoded_stays_but_for_vary() {
 #[test]
 fn a_304_names_the_tag_that_the_client_has() {
     for (asked, answers, expected) in [
-        ("W/\"x\"", "304\nETag: \"x\"", "ETag: W/\"x\"\nVary: Accept-Encoding"),
-        ("W/\"y\", W/\"x\"", "304\nETag: \"x\"\nAccept-Ranges: bytes", "ETag: W/\"x\"\nVary: Accept-Encoding"),
+        ("W/\"x;terse=identity\"", "304\nETag: \"x\"", "ETag: W/\"x;terse=identity\"\nVary: Accept-Encoding"),
+        (
+            "W/\"y\", W/\"x;terse=w-identity\"",
+            "304\nETag: W/\"x\"\nAccept-Ranges: bytes",
+            "ETag: W/\"x;terse=w-identity\"\nVary: Accept-Encoding",
+        ),
+        ("W/\"x;terse=br\"", "304\nETag: \"x\"", "ETag: \"x\""),
         ("\"x\"", "304\nETag: \"x\"", "ETag: \"x\""),
         ("\"x\", W/\"x\"", "304\nETag: \"x\"", "ETag: \"x\""),
         ("W/\"x\"", "304\nETag: W/\"x\"", "ETag: W/\"x\""),
@@ -105,6 +115,8 @@ fn servers_are_asked_for_more() {
         (&[Deflate], "Accept-Encoding: *", "Accept-Encoding: *"),
         (&[], "Accept-Encoding: br", "Accept-Encoding: br"),
         (&[Gzip], "Range: bytes=0-1", "Range: bytes=0-1"),
+        (&[Gzip], "If-None-Match: \"x\"", "If-None-Match: \"x\""),
+        (&[Gzip], "If-None-Match: W/\"x;terse=identity\"", "If-None-Match: W/\"x;terse=identity\"\nAccept-Encoding: gzip"),
         (&[Gzip], "Upgrade: websocket", "Upgrade: websocket"),
         (&[Gzip], "Cache-Control: no-transform", "Cache-Control: no-transform"),
     ] {

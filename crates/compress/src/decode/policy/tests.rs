@@ -128,7 +128,7 @@ fn requests_lose_what_servers_cannot_take() {
         ("Content-Encoding: gzip\nUpgrade: x", Err(Reason::Upgrade)),
         ("Content-Encoding: gzip\nContent-Range: bytes 0-1/2", Err(Reason::Partial)),
         ("Content-Encoding: gzip\nCache-Control: no-transform", Err(Reason::RequestNoTransform)),
-        ("Content-Encoding: gzip\nContent-Type: application/grpc-web", Err(Reason::Grpc)),
+        ("Content-Encoding: gzip\nContent-Type: application/grpc+proto", Err(Reason::Grpc)),
         ("X: y", Err(Reason::NotCoded)),
     ] {
         let mut post = request(&format!("POST /\n{fields}"));
