@@ -159,9 +159,10 @@ fn an_answer_that_a_change_has_overtaken_is_not_kept() {
 fn tags_are_right_with_compression_and_without() {
     let fields = "ETag: \"v1\"\r\nContent-Type: text/plain\r\nCache-Control: max-age=60\r\n";
     for (lines, tag) in [
-        (" compression algo gzip\n", "W/\"v1\""),
-        (" compression algo gzip\n compression etag suffix\n", "W/\"v1;terse=gzip\""),
-        (" filter cache c\n filter compression\n compression algo gzip\n", "W/\"v1\""),
+        (" compression algo gzip\n", "W/\"v1;terse=gzip\""),
+        (" compression algo br gzip\n", "W/\"v1;terse=gzip\""),
+        (" compression algo gzip\n compression etag weaken\n", "W/\"v1\""),
+        (" filter cache c\n filter compression\n compression algo gzip\n", "W/\"v1;terse=gzip\""),
     ] {
         let server = counting(|_| fields.into());
         let terse = started(&server, lines);
@@ -182,9 +183,53 @@ fn tags_are_right_with_compression_and_without() {
             let held = client.get("/", &fields);
             assert_eq!((held.status, held.field("etag"), held.body.len()), (304, Some(asked), 0), "{lines} {fields:?}");
             assert_eq!((held.field("x-hit"), held.field("content-type")), (Some("1"), None));
+            assert_eq!(held.field("vary"), Some("Accept-Encoding"), "as the 200 has it");
+        }
+        // The answer to HEAD has the head of GET's.
+        for accepted in [&[gzip][..], &[]] {
+            let lines = accepted.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect::<String>();
+            client.send(format!("HEAD / HTTP/1.1\r\nHost: test\r\n{lines}\r\n"));
+            let (head, get) = (client.response("HEAD"), client.get("/", accepted));
+            for name in ["etag", "vary", "content-encoding", "content-length", "content-type", "x-hit"] {
+                assert_eq!(head.field(name), get.field(name), "{name} {accepted:?}");
+            }
         }
         assert_eq!(client.get("/", &[("If-None-Match", "\"v2\"")]).status, 200);
         assert_eq!(server.requests().len(), 1);
+        terse.end();
+    }
+}
+
+/// What a server has chosen for one Accept-Encoding is not for those who say something else (RFC 9111 section 4.1); under
+/// `http-conformance haproxy` it is, as long as they take it.
+#[test]
+fn a_servers_variants_are_for_those_who_negotiate_them() {
+    for (global, absent_hits) in [("", "0"), ("global\n http-conformance haproxy\n", "1")] {
+        let server = Server::answering(|request| {
+            let coded = request.field("accept-encoding").is_some_and(|value| value.contains("gzip"));
+            let vary = if request.target == "/varies" { "Vary: Accept-Encoding\r\n" } else { "" };
+            let coding = if coded { "Content-Encoding: gzip\r\n" } else { "" };
+            let body = if coded { "coded" } else { "plain" };
+            format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n{vary}{coding}Content-Length: 5\r\n\r\n{body}")
+        });
+        let text = format!(
+            "{global}{DEFAULTS}\nlisten web\n bind fd@${{web}}\n{RULES}\n http-response set-header X-Hit %[res.cache_hit]\n server s {}\n{CACHE}",
+            server.address()
+        );
+        let terse = Terse::with(&text).listen("web").start();
+        let mut client = terse.client();
+        let mut ask = |path: &str, fields: &[(&str, &str)]| {
+            let response = client.get(path, fields);
+            (response.text(), response.field("x-hit").unwrap().to_owned())
+        };
+        let said = |body: &str, hit: &str| (body.to_owned(), hit.to_owned());
+        for path in ["/varies", "/silent"] {
+            assert_eq!(ask(path, &[("Accept-Encoding", "gzip")]), said("coded", "0"));
+            assert_eq!(ask(path, &[("Accept-Encoding", "gzip")]), said("coded", "1"), "{global}{path}");
+            let absent = if absent_hits == "1" { said("coded", "1") } else { said("plain", "0") };
+            assert_eq!(ask(path, &[]), absent, "{global}{path}");
+        }
+        drop(client);
         terse.end();
     }
 }

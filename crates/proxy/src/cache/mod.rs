@@ -157,8 +157,8 @@ impl Cache {
     }
 
     /// What a request that a rule sends here asks; nothing when it asks for no resource. `over_tls`: whether the client
-    /// speaks TLS.
-    pub fn meet(self: &Arc<Self>, request: &Request, over_tls: bool) -> Option<Asked> {
+    /// speaks TLS; `selecting`: what chooses among responses that vary.
+    pub fn meet(self: &Arc<Self>, request: &Request, over_tls: bool, selecting: Selecting) -> Option<Asked> {
         let key = self.key(request, over_tls)?;
         let control = RequestControl::of(&request.fields);
         let authorized = request.fields.has(Known::Authorization);
@@ -168,7 +168,7 @@ impl Cache {
             cache: self.clone(),
             key,
             changes: self.shelf(&key).changes(&key),
-            selecting: Selecting::of(&request.fields),
+            selecting,
             control,
             may_answer: is_modern && (is_get || is_head) && !authorized && !control.no_cache,
             may_store: is_modern && is_get && !control.no_store,

@@ -1,7 +1,13 @@
 //! Which of several stored responses a request selects: Vary (RFC 9111 section 4.1), for the fields that are understood.
 //!
-//! A response that varies on Accept-Encoding is known by its own codings, as in HAProxy: whoever takes all of them may have it.
+//! A response that varies on Accept-Encoding goes to requests whose field says the same, in whatever order and letters: what a server
+//! chooses for another is not known. One that is coded, and does not say that it varies, goes to whoever names all of its codings. Under
+//! `http-conformance haproxy` it is known by its own codings alone, as in HAProxy: whoever takes all of them may have it, and a request without
+//! the field takes any.
 
+use std::collections::BTreeMap;
+use terse_compress::{accept, policy};
+use terse_http::h1::Conformance;
 use terse_message::{Fields, Known, list};
 
 /// What a request says in the fields that are understood.
@@ -9,6 +15,9 @@ use terse_message::{Fields, Known, list};
 pub struct Selecting {
     /// A bit for each coding that it takes; `None`: it names too many for the response to be kept.
     codings: Option<u32>,
+    /// Accept-Encoding; `None` where there is no such field, or none that its server sees.
+    accept: Option<Box<[u8]>>,
+    conformance: Conformance,
     referer: Box<[u8]>,
     origin: Box<[u8]>,
 }
@@ -17,15 +26,21 @@ pub struct Selecting {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Selector {
     codings: Option<u32>,
+    /// What Accept-Encoding must say.
+    said: Option<Option<Box<[u8]>>>,
+    /// Whether there must be such a field.
+    named: bool,
     referer: Option<Box<[u8]>>,
     origin: Option<Box<[u8]>>,
 }
 
 impl Selecting {
-    /// Reads a request's fields.
-    pub fn of(request: &Fields) -> Selecting {
+    /// Reads a request's fields. `hidden`: its server is not shown Accept-Encoding.
+    pub fn of(request: &Fields, hidden: bool, conformance: Conformance) -> Selecting {
         Selecting {
             codings: accepted(request.every(Known::AcceptEncoding)),
+            accept: (request.has(Known::AcceptEncoding) && !hidden).then(|| joined(request, b"Accept-Encoding")),
+            conformance,
             referer: joined(request, b"Referer"),
             origin: joined(request, b"Origin"),
         }
@@ -35,10 +50,17 @@ impl Selecting {
     /// knows, or the request names too many.
     pub fn selector(&self, response: &Fields) -> Option<Selector> {
         let mut selector = Selector::default();
+        let is_strict = self.conformance == Conformance::Rfc;
+        if is_strict && policy::is_coded(response) {
+            (selector.codings, selector.named) = (Some(used(response)?), true);
+        }
         for name in response.every(Known::Vary).flat_map(list::elements) {
             if name.eq_ignore_ascii_case(b"Accept-Encoding") {
                 self.codings?;
                 selector.codings = Some(used(response)?);
+                if is_strict {
+                    (selector.said, selector.named) = (Some(self.said()), false);
+                }
             } else if name.eq_ignore_ascii_case(b"Referer") {
                 selector.referer = Some(self.referer.clone());
             } else if name.eq_ignore_ascii_case(b"Origin") {
@@ -49,12 +71,19 @@ impl Selecting {
         }
         Some(selector)
     }
+
+    /// What Accept-Encoding says, in a form that is one for all that say the same.
+    fn said(&self) -> Option<Box<[u8]>> {
+        self.accept.as_deref().map(said)
+    }
 }
 
 impl Selector {
     /// Whether a request selects it.
     pub fn admits(&self, request: &Selecting) -> bool {
         self.codings.is_none_or(|used| request.codings.is_some_and(|taken| used & taken == used))
+            && self.said.as_ref().is_none_or(|said| *said == request.said())
+            && !(self.named && request.accept.is_none())
             && self.referer.as_ref().is_none_or(|referer| *referer == request.referer)
             && self.origin.as_ref().is_none_or(|origin| *origin == request.origin)
     }
@@ -67,18 +96,22 @@ impl Selector {
     /// What tells it from others, in hexadecimal digits: its codings, and a digest of the fields that are compared.
     pub fn text(&self) -> String {
         let mut hasher = blake3::Hasher::new();
-        for text in [&self.referer, &self.origin].into_iter().flatten() {
+        let said = self.said.as_ref().map(|said| said.clone().unwrap_or_default());
+        for text in [&self.referer, &self.origin, &said].into_iter().flatten() {
             hasher.update(&(text.len() as u64).to_le_bytes()).update(text);
         }
-        let digest =
-            if self.referer.is_some() || self.origin.is_some() { hasher.finalize().as_bytes()[0..4].to_vec() } else { vec![0; 4] };
+        let digest = if self.referer.is_some() || self.origin.is_some() || said.is_some() {
+            hasher.finalize().as_bytes()[0..4].to_vec()
+        } else {
+            vec![0; 4]
+        };
         let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         format!("{:08x}{digits}", self.codings.unwrap_or(0))
     }
 
     /// Bytes that it takes.
     pub fn bytes(&self) -> usize {
-        [&self.referer, &self.origin].into_iter().flatten().map(|text| text.len()).sum()
+        [&self.referer, &self.origin, &self.said.clone().flatten()].into_iter().flatten().map(|text| text.len()).sum()
     }
 }
 
@@ -137,6 +170,21 @@ fn accepted<'v>(values: impl Iterator<Item = &'v [u8]>) -> Option<u32> {
     Some(taken & !refused)
 }
 
+/// What Accept-Encoding says: each name, in small letters and the first of its names, with its weight; of several mentions the lowest.
+fn said(value: &[u8]) -> Box<[u8]> {
+    let mut weights: BTreeMap<Vec<u8>, u16> = BTreeMap::new();
+    for element in list::elements(value).take(MOST_CODINGS + 1) {
+        let mut parts = list::parameters(element);
+        let name = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let first = CODINGS.iter().find(|names| names.iter().any(|one| one.as_bytes() == name)).map(|names| names[0].into());
+        let weight = accept::weight(parts);
+        weights.entry(first.unwrap_or(name)).and_modify(|least| *least = weight.min(*least)).or_insert(weight);
+    }
+    let text: Vec<Vec<u8>> =
+        weights.into_iter().map(|(name, weight)| [&name[..], b";", weight.to_string().as_bytes()].concat()).collect();
+    text.join(&b","[..]).into()
+}
+
 /// `q=0`
 fn is_zero(parameter: &[u8]) -> bool {
     let Some(at) = memchr::memchr(b'=', parameter) else { return false };
@@ -150,7 +198,7 @@ fn is_zero(parameter: &[u8]) -> bool {
 fn used(response: &Fields) -> Option<u32> {
     let names = response.every(Known::ContentEncoding).flat_map(list::elements);
     let codings = names.map(bit).try_fold(0, |all, bit| Some(all | bit?))?;
-    Some(if codings == 0 { IDENTITY } else { codings })
+    Some(if codings & !IDENTITY == 0 { IDENTITY } else { codings & !IDENTITY })
 }
 
 fn joined(fields: &Fields, name: &[u8]) -> Box<[u8]> {
@@ -168,8 +216,61 @@ mod tests {
     }
 
     fn admits(stored: &[(&str, &str)], first: &[(&str, &str)], second: &[(&str, &str)]) -> Option<bool> {
-        let selector = Selecting::of(&fields(first)).selector(&fields(stored))?;
-        Some(selector.admits(&Selecting::of(&fields(second))))
+        admitted(Conformance::HAProxy, stored, first, second)
+    }
+
+    fn admitted(
+        conformance: Conformance,
+        stored: &[(&str, &str)],
+        first: &[(&str, &str)],
+        second: &[(&str, &str)],
+    ) -> Option<bool> {
+        let selecting = |lines| Selecting::of(&fields(lines), false, conformance);
+        let (selector, own) = (selecting(first).selector(&fields(stored))?, selecting(first));
+        selector.admits(&own).then(|| selector.admits(&selecting(second)))
+    }
+
+    /// What was chosen for one Accept-Encoding goes to those alone who say the same (RFC 9111 section 4.1).
+    #[test]
+    fn a_variant_is_for_those_for_whom_it_was_chosen() {
+        let strict = |coding: &str, vary: &str, first: Option<&str>, second: Option<&str>| {
+            let accept = |value: Option<&'static str>| value.map(|value| ("Accept-Encoding", value));
+            let own = |value: Option<&str>| value.map(|value| &*Box::leak(value.to_owned().into_boxed_str()));
+            let (first, second) = (accept(own(first)), accept(own(second)));
+            let stored = [("Content-Encoding", coding), ("Vary", vary)];
+            admitted(Conformance::Rfc, &stored, first.as_slice(), second.as_slice())
+        };
+        const VARY: &str = "Accept-Encoding";
+        for (coding, first, second, expected) in [
+            ("gzip", Some("gzip, br;q=0.5"), Some("BR;q=0.50, x-gzip;q=1"), Some(true)),
+            ("gzip", Some("gzip"), Some("gzip, br"), Some(false)),
+            ("gzip", Some("gzip"), Some("gzip;q=0.5"), Some(false)),
+            ("gzip", Some("gzip"), None, Some(false)),
+            ("gzip", None, None, Some(true)),
+            ("gzip", None, Some("gzip"), Some(false)),
+            ("gzip", Some("br"), Some("br"), None),
+            ("", Some("gzip"), Some("gzip"), Some(true)),
+            ("", None, Some("gzip"), Some(false)),
+            ("", Some("gzip"), None, Some(false)),
+            ("", Some("gzip"), Some(""), Some(false)),
+            ("identity", Some(""), Some(" , "), Some(true)),
+        ] {
+            assert_eq!(strict(coding, VARY, first, second), expected, "{coding}: {first:?}, {second:?}");
+        }
+        // Coded for everybody: those have it who name its codings.
+        for (coding, first, second, expected) in [
+            ("gzip", Some("gzip"), Some("br, gzip"), Some(true)),
+            ("gzip", Some("gzip"), Some("*"), Some(true)),
+            ("gzip", Some("gzip"), Some("br"), Some(false)),
+            ("gzip", Some("gzip"), None, Some(false)),
+            ("gzip", None, Some("gzip"), None),
+            ("identity", None, Some("br"), Some(true)),
+        ] {
+            assert_eq!(strict(coding, "", first, second), expected, "{coding}: {first:?}, {second:?}");
+        }
+        let hidden = |value| Selecting::of(&fields(&[("Accept-Encoding", value)]), true, Conformance::Rfc);
+        let selector = hidden("gzip").selector(&fields(&[("Vary", VARY)])).unwrap();
+        assert!(selector.admits(&hidden("gzip, br")) && selector.admits(&Selecting::of(&fields(&[]), false, Conformance::Rfc)));
     }
 
     #[test]
@@ -212,6 +313,6 @@ mod tests {
         assert_eq!(admits(&stored, &one, &[("Referer", "x"), ("Origin", "o")]), Some(false));
         assert_eq!(admits(&[("Vary", "Cookie")], &one, &one), None);
         assert_eq!(admits(&[("Vary", "*")], &one, &one), None);
-        assert!(Selecting::of(&fields(&[])).selector(&fields(&[])).unwrap().is_any());
+        assert!(Selecting::of(&fields(&[]), false, Conformance::Rfc).selector(&fields(&[])).unwrap().is_any());
     }
 }

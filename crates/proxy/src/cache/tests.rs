@@ -27,9 +27,14 @@ fn response(fields: &str) -> Response {
     response
 }
 
+/// What a rule asks of it.
+fn met(cache: &Arc<Cache>, request: &Request, over_tls: bool) -> Option<Asked> {
+    cache.meet(request, over_tls, Selecting::of(&request.fields, false, h1::Conformance::Rfc))
+}
+
 /// Begins to record the answer to a request.
 fn begin(cache: &Arc<Cache>, request: &Request, fields: &str, now_ms: i64) -> Option<Recording> {
-    cache.record(&cache.meet(request, false)?, &response(fields), now_ms, 0)
+    cache.record(&met(cache, request, false)?, &response(fields), now_ms, 0)
 }
 
 /// Keeps a response with this body; false where it is not kept.
@@ -41,7 +46,7 @@ fn keep(cache: &Arc<Cache>, request: &Request, fields: &str, body: &[u8], now_ms
 }
 
 fn look(cache: &Arc<Cache>, request: &Request, now_ms: i64) -> Option<Hit> {
-    cache.look(&cache.meet(request, false)?, now_ms)
+    cache.look(&met(cache, request, false)?, now_ms)
 }
 
 fn body(entry: &Entry) -> Vec<u8> {
@@ -72,7 +77,7 @@ fn what_is_kept_comes_back_until_it_is_stale() {
 #[test]
 fn the_scheme_is_part_of_a_resource() {
     let cache = small();
-    let key = |target: &str, over_tls| cache.meet(&request(target, ""), over_tls).unwrap().key;
+    let key = |target: &str, over_tls| met(&cache, &request(target, ""), over_tls).unwrap().key;
     let (plain, secure) = (key("/a", false), key("/a", true));
     assert_ne!(plain, secure);
     assert_eq!((key("http://Example.org/a", false), key("HTTPS://example.ORG/a", true)), (plain, secure));
@@ -104,7 +109,7 @@ fn requests_may_want_less() {
         ("Authorization: Basic x\r\n", false),
         ("Content-Length: 3\r\n", false),
     ] {
-        assert_eq!(cache.meet(&request("/", fields), false).unwrap().may_answer, served, "{fields}");
+        assert_eq!(met(&cache, &request("/", fields), false).unwrap().may_answer, served, "{fields}");
     }
     assert!(begin(&cache, &request("/no", "Cache-Control: no-store\r\n"), FRESH, NOW).is_none());
     assert!(begin(&cache, &request("/no", "Authorization: x\r\n"), FRESH, NOW).is_none());
@@ -161,14 +166,14 @@ fn what_was_changed_is_forgotten() {
     let cache = small();
     let asked = request("/", "");
     assert!(keep(&cache, &asked, FRESH, b"old", NOW));
-    let key = cache.meet(&asked, false).unwrap().key;
+    let key = met(&cache, &asked, false).unwrap().key;
     cache.forget(&key);
     assert!(look(&cache, &asked, NOW).is_none());
     let old = begin(&cache, &asked, FRESH, NOW).unwrap();
     cache.forget(&key);
     Box::new(old).end();
     assert!(look(&cache, &asked, NOW).is_none(), "it was on its way before the change");
-    let before = cache.meet(&asked, false).unwrap();
+    let before = met(&cache, &asked, false).unwrap();
     cache.forget(&key);
     assert!(cache.record(&before, &response(FRESH), NOW, 0).is_none(), "it was asked for before the change");
     assert!(keep(&cache, &asked, FRESH, b"new", NOW));
@@ -198,7 +203,7 @@ fn hints_stay_when_their_response_goes() {
     let fields = "Cache-Control: max-age=10\r\nLink: <a>; rel=preload\r\n";
     let on = hinting(EarlyHints::On);
     let asked: Vec<Request> = (0..13).map(|n| request(&format!("/{n}"), "")).collect();
-    let key = |request: &Request| on.meet(request, false).unwrap().key;
+    let key = |request: &Request| met(&on, request, false).unwrap().key;
     assert!(asked.iter().all(|request| keep(&on, request, fields, &[0; 400_000], NOW)));
     assert_eq!((on.list().len(), on.list_hints().len()), (2, 10));
     assert!(on.hints(&key(&asked[0])).is_none(), "ten blocks are a hundredth of the cache");

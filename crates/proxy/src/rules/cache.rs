@@ -1,11 +1,13 @@
 //! `cache-use`, `cache-store`: answers from a cache, and responses for it.
 
 use super::{Action, ActionWord, Flow, REQUEST, RESPONSE, RuleSet, done};
-use crate::cache::CacheName;
+use crate::cache::{CacheName, Selecting};
 use crate::counters::Counters;
 use crate::facts::Times;
+use crate::phase::prepare;
 use crate::stream::Stream;
 use std::sync::Arc;
+use terse_compress::policy;
 use terse_config::{Args, Fault, Scope};
 use terse_message::{Response, Version};
 
@@ -34,7 +36,7 @@ impl Action for CacheUse {
     fn run(&self, stream: &mut Stream) -> Flow {
         let Some(cache) = self.name.cache() else { return Flow::Next };
         let over_tls = stream.facts.session.tls().is_some();
-        let Some(asked) = cache.meet(&stream.request, over_tls) else { return Flow::Next };
+        let Some(asked) = cache.meet(&stream.request, over_tls, selecting(stream)) else { return Flow::Next };
         let hit = asked.may_answer.then(|| {
             counters(stream).cache_lookups.add(1);
             cache.look(&asked, now_ms(stream))
@@ -56,6 +58,16 @@ impl Action for CacheUse {
         }
         hit.map_or(Flow::Next, |hit| Flow::Stored(Box::new(hit)))
     }
+}
+
+/// What of the request chooses among responses that vary.
+fn selecting(stream: &Stream) -> Selecting {
+    let session = &stream.facts.session;
+    let plan = &session.worker.plan;
+    let settings = prepare::compression(session.frontend(), stream.facts.backend(), &plan.process.compression);
+    // Servers are not shown Accept-Encoding by `compression offload`.
+    let hidden = settings.offload() && policy::offer(&stream.request, stream.facts.client_link(), &settings).coded().is_some();
+    Selecting::of(&stream.request.fields, hidden, session.frontend().reading.conformance)
 }
 
 /// Has hints sent ahead.
