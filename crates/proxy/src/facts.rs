@@ -61,6 +61,8 @@ pub struct Facts {
     pub server_status: u16,
     /// What is counted of it, and how far it has come.
     pub figures: Rc<Figures>,
+    /// Whether the client of a stream of bytes sent some of which none went on.
+    pub has_spoken: bool,
     /// What rules have changed of how it is served.
     changes: Option<Box<Changes>>,
     /// Why it ended early; `None`: it did not.
@@ -212,6 +214,7 @@ impl Facts {
             status: 0,
             server_status: 0,
             figures,
+            has_spoken: false,
             changes: None,
             abort: None,
             cookie_found: CookieFound::Off,

@@ -90,8 +90,10 @@ impl Drop for Session {
 
 impl Session {
     /// The session of a connection that was just accepted.
-    pub fn new(worker: &Rc<Worker>, bind: usize, io: &Transport) -> Rc<Session> {
-        let session = Session::between(worker, bind, io.peer(), io.local());
+    ///
+    /// `client`: its address as it was accepted, for a socket that was reset has none any more.
+    pub fn new(worker: &Rc<Worker>, bind: usize, io: &Transport, client: Option<SocketAddr>) -> Rc<Session> {
+        let session = Session::between(worker, bind, client, io.local());
         session.socket.set(Some(io.descriptor()));
         session
     }

@@ -22,7 +22,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use terse_message::{Abort, BodyLength, Cause, Phase, Who};
 use terse_sample::Needs;
@@ -47,6 +47,7 @@ pub async fn serve(mut client: Client, session: &Rc<Session>) -> Option<Client> 
     };
     if let Some(abort) = ended {
         stream.facts.abort = Some(abort);
+        stream.facts.has_spoken = has_spoken(&mut client, session);
         if session.requests.get() > 0 && abort.who != Who::Local {
             client.io.break_off();
             if matches!(abort.phase, Phase::Queue | Phase::Connect) {
@@ -56,6 +57,21 @@ pub async fn serve(mut client: Client, session: &Rc<Session>) -> Option<Client> 
     }
     finish::stream(&mut stream);
     None
+}
+
+/// Whether the client has sent bytes, read or not; looked for where `option dontlognull` asks.
+fn has_spoken(client: &mut Client, session: &Session) -> bool {
+    if !session.frontend().log.settings.dont_log_null {
+        return false;
+    }
+    if client.buffer.is_released() {
+        client.buffer = match session.worker.pools.small.take() {
+            Some(buffer) => buffer,
+            None => return false,
+        };
+    }
+    let mut now = Context::from_waker(Waker::noop());
+    !client.buffer.is_empty() || matches!(client.io.split().0.poll_read(&mut now, &mut client.buffer), Poll::Ready(Ok(1..)))
 }
 
 /// What became of a connection in `mode tcp`.

@@ -457,14 +457,6 @@ impl Secured {
         }
     }
 
-    /// The other end's address, over IP.
-    pub fn peer(&self) -> Option<SocketAddr> {
-        match &*self.socket {
-            Socket::Tcp(io) => io.peer_addr().ok(),
-            Socket::Unix(_) => None,
-        }
-    }
-
     /// This end's address, over IP.
     pub fn local(&self) -> Option<SocketAddr> {
         match &*self.socket {

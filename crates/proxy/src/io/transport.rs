@@ -161,15 +161,6 @@ impl Transport {
         self.split().1.shutdown().await
     }
 
-    /// The peer's address, over IP.
-    pub fn peer(&self) -> Option<SocketAddr> {
-        match self {
-            Transport::Tcp(io) => io.peer_addr().ok(),
-            Transport::Unix(_) => None,
-            Transport::Tls(io) => io.peer(),
-        }
-    }
-
     /// The socket's descriptor, for what the kernel is asked about it while it is open.
     pub fn descriptor(&self) -> RawFd {
         match self {

@@ -7,6 +7,7 @@ use crate::phase::{Client, converse};
 use crate::session::Session;
 use crate::worker::{Control, Worker};
 use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener};
@@ -34,9 +35,12 @@ const BREATH: Duration = Duration::from_millis(100);
 /// How long a worker that has no room waits before it looks whether another worker's connections have ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
+/// A connection and its client's address over IP.
+type Accepted = (Transport, Option<SocketAddr>);
+
 async fn accept(worker: Rc<Worker>, bind: usize, listener: Accepting) {
-    while let Some((io, place)) = next(&worker, bind, &listener).await {
-        serve(&worker, bind, io, place);
+    while let Some((accepted, place)) = next(&worker, bind, &listener).await {
+        serve(&worker, bind, accepted, place);
     }
 }
 
@@ -49,9 +53,9 @@ async fn accept_in_turn(worker: Rc<Worker>, bind: usize, mut turn: Turn) {
             listener = turn.wait() => listener,
         };
         let Some(Ok(listener)) = listener.map(Accepting::new) else { return };
-        let Some((io, place)) = next(&worker, bind, &listener).await else { return };
+        let Some((accepted, place)) = next(&worker, bind, &listener).await else { return };
         let left = listener.into_listener().map(|listener| turn.pass(listener));
-        serve(&worker, bind, io, place);
+        serve(&worker, bind, accepted, place);
         let Ok(left) = left else { return };
         // Where nobody is left to hand it to, it is one's own.
         match left.map(Accepting::new) {
@@ -64,7 +68,7 @@ async fn accept_in_turn(worker: Rc<Worker>, bind: usize, mut turn: Turn) {
 
 /// The next connection and its place within the limits; nothing when the worker drains. What exceeds the limits is not served yet: this
 /// connection waits here, the next ones in the kernel.
-async fn next(worker: &Rc<Worker>, bind: usize, listener: &Accepting) -> Option<(Transport, Place)> {
+async fn next(worker: &Rc<Worker>, bind: usize, listener: &Accepting) -> Option<(Accepted, Place)> {
     let mut control = worker.watch_control();
     loop {
         let accepted = tokio::select! {
@@ -73,7 +77,7 @@ async fn next(worker: &Rc<Worker>, bind: usize, listener: &Accepting) -> Option<
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok(io) => return Some((io, Place::wait_for(worker, bind).await)),
+            Ok(accepted) => return Some((accepted, Place::wait_for(worker, bind).await)),
             Err(error) if is_exhausted(&error) => tokio::time::sleep(BREATH).await,
             // The connection was gone before it was accepted.
             Err(_) => {}
@@ -81,8 +85,8 @@ async fn next(worker: &Rc<Worker>, bind: usize, listener: &Accepting) -> Option<
     }
 }
 
-fn serve(worker: &Rc<Worker>, bind: usize, io: Transport, place: Place) {
-    let session = Session::new(worker, bind, &io);
+fn serve(worker: &Rc<Worker>, bind: usize, (io, client): Accepted, place: Place) {
+    let session = Session::new(worker, bind, &io, client);
     let options = &session.frontend().options;
     io.apply(options.client_probes, options.no_linger);
     let effort = session.effort.clone();
@@ -113,10 +117,14 @@ impl Accepting {
         })
     }
 
-    async fn accept(&self) -> io::Result<Transport> {
+    /// The next connection, and its client's address over IP.
+    async fn accept(&self) -> io::Result<Accepted> {
         Ok(match self {
-            Accepting::Tcp(io) => Transport::from_tcp(io.accept().await?.0),
-            Accepting::Unix(io) => Transport::Unix(io.accept().await?.0),
+            Accepting::Tcp(io) => {
+                let (io, client) = io.accept().await?;
+                (Transport::from_tcp(io), Some(client))
+            }
+            Accepting::Unix(io) => (Transport::Unix(io.accept().await?.0), None),
         })
     }
 }

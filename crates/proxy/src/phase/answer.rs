@@ -133,7 +133,7 @@ pub async fn to_cancelled(client: &mut Client, stream: &mut Stream, out: &mut Ve
 }
 
 /// The status that a client is told; nothing when it has gone, or shall not be told.
-fn status(stream: &Stream, abort: Abort) -> Option<u16> {
+pub fn status(stream: &Stream, abort: Abort) -> Option<u16> {
     Some(match (abort.who, abort.phase, abort.cause) {
         (Who::Client, _, Cause::Reset) | (Who::Client, Phase::Queue | Phase::Connect, _) => return None,
         (Who::Client, ..) => 400,
@@ -157,6 +157,8 @@ fn status(stream: &Stream, abort: Abort) -> Option<u16> {
 /// Sends an answer.
 pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, answer: &Answer) -> Result<Next, Abort> {
     if answer.is_nothing() {
+        // Logs and counters show what the client is not told.
+        stream.facts.status = answer.stands_for.unwrap_or_default();
         return Ok(Next::Close);
     }
     let session = stream.facts.session.clone();

@@ -71,13 +71,13 @@ async fn http(client: &mut Client, session: &Rc<Session>) {
             Arrival::Bytes => {}
             Arrival::Nothing => {
                 if session.requests.get() == 0 {
-                    finish::gone(session);
+                    Box::pin(finish::silent(client, session, Who::Client)).await;
                 }
                 break;
             }
             Arrival::Late => {
-                if session.requests.get() == 0 && !session.frontend().options.ignore_probes {
-                    Box::pin(finish::late(client, session)).await;
+                if session.requests.get() == 0 {
+                    Box::pin(finish::silent(client, session, Who::ClientTimeout)).await;
                 }
                 break;
             }

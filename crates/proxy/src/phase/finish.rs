@@ -30,19 +30,21 @@ pub fn stream(stream: &mut Stream) {
     stream.facts.end_tracks();
 }
 
-/// Counts and logs a client that connected and went away without a word.
-pub fn gone(session: &Rc<Session>) {
-    let frontend = session.frontend();
-    if frontend.options.ignore_probes {
+/// A connection without a byte of a request: closed by its client, or too slow. Answered, counted and logged as half a request is,
+/// unless `option http-ignore-probes` says otherwise.
+pub async fn silent(client: &mut Client, session: &Rc<Session>, who: Who) {
+    if session.frontend().options.ignore_probes {
         return;
     }
+    let cause = if who == Who::ClientTimeout { Cause::Timeout } else { Cause::Closed };
+    let abort = Abort::new(who, Phase::Request, cause);
     let mut stream = Stream::new(session, session.accepted);
-    stream.facts.abort = Some(Abort::new(Who::Client, Phase::Request, Cause::Closed));
-    unread(&mut stream.facts);
-    count(&stream);
-    if !frontend.log.journal.is_empty() && !frontend.log.settings.dont_log_null {
-        record::end(&stream);
-    }
+    let mut out = session.worker.take_scratch();
+    answer::to_abort(client, &mut stream, &mut out, abort).await;
+    session.worker.give_scratch(out);
+    // A client that has closed altogether cannot be answered: that is no other end.
+    stream.facts.abort = Some(abort);
+    self::stream(&mut stream);
 }
 
 /// The status of a client that left before its request was there, as in HAProxy: what it would have been told.
@@ -51,16 +53,6 @@ fn unread(facts: &mut Facts) {
     if facts.status == 0 && facts.abort.is_some_and(|abort| abort.who == Who::Client) {
         facts.status = 400;
     }
-}
-
-/// Tells a client that connected and then said nothing that it was too slow.
-pub async fn late(client: &mut Client, session: &Rc<Session>) {
-    let mut stream = Stream::new(session, session.accepted);
-    let mut out = session.worker.take_scratch();
-    let abort = Abort::new(Who::ClientTimeout, Phase::Request, Cause::Timeout);
-    answer::to_abort(client, &mut stream, &mut out, abort).await;
-    session.worker.give_scratch(out);
-    self::stream(&mut stream);
 }
 
 fn count(stream: &Stream) {
@@ -81,7 +73,7 @@ fn count(stream: &Stream) {
         if facts.status > 0 || is_http {
             counters.response(facts.status);
         }
-        match failure(facts.abort) {
+        match failure(facts, facts.abort) {
             Some(Failure::Request) => counters.request_errors.add(1),
             Some(Failure::Client) => counters.client_aborts.add(1),
             Some(Failure::Server) => counters.server_aborts.add(1),
@@ -126,7 +118,7 @@ fn count(stream: &Stream) {
             server.counters.bump(Count::Requests);
             server.counters.bump_status(facts.server_status);
         }
-        match failure(facts.abort) {
+        match failure(facts, facts.abort) {
             Some(Failure::Request) | None => {}
             Some(Failure::Client) => server.counters.bump(Count::ClientAborts),
             Some(Failure::Server) => server.counters.bump(Count::ServerAborts),
@@ -173,16 +165,19 @@ enum Failure {
     Response,
 }
 
-/// Counts a stream that ends early where it tracks: a request that could not be read as a request and an error, what its server is to
-/// blame for as a failure.
+/// Counts a stream that ends early where it tracks: a head that could not be read as a request, and as an error unless its client was
+/// only slow or asked for what is not there; what its server is to blame for as a failure.
 pub fn blame(stream: &Stream, abort: Abort) {
-    match failure(Some(abort)) {
-        Some(Failure::Request) => {
-            if stream.facts.version.is_none() {
-                stream.facts.count_tracked(track::REQUESTS, 1);
+    match failure(&stream.facts, Some(abort)) {
+        Some(Failure::Request) if stream.facts.version.is_none() => {
+            stream.facts.count_tracked(track::REQUESTS, 1);
+            if abort.who != Who::ClientTimeout && answer::status(stream, abort) != Some(501) {
+                stream.facts.count_tracked(track::ERRORS, 1);
             }
-            stream.facts.count_tracked(track::ERRORS, 1);
         }
+        Some(Failure::Request) if abort.who == Who::Proxy => stream.facts.count_tracked(track::ERRORS, 1),
+        // A body that does not come is no error.
+        Some(Failure::Request) => {}
         Some(Failure::Server | Failure::Response) => stream.facts.count_tracked(track::FAILURES, 1),
         Some(Failure::Client | Failure::Denied) | None => {}
     }
@@ -193,7 +188,7 @@ fn is_error_of_server(abort: Option<Abort>) -> bool {
     matches!(abort, Some(Abort { who: Who::Server, phase: Phase::Data, cause: Cause::Closed | Cause::Reset }))
 }
 
-fn failure(abort: Option<Abort>) -> Option<Failure> {
+fn failure(facts: &Facts, abort: Option<Abort>) -> Option<Failure> {
     match abort? {
         Abort { who: Who::Client | Who::ClientTimeout, phase: Phase::Request, .. } => Some(Failure::Request),
         Abort { who: Who::Proxy, phase: Phase::Request, cause: Cause::Malformed | Cause::TooLarge } => Some(Failure::Request),
@@ -201,6 +196,11 @@ fn failure(abort: Option<Abort>) -> Option<Failure> {
         Abort { who: Who::Client | Who::ClientTimeout, phase: Phase::Queue | Phase::Connect, .. } => None,
         Abort { who: Who::Client | Who::ClientTimeout, .. } => Some(Failure::Client),
         Abort { who: Who::Local, .. } => None,
+        // A body that breaks the protocol: the client's, as long as there is no answer.
+        Abort { who: Who::Proxy, phase: Phase::Data, cause: Cause::Malformed } if facts.server_status == 0 => {
+            Some(Failure::Request)
+        }
+        Abort { who: Who::Proxy, phase: Phase::Data, cause: Cause::Malformed } => Some(Failure::Response),
         Abort { who: Who::Server | Who::ServerTimeout | Who::Down | Who::Replaced, phase: Phase::Data, .. } => {
             Some(Failure::Server)
         }

@@ -76,7 +76,8 @@ pub fn end(stream: &Stream) {
     let settings = &frontend.log.settings;
     // What a client began and never made a request of is no transaction; over bytes every connection is one.
     let unread = frontend.mode == Mode::Http && stream.facts.version.is_none();
-    if stream.facts.figures.bytes_in.get() == 0 && settings.dont_log_null && (unread || frontend.mode != Mode::Http) {
+    let is_null = stream.facts.figures.bytes_in.get() == 0 && !stream.facts.has_spoken;
+    if is_null && settings.dont_log_null && (unread || frontend.mode != Mode::Http) {
         return;
     }
     let origin = if unread { Origin::Error } else { Origin::Close };

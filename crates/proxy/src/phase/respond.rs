@@ -216,13 +216,32 @@ async fn deliver(
     }
     if let Err(failure) = &sent
         && sink.written == written
-        && (matches!(failure.abort.who, Who::Server | Who::ServerTimeout) || failure.abort.phase == Phase::Headers)
     {
-        // The server broke off, or sent what cannot be decoded, before any of its answer had left: the client can still be told.
-        stream.facts.status = 0;
+        // The server broke off, or sent what cannot be read, before any of its answer had left: the client can still be told.
+        let Abort { who, phase, cause } = failure.abort;
+        if matches!(who, Who::Server | Who::ServerTimeout) || phase == Phase::Headers {
+            stream.facts.status = 0;
+        } else if (who, cause) == (Who::Proxy, Cause::Malformed) {
+            stream.facts.status = 0;
+            return Err(no_answer(stream));
+        }
     }
     stream.facts.times.end = Some(clock::now());
     sent
+}
+
+/// What a server's broken body means of which nothing has left.
+fn unsent(broken: Broken, stream: &mut Stream) -> Failure {
+    match broken {
+        Broken::Malformed(_) => no_answer(stream),
+        broken => from_server(broken),
+    }
+}
+
+/// What breaks the protocol before any of it has left is no answer, however its head was.
+fn no_answer(stream: &mut Stream) -> Failure {
+    (stream.has_response, stream.facts.server_status, stream.facts.times.response) = (false, 0, None);
+    Failure::late(Who::Proxy, Phase::Headers, Cause::Malformed)
 }
 
 /// Has caches forget what an unsafe method may have changed (RFC 9111 section 4.4).
@@ -466,7 +485,7 @@ async fn decide(
         return Ok(policy::look(&verdict, b"", None, settings));
     }
     loop {
-        match down.part().map_err(from_server)? {
+        match down.part().map_err(|broken| unsent(broken, stream))? {
             Some(Part::Data(_)) => break,
             Some(Part::End) => return Ok(policy::look(&verdict, b"", Some(0), settings)),
             None => match script::beside(stream, pin!(down.timer.briefly(down.more()))).await {
@@ -478,7 +497,7 @@ async fn decide(
     }
     let least = settings.response_min_bytes();
     let whole = script::beside(stream, pin!(body::whole(down, least))).await;
-    let first = match down.part().map_err(from_server)? {
+    let first = match down.part().map_err(|broken| unsent(broken, stream))? {
         Some(Part::Data(n)) => down.data(n),
         _ => b"",
     };
@@ -585,7 +604,7 @@ pub fn from_server(broken: Broken) -> Failure {
         Broken::Closed => Failure::late(Who::Server, Phase::Data, Cause::Closed),
         Broken::Reset => Failure::late(Who::Server, Phase::Data, Cause::Reset),
         Broken::Timeout => Failure::late(Who::ServerTimeout, Phase::Data, Cause::Timeout),
-        Broken::Malformed(_) => Failure::late(Who::Server, Phase::Data, Cause::Malformed),
+        Broken::Malformed(_) => Failure::late(Who::Proxy, Phase::Data, Cause::Malformed),
     }
 }
 

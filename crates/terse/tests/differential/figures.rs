@@ -10,6 +10,14 @@ pub(crate) fn command(process: &Terse, command: &str) -> String {
     String::from_utf8(client.rest()).unwrap()
 }
 
+/// What a stick table has counted under its keys, once no stream is counted on.
+pub(crate) fn counts(process: &Terse, name: &str) -> String {
+    rows(process);
+    let text = command(process, &format!("show table {name}"));
+    let is_count = |word: &&str| word.starts_with("key=") || word.contains("_cnt=");
+    text.split_whitespace().filter(is_count).collect::<Vec<_>>().join(" ")
+}
+
 /// All rows: of each its name, and its columns with their values.
 fn table(process: &Terse) -> Vec<(String, Vec<(String, String)>)> {
     let text = command(process, "show stat");

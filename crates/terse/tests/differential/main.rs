@@ -27,5 +27,6 @@ mod server;
 mod stories;
 #[path = "../support/mod.rs"]
 mod support;
+mod suppressed;
 mod tables;
 mod talk;

@@ -4,7 +4,8 @@
 //! An act is one line of text. `1 GET /x` is a request of client 1, who connects if it has not; `1 POST /x abc` has a body, `1 = bytes` sends
 //! what it says. `1 reads` takes the answer, `1 heads` its head, `1 leaves` closes, `1 shuts` closes its half, `1 breaks` resets. `seen a 2` waits until server `a`
 //! has read two requests, `go a` lets it answer one that it holds, `kill a` and `revive a` end and restore it. `stat web/a status UP` waits
-//! until `show stat` says so, `line ... ` until the log has it, `cli ...` is an operator's command.
+//! until `show stat` says so, `line ... ` until the log has it, `cli ...` is an operator's command, `table web` tells
+//! what a stick table has counted once all clients have left.
 
 use super::compare::lines_differ;
 use super::figures;
@@ -201,6 +202,11 @@ impl Stage {
                 let answer = figures::command(&self.process, what);
                 self.said.push(format!("{act}: {}", answer.trim()));
             }
+            "table" => {
+                self.clients.clear();
+                let counts = figures::counts(&self.process, what);
+                self.said.push(format!("{act}: {counts}"));
+            }
             client => self.client(client.parse().unwrap(), what),
         }
     }
@@ -337,6 +343,28 @@ fn serve(connection: &mut Connection, name: char, wait: &Mutex<Receiver<()>>) {
             }
             "badchunk" => {
                 connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n");
+                connection.rest();
+                return;
+            }
+            "nochunk" => {
+                connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n");
+                connection.rest();
+                return;
+            }
+            "badsecond" => {
+                connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n");
+                let _ = wait.lock().unwrap().recv_timeout(PATIENCE);
+                connection.send("zz\r\n");
+                connection.rest();
+                return;
+            }
+            "badtrailer" => {
+                connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n0\r\nbad trailer\r\n\r\n");
+                connection.rest();
+                return;
+            }
+            "slowchunk" => {
+                connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4");
                 connection.rest();
                 return;
             }
