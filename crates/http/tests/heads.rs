@@ -144,12 +144,46 @@ fn loose_targets_may_hold_fragments_and_text_and_no_more() {
         let loose = Reading { targets: Targets::Loose, ..Reading::default() };
         parse_request_with(text.as_bytes(), &mut request, loose).map(|_| request.target().to_vec())
     };
-    for target in
-        ["/#a", "/a#b#c?d", "/#@g/", "/ä", "/?ö=€", "http://h/#a", "http://h/ä", "http://h?#a", "http://h#a", "http://h:80#"]
-    {
+    for target in [
+        "/#a",
+        "/a#b#c?d",
+        "/#@g/",
+        "/ä",
+        "/?ö=€",
+        "/\u{10ffff}",
+        "/\u{d7ff}\u{e000}",
+        "http://h/#a",
+        "http://h/ä",
+        "http://h?#a",
+        "http://h#a",
+        "http://h:80#",
+    ] {
         let line = format!("GET {target}");
         assert_eq!(loosely(&line).as_deref(), Ok(target.as_bytes()));
         assert!(request(&format!("{line} HTTP/1.1\r\nHost: h\r\n\r\n")).is_err(), "{target}");
+    }
+    for odd in [
+        &b"/\xff\xfe"[..],
+        b"/\xc3",
+        b"/\xa9",
+        b"/..\xc0\xaf",
+        b"/..\xe0\x80\xaf",
+        b"/..\xf0\x80\x80\xaf",
+        b"/\xed\xa0\x80",
+        b"/\xed\xbf\xbf?a",
+        b"/?q=\xf4\x90\x80\x80",
+        b"/?q=\xf5\x80\x80\x80",
+        b"/#\xfc\x80\x80\x80\x80\xaf",
+        b"/\xe2\x82?",
+        b"/\xc2\x85",
+        b"http://h/\xc0\xaf",
+    ] {
+        let text = [b"GET ", odd, b" HTTP/1.1\r\nHost: h\r\n\r\n"].concat();
+        for conformance in [Conformance::Rfc, Conformance::HAProxy] {
+            let loose = Reading { targets: Targets::Loose, conformance };
+            let parsed = parse_request_with(&text, &mut Request::default(), loose);
+            assert_eq!(parsed, Err(Malformed::Target), "{}", odd.escape_ascii());
+        }
     }
     for line in [
         "GET /a\0b",

@@ -1,6 +1,6 @@
 //! Values to bytes: heads and chunks.
 
-use terse_message::{Known, Request, Response, Version};
+use terse_message::{Fields, Known, Request, Response, Version};
 
 /// How the message's connection goes on, as the next hop is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +13,20 @@ pub enum Connection {
     KeepAlive,
     /// `Connection: upgrade`.
     Upgrade,
+    /// `Connection: close, upgrade`: another protocol is offered, for another connection.
+    CloseUpgrade,
+}
+
+impl Connection {
+    /// The same with the option that an `Upgrade` field needs beside it (RFC 9110 section 7.8), where there is one.
+    #[must_use]
+    pub fn beside(self, fields: &Fields) -> Connection {
+        match self {
+            other if !fields.has(Known::Upgrade) => other,
+            Connection::Close | Connection::CloseUpgrade => Connection::CloseUpgrade,
+            _ => Connection::Upgrade,
+        }
+    }
 }
 
 /// Writes a request's head, in the version that the client spoke: a request without Host, which HTTP/1.0 allows, would not be a
@@ -69,6 +83,7 @@ fn end_head(connection: Connection, out: &mut Vec<u8>) {
         Connection::Close => b"Connection: close\r\n\r\n",
         Connection::KeepAlive => b"Connection: keep-alive\r\n\r\n",
         Connection::Upgrade => b"Connection: upgrade\r\n\r\n",
+        Connection::CloseUpgrade => b"Connection: close, upgrade\r\n\r\n",
     });
 }
 

@@ -1,4 +1,8 @@
-//! What belongs to one hop: `Connection` and the fields it names (RFC 9110 section 7.6.1), and whether the connection goes on.
+//! What belongs to one hop: `Connection` and the fields it names (RFC 9110 section 7.6.1), `Upgrade` (section 7.8), and whether the
+//! connection goes on.
+//!
+//! **Invariant:** between [`Persistence::read`] and [`Persistence::strip`] rules see what HAProxy shows them: Connection without `close` and
+//! `keep-alive`, and Upgrade only where Connection asks for it and without the protocols that would carry HTTP past all rules.
 
 use terse_message::{Fields, Known, KnownSet, Version, list};
 
@@ -19,35 +23,60 @@ impl Persistence {
         found
     }
 
-    /// Reads what the sender says, and removes the fields that it names as its own. This must happen before the configuration's rules
-    /// add fields: a client that names one of those must not be able to take it away.
+    /// Reads what the sender says, and removes the fields that it names as its own, and what of `Connection` is for the next hop alone. This
+    /// must happen before the configuration's rules add fields: a client that names one of those must not be able to take it away.
     pub fn read(fields: &mut Fields, version: Version) -> Persistence {
         let mut found = Persistence { keep_alive: version != Version::Http10, upgrade: false };
+        fields.remove(HTTP2_SETTINGS);
+        if fields.has(Known::Upgrade) {
+            drop_elements(fields, Known::Upgrade, carries_http);
+        }
         if !fields.has(Known::Connection) {
             if version == Version::Http10 {
                 found.keep_alive = fields.every(Known::ProxyConnection).any(|v| list::has_token(v, b"keep-alive"));
             }
+            fields.remove_known(Known::Upgrade);
             return found;
         }
-        let mut close = false;
+        let (mut close, mut keep_alive) = (false, false);
         let mut named: Vec<Vec<u8>> = Vec::new();
         for option in fields.every(Known::Connection).flat_map(list::elements) {
-            if option.eq_ignore_ascii_case(b"close") {
+            if option.eq_ignore_ascii_case(CLOSE) {
                 close = true;
-            } else if option.eq_ignore_ascii_case(b"keep-alive") {
-                found.keep_alive = true;
-            } else if option.eq_ignore_ascii_case(b"upgrade") {
+            } else if option.eq_ignore_ascii_case(KEEP_ALIVE) {
+                keep_alive = true;
+            } else if option.eq_ignore_ascii_case(UPGRADE) {
                 found.upgrade = true;
             } else if may_be_named(option) && named.len() < MAX_NAMED {
                 named.push(option.to_vec());
             }
         }
-        found.keep_alive &= !close;
+        found.keep_alive = (found.keep_alive || keep_alive) && !close;
+        let asks = found.upgrade;
         found.upgrade &= fields.has(Known::Upgrade) && version == Version::Http11;
+        if !found.upgrade {
+            fields.remove_known(Known::Upgrade);
+        }
         for name in named {
             fields.remove(&name);
         }
+        if close || keep_alive || asks != found.upgrade {
+            drop_elements(fields, Known::Connection, |option| {
+                let is = |known: &[u8]| option.eq_ignore_ascii_case(known);
+                is(CLOSE) || is(KEEP_ALIVE) || !found.upgrade && is(UPGRADE)
+            });
+        }
         found
+    }
+
+    /// The same after rules, which may have taken away what asks for another protocol, or added what nobody may ask for.
+    #[must_use]
+    pub fn after_rules(mut self, fields: &mut Fields) -> Persistence {
+        if self.upgrade {
+            drop_elements(fields, Known::Upgrade, carries_http);
+            self.upgrade = fields.has(Known::Upgrade) && says(fields, UPGRADE);
+        }
+        self
     }
 
     /// Removes what is said to this hop alone.
@@ -64,6 +93,58 @@ impl Persistence {
         }
     }
 }
+
+/// Whether `Connection` says that the connection ends. After [`Persistence::read`] only rules can have put it there.
+pub fn says_close(fields: &Fields) -> bool {
+    fields.has(Known::Connection) && says(fields, CLOSE)
+}
+
+fn says(fields: &Fields, option: &[u8]) -> bool {
+    fields.every(Known::Connection).any(|value| list::has_token(value, option))
+}
+
+/// Whether an answer changes to what its request has asked for: each protocol that it names was named there. HTTP/1.1 may follow another
+/// one, as the layer above it (RFC 2817 section 3.3).
+pub fn is_asked_for(asked: &Fields, answered: &Fields) -> bool {
+    let is_asked = |protocol: &[u8]| asked.every(Known::Upgrade).any(|value| list::has_token(value, protocol));
+    let mut protocols = answered.every(Known::Upgrade).flat_map(list::elements);
+    protocols.next().is_some_and(is_asked) && protocols.all(|p| is_asked(p) || p.eq_ignore_ascii_case(b"HTTP/1.1"))
+}
+
+/// Whether a protocol that is asked for is HTTP: whoever spoke it with the server would speak past all rules. `h2c` is obsolete, too
+/// (RFC 9113 section 3.1).
+fn carries_http(protocol: &[u8]) -> bool {
+    let name = protocol.split(|b| *b == b'/').next().unwrap_or_default().trim_ascii();
+    let name = name.split(|b| *b == b'-').next().unwrap_or_default();
+    [&b"h2c"[..], b"h2", b"h3", b"http"].iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// Drops elements of a field's lists, and fields of which nothing is left. A list without such elements stays as it was written.
+fn drop_elements(fields: &mut Fields, name: Known, drops: impl Fn(&[u8]) -> bool) {
+    let mut left = 0;
+    loop {
+        let Some(at) = fields.positions(name.name().as_bytes()).nth(left) else { return };
+        let value = fields.at(at).unwrap_or_default().1;
+        if !list::elements(value).any(&drops) {
+            left += 1;
+            continue;
+        }
+        let kept = list::elements(value).filter(|element| !drops(element)).collect::<Vec<_>>().join(&b',');
+        if kept.is_empty() {
+            fields.remove_at(at);
+        } else {
+            fields.replace(at, &kept);
+            left += 1;
+        }
+    }
+}
+
+const CLOSE: &[u8] = b"close";
+const KEEP_ALIVE: &[u8] = b"keep-alive";
+const UPGRADE: &[u8] = b"upgrade";
+
+/// What a client that asks for h2c says of it (RFC 7540 section 3.2.1).
+const HTTP2_SETTINGS: &[u8] = b"HTTP2-Settings";
 
 /// What may be said to one hop.
 const HOP: KnownSet = KnownSet::of(&[Known::Connection, Known::KeepAlive, Known::ProxyConnection, Known::Te, Known::Upgrade]);
@@ -142,7 +223,83 @@ mod tests {
         let (found, left) = take(Version::Http11, &[("Connection", "keep-alive, Upgrade"), ("Upgrade", "websocket")]);
         assert!(found.upgrade && found.keep_alive);
         assert_eq!(left, ["Upgrade: websocket"]);
-        let (found, left) = take(Version::Http11, &[("Upgrade", "h2c")]);
-        assert!(!found.upgrade && left.is_empty());
+        for (version, connection) in [(Version::Http11, "close"), (Version::Http10, "upgrade")] {
+            let (found, left) = take(version, &[("Upgrade", "websocket"), ("Connection", connection)]);
+            assert!(!found.upgrade && left.is_empty());
+        }
+        assert!(take(Version::Http11, &[("Upgrade", "websocket")]).1.is_empty());
+    }
+
+    #[test]
+    fn nobody_upgrades_to_http() {
+        for (asked, left) in [
+            ("h2c", None),
+            ("H2C , h2", None),
+            ("h2c/1.0, HTTP/2.0, h2c-14, h3", None),
+            ("h2c, websocket", Some("websocket")),
+            ("websocket,h2c,  tcp", Some("websocket,tcp")),
+            ("TLS/1.2", Some("TLS/1.2")),
+            ("h2cx , SPDY/3.1", Some("h2cx , SPDY/3.1")),
+        ] {
+            let mut fields = Fields::default();
+            fields.push(b"Connection", b"Upgrade, HTTP2-Settings");
+            fields.push(b"Upgrade", asked.as_bytes());
+            fields.push(b"HTTP2-Settings", b"AAMAAABkAARAAAAAAAIAAAAA");
+            let found = Persistence::read(&mut fields, Version::Http11);
+            assert_eq!(fields.first(Known::Upgrade), left.map(str::as_bytes), "{asked}");
+            assert_eq!((found.upgrade, fields.get(HTTP2_SETTINGS)), (left.is_some(), None), "{asked}");
+            let connection = if left.is_some() { "Upgrade, HTTP2-Settings" } else { "HTTP2-Settings" };
+            assert_eq!(fields.first(Known::Connection), Some(connection.as_bytes()), "{asked}");
+        }
+    }
+
+    #[test]
+    fn rules_see_neither_close_nor_keep_alive() {
+        for (said, seen) in [
+            ("close", None),
+            ("Keep-Alive", None),
+            ("Upgrade, Keep-Alive", Some("Upgrade")),
+            ("keep-alive, Upgrade", Some("Upgrade")),
+            ("X-A,close , X-B", Some("X-A,X-B")),
+            ("X-A ,X-B", Some("X-A ,X-B")),
+        ] {
+            let mut fields = Fields::default();
+            fields.push(b"Connection", said.as_bytes());
+            fields.push(b"Upgrade", b"websocket");
+            Persistence::read(&mut fields, Version::Http11);
+            assert_eq!(fields.first(Known::Connection), seen.map(str::as_bytes), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_rules_take_away_is_not_asked_for() {
+        for (rule, upgrades) in [("", true), ("Upgrade", false), ("Connection", false)] {
+            let mut fields = Fields::default();
+            fields.push(b"Connection", b"upgrade");
+            fields.push(b"Upgrade", b"websocket");
+            let found = Persistence::read(&mut fields, Version::Http11);
+            fields.remove(rule.as_bytes());
+            assert_eq!(found.after_rules(&mut fields).upgrade, upgrades, "{rule}");
+        }
+    }
+
+    #[test]
+    fn answers_change_to_what_was_asked_for() {
+        for (asked, answered, is_right) in [
+            ("websocket", "WebSocket", true),
+            ("websocket, tcp", "tcp", true),
+            ("TLS/1.0", "TLS/1.0, HTTP/1.1", true),
+            ("websocket", "HTTP/1.1", false),
+            ("websocket", "tcp", false),
+            ("websocket", "websocket, tcp", false),
+            ("websocket", "", false),
+        ] {
+            let fields = |value: &str| {
+                let mut fields = Fields::default();
+                fields.push(b"Upgrade", value.as_bytes());
+                fields
+            };
+            assert_eq!(is_asked_for(&fields(asked), &fields(answered)), is_right, "{asked}: {answered}");
+        }
     }
 }

@@ -25,7 +25,7 @@ pub fn check(request: &mut Request, reading: Reading) -> Result<(), Malformed> {
             request.trim_target();
         }
         let may_hold = |b: u8| is_usual(b) || reading.targets == Targets::Loose && is_loose(b);
-        if !request.target().iter().all(|&b| may_hold(b)) {
+        if !request.target().iter().all(|&b| may_hold(b)) || !is_text(request.target()) {
             return Err(Malformed::Target);
         }
     }
@@ -50,6 +50,11 @@ fn is_usual(b: u8) -> bool {
 
 fn is_loose(b: u8) -> bool {
     b == b'#' || b > 127
+}
+
+/// Whether bytes are UTF-8 without controls: an overlong form or half a surrogate is another character for some reader, `/` too.
+fn is_text(target: &[u8]) -> bool {
+    std::str::from_utf8(target).is_ok_and(|text| !text.chars().any(char::is_control))
 }
 
 /// `host:port`, both needed.

@@ -103,7 +103,15 @@ pub(super) fn head(response: &Response, now: i64) -> Box<[u8]> {
     kept.set_reason(response.reason());
     let fleeting = |name: &[u8]| {
         let is = |known: Known| name.eq_ignore_ascii_case(known.name().as_bytes());
-        let framing = [Known::ContentLength, Known::TransferEncoding, Known::Trailer, Known::Connection, Known::KeepAlive];
+        let framing = [
+            Known::ContentLength,
+            Known::TransferEncoding,
+            Known::Trailer,
+            Known::Connection,
+            Known::KeepAlive,
+            Known::ProxyConnection,
+            Known::Upgrade,
+        ];
         let proxies = [&b"Proxy-Authenticate"[..], b"Proxy-Authentication-Info", b"Proxy-Authorization", b"Age"];
         framing.into_iter().any(is) || proxies.iter().any(|one| name.eq_ignore_ascii_case(one))
     };

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use terse_balance::{Affinity, CookieFound};
 use terse_compress::decode::{self, Ask};
 use terse_compress::{Effective, Offer, policy, range};
-use terse_http::h1::unframe;
+use terse_http::h1::{says_close, unframe};
 use terse_message::{BodyLength, Fields, Known, Version};
 use terse_tls::Secured;
 
@@ -68,9 +68,10 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
     let backend = held.as_deref();
     let mode = connection_mode(frontend, backend);
     let request = &mut stream.request;
-    let mut persistence = stream.facts.persistence;
-    // A change of protocol in the middle of a body would leave the rest of it to nobody.
-    persistence.upgrade &= request.body == BodyLength::None;
+    let mut persistence = stream.facts.persistence.after_rules(&mut request.fields);
+    // What a rule says of the connection is said of the server's.
+    let server_mode =
+        if mode == ConnectionMode::KeepAlive && says_close(&request.fields) { ConnectionMode::ServerClose } else { mode };
     persistence.strip(&mut request.fields);
     let is_connect = request.method() == b"CONNECT";
     if is_connect {
@@ -141,7 +142,7 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
         body_begun: false,
         keep_client: persistence.keep_alive && mode != ConnectionMode::Close,
         upgrade: persistence.upgrade,
-        mode,
+        mode: server_mode,
         offer,
         ask,
         joins,

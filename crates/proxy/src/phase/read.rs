@@ -3,7 +3,7 @@
 use crate::evidence;
 use crate::inspection::{Side, join};
 use crate::io::{Broken, Sink, clock};
-use crate::phase::{Client, respond};
+use crate::phase::{Client, prepare, respond};
 use crate::rules::{BodyWait, rewrite};
 use crate::stream::Stream;
 use std::future::poll_fn;
@@ -40,9 +40,9 @@ pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
     facts.times.request = Some(clock::now());
     facts.version = Some(stream.request.version);
     stream.request.to_proxy = stream.facts.frontend().options.proxy_header && !matches!(stream.request.target(), [b'/' | b'*', ..]);
+    stream.facts.persistence = Persistence::read(&mut stream.request.fields, stream.request.version);
     crate::captures::request(stream);
     rewrite::share(Side::Request, client.buffer.filled(), stream);
-    stream.facts.persistence = Persistence::read(&mut stream.request.fields, stream.request.version);
     stream.facts.persistence.keep_alive &= !stream.request.must_close;
     if stream.request.to_proxy && stream.request.fields.every(Known::ProxyConnection).any(|v| list::has_token(v, b"close")) {
         stream.facts.persistence.keep_alive = false;
@@ -110,11 +110,16 @@ pub(super) async fn more(client: &mut Client) -> Result<(), Abort> {
 /// Tells a client that waits for it to send its body; the server is not asked any more (RFC 9110 section 10.1.1).
 async fn go_on(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
     stream.request.fields.remove_known(Known::Expect);
-    send(client, stream, b"HTTP/1.1 100 Continue\r\n\r\n".to_vec()).await
+    let mut go_on = Response::default();
+    go_on.status = 100;
+    interim(client, stream, &go_on).await
 }
 
-/// Sends an interim response (RFC 9110 section 15.2).
+/// Sends an interim response, which HTTP/1.0 does not know (RFC 9110 section 15.2).
 pub async fn interim(client: &mut Client, stream: &mut Stream, response: &Response) -> Result<(), Abort> {
+    if !prepare::is_modern(stream.request.version) {
+        return Ok(());
+    }
     let mut out = Vec::new();
     respond::write_head(&stream.facts, response, encode::Connection::Implied, &mut out);
     send(client, stream, out).await

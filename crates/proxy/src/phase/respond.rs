@@ -60,13 +60,14 @@ pub struct Reply<'a> {
 /// Reads the response and brings it to the client.
 pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>) -> Result<(), Failure> {
     let session = stream.facts.session.clone();
-    head(down, sink, stream, reply).await?;
+    let persistence = head(down, sink, stream, reply).await?;
     invalidate(stream);
-    let persistence = Persistence::take(&mut stream.response.fields, stream.response.version);
-    if stream.response.status == 101 && !reply.upgrade {
+    let changes = stream.response.status == 101;
+    // RFC 9110 section 7.8: to nothing but what was asked for.
+    if changes && !(reply.upgrade && persistence.upgrade && h1::is_asked_for(&stream.request.fields, &stream.response.fields)) {
         return Err(junk(Cause::Malformed));
     }
-    let switches = stream.response.status == 101 || is_tunnel(stream);
+    let switches = changes || is_tunnel(stream);
     let chunked = stream.response.fields.has(Known::TransferEncoding);
     *down.body = Incoming::new(stream.response.body, chunked);
     reply.server_keeps =
@@ -177,6 +178,7 @@ async fn deliver(
     if !after_rules(stream, &session) {
         return Err(spoiled(stream));
     }
+    end_hop(stream, reply);
     // A rule has made HEAD of the client's method.
     let bodiless = !stream.facts.asked_head && stream.request.method() == b"HEAD";
     if let (Some(offer), Some(verdict), false) = (reply.offer, &verdict, bodiless) {
@@ -253,7 +255,7 @@ fn invalidate(stream: &Stream) {
 }
 
 /// Reads the head of the final response; interim ones go to the client as they come (RFC 9110 section 15.2).
-async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, reply: &Reply<'_>) -> Result<(), Failure> {
+async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, reply: &Reply<'_>) -> Result<Persistence, Failure> {
     loop {
         match h1::parse_response(down.buffer.filled(), stream.request.method(), &mut stream.response) {
             Ok(Parsed::Complete(n)) => {
@@ -263,7 +265,9 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, r
                     break;
                 }
                 if prepare::is_modern(stream.request.version) {
-                    Persistence::take(&mut stream.response.fields, stream.response.version);
+                    let persistence = Persistence::read(&mut stream.response.fields, stream.response.version);
+                    // No protocol is offered before the answer.
+                    Persistence { upgrade: false, ..persistence }.strip(&mut stream.response.fields);
                     unframe(&mut stream.response.fields);
                     write_head(&stream.facts, &stream.response, encode::Connection::Implied, sink.out);
                     sink.flush().await.map_err(|e| to_client(&e))?;
@@ -283,6 +287,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, r
     stream.facts.figures.phase.set(Phase::Data);
     stream.facts.server_status = stream.response.status;
     stream.facts.times.response = Some(clock::now());
+    let persistence = Persistence::read(&mut stream.response.fields, stream.response.version);
     crate::captures::response(stream);
     rewrite::share(Side::Response, down.buffer.filled(), stream);
     let status = stream.response.status;
@@ -307,13 +312,22 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, r
         return Err(Failure { abort: failure, kind: FailureKind::Part });
     }
     stream.facts.count_status(status);
-    Ok(())
+    Ok(persistence)
+}
+
+/// Removes what the response says to this hop alone, once rules have had their word; what they say of the connection is said of the client's.
+fn end_hop(stream: &mut Stream, reply: &mut Reply<'_>) {
+    let fields = &mut stream.response.fields;
+    reply.keep_client &= !h1::says_close(fields);
+    // RFC 9110 section 7.8: a client of HTTP/1.0 cannot change the protocol.
+    let upgrade = prepare::is_modern(stream.request.version);
+    Persistence { keep_alive: reply.keep_client, upgrade }.strip(fields);
 }
 
 /// Writes a response's head as it goes to the stream's client.
 pub fn write_head(facts: &Facts, response: &Response, connection: encode::Connection, out: &mut Vec<u8>) {
     let start = out.len();
-    encode::response_head(response, connection, out);
+    encode::response_head(response, connection.beside(&response.fields), out);
     if let Some(spellings) = &facts.frontend().spellings {
         spellings.apply(&mut out[start..]);
     }
@@ -328,9 +342,9 @@ async fn switch(sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>,
     if !after_rules(stream, session) {
         return Err(spoiled(stream));
     }
-    let connection = if stream.response.status == 101 { encode::Connection::Upgrade } else { encode::Connection::Implied };
+    end_hop(stream, reply);
     unframe(&mut stream.response.fields);
-    write_head(&stream.facts, &stream.response, connection, sink.out);
+    write_head(&stream.facts, &stream.response, encode::Connection::Implied, sink.out);
     stream.facts.status = stream.response.status;
     reply.switched = true;
     sink.flush().await.map_err(|e| to_client(&e))

@@ -23,7 +23,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use terse_compress::{Compressor, Decision, EngineId, Plan, policy};
 use terse_http::h1::encode;
-use terse_message::{Abort, BodyLength, Cause, Known, Phase, Who};
+use terse_message::{Abort, Cause, Known, Phase, Who};
 
 /// Why an exchange failed, and how far it had come.
 #[derive(Clone, Copy, Debug)]
@@ -207,7 +207,7 @@ pub async fn run(
 /// What the server is told about its connection.
 fn server_connection(stream: &Stream, exchange: &Exchange) -> encode::Connection {
     match exchange.mode {
-        _ if exchange.upgrade && stream.request.body == BodyLength::None => encode::Connection::Upgrade,
+        _ if exchange.upgrade => encode::Connection::Upgrade,
         ConnectionMode::KeepAlive => encode::connection(true, stream.request.version),
         ConnectionMode::ServerClose if stream.facts.backend().is_some_and(|b| b.options.pretend_keep_alive) => {
             encode::connection(true, stream.request.version)

@@ -254,7 +254,23 @@ fn conditions() {
     let rule = |(number, condition): (usize, &&str)| format!(" http-request set-header X-{number} hit {condition}\n");
     let acls = " acl one path_beg /a\n acl two method GET\n acl three path_beg /a\n acl three hdr(x-num) 42\n";
     let rules: String = CONDITIONS.iter().enumerate().map(rule).collect();
-    compare(&[same(&format!("{acls}{rules} server a {{a}}"), ASKS)]);
+    compare(&[
+        same(
+            "http-request return status 200 hdr X-C \"<%[req.fhdr(connection)]>\" hdr X-N %[req.hdr_cnt(connection)] \
+             hdr X-U \"<%[req.fhdr(upgrade)]>\" hdr X-K \"<%[req.fhdr(keep-alive)]>\"\n server a {a}",
+            &[
+                "GET /x | Connection: keep-alive",
+                "GET /x | Connection: Keep-Alive | Keep-Alive: timeout=5",
+                "GET /x | Connection: X-A,keep-alive , X-B",
+                "GET /x | Connection: Upgrade, Keep-Alive | Upgrade: tcp",
+                "GET /x | Connection: keep-alive, Upgrade | Upgrade: tcp",
+                "GET /x | Connection: keep-alive | Connection: Upgrade | Upgrade: tcp",
+                "~GET /x | Connection: close",
+                "~GET /x | Connection: Upgrade, close | Upgrade: tcp",
+            ],
+        ),
+        same(&format!("{acls}{rules} server a {{a}}"), ASKS),
+    ]);
 }
 
 /// Expressions, each of which writes a field of its own.

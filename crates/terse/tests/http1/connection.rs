@@ -284,6 +284,35 @@ fn hop_by_hop_fields() {
     terse.end();
 }
 
+/// What rules and captures see of what is said to one hop, and what they may say of it.
+#[test]
+fn rules_see_what_is_theirs() {
+    let server = Server::answering(
+        |_| "HTTP/1.1 200 OK\r\nConnection: keep-alive, X-Hop, Upgrade\r\nX-Hop: 1\r\nUpgrade: h2, h2c\r\nContent-Length: 0\r\n\r\n",
+    );
+    let rules = "log stdout format raw local0\n log-format \"seen %hr %hs\"\n capture request header Connection len 60
+ capture response header Connection len 60
+ http-request set-header X-Seen \"<%[req.fhdr(connection)]>\"
+ http-response set-header X-Seen \"<%[res.fhdr(connection)]><%[res.fhdr(upgrade)]><%[res.fhdr(x-hop)]>\"
+ http-request set-var(txn.path) path
+ http-request set-header Connection close if { path /server }
+ http-response set-header Connection close if { var(txn.path) -m str /client }";
+    let terse = listen(&format!("{rules}\n server one {}", server.address()));
+    let mut client = terse.client();
+    let response = client.get("/", &[("Connection", "X-Mine, Keep-Alive"), ("X-Mine", "1")]);
+    assert_eq!((response.field("x-seen"), response.field("upgrade")), (Some("<X-Hop><><>"), None), "{:?}", response.fields);
+    assert_eq!(response.field("connection"), None);
+    until("the log", || terse.stdout().contains("seen {X-Mine} {X-Hop}").then_some(()));
+    assert_eq!(client.get("/server", &[]).field("connection"), None);
+    assert_eq!(client.get("/client", &[]).field("connection"), Some("close"));
+    assert!(client.is_closed());
+    let seen = server.requests();
+    assert_eq!((seen[0].field("x-seen"), seen[0].field("connection")), (Some("<X-Mine>"), None));
+    let said: Vec<_> = seen.iter().map(|request| request.field("connection")).collect();
+    assert_eq!(said, [None, Some("close"), None]);
+    terse.end();
+}
+
 /// `Connection: close` from either side ends that side's connection, not the other's.
 #[test]
 fn closed_by_either_side() {

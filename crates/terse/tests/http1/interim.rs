@@ -51,6 +51,33 @@ fn a_rule_instead_of_continue() {
     terse.end();
 }
 
+/// HTTP/1.0 knows no interim response, whoever would send one: the expectation is ignored.
+#[test]
+fn none_for_old_clients() {
+    let server = Server::start(|connection| {
+        let mut request = connection.head().unwrap();
+        connection.send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
+        connection.body(&mut request).unwrap();
+        connection.send(ok(&String::from_utf8_lossy(&request.body)));
+    });
+    for rule in [
+        "",
+        "option http-buffer-request",
+        "http-request wait-for-body time 10s",
+        "http-request wait-for-body time 10s at-least 3",
+        "http-request early-hint Link </b>",
+    ] {
+        let terse = listen(&format!("{rule}\n server one {}", server.address()));
+        let mut client = terse.client();
+        client.send("POST / HTTP/1.0\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+        assert!(!readable(client.stream(), Duration::from_millis(100)), "{rule}");
+        client.send("hello");
+        let response = client.response("POST");
+        assert_eq!((response.status, response.text().as_str()), (200, "hello"), "{rule}: {}", response.line);
+        terse.end();
+    }
+}
+
 #[test]
 fn curl_waits_for_continue() {
     let Some(curl) = curl() else { return };

@@ -91,6 +91,151 @@ fn a_refused_change() {
     terse.end();
 }
 
+/// Who speaks HTTP on a connection that has changed speaks past all rules: no server is asked for that.
+#[test]
+fn no_change_to_http() {
+    let server = Server::body("plain");
+    let terse = listen(&format!("http-request set-header Upgrade h2c if {{ path /rule }}\n server one {}", server.address()));
+    for (path, upgrade, asked) in [
+        ("/", "h2c", None),
+        ("/", "H2C, h2", None),
+        ("/", "HTTP/2.0", None),
+        ("/rule", "websocket", None),
+        ("/", "h2c, websocket", Some("websocket")),
+    ] {
+        let fields =
+            [("Connection", "Upgrade, HTTP2-Settings"), ("Upgrade", upgrade), ("HTTP2-Settings", "AAMAAABkAARAAAAAAAIAAAAA")];
+        assert_eq!(terse.client().get(path, &fields).text(), "plain");
+        assert_eq!(terse.client().get(path, &fields[1..]).text(), "plain");
+        let (with, without) = (server.requests().pop().unwrap(), server.requests().pop().unwrap());
+        for request in [&with, &without] {
+            assert_eq!(request.field("http2-settings"), None, "{upgrade}");
+        }
+        let seen = server.requests();
+        let request = &seen[seen.len() - 2];
+        assert_eq!((request.field("upgrade"), request.field("connection")), (asked, asked.map(|_| "upgrade")), "{upgrade}");
+        assert_eq!((with.field("upgrade"), with.field("connection")), (None, None), "{upgrade}");
+    }
+    terse.end();
+}
+
+/// A 101 changes the protocol only to what the client has asked for, in a version that knows it; both fields stand in both directions.
+#[test]
+fn changes_that_were_not_asked_for() {
+    const ASKS: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    for (line, asks, answer, is_right) in [
+        ("GET / HTTP/1.1", ASKS, "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: WebSocket\r\n", true),
+        ("GET / HTTP/1.1", ASKS, "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: tcp\r\n", false),
+        ("GET / HTTP/1.1", ASKS, "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: h2c\r\n", false),
+        ("GET / HTTP/1.1", ASKS, "HTTP/1.1 101 S\r\nConnection: upgrade\r\n", false),
+        ("GET / HTTP/1.1", ASKS, "HTTP/1.1 101 S\r\nUpgrade: websocket\r\n", false),
+        ("GET / HTTP/1.1", ASKS, "HTTP/1.0 101 S\r\nConnection: upgrade\r\nUpgrade: websocket\r\n", false),
+        ("GET / HTTP/1.1", "", "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: websocket\r\n", false),
+        ("GET / HTTP/1.1", "Upgrade: websocket\r\n", "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: websocket\r\n", false),
+        ("GET / HTTP/1.0", ASKS, "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: websocket\r\n", false),
+        ("GET /rule HTTP/1.1", ASKS, "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: websocket\r\n", false),
+        ("CONNECT a:1 HTTP/1.1", "", "HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: websocket\r\n", false),
+    ] {
+        let what = format!("{line}, {asks:?}, {answer:?}");
+        let server = Server::start(move |connection| {
+            let request = connection.head().unwrap();
+            let both = (request.field("upgrade").is_some(), request.field("connection") == Some("upgrade"));
+            assert_eq!(both.0, both.1, "{request:?}");
+            connection.send(format!("{answer}\r\n"));
+            if is_right {
+                echo(connection);
+            }
+        });
+        let terse = listen(&format!("http-request del-header Upgrade if {{ path /rule }}\n server one {}", server.address()));
+        let mut client = terse.client();
+        client.send(format!("{line}\r\nHost: a:1\r\n{asks}\r\n"));
+        let response = client.head();
+        assert_eq!(response.status, if is_right { 101 } else { 502 }, "{what}");
+        if is_right {
+            assert_eq!(response.field("connection"), Some("upgrade"));
+            talk(&mut client);
+        }
+        terse.end();
+    }
+}
+
+/// Another protocol that is offered, by a server or by a rule, has its option beside it; clients of HTTP/1.0 are offered none.
+#[test]
+fn offered_protocols() {
+    let server = Server::answering(|request| match request.target.as_str() {
+        "/426" => "HTTP/1.1 426 U\r\nConnection: upgrade\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n",
+        "/http" => "HTTP/1.1 200 O\r\nConnection: Upgrade\r\nUpgrade: h2,h2c\r\nContent-Length: 0\r\n\r\n",
+        "/alone" => "HTTP/1.1 200 O\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n",
+        _ => "HTTP/1.1 103 E\r\nConnection: upgrade\r\nUpgrade: tcp\r\nLink: a\r\n\r\nHTTP/1.1 200 O\r\nContent-Length: 0\r\n\r\n",
+    });
+    let rule = "http-request return status 426 hdr Upgrade websocket if { path /own }";
+    let terse = listen(&format!("{rule}\n server one {}", server.address()));
+    for (path, version, offered, connection) in [
+        ("/426", "1.1", Some("websocket"), Some("upgrade")),
+        ("/426", "1.1\r\nConnection: close", Some("websocket"), Some("close, upgrade")),
+        ("/426", "1.0", None, Some("close")),
+        ("/http", "1.1", None, None),
+        ("/alone", "1.1", None, None),
+        ("/own", "1.1", Some("websocket"), Some("upgrade")),
+        ("/103", "1.1", None, None),
+    ] {
+        let mut client = terse.client();
+        client.send(format!("GET {path} HTTP/{version}\r\nHost: a\r\n\r\n"));
+        let response = client.head();
+        assert_eq!((response.field("upgrade"), response.field("connection")), (offered, connection), "{path} {version}");
+    }
+    terse.end();
+}
+
+/// A request with a body may ask for another protocol, as `docker exec` does: the tunnel follows the body, also where the answer does not.
+#[test]
+fn the_tunnel_follows_the_body() {
+    for answers_first in [false, true] {
+        let server = Server::start(move |connection| {
+            let mut request = connection.head().unwrap();
+            assert_eq!((request.field("connection"), request.field("upgrade")), (Some("upgrade"), Some("tcp")));
+            let change = "HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\nfirst";
+            if answers_first {
+                connection.send(change);
+            }
+            connection.body(&mut request).unwrap();
+            assert_eq!(request.body, b"{\"Tty\":true}");
+            if !answers_first {
+                connection.send(change);
+            }
+            echo(connection);
+        });
+        for lines in [
+            "",
+            "option http-buffer-request",
+            "option http-server-close",
+            "compression direction request\n compression algo-req gzip",
+        ] {
+            let terse = listen(&format!("{lines}\n server one {}", server.address()));
+            for (head, rest) in [
+                ("Content-Length: 12\r\n\r\n{\"Tty\"", ":true}"),
+                ("Transfer-Encoding: chunked\r\n\r\n6\r\n{\"Tty\"\r\n", "6\r\n:true}\r\n0\r\n\r\n"),
+            ] {
+                let what = format!("{answers_first} {lines} {head}");
+                let mut client = terse.client();
+                client.send(format!("POST /exec HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n{head}"));
+                if answers_first && !lines.contains("buffer") {
+                    assert_eq!(client.head().status, 101, "{what}");
+                    client.send(rest);
+                } else {
+                    client.send(rest);
+                    assert_eq!(client.head().status, 101, "{what}");
+                }
+                let mut first = [0; 5];
+                client.read(&mut first);
+                assert_eq!(&first, b"first", "{what}");
+                talk(&mut client);
+            }
+            terse.end();
+        }
+    }
+}
+
 #[test]
 fn connect() {
     let server = Server::start(|connection| {
