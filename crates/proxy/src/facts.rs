@@ -57,6 +57,8 @@ pub struct Facts {
     pub version: Option<Version>,
     /// The status that the client was sent; 0 when none was.
     pub status: u16,
+    /// The status of an answer whose texts are being written; 0 when none is.
+    pub answering: Cell<u16>,
     /// The status that the server sent, before rules.
     pub server_status: u16,
     /// What is counted of it, and how far it has come.
@@ -238,6 +240,7 @@ impl Facts {
             log_level: LogLevel::Usual,
             by_service: false,
             stage: OnceCell::new(),
+            answering: Cell::default(),
             origin: Cell::default(),
             number,
             id,

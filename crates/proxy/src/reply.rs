@@ -196,25 +196,29 @@ impl Reply {
                 };
             }
             Content::Bytes { kind, body } => (kind.clone(), body.clone()),
-            Content::Text { kind, body } => {
-                let mut text = Vec::new();
-                body.write(&stream.env(), &mut text);
-                (Some(kind.clone()), Arc::from(text))
-            }
+            Content::Text { kind, body } => (Some(kind.clone()), Arc::from(self.written(body, stream))),
         };
         let mut fields = Vec::with_capacity(self.fields.len() + 1);
         if let Some(kind) = kind {
             fields.push((Arc::from(&b"Content-Type"[..]), kind.to_vec()));
         }
         for (name, format) in &self.fields {
-            let mut value = Vec::new();
-            format.write(&stream.env(), &mut value);
+            let value = self.written(format, stream);
             // A field that says nothing is left out, as in HAProxy.
             if !value.is_empty() {
                 fields.push((name.clone(), value));
             }
         }
         Answer { status: self.status, stands_for: None, reason: Arc::from(""), fields, body, close: false }
+    }
+
+    /// A text of the answer, in which `%ST` is the answer's status.
+    fn written(&self, format: &LogFormat, stream: &Stream) -> Vec<u8> {
+        let mut text = Vec::new();
+        stream.facts.answering.set(self.status);
+        format.write(&stream.env(), &mut text);
+        stream.facts.answering.set(0);
+        text
     }
 }
 

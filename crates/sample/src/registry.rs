@@ -107,14 +107,18 @@ pub struct Alias {
 /// What stands behind an alias.
 #[derive(Clone, Copy, Debug)]
 pub enum AliasKind {
-    /// It writes this value; strings and addresses are quoted with `+Q`, numbers never; `-` when there is none.
-    Done(AliasRun),
-    /// The same, and it is never quoted: dates, states.
+    /// Text or an address: quoted with `+Q`, escaped with `+E`, `-` when there is none.
+    Text(AliasRun),
+    /// A number, never quoted; with `+X` in at least so many hexadecimal digits, if that is not 0.
+    Number(AliasRun, u8),
+    /// A date or a state, which no flag changes.
     Plain(AliasRun),
-    /// It writes each of these values, blanks between them; nothing at all when there are none.
+    /// Captures in one piece, whose bytes are encoded already; nothing at all when there are none.
+    Block(AliasRun),
+    /// Each of these, with blanks between them; nothing at all when there are none. Bytes are encoded already.
     List(AliasEach),
-    /// It writes a part of the request's first line: bytes that could break a log's line as `#XX` ([`crate::logformat::encode`]),
-    /// `<BADREQ>` when there is none.
+    /// A part of the request's first line: bytes that could break a log's line as `#XX` ([`crate::logformat::encode`]), `<BADREQ>`
+    /// when there is none.
     Line(AliasRun),
     /// Understood and not built: an error with this reason.
     Refused(&'static str),
@@ -404,29 +408,57 @@ impl Converter {
 const OPERAND: &[Param] = &[need(ParamKind::IntOrVar)];
 
 impl Alias {
-    /// An alias.
-    pub const fn new(name: &'static str, needs: Needs, summary: &'static str, run: AliasRun) -> Alias {
-        Alias { name, needs, summary, kind: AliasKind::Done(run) }
+    /// An alias for text or an address.
+    pub const fn text(name: &'static str, summary: &'static str, run: AliasRun) -> Alias {
+        Alias::new(name, summary, AliasKind::Text(run))
     }
 
-    /// An alias that is never quoted.
+    /// An alias for a number.
+    pub const fn number(name: &'static str, summary: &'static str, run: AliasRun) -> Alias {
+        Alias::new(name, summary, AliasKind::Number(run, 0))
+    }
+
+    /// An alias for a date or a state.
     pub const fn plain(name: &'static str, summary: &'static str, run: AliasRun) -> Alias {
-        Alias { name, needs: Needs::NONE, summary, kind: AliasKind::Plain(run) }
+        Alias::new(name, summary, AliasKind::Plain(run))
+    }
+
+    /// An alias for captures in one piece.
+    pub const fn block(name: &'static str, summary: &'static str, run: AliasRun) -> Alias {
+        Alias::new(name, summary, AliasKind::Block(run))
     }
 
     /// An alias of any number of values.
     pub const fn list(name: &'static str, summary: &'static str, each: AliasEach) -> Alias {
-        Alias { name, needs: Needs::NONE, summary, kind: AliasKind::List(each) }
+        Alias::new(name, summary, AliasKind::List(each))
     }
 
     /// An alias for a part of the request's first line.
     pub const fn line(name: &'static str, summary: &'static str, run: AliasRun) -> Alias {
-        Alias { name, needs: Needs::NONE, summary, kind: AliasKind::Line(run) }
+        Alias::new(name, summary, AliasKind::Line(run))
     }
 
     /// An alias that is understood and not built.
     pub const fn refused(name: &'static str, summary: &'static str, reason: &'static str) -> Alias {
-        Alias { name, needs: Needs::NONE, summary, kind: AliasKind::Refused(reason) }
+        Alias::new(name, summary, AliasKind::Refused(reason))
+    }
+
+    const fn new(name: &'static str, summary: &'static str, kind: AliasKind) -> Alias {
+        Alias { name, needs: Needs::NONE, summary, kind }
+    }
+
+    /// The same, with what must be there.
+    pub const fn needs(mut self, needs: Needs) -> Alias {
+        self.needs = needs;
+        self
+    }
+
+    /// The same number, which `+X` writes in at least so many hexadecimal digits.
+    pub const fn digits(mut self, digits: u8) -> Alias {
+        if let AliasKind::Number(run, _) = self.kind {
+            self.kind = AliasKind::Number(run, digits);
+        }
+        self
     }
 }
 

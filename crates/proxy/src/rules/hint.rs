@@ -47,6 +47,6 @@ fn parse(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box
     let name = field::field_name(args)?;
     // An interim response has no body whose end it could say.
     let framing = field::warn_of_framing(args, &name);
-    let value = LogFormat::parse(args, scope, set.have(), Usage::Text)?;
+    let value = LogFormat::parse(args, scope, set.have(), Usage::Http)?;
     Ok(if framing { Box::new(field::Nothing) } else { Box::new(Hint { name, value }) })
 }

@@ -4,12 +4,12 @@ use super::proxy::{be_name, count};
 use super::server::server_address;
 use super::{facts, stream};
 use crate::facts::Facts;
-use terse_sample::{Alias, Needs, Octets, Value};
+use terse_sample::{Alias, Octets, Value};
 
 /// The table.
 pub(super) const ALIASES: &[Alias] = &[
-    Alias::new("f", Needs::NONE, "The frontend's name.", |env| Some(Value::str(facts(env)?.frontend().name.as_bytes()))),
-    Alias::new("ft", Needs::NONE, "The frontend's name; '~' behind it for TLS.", |env| {
+    Alias::text("f", "The frontend's name.", |env| Some(Value::str(facts(env)?.frontend().name.as_bytes()))),
+    Alias::text("ft", "The frontend's name; '~' behind it for TLS.", |env| {
         let facts = facts(env)?;
         let name = facts.frontend().name.as_bytes();
         Some(match facts.session.tls() {
@@ -17,8 +17,8 @@ pub(super) const ALIASES: &[Alias] = &[
             None => Value::str(name),
         })
     }),
-    Alias::new("b", Needs::NONE, "The backend's name.", be_name),
-    Alias::new("s", Needs::NONE, "The server's name.", |env| {
+    Alias::text("b", "The backend's name.", be_name),
+    Alias::text("s", "The server's name.", |env| {
         let facts = facts(env)?;
         if let Some(name) = facts.stage.get().and_then(|stage| stage.service_name()) {
             return Some(Value::Str(Octets::from(name.into_bytes())));
@@ -30,66 +30,63 @@ pub(super) const ALIASES: &[Alias] = &[
         };
         Some(Value::str(facts.server.as_ref().map_or(none, |server| &**server.name()).as_bytes()))
     }),
-    Alias::new("si", Needs::NONE, "The server's address.", |env| server_address(env).map(|address| Value::Addr(address.ip()))),
-    Alias::new("sp", Needs::NONE, "The server's port.", |env| server_address(env).map(|address| Value::Int(address.port().into()))),
-    Alias::new("bi", Needs::NONE, "The address from which the server was connected to.", |env| {
+    Alias::text("si", "The server's address.", |env| server_address(env).map(|address| Value::Addr(address.ip()))),
+    Alias::number("sp", "The server's port.", |env| server_address(env).map(|address| Value::Int(address.port().into()))).digits(4),
+    Alias::text("bi", "The address from which the server was connected to.", |env| {
         facts(env)?.server_local.map(|address| Value::Addr(address.ip()))
     }),
-    Alias::new("bp", Needs::NONE, "The port from which the server was connected to.", |env| {
+    Alias::number("bp", "The port from which the server was connected to.", |env| {
         facts(env)?.server_local.map(|address| Value::Int(address.port().into()))
-    }),
-    Alias::new("ST", Needs::NONE, "The status that the client was sent; -1 when it was sent none.", stream::status),
-    Alias::plain("B", "Bytes that the client was sent; '+' before them when more may follow ('option logasap').", |env| {
+    })
+    .digits(4),
+    Alias::number("ST", "The status that the client was sent; -1 when it was sent none.", stream::status),
+    Alias::number("B", "Bytes that the client was sent; '+' before them when more may follow ('option logasap').", |env| {
         let facts = facts(env)?;
         Some(still(facts, count(facts.figures.bytes_out.get())))
     }),
-    Alias::new("U", Needs::NONE, "Bytes that the client sent.", |env| Some(count(facts(env)?.figures.bytes_in.get()))),
+    Alias::number("U", "Bytes that the client sent.", |env| Some(count(facts(env)?.figures.bytes_in.get()))),
     Alias::plain("ts", "Who ended the stream, and when: two letters.", stream::state),
     Alias::plain("tsc", "The same, and two letters for the persistence cookie.", |env| {
         let facts = facts(env)?;
         let ([who, when], [found, sent]) = (stream::letters(env)?, facts.cookie_letters());
         Some(Value::Str(Octets::copy(&[who, when, found, sent])))
     }),
-    Alias::new("ac", Needs::NONE, "Clients' connections in the process.", |env| {
-        Some(count(facts(env)?.session.worker.connections()))
-    }),
-    Alias::new("fc", Needs::NONE, "Connections of the frontend.", |env| Some(count(facts(env)?.frontend().tally.current()))),
-    Alias::new("bc", Needs::NONE, "Streams of the backend.", |env| {
+    Alias::number("ac", "Clients' connections in the process.", |env| Some(count(facts(env)?.session.worker.connections()))),
+    Alias::number("fc", "Connections of the frontend.", |env| Some(count(facts(env)?.frontend().tally.current()))),
+    Alias::number("bc", "Streams of the backend.", |env| {
         Some(facts(env)?.backend().map_or(Value::Int(0), |backend| count(backend.tally.current())))
     }),
-    Alias::new("sc", Needs::NONE, "Streams of the server.", |env| {
+    Alias::number("sc", "Streams of the server.", |env| {
         Some(Value::Int(facts(env)?.server.as_ref().map_or(0, |server| server.served().into())))
     }),
-    Alias::plain("rc", "How often the request was tried again; '+' before it when it went to another server.", |env| {
+    Alias::number("rc", "How often the request was tried again; '+' before it when it went to another server.", |env| {
         let facts = facts(env)?;
         let sign = if facts.redispatched { "+" } else { "" };
         Some(Value::Str(Octets::copy(format!("{sign}{}", facts.retries).as_bytes())))
     }),
-    Alias::new("sq", Needs::NONE, "Requests that were before this one in the server's queue.", |env| {
+    Alias::number("sq", "Requests that were before this one in the server's queue.", |env| {
         Some(Value::Int(facts(env)?.queue_positions.0.into()))
     }),
-    Alias::new("bq", Needs::NONE, "Requests that were before this one in the backend's queue.", |env| {
+    Alias::number("bq", "Requests that were before this one in the backend's queue.", |env| {
         Some(Value::Int(facts(env)?.queue_positions.1.into()))
     }),
-    Alias::new("rt", Needs::NONE, "A number of 32 bits that tells streams apart.", |env| {
-        Some(Value::Int((facts(env)?.id as u32).into()))
-    }),
-    Alias::new("ID", Needs::NONE, "The stream's identifier: 'unique-id-format'.", stream::unique_id),
-    Alias::new("H", Needs::NONE, "The machine's name.", |_| {
-        Some(Value::Str(Octets::copy(rustix::system::uname().nodename().to_bytes())))
-    }),
-    Alias::new("pid", Needs::NONE, "The process's id.", |_| Some(Value::Int(std::process::id().into()))),
-    Alias::new("sslc", Needs::NONE, "The cipher of the client's TLS connection.", |env| {
+    Alias::number("rt", "A number of 32 bits that tells streams apart.", |env| Some(Value::Int((facts(env)?.id as u32).into())))
+        .digits(4),
+    Alias::text("ID", "The stream's identifier: 'unique-id-format'.", stream::unique_id),
+    Alias::text("H", "The machine's name.", |_| Some(Value::Str(Octets::copy(rustix::system::uname().nodename().to_bytes())))),
+    Alias::number("pid", "The process's id.", |_| Some(Value::Int(std::process::id().into()))).digits(4),
+    Alias::text("sslc", "The cipher of the client's TLS connection.", |env| {
         let tls = facts(env)?.session.tls()?;
         Some(Value::str(tls.handshake().cipher().unwrap_or("(NONE)").as_bytes()))
     }),
-    Alias::new("sslv", Needs::NONE, "The version of the client's TLS connection.", |env| {
+    Alias::text("sslv", "The version of the client's TLS connection.", |env| {
         facts(env)?.session.tls().map(|tls| Value::str(tls.handshake().version().as_bytes()))
     }),
-    Alias::new("lc", Needs::NONE, "How many lines the frontend has logged before this one.", |env| {
+    Alias::number("lc", "How many lines the frontend has logged before this one.", |env| {
         Some(count(facts(env)?.frontend().tally.totals().logged))
-    }),
-    Alias::new("OG", Needs::NONE, "Why the line is logged: at which step, or by which rules.", |env| {
+    })
+    .digits(4),
+    Alias::text("OG", "Why the line is logged: at which step, or by which rules.", |env| {
         Some(Value::str(facts(env)?.origin.get().name().as_bytes()))
     }),
 ];

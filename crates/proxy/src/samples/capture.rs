@@ -60,18 +60,11 @@ pub(super) const CONVERTERS: &[Converter] = &[
 
 /// The table of aliases.
 pub(super) const ALIASES: &[Alias] = &[
-    Alias::list("hr", "Captured fields of the request.", |env, write| {
-        if let Some(facts) = facts(env).filter(|facts| is_read(facts) && !facts.frontend().log.settings.request_captures.is_empty())
-        {
-            write(Some(block(&facts.request_captures, facts.frontend().log.settings.request_captures.len())));
-        }
+    Alias::block("hr", "Captured fields of the request.", |env| {
+        block(facts(env)?, |settings| &settings.request_captures, |facts| &facts.request_captures)
     }),
-    Alias::list("hs", "Captured fields of the response.", |env, write| {
-        if let Some(facts) =
-            facts(env).filter(|facts| is_read(facts) && !facts.frontend().log.settings.response_captures.is_empty())
-        {
-            write(Some(block(&facts.response_captures, facts.frontend().log.settings.response_captures.len())));
-        }
+    Alias::block("hs", "Captured fields of the response.", |env| {
+        block(facts(env)?, |settings| &settings.response_captures, |facts| &facts.response_captures)
     }),
     Alias::list("hrl", "Captured fields of the request, one by one.", |env, write| {
         if let Some(facts) = facts(env) {
@@ -83,12 +76,8 @@ pub(super) const ALIASES: &[Alias] = &[
             one_by_one(&facts.response_captures, facts.frontend().log.settings.response_captures.len(), write);
         }
     }),
-    Alias::new("CC", Needs::NONE, "The captured cookie of the request.", |env| {
-        facts(env)?.cookie_captures.0.as_deref().map(Value::str)
-    }),
-    Alias::new("CS", Needs::NONE, "The captured cookie of the response.", |env| {
-        facts(env)?.cookie_captures.1.as_deref().map(Value::str)
-    }),
+    Alias::text("CC", "The captured cookie of the request.", |env| facts(env)?.cookie_captures.0.as_deref().map(Value::str)),
+    Alias::text("CS", "The captured cookie of the response.", |env| facts(env)?.cookie_captures.1.as_deref().map(Value::str)),
     Alias::line("r", "The request's first line.", |env| match FirstLine::of(env)? {
         FirstLine::Kept(line) => Some(Value::str(line)),
         FirstLine::Live(request) => {
@@ -196,8 +185,14 @@ fn capture<'a>(
     Some(Value::Str(text))
 }
 
+/// The captures in one piece, if the frontend has any and there was a transaction.
+fn block(facts: &Facts, declared: fn(&LogSettings) -> &[Capture], captured: fn(&Facts) -> &Slots) -> Option<Value<'static>> {
+    let slots = declared(&facts.frontend().log.settings).len();
+    (slots > 0 && is_read(facts)).then(|| joined(captured(facts), slots))
+}
+
 /// `{one|two|}`
-fn block(captured: &Slots, slots: usize) -> Value<'static> {
+fn joined(captured: &Slots, slots: usize) -> Value<'static> {
     let mut out = vec![b'{'];
     for slot in 0..slots {
         if slot > 0 {
@@ -242,8 +237,8 @@ mod tests {
     fn blocks_of_captures() {
         let text = |value: Value<'_>| String::from_utf8(value.into_octets().unwrap().to_vec()).unwrap();
         let captured = Slots::new([None, Some((*b"a|b\x7f").into()), None].into());
-        assert_eq!(text(block(&captured, 3)), "{|a#7Cb#7F|}");
-        assert_eq!(text(block(&Slots::default(), 2)), "{|}");
+        assert_eq!(text(joined(&captured, 3)), "{|a#7Cb#7F|}");
+        assert_eq!(text(joined(&Slots::default(), 2)), "{|}");
         let mut all = Vec::new();
         one_by_one(&captured, 3, &mut |value| all.push(value.map(text)));
         assert_eq!(all, [None, Some("a#7Cb#7F".to_owned()), None]);

@@ -5,7 +5,7 @@ use crate::log::LocalTime;
 use crate::log::Zone;
 use std::io::Write;
 use terse_sample::argument::{Arg, Param, ParamKind, may};
-use terse_sample::{Alias, ArgList, Compiler, Env, Fetch, Needs, Octets, Type, Value};
+use terse_sample::{Alias, ArgList, Compiler, Env, Fetch, Octets, Type, Value};
 
 const UNIT: &[Param] = &[may(ParamKind::Str)];
 
@@ -36,13 +36,15 @@ pub(super) const ALIASES: &[Alias] = &[
     }),
     Alias::plain("T", "When the connection was accepted, in UTC.", |env| Some(with_offset(accepted_us(env)?, &Zone::utc()))),
     Alias::plain("Tl", "When the connection was accepted, with the zone.", |env| Some(with_offset(accepted_us(env)?, zone(env)?))),
-    Alias::new("Ts", Needs::NONE, "When the connection was accepted, in seconds since 1970.", |env| {
+    Alias::number("Ts", "When the connection was accepted, in seconds since 1970.", |env| {
         Some(Value::Int(accepted_us(env)?.div_euclid(1_000_000)))
-    }),
-    Alias::plain("ms", "The milliseconds of the second in which the connection was accepted.", |env| {
+    })
+    .digits(4),
+    Alias::number("ms", "The milliseconds of the second in which the connection was accepted.", |env| {
         let millis = accepted_us(env)?.rem_euclid(1_000_000) / 1000;
         Some(Value::Str(Octets::from(format!("{millis:03}").into_bytes())))
-    }),
+    })
+    .digits(2),
     Alias::plain("tr", "When the request began, with milliseconds.", |env| {
         Some(with_millis(facts(env)?.times.start_unix_us, zone(env)?))
     }),

@@ -188,11 +188,12 @@ fn decoding(env: &Env<'_>) -> Option<Decoding> {
 
 /// The status that the client was sent, or is about to be; -1 when it was sent none.
 pub(super) fn status<'a>(env: &Env<'a>) -> Option<Value<'a>> {
-    let sent = match facts(env)?.status {
-        0 => env.response.map_or(-1, |response| response.status.into()),
-        sent => sent.into(),
-    };
-    Some(Value::Int(sent))
+    let facts = facts(env)?;
+    Some(Value::Int(match (facts.answering.get(), facts.status) {
+        (0, 0) => env.response.map_or(-1, |response| response.status.into()),
+        (0, sent) => sent.into(),
+        (answering, _) => answering.into(),
+    }))
 }
 
 /// Two letters: who ended the stream, and when.

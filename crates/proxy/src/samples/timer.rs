@@ -11,7 +11,7 @@ use super::alias::still;
 use super::facts;
 use crate::facts::Times;
 use std::time::Instant;
-use terse_sample::{Alias, Env, Fetch, Needs, Type, Value};
+use terse_sample::{Alias, Env, Fetch, Type, Value};
 
 /// The table of fetches.
 pub(super) const FETCHES: &[Fetch] = &[
@@ -34,22 +34,20 @@ pub(super) const FETCHES: &[Fetch] = &[
 
 /// The table of aliases.
 pub(super) const ALIASES: &[Alias] = &[
-    alias("Ti", "How long the connection was idle before the request.", |env| timer(env, idle)),
-    alias("TR", "How long the request's head took to come.", |env| timer(env, head)),
-    alias("Tq", "`%Th`, `%Ti` and `%TR`.", |env| timer(env, request)),
-    alias("Tw", "How long the request waited for a server.", |env| timer(env, queue)),
-    alias("Tc", "How long it took to connect to the server.", |env| timer(env, connect)),
-    alias("Tr", "How long the server took to begin its response.", |env| timer(env, response)),
-    alias("Td", "How long the response's body took.", body),
-    alias("Ta", "From the first byte of the request to the last of the response.", |env| timer(env, active).map(|t| soon(env, t))),
-    alias("Tu", "The same, as the client saw it.", |env| timer(env, active).map(|t| soon(env, t))),
-    alias("Th", "How long the handshake of the client's connection took.", |env| timer(env, |times| times.handshake_ms)),
-    alias("Tt", "`%Ta`, and what was idle before.", |env| timer(env, total).map(|t| soon(env, t))),
+    Alias::number("Ti", "How long the connection was idle before the request.", |env| timer(env, idle)),
+    Alias::number("TR", "How long the request's head took to come.", |env| timer(env, head)),
+    Alias::number("Tq", "`%Th`, `%Ti` and `%TR`.", |env| timer(env, request)),
+    Alias::number("Tw", "How long the request waited for a server.", |env| timer(env, queue)),
+    Alias::number("Tc", "How long it took to connect to the server.", |env| timer(env, connect)),
+    Alias::number("Tr", "How long the server took to begin its response.", |env| timer(env, response)),
+    Alias::number("Td", "How long the response's body took.", body),
+    Alias::number("Ta", "From the first byte of the request to the last of the response.", |env| {
+        timer(env, active).map(|t| soon(env, t))
+    }),
+    Alias::number("Tu", "The same, as the client saw it.", |env| timer(env, active).map(|t| soon(env, t))),
+    Alias::number("Th", "How long the handshake of the client's connection took.", |env| timer(env, |times| times.handshake_ms)),
+    Alias::number("Tt", "`%Ta`, and what was idle before.", |env| timer(env, total).map(|t| soon(env, t))),
 ];
-
-const fn alias(name: &'static str, summary: &'static str, run: terse_sample::registry::AliasRun) -> Alias {
-    Alias::new(name, Needs::NONE, summary, run)
-}
 
 fn timer<'a>(env: &Env<'a>, of: fn(&Times) -> i64) -> Option<Value<'a>> {
     Some(Value::Int(of(&facts(env)?.times)))

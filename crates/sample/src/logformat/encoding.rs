@@ -24,9 +24,9 @@ pub(super) enum ItemType {
     Own,
     /// `str`: text.
     Text,
-    /// `sint`: a number, 0 for what is none.
+    /// `sint`: a number.
     Number,
-    /// `bool`: true or false, false for what is neither.
+    /// `bool`: true or false.
     Bool,
     /// `raw`: its bytes, written as they are.
     Raw,
@@ -43,8 +43,8 @@ impl ItemType {
         match self {
             ItemType::Own => Some(value),
             ItemType::Text => value.cast(Type::Str),
-            ItemType::Number => Some(Value::Int(value.into_int().unwrap_or(0))),
-            ItemType::Bool => Some(Value::Bool(value.into_bool().unwrap_or(false))),
+            ItemType::Number => value.into_int().map(Value::Int),
+            ItemType::Bool => value.into_bool().map(Value::Bool),
             ItemType::Raw => value.cast(Type::Bin),
         }
     }
@@ -94,6 +94,14 @@ impl Encoding {
         }
     }
 
+    /// Writes that there is nothing.
+    pub(super) fn null(self, out: &mut Vec<u8>) {
+        match self {
+            Encoding::Json => out.extend_from_slice(b"null"),
+            Encoding::Cbor => out.push(CBOR_NULL),
+        }
+    }
+
     /// Writes a list.
     pub(super) fn list(self, values: &[Option<Value<'_>>], out: &mut Vec<u8>) {
         match self {
@@ -104,7 +112,7 @@ impl Encoding {
             if i > 0 && self == Encoding::Json {
                 out.extend_from_slice(b", ");
             }
-            self.value(value.clone().or(Some(Value::str(b"-"))), ItemType::Own, out);
+            self.value(value.clone(), ItemType::Own, out);
         }
         if self == Encoding::Json {
             out.push(b']');

@@ -1,7 +1,8 @@
 //! Formats as they are read: text, `%` and what stands behind it.
 
 use super::encoding::{Encoding, ItemType};
-use super::{Item, LogFormat, Options, Usage};
+use super::options::Options;
+use super::{Item, LogFormat, Usage};
 use crate::cast;
 use crate::compiler::{Compiler, with_hint};
 use crate::registry::AliasKind;
@@ -16,8 +17,10 @@ impl Compiler<'_> {
             literal: Vec::new(),
             blanks: matches!(usage, Usage::Log | Usage::Id),
             name: "".into(),
+            http: matches!(usage, Usage::Http | Usage::Id),
+            global: None,
         };
-        let mut options = Options { mandatory: usage == Usage::Log, http: usage == Usage::Http, ..Options::default() };
+        let mut options = Options { mandatory: usage == Usage::Log, http: draft.http, ..Options::default() };
         let mut rest = text;
         while let Some(at) = memchr::memchr(b'%', rest) {
             draft.text(&rest[..at]);
@@ -30,8 +33,7 @@ impl Compiler<'_> {
             rest = self.log_item(rest, &mut options, &mut draft)?;
         }
         draft.text(rest);
-        draft.flush();
-        Ok(draft.format)
+        Ok(draft.finish())
     }
 
     /// What stands behind a percent sign; gives what follows it.
@@ -46,7 +48,12 @@ impl Compiler<'_> {
         let mut options = Options { kind, ..*common };
         if let Some(after) = rest.strip_prefix(b"{") {
             let end = memchr::memchr(b'}', after).ok_or_else(|| self.fault(format!("missing '}}' in '%{}'", shown())))?;
-            options = options.change(&String::from_utf8_lossy(&after[..end])).map_err(|reason| self.fault(reason))?;
+            let (flags, word) = (String::from_utf8_lossy(&after[..end]), self.word);
+            options = options.change(&flags, |flag| {
+                let reason = format!("unknown flag '{flag}' in '%{{{flags}}}', it has no effect");
+                self.warnings
+                    .push(Fault::new(word, reason).hint("flags are Q, X, E, M, bin, json and cbor, each after '+' or '-'"));
+            });
             rest = &after[end + 1..];
         }
         if let Some(after) = rest.strip_prefix(b"[") {
@@ -66,7 +73,7 @@ impl Compiler<'_> {
         let name = std::str::from_utf8(name).unwrap_or_default();
         if name == "o" {
             // It writes nothing: its options hold for what follows, and an encoding for the whole.
-            (draft.format.encoding, draft.format.binary) = (options.encoding.or(draft.format.encoding), options.binary);
+            draft.hold(options);
             draft.name = "".into();
             *common = Options { kind: ItemType::Own, ..options };
             return Ok(after);
@@ -76,16 +83,12 @@ impl Compiler<'_> {
                 self.fault(format!("no such format alias '%{}' (a percent sign itself is written '%%')", shown_alias(rest)));
             return Err(with_hint(fault, self.registry.alias_near(name).filter(|_| !name.is_empty())));
         };
-        let item = match alias.kind {
-            AliasKind::Done(run) => Item::Alias(run, options),
-            AliasKind::Plain(run) => Item::Alias(run, Options { quote: false, ..options }),
-            AliasKind::Line(run) => Item::Line(run, options),
-            AliasKind::List(each) => Item::List(each, options),
-            AliasKind::Refused(reason) => return Err(self.fault(format!("format alias '%{name}' is not supported: {reason}"))),
-        };
+        if let AliasKind::Refused(reason) = alias.kind {
+            return Err(self.fault(format!("format alias '%{name}' is not supported: {reason}")));
+        }
         self.check_needs(alias.needs, &format!("%{name}"))?;
         draft.format.needs = draft.format.needs.or(alias.needs);
-        draft.item(item);
+        draft.item(Item::Alias(alias.kind, options));
         Ok(after)
     }
 
@@ -104,41 +107,6 @@ impl Compiler<'_> {
     }
 }
 
-impl Options {
-    /// `{+Q,-X}`: what changes.
-    fn change(mut self, text: &str) -> Result<Options, String> {
-        for word in text.split(',') {
-            let mut on = true;
-            let mut rest = word.trim();
-            while let Some(c) = rest.chars().next() {
-                let long = [("json", Some(Encoding::Json)), ("cbor", Some(Encoding::Cbor)), ("bin", None)];
-                if let Some((word, encoding)) = long.iter().find(|(word, _)| rest.starts_with(word)) {
-                    match encoding {
-                        Some(_) => self.encoding = encoding.filter(|_| on),
-                        None => self.binary = on,
-                    }
-                    rest = &rest[word.len()..];
-                    continue;
-                }
-                match c {
-                    '+' => on = true,
-                    '-' => on = false,
-                    'Q' => self.quote = on,
-                    'X' => self.hex = on,
-                    'E' => self.escape = on,
-                    'M' => self.mandatory = on,
-                    _ => {
-                        let known = "expects Q, X, E, M, json, cbor, bin, each behind '+' or '-'";
-                        return Err(format!("unknown format option '{c}' in '{text}', {known}"));
-                    }
-                }
-                rest = &rest[c.len_utf8()..];
-            }
-        }
-        Ok(self)
-    }
-}
-
 fn shown_alias(rest: &[u8]) -> String {
     let end = rest.iter().position(|b| !b.is_ascii_alphanumeric()).unwrap_or(rest.len()).max(1);
     String::from_utf8_lossy(rest.get(..end).unwrap_or_default()).into_owned()
@@ -150,8 +118,12 @@ struct Draft {
     literal: Vec<u8>,
     /// Runs of blanks become one.
     blanks: bool,
+    /// A field's value or a part of a URL: its expressions are not encoded.
+    http: bool,
     /// The name of the item that comes.
     name: Box<str>,
+    /// What `%o` says of the whole: its encoding, and whether binary values stay what they are.
+    global: Option<(Option<Encoding>, bool)>,
 }
 
 impl Draft {
@@ -168,6 +140,31 @@ impl Draft {
         self.flush();
         self.format.names.push(std::mem::take(&mut self.name));
         self.format.items.push(item);
+    }
+
+    /// Notes the flags of `%o`. Of several, the whole has what all of them say.
+    fn hold(&mut self, options: Options) {
+        let own = (options.encoding, options.binary);
+        self.global = match self.global {
+            None if options == Options::default() => None,
+            None => Some(own),
+            Some((encoding, binary)) => Some((encoding.filter(|encoding| own.0 == Some(*encoding)), binary && own.1)),
+        };
+    }
+
+    /// Settles what flags of the whole and of items mean together.
+    fn finish(mut self) -> LogFormat {
+        self.flush();
+        let (encoding, binary) = self.global.unwrap_or_default();
+        for item in &mut self.format.items {
+            let (Item::Expr(_, options) | Item::Alias(_, options)) = item else { continue };
+            options.binary = binary;
+            options.encoding = encoding.or(options.encoding).filter(|_| !self.http);
+            // An encoding escapes in its own way.
+            options.escape &= options.encoding.is_none();
+        }
+        (self.format.encoding, self.format.binary) = (encoding.filter(|_| !self.http), binary);
+        self.format
     }
 
     fn flush(&mut self) {

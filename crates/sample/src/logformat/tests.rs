@@ -51,8 +51,6 @@ fn what_is_wrong_is_named() {
         ("%[lua.foo]", "unknown fetch method 'lua.foo'"),
         ("%[path,lua.foo(a)]", "unknown converter 'lua.foo'"),
         ("%{+Q", "missing '}'"),
-        ("%{+Z}ci", "unknown format option 'Z'"),
-        ("%{+jsn}o", "expects Q, X, E, M, json, cbor, bin"),
         ("%(a b)ci", "invalid character"),
         ("%(a:int)ci", "unknown item type 'int'"),
     ] {
@@ -75,7 +73,9 @@ fn objects() {
             r#"{"a": "5", "b": 0, "c": true, "d": x y}"#,
         ),
         ("%{+json}o %{-json}(a)ci", "no such format alias"),
-        ("%{+json}o %(a){+Q,+X}cp %(b)HM", r#"{"a": 1234, "b": "GET"}"#),
+        ("%{+json}o %(a){+Q,+X}cp %(b)HM %(c){+X}ci %(d:str)ST", r#"{"a": "04D2", "b": "GET", "c": "C6336407", "d": "404"}"#),
+        (r#"%{+json,+E}o %(a)[bin(5d5c)] %(b:bool)ST %(c:sint)HM"#, r#"{"a": "]\\", "b": true, "c": "GET"}"#),
+        ("%{+json}o %(a)ci %{-json}o %(b)HM", r#"198.51.100.7 "GET""#),
         ("x %{+json}[path] %(n){+json}ST", "x \"/dir/file.html\" 404"),
         ("%{+json}o", "{}"),
         (
@@ -94,8 +94,66 @@ fn objects() {
     let mut out = Vec::new();
     format.write(&bench.env(), &mut out);
     assert_eq!(out, [0xbf, 0x61, b'a', 1, 0xff]);
-    assert_eq!(bench.write("%(n:sint)[str(12abc)]", Usage::Text), "12");
+    // A type is of an encoding only.
+    assert_eq!(bench.write("%(n:sint)[str(12abc)]", Usage::Text), "12abc");
+    assert_eq!(bench.write("%(n:sint){+json}[str(12abc)]", Usage::Text), "12");
+    // A field's value has no encoding.
+    assert_eq!(bench.write("%{+json}o %(a)[int(1)]x%{+cbor}[int(1)]", Usage::Http), " 1x1");
     assert_eq!(bench.format("%{+json}o", Usage::Log).unwrap().as_text(), None);
+}
+
+/// Where a flag has an effect, by what is written and what for.
+#[test]
+fn flags() {
+    let mut bench = Bench::new();
+    bench.set("txn.odd", Value::str(b"a\"]\\"));
+    for (text, log, http) in [
+        ("%{+Q}[var(txn.odd)]", r#""a"]\""#, r#"a"]\"#),
+        ("%{+E}[var(txn.odd)]", r#"a\"\]\\"#, r#"a\"\]\\"#),
+        ("%{+Q,+E}[var(txn.odd)]", r#""a\"\]\\""#, r#"a\"\]\\"#),
+        ("%{+Q}[req.hdr(none)]", r#""""#, ""),
+        ("%{+M}[req.hdr(none)]", "-", ""),
+        ("%{-M}[req.hdr(none)]", "", ""),
+        ("%{+X}[int(255)]%{+X}[src]", "255198.51.100.7", "255198.51.100.7"),
+        ("%{+Q}ci %{+Q}cp", r#""198.51.100.7" 1234"#, r#""198.51.100.7" 1234"#),
+        ("%{+Q,+X}ci %{+Q,+X}cp", "C6336407 04D2", "C6336407 04D2"),
+        ("%{+X}fi", "00000000000000000000000000000001", "00000000000000000000000000000001"),
+        ("%{+X}ST", "404", "404"),
+        ("%{+bin}o%[bin(41004201)]", "A\0B\x01", "A%00B%01"),
+        ("%{+bin}[bin(410042)]", "A", "A"),
+        ("%{+bin}o%(n:str)[bin(410042)]", "A", "A"),
+        (
+            "%{+Q}o%ci%{-Q}ci%{+Q}[path]",
+            "\"198.51.100.7\"198.51.100.7\"/dir/file.html\"",
+            "\"198.51.100.7\"198.51.100.7/dir/file.html",
+        ),
+    ] {
+        assert_eq!(bench.write(text, Usage::Log), log, "{text}");
+        assert_eq!(bench.write(text, Usage::Http), http, "{text}");
+        assert_eq!(bench.write(text, Usage::Id), http, "{text}");
+    }
+    assert!(bench.warnings.is_empty());
+}
+
+#[test]
+fn flags_that_are_not_known_are_said_to_have_no_effect() {
+    for (text, unknown) in [("%{+Z}ci", "'+Z' in '%{+Z}'"), ("%{+QX}ci", "'+QX'"), ("%{Q}ci", "'Q'"), ("%{+X,+jsn}o", "'+jsn'")] {
+        let mut bench = Bench::new();
+        bench.format(text, Usage::Log).unwrap();
+        let said: Vec<_> = bench.warnings.iter().map(|fault| &*fault.reason).collect();
+        assert!(matches!(&*said, [one] if one.contains(unknown)), "{text}: {said:?}");
+    }
+    assert_eq!(Bench::new().write("%{+QX}ci", Usage::Log), "198.51.100.7");
+}
+
+#[test]
+fn blanks_between_what_is_empty() {
+    let mut bench = Bench::new();
+    for (text, expected) in
+        [(" a  b ", "a b "), ("a %[req.hdr(none)] b", "a  b"), ("%[str(x )] b", "x  b"), ("%{-M}[req.hdr(none)] b", " b")]
+    {
+        assert_eq!(bench.write(text, Usage::Id), expected, "{text}");
+    }
 }
 
 #[test]
@@ -103,6 +161,8 @@ fn first_lines_cannot_break_a_log() {
     let mut bench = Bench::new();
     bench.request.set_target(b"http://h/\"#\xe9?");
     assert_eq!(bench.write("%HP|%HPO|%HQ|%{+Q}HU", Usage::Log), "http://h/#22#23#E9|/#22#23#E9|?|\"http://h/#22#23#E9?\"");
+    bench.request.set_target(b"/\"]\\?]");
+    assert_eq!(bench.write("%{+E}HU|%{+Q,+E}HP", Usage::Log), r#"/#22\]\\?\]|"/#22\]\\""#);
     let format = bench.format("%HM %HU", Usage::Log).unwrap();
     let mut out = Vec::new();
     format.write(&Env { request: None, ..bench.env() }, &mut out);

@@ -27,6 +27,8 @@ enum Kind {
     Expression,
     Condition,
     Format,
+    /// A format in a field's value, which is taken from there.
+    Field,
 }
 
 /// A table of cases, and the frontend and the rules in which they stand.
@@ -72,6 +74,7 @@ const TABLES: &[Table] = &[
     table!("bodies", WEB, "http-request", Expression),
     table!("tables", WEB, "http-request", Expression),
     table!("formats", WEB, "http-request", Format),
+    table!("fields", WEB, "http-request", Field),
     table!("payload", RAW, BYTES, Expression),
     table!("tls", SECURE, "http-response", Expression),
 ];
@@ -125,6 +128,11 @@ fn configuration(cases: &[Case], server: &Server) -> String {
                 Kind::Expression => writeln!(text, " {rules} set-var({scope}.v{i}) {}", word(case.text)),
                 Kind::Condition => writeln!(text, " {rules} set-var({scope}.v{i}) bool(true) if {}", case.text),
                 Kind::Format => writeln!(text, " {rules} set-var-fmt({scope}.v{i}) {}", case.text),
+                Kind::Field => writeln!(
+                    text,
+                    " {rules} set-header x-v {}\n {rules} set-var({scope}.v{i}) req.fhdr(x-v)\n {rules} del-header x-v",
+                    case.text
+                ),
             };
         }
     };

@@ -60,6 +60,71 @@ fn lines_of_transactions() {
     ]);
 }
 
+/// Aliases whose values two runs share.
+const ALIASES: &[&str] = &[
+    "ci", "fi", "si", "f", "ft", "b", "s", "ST", "ts", "tsc", "rc", "sq", "bq", "CC", "CS", "hr", "hrl", "hs", "hsl", "r", "HM", "HU",
+    "HP", "HPO", "HQ", "HV", "ID", "sslv",
+];
+
+#[test]
+fn flags_of_aliases_and_captures() {
+    let case = |flags: &&str| Case {
+        lines: format!(
+            " log stdout format raw local0\n cookie SRV insert indirect\n capture request header User-Agent len 40\n \
+             capture request header X-None len 5\n capture response header X-Server len 5\n capture cookie SRV= len 40\n \
+             http-request set-var(txn.agent) req.hdr(user-agent)\n log-format \"{}|%{{{flags}}}[var(txn.agent)]\"\n server a {{a}} cookie a",
+            ALIASES.iter().map(|name| format!("%{{{flags}}}{name}")).collect::<Vec<_>>().join("|")
+        ),
+        requests: &[
+            "GET /x?a=b | User-Agent: a\"b\\c]d{e|f}",
+            "GET /a]b\\c?d=]\\e | Cookie: SRV=a\\]",
+            "GET http://a/]?\\ | Host: a",
+            "GET /404",
+        ],
+        allowed: &[],
+    };
+    let flags = ["", "+Q", "+X", "+E", "+M", "-M", "+Q,+E", "+Q,+X", "+X,+E", "+Q,-M", "Q", "+QE", "+E,-E"];
+    compare(&flags.iter().map(case).collect::<Vec<_>>());
+}
+
+#[test]
+fn flags_in_fields_and_urls() {
+    let lines = r#" http-request set-var(txn.v) req.hdr(x-odd)
+ http-request redirect location /y?%{+Q}[path]&%{+Q}ci if { path /moved }
+ http-request redirect prefix /p%{+Q}[path] if { path_beg /prefix }
+ http-request return status 200 hdr X-R "%{+Q}[path] %{+E}[var(txn.v)] %ST" if { path /return }
+ http-request return status 404 content-type text/plain lf-string %{+Q}ci:%ST if { path /text }
+ http-request set-path /p%{+Q}[path] if { path_beg /set }
+ http-request set-query %{+Q}[query] if { path_beg /query }
+ http-request set-uri /u%{+Q}[path] if { path_beg /uri }
+ http-request set-pathq /u%{+Q}[pathq] if { path_beg /both }
+ http-request replace-path (.*) %{+Q}[method] if { path_beg /replace }
+ http-request replace-header x-odd (.*) %{+Q}[method]%{+Q}HM
+ http-request replace-value x-list (.*) %{+Q}[method]%{+Q}HM
+ http-request set-method %{+Q}[str(PUT)] if { path_beg /put }
+ http-request set-var-fmt(txn.f) %{+Q}[path]
+ http-request add-header x-f "%[var(txn.f)] %{+Q}[var(txn.f)] %{+E}[var(txn.f)]"
+ http-response set-header x-res "%{+Q}[var(txn.v)] %{+Q}[var(txn.none)]"
+ http-after-response set-header x-after "%{+E}[var(txn.v)] %{+Q}[res.hdr(x-server)]"
+ unique-id-format %{+Q}[path]:%{+X}ci:%{+E}[req.hdr(x-odd)]
+ unique-id-header x-id
+ server a {a}"#;
+    let requests = &[
+        "GET /x | X-Odd: a\"b\\c] | X-List: a, \"b",
+        "GET /moved",
+        "GET /prefix/x?y",
+        "GET /return | X-Odd: a\"b\\c]",
+        "GET /text",
+        "GET /set",
+        "GET /query?a=b",
+        "GET /uri",
+        "GET /both?a",
+        "GET /replace",
+        "GET /put",
+    ];
+    compare(&[Case { lines: lines.into(), requests, allowed: &[] }]);
+}
+
 /// What answers of our own look like in logs, and whether the connection goes on behind them.
 #[test]
 fn answers_of_our_own() {
