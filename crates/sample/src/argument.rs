@@ -342,7 +342,7 @@ pub(crate) fn mask6(text: &str) -> Option<Ipv6Addr> {
     match text.parse::<u32>() {
         Ok(len) if len <= 128 => Some(u128::MAX.checked_shl(128 - len).unwrap_or(0).into()),
         Ok(_) => None,
-        Err(_) => match cast::parse_addr(text.as_bytes())? {
+        Err(_) => match cast::exact_addr(text.as_bytes())? {
             IpAddr::V6(mask) => Some(mask),
             IpAddr::V4(_) => None,
         },

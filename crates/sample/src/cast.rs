@@ -126,9 +126,33 @@ pub fn leading_int(text: &[u8]) -> Option<i64> {
     Some(n)
 }
 
-/// An address, nothing else in the text.
+/// The address that a text of traffic stands for, wherever one is wanted: fields that proxies write name ports beside addresses.
+///
+/// Of IPv4 it is what stands in front, whatever follows: `192.0.2.1:51008`. An IPv6 address stands alone, or in brackets with or
+/// without a port: `[2001:db8::1]:51008`.
 pub fn parse_addr(text: &[u8]) -> Option<IpAddr> {
+    let dotted = text.iter().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
+    if let Some(address) = text.get(..dotted).and_then(|front| std::str::from_utf8(front).ok()?.parse::<Ipv4Addr>().ok()) {
+        return Some(address.into());
+    }
+    match text.strip_prefix(b"[") {
+        None => exact_addr(text),
+        Some(rest) => {
+            let (address, after) = rest.split_at(memchr::memchr(b']', rest)?);
+            let is_end = after == b"]" || after.strip_prefix(b"]:").is_some_and(is_port);
+            exact_addr(address).filter(|address| is_end && address.is_ipv6())
+        }
+    }
+}
+
+/// An address, nothing else in the text.
+pub fn exact_addr(text: &[u8]) -> Option<IpAddr> {
     std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// Whether a text is the number of a port.
+pub fn is_port(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok_and(|text| !text.starts_with('+') && text.parse::<u16>().is_ok())
 }
 
 /// The address as text, of IPv4 without allocation.
@@ -206,8 +230,46 @@ mod tests {
         let v6 = Value::str(b"::ffff:1.2.3.4").cast(Type::Ipv4);
         assert_eq!(v6, Some(Value::Addr("1.2.3.4".parse().unwrap())));
         assert_eq!(Value::str(b"2001:db8::1").cast(Type::Ipv4), None);
-        assert_eq!(Value::str(b"1.2.3.4 ").cast(Type::Addr), None);
         assert_eq!(Value::Int(0x0a000001).into_addr(), Some("10.0.0.1".parse().unwrap()));
+    }
+
+    #[test]
+    fn addresses_beside_ports() {
+        for (text, address) in [
+            ("192.0.2.1", Some("192.0.2.1")),
+            ("192.0.2.1:51008", Some("192.0.2.1")),
+            ("192.0.2.1:", Some("192.0.2.1")),
+            ("192.0.2.1 ", Some("192.0.2.1")),
+            ("192.0.2.1, 192.0.2.2", Some("192.0.2.1")),
+            ("192.0.2.1/24", Some("192.0.2.1")),
+            ("192.0.2.1x", Some("192.0.2.1")),
+            ("192.0.2.1.", None),
+            ("192.0.2.1.5", None),
+            ("192.0.2.256", None),
+            ("192.0.2.01", None),
+            ("192.0.2", None),
+            (" 192.0.2.1", None),
+            ("x192.0.2.1", None),
+            ("[192.0.2.1]", None),
+            ("2001:db8::1", Some("2001:db8::1")),
+            ("::ffff:192.0.2.1", Some("::ffff:192.0.2.1")),
+            ("[2001:db8::1]", Some("2001:db8::1")),
+            ("[2001:db8::1]:51008", Some("2001:db8::1")),
+            ("[2001:db8::1]:", None),
+            ("[2001:db8::1]:65536", None),
+            ("[2001:db8::1]:+1", None),
+            ("[2001:db8::1]x", None),
+            ("[2001:db8::1", None),
+            ("2001:db8::1]", None),
+            ("2001:db8::1 ", None),
+            ("fe80::1%1", None),
+            ("1::", Some("1::")),
+            ("", None),
+            ("[]", None),
+            (":80", None),
+        ] {
+            assert_eq!(parse_addr(text.as_bytes()), address.map(|address| address.parse().unwrap()), "{text}");
+        }
     }
 
     #[test]

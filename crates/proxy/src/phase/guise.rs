@@ -1,9 +1,10 @@
 //! Whose address a server sees in the place of this machine's: `source ... usesrc`.
 
 use crate::stream::Stream;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use terse_balance::settings::Guise;
 use terse_message::list;
+use terse_sample::cast;
 
 /// The address; none where the request does not say.
 #[cold]
@@ -20,8 +21,7 @@ pub fn of(guise: &Guise, stream: &Stream) -> Option<SocketAddr> {
                 from_first @ 1.. => all().nth(nth(from_first - 1)?)?,
                 from_last => all().nth(all().count().checked_sub(nth(from_last.checked_neg()?)?)?)?,
             };
-            let ip: IpAddr = std::str::from_utf8(text).ok()?.parse().ok()?;
-            Some(SocketAddr::new(ip, 0))
+            cast::parse_addr(text).map(|ip| SocketAddr::new(ip, 0))
         }
     }
 }

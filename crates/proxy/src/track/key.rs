@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use terse_balance::table::KeyKind;
-use terse_sample::{Octets, Type, Value};
+use terse_sample::{Octets, Type, Value, cast};
 
 /// The type of value that keys of a kind are made of.
 pub fn value_type(kind: KeyKind) -> Type {
@@ -20,8 +20,8 @@ pub fn value_type(kind: KeyKind) -> Type {
 pub fn with_key<T>(kind: KeyKind, value: Value<'_>, f: impl FnOnce(&[u8]) -> T) -> Option<T> {
     let value = match (kind, value) {
         // Text is an address of the table's own family, or none.
-        (KeyKind::Ip, Value::Str(text)) => Value::Addr(IpAddr::V4(std::str::from_utf8(&text).ok()?.parse().ok()?)),
-        (KeyKind::Ipv6, Value::Str(text)) => Value::Addr(IpAddr::V6(std::str::from_utf8(&text).ok()?.parse().ok()?)),
+        (KeyKind::Ip, Value::Str(text)) => Value::Addr(cast::parse_addr(&text).filter(IpAddr::is_ipv4)?),
+        (KeyKind::Ipv6, Value::Str(text)) => Value::Addr(cast::parse_addr(&text).filter(IpAddr::is_ipv6)?),
         (_, value) => value.cast(value_type(kind))?,
     };
     Some(match (kind, value) {
@@ -73,7 +73,12 @@ mod tests {
         let ip = Value::Addr("10.1.2.3".parse().unwrap());
         assert_eq!(key(KeyKind::Ip, ip.clone()), Some(vec![10, 1, 2, 3]));
         assert_eq!(key(KeyKind::Ipv6, ip), Some([&[0; 10][..], &[255, 255, 10, 1, 2, 3]].concat()));
-        assert_eq!(key(KeyKind::Ip, text("10.1.2.3")), Some(vec![10, 1, 2, 3]));
+        for form in ["10.1.2.3", "10.1.2.3:51008", "10.1.2.3, 10.1.2.4"] {
+            assert_eq!(key(KeyKind::Ip, text(form)), Some(vec![10, 1, 2, 3]), "{form}");
+        }
+        for form in ["::1", "[::1]", "[::1]:51008"] {
+            assert_eq!(key(KeyKind::Ipv6, text(form)), Some([&[0; 15][..], &[1]].concat()), "{form}");
+        }
         assert_eq!(
             (key(KeyKind::Ip, text("x")), key(KeyKind::Ip, text("::ffff:1.2.3.4")), key(KeyKind::Ipv6, text("1.2.3.4"))),
             (None, None, None)

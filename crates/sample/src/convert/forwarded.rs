@@ -127,7 +127,7 @@ pub fn written_name(value: Value<'_>) -> Option<Octets<'static>> {
         Value::Addr(IpAddr::V6(address)) => Some(Octets::copy(format!("[{address}]").as_bytes())),
         other => {
             let text = other.into_octets().filter(|text| !text.is_empty())?;
-            match cast::parse_addr(&text) {
+            match cast::exact_addr(&text) {
                 Some(IpAddr::V6(address)) => Some(Octets::copy(format!("[{address}]").as_bytes())),
                 _ if Node::parse(&text).is_some_and(|node| node.port.is_none()) => Some(text.store()),
                 _ => hidden(&text),
@@ -166,7 +166,7 @@ impl<'a> Node<'a> {
         let (name, port) = split_port(text);
         let name = if let Some(address) = address_in_brackets(name) {
             Name::Address(address)
-        } else if let Some(address) = cast::parse_addr(name).filter(IpAddr::is_ipv4) {
+        } else if let Some(address) = cast::exact_addr(name).filter(IpAddr::is_ipv4) {
             Name::Address(address)
         } else if name == b"unknown" || is_hidden(name) {
             Name::Hidden(name)
@@ -187,11 +187,11 @@ fn split_port(text: &[u8]) -> (&[u8], Option<&[u8]>) {
 }
 
 fn address_in_brackets(text: &[u8]) -> Option<IpAddr> {
-    cast::parse_addr(text.strip_prefix(b"[")?.strip_suffix(b"]")?).filter(IpAddr::is_ipv6)
+    cast::exact_addr(text.strip_prefix(b"[")?.strip_suffix(b"]")?).filter(IpAddr::is_ipv6)
 }
 
 fn is_number(port: &[u8]) -> bool {
-    std::str::from_utf8(port).is_ok_and(|text| text.parse::<u16>().is_ok() && !text.starts_with('+'))
+    cast::is_port(port)
 }
 
 /// `_` and letters, digits, dots, underscores and dashes (RFC 7239 section 6.3).

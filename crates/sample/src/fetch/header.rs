@@ -248,16 +248,11 @@ fn number(text: &[u8]) -> Value<'_> {
     Value::Int(cast::leading_int(text).unwrap_or(0))
 }
 
-/// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1` or `[2001:db8::1]`.
+/// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`: stricter than where one text is looked at,
+/// because what is none leads on to the next value.
 fn address(text: &[u8]) -> Option<Value<'_>> {
-    let bare = match text {
-        [b'[', inner @ .., b']'] => return cast::parse_addr(inner).filter(IpAddr::is_ipv6).map(Value::Addr),
-        _ => text,
-    };
-    if let Some(address) = cast::parse_addr(bare) {
-        return Some(Value::Addr(address));
-    }
-    let (host, port) = bare.split_at(memchr::memchr(b':', bare)?);
-    std::str::from_utf8(&port[1..]).ok()?.parse::<u16>().ok()?;
-    cast::parse_addr(host).filter(IpAddr::is_ipv4).map(Value::Addr)
+    let address = cast::parse_addr(text)?;
+    let is_bare = || memchr::memchr(b':', text).is_none_or(|at| cast::is_port(&text[at + 1..]));
+    let is_whole = address.is_ipv6() || is_bare() && text.iter().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b':'));
+    is_whole.then_some(Value::Addr(address))
 }

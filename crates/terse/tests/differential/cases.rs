@@ -110,6 +110,25 @@ fn addresses_of_clients() {
         same("option forwardfor except 10.0.0.0/8 header X-Client\n server a {a}", with),
         same("option originalto\n server a {a}", with),
         same("http-request set-header X-Src %[src]:%[dst]\n server a {a}", GET),
+        // As gateways write them, with ports.
+        same(
+            "stick-table type ip size 9 expire 1h store http_req_cnt\n \
+             http-request deny if { req.hdr(x-forwarded-for) -m ip 10.66.0.0/16 }\n \
+             http-request track-sc0 req.hdr(x-forwarded-for)\n http-request set-src req.hdr(x-forwarded-for)\n \
+             http-request set-dst req.hdr(x-to)\n \
+             http-request set-header X-Seen \"%[src] %[dst] %[sc0_http_req_cnt] %[req.hdr(x-forwarded-for),ipmask(24)]\"\n \
+             http-response set-header X-Count \"%[sc0_http_req_cnt] %[src,table_http_req_cnt()]\"\n server a {a}",
+            &[
+                "GET /x | X-Forwarded-For: 10.66.1.1",
+                "GET /x | X-Forwarded-For: 10.66.1.1:51008",
+                "~GET /x | X-Forwarded-For: 10.1.2.3 | X-To: 10.9.9.9:81",
+                "~GET /x | X-Forwarded-For: 10.1.2.3:51008",
+                "~GET /x | X-Forwarded-For: 10.1.2.3:51009 | X-To: 10.9.9.9, 10.8.8.8",
+                "~GET /x | X-Forwarded-For: 10.1.2.3, 10.1.2.4:1",
+                "~GET /x | X-Forwarded-For: 10.1.2.3.4",
+                "~GET /x | X-Forwarded-For: unknown",
+            ],
+        ),
     ]);
 }
 
