@@ -27,7 +27,7 @@ use openssl::rsa::{Padding, RsaPrivateKeyBuilder};
 use openssl::symm;
 use std::sync::Arc;
 use terse_sample::argument::{Arg, Param, ParamKind, need};
-use terse_sample::convert::base64::{STANDARD, URL, decode};
+use terse_sample::convert::base64::{STANDARD, URL, decode, decode_exact};
 use terse_sample::convert::json_query::{member, member_text};
 use terse_sample::{Compiler, Converter, Octets, Type, Value};
 
@@ -94,12 +94,12 @@ fn content<'a>(token: Value<'a>, key: Option<Key>) -> Option<Value<'a>> {
 fn decrypt(token: &[u8], key: &Key) -> Option<Vec<u8>> {
     let mut parts = token.split(|b| *b == b'.');
     let protected = parts.next()?;
-    let mut decoded = || decode(parts.next()?, URL);
+    let mut decoded = || decode_exact(parts.next()?);
     let (wrapped, nonce, ciphertext, tag) = (decoded()?, decoded()?, decoded()?, decoded()?);
     if parts.next().is_some() {
         return None;
     }
-    let header = decode(protected, URL)?;
+    let header = decode_exact(protected)?;
     let enc = Encryption::named(&member(&header, "enc")?)?;
     if member_text(&header, "zip").is_some() || member_text(&header, "crit").is_some() {
         return None;
@@ -182,7 +182,7 @@ fn unwrap(header: &[u8], enc: Encryption, wrapped: &[u8], key: &Key) -> Option<V
         (b"dir", Key::Secret(secret)) => wrapped.is_empty().then(|| secret.clone()),
         (b"A128KW" | b"A192KW" | b"A256KW", Key::Secret(secret)) => unwrap_aes(wrap_bytes(&alg)?, secret, wrapped),
         (b"A128GCMKW" | b"A192GCMKW" | b"A256GCMKW", Key::Secret(secret)) => {
-            let part = |name| decode(&member(header, name)?, URL);
+            let part = |name| decode_exact(&member(header, name)?);
             let fits = secret.len() == wrap_bytes(&alg)?;
             fits.then(|| open_gcm(secret, &part("iv")?, b"", wrapped, &part("tag")?)).flatten()
         }
@@ -236,7 +236,7 @@ fn agree(header: &[u8], key: &PKey<Private>, algorithm: &[u8], bytes: usize) -> 
     let mut deriver = Deriver::new(key).ok()?;
     deriver.set_peer(&theirs).ok()?;
     let shared = deriver.derive_to_vec().ok()?;
-    let party = |name| member(header, name).and_then(|text| decode(&text, URL)).unwrap_or(Octets::EMPTY);
+    let party = |name| member(header, name).and_then(|text| decode_exact(&text)).unwrap_or(Octets::EMPTY);
     let (sender, receiver) = (party("apu"), party("apv"));
     let mut out = Vec::new();
     for round in 1u32.. {

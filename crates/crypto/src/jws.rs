@@ -9,6 +9,7 @@ use openssl::bn::BigNum;
 use openssl::ecdsa::EcdsaSig;
 use openssl::error::ErrorStack;
 use openssl::hash::MessageDigest;
+use openssl::nid::Nid;
 use openssl::pkey::{Id, PKey, Public};
 use openssl::rsa::Padding;
 use openssl::sign::Verifier;
@@ -95,6 +96,15 @@ impl Hash {
         }
     }
 
+    /// The curve that goes with it in ECDSA, and how many bytes its numbers have (RFC 7518 section 3.4).
+    fn curve(self) -> (Nid, usize) {
+        match self {
+            Hash::Sha256 => (Nid::X9_62_PRIME256V1, 32),
+            Hash::Sha384 => (Nid::SECP384R1, 48),
+            Hash::Sha512 => (Nid::SECP521R1, 66),
+        }
+    }
+
     fn hmac(self, key: &[u8], bytes: &[u8], code: &[u8]) -> bool {
         fn is_right<M: Mac + KeyInit>(key: &[u8], bytes: &[u8], code: &[u8]) -> bool {
             <M as KeyInit>::new_from_slice(key).is_ok_and(|mut mac| {
@@ -154,7 +164,7 @@ fn verify(token: &[u8], args: &ArgList, env: &Env<'_>, holds: Holds) -> Option<V
     if algorithm == Algorithm::None {
         return Some(Verdict::of(signature.is_empty()));
     }
-    let Some(signature) = base64::decode(signature, base64::URL).filter(|bytes| !bytes.is_empty()) else {
+    let Some(signature) = base64::decode_exact(signature).filter(|bytes| !bytes.is_empty()) else {
         return Some(Verdict::InvalidToken);
     };
     if let Algorithm::Hmac(hash) = algorithm {
@@ -201,10 +211,11 @@ fn with_rsa(hash: Hash, padding: Padding, key: &PKey<Public>, signed: &[u8], sig
 
 /// The signature is two numbers of one length side by side (RFC 7518 section 3.4), which OpenSSL wants in ASN.1.
 fn with_ecdsa(hash: Hash, key: &PKey<Public>, signed: &[u8], signature: &[u8]) -> Result<bool, ErrorStack> {
-    let (r, s) = signature.split_at(signature.len() / 2);
-    if r.len() != s.len() {
+    let (curve, length) = hash.curve();
+    let is_of_curve = key.ec_key()?.group().curve_name() == Some(curve);
+    let Some((r, s)) = signature.split_at_checked(length).filter(|(_, s)| is_of_curve && s.len() == length) else {
         return Ok(false);
-    }
+    };
     let numbers = EcdsaSig::from_private_components(BigNum::from_slice(r)?, BigNum::from_slice(s)?)?;
     Verifier::new(hash.digest(), key)?.verify_oneshot(&numbers.to_der()?, signed)
 }
@@ -220,7 +231,6 @@ mod tests {
     use super::*;
     use crate::testing::Bench;
     use openssl::ec::{EcGroup, EcKey};
-    use openssl::nid::Nid;
     use openssl::pkey::Private;
     use openssl::rsa::Rsa;
     use openssl::sign::Signer;
@@ -273,6 +283,25 @@ mod tests {
             bench.set("txn.token", &token);
             let found = bench.eval(&format!("var(txn.token),jwt_verify({arguments})"));
             assert_eq!(found.as_deref(), Some(&*expected.to_string()), "{arguments}");
+        }
+        // One signature has one text, and one length.
+        let signed = sign(&ec, Hash::Sha256, None);
+        let bytes = base64::decode_exact(signed.rsplit('.').next().unwrap().as_bytes()).unwrap();
+        let long = [&[0][..], &bytes[..32], &[0], &bytes[32..]].concat();
+        let long = format!("{SIGNED}.{}", String::from_utf8_lossy(&base64::encode(&long, base64::URL)));
+        for (token, arguments, expected) in [
+            (format!("{signed}=="), "ES256,ec.pem", "-3"),
+            (format!("{signed}="), "ES256,ec.pem", "-3"),
+            (format!("{SIGNED}.AB"), "HS256,x", "-3"),
+            (format!("{SIGNED}.AAA="), "HS256,x", "-3"),
+            (format!("{SIGNED}.AAAA.AAAA"), "HS256,x", "-3"),
+            (long, "ES256,ec.pem", "0"),
+            (sign(&ec, Hash::Sha384, None), "ES384,ec.pem", "0"),
+            (signed, "ES512,ec.pem", "0"),
+        ] {
+            bench.set("txn.token", &token);
+            let found = bench.eval(&format!("var(txn.token),jwt_verify({arguments})"));
+            assert_eq!(found.as_deref(), Some(expected), "{arguments} {token}");
         }
         // A file that one expression names may be named by a variable of another.
         bench.set("txn.file", "rsa.pem");

@@ -65,6 +65,12 @@ pub fn decode(text: &[u8], alphabet: Alphabet) -> Option<Octets<'static>> {
     Some(Octets::from(out))
 }
 
+/// The same of a part of a JSON Web Token, which has one form only (RFC 7515 section 2): without padding, and without bits that are
+/// left over (RFC 4648 section 3.5). Otherwise one signature would have several texts.
+pub fn decode_exact(text: &[u8]) -> Option<Octets<'static>> {
+    decode(text, URL).filter(|bytes| *encode(bytes, URL) == *text)
+}
+
 impl Alphabet {
     fn digit(self, value: u8) -> u8 {
         match value {

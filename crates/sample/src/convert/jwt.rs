@@ -37,7 +37,7 @@ fn part(token: &[u8], number: usize, args: &ArgList) -> Option<Value<'static>> {
     if !matches!((parts, number), (3, _) | (5, 0)) {
         return None;
     }
-    let text = base64::decode(token.split(|b| *b == b'.').nth(number)?, base64::URL)?;
+    let text = base64::decode_exact(token.split(|b| *b == b'.').nth(number)?)?;
     if args.is_empty() {
         return Some(Value::Str(text));
     }
@@ -68,6 +68,9 @@ mod tests {
             ("eyJhbGciOiJkaXIifQ....", "jwt_payload_query", None),
             ("e.e", "jwt_header_query", None),
             ("*.e30.e", "jwt_header_query", None),
+            ("e30=.e30.e", "jwt_header_query", None),
+            ("e31.e30.e", "jwt_header_query", None),
+            ("e30.e30.e", "jwt_header_query", Some("{}")),
         ] {
             bench.set("txn.t", Value::str(token.as_bytes()));
             assert_eq!(bench.eval(&format!("var(txn.t),{expression}")).as_deref(), expected, "{token} {expression}");
