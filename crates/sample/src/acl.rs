@@ -55,15 +55,15 @@ impl Acl {
         }
     }
 
-    /// Whether one of the alternatives holds.
-    pub fn eval(&self, env: &Env<'_>) -> bool {
-        self.criteria().any(|criterion| criterion.eval(env))
+    /// Whether one of the alternatives holds, where this is what there is: what needs more never matches.
+    pub fn eval(&self, env: &Env<'_>, have: Needs) -> bool {
+        self.criteria().any(|criterion| criterion.needs().missing(have).is_none() && criterion.eval(env))
     }
 
-    /// Whether one of the alternatives holds, while more bytes may come; nothing when those decide.
-    pub fn judge(&self, env: &Env<'_>, doubt: &Doubt) -> Option<bool> {
+    /// The same, while more bytes may come; nothing when those decide.
+    pub fn judge(&self, env: &Env<'_>, have: Needs, doubt: &Doubt) -> Option<bool> {
         let mut certain = true;
-        for criterion in self.criteria() {
+        for criterion in self.criteria().filter(|criterion| criterion.needs().missing(have).is_none()) {
             doubt.take();
             if criterion.eval(env) {
                 return Some(true);
@@ -72,6 +72,11 @@ impl Acl {
             certain &= !doubt.take() && !headless;
         }
         certain.then_some(false)
+    }
+
+    /// What one of its alternatives needs that is not there.
+    pub(crate) fn missing(&self, have: Needs) -> Needs {
+        self.criteria().fold(Needs::NONE, |all, criterion| all.or(criterion.needs().missing(have)))
     }
 
     /// What must be there for all of its alternatives.
@@ -300,6 +305,6 @@ mod tests {
         if let Some(line) = first.take() {
             assert!(acl.first.set(line).is_ok());
         }
-        assert!(!acl.eval(&bench.env()));
+        assert!(!acl.eval(&bench.env(), Needs::ALL));
     }
 }

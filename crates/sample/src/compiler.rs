@@ -90,10 +90,19 @@ impl<'a> Compiler<'a> {
 
     /// Says when something that is needed will not be there.
     pub fn check_needs(&self, needs: Needs, text: &str) -> Result<(), Fault> {
-        match needs.without(self.have.or(Needs::TIME)) {
+        match needs.missing(self.have) {
             Needs::NONE => Ok(()),
-            missing => Err(self.fault(format!("'{text}' needs {}, which is not available here", missing.describe()))),
+            missing => {
+                let fault = self.fault(format!("'{text}' needs {}, which is not available here", missing.describe()));
+                Err(with_hint(fault, self.kept_hint(missing)))
+            }
         }
+    }
+
+    /// What helps where the request has gone.
+    pub(crate) fn kept_hint(&self, missing: Needs) -> Option<String> {
+        let is_gone = missing.has(Needs::REQUEST) && self.have.has(Needs::RESPONSE);
+        is_gone.then(|| "keep it while the request is there: 'http-request set-var(txn.<name>) <expression>'".into())
     }
 
     fn fetch<'t>(&mut self, text: &'t [u8]) -> Result<(Expr, &'t [u8]), Fault> {

@@ -23,6 +23,8 @@ pub struct Condition {
 struct Term {
     negated: bool,
     acl: Arc<Acl>,
+    /// What there is where the condition stands.
+    have: Needs,
 }
 
 /// What cannot be told yet, where conditions are judged while more bytes may come: the third value of their logic.
@@ -71,7 +73,7 @@ impl Condition {
 
     /// Whether it holds.
     pub fn eval(&self, env: &Env<'_>) -> bool {
-        self.suites.iter().any(|terms| terms.iter().all(|t| t.acl.eval(env) != t.negated)) == self.positive
+        self.suites.iter().any(|terms| terms.iter().all(|t| t.acl.eval(env, t.have) != t.negated)) == self.positive
     }
 
     /// Whether it holds, while more bytes may come; nothing when those decide. A term in doubt ends its row as one that fails does:
@@ -82,7 +84,7 @@ impl Condition {
         for terms in &self.suites {
             let mut row = Some(true);
             for term in terms {
-                match term.acl.judge(env, doubt).map(|holds| holds != term.negated) {
+                match term.acl.judge(env, term.have, doubt).map(|holds| holds != term.negated) {
                     Some(true) => {}
                     Some(false) => {
                         row = Some(false);
@@ -142,7 +144,7 @@ impl Compiler<'_> {
             };
             self.warn_of_needs(&acl, name);
             if let Some(terms) = condition.suites.last_mut() {
-                terms.push(Term { negated, acl });
+                terms.push(Term { negated, acl, have: self.have });
             }
             negated = false;
         }
@@ -162,7 +164,7 @@ impl Compiler<'_> {
         for name in names {
             let bare = name.trim_start_matches('!');
             let negated = (name.len() - bare.len()) % 2 == 1;
-            terms.push(Term { negated, acl: self.acl(bare).map_err(|fault| fault.reason)? });
+            terms.push(Term { negated, acl: self.acl(bare).map_err(|fault| fault.reason)?, have: self.have });
         }
         Ok(Condition { positive: true, suites: vec![terms] })
     }
@@ -185,11 +187,11 @@ impl Compiler<'_> {
     }
 
     fn warn_of_needs(&mut self, acl: &Acl, name: &str) {
-        let missing = acl.needs().without(self.have.or(Needs::TIME));
+        let missing = acl.missing(self.have);
         if !missing.is_none() {
             let what = if name == "{" { "this condition".to_owned() } else { format!("ACL '{name}'") };
             let warning = self.fault(format!("{what} needs {}, which is not available here: it never matches", missing.describe()));
-            self.warnings.push(warning);
+            self.warnings.push(with_hint(warning, self.kept_hint(missing)));
         }
     }
 }
@@ -229,6 +231,7 @@ const PREDEFINED: &[(&str, &[&str])] = &[
 
 #[cfg(test)]
 mod tests {
+    use super::Doubt;
     use crate::registry::Needs;
     use crate::testing::Bench;
 
@@ -297,6 +300,35 @@ mod tests {
             assert_eq!(fault.word, word, "{text}");
         }
         assert_eq!(bench.condition("imags").unwrap_err().hint.as_deref(), Some("did you mean 'images'?"));
+    }
+
+    #[test]
+    fn what_is_not_there_never_matches() {
+        let mut bench = Bench::new();
+        bench.acl("either", "path_beg /dir").unwrap();
+        bench.acl("either", "status 500").unwrap();
+        bench.have = Needs::RESPONSE;
+        for (text, expected, warnings) in [
+            ("{ path_beg /dir }", false, 1),
+            ("!{ path_beg /dir }", true, 1),
+            ("either", false, 1),
+            ("{ path_beg /dir } or { status 404 }", true, 1),
+            ("{ method GET }", true, 0),
+            ("METH_GET", true, 0),
+            ("{ req.proto_http }", true, 0),
+            ("{ status 404 }", true, 0),
+        ] {
+            bench.warnings.clear();
+            let condition = bench.condition(text).unwrap();
+            assert_eq!(condition.eval(&bench.env()), expected, "{text}");
+            assert_eq!(condition.judge(&bench.env(), &Doubt::default()), Some(expected), "{text}");
+            assert_eq!(bench.warnings.len(), warnings, "{text}: {:?}", bench.warnings);
+        }
+        bench.acl("either", "status 404").unwrap();
+        assert!(bench.holds("either"));
+        assert!(bench.warnings[0].hint.as_deref().unwrap().contains("set-var"));
+        bench.have = Needs::NONE;
+        assert!(!bench.holds("{ method GET }"));
     }
 
     #[test]

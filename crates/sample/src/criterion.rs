@@ -98,13 +98,9 @@ impl Compiler<'_> {
             let fetch = self.registry.fetch(base).filter(|f| is_text(f.output));
             fetch.and(Matching::named(suffix)).map(|matching| (base, matching))
         });
-        // What follows the message that is processed (`hdr`) follows the request in an ACL, wherever the ACL is used.
-        let have = std::mem::replace(&mut self.have, Needs::ALL);
-        let expr = match derived {
-            Some((base, _)) => self.expression(&[base.as_bytes(), rest].concat()),
-            None => self.expression(text),
-        };
-        self.have = have;
+        // In an ACL `hdr` is of the request, wherever the ACL is used.
+        let whole = |name: &str| if name == "hdr" { [b"req.hdr", rest].concat() } else { [name.as_bytes(), rest].concat() };
+        let expr = self.expression(&whole(derived.map_or(name, |(base, _)| base)));
         let expr = expr.map_err(|fault| match derived.is_none() && self.registry.fetch(name).is_none() && fault.hint.is_none() {
             true => with_hint(fault, self.registry.criterion_near(name, is_text)),
             false => fault,

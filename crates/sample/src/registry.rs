@@ -132,7 +132,7 @@ pub type AliasEach = for<'a> fn(&Env<'a>, &mut dyn FnMut(Option<Value<'a>>));
 
 /// What must be there for a fetch, or is there where an expression stands.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Needs(pub u8);
+pub struct Needs(pub u16);
 
 /// What stays the same while the process lives, told to parsers.
 #[derive(Clone, Default, Debug)]
@@ -481,6 +481,10 @@ impl Needs {
     pub const RESPONSE_BODY: Needs = Needs(64);
     /// Perhaps some time: a value that takes long to find ([`crate::World::defer`]). It can be had everywhere; what cannot wait is held up.
     pub const TIME: Needs = Needs(128);
+    /// Beside [`Needs::REQUEST`]: what the proxy remembers of the request's head once the request has gone, such as its method.
+    pub const KEPT: Needs = Needs(256);
+    /// Beside [`Needs::BYTES`]: the client's, which have gone when rules on responses run.
+    pub const CLIENT: Needs = Needs(512);
     /// All that there may be: a log line.
     pub const ALL: Needs = Needs(127);
 
@@ -492,6 +496,15 @@ impl Needs {
     /// What is in this set and not in the other.
     pub const fn without(self, other: Needs) -> Needs {
         Needs(self.0 & !other.0)
+    }
+
+    /// What of this will not be there, where that is what there is.
+    pub const fn missing(self, have: Needs) -> Needs {
+        let keeps = self.has(Needs::KEPT) && have.has(Needs::RESPONSE);
+        let have = if keeps { have.or(Needs::REQUEST) } else { have };
+        let answers = have.has(Needs::RESPONSE) && !have.has(Needs::REQUEST);
+        let have = if answers { have } else { have.or(Needs::CLIENT) };
+        self.without(have.or(Needs::TIME).or(Needs::KEPT))
     }
 
     /// Whether all of the other are in this set.
@@ -519,6 +532,7 @@ impl Needs {
             Needs(n) if n & 8 != 0 => "the server",
             Needs(n) if n & 32 != 0 => "the bytes of a connection",
             Needs(n) if n & 64 != 0 => "the response's body",
+            Needs(n) if n & 512 != 0 => "what the client has sent",
             Needs(_) => "the stream's end",
         }
     }

@@ -5,6 +5,7 @@ pub(crate) mod message;
 use super::{done, in_front, settings};
 use crate::reply::{Answer, Page};
 use crate::rules::answer;
+use crate::rules::order::{self, Turn};
 use crate::settings::{ErrorSetUse, ErrorSettings, ErrorSource};
 use std::sync::Arc;
 use terse_config::{Args, Fault, Keyword, Scope, Sections};
@@ -109,6 +110,7 @@ fn monitor_fail(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault>
     let condition =
         condition.ok_or_else(|| Fault::new(args.position(), "requires either 'if' or 'unless' followed by a condition"))?;
     if in_front(scope) {
+        order::note(Turn::Monitor, scope);
         settings(scope).monitor_failures.push(condition);
     }
     Ok(())

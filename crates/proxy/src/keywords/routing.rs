@@ -1,6 +1,7 @@
 //! Which backend a frontend's requests go to.
 
 use super::{done, in_front, settings};
+use crate::rules::order::{self, Turn};
 use crate::settings::{Switch, SwitchTarget};
 use std::sync::Arc;
 use terse_config::{Args, Fault, Keyword, Place, Scope, Sections};
@@ -70,6 +71,7 @@ fn use_backend(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> 
         return Err(Fault::new(args.position(), reason));
     }
     if in_front(scope) {
+        order::note(Turn::Backend, scope);
         settings(scope).switches.push(Arc::new(Switch { target, condition, place }));
     } else if let SwitchTarget::Name(name) = target {
         settings(scope).idle_targets.push(("use_backend", name, place));

@@ -2,6 +2,7 @@
 
 use super::{done, in_back};
 use crate::rules::RuleSet;
+use crate::rules::order::{self, Turn};
 use crate::stick::{PersistRule, Persistence, ServerRule, ServerTarget, StickRule, StickSettings};
 use crate::track::TrackSettings;
 use crate::track::codes::Codes;
@@ -106,6 +107,7 @@ fn use_server(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
         return Err(args.fault("expects 'if' or 'unless' and a condition").hint("'if TRUE' holds for every request"));
     }
     if in_back(scope) {
+        order::note(Turn::Server, scope);
         settings(scope).servers.push(Arc::new(ServerRule { target, condition, place }));
     }
     Ok(())

@@ -1,10 +1,10 @@
 //! Values kept for the log: `capture`.
 
-use super::{ANY, Action, ActionWord, CONTENT, Flow, RuleSet, done, found};
+use super::{ANY, Action, ActionWord, CONTENT, Flow, RuleSet, Sight, done, found};
 use crate::log::{Capture, LogSettings};
 use crate::stream::Stream;
 use terse_config::{Args, Fault, Scope, SectionKind};
-use terse_sample::Expr;
+use terse_sample::{Expr, Needs};
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[done(
@@ -45,6 +45,10 @@ impl Action for Keep {
 
     fn slot(&self) -> Option<usize> {
         Some(self.slot)
+    }
+
+    fn waits_for(&self) -> Option<(Sight, Needs)> {
+        Some((Sight::Captured, self.value.needs()))
     }
 }
 

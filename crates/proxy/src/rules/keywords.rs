@@ -2,6 +2,7 @@
 //!
 //! `tcp-request` and `tcp-response` name the set by a second word.
 
+use super::order::{self, Turn};
 use super::{ACTIONS, ActionKind, ActionWord, Rule, RuleSet, redirect};
 use crate::settings::{ProxySettings, TcpRules};
 use std::fmt::Write as _;
@@ -89,6 +90,7 @@ fn rule(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<(), 
     }
     let condition = Condition::parse(args, scope, set.have())?;
     let rule = Arc::new(Rule { action, condition, place: scope.place.clone() });
+    order::note_rule(set, scope);
     let settings: &mut ProxySettings = scope.section.settings.entry();
     let rules = match set {
         RuleSet::Request => &mut settings.request_rules,
@@ -100,12 +102,8 @@ fn rule(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<(), 
         RuleSet::ServerContent => &mut settings.tcp.server_content,
     };
     let at = rules.partition_point(|rule| !rule.action.is_last());
-    let overtakes = at < rules.len();
     let unreached = unreached(&rules[..at], &scope.section.place);
     rules.insert(at, rule);
-    if overtakes {
-        scope.warn(0, "stands behind a 'redirect' line, and runs before it all the same");
-    }
     scope.warnings.extend(unreached);
     Ok(())
 }
@@ -160,6 +158,7 @@ fn old_redirect(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault>
     let action = redirect::parse_old(args, scope)?;
     let condition = Condition::parse(args, scope, RuleSet::Request.have())?;
     let rule = Arc::new(Rule { action, condition, place: scope.place.clone() });
+    order::note(Turn::Redirect, scope);
     let rules = &mut scope.section.settings.entry::<ProxySettings>().request_rules;
     let unreached = unreached(rules, &scope.section.place);
     rules.push(rule);

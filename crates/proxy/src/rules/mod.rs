@@ -19,6 +19,7 @@ pub mod later;
 pub mod log;
 pub mod map;
 pub mod normalize;
+pub mod order;
 pub mod packed;
 pub mod packets;
 pub mod redirect;
@@ -80,10 +81,24 @@ pub trait Action: Send + Sync {
         None
     }
 
+    /// What its expression needs, where it waits for what a client sends first: `track-sc0`, `capture`.
+    fn waits_for(&self) -> Option<(Sight, Needs)> {
+        None
+    }
+
     /// Whether it runs after all rules of its section that are not so, wherever it stands: the `redirect` line of old.
     fn is_last(&self) -> bool {
         false
     }
+}
+
+/// What a rule does with a value of a client's first bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sight {
+    /// It is the key of a table.
+    Tracked,
+    /// It is kept for the log.
+    Captured,
 }
 
 /// How the evaluation goes on after an action.
@@ -163,10 +178,10 @@ impl RuleSet {
         }
     }
 
-    /// What is there when its rules run. Rules on responses still see the request, as it was sent to the server.
+    /// What is there when its rules run. The request has gone when rules on responses run, as HAProxy has it.
     pub const fn have(self) -> Needs {
         let request = Needs::REQUEST.or(Needs::BODY).or(Needs::BYTES);
-        let response = Needs::REQUEST.or(Needs::RESPONSE).or(Needs::SERVER);
+        let response = Needs::RESPONSE.or(Needs::SERVER);
         match self {
             RuleSet::Connection | RuleSet::Session => Needs::NONE,
             RuleSet::Content | RuleSet::Request => request,

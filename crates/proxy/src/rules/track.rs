@@ -1,6 +1,6 @@
 //! Stick tables in rules: `track-sc0` and its like, and what counts and tags the entries that are tracked.
 
-use super::{ANY, Action, ActionWord, BOTH, Flow, RuleSet, TCP, TCP_REQUEST, done, settled, variable};
+use super::{ANY, Action, ActionWord, BOTH, Flow, RuleSet, Sight, TCP, TCP_REQUEST, done, settled, variable};
 use crate::stream::Stream;
 use crate::track::key::with_key;
 use crate::track::name::{TableName, Want};
@@ -8,7 +8,7 @@ use crate::track::{ERRORS, FAILURES, REQUESTS, TrackSettings};
 use std::sync::Arc;
 use terse_balance::table::{Data, Tracked};
 use terse_config::{Args, Fault, Scope};
-use terse_sample::{Expr, Registry, Type};
+use terse_sample::{Expr, Needs, Registry, Type};
 
 /// The table.
 pub(super) const ACTIONS: &[ActionWord] = &[
@@ -79,6 +79,10 @@ struct Track {
 }
 
 impl Action for Track {
+    fn waits_for(&self) -> Option<(Sight, Needs)> {
+        Some((Sight::Tracked, self.key.needs()))
+    }
+
     fn run(&self, stream: &mut Stream) -> Flow {
         let Some(table) = self.table.table() else { return Flow::Next };
         // A slot that is filled stays as it is: the key need not be made.

@@ -21,7 +21,8 @@ pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("capture.res.hdr", Type::Str, "A captured field of the response, by number from 0.", |args, env| {
         slot(&facts(env)?.response_captures, args)
     })
-    .params(SLOT),
+    .params(SLOT)
+    .needs(Needs::RESPONSE),
     Fetch::one("capture.req.method", Type::Str, "The method that the client sent.", |_, env| {
         Some(Value::str(FirstLine::of(env)?.method()))
     }),

@@ -14,7 +14,7 @@ pub(super) const FETCHES: &[Fetch] = &[
         hello(env, |hello| server_name(find(hello.extensions, SERVER_NAME)?)).map(Value::str)
     })
     .also(&["req_ssl_sni"])
-    .needs(Needs::BYTES),
+    .needs(Needs::BYTES.or(Needs::CLIENT)),
     Fetch::each(
         "req.ssl_alpn",
         Type::Str,
@@ -22,11 +22,11 @@ pub(super) const FETCHES: &[Fetch] = &[
         first_protocol,
         protocols,
     )
-    .needs(Needs::BYTES),
+    .needs(Needs::BYTES.or(Needs::CLIENT)),
     Fetch::one("req.ssl_ec_ext", Type::Bool, "True when a TLS client's first message names elliptic curves.", |_, env| {
         hello(env, |hello| find(hello.extensions, GROUPS)).map(|_| Value::Bool(true))
     })
-    .needs(Needs::BYTES),
+    .needs(Needs::BYTES.or(Needs::CLIENT)),
     Fetch::one(
         "req.ssl_st_ext",
         Type::Int,
@@ -40,23 +40,23 @@ pub(super) const FETCHES: &[Fetch] = &[
             .map(Value::Int)
         },
     )
-    .needs(Needs::BYTES),
+    .needs(Needs::BYTES.or(Needs::CLIENT)),
     Fetch::one("req.ssl_cipherlist", Type::Bin, "The suites of ciphers in a TLS client's first message.", |_, env| {
         hello(env, |hello| Some(hello.ciphers)).map(binary)
     })
-    .needs(Needs::BYTES),
+    .needs(Needs::BYTES.or(Needs::CLIENT)),
     Fetch::one("req.ssl_supported_groups", Type::Bin, "The groups in a TLS client's first message.", |_, env| {
         hello(env, |hello| list(find(hello.extensions, GROUPS)?)).map(binary)
     })
-    .needs(Needs::BYTES),
+    .needs(Needs::BYTES.or(Needs::CLIENT)),
     Fetch::one("req.ssl_sigalgs", Type::Bin, "The algorithms of signatures in a TLS client's first message.", |_, env| {
         hello(env, |hello| list(find(hello.extensions, SIGNATURES)?)).map(binary)
     })
-    .needs(Needs::BYTES),
+    .needs(Needs::BYTES.or(Needs::CLIENT)),
     Fetch::one("req.ssl_keyshare_groups", Type::Bin, "The groups of the keys in a TLS client's first message.", |_, env| {
         hello(env, |hello| key_groups(list(find(hello.extensions, KEY_SHARES)?)?)).map(|groups| Value::Bin(Octets::from(groups)))
     })
-    .needs(Needs::BYTES),
+    .needs(Needs::BYTES.or(Needs::CLIENT)),
     Fetch::one(
         "req.ssl_ver",
         Type::Int,
@@ -71,17 +71,17 @@ pub(super) const FETCHES: &[Fetch] = &[
         },
     )
     .also(&["req_ssl_ver"])
-    .needs(Needs::BYTES),
+    .needs(Needs::BYTES.or(Needs::CLIENT)),
     Fetch::one("req.ssl_hello_type", Type::Int, "The type of a TLS client's first message: 1 is ClientHello.", |_, env| {
         handshake(env, Side::Request)
     })
     .also(&["req_ssl_hello_type"])
-    .needs(Needs::BYTES),
+    .needs(Needs::BYTES.or(Needs::CLIENT)),
     Fetch::one("res.ssl_hello_type", Type::Int, "The type of a TLS server's first message: 2 is ServerHello.", |_, env| {
         handshake(env, Side::Response)
     })
     .also(&["rep_ssl_hello_type"])
-    .needs(Needs::BYTES),
+    .needs(Needs::BYTES.or(Needs::RESPONSE)),
 ];
 
 /// Extensions (RFC 8446 section 4.2).

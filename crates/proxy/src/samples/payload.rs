@@ -20,19 +20,19 @@ const TOKEN: &[Param] = &[need(ParamKind::Str), may(ParamKind::Int)];
 pub(super) const FETCHES: &[Fetch] = &[
     Fetch::one("req.len", Type::Int, "How many bytes of the client's are there.", |_, env| length(env, Side::Request))
         .also(&["req_len"])
-        .needs(Needs::BYTES),
+        .needs(Needs::BYTES.or(Needs::CLIENT)),
     Fetch::one("res.len", Type::Int, "How many bytes of the server's are there.", |_, env| length(env, Side::Response))
-        .needs(Needs::BYTES),
+        .needs(Needs::BYTES.or(Needs::RESPONSE)),
     Fetch::one("req.payload", Type::Bin, "Bytes of the client's: from an offset so many, or all with 0.", |args, env| {
         payload(args, &Raw::of(env, Some(Side::Request))?)
     })
     .params(RANGE)
-    .needs(Needs::BYTES),
+    .needs(Needs::BYTES.or(Needs::CLIENT)),
     Fetch::one("res.payload", Type::Bin, "Bytes of the server's: from an offset so many, or all with 0.", |args, env| {
         payload(args, &Raw::of(env, Some(Side::Response))?)
     })
     .params(RANGE)
-    .needs(Needs::BYTES),
+    .needs(Needs::BYTES.or(Needs::RESPONSE)),
     Fetch::one("payload", Type::Bin, "Bytes of the side that is looked at: from an offset so many, or all with 0.", |args, env| {
         payload(args, &Raw::of(env, None)?)
     })
@@ -43,13 +43,13 @@ pub(super) const FETCHES: &[Fetch] = &[
     })
     .params(LENGTH_VALUE)
     .check(check_length_value)
-    .needs(Needs::BYTES),
+    .needs(Needs::BYTES.or(Needs::CLIENT)),
     Fetch::one("res.payload_lv", Type::Bin, "Bytes of the server's whose number stands before them.", |args, env| {
         length_value(args, &Raw::of(env, Some(Side::Response))?)
     })
     .params(LENGTH_VALUE)
     .check(check_length_value)
-    .needs(Needs::BYTES),
+    .needs(Needs::BYTES.or(Needs::RESPONSE)),
     Fetch::one("payload_lv", Type::Bin, "Bytes of the side that is looked at whose number stands before them.", |args, env| {
         length_value(args, &Raw::of(env, None)?)
     })
@@ -62,7 +62,7 @@ pub(super) const FETCHES: &[Fetch] = &[
     })
     .also(&["rdp_cookie"])
     .params(NAME)
-    .needs(Needs::BYTES),
+    .needs(Needs::BYTES.or(Needs::CLIENT)),
     Fetch::one("req.rdp_cookie_cnt", Type::Int, "1 when an RDP client's first packet has the cookie, 0 when not.", |args, env| {
         // HTTP has none.
         let Some(raw) = Raw::of(env, Some(Side::Request)) else { return facts(env).map(|_| Value::Int(0)) };
@@ -74,7 +74,7 @@ pub(super) const FETCHES: &[Fetch] = &[
     })
     .also(&["rdp_cookie_cnt", "req_rdp_cookie", "req_rdp_cookie_cnt"])
     .params(NAME)
-    .needs(Needs::BYTES),
+    .needs(Needs::BYTES.or(Needs::CLIENT)),
     Fetch::one("distcc_param", Type::Int, "The parameter of a token of distcc.", |args, env| {
         let raw = Raw::of(env, None)?;
         raw.settle(raw.distcc(args)).map(|token| Value::Int(token.parameter.into()))

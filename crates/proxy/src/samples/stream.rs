@@ -67,10 +67,12 @@ pub(super) const FETCHES: &[Fetch] = &[
     }),
     Fetch::one("res.comp", Type::Bool, "Whether the response is compressed here.", |_, env| {
         Some(Value::Bool(facts(env)?.coding.is_some()))
-    }),
+    })
+    .needs(Needs::RESPONSE),
     Fetch::one("res.comp_algo", Type::Str, "The algorithm by which the response is compressed here.", |_, env| {
         Some(Value::str(facts(env)?.coding?.word().as_bytes()))
-    }),
+    })
+    .needs(Needs::RESPONSE),
     Fetch::one("res.comp_reason", Type::Str, "Why the response is not compressed here; empty when it is.", |_, env| {
         Some(Value::str(facts(env)?.compression.map_or("", |reason| reason.name()).as_bytes()))
     }),

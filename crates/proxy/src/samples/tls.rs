@@ -267,15 +267,17 @@ fn name(args: &ArgList, dn: Dn<'_>) -> Option<Value<'static>> {
 /// What went wrong before the first byte of HTTP.
 pub(super) const ERRORS: &[Fetch] = &[
     Fetch::one("fc_err", Type::Int, "The error of the client's handshake; 0: none.", |_, env| Some(number(client(env)))),
-    Fetch::one("bc_err", Type::Int, "The error of the server's handshake; 0: none.", |_, env| Some(number(server(env)))),
+    Fetch::one("bc_err", Type::Int, "The error of the server's handshake; 0: none.", |_, env| Some(number(server(env))))
+        .needs(Needs::SERVER),
     Fetch::one("fc_err_str", Type::Str, "The same of the client in words.", |_, env| Some(words(client(env)))),
-    Fetch::one("bc_err_str", Type::Str, "The same of the server in words.", |_, env| Some(words(server(env)))),
+    Fetch::one("bc_err_str", Type::Str, "The same of the server in words.", |_, env| Some(words(server(env)))).needs(Needs::SERVER),
     Fetch::one("fc_err_name", Type::Str, "The same of the client by its name.", |_, env| {
         client(env)?.failure().map(|failure| Value::str(failure.cause.name().as_bytes()))
     }),
     Fetch::one("bc_err_name", Type::Str, "The same of the server by its name.", |_, env| {
         server(env)?.failure().map(|failure| Value::str(failure.cause.name().as_bytes()))
-    }),
+    })
+    .needs(Needs::SERVER),
 ];
 
 fn number(tls: Option<&Secured>) -> Value<'static> {

@@ -11,7 +11,6 @@ use crate::env::Env;
 use crate::octets::{Buffer, Octets};
 use crate::registry::{Fetch, Needs};
 use crate::value::{Type, Value};
-use std::net::IpAddr;
 use terse_message::Fields;
 
 const NAME_AND_OCCURRENCE: &[crate::Param] = &[may(ParamKind::Header), may(ParamKind::Int)];

@@ -12,7 +12,7 @@ pub(crate) const FETCHES: &[Fetch] = &[
     Fetch::one("method", Type::Method, "The request's method.", |_, env| {
         env.request.map(|r| Value::Method(Octets::from(r.method())))
     })
-    .needs(Needs::REQUEST),
+    .needs(Needs::REQUEST.or(Needs::KEPT)),
     Fetch::one("path", Type::Str, "The path of the request's target, without its query.", |_, env| {
         env.request.map(Request::path).filter(is_path).map(Value::str)
     })
@@ -41,7 +41,7 @@ pub(crate) const FETCHES: &[Fetch] = &[
         env.request.map(|_| Value::Bool(true))
     })
     .also(&["req_proto_http"])
-    .needs(Needs::REQUEST),
+    .needs(Needs::REQUEST.or(Needs::KEPT)),
     Fetch::one("base", Type::Str, "The Host field and the path.", |_, env| base(env.request?, Request::path)).needs(Needs::REQUEST),
     Fetch::one("baseq", Type::Str, "The Host field and the path with its query.", |_, env| {
         base(env.request?, Request::path_and_query)

@@ -5,7 +5,7 @@ use super::options::Options;
 use super::{Item, LogFormat, Usage};
 use crate::cast;
 use crate::compiler::{Compiler, with_hint};
-use crate::registry::AliasKind;
+use crate::registry::{AliasKind, Needs};
 use crate::value::Type;
 use terse_config::Fault;
 
@@ -59,6 +59,10 @@ impl Compiler<'_> {
         if let Some(after) = rest.strip_prefix(b"[") {
             let (expr, after) = self.expression_prefix(after)?;
             self.check_needs(expr.needs(), expr.text())?;
+            if draft.http && expr.needs().has(Needs::BYTES) {
+                let reason = format!("'{}' looks at the bytes of a connection, which is one of HTTP here", expr.text());
+                self.warnings.push(self.fault(reason));
+            }
             let Some(after) = after.strip_prefix(b"]") else {
                 return Err(self.fault(format!("expected ']' after '{}' in '%{}'", expr.text(), shown())));
             };

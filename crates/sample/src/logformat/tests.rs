@@ -75,7 +75,7 @@ fn objects() {
         ("%{+json}o %{-json}(a)ci", "no such format alias"),
         ("%{+json}o %(a){+Q,+X}cp %(b)HM %(c){+X}ci %(d:str)ST", r#"{"a": "04D2", "b": "GET", "c": "C6336407", "d": "404"}"#),
         (r#"%{+json,+E}o %(a)[bin(5d5c)] %(b:bool)ST %(c:sint)HM"#, r#"{"a": "]\\", "b": true, "c": "GET"}"#),
-        ("%{+json}o %(a)ci %{-json}o %(b)HM", r#"198.51.100.7 "GET""#),
+        ("%{+json}o %(a)ci %{-json}o %(b)HM", r#""198.51.100.7" GET"#),
         ("x %{+json}[path] %(n){+json}ST", "x \"/dir/file.html\" 404"),
         ("%{+json}o", "{}"),
         (

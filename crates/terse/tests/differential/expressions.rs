@@ -15,7 +15,7 @@ use super::support::program::find;
 use super::support::server::Server;
 use openssl::ssl::SslVersion;
 use rustix::process::Signal;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
@@ -167,7 +167,7 @@ fn configuration(cases: &[Case], server: &Server) -> String {
 }
 
 /// The text as one word of a line.
-fn word(text: &str) -> String {
+pub(crate) fn word(text: &str) -> String {
     let escape = |c: char| if " \"'\\#".contains(c) { format!("\\{c}") } else { c.to_string() };
     text.chars().map(escape).collect()
 }
@@ -465,6 +465,33 @@ fn names(expression: &str) -> Vec<&str> {
     }
     names.push(&expression[start..]);
     names.iter().map(|name| name.split('(').next().unwrap_or_default()).collect()
+}
+
+/// What is fetched, for each name that HAProxy has and a case shows: with arguments that it takes.
+pub(crate) fn examples(haproxy: &PathBuf) -> BTreeMap<String, String> {
+    let known = listed(haproxy, "-dKsmp");
+    let mut examples = BTreeMap::new();
+    for case in cases().iter().filter(|case| matches!(case.table.kind, Kind::Expression)) {
+        let fetched = names(case.text)[0];
+        // What follows the name in parentheses, and no converter.
+        let behind = &case.text[fetched.len()..];
+        let (mut depth, mut quote) = (0, None);
+        let end = behind.find(|c| {
+            match (c, quote) {
+                (_, Some(end)) => quote = quote.filter(|_| c != end),
+                ('"' | '\'', None) if depth > 0 => quote = Some(c),
+                ('(', None) => depth += 1,
+                (')', None) => depth -= 1,
+                (',', None) if depth == 0 => return true,
+                _ => {}
+            }
+            false
+        });
+        if known.contains(fetched) {
+            examples.entry(fetched.to_owned()).or_insert_with(|| format!("{fetched}{}", &behind[..end.unwrap_or(behind.len())]));
+        }
+    }
+    examples
 }
 
 #[test]

@@ -98,9 +98,9 @@ fn flags_in_fields_and_urls() {
  http-request set-query %{+Q}[query] if { path_beg /query }
  http-request set-uri /u%{+Q}[path] if { path_beg /uri }
  http-request set-pathq /u%{+Q}[pathq] if { path_beg /both }
- http-request replace-path (.*) %{+Q}[method] if { path_beg /replace }
- http-request replace-header x-odd (.*) %{+Q}[method]%{+Q}HM
- http-request replace-value x-list (.*) %{+Q}[method]%{+Q}HM
+ http-request replace-path (.*) \1%{+Q}[method] if { path_beg /replace }
+ http-request replace-header x-odd (.*) \1%{+Q}[method]%{+Q}HM
+ http-request replace-value x-list (.*) \1%{+Q}[method]%{+Q}HM
  http-request set-method %{+Q}[str(PUT)] if { path_beg /put }
  http-request set-var-fmt(txn.f) %{+Q}[path]
  http-request add-header x-f "%[var(txn.f)] %{+Q}[var(txn.f)] %{+E}[var(txn.f)]"
@@ -110,7 +110,7 @@ fn flags_in_fields_and_urls() {
  unique-id-header x-id
  server a {a}"#;
     let requests = &[
-        "GET /x | X-Odd: a\"b\\c] | X-List: a, \"b",
+        "GET /x | X-Odd: a\"b\\c] | X-List: a",
         "GET /moved",
         "GET /prefix/x?y",
         "GET /return | X-Odd: a\"b\\c]",

@@ -30,3 +30,4 @@ mod support;
 mod suppressed;
 mod tables;
 mod talk;
+mod verdicts;

@@ -5,12 +5,13 @@
 
 use super::drafts::Draft;
 use crate::log::LogSettings;
-use crate::rules::Rule;
+use crate::rules::{Rule, RuleSet, Sight};
 use crate::settings::{Mode, SwitchTarget};
 use std::sync::Arc;
 use terse_balance::algorithm::settings::Balance;
 use terse_compress::decode::settings::Responses;
 use terse_config::{Diagnostic, Diagnostics, Severity};
+use terse_sample::Needs;
 
 /// Says it, and takes out what has no effect.
 ///
@@ -31,6 +32,10 @@ pub(super) fn of(draft: &mut Draft, turns: bool, global_log: &LogSettings, diagn
     }
     if draft.front.is_some() {
         captures(draft, diagnostics);
+        first_bytes(draft, diagnostics);
+    }
+    if draft.is_http() {
+        bytes_of_http(draft, diagnostics);
     }
     for reason in said {
         diagnostics.warn(&draft.place, reason);
@@ -83,6 +88,54 @@ fn captures(draft: &Draft, diagnostics: &mut Diagnostics) {
             let hint = format!("'declare capture {side} len <length>' makes one");
             diagnostics.push(Diagnostic::new(Severity::Alert, &place, reason).hint(Some(hint)));
         }
+    }
+}
+
+/// Tells of rules on the first bytes that do not wait for them, or that run too late to count requests that cannot be read.
+fn first_bytes(draft: &Draft, diagnostics: &mut Diagnostics) {
+    let tcp = &draft.proxy.tcp;
+    for rule in &tcp.content {
+        let Some((sight, needs)) = rule.action.waits_for() else { continue };
+        let by_session = needs.missing(RuleSet::Session.have()).is_none();
+        if tcp.inspect_delay.is_none() && !by_session {
+            let action = if sight == Sight::Tracked { "track-sc" } else { "capture" };
+            let reason = format!(
+                "{}: a 'tcp-request content {action}' rule that depends on what a client sends finds it by chance alone, without \
+                 'tcp-request inspect-delay'",
+                draft.label()
+            );
+            let hint = Some("write 'tcp-request inspect-delay <time>' in the same section");
+            diagnostics.push(Diagnostic::new(Severity::Warning, &rule.place, reason).hint(hint));
+        }
+        let of_request = Needs::REQUEST.or(Needs::BODY).or(Needs::BYTES);
+        let judges = needs.has_any(of_request) || rule.condition.as_ref().is_some_and(|c| c.needs().has_any(of_request));
+        if draft.is_http() && sight == Sight::Tracked && !judges {
+            let reason = format!(
+                "{}: a 'tcp-request content track-sc' rule that does not depend on what a client sends should be one on the \
+                 session: it does not see requests that cannot be read",
+                draft.label()
+            );
+            let hint = Some("write 'tcp-request session track-sc'");
+            diagnostics.push(Diagnostic::new(Severity::Warning, &rule.place, reason).hint(hint));
+        }
+    }
+}
+
+/// Tells of conditions on a connection's bytes, where HTTP is spoken.
+fn bytes_of_http(draft: &Draft, diagnostics: &mut Diagnostics) {
+    let proxy = &draft.proxy;
+    let sets = [&proxy.tcp.content, &proxy.tcp.server_content, &proxy.request_rules, &proxy.response_rules, &proxy.after_rules];
+    let rules = sets.into_iter().flatten().map(|rule| (&rule.condition, &rule.place));
+    let switches = proxy.switches.iter().map(|switch| (&switch.condition, &switch.place));
+    let servers = draft.stick.servers.iter().map(|rule| (&rule.condition, &rule.place));
+    for (_, place) in rules
+        .chain(switches)
+        .chain(servers)
+        .filter(|(condition, _)| condition.as_ref().is_some_and(|c| c.needs().has(Needs::BYTES)))
+    {
+        let reason = format!("{}: this condition looks at the bytes of a connection, which is one of HTTP", draft.label());
+        let hint = Some("what HAProxy ignores here, terse finds in the bytes after the head");
+        diagnostics.push(Diagnostic::new(Severity::Warning, place, reason).hint(hint));
     }
 }
 
