@@ -252,3 +252,35 @@ fn wrong_arguments_are_named() {
         assert!(fault.reason.contains(said), "{text}: {}", fault.reason);
     }
 }
+
+/// What HAProxy's manual shows, with other values: of converters that version 2.6 does not have, which is what is compared with.
+#[test]
+fn as_the_manual_of_3_5_shows() {
+    let mut bench = Bench::new();
+    bench.set("txn.from", Value::Int(2));
+    bench.set("txn.len", Value::Int(3));
+    for (text, expected) in [
+        ("bin(0a0b0c0d0e),le2dec(:,2)", Some("2826:3340:14")),
+        ("bin(0a0b0c0d0e),le2dec(/,2,1)", Some("2826/3340")),
+        ("bin(0a0b0c0d0e),le2dec(,4,1)", Some("218893066")),
+        ("bin(c0a80101),le2dec(.,1)", Some("192.168.1.1")),
+        ("str(k=v&l=w&k=x),param(k)", Some("v")),
+        ("str(k&l=w),param(k)", Some("")),
+        ("str(k=&l&m=k),param(l)", Some("")),
+        ("str(k=8;l=9;m=7),param(l,;)", Some("9")),
+        ("str(k=8),param(n)", None),
+        ("str('Tue, 15 Nov 1994 08:12:31 GMT'),date", Some("784887151")),
+        ("str('Tuesday, 15-Nov-94 08:12:31 GMT'),date", Some("784887151")),
+        ("str('Tue Nov 15 08:12:31 1994'),date", Some("784887151")),
+        ("str('15 Nov 1994'),date", None),
+        ("str(abcdef),bytes(txn.from,txn.len)", Some("cde")),
+        ("str('cd ef'),reverse", Some("fe dc")),
+        ("str(mail.shop.test),reverse_dom", Some("test.shop.mail")),
+        ("str(shop.test.),reverse_dom", Some("test.shop")),
+        ("str('proto=http;host=\"shop.test:81\"'),rfc7239_field(host)", Some("shop.test:81")),
+        ("str('for=192.0.2.4;proto=http'),rfc7239_field(proto)", Some("http")),
+        ("int(1700000000123),ms_utime('%Y/%m/%d/%H:%M:%S.%3N %z')", Some("2023/11/14/22:13:20.123 +0000")),
+    ] {
+        assert_eq!(bench.eval(text).as_deref(), expected, "{text}");
+    }
+}

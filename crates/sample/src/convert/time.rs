@@ -100,6 +100,26 @@ impl Civil {
         MONTHS.get(usize::from(self.month).wrapping_sub(1)).copied().unwrap_or_default()
     }
 
+    /// The week of the year, from 0, where weeks begin with this day of theirs (0: Sunday).
+    fn week(&self, first: u8) -> u8 {
+        let since = (self.weekday + 7 - first) % 7;
+        ((self.day_of_year + 6 - u16::from(since)) / 7) as u8
+    }
+
+    /// The year and the week by ISO 8601: a week is of the year that its Thursday is in.
+    fn iso_week(&self) -> (i64, i64) {
+        let weeks = |year: i64| {
+            let last = |year: i64| (year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400)).rem_euclid(7);
+            if last(year) == 4 || last(year - 1) == 3 { 53 } else { 52 }
+        };
+        let since_monday = i64::from((self.weekday + 6) % 7);
+        match (i64::from(self.day_of_year) - since_monday + 9) / 7 {
+            0 => (self.year - 1, weeks(self.year - 1)),
+            week if week > weeks(self.year) => (self.year + 1, 1),
+            week => (self.year, week),
+        }
+    }
+
     fn hour12(&self) -> u8 {
         if self.hour.is_multiple_of(12) { 12 } else { self.hour % 12 }
     }
@@ -195,6 +215,12 @@ impl Stamp {
             b'b' | b'h' => out.extend_from_slice(&c.month_name().as_bytes()[..3]),
             b'B' => out.extend_from_slice(c.month_name().as_bytes()),
             b'p' => out.extend_from_slice(if c.hour < 12 { b"AM" } else { b"PM" }),
+            b'P' => out.extend_from_slice(if c.hour < 12 { b"am" } else { b"pm" }),
+            b'U' => two(c.week(0)),
+            b'W' => two(c.week(1)),
+            b'V' => two(c.iso_week().1 as u8),
+            b'g' => two(c.iso_week().0.rem_euclid(100) as u8),
+            b'G' => out.extend_from_slice(&decimal(c.iso_week().0)),
             b'z' => {
                 let (sign, minutes) = (if self.offset < 0 { '-' } else { '+' }, self.offset.unsigned_abs() / 60);
                 out.extend_from_slice(format!("{sign}{:02}{:02}", minutes / 60, minutes % 60).as_bytes());

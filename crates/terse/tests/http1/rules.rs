@@ -493,10 +493,10 @@ fn error_pages_written_in_the_configuration() {
 fn the_last_edit_that_fails_is_an_error() {
     let long = "x".repeat(9000);
     let get = format!("GET / HTTP/1.1\r\nHost: a\r\nX-Long: {long}\r\n\r\n");
-    let edits = "http-after-response set-header A %[req.hdr(x-long)]\n http-after-response set-header B %[req.hdr(x-long)]";
+    let edits = "http-after-response set-header A %[var(txn.long)]\n http-after-response set-header B %[var(txn.long)]";
     for (before, status) in [("", 500), ("http-request return status 200\n ", 500), ("http-after-response strict-mode off\n ", 200)]
     {
-        let (response, _) = through(&format!("{before}{edits}"), &get);
+        let (response, _) = through(&format!("http-request set-var(txn.long) req.hdr(x-long)\n {before}{edits}"), &get);
         assert_eq!((response.status, response.field("a").is_some()), (status, status == 200), "{before}");
         assert_eq!(response.field("b"), None, "{before}");
     }
