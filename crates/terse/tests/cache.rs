@@ -255,7 +255,7 @@ fn a_cache_behind_compression_is_refused() {
 #[test]
 fn rules_judge_what_comes_from_the_cache() {
     let server = counting(|_| "Cache-Control: max-age=60\r\n".into());
-    let lines = " http-response add-header X-Before b\n http-response deny deny_status 403 if { res.cache_hit } { path /no }\n \
+    let lines = " http-response add-header X-Before b\n http-response deny deny_status 403 if { res.cache_hit } { capture.req.uri /no }\n \
                  http-after-response add-header X-After a\n cookie SRV insert\n";
     let terse = started(&server, lines);
     let mut client = terse.client();
