@@ -245,7 +245,7 @@ fn pages_of_the_proxy() {
 fn the_line_of_old_runs_last() {
     let text = front("redirect location /%[path]\n http-request deny if { path /x }");
     let (plan, said) = load(&text);
-    assert!(said.len() == 1 && said[0].contains("runs before it"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("processed before it"), "{said:?}");
     let rules = &plan.unwrap().frontends[0].request_rules;
     assert_eq!(rules.iter().map(|rule| rule.action.is_last()).collect::<Vec<_>>(), [false, true]);
     let trial = Trial::front("redirect location /%[path] code 301");
@@ -393,7 +393,7 @@ fn what_stands_behind_an_end_without_condition_is_told_of_once() {
         assert!(all.len() == 1 && all[0].contains("? ") && all[0].contains(&words), "{end}: {all:?}");
         assert_eq!(said(&format!("{end} if TRUE")), [""; 0], "{end}");
     }
-    let other_set = "http-request deny\n http-response set-header X y\n tcp-request content accept";
+    let other_set = "tcp-request content accept\n http-request deny\n http-response set-header X y";
     assert_eq!(load(&front(other_set)).1, [""; 0]);
     let perhaps = "http-request redirect location %[path] ignore-empty\n http-request deny";
     assert_eq!(load(&front(perhaps)).1, [""; 0]);
