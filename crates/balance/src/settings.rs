@@ -158,7 +158,7 @@ pub struct ServerSettings {
 /// How a server's name becomes its address.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ResolutionSettings {
-    /// `init-addr`; empty: `last,libc`.
+    /// `init-addr`; empty: `last,libc`, and `none` where there are `resolvers`.
     pub init: Vec<InitialAddress>,
     /// `resolvers`: the section that is asked at run time, and where it is named.
     pub resolvers: Option<(Arc<str>, Place)>,
@@ -170,6 +170,17 @@ pub struct ResolutionSettings {
     pub shares_addresses: bool,
     /// `resolve-opts ignore-weight`: weights of SRV records do not count.
     pub ignores_weights: bool,
+}
+
+impl ResolutionSettings {
+    /// The methods that find a first address, without that of a file of states where nothing is written. A server whose name is asked
+    /// for at run time can start without an address.
+    pub fn initial(&self) -> &[InitialAddress] {
+        match &*self.init {
+            [] if self.resolvers.is_some() => &[InitialAddress::System, InitialAddress::None],
+            written => written,
+        }
+    }
 }
 
 /// Where a server's first address comes from.
@@ -449,6 +460,13 @@ impl Default for CheckSettings {
 /// one, only literal addresses are understood.
 #[derive(Clone, Default)]
 pub struct Resolver(pub Option<Arc<ResolveFn>>);
+
+impl Resolver {
+    /// The first address of a name.
+    pub(crate) fn first(&self, name: &str) -> Option<IpAddr> {
+        self.0.as_ref()?(name).first().copied()
+    }
+}
 
 /// The addresses of a name, best first.
 pub type ResolveFn = dyn Fn(&str) -> Vec<IpAddr> + Send + Sync;

@@ -75,9 +75,9 @@ pub(crate) fn services(held: &[Option<Service>], offered: &[Service]) -> Vec<Opt
     given
 }
 
-/// A server's weight for that of a record, 1 to 256 for 0 to 65535. HAProxy's scale.
+/// A server's weight for that of a record, 1 to 256 for 1 to 65535; 0 is 0. HAProxy's scale.
 pub(crate) const fn weight(service: &Service) -> u32 {
-    service.weight as u32 / 256 + 1
+    (service.weight as u32).div_ceil(256)
 }
 
 #[cfg(test)]
@@ -125,6 +125,7 @@ mod tests {
         assert_eq!(first, [Some(b.clone()), Some(a.clone())]);
         assert_eq!(services(&first, &[c.clone(), a.clone()]), [Some(c), Some(a.clone())]);
         assert_eq!(services(&[Some(a)], &[]), [None]);
-        assert_eq!((weight(&b), weight(&Service { weight: 65535, ..b })), (1, 256));
+        let scaled = [0, 1, 255, 256, 257, 512, 32_768, 65_535].map(|told| weight(&Service { weight: told, ..b.clone() }));
+        assert_eq!(scaled, [0, 1, 1, 1, 2, 2, 128, 256]);
     }
 }

@@ -7,6 +7,8 @@
 //!                                       -> an error: the last one counts ----------------------------------+
 //! ```
 //!
+//! Who wants what is being asked already waits for that answer: a question is on its way once, whoever asks it.
+//!
 //! Each question has a socket of its own, connected to the name server, with a port and a number that nobody can guess (RFC 5452).
 
 use crate::counters::{COUNTS, Count, Counters};
@@ -19,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
+use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -32,6 +35,18 @@ pub struct Resolvers {
     families: FamilySettings,
     /// What `do-resolve` has learnt.
     known: Mutex<HashMap<(String, Families), Known>>,
+    /// Questions on their way, by name and kind of record.
+    asking: Mutex<HashMap<(String, Kind), Arc<Outcome>>>,
+}
+
+/// What a question comes to, for all who ask it at the same time.
+type Outcome = OnceCell<Result<Answered, Status>>;
+
+/// A share in a question that is on its way. One that leaves before the answer leaves the question to the others.
+struct Share<'a> {
+    resolvers: &'a Resolvers,
+    key: (String, Kind),
+    outcome: Arc<Outcome>,
 }
 
 /// A name server, and what is counted for it.
@@ -87,7 +102,7 @@ impl Resolvers {
     pub fn new(name: &str, settings: ResolversSettings, families: FamilySettings) -> Arc<Resolvers> {
         let asked = |server: &NameServer| Arc::new(Asked { server: server.clone(), counters: Counters::default() });
         let servers = settings.servers.iter().map(asked).collect();
-        Arc::new(Resolvers { name: name.into(), settings, servers, families, known: Mutex::default() })
+        Arc::new(Resolvers { name: name.into(), settings, servers, families, known: Mutex::default(), asking: Mutex::default() })
     }
 
     /// What `show resolvers` shows of it.
@@ -161,6 +176,13 @@ impl Resolvers {
     }
 
     async fn ask_once(&self, name: &str, kind: Kind) -> Result<Answered, Status> {
+        let key = (message::normal(name), kind);
+        let outcome = self.asking().entry(key.clone()).or_default().clone();
+        let share = Share { resolvers: self, key, outcome };
+        share.outcome.get_or_init(|| self.ask_all(name, kind)).await.clone()
+    }
+
+    async fn ask_all(&self, name: &str, kind: Kind) -> Result<Answered, Status> {
         let mut questions = JoinSet::new();
         for asked in &self.servers {
             let (asked, name) = (asked.clone(), name.to_owned());
@@ -184,8 +206,24 @@ impl Resolvers {
         Err(last)
     }
 
+    fn asking(&self) -> MutexGuard<'_, HashMap<(String, Kind), Arc<Outcome>>> {
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn known(&self) -> MutexGuard<'_, HashMap<(String, Families), Known>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Share<'_> {
+    /// An answer is for those who have waited for it; the next one asks anew.
+    fn drop(&mut self) {
+        let mut asking = self.resolvers.asking();
+        let alone = Arc::strong_count(&self.outcome) <= 2;
+        let is_this = asking.get(&self.key).is_some_and(|outcome| Arc::ptr_eq(outcome, &self.outcome));
+        if is_this && (alone || self.outcome.initialized()) {
+            asking.remove(&self.key);
+        }
     }
 }
 
@@ -334,6 +372,7 @@ mod tests {
     use super::*;
     use crate::message::tests::{a, reply};
     use simple_dns::RCODE;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
     fn resolvers(servers: &[SocketAddr], stream: bool) -> Arc<Resolvers> {
         let server = |(i, address): (usize, &SocketAddr)| NameServer { name: format!("n{i}").into(), address: *address, stream };
@@ -379,6 +418,49 @@ mod tests {
         assert_eq!((answered.answer.addresses, answered.by.as_str()), (vec![IpAddr::from([10, 0, 0, 7])], "r/n1"));
         assert!(resolvers.report().contains("  outdated:    1"), "{}", resolvers.report());
         assert_eq!(resolvers.address("A.test.", Families::V4First).await, Some([10, 0, 0, 7].into()));
+    }
+
+    #[tokio::test]
+    async fn one_question_is_asked_for_all_who_want_its_answer() {
+        let (socket, address) = bound().await;
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = asked.clone();
+        let (go, wait) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let socket = socket.into_std().unwrap();
+            socket.set_nonblocking(false).unwrap();
+            let mut bytes = [0; 1500];
+            while let Ok((length, from)) = socket.recv_from(&mut bytes) {
+                count.fetch_add(1, SeqCst);
+                wait.recv().unwrap();
+                let answer = reply(&bytes[..length], &[("a.test", a([10, 0, 0, 7]))], RCODE::NoError);
+                socket.send_to(&answer, from).unwrap();
+            }
+        });
+        let mut resolvers = resolvers(&[address], false);
+        Arc::get_mut(&mut resolvers).unwrap().settings.patience = Duration::from_secs(15);
+        let mut tasks = JoinSet::new();
+        let want = |tasks: &mut JoinSet<Option<IpAddr>>| {
+            let resolvers = resolvers.clone();
+            tasks.spawn(async move { resolvers.address("a.test", Families::V4First).await })
+        };
+        // Who asks first leaves, and the others ask in its place.
+        let first = want(&mut tasks);
+        while asked.load(SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        (0..50).for_each(|_| drop(want(&mut tasks)));
+        tokio::task::yield_now().await;
+        first.abort();
+        go.send(()).unwrap();
+        go.send(()).unwrap();
+        let mut found = Vec::new();
+        while let Some(one) = tasks.join_next().await {
+            found.extend(one.ok());
+        }
+        assert_eq!(found, [Some([10, 0, 0, 7].into()); 50]);
+        assert_eq!(asked.load(SeqCst), 2);
+        assert!(resolvers.asking().is_empty());
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 
 use simple_dns::rdata::{OPT, RData};
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, TYPE};
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What is asked for.
@@ -101,14 +102,18 @@ pub(crate) fn answer(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Result<An
     }
     let mut found = Answer::default();
     // Aliases lead from name to name (RFC 1034 section 3.6.2), in whatever order they stand.
-    let mut owner = wanted;
-    for _ in 0..MOST_ALIASES {
-        let alias = packet.answers.iter().find_map(|record| match &record.rdata {
-            RData::CNAME(to) if normal(&record.name.to_string()) == owner => Some(normal(&to.0.to_string())),
+    let records = packet.answers.iter().take(MOST_RECORDS);
+    let aliases: HashMap<String, String> = records
+        .filter_map(|record| match &record.rdata {
+            RData::CNAME(to) => Some((normal(&record.name.to_string()), normal(&to.0.to_string()))),
             _ => None,
-        });
-        let Some(next) = alias else { break };
-        (owner, found.aliased) = (next, true);
+        })
+        .collect();
+    let mut owner = wanted;
+    // A chain has no more steps than there are aliases; one that goes round ends there.
+    for _ in 0..aliases.len() {
+        let Some(next) = aliases.get(&owner) else { break };
+        (owner, found.aliased) = (next.clone(), true);
     }
     for record in packet.answers.iter().take(MOST_RECORDS) {
         let of = normal(&record.name.to_string());
@@ -159,8 +164,6 @@ pub(crate) fn normal(name: &str) -> String {
 
 /// Records of one section of an answer that are looked at.
 const MOST_RECORDS: usize = 1024;
-/// Aliases one behind the other.
-const MOST_ALIASES: usize = 16;
 
 #[cfg(test)]
 pub(crate) mod tests {
@@ -202,6 +205,20 @@ pub(crate) mod tests {
         let record = [("_http._tcp.example", RData::SRV(SRV { priority: 1, weight: 2, port: 80, target }))];
         let found = answer(&reply(&asked, &record, RCODE::NoError), 8, "_http._tcp.example", Kind::Service).unwrap();
         assert_eq!(found.services, [Service { priority: 1, weight: 2, port: 80, target: "h.example".into() }]);
+    }
+
+    #[test]
+    fn chains_of_aliases_are_as_long_as_answers() {
+        let asked = question(7, "n0.example", Kind::A, 4096).unwrap();
+        let names: Vec<String> = (0..=100).map(|step| format!("n{step}.example")).collect();
+        let alias = |to: &str| RData::CNAME(CNAME(Name::new(to).unwrap().into_owned()));
+        let mut records: Vec<(&str, RData<'static>)> = names.windows(2).map(|pair| (&*pair[0], alias(&pair[1]))).collect();
+        records.push(("n100.example", a([10, 0, 0, 1])));
+        for _ in 0..2 {
+            let found = answer(&reply(&asked, &records, RCODE::NoError), 7, "n0.example", Kind::A).unwrap();
+            assert_eq!(found.addresses, [IpAddr::from([10, 0, 0, 1])]);
+            records.reverse();
+        }
     }
 
     #[test]

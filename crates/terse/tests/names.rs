@@ -192,7 +192,7 @@ fn services_are_found_with_their_ports_and_weights() {
     let port = echo_of_addresses();
     let record = |host: &str, weight: u16| format!("--srv-host=_app._tcp.test,{host}.test,{port},0,{weight}");
     let Some(dns) = Dns::start(&[record("a", 0), record("b", 65535)], "127.0.0.2 a.test\n127.0.0.3 b.test\n") else { return };
-    let lines = " server-template s 3 _app._tcp.test resolvers dns init-addr none resolve-prefer ipv4".to_owned();
+    let lines = " server-template s 3 _app._tcp.test resolvers dns resolve-prefer ipv4".to_owned();
     let terse = process(&dns, &lines);
     let of = |column: usize| {
         let table = terse.command("show servers state");
@@ -201,10 +201,25 @@ fn services_are_found_with_their_ports_and_weights() {
         values.sort();
         values
     };
-    until("weights", || (of(7) == ["1", "1", "256"]).then_some(()));
+    until("weights", || (of(7) == ["0", "1", "256"]).then_some(()));
     assert_eq!(of(4), ["-", "127.0.0.2", "127.0.0.3"]);
     assert_eq!(of(18).iter().filter(|shown| **shown == port.to_string()).count(), 2);
     assert_eq!(get(terse.address("web"), "/").status, 200);
+    terse.end();
+}
+
+/// Wherever an address may stand for checks and agents, a name may.
+#[test]
+fn checks_and_agents_may_have_names() {
+    let server = Server::body("found");
+    let port = server.address().port();
+    let lines = format!(
+        " option tcp-check\n tcp-check connect addr localhost port {port}\n \
+         server s 127.0.0.1:{port} addr localhost:{port} agent-addr localhost"
+    );
+    let text = format!("global\n nbthread 1\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n{lines}\n");
+    let terse = Terse::with(&text).listen("web").start();
+    until_answered(&terse, "found");
     terse.end();
 }
 

@@ -6,6 +6,7 @@ mod expect;
 use super::server_words::{only_h1, other_address};
 use super::{done, in_back, protocol_check, set, settings, switch};
 use crate::check::{Assigned, HttpRequest, Probe, ProbeKind, Step, StepTls, bytes_of};
+use crate::settings::Resolver;
 use std::sync::Arc;
 use terse_config::params::{self, Param, ParamKind, ParamParser};
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Place, Scope, Sections};
@@ -103,6 +104,8 @@ pub(super) struct Draft {
     warnings: Vec<Fault>,
     section: Arc<str>,
     place: Place,
+    /// What finds addresses of names.
+    resolver: Option<Resolver>,
 }
 
 impl Draft {
@@ -146,6 +149,7 @@ fn step(args: &mut Args<'_>, scope: &mut Scope<'_>, table: &[Param<Draft>]) -> R
         warnings: Vec::new(),
         section: scope.section.name.clone(),
         place: scope.place.clone(),
+        resolver: scope.shared.get::<Resolver>().cloned(),
     };
     let read = params::apply_one(args, "action", table, &mut draft);
     *scope.shared.entry() = draft.registry;
@@ -204,7 +208,7 @@ pub(super) const HTTP_STEPS: &[Param<Draft>] = &[
         Ok(())
     }),
     action("connect", CONNECT, "Opens a new connection.", |args, draft| {
-        let step = connect(args, true)?;
+        let step = connect(args, draft.resolver.as_ref(), true)?;
         behind(args, &draft.probe.http, |step| matches!(step, Step::Expect(_)), "expect")?;
         begins_with_connect(args, &draft.probe.http)?;
         draft.probe.http.push(step);
@@ -239,7 +243,7 @@ pub(super) const HTTP_STEPS: &[Param<Draft>] = &[
 /// What may follow `tcp-check`.
 pub(super) const TCP_STEPS: &[Param<Draft>] = &[
     action("connect", CONNECT, "Opens a new connection.", |args, draft| {
-        let step = connect(args, false)?;
+        let step = connect(args, draft.resolver.as_ref(), false)?;
         begins_with_connect(args, &draft.probe.tcp)?;
         draft.probe.tcp.push(step);
         Ok(())
@@ -361,7 +365,7 @@ fn send(args: &mut Args<'_>, draft: &mut Draft) -> Result<HttpRequest, Fault> {
     Ok(request)
 }
 
-fn connect(args: &mut Args<'_>, http: bool) -> Result<Step, Fault> {
+fn connect(args: &mut Args<'_>, resolver: Option<&Resolver>, http: bool) -> Result<Step, Fault> {
     let (mut address, mut port, mut comment) = (None, None, None);
     let (mut default, mut tls, mut name, mut protocols) = (false, false, None, Vec::new());
     let (mut announces, mut via_socks4) = (false, false);
@@ -369,7 +373,7 @@ fn connect(args: &mut Args<'_>, http: bool) -> Result<Step, Fault> {
         match word {
             "default" => default = true,
             "linger" => args.changes_nothing("a check's connection always ends by a reset"),
-            "addr" => address = Some(other_address(args)?),
+            "addr" => address = Some(other_address(args, resolver)?),
             "port" => port = Some(args.integer("<port>", 1..=65535)? as u16),
             "comment" => comment = Some(args.need("<text>")?.to_owned()),
             "send-proxy" => announces = true,

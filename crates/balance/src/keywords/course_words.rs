@@ -1,7 +1,7 @@
 //! The words of a `server` line that say what happens as it comes, goes and fills: agents, errors, growing weights, moving limits, and
 //! where connections to it come from.
 
-use super::server_words::{Draft, count, done, interval, set};
+use super::server_words::{Draft, count, done, interval, other_address, set};
 use crate::algorithm::settings::RingKey;
 use crate::settings::{Guise, ObservedLayer, OnError, SourceSettings};
 use crate::signature::Signature;
@@ -86,9 +86,11 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
         Ok(())
     }),
     done("agent-addr", "<address>", "Asks the agent at another address.", |args, draft| {
-        let address = args.need("<address>")?;
-        let parsed = address.parse().map_err(|_| args.fault(format!("'{address}' is not an IPv4 or IPv6 address")))?;
-        draft.server.agent.address = Some(parsed);
+        let (ip, port) = other_address(args, draft.resolver.as_ref())?;
+        if port.is_some() {
+            return Err(args.fault("an address without a port is wanted").hint("'agent-port' says where it listens"));
+        }
+        draft.server.agent.address = Some(ip);
         Ok(())
     }),
     done("agent-inter", "<time>", "Sets the time between two questions, 2s by default.", |args, draft| {

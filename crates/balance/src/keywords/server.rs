@@ -108,13 +108,14 @@ impl Line<'_> {
             place,
             ServerSettings { name: name.into(), place: Some(place.clone()), log, ..template },
             Origin { default: false, added },
+            resolver,
         )?;
         server.tls.settle(defaults);
         server.address = match spot {
             Spot::Address(address) => address,
             Spot::Name(name) => {
                 // Who adds one is not made to wait for the DNS.
-                let methods = if added { &[InitialAddress::None][..] } else { &server.resolution.init };
+                let methods = if added { &[InitialAddress::None][..] } else { server.resolution.initial() };
                 let address = name.first_address(methods, resolver);
                 server.name_in_dns = Some(name.host.as_str().into());
                 address.map_err(|reason| Fault::new(at, reason))?
@@ -208,7 +209,7 @@ pub(super) const DEFAULT_SERVER: Keyword = Keyword {
                 None => before,
                 Some(base) => base.among(scope).map_err(|reason| args.fault(reason))?,
             };
-            let template = words(args, &scope.place, template, Origin { default: true, added: false })?;
+            let template = words(args, &scope.place, template, Origin { default: true, added: false }, scope.shared.get())?;
             let farm = settings(scope);
             match name {
                 None => farm.template = template,
@@ -219,8 +220,14 @@ pub(super) const DEFAULT_SERVER: Keyword = Keyword {
     )
 };
 
-fn words(args: &mut Args<'_>, place: &Place, server: ServerSettings, origin: Origin) -> Result<ServerSettings, Fault> {
-    let mut draft = Draft { server, origin, line: place.clone() };
+fn words(
+    args: &mut Args<'_>,
+    place: &Place,
+    server: ServerSettings,
+    origin: Origin,
+    resolver: Option<&Resolver>,
+) -> Result<ServerSettings, Fault> {
+    let mut draft = Draft { server, origin, line: place.clone(), resolver: resolver.cloned() };
     server_words::apply(args, &mut draft)?;
     Ok(draft.server)
 }

@@ -2,7 +2,7 @@
 
 use super::{announcement, course_words, name_words};
 use crate::guid::Guid;
-use crate::settings::ServerSettings;
+use crate::settings::{Resolver, ServerSettings};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use terse_config::params::{self, Param, ParamKind, ParamParser};
@@ -14,6 +14,8 @@ pub(super) struct Draft {
     pub(super) origin: Origin,
     /// The line.
     pub(super) line: Place,
+    /// What finds addresses of names.
+    pub(super) resolver: Option<Resolver>,
 }
 
 /// Where its words stand.
@@ -30,11 +32,16 @@ pub(super) const NOT_ADDED: &[&str] =
     &["healthcheck", "init-addr", "log-bufsize", "log-proto", "resolve-net", "resolve-opts", "resolve-prefer", "resolvers"];
 
 /// Where checks go instead: an address, and maybe a port.
-pub(super) fn other_address(args: &mut Args<'_>) -> Result<(IpAddr, Option<u16>), Fault> {
+pub(super) fn other_address(args: &mut Args<'_>, resolver: Option<&Resolver>) -> Result<(IpAddr, Option<u16>), Fault> {
     let address = args.need("<address>")?;
     let with_port = |address: SocketAddr| (address.ip(), Some(address.port()).filter(|&port| port != 0));
-    let parsed = address.parse().map(with_port).or_else(|_| address.parse().map(|ip| (ip, None)));
-    parsed.map_err(|_| args.fault(format!("'{address}' is not an IPv4 or IPv6 address")))
+    let literal = address.parse().map(with_port).or_else(|_| address.parse().map(|ip| (ip, None)));
+    let named = || match address.rsplit_once(':') {
+        Some((host, port)) => Some((resolver?.first(host)?, Some(port.parse().ok().filter(|port| *port != 0)?))),
+        None => Some((resolver?.first(address)?, None)),
+    };
+    let found = literal.ok().or_else(named);
+    found.ok_or_else(|| args.fault(format!("'{address}' is not an IPv4 or IPv6 address, nor a name that has one")))
 }
 
 /// Reads the words of a line.
@@ -134,7 +141,7 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
         Ok(())
     }),
     done("addr", "<address>[:<port>]", "Checks another address; 'port' takes the place of its port.", |args, draft| {
-        let (ip, port) = other_address(args)?;
+        let (ip, port) = other_address(args, draft.resolver.as_ref())?;
         (draft.server.check.address, draft.server.check.address_port) = (Some(ip), port);
         Ok(())
     }),
@@ -202,7 +209,7 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     accepted("no-check-reuse-pool", "", "Takes 'check-reuse-pool' back.", "checks make their own connections"),
     done("check-via-socks4", "", "Checks through the proxy of 'socks4'.", |_, draft| set(&mut draft.server.check.via_socks4, true)),
     done("socks4", "<address>:<port>", "Connects through a SOCKS4 proxy, to IPv4 addresses.", |args, draft| {
-        draft.server.socks4 = match other_address(args)? {
+        draft.server.socks4 = match other_address(args, draft.resolver.as_ref())? {
             (ip, Some(port)) => Some(SocketAddr::new(ip, port)),
             _ => return Err(args.fault("expects the address of a proxy, and its port")),
         };

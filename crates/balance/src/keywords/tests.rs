@@ -255,9 +255,10 @@ fn words_of_servers_that_come_and_go() {
          server a 10.0.0.1:80 check minconn 3 maxconn 30 slowstart 10s observe layer7 error-limit 4 on-error mark-down\n\
          server b 10.0.0.2:80 track a on-marked-down shutdown-sessions on-marked-up shutdown-backup-sessions tcp-ut 5s\n\
          server c 10.0.0.3:80 minconn 7 source 10.0.0.8:1000-1010 interface eth0 weight 0\n\
-         server d d.test:80 init-addr last,libc,10.0.0.4 resolvers dns resolve-prefer ipv4 resolve-net 10.0.0.0/8,::1",
+         server d d.test:80 init-addr last,libc,10.0.0.4 resolvers dns resolve-prefer ipv4 resolve-net 10.0.0.0/8,::1\n\
+         server e nowhere.test:80 resolvers dns\nserver-template f 1 _app._tcp.test resolvers dns",
     );
-    let [a, b, c, d] = &farm.servers[..] else { panic!() };
+    let [a, b, c, d, e, f] = &farm.servers[..] else { panic!() };
     assert_eq!((farm.fullconn, a.minconn, a.maxconn, a.slowstart), (Some(200), 3, 30, Duration::from_secs(10)));
     assert_eq!(
         (a.observe.layer, a.observe.error_limit, a.observe.on_error),
@@ -266,6 +267,7 @@ fn words_of_servers_that_come_and_go() {
     assert_eq!((b.track.as_ref().map(|(name, _)| &**name), b.ends_sessions, b.ends_backup_sessions), (Some("a"), true, true));
     assert_eq!((c.minconn, c.maxconn, c.source.last_port, c.source.interface.as_deref()), (7, 7, 1010, Some("eth0")));
     assert_eq!((d.address.to_string().as_str(), d.resolution.prefer_v4, d.resolution.networks.len()), ("10.0.0.4:80", true, 2));
+    assert_eq!((e.address.to_string().as_str(), f.address.to_string().as_str()), ("0.0.0.0:80", "0.0.0.0:0"));
     assert_eq!(farm.source.address.map(|address| address.to_string()).as_deref(), Some("10.0.0.9:0"));
 }
 
