@@ -37,6 +37,8 @@ use tokio::task::JoinSet;
 pub struct Office {
     /// The version, in the form that programs compare.
     pub version: String,
+    /// The same with that of this program, as lists of processes show it.
+    pub listed: String,
     /// The master's number.
     pub pid: u32,
     /// When it started.

@@ -39,7 +39,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 pub use environment::{Environment, TlsLibrary};
 pub use keyword::{Keyword, Kind, Parser, Scope};
 pub use load::{Loader, Source};
-pub use opening::REFUSED_SECTIONS;
+pub use opening::{IDLE_SECTIONS, REFUSED_SECTIONS};
 pub use params::{Param, ParamKind};
 pub use section::{Base, Config, Section, SectionKind, Sections};
 pub use settings::{Heirs, Setting, Settings};

@@ -12,7 +12,7 @@ use crate::keyword::{Keyword, Kind, Parser, Scope};
 use crate::lines::{self, Line};
 use crate::near;
 use crate::opened::{Opened, Target};
-use crate::opening::REFUSED_SECTIONS;
+use crate::opening::{IDLE_SECTIONS, REFUSED_SECTIONS};
 use crate::section::{Config, SectionKind};
 use crate::settings::Settings;
 use crate::words::{self, Word, Words};
@@ -148,6 +148,10 @@ impl Reading {
             self.opened.refuse();
             let fault = Fault::new(0, format!("section '{name}' is not supported: {reason}"));
             return self.say(Severity::Alert, &statement, fault);
+        }
+        if let Some((name, reason)) = IDLE_SECTIONS.iter().find(|(name, _)| *name == first) {
+            self.opened.refuse();
+            return self.say(Severity::Warning, &statement, Fault::new(0, format!("section '{name}' is left out: {reason}")));
         }
         self.keyword(&statement);
     }

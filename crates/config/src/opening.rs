@@ -80,15 +80,18 @@ fn check_name(words: &[Word], at: usize, faults: &mut Vec<Fault>) {
 /// Sections of HAProxy's that are not built, and what stands in their place. Their lines are skipped.
 pub static REFUSED_SECTIONS: &[(&str, &str)] = &[
     ("acme", "certificates are not ordered here; use a client such as certbot"),
-    ("mailers", "no mail is sent; watch the logs"),
     ("namespace_list", "network namespaces are not built"),
-    ("peers", "stick tables are not shared between processes"),
     ("program", "no other programs are started; use the service manager"),
     ("spoe-agent", "there is no SPOE"),
     ("spoe-group", "there is no SPOE"),
     ("spoe-message", "there is no SPOE"),
     ("traces", "there are no traces"),
 ];
+
+/// Sections of HAProxy's that do nothing as long as no line refers to them, and such lines are refused. They are left out, with a
+/// warning.
+pub static IDLE_SECTIONS: &[(&str, &str)] =
+    &[("mailers", "no mail is sent; watch the logs"), ("peers", "stick tables are not shared between processes")];
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! The manual's reference, written from the tables.
 
 use crate::keyword::{self, Keyword, Kind};
-use crate::opening::REFUSED_SECTIONS;
+use crate::opening::{IDLE_SECTIONS, REFUSED_SECTIONS};
 use crate::params::{Param, ParamKind};
 use crate::section::SectionKind;
 use std::fmt::Write as _;
@@ -14,6 +14,10 @@ pub fn markdown(tables: &[&'static [Keyword]]) -> String {
     matrix(&keywords, &mut out);
     out.push_str("\n## Sections that are refused\n\n");
     for (name, reason) in REFUSED_SECTIONS {
+        let _ = writeln!(out, "* `{name}`: {reason}.");
+    }
+    out.push_str("\n## Sections that are left out, with a warning\n\n");
+    for (name, reason) in IDLE_SECTIONS {
         let _ = writeln!(out, "* `{name}`: {reason}.");
     }
     out.push_str("\n## Keywords\n");

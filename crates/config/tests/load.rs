@@ -171,12 +171,24 @@ fn names_and_references_of_sections() {
 }
 
 #[test]
-fn refused_sections_are_told_once() {
+fn idle_sections_are_left_out() {
     assert_eq!(
         said("mailers u\n mailer a\n timeout b\nbackend b\n say x\npeers p\n peer a\n"),
         [
-            "1: section 'mailers' is not supported: no mail is sent; watch the logs",
-            "6: section 'peers' is not supported: stick tables are not shared between processes"
+            "1: section 'mailers' is left out: no mail is sent; watch the logs",
+            "6: section 'peers' is left out: stick tables are not shared between processes"
+        ]
+    );
+    assert_eq!(load(&[b"peers p\n peer a\n"]).1.worst(), Some(Severity::Warning));
+}
+
+#[test]
+fn refused_sections_are_told_once() {
+    assert_eq!(
+        said("program u\n command a\n option b\nbackend b\n say x\ntraces\n trace a\n"),
+        [
+            "1: section 'program' is not supported: no other programs are started; use the service manager",
+            "6: section 'traces' is not supported: there are no traces"
         ]
     );
 }

@@ -262,6 +262,8 @@ mod tests {
         let words = ["haproxy", "-dM", "-cc", "1 && 0"].map(OsString::from);
         assert_eq!(Arguments::parse(words).unwrap().action, Action::Condition("1 && 0".into()));
         assert_eq!(parse("-vv -nonsense").unwrap().action, Action::Version { long: true });
+        assert_eq!(parse("--version").unwrap().action, Action::Version { long: false });
+        assert_eq!(parse("-f a --help x").unwrap().action, Action::Help);
         assert_eq!(parse("-vqb").unwrap().action, Action::BareVersion(VersionPart::Branch));
     }
 

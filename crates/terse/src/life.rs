@@ -53,7 +53,7 @@ pub fn live(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             let ended = with_configuration(&Origin { words, folder, arguments, since }, report.clone());
             // A worker that does not come to serve has not told its master yet what is wrong.
             if let Ok(Some(lifeline)) = Lifeline::of_this_process() {
-                let _ = lifeline.say(version::LANGUAGE, &report.said());
+                let _ = lifeline.say(&version::in_lists(), &report.said());
             }
             ended
         }

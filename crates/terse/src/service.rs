@@ -99,7 +99,7 @@ impl Service {
         let mut crew = Crew::start(jobs(listeners, &plan, &process, &shared))?;
         ready()?;
         if let Some(lifeline) = &lifeline {
-            lifeline.say(version::LANGUAGE, &report.said())?;
+            lifeline.say(&version::in_lists(), &report.said())?;
             lifeline.ready(&exported)?;
         }
         let farms: Vec<_> = plan.backends.now().iter().map(|backend| backend.farm.clone()).collect();

@@ -7,7 +7,7 @@ use crate::keywords::{samples, tables};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use terse_config::params::Standing;
-use terse_config::{Environment, Keyword, Kind, REFUSED_SECTIONS, SectionKind, Sections, keyword};
+use terse_config::{Environment, IDLE_SECTIONS, Keyword, Kind, REFUSED_SECTIONS, SectionKind, Sections, keyword};
 use terse_sample::FetchKind;
 use terse_sample::registry::ConverterKind;
 
@@ -151,6 +151,9 @@ fn section(name: &'static str) -> Option<Standing> {
     if SectionKind::from_name(name).is_some() {
         return Some(Standing { name, kind: "done", reason: None });
     }
+    if let Some((_, reason)) = IDLE_SECTIONS.iter().find(|(idle, _)| *idle == name) {
+        return Some(Standing { name, kind: "accepted", reason: Some(reason) });
+    }
     let (_, reason) = REFUSED_SECTIONS.iter().find(|(refused, _)| *refused == name)?;
     Some(Standing { name, kind: "refused", reason: Some(reason) })
 }
@@ -170,7 +173,7 @@ mod tests {
         let kind = |class: &str, name| known.standing(class, name).map(|standing| standing.kind);
         for (class, name, expected) in [
             ("section", "resolvers", "done"),
-            ("section", "peers", "refused"),
+            ("section", "peers", "accepted"),
             ("global", "maxconn", "done"),
             ("proxy", "timeout client", "done"),
             ("proxy", "contimeout", "done"),

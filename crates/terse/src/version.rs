@@ -11,6 +11,11 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The version of HAProxy whose configuration language is read: what `version_atleast()` compares with.
 pub const LANGUAGE: &str = "3.5-dev5";
 
+/// Both, in one word, where HAProxy shows its version with that of its package.
+pub fn in_lists() -> String {
+    format!("{LANGUAGE}-terse{VERSION}")
+}
+
 /// The day of this version, as statistics show it.
 pub const RELEASE_DATE: &str = "2026/11/21";
 
@@ -56,7 +61,7 @@ const PROFILE: &str = match option_env!("TERSE_PROFILE") {
 /// answer; it still says who answers.
 pub fn text(program: &str, long: bool) -> String {
     let mut text = match program {
-        "haproxy" => format!("HAProxy version {LANGUAGE} (terse {VERSION})\n"),
+        "haproxy" => format!("HAProxy version {LANGUAGE} {RELEASE_DATE} - terse {VERSION}\n"),
         _ => format!("terse {VERSION}\nReads the configuration language of HAProxy version {LANGUAGE}\n"),
     };
     let system = rustix::system::uname();
@@ -125,7 +130,7 @@ mod tests {
     fn scripts_find_the_version_under_haproxys_name() {
         let text = text("haproxy", true);
         let first = text.lines().next().unwrap();
-        assert!(first.starts_with("HAProxy version 3.5-dev5 "), "{first}");
+        assert!(first.starts_with("HAProxy version 3.5-dev5 ") && first.ends_with(&format!(" - terse {VERSION}")), "{first}");
         assert!(text.lines().any(|line| line.trim() == "TARGET  = linux-glibc"));
         assert!(text.contains("Feature list : +ACCEPT4"));
     }

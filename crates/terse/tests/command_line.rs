@@ -19,14 +19,17 @@ fn versions() {
     let own = run(&["-v"]).expect(0).stdout;
     assert!(own.starts_with("terse 0.1.0\n"), "{own}");
     let stand_in = Terse::bare().named("haproxy").arg(&["-dM", "-dI", "-dW", "-vv"]).run().expect(0).stdout;
-    assert!(stand_in.starts_with("HAProxy version 3.5-dev5 "), "{stand_in}");
+    assert!(stand_in.starts_with("HAProxy version 3.5-dev5 ") && stand_in.contains(" - terse 0.1.0\n"), "{stand_in}");
     assert!(stand_in.contains("\n  TARGET  = linux-glibc\n") && stand_in.contains("\nFeature list : "), "{stand_in}");
     assert_eq!(run(&["-vq"]).expect(0).stdout, "3.5-dev5\n");
 }
 
 #[test]
 fn help_and_misuse() {
-    assert!(run(&["-h"]).expect(0).stdout.contains("-f <file|folder>"));
+    for help in ["-h", "--help"] {
+        assert!(run(&[help]).expect(0).stdout.contains("-f <file|folder>"), "{help}");
+    }
+    assert_eq!(run(&["--version"]).expect(0).stdout, run(&["-v"]).expect(0).stdout);
     let nothing = run(&[]).expect(1);
     assert!(nothing.stderr.contains("no configuration file"), "{}", nothing.stderr);
     for (words, said) in [

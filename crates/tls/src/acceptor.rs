@@ -37,7 +37,7 @@ use openssl::x509::X509Ref;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::{fmt, iter};
-use terse_config::{Diagnostics, Place};
+use terse_config::{Diagnostic, Diagnostics, Place, Severity};
 
 /// Makes connections of clients secure.
 pub struct Acceptor {
@@ -86,7 +86,18 @@ impl Acceptor {
             return None;
         }
         let listed = offer.lines.iter().filter_map(|line| line.own.as_deref());
-        let unspoken: BTreeSet<_> = iter::once(&tls.own).chain(listed).flat_map(|own| protocols(own, http).1).collect();
+        let owns = || iter::once(&tls.own).chain(listed.clone());
+        let is_mute = |own: &&Own| matches!(protocols(own, http), (spoken, unspoken) if spoken.is_empty() && !unspoken.is_empty());
+        if let Some(own) = owns().find(is_mute) {
+            let names = protocols(own, http).1.join(",");
+            diagnostics
+                .alert(place, format!("'alpn {names}': only HTTP/1 is spoken to clients: add 'http/1.1' if they may use it"));
+            return None;
+        }
+        if http && tls.own.alpn.is_none() && !diagnostics.iter().any(|said| *said.reason == *ONLY_HTTP1) {
+            diagnostics.push(Diagnostic::new(Severity::Notice, place, ONLY_HTTP1));
+        }
+        let unspoken: BTreeSet<_> = owns().flat_map(|own| protocols(own, http).1).collect();
         for name in unspoken {
             diagnostics.warn(place, format!("'alpn {name}': only HTTP/1 is spoken to clients, so it is not offered to them"));
         }
@@ -250,6 +261,9 @@ fn mode(own: &Own) -> SslVerifyMode {
         Some(Verify::Required) => SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT,
     }
 }
+
+/// What is said once of lines without `alpn`, for which HAProxy offers more.
+const ONLY_HTTP1: &str = "clients are offered http/1.1 alone where no 'alpn' says otherwise: HTTP/2 is not there yet";
 
 /// The protocols that are offered, and those that a line names and nobody here speaks.
 fn protocols(own: &Own, http: bool) -> (Vec<Box<str>>, Vec<Box<str>>) {

@@ -221,7 +221,7 @@ fn show_processes(call: &mut Call<'_, Office>) -> Outcome {
     };
     let mut text = row(["#<PID>", "<type>", "<reloads>", "<uptime>", "<version>"], ["<ipc_fd[0]>", "<ipc_fd[1]>"]);
     let (pid, all) = (office.pid.to_string(), format!("{} [failed: {}]", reloads.all, reloads.failed));
-    text += &row([&pid, "master", &all, &uptime(office.started.elapsed()), &office.version], ["-1", "-1"]);
+    text += &row([&pid, "master", &all, &uptime(office.started.elapsed()), &office.listed], ["-1", "-1"]);
     let (old, current): (Vec<&Worker>, Vec<&Worker>) = workers.iter().partition(|worker| worker.stage == Stage::Leaving);
     text += "# workers\n";
     text.extend(current.iter().map(worker));

@@ -69,6 +69,7 @@ async fn talk(said: &[u8], level: Level) -> (String, Vec<Manner>) {
     let staff = Arc::new(Staff { worker, manners: Mutex::default(), unanswered: Mutex::default() });
     let office = Office {
         version: "3.5-dev5".into(),
+        listed: "3.5-dev5-terse0".into(),
         pid: 3,
         started: Instant::now(),
         sockets: vec![socket],
@@ -168,7 +169,7 @@ fn modes_and_levels_go_along() {
 fn processes_are_listed() {
     let expected = "\
 #<PID>          <type>          <reloads>       <uptime>        <version>      \n\
-3               master          4 [failed: 1]   0d00h00m00s     3.5-dev5       \n\
+3               master          4 [failed: 1]   0d00h00m00s     3.5-dev5-terse0\n\
 # workers\n\
 7               worker          0               0d00h00m00s     3.5-dev5       \n\
 9               worker          0               0d00h00m00s                    \n\

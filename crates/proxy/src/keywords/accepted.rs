@@ -29,6 +29,12 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "Saves a packet when a connection to a server is made.",
         "it changes which packets carry the bytes, not which bytes go",
     ),
+    accepted(
+        "bind-process",
+        "<processes>",
+        "Which processes serve the proxy.",
+        "there is one; 'bind ... thread' says which workers accept",
+    ),
     accepted("option disable-h2-upgrade", "", "HTTP/1 connections do not become HTTP/2 ones.", "none becomes one here"),
 ];
 

@@ -32,11 +32,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refused("transparent", "Connections go where clients sent them.", "write 'server <name> *'"),
     refused("monitor-net", "Networks that are answered at once.", "write 'http-request return status 200 if { src <network> }'"),
     refused("block", "Denies requests.", "write 'http-request deny if ...'"),
-    refused(
-        "bind-process",
-        "Which processes serve the proxy.",
-        "there is one process; 'bind ... thread' says which workers accept",
-    ),
     refused("grace", "How long the proxy goes on when the process stops.", "write 'grace' in 'global'"),
     refused("usesrc", "The address that servers see.", "it belongs to the line of 'source', behind the address"),
     refused("reqadd", "Adds a field to requests.", "write 'http-request add-header <name> <value>'"),

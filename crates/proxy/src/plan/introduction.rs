@@ -85,6 +85,14 @@ fn connector(
     if backend.mode == Mode::Http
         && let Some(name) = tls.alpn.iter().flatten().find(|name| !terse_tls::is_http_protocol(name))
     {
+        if !tls.alpn.iter().flatten().any(|name| terse_tls::is_http_protocol(name)) {
+            let reason = format!(
+                "server '{}': 'alpn {name}': only HTTP/1 is spoken to servers: add 'http/1.1' if it has that",
+                settings.name
+            );
+            diagnostics.alert(backend.place, reason);
+            return None;
+        }
         let reason = format!("server '{}': '{name}' is not spoken to servers yet, so it is not offered to them", settings.name);
         diagnostics.warn(backend.place, reason);
         tls.to_mut().alpn.iter_mut().for_each(|names| names.retain(|name| terse_tls::is_http_protocol(name)));

@@ -240,6 +240,13 @@ pub const FLAGS: &[Flag] = &[
         summary: "its first two numbers",
         effect: Effect::Set(|a| a.action = Action::BareVersion(VersionPart::Branch)),
     },
+    Flag {
+        name: "--version",
+        value: Value::None,
+        summary: "the same as -v",
+        effect: Effect::Set(|a| a.action = Action::Version { long: false }),
+    },
+    Flag { name: "--help", value: Value::None, summary: "the same as -h", effect: Effect::Set(|a| a.action = Action::Help) },
     Flag { name: "-h", value: Value::None, summary: "prints this", effect: Effect::Set(|a| a.action = Action::Help) },
     Flag {
         name: "-dK",

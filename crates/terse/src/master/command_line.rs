@@ -48,8 +48,8 @@ impl CommandLine {
     /// The sockets, and what is seen there.
     pub fn into_parts(self, overseer: Arc<dyn Overseer>) -> (Vec<(usize, Listener)>, Office) {
         let CommandLine { sockets, listeners, timeout, maxconn, started } = self;
-        let (version, pid) = (version::LANGUAGE.to_owned(), std::process::id());
-        (listeners, Office { version, pid, started, sockets, timeout, maxconn, overseer })
+        let (version, listed, pid) = (version::LANGUAGE.to_owned(), version::in_lists(), std::process::id());
+        (listeners, Office { version, listed, pid, started, sockets, timeout, maxconn, overseer })
     }
 }
 

@@ -225,7 +225,6 @@ fn protocols_are_those_that_are_spoken() {
         ("", Some(&b"http/1.1"[..])),
         ("alpn http/1.0,http/1.1", Some(b"http/1.0")),
         ("alpn h2,http/1.1", Some(b"http/1.1")),
-        ("alpn h2", None),
         ("alpn mine,http/1.1", Some(b"mine")),
         ("no-alpn", None),
     ] {
@@ -236,6 +235,8 @@ fn protocols_are_those_that_are_spoken() {
         assert_eq!(terse.stderr().contains("'alpn h2': only HTTP/1 is spoken to clients"), words.contains("h2"), "{words}");
         terse.end();
     }
+    let refused = proxy("crt a.pem alpn h2", &files).run().expect(1);
+    assert!(refused.stderr.contains("'alpn h2': only HTTP/1 is spoken to clients: add 'http/1.1'"), "{}", refused.stderr);
 }
 
 #[test]

@@ -89,11 +89,16 @@ fn what_is_wrong_is_named() {
         assert!(!stderr.contains("PRIVATE KEY"), "{stderr}");
         assert!(keys.lines().all(|line| line.starts_with('-') || !stderr.contains(line)), "{stderr}");
     }
-    let (code, stderr) = said("crt-list shown alpn h2", &files);
+    let (code, stderr) = said("crt-list shown alpn h2,http/1.1", &files);
     let left_out: Vec<_> = stderr.lines().filter_map(|line| Some(line.split_once("'alpn ")?.1.split_once('\'')?.0)).collect();
     assert_eq!((code, left_out), (Some(0), vec!["h2", "h2-14", "h3"]), "{stderr}");
     for words in ["crt good.pem", "crt-list list", "crt good.pem npn h2 allow-0rtt", "strict-sni"] {
         let (code, stderr) = said(words, &files);
+        assert!(
+            code == Some(0) && stderr.lines().count() == 1 && stderr.ends_with("HTTP/2 is not there yet\n"),
+            "{words}: {stderr}"
+        );
+        let (code, stderr) = said(&format!("{words} alpn http/1.1"), &files);
         assert_eq!((code, stderr.as_str()), (Some(0), ""), "{words}");
     }
 }
@@ -218,7 +223,7 @@ fn certificates_have_several_forms() {
 fn authorities_may_be_of_any_age() {
     let root = authority("root");
     let files = [("good.pem", signed(Kind::Ecdsa, &["a.test"], &root).pem()), ("all.pem", expired("old", &root).certificate_pem())];
-    assert_eq!(said("crt good.pem verify optional ca-file all.pem", &files), (Some(0), String::new()));
+    assert_eq!(said("crt good.pem verify optional ca-file all.pem alpn http/1.1", &files), (Some(0), String::new()));
 }
 
 #[test]
