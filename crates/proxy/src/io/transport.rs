@@ -149,6 +149,12 @@ impl Transport {
         }
     }
 
+    /// Makes the close that follows a reset.
+    pub fn reset(&self) {
+        // A unix socket knows no reset.
+        let _ = self.socket().set_linger(Some(std::time::Duration::ZERO));
+    }
+
     /// Lets the end look like one that was cut off, where there is TLS to say it.
     pub fn break_off(&self) {
         if let Transport::Tls(io) = self {

@@ -14,7 +14,7 @@ use std::pin::pin;
 use std::task::Poll;
 use terse_compress::Reason;
 use terse_http::h1::encode;
-use terse_message::{Abort, BodyLength, Cause, Phase, Version, Who};
+use terse_message::{Abort, BodyLength, Cause, Known, Phase, Version, Who};
 
 /// Answers as a rule has decided.
 pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, verdict: Verdict) -> Result<Next, Abort> {
@@ -99,7 +99,10 @@ pub async fn to_abort(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8
     }
     if begun {
         client.io.break_off();
-        return Next::Close;
+        let fields = &stream.response.fields;
+        let has_own_end = fields.has(Known::TransferEncoding) || fields.has(Known::ContentLength);
+        // A tunnel is no body: its bytes know themselves where they end.
+        return if has_own_end || abort.phase == Phase::Done { Next::Close } else { Next::Reset };
     }
     let Some(status) = status(stream, abort) else { return Next::Close };
     let mut answer = reply::page(stream, status);
@@ -126,9 +129,8 @@ pub async fn to_cancelled(client: &mut Client, stream: &mut Stream, out: &mut Ve
     let mut telling = pin!(to_abort(client, stream, out, abort));
     let told = poll_fn(|cx| Poll::Ready(telling.as_mut().poll(cx))).await;
     match told {
-        Poll::Ready(Next::Close | Next::Request) => Next::Close,
-        Poll::Ready(Next::Linger) => Next::Linger,
-        Poll::Pending => Next::Close,
+        Poll::Ready(Next::Request) | Poll::Pending => Next::Close,
+        Poll::Ready(next) => next,
     }
 }
 

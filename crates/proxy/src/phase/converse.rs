@@ -86,6 +86,10 @@ async fn http(client: &mut Client, session: &Rc<Session>) {
         match next {
             Next::Request => {}
             Next::Close => break,
+            Next::Reset => {
+                client.io.reset();
+                break;
+            }
             Next::Linger => {
                 Box::pin(linger(client, session)).await;
                 break;

@@ -48,4 +48,6 @@ pub enum Next {
     /// The connection ends, but bytes of the client's are still on their way: they are read and dropped for a moment, or the
     /// kernel would answer them with a reset that could overtake our answer (RFC 9112 section 9.6).
     Linger,
+    /// The connection is reset: a body that only its end would have ended broke off (RFC 9112 section 8).
+    Reset,
 }

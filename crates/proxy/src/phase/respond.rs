@@ -188,7 +188,7 @@ async fn deliver(
     if bodiless {
         without_body(&mut stream.response);
     }
-    sink.framing = frame(stream, reply, version, compression.is_some() || decoder.is_some(), &session);
+    sink.framing = frame(stream, reply, version, &session);
     let spoken = version.min(stream.response.version);
     write_head(&stream.facts, &stream.response, encode::connection(reply.keep_client, spoken), sink.out);
     sink.unstored = hop.stores.then_some(sink.out.len());
@@ -520,8 +520,8 @@ async fn decide(
 
 /// How the client finds the end of the body; what the head says of it.
 ///
-/// A body that ends with the server's connection ends with the client's too, unless it was `coded` here: then its end is known.
-fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, coded: bool, session: &Session) -> Outgoing {
+/// A body that ends with the server's connection goes in chunks where the client understands them: so it sees whether the body is whole.
+fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, session: &Session) -> Outgoing {
     let bodyless = stream.response.body == BodyLength::None;
     let drops_trailers = session.frontend().options.drop_trailers.responses;
     if drops_trailers || !prepare::is_modern(version) {
@@ -537,10 +537,9 @@ fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, coded: bo
         }
         return Outgoing::Plain;
     }
-    let chunked = stream.response.fields.has(Known::TransferEncoding);
-    if prepare::is_modern(version) && (chunked || coded) {
+    if prepare::is_modern(version) {
         stream.response.version = Version::Http11;
-        if !chunked {
+        if !stream.response.fields.has(Known::TransferEncoding) {
             stream.response.fields.push(b"Transfer-Encoding", b"chunked");
         }
         Outgoing::Chunked { trailers: !drops_trailers }

@@ -1,8 +1,13 @@
 //! Connections to servers that are lost while a request is on its way: who tries again, and who must not.
 
+use super::support::client::Client;
 use super::support::proxy::listen;
 use super::support::server::{Server, ok};
 use super::support::until;
+use rustix::process::Signal;
+use std::io::Read;
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
 
 /// An idle connection that the server has closed meanwhile is nobody's failure.
 #[test]
@@ -130,4 +135,98 @@ fn lost_in_the_middle_of_an_answer() {
     }
     terse.end();
     assert!(server.requests().len() <= 4);
+}
+
+/// How a server's body without a length breaks off.
+#[derive(Clone, Copy, PartialEq)]
+enum Break {
+    Reset,
+    Silence,
+    HardStop,
+}
+
+/// A body that only the end of the server's connection ends, and that breaks off, does not look whole to the client, on whichever way it came.
+#[test]
+fn a_body_that_breaks_off_does_not_look_whole() {
+    const WAYS: &[&str] = &[
+        "",
+        "option splice-response",
+        "compression algo gzip",
+        "compression algo gzip\n compression http-version 1.0",
+        "compression algo identity\n compression http-version 1.0",
+        "filter bwlim-out slow default-limit 1m default-period 1s",
+        "decompression response on",
+        "http-response cache-store kept\n http-request cache-use kept",
+        "http-response del-header Connection",
+        "option httpclose",
+    ];
+    for (way, line) in WAYS.iter().enumerate() {
+        // Each way breaks once in each manner; all of them with both versions.
+        let breaks = [Break::Reset, Break::Silence, Break::HardStop];
+        for (version, how) in [("1.0", breaks[way % 3]), ("1.1", breaks[(way + 1) % 3])] {
+            cut_in_a_body(line, version, how);
+        }
+    }
+    for how in [Break::Reset, Break::Silence, Break::HardStop] {
+        cut_in_a_body("", "1.0", how);
+        cut_in_a_body("compression algo gzip\n compression http-version 1.0", "1.1", how);
+    }
+}
+
+fn cut_in_a_body(line: &str, version: &str, how: Break) {
+    let (go, wait) = channel::<()>();
+    let wait = Mutex::new(wait);
+    let server = Server::start(move |connection| {
+        connection.request().unwrap();
+        let text = "a half of all that there is ".repeat(200);
+        connection.send(format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nCache-Control: max-age=60\r\n\r\n{text}"));
+        match how {
+            Break::Silence | Break::HardStop => drop(connection.rest()),
+            Break::Reset => {
+                let _ = wait.lock().unwrap().recv();
+                connection.reset();
+            }
+        }
+    });
+    let patience = if how == Break::Silence { "300ms" } else { "15s" };
+    let cache = if line.contains("cache-store") { "\ncache kept\n total-max-size 4" } else { "" };
+    let terse = listen(&format!("{line}\n timeout server {patience}\n server one {}{cache}", server.address()));
+    let mut client = terse.client();
+    client.send(format!("GET / HTTP/{version}\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n"));
+    let mut came = first_bytes(&mut client);
+    match how {
+        Break::Reset => go.send(()).unwrap(),
+        Break::Silence => {}
+        Break::HardStop => terse.signal(Signal::TERM),
+    }
+    let reset = loop {
+        let mut room = [0; 4096];
+        match client.stream().read(&mut room) {
+            Ok(0) => break false,
+            Ok(n) => came.extend_from_slice(&room[..n]),
+            Err(_) => break true,
+        }
+    };
+    let at = came.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    let (head, body) = (String::from_utf8_lossy(&came[..at]).to_lowercase(), &came[at + 4..]);
+    let is_chunked = head.contains("\r\ntransfer-encoding: chunked");
+    let looks_whole = !reset && (!is_chunked || body.ends_with(b"0\r\n\r\n"));
+    assert!(!looks_whole, "{line}, HTTP/{version}: {head}, {} bytes", body.len());
+    if how == Break::HardStop {
+        terse.wait().expect(0);
+    } else {
+        terse.end();
+    }
+}
+
+/// The head, and a part of the body.
+fn first_bytes(client: &mut Client) -> Vec<u8> {
+    let mut came = Vec::new();
+    while came.windows(4).position(|four| four == b"\r\n\r\n").is_none_or(|at| came.len() == at + 4) {
+        let mut room = [0; 4096];
+        let n = client.stream().read(&mut room).unwrap();
+        assert!(n > 0, "{came:?}");
+        came.extend_from_slice(&room[..n]);
+    }
+    came
 }
