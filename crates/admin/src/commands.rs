@@ -15,6 +15,7 @@ mod decompression;
 mod engines;
 mod errors;
 mod events;
+mod frontends;
 pub(crate) mod info;
 mod internals;
 mod limits;
@@ -26,6 +27,7 @@ mod publication;
 pub(crate) mod resolvers;
 mod server;
 mod servers;
+mod sessions;
 mod statistics;
 mod table;
 mod ticket_keys;
@@ -51,6 +53,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     engines::COMMANDS,
     errors::COMMANDS,
     events::COMMANDS,
+    frontends::COMMANDS,
     info::COMMANDS,
     internals::COMMANDS,
     limits::COMMANDS,
@@ -62,6 +65,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     resolvers::COMMANDS,
     server::COMMANDS,
     servers::COMMANDS,
+    sessions::COMMANDS,
     statistics::COMMANDS,
     table::COMMANDS,
     ticket_keys::COMMANDS,

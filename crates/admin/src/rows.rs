@@ -12,6 +12,7 @@ use terse_balance::settings::FarmSettings;
 use terse_balance::{Count, Durations, Farm, Server, Span, report};
 use terse_compress::decode::counters::{Counters as Decoded, Side};
 use terse_proxy::counters::{Tally, Totals};
+use terse_proxy::gate::State;
 use terse_proxy::plan::{Backend, Bind, Frontend, Plan};
 use terse_proxy::settings::Mode;
 use terse_tls::{Acceptor, Connector, HandshakeCounts};
@@ -107,7 +108,13 @@ impl Sight<'_> {
         if front.mode == Mode::Http {
             row.set(Column::Intercepted, Figure::counter(totals.intercepted));
         }
-        row.set(Column::Status, Figure::text("SGPV", if self.is_stopping { "STOP" } else { "OPEN" }));
+        let status = match front.gate.state() {
+            _ if self.is_stopping => "STOP",
+            State::Open => "OPEN",
+            State::Paused => "PAUSED",
+            State::Closed => "STOP",
+        };
+        row.set(Column::Status, Figure::text("SGPV", status));
         row.set(Column::RateLimit, Figure::limit(front.session_rate.as_ref().map_or(0, |(limit, _)| *limit as usize)));
         row.set(Column::Connections, Figure::counter(totals.connections));
         let (mine, other) = match front.mode {

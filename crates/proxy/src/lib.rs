@@ -32,6 +32,7 @@ pub mod facts;
 pub mod figures;
 pub mod filter;
 pub mod forwarded;
+pub mod gate;
 pub mod inspection;
 pub mod io;
 pub mod keywords;

@@ -10,6 +10,7 @@ use crate::cache::Cache;
 use crate::counters::Tally;
 use crate::filter::FilterSettings;
 use crate::forwarded::Forwarded;
+use crate::gate::Gate;
 use crate::io::PipeLimit;
 use crate::limits::Limits;
 use crate::log::{Journal, Level, Sinks, Syslog};
@@ -152,6 +153,8 @@ pub struct Frontend {
     pub timeouts: Timeouts,
     /// Its switches.
     pub options: Options,
+    /// Whether it takes connections.
+    pub gate: Gate,
     /// `option forwardfor`.
     pub forwarded_for: Option<ForwardedFor>,
     /// `option originalto`.

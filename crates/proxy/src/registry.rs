@@ -250,7 +250,7 @@ pub async fn serve(worker: Rc<Worker>) {
         // Whoever has asked may have given up waiting.
         match order {
             Order::End(streams, why, reply) => {
-                if let Streams::OnServer(slot) = streams {
+                if let (Streams::OnServer(slot), Who::Down | Who::Replaced) = (streams, why) {
                     worker.idle.leave(slot);
                 }
                 let ended = worker.registry.end(streams, why);

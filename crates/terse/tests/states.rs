@@ -5,10 +5,11 @@ mod support;
 
 use rustix::process::Signal;
 use std::io::Read;
-use support::client::Client;
+use std::net::TcpStream;
+use support::client::{Client, get};
 use support::proxy::{DEFAULTS, listen, sections};
 use support::server::{Request, Server};
-use support::{Terse, until};
+use support::{Terse, free_address, until};
 
 #[test]
 fn bytes_are_counted_on_both_sides() {
@@ -188,5 +189,101 @@ fn a_server_that_is_marked_down_is_free_at_once() {
         until("its line", || terse.stdout().lines().any(|line| line.ends_with(says)).then_some(()));
         terse.command(&format!("set server {proxy}/a state ready"));
     }
+    terse.end();
+}
+
+/// The addresses of clients, and the numbers of streams, of `show sess`.
+fn listed(terse: &Terse, words: &str) -> Vec<(String, String)> {
+    let text = terse.command(&format!("show sess {words}"));
+    let fields =
+        |line: &str| Some((line.split_once(": proto=")?.0.to_owned(), line.split(" src=").nth(1)?.split(' ').next()?.to_owned()));
+    text.lines().filter_map(fields).collect()
+}
+
+/// Streams are listed where they are, and an operator ends one, or those of a server.
+#[test]
+fn streams_are_listed_and_ended() {
+    let server = stopping();
+    let terse = Terse::with(&format!(
+        "global\n nbthread 2\n stats socket fd@${{cli}} level admin\n{DEFAULTS} log stdout format raw local0\n log-format \"%HP %ts\"\n\
+         frontend web\n bind fd@${{web}}\n default_backend b\nbackend b\n server s {0}\n server t {0} weight 0\n\
+         listen bytes\n mode tcp\n bind fd@${{bytes}}\n log-format \"/bytes %ts\"\n server s {0}\n",
+        server.address()
+    ));
+    let terse = terse.listen("web").listen("bytes").listen("cli").start();
+    let mut clients: Vec<Client> = [("GET /silent", ""), ("GET /length", "half"), ("GET /bytes", "half")]
+        .map(|(request, comes)| begin(&terse, request, comes))
+        .into();
+    until("the streams", || (server.requests().len() == 3 && listed(&terse, "server b/s").len() == 2).then_some(()));
+    assert_eq!((listed(&terse, "").len(), listed(&terse, "frontend bytes").len(), listed(&terse, "backend b").len()), (3, 1, 2));
+    assert_eq!((listed(&terse, "older 1h").len(), listed(&terse, "server b/t").len()), (0, 0));
+    let line = terse.command("show sess frontend web");
+    assert!(line.contains(" fe=web be=b srv=s ts=") && line.contains(" age=") && line.contains(" scb=[8,"), "{line}");
+    let address = clients[1].stream().local_addr().unwrap().to_string();
+    let (id, _) = listed(&terse, "").into_iter().find(|(_, client)| *client == address).unwrap();
+    let long = terse.command(&format!("show sess {id}"));
+    for part in
+        [&format!("{id}: ["), "proto=tcpv4 source=127.0.0.1:", "  frontend=web (id=", "  backend=b (id=", "  server=s (id=1) addr="]
+    {
+        assert!(long.contains(part), "{part}: {long}");
+    }
+    assert!(long.contains("state=D req=(in=33 out=33) res=(in=45 out=45)"), "{long}");
+    assert_eq!(terse.command("show sess all").matches("  server=s ").count(), 3);
+
+    assert_eq!(terse.told(&format!("shutdown session {id}")), "");
+    assert_eq!(clients.remove(1).rest(), b"");
+    until("its end", || (listed(&terse, "").len() == 2).then_some(()));
+    assert_eq!(terse.told(&format!("shutdown session {id}")), "No such session (use 'show sess').");
+    assert_eq!(terse.told(&format!("show sess {id}")), "Session not found.");
+    assert_eq!(terse.told("shutdown sessions server b/s"), "");
+    assert_eq!(clients.remove(0).response("GET").status, 502);
+    assert_eq!(listed(&terse, "").len(), 1, "the other server's goes on");
+    assert_eq!(terse.told("shutdown sessions server bytes/s"), "");
+    assert_eq!(clients.remove(0).rest(), b"");
+    for line in ["/length KD", "/silent KH", "/bytes K-"] {
+        until(line, || terse.stdout().lines().any(|logged| logged == line).then_some(()));
+    }
+    assert!(listed(&terse, "").is_empty());
+    terse.end();
+}
+
+/// A frontend that is disabled refuses connections until it is enabled; one that is shut down refuses them for good.
+#[test]
+fn frontends_close_and_open() {
+    let (own, last, answer) = (free_address(), free_address(), "http-request return status 200");
+    let terse = Terse::with(&format!(
+        "global\n nbthread 2\n stats socket fd@${{cli}} level admin\n{DEFAULTS}\n\
+         frontend own\n bind {own}\n {answer}\nfrontend inherited\n bind fd@${{web}}\n {answer}\nfrontend last\n bind {last}\n {answer}\n",
+    ));
+    let terse = terse.listen("web").listen("cli").start();
+    let status = |name: &str| {
+        let row = terse.command(&format!("show stat {name} 1 -1"));
+        row.lines().find(|line| line.starts_with(name)).unwrap().split(',').nth(17).unwrap().to_owned()
+    };
+    let is_refused = |address| TcpStream::connect(address).is_err();
+    until("it to listen", || (!is_refused(own)).then_some(()));
+    let mut kept = Client::connect(own);
+    assert_eq!(kept.get("/", &[]).status, 200);
+    for _ in 0..2 {
+        assert_eq!(terse.told("disable frontend own"), "");
+        assert_eq!(status("own"), "PAUSED");
+        until("both workers to refuse", || is_refused(own).then_some(()));
+        assert_eq!(kept.get("/", &[]).status, 200, "what is there goes on");
+        assert_eq!(terse.told("enable frontend own"), "");
+        assert_eq!(status("own"), "OPEN");
+        until("it to listen again", || (!is_refused(own)).then_some(()));
+        assert_eq!(get(own, "/").status, 200);
+    }
+    // Others hold this socket, too: connections wait.
+    assert_eq!(terse.told("disable frontend inherited"), "");
+    let mut waits = terse.client();
+    waits.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(terse.told("enable frontend inherited"), "");
+    assert_eq!(waits.response("GET").status, 200);
+    assert_eq!(terse.told("shutdown frontend last"), "");
+    assert_eq!(status("last"), "STOP");
+    until("it to refuse", || is_refused(last).then_some(()));
+    assert_eq!(terse.told("enable frontend last"), "Frontend was previously shut down, cannot enable.");
+    assert_eq!(kept.get("/", &[]).status, 200);
     terse.end();
 }

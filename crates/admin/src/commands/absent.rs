@@ -25,9 +25,7 @@ const ABSENT: &[Absent] = &[
     absent("del ssl ech", ECH),
     absent("del ssl jwt", TOKENS),
     absent("disable dynamic-cookie", COOKIES),
-    absent("disable frontend", FRONTENDS),
     absent("enable dynamic-cookie", COOKIES),
-    absent("enable frontend", FRONTENDS),
     absent("hard-reload", MASTER),
     absent("reload", MASTER),
     absent("set anon", "nothing is hidden in answers"),
@@ -36,13 +34,9 @@ const ABSENT: &[Absent] = &[
     absent("show peers", "tables are not shared with other machines"),
     absent("show proc", MASTER),
     absent("show quic", "there is no QUIC"),
-    absent("show sess", "sessions are counted, not listed: 'show info' and 'show stat' have the figures"),
     absent("show ssl ech", ECH),
     absent("show ssl jwt", TOKENS),
     absent("show ssl providers", INTERNALS),
-    absent("shutdown frontend", FRONTENDS),
-    absent("shutdown session", "sessions are not listed; 'set server <bk>/<srv> state maint' keeps new ones away"),
-    absent("shutdown sessions", "sessions are not listed; 'set server <bk>/<srv> state maint' keeps new ones away"),
     absent("trace", INTERNALS),
 ];
 
@@ -51,7 +45,6 @@ const fn absent(name: &'static str, reason: &'static str) -> Absent {
 }
 
 const COOKIES: &str = "dynamic cookies are not built";
-const FRONTENDS: &str = "frontends listen until the process stops";
 const INTERNALS: &str = "it looks into HAProxy's own code";
 const MASTER: &str = "it is a command of the master's command line (-S)";
 const ECH: &str = "the system's OpenSSL has no encrypted hellos";

@@ -2,15 +2,19 @@
 
 use crate::access::{Access, Listener, Turn};
 use crate::effort::Measured;
+use crate::gate::State;
 use crate::io::{Buffer, Transport};
 use crate::phase::{Client, converse};
 use crate::session::Session;
+use crate::settings::BindSettings;
 use crate::worker::{Control, Worker};
+use socket2::SockRef;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
 
 /// Accepts for the `bind` line's address of that index, until the worker drains.
 pub fn spawn(worker: &Rc<Worker>, bind: usize, access: Access) -> io::Result<()> {
@@ -38,8 +42,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// A connection and its client's address over IP.
 type Accepted = (Transport, Option<SocketAddr>);
 
-async fn accept(worker: Rc<Worker>, bind: usize, listener: Accepting) {
-    while let Some((accepted, place)) = next(&worker, bind, &listener).await {
+async fn accept(worker: Rc<Worker>, bind: usize, mut listener: Accepting) {
+    while let Some((accepted, place)) = next(&worker, bind, &mut listener).await {
         serve(&worker, bind, accepted, place);
     }
 }
@@ -52,8 +56,8 @@ async fn accept_in_turn(worker: Rc<Worker>, bind: usize, mut turn: Turn) {
             _ = control.wait_for(|c| *c != Control::Running) => return,
             listener = turn.wait() => listener,
         };
-        let Some(Ok(listener)) = listener.map(Accepting::new) else { return };
-        let Some((accepted, place)) = next(&worker, bind, &listener).await else { return };
+        let Some(Ok(mut listener)) = listener.map(Accepting::new) else { return };
+        let Some((accepted, place)) = next(&worker, bind, &mut listener).await else { return };
         let left = listener.into_listener().map(|listener| turn.pass(listener));
         serve(&worker, bind, accepted, place);
         let Ok(left) = left else { return };
@@ -68,12 +72,22 @@ async fn accept_in_turn(worker: Rc<Worker>, bind: usize, mut turn: Turn) {
 
 /// The next connection and its place within the limits; nothing when the worker drains. What exceeds the limits is not served yet: this
 /// connection waits here, the next ones in the kernel.
-async fn next(worker: &Rc<Worker>, bind: usize, listener: &Accepting) -> Option<(Accepted, Place)> {
+async fn next(worker: &Rc<Worker>, bind: usize, listener: &mut Accepting) -> Option<(Accepted, Place)> {
     let mut control = worker.watch_control();
+    let mut gate = worker.plan.frontends[worker.plan.binds[bind].frontend].gate.watch();
     loop {
         let accepted = tokio::select! {
             biased;
             _ = control.wait_for(|c| *c != Control::Running) => return None,
+            () = async { drop(gate.wait_for(|state| *state != State::Open).await) } => {
+                let settings = &worker.plan.binds[bind].settings;
+                let mut control = worker.watch_control();
+                tokio::select! {
+                    _ = control.wait_for(|c| *c != Control::Running) => return None,
+                    opens = pause(listener, settings, &mut gate) => if !opens { return None },
+                }
+                continue;
+            }
             accepted = listener.accept() => accepted,
         };
         match accepted {
@@ -83,6 +97,34 @@ async fn next(worker: &Rc<Worker>, bind: usize, listener: &Accepting) -> Option<
             Err(_) => {}
         }
     }
+}
+
+/// Waits until the frontend takes connections again; false when it will not. Its address refuses connections meanwhile, where that can be
+/// taken back: those of a unix socket wait, and so do those of a socket that others hold as well, who may accept them.
+async fn pause(listener: &mut Accepting, settings: &BindSettings, gate: &mut watch::Receiver<State>) -> bool {
+    let own = match listener {
+        Accepting::Tcp(io) if !settings.address.starts_with("fd@") => Some(SockRef::from(&*io)),
+        _ => None,
+    };
+    let address = own.as_ref().and_then(|own| own.local_addr().ok());
+    if let Some(own) = &own {
+        let _ = own.shutdown(Shutdown::Read);
+    }
+    let opens = gate.wait_for(|state| *state != State::Paused).await.is_ok_and(|state| *state == State::Open);
+    if let (true, Some(own)) = (opens, &own) {
+        // Where the kernel had chosen the port, it has forgotten it; otherwise the socket still has its address.
+        let _ = address.map(|address| own.bind(&address));
+        let _ = own.listen(settings.backlog.and_then(|backlog| i32::try_from(backlog).ok()).unwrap_or(i32::MAX));
+        // The runtime takes the socket that it knows for closed.
+        let fresh = loop {
+            match own.try_clone().and_then(|again| TcpListener::from_std(again.into())) {
+                Ok(fresh) => break fresh,
+                Err(_) => tokio::time::sleep(BREATH).await,
+            }
+        };
+        *listener = Accepting::Tcp(fresh);
+    }
+    opens
 }
 
 fn serve(worker: &Rc<Worker>, bind: usize, (io, client): Accepted, place: Place) {

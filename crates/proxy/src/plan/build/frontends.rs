@@ -3,6 +3,7 @@
 use super::drafts::Draft;
 use super::{Building, pages, references};
 use crate::counters::Tally;
+use crate::gate::Gate;
 use crate::plan::{Backend, Bind, Frontend};
 use crate::rules::restrict;
 use crate::settings::{BindSettings, Mode, Switch, SwitchTarget};
@@ -93,6 +94,7 @@ fn build_one(draft: &Draft, drafts: &[Draft], backends: &[Arc<Backend>], buildin
         original_to: proxy.original_to.clone(),
         switches: switches(draft, drafts, building),
         default_backend,
+        gate: Gate::default(),
         own_backend: draft.back.and_then(|number| backends.get(number)).cloned(),
         forced_switches: proxy.forced_switches.clone(),
         tcp: proxy.tcp.clone(),
