@@ -2,6 +2,7 @@
 //!
 //! A stream whose rules change nothing of it has no [`Changes`] at all.
 
+use crate::io::keep_silent;
 use crate::settings::Timeouts;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -47,15 +48,32 @@ pub struct Packets {
     pub mark: Option<u32>,
     /// The byte of type of service, or of traffic class.
     pub tos: Option<u8>,
-    /// `silent-drop`: how many routers may pass on what the kernel says of the connection's end.
-    pub farewell_hops: Option<u8>,
+    /// `silent-drop`: how the connection ends.
+    pub farewell: Option<Farewell>,
+}
+
+/// How a connection ends that its client shall not notice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Farewell {
+    /// Without a segment, where the process may do that; otherwise by a reset that dies at the first router.
+    Silent,
+    /// By a reset that dies at this router (`rst-ttl`).
+    Reset {
+        /// Which of them.
+        hops: u8,
+    },
 }
 
 impl Packets {
     /// Applies them to a connection with that peer. The kernel may forbid a mark: then packets go without it.
     pub fn apply(self, socket: &socket2::SockRef<'_>, peer: Option<SocketAddr>) {
         let is_v6 = matches!(peer, Some(SocketAddr::V6(_)));
-        if let Some(hops) = self.farewell_hops {
+        let hops = match self.farewell {
+            None => None,
+            Some(Farewell::Silent) => (!keep_silent(socket)).then_some(1),
+            Some(Farewell::Reset { hops }) => Some(hops),
+        };
+        if let Some(hops) = hops {
             // The connection ends by a reset, which dies on its way: the client goes on waiting.
             let _ = socket.set_linger(Some(Duration::ZERO));
             let _ = match is_v6 {

@@ -2,6 +2,7 @@
 //! `strict-mode`, `set-log-level`.
 
 use super::{ANY, Action, ActionWord, BOTH, CONTENT, Flow, REQUEST, RuleSet, SERVER_CONTENT, TCP, done};
+use crate::changes::Farewell;
 use crate::facts::LogLevel;
 use crate::log::Level;
 use crate::settings::Mode;
@@ -60,12 +61,16 @@ impl Action for Drop {
 }
 
 struct SilentDrop {
-    hops: u8,
+    farewell: Farewell,
 }
 
 impl Action for SilentDrop {
     fn run(&self, stream: &mut Stream) -> Flow {
-        stream.facts.changes().client_packets.farewell_hops = Some(self.hops);
+        stream.facts.changes().client_packets.farewell = Some(self.farewell);
+        if let Some(tls) = stream.facts.session.tls() {
+            // An alert of TLS would tell.
+            tls.break_off();
+        }
         Flow::Drop
     }
 
@@ -129,8 +134,11 @@ impl Action for Nothing {
 }
 
 fn silent_drop(args: &mut Args<'_>, _: &mut Scope<'_>, _: RuleSet) -> Result<Box<dyn Action>, Fault> {
-    let hops = if args.accept("rst-ttl") { args.integer("<ttl>", 1..=255)? as u8 } else { 1 };
-    Ok(Box::new(SilentDrop { hops }))
+    let farewell = match args.accept("rst-ttl") {
+        true => Farewell::Reset { hops: args.integer("<ttl>", 1..=255)? as u8 },
+        false => Farewell::Silent,
+    };
+    Ok(Box::new(SilentDrop { farewell }))
 }
 
 fn switch_mode(args: &mut Args<'_>, scope: &mut Scope<'_>, _: RuleSet) -> Result<Box<dyn Action>, Fault> {
