@@ -27,6 +27,8 @@ pub struct Offer {
     /// Whether the request came through another proxy.
     pub(crate) proxied: bool,
     pub(crate) authorized: bool,
+    /// Whether it asks for a part under If-Range: that says no more of its resource than it must (RFC 9110 section 15.3.7).
+    pub(crate) has_if_range: bool,
     /// If-None-Match as the client sent it, for what a 304 says.
     pub(crate) if_none_match: Option<Box<[u8]>>,
 }
@@ -101,6 +103,7 @@ pub fn offer(request: &Request, link: Link, settings: &Effective<'_>) -> Offer {
         method: Method::of(request),
         proxied: fields.has(Known::Via),
         authorized: fields.has(Known::Authorization),
+        has_if_range: fields.has(Known::IfRange),
         if_none_match: may_hold_ours.then(|| joined(fields.every(Known::IfNoneMatch))).flatten(),
     }
 }

@@ -89,7 +89,8 @@ fn judge_message(offer: &Offer, response: &Response, settings: &Effective<'_>) -
 fn concerns_ours(offer: &Offer, response: &Response, settings: &Effective<'_>, allowed: impl FnOnce() -> bool) -> bool {
     let fields = &response.fields;
     let may_be = || match judge_resource(response, settings) {
-        Ok(()) | Err(Reason::MissingType) => response.version >= settings.http_version(),
+        Ok(()) => response.version >= settings.http_version(),
+        Err(Reason::MissingType) => response.status == 304 || offer.has_if_range,
         Err(Reason::Multipart) => fields.first(Known::ContentType).is_some_and(|value| has_prefix(value, b"multipart/byteranges")),
         Err(_) => false,
     };

@@ -160,15 +160,20 @@ async fn collect_soon(
 }
 
 /// The body's length, where all of it comes before its sender pauses, and it is shorter than `least`. What has come stays where it is.
-/// To be called when [`Source::part`] has found data.
 pub(super) async fn whole(source: &mut Source<'_>, least: u64) -> Option<u64> {
+    if least == 0 {
+        return None;
+    }
     let mut patience = Patience::default();
     loop {
+        // What is wrong with it is found again when it is moved.
+        source.part().ok()?;
         let (bytes, ended) = source.at_hand(least);
         if ended {
             return Some(bytes);
         }
-        if bytes >= least || source.buffer.is_full() || source.known_bytes().is_some() || patience.left.is_zero() {
+        let is_full = source.buffer.is_full() && !source.buffer.is_released();
+        if bytes >= least || is_full || source.known_bytes().is_some() || patience.left.is_zero() {
             return None;
         }
         let timer = Pause::Patient(&mut patience);

@@ -498,9 +498,11 @@ async fn decide(
     if decoded {
         return Ok(policy::look(&verdict, b"", None, settings));
     }
+    let least = if stream.response.body == BodyLength::Unknown { settings.response_min_bytes() } else { 0 };
+    let whole = script::beside(stream, pin!(body::whole(down, least))).await;
     loop {
         match down.part().map_err(|broken| unsent(broken, stream))? {
-            Some(Part::Data(_)) => break,
+            Some(Part::Data(n)) => return Ok(policy::look(&verdict, down.data(n), whole, settings)),
             Some(Part::End) => return Ok(policy::look(&verdict, b"", Some(0), settings)),
             None => match script::beside(stream, pin!(down.timer.briefly(down.more()))).await {
                 Some(more) => more.map_err(from_server)?,
@@ -509,13 +511,6 @@ async fn decide(
             },
         }
     }
-    let least = settings.response_min_bytes();
-    let whole = script::beside(stream, pin!(body::whole(down, least))).await;
-    let first = match down.part().map_err(|broken| unsent(broken, stream))? {
-        Some(Part::Data(n)) => down.data(n),
-        _ => b"",
-    };
-    Ok(policy::look(&verdict, first, whole, settings))
 }
 
 /// How the client finds the end of the body; what the head says of it.

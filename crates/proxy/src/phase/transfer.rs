@@ -233,16 +233,14 @@ async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Op
         verdict = policy::look_request(&verdict, b"", None, &settings);
     }
     if let Decision::Look(_) = verdict.decision {
+        let least = if stream.request.body == BodyLength::Unknown { settings.request_min_bytes() } else { 0 };
+        let whole = body::whole(up, least).await;
         if let Ok(None) = up.part() {
             // A client that is silent behind its head is not waited for. What goes wrong here is found again, and told, by the upload.
             let _ = up.timer.briefly(up.more()).await;
         }
         verdict = match up.part() {
-            Ok(Some(Part::Data(_))) => {
-                let whole = body::whole(up, settings.request_min_bytes()).await;
-                let first = if let Ok(Some(Part::Data(n))) = up.part() { up.data(n) } else { b"" };
-                policy::look_request(&verdict, first, whole, &settings)
-            }
+            Ok(Some(Part::Data(n))) => policy::look_request(&verdict, up.data(n), whole, &settings),
             Ok(Some(Part::End)) => policy::look_request(&verdict, b"", Some(0), &settings),
             _ => policy::look_request(&verdict, b"", None, &settings),
         };

@@ -77,7 +77,9 @@ fn is_kept(text: &str, response: &Response) -> bool {
 }
 
 fn exchange(text: &str, interim: Vec<String>, response: Response) -> Exchange {
-    let body = if response.field("content-encoding") == Some("gzip") { gunzip(&response.body) } else { response.body.clone() };
+    // The answer to HEAD has the fields alone.
+    let coded = response.field("content-encoding") == Some("gzip") && !response.body.is_empty();
+    let body = if coded { gunzip(&response.body) } else { response.body.clone() };
     Exchange {
         request: text.to_owned(),
         interim,

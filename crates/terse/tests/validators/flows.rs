@@ -4,6 +4,7 @@ use super::support::client::{Client, Response};
 use super::support::gzip::gunzip;
 use super::support::proxy::listen;
 use super::support::server::{Request, Server};
+use super::support::until;
 use std::sync::{Arc, Mutex};
 
 const DATE: &str = "Wed, 01 Jan 2025 00:00:00 GMT";
@@ -40,6 +41,14 @@ fn server() -> Server {
 }
 
 fn answer(request: &Request, tag: &str) -> Vec<u8> {
+    if request.target == "/untyped" {
+        let from = request.field("range").is_some().then_some(700);
+        let (status, body) = from.map_or(("200 OK", text()), |from| ("206 Partial Content", text()[from..].to_vec()));
+        let range =
+            from.map(|from| format!("Content-Range: bytes {from}-{}/{}\r\n", text().len() - 1, text().len())).unwrap_or_default();
+        let head = format!("HTTP/1.1 {status}\r\nETag: {tag}\r\nLast-Modified: {DATE}\r\nAccept-Ranges: bytes\r\n{range}");
+        return [head.as_bytes(), format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes(), &body].concat();
+    }
     let kind = if matches!(request.target.as_str(), "/film" | "/still") { "video/mp4" } else { "text/plain" };
     let whole = if request.target == "/short" { text()[..800].to_vec() } else { text() };
     let names =
@@ -143,6 +152,8 @@ fn ranges_of_what_is_never_compressed_stay() {
             }
         }
     }
+    // A type that is not there is not listed.
+    assert_eq!(client.get("/untyped", &[gzip, ("Range", "bytes=700-")]).status, 206);
     // By the tag of a compressed one no part is to be had, by a strong one always.
     let tag = client.get("/weak", &[gzip]).field("etag").unwrap().to_owned();
     assert_eq!(client.get("/weak", &[("Range", "bytes=700-"), ("If-Range", &tag)]).status, 200);
@@ -210,6 +221,7 @@ fn bodies_in_chunks_are_measured() {
         ));
         let mut client = terse.client();
         for (path, coded) in [
+            ("/5000/300/some", true),
             ("/1/1/one", false),
             ("/999/999/one", false),
             ("/999/200/one", false),
@@ -219,6 +231,11 @@ fn bodies_in_chunks_are_measured() {
             let response = client.get(path, &[("Accept-Encoding", "gzip")]);
             assert_eq!(response.field("content-encoding").is_some(), coded, "{path}, sniff {sniff}");
         }
+        // A server that is held up between two packets pauses.
+        until("a short body in packets that is left alone", || {
+            let response = client.get("/999/200/some", &[("Accept-Encoding", "gzip")]);
+            response.field("content-encoding").is_none().then_some(())
+        });
         for (size, coded) in [(1, "plain"), (999, "plain"), (1000, "coded")] {
             let body = "y".repeat(size);
             client.send(format!(
