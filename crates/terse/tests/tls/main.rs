@@ -14,6 +14,7 @@ mod floods;
 mod handshakes;
 mod hello;
 mod logs;
+mod recipes;
 mod resumed;
 mod secrets;
 mod servers;
