@@ -23,7 +23,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use terse_compress::{Compressor, Decision, EngineId, Plan, policy};
 use terse_http::h1::encode;
-use terse_message::{Abort, Cause, Known, Phase, Who};
+use terse_message::{Abort, BodyLength, Cause, Known, Phase, Who};
 
 /// Why an exchange failed, and how far it had come.
 #[derive(Clone, Copy, Debug)]
