@@ -14,6 +14,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use terse_balance::exhaustion::{EXHAUSTION, Purpose};
 use terse_proxy::access::Listener;
 use terse_tls::Secret;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -102,7 +103,10 @@ where
                 });
             }
             // No descriptor or no memory: somebody else must let go first.
-            Err(_) => tokio::time::sleep(BREATH).await,
+            Err(error) => {
+                EXHAUSTION.note(&error, Purpose::Accept);
+                tokio::time::sleep(BREATH).await;
+            }
         }
         while clients.try_join_next().is_some() {}
     }

@@ -29,6 +29,7 @@ pub mod check;
 pub mod counters;
 pub mod destination;
 pub mod durations;
+pub mod exhaustion;
 pub mod farm;
 #[cfg(test)]
 mod fixture;

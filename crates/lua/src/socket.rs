@@ -15,6 +15,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use terse_config::{Diagnostics, Place};
+use terse_proxy::descriptors::{EXHAUSTION, Purpose};
 use terse_proxy::plan::Plan;
 use terse_tls::settings::ServerTls;
 use terse_tls::{Connector, Request, Secured, Socket};
@@ -111,7 +112,10 @@ async fn connect(lua: Lua, this: Table, address: String, port: Option<u16>, secu
             held.wire.open(socket);
             1.into_lua_multi(&lua)
         }
-        Err(error) => (Value::Nil, reason(&error)).into_lua_multi(&lua),
+        Err(error) => {
+            EXHAUSTION.note(&error, Purpose::Script);
+            (Value::Nil, reason(&error)).into_lua_multi(&lua)
+        }
     }
 }
 

@@ -19,9 +19,10 @@ use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use terse_balance::exhaustion::{EXHAUSTION, Purpose};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -188,6 +189,7 @@ impl Resolvers {
             let (asked, name) = (asked.clone(), name.to_owned());
             let (payload, patience) = (self.settings.payload_bytes, self.settings.patience);
             questions.spawn(async move {
+                let _room = SOCKETS.acquire().await;
                 let outcome = timeout(patience, asked.ask(&name, kind, payload)).await.unwrap_or(Err(Failure::Late));
                 asked.count(&outcome);
                 (asked, outcome)
@@ -238,6 +240,17 @@ enum Failure {
     Said(Problem),
 }
 
+/// The most sockets to name servers at a time, in the process: they take no descriptors that clients were promised.
+pub const MOST_SOCKETS: usize = 64;
+
+/// Room for sockets. Questions beyond wait, and that is no time of the name server's.
+static SOCKETS: Semaphore = Semaphore::const_new(MOST_SOCKETS);
+
+fn unopened(error: std::io::Error) -> Failure {
+    EXHAUSTION.note(&error, Purpose::Resolve);
+    Failure::Unsent
+}
+
 impl Failure {
     fn status(self) -> Status {
         match self {
@@ -275,7 +288,7 @@ impl Asked {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         };
-        let socket = UdpSocket::bind(any).await.map_err(unsent)?;
+        let socket = UdpSocket::bind(any).await.map_err(unopened)?;
         socket.connect(self.server.address).await.map_err(unsent)?;
         socket.send(question).await.map_err(unsent)?;
         let mut bytes = vec![0; usize::from(payload) + 1];
@@ -296,7 +309,7 @@ impl Asked {
     /// Over a stream a message's length stands before it (RFC 1035 section 4.2.2).
     async fn over_stream(&self, question: &[u8], id: u16, name: &str, kind: Kind) -> Result<Answer, Failure> {
         let unsent = |_| Failure::Unsent;
-        let mut stream = TcpStream::connect(self.server.address).await.map_err(unsent)?;
+        let mut stream = TcpStream::connect(self.server.address).await.map_err(unopened)?;
         let length = u16::try_from(question.len()).map_err(|_| Failure::Unsent)?;
         stream.write_all(&[&length.to_be_bytes(), question].concat()).await.map_err(unsent)?;
         let length = stream.read_u16().await.map_err(unsent)?;

@@ -22,7 +22,7 @@ mod sections;
 mod settings;
 mod watch;
 
-pub use client::{Families, Resolvers, Status};
+pub use client::{Families, MOST_SOCKETS, Resolvers, Status};
 pub use counters::COUNT_NAMES;
 pub use keywords::KEYWORDS;
 pub use sections::settle;

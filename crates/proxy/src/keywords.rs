@@ -33,6 +33,7 @@ pub const KEYWORDS: &[&[Keyword]] = &[
     stick::KEYWORDS,
     limits::KEYWORDS,
     crate::limits::KEYWORDS,
+    crate::descriptors::KEYWORDS,
     timeouts::KEYWORDS,
     options::KEYWORDS,
     probes::KEYWORDS,

@@ -26,6 +26,7 @@ pub mod changes;
 pub mod checked;
 pub mod counters;
 pub mod deferral;
+pub mod descriptors;
 pub mod effort;
 pub mod evidence;
 pub mod facts;

@@ -8,6 +8,7 @@ pub mod roll;
 
 use crate::cache::Cache;
 use crate::counters::Tally;
+use crate::descriptors::Descriptors;
 use crate::filter::FilterSettings;
 use crate::forwarded::Forwarded;
 use crate::gate::Gate;
@@ -89,6 +90,8 @@ pub struct Plan {
     pub memory: Arc<Limit>,
     /// The limit of pipes, and how many there are.
     pub pipes: Arc<PipeLimit>,
+    /// The limit of descriptors, and connections to servers against it.
+    pub descriptors: Arc<Descriptors>,
     /// Its part for the coders of compressed TLS records: one in [`RECORDS_SHARE`].
     pub records_memory: Arc<Within>,
     /// The same for coders and the bodies that they hold: `maxzlibmem`, or any number of bytes.

@@ -6,15 +6,18 @@ mod need;
 pub use idle::{Belonging, IdleConnections, Wanted};
 pub use need::Held;
 
+use crate::descriptors::Counted;
 use crate::io::{Buffer, Timer, Transport, Wheel, clock};
 use crate::settings::Options;
+use crate::worker::{Cleared, Worker};
 use socket2::SockRef;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use terse_balance::exhaustion::{EXHAUSTION, Purpose};
 use terse_balance::settings::{ServerSettings, SourceSettings};
 use terse_balance::socks4;
 use terse_balance::{Address, Destination, Server};
@@ -59,6 +62,8 @@ pub struct ServerConnection {
     pub guise: Option<Box<SocketAddr>>,
     /// Its place in the count of its server's connections, or of those that its session keeps.
     pub held: Option<Held>,
+    /// Its descriptors.
+    pub counted: Option<Counted>,
 }
 
 impl ServerConnection {
@@ -81,6 +86,7 @@ impl ServerConnection {
             asked: None,
             guise: None,
             held: None,
+            counted: None,
         }
     }
 
@@ -121,16 +127,58 @@ impl ServerConnection {
     }
 }
 
-/// Makes a connection to a server, for a client that wanted to go to `asked`, as if it came from `guise`. The caller limits how long it
-/// may take.
-pub async fn connect(
-    server: &Arc<Server>,
-    options: &Options,
-    wheel: &Rc<Wheel>,
-    owner: u64,
-    asked: Option<SocketAddr>,
-    guise: Option<SocketAddr>,
-) -> io::Result<Box<ServerConnection>> {
+/// A connection that is wanted to a server.
+#[derive(Clone, Copy)]
+pub struct Errand<'a> {
+    /// The server.
+    pub server: &'a Arc<Server>,
+    /// Its backend's.
+    pub options: &'a Options,
+    /// The session that wants it.
+    pub owner: u64,
+    /// Where the client wanted to go.
+    pub asked: Option<SocketAddr>,
+    /// The address that the server is to see.
+    pub guise: Option<SocketAddr>,
+}
+
+/// Makes a connection to a server. Idle connections make room for it where descriptors are few. The caller limits how long it may take.
+pub async fn connect(worker: &Rc<Worker>, errand: Errand<'_>) -> io::Result<Box<ServerConnection>> {
+    let counted = worker.plan.descriptors.count(1);
+    worker.spare_descriptors(Some(errand.server));
+    let mut tries = 1;
+    loop {
+        match connect_once(&worker.wheel, errand).await {
+            Ok(mut connection) => {
+                connection.counted = Some(counted);
+                return Ok(connection);
+            }
+            Err(error) if is_out_of_descriptors(&error) => match worker.make_room(Some(errand.server)) {
+                Cleared::Here if tries < MOST_TRIES => {}
+                Cleared::Elsewhere if tries < MOST_TRIES => tokio::time::sleep(ELSEWHERE).await,
+                _ => {
+                    EXHAUSTION.note(&error, Purpose::Connect);
+                    return Err(error);
+                }
+            },
+            Err(error) => return Err(error),
+        }
+        tries += 1;
+    }
+}
+
+/// How often a connection is tried for which idle ones were closed: others may be quicker to take their descriptors.
+const MOST_TRIES: usize = 100;
+
+/// How long another worker gets to close an idle connection.
+const ELSEWHERE: Duration = Duration::from_millis(2);
+
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
+async fn connect_once(wheel: &Rc<Wheel>, errand: Errand<'_>) -> io::Result<Box<ServerConnection>> {
+    let Errand { server, options, owner, asked, guise } = errand;
     // In this order: a connection to the new address that is thought to lead to the old one is given up too early, not too late.
     let (moves, address) = (server.moves(), server.address());
     let mut led = None;

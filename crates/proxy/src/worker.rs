@@ -2,8 +2,9 @@
 
 use crate::access::Access;
 use crate::deferral::Deferral;
+use crate::descriptors::Room;
 use crate::io::{BULK_BYTES, Pipes, Pool, Pools, Transport, Wheel, clock, turn};
-use crate::log::Logger;
+use crate::log::{Level, Logger};
 use crate::phase::accept;
 use crate::plan::Plan;
 use crate::plan::roll::{Held, View};
@@ -18,6 +19,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use terse_balance::Server;
+use terse_balance::exhaustion::EXHAUSTION;
 use terse_compress::coder::Tuning;
 use terse_compress::counters::Rate;
 use terse_compress::memory::Raiser;
@@ -114,6 +117,17 @@ pub struct Clock {
 /// How long streams that are cut at a hard stop have for their lines in the log.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// Where an idle connection was closed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cleared {
+    /// In this worker: its descriptor is free.
+    Here,
+    /// In another one, soon.
+    Elsewhere,
+    /// Nowhere: there is none.
+    Nowhere,
+}
+
 /// How often connections to servers are looked through.
 const PURGE_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -132,11 +146,14 @@ pub fn run(plan: Arc<Plan>, index: usize, listeners: Vec<(usize, Access)>, share
         if let Some(scripts) = &worker.plan.scripts {
             scripts.begin(&worker);
         }
+        let fronts = worker.plan.frontends.iter().map(|frontend| &frontend.log.journal);
+        fronts.chain([&worker.plan.journal]).for_each(|journal| worker.logger.borrow_mut().open(journal));
         for (bind, access) in listeners {
             accept::spawn(&worker, bind, access)?;
         }
         tokio::task::spawn_local(registry::serve(worker.clone()));
         tokio::task::spawn_local(purge(worker.clone()));
+        tokio::task::spawn_local(close_for_others(worker.clone()));
         if let Some(queue) = worker.shared.queue.as_ref().filter(|_| worker.shared.lends_hands) {
             tokio::task::spawn_local(lend(worker.clone(), queue.hand()));
         }
@@ -157,6 +174,16 @@ async fn lend(worker: Rc<Worker>, mut hand: Hand) {
     }
 }
 
+/// Closes idle connections for workers that need their descriptors.
+async fn close_for_others(worker: Rc<Worker>) {
+    loop {
+        let wanted = worker.plan.descriptors.asked(worker.index).await;
+        if !(0..wanted).all(|_| worker.idle.close_shared(None)) {
+            worker.offers_idle(false);
+        }
+    }
+}
+
 async fn purge(worker: Rc<Worker>) {
     let mut tick = tokio::time::interval(PURGE_INTERVAL);
     // What is late is not made up for: shares of short times say nothing.
@@ -164,6 +191,7 @@ async fn purge(worker: Rc<Worker>) {
     // The first tick comes at once: there is nothing to measure yet.
     tick.tick().await;
     let metrics = tokio::runtime::Handle::current().metrics();
+    let mut told_until = None;
     let (mut busy_so_far, mut at) = (metrics.worker_total_busy_duration(0), Instant::now());
     loop {
         tick.tick().await;
@@ -178,6 +206,7 @@ async fn purge(worker: Rc<Worker>) {
         worker.view.refresh(&worker.plan.backends);
         // One of the workers does it for all.
         if worker.index == 0 {
+            tell_of_exhaustion(&worker, &mut told_until, now);
             let now_ms = worker.plan.table_ms(now);
             for table in &worker.plan.tables {
                 while !table.sweep(now_ms) {
@@ -187,6 +216,24 @@ async fn purge(worker: Rc<Worker>) {
         }
     }
 }
+
+/// Logs that descriptors have run out, at once and then at most once in [`TOLD_ANEW`].
+fn tell_of_exhaustion(worker: &Worker, until: &mut Option<Instant>, now: Instant) {
+    if until.is_some_and(|until| now < until) {
+        return;
+    }
+    let Some(line) = EXHAUSTION.take() else { return };
+    *until = Some(now + TOLD_ANEW);
+    let plan = &worker.plan;
+    let own = plan.frontends.iter().map(|frontend| &frontend.log.journal).find(|journal| !journal.is_empty());
+    let journal = if plan.journal.is_empty() { own } else { Some(&plan.journal) };
+    if let Some(journal) = journal {
+        worker.logger.borrow_mut().send(journal, Level::Emergency, line.as_bytes());
+    }
+}
+
+/// How often the log tells of descriptors that have run out.
+const TOLD_ANEW: Duration = Duration::from_secs(30);
 
 impl Worker {
     pub(crate) fn new(plan: Arc<Plan>, index: usize, shared: Shared) -> Rc<Worker> {
@@ -231,6 +278,44 @@ impl Worker {
             random: Cell::new((clock.unix_us as u64 ^ (index as u64) << 56) | 1),
             plan,
         })
+    }
+
+    /// Descriptors in use beside those of connections to servers: clients' and pipes'.
+    fn other_descriptors(&self) -> usize {
+        self.connections() + 2 * (self.plan.pipes.used() + self.plan.pipes.kept())
+    }
+
+    /// How many descriptors are left.
+    pub(crate) fn room(&self) -> Room {
+        self.plan.descriptors.room(self.other_descriptors())
+    }
+
+    /// Says whether it may have idle connections to close for others.
+    pub(crate) fn offers_idle(&self, has_idle: bool) {
+        self.plan.descriptors.offer(self.index, has_idle);
+    }
+
+    /// Has an idle connection closed, this server's if it has one, where descriptors are few.
+    pub(crate) fn spare_descriptors(&self, server: Option<&Server>) {
+        if self.room() == Room::None {
+            self.make_room(server);
+        }
+    }
+
+    /// Has an idle connection closed, here or by another worker.
+    pub(crate) fn make_room(&self, server: Option<&Server>) -> Cleared {
+        let descriptors = &self.plan.descriptors;
+        if descriptors.offers(self.index) && self.idle.close_shared(server) {
+            return Cleared::Here;
+        }
+        self.offers_idle(false);
+        if descriptors.ask_others(self.index) {
+            return Cleared::Elsewhere;
+        }
+        match descriptors.are_scarce(self.other_descriptors()) && self.idle.close_own() {
+            true => Cleared::Here,
+            false => Cleared::Nowhere,
+        }
     }
 
     /// Whether new work is taken.

@@ -22,8 +22,8 @@ use terse_config::{Config, Diagnostic, Diagnostics, Environment, Loader, Place, 
 use terse_names::FamilySettings;
 use terse_proxy::io::PipeLimit;
 use terse_proxy::log::Sinks;
-use terse_proxy::plan::Plan;
 use terse_proxy::plan::build::{Host, build};
+use terse_proxy::plan::{Backend, Plan};
 use terse_proxy::script::BuiltIn;
 
 /// A configuration that can be run.
@@ -220,10 +220,13 @@ fn plan(
     engines::examine(&plan_now.process.compression.engines, &identity, diagnostics);
     let copies = arguments.no_splice || arguments.no_zero_copy || arguments.no_fast_forward || process.no_splice;
     let splices = !copies && plan_now.splices();
-    let fixed = fixed_descriptors(plan_now, &wanted, host.workers);
-    let limits = Wishes::new(&process, arguments.maxconn, arguments.memory_limit_mib, buffer_bytes as u64, fixed, splices).settle();
+    let fixed = fixed_descriptors(plan_now, &wanted, &admin, host.workers);
+    let limits =
+        Wishes::new(&process, arguments.maxconn, arguments.memory_limit_mib, buffer_bytes as u64, fixed, splices).settle();
     plan_now.process.maxconn = limits.connections as usize;
     plan_now.pipes = Arc::new(PipeLimit::new(limits.pipes as usize, process.pipe_bytes));
+    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    plan_now.descriptors = Arc::new(plan_now.descriptors.limited(count(limits.descriptors), count(fixed)));
     *plan_now.limits.connections.get_mut() = limits.connections as usize;
     for frontend in plan_now.frontends.iter().filter(|frontend| frontend.tally.limit() == 0) {
         frontend.tally.set_limit(arguments.proxy_maxconn.unwrap_or(0) as usize);
@@ -248,12 +251,20 @@ fn disguises(plan: &Plan, process: &ProcessSettings, identity: Identity, diagnos
     }
 }
 
-/// Descriptors that do not belong to connections: listeners and their duplicates, checks, each worker's runtime, logs, engines.
-fn fixed_descriptors(plan: &Plan, wanted: &[Wanted], workers: usize) -> u64 {
+/// Descriptors that do not belong to connections: listeners and their duplicates, checks and agents, each worker's runtime, logs, engines,
+/// clients of stats sockets, sockets to name servers.
+fn fixed_descriptors(plan: &Plan, wanted: &[Wanted], admin: &AdminSettings, workers: usize) -> u64 {
     let listeners: usize = wanted.iter().map(|wanted| wanted.count).sum();
     let apart = plan.process.compression.engines.iter().filter(|engine| !engine.in_process);
     let engines: usize = apart.map(terse_card::remote::descriptors).sum();
-    (2 * listeners + plan.server_count() + WORKER_DESCRIPTORS * workers + engines) as u64
+    let backends = plan.backends.now();
+    let agents = |backend: &Arc<Backend>| backend.farm.servers().iter().filter(|server| server.settings().agent.enabled).count();
+    let checks = plan.server_count() + backends.iter().map(agents).sum::<usize>();
+    let commands = if admin.sockets.is_empty() { 0 } else { admin.maxconn() };
+    let messages: usize = plan.syslog.forwarders.iter().map(|forwarder| forwarder.settings.maxconn).sum();
+    let names = if plan.resolvers.is_empty() { 0 } else { terse_names::MOST_SOCKETS };
+    let apart = commands + messages + plan.syslog.carriers.len() + names;
+    (2 * listeners + checks + WORKER_DESCRIPTORS * workers + engines + apart) as u64
 }
 
 /// HAProxy's default.

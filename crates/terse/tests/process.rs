@@ -6,11 +6,11 @@ mod support;
 
 use rustix::process::{Pid, Signal, getuid, kill_process};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use support::client::{Client, get};
-use support::{Terse, free_address, number_in, origin::Origin, until};
+use support::{PATIENCE, Terse, free_address, number_in, origin::Origin, until};
 
 /// A proxy that answers itself.
 const ANSWER: &str = "
@@ -287,6 +287,27 @@ fn connections_beyond_the_limit_wait() {
     drop(first);
     assert_eq!(second.response("GET").status, 200);
     terse.stop().expect(0);
+}
+
+/// One line tells of it, though each attempt to accept fails; clients that leave make room for those that wait.
+#[test]
+fn descriptors_that_run_out_are_logged() {
+    let log = UdpSocket::bind("127.0.0.1:0").unwrap();
+    log.set_read_timeout(Some(PATIENCE)).unwrap();
+    let global = format!(" nbthread 1\n maxconn 100\n ulimit-n 40\n log {} local0", log.local_addr().unwrap());
+    let terse = Terse::with(&with_global(&global)).listen("web").start();
+    let clients: Vec<TcpStream> = (0..50).map(|_| TcpStream::connect(terse.address("web")).unwrap()).collect();
+    let mut line = [0; 1024];
+    let length = log.recv(&mut line).unwrap();
+    let line = String::from_utf8_lossy(&line[..length]);
+    assert!(line.starts_with("<128>") && line.contains("Out of file descriptors"), "{line}");
+    assert!(line.contains("limit of the process (40)") && line.contains("accept "), "{line}");
+    drop(clients);
+    assert_eq!(get(terse.address("web"), "/").status, 200);
+    terse.stop().expect(0);
+    log.set_nonblocking(true).unwrap();
+    let more = std::iter::from_fn(|| log.recv(&mut [0; 1024]).ok()).count();
+    assert_eq!(more, 0, "one line is enough");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::protocol::Answer;
 use super::stream::{Security, Stream, described};
 use super::{CheckStatus, LastCheck, Surroundings};
 use crate::address::Address;
+use crate::exhaustion::{EXHAUSTION, Purpose};
 use crate::farm::Farm;
 use crate::server::Server;
 use crate::state::Operation;
@@ -210,7 +211,10 @@ impl<'a> Attempt<'a> {
         }
         match timeout_at(limit, Stream::connect(self.server, to)).await {
             Err(_) => Err(self.ended(CheckStatus::L4Timeout, self.at_step(step))),
-            Ok(Err(error)) => Err(self.ended(CheckStatus::L4Connection, described(&error) + &self.at_step(step))),
+            Ok(Err(error)) => {
+                EXHAUSTION.note(&error, Purpose::Check);
+                Err(self.ended(CheckStatus::L4Connection, described(&error) + &self.at_step(step)))
+            }
             Ok(Ok(mut stream)) => {
                 let (settings, aim) = (self.server.settings(), self.server.aim());
                 let elsewhere = self.server.is_added()

@@ -10,6 +10,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use terse_balance::exhaustion::{EXHAUSTION, Purpose};
 
 /// What the workers share of the process's pipes.
 #[derive(Debug, Default)]
@@ -85,7 +86,10 @@ impl Pipes {
             self.limit.used.fetch_sub(1, Relaxed);
             return None;
         }
-        let Ok((exit, entry)) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK) else {
+        let made = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
+        let Ok((exit, entry)) = made.inspect_err(|error| {
+            EXHAUSTION.note(&(*error).into(), Purpose::Pipe);
+        }) else {
             self.limit.used.fetch_sub(1, Relaxed);
             return None;
         };

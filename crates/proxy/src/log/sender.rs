@@ -16,6 +16,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use terse_balance::exhaustion::{EXHAUSTION, Purpose};
 use terse_sample::LogFormat;
 
 /// One worker's sockets and buffers. To be made in the process that sends: lines carry its number.
@@ -36,6 +37,18 @@ impl Logger {
             line: Vec::with_capacity(1024),
             pid: std::process::id().to_string(),
             sinks: Arc::clone(sinks),
+        }
+    }
+
+    /// Opens the sockets that a log needs, while there are descriptors for them. What cannot be opened now is tried with each line.
+    pub fn open(&mut self, journal: &Journal) {
+        for outlet in &journal.outlets {
+            let _ = match &outlet.way {
+                Way::Udp(SocketAddr::V4(_)) => opened(&mut self.sockets.v4, AddressFamily::INET).map(drop),
+                Way::Udp(SocketAddr::V6(_)) => opened(&mut self.sockets.v6, AddressFamily::INET6).map(drop),
+                Way::Unix(_) => opened(&mut self.sockets.unix, AddressFamily::UNIX).map(drop),
+                Way::Descriptor(_) | Way::Ring(_) | Way::Server(_) | Way::Backend(_) => Ok(()),
+            };
         }
     }
 
@@ -209,7 +222,10 @@ fn opened(slot: &mut Option<OwnedFd>, family: AddressFamily) -> rustix::io::Resu
     match slot {
         Some(socket) => Ok(socket),
         None => {
-            let socket = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+            let socket = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
+            let socket = socket.inspect_err(|error| {
+                EXHAUSTION.note(&(*error).into(), Purpose::Log);
+            })?;
             // Nothing is ever read from it, so it need not keep what is sent to it; it works as well if it does.
             let _ = sockopt::set_socket_recv_buffer_size(&socket, 0);
             Ok(slot.insert(socket))

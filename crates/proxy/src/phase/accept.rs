@@ -13,6 +13,7 @@ use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
+use terse_balance::exhaustion::{EXHAUSTION, Purpose};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 
@@ -92,7 +93,12 @@ async fn next(worker: &Rc<Worker>, bind: usize, listener: &mut Accepting) -> Opt
         };
         match accepted {
             Ok(accepted) => return Some((accepted, Place::wait_for(worker, bind).await)),
-            Err(error) if is_exhausted(&error) => tokio::time::sleep(BREATH).await,
+            Err(error) if is_exhausted(&error) => {
+                EXHAUSTION.note(&error, Purpose::Accept);
+                // What another worker closes is free well before the next look.
+                worker.make_room(None);
+                tokio::time::sleep(BREATH).await;
+            }
             // The connection was gone before it was accepted.
             Err(_) => {}
         }
@@ -128,6 +134,7 @@ async fn pause(listener: &mut Accepting, settings: &BindSettings, gate: &mut wat
 }
 
 fn serve(worker: &Rc<Worker>, bind: usize, (io, client): Accepted, place: Place) {
+    worker.spare_descriptors(None);
     let session = Session::new(worker, bind, &io, client);
     let options = &session.frontend().options;
     io.apply(options.client_probes, options.no_linger);

@@ -9,7 +9,7 @@ use crate::phase::waiting::{Waited, Watch, wait};
 use crate::phase::{Client, announce, guise, observe};
 use crate::plan::Backend;
 use crate::reply::Answer;
-use crate::server::{self, Belonging, ServerConnection, Wanted};
+use crate::server::{self, Belonging, Errand, ServerConnection, Wanted};
 use crate::settings::Reuse;
 use crate::stream::Stream;
 use std::future::pending;
@@ -146,7 +146,8 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         client.timer.set(stream.facts.timeouts().connect);
         chosen.counters.bump(Count::Connects);
         let connected = {
-            let connecting = pin!(server::connect(chosen, &backend.options, &worker.wheel, session.number, asked, guise));
+            let errand = Errand { server: chosen, options: &backend.options, owner: session.number, asked, guise };
+            let connecting = pin!(server::connect(worker, errand));
             wait(client, watches, connecting).await
         };
         let connected = match connected {

@@ -10,6 +10,7 @@ use crate::stream::Stream;
 use crate::tunnel;
 use std::future::poll_fn;
 use std::sync::Arc;
+use terse_balance::exhaustion::{EXHAUSTION, Purpose};
 use terse_message::{Abort, Cause, Phase, Who};
 use tokio::net::UnixStream;
 
@@ -52,7 +53,12 @@ pub async fn bytes(client: &mut Client, stream: &mut Stream, service: Arc<dyn Ap
 
 /// The service begins; the proxy's end of its connection.
 fn enter(stream: &mut Stream, service: Arc<dyn Applet>) -> Result<ServerConnection, Abort> {
-    let no_socket = |_| Abort::new(Who::Resource, Phase::Connect, Cause::Exhausted);
+    let worker = &stream.facts.session.worker;
+    worker.spare_descriptors(None);
+    let no_socket = |error| {
+        EXHAUSTION.note(&error, Purpose::Script);
+        Abort::new(Who::Resource, Phase::Connect, Cause::Exhausted)
+    };
     let (near, far) = UnixStream::pair().map_err(no_socket)?;
     let play = service.start(stream, far);
     stream.facts.stage.get_or_init(Box::default).enter(service, play);
@@ -68,5 +74,8 @@ const ANSWERED: Abort = Abort::new(Who::Local, Phase::Request, Cause::Denied);
 
 fn connection(io: UnixStream, stream: &Stream) -> ServerConnection {
     let session = &stream.facts.session;
-    ServerConnection::new(Transport::Unix(io), &session.worker.wheel, session.number)
+    let worker = &session.worker;
+    // The other end is the script's.
+    let counted = Some(worker.plan.descriptors.count(2));
+    ServerConnection { counted, ..ServerConnection::new(Transport::Unix(io), &worker.wheel, session.number) }
 }

@@ -22,6 +22,7 @@ mod tracking;
 
 pub use templates::{Templates, Wanted};
 
+use crate::descriptors::Descriptors;
 use crate::effort::Asked;
 use crate::keywords::conformance::ConformanceSettings;
 use crate::keywords::spelling::SpellingSettings;
@@ -86,6 +87,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let ConformanceSettings(conformance) = global.settings.take().unwrap_or_default();
     let limits = Limits::new(global.settings.take().unwrap_or_default());
     limits.connections.store(host.maxconn, Relaxed);
+    let descriptors = global.settings.take().unwrap_or_default();
     let mut compression = global.settings.take::<terse_compress::settings::Process>().unwrap_or_default();
     if conformance == Conformance::HAProxy {
         (compression.etag, compression.leaves_head) = (EtagMode::Weaken, true);
@@ -211,6 +213,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         records_memory: Arc::new(Within::new(memory.clone(), host.memory_bytes / RECORDS_SHARE)),
         memory,
         pipes: Arc::default(),
+        descriptors: Arc::new(Descriptors::new(descriptors, host.workers.max(1))),
         disabled_backends,
         error_sets,
         resolvers,

@@ -2,6 +2,7 @@
 
 use super::ServerConnection;
 use super::need::{Held, Need};
+use crate::descriptors::Room;
 use crate::io::clock;
 use crate::session::Session;
 use crate::settings::Reuse;
@@ -94,6 +95,31 @@ impl IdleConnections {
         }
     }
 
+    /// Closes a shared idle connection, the oldest of a server, or of any one that has some; false if there is none.
+    pub fn close_shared(&self, server: Option<&Server>) -> bool {
+        let mut shelves = self.shelves.borrow_mut();
+        let of_server = server.map(Server::slot).filter(|slot| shelves.get(*slot).is_some_and(|shelf| !shelf.idle.is_empty()));
+        let slot = of_server.or_else(|| shelves.iter().position(|shelf| !shelf.idle.is_empty()));
+        let Some(shelf) = slot.and_then(|slot| shelves.get_mut(slot)) else { return false };
+        drop(shelf.idle.remove(0));
+        if let Some(server) = shelf.server.upgrade() {
+            shelf.tell(&server);
+        }
+        true
+    }
+
+    /// Closes an idle connection that stays with its session, but none by which a server knows a user; false if there is none.
+    pub fn close_own(&self) -> bool {
+        let mut shelves = self.shelves.borrow_mut();
+        let place = |shelf: &Shelf| shelf.own.iter().position(|c| !c.private);
+        let Some((shelf, at)) = shelves.iter_mut().find_map(|shelf| place(shelf).map(|at| (shelf, at))) else { return false };
+        drop(shelf.own.remove(at));
+        if let Some(server) = shelf.server.upgrade() {
+            shelf.tell(&server);
+        }
+        true
+    }
+
     /// Drops the connections to the server in that slot: they end with its streams.
     pub fn leave(&self, slot: usize) {
         if let Some(shelf) = self.shelves.borrow_mut().get_mut(slot) {
@@ -160,10 +186,12 @@ impl Shelf {
         }
         let most = pool.max_idle.map_or(MOST_IDLE, |most| most as usize);
         let keeps = most > 0 && !pool.purge_delay.is_zero();
+        let room = session.worker.room();
         let is_shared = match belonging {
             Belonging::Own => false,
-            Belonging::SharedIfRoom => keeps && need.has_room(pool.low),
-            Belonging::Shared if keeps && need.may_use(pool.low, idle, &connection) => true,
+            Belonging::SharedIfRoom => keeps && room == Room::Plenty && need.has_room(pool.low),
+            Belonging::Shared if keeps && room == Room::Plenty && need.may_use(pool.low, idle, &connection) => true,
+            Belonging::Shared if keeps && room == Room::Little && idle.is_empty() => true,
             Belonging::Shared => return,
         };
         if is_shared {
@@ -173,6 +201,7 @@ impl Shelf {
             connection.held = connection.held.or_else(|| Some(need.hold(idle.len())));
             connection.idle_until = clock::now() + pool.purge_delay;
             idle.push(connection);
+            session.worker.offers_idle(true);
         } else if session.own_connections.get() < session.frontend().own_connections {
             connection.held = Some(Held::count(&session.own_connections));
             connection.owner = session.number;

@@ -79,8 +79,6 @@ pub static KEYWORDS: &[Keyword] = &[
     knob("tune.maxaccept", "<number>", "Connections accepted at once.", EVENT_LOOP),
     // Connections to servers.
     knob("tune.idle-pool.shared", "on|off", "Shares idle connections among threads.", "each worker keeps its own idle connections"),
-    knob("tune.pool-high-fd-ratio", "<percent>", "Where idle connections are closed.", IDLE_BOUND),
-    knob("tune.pool-low-fd-ratio", "<percent>", "Where idle connections are not kept.", IDLE_BOUND),
     knob("tune.idletimer", "<time>", "When buffers grow for bulk.", "buffers do not change their size"),
     // Health checks.
     Keyword {
@@ -191,7 +189,6 @@ const ONE_BUFFER: &str = "'tune.bufsize' sizes the buffers; an idle connection h
 const ALLOCATOR: &str = "it tunes HAProxy's allocator";
 const SAME_BYTES: &str = "bytes are the same either way";
 const KERNEL_BUFFERS: &str = "the kernel sizes its buffers as connections need them";
-const IDLE_BOUND: &str = "idle connections are bounded by 'pool-max-conn' and the process's descriptors";
 const SPREAD: &str = "first checks are spread over an interval, and each then keeps its beat";
 const ACME: &str = "nobody is asked for new certificates: they are files";
 const H2: &str = "no connection uses HTTP/2";

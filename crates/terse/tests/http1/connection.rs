@@ -4,6 +4,7 @@ use super::support::client::Client;
 use super::support::proxy::{DEFAULTS, listen};
 use super::support::server::{Request, Server, ok};
 use super::support::{Terse, until};
+use std::sync::Barrier;
 
 /// Connections to the server after two clients' two requests each.
 fn connections_with(reuse: &str) -> usize {
@@ -43,6 +44,44 @@ fn what_is_not_needed_is_closed() {
         until("the others to close", || (server.open() == kept).then_some(()));
         terse.end();
     }
+}
+
+/// Of 100 descriptors a fifth is in use before idle connections are few, and a quarter before there are none.
+#[test]
+fn idle_connections_leave_descriptors_to_clients() {
+    const CLIENTS: usize = 12;
+    for (words, fewest, most) in [
+        ("", 1, 9),
+        ("tune.pool-low-fd-ratio 100\n tune.pool-high-fd-ratio 100", CLIENTS, CLIENTS),
+        ("tune.pool-low-fd-ratio 0\n tune.pool-high-fd-ratio 100", 1, 1),
+        ("tune.pool-high-fd-ratio 0", 0, 0),
+    ] {
+        let together = Barrier::new(CLIENTS);
+        let server = Server::answering(move |_| {
+            together.wait();
+            ok("idle")
+        });
+        let terse = with_descriptors(words, &server);
+        let mut clients: Vec<Client> = (0..CLIENTS).map(|_| terse.client()).collect();
+        clients.iter_mut().for_each(|client| client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n"));
+        clients.iter_mut().for_each(|client| assert_eq!(client.response("GET").text(), "idle"));
+        until("the others to close", || (fewest..=most).contains(&server.open()).then_some(()));
+        // Clients that only wait count as well.
+        if words.is_empty() {
+            clients.extend((CLIENTS..2 * CLIENTS).map(|_| terse.client()));
+            until("clients to take the place of all", || (server.open() == 0).then_some(()));
+        }
+        drop(clients);
+        terse.end();
+    }
+}
+
+/// A process with 100 descriptors.
+fn with_descriptors(words: &str, server: &Server) -> Terse {
+    let global = format!("global\n nbthread 1\n ulimit-n 100\n {words}\n");
+    let address = server.address();
+    let text = format!("{global}{DEFAULTS}\nlisten web\n bind fd@${{web}}\n http-reuse always\n server one {address}\n");
+    Terse::with(&text).listen("web").start()
 }
 
 /// A connection by which the server may know a user is that client's alone, and the client's requests keep to it.

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use terse_balance::exhaustion::{EXHAUSTION, Purpose};
 use terse_tls::Socket;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::{TcpListener, UdpSocket, UnixListener};
@@ -78,7 +79,8 @@ impl Relay {
             });
             match accepted {
                 Ok(()) => self.forwarder.received.connections.fetch_add(1, Relaxed),
-                Err(_) => {
+                Err(error) => {
+                    EXHAUSTION.note(&error, Purpose::Accept);
                     // No descriptor or no memory: somebody else must let go first.
                     tokio::time::sleep(BREATH).await;
                     0
