@@ -9,6 +9,7 @@ mod certificate_list;
 mod certificate_state;
 mod compression;
 pub(crate) mod conversation;
+mod cookie;
 mod counters;
 mod debug;
 mod decompression;
@@ -48,6 +49,7 @@ pub(crate) const FAMILIES: &[&[Command]] = &[
     compression::COMMANDS,
     decompression::COMMANDS,
     conversation::COMMANDS,
+    cookie::COMMANDS,
     counters::COMMANDS,
     debug::COMMANDS,
     engines::COMMANDS,

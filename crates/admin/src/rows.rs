@@ -300,7 +300,7 @@ impl Sight<'_> {
                 let address = server.address().destination().map_or("unix".into(), |destination| destination.to_string());
                 Figure::text("CGSV", address)
             }
-            Column::Cookie if self.legends => Figure::text("CNSV", &**settings.cookie.as_ref()?),
+            Column::Cookie if self.legends => Figure::text("CNSV", back.farm.cookie_of(server)?.into_owned()),
             _ => {
                 let (_, span, most) = SPANS
                     .iter()

@@ -5,6 +5,7 @@ use crate::check::Script;
 use crate::counters::Counters;
 use crate::durations::Durations;
 use crate::membership::{Picked, Servers, Wardens, numbers};
+use crate::persistence::DynamicCookies;
 use crate::queue::{Backlog, Claim, Grant, Precedence, Want};
 use crate::server::{Server, Standing};
 use crate::settings::FarmSettings;
@@ -90,6 +91,7 @@ pub struct Farm {
     /// How long its streams took.
     pub durations: Durations,
     cursor: Cursor,
+    pub(crate) dynamic_cookies: DynamicCookies,
 }
 
 /// Counts choices, on a line of its own.
@@ -115,10 +117,8 @@ impl fmt::Debug for Farm {
 impl Farm {
     /// Builds the servers of a backend, in the states that its configuration gives them.
     pub fn new(context: FarmContext, mut settings: FarmSettings) -> Arc<Farm> {
-        let key = settings.cookie_key.clone();
-        if let Some(cookie) = settings.cookie.as_mut().filter(|cookie| cookie.dynamic) {
-            cookie.key = key.unwrap_or_default();
-        }
+        let is_dynamic = settings.cookie.as_ref().is_some_and(|cookie| cookie.dynamic);
+        let dynamic_cookies = DynamicCookies::new(is_dynamic, settings.cookie_key.as_deref());
         let lines = mem::take(&mut settings.servers);
         let ids = numbers(&lines);
         let farm = Arc::new(Farm {
@@ -132,6 +132,7 @@ impl Farm {
             handshakes: HandshakeCounts::default(),
             durations: Durations::default(),
             cursor: Cursor::default(),
+            dynamic_cookies,
             context,
             settings,
         });

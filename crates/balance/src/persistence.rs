@@ -11,18 +11,17 @@
 mod cacheable;
 mod crumbs;
 mod dates;
+mod dynamic;
 
 pub use dates::{Dates, Terms};
+pub use dynamic::DynamicCookies;
 
-use crate::destination::Port;
 use crate::farm::Farm;
 use crate::server::Server;
 use crumbs::Crumbs;
 use std::borrow::Cow;
-use std::net::IpAddr;
 use std::sync::Arc;
 use terse_message::{Fields, Known, Request, Response};
-use xxhash_rust::xxh64::xxh64;
 
 /// `cookie <name> ...`
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,10 +38,8 @@ pub struct CookieSettings {
     pub postonly: bool,
     /// `preserve`: one that the server sends is left alone.
     pub preserve: bool,
-    /// `dynamic`: servers whose lines name no value have one that is made of their addresses.
+    /// `dynamic`: servers whose lines name no value have one that is made of their addresses, at first ([`DynamicCookies`]).
     pub dynamic: bool,
-    /// `dynamic-cookie-key`, of which it is made, too.
-    pub key: Arc<str>,
     /// `maxidle`, `maxlife`
     pub terms: Terms,
     /// What follows `; path=/` in Set-Cookie: `; domain=...; HttpOnly; Secure; <attributes>`, or nothing.
@@ -160,9 +157,11 @@ impl Farm {
     /// The first server with that cookie that may be used. Several may share one, so that a backup takes over a server's clients.
     fn server_of(&self, value: &[u8], forced: bool) -> (Option<usize>, CookieFound) {
         // An empty value would be that of all servers without a cookie.
-        let Some(cookie) = &self.settings.cookie else { return (None, CookieFound::Off) };
-        let theirs =
-            |server: &&Arc<Server>| !value.is_empty() && cookie.value_of(server).is_some_and(|cookie| cookie.as_bytes() == value);
+        let number = dynamic::read(value).and_then(|number| Some((self.dynamic_cookies.maker()?, number)));
+        let theirs = |server: &&Arc<Server>| match &server.settings().cookie {
+            Some(cookie) => !value.is_empty() && cookie.as_bytes() == value,
+            None => number.as_ref().is_some_and(|(maker, number)| maker.number(server) == Some(*number)),
+        };
         let servers = self.servers();
         let mut known = servers.iter().filter(theirs).peekable();
         if known.peek().is_none() {
@@ -172,6 +171,19 @@ impl Farm {
             Some(server) if server.is_up() => (Some(server.index()), CookieFound::Valid),
             server => (server.map(|server| server.index()), CookieFound::Down),
         }
+    }
+
+    /// What the cookie says for a server: what its line says, or a dynamic value.
+    pub fn cookie_of<'s>(&self, server: &'s Server) -> Option<Cow<'s, str>> {
+        match &server.settings().cookie {
+            Some(value) => Some(Cow::Borrowed(value)),
+            None => self.dynamic_cookies.maker()?.number(server).map(dynamic::written).map(Cow::Owned),
+        }
+    }
+
+    /// What dynamic cookies are made of.
+    pub fn dynamic_cookies(&self) -> &DynamicCookies {
+        &self.dynamic_cookies
     }
 
     /// Takes out of the request what the server must not see: the whole cookie (`indirect`), or its prefix (`prefix`). Other
@@ -202,18 +214,21 @@ impl Farm {
         let Some(cookie) = cookie else { return CookieSent::Off };
         let now_s = now_s();
         let kept = affinity.server == Some(server.index());
-        let sent = cookie.edit_response(&mut response.fields, server, kept);
+        let ours = self.cookie_of(server);
+        let sent = cookie.edit_response(&mut response.fields, ours.as_deref(), kept);
         let due = !kept || cookie.terms.renews(&affinity.dates, now_s);
         let wanted = cookie.mode == CookieMode::Insert && due && !(sent == CookieSent::Passed && cookie.preserve);
         if !wanted || (cookie.postonly && method != b"POST") {
             return sent;
         }
         let private = cookie.nocache && cacheable::is_cacheable(response, method);
-        response.fields.push(Known::SetCookie.name().as_bytes(), cookie.set_cookie(server, &affinity.dates, now_s).as_bytes());
+        response
+            .fields
+            .push(Known::SetCookie.name().as_bytes(), cookie.set_cookie(ours.as_deref(), &affinity.dates, now_s).as_bytes());
         if private {
             response.fields.push(Known::CacheControl.name().as_bytes(), b"private");
         }
-        if kept && cookie.value_of(server).is_some() { CookieSent::Updated } else { CookieSent::Inserted }
+        if kept && ours.is_some() { CookieSent::Updated } else { CookieSent::Inserted }
     }
 }
 
@@ -230,9 +245,7 @@ impl CookieSettings {
     }
 
     /// Does what the mode says to the Set-Cookie that the server sent. `kept`: the client had the right cookie.
-    fn edit_response(&self, fields: &mut Fields, server: &Server, kept: bool) -> CookieSent {
-        let ours = self.value_of(server);
-        let ours = ours.as_deref();
+    fn edit_response(&self, fields: &mut Fields, ours: Option<&str>, kept: bool) -> CookieSent {
         let mut sent = CookieSent::None;
         let mut i = 0;
         while let Some((name, value)) = fields.at(i) {
@@ -268,34 +281,10 @@ impl CookieSettings {
         sent
     }
 
-    /// What the cookie says for a server: what its line says, or with `dynamic` a number that all balancers with the same key make of
-    /// its address: XXH64 of the key, the address and the port in four bytes, as HAProxy has it on x86.
-    fn value_of<'s>(&self, server: &'s Server) -> Option<Cow<'s, str>> {
-        let settings = server.settings();
-        if let Some(value) = &settings.cookie {
-            return Some(Cow::Borrowed(value));
-        }
-        let destination = server.address().destination()?;
-        if !self.dynamic || self.key.is_empty() {
-            return None;
-        }
-        let mut bytes = self.key.as_bytes().to_vec();
-        match destination.ip {
-            IpAddr::V4(ip) => bytes.extend_from_slice(&ip.octets()),
-            IpAddr::V6(ip) => bytes.extend_from_slice(&ip.octets()),
-        }
-        let port = match destination.port {
-            Port::Fixed(port) => port.into(),
-            Port::Offset(offset) => offset,
-        };
-        bytes.extend_from_slice(&port.to_le_bytes());
-        Some(Cow::Owned(format!("{:016x}", xxh64(&bytes, 0))))
-    }
-
     /// What is sent to a client of that server; one without a cookie takes the client's away.
-    fn set_cookie(&self, server: &Server, dates: &Dates, now_s: i64) -> String {
+    fn set_cookie(&self, ours: Option<&str>, dates: &Dates, now_s: i64) -> String {
         let (name, attributes) = (&self.name, &self.attributes);
-        match self.value_of(server) {
+        match ours {
             Some(value) => format!("{name}={value}{}; path=/{attributes}", self.terms.write(dates, now_s)),
             None => format!("{name}=; Expires=Thu, 01-Jan-1970 00:00:01 GMT; path=/{attributes}"),
         }

@@ -60,6 +60,8 @@ pub struct Plan {
     pub frontends: Vec<Frontend>,
     /// Backends and the back halves of `listen`.
     pub backends: Backends,
+    /// The frontends that may send to each backend of the configuration, by their places.
+    senders: Vec<Vec<usize>>,
     /// What backends are made of that are added.
     pub templates: Templates,
     /// Addresses to listen on, of all frontends.
@@ -116,6 +118,23 @@ pub struct Plan {
     pub scripts: Option<Arc<dyn Library>>,
     /// How much of its time each worker computes, in percent of the last second.
     pub busy_percents: Box<[AtomicU8]>,
+}
+
+impl Plan {
+    /// Computes what follows from the connections of the process, and of each proxy that says nothing of its own (`-N`; 0: those of the
+    /// process): without `fullconn`, servers get their whole `maxconn` at a tenth of what frontends may send to their backend.
+    pub fn settle(&self, connections: usize, of_proxies: usize) {
+        let silent = self.frontends.iter().filter(|frontend| frontend.tally.limit() == 0);
+        silent.for_each(|frontend| frontend.tally.set_limit(of_proxies));
+        let most = |front: &usize| match self.frontends.get(*front).map_or(0, |frontend| frontend.tally.limit()) {
+            0 => connections,
+            limit => limit,
+        };
+        for (backend, senders) in self.backends.now().iter().zip(&self.senders) {
+            let sum: usize = senders.iter().map(most).sum();
+            backend.farm.set_full(u32::try_from(sum.div_ceil(10)).unwrap_or(u32::MAX).max(1));
+        }
+    }
 }
 
 /// What `global` says to the workers.

@@ -207,7 +207,8 @@ fn plan(
     let mut environment: Vec<(String, String)> = config.environment.variables.clone().into_iter().collect();
     environment.sort();
     let mut plan = build(config, &host, diagnostics);
-    let wanted = plan.as_ref().map(|plan| listening::wanted(plan, &admin, &process, arguments, diagnostics)).unwrap_or_default();
+    let mut wanted =
+        plan.as_ref().map(|plan| listening::wanted(plan, &admin, &process, arguments, diagnostics)).unwrap_or_default();
     let plan_now = plan.as_mut()?;
     if let Some((file, place)) = &admin.stats_file {
         let loaded = files::bounded(file, stats_file::MOST_BYTES).and_then(|bytes| stats_file::load(plan_now, &bytes));
@@ -228,9 +229,8 @@ fn plan(
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     plan_now.descriptors = Arc::new(plan_now.descriptors.limited(count(limits.descriptors), count(fixed)));
     *plan_now.limits.connections.get_mut() = limits.connections as usize;
-    for frontend in plan_now.frontends.iter().filter(|frontend| frontend.tally.limit() == 0) {
-        frontend.tally.set_limit(arguments.proxy_maxconn.unwrap_or(0) as usize);
-    }
+    plan_now.settle(limits.connections as usize, arguments.proxy_maxconn.unwrap_or(0) as usize);
+    listening::settle(&mut wanted, plan_now);
     Some(Configuration { plan: plan?, process, identity, limits, wanted, admin, environment })
 }
 

@@ -7,6 +7,7 @@ use crate::process::{ProcessSettings, identity, sys};
 use crate::sockets::unix::FileOptions;
 use crate::sockets::{Endpoint, Listening, Options, Wanted};
 use socket2::{Domain, SockRef};
+use std::sync::atomic::Ordering::Relaxed;
 use terse_admin::{AdminSettings, StatsSocket};
 use terse_config::{Diagnostic, Diagnostics, Severity};
 use terse_proxy::access::{Access, Listener, Turn};
@@ -45,6 +46,17 @@ pub fn wanted(
         add(plan.binds().len() + admin.sockets.len() + index, &bind, &forwarder.name, 1);
     }
     all
+}
+
+/// Gives each address the backlog that its line does not say: as many connections as it may have, or its frontend, or the process.
+pub fn settle(wanted: &mut [Wanted], plan: &Plan) {
+    let of_process = plan.limits.connections.load(Relaxed);
+    for wanted in wanted.iter_mut().filter(|wanted| wanted.options.backlog.is_none()) {
+        let Some(bind) = plan.binds().get(wanted.line) else { continue };
+        let of_frontend = plan.frontends.get(bind.frontend).map_or(0, |frontend| frontend.tally.limit());
+        let limits = [bind.settings.maxconn.map_or(0, |most| most as usize), of_frontend, of_process];
+        wanted.options.backlog = limits.into_iter().find(|limit| *limit > 0).and_then(|limit| u32::try_from(limit).ok());
+    }
 }
 
 /// What is to be opened for the master's command line. Lines are numbered as the sockets stand.

@@ -24,12 +24,9 @@ const ABSENT: &[Absent] = &[
     absent("debug", INTERNALS),
     absent("del ssl ech", ECH),
     absent("del ssl jwt", TOKENS),
-    absent("disable dynamic-cookie", COOKIES),
-    absent("enable dynamic-cookie", COOKIES),
     absent("hard-reload", MASTER),
     absent("reload", MASTER),
     absent("set anon", "nothing is hidden in answers"),
-    absent("set dynamic-cookie-key", COOKIES),
     absent("set ssl ech", ECH),
     absent("show peers", "tables are not shared with other machines"),
     absent("show proc", MASTER),
@@ -44,7 +41,6 @@ const fn absent(name: &'static str, reason: &'static str) -> Absent {
     Absent { name, reason }
 }
 
-const COOKIES: &str = "dynamic cookies are not built";
 const INTERNALS: &str = "it looks into HAProxy's own code";
 const MASTER: &str = "it is a command of the master's command line (-S)";
 const ECH: &str = "the system's OpenSSL has no encrypted hellos";

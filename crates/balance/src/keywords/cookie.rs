@@ -46,7 +46,6 @@ fn cookie(args: &mut Args<'_>) -> Result<CookieSettings, Fault> {
         postonly: false,
         preserve: false,
         dynamic: false,
-        key: "".into(),
         terms: Terms::default(),
         attributes: "".into(),
     };

@@ -140,6 +140,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     building.vault.read_stores(stores, building.diagnostics);
     building.logs.prepare(&log_sections, &drafts, &building.vault, building.diagnostics);
     let backends = backends::build(&mut drafts, &workshop, &mut building);
+    let senders = backends::senders(&drafts, &backends);
     let (frontends, binds) = frontends::build(&drafts, &backends, &mut building);
     let journal = building.logs.journal(&global_log, building.diagnostics);
     let forwarders = building.logs.forwarders(log_sections, &building.vault, building.diagnostics);
@@ -158,9 +159,8 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let _ = building.logs.registry.own::<Known>().0.set(tables.clone());
     // From here on, expressions find what there is, and what they do not find refuses no file.
     let bases = if purge.proxies || !complete { Vec::new() } else { bases };
-    let later = (backends::later_fullness(&drafts), purge.servers);
     let registries = workshop.registries.clone();
-    let templates = Templates::new(bases, workshop, later, &compression.engines, &mut building.logs);
+    let templates = Templates::new(bases, workshop, purge.servers, &compression.engines, &mut building.logs);
     let of_templates = std::mem::take(&mut building.logs.registry.references);
     references::rings(&of_templates, &mut building.logs.directory, false, building.diagnostics);
     let vault = building.vault.clone();
@@ -181,7 +181,8 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let bodies = Some(compression.memory_bytes).filter(|bytes| *bytes > 0).map(|bytes| Arc::new(Memory::new(bytes)));
     let memory = Arc::new(Limit::new(host.memory_bytes));
     let coders_bytes = Some(compression.max_memory_bytes).filter(|bytes| *bytes > 0).unwrap_or(usize::MAX);
-    Some(Plan {
+    let plan = Plan {
+        senders,
         bodies,
         caches,
         busy_percents: (0..host.workers.max(1)).map(|_| AtomicU8::new(0)).collect(),
@@ -221,7 +222,9 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         vault,
         tls_defaults,
         scripts,
-    })
+    };
+    plan.settle(host.maxconn, 0);
+    Some(plan)
 }
 
 /// What is needed on the way.

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod agreement;
 mod balancing;
 mod cases;
 #[path = "../tls/certificates.rs"]

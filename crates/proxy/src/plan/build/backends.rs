@@ -32,47 +32,28 @@ pub(super) fn build(drafts: &mut [Draft], workshop: &Workshop, building: &mut Bu
         let backend = build_one(draft, workshop, building);
         backends.push(Arc::new(backend));
     }
-    let most = Some(building.host.maxconn).filter(|most| *most != 0).unwrap_or(DEFAULT_MAXCONN);
-    let is_full = fullness(drafts, &backends, most);
-    backends.iter().zip(is_full).for_each(|(backend, full)| backend.farm.set_full(full));
     tracking::settle(drafts, &backends, building);
     backends
 }
 
-/// At how many requests the servers of each backend get their whole `maxconn`, where no `fullconn` says so: a tenth of the connections
-/// that frontends may send there. One that chooses by an expression may send to all.
-fn fullness(drafts: &[Draft], backends: &[Arc<Backend>], most_at_all: usize) -> Vec<u32> {
-    let mut sums = vec![0usize; backends.len()];
-    for draft in drafts.iter().filter(|draft| draft.front.is_some()) {
-        let most = draft.proxy.maxconn.unwrap_or(most_at_all);
-        let switches = &draft.proxy.switches;
-        let anywhere = switches.iter().any(|switch| matches!(switch.target, SwitchTarget::Format(_)));
-        let named = switches.iter().filter_map(|switch| match &switch.target {
+/// The frontends that may send to each backend, by their places: what [`Plan::settle`](crate::plan::Plan::settle) computes `fullconn` of.
+/// Those that choose by an expression do not count for what it may name, as in HAProxy.
+pub(super) fn senders(drafts: &[Draft], backends: &[Arc<Backend>]) -> Vec<Vec<usize>> {
+    let mut senders = vec![Vec::new(); backends.len()];
+    for (front, draft) in drafts.iter().filter(|draft| draft.front.is_some()).enumerate() {
+        let named = draft.proxy.switches.iter().filter_map(|switch| match &switch.target {
             SwitchTarget::Name(name) => Some(name.as_str()),
             SwitchTarget::Format(_) => None,
         });
-        let names: HashSet<&str> = named.chain(draft.proxy.default_backend.as_ref().map(|(name, _)| name.as_str())).collect();
+        let default = draft.proxy.default_backend.as_ref().map(|(name, _)| name.as_str());
+        let names: HashSet<&str> = named.chain(default).collect();
         for (at, backend) in backends.iter().enumerate() {
-            if anywhere || names.contains(&*backend.name) || (draft.back == Some(at)) {
-                sums[at] += most;
-            }
+            let sends = names.contains(&*backend.name) || (draft.back == Some(at) && default.is_none());
+            senders[at].extend(sends.then_some(front));
         }
     }
-    sums.into_iter().map(|sum| u32::try_from(sum.div_ceil(10)).unwrap_or(u32::MAX).max(1)).collect()
+    senders
 }
-
-/// The same for backends that are made later: only who chooses by an expression finds them.
-pub(super) fn later_fullness(drafts: &[Draft]) -> u32 {
-    let anywhere = |draft: &&Draft| {
-        let mut switches = draft.proxy.switches.iter();
-        draft.front.is_some() && switches.any(|switch| matches!(switch.target, SwitchTarget::Format(_)))
-    };
-    let sum: usize = drafts.iter().filter(anywhere).map(|draft| draft.proxy.maxconn.unwrap_or(DEFAULT_MAXCONN)).sum();
-    u32::try_from(sum.div_ceil(10)).unwrap_or(u32::MAX)
-}
-
-/// The connections of a frontend that says nothing of them, as HAProxy counts them where the system sets no limit.
-const DEFAULT_MAXCONN: usize = 2000;
 
 fn build_one(draft: &mut Draft, workshop: &Workshop, building: &mut Building<'_>) -> Backend {
     let own = Own::of(draft, &mut building.logs, building.diagnostics);

@@ -24,8 +24,6 @@ use terse_config::{Base, Diagnostics, Section, SectionKind, Severity};
 pub struct Templates {
     kept: Mutex<Vec<Template>>,
     workshop: Workshop,
-    /// At how many requests the servers of one get their whole `maxconn`, where no `fullconn` says so.
-    full: u32,
     /// Whether any of them lets bytes go through pipes.
     pub splices: bool,
     /// Whether any of them speaks of compression.
@@ -56,7 +54,7 @@ impl Templates {
     pub(super) fn new(
         bases: Vec<Base>,
         workshop: Workshop,
-        (full, purges_servers): (u32, bool),
+        purges_servers: bool,
         engines: &[EngineSettings],
         logs: &mut Logs<'_>,
     ) -> Templates {
@@ -77,7 +75,7 @@ impl Templates {
             Template { base, own, problems }
         };
         let kept: Vec<Template> = bases.into_iter().map(template).collect();
-        Templates { kept: Mutex::new(kept), workshop, full, splices, compresses }
+        Templates { kept: Mutex::new(kept), workshop, splices, compresses }
     }
 
     /// Who is told of servers of all backends.
@@ -141,7 +139,8 @@ impl Plan {
         if !alerts.is_empty() {
             return failed(alerts.join("\n"));
         }
-        backend.farm.set_full(self.templates.full);
+        // No frontend is known to send there.
+        backend.farm.set_full(1);
         let support = backend.takes_servers();
         (change.given.numbers, change.given.id) = (backend.number + 1, backend.id);
         change.add(Arc::new(backend));
