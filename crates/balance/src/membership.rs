@@ -240,16 +240,21 @@ impl Farm {
     }
 }
 
-/// The numbers in statistics of a configuration's servers: what their lines say, and for the others the first free one from their
-/// place in the backend on.
+/// The numbers in statistics of a configuration's servers: what their lines say, and for the others the first free one after those that
+/// were given before. Each line moves the search on by one, as in HAProxy.
 pub(crate) fn numbers(servers: &[ServerSettings]) -> Vec<u32> {
     let mut taken: HashSet<u32> = servers.iter().filter_map(|server| server.id).collect();
-    let number = |(place, server): (u32, &ServerSettings)| {
-        let id = server.id.or_else(|| (place..).find(|id| !taken.contains(id))).unwrap_or(place);
-        taken.insert(id);
+    let mut next = 1u32;
+    let number = |server: &ServerSettings| {
+        let id = server.id.unwrap_or_else(|| {
+            next = (next..).find(|id| !taken.contains(id)).unwrap_or(next);
+            taken.insert(next);
+            next
+        });
+        next = next.saturating_add(1);
         id
     };
-    (1u32..).zip(servers).map(number).collect()
+    servers.iter().map(number).collect()
 }
 
 #[cfg(test)]

@@ -222,8 +222,7 @@ fn plan(
     let copies = arguments.no_splice || arguments.no_zero_copy || arguments.no_fast_forward || process.no_splice;
     let splices = !copies && plan_now.splices();
     let fixed = fixed_descriptors(plan_now, &wanted, &admin, host.workers);
-    let limits =
-        Wishes::new(&process, arguments.maxconn, arguments.memory_limit_mib, buffer_bytes as u64, fixed, splices).settle();
+    let limits = Wishes::new(&process, arguments.maxconn, arguments.memory_limit_mib, buffer_bytes as u64, fixed, splices).settle();
     plan_now.process.maxconn = limits.connections as usize;
     plan_now.pipes = Arc::new(PipeLimit::new(limits.pipes as usize, process.pipe_bytes));
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);

@@ -333,7 +333,7 @@ fn write_text(text: &mut String, bytes: &[u8]) {
             b'\r' => text.push_str("\\r"),
             0x1b => text.push_str("\\e"),
             byte if byte.is_ascii_graphic() => text.push(char::from(*byte)),
-            byte => text.push_str(&format!("\\x{byte:02x}")),
+            byte => text.push_str(&format!("\\x{byte:02X}")),
         }
     }
 }
