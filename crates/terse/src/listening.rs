@@ -54,7 +54,7 @@ pub fn settle(wanted: &mut [Wanted], plan: &Plan) {
     for wanted in wanted.iter_mut().filter(|wanted| wanted.options.backlog.is_none()) {
         let Some(bind) = plan.binds().get(wanted.line) else { continue };
         let of_frontend = plan.frontends.get(bind.frontend).map_or(0, |frontend| frontend.tally.limit());
-        let limits = [bind.settings.maxconn.map_or(0, |most| most as usize), of_frontend, of_process];
+        let limits = [bind.settings.maxconn.unwrap_or(0), of_frontend, of_process];
         wanted.options.backlog = limits.into_iter().find(|limit| *limit > 0).and_then(|limit| u32::try_from(limit).ok());
     }
 }

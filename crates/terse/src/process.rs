@@ -12,6 +12,7 @@ pub mod pidfile;
 pub mod refused;
 pub mod settings;
 pub mod sys;
+pub mod trim;
 pub mod variables;
 pub mod workers;
 

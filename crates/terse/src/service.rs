@@ -8,7 +8,7 @@ use crate::engines::{self, Prepared};
 use crate::listening::Listeners;
 use crate::master::lifeline::Lifeline;
 use crate::process::variables::Outside;
-use crate::process::{ProcessSettings, workers};
+use crate::process::{ProcessSettings, trim, workers};
 use crate::report::Report;
 use crate::signals::{Order, Signals};
 use crate::states;
@@ -106,6 +106,7 @@ impl Service {
         tokio::spawn(terse_names::run(plan.templates.wardens().clone(), plan.resolvers.clone(), farms.clone()));
         tokio::spawn(terse_balance::check::run(plan.templates.wardens().clone(), farms, Arc::new(surroundings)));
         tokio::spawn(terse_proxy::ocsp::run(plan.clone()));
+        tokio::spawn(trim::watch(plan.clone()));
         if let Some(queue) = shared.queue.filter(|queue| !queue.engines().is_empty()) {
             let voice = Voice { logger: Logger::new(&plan.sinks), report: report.clone() };
             tokio::spawn(engines::watch(queue, plan.clone(), voice));

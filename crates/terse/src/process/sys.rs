@@ -34,6 +34,15 @@ pub fn fork() -> io::Result<Forked> {
     }
 }
 
+/// Gives freed memory that the allocator keeps back to the system, where the allocator is one that can.
+pub fn give_memory_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the allocator takes its own locks, and moves nothing that is in use.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// A second descriptor, closed on `exec`, of what the process has inherited under a number.
 ///
 /// # Errors
