@@ -1,5 +1,5 @@
-//! What two balancers must agree on, since both may stand before the same servers: hashes of keys, dynamic cookies, numbers of servers and
-//! proxies, keys of tables; and limits that are computed where a file does not say them. Thousands of inputs, empty and odd ones among them.
+//! What two balancers must agree on, since both may stand before the same servers: hashes of keys, dynamic cookies, numbers of servers,
+//! keys of tables; and limits that are computed where a file does not say them. Thousands of inputs, empty and odd ones among them.
 
 use super::figures::{command, of};
 use super::support::client::Client;
@@ -173,8 +173,7 @@ fn dynamic_cookies_and_numbers_are_the_same() {
             let table = command(process, "show stat -1 6 -1");
             let mut lines = table.lines();
             let head: Vec<&str> = lines.next().unwrap_or_default().trim_start_matches("# ").split(',').collect();
-            let places =
-                ["pxname", "svname", "iid", "sid", "cookie"].map(|name| head.iter().position(|found| *found == name).unwrap());
+            let places = ["pxname", "svname", "sid", "cookie"].map(|name| head.iter().position(|found| *found == name).unwrap());
             let row = |line: &str| {
                 let cells: Vec<&str> = line.split(',').collect();
                 places.map(|place| cells.get(place).copied().unwrap_or_default()).join(" ")
