@@ -426,7 +426,7 @@ mod tests {
     #[test]
     fn records_cut_messages_anywhere() {
         let whole = usual();
-        for most in 1..whole.len() {
+        for most in 1..whole.len() - 5 {
             let bytes = cut(&whole[5..], most);
             let name = find(found(&bytes).extensions, SERVER_NAME).and_then(server_name);
             assert_eq!(name, Some(&b"example.com"[..]), "{most}");
@@ -435,7 +435,7 @@ mod tests {
                 assert_eq!(kind_of(&bytes[..length]), Read::More, "{most} {length}");
             }
             // What is no handshake cuts off a message for good.
-            let broken = [&bytes[..most.min(whole.len() - 6) + 5], &[21, 3, 1, 0, 2, 1, 0]].concat();
+            let broken = [&bytes[..most + 5], &[21, 3, 1, 0, 2, 1, 0]].concat();
             assert_eq!(hello_of(&broken), Read::Never, "{most}");
         }
         // What follows the message in its record is another one.
