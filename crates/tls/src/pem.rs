@@ -1,7 +1,7 @@
 //! What is in a file in PEM (RFC 7468), block by block.
 //!
-//! OpenSSL passes over what it does not look for, and of some kinds it reads the first one alone. Here nothing is passed over that may
-//! hold a certificate: a block of a kind that nobody knows is refused by its name.
+//! OpenSSL passes over what it does not look for, and of some kinds it reads the first one alone. Here no block is passed over that may
+//! hold a certificate: one of a kind that nobody knows is refused by its name. What is commented out is no block.
 
 use crate::certificate::{Unusable, said};
 use crate::raw;
@@ -16,12 +16,12 @@ pub(crate) struct Block<'p> {
     pub(crate) text: &'p [u8],
 }
 
-/// The blocks of a file. What stands before a head in its line, such as the mark of an encoding, is left out. A block without its end is
-/// one to the end of the file.
+/// The blocks of a file. A head begins a line, as for OpenSSL, or follows the end of another block at once: one with a `#` before it is
+/// no head. A block without its end is one to the end of the file.
 pub(crate) fn blocks(pem: &[u8]) -> impl Iterator<Item = Block<'_>> {
-    let mut rest = pem;
+    let mut rest = pem.strip_prefix(UTF8_MARK).unwrap_or(pem);
     std::iter::from_fn(move || {
-        let block = &rest[find(rest, BEGIN)?..];
+        let block = &rest[head(rest)?..];
         let head = block[BEGIN.len()..].split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii_end();
         let label = head.strip_suffix(DASHES).unwrap_or(head);
         let end = [b"-----END ", label, DASHES].concat();
@@ -81,11 +81,19 @@ pub(crate) fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<X509>, Unusabl
     Ok(found)
 }
 
+/// Where the next head is: at the start, or at the start of a line.
+fn head(rest: &[u8]) -> Option<usize> {
+    let lines = rest.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    std::iter::once(0).chain(lines).find(|at| rest[*at..].starts_with(BEGIN))
+}
+
 fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|part| part == what)
 }
 
 const BEGIN: &[u8] = b"-----BEGIN ";
+/// The mark of UTF-8 that some editors put at a file's start.
+const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 const DASHES: &[u8] = b"-----";
 /// The most that is shown of a label.
 const LABEL_CHARS: usize = 64;
@@ -122,6 +130,22 @@ mod tests {
             assert_eq!(count(&[&labelled(&pem, label), &pem[..]].concat()), Ok(1), "{label}");
         }
         assert_eq!(count(b""), Ok(0));
+    }
+
+    #[test]
+    fn what_is_commented_out_is_no_block() {
+        let pem = pair(Kind::Ecdsa, "a.test", &[]).certificate;
+        let text = String::from_utf8(pem.clone()).unwrap();
+        let lines: String = text.lines().map(|line| format!("#{line}\n")).collect();
+        for before in ["#", "# ", "retired: ", " ", "\t", "\u{feff}#", "a\n#"] {
+            assert_eq!(count(format!("{before}{text}").as_bytes()), Ok(0), "{before:?}");
+            assert_eq!(count(format!("{before}{text}{text}").as_bytes()), Ok(1), "{before:?}");
+            assert_eq!(count(format!("{text}{before}{text}{text}").as_bytes()), Ok(2), "{before:?}");
+            assert_eq!(count(format!("{before}{text}").replace('\n', "\r\n").as_bytes()), Ok(0), "{before:?}");
+        }
+        assert_eq!(count(lines.as_bytes()), Ok(0));
+        assert_eq!(count(format!("{lines}{text}{lines}").as_bytes()), Ok(1));
+        assert_eq!(count(&[b"#", &labelled(&pem, "x")[..]].concat()), Ok(0));
     }
 
     #[test]
