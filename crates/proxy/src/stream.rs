@@ -2,6 +2,7 @@
 
 use crate::facts::Facts;
 use crate::figures::Figures;
+use crate::io::Incoming;
 use crate::session::Session;
 use std::rc::Rc;
 use std::time::Instant;
@@ -22,6 +23,8 @@ pub struct Stream {
     pub request_variables: Store,
     /// Variables of the scope `res`.
     pub response_variables: Store,
+    /// What is left of the request's body, once some of it has gone to a server.
+    pub left: Option<Incoming>,
     /// What else is known.
     pub facts: Facts,
 }
@@ -47,6 +50,7 @@ impl Stream {
             transaction,
             request_variables,
             response_variables,
+            left: None,
             facts: Facts::new(session.clone(), figures, start, session.requests.get()),
         }
     }

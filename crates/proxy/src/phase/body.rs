@@ -66,11 +66,19 @@ pub async fn pass(source: &mut Source<'_>, sink: &mut Sink<'_>, Way { mut passag
 /// Reads a body to its end and drops it: the receiver has asked for the head alone.
 pub async fn discard(source: &mut Source<'_>, sink: &mut Sink<'_>) -> Result<(), Broke> {
     sink.flush().await.map_err(Broke::Sink)?;
+    drop_rest(source).await.map_err(Broke::Source)
+}
+
+/// Reads what is left of a body and drops it.
+pub async fn drop_rest(source: &mut Source<'_>) -> Result<(), Broken> {
     loop {
-        match source.part().map_err(Broke::Source)? {
-            Some(Part::Data(n)) => source.consume(n),
+        match source.part()? {
+            Some(Part::Data(n)) => {
+                source.count(n);
+                source.consume(n);
+            }
             Some(Part::End) => return Ok(()),
-            None => source.more().await.map_err(Broke::Source)?,
+            None => source.more().await?,
         }
     }
 }

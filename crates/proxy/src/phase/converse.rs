@@ -3,11 +3,12 @@
 use crate::cancel;
 use crate::facts::Times;
 use crate::inspection::lend_if;
-use crate::io::{Buffer, clock};
+use crate::io::{Buffer, Incoming, clock};
 use crate::log::Origin;
 use crate::phase::prepare::Exchange;
 use crate::phase::{
-    Client, Next, announce, answer, assign, finish, handshake, judge, persist, prepare, read, record, retry, route, transfer,
+    Client, Next, announce, answer, assign, finish, handshake, judge, linger, persist, prepare, read, record, retry, route,
+    transfer,
 };
 use crate::registry::Registry;
 use crate::session::Session;
@@ -20,7 +21,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
-use terse_message::{Abort, BodyLength, Who};
+use terse_message::{Abort, BodyLength, Known, Who};
 
 /// Serves a client's connection to its end, and gives its place back then.
 ///
@@ -85,13 +86,9 @@ async fn http(client: &mut Client, session: &Rc<Session>) {
         let next = Box::pin(converse(client, session, &mut idle_since)).await;
         match next {
             Next::Request => {}
-            Next::Close => break,
+            Next::Close | Next::Linger => break,
             Next::Reset => {
                 client.io.reset();
-                break;
-            }
-            Next::Linger => {
-                Box::pin(linger(client, session)).await;
                 break;
             }
         }
@@ -239,6 +236,14 @@ async fn exchange(client: &mut Client, session: &Rc<Session>, idle_since: Instan
     }
     session.worker.give_scratch(out);
     finish::stream(&mut stream);
+    if next == Next::Linger {
+        let request = &stream.request;
+        let held_back = request.fields.has(Known::Expect);
+        let untouched = || Incoming::new(request.body, request.fields.has(Known::TransferEncoding));
+        let rest = stream.left.take().unwrap_or_else(untouched);
+        drop(stream);
+        Box::pin(linger::linger(client, session, rest, held_back)).await;
+    }
     next
 }
 
@@ -293,12 +298,12 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
     let mut exchange = prepare::request(stream, bound);
     persist::behind(client, stream, &mut exchange);
     let next = forward(client, stream, &mut exchange, out).await;
-    leave(stream, &exchange);
+    leave(stream, &mut exchange);
     next
 }
 
 /// What of the body is still to come decides whether the connection can go on behind an answer of ours.
-pub(super) fn leave(stream: &mut Stream, exchange: &Exchange) {
+pub(super) fn leave(stream: &mut Stream, exchange: &mut Exchange) {
     stream.request.body = match stream.request.body {
         _ if exchange.upload.is_done() => BodyLength::None,
         // What stands in the buffer is not its beginning: no length fits.
@@ -307,6 +312,7 @@ pub(super) fn leave(stream: &mut Stream, exchange: &Exchange) {
         }
         untouched => untouched,
     };
+    stream.left = Some(std::mem::take(&mut exchange.upload));
 }
 
 /// Sends the request to a server, and to another when that may help.
@@ -327,36 +333,6 @@ async fn forward(client: &mut Client, stream: &mut Stream, exchange: &mut Exchan
                 }
                 return Err(failure.abort);
             }
-        }
-    }
-}
-
-/// How long, and how many bytes, a client that was answered before it had finished is listened to.
-const LINGER: Duration = Duration::from_secs(2);
-const LINGER_BYTES: usize = 1 << 20;
-
-async fn linger(client: &mut Client, session: &Session) {
-    client.timer.set(Some(LINGER));
-    if client.io.shutdown().await.is_err() {
-        return;
-    }
-    let mut left = LINGER_BYTES;
-    while left > 0 {
-        let at = client.buffer.filled().len();
-        client.buffer.consume(at);
-        if client.buffer.is_released() {
-            match session.worker.pools.small.take() {
-                Some(buffer) => client.buffer = buffer,
-                None => return,
-            }
-        }
-        let read = poll_fn(|cx| match client.io.split().0.poll_read(cx, &mut client.buffer) {
-            Poll::Pending if client.timer.is_due(cx) => Poll::Ready(Ok(0)),
-            poll => poll,
-        });
-        match read.await {
-            Ok(n) if n > 0 => left = left.saturating_sub(n),
-            _ => return,
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod guise;
 pub mod handshake;
 pub mod inspect;
 pub mod judge;
+pub mod linger;
 pub mod observe;
 pub mod perform;
 pub mod persist;
@@ -27,6 +28,7 @@ pub mod transfer;
 pub mod waiting;
 
 use crate::io::{Buffer, Timer, Transport};
+use terse_message::Abort;
 
 /// The client's end of a session.
 pub struct Client {
@@ -45,9 +47,20 @@ pub enum Next {
     Request,
     /// The connection ends.
     Close,
-    /// The connection ends, but bytes of the client's are still on their way: they are read and dropped for a moment, or the
-    /// kernel would answer them with a reset that could overtake our answer (RFC 9112 section 9.6).
+    /// The connection ends, but bytes of the client's are still on their way: they are [read and dropped](linger), or the kernel would
+    /// answer them with a reset that could overtake our answer (RFC 9112 section 9.6).
     Linger,
     /// The connection is reset: a body that only its end would have ended broke off (RFC 9112 section 8).
     Reset,
+}
+
+/// How a request ended whose answer is complete. An answer alone ends no upload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// Its server has all of it.
+    Whole,
+    /// Its server has closed or takes no more, which `Some` tells; or nobody waits for the rest any more.
+    Unread(Option<Abort>),
+    /// Its client broke off.
+    Broken(Abort),
 }

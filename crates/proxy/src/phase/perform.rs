@@ -19,7 +19,7 @@ pub async fn run(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, se
     let mut connection = enter(stream, service)?;
     let mut exchange = prepare::request(stream, Bound::default());
     let result = transfer::run(client, &mut connection, stream, &mut exchange, out).await;
-    converse::leave(stream, &exchange);
+    converse::leave(stream, &mut exchange);
     // A service that is not done with its answer has nobody left to give it to.
     drop(connection);
     if result.is_ok() {

@@ -13,7 +13,7 @@ use crate::phase::assign::went_early_unasked;
 use crate::phase::body::{self, Broke};
 use crate::phase::inspect::{self, Decision};
 use crate::phase::retry::FailureKind;
-use crate::phase::transfer::Failure;
+use crate::phase::transfer::{Failure, Sending};
 use crate::phase::{coding, decoding, judge, observe, prepare, record};
 use crate::rules::{self, BodyWait, Cursor, Flow, Rule, Wait, rewrite};
 use crate::script;
@@ -22,7 +22,6 @@ use crate::settings::{ConnectionMode, Mode};
 use crate::splice::Way;
 use crate::stick;
 use crate::stream::Stream;
-use std::cell::Cell;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
@@ -49,8 +48,8 @@ pub struct Reply<'a> {
     pub joins: bool,
     /// What the persistence cookie said.
     pub affinity: &'a Affinity,
-    /// Whether all of the request has been read and sent on by now.
-    pub body_read: &'a Cell<bool>,
+    /// How far the request has come by now.
+    pub sending: &'a Sending,
     /// Whether the server's connection may carry another request.
     pub server_keeps: bool,
     /// Whether the connection is a tunnel from here on.
@@ -61,6 +60,9 @@ pub struct Reply<'a> {
 pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>) -> Result<(), Failure> {
     let session = stream.facts.session.clone();
     let persistence = head(down, sink, stream, reply).await?;
+    let sending = reply.sending;
+    // What is not whole is expected to be, unless the server says that it closes.
+    reply.keep_client &= sending.whole.get() || sending.goes_on() && persistence.keep_alive;
     invalidate(stream);
     let changes = stream.response.status == 101;
     // RFC 9110 section 7.8: to nothing but what was asked for.
@@ -215,6 +217,11 @@ async fn deliver(
     };
     if sent.is_ok() {
         down.ended();
+        let ends_with_connection = sink.framing == Outgoing::Plain && stream.response.body == BodyLength::Unknown;
+        if ends_with_connection && !reply.sending.whole.get() {
+            // The request goes on, and the client must see the end of its answer. Whether it can still be told is seen elsewhere.
+            let _ = sink.writer.shutdown().await;
+        }
     }
     if let Err(failure) = &sent
         && sink.written == written
@@ -263,6 +270,9 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, r
                 down.count(n);
                 if !matches!(stream.response.status, 100 | 102..=199) {
                     break;
+                }
+                if stream.response.status == 100 {
+                    reply.sending.held_back.set(false);
                 }
                 if prepare::is_modern(stream.request.version) {
                     let persistence = Persistence::read(&mut stream.response.fields, stream.response.version);
@@ -522,7 +532,7 @@ fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, session: 
     if drops_trailers || !prepare::is_modern(version) {
         stream.response.fields.remove_known(Known::Trailer);
     }
-    reply.keep_client &= session.worker.is_running() && reply.body_read.get();
+    reply.keep_client &= session.worker.is_running();
     if stream.response.body != BodyLength::Unknown {
         // 1xx, 204 and what opens a tunnel say nothing about a body (RFC 9112 section 6.1, RFC 9110 section 8.6).
         if stream.response.status == 204 {

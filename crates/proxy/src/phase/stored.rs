@@ -4,6 +4,7 @@
 use crate::cache::{self, Hit};
 use crate::io::{Buffer, Held, Incoming, Sink, Source, clock};
 use crate::meter::{self, Meter};
+use crate::phase::transfer::Sending;
 use crate::phase::{Client, Next, coding, prepare, respond};
 use crate::settings::ConnectionMode;
 use crate::stream::Stream;
@@ -36,7 +37,7 @@ pub async fn answer(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>,
     let mut body = load(stream, &hit, offer.as_mut(), &settings)?;
     let mode = prepare::connection_mode(frontend, backend);
     let affinity = Affinity::none(CookieFound::Off);
-    let body_read = Cell::new(true);
+    let sending = Sending::new(stream, true);
     let mut reply = respond::Reply {
         keep_client: stream.facts.persistence.keep_alive && mode != ConnectionMode::Close,
         upgrade: false,
@@ -45,7 +46,7 @@ pub async fn answer(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>,
         ask: ask.as_deref(),
         joins: false,
         affinity: &affinity,
-        body_read: &body_read,
+        sending: &sending,
         server_keeps: false,
         switched: false,
     };

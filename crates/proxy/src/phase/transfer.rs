@@ -9,7 +9,7 @@ use crate::phase::body::{self, Broke};
 use crate::phase::decoding::{self, DecodePlan};
 use crate::phase::prepare::Exchange;
 use crate::phase::retry::FailureKind;
-use crate::phase::{Client, Next, coding, prepare, respond};
+use crate::phase::{Asked, Client, Next, coding, prepare, respond};
 use crate::server::ServerConnection;
 use crate::settings::ConnectionMode;
 use crate::splice::Way;
@@ -20,6 +20,7 @@ use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
+use std::rc::Rc;
 use std::task::{Context, Poll};
 use terse_compress::{Compressor, Decision, EngineId, Plan, policy};
 use terse_http::h1::encode;
@@ -41,6 +42,58 @@ impl Failure {
     }
 }
 
+/// How far a request has gone to its server.
+pub struct Sending {
+    /// All of it has gone: before that, neither connection can carry another one.
+    pub whole: Cell<bool>,
+    /// Bytes of the request, and how many of them are its head's.
+    figures: Rc<Figures>,
+    begin: u64,
+    /// The client waits to be told to go on (RFC 9110 section 10.1.1).
+    pub held_back: Cell<bool>,
+    /// The server takes no more of it.
+    pub refused: Cell<Option<Failure>>,
+    /// What the server did not take has been read to its end.
+    dropped: Cell<bool>,
+}
+
+impl Sending {
+    /// Of a request whose head alone has been counted.
+    pub fn new(stream: &Stream, whole: bool) -> Sending {
+        let figures = stream.facts.figures.clone();
+        let held_back = !whole && stream.request.fields.has(Known::Expect) && prepare::is_modern(stream.request.version);
+        Sending {
+            whole: Cell::new(whole),
+            begin: figures.bytes_in.get(),
+            figures,
+            held_back: Cell::new(held_back),
+            refused: Cell::new(None),
+            dropped: Cell::new(false),
+        }
+    }
+
+    /// Whether some of its body has been sent.
+    fn has_begun(&self) -> bool {
+        self.figures.bytes_in.get() > self.begin
+    }
+
+    /// Whether the rest is on its way to the server.
+    pub fn goes_on(&self) -> bool {
+        self.refused.get().is_none() && !self.may_never_come()
+    }
+
+    /// Whether the client has an answer in the place of the word that its body waits for.
+    fn may_never_come(&self) -> bool {
+        self.held_back.get() && !self.has_begun()
+    }
+
+    /// How a request ended that is not being sent any more.
+    fn asked(&self) -> Asked {
+        let told = self.refused.get().map(|failure| Abort { phase: Phase::Data, ..failure.abort });
+        if self.whole.get() { Asked::Whole } else { Asked::Unread(told) }
+    }
+}
+
 /// Sends the stream's request and brings the response to the client.
 pub async fn run(
     client: &mut Client,
@@ -59,7 +112,6 @@ pub async fn run(
     let watches = stream.facts.aborts_on_close();
     let has_upload = !exchange.upload.is_done();
     let figures = stream.facts.figures.clone();
-    let begin = figures.bytes_in.get();
     let pools = &worker.pools;
     if !has_upload {
         // The client is not expected to say anything: while the server thinks, the buffer can serve another.
@@ -127,8 +179,7 @@ pub async fn run(
     down.minds_truncation = true;
     let mut down_sink = Sink::new(client_writer, out, &client.timer, timeouts.client, &figures.bytes_out);
     down_sink.meter = meters.1.as_ref();
-    // Set once all of the request has left: before that, neither connection can carry another one.
-    let body_read = Cell::new(!has_upload);
+    let sending = Sending::new(stream, !has_upload);
     let mut reply = respond::Reply {
         keep_client: exchange.keep_client,
         upgrade: exchange.upgrade,
@@ -137,7 +188,7 @@ pub async fn run(
         ask: exchange.ask.as_deref(),
         joins: exchange.joins,
         affinity: &exchange.affinity,
-        body_read: &body_read,
+        sending: &sending,
         server_keeps: false,
         switched: false,
     };
@@ -148,7 +199,8 @@ pub async fn run(
             Ok(()) => {
                 server_timeout.set(timeouts.server);
                 let download = pin!(respond::run(&mut down, &mut down_sink, stream, &mut reply));
-                if watches { while_client_stays(download, &mut up).await } else { download.await }
+                let answered = if watches { while_client_stays(download, &mut up).await } else { download.await };
+                answered.map(|()| Asked::Whole)
             }
             Err(error) => Err(unsent(&error, up_sink.written)),
         }
@@ -157,25 +209,30 @@ pub async fn run(
         let joined = {
             let plans = (exchange.decode.as_deref().copied(), exchange.code);
             // Boxed, so that requests without a body do not carry the room for it.
-            let upload = Box::pin(upload(&mut up, &mut up_sink, plans, worker, way, &figures));
-            let mut download = Box::pin(respond::run(&mut down, &mut down_sink, stream, &mut reply));
-            let on_sent = |whole| {
-                body_read.set(whole);
+            // A service is not served while nobody waits for its answer.
+            let alone = stream.facts.by_service;
+            let upload = Box::pin(async {
+                let sent = upload(&mut up, &mut up_sink, plans, worker, way, &figures).await;
+                sending.whole.set(sent.is_ok());
                 server_timeout.set(timeouts.server);
                 server.timer.set(timeouts.server);
-            };
-            match both(upload, download.as_mut(), on_sent, watches).await {
+                match sent {
+                    Err(Upload::Server(failure)) => Err(rest(&mut up, &sending, failure).await),
+                    sent => sent,
+                }
+            });
+            let mut download = Box::pin(respond::run(&mut down, &mut down_sink, stream, &mut reply));
+            match both(upload, download.as_mut(), &sending, watches, alone).await {
                 Some(result) => result,
-                None => while_client_stays(download.as_mut(), &mut up).await,
+                None => while_client_stays(download.as_mut(), &mut up).await.map(|()| Asked::Whole),
             }
         };
-        exchange.body_begun = figures.bytes_in.get() > begin;
+        exchange.body_begun = sending.has_begun();
         joined
     };
     let result = result.map_err(|failure| in_its_phase(failure, stream));
-    let upload_done = body_read.get();
     let result = match result {
-        Ok(()) if reply.switched => {
+        Ok(Asked::Whole) if reply.switched => {
             figures.phase.set(Phase::Done);
             let timeouts = stream.facts.timeouts();
             let limit = timeouts.tunnel;
@@ -191,15 +248,28 @@ pub async fn run(
             stream.facts.abort = ended.err();
             Ok(Next::Close)
         }
-        Ok(()) => Ok(match (reply.keep_client, upload_done) {
-            (true, true) => Next::Request,
-            (_, false) => Next::Linger,
-            (false, true) if !up.buffer.is_empty() || stream.request.must_close => Next::Linger,
-            (false, true) => Next::Close,
-        }),
+        Ok(asked) => {
+            stream.facts.abort = match asked {
+                Asked::Whole => None,
+                Asked::Unread(told) => told,
+                Asked::Broken(abort) => Some(abort),
+            };
+            // Another request can follow only where this one ends.
+            let ended = asked == Asked::Whole || sending.dropped.get();
+            if ended {
+                *up.body = Incoming::Done;
+            }
+            Ok(match asked {
+                Asked::Broken(_) => Next::Close,
+                _ if !ended => Next::Linger,
+                _ if reply.keep_client && !reply.switched => Next::Request,
+                _ if !up.buffer.is_empty() || stream.request.must_close => Next::Linger,
+                _ => Next::Close,
+            })
+        }
         Err(failure) => Err(failure),
     };
-    exchange.server_keeps = reply.server_keeps && upload_done && result.is_ok() && !reply.switched;
+    exchange.server_keeps = reply.server_keeps && sending.whole.get() && result.is_ok() && !reply.switched;
     worker.give_scratch(head);
     result
 }
@@ -292,6 +362,21 @@ async fn upload(
     })
 }
 
+/// Reads and drops what the server does not take, so that the client comes to read its answer; how the upload ended.
+async fn rest(up: &mut Source<'_>, sending: &Sending, failure: Failure) -> Upload {
+    sending.refused.set(Some(failure));
+    if !sending.has_begun() {
+        // It may be sent again.
+        return Upload::Server(failure);
+    }
+    match body::drop_rest(up).await {
+        Ok(()) => sending.dropped.set(true),
+        Err(Broken::Malformed(_)) => {}
+        Err(broken) => return Upload::Client(broken),
+    }
+    Upload::Server(failure)
+}
+
 /// Whose fault it is that the request's body did not arrive.
 enum Upload {
     Client(Broken),
@@ -300,33 +385,45 @@ enum Upload {
     Refused(Failure),
 }
 
-/// Drives both directions until the response is complete, or until the request has left if somebody `watches` the client then: `None`.
-/// A client that breaks off ends the exchange; a server that takes no more may still have something to say, such as 413.
+/// Drives both directions until both have ended, or until the request has left if somebody `watches` the client then: `None`.
+/// A client that breaks off before its answer is complete ends the exchange; a server that takes no more may still have something to say,
+/// such as 413. What is complete first waits for the other, unless the request stands `alone` then.
 async fn both(
     mut upload: Pin<Box<impl Future<Output = Result<(), Upload>>>>,
     mut download: Pin<&mut impl Future<Output = Result<(), Failure>>>,
-    on_sent: impl Fn(bool),
+    sending: &Sending,
     watches: bool,
-) -> Option<Result<(), Failure>> {
-    let (mut uploading, mut refused) = (true, None);
+    alone: bool,
+) -> Option<Result<Asked, Failure>> {
+    let (mut uploading, mut answered) = (true, false);
     poll_fn(|cx| {
         if uploading && let Poll::Ready(result) = upload.as_mut().poll(cx) {
             uploading = false;
-            on_sent(result.is_ok());
             match result {
+                Ok(()) | Err(Upload::Server(_)) if answered => return Poll::Ready(Some(Ok(sending.asked()))),
                 Ok(()) if watches => return Poll::Ready(None),
-                Ok(()) => {}
+                Ok(()) | Err(Upload::Server(_)) => {}
+                Err(Upload::Client(broken)) if answered => return Poll::Ready(Some(Ok(Asked::Broken(from_client(broken).abort)))),
+                Err(Upload::Refused(failure)) if answered => return Poll::Ready(Some(Ok(Asked::Broken(failure.abort)))),
                 Err(Upload::Client(broken)) => return Poll::Ready(Some(Err(from_client(broken)))),
                 Err(Upload::Refused(failure)) => return Poll::Ready(Some(Err(failure))),
-                Err(Upload::Server(failure)) => refused = Some(failure),
             }
         }
+        if answered {
+            return Poll::Pending;
+        }
         match download.as_mut().poll(cx) {
+            Poll::Ready(Ok(())) if uploading && !alone && !sending.may_never_come() => {
+                answered = true;
+                Poll::Pending
+            }
+            Poll::Ready(Ok(())) => Poll::Ready(Some(Ok(sending.asked()))),
             // What the server's refusal of the request says is closer to the truth than the end of its silence.
             Poll::Ready(Err(failure)) if failure.kind != FailureKind::Late => {
-                Poll::Ready(Some(Err(refused.take().unwrap_or(failure))))
+                Poll::Ready(Some(Err(sending.refused.take().unwrap_or(failure))))
             }
-            poll => poll.map(Some),
+            Poll::Ready(Err(failure)) => Poll::Ready(Some(Err(failure))),
+            Poll::Pending => Poll::Pending,
         }
     })
     .await
