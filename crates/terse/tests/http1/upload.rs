@@ -131,6 +131,70 @@ fn answered_early_and_read_to_its_end() {
     terse.end();
 }
 
+/// An answer alone ends no upload: the server goes on receiving, and both connections go on when it has all of it.
+#[test]
+fn answered_first_and_received_whole() {
+    let (tells, told) = std::sync::mpsc::channel();
+    let tells = std::sync::Mutex::new(tells);
+    let server = Server::start(move |connection| {
+        while let Some(mut request) = connection.head() {
+            connection.send("HTTP/1.1 202 Accepted\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok");
+            if connection.body(&mut request).is_none() {
+                return;
+            }
+            tells.lock().unwrap().send(request.body.len()).unwrap();
+        }
+    });
+    for lines in ["", "option splice-auto", "compression algo gzip\n compression minsize 1", "option http-buffer-request"] {
+        let terse = listen(&format!("{lines}\n server one {}", server.address()));
+        let mut client = terse.client();
+        for chunked in [false, true] {
+            let framing = if chunked { "Transfer-Encoding: chunked".to_owned() } else { format!("Content-Length: {UPLOAD_BYTES}") };
+            client.send(format!("POST / HTTP/1.1\r\nHost: a\r\n{framing}\r\n\r\n"));
+            if chunked {
+                client.send(format!("{UPLOAD_BYTES:x}\r\n"));
+            }
+            client.send(vec![b'x'; UPLOAD_BYTES]);
+            if chunked {
+                client.send("\r\n0\r\n\r\n");
+            }
+            let response = client.response("POST");
+            assert_eq!((response.status, response.text().as_str(), response.field("connection")), (202, "ok", None), "{lines}");
+            assert_eq!(told.recv().unwrap(), UPLOAD_BYTES, "{lines}");
+        }
+        terse.end();
+    }
+}
+
+/// A client that sends all of its body before it reads gets the answer that came first: from a server that has closed, and from a rule.
+#[test]
+fn answered_first_and_not_received() {
+    let server = Server::start(|connection| {
+        connection.head().unwrap();
+        connection.bytes(1000).unwrap();
+        connection.send("HTTP/1.1 411 Length Required\r\nConnection: close\r\nContent-Length: 4\r\n\r\nlong");
+    });
+    let rule = "http-request deny status 413 if { path /rule }\n log stdout format raw local0\n log-format \"%ST %ts\"";
+    let terse = listen(&format!("{rule}\n server one {}", server.address()));
+    for (path, status, line) in [("/", 411, "411 SD"), ("/rule", 413, "413 PR")] {
+        for chunked in [false, true] {
+            let framing = if chunked { "Transfer-Encoding: chunked".to_owned() } else { format!("Content-Length: {UPLOAD_BYTES}") };
+            let mut client = terse.client();
+            client.send(format!("POST {path} HTTP/1.1\r\nHost: a\r\n{framing}\r\n\r\n"));
+            if chunked {
+                client.send(format!("{UPLOAD_BYTES:x}\r\n"));
+            }
+            client.send(vec![b'x'; UPLOAD_BYTES]);
+            if chunked {
+                client.send("\r\n0\r\n\r\n");
+            }
+            assert_eq!(client.response("POST").status, status, "{path}");
+            until("the log", || (terse.stdout().matches(line).count() == 1 + usize::from(chunked)).then_some(()));
+        }
+    }
+    terse.end();
+}
+
 /// A client that goes away in the middle: the server does not take what it has got for all.
 #[test]
 fn broken_off_by_the_client() {
