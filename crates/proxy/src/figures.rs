@@ -22,6 +22,8 @@ pub struct Figures {
     pub bytes_in: Cell<u64>,
     /// Bytes that the client was sent.
     pub bytes_out: Cell<u64>,
+    /// How many of them went before the head of the final answer.
+    pub head_at: Cell<u64>,
     /// Bytes of the server's answer: head and body.
     pub bytes_from_server: Cell<u64>,
     /// Bytes that the server was sent: head and body.
@@ -46,11 +48,19 @@ pub struct Figures {
     pub backend: Cell<Option<usize>>,
 }
 
+impl Figures {
+    /// Whether nothing of the final answer has gone to the client.
+    pub fn has_sent_nothing(&self) -> bool {
+        self.bytes_out.get() == self.head_at.get()
+    }
+}
+
 impl Default for Figures {
     fn default() -> Figures {
         Figures {
             bytes_in: Cell::new(0),
             bytes_out: Cell::new(0),
+            head_at: Cell::new(0),
             bytes_from_server: Cell::new(0),
             bytes_to_server: Cell::new(0),
             metered: Default::default(),

@@ -108,12 +108,14 @@ impl Drop for Stream {
                 store.clear();
                 std::mem::take(store)
             });
-            // Where nobody else looks at the figures any more, the next stream begins to count in them.
-            let mut figures = std::mem::take(&mut self.facts.figures);
-            match Rc::get_mut(&mut figures) {
-                Some(figures) => *figures = Figures::default(),
-                None => figures = Rc::default(),
-            }
+            // The next stream counts in the same figures, where nothing else looks at them any more: nothing is allocated.
+            let figures = match Rc::get_mut(&mut self.facts.figures) {
+                Some(figures) => {
+                    *figures = Figures::default();
+                    self.facts.figures.clone()
+                }
+                None => Rc::default(),
+            };
             kept.push(Remains { request, response, variables, figures });
         }
     }

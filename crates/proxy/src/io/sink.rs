@@ -10,6 +10,7 @@ use crate::meter::Meter;
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use terse_http::h1::encode;
@@ -65,6 +66,20 @@ pub struct Sink<'a> {
 const COPIED: usize = 8 * 1024;
 /// When so much waits, it is written.
 const ENOUGH: usize = 32 * 1024;
+
+impl Sink<'_> {
+    /// Tells the peer that nothing more comes; waits for what TLS holds as long as for any write.
+    pub async fn shutdown(&mut self) -> io::Result<()> {
+        self.timer.set(self.timeout);
+        let timer = self.timer;
+        let mut closing = pin!(self.writer.shutdown());
+        poll_fn(|cx| match closing.as_mut().poll(cx) {
+            Poll::Pending if timer.is_due(cx) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            poll => poll,
+        })
+        .await
+    }
+}
 
 impl<'a> Sink<'a> {
     /// A message that goes as it is.

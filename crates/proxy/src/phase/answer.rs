@@ -1,6 +1,6 @@
 //! Answers that are made here, on their way to the client.
 
-use crate::io::{Sink, clock};
+use crate::io::{Incoming, Sink, clock};
 use crate::phase::judge::Verdict;
 use crate::phase::waiting::{Watch, wait};
 use crate::phase::{Client, Next, finish, perform, prepare, read, respond, stored};
@@ -123,7 +123,11 @@ pub async fn to_cancelled(client: &mut Client, stream: &mut Stream, out: &mut Ve
     }
     let phase = facts.figures.phase.get();
     if matches!(phase, Phase::Headers | Phase::Data) && stream.request.body != BodyLength::None {
-        stream.request.body = BodyLength::Exact(u64::MAX);
+        (stream.request.body, stream.left) = (BodyLength::Exact(u64::MAX), Some(Incoming::UntilClose));
+    }
+    if stream.facts.figures.has_sent_nothing() {
+        // The head of an answer of which nothing has left.
+        stream.facts.status = 0;
     }
     let abort = Abort::new(who, phase, Cause::Closed);
     let mut telling = pin!(to_abort(client, stream, out, abort));
@@ -166,6 +170,9 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
     let session = stream.facts.session.clone();
     let is_head = stream.facts.asked_head;
     let read_whole = skip_body(client, stream);
+    if read_whole {
+        stream.left = Some(Incoming::Done);
+    }
     answer.write_head(&mut stream.response);
     stream.has_response = true;
     stream.facts.compression.get_or_insert(Reason::OwnAnswer);

@@ -44,8 +44,10 @@ pub async fn pass(source: &mut Source<'_>, sink: &mut Sink<'_>, Way { mut passag
             Some(Part::Data(n)) => {
                 let n = admitted(&mut passage, Reach::All, source.data(n), sink).await?;
                 source.count(n);
-                sink.send(source.data(n)).await.map_err(Broke::Sink)?;
+                let sent = sink.send(source.data(n)).await;
+                // What was counted is not found again, whatever became of it.
                 source.consume(n);
+                sent.map_err(Broke::Sink)?;
             }
             Some(Part::End) => return sink.finish(source.trailers()).await.map_err(Broke::Sink),
             None => {

@@ -220,7 +220,7 @@ async fn exchange(client: &mut Client, session: &Rc<Session>, idle_since: Instan
     stream.facts.times.idle_ms = Times::between(Some(idle_since), Some(stream.facts.times.start));
     session.requests.set(session.requests.get() + 1);
     let mut out = session.worker.take_scratch();
-    let _open = Registry::enter(&session.worker, &stream, &session.cancel);
+    let open = Registry::enter(&session.worker, &stream, &session.cancel);
     let served = cancel::until(&session.cancel, async {
         match serve(client, &mut stream, &mut out).await {
             Ok(next) => next,
@@ -236,9 +236,12 @@ async fn exchange(client: &mut Client, session: &Rc<Session>, idle_since: Instan
     }
     session.worker.give_scratch(out);
     finish::stream(&mut stream);
+    drop(open);
     if next == Next::Linger {
         let request = &stream.request;
-        let held_back = request.fields.has(Known::Expect);
+        // A client that was too slow already is not waited for again.
+        let is_slow = stream.facts.abort.is_some_and(|abort| abort.who == Who::ClientTimeout);
+        let held_back = is_slow || request.fields.has(Known::Expect);
         let untouched = || Incoming::new(request.body, request.fields.has(Known::TransferEncoding));
         let rest = stream.left.take().unwrap_or_else(untouched);
         drop(stream);

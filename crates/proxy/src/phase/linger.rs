@@ -1,13 +1,15 @@
 //! The rest of a request that was answered before it was whole: it is read and dropped, and then the connection ends.
 //!
 //! A close while bytes are unread, or on their way, makes a reset that may overtake the answer (RFC 9112 section 9.6). A client that sends
-//! its whole body before it reads would never see its answer: so the rest is read to its end, however long it is.
+//! its whole body before it reads would never see its answer: so the rest is read to its end, however long it is, if it keeps coming.
 
-use crate::io::{Broken, Incoming, Source};
-use crate::phase::{Client, body};
+use crate::io::{Broken, Incoming, Part, Source, clock};
+use crate::phase::Client;
 use crate::session::Session;
 use std::cell::Cell;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -15,10 +17,14 @@ use std::time::Duration;
 const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES: usize = 1 << 20;
 
+/// A body that is dropped comes at this rate after the first minute, or its connection ends.
+const LEAST_RATE: u64 = 16 * 1024;
+const FIRST: Duration = Duration::from_secs(60);
+
 /// Reads the `rest` of a request and drops it. `held_back`: the client may never send it.
 pub async fn linger(client: &mut Client, session: &Session, mut rest: Incoming, held_back: bool) {
     client.timer.set(Some(LINGER));
-    if client.io.shutdown().await.is_err() {
+    if shut_down(client).await.is_err() {
         return;
     }
     if !matches!(rest, Incoming::Done | Incoming::UntilClose) {
@@ -30,12 +36,51 @@ pub async fn linger(client: &mut Client, session: &Session, mut rest: Incoming, 
         let mut source =
             Source::new(reader, &mut client.buffer, &mut rest, &session.worker.pools, &client.timer, &silence, &dropped);
         client.timer.set(silence.get());
-        match body::drop_rest(&mut source).await {
+        let mut dropping = pin!(drop_steadily(&mut source));
+        let ended = poll_fn(|cx| match dropping.as_mut().poll(cx) {
+            // A drain waits for no body that nothing takes.
+            Poll::Pending if patience.is_some() && !session.worker.is_running() => Poll::Ready(Ok(())),
+            poll => poll,
+        });
+        match ended.await {
             Ok(()) | Err(Broken::Malformed(_)) => {}
             Err(_) => return,
         }
     }
     briefly(client, session).await;
+}
+
+/// Tells the client that nothing more comes, if it takes what TLS holds in time.
+async fn shut_down(client: &mut Client) -> io::Result<()> {
+    let Client { io, timer, .. } = client;
+    let mut closing = pin!(io.shutdown());
+    poll_fn(|cx| match closing.as_mut().poll(cx) {
+        Poll::Pending if timer.is_due(cx) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+        poll => poll,
+    })
+    .await
+}
+
+/// Reads what is left of a body and drops it, unless it comes too slowly.
+async fn drop_steadily(source: &mut Source<'_>) -> Result<(), Broken> {
+    let began = clock::now();
+    let mut bytes = 0;
+    loop {
+        match source.part()? {
+            Some(Part::Data(n)) => {
+                bytes += n as u64;
+                source.consume(n);
+            }
+            Some(Part::End) => return Ok(()),
+            None => {
+                source.more().await?;
+                let took = clock::now().saturating_duration_since(began);
+                if took > FIRST && bytes / took.as_secs() < LEAST_RATE {
+                    return Err(Broken::Timeout);
+                }
+            }
+        }
+    }
 }
 
 /// Reads what nobody can say the end of, for a moment.

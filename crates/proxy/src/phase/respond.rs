@@ -195,6 +195,7 @@ async fn deliver(
     write_head(&stream.facts, &stream.response, encode::connection(reply.keep_client, spoken), sink.out);
     sink.unstored = hop.stores.then_some(sink.out.len());
     stream.facts.status = stream.response.status;
+    stream.facts.figures.head_at.set(stream.facts.figures.bytes_out.get());
     record::step_or_soon(stream, Origin::Response, Mode::Http);
     let written = sink.written;
     if let Some(recording) = stream.facts.caching.as_mut().and_then(|caching| caching.recording.take()) {
@@ -220,7 +221,7 @@ async fn deliver(
         let ends_with_connection = sink.framing == Outgoing::Plain && stream.response.body == BodyLength::Unknown;
         if ends_with_connection && !reply.sending.whole.get() {
             // The request goes on, and the client must see the end of its answer. Whether it can still be told is seen elsewhere.
-            let _ = sink.writer.shutdown().await;
+            let _ = sink.shutdown().await;
         }
     }
     if let Err(failure) = &sent

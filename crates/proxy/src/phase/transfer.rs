@@ -260,7 +260,11 @@ pub async fn run(
                 *up.body = Incoming::Done;
             }
             Ok(match asked {
-                Asked::Broken(_) => Next::Close,
+                Asked::Broken(abort) if matches!(abort.who, Who::Client | Who::ClientTimeout) => Next::Close,
+                Asked::Broken(_) => {
+                    *up.body = Incoming::UntilClose;
+                    Next::Linger
+                }
                 _ if !ended => Next::Linger,
                 _ if reply.keep_client && !reply.switched => Next::Request,
                 _ if !up.buffer.is_empty() || stream.request.must_close => Next::Linger,
@@ -410,10 +414,11 @@ async fn both(
             }
         }
         if answered {
-            return Poll::Pending;
+            // A server that takes no more is not held for what its client still sends.
+            return if sending.refused.get().is_some() { Poll::Ready(Some(Ok(sending.asked()))) } else { Poll::Pending };
         }
         match download.as_mut().poll(cx) {
-            Poll::Ready(Ok(())) if uploading && !alone && !sending.may_never_come() => {
+            Poll::Ready(Ok(())) if uploading && !alone && sending.goes_on() => {
                 answered = true;
                 Poll::Pending
             }

@@ -186,13 +186,22 @@ impl Shelf {
         }
         let most = pool.max_idle.map_or(MOST_IDLE, |most| most as usize);
         let keeps = most > 0 && !pool.purge_delay.is_zero();
-        let room = session.worker.room();
+        let room = || session.worker.room();
         let is_shared = match belonging {
             Belonging::Own => false,
-            Belonging::SharedIfRoom => keeps && room == Room::Plenty && need.has_room(pool.low),
-            Belonging::Shared if keeps && room == Room::Plenty && need.may_use(pool.low, idle, &connection) => true,
-            Belonging::Shared if keeps && room == Room::Little && idle.is_empty() => true,
-            Belonging::Shared => return,
+            Belonging::SharedIfRoom => keeps && need.has_room(pool.low) && room() == Room::Plenty,
+            Belonging::Shared => {
+                let is_kept = keeps
+                    && match room() {
+                        Room::Plenty => need.may_use(pool.low, idle, &connection),
+                        Room::Little => idle.is_empty(),
+                        Room::None => false,
+                    };
+                if !is_kept {
+                    return;
+                }
+                true
+            }
         };
         if is_shared {
             if idle.len() >= most {
