@@ -1,7 +1,8 @@
 //! Which of several stored responses a request selects: Vary (RFC 9111 section 4.1), for the fields that are understood.
 //!
 //! A response that varies on Accept-Encoding goes to requests whose field says the same, in whatever order and letters: what a server
-//! chooses for another is not known. One that is coded, and does not say that it varies, goes to whoever names all of its codings. Under
+//! chooses for another is not known. One that is coded, and does not say that it varies, goes to whoever names all of its codings. None
+//! that is coded is kept where the field is missing: `decompression accept` has perhaps asked for the coding, for the proxy alone. Under
 //! `http-conformance haproxy` it is known by its own codings alone, as in HAProxy: whoever takes all of them may have it, and a request without
 //! the field takes any.
 
@@ -47,11 +48,13 @@ impl Selecting {
     }
 
     /// How a response to this request is selected; `None` when it cannot be kept: it varies on something else, has a coding that nobody
-    /// knows, or the request names too many.
+    /// knows or the client has not asked for, or the request names too many.
     pub fn selector(&self, response: &Fields) -> Option<Selector> {
         let mut selector = Selector::default();
         let is_strict = self.conformance == Conformance::Rfc;
         if is_strict && policy::is_coded(response) {
+            // A client without the field has not asked for the coding.
+            self.accept.as_ref()?;
             (selector.codings, selector.named) = (Some(used(response)?), true);
         }
         for name in response.every(Known::Vary).flat_map(list::elements) {
@@ -246,9 +249,13 @@ mod tests {
             ("gzip", Some("gzip"), Some("gzip, br"), Some(false)),
             ("gzip", Some("gzip"), Some("gzip;q=0.5"), Some(false)),
             ("gzip", Some("gzip"), None, Some(false)),
-            ("gzip", None, None, Some(true)),
-            ("gzip", None, Some("gzip"), Some(false)),
+            ("gzip", None, None, None),
+            ("gzip", None, Some("gzip"), None),
             ("gzip", Some("br"), Some("br"), None),
+            ("gzip", Some(""), Some(""), None),
+            ("gzip", Some("gzip"), Some("gzip"), Some(true)),
+            ("gzip, br", Some("gzip, br"), Some("br, gzip"), Some(true)),
+            ("", None, None, Some(true)),
             ("", Some("gzip"), Some("gzip"), Some(true)),
             ("", None, Some("gzip"), Some(false)),
             ("", Some("gzip"), None, Some(false)),
@@ -264,6 +271,7 @@ mod tests {
             ("gzip", Some("gzip"), Some("br"), Some(false)),
             ("gzip", Some("gzip"), None, Some(false)),
             ("gzip", None, Some("gzip"), None),
+            ("gzip", None, None, None),
             ("identity", None, Some("br"), Some(true)),
         ] {
             assert_eq!(strict(coding, "", first, second), expected, "{coding}: {first:?}, {second:?}");
