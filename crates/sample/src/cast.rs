@@ -145,6 +145,17 @@ pub fn parse_addr(text: &[u8]) -> Option<IpAddr> {
     }
 }
 
+/// The address that a text of an operator's stands for, in a file or on the stats socket: with a port or without, nothing else.
+pub fn whole_addr(text: &[u8]) -> Option<IpAddr> {
+    let address = parse_addr(text)?;
+    let is_whole = match memchr::memchr(b':', text) {
+        _ if address.is_ipv6() => true,
+        Some(at) => is_port(&text[at + 1..]) && exact_addr(&text[..at]).is_some(),
+        None => exact_addr(text).is_some(),
+    };
+    is_whole.then_some(address)
+}
+
 /// An address, nothing else in the text.
 pub fn exact_addr(text: &[u8]) -> Option<IpAddr> {
     std::str::from_utf8(text).ok()?.parse().ok()
@@ -269,6 +280,34 @@ mod tests {
             (":80", None),
         ] {
             assert_eq!(parse_addr(text.as_bytes()), address.map(|address| address.parse().unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_operators_address_is_whole() {
+        for (text, is_whole) in [
+            ("10.0.0.1", true),
+            ("10.0.0.1:80", true),
+            ("::1", true),
+            ("::ffff:10.0.0.1", true),
+            ("[::1]", true),
+            ("[::1]:80", true),
+            ("10.0.0.0/8", false),
+            ("10.0.0.1x", false),
+            ("10.0.0.1 ", false),
+            ("10.0.0.1, 10.0.0.2", false),
+            ("10.0.0.1.", false),
+            ("10.0.0.1:", false),
+            ("10.0.0.1:x", false),
+            ("10.0.0.1/8:80", false),
+            ("10.0.0.1:80:80", false),
+            ("10.0.0.1:65536", false),
+            ("::/0", false),
+            ("[::1]:x", false),
+            ("", false),
+        ] {
+            let address = is_whole.then(|| parse_addr(text.as_bytes()).unwrap());
+            assert_eq!(whole_addr(text.as_bytes()), address, "{text}");
         }
     }
 

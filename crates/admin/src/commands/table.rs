@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use terse_balance::table::{Data, Entry, KeyKind, Shape, Stored, Table};
 use terse_proxy::track::key::{value, with_key};
-use terse_sample::{Type, Value};
+use terse_sample::{Value, cast};
 
 pub(super) const COMMANDS: &[Command] = &[
     Command {
@@ -204,11 +204,10 @@ fn stored(table: &Table, name: &str) -> Result<(Data, u32), &'static str> {
 fn by_key(table: &Table, word: Option<&Word>, act: Act, now_ms: u64) -> Result<Option<Arc<Entry>>, Message> {
     let word = word.ok_or_else(|| Message::error("Key value expected"))?;
     let kind = table.settings().key;
-    let key = Value::str(word.bytes());
     let key = match kind {
-        // Either family is understood, and made the table's.
-        KeyKind::Ip | KeyKind::Ipv6 => key.cast(Type::Addr),
-        _ => Some(key),
+        // Either family is understood, and made the table's; what stands after an address is not passed over, as in traffic.
+        KeyKind::Ip | KeyKind::Ipv6 => cast::whole_addr(word.bytes()).map(Value::Addr),
+        _ => Some(Value::str(word.bytes())),
     };
     let entry = key.and_then(|key| {
         with_key(kind, key, |key| match act {
@@ -430,6 +429,8 @@ mod tests {
             ("show table ips foo", "Optional argument only supports"),
             ("show table ips key", "Key value expected"),
             ("show table ips key x", "Invalid key"),
+            ("clear table ips key 10.0.0.0/8", "Invalid key"),
+            ("set table ips key 10.0.0.1x data.gpc0 1", "Invalid key"),
             ("show table ips ptr 12", "Pointer expected"),
             ("show table ips ptr 0xzz", "Malformed ptr."),
             ("show table ips ptr 0x12", "No entry can be found"),

@@ -2,7 +2,7 @@
 //! are read at load; a look-up is one in an index ([`crate::pattern`]), and copies at most 30 bytes.
 
 use crate::argument::{Arg, ArgList, Param, ParamKind, may, need};
-use crate::cast::parse_addr;
+use crate::cast::whole_addr;
 use crate::compiler::Compiler;
 use crate::env::Env;
 use crate::octets::Octets;
@@ -91,7 +91,7 @@ fn load(args: &mut Vec<Arg>, compiler: &mut Compiler<'_>, matching: Matching, ou
         resolve: &|_| None,
     };
     if let (Output::Addr, Some(Arg::Str(text))) = (output, args.get(1)) {
-        let address = parse_addr(text).ok_or_else(|| format!("the default '{}' is not an address", text.escape_ascii()))?;
+        let address = whole_addr(text).ok_or_else(|| format!("the default '{}' is not an address", text.escape_ascii()))?;
         args[1] = Arg::Addr(address);
     }
     let Some(Arg::Str(name)) = args.first() else { return Err("expects the name of a file".into()) };

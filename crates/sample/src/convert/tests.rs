@@ -245,6 +245,7 @@ fn wrong_arguments_are_named() {
         ("always_true,ipmask(8)", "takes a value of type address, not bool"),
         ("str(a),map_beg(file)", "files of patterns cannot be read here"),
         ("str(a),map_beg_ip(file,1.2)", "the default '1.2' is not an address"),
+        ("str(a),map_ip_ip(file,10.0.0.0/8)", "the default '10.0.0.0/8' is not an address"),
         ("str(a),map_beg_int(file,x)", "'x' as type"),
         ("str(a),map_regn(file)", "unknown converter"),
     ] {

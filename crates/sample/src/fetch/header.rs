@@ -250,8 +250,5 @@ fn number(text: &[u8]) -> Value<'_> {
 /// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`: stricter than where one text is looked at,
 /// because what is none leads on to the next value.
 fn address(text: &[u8]) -> Option<Value<'_>> {
-    let address = cast::parse_addr(text)?;
-    let is_bare = || memchr::memchr(b':', text).is_none_or(|at| cast::is_port(&text[at + 1..]));
-    let is_whole = address.is_ipv6() || is_bare() && text.iter().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b':'));
-    is_whole.then_some(Value::Addr(address))
+    cast::whole_addr(text).map(Value::Addr)
 }

@@ -165,8 +165,9 @@ fn values() {
     assert_eq!(ints.value(Value::str(b"10.9.0.1")), Some(Value::Int(-5)));
     assert_eq!(ints.value(Value::str(b"10.1.0.1")), Some(Value::Int(7)));
     assert_eq!(ints.value(Value::str(b"10.2.0.1")), Some(Value::Int(0)));
-    let (_, addresses) = map(Matching::Int, Output::Addr, "1:9 ::1\n10 10.0.0.1\n").unwrap();
+    let (_, addresses) = map(Matching::Int, Output::Addr, "1:9 ::1\n10 10.0.0.1:80\n").unwrap();
     assert_eq!(addresses.value(Value::Int(3)), Some(Value::Addr("::1".parse().unwrap())));
+    assert_eq!(addresses.value(Value::Int(10)), Some(Value::Addr("10.0.0.1".parse().unwrap())));
     let (_, groups) = map(Matching::Regm, Output::Text, "^(.*)\\.(.*)$ \\2_\\1\n").unwrap();
     assert_eq!(groups.value(Value::str(b"a.b.c")), Some(Value::str(b"c_a.b")));
 }
@@ -177,6 +178,8 @@ fn what_is_wrong_in_a_file_is_named() {
         (Matching::Ip, Output::Text, "#\n10.0.0.0/8 x\n10.0.0.0/40 y\n", "file 'file' line 3: '10.0.0.0/40' is not a valid"),
         (Matching::Str, Output::Int, "a 1\n\nb x1\n", "file 'file' line 3: unable to parse 'x1'"),
         (Matching::Str, Output::Addr, "a 10.0.0\n", "file 'file' line 1: unable to parse '10.0.0'"),
+        (Matching::Str, Output::Addr, "a 10.0.0.0/8\n", "file 'file' line 1: unable to parse '10.0.0.0/8'"),
+        (Matching::Str, Output::Addr, "a 10.0.0.1x\n", "file 'file' line 1: unable to parse '10.0.0.1x'"),
         (Matching::Reg, Output::Text, "( a\n", "file 'file' line 1: regular expression '(': "),
     ] {
         let error = map(matching, output, file).unwrap_err();

@@ -92,7 +92,7 @@ impl Way {
             (Output::Nothing, _) | (_, None) => Made::Nothing,
             (Output::Text, Some(_)) => Made::Text,
             (Output::Int, Some(value)) => Made::Int(int(value).ok_or_else(|| unable(value))?),
-            (Output::Addr, Some(value)) => Made::Addr(cast::parse_addr(value).ok_or_else(|| unable(value))?),
+            (Output::Addr, Some(value)) => Made::Addr(cast::whole_addr(value).ok_or_else(|| unable(value))?),
         };
         Ok(Posting { entry: entry.clone(), made })
     }
