@@ -76,6 +76,15 @@ impl Condition {
         self.suites.iter().any(|terms| terms.iter().all(|t| t.acl.eval(env, t.have) != t.negated)) == self.positive
     }
 
+    /// Whether it may hold, where what some terms look at is not the thing itself: terms with one of these needs are in doubt.
+    pub fn may_hold(&self, env: &Env<'_>, doubtful: Needs) -> bool {
+        // A term in doubt counts as what lets the condition hold.
+        let passes = |t: &Term| {
+            if t.acl.needs().has_any(doubtful) { self.positive } else { t.acl.eval(env, t.have) != t.negated }
+        };
+        self.suites.iter().any(|terms| terms.iter().all(passes)) == self.positive
+    }
+
     /// Whether it holds, while more bytes may come; nothing when those decide. A term in doubt ends its row as one that fails does:
     /// what stands after it is not asked, so that a hello is waited for whatever the rest of the row is. A row that holds ends the
     /// condition.
@@ -270,6 +279,31 @@ mod tests {
         let words = crate::testing::words("FALSE");
         let condition = bench.compiler().condition(&words, 0, false).unwrap();
         assert!(condition.eval(&bench.env()));
+    }
+
+    #[test]
+    fn what_is_in_doubt_may_hold() {
+        let mut bench = Bench::new();
+        bench.acl("found", "status 200").unwrap();
+        bench.acl("here", "path_beg /dir").unwrap();
+        for (text, as_if, as_unless) in [
+            ("found", true, true),
+            ("!found", true, true),
+            ("{ res.hdr(Content-Range) -m found }", true, true),
+            ("here", true, false),
+            ("!here", false, true),
+            ("here found", true, true),
+            ("found !here", false, true),
+            ("found or here", true, false),
+            ("found or !here", true, true),
+        ] {
+            let words = crate::testing::words(text);
+            for (positive, expected) in [(true, as_if), (false, as_unless)] {
+                let condition = bench.compiler().condition(&words, 0, positive).unwrap();
+                assert_eq!(condition.may_hold(&bench.env(), Needs::RESPONSE), expected, "{text}: {positive}");
+                assert_eq!(condition.may_hold(&bench.env(), Needs::NONE), condition.eval(&bench.env()), "{text}: {positive}");
+            }
+        }
     }
 
     #[test]

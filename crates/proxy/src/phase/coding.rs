@@ -12,7 +12,7 @@ use terse_compress::policy::Body;
 use terse_compress::settings::MemoryPlace;
 use terse_compress::{Compressor, Effective, Load, Plan, Recall, decode, policy};
 use terse_message::Fields;
-use terse_sample::Condition;
+use terse_sample::{Condition, Needs};
 
 /// Whether a message's body is coded.
 pub fn body(fields: &Fields) -> Body {
@@ -27,18 +27,34 @@ pub fn is_part_of_ours(stream: &Stream, reply: &Reply<'_>) -> bool {
     is_decoded
         || reply.offer.is_some_and(|offer| {
             let settings = prepare::compression(session.frontend(), backend, &session.worker.plan.process.compression);
-            let allowed = || allows(stream, |conditions| &conditions.response);
+            let allowed = || allows_response(stream);
             policy::decide(offer, &stream.response, &Load::IDLE, &settings, allowed).varies
         })
 }
 
-/// Whether the conditions of frontend and backend hold, all of them (`compression if`).
-pub fn allows(stream: &Stream, side: fn(&CompressionConditions) -> &Vec<Condition>) -> bool {
+/// Whether the conditions on responses hold, all of them (`compression if`). A part stands for the 200 of its resource, whose head may say
+/// something else: of a 206 what looks at the response is in doubt, and lets the condition hold.
+pub fn allows_response(stream: &Stream) -> bool {
+    let is_part = stream.response.status == 206;
+    let holds = |condition: &Condition| match is_part {
+        true => condition.may_hold(&stream.env(), Needs::RESPONSE.or(Needs::RESPONSE_BODY)),
+        false => condition.eval(&stream.env()),
+    };
+    conditions(stream, |conditions| &conditions.response).all(holds)
+}
+
+/// Whether the conditions on requests' bodies hold, all of them (`compression if-req`).
+pub fn allows_request(stream: &Stream) -> bool {
+    conditions(stream, |conditions| &conditions.request).all(|condition| condition.eval(&stream.env()))
+}
+
+/// The conditions of frontend and backend.
+fn conditions(stream: &Stream, side: fn(&CompressionConditions) -> &Vec<Condition>) -> impl Iterator<Item = &Condition> {
     let frontend = stream.facts.frontend();
     // Both halves of a `listen` have the same.
     let own = stream.facts.backend().filter(|backend| backend.twin != Some(stream.facts.session.frontend));
     let all = [Some(&frontend.compression_conditions), own.map(|backend| &backend.compression_conditions)];
-    all.into_iter().flatten().flat_map(side).all(|condition| condition.eval(&stream.env()))
+    all.into_iter().flatten().flat_map(side)
 }
 
 /// The coder of a response's body. `private`: the response is one user's own.

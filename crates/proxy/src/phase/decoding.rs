@@ -46,7 +46,7 @@ pub fn response(
     if decision == Decision::Pass(Reason::Accepted)
         && decoded.responses() == Responses::Recode
         && let Some(offer) = offer
-        && coding::allows(stream, |conditions| &conditions.response)
+        && coding::allows_response(stream)
         && let Some(plan) = policy::recode(ask, offer, &stream.response, &worker.load(settings.process()), settings)
     {
         decision = Decision::Decode(plan);

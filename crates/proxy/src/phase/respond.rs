@@ -501,7 +501,7 @@ async fn decide(
     decoded: bool,
 ) -> Result<Verdict, Failure> {
     let load = stream.facts.session.worker.load(settings.process());
-    let allowed = || coding::allows(stream, |conditions| &conditions.response);
+    let allowed = || coding::allows_response(stream);
     let verdict = policy::decide(offer, &stream.response, &load, settings, allowed);
     if !matches!(verdict.decision, compress::Decision::Look(_)) {
         return Ok(verdict);

@@ -79,7 +79,7 @@ fn load(stream: &mut Stream, hit: &Hit, offer: Option<&mut Offer>, settings: &Ef
     if is_held {
         response.body = BodyLength::Exact(entry.body_bytes());
         if let Some(offer) = offer {
-            let allowed = || coding::allows(stream, |conditions| &conditions.response);
+            let allowed = || coding::allows_response(stream);
             let verdict = policy::decide(offer, &stream.response, &Load::IDLE, settings, allowed);
             offer.know(&verdict);
         }

@@ -301,7 +301,7 @@ async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Op
         return;
     }
     let load = session.worker.load(settings.process());
-    let allowed = || coding::allows(stream, |conditions| &conditions.request);
+    let allowed = || coding::allows_request(stream);
     let mut verdict = policy::decide_request(&stream.request, stream.facts.server_link(), &load, &settings, allowed);
     if decoded {
         verdict = policy::look_request(&verdict, b"", None, &settings);

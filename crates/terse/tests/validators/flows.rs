@@ -189,6 +189,30 @@ fn head_has_the_head_of_get() {
     rule.end();
 }
 
+/// A condition on the response is about the 200 of a resource; the head of its part says something else.
+#[test]
+fn conditions_on_responses_do_not_judge_parts() {
+    let server = server();
+    for (condition, on_weak) in [
+        ("if { status 200 }", 200),
+        ("unless { status 206 }", 200),
+        ("unless { res.hdr(Content-Range) -m found }", 200),
+        ("if { path /weak } { status 200 }", 200),
+        ("if { path /dated } { status 200 }", 206),
+        ("unless { path /weak } or { status 206 }", 206),
+    ] {
+        let lines = format!("compression algo gzip\n {LINES}\n compression {condition}");
+        let terse = listen(&format!("{lines}\n server one {}", server.address()));
+        let mut client = terse.client();
+        for (path, status) in [("/weak", on_weak), ("/film", 206)] {
+            let response = client.get(path, &[("Accept-Encoding", "gzip"), ("Range", "bytes=700-")]);
+            assert_eq!(response.status, status, "{condition}: {path}");
+        }
+        drop(client);
+        terse.end();
+    }
+}
+
 /// `minsize-res` and `minsize-req` hold for bodies in chunks, whatever packets those come in.
 #[test]
 fn bodies_in_chunks_are_measured() {
