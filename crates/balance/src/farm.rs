@@ -533,8 +533,8 @@ mod tests {
     #[test]
     fn numbers_are_free_ones() {
         let farm = farm("server a 10.0.0.1:80\nserver b 10.0.0.1:80 id 1\nserver c 10.0.0.1:80\nserver d 10.0.0.1:80 id 4");
-        assert_eq!(farm.servers().iter().map(|server| server.id()).collect::<Vec<_>>(), [2, 1, 3, 4]);
-        assert_eq!(farm.find_server("#3").map(|server| server.index()), Some(2));
+        assert_eq!(farm.servers().iter().map(|server| server.id()).collect::<Vec<_>>(), [2, 1, 5, 4]);
+        assert_eq!(farm.find_server("#5").map(|server| server.index()), Some(2));
         assert_eq!(farm.find_server("b").map(|server| server.index()), Some(1));
         assert!(farm.find_server("#x").is_none());
     }
