@@ -167,6 +167,11 @@ impl KnownSet {
         KnownSet(bits)
     }
 
+    /// The set of one name that need not be known.
+    pub const fn naming(name: &[u8]) -> KnownSet {
+        KnownSet(bit(name))
+    }
+
     pub(crate) const fn bits(self) -> u64 {
         self.0
     }

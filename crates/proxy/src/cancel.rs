@@ -9,8 +9,6 @@
 //! its figures are in cells ([`crate::figures`]). So the future that serves it can be dropped at any of its awaits.
 
 use std::cell::{Cell, RefCell};
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use terse_message::Who;
 
@@ -52,19 +50,26 @@ impl Cancel {
 }
 
 /// Serves until that is done, or until it is cancelled: then what serves is dropped where it stands.
-pub async fn until<T>(cancel: &Cancel, serve: impl Future<Output = T>) -> Result<T, Who> {
-    let mut serve = pin!(serve);
-    poll_fn(|cx| match cancel.poll(cx) {
-        Poll::Ready(why) => Poll::Ready(Err(why)),
-        Poll::Pending => serve.as_mut().poll(cx).map(Ok),
-    })
-    .await
+///
+/// A macro, so that what serves is made where it stays: as an argument it was copied, all of the room that it may need.
+macro_rules! until {
+    ($cancel:expr, $serve:expr) => {{
+        let cancel: &$crate::cancel::Cancel = $cancel;
+        let mut serve = std::pin::pin!($serve);
+        std::future::poll_fn(|cx| match cancel.poll(cx) {
+            std::task::Poll::Ready(why) => std::task::Poll::Ready(Err(why)),
+            std::task::Poll::Pending => serve.as_mut().poll(cx).map(Ok),
+        })
+        .await
+    }};
 }
+pub(crate) use until;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::future::pending;
+    use std::future::{Future, pending};
+    use std::pin::pin;
     use std::rc::Rc;
 
     struct Held(Rc<Cell<bool>>);
@@ -85,7 +90,7 @@ mod tests {
         };
         let mut cx = Context::from_waker(Waker::noop());
         let mut task = pin!(async {
-            let ended = until(&cancel, serve).await;
+            let ended = until!(&cancel, serve);
             (ended, dropped.get())
         });
         assert!(task.as_mut().poll(&mut cx).is_pending());

@@ -34,7 +34,7 @@ pub async fn serve(mut client: Client, session: &Rc<Session>) -> Option<Client> 
     stream.facts.times.request = Some(stream.facts.times.start);
     record::step(&stream, Origin::Accept);
     let _open = Registry::enter(&session.worker, &stream, &session.cancel);
-    let carried = cancel::until(&session.cancel, carry(&mut client, &mut stream, session)).await;
+    let carried = cancel::until!(&session.cancel, carry(&mut client, &mut stream, session));
     let ended = match carried {
         Ok(Ok(Carriage::Http)) => return Some(client),
         Ok(ended) => ended.err(),

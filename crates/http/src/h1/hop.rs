@@ -27,7 +27,9 @@ impl Persistence {
     /// must happen before the configuration's rules add fields: a client that names one of those must not be able to take it away.
     pub fn read(fields: &mut Fields, version: Version) -> Persistence {
         let mut found = Persistence { keep_alive: version != Version::Http10, upgrade: false };
-        fields.remove(HTTP2_SETTINGS);
+        if fields.may_have(SETTINGS) {
+            fields.remove(HTTP2_SETTINGS);
+        }
         if fields.has(Known::Upgrade) {
             drop_elements(fields, Known::Upgrade, carries_http);
         }
@@ -145,6 +147,7 @@ const UPGRADE: &[u8] = b"upgrade";
 
 /// What a client that asks for h2c says of it (RFC 7540 section 3.2.1).
 const HTTP2_SETTINGS: &[u8] = b"HTTP2-Settings";
+const SETTINGS: KnownSet = KnownSet::naming(HTTP2_SETTINGS);
 
 /// What may be said to one hop.
 const HOP: KnownSet = KnownSet::of(&[Known::Connection, Known::KeepAlive, Known::ProxyConnection, Known::Te, Known::Upgrade]);

@@ -221,13 +221,13 @@ async fn exchange(client: &mut Client, session: &Rc<Session>, idle_since: Instan
     session.requests.set(session.requests.get() + 1);
     let mut out = session.worker.take_scratch();
     let open = Registry::enter(&session.worker, &stream, &session.cancel);
-    let served = cancel::until(&session.cancel, async {
+    let served = cancel::until!(&session.cancel, async {
         match serve(client, &mut stream, &mut out).await {
             Ok(next) => next,
             Err(abort) => answer::to_abort(client, &mut stream, &mut out, abort).await,
         }
     });
-    let next = match served.await {
+    let next = match served {
         Ok(next) => next,
         Err(who) => answer::to_cancelled(client, &mut stream, &mut out, who).await,
     };
