@@ -178,7 +178,9 @@ fn a_server_that_is_marked_down_is_free_at_once() {
     ];
     for (request, comes, says) in streams {
         let proxy = if request == "GET /bytes" { "bytes" } else { "web" };
+        let seen = server.requests().len();
         let _client = begin(&terse, request, comes);
+        until("the request at the server", || (server.requests().len() > seen).then_some(()));
         let counts = |n: u32| {
             let row = format!("{proxy},a,0,0,{n},");
             until("the server's count", || terse.command("show stat").lines().any(|line| line.starts_with(&row)).then_some(()));
