@@ -1,5 +1,6 @@
 //! What HAProxy shows of its insides, as far as this program has such: its memory, threads, descriptors and libraries.
 
+use super::certificate::command;
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::figures::Column;
@@ -36,16 +37,6 @@ pub(super) const COMMANDS: &[Command] = &[
         Err(Message::error("Functions are not measured here: use 'perf record -p <pid>'."))
     }),
 ];
-
-const fn command(
-    name: &'static str,
-    usage: &'static str,
-    summary: &'static str,
-    level: Level,
-    run: fn(&mut Call<'_>) -> Outcome,
-) -> Command {
-    Command { name, usage, summary, level, run }
-}
 
 const PROFILING: &str = "Per-task CPU profiling              : off\nMemory usage profiling              : off\n";
 
