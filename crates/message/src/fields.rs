@@ -118,8 +118,13 @@ impl Fields {
     }
 
     /// Whether a field of a known name is there.
+    #[inline]
     pub fn has(&self, name: Known) -> bool {
-        self.index_if_seen(name.bit()).iter().any(|f| f.known == name)
+        self.seen & name.bit() != 0 && self.holds(name)
+    }
+
+    fn holds(&self, name: Known) -> bool {
+        self.index.iter().any(|f| f.known == name)
     }
 
     /// Whether one of these known names may be there; false is certain.

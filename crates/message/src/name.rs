@@ -172,6 +172,11 @@ impl KnownSet {
         KnownSet(bit(name))
     }
 
+    /// These names and those of another set.
+    pub const fn with(self, more: KnownSet) -> KnownSet {
+        KnownSet(self.0 | more.0)
+    }
+
     pub(crate) const fn bits(self) -> u64 {
         self.0
     }

@@ -25,7 +25,15 @@ impl Persistence {
 
     /// Reads what the sender says, and removes the fields that it names as its own, and what of `Connection` is for the next hop alone. This
     /// must happen before the configuration's rules add fields: a client that names one of those must not be able to take it away.
+    #[inline]
     pub fn read(fields: &mut Fields, version: Version) -> Persistence {
+        if fields.may_have(TELLING) {
+            return Persistence::read_fields(fields, version);
+        }
+        Persistence { keep_alive: version != Version::Http10, upgrade: false }
+    }
+
+    fn read_fields(fields: &mut Fields, version: Version) -> Persistence {
         let mut found = Persistence { keep_alive: version != Version::Http10, upgrade: false };
         if fields.may_have(SETTINGS) {
             fields.remove(HTTP2_SETTINGS);
@@ -73,6 +81,7 @@ impl Persistence {
 
     /// The same after rules, which may have taken away what asks for another protocol, or added what nobody may ask for.
     #[must_use]
+    #[inline]
     pub fn after_rules(mut self, fields: &mut Fields) -> Persistence {
         if self.upgrade {
             drop_elements(fields, Known::Upgrade, carries_http);
@@ -82,10 +91,14 @@ impl Persistence {
     }
 
     /// Removes what is said to this hop alone.
+    #[inline]
     pub fn strip(self, fields: &mut Fields) {
-        if !fields.may_have(HOP) {
-            return;
+        if fields.may_have(HOP) {
+            self.strip_fields(fields);
         }
+    }
+
+    fn strip_fields(self, fields: &mut Fields) {
         for name in [Known::Connection, Known::KeepAlive, Known::ProxyConnection] {
             fields.remove_known(name);
         }
@@ -97,6 +110,7 @@ impl Persistence {
 }
 
 /// Whether `Connection` says that the connection ends. After [`Persistence::read`] only rules can have put it there.
+#[inline]
 pub fn says_close(fields: &Fields) -> bool {
     fields.has(Known::Connection) && says(fields, CLOSE)
 }
@@ -148,6 +162,9 @@ const UPGRADE: &[u8] = b"upgrade";
 /// What a client that asks for h2c says of it (RFC 7540 section 3.2.1).
 const HTTP2_SETTINGS: &[u8] = b"HTTP2-Settings";
 const SETTINGS: KnownSet = KnownSet::naming(HTTP2_SETTINGS);
+
+/// The fields that tell something of the connection; without them its version alone counts.
+const TELLING: KnownSet = KnownSet::of(&[Known::Connection, Known::ProxyConnection, Known::Upgrade]).with(SETTINGS);
 
 /// What may be said to one hop.
 const HOP: KnownSet = KnownSet::of(&[Known::Connection, Known::KeepAlive, Known::ProxyConnection, Known::Te, Known::Upgrade]);
