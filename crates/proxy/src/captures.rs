@@ -41,10 +41,18 @@ impl Slots {
 }
 
 /// Keeps what the frontend's log wants of the request. Called once, as soon as the head was read.
+#[inline]
 pub fn request(stream: &mut Stream) {
+    stream.facts.asked_head = stream.request.method() == b"HEAD";
+    let settings = &stream.facts.frontend().log.settings;
+    if !settings.request_captures.is_empty() || settings.cookie_capture.is_some() {
+        capture_request(stream);
+    }
+}
+
+fn capture_request(stream: &mut Stream) {
     let session = stream.facts.session.clone();
     let settings = &session.frontend().log.settings;
-    stream.facts.asked_head = stream.request.method() == b"HEAD";
     if !settings.request_captures.is_empty() {
         stream.facts.request_captures = Slots::new(fields(&settings.request_captures, &stream.request.fields));
     }
@@ -54,7 +62,15 @@ pub fn request(stream: &mut Stream) {
 }
 
 /// Keeps what the frontend's log wants of the server's response. Called once, as soon as the head was read.
+#[inline]
 pub fn response(stream: &mut Stream) {
+    let settings = &stream.facts.frontend().log.settings;
+    if !settings.response_captures.is_empty() || settings.cookie_capture.is_some() {
+        capture_response(stream);
+    }
+}
+
+fn capture_response(stream: &mut Stream) {
     let session = stream.facts.session.clone();
     let settings = &session.frontend().log.settings;
     if !settings.response_captures.is_empty() {

@@ -39,7 +39,13 @@ pub enum Verdict {
 }
 
 /// `monitor-uri`: the answer, when the request is one to it. Such a request is neither logged nor forwarded.
+#[inline]
 pub fn monitor(stream: &mut Stream) -> Option<Answer> {
+    stream.facts.frontend().monitor_uri.as_ref()?;
+    monitored(stream)
+}
+
+fn monitored(stream: &mut Stream) -> Option<Answer> {
     let worker = stream.facts.session.worker.clone();
     let frontend = &worker.plan.frontends[stream.facts.session.frontend];
     let uri = frontend.monitor_uri.as_deref()?;

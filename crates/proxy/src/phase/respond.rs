@@ -336,6 +336,7 @@ fn end_hop(stream: &mut Stream, reply: &mut Reply<'_>) {
 }
 
 /// Writes a response's head as it goes to the stream's client.
+#[inline]
 pub fn write_head(facts: &Facts, response: &Response, connection: encode::Connection, out: &mut Vec<u8>) {
     let start = out.len();
     encode::response_head(response, connection.beside(&response.fields), out);
