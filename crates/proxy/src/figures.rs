@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::RawFd;
 use std::rc::Rc;
+use std::time::Instant;
 use terse_balance::{Claim, Server};
 use terse_compress::decode::Decompressor;
 use terse_compress::decode::counters::Outcome;
@@ -18,6 +19,10 @@ use terse_message::Phase;
 /// A stream's figures.
 #[derive(Debug)]
 pub struct Figures {
+    /// The number of the stream, which no other one of the process has.
+    pub id: Cell<u64>,
+    /// When it began; `None` where no stream is open.
+    pub start: Cell<Option<Instant>>,
     /// Bytes that the client sent: head and body.
     pub bytes_in: Cell<u64>,
     /// Bytes that the client was sent.
@@ -55,9 +60,47 @@ impl Figures {
     }
 }
 
+impl Figures {
+    /// The stream is open, and can be listed and ended.
+    pub fn open(&self, id: u64, start: Instant) {
+        self.id.set(id);
+        self.start.set(Some(start));
+    }
+
+    /// The stream has ended.
+    pub fn close(&self) {
+        self.start.set(None);
+    }
+
+    /// Whether a stream is open.
+    pub fn is_open(&self) -> bool {
+        self.start.get().is_some()
+    }
+
+    /// The figures of a stream that nothing has been done for.
+    pub fn clear(&self) {
+        let Figures { id, start, bytes_in, bytes_out, head_at, bytes_from_server, bytes_to_server, .. } = self;
+        id.set(0);
+        start.set(None);
+        for bytes in [bytes_in, bytes_out, head_at, bytes_from_server, bytes_to_server, &self.metered.0, &self.metered.1] {
+            bytes.set(0);
+        }
+        self.compressed.set((0, 0));
+        self.level.set(Level(0));
+        self.recall.set(None);
+        self.decoding.set(Decoding::default());
+        self.phase.set(Phase::Request);
+        self.server.set(None);
+        self.server_socket.set(None);
+        self.backend.set(None);
+    }
+}
+
 impl Default for Figures {
     fn default() -> Figures {
         Figures {
+            id: Cell::new(0),
+            start: Cell::new(None),
             bytes_in: Cell::new(0),
             bytes_out: Cell::new(0),
             head_at: Cell::new(0),

@@ -4,13 +4,12 @@
 //! another thread -> Registries -> the worker's channel -> its Registry -> Cancel of the stream's task
 //! ```
 //!
-//! A worker's registry is its own: a stream enters it and leaves it under no lock. Other threads send an order, which a task of the
-//! worker carries out.
+//! A worker's registry is its own: a task enters it and leaves it under no lock, for as long as it serves one stream after the other. Other
+//! threads send an order, which a task of the worker carries out.
 
 use crate::cancel::Cancel;
 use crate::figures::Figures;
 use crate::session::Session;
-use crate::stream::Stream;
 use crate::worker::Worker;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -38,19 +37,19 @@ struct Places {
     free: Vec<usize>,
 }
 
-/// An open stream.
+/// A task that serves streams; their figures say whether one is open.
 struct Entry {
-    id: u64,
-    start: Instant,
     session: Rc<Session>,
     cancel: Rc<Cancel>,
     figures: Rc<Figures>,
 }
 
-/// A stream's place in the registry; dropping it gives it up.
-pub struct Open {
+/// A task's place in the registry; dropping it gives it up.
+pub struct Place {
     worker: Rc<Worker>,
-    place: usize,
+    index: usize,
+    cancel: Rc<Cancel>,
+    figures: Rc<Figures>,
 }
 
 /// Streams that are to end.
@@ -92,37 +91,33 @@ pub struct Listed {
 }
 
 impl Registry {
-    /// Enters a stream, whose task is cancelled by this.
-    pub fn enter(worker: &Rc<Worker>, stream: &Stream, cancel: &Rc<Cancel>) -> Open {
-        let facts = &stream.facts;
-        let entry = Entry {
-            id: facts.id,
-            start: facts.times.start,
-            session: facts.session.clone(),
-            cancel: cancel.clone(),
-            figures: facts.figures.clone(),
-        };
-        cancel.clear();
+    /// Enters the task of a session.
+    pub fn enter(session: &Rc<Session>) -> Place {
+        let (cancel, figures) = (session.cancel.clone(), Rc::<Figures>::default());
+        let entry = Entry { session: session.clone(), cancel: cancel.clone(), figures: figures.clone() };
+        let worker = session.worker.clone();
         let registry = &worker.registry;
         let mut places = registry.places.borrow_mut();
-        let place = match places.free.pop() {
-            Some(place) => place,
+        let index = match places.free.pop() {
+            Some(index) => index,
             None => {
                 places.entries.push(None);
                 places.entries.len() - 1
             }
         };
-        if let Some(room) = places.entries.get_mut(place) {
+        if let Some(room) = places.entries.get_mut(index) {
             *room = Some(entry);
         }
+        drop(places);
         registry.count.set(registry.count.get() + 1);
-        Open { worker: worker.clone(), place }
+        Place { worker, index, cancel, figures }
     }
 
     /// Ends streams; says how many there are.
     pub fn end(&self, streams: Streams, why: Who) -> usize {
         let is_meant = |entry: &&Entry| match streams {
-            Streams::Of(id) => entry.id == id,
+            _ if !entry.figures.is_open() => false,
+            Streams::Of(id) => entry.figures.id.get() == id,
             Streams::OnServer(slot) => entry.figures.server.get() == Some(slot),
             Streams::All => true,
         };
@@ -134,7 +129,7 @@ impl Registry {
         ended
     }
 
-    /// Waits until no stream is open.
+    /// Waits until no task serves streams any more.
     pub async fn emptied(&self) {
         while self.count.get() > 0 {
             self.left.notified().await;
@@ -142,17 +137,19 @@ impl Registry {
     }
 
     fn list(&self, now: Instant) -> Vec<Listed> {
-        self.places.borrow().entries.iter().flatten().map(|entry| entry.listed(now)).collect()
+        self.places.borrow().entries.iter().flatten().filter_map(|entry| entry.listed(now)).collect()
     }
 }
 
 impl Entry {
-    fn listed(&self, now: Instant) -> Listed {
+    /// The open stream, if there is one.
+    fn listed(&self, now: Instant) -> Option<Listed> {
         let (session, figures) = (&*self.session, &*self.figures);
         let (client, local) = session.ends();
-        Listed {
-            id: self.id,
-            age: now.saturating_duration_since(self.start),
+        let start = figures.start.get()?;
+        Some(Listed {
+            id: figures.id.get(),
+            age: now.saturating_duration_since(start),
             frontend: session.frontend,
             bind: session.bind,
             client,
@@ -162,16 +159,40 @@ impl Entry {
             server: figures.server.get(),
             phase: figures.phase.get(),
             bytes: [&figures.bytes_in, &figures.bytes_to_server, &figures.bytes_from_server, &figures.bytes_out].map(Cell::get),
+        })
+    }
+}
+
+impl Place {
+    /// The figures of the task's next stream, which can be cancelled from then on. [`Figures::open`] has it
+    /// listed.
+    pub fn figures(&mut self) -> Rc<Figures> {
+        self.cancel.clear();
+        // What belonged to the stream before may still count: those figures stay its own.
+        if Rc::strong_count(&self.figures) > 2 {
+            self.renew();
+        } else {
+            self.figures.clear();
+        }
+        self.figures.clone()
+    }
+
+    #[cold]
+    fn renew(&mut self) {
+        self.figures = Rc::default();
+        let mut places = self.worker.registry.places.borrow_mut();
+        if let Some(Some(entry)) = places.entries.get_mut(self.index) {
+            entry.figures = self.figures.clone();
         }
     }
 }
 
-impl Drop for Open {
+impl Drop for Place {
     fn drop(&mut self) {
         let registry = &self.worker.registry;
         let mut places = registry.places.borrow_mut();
-        let entry = places.entries.get_mut(self.place).and_then(Option::take);
-        places.free.push(self.place);
+        let entry = places.entries.get_mut(self.index).and_then(Option::take);
+        places.free.push(self.index);
         drop(places);
         drop(entry);
         registry.count.set(registry.count.get() - 1);
@@ -258,5 +279,32 @@ pub async fn serve(worker: Rc<Worker>) {
             }
             Order::List(reply) => drop(reply.send(worker.registry.list(Instant::now()))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::Trial;
+
+    #[test]
+    fn a_task_between_two_streams_is_neither_listed_nor_ended() {
+        let trial = Trial::front("");
+        let mut place = Registry::enter(&trial.session);
+        let (registry, now) = (&trial.session.worker.registry, Instant::now());
+        let ids = || registry.list(now).iter().map(|listed| listed.id).collect::<Vec<_>>();
+        let figures = place.figures();
+        assert_eq!((ids(), registry.end(Streams::All, Who::Killed)), (vec![], 0));
+        figures.open(7, now);
+        assert_eq!((ids(), registry.end(Streams::Of(8), Who::Killed), registry.end(Streams::Of(7), Who::Killed)), (vec![7], 0, 1));
+        figures.close();
+        assert_eq!(ids(), []);
+
+        figures.bytes_in.set(5);
+        let others = place.figures();
+        others.open(8, now);
+        assert_eq!((ids(), figures.bytes_in.get(), others.bytes_in.get()), (vec![8], 5, 0), "figures in use stay their stream's");
+        drop(place);
+        assert_eq!(ids(), []);
     }
 }

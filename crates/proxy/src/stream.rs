@@ -35,13 +35,17 @@ pub struct Remains {
     request: Request,
     response: Response,
     variables: [Store; 3],
-    figures: Rc<Figures>,
 }
 
 impl Stream {
-    /// A new stream of a session.
+    /// A new stream of a session that no registry lists.
     pub fn new(session: &Rc<Session>, start: Instant) -> Stream {
-        let Remains { request, response, variables, figures } = session.worker.remains.borrow_mut().pop().unwrap_or_default();
+        Stream::counted(session, start, Rc::default())
+    }
+
+    /// A new stream that these figures are of.
+    pub fn counted(session: &Rc<Session>, start: Instant, figures: Rc<Figures>) -> Stream {
+        let Remains { request, response, variables } = session.worker.remains.borrow_mut().pop().unwrap_or_default();
         let [transaction, request_variables, response_variables] = variables;
         Stream {
             request,
@@ -108,15 +112,7 @@ impl Drop for Stream {
                 store.clear();
                 std::mem::take(store)
             });
-            // The next stream counts in the same figures, where nothing else looks at them any more: nothing is allocated.
-            let figures = match Rc::get_mut(&mut self.facts.figures) {
-                Some(figures) => {
-                    *figures = Figures::default();
-                    self.facts.figures.clone()
-                }
-                None => Rc::default(),
-            };
-            kept.push(Remains { request, response, variables, figures });
+            kept.push(Remains { request, response, variables });
         }
     }
 }

@@ -30,10 +30,11 @@ use terse_sample::Needs;
 /// Serves a connection in `mode tcp` to its end. Gives the client back, untouched, when the connection turns out to carry HTTP:
 /// because a rule says so (`switch-mode http`), or the mode of the backend.
 pub async fn serve(mut client: Client, session: &Rc<Session>) -> Option<Client> {
-    let mut stream = Stream::new(session, session.accepted);
+    let mut place = Registry::enter(session);
+    let mut stream = Stream::counted(session, session.accepted, place.figures());
+    stream.facts.figures.open(stream.facts.id, stream.facts.times.start);
     stream.facts.times.request = Some(stream.facts.times.start);
     record::step(&stream, Origin::Accept);
-    let _open = Registry::enter(&session.worker, &stream, &session.cancel);
     let carried = cancel::until!(&session.cancel, carry(&mut client, &mut stream, session));
     let ended = match carried {
         Ok(Ok(Carriage::Http)) => return Some(client),

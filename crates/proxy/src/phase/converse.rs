@@ -10,7 +10,7 @@ use crate::phase::{
     Client, Next, announce, answer, assign, finish, handshake, judge, linger, persist, prepare, read, record, retry, route,
     transfer,
 };
-use crate::registry::Registry;
+use crate::registry::{Place, Registry};
 use crate::session::Session;
 use crate::settings::Mode;
 use crate::stream::Stream;
@@ -118,11 +118,12 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 /// One request after the other, as long as the next one comes soon.
 async fn converse(client: &mut Client, session: &Rc<Session>, idle_since: &mut Instant) -> Next {
+    let mut place = Registry::enter(session);
     loop {
         if session.requests.get() > 0 {
             record::accepted(session);
         }
-        let next = exchange(client, session, *idle_since).await;
+        let next = exchange(client, session, &mut place, *idle_since).await;
         if next != Next::Request {
             return next;
         }
@@ -214,13 +215,13 @@ fn poll_first_bytes(client: &mut Client, session: &Session, cx: &mut Context<'_>
 }
 
 /// One request and its response.
-async fn exchange(client: &mut Client, session: &Rc<Session>, idle_since: Instant) -> Next {
-    let mut stream = Stream::new(session, clock::now());
+async fn exchange(client: &mut Client, session: &Rc<Session>, place: &mut Place, idle_since: Instant) -> Next {
+    let mut stream = Stream::counted(session, clock::now(), place.figures());
+    stream.facts.figures.open(stream.facts.id, stream.facts.times.start);
     stream.facts.times.handshake_ms = session.handshake_ms.take();
     stream.facts.times.idle_ms = Times::between(Some(idle_since), Some(stream.facts.times.start));
     session.requests.set(session.requests.get() + 1);
     let mut out = session.worker.take_scratch();
-    let open = Registry::enter(&session.worker, &stream, &session.cancel);
     let served = cancel::until!(&session.cancel, async {
         match serve(client, &mut stream, &mut out).await {
             Ok(next) => next,
@@ -236,7 +237,7 @@ async fn exchange(client: &mut Client, session: &Rc<Session>, idle_since: Instan
     }
     session.worker.give_scratch(out);
     finish::stream(&mut stream);
-    drop(open);
+    stream.facts.figures.close();
     if next == Next::Linger {
         let request = &stream.request;
         // A client that was too slow already is not waited for again.
