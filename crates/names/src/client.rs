@@ -47,7 +47,8 @@ type Outcome = OnceCell<Result<Answered, Status>>;
 struct Share<'a> {
     resolvers: &'a Resolvers,
     key: (String, Kind),
-    outcome: Arc<Outcome>,
+    /// There until the share is dropped.
+    outcome: Option<Arc<Outcome>>,
 }
 
 /// A name server, and what is counted for it.
@@ -177,10 +178,18 @@ impl Resolvers {
     }
 
     async fn ask_once(&self, name: &str, kind: Kind) -> Result<Answered, Status> {
+        let share = self.share(name, kind);
+        match &share.outcome {
+            Some(outcome) => outcome.get_or_init(|| self.ask_all(name, kind)).await.clone(),
+            None => Err(Status::Other),
+        }
+    }
+
+    /// A share in the question, which is on its way from now on if it was not.
+    fn share(&self, name: &str, kind: Kind) -> Share<'_> {
         let key = (message::normal(name), kind);
         let outcome = self.asking().entry(key.clone()).or_default().clone();
-        let share = Share { resolvers: self, key, outcome };
-        share.outcome.get_or_init(|| self.ask_all(name, kind)).await.clone()
+        Share { resolvers: self, key, outcome: Some(outcome) }
     }
 
     async fn ask_all(&self, name: &str, kind: Kind) -> Result<Answered, Status> {
@@ -220,12 +229,15 @@ impl Resolvers {
 impl Drop for Share<'_> {
     /// An answer is for those who have waited for it; the next one asks anew.
     fn drop(&mut self) {
+        // Shares come and go under this lock only. Of two that leave at the same moment the second one finds itself alone.
         let mut asking = self.resolvers.asking();
-        let alone = Arc::strong_count(&self.outcome) <= 2;
-        let is_this = asking.get(&self.key).is_some_and(|outcome| Arc::ptr_eq(outcome, &self.outcome));
-        if is_this && (alone || self.outcome.initialized()) {
+        let Some(outcome) = self.outcome.take() else { return };
+        let is_this = asking.get(&self.key).is_some_and(|known| Arc::ptr_eq(known, &outcome));
+        let alone = Arc::strong_count(&outcome) <= 2;
+        if is_this && (alone || outcome.initialized()) {
             asking.remove(&self.key);
         }
+        drop(outcome);
     }
 }
 
@@ -474,6 +486,41 @@ mod tests {
         assert_eq!(found, [Some([10, 0, 0, 7].into()); 50]);
         assert_eq!(asked.load(SeqCst), 2);
         assert!(resolvers.asking().is_empty());
+    }
+
+    #[test]
+    fn askers_that_leave_at_the_same_moment_leave_nothing() {
+        let (resolvers, arrived) = (resolvers(&[], false), AtomicUsize::new(0));
+        // Both look without sleeping, so that they leave within nanoseconds of each other.
+        let meet = |times: &mut usize| {
+            *times += 1;
+            arrived.fetch_add(1, SeqCst);
+            let mut looks = 0_u64;
+            while arrived.load(SeqCst) < 2 * *times {
+                looks += 1;
+                if looks.is_multiple_of(1000) {
+                    std::thread::yield_now();
+                }
+            }
+        };
+        let leave = |looks: bool| {
+            let (mut times, mut left) = (0, 0);
+            for _ in 0..50_000 {
+                let share = resolvers.share("a.test", Kind::A);
+                meet(&mut times);
+                drop(share);
+                meet(&mut times);
+                if looks {
+                    left += resolvers.asking().drain().count();
+                }
+                meet(&mut times);
+            }
+            left
+        };
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| leave(false));
+            assert_eq!((leave(true), other.join().unwrap()), (0, 0));
+        });
     }
 
     #[tokio::test]
