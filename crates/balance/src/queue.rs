@@ -7,7 +7,7 @@
 //!     | all in use                                  | the oldest of the    |
 //!     +-----------> Waiter (in a queue) ------------+ server's queue and <-+
 //!                      |                              the backend's
-//!                      +-- its server went down --> Retry
+//!                      +-- its server went down --> Retry (also where a slot had been granted and not taken yet)
 //! ```
 //!
 //! A slot is counted in `Use::served` of its server. It is freed with one subtraction; only if someone waits is the lock of the
@@ -115,6 +115,8 @@ pub struct Waiter {
     seat: Arc<Seat>,
     /// How many its line had let in when it came.
     admitted: u32,
+    /// Whether it takes a slot of a server that is down: the one that it waits for was down when it came (`option persist`).
+    accepts_down: bool,
 }
 
 impl Waiter {
@@ -152,13 +154,17 @@ impl Future for Waiter {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut outcome = lock(&self.seat.0);
-        match &mut *outcome {
+        let result = match &mut *outcome {
             Outcome::Waiting(waker) => {
                 *waker = Some(context.waker().clone());
-                Poll::Pending
+                return Poll::Pending;
             }
-            Outcome::Done { result, .. } => Poll::Ready(mem::replace(result, Err(Retry))),
-        }
+            Outcome::Done { result, .. } => mem::replace(result, Err(Retry)),
+        };
+        // A claim's drop locks the lines, which are locked before a seat.
+        drop(outcome);
+        // The server may have gone down between the grant and now: its line was turned away without this request.
+        Poll::Ready(result.and_then(|claim| if self.accepts_down || claim.server.is_up() { Ok(claim) } else { Err(Retry) }))
     }
 }
 
@@ -361,7 +367,8 @@ impl Backlog {
         let (count, most) = self.counts(server.map(Arc::as_ref));
         most.fetch_max(count.fetch_add(1, Relaxed) + 1, Relaxed);
         self.waiting.fetch_add(1, SeqCst);
-        Waiter { backlog: self.clone(), server: server.cloned(), ticket, seat, admitted }
+        let accepts_down = server.is_some_and(|server| !server.is_up());
+        Waiter { backlog: self.clone(), server: server.cloned(), ticket, seat, admitted, accepts_down }
     }
 
     /// Gives the server's free slots to the oldest of its line and the backend's. No claim is dropped in here.

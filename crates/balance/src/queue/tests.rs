@@ -128,6 +128,31 @@ fn those_who_wait_for_a_server_that_goes_down_look_for_another() {
 }
 
 #[test]
+fn a_grant_that_was_not_taken_is_void_when_its_server_goes_down() {
+    let farm = farm("server a 10.0.0.1:80 maxconn 1\nserver b 10.0.0.2:80 maxconn 1");
+    let held = [claim(&farm, Want::Server(0)), claim(&farm, Want::Server(1))];
+    let (mut any, mut bound) = (wait(&farm, ANY), wait(&farm, Want::Server(1)));
+    drop(held);
+    assert_eq!((farm.servers()[0].served(), farm.servers()[1].served(), farm.waiting()), (1, 1, 0), "both are granted");
+    for server in farm.servers().iter() {
+        farm.set_admin(server, AdminOrder::Maint, Instant::now());
+    }
+    assert!(matches!(poll(&mut any), Poll::Ready(Err(Retry))));
+    assert!(matches!(poll(&mut bound), Poll::Ready(Err(Retry))));
+    assert_eq!((farm.servers()[0].served(), farm.servers()[1].served()), (0, 0), "the slots are free again");
+}
+
+#[test]
+fn who_wants_a_server_although_it_is_down_gets_its_slot() {
+    let farm = farm("server a 10.0.0.1:80 maxconn 1");
+    farm.set_admin(&farm.servers()[0], AdminOrder::Maint, Instant::now());
+    let held = claim(&farm, Want::Server(0));
+    let mut waiter = wait(&farm, Want::Server(0));
+    drop(held);
+    assert!(is_granted(&mut waiter));
+}
+
+#[test]
 fn a_backup_that_takes_over_serves_those_who_wait_already() {
     let farm = farm("server a 10.0.0.1:80 maxconn 1\nserver b 10.0.0.2:80 maxconn 1 backup");
     let _held = claim(&farm, ANY);
