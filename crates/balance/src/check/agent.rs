@@ -6,6 +6,7 @@
 
 use super::stream::{Stream, described};
 use super::{CheckStatus, LastCheck};
+use crate::exhaustion::{EXHAUSTION, Purpose};
 use crate::farm::Farm;
 use crate::server::Server;
 use crate::state::AdminOrder;
@@ -38,6 +39,8 @@ enum Answer {
     Incomplete,
     /// Why there is none.
     None(CheckStatus, String),
+    /// This process has no descriptor left to ask.
+    Unasked,
 }
 
 async fn ask(farm: &Farm, server: &Server, deadline: Instant) -> Answer {
@@ -51,6 +54,7 @@ async fn ask(farm: &Farm, server: &Server, deadline: Instant) -> Answer {
     let broken = |status, error: &std::io::Error| Answer::None(status, described(error));
     let mut stream = match timeout_at(deadline, Stream::to(address)).await {
         Err(_) => return Answer::None(CheckStatus::L4Timeout, String::new()),
+        Ok(Err(error)) if EXHAUSTION.note(&error, Purpose::Check) => return Answer::Unasked,
         Ok(Err(error)) => return broken(CheckStatus::L4Connection, &error),
         Ok(Ok(stream)) => stream,
     };
@@ -80,6 +84,7 @@ fn heed(farm: &Farm, server: &Arc<Server>, answer: Answer, duration: Duration) {
         Answer::Line(line) => obey(farm, server, &line, now),
         Answer::Incomplete => (server.last_agent().status, "Ignoring incomplete line from agent".into()),
         Answer::None(status, info) => (status, info),
+        Answer::Unasked => return,
     };
     farm.record_agent(server, LastCheck { status, info, duration, ..LastCheck::default() }, now);
 }

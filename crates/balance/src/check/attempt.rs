@@ -31,8 +31,13 @@ pub(super) struct Limits {
     pub(super) answer: Option<Duration>,
 }
 
-/// Checks a server.
-pub(super) async fn attempt(farm: &Farm, server: &Arc<Server>, limits: Limits, surroundings: &dyn Surroundings) -> LastCheck {
+/// Checks a server. `None`: this process has no descriptor left for it, which says nothing of the server.
+pub(super) async fn attempt(
+    farm: &Farm,
+    server: &Arc<Server>,
+    limits: Limits,
+    surroundings: &dyn Surroundings,
+) -> Option<LastCheck> {
     let started = Instant::now();
     let mut attempt = Attempt {
         script: farm.script_of(server),
@@ -51,10 +56,11 @@ pub(super) async fn attempt(farm: &Farm, server: &Arc<Server>, limits: Limits, s
         info: String::new(),
         ended: false,
         unmet: false,
+        starved: false,
     };
     let outcome = attempt.run(started).await;
     surroundings.variables().forget(&attempt.variables, None);
-    LastCheck { duration: started.elapsed(), ..outcome }
+    (!attempt.starved).then(|| LastCheck { duration: started.elapsed(), ..outcome })
 }
 
 struct Attempt<'a> {
@@ -83,6 +89,8 @@ struct Attempt<'a> {
     ended: bool,
     /// Whether an answer came that is not what was expected.
     unmet: bool,
+    /// Whether this process had no descriptor for a connection.
+    starved: bool,
 }
 
 /// A check that is over before its last step.
@@ -212,7 +220,7 @@ impl<'a> Attempt<'a> {
         match timeout_at(limit, Stream::connect(self.server, to)).await {
             Err(_) => Err(self.ended(CheckStatus::L4Timeout, self.at_step(step))),
             Ok(Err(error)) => {
-                EXHAUSTION.note(&error, Purpose::Check);
+                self.starved = EXHAUSTION.note(&error, Purpose::Check);
                 Err(self.ended(CheckStatus::L4Connection, described(&error) + &self.at_step(step)))
             }
             Ok(Ok(mut stream)) => {

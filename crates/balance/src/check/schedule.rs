@@ -90,8 +90,8 @@ async fn watch(farm: Arc<Farm>, server: Arc<Server>, surroundings: Arc<dyn Surro
                 answer: farm.settings().check_timeout,
             };
             let outcome = attempt(&farm, &server, limits, &*surroundings).await;
-            // What was asked before the checks were stopped counts no more.
-            if server.is_checked() {
+            // What was asked before the checks were stopped counts no more. What could not be asked is asked at the next beat.
+            if let Some(outcome) = outcome.filter(|_| server.is_checked()) {
                 farm.record_check(&server, outcome, Instant::now().into_std());
             }
         }
@@ -137,7 +137,9 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 mod tests {
     use super::*;
     use crate::check::{CheckStatus, LastCheck};
+    use crate::exhaustion::EXHAUSTION;
     use crate::fixture::{Nowhere, farm, logged};
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     use tokio::net::TcpListener;
 
     #[test]
@@ -184,6 +186,53 @@ mod tests {
         };
         tokio::time::timeout(Duration::from_secs(20), story).await.unwrap();
         assert_eq!(farm.servers()[1].last_check(), LastCheck::default());
+        checks.abort();
+    }
+
+    /// The limit of descriptors is a process's, so this runs in one of its own.
+    #[test]
+    fn descriptors_that_run_out_say_nothing_of_a_server() {
+        const NAME: &str = "check::schedule::tests::descriptors_that_run_out_say_nothing_of_a_server";
+        const ALONE: &str = "TERSE_TEST_ALONE";
+        if std::env::var_os(ALONE).is_none() {
+            let program = std::env::current_exe().unwrap();
+            let output = std::process::Command::new(program).args(["--exact", NAME]).env(ALONE, "1").output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+            return;
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async { tokio::time::timeout(Duration::from_secs(20), without_descriptors()).await.unwrap() });
+    }
+
+    async fn without_descriptors() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        let (farm, log) = logged(&format!(
+            "option log-health-checks\nserver s {address} check inter 10ms fall 2 agent-check agent-port {} agent-inter 10ms",
+            nobody.port()
+        ));
+        let checks = tokio::spawn(run(farm.context.wardens.clone(), vec![farm.clone()], Arc::new(Nowhere)));
+        log.written("Health check for server be/s succeeded, reason: Layer4 check passed, check duration: ").await;
+        let server = &farm.servers()[0];
+        while server.last_agent().status != CheckStatus::L4Connection {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let whole = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..whole }).unwrap();
+        log.take();
+        let mut refused = 0;
+        while refused < 5 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            refused += usize::from(EXHAUSTION.take().is_some_and(|line| line.contains(" checks ")));
+        }
+        setrlimit(Resource::Nofile, whole).unwrap();
+        assert!(server.is_up());
+        assert_eq!((log.take(), server.last_check().status), (vec![], CheckStatus::L4Ok));
+        assert!(server.last_agent().info.contains("ECONNREFUSED"), "{}", server.last_agent());
+        drop(listener);
+        log.written("Server be/s is DOWN.").await;
         checks.abort();
     }
 }

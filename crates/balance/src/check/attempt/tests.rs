@@ -12,7 +12,7 @@ async fn checked(lines: &str, answers: &[(&str, &str)]) -> LastCheck {
     let farm = farm(&format!("{lines}\nserver s 127.0.0.1:{port} check"));
     let server = farm.servers()[0].clone();
     tokio::select! {
-        outcome = attempt(&farm, &server, limits(5000, None), &Nowhere) => outcome,
+        outcome = made(&farm, &server, limits(5000, None), &Nowhere) => outcome,
         never = serve(listener, answers) => match never {},
     }
 }
@@ -31,6 +31,11 @@ async fn serve(listener: TcpListener, answers: &[(&str, &str)]) -> std::convert:
     std::future::pending().await
 }
 
+/// The outcome of a check for which there was a descriptor.
+async fn made(farm: &Farm, server: &Arc<Server>, limits: Limits, surroundings: &dyn Surroundings) -> LastCheck {
+    attempt(farm, server, limits, surroundings).await.expect("a descriptor")
+}
+
 fn limits(whole: u64, answer: Option<u64>) -> Limits {
     Limits { whole: Duration::from_millis(whole), connect: None, answer: answer.map(Duration::from_millis) }
 }
@@ -47,7 +52,7 @@ fn told(outcome: &LastCheck) -> (CheckStatus, u16, &str) {
 async fn connecting_is_enough_without_more_words() {
     assert_eq!(told(&checked("", &[("", "stay")]).await), (CheckStatus::L4Ok, 0, ""));
     let farm = farm(&format!("server s 127.0.0.1:{} check", refused_port().await));
-    let outcome = attempt(&farm, &farm.servers()[0], limits(5000, None), &Nowhere).await;
+    let outcome = made(&farm, &farm.servers()[0], limits(5000, None), &Nowhere).await;
     assert_eq!(told(&outcome), (CheckStatus::L4Connection, 0, "ECONNREFUSED returned by OS (Connection refused)"));
 }
 
@@ -106,7 +111,7 @@ async fn servers_are_told_their_state() {
     let answers = [(&*format!("x-haproxy-server-state: {state}"), "HTTP/1.0 200 OK\r\n\r\n")];
     let server = farm.servers()[0].clone();
     let outcome = tokio::select! {
-        outcome = attempt(&farm, &server, limits(5000, None), &Nowhere) => outcome,
+        outcome = made(&farm, &server, limits(5000, None), &Nowhere) => outcome,
         never = serve(listener, &answers) => match never {},
     };
     assert_eq!(outcome.code, 200);
@@ -184,7 +189,7 @@ async fn who_says_nothing_is_out_of_time() {
     ] {
         let farm = farm(&format!("{lines}{server}"));
         for limits in [limits(20, None), limits(60_000, Some(20))] {
-            let outcome = attempt(&farm, &farm.servers()[0], limits, &Nowhere).await;
+            let outcome = made(&farm, &farm.servers()[0], limits, &Nowhere).await;
             assert_eq!(told(&outcome), (CheckStatus::L7Timeout, 0, info));
             assert!(outcome.duration >= Duration::from_millis(20));
         }
@@ -202,7 +207,7 @@ async fn another_address_may_have_a_port_and_the_word_port_wins() {
         ("addr 127.0.0.3".to_owned(), CheckStatus::L4Connection),
     ] {
         let farm = farm(&format!("server s 127.0.0.2:{refused} check {words}"));
-        assert_eq!(attempt(&farm, &farm.servers()[0], limits(5000, None), &Nowhere).await.status, status, "{words}");
+        assert_eq!(made(&farm, &farm.servers()[0], limits(5000, None), &Nowhere).await.status, status, "{words}");
     }
 }
 
@@ -224,8 +229,8 @@ async fn unix_sockets_are_checked_too() {
     let _listener = tokio::net::UnixListener::bind(&path).unwrap();
     let farm = farm(&format!("server s {} check\nserver t abns@terse-nobody check", path.display()));
     let outcomes = [
-        attempt(&farm, &farm.servers()[0], limits(5000, None), &Nowhere).await,
-        attempt(&farm, &farm.servers()[1], limits(5000, None), &Nowhere).await,
+        made(&farm, &farm.servers()[0], limits(5000, None), &Nowhere).await,
+        made(&farm, &farm.servers()[1], limits(5000, None), &Nowhere).await,
     ];
     std::fs::remove_file(&path).unwrap();
     assert_eq!(outcomes.map(|outcome| outcome.status), [CheckStatus::L4Ok, CheckStatus::L4Connection]);
