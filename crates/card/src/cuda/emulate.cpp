@@ -133,6 +133,7 @@ uint32_t atomicOr(uint32_t* at, uint32_t value) {
 }  // namespace
 
 #define __device__
+#define __constant__ static const
 #define __global__
 #define __launch_bounds__(...)
 #define SHARED_BYTES(name) char* name = dynamic_memory
@@ -151,7 +152,7 @@ static void match_body(void** a) {
 }
 static void code_body(void** a) {
     terse_code(argument<const u8*>(a, 0), argument<const Block*>(a, 1), argument<const u32*>(a, 2), argument<u32*>(a, 3),
-               argument<u8*>(a, 4), argument<u32*>(a, 5), argument<u32>(a, 6));
+               argument<u8*>(a, 4), argument<u32*>(a, 5));
 }
 static void gather_body(void** a) {
     terse_gather(argument<const Block*>(a, 0), argument<const Body*>(a, 1), argument<const u8*>(a, 2), argument<const u32*>(a, 3),

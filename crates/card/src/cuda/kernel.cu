@@ -1,7 +1,7 @@
 // Deflate (RFC 1951) on a GPU. Bodies are cut into blocks of 32 KB, which are coded at the same time and joined.
 //
 //   terse_match   a group of warps a block: for every position, the longest match that a table of recent positions finds
-//   terse_code    a warp a block: chooses matches and literals, makes Huffman codes, writes the block's bits
+//   terse_code    four warps a block: each chooses among a quarter's matches; one code is made of it all; each writes its quarter's bits
 //   terse_gather  a group a block: copies the block's bytes behind those of the blocks before it
 //
 // Invariants:
@@ -26,20 +26,27 @@ typedef unsigned long long u64;
 // Bytes before a block that its matches may reach into. Twice as many gain 0.1 % and halve the groups that a multiprocessor holds.
 #define HISTORY 16384
 #define CODED_ROOM (BLOCK_BYTES + 512)
-#define TOKEN_ROOM (BLOCK_BYTES + 32)
-#ifndef MATCH_WARPS
-#define MATCH_WARPS 8
-#endif
-#define MATCH_THREADS (32 * MATCH_WARPS)
+// Positions that are looked at together, so many by each of MEASURERS threads, which a warp for the table is beside.
+#define SHARE 2
+#define MEASURERS 512
+#define ROUND (SHARE * MEASURERS)
+#define MATCH_THREADS (MEASURERS + 32)
+#define AHEAD 4
+// Tiles that terse_code has in hand while it reads so many more.
+#define TILES 2
 #define TABLE_BITS 12
 #define WINDOW_BYTES (HISTORY + BLOCK_BYTES)
 #define WINDOW_ROOM (WINDOW_BYTES + 64)
-#define MATCH_SHARED (WINDOW_ROOM + 8 * (1 << TABLE_BITS))
-// terse_match measures no further; terse_code does so for the matches that it takes.
+#define MATCH_SHARED (WINDOW_ROOM + 8 * (1 << TABLE_BITS) + 20 * ROUND)
+// Candidates are compared by so many bytes. The best is measured on by terse_match, and by terse_code if it is taken.
+#define COMPARED 12
 #define MEASURED 32
 #define LONGEST 258
+#define FARTHEST 32768
 #define SHORTEST 4
-#define CODE_WARPS 4
+#define PARTS 4
+#define PART_BYTES (BLOCK_BYTES / PARTS)
+#define CODE_THREADS (32 * PARTS)
 #define ALL 0xffffffffu
 
 struct Block {
@@ -68,28 +75,20 @@ __device__ static u32 word_at(const u32* words, u32 at) {
     return __funnelshift_r(words[index], words[index + 1], (at & 3) * 8);
 }
 
-// Bytes that are equal at both places, up to `most` and MEASURED.
-__device__ static u32 measure(const u32* words, u32 here, u32 there, u32 most) {
-    u32 length = 0;
-    while (length < most) {
-        u32 differs = word_at(words, here + length) ^ word_at(words, there + length);
-        if (differs) {
-            length += (__ffs((int)differs) - 1) >> 3;
-            break;
-        }
-        length += 4;
-    }
-    return length < most ? length : most;
-}
+// Bytes of a block that a thread sums up.
+#define SUMMED (BLOCK_BYTES / MEASURERS)
 
-// CRC-32 (reflected, RFC 1952), by a nibble's table of 16.
-__device__ static u32 crc_table(u32 nibble) {
-    u32 crc = nibble;
-    for (int bit = 0; bit < 4; bit++) crc = (crc >> 1) ^ ((crc & 1) ? 0xedb88320u : 0);
-    return crc;
-}
+// x to the power of the bits behind a lane's share in its warp, and behind a warp's share in the block, modulo CRC-32's polynomial
+// (RFC 1952, reflected).
+__constant__ u32 lane_shifts[32] = {
+    0xb58f9792, 0x34163bd1, 0xc7916f54, 0x118f848e, 0x5e665234, 0x3ea21cf9, 0xa52f4d76, 0xbf110f7e,
+    0x36b74585, 0xb3a2be1c, 0x56c3cb9c, 0x5ef840e2, 0x7242d7fa, 0xb1436b58, 0x4a080ee0, 0x6427800e,
+    0x979966f5, 0x3277f3e0, 0x6b85d8d7, 0x05616c82, 0x9b577d5c, 0x7e91368a, 0x54e00eef, 0x8e7ea170,
+    0xb34988bb, 0xb72d2b3c, 0x7c69160d, 0xec447f11, 0x62b6ca4b, 0xd7bbfe6a, 0x88d14467, 0x80000000};
+__constant__ u32 warp_shifts[MEASURERS / 32] = {
+    0x3f2d3b68, 0xb8c9f94b, 0x70d4f062, 0xf27674ad, 0x80c95e61, 0x668145e1, 0x090e1204, 0x30362f1a,
+    0x96a2a2f2, 0xe4b54665, 0x4e2f9ac3, 0x83852d0f, 0x552d4042, 0x09fe548f, 0x4d47bae0, 0x80000000};
 
-// Product of two polynomials modulo CRC-32's, all reflected.
 __device__ static u32 crc_product(u32 a, u32 b) {
     u32 product = 0;
     for (int bit = 0; bit < 32; bit++) {
@@ -100,114 +99,200 @@ __device__ static u32 crc_product(u32 a, u32 b) {
     return product;
 }
 
-// The block's raw CRC-32, or its two sums of Adler-32. The block is taken as the end of 32 KB that begin with zeros, which change neither.
-__device__ static void sum_up(const u8* bytes, u32 count, bool adler, u32* shared, u32* out) {
-    const u32 share = BLOCK_BYTES / MATCH_THREADS;
-    u32 thread = threadIdx.x;
-    int begin = (int)(thread * share) - (int)(BLOCK_BYTES - count), end = begin + (int)share;
-    u32 low = 0, high = 0;
-    if (thread < 16) shared[thread] = crc_table(thread);
-    __syncthreads();
-    if (adler) {
-        u64 weighed = 0;
-        for (int at = begin < 0 ? 0 : begin; at < end; at++) {
-            low += bytes[at];
-            weighed += (u64)bytes[at] * (count - (u32)at);
-        }
-        high = (u32)(weighed % 65521);
-    } else {
-        for (int at = begin < 0 ? 0 : begin; at < end; at++) {
-            low ^= bytes[at];
-            low = (low >> 4) ^ shared[low & 15];
-            low = (low >> 4) ^ shared[low & 15];
-        }
+__device__ static u32 xor_of(u32 value) {
+    for (u32 step = 16; step; step /= 2) value ^= __shfl_xor_sync(ALL, value, step);
+    return value;
+}
+
+__device__ static u32 sum_of(u32 value) {
+    for (u32 step = 16; step; step /= 2) value += __shfl_xor_sync(ALL, value, step);
+    return value;
+}
+
+// The raw CRC-32 of a block that begins at `first` in the window, or its two sums of Adler-32. The block is taken as the end of 32 KB that
+// begin with zeros, which change neither.
+__device__ static void sum_up(const u32* words, u32 first, u32 count, bool adler, u32* shared, u32* out) {
+    u32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+    int begin = (int)(thread * SUMMED) - (int)(BLOCK_BYTES - count);
+    u32* table = shared;
+    u32* lows = shared + 128;
+    u32* highs = lows + MEASURERS / 32;
+    // What becomes of a nibble with so many nibbles behind it.
+    if (thread < 128) {
+        u32 crc = thread & 15;
+        for (u32 bit = 0; bit < 4 * (thread / 16 + 1); bit++) crc = (crc >> 1) ^ ((crc & 1) ? 0xedb88320u : 0);
+        table[thread] = crc;
     }
     __syncthreads();
-    u32* lows = shared;
-    u32* highs = shared + MATCH_THREADS;
-    lows[thread] = low;
-    highs[thread] = high;
-    __syncthreads();
-    // x to the power of a share's bits: x^8 squared so often. 0x00800000 is x^8.
-    u32 shift = 0x00800000u;
-    for (u32 bytes_of = 1; bytes_of < share; bytes_of *= 2) shift = crc_product(shift, shift);
-    for (u32 stride = 1; stride < MATCH_THREADS; stride *= 2) {
-        if (thread % (2 * stride) == 0) {
+    if (thread < MEASURERS) {
+        u32 low = 0, high = 0;
+        for (int at = begin; at < begin + SUMMED; at += 4) {
+            if (at <= -4) continue;
+            u32 word = at < 0 ? word_at(words, first) << (8 * -at) : word_at(words, first + at);
             if (adler) {
-                lows[thread] = (lows[thread] + lows[thread + stride]) % 65521;
-                highs[thread] = (highs[thread] + highs[thread + stride]) % 65521;
+                for (int byte = 0; byte < 4; byte++) {
+                    u32 value = (word >> (8 * byte)) & 255;
+                    low += value;
+                    high += value * (u32)((int)count - at - byte);
+                }
             } else {
-                lows[thread] = crc_product(lows[thread], shift) ^ lows[thread + stride];
+                low ^= word;
+                u32 next = 0;
+#pragma unroll
+                for (int nibble = 0; nibble < 8; nibble++) next ^= table[16 * (7 - nibble) + ((low >> (4 * nibble)) & 15)];
+                low = next;
             }
         }
-        shift = crc_product(shift, shift);
-        __syncthreads();
+        low = adler ? sum_of(low) % 65521 : xor_of(crc_product(low, lane_shifts[lane]));
+        high = sum_of(high % 65521) % 65521;
+        if (lane == 0) {
+            lows[warp] = low;
+            highs[warp] = high;
+        }
     }
-    if (thread == 0) {
-        out[0] = adler ? lows[0] % 65521 : lows[0];
-        out[1] = highs[0];
+    __syncthreads();
+    if (warp == 0) {
+        bool one = lane < MEASURERS / 32;
+        u32 low = one ? lows[lane] : 0, high = one ? highs[lane] : 0;
+        low = adler ? sum_of(low) % 65521 : xor_of(one ? crc_product(low, warp_shifts[lane]) : 0);
+        high = sum_of(high) % 65521;
+        if (lane == 0) {
+            out[0] = low;
+            out[1] = high;
+        }
     }
 }
 
-// Match of each position of a block: its length in the low half, its distance in the high one; 0 where there is none.
+// Rounds on their way through a group. Positions that do not enter the table have NO_HASH.
+struct Rounds {
+    // Hashes; LATEST says that no later position of the same tile has it.
+    u16 hashes[2][ROUND];
+    // The four latest positions of the hash before the tile, the latest lowest.
+    u64 offers[2][ROUND];
+};
+#define LATEST 0x8000u
+#define NO_HASH 0x7fffu
+#define NOWHERE 0xffffu
+
+// Looks a position's hash up among those of its tile: stores it for the table's warp, returns the nearest position before that has it.
+__device__ static u32 prepare(const u32* words, u32 here, u32 end, u16* entry) {
+    u32 lane = threadIdx.x % 32;
+    bool hashed = here + SHORTEST <= end;
+    u32 hash = hashed ? (word_at(words, here) * 2654435761u) >> (32 - TABLE_BITS) : NO_HASH;
+    u32 peers = __match_any_sync(ALL, hash), before = peers & ((1u << lane) - 1);
+    *entry = (u16)(hash | ((peers >> lane) == 1 ? LATEST : 0));
+    return hashed && before ? here - lane + 31 - __clz((int)before) : NOWHERE;
+}
+
+// Enters a round's positions into the table, tile by tile, and offers those that are there.
+__device__ static void offer(u64* table, u32 begin, const u16* hashes, u64* offers) {
+    u32 lane = threadIdx.x % 32;
+    for (u32 tile = lane; tile < ROUND; tile += 32 * AHEAD) {
+        u32 hash[AHEAD];
+#pragma unroll
+        for (u32 step = 0; step < AHEAD; step++) hash[step] = hashes[tile + 32 * step];
+#pragma unroll
+        for (u32 step = 0; step < AHEAD; step++) {
+            u32 at = hash[step] & NO_HASH;
+            u64 before = ~0ull;
+            if (at != NO_HASH) before = table[at];
+            __syncwarp();
+            if (at != NO_HASH && (hash[step] & LATEST)) table[at] = (before << 16) | (begin + tile + 32 * step);
+            offers[tile + 32 * step] = before;
+            __syncwarp();
+        }
+    }
+}
+
+// Bytes that are the same as the three words, at most COMPARED.
+__device__ static u32 measure(const u32* words, const u32* own, u32 there) {
+    const u32* from = words + there / 4;
+    u32 shift = (there & 3) * 8;
+    u32 word[4];
+#pragma unroll
+    for (int at = 0; at < 4; at++) word[at] = from[at];
+    u32 same_bits = 64, differs = own[2] ^ __funnelshift_r(word[2], word[3], shift);
+#pragma unroll
+    for (int at = 1; at >= 0; at--) {
+        u32 other = own[at] ^ __funnelshift_r(word[at], word[at + 1], shift);
+        if (other) {
+            differs = other;
+            same_bits = 32 * at;
+        }
+    }
+    return (same_bits + __clz((int)__brev(differs))) / 8;
+}
+
+// The longest match at a position, the nearest of several: its length in the lowest byte, its distance in the high half.
+__device__ static u32 longest(const u32* words, u32 here, u32 end, u64 offered, u32 near) {
+    u32 own[3];
+#pragma unroll
+    for (int at = 0; at < 3; at++) own[at] = word_at(words, here + 4 * at);
+    // Of two of the same length the later one is the nearer one.
+    u32 best = 0;
+#pragma unroll
+    for (int way = -1; way < 4; way++) {
+        u32 there = way < 0 ? near : (u32)(offered >> (16 * way)) & 0xffff;
+        // NOWHERE is farther than that, too.
+        bool is_one = here - there <= FARTHEST;
+        // Lanes that have no candidate measure themselves: that costs less than to part from the others.
+        u32 found = measure(words, own, is_one ? there : here) * 0x10000 + there;
+        if (is_one && found > best) best = found;
+    }
+    u32 length = best >> 16, there = best & 0xffff, most = end - here < MEASURED ? end - here : MEASURED;
+    if (length == COMPARED) {
+        while (length < most) {
+            u32 differs = word_at(words, here + length) ^ word_at(words, there + length);
+            length += __clz((int)__brev(differs)) / 8;
+            if (differs) break;
+        }
+    }
+    if (length > most) length = most;
+    return length >= SHORTEST ? length | ((here - there) << 16) : 0;
+}
+
+// Match of each position of a block: its length in the lowest byte, its distance in the high half; between them the position's byte.
 extern "C" __global__ void __launch_bounds__(MATCH_THREADS, 2)
 terse_match(const u8* input, const Block* blocks, u32* matches, u32* sums) {
     SHARED_BYTES(memory);
     u32* words = (u32*)memory;
-    // The four latest positions of each hash, the latest lowest.
     u64* table = (u64*)(memory + WINDOW_ROOM);
+    Rounds* rounds = (Rounds*)(memory + WINDOW_ROOM + 8 * (1 << TABLE_BITS));
     Block block = blocks[blockIdx.x];
-    u32 thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
-    u32 end = block.history + block.bytes;
+    u32 thread = threadIdx.x, end = block.history + block.bytes;
+    bool enters = thread >= MEASURERS;
     const uint4* source = (const uint4*)(input + block.source - block.history);
     for (u32 at = thread; at < (end + 15) / 16; at += MATCH_THREADS) ((uint4*)words)[at] = source[at];
     __syncthreads();
-    sum_up((const u8*)words + block.history, block.bytes, block.flags & ADLER, (u32*)table, sums + 2 * blockIdx.x);
+    sum_up(words, block.history, block.bytes, block.flags & ADLER, (u32*)table, sums + 2 * blockIdx.x);
     __syncthreads();
     for (u32 at = thread; at < (1 << TABLE_BITS); at += MATCH_THREADS) table[at] = ~0ull;
+    u32 near[SHARE], nearer[SHARE];
+#pragma unroll
+    for (u32 part = 0; part < SHARE; part++) {
+        u32 at = part * MEASURERS + thread;
+        near[part] = nearer[part] = NOWHERE;
+        if (!enters) nearer[part] = prepare(words, at, end, &rounds->hashes[0][at]);
+    }
     __syncthreads();
     u32* out = matches + (u64)blockIdx.x * BLOCK_BYTES;
-    for (u32 base = 0; base < end; base += MATCH_THREADS) {
-        u32 here = base + thread;
-        bool hashed = here + SHORTEST <= end;
-        u32 first = hashed ? word_at(words, here) : 0;
-        u32 hash = hashed ? (first * 2654435761u) >> (32 - TABLE_BITS) : (1 << TABLE_BITS) + lane;
-        u32 peers = __match_any_sync(ALL, hash);
-        u32 before = peers & ((1u << lane) - 1);
-        bool latest = hashed && (peers >> lane) == 1;
-        u64 found = ~0ull;
-        // Positions enter the table in order, a warp after the other.
-        for (u32 turn = 0; turn < MATCH_WARPS; turn++) {
-            if (turn == warp) {
-                if (hashed) found = table[hash];
-                __syncwarp();
-                if (latest) table[hash] = (found << 16) | here;
-            }
-            __syncthreads();
-        }
-        if (base + MATCH_THREADS <= block.history || !hashed || here < block.history) {
-            if (here >= block.history && here < end) out[here - block.history] = 0;
-            continue;
-        }
-        u32 most = end - here < MEASURED ? end - here : MEASURED;
-        u32 length = 0, distance = 0;
-        if (before) {
-            u32 there = base + (warp * 32) + (31 - __clz((int)before));
-            length = measure(words, here, there, most);
-            distance = here - there;
-        }
-        for (int way = 0; way < 4 && length < most; way++, found >>= 16) {
-            u32 there = (u32)(found & 0xffff);
-            if (there == 0xffff) break;
-            // What is not longer than the best differs at its end already, mostly.
-            if (length && ((const u8*)words)[there + length] != ((const u8*)words)[here + length]) continue;
-            u32 longer = measure(words, here, there, most);
-            if (longer > length) {
-                length = longer;
-                distance = here - there;
+    // Three rounds at a time: the last warp enters one into the table; the others prepare the next and measure the one before.
+    for (u32 begin = 0, turn = 0; begin < end + ROUND; begin += ROUND, turn ^= 1) {
+        if (enters) {
+            if (begin < end) offer(table, begin, rounds->hashes[turn], rounds->offers[turn]);
+        } else {
+#pragma unroll
+            for (u32 part = 0; part < SHARE; part++) {
+                u32 at = part * MEASURERS + thread, here = begin - ROUND + at;
+                if (begin > block.history && here >= block.history && here < end) {
+                    u32 match = longest(words, here, end, rounds->offers[turn ^ 1][at], near[part]);
+                    out[here - block.history] = match | ((u32)((const u8*)words)[here] << 8);
+                }
+                near[part] = nearer[part];
+                if (begin + ROUND < end) nearer[part] = prepare(words, begin + ROUND + at, end, &rounds->hashes[turn ^ 1][at]);
             }
         }
-        out[here - block.history] = length >= SHORTEST && distance <= 32768 ? length | (distance << 16) : 0;
+        __syncthreads();
     }
 }
 
@@ -219,29 +304,42 @@ terse_match(const u8* input, const Block* blocks, u32* matches, u32* sums) {
 #define SYMBOLS 320
 #define END_OF_BLOCK 256
 
+// In which order a block's head tells the lengths of the code for lengths (RFC 1951, 3.2.7).
+__constant__ u8 length_order[32] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+
+// What a code is made in.
+struct Scratch {
+    // Symbols by their frequency, the rarest first; then the tree.
+    u32 keys[288];
+    u32 tree[288];
+    u32 counts[32];
+};
+
 struct Coder {
     // Frequencies, then codes: bits in the low half, their number in the high one.
     u32 literals[288];
     u32 distances[32];
     u32 lengths[32];
-    // Symbols by their frequency, the rarest first; then the tree.
-    u32 keys[288];
-    u32 tree[288];
-    u32 counts[32];
+    Scratch scratch[2];
     // Lengths of both codes, one after the other, as a block's head tells them.
     u8 told[SYMBOLS];
     u16 runs[SYMBOLS];
-    u32 bits[64];
+    u32 words[PARTS][64];
+    // Bits of the head and of the parts.
+    u32 head_bits;
+    u32 part_bits[PARTS];
+    // Of the head: numbers of symbols of each code, and of runs.
+    u32 counted[4];
 };
 
-// Where a warp's bits go.
+// Where a warp's bits go. The first word and the last are its neighbours', too: they are zero before, and bits are added.
 struct Writer {
     u32* words;
     u32* out;
-    // Bits of the first word that are taken.
+    // Bits of the first word in hand that are taken.
     u32 filled;
-    // Words that are written.
-    u32 written;
+    u32 first;
+    u32 at;
 };
 
 __device__ static u32 lane_of() { return threadIdx.x % 32; }
@@ -254,11 +352,6 @@ __device__ static u32 sum_before(u32 value, u32* total) {
     }
     *total = __shfl_sync(ALL, sum, 31);
     return sum - value;
-}
-
-__device__ static u32 sum_of(u32 value) {
-    for (u32 step = 16; step; step /= 2) value += __shfl_xor_sync(ALL, value, step);
-    return value;
 }
 
 // Writes each lane's bits, at most 48, in order of lanes.
@@ -277,17 +370,32 @@ __device__ static void put(Writer* writer, u64 bits, u32 count) {
     u32 one = writer->words[lane], two = writer->words[lane + 32];
     u32 rest = writer->words[whole];
     __syncwarp();
-    if (lane < whole) writer->out[writer->written + lane] = one;
-    if (lane + 32 < whole) writer->out[writer->written + lane + 32] = two;
+    if (lane < whole) {
+        if (lane == 0 && writer->at == writer->first) atomicOr(&writer->out[writer->at], one);
+        else writer->out[writer->at + lane] = one;
+    }
+    if (lane + 32 < whole) writer->out[writer->at + lane + 32] = two;
     writer->words[lane] = lane == 0 ? rest : 0;
     writer->words[lane + 32] = 0;
     __syncwarp();
-    writer->written += whole;
+    writer->at += whole;
     writer->filled = filled % 32;
 }
 
+__device__ static Writer writer_at(u32* words, u32* out, u32 bits) {
+    u32 lane = threadIdx.x % 32;
+    words[lane] = words[lane + 32] = 0;
+    __syncwarp();
+    Writer writer = {words, out, bits % 32, bits / 32, bits / 32};
+    return writer;
+}
+
+__device__ static void finish(Writer* writer) {
+    if (threadIdx.x % 32 == 0 && writer->filled) atomicOr(&writer->out[writer->at], writer->words[0]);
+}
+
 // Makes a code of at most `longest` bits for symbols of which `frequencies` tells the frequency; afterwards it holds the code.
-__device__ static void make_code(Coder* coder, u32* frequencies, u32 symbols, u32 longest) {
+__device__ static void make_code(Scratch* scratch, u32* frequencies, u32 symbols, u32 longest) {
     u32 lane = lane_of();
     // Readers want two symbols at least.
     u32 used = 0;
@@ -313,25 +421,25 @@ __device__ static void make_code(Coder* coder, u32* frequencies, u32 symbols, u3
         u32 frequency = round < rounds && symbol < symbols ? frequencies[symbol] : 0;
         mine[round] = frequency ? (frequency << 9) | symbol : ALL;
         rank[round] = 0;
-        if (round < rounds) coder->tree[symbol] = mine[round];
+        if (round < rounds) scratch->tree[symbol] = mine[round];
     }
     __syncwarp();
     for (u32 at = 0; at < rounds * 32; at++) {
-        u32 other = coder->tree[at];
+        u32 other = scratch->tree[at];
         for (u32 round = 0; round < 9; round++) rank[round] += other < mine[round];
     }
     __syncwarp();
     for (u32 round = 0; round < 9; round++) {
         if (mine[round] != ALL) {
-            coder->keys[rank[round]] = mine[round] & 511;
-            coder->tree[rank[round]] = mine[round] >> 9;
+            scratch->keys[rank[round]] = mine[round] & 511;
+            scratch->tree[rank[round]] = mine[round] >> 9;
         }
     }
-    coder->counts[lane] = 0;
+    scratch->counts[lane] = 0;
     __syncwarp();
     if (lane == 0) {
         // Moffat and Katajainen, "In-Place Calculation of Minimum-Redundancy Codes", 1995.
-        u32* tree = coder->tree;
+        u32* tree = scratch->tree;
         u32 root = 0, leaf = 2;
         tree[0] += tree[1];
         for (u32 next = 1; next + 1 < used; next++) {
@@ -354,7 +462,7 @@ __device__ static void make_code(Coder* coder, u32* frequencies, u32 symbols, u3
         for (int next = (int)used - 3; next >= 0; next--) tree[next] = tree[tree[next]] + 1;
         u32 available = 1, depth = 0, taken = 0;
         int inner = (int)used - 2;
-        u32* counts = coder->counts;
+        u32* counts = scratch->counts;
         while (available) {
             while (inner >= 0 && tree[inner] == depth) {
                 taken++;
@@ -380,8 +488,8 @@ __device__ static void make_code(Coder* coder, u32* frequencies, u32 symbols, u3
         u32 first = used, code = 0;
         for (u32 bits = 1; bits <= longest; bits++) {
             first -= counts[bits];
-            coder->tree[bits] = first;
-            coder->tree[32 + bits] = code;
+            scratch->tree[bits] = first;
+            scratch->tree[32 + bits] = code;
             code = (code + counts[bits]) << 1;
         }
     }
@@ -392,11 +500,11 @@ __device__ static void make_code(Coder* coder, u32* frequencies, u32 symbols, u3
         length[round] = 0;
         if (mine[round] == ALL) continue;
         u32 bits = 1;
-        while (coder->tree[bits] > rank[round]) bits++;
+        while (scratch->tree[bits] > rank[round]) bits++;
         length[round] = bits;
     }
     __syncwarp();
-    u32* next = coder->tree + 32;
+    u32* next = scratch->tree + 32;
     for (u32 round = 0; round < rounds; round++) {
         u32 symbol = round * 32 + lane, bits = length[round];
         u32 peers = __match_any_sync(ALL, bits);
@@ -443,67 +551,78 @@ __device__ static u32 measure_on(const u8* bytes, u32 here, u32 distance, u32 by
 
 #define IS_MATCH 0x80000000u
 
-// Chooses; returns the number of tokens. `extra` becomes the number of bits beside the codes.
-__device__ static u32 choose(Coder* coder, const u8* bytes, u32 count, const u32* matches, u32* tokens, u32* extra) {
-    u32 lane = lane_of(), made = 0, next = 0, beside = 0;
-    u32 coming = lane < count ? matches[lane] : 0;
-    for (u32 base = 0; base < count; base += 32) {
-        u32 here = base + lane, match = coming;
-        coming = here + 32 < count ? matches[here + 32] : 0;
-        if (next >= base + 32) continue;
-        u32 left = count - here, length = here < count ? match & 0xffff : 0;
-        if (length > left) length = left;
-        // A longer match at one of the next two bytes goes first.
-        u32 after = coming & 0xffff;
-        u32 one = __shfl_down_sync(ALL, length, 1), two = __shfl_down_sync(ALL, length, 2);
-        u32 next0 = __shfl_sync(ALL, after, 0), next1 = __shfl_sync(ALL, after, 1);
-        if (lane == 31) one = next0;
-        if (lane == 31) two = next1;
-        if (lane == 30) two = next0;
-        if (length < 3 || one > length || two > length + 1) length = 0;
-        u32 candidates = __ballot_sync(ALL, length != 0);
-        u32 within = __ballot_sync(ALL, here < count);
-        u32 literal = 0, taken = 0, at = next > base ? next - base : 0;
-        while (at < 32) {
-            u32 rest = candidates & (ALL << at);
-            if (!rest) {
-                literal |= ALL << at;
-                at = 32;
-                break;
-            }
-            u32 chosen = __ffs((int)rest) - 1;
-            literal |= (ALL << at) & ((1u << chosen) - 1);
-            taken |= 1u << chosen;
-            u32 long_ = __shfl_sync(ALL, length, chosen);
-            if (long_ >= MEASURED) {
-                u32 distance = __shfl_sync(ALL, match, chosen) >> 16;
-                long_ = measure_on(bytes, base + chosen, distance, count - base - chosen);
-                if (lane == chosen) length = long_;
-            }
-            at = chosen + long_;
+struct Choice {
+    u32 tokens;
+    // The first position that is neither chosen nor covered.
+    u32 next;
+};
+
+// Chooses among the matches of 32 positions; `after` are those of the next 32.
+__device__ static void choose_tile(Coder* coder, const u8* bytes, u32 end, u32 base, u32 match, u32 after, u32* tokens, Choice* choice) {
+    if (choice->next >= base + 32) return;
+    u32 lane = lane_of(), left = end - base - lane, length = base + lane < end ? match & 0xff : 0;
+    // A longer match at one of the next two positions goes first.
+    u32 one = __shfl_sync(ALL, lane == 0 ? after & 0xff : length, (lane + 1) % 32);
+    u32 two = __shfl_sync(ALL, lane < 2 ? after & 0xff : length, (lane + 2) % 32);
+    if (length > left) length = left;
+    if (length < 3 || one > length || two > length + 1) length = 0;
+    u32 candidates = __ballot_sync(ALL, length != 0);
+    u32 begin = choice->next > base ? choice->next - base : 0, taken = 0, at = begin;
+    while (at < 32) {
+        u32 rest = candidates & (ALL << at);
+        if (!rest) break;
+        u32 chosen = __ffs((int)rest) - 1, reach = __shfl_sync(ALL, length, chosen);
+        if (reach >= MEASURED) {
+            reach = measure_on(bytes, base + chosen, __shfl_sync(ALL, match, chosen) >> 16, end - base - chosen);
+            if (lane == chosen) length = reach;
         }
-        next = base + at;
-        literal &= within;
-        u32 tokens_here = literal | taken;
-        if (tokens_here >> lane & 1) {
-            u32 token;
-            if (taken >> lane & 1) {
-                u32 less1 = (match >> 16) - 1, bits_l, bits_d;
-                token = IS_MATCH | ((length - 3) << 16) | less1;
-                atomicAdd(&coder->literals[length_symbol(length - 3, &bits_l)], 1u);
-                atomicAdd(&coder->distances[distance_symbol(less1, &bits_d)], 1u);
-                beside += bits_l + bits_d;
-            } else {
-                token = bytes[here];
-                atomicAdd(&coder->literals[token], 1u);
-            }
-            tokens[made + __popc(tokens_here & ((1u << lane) - 1))] = token;
-        }
-        made += __popc(tokens_here);
+        taken |= 1u << chosen;
+        at = chosen + reach;
     }
-    *extra = sum_of(beside);
-    __syncwarp();
-    return made;
+    u32 up_to_here = ALL >> (31 - lane), before = taken & up_to_here;
+    u32 last = before ? 31 - __clz((int)before) : 0, covered = last + __shfl_sync(ALL, length, last);
+    bool is_match = taken >> lane & 1;
+    bool is_literal = !is_match && lane >= begin && base + lane < end && !(before && covered > lane);
+    u32 made = __ballot_sync(ALL, is_match || is_literal);
+    u32 token = 0;
+    if (is_match) {
+        u32 less1 = (match >> 16) - 1, length_bits, distance_bits;
+        token = IS_MATCH | ((length - 3) << 16) | less1;
+        atomicAdd(&coder->literals[length_symbol(length - 3, &length_bits)], 1u);
+        atomicAdd(&coder->distances[distance_symbol(less1, &distance_bits)], 1u);
+    } else if (is_literal) {
+        token = (match >> 8) & 0xff;
+        atomicAdd(&coder->literals[token], 1u);
+    }
+    if (is_match || is_literal) tokens[choice->tokens + __popc(made & (up_to_here >> 1))] = token;
+    choice->tokens += __popc(made);
+    choice->next = base + (at > 32 ? at : 32);
+}
+
+// Chooses among the matches of a part of a block; returns the number of tokens.
+__device__ static u32 choose(Coder* coder, const u8* bytes, u32 begin, u32 end, const u32* matches, u32* tokens) {
+    u32 lane = lane_of(), coming[TILES];
+    Choice choice = {0, begin};
+#pragma unroll
+    for (u32 step = 0; step < TILES; step++) {
+        u32 at = begin + step * 32 + lane;
+        coming[step] = at < end ? matches[at] : 0;
+    }
+    for (u32 base = begin; base < end; base += 32 * TILES) {
+        u32 tiles[TILES];
+#pragma unroll
+        for (u32 step = 0; step < TILES; step++) {
+            u32 at = base + (TILES + step) * 32 + lane;
+            tiles[step] = coming[step];
+            coming[step] = at < end ? matches[at] : 0;
+        }
+#pragma unroll
+        for (u32 step = 0; step < TILES; step++) {
+            u32 after = step + 1 < TILES ? tiles[(step + 1) % TILES] : coming[0];
+            if (base + 32 * step < end) choose_tile(coder, bytes, end, base + 32 * step, tiles[step], after, tokens, &choice);
+        }
+    }
+    return choice.tokens;
 }
 
 // The lengths of both codes as runs (RFC 1951, 3.2.7): a symbol in the low byte, its extra bits in the high one. Returns their number.
@@ -546,119 +665,147 @@ __device__ static u32 make_runs(Coder* coder, u32 told) {
 
 __device__ static u32 run_bits(u32 symbol) { return symbol == 16 ? 2 : symbol == 17 ? 3 : symbol == 18 ? 7 : 0; }
 
-// Bytes of a stored block (RFC 1951, 3.2.4).
-__device__ static u32 store(const u8* bytes, u32 count, bool last, u8* out) {
-    u32 lane = lane_of();
+// Makes a block's head: what it tells, and how many bits that takes.
+__device__ static void make_head(Coder* coder) {
+    u32 lane = lane_of(), literals = 257, distances = 1;
+    u32 used = __ballot_sync(ALL, lane > 0 && coder->literals[256 + lane] != 0);
+    if (used) literals = 256 + 32 - __clz((int)used);
+    used = __ballot_sync(ALL, coder->distances[lane] != 0);
+    if (used) distances = 32 - __clz((int)used);
+    for (u32 at = lane; at < literals + distances; at += 32) {
+        coder->told[at] = (u8)((at < literals ? coder->literals[at] : coder->distances[at - literals]) >> 16);
+    }
+    __syncwarp();
+    u32 runs = make_runs(coder, literals + distances), bits = 0;
+    make_code(&coder->scratch[0], coder->lengths, LENGTHS, 7);
+    for (u32 at = lane; at < runs; at += 32) {
+        u32 symbol = coder->runs[at] & 255;
+        bits += (coder->lengths[symbol] >> 16) + run_bits(symbol);
+    }
+    used = __ballot_sync(ALL, lane < LENGTHS && coder->lengths[length_order[lane]] != 0);
+    u32 lengths = 32 - __clz((int)used);
+    if (lengths < 4) lengths = 4;
+    bits = sum_of(bits) + 17 + 3 * lengths;
     if (lane == 0) {
+        coder->head_bits = bits;
+        coder->counted[0] = literals;
+        coder->counted[1] = distances;
+        coder->counted[2] = lengths;
+        coder->counted[3] = runs;
+    }
+}
+
+__device__ static void put_head(Coder* coder, Writer* writer, bool last) {
+    u32 lane = lane_of(), lengths = coder->counted[2], runs = coder->counted[3];
+    u32 bits = (last ? 1 : 0) | (2 << 1) | ((coder->counted[0] - 257) << 3) | ((coder->counted[1] - 1) << 8) | ((lengths - 4) << 13);
+    put(writer, bits, lane == 0 ? 17 : 0);
+    bool told = lane < lengths;
+    put(writer, told ? coder->lengths[length_order[lane]] >> 16 : 0, told ? 3 : 0);
+    for (u32 base = 0; base < runs; base += 32) {
+        u32 at = base + lane, run = at < runs ? coder->runs[at] : 0, code = at < runs ? coder->lengths[run & 255] : 0;
+        put(writer, (code & 0xffff) | ((run >> 8) << (code >> 16)), at < runs ? (code >> 16) + run_bits(run & 255) : 0);
+    }
+}
+
+// A token's bits, and how many.
+__device__ static u64 bits_of(const Coder* coder, u32 token, u32* count) {
+    if (!(token & IS_MATCH)) {
+        u32 code = coder->literals[token];
+        *count = code >> 16;
+        return code & 0xffff;
+    }
+    u32 less3 = (token >> 16) & 255, less1 = token & 0x7fff, length_bits, distance_bits;
+    u32 length = coder->literals[length_symbol(less3, &length_bits)];
+    u32 distance = coder->distances[distance_symbol(less1, &distance_bits)];
+    u32 width = length >> 16;
+    u64 bits = length & 0xffff;
+    bits |= (u64)(less3 & ((1u << length_bits) - 1)) << width;
+    width += length_bits;
+    bits |= (u64)(distance & 0xffff) << width;
+    width += distance >> 16;
+    bits |= (u64)(less1 & ((1u << distance_bits) - 1)) << width;
+    *count = width + distance_bits;
+    return bits;
+}
+
+// A stored block (RFC 1951, 3.2.4).
+__device__ static void store(const u8* bytes, u32 count, bool last, u8* out) {
+    if (threadIdx.x == 0) {
         out[0] = last ? 1 : 0;
         out[1] = (u8)count;
         out[2] = (u8)(count >> 8);
         out[3] = (u8)~count;
         out[4] = (u8)(~count >> 8);
     }
-    for (u32 at = lane; at < count; at += 32) out[5 + at] = bytes[at];
-    return count + 5;
+    for (u32 at = threadIdx.x; at < count; at += CODE_THREADS) out[5 + at] = bytes[at];
 }
 
-// Bits of a block; `sizes` becomes the bytes of each.
-extern "C" __global__ void __launch_bounds__(32 * CODE_WARPS)
-terse_code(const u8* input, const Block* blocks, const u32* matches, u32* tokens, u8* coded, u32* sizes, u32 count) {
-    SHARED_ARRAY(Coder, coders, CODE_WARPS);
-    const u8 order[LENGTHS] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
-    u32 lane = lane_of(), warp = threadIdx.x / 32, number = blockIdx.x * CODE_WARPS + warp;
-    if (number >= count) return;
-    Coder* coder = &coders[warp];
+// Bits of a block; `sizes` becomes its bytes.
+extern "C" __global__ void __launch_bounds__(CODE_THREADS, 12)
+terse_code(const u8* input, const Block* blocks, const u32* matches, u32* tokens, u8* coded, u32* sizes) {
+    SHARED_ARRAY(Coder, coder, 1);
+    u32 thread = threadIdx.x, lane = lane_of(), part = thread / 32, number = blockIdx.x;
     Block block = blocks[number];
     const u8* bytes = input + block.source;
-    tokens += (u64)number * TOKEN_ROOM;
+    u32 begin = part * PART_BYTES, end = begin + PART_BYTES < block.bytes ? begin + PART_BYTES : block.bytes;
+    matches += (u64)number * BLOCK_BYTES;
+    tokens += (u64)number * BLOCK_BYTES + begin;
     coded += (u64)number * CODED_ROOM;
+    u32* out = (u32*)coded;
     bool last = block.flags & LAST_BLOCK;
-    for (u32 at = lane; at < 288; at += 32) coder->literals[at] = 0;
-    coder->distances[lane] = 0;
-    coder->lengths[lane] = 0;
-    coder->bits[lane] = 0;
-    coder->bits[lane + 32] = 0;
-    __syncwarp();
-    if (lane == 0) coder->literals[END_OF_BLOCK] = 1;
-    u32 extra;
-    u32 made = choose(coder, bytes, block.bytes, matches + (u64)number * BLOCK_BYTES, tokens, &extra);
-    // Frequencies are needed for the size; the code takes their place.
-    u32 often[9], often_distance = coder->distances[lane];
-    for (u32 round = 0; round < 9; round++) often[round] = coder->literals[round * 32 + lane];
-    make_code(coder, coder->literals, LITERALS, 15);
-    make_code(coder, coder->distances, DISTANCES, 15);
-    u32 size = often_distance * (coder->distances[lane] >> 16);
-    for (u32 round = 0; round < 9; round++) size += often[round] * (coder->literals[round * 32 + lane] >> 16);
-    u32 literals = 257, distances = 1;
-    for (u32 round = 8; round < 9; round++) {
-        u32 used = __ballot_sync(ALL, coder->literals[round * 32 + lane] != 0);
-        if (used >> 1) literals = round * 32 + 32 - __clz((int)used);
+    for (u32 at = thread; at < 288; at += CODE_THREADS) coder->literals[at] = at == END_OF_BLOCK;
+    if (part == 0) coder->distances[lane] = coder->lengths[lane] = 0;
+    __syncthreads();
+    u32 made = choose(coder, bytes, begin, end, matches, tokens);
+    __syncthreads();
+    if (part == 0) make_code(&coder->scratch[0], coder->literals, LITERALS, 15);
+    if (part == 1) make_code(&coder->scratch[1], coder->distances, DISTANCES, 15);
+    __syncthreads();
+    if (part == 0) make_head(coder);
+    u32 bits = 0;
+    for (u32 at = lane; at < made; at += 32) {
+        u32 count;
+        bits_of(coder, tokens[at], &count);
+        bits += count;
     }
-    u32 used_distances = __ballot_sync(ALL, coder->distances[lane] != 0);
-    if (used_distances) distances = 32 - __clz((int)used_distances);
-    for (u32 at = lane; at < literals + distances; at += 32) {
-        coder->told[at] = (u8)((at < literals ? coder->literals[at] : coder->distances[at - literals]) >> 16);
+    bits = sum_of(bits);
+    if (lane == 0) coder->part_bits[part] = bits;
+    __syncthreads();
+    // Where the part's bits begin, and where the block's end.
+    u32 from = coder->head_bits, to = from;
+    for (u32 of = 0; of < PARTS; of++) {
+        if (of < part) from += coder->part_bits[of];
+        to += coder->part_bits[of];
     }
-    __syncwarp();
-    u32 runs = make_runs(coder, literals + distances);
-    make_code(coder, coder->lengths, LENGTHS, 7);
-    for (u32 at = lane; at < runs; at += 32) {
-        u32 symbol = coder->runs[at] & 255;
-        size += (coder->lengths[symbol] >> 16) + run_bits(symbol);
-    }
-    size = sum_of(size) + extra;
-    u32 ordered = __ballot_sync(ALL, lane < LENGTHS && coder->lengths[order[lane < LENGTHS ? lane : 0]] != 0);
-    u32 lengths = 32 - __clz((int)ordered);
-    if (lengths < 4) lengths = 4;
-    size += 17 + 3 * lengths;
-    u32 end_bytes = last ? 0 : 5;
-    if ((size + 7) / 8 + end_bytes >= block.bytes + 5) {
-        u32 stored = store(bytes, block.bytes, last, coded);
-        if (lane == 0) sizes[number] = stored;
+    if (part == 0) from = 0;
+    u32 end_code = coder->literals[END_OF_BLOCK], size = to + (end_code >> 16);
+    // An empty stored block: three bits of zero, zeros up to a byte, then 00 00 ff ff.
+    u32 pad = (8 - ((size + 3) & 7)) & 7;
+    if (!last) size += 3 + pad + 32;
+    if ((size + 7) / 8 >= block.bytes + 5) {
+        store(bytes, block.bytes, last, coded);
+        if (thread == 0) sizes[number] = block.bytes + 5;
         return;
     }
-    Writer writer = {coder->bits, (u32*)coded, 0, 0};
-    u64 bits = (last ? 1u : 0u) | (2u << 1) | ((literals - 257) << 3) | ((distances - 1) << 8) | ((lengths - 4) << 13);
-    put(&writer, bits, lane == 0 ? 17 : 0);
-    put(&writer, lane < lengths ? coder->lengths[order[lane < LENGTHS ? lane : 0]] >> 16 : 0, lane < lengths ? 3 : 0);
-    for (u32 base = 0; base < runs; base += 32) {
-        u32 at = base + lane, run = at < runs ? coder->runs[at] : 0, code = at < runs ? coder->lengths[run & 255] : 0;
-        put(&writer, (code & 0xffff) | ((run >> 8) << (code >> 16)), at < runs ? (code >> 16) + run_bits(run & 255) : 0);
-    }
+    if (lane == 0) out[from / 32] = 0;
+    if (thread == 0) out[to / 32] = out[size / 32] = 0;
+    __syncthreads();
+    Writer writer = writer_at(coder->words[part], out, from);
+    if (part == 0) put_head(coder, &writer, last);
     u32 coming = lane < made ? tokens[lane] : 0;
     for (u32 base = 0; base < made; base += 32) {
-        u32 token = coming;
-        bool there = base + lane < made;
+        u32 token = coming, count;
         coming = base + 32 + lane < made ? tokens[base + 32 + lane] : 0;
-        u32 bits_l = 0, bits_d = 0, less3 = (token >> 16) & 255, less1 = token & 0x7fff;
-        bool is_match = token & IS_MATCH;
-        u32 code = coder->literals[is_match ? length_symbol(less3, &bits_l) : token & 255];
-        u64 value = code & 0xffff;
-        u32 width = code >> 16;
-        if (is_match) {
-            u32 far = coder->distances[distance_symbol(less1, &bits_d)];
-            value |= (u64)(less3 == 255 ? 0 : less3 & ((1u << bits_l) - 1)) << width;
-            width += bits_l;
-            value |= (u64)(far & 0xffff) << width;
-            width += far >> 16;
-            value |= (u64)(less1 & ((1u << bits_d) - 1)) << width;
-            width += bits_d;
-        }
-        put(&writer, value, there ? width : 0);
+        u64 token_bits = bits_of(coder, token, &count);
+        bool there = base + lane < made;
+        put(&writer, there ? token_bits : 0, there ? count : 0);
     }
-    u32 end_code = coder->literals[END_OF_BLOCK];
-    u32 end_bits = end_code >> 16;
-    put(&writer, end_code & 0xffff, lane == 0 ? end_bits : 0);
-    if (!last) {
-        // An empty stored block: three bits of zero, zeros up to a byte, then 00 00 ff ff.
-        u32 pad = (8 - ((writer.filled + 3) & 7)) & 7;
-        put(&writer, lane == 0 ? 0 : 0xffff0000u, lane == 0 ? 3 + pad : lane == 1 ? 32 : 0);
+    if (part == PARTS - 1) {
+        put(&writer, lane == 0 ? end_code & 0xffff : 0, lane == 0 ? end_code >> 16 : 0);
+        if (!last) put(&writer, lane == 1 ? 0xffff0000u : 0, lane == 0 ? 3 + pad : lane == 1 ? 32 : 0);
     }
-    u32 total = writer.written * 4 + (writer.filled + 7) / 8;
-    if (lane == 0) {
-        if (writer.filled) writer.out[writer.written] = coder->bits[0];
-        sizes[number] = total;
-    }
+    finish(&writer);
+    if (thread == 0) sizes[number] = (size + 7) / 8;
 }
 
 // ---- terse_gather
