@@ -12,7 +12,7 @@
 #![allow(unsafe_code)]
 
 use crate::memory::{Layout, Memory};
-use crate::worker;
+use crate::{cuda, worker};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
     SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
@@ -24,11 +24,12 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use terse_compress::EngineSettings;
+use terse_compress::engine::Source;
 
 /// The word of the command line that makes this program a keeper.
 pub const WORD: &str = "--engine-keeper";
@@ -49,10 +50,10 @@ pub struct Launch<'a> {
 }
 
 impl Launch<'_> {
-    pub(crate) fn command(&self, word: &str, library: &Path) -> Command {
+    pub(crate) fn command(&self, word: &str, source: &Source) -> Command {
         let mut command = Command::new(self.program);
         let number = |number: Option<u32>| number.map_or_else(|| "-".into(), |number| number.to_string());
-        command.arg(word).arg(library).args([number(self.user), number(self.group)]);
+        command.arg(word).arg(source.word()).args([number(self.user), number(self.group)]);
         for name in self.forget {
             command.env_remove(name);
         }
@@ -87,8 +88,9 @@ impl Keeper {
     pub fn start(launch: &Launch<'_>, settings: &EngineSettings) -> io::Result<Keeper> {
         let (mine, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         rustix::net::sockopt::set_socket_timeout(&mine, rustix::net::sockopt::Timeout::Recv, Some(PATIENCE))?;
-        let mut command = launch.command(WORD, &settings.library);
-        command.args([settings.threads, settings.jobs, settings.largest].map(|number| number.to_string()));
+        let mut command = launch.command(WORD, &settings.source);
+        command.args([settings.threads, settings.jobs(), settings.largest].map(|number| number.to_string()));
+        command.arg(settings.deadline.as_micros().to_string());
         command.arg0(format!("terse-engine: {}", settings.name)).stdin(theirs);
         Ok(Keeper { control: Some(mine), child: Mutex::new(command.spawn()?) })
     }
@@ -183,20 +185,22 @@ pub fn keep(words: &[OsString]) -> ExitCode {
 
 /// What a keeper is told on its command line.
 struct Orders {
-    library: PathBuf,
+    source: Source,
     user: Option<u32>,
     group: Option<u32>,
     threads: usize,
     layout: Layout,
+    deadline: Duration,
 }
 
 impl Orders {
     fn read(words: &[OsString]) -> Option<Orders> {
-        let [library, user, group, threads, jobs, largest] = words else { return None };
+        let [source, user, group, threads, jobs, largest, deadline] = words else { return None };
         let number = |word: &OsString| word.to_str()?.parse::<usize>().ok();
         let layout = Layout { slots: number(jobs)?, largest: number(largest)? };
         let (user, group) = (account(user)?, account(group)?);
-        Some(Orders { library: PathBuf::from(library), user, group, threads: number(threads)?, layout })
+        let (threads, deadline) = (number(threads)?, Duration::from_micros(number(deadline)? as u64));
+        Some(Orders { source: Source::of(source), user, group, threads, layout, deadline })
     }
 }
 
@@ -322,7 +326,11 @@ fn serve(orders: &Orders, keeper: Pid, socket: OwnedFd, memory: OwnedFd) {
     }
     drop(nothing);
     if let Ok(memory) = Memory::attach(memory, orders.layout) {
-        worker::serve(&orders.library, orders.threads, &socket, &memory);
+        match &orders.source {
+            Source::Cuda(number) => cuda::serve(*number, orders.threads, orders.deadline, &socket, &memory),
+            Source::Library(path) => worker::serve(path, orders.threads, &socket, &memory),
+            Source::Unsaid => {}
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Engines that are shared libraries: any with zlib's API, such as a compression card's driver, and ISA-L if it is there.
+//! Engines that are shared libraries, any with zlib's API, such as a compression card's driver, and ISA-L if it is there; and GPUs ([`cuda`]).
 //!
 //! Somebody else's driver can hang or abort, and no thread survives that. So a library runs in a process of its own, which terse can
 //! kill and start again:
@@ -28,6 +28,7 @@
 //!
 //! With `in-process` a library is called by threads of terse itself ([`local`]), which is for libraries that are trusted.
 
+pub(crate) mod cuda;
 #[cfg(any(test, feature = "hostile"))]
 pub mod hostile;
 pub mod isal;

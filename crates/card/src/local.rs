@@ -38,7 +38,7 @@ impl Local {
     /// # Errors
     /// There are no threads to be had.
     pub fn open(library: Library, settings: &EngineSettings) -> io::Result<Local> {
-        let shared = Arc::new(Shared { library, most: settings.jobs, state: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(Shared { library, most: settings.jobs(), state: Mutex::default(), changed: Condvar::new() });
         let local = Local { shared };
         for _ in 0..settings.threads.max(1) {
             let shared = local.shared.clone();

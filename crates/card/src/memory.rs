@@ -31,7 +31,8 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Layout {
-    fn stride(self) -> usize {
+    /// Bytes from a slot to the next one: whole pages.
+    pub(crate) fn stride(self) -> usize {
         self.room().next_multiple_of(PAGE)
     }
 

@@ -1,22 +1,23 @@
 //! Looking at a library without running it in this process: when a configuration is checked.
 
+use crate::cuda;
 use crate::keeper::{Launch, account, become_account, seclude};
 use crate::zlib::Library;
 use std::ffi::OsString;
 use std::io::{Read, Write};
-use std::path::Path;
 use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
+use terse_compress::engine::Source;
 
 /// The word of the command line that makes this program load a library and say what it is.
 pub const WORD: &str = "--engine-probe";
 
-/// The version of a library, as it calls itself.
+/// The version of a library as it calls itself, or a device's name.
 ///
 /// # Errors
 /// Why it cannot be an engine.
-pub fn examine(launch: &Launch<'_>, library: &Path) -> Result<String, String> {
-    let mut command = launch.command(WORD, library);
+pub fn examine(launch: &Launch<'_>, source: &Source) -> Result<String, String> {
+    let mut command = launch.command(WORD, source);
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|error| format!("cannot be examined: {error}"))?;
     let mut said = Vec::new();
@@ -56,15 +57,20 @@ fn read_in_time(output: &mut std::process::ChildStdout, said: &mut Vec<u8>) -> b
 
 /// The other side; `words` are those behind [`WORD`].
 pub fn answer(words: &[OsString]) -> ExitCode {
-    let [library, user, group] = words else { return ExitCode::FAILURE };
+    let [source, user, group] = words else { return ExitCode::FAILURE };
     let (Some(user), Some(group)) = (account(user), account(group)) else { return ExitCode::FAILURE };
     let said = match keep_output(user, group) {
         Err(_) => return ExitCode::FAILURE,
         Ok(output) => output,
     };
-    let text = match Library::open(Path::new(library)) {
-        Ok(library) => format!("{FIT} {}", library.version()),
-        Err(unfit) => format!("{UNFIT} {unfit}"),
+    let looked = match Source::of(source) {
+        Source::Cuda(number) => cuda::look(number),
+        Source::Library(path) => Library::open(&path).map(|library| library.version()).map_err(|unfit| unfit.to_string()),
+        Source::Unsaid => return ExitCode::FAILURE,
+    };
+    let text = match looked {
+        Ok(version) => format!("{FIT} {version}"),
+        Err(reason) => format!("{UNFIT} {reason}"),
     };
     match (&said).write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -90,8 +90,8 @@ impl Remote {
     /// # Errors
     /// There is no thread to be had.
     pub fn open(keeper: Keeper, settings: &EngineSettings, limit: Arc<dyn Budget>) -> io::Result<Remote> {
-        let layout = Layout { slots: settings.jobs, largest: settings.largest };
-        let segments = Segments::new(settings.largest, settings.jobs * LENT_PER_JOB, limit);
+        let layout = Layout { slots: settings.jobs(), largest: settings.largest };
+        let segments = Segments::new(settings.largest, settings.jobs() * LENT_PER_JOB, limit);
         let shared = Arc::new(Shared { keeper, layout, segments, state: Mutex::default(), ending: Condvar::new() });
         let attended = shared.clone();
         // It is there when the first job comes, though not yet with its library.
@@ -391,7 +391,7 @@ impl Incarnation {
 /// The most descriptors that an engine takes, nearly always: a segment for each body that is lent to or copied, and the sockets and the
 /// memory of its process and its keeper.
 pub fn descriptors(settings: &EngineSettings) -> usize {
-    settings.jobs * (LENT_PER_JOB + 1) + PROCESS_DESCRIPTORS
+    settings.jobs() * (LENT_PER_JOB + 1) + PROCESS_DESCRIPTORS
 }
 
 /// The sockets of the process and of its keeper, and memory for coded bodies, with what is being replaced.

@@ -267,6 +267,11 @@ impl Body {
         Ok(Body { mapping: Mapping::new(file, bytes, ProtFlags::READ)? })
     }
 
+    /// Where the mapping begins, and its bytes.
+    pub(crate) fn extent(&self) -> (*mut u8, usize) {
+        (self.mapping.base.as_ptr(), self.mapping.bytes)
+    }
+
     /// Where it begins; none when it is not that long.
     pub(crate) fn base(&self, bytes: usize) -> Option<*const u8> {
         (bytes <= self.mapping.bytes).then_some(self.mapping.base.as_ptr().cast_const())

@@ -72,7 +72,7 @@ impl Bodies {
 }
 
 /// A message that cannot be sent means that terse has gone: the next receipt says so.
-fn say(socket: &OwnedFd, reply: &Reply) {
+pub(crate) fn say(socket: &OwnedFd, reply: &Reply) {
     let _ = rustix::io::retry_on_intr(|| rustix::net::send(socket, &reply.write(), SendFlags::NOSIGNAL));
 }
 

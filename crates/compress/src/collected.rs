@@ -184,7 +184,8 @@ mod tests {
     fn site(limit: usize) -> Site {
         let (limit, device) = (Arc::new(Limit::new(limit)), Arc::new(Lender::default()));
         let patience = Duration::from_secs(20);
-        let settings = EngineSettings { deadline: patience, smallest: 100, largest: ROOM_BYTES, ..EngineSettings::default() };
+        let settings =
+            EngineSettings { deadline: patience, said_smallest: Some(100), largest: ROOM_BYTES, ..EngineSettings::default() };
         let queue = Arc::new(Queue::with_engines(1, 0, 8, vec![(settings, device.clone())]).unwrap());
         let deadline = Instant::now() + patience;
         while queue.engines()[0].standing() != Standing::Up {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! engine card                      <- EngineSettings, one a section, numbered by settle
-//!     library /usr/lib/libaha.so
+//!     library /usr/lib/libaha.so   <- Source
 //! backend b
 //!     compression engine card      <- Choice, which settle turns into an EngineId
 //! ```
@@ -12,6 +12,9 @@ mod keywords;
 pub use keywords::KEYWORDS;
 
 use crate::settings::Compression;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,22 +47,22 @@ pub struct EngineSettings {
     pub name: Arc<str>,
     /// Where the section begins.
     pub place: Place,
-    /// `library`: a shared library with zlib's API.
-    pub library: PathBuf,
+    /// `library` or `device`.
+    pub source: Source,
     /// Where that stands.
-    pub library_place: Place,
+    pub source_place: Place,
     /// `in-process`: whether the library is loaded into this process.
     pub in_process: bool,
-    /// `threads`: jobs that the library is given at a time.
+    /// `threads`: jobs that the library is given at a time, or batches that a GPU is given.
     pub threads: usize,
-    /// `jobs`: jobs handed over and not done.
-    pub jobs: usize,
+    /// `jobs`, if it is said. [`EngineSettings::jobs`] has the number.
+    pub said_jobs: Option<usize>,
     /// `maxqueue`: jobs that wait to be handed over.
     pub max_queue: usize,
     /// `deadline`: from the moment that a body is whole until the engine must be done with it.
     pub deadline: Duration,
-    /// `smallest`: bytes of the smallest job.
-    pub smallest: usize,
+    /// `smallest`, if it is said. [`EngineSettings::smallest`] has the number.
+    pub said_smallest: Option<usize>,
     /// `largest`: bytes of the largest job.
     pub largest: usize,
     /// `verify`.
@@ -73,6 +76,68 @@ pub struct EngineSettings {
     /// `inter`: the pause before the first probe; each that fails doubles it.
     pub inter: Duration,
 }
+
+/// What an engine's work is done by.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Source {
+    /// Neither line stands in the section.
+    #[default]
+    Unsaid,
+    /// `library`: a shared library with zlib's API.
+    Library(PathBuf),
+    /// `device cuda`: a GPU of NVIDIA's, by the number that CUDA gives it.
+    Cuda(u32),
+}
+
+impl Source {
+    /// The source of a word: `cuda`, `cuda:N`, or a library's path.
+    pub fn of(word: &OsStr) -> Source {
+        let number = match word.as_bytes() {
+            b"cuda" => Some(0),
+            _ => word.to_str().and_then(|word| word.strip_prefix("cuda:")).and_then(|number| number.parse().ok()),
+        };
+        number.map_or_else(|| Source::Library(PathBuf::from(word)), Source::Cuda)
+    }
+
+    /// The word for it.
+    pub fn word(&self) -> OsString {
+        match self {
+            Source::Unsaid => OsString::new(),
+            Source::Library(path) => path.clone().into_os_string(),
+            Source::Cuda(number) => format!("cuda:{number}").into(),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.word().display().fmt(f)
+    }
+}
+
+impl EngineSettings {
+    /// Jobs handed over and not done. A GPU wants many: it does them side by side.
+    pub fn jobs(&self) -> usize {
+        self.said_jobs.unwrap_or(if self.is_device() { CUDA_JOBS } else { LIBRARY_JOBS })
+    }
+
+    /// Bytes of the smallest job, never more than those of the largest.
+    pub fn smallest(&self) -> usize {
+        let unsaid = if self.is_device() { CUDA_SMALLEST } else { LIBRARY_SMALLEST };
+        self.said_smallest.unwrap_or(unsaid.min(self.largest))
+    }
+
+    fn is_device(&self) -> bool {
+        matches!(self.source, Source::Cuda(_))
+    }
+}
+
+/// A job for another process costs 60 to 70 µs of processor time at this size (`bench/breakeven.md`), as much as software's level 6.
+const LIBRARY_SMALLEST: usize = 16 << 10;
+/// A GPU costs 0.4 ms and more for a job that it has alone (`bench/gpu.md`), as much as software's level 1 at this size.
+const CUDA_SMALLEST: usize = 128 << 10;
+const LIBRARY_JOBS: usize = 4;
+const CUDA_JOBS: usize = 32;
 
 /// What is looked at of a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,15 +169,14 @@ impl Default for EngineSettings {
         EngineSettings {
             name: "".into(),
             place: Place::nowhere(),
-            library: PathBuf::new(),
-            library_place: Place::nowhere(),
+            source: Source::Unsaid,
+            source_place: Place::nowhere(),
             in_process: false,
             threads: 4,
-            jobs: 4,
+            said_jobs: None,
             max_queue: 64,
             deadline: Duration::from_secs(1),
-            // A job for another process costs 60 to 70 µs of processor time at this size (`bench/breakeven.md`), as much as software's level 6.
-            smallest: 16 << 10,
+            said_smallest: None,
             largest: 8 << 20,
             verify: Verify::Checksum,
             fallback: None,
@@ -135,12 +199,19 @@ pub fn settle(sections: &mut [Section], diagnostics: &mut Diagnostics) -> Arc<[E
     for section in sections.iter_mut().filter(|section| section.kind == SectionKind::Engine) {
         let mut engine: EngineSettings = section.settings.take().unwrap_or_default();
         (engine.name, engine.place) = (section.name.clone(), section.place.clone());
-        if engine.library.as_os_str().is_empty() {
-            diagnostics.alert(&section.place, format!("engine '{}' has no 'library'", section.name));
+        match engine.source {
+            Source::Unsaid => {
+                diagnostics.alert(&section.place, format!("engine '{}' has no 'library' and no 'device'", section.name))
+            }
+            Source::Cuda(_) if engine.in_process => {
+                let reason = format!("engine '{}': a 'device' runs in a process of its own, not 'in-process'", section.name);
+                diagnostics.alert(&section.place, reason);
+            }
+            Source::Cuda(_) | Source::Library(_) => {}
         }
-        if engine.smallest > engine.largest {
+        if engine.smallest() > engine.largest {
             let reason =
-                format!("engine '{}': 'smallest' ({}) is above 'largest' ({})", engine.name, engine.smallest, engine.largest);
+                format!("engine '{}': 'smallest' ({}) is above 'largest' ({})", engine.name, engine.smallest(), engine.largest);
             diagnostics.alert(&section.place, reason);
         }
         if engines.len() == MAX_ENGINES {

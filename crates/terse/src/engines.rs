@@ -23,6 +23,7 @@ use terse_card::local::Local;
 use terse_card::remote::Remote;
 use terse_card::zlib::Library;
 use terse_card::{isal, probe};
+use terse_compress::engine::Source;
 use terse_compress::offload::Standing;
 use terse_compress::{Device, EngineSettings, Limit, Queue, coder};
 use terse_config::Diagnostics;
@@ -46,12 +47,15 @@ pub fn find_fast_code() {
     }
 }
 
-/// Looks at the libraries, in processes of their own. What is wrong is said where they are named.
+/// Looks at libraries and devices, in processes of their own. What is wrong is said where they are named.
 pub fn examine(engines: &[EngineSettings], identity: &Identity, diagnostics: &mut Diagnostics) {
-    for engine in engines.iter().filter(|engine| !engine.library.as_os_str().is_empty()) {
-        if let Err(reason) = probe::examine(&launch(identity, true), &engine.library) {
-            let reason = format!("engine '{}': {} {reason}", engine.name, engine.library.display());
-            diagnostics.alert(&engine.library_place, reason);
+    for engine in engines.iter().filter(|engine| engine.source != Source::Unsaid) {
+        let Err(reason) = probe::examine(&launch(identity, true), &engine.source) else { continue };
+        let reason = format!("engine '{}': {} {reason}", engine.name, engine.source);
+        match engine.source {
+            // One file may serve machines with and without the device, and a device may come back.
+            Source::Cuda(_) => diagnostics.warn(&engine.source_place, format!("{reason}; software does its work")),
+            _ => diagnostics.alert(&engine.source_place, reason),
         }
     }
 }
@@ -72,7 +76,10 @@ pub fn prepare(engines: &[EngineSettings], identity: &Identity, quiet: bool) -> 
     find_fast_code();
     let prepare = |engine: &EngineSettings| {
         let prepared = match engine.in_process {
-            true => Library::open(&engine.library).map(Prepared::Within).map_err(|unfit| unfit.to_string()),
+            true => match &engine.source {
+                Source::Library(path) => Library::open(path).map(Prepared::Within).map_err(|unfit| unfit.to_string()),
+                other => Err(format!("'{other}' is not loaded into this process")),
+            },
             false => Keeper::start(&launch(identity, quiet), engine).map(Prepared::Apart).map_err(|error| error.to_string()),
         };
         prepared.map_err(|reason| io::Error::other(format!("engine '{}': {reason}", engine.name)))
@@ -112,8 +119,8 @@ impl Devices for ForFiles {
 
     fn open(&self, settings: &EngineSettings) -> Result<Arc<dyn Device>, String> {
         let identity = Identity { user: None, group: None };
-        let library = settings.library.display();
-        probe::examine(&launch(&identity, true), &settings.library).map_err(|reason| format!("{library} {reason}"))?;
+        let source = &settings.source;
+        probe::examine(&launch(&identity, true), source).map_err(|reason| format!("{source} {reason}"))?;
         let one = std::slice::from_ref(settings);
         let limit = Arc::new(Limit::new(usize::MAX));
         let opened = prepare(one, &identity, false).and_then(|prepared| open(prepared, one, &limit));

@@ -15,6 +15,7 @@ use terse_card::local::Local;
 use terse_card::remote::Remote;
 use terse_card::zlib::Library;
 use terse_compress::device::{Coded, Device, Failure, Order, Piece, Pieces, Wrapper, room_for};
+use terse_compress::engine::Source;
 use terse_compress::{EngineSettings, Level, Limit};
 use terse_trial::{Form, Whole, whole};
 
@@ -76,6 +77,7 @@ struct Ordered {
     name: String,
     device: Box<dyn Device>,
     wrapper: Wrapper,
+    levels: Vec<u8>,
     tickets: AtomicU64,
     /// A job was given up: its process may be being started again.
     may_refuse: AtomicBool,
@@ -83,7 +85,8 @@ struct Ordered {
 
 impl Ordered {
     fn new(name: &str, device: Box<dyn Device>, wrapper: Wrapper) -> Ordered {
-        Ordered { name: name.into(), device, wrapper, tickets: AtomicU64::new(1), may_refuse: AtomicBool::new(false) }
+        let levels = (1..=9).collect();
+        Ordered { name: name.into(), device, wrapper, levels, tickets: AtomicU64::new(1), may_refuse: AtomicBool::new(false) }
     }
 
     /// In pieces, which a device may have to join.
@@ -107,7 +110,7 @@ impl Whole for Ordered {
     }
 
     fn levels(&self) -> Vec<u8> {
-        (1..=9).collect()
+        self.levels.clone()
     }
 
     fn code(&self, body: &[u8], level: u8, out: &mut Vec<u8>) -> Result<(), String> {
@@ -133,13 +136,13 @@ impl Whole for Ordered {
 }
 
 /// Four threads give orders, and one that was given up keeps its place until it comes back.
-fn settings(library: PathBuf) -> EngineSettings {
-    EngineSettings { library, threads: 2, jobs: 6, largest: 2 << 20, ..EngineSettings::default() }
+fn settings(source: Source) -> EngineSettings {
+    EngineSettings { source, threads: 2, said_jobs: Some(6), largest: 2 << 20, ..EngineSettings::default() }
 }
 
-fn apart(library: PathBuf) -> Remote {
+fn apart(source: Source) -> Remote {
     let launch = Launch { program: Path::new(env!("CARGO_BIN_EXE_terse")), user: None, group: None, forget: &[], quiet: false };
-    let settings = settings(library);
+    let settings = settings(source);
     let keeper = Keeper::start(&launch, &settings).unwrap();
     Remote::open(keeper, &settings, Arc::new(Limit::new(64 << 20))).unwrap()
 }
@@ -158,7 +161,7 @@ fn libraries_that_are_called() {
 fn libraries_within_this_process() {
     for path in libraries() {
         for wrapper in WRAPPERS {
-            let device = Local::open(Library::open(&path).unwrap(), &settings(path.clone())).unwrap();
+            let device = Local::open(Library::open(&path).unwrap(), &settings(Source::Library(path.clone()))).unwrap();
             whole::try_all(&Ordered::new(&format!("{} within", path.display()), Box::new(device), wrapper));
         }
     }
@@ -168,10 +171,40 @@ fn libraries_within_this_process() {
 fn libraries_in_processes_of_their_own() {
     for path in libraries() {
         for wrapper in WRAPPERS {
-            let face = Ordered::new(&format!("{} apart", path.display()), Box::new(apart(path.clone())), wrapper);
+            let face = Ordered::new(&format!("{} apart", path.display()), Box::new(apart(Source::Library(path.clone()))), wrapper);
             whole::try_all(&face);
             assert!(face.order(&vec![0; (2 << 20) + 1], 6).is_err(), "{}: a body larger than its largest", face.name);
             assert!(face.device.status().version.is_some_and(|version| version.starts_with('1')), "{}", face.name);
         }
+    }
+}
+
+/// The GPU of this machine where `TERSE_TEST_GPU` is set, and otherwise its emulation, which cargo has built beside this program.
+#[test]
+fn a_gpu() {
+    let folder = tempfile::TempDir::new().unwrap();
+    if std::env::var_os("TERSE_TEST_GPU").is_none() {
+        let emulation = std::env::current_exe().unwrap().with_file_name("libterse_testcuda.so");
+        assert!(emulation.exists(), "{} is not there", emulation.display());
+        std::os::unix::fs::symlink(emulation, folder.path().join("libcuda.so.1")).unwrap();
+    }
+    let program = folder.path().join("terse");
+    let script = format!(
+        "#!/bin/sh\nexport LD_LIBRARY_PATH=\"{}:$LD_LIBRARY_PATH\"\nexec {} \"$@\"\n",
+        folder.path().display(),
+        env!("CARGO_BIN_EXE_terse")
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let launch = Launch { program: &program, user: None, group: None, forget: &[], quiet: false };
+    for wrapper in WRAPPERS {
+        let settings = settings(Source::Cuda(0));
+        let keeper = Keeper::start(&launch, &settings).unwrap();
+        let device = Remote::open(keeper, &settings, Arc::new(Limit::new(64 << 20))).unwrap();
+        // It knows one way to compress.
+        let face = Ordered { levels: vec![6], ..Ordered::new("a GPU", Box::new(device), wrapper) };
+        whole::try_all(&face);
+        assert!(face.order(&vec![0; (2 << 20) + 1], 6).is_err(), "a body larger than its largest");
+        assert!(face.device.status().version.is_some_and(|version| version.contains("/CUDA-")), "{:?}", face.device.status());
     }
 }

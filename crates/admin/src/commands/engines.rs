@@ -65,7 +65,7 @@ fn engine(lane: &Lane, text: &mut String) {
     for cause in Cause::ALL {
         let _ = write!(text, " {}", numbers.fallen(cause));
     }
-    let _ = writeln!(text, " {} {}", settings.library.display(), known(status.trouble));
+    let _ = writeln!(text, " {} {}", settings.source, known(status.trouble));
 }
 
 #[cfg(test)]

@@ -151,8 +151,7 @@ static void match_body(void** a) {
     terse_match(argument<const u8*>(a, 0), argument<const Block*>(a, 1), argument<u32*>(a, 2), argument<u32*>(a, 3));
 }
 static void code_body(void** a) {
-    terse_code(argument<const u8*>(a, 0), argument<const Block*>(a, 1), argument<const u32*>(a, 2), argument<u32*>(a, 3),
-               argument<u8*>(a, 4), argument<u32*>(a, 5));
+    terse_code(argument<const u8*>(a, 0), argument<const Block*>(a, 1), argument<u32*>(a, 2), argument<u8*>(a, 3), argument<u32*>(a, 4));
 }
 static void gather_body(void** a) {
     terse_gather(argument<const Block*>(a, 0), argument<const Body*>(a, 1), argument<const u8*>(a, 2), argument<const u32*>(a, 3),

@@ -23,8 +23,8 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 
 #define BLOCK_BYTES 32768
-// Bytes before a block that its matches may reach into. Twice as many gain 0.1 % and halve the groups that a multiprocessor holds.
-#define HISTORY 16384
+// Bytes before a block that its matches may reach into: as many as let a group's memory fit 99 KB, which is all that some devices have.
+#define HISTORY 14336
 #define CODED_ROOM (BLOCK_BYTES + 512)
 // Positions that are looked at together, so many by each of MEASURERS threads, which a warp for the table is beside.
 #define SHARE 2
@@ -742,14 +742,15 @@ __device__ static void store(const u8* bytes, u32 count, bool last, u8* out) {
 
 // Bits of a block; `sizes` becomes its bytes.
 extern "C" __global__ void __launch_bounds__(CODE_THREADS, 12)
-terse_code(const u8* input, const Block* blocks, const u32* matches, u32* tokens, u8* coded, u32* sizes) {
+terse_code(const u8* input, const Block* blocks, u32* matches, u8* coded, u32* sizes) {
     SHARED_ARRAY(Coder, coder, 1);
     u32 thread = threadIdx.x, lane = lane_of(), part = thread / 32, number = blockIdx.x;
     Block block = blocks[number];
     const u8* bytes = input + block.source;
     u32 begin = part * PART_BYTES, end = begin + PART_BYTES < block.bytes ? begin + PART_BYTES : block.bytes;
+    // Tokens take the place of matches that have been read: there is a position for each, or more.
     matches += (u64)number * BLOCK_BYTES;
-    tokens += (u64)number * BLOCK_BYTES + begin;
+    u32* tokens = matches + begin;
     coded += (u64)number * CODED_ROOM;
     u32* out = (u32*)coded;
     bool last = block.flags & LAST_BLOCK;

@@ -482,7 +482,7 @@ impl Device for Idle {
 #[test]
 fn what_software_made_for_an_engine_is_remembered_at_its_own_level() {
     for (fallback, used, least, last) in [(0, 0, 6, Recall::Kept), (1, 1, 1, Recall::Hit), (9, 9, 6, Recall::Hit)] {
-        let settings = EngineSettings { fallback: Some(fallback), smallest: 100, ..EngineSettings::default() };
+        let settings = EngineSettings { fallback: Some(fallback), said_smallest: Some(100), ..EngineSettings::default() };
         let queue = Queue::with_engines(1, 0, 8, vec![(settings, Arc::new(Idle))]).unwrap();
         let (place, limit) = place(Some(queue), 8 << 20);
         let memory = Arc::new(Memory::new(1 << 20));

@@ -1,6 +1,6 @@
 //! The lines of an `engine` section, and `compression engine`.
 
-use super::{Choice, EngineSettings, Verify};
+use super::{Choice, EngineSettings, Source, Verify};
 use crate::settings::{Compression, Directions};
 use std::path::PathBuf;
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections};
@@ -13,14 +13,20 @@ pub const KEYWORDS: &[Keyword] = &[
         "Loads this shared library with zlib's API: a compression card's driver, or another zlib.",
         library,
     ),
+    engine("device", "cuda [<number>]", "Compresses on a GPU of NVIDIA's, the first one unless another is named.", device),
     engine(
         "in-process",
         "",
         "Loads the library into this process. Without it, it runs in a process of its own, which can be killed when it hangs.",
         in_process,
     ),
-    engine("threads", "<number>", "Jobs that the library is given at a time, each on a thread; 4 without it.", threads),
-    engine("jobs", "<number>", "Jobs that are handed over and not done, at most; 4 without it.", jobs),
+    engine(
+        "threads",
+        "<number>",
+        "Jobs that the library is given at a time, each on a thread, or batches that a device has; 4 without it.",
+        threads,
+    ),
+    engine("jobs", "<number>", "Jobs that are handed over and not done, at most; 4 without it, 32 for a device.", jobs),
     engine("maxqueue", "<number>", "Jobs that wait to be handed over; software does the others. 64 without it.", max_queue),
     engine(
         "deadline",
@@ -28,7 +34,7 @@ pub const KEYWORDS: &[Keyword] = &[
         "Gives a job to software that is not done so long after its body was whole; 1s without it.",
         deadline,
     ),
-    engine("smallest", "<size>", "Leaves smaller bodies to software; 16k without it.", smallest),
+    engine("smallest", "<size>", "Leaves smaller bodies to software; 16k without it, 128k for a device.", smallest),
     engine("largest", "<size>", "Leaves larger bodies to software; 8m without it.", largest),
     engine(
         "verify",
@@ -71,8 +77,28 @@ fn library(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     if !path.starts_with('/') {
         return Err(args.fault(format!("'{path}' is not an absolute path")));
     }
+    let source = Source::Library(PathBuf::from(path));
+    choose_source(args, scope, source, place)
+}
+
+fn device(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    let place = args.place(&scope.place);
+    match args.need("'cuda'")? {
+        "cuda" => {}
+        other => return Err(args.fault(format!("expects 'cuda', not '{other}'"))),
+    }
+    let number = if args.peek().is_none() { 0 } else { number(args, 0..=MAX_DEVICE)? };
+    choose_source(args, scope, Source::Cuda(number as u32), place)
+}
+
+fn choose_source(args: &Args<'_>, scope: &mut Scope<'_>, source: Source, place: terse_config::Place) -> Result<(), Fault> {
     let settings = settings(scope);
-    (settings.library, settings.library_place) = (PathBuf::from(path), place);
+    let is_other =
+        matches!((&settings.source, &source), (Source::Library(_), Source::Cuda(_)) | (Source::Cuda(_), Source::Library(_)));
+    if is_other {
+        return Err(args.fault("an engine has a 'library' or a 'device', not both"));
+    }
+    (settings.source, settings.source_place) = (source, place);
     Ok(())
 }
 
@@ -92,7 +118,7 @@ fn threads(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
 }
 
 fn jobs(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
-    settings(scope).jobs = number(args, 1..=MAX_JOBS)?;
+    settings(scope).said_jobs = Some(number(args, 1..=MAX_JOBS)?);
     Ok(())
 }
 
@@ -120,7 +146,7 @@ fn time(args: &mut Args<'_>) -> Result<std::time::Duration, Fault> {
 }
 
 fn smallest(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
-    settings(scope).smallest = size(args)?;
+    settings(scope).said_smallest = Some(size(args)?);
     Ok(())
 }
 
@@ -176,6 +202,9 @@ fn choose(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
 
 /// Each may hold two bodies of the largest size in shared memory.
 const MAX_JOBS: i64 = 256;
+
+/// A machine has fewer.
+const MAX_DEVICE: i64 = 255;
 
 /// What takes longer is no help to anybody's response.
 const MAX_SECONDS: u64 = 3600;

@@ -25,17 +25,17 @@ fn proxies_find_their_engines() {
     );
     assert_eq!(said, [""; 0]);
     let card = &engines[1];
-    assert_eq!((&*card.name, card.library.to_str()), ("card", Some("/lib/b.so")));
-    assert_eq!((card.threads, card.jobs, card.max_queue), (2, 8, 3));
-    assert_eq!((card.smallest, card.largest), (1024, 16 << 20));
+    assert_eq!((&*card.name, &card.source), ("card", &Source::Library("/lib/b.so".into())));
+    assert_eq!((card.threads, card.jobs(), card.max_queue), (2, 8, 3));
+    assert_eq!((card.smallest(), card.largest), (1024, 16 << 20));
     assert_eq!((card.deadline, card.inter), (Duration::from_millis(250), Duration::from_millis(20)));
     assert_eq!((card.verify, card.fallback, card.fall, card.rise, card.in_process), (Verify::Full, Some(1), 2, 4, true));
     assert_eq!(
         EngineSettings {
             name: "".into(),
             place: Place::nowhere(),
-            library: PathBuf::new(),
-            library_place: Place::nowhere(),
+            source: Source::Unsaid,
+            source_place: Place::nowhere(),
             ..engines[0].clone()
         },
         EngineSettings::default()
@@ -56,9 +56,33 @@ fn proxies_find_their_engines() {
 }
 
 #[test]
+fn a_device_is_named_by_its_number() {
+    let (_, engines, said) = load("engine one\n device cuda\nengine two\n device cuda 3\n jobs 7\n");
+    assert_eq!(said, [""; 0]);
+    let read: Vec<_> = engines.iter().map(|engine| (engine.source.clone(), engine.jobs(), engine.threads)).collect();
+    assert_eq!(read, [(Source::Cuda(0), 32, 4), (Source::Cuda(3), 7, 4)]);
+}
+
+#[test]
+fn a_source_is_its_word() {
+    for (word, source) in [
+        ("cuda:2", Source::Cuda(2)),
+        ("/lib/a.so", Source::Library("/lib/a.so".into())),
+        ("cuda:x", Source::Library("cuda:x".into())),
+    ] {
+        assert_eq!((Source::of(word.as_ref()), source.word()), (source.clone(), word.into()));
+    }
+    assert_eq!(Source::of("cuda".as_ref()), Source::Cuda(0));
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     for (text, reason) in [
         ("engine e\n", "engine 'e' has no 'library'"),
+        ("engine e\n device opencl\n", "expects 'cuda', not 'opencl'"),
+        ("engine e\n device cuda -1\n", "is not between 0 and 255"),
+        ("engine e\n device cuda\n library /l.so\n", "a 'library' or a 'device', not both"),
+        ("engine e\n device cuda\n in-process\n", "not 'in-process'"),
         ("engine e\n library lib.so\n", "'lib.so' is not an absolute path"),
         ("engine e\n library /l.so\n threads 0\n", "is not between 1 and 256"),
         ("engine e\n library /l.so\n deadline 0\n", "is not between 1us"),

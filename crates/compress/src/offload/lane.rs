@@ -167,7 +167,7 @@ impl Lane {
     /// Why a body of that coding and length would not be taken now.
     fn refusal(&self, state: &State, coding: Option<Coding>, bytes: usize) -> Option<Refusal> {
         // One that can be handed over at once does not wait.
-        let room = self.settings.jobs.saturating_sub(state.flights.len()).max(self.settings.max_queue);
+        let room = self.settings.jobs().saturating_sub(state.flights.len()).max(self.settings.max_queue);
         match () {
             () if !self.suits(coding, bytes) => Some(Refusal::Unfit),
             () if state.stopped || !state.breaker.is_up() => Some(Refusal::Fallen(Cause::Down)),
@@ -185,7 +185,7 @@ impl Lane {
 
     /// Whether the engine does bodies of that coding and length.
     fn suits(&self, coding: Option<Coding>, bytes: usize) -> bool {
-        (self.settings.smallest..=self.settings.largest).contains(&bytes) && coding.and_then(Wrapper::of).is_some()
+        (self.settings.smallest()..=self.settings.largest).contains(&bytes) && coding.and_then(Wrapper::of).is_some()
     }
 
     /// Whether a body of so many bytes stays with software, and at the level that is planned. The refusal is counted then.
@@ -296,7 +296,7 @@ impl Lane {
         if state.breaker.next_probe().is_some_and(|due| due <= now) {
             turn.orders.push(self.probe(state, now));
         }
-        while state.flights.len() < self.settings.jobs {
+        while state.flights.len() < self.settings.jobs() {
             let Some(waiting) = state.waiting.pop_front() else { break };
             // Who has left in this moment has left nothing.
             if let Some(work) = waiting.slot.take() {

@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use terse_card::keeper::{Keeper, Launch};
 use terse_card::remote::Remote;
+use terse_compress::engine::Source;
 use terse_compress::offload::{self, Standing};
 use terse_compress::{Coding, Device, EngineId, EngineSettings, Level, Limit, Plan, Queue};
 
@@ -25,7 +26,12 @@ pub(super) fn prepare(folder: &Path) -> Result<()> {
 
 /// Processor time of jobs of each size, in nanoseconds: this process's and the card's.
 pub(super) fn costs(rounds: usize) -> Result<Vec<(usize, f64)>> {
-    let settings = EngineSettings { name: "card".into(), library: bench_library()?, smallest: 0, ..EngineSettings::default() };
+    let settings = EngineSettings {
+        name: "card".into(),
+        source: Source::Library(bench_library()?),
+        said_smallest: Some(0),
+        ..EngineSettings::default()
+    };
     let program = std::env::current_exe()?;
     let keeper = Keeper::start(&Launch { program: &program, user: None, group: None, forget: &[], quiet: false }, &settings)?;
     let device: Arc<dyn Device> = Arc::new(Remote::open(keeper, &settings, Arc::new(Limit::new(256 << 20)))?);

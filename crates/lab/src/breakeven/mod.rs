@@ -200,7 +200,7 @@ fn card_page(costs: &[(usize, f64)], rows: &[Row]) -> String {
         pays_from(1),
         pays_from(6),
         pays_from(9),
-        EngineSettings::default().smallest
+        EngineSettings::default().smallest()
     );
     page
 }

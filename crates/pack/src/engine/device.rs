@@ -1,4 +1,5 @@
-//! Pieces by engines beside the software: libraries with zlib's API, such as a card's driver, by an `engine` section's name or by a path.
+//! Pieces by engines beside the software: libraries with zlib's API, such as a card's driver, and GPUs, by an `engine` section's name, by a
+//! path, or as `cuda`.
 //!
 //! A piece goes the way of the proxy's bodies ([`terse_compress::offload`]): handed over, watched, judged, and done by software when the
 //! engine fails at it. What comes back is opened at its end, as libdeflate's streams are.
@@ -18,7 +19,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
-use terse_compress::engine::Verify;
+use terse_compress::engine::{Source, Verify};
 use terse_compress::offload::{Cause, Standing};
 use terse_compress::{Coding, Compressor, Device, EngineId, EngineSettings, Level, Limit, Plan, Pool, Queue, Tuning, Workplace};
 
@@ -53,7 +54,7 @@ impl std::fmt::Debug for Opened {
     }
 }
 
-/// Opens the engine of a name: a section's of those files, or a library's path.
+/// Opens the engine of a name: a section's of those files, a library's path, or `cuda`.
 ///
 /// # Errors
 /// A sentence.
@@ -65,7 +66,7 @@ pub(crate) fn open(name: &OsStr, files: &[PathBuf], threads: usize, devices: &dy
     let name = settings.name.clone();
     let problem = |reason: String| format!("engine {name}: {reason}");
     let device = devices.open(&settings).map_err(problem)?;
-    let (workers, piece_bytes) = (settings.jobs + 1, settings.largest.min(MAX_PIECE_BYTES));
+    let (workers, piece_bytes) = (settings.jobs() + 1, settings.largest.min(MAX_PIECE_BYTES));
     let queue = Queue::with_engines(threads, 0, workers, vec![(settings, device)]).map_err(|error| problem(error.to_string()))?;
     let queue = Arc::new(queue);
     wait_until_up(&queue);
@@ -84,7 +85,7 @@ pub(crate) fn open(name: &OsStr, files: &[PathBuf], threads: usize, devices: &dy
     let engine = Engine {
         name: name.to_string().leak(),
         form: Form::Gzip,
-        about: "a library",
+        about: "a library or a device",
         piece_bytes,
         make: Box::leak(Box::new(make)),
     };
@@ -111,25 +112,29 @@ impl Opened {
 
 /// A line for each section of those files, as [`super::list`] has it for what is built in.
 pub(crate) fn list(files: &[PathBuf], devices: &dyn Devices) -> Result<String, String> {
-    let line =
-        |s: &EngineSettings| format!("{:<12} {:<7} {}, verified: {}\n", s.name, "gzip", s.library.display(), s.verify.word());
+    let line = |s: &EngineSettings| format!("{:<12} {:<7} {}, verified: {}\n", s.name, "gzip", s.source, s.verify.word());
     Ok(devices.sections(files)?.iter().map(line).collect())
 }
 
 fn find(name: &OsStr, files: &[PathBuf], devices: &dyn Devices) -> Result<EngineSettings, String> {
-    let path = PathBuf::from(name);
-    if path.components().count() > 1 {
-        let library = std::path::absolute(&path).map_err(|error| error.to_string())?;
-        let name = path.display().to_string().into();
+    let source = match Source::of(name) {
+        Source::Library(path) if path.components().count() > 1 => {
+            Some(Source::Library(std::path::absolute(&path).map_err(|error| error.to_string())?))
+        }
+        source @ Source::Cuda(_) => Some(source),
+        Source::Library(_) | Source::Unsaid => None,
+    };
+    if let Some(source) = source {
+        let name = name.display().to_string().into();
         let (verify, deadline) = (Verify::Full, FILE_DEADLINE);
-        return Ok(EngineSettings { name, library, verify, deadline, ..EngineSettings::default() });
+        return Ok(EngineSettings { name, source, verify, deadline, ..EngineSettings::default() });
     }
     let sections = devices.sections(files)?;
     let known: Vec<&str> = sections.iter().map(|section| &*section.name).collect();
     let missing = || {
         let known = if known.is_empty() { String::new() } else { format!(", {}", known.join(", ")) };
         format!(
-            "no engine '{}'; there are {}{known}, those of --config, and libraries by their paths",
+            "no engine '{}'; there are {}{known}, those of --config, a GPU as 'cuda' or 'cuda:N', and libraries by their paths",
             name.display(),
             super::names()
         )

@@ -40,10 +40,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 fn settings() -> EngineSettings {
     EngineSettings {
         deadline: PATIENCE,
-        smallest: 100,
+        said_smallest: Some(100),
         largest: 1 << 20,
         verify: Verify::Full,
-        jobs: 2,
+        said_jobs: Some(2),
         max_queue: 2,
         ..EngineSettings::default()
     }
@@ -173,7 +173,7 @@ fn whatever_fails_is_done_by_software() {
 
 #[test]
 fn a_deadline_ends_the_engines_turn() {
-    let stage = Stage::up(EngineSettings { deadline: Duration::from_millis(30), jobs: 1, fall: 1000, ..settings() });
+    let stage = Stage::up(EngineSettings { deadline: Duration::from_millis(30), said_jobs: Some(1), fall: 1000, ..settings() });
     let (first, second) = (stage.submit(Coding::Gzip, &body(5000)), stage.submit(Coding::Gzip, &body(6000)));
     let hangs = stage.order();
     assert_eq!(plain(Coding::Gzip, block_on(first)), body(5000));
@@ -272,7 +272,7 @@ fn what_does_not_fit_the_engine_is_not_its() {
 
 #[test]
 fn an_ending_queue_ends_its_engines() {
-    let stage = Stage::up(EngineSettings { jobs: 1, ..settings() });
+    let stage = Stage::up(EngineSettings { said_jobs: Some(1), ..settings() });
     let (flies, waits) = (stage.submit(Coding::Gzip, &body(5000)), stage.submit(Coding::Gzip, &body(5000)));
     let order = stage.order();
     drop(stage.queue);

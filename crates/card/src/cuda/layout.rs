@@ -1,0 +1,90 @@
+//! What the kernels take: `kernel.cu` says the same.
+
+/// The kernels, in the driver's assembly. `scripts/kernels` makes it of `kernel.cu`.
+pub(super) const KERNELS: &str = include_str!("kernel.ptx");
+
+/// Bytes of a block of deflate's.
+pub(super) const BLOCK_BYTES: usize = 32_768;
+/// Bytes before a block that its matches may reach into.
+pub(super) const HISTORY: usize = 14_336;
+/// Bytes for what is made of a block.
+pub(super) const CODED_ROOM: usize = BLOCK_BYTES + 512;
+/// Threads of a group of `terse_match`, and the bytes of its memory.
+pub(super) const MATCH_THREADS: u32 = 1024 / 2 + 32;
+pub(super) const MATCH_SHARED: u32 = (HISTORY + BLOCK_BYTES + 64 + 8 * 4096 + 20 * 1024) as u32;
+/// Threads of a group of `terse_code`.
+pub(super) const CODE_THREADS: u32 = 128;
+/// Threads of a group of `terse_gather`.
+pub(super) const GATHER_THREADS: u32 = 256;
+/// Bodies begin at multiples of this in the input, and so many bytes behind the last one may be read.
+pub(super) const BODY_ALIGNMENT: usize = 16;
+pub(super) const INPUT_SPARE: usize = 64;
+/// What `terse_gather` says of a body that has no room.
+pub(super) const NO_ROOM: u32 = u32::MAX;
+
+/// A block, as the kernels read it.
+#[repr(C)]
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Block {
+    /// Where it begins in the input.
+    pub(super) source: u64,
+    /// At most [`BLOCK_BYTES`].
+    pub(super) bytes: u32,
+    /// Bytes of the same body before it, at most [`HISTORY`].
+    pub(super) history: u32,
+    /// The body's place in the batch.
+    pub(super) body: u32,
+    /// [`LAST`], [`ADLER`].
+    pub(super) flags: u32,
+}
+
+/// The body's last block.
+pub(super) const LAST: u32 = 1;
+/// Adler-32 is wanted, not CRC-32.
+pub(super) const ADLER: u32 = 2;
+
+/// A body, as the kernels read it.
+#[repr(C)]
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Body {
+    /// Where its coded form goes, as an address of the device's.
+    pub(super) target: u64,
+    /// Its blocks.
+    pub(super) first_block: u32,
+    pub(super) blocks: u32,
+    /// Bytes that there are for it.
+    pub(super) room: u32,
+    pub(super) unused: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number behind `#define NAME`, where it is one.
+    fn defined(name: &str) -> usize {
+        let source = include_str!("kernel.cu");
+        let line = source.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{name}")).parse().unwrap_or_else(|_| panic!("{name}"))
+    }
+
+    #[test]
+    fn the_kernels_say_the_same() {
+        assert_eq!((defined("BLOCK_BYTES"), defined("HISTORY")), (BLOCK_BYTES, HISTORY));
+        assert_eq!(defined("SHARE") * defined("MEASURERS"), 1024);
+        assert_eq!(defined("MEASURERS") + 32, MATCH_THREADS as usize);
+        assert_eq!(1 << defined("TABLE_BITS"), 4096);
+        assert_eq!(32 * defined("PARTS"), CODE_THREADS as usize);
+        assert_eq!((size_of::<Block>(), size_of::<Body>()), (24, 24));
+        assert!(MATCH_SHARED <= 99 << 10, "some devices have no more");
+    }
+
+    #[test]
+    fn the_assembly_has_the_kernels_parameters() {
+        // A parameter more or less would be read from memory that is none.
+        for (kernel, parameters) in [("terse_match", 4), ("terse_code", 5), ("terse_gather", 5)] {
+            assert!(KERNELS.contains(&format!("{kernel}_param_{}", parameters - 1)), "{kernel}");
+            assert!(!KERNELS.contains(&format!("{kernel}_param_{parameters}")), "{kernel}");
+        }
+    }
+}
