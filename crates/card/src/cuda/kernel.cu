@@ -10,9 +10,10 @@
 // * A block is never longer than stored: scratch memory has room for it whatever the body is.
 // * What is made of a body depends on its bytes alone, not on its neighbours in a batch nor on the order in which warps run.
 //
-// The same text runs on a processor for tests (emulate.cpp), so it uses no more of CUDA than that file provides.
+// The same text runs on a processor for tests (emulate.c): it is C, and uses no more of CUDA than that file provides.
 
 #ifdef __CUDACC__
+#define KERNEL extern "C" __global__
 #define SHARED_BYTES(name) extern __shared__ __align__(16) char name[]
 #define SHARED_ARRAY(type, name, count) __shared__ type name[count]
 #endif
@@ -49,23 +50,23 @@ typedef unsigned long long u64;
 #define CODE_THREADS (32 * PARTS)
 #define ALL 0xffffffffu
 
-struct Block {
+typedef struct {
     u64 source;
     u32 bytes;
     u32 history;
     u32 body;
     u32 flags;
-};
+} Block;
 #define LAST_BLOCK 1u
 #define ADLER 2u
 
-struct Body {
+typedef struct {
     u64 target;
     u32 first_block;
     u32 blocks;
     u32 room;
     u32 unused;
-};
+} Body;
 #define NO_ROOM 0xffffffffu
 
 // ---- terse_match
@@ -164,12 +165,12 @@ __device__ static void sum_up(const u32* words, u32 first, u32 count, bool adler
 }
 
 // Rounds on their way through a group. Positions that do not enter the table have NO_HASH.
-struct Rounds {
+typedef struct {
     // Hashes; LATEST says that no later position of the same tile has it.
     u16 hashes[2][ROUND];
     // The four latest positions of the hash before the tile, the latest lowest.
     u64 offers[2][ROUND];
-};
+} Rounds;
 #define LATEST 0x8000u
 #define NO_HASH 0x7fffu
 #define NOWHERE 0xffffu
@@ -252,7 +253,7 @@ __device__ static u32 longest(const u32* words, u32 here, u32 end, u64 offered, 
 }
 
 // Match of each position of a block: its length in the lowest byte, its distance in the high half; between them the position's byte.
-extern "C" __global__ void __launch_bounds__(MATCH_THREADS, 2)
+KERNEL void __launch_bounds__(MATCH_THREADS, 2)
 terse_match(const u8* input, const Block* blocks, u32* matches, u32* sums) {
     SHARED_BYTES(memory);
     u32* words = (u32*)memory;
@@ -308,14 +309,14 @@ terse_match(const u8* input, const Block* blocks, u32* matches, u32* sums) {
 __constant__ u8 length_order[32] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
 
 // What a code is made in.
-struct Scratch {
+typedef struct {
     // Symbols by their frequency, the rarest first; then the tree.
     u32 keys[288];
     u32 tree[288];
     u32 counts[32];
-};
+} Scratch;
 
-struct Coder {
+typedef struct {
     // Frequencies, then codes: bits in the low half, their number in the high one.
     u32 literals[288];
     u32 distances[32];
@@ -330,17 +331,17 @@ struct Coder {
     u32 part_bits[PARTS];
     // Of the head: numbers of symbols of each code, and of runs.
     u32 counted[4];
-};
+} Coder;
 
 // Where a warp's bits go. The first word and the last are its neighbours', too: they are zero before, and bits are added.
-struct Writer {
+typedef struct {
     u32* words;
     u32* out;
     // Bits of the first word in hand that are taken.
     u32 filled;
     u32 first;
     u32 at;
-};
+} Writer;
 
 __device__ static u32 lane_of() { return threadIdx.x % 32; }
 
@@ -551,11 +552,11 @@ __device__ static u32 measure_on(const u8* bytes, u32 here, u32 distance, u32 by
 
 #define IS_MATCH 0x80000000u
 
-struct Choice {
+typedef struct {
     u32 tokens;
     // The first position that is neither chosen nor covered.
     u32 next;
-};
+} Choice;
 
 // Chooses among the matches of 32 positions; `after` are those of the next 32.
 __device__ static void choose_tile(Coder* coder, const u8* bytes, u32 end, u32 base, u32 match, u32 after, u32* tokens, Choice* choice) {
@@ -741,7 +742,7 @@ __device__ static void store(const u8* bytes, u32 count, bool last, u8* out) {
 }
 
 // Bits of a block; `sizes` becomes its bytes.
-extern "C" __global__ void __launch_bounds__(CODE_THREADS, 12)
+KERNEL void __launch_bounds__(CODE_THREADS, 12)
 terse_code(const u8* input, const Block* blocks, u32* matches, u8* coded, u32* sizes) {
     SHARED_ARRAY(Coder, coder, 1);
     u32 thread = threadIdx.x, lane = lane_of(), part = thread / 32, number = blockIdx.x;
@@ -811,7 +812,7 @@ terse_code(const u8* input, const Block* blocks, u32* matches, u8* coded, u32* s
 
 // ---- terse_gather
 
-extern "C" __global__ void __launch_bounds__(256)
+KERNEL void __launch_bounds__(256)
 terse_gather(const Block* blocks, const Body* bodies, const u8* coded, const u32* sizes, u32* results) {
     SHARED_ARRAY(u32, sums, 2 * 8);
     u32 thread = threadIdx.x, number = blockIdx.x;
