@@ -7,4 +7,5 @@
 //! message ends are what request smuggling is made of (RFC 9112 section 11.2).
 
 pub mod h1;
+pub mod h2;
 pub mod proxy_protocol;

@@ -1,0 +1,123 @@
+//! Header blocks to lines (RFC 7541 section 6).
+
+use super::facts::STATIC;
+use super::table::Table;
+use super::{TABLE_BYTES, huffman, integer};
+use std::ops::Range;
+
+/// The decoder of one connection.
+#[derive(Debug)]
+pub struct Decoder {
+    pub(super) table: Table,
+    /// What this side has announced.
+    most: usize,
+}
+
+/// Where a field lies in the buffer: `name: value CR LF`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Its name.
+    pub name: Range<usize>,
+    /// Its value, to the end of the buffer but for CR LF.
+    pub value: Range<usize>,
+}
+
+/// Why a block is not read to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// It is no block: COMPRESSION_ERROR.
+    Malformed,
+    /// The caller wants no more.
+    Enough,
+}
+
+impl Default for Decoder {
+    fn default() -> Decoder {
+        Decoder { table: Table::default(), most: TABLE_BYTES }
+    }
+}
+
+impl Decoder {
+    /// Reads a whole block. Each field is appended to `lines`, and `field` may change that or take it out again; with false it ends
+    /// the reading, and the connection.
+    pub fn decode(
+        &mut self,
+        mut block: &[u8],
+        lines: &mut Vec<u8>,
+        mut field: impl FnMut(&mut Vec<u8>, Line) -> bool,
+    ) -> Result<(), Stop> {
+        let mut at_start = true;
+        while let Some(&first) = block.first() {
+            let start = lines.len();
+            let line = match first {
+                0x80.. => self.indexed(&mut block, lines),
+                0x40.. => self.literal(&mut block, 6, lines),
+                0x20.. => {
+                    // Only in front of the first field (RFC 7541 section 4.2).
+                    let size = integer::take(&mut block, 5).filter(|size| at_start && *size <= self.most);
+                    self.table.resize(size.ok_or(Stop::Malformed)?);
+                    continue;
+                }
+                _ => self.literal(&mut block, 4, lines),
+            };
+            at_start = false;
+            let line = line.ok_or(Stop::Malformed)?;
+            debug_assert!(line.name.start == start);
+            if (0x40..0x80).contains(&first) {
+                self.table.add(&lines[line.name.clone()], &lines[line.value.clone()], (0, 0));
+            }
+            lines.extend_from_slice(b"\r\n");
+            if !field(lines, line) {
+                return Err(Stop::Enough);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn entry(&self, index: usize) -> Option<(&[u8], &[u8])> {
+        let index = index.checked_sub(1)?;
+        match STATIC.get(index) {
+            Some(entry) => Some(*entry),
+            None => self.table.get(index - STATIC.len()),
+        }
+    }
+
+    fn indexed(&self, block: &mut &[u8], lines: &mut Vec<u8>) -> Option<Line> {
+        let (name, value) = self.entry(integer::take(block, 7)?)?;
+        let start = lines.len();
+        lines.reserve(name.len() + value.len() + 4);
+        lines.extend_from_slice(name);
+        lines.extend_from_slice(b": ");
+        lines.extend_from_slice(value);
+        let name = start..start + name.len();
+        Some(Line { value: name.end + 2..lines.len(), name })
+    }
+
+    fn literal(&self, block: &mut &[u8], prefix: u32, lines: &mut Vec<u8>) -> Option<Line> {
+        let start = lines.len();
+        match integer::take(block, prefix)? {
+            0 => text(block, lines)?,
+            index => lines.extend_from_slice(self.entry(index)?.0),
+        }
+        let name = start..lines.len();
+        lines.extend_from_slice(b": ");
+        text(block, lines)?;
+        Some(Line { value: name.end + 2..lines.len(), name })
+    }
+}
+
+/// Appends a string (RFC 7541 section 5.2).
+fn text(block: &mut &[u8], lines: &mut Vec<u8>) -> Option<()> {
+    let coded = block.first()? & 0x80 != 0;
+    let length = integer::take(block, 7)?;
+    let (text, rest) = block.split_at_checked(length)?;
+    *block = rest;
+    if !coded {
+        lines.extend_from_slice(text);
+        return Some(());
+    }
+    // The shortest code has five bits.
+    lines.reserve(length * 8 / 5 + 4);
+    huffman::decode(text, lines).then_some(())
+}

@@ -1,0 +1,134 @@
+//! The dynamic table of both directions (RFC 7541 section 2.3.2).
+
+use super::{ENTRY_BYTES, TABLE_BYTES};
+use std::collections::VecDeque;
+
+/// Entries from the newest on, their bytes in one buffer.
+#[derive(Debug)]
+pub(super) struct Table {
+    /// The oldest first.
+    entries: VecDeque<Entry>,
+    bytes: Vec<u8>,
+    /// What was cut off in front of `bytes`, since the connection began.
+    cut: usize,
+    size: usize,
+    limit: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    at: usize,
+    name: u32,
+    value: u32,
+    /// Of the name and of both, for [`Table::find`].
+    hashes: (u32, u32),
+}
+
+/// What the table knows of a field that is to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Match {
+    /// Name and value, the newest entry being 0.
+    Field(usize),
+    /// The name alone.
+    Name(usize),
+}
+
+impl Default for Table {
+    fn default() -> Table {
+        Table { entries: VecDeque::new(), bytes: Vec::new(), cut: 0, size: 0, limit: TABLE_BYTES }
+    }
+}
+
+impl Table {
+    /// The entry of that age, the newest being 0.
+    #[inline]
+    pub(super) fn get(&self, age: usize) -> Option<(&[u8], &[u8])> {
+        let place = self.entries.len().checked_sub(age + 1)?;
+        let entry = self.entries.get(place)?;
+        let from = &self.bytes[entry.at - self.cut..];
+        let (name, rest) = from.split_at(entry.name as usize);
+        Some((name, &rest[..entry.value as usize]))
+    }
+
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Sets how much it may hold; what is too much goes.
+    pub(super) fn resize(&mut self, limit: usize) {
+        self.limit = limit;
+        self.evict(0);
+    }
+
+    /// Adds an entry. One that is larger than the table empties it (RFC 7541 section 4.4).
+    pub(super) fn add(&mut self, name: &[u8], value: &[u8], hashes: (u32, u32)) {
+        let size = name.len() + value.len() + ENTRY_BYTES;
+        self.evict(size);
+        if size > self.limit {
+            return;
+        }
+        let at = self.cut + self.bytes.len();
+        self.bytes.extend_from_slice(name);
+        self.bytes.extend_from_slice(value);
+        self.entries.push_back(Entry { at, name: name.len() as u32, value: value.len() as u32, hashes });
+        self.size += size;
+    }
+
+    /// The newest entry with that name and value, or else with that name.
+    pub(super) fn find(&self, name: &[u8], value: &[u8], hashes: (u32, u32)) -> Option<Match> {
+        let mut named = None;
+        for (age, entry) in self.entries.iter().rev().enumerate().filter(|(_, entry)| entry.hashes.0 == hashes.0) {
+            let same = |(known, held): (&[u8], &[u8])| (known == name, held == value);
+            match self.get(age).map(same) {
+                Some((true, true)) if entry.hashes.1 == hashes.1 => return Some(Match::Field(age)),
+                Some((true, _)) => named = named.or(Some(Match::Name(age))),
+                _ => {}
+            }
+        }
+        named
+    }
+
+    fn evict(&mut self, more: usize) {
+        while self.size + more > self.limit {
+            let Some(oldest) = self.entries.pop_front() else { break };
+            self.size -= (oldest.name + oldest.value) as usize + ENTRY_BYTES;
+        }
+        let unused = self.entries.front().map_or(self.bytes.len(), |oldest| oldest.at - self.cut);
+        // Moving costs a copy of what stays, so it waits until more is unused than that.
+        if unused > 0 && unused >= self.bytes.len() - unused {
+            self.bytes.drain(..unused);
+            self.cut += unused;
+        }
+    }
+}
+
+/// Of a name, and of name and value.
+pub(super) fn hashes(name: &[u8], value: &[u8]) -> (u32, u32) {
+    let step = |hash: u32, text: &[u8]| {
+        let word = |chunk: &[u8]| chunk.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte));
+        text.chunks(4).fold(hash, |hash, chunk| (hash.rotate_left(5) ^ word(chunk)).wrapping_mul(0x9e37_79b1))
+    };
+    let named = step(name.len() as u32, name);
+    (named, step(named, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_entries_go_and_the_buffer_stays_small() {
+        let mut table = Table::default();
+        for i in 0..10_000u32 {
+            let value = i.to_string();
+            table.add(b"name", value.as_bytes(), hashes(b"name", value.as_bytes()));
+            assert_eq!(table.get(0), Some((&b"name"[..], value.as_bytes())));
+            assert!(table.size <= TABLE_BYTES && table.bytes.len() <= 2 * TABLE_BYTES);
+        }
+        assert_eq!(table.find(b"name", b"9990", hashes(b"name", b"9990")), Some(Match::Field(9)));
+        assert_eq!(table.find(b"name", b"1", hashes(b"name", b"1")), Some(Match::Name(0)));
+        assert_eq!(table.find(b"other", b"1", hashes(b"other", b"1")), None);
+        table.add(&[b'x'; 5000], b"", (0, 0));
+        assert_eq!((table.get(0), table.size), (None, 0));
+    }
+}

@@ -1,0 +1,2 @@
+//! HTTP/2.
+pub mod hpack;
