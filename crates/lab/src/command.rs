@@ -33,7 +33,7 @@ pub fn run(mut words: impl Iterator<Item = String>) -> Result<bool> {
 }
 
 fn origin(mut arguments: Arguments) -> Result<bool> {
-    let mut options = Options { listen: Vec::new(), seed: 1, core: None };
+    let mut options = Options { listen: Vec::new(), seed: 1, core: None, only_http2: arguments.switch("--http2") };
     while let Some(address) = arguments.value::<SocketAddr>("--listen")? {
         options.listen.push(address);
     }
@@ -190,7 +190,7 @@ fn program(variable: &str, name: &str) -> PathBuf {
     if path.components().count() > 1 { std::path::absolute(&path).unwrap_or(path) } else { path }
 }
 
-const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N] [--core N]
+const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N] [--core N] [--http2]
        terse-lab demo [--once] [--config FILE]
                  environment: TERSE=, PORT=
        terse-lab bench [--quick] [--only SCENARIO,...] [--rivals NAME,...] [--rounds N] [--seconds N] [--out FOLDER]

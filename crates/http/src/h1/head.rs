@@ -221,7 +221,7 @@ fn response_body(response: &mut Response, method: &[u8]) -> Result<BodyLength, M
 }
 
 /// The one `Content-Length`, if there is one.
-fn content_length(fields: &Fields) -> Result<Option<u64>, Malformed> {
+pub(crate) fn content_length(fields: &Fields) -> Result<Option<u64>, Malformed> {
     let mut values = fields.every(Known::ContentLength);
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() { Err(Malformed::ContentLength) } else { length(value).map(Some) }

@@ -1,4 +1,6 @@
-//! One connection: request, answer, request, until one side closes.
+//! One connection: request, answer, request, until one side closes; or, where the client begins with its preface, HTTP/2.
+
+mod http2;
 
 use super::answer::{Answer, Framing, head};
 use super::catalog::{Action, Catalog, ENTRIES, Item};
@@ -11,6 +13,7 @@ use std::cell::OnceCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+use terse_http::h2::PREFACE;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -23,6 +26,7 @@ pub(super) struct Server {
     pub(super) blocks: Rc<OnceCell<Blocks>>,
     pub(super) tally: Arc<Tally>,
     pub(super) turns: Rc<Turns>,
+    pub(super) only_http2: bool,
 }
 
 /// Of large answers, one sends a piece between two looks at what else has come: a small one waits for 64 KB at most.
@@ -41,6 +45,11 @@ pub(super) async fn serve(socket: TcpStream, server: Rc<Server>) {
     let _ = socket.set_nodelay(true);
     let mut connection = Connection { socket, input: BytesMut::new(), output: Vec::new(), server };
     // An error here is a client that went away: its business.
+    if let Ok(true) = connection.is_http2().await {
+        let Connection { socket, input, server, .. } = connection;
+        let _ = http2::serve(socket, input, server).await;
+        return;
+    }
     while let Ok(true) = connection.exchange().await {}
 }
 
@@ -72,6 +81,22 @@ enum What {
 }
 
 impl Connection {
+    /// Whether the client speaks HTTP/2: it says so first.
+    async fn is_http2(&mut self) -> io::Result<bool> {
+        loop {
+            let known = self.input.len().min(PREFACE.len());
+            if self.input[..known] != PREFACE[..known] {
+                return Ok(self.server.only_http2);
+            }
+            if known == PREFACE.len() {
+                return Ok(true);
+            }
+            if self.socket.read_buf(&mut self.input).await? == 0 {
+                return Ok(false);
+            }
+        }
+    }
+
     /// One request and its answer; true if another may follow.
     async fn exchange(&mut self) -> io::Result<bool> {
         let job = loop {

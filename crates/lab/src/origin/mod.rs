@@ -35,12 +35,14 @@ pub struct Options {
     pub seed: u64,
     /// The core that its thread stays on.
     pub core: Option<usize>,
+    /// It speaks HTTP/2 alone; else a client that begins with HTTP/2's preface speaks that, all others HTTP/1.
+    pub only_http2: bool,
 }
 
 impl Options {
     /// So many servers on free ports of 127.0.0.1.
     pub fn local(servers: usize) -> Options {
-        Options { listen: vec![SocketAddr::from(([127, 0, 0, 1], 0)); servers], seed: 1, core: None }
+        Options { listen: vec![SocketAddr::from(([127, 0, 0, 1], 0)); servers], seed: 1, core: None, only_http2: false }
     }
 }
 
@@ -68,12 +70,13 @@ impl Origin {
         let tally = Arc::new(Tally::new(addresses.len()));
         let (started, start) = mpsc::channel();
         let (seed, core, tally_there) = (options.seed, options.core, Arc::clone(&tally));
+        let only_http2 = options.only_http2;
         let thread = std::thread::Builder::new().name("origin".into()).spawn(move || {
             let result = core.map_or(Ok(()), cores::pin_this_thread);
             let failed = result.is_err();
             let _ = started.send(result);
             if !failed {
-                run(listeners, Catalog::new(seed), tally_there, stopped);
+                run(listeners, (Catalog::new(seed), only_http2), tally_there, stopped);
             }
         })?;
         start.recv().unwrap_or_else(|_| Err(io::Error::other("the origin's thread died")))?;
@@ -107,7 +110,7 @@ impl Drop for Origin {
     }
 }
 
-fn run(listeners: Vec<TcpListener>, catalog: Catalog, tally: Arc<Tally>, mut stopped: watch::Receiver<()>) {
+fn run(listeners: Vec<TcpListener>, (catalog, only_http2): (Catalog, bool), tally: Arc<Tally>, mut stopped: watch::Receiver<()>) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return eprintln!("origin: {error}"),
@@ -121,6 +124,7 @@ fn run(listeners: Vec<TcpListener>, catalog: Catalog, tally: Arc<Tally>, mut sto
                 blocks: Rc::clone(&blocks),
                 tally: Arc::clone(&tally),
                 turns: Rc::clone(&turns),
+                only_http2,
             });
             tokio::task::spawn_local(accept(listener, server));
         }

@@ -46,6 +46,13 @@ pub(super) fn find(bytes: &[u8]) -> Found<'_> {
 }
 
 impl<'a> Request<'a> {
+    /// A head that was read elsewhere, as text.
+    pub(super) fn of(head: &'a terse_message::Request) -> Request<'a> {
+        let text = |bytes| std::str::from_utf8(bytes).unwrap_or_default();
+        let fields = head.fields.iter().map(|(name, value)| (text(name), value)).collect();
+        Request { method: text(head.method()), target: text(head.target()), modern: true, fields }
+    }
+
     /// The first field of that name (in small letters), as text; empty if it is not text.
     pub(super) fn field(&self, name: &str) -> Option<&'a str> {
         let (_, value) = self.fields.iter().find(|(n, _)| n.eq_ignore_ascii_case(name))?;

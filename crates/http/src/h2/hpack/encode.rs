@@ -83,8 +83,8 @@ impl Storing {
         match name {
             b"authorization" | b"proxy-authorization" => Storing::Never,
             b"cookie" | b"set-cookie" if value.len() < GUESSED_BYTES => Storing::Never,
-            b":path" | b"content-length" | b"date" | b"etag" | b"last-modified" | b"age" | b"expires" | b"set-cookie" | b"location"
-            | b"content-range" | b"if-modified-since" | b"if-none-match" | b"x-request-id" => Storing::Once,
+            b":path" | b"content-length" | b"date" | b"etag" | b"last-modified" | b"age" | b"expires" | b"set-cookie"
+            | b"location" | b"content-range" | b"if-modified-since" | b"if-none-match" | b"x-request-id" => Storing::Once,
             _ if value.len() > KEPT_BYTES => Storing::Once,
             _ => Storing::Kept,
         }

@@ -41,8 +41,7 @@ fn is_padding(bits: u64, count: u32) -> bool {
 /// A code of more than 8 bits.
 fn long(bits: u64) -> Option<(u8, u8)> {
     let top = (bits >> 32) as u32;
-    for length in 9..=LONGEST {
-        let Row { first, count, place } = ROWS[length];
+    for (length, &Row { first, count, place }) in ROWS.iter().enumerate().skip(9) {
         let at = (top >> (32 - length)).wrapping_sub(first);
         if at < count {
             return u8::try_from(ORDER[(place + at) as usize]).ok().map(|symbol| (symbol, length as u8));

@@ -179,7 +179,11 @@ proptest! {
 
 fn fields() -> impl Strategy<Value = Pairs> {
     let name = prop_oneof![
-        Just(b"x-one".to_vec()), Just(b"cookie".to_vec()), Just(b":path".to_vec()), Just(b"accept".to_vec()), "[a-z-]{1,20}".prop_map(String::into_bytes),
+        Just(b"x-one".to_vec()),
+        Just(b"cookie".to_vec()),
+        Just(b":path".to_vec()),
+        Just(b"accept".to_vec()),
+        "[a-z-]{1,20}".prop_map(String::into_bytes),
     ];
     let value = prop_oneof![Just(b"same".to_vec()), proptest::collection::vec(any::<u8>(), 0..300)];
     proptest::collection::vec((name, value), 0..30)

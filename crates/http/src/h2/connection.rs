@@ -1,0 +1,346 @@
+//! The connection: what it holds, and what a driver asks it.
+
+use super::error::{Code, Failure, Malformed};
+use super::frame::{self, ID_MOST, PREFACE};
+use super::head::Reader;
+use super::hpack::{Decoder, Encoder};
+use super::limits::{Budgets, Glitch, Limits};
+use super::receive::Progress;
+use super::settings::{self, Settings, WINDOW};
+use super::stream::{Closed, Reset, Stream, Streams};
+use std::collections::VecDeque;
+use terse_message::{Fields, Request, Response};
+
+/// What has happened, in order. Stream 0 is the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The peer's SETTINGS are known ([`Connection::peer`]), or have changed.
+    Settings,
+    /// A client has opened a stream: [`Connection::take_request`].
+    Request {
+        /// The stream.
+        id: u32,
+        /// No body follows.
+        end: bool,
+    },
+    /// A client has opened a stream with a head above the limit; it waits for an answer: 431.
+    TooLarge {
+        /// The stream.
+        id: u32,
+    },
+    /// A client has opened a stream with a head that is no request; it was reset and is not in the table.
+    Malformed {
+        /// The stream that would have been.
+        id: u32,
+        /// What is wrong.
+        malformed: Malformed,
+    },
+    /// A server's interim answer: [`Connection::take_response`].
+    Interim {
+        /// The stream.
+        id: u32,
+    },
+    /// A server's answer: [`Connection::take_response`].
+    Response {
+        /// The stream.
+        id: u32,
+        /// No body follows.
+        end: bool,
+    },
+    /// Data has come, or the body's end.
+    Data {
+        /// The stream.
+        id: u32,
+        /// There is no more.
+        end: bool,
+    },
+    /// Fields behind the body, which has ended: [`Connection::take_trailers`].
+    Trailers {
+        /// The stream.
+        id: u32,
+    },
+    /// The stream has ended before its time.
+    Reset {
+        /// The stream.
+        id: u32,
+        /// The cause.
+        code: Code,
+        /// By the peer; else by this side, since the peer broke the protocol.
+        by_peer: bool,
+    },
+    /// The stream's window has opened for a sender that found it closed; of stream 0, any stream's may have.
+    WindowOpened {
+        /// The stream.
+        id: u32,
+    },
+    /// The peer takes no more streams. Those of this side above `last` were not processed; each is [`Event::Reset`] by REFUSED_STREAM.
+    GoAway {
+        /// The highest stream it has processed.
+        last: u32,
+        /// The cause.
+        code: Code,
+    },
+    /// A PING of this side came back.
+    Pong,
+    /// The peer goes beyond a limit. [`Event::Failed`] follows.
+    Glitch(Glitch),
+    /// The connection has ended by this side; GOAWAY is in the output.
+    Failed(Failure),
+}
+
+/// One side of an HTTP/2 connection.
+#[derive(Debug)]
+pub struct Connection {
+    pub(super) is_server: bool,
+    pub(super) limits: Limits,
+    pub(super) peer: Settings,
+    /// The peer has confirmed the SETTINGS of this side.
+    pub(super) is_confirmed: bool,
+    pub(super) has_settings: bool,
+    pub(super) streams: Streams,
+    pub(super) events: VecDeque<Event>,
+
+    pub(super) progress: Progress,
+    pub(super) decoder: Decoder,
+    pub(super) reader: Reader,
+    pub(super) request: Request,
+    pub(super) response: Response,
+    pub(super) budgets: Budgets,
+    /// DATA frames that were sent: as many windows may be updated.
+    pub(super) data_frames: u64,
+    pub(super) window_updates: u64,
+
+    pub(super) encoder: Encoder,
+    pub(super) out: Vec<u8>,
+    /// What of `out` has gone out.
+    pub(super) written: usize,
+    /// Bytes in `out` that the peer has caused, its answers aside.
+    pub(super) control: usize,
+
+    pub(super) send_window: i64,
+    pub(super) receive_window: i64,
+    /// Data of all streams that is not consumed.
+    pub(super) unconsumed: usize,
+
+    /// The highest stream of the peer's.
+    pub(super) last_received: u32,
+    /// The next stream of this side's.
+    pub(super) next_id: u32,
+    /// What this side's GOAWAY has said.
+    pub(super) last_taken: Option<u32>,
+    /// What the peer's has said.
+    pub(super) peer_last: Option<u32>,
+    pub(super) failure: Option<Failure>,
+    pub(super) is_blocked: bool,
+}
+
+impl Connection {
+    /// The side that accepts; the first bytes it is given are the client's preface.
+    pub fn server(limits: Limits) -> Connection {
+        let mut connection = Connection::new(limits, true);
+        connection.begin();
+        connection
+    }
+
+    /// The side that opens.
+    pub fn client(limits: Limits) -> Connection {
+        let mut connection = Connection::new(limits, false);
+        connection.out.extend_from_slice(PREFACE);
+        connection.begin();
+        connection
+    }
+
+    fn new(limits: Limits, is_server: bool) -> Connection {
+        Connection {
+            is_server,
+            limits,
+            peer: Settings::default(),
+            is_confirmed: false,
+            has_settings: false,
+            streams: Streams::default(),
+            events: VecDeque::new(),
+            progress: Progress::new(is_server),
+            decoder: Decoder::default(),
+            reader: Reader::default(),
+            request: Request::default(),
+            response: Response::default(),
+            budgets: Budgets::default(),
+            data_frames: 0,
+            window_updates: 0,
+            encoder: Encoder::default(),
+            out: Vec::new(),
+            written: 0,
+            control: 0,
+            send_window: i64::from(WINDOW),
+            receive_window: i64::from(WINDOW),
+            unconsumed: 0,
+            last_received: 0,
+            next_id: 1,
+            last_taken: None,
+            peer_last: None,
+            failure: None,
+            is_blocked: false,
+        }
+    }
+
+    fn begin(&mut self) {
+        settings::announce(&self.limits, self.is_server, &mut self.out);
+        self.credit_connection();
+        self.control = 0;
+    }
+
+    /// What waits to be sent.
+    pub fn output(&self) -> &[u8] {
+        &self.out[self.written..]
+    }
+
+    /// So many bytes of the output have gone out.
+    pub fn wrote(&mut self, bytes: usize) {
+        self.written = (self.written + bytes).min(self.out.len());
+        if self.written == self.out.len() {
+            self.out.clear();
+            (self.written, self.control) = (0, 0);
+        } else if self.written > self.out.len() / 2 {
+            self.out.drain(..self.written);
+            self.written = 0;
+        }
+    }
+
+    /// Whether more may be read: the peer makes no more answers necessary than it takes.
+    pub fn wants_input(&self) -> bool {
+        self.failure.is_none() && self.control <= self.limits.control_bytes
+    }
+
+    /// Whether nothing is left but to write the output and to close: the connection has failed, or GOAWAY was sent or received and no
+    /// stream is open.
+    pub fn is_finished(&self) -> bool {
+        let goes = self.last_taken.is_some_and(|last| last != ID_MOST) || self.peer_last.is_some();
+        self.failure.is_some() || goes && self.streams.len() == 0
+    }
+
+    /// Why the connection has ended, where this side has ended it.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+
+    /// How many streams there are, those not released included.
+    pub fn open_streams(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Whether a header block, or another frame, has come in part: the peer owes the rest.
+    pub fn is_amid_frame(&self) -> bool {
+        self.progress.is_amid()
+    }
+
+    /// What the peer has said of itself; the defaults, until [`Event::Settings`].
+    pub fn peer(&self) -> &Settings {
+        &self.peer
+    }
+
+    /// Bytes of memory that buffers hold, used or reserved.
+    pub fn capacity(&self) -> usize {
+        self.out.capacity() + self.progress.capacity()
+    }
+
+    /// Gives back the memory of what is empty, for a connection that waits.
+    pub fn shrink(&mut self) {
+        if self.out.is_empty() {
+            self.out = Vec::new();
+        }
+        self.progress.shrink();
+        self.reader = Reader::default();
+        (self.request, self.response) = (Request::default(), Response::default());
+    }
+
+    /// Exchanges the head of the last [`Event::Request`] for one whose memory serves the next.
+    pub fn take_request(&mut self, request: &mut Request) {
+        std::mem::swap(&mut self.request, request);
+    }
+
+    /// `:scheme` of the last [`Event::Request`].
+    pub fn scheme(&self) -> &[u8] {
+        self.reader.scheme()
+    }
+
+    /// `:protocol` of the last [`Event::Request`], an extended CONNECT (RFC 8441); else empty.
+    pub fn protocol(&self) -> &[u8] {
+        self.reader.protocol()
+    }
+
+    /// Exchanges the head of the last [`Event::Response`] or [`Event::Interim`] for one whose memory serves the next.
+    pub fn take_response(&mut self, response: &mut Response) {
+        std::mem::swap(&mut self.response, response);
+    }
+
+    /// The fields behind a stream's body.
+    pub fn take_trailers(&mut self, id: u32) -> Option<Box<Fields>> {
+        self.streams.get(id)?.trailers.take()
+    }
+
+    /// Whether the peer's side of a stream has ended, well or not.
+    pub fn has_peer_ended(&self, id: u32) -> bool {
+        self.streams.find(id).is_none_or(|stream| stream.peer_ended || stream.reset.is_some())
+    }
+
+    /// Resets a stream that has not ended. It stays until it is released.
+    pub fn reset(&mut self, id: u32, code: Code) {
+        let Some(stream) = self.streams.get(id) else { return };
+        if stream.reset.is_some() || stream.peer_ended && stream.we_ended {
+            return;
+        }
+        stream.reset = Some(Reset::ByUs(code));
+        frame::reset(id, code, &mut self.out);
+        self.drop_data(id);
+    }
+
+    /// Forgets a stream; one that has not ended is reset.
+    pub fn release(&mut self, id: u32, code: Code) {
+        self.reset(id, code);
+        self.drop_data(id);
+        if let Some(stream) = self.streams.remove(id) {
+            self.streams.remember(Closed { id, is_reset: matches!(stream.reset, Some(Reset::ByUs(_))) });
+        }
+        self.credit_connection();
+    }
+
+    /// Asks for a PING to come back: [`Event::Pong`].
+    pub fn ping(&mut self, payload: [u8; 8]) {
+        frame::ping(&payload, 0, &mut self.out);
+    }
+
+    /// Announces the end: the peer shall open no streams, those that are on their way are taken. [`Connection::goaway`] follows, at
+    /// the [`Event::Pong`] of a PING or after a while.
+    pub fn drain(&mut self) {
+        if self.last_taken.is_none() {
+            self.last_taken = Some(ID_MOST);
+            frame::goaway(ID_MOST, Code::NO_ERROR, &mut self.out);
+        }
+    }
+
+    /// Takes no more streams; those that are open go on.
+    pub fn goaway(&mut self, code: Code) {
+        if self.last_taken.is_none_or(|last| last == ID_MOST) {
+            self.last_taken = Some(self.last_received);
+            frame::goaway(self.last_received, code, &mut self.out);
+        }
+    }
+
+    pub(super) fn fail(&mut self, failure: Failure) {
+        if self.failure.is_none() {
+            self.failure = Some(failure);
+            frame::goaway(self.last_received, failure.code, &mut self.out);
+            self.events.push_back(Event::Failed(failure));
+        }
+    }
+
+    /// The window that a new stream's peer may count on.
+    pub(super) fn first_window(&self) -> i64 {
+        let ours = i64::from(self.limits.stream_window);
+        if self.is_confirmed { ours } else { ours.max(i64::from(WINDOW)) }
+    }
+
+    pub(super) fn new_stream(&self, id: u32) -> Stream {
+        Stream::new(id, self.peer.initial_window, self.first_window())
+    }
+}

@@ -1,0 +1,79 @@
+//! Received data, and the windows it occupies (RFC 9113 section 5.2).
+
+use super::connection::Connection;
+use super::frame;
+
+impl Connection {
+    /// What a stream has received and nobody has taken.
+    pub fn data(&self, id: u32) -> &[u8] {
+        self.streams.find(id).map_or(&[], |stream| &stream.received)
+    }
+
+    /// Exchanges what a stream has received for an empty buffer; one that is not empty is appended to. What is taken occupies the
+    /// windows until [`Connection::consume`].
+    pub fn take_data(&mut self, id: u32, into: &mut Vec<u8>) {
+        let Some(stream) = self.streams.get(id) else { return };
+        if into.is_empty() {
+            std::mem::swap(into, &mut stream.received);
+        } else {
+            into.append(&mut stream.received);
+        }
+    }
+
+    /// So much of what a stream has received is done with: the peer may send as much again.
+    pub fn consume(&mut self, id: u32, bytes: usize) {
+        let target = i64::from(self.limits.stream_window);
+        let Some(stream) = self.streams.get(id) else { return };
+        let bytes = bytes.min(stream.unconsumed);
+        stream.unconsumed -= bytes;
+        self.unconsumed -= bytes;
+        let room = target - stream.unconsumed as i64 - stream.receive_window;
+        if room >= target / 2 {
+            self.open_window(id, room);
+        }
+        self.credit_connection();
+    }
+
+    /// The peer may send so many bytes more of a stream, consumed or not.
+    pub fn want(&mut self, id: u32, bytes: usize) {
+        let Some(stream) = self.streams.find(id) else { return };
+        let room = bytes.min(frame::ID_MOST as usize) as i64 - stream.receive_window;
+        if room > 0 {
+            self.open_window(id, room);
+        }
+    }
+
+    fn open_window(&mut self, id: u32, by: i64) {
+        let Some(stream) = self.streams.get(id) else { return };
+        if by > 0 && !stream.peer_ended && stream.reset.is_none() {
+            stream.receive_window += by;
+            frame::window_update(id, by as u32, &mut self.out);
+        }
+    }
+
+    /// The connection's window is filled up on receipt while the budget lasts, then on consumption.
+    pub(super) fn credit_connection(&mut self) {
+        let left = i64::from(self.limits.receive_budget) - self.unconsumed as i64;
+        let target = left.min(i64::from(self.limits.connection_window));
+        let room = target - self.receive_window;
+        if room > 0 && room >= i64::from(self.limits.connection_window) / 4 && self.failure.is_none() {
+            self.receive_window += room;
+            self.append_control(|out| frame::window_update(0, room as u32, out));
+        }
+    }
+
+    /// Throws away what a stream has received.
+    pub(super) fn drop_data(&mut self, id: u32) {
+        if let Some(stream) = self.streams.get(id) {
+            self.unconsumed -= stream.unconsumed;
+            stream.unconsumed = 0;
+            stream.received = Vec::new();
+        }
+    }
+
+    pub(super) fn append_control(&mut self, append: impl FnOnce(&mut Vec<u8>)) {
+        let before = self.out.len();
+        append(&mut self.out);
+        self.control += self.out.len() - before;
+    }
+}

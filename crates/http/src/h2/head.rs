@@ -1,0 +1,333 @@
+//! Header blocks to heads, and what makes a head malformed (RFC 9113 section 8.2 and 8.3).
+
+use super::error::Malformed;
+use super::hpack::{Decoder, Line, Stop};
+use super::limits::Limits;
+use crate::h1::{MAX_FIELDS, head::content_length, target};
+use std::ops::Range;
+use terse_message::{BodyLength, Fields, Known, Request, Response, Version, name::is_token, text::control_at};
+
+/// The memory that heads are read in.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    /// Lines as [`Fields`] keeps them; those of pseudo-headers are no fields.
+    lines: Vec<u8>,
+    crumbs: Vec<Range<usize>>,
+    pseudo: [Option<Range<usize>>; PSEUDO.len()],
+}
+
+const PSEUDO: [&[u8]; 6] = [b":method", b":scheme", b":authority", b":path", b":protocol", b":status"];
+const METHOD: usize = 0;
+const SCHEME: usize = 1;
+const AUTHORITY: usize = 2;
+const PATH: usize = 3;
+const PROTOCOL: usize = 4;
+const STATUS: usize = 5;
+
+/// The pseudo-headers of requests, of responses and of trailers.
+const OF_REQUESTS: Range<usize> = METHOD..STATUS;
+const OF_RESPONSES: Range<usize> = STATUS..STATUS + 1;
+const OF_TRAILERS: Range<usize> = 0..0;
+
+/// Why there is no head.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Bad {
+    Malformed(Malformed),
+    /// Above the limit: the block was read to its end.
+    TooLarge,
+    /// Above four times the limit.
+    FarTooLarge,
+    /// The block cannot be read, nor any behind it.
+    Compression,
+}
+
+impl From<Malformed> for Bad {
+    fn from(malformed: Malformed) -> Bad {
+        Bad::Malformed(malformed)
+    }
+}
+
+impl Reader {
+    /// Reads a request's head; `ends` where nothing follows. The answer is what must follow.
+    pub(super) fn request(
+        &mut self,
+        decoder: &mut Decoder,
+        block: &[u8],
+        ends: bool,
+        limits: &Limits,
+        request: &mut Request,
+    ) -> Result<Option<u64>, Bad> {
+        request.clear();
+        request.version = Version::Http2;
+        self.read(decoder, block, OF_REQUESTS, limits, &mut request.fields)?;
+        let method = self.pseudo[METHOD].clone().ok_or(Malformed::PseudoHeader)?;
+        if method.is_empty() || !self.lines[method.clone()].iter().all(|b| is_token(*b)) {
+            return Err(Malformed::Method.into());
+        }
+        let is_connect = &self.lines[method.clone()] == b"CONNECT";
+        let is_extended = self.pseudo[PROTOCOL].is_some();
+        let tunnel = is_connect && !is_extended;
+        let place = if tunnel { AUTHORITY } else { PATH };
+        let target = self.pseudo[place].clone().ok_or(Malformed::PseudoHeader)?;
+        let has_scheme = self.pseudo[SCHEME].as_ref().is_some_and(|scheme| is_scheme(&self.lines[scheme.clone()]));
+        let fits = if tunnel {
+            self.pseudo[SCHEME].is_none() && self.pseudo[PATH].is_none()
+        } else {
+            has_scheme && (!is_extended || is_connect && limits.extended_connect && self.pseudo[AUTHORITY].is_some())
+        };
+        if !fits {
+            return Err(Malformed::PseudoHeader.into());
+        }
+        request.fields.load(&self.lines);
+        // RFC 9113 section 8.3.1: an http URI names somebody.
+        let is_http = [&b"http"[..], b"https"].iter().any(|scheme| self.scheme().eq_ignore_ascii_case(scheme));
+        if is_http && request.fields.first(Known::Host).is_none_or(<[u8]>::is_empty) {
+            return Err(Malformed::Host.into());
+        }
+        // An extended CONNECT asks for a path (RFC 8441 section 4).
+        request.place_line(if is_extended { 0..0 } else { method.clone() }, target.clone());
+        if memchr::memchr(b' ', request.target()).is_some() {
+            return Err(Malformed::Target.into());
+        }
+        let is_path = matches!(request.target(), [b'/', ..]) || request.method() == b"OPTIONS" && request.target() == b"*";
+        if !tunnel && !is_path {
+            return Err(Malformed::Target.into());
+        }
+        target::check(request, limits.reading).map_err(|malformed| match malformed {
+            crate::h1::Malformed::Host => Malformed::Host,
+            _ => Malformed::Target,
+        })?;
+        if is_extended {
+            request.place_line(method, target);
+        }
+        let length = content_length(&request.fields).map_err(|_| Malformed::ContentLength)?;
+        if is_connect && length.is_some() || ends && length.is_some_and(|length| length > 0) {
+            return Err(Malformed::ContentLength.into());
+        }
+        request.body = match length {
+            _ if ends || is_connect => BodyLength::None,
+            Some(0) => BodyLength::None,
+            Some(length) => BodyLength::Exact(length),
+            None => BodyLength::Unknown,
+        };
+        Ok(length)
+    }
+
+    /// The value of `:scheme` of the last request.
+    pub(super) fn scheme(&self) -> &[u8] {
+        self.value(SCHEME)
+    }
+
+    /// The value of `:protocol` of the last request.
+    pub(super) fn protocol(&self) -> &[u8] {
+        self.value(PROTOCOL)
+    }
+
+    fn value(&self, place: usize) -> &[u8] {
+        self.pseudo[place].clone().map_or(b"", |range| &self.lines[range])
+    }
+
+    /// Reads a response's head; `method` is the request's. The answer is what must follow.
+    pub(super) fn response(
+        &mut self,
+        decoder: &mut Decoder,
+        block: &[u8],
+        (ends, method): (bool, &[u8]),
+        limits: &Limits,
+        response: &mut Response,
+    ) -> Result<Option<u64>, Bad> {
+        response.clear();
+        response.version = Version::Http2;
+        self.read(decoder, block, OF_RESPONSES, limits, &mut response.fields)?;
+        response.status = match self.value(STATUS) {
+            b"" => return Err(Malformed::PseudoHeader.into()),
+            [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => {
+                [a, b, c].into_iter().fold(0, |n, d| n * 10 + u16::from(d - b'0'))
+            }
+            _ => return Err(Malformed::Status.into()),
+        };
+        response.fields.load(&self.lines);
+        let is_interim = response.status < 200;
+        // An interim answer ends nothing, and another protocol cannot follow (RFC 9113 section 8.6).
+        if response.status == 101 || is_interim && ends {
+            return Err(Malformed::Status.into());
+        }
+        let length = content_length(&response.fields).map_err(|_| Malformed::ContentLength)?;
+        let is_tunnel = method == b"CONNECT" && response.status / 100 == 2;
+        if is_interim || is_tunnel || method == b"HEAD" || matches!(response.status, 204 | 304) {
+            response.body = BodyLength::None;
+            return Ok(if is_interim || is_tunnel { None } else { Some(0) });
+        }
+        if ends && length.is_some_and(|length| length > 0) {
+            return Err(Malformed::ContentLength.into());
+        }
+        response.body = match length {
+            _ if ends => BodyLength::Exact(0),
+            Some(length) => BodyLength::Exact(length),
+            None => BodyLength::Unknown,
+        };
+        Ok(length)
+    }
+
+    /// Reads the fields behind a body.
+    pub(super) fn trailers(
+        &mut self,
+        decoder: &mut Decoder,
+        block: &[u8],
+        limits: &Limits,
+        fields: &mut Fields,
+    ) -> Result<(), Bad> {
+        fields.clear();
+        self.read(decoder, block, OF_TRAILERS, limits, fields)?;
+        fields.load(&self.lines);
+        Ok(())
+    }
+
+    /// Reads a block that nobody wants, for the sake of the table.
+    pub(super) fn discard(&mut self, decoder: &mut Decoder, block: &[u8]) -> Result<(), Bad> {
+        self.lines.clear();
+        let read = decoder.decode(block, &mut self.lines, |lines, line| {
+            lines.truncate(line.name.start);
+            true
+        });
+        read.map_err(|_| Bad::Compression)
+    }
+
+    /// Reads all fields; the first that is wrong is told when the block is at its end.
+    fn read(
+        &mut self,
+        decoder: &mut Decoder,
+        block: &[u8],
+        allowed: Range<usize>,
+        limits: &Limits,
+        fields: &mut Fields,
+    ) -> Result<(), Bad> {
+        let Reader { lines, crumbs, pseudo } = self;
+        lines.clear();
+        crumbs.clear();
+        *pseudo = Default::default();
+        let (mut wrong, mut total, mut too_large) = (None, 0, false);
+        let is_request = allowed == OF_REQUESTS;
+        let read = decoder.decode(block, lines, |lines, line| {
+            let Line { name, value } = line;
+            total += lines.len() - name.start;
+            too_large |= total > limits.head_bytes || fields.len() + crumbs.len() >= MAX_FIELDS;
+            if too_large || wrong.is_some() {
+                lines.truncate(name.start);
+                return total <= limits.head_bytes.saturating_mul(FAR);
+            }
+            let start = name.start;
+            let done = if lines[start] == b':' {
+                take_pseudo(lines, (name, value), (&allowed, crumbs.is_empty()), pseudo, fields)
+            } else {
+                take_field(lines, (name, value), (is_request, &pseudo[AUTHORITY]), crumbs, fields)
+            };
+            if let Err(malformed) = done {
+                wrong = Some(malformed);
+                lines.truncate(start);
+            }
+            true
+        });
+        match (read, wrong) {
+            (Err(Stop::Malformed), _) => return Err(Bad::Compression),
+            (Err(Stop::Enough), _) => return Err(Bad::FarTooLarge),
+            _ if too_large => return Err(Bad::TooLarge),
+            (_, Some(malformed)) => return Err(malformed.into()),
+            _ => {}
+        }
+        self.join_crumbs(fields);
+        Ok(())
+    }
+
+    /// The cookies of a request become one field (RFC 9113 section 8.2.3).
+    fn join_crumbs(&mut self, fields: &mut Fields) {
+        let Reader { lines, crumbs, .. } = self;
+        match &crumbs[..] {
+            [] => {}
+            [one] => fields.index_line(lines, one.start - COOKIE.len()..one.start - 2, one.clone()),
+            [first, rest @ ..] => {
+                let start = lines.len();
+                lines.extend_from_slice(COOKIE);
+                lines.extend_from_within(first.clone());
+                for crumb in rest {
+                    lines.extend_from_slice(b"; ");
+                    lines.extend_from_within(crumb.clone());
+                }
+                let end = lines.len();
+                lines.extend_from_slice(b"\r\n");
+                fields.index_line(lines, start..start + COOKIE.len() - 2, start + COOKIE.len()..end);
+            }
+        }
+    }
+}
+
+/// Blocks of this many times the limit end the connection.
+const FAR: usize = 4;
+
+const COOKIE: &[u8] = b"cookie: ";
+
+/// Takes a line that begins with a colon.
+fn take_pseudo(
+    lines: &mut [u8],
+    (name, value): (Range<usize>, Range<usize>),
+    (allowed, has_no_cookie): (&Range<usize>, bool),
+    pseudo: &mut [Option<Range<usize>>; PSEUDO.len()],
+    fields: &mut Fields,
+) -> Result<(), Malformed> {
+    let place = PSEUDO.iter().position(|known| **known == lines[name.clone()]).ok_or(Malformed::PseudoHeader)?;
+    let is_late = !has_no_cookie || fields.len() > usize::from(pseudo[AUTHORITY].is_some());
+    if !allowed.contains(&place) || is_late || pseudo[place].is_some() {
+        return Err(Malformed::PseudoHeader);
+    }
+    check_value(&lines[value.clone()])?;
+    if place == AUTHORITY {
+        let host = value.start - HOST.len();
+        lines[host..value.start].copy_from_slice(HOST);
+        fields.index_line(lines, host..host + HOST.len() - 2, value.clone());
+    }
+    pseudo[place] = Some(value);
+    Ok(())
+}
+
+/// Takes a line of a field.
+fn take_field(
+    lines: &mut Vec<u8>,
+    (name, value): (Range<usize>, Range<usize>),
+    (is_request, authority): (bool, &Option<Range<usize>>),
+    crumbs: &mut Vec<Range<usize>>,
+    fields: &mut Fields,
+) -> Result<(), Malformed> {
+    if name.is_empty() || !lines[name.clone()].iter().all(|b| is_token(*b) && !b.is_ascii_uppercase()) {
+        return Err(Malformed::FieldName);
+    }
+    check_value(&lines[value.clone()])?;
+    match Known::of(&lines[name.clone()]) {
+        Known::Connection | Known::KeepAlive | Known::ProxyConnection | Known::TransferEncoding | Known::Upgrade => {
+            return Err(Malformed::ConnectionField);
+        }
+        Known::Te if !lines[value.clone()].eq_ignore_ascii_case(b"trailers") => return Err(Malformed::ConnectionField),
+        Known::Cookie if is_request => {
+            crumbs.push(value);
+            return Ok(());
+        }
+        // `:authority` was taken for it; another one misleads some reader (RFC 9113 section 8.3.1).
+        Known::Host if authority.as_ref().is_some_and(|known| lines[known.clone()].eq_ignore_ascii_case(&lines[value.clone()])) => {
+            lines.truncate(name.start);
+        }
+        Known::Host if authority.is_some() => return Err(Malformed::Host),
+        _ => fields.index_line(lines, name, value),
+    }
+    Ok(())
+}
+
+fn check_value(value: &[u8]) -> Result<(), Malformed> {
+    let blank = |b: Option<&u8>| matches!(b, Some(b' ' | b'\t'));
+    if control_at(value).is_some() || blank(value.first()) || blank(value.last()) { Err(Malformed::FieldValue) } else { Ok(()) }
+}
+
+const HOST: &[u8] = b"host: ";
+
+/// RFC 3986 section 3.1.
+fn is_scheme(scheme: &[u8]) -> bool {
+    scheme.first().is_some_and(u8::is_ascii_alphabetic) && scheme.iter().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(b))
+}

@@ -1,0 +1,212 @@
+//! What this side sends: heads, data, trailers.
+
+use super::connection::Connection;
+use super::error::Code;
+use super::frame::{self, END_HEADERS, END_STREAM, HEADER_BYTES, ID_MOST, Kind};
+use super::hpack::Encoder;
+use super::stream::Asked;
+use terse_message::{Fields, Known, KnownSet, Request, Response};
+
+/// Why a request cannot be sent on this connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unavailable {
+    /// As many streams are open as the server allows.
+    Full,
+    /// The connection goes away, has failed, or has no ids left.
+    Ended,
+}
+
+impl Connection {
+    /// How many streams more a client may open.
+    pub fn free_streams(&self) -> usize {
+        let ends = self.peer_last.is_some() || self.last_taken.is_some() || self.failure.is_some() || self.next_id > ID_MOST;
+        let most = usize::try_from(self.peer.concurrent_streams).unwrap_or(usize::MAX);
+        if ends || self.is_server { 0 } else { most.saturating_sub(self.streams.len()) }
+    }
+
+    /// Opens a stream with a request; `end` where no body follows. `protocol` makes a CONNECT an extended one (RFC 8441), which
+    /// [`super::Settings::extended_connect`] must allow.
+    pub fn send_request(
+        &mut self,
+        request: &Request,
+        scheme: &[u8],
+        protocol: Option<&[u8]>,
+        end: bool,
+    ) -> Result<u32, Unavailable> {
+        if self.free_streams() == 0 {
+            let is_full =
+                self.next_id <= ID_MOST && self.peer_last.is_none() && self.last_taken.is_none() && self.failure.is_none();
+            return Err(if is_full { Unavailable::Full } else { Unavailable::Ended });
+        }
+        let id = self.next_id;
+        self.next_id += 2;
+        let mut stream = self.new_stream(id);
+        stream.we_ended = end;
+        stream.asked = Asked::of(request.method());
+        self.streams.add(stream);
+        self.append_head(id, end, |encoder, out| {
+            encoder.field(b":method", request.method(), out);
+            if request.method() != b"CONNECT" || protocol.is_some() {
+                encoder.field(b":scheme", request.scheme().unwrap_or(scheme), out);
+            }
+            if let Some(authority) = request.authority().or((request.method() == b"CONNECT").then(|| request.target())) {
+                encoder.field(b":authority", authority, out);
+            }
+            if request.method() != b"CONNECT" || protocol.is_some() {
+                let path = request.path_and_query();
+                encoder.field(b":path", if path.is_empty() { b"/" } else { path }, out);
+            }
+            if let Some(protocol) = protocol {
+                encoder.field(b":protocol", protocol, out);
+            }
+            fields(encoder, &request.fields, out);
+        });
+        Ok(id)
+    }
+
+    /// Appends an answer's head, `end` where no body follows; interim ones (1xx) before it. False where the stream takes none.
+    pub fn send_response(&mut self, id: u32, response: &Response, end: bool) -> bool {
+        let is_interim = response.status < 200;
+        let Some(stream) = self.streams.get(id).filter(|stream| stream.can_send() && !stream.is_answered) else { return false };
+        stream.is_answered = !is_interim;
+        stream.we_ended = end && !is_interim;
+        let end = stream.we_ended;
+        self.append_head(id, end, |encoder, out| {
+            let status = response.status.clamp(100, 999);
+            let digits = [b'0' + (status / 100) as u8, b'0' + (status / 10 % 10) as u8, b'0' + (status % 10) as u8];
+            encoder.field(b":status", &digits, out);
+            fields(encoder, &response.fields, out);
+        });
+        true
+    }
+
+    /// How many bytes of data a stream can send now. Where that is none for want of window, [`super::Event::WindowOpened`] tells when.
+    pub fn capacity_of(&mut self, id: u32) -> usize {
+        let free = self.limits.output_bytes.saturating_sub(self.out.len() - self.written);
+        let Some(stream) = self.streams.get(id).filter(|stream| stream.can_send()) else { return 0 };
+        if stream.send_window <= 0 {
+            stream.is_blocked = true;
+            return 0;
+        }
+        if self.send_window <= 0 {
+            self.is_blocked = true;
+            return 0;
+        }
+        usize::try_from(stream.send_window.min(self.send_window)).unwrap_or(0).min(free)
+    }
+
+    /// Whether a stream takes data at all: its head was sent, it has neither ended nor been reset.
+    pub fn can_send(&self, id: u32) -> bool {
+        self.streams.find(id).is_some_and(super::stream::Stream::can_send)
+    }
+
+    /// Appends data of a stream, as much as its windows and the output have room for; says how much. `end` ends the stream behind all of
+    /// it, which needs no room.
+    pub fn send_data(&mut self, id: u32, data: &[u8], end: bool) -> usize {
+        let most = self.peer.frame_bytes as usize;
+        let taken = self.capacity_of(id).min(data.len());
+        let end = end && taken == data.len();
+        let Some(stream) = self.streams.get(id).filter(|stream| stream.can_send()) else { return 0 };
+        stream.send_window -= taken as i64;
+        self.send_window -= taken as i64;
+        stream.we_ended = end;
+        let mut pieces = data[..taken].chunks(most.min(FRAME_MOST)).peekable();
+        if pieces.peek().is_none() && end {
+            self.out.extend_from_slice(&frame::header(0, Kind::Data, END_STREAM, id));
+        }
+        while let Some(piece) = pieces.next() {
+            let flags = if end && pieces.peek().is_none() { END_STREAM } else { 0 };
+            self.out.extend_from_slice(&frame::header(piece.len(), Kind::Data, flags, id));
+            self.out.extend_from_slice(piece);
+            self.data_frames += 1;
+        }
+        taken
+    }
+
+    /// Ends a stream with fields behind its body. False where it takes none.
+    pub fn send_trailers(&mut self, id: u32, trailers: &Fields) -> bool {
+        let Some(stream) = self.streams.get(id).filter(|stream| stream.can_send()) else { return false };
+        stream.we_ended = true;
+        self.append_head(id, true, |encoder, out| fields(encoder, trailers, out));
+        true
+    }
+
+    /// Encodes a block into the output, cut into frames that the peer takes.
+    fn append_head(&mut self, id: u32, end: bool, fields: impl FnOnce(&mut Encoder, &mut Vec<u8>)) {
+        let Connection { encoder, out, peer, .. } = self;
+        let start = out.len();
+        out.extend_from_slice(&[0; HEADER_BYTES]);
+        encoder.begin(out);
+        fields(encoder, out);
+        let most = peer.frame_bytes as usize;
+        let length = out.len() - start - HEADER_BYTES;
+        let end = if end { END_STREAM } else { 0 };
+        if length <= most {
+            return out[start..start + HEADER_BYTES].copy_from_slice(&frame::header(length, Kind::Headers, end | END_HEADERS, id));
+        }
+        let block = out.split_off(start + HEADER_BYTES);
+        out.truncate(start);
+        let mut kind = Kind::Headers;
+        let mut pieces = block.chunks(most).peekable();
+        while let Some(piece) = pieces.next() {
+            let last = if pieces.peek().is_none() { END_HEADERS } else { 0 };
+            let flags = if kind == Kind::Headers { end | last } else { last };
+            out.extend_from_slice(&frame::header(piece.len(), kind, flags, id));
+            out.extend_from_slice(piece);
+            kind = Kind::Continuation;
+        }
+    }
+
+    /// Ends the connection, for a cause of the driver's: a time-out, a fault.
+    pub fn abort(&mut self, code: Code, cause: &'static str) {
+        self.fail(super::Failure::new(code, cause));
+    }
+}
+
+/// A larger frame would keep others waiting.
+const FRAME_MOST: usize = 16_384;
+
+/// Appends fields, names in small letters, without those that belong to a connection of HTTP/1.1 (RFC 9113 section 8.2.2), and without the
+/// Host, which is `:authority`.
+fn fields(encoder: &mut Encoder, fields: &Fields, out: &mut Vec<u8>) {
+    let has_hop = fields.may_have(HOP);
+    let mut small = [0; SMALL_BYTES];
+    for (name, value) in fields.iter() {
+        if has_hop && is_hop(name, value) {
+            continue;
+        }
+        let value = value.trim_ascii();
+        match small.get_mut(..name.len()) {
+            _ if !name.iter().any(u8::is_ascii_uppercase) => encoder.field(name, value, out),
+            Some(small) => {
+                small.copy_from_slice(name);
+                small.make_ascii_lowercase();
+                encoder.field(small, value, out);
+            }
+            None => encoder.field(&name.to_ascii_lowercase(), value, out),
+        }
+    }
+}
+
+/// Longer names are rare.
+const SMALL_BYTES: usize = 64;
+
+const HOP: KnownSet = KnownSet::of(&[
+    Known::Connection,
+    Known::Host,
+    Known::KeepAlive,
+    Known::ProxyConnection,
+    Known::Te,
+    Known::TransferEncoding,
+    Known::Upgrade,
+]);
+
+fn is_hop(name: &[u8], value: &[u8]) -> bool {
+    match Known::of(name) {
+        Known::Te => !value.trim_ascii().eq_ignore_ascii_case(b"trailers"),
+        Known::Connection | Known::Host | Known::KeepAlive | Known::ProxyConnection | Known::TransferEncoding | Known::Upgrade => {
+            true
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,152 @@
+//! Streams, and the memory of those that have ended (RFC 9113 section 5.1).
+
+use super::error::Code;
+use std::collections::VecDeque;
+use terse_message::Fields;
+
+/// One stream, from its head until it is released.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) id: u32,
+    /// What this side may still send.
+    pub(super) send_window: i64,
+    /// What the peer may still send.
+    pub(super) receive_window: i64,
+    /// Received, and not consumed yet.
+    pub(super) unconsumed: usize,
+    /// Received, and not taken yet.
+    pub(super) received: Vec<u8>,
+    pub(super) trailers: Option<Box<Fields>>,
+    /// What must still come by the head's `Content-Length`.
+    pub(super) expected: Option<u64>,
+    pub(super) reset: Option<Reset>,
+    pub(super) peer_ended: bool,
+    pub(super) we_ended: bool,
+    /// The final head was received (by a client) or sent (by a server).
+    pub(super) is_answered: bool,
+    /// The request is a HEAD; or a CONNECT, which has no length.
+    pub(super) asked: Asked,
+    pub(super) interim_answers: u32,
+    /// The waiting sender is told when the window opens.
+    pub(super) is_blocked: bool,
+}
+
+/// What a request asks for, as far as the answer's length depends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Asked {
+    Head,
+    Connect,
+    Other,
+}
+
+impl Asked {
+    pub(super) fn of(method: &[u8]) -> Asked {
+        match method {
+            b"HEAD" => Asked::Head,
+            b"CONNECT" => Asked::Connect,
+            _ => Asked::Other,
+        }
+    }
+
+    pub(super) fn method(self) -> &'static [u8] {
+        match self {
+            Asked::Head => b"HEAD",
+            Asked::Connect => b"CONNECT",
+            Asked::Other => b"GET",
+        }
+    }
+}
+
+/// A stream's early end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reset {
+    ByPeer(Code),
+    ByUs(Code),
+}
+
+impl Stream {
+    pub(super) fn new(id: u32, send_window: u32, receive_window: i64) -> Stream {
+        Stream {
+            id,
+            send_window: i64::from(send_window),
+            receive_window,
+            unconsumed: 0,
+            received: Vec::new(),
+            trailers: None,
+            expected: None,
+            reset: None,
+            peer_ended: false,
+            we_ended: false,
+            is_answered: false,
+            asked: Asked::Other,
+            interim_answers: 0,
+            is_blocked: false,
+        }
+    }
+
+    pub(super) fn can_send(&self) -> bool {
+        self.reset.is_none() && !self.we_ended
+    }
+}
+
+/// The open streams, whose ids ascend, and the last that were released.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    open: VecDeque<Stream>,
+    closed: VecDeque<Closed>,
+}
+
+/// A stream that was released.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Closed {
+    pub(super) id: u32,
+    /// This side has reset it: frames may be on their way.
+    pub(super) is_reset: bool,
+}
+
+/// The most closed streams that are remembered.
+const CLOSED_MOST: usize = 128;
+
+impl Streams {
+    #[inline]
+    pub(super) fn get(&mut self, id: u32) -> Option<&mut Stream> {
+        let place = self.place(id)?;
+        self.open.get_mut(place)
+    }
+
+    pub(super) fn find(&self, id: u32) -> Option<&Stream> {
+        self.open.get(self.place(id)?)
+    }
+
+    fn place(&self, id: u32) -> Option<usize> {
+        self.open.binary_search_by_key(&id, |stream| stream.id).ok()
+    }
+
+    pub(super) fn add(&mut self, stream: Stream) {
+        debug_assert!(self.open.back().is_none_or(|last| last.id < stream.id));
+        self.open.push_back(stream);
+    }
+
+    pub(super) fn remove(&mut self, id: u32) -> Option<Stream> {
+        self.open.remove(self.place(id)?)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
+        self.open.iter_mut()
+    }
+
+    pub(super) fn remember(&mut self, closed: Closed) {
+        if self.closed.len() == CLOSED_MOST {
+            self.closed.pop_front();
+        }
+        self.closed.push_back(closed);
+    }
+
+    pub(super) fn closed(&self, id: u32) -> Option<Closed> {
+        self.closed.iter().rev().find(|closed| closed.id == id).copied()
+    }
+}
