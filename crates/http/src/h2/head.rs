@@ -217,7 +217,7 @@ impl Reader {
                 return total <= limits.head_bytes.saturating_mul(FAR);
             }
             let start = name.start;
-            let done = if lines[start] == b':' {
+            let done = if lines[name.clone()].first() == Some(&b':') {
                 take_pseudo(lines, (name, value), (&allowed, crumbs.is_empty()), pseudo, fields)
             } else {
                 take_field(lines, (name, value), (is_request, &pseudo[AUTHORITY]), crumbs, fields)
