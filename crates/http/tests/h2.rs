@@ -487,9 +487,9 @@ impl Pair {
             server: Connection::server(Limits::default()),
             now: Instant::now(),
         };
-        assert_eq!(pair.to_server(), [Event::Settings]);
-        assert_eq!(pair.to_client(), [Event::Settings]);
-        pair.to_server();
+        assert_eq!(pair.ask(), [Event::Settings]);
+        assert_eq!(pair.answer(), [Event::Settings]);
+        pair.ask();
         pair
     }
 
@@ -507,11 +507,11 @@ impl Pair {
         }
     }
 
-    fn to_server(&mut self) -> Vec<Event> {
+    fn ask(&mut self) -> Vec<Event> {
         Pair::carry(&mut self.client, &mut self.server, self.now)
     }
 
-    fn to_client(&mut self) -> Vec<Event> {
+    fn answer(&mut self) -> Vec<Event> {
         Pair::carry(&mut self.server, &mut self.client, self.now)
     }
 }
@@ -537,7 +537,7 @@ fn section_8_1_messages_with_all_their_parts() {
     let asked =
         request(b"POST", b"http://h:81/x?y", &[("Host", "h:81"), ("X-Big", "1"), ("Connection", "close"), ("TE", "trailers")]);
     let id = pair.client.send_request(&asked, b"https", None, false).unwrap();
-    assert_eq!(pair.to_server(), [Event::Request { id, end: false }]);
+    assert_eq!(pair.ask(), [Event::Request { id, end: false }]);
     let mut got = Request::default();
     pair.server.take_request(&mut got);
     assert_eq!((got.method(), got.target(), pair.server.scheme()), (&b"POST"[..], &b"/x?y"[..], &b"http"[..]));
@@ -546,7 +546,7 @@ fn section_8_1_messages_with_all_their_parts() {
     assert_eq!(pair.client.send_data(id, b"body", false), 4);
     assert!(pair.client.send_trailers(id, &trailers));
     assert!(!pair.client.send_trailers(id, &trailers));
-    assert_eq!(pair.to_server(), [Event::Data { id, end: false }, Event::Trailers { id }]);
+    assert_eq!(pair.ask(), [Event::Data { id, end: false }, Event::Trailers { id }]);
     let fields: Vec<_> = got.fields.iter().map(|(n, v)| format!("{}: {}", n.escape_ascii(), v.escape_ascii())).collect();
     assert_eq!(fields, ["host: h:81", "x-big: 1", "te: trailers"]);
     assert_eq!(pair.server.data(id), b"body");
@@ -560,7 +560,7 @@ fn section_8_1_messages_with_all_their_parts() {
     assert_eq!(pair.server.send_data(id, b"abc", false), 3);
     assert!(pair.server.send_trailers(id, &trailers));
     assert_eq!(
-        pair.to_client(),
+        pair.answer(),
         [
             Event::Interim { id },
             Event::Interim { id },
@@ -587,9 +587,9 @@ fn answers_without_a_body() {
     ] {
         let mut pair = Pair::new();
         let id = pair.client.send_request(&request(method, b"/", &[("host", "h")]), b"http", None, true).unwrap();
-        pair.to_server();
+        pair.ask();
         pair.server.send_response(id, &response(status, fields), true);
-        assert_eq!(pair.to_client(), [Event::Response { id, end: true }]);
+        assert_eq!(pair.answer(), [Event::Response { id, end: true }]);
         let mut got = Response::default();
         pair.client.take_response(&mut got);
         assert_eq!(got.body, body, "{status}");
@@ -597,9 +597,9 @@ fn answers_without_a_body() {
     // One that says five bytes and has none.
     let mut pair = Pair::new();
     let id = pair.client.send_request(&request(b"GET", b"/", &[("host", "h")]), b"http", None, true).unwrap();
-    pair.to_server();
+    pair.ask();
     pair.server.send_response(id, &response(200, &[("content-length", "5")]), true);
-    assert_eq!(pair.to_client(), [Event::Reset { id, code: Code::PROTOCOL_ERROR, by_peer: false }]);
+    assert_eq!(pair.answer(), [Event::Reset { id, code: Code::PROTOCOL_ERROR, by_peer: false }]);
 }
 
 #[test]
@@ -609,18 +609,18 @@ fn rfc_8441_extended_connect() {
     let asked = request(b"CONNECT", b"/chat", &[("host", "h"), ("sec-websocket-version", "13")]);
     let id = pair.client.send_request(&asked, b"https", Some(b"websocket"), false).unwrap();
     pair.client.send_data(id, b"ping", false);
-    assert_eq!(pair.to_server(), [Event::Request { id, end: false }, Event::Data { id, end: false }]);
+    assert_eq!(pair.ask(), [Event::Request { id, end: false }, Event::Data { id, end: false }]);
     assert_eq!(pair.server.protocol(), b"websocket");
     let mut got = Request::default();
     pair.server.take_request(&mut got);
     assert_eq!((got.method(), got.target(), got.body), (&b"CONNECT"[..], &b"/chat"[..], BodyLength::None));
     pair.server.send_response(id, &response(200, &[]), false);
     pair.server.send_data(id, b"pong", true);
-    assert_eq!(pair.to_client(), [Event::Response { id, end: false }, Event::Data { id, end: true }]);
+    assert_eq!(pair.answer(), [Event::Response { id, end: false }, Event::Data { id, end: true }]);
 
     // A CONNECT of old: no scheme, no path.
     let id = pair.client.send_request(&request(b"CONNECT", b"h:443", &[("host", "h:443")]), b"https", None, false).unwrap();
-    assert_eq!(pair.to_server(), [Event::Request { id, end: false }]);
+    assert_eq!(pair.ask(), [Event::Request { id, end: false }]);
     pair.server.take_request(&mut got);
     assert_eq!((got.target(), pair.server.protocol()), (&b"h:443"[..], &b""[..]));
 }
@@ -630,33 +630,33 @@ fn a_goaway_refuses_what_it_did_not_take() {
     let mut pair = Pair::new();
     let ask = |pair: &mut Pair| pair.client.send_request(&request(b"GET", b"/", &[("host", "h")]), b"http", None, true);
     let first = ask(&mut pair).unwrap();
-    pair.to_server();
+    pair.ask();
     pair.server.goaway(Code::NO_ERROR);
     let second = ask(&mut pair).unwrap();
     assert_eq!(
-        pair.to_client(),
+        pair.answer(),
         [
             Event::GoAway { last: first, code: Code::NO_ERROR },
             Event::Reset { id: second, code: Code::REFUSED_STREAM, by_peer: true }
         ]
     );
-    assert!(pair.to_server().is_empty());
+    assert!(pair.ask().is_empty());
     assert!(ask(&mut pair).is_err());
     assert_eq!(pair.client.free_streams(), 0);
     pair.server.send_response(first, &response(200, &[]), true);
-    assert_eq!(pair.to_client(), [Event::Response { id: first, end: true }]);
+    assert_eq!(pair.answer(), [Event::Response { id: first, end: true }]);
 }
 
 #[test]
 fn an_early_answer_and_no_error() {
     let mut pair = Pair::new();
     let id = pair.client.send_request(&request(b"POST", b"/", &[("host", "h")]), b"http", None, false).unwrap();
-    pair.to_server();
+    pair.ask();
     pair.server.send_response(id, &response(200, &[]), false);
     pair.server.send_data(id, b"enough", true);
     pair.server.release(id, Code::NO_ERROR);
     assert_eq!(
-        pair.to_client(),
+        pair.answer(),
         [
             Event::Response { id, end: false },
             Event::Data { id, end: true },
@@ -684,8 +684,11 @@ fn large_heads_are_cut_into_frames() {
     assert_eq!(got.fields.get(b"x-large"), Some(value.as_bytes()));
 }
 
-/// The events, data taken together, and what was received.
-fn record(pieces: impl Iterator<Item = Vec<u8>>) -> (Vec<Event>, Vec<(u32, Vec<u8>)>, Vec<u8>) {
+/// Data by stream, in the order it came.
+type Received = Vec<(u32, Vec<u8>)>;
+
+/// The events, the data, and the output.
+fn record(pieces: impl Iterator<Item = Vec<u8>>) -> (Vec<Event>, Received, Vec<u8>) {
     let mut connection = Connection::server(Limits::default());
     let (mut events, mut data, now) = (Vec::new(), Vec::<(u32, Vec<u8>)>::new(), Instant::now());
     for piece in pieces {

@@ -18,7 +18,7 @@ async fn drive(connection: &mut Connection, mut pipe: DuplexStream, mut take: im
             if connection.output().is_empty() {
                 break;
             }
-            pipe.write_all(connection.output()).await.unwrap();
+            pipe.write_all(connection.output()).await.expect("the pipe is open");
             connection.wrote(connection.output().len());
         }
         if connection.is_finished() {
@@ -59,7 +59,7 @@ fn text(length: usize) -> Vec<u8> {
 }
 
 fn run(test: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     tokio::task::LocalSet::new().block_on(&runtime, async {
         tokio::time::timeout(std::time::Duration::from_secs(60), test).await.expect("the session ends");
     });

@@ -7,7 +7,7 @@ use super::hpack::{Decoder, Encoder};
 use super::limits::{Budgets, Glitch, Limits};
 use super::receive::Progress;
 use super::settings::{self, Settings, WINDOW};
-use super::stream::{Closed, Reset, Stream, Streams};
+use super::stream::{Reset, Stream, Streams};
 use std::collections::VecDeque;
 use terse_message::{Fields, Request, Response};
 
@@ -114,8 +114,9 @@ pub struct Connection {
     pub(super) out: Vec<u8>,
     /// What of `out` has gone out.
     pub(super) written: usize,
-    /// Bytes in `out` that the peer has caused, its answers aside.
+    /// Bytes in `out` that answer frames of the peer's, and where the last of them ends.
     pub(super) control: usize,
+    pub(super) control_end: usize,
 
     pub(super) send_window: i64,
     pub(super) receive_window: i64,
@@ -171,6 +172,7 @@ impl Connection {
             out: Vec::new(),
             written: 0,
             control: 0,
+            control_end: 0,
             send_window: i64::from(WINDOW),
             receive_window: i64::from(WINDOW),
             unconsumed: 0,
@@ -200,8 +202,14 @@ impl Connection {
         if self.written == self.out.len() {
             self.out.clear();
             (self.written, self.control) = (0, 0);
-        } else if self.written > self.out.len() / 2 {
+            return;
+        }
+        if self.written >= self.control_end {
+            self.control = 0;
+        }
+        if self.written > self.out.len() / 2 {
             self.out.drain(..self.written);
+            self.control_end = self.control_end.saturating_sub(self.written);
             self.written = 0;
         }
     }
@@ -299,7 +307,7 @@ impl Connection {
         self.reset(id, code);
         self.drop_data(id);
         if let Some(stream) = self.streams.remove(id) {
-            self.streams.remember(Closed { id, is_reset: matches!(stream.reset, Some(Reset::ByUs(_))) });
+            self.streams.remember(id, matches!(stream.reset, Some(Reset::ByUs(_))));
         }
         self.credit_connection();
     }

@@ -75,5 +75,6 @@ impl Connection {
         let before = self.out.len();
         append(&mut self.out);
         self.control += self.out.len() - before;
+        self.control_end = self.out.len();
     }
 }

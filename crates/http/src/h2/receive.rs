@@ -5,7 +5,7 @@ use super::error::{Code, Failure};
 use super::frame::{self, ACK, END_STREAM, HEADER_BYTES, Header, ID_MOST, Kind, PADDED, PREFACE};
 use super::limits::{Glitch, TINY_BYTES};
 use super::settings::{FRAME_BYTES, WINDOW};
-use super::stream::{Closed, Reset};
+use super::stream::{Past, Reset};
 use std::time::Instant;
 
 /// How far the input has come.
@@ -248,10 +248,7 @@ impl Connection {
             // After GOAWAY, ids are not remembered.
             return if self.last_taken.is_some_and(|last| id > last) && self.is_peers(id) { Place::Ignored } else { Place::Idle };
         }
-        match self.streams.closed(id) {
-            Some(Closed { is_reset: true, .. }) => Place::Ignored,
-            _ => Place::Closed,
-        }
+        if self.streams.past(id) == Past::Reset { Place::Ignored } else { Place::Closed }
     }
 
     pub(super) fn is_peers(&self, id: u32) -> bool {
@@ -284,7 +281,7 @@ impl Connection {
             Place::Ignored => {}
             Place::Closed => {
                 self.count(Glitch::ClosedStream, now)?;
-                if self.streams.find(part.id).is_none() {
+                if self.streams.find(part.id).is_none() && self.streams.past(part.id) != Past::Forgotten {
                     return Err(Failure::new(Code::STREAM_CLOSED, "DATA of a closed stream"));
                 }
             }
@@ -532,7 +529,7 @@ impl Connection {
     /// Resets a stream that was not opened.
     pub(super) fn refuse(&mut self, id: u32, code: Code) -> Result<(), Failure> {
         self.append_control(|out| frame::reset(id, code, out));
-        self.streams.remember(Closed { id, is_reset: true });
+        self.streams.remember(id, true);
         self.count_unfinished()
     }
 

@@ -6,7 +6,7 @@ use super::frame::{self, END_HEADERS, END_STREAM, Header, ID_MOST, PRIORITY};
 use super::head::Bad;
 use super::limits::Glitch;
 use super::receive::Heading;
-use super::stream::{Closed, Reset};
+use super::stream::{Past, Reset};
 use std::time::Instant;
 use terse_message::Fields;
 
@@ -75,10 +75,14 @@ impl Connection {
         if self.is_server && id > self.last_received {
             return self.open(heading, block);
         }
-        match self.streams.closed(id) {
-            Some(Closed { is_reset: true, .. }) => self.discard(block),
-            Some(_) => Err(Failure::new(Code::STREAM_CLOSED, "HEADERS of a closed stream")),
-            None => Err(Failure::protocol("HEADERS of a stream that is not the next")),
+        match self.streams.past(id) {
+            Past::Reset => self.discard(block),
+            Past::Forgotten => {
+                self.discard(block)?;
+                self.count(Glitch::ClosedStream, now)
+            }
+            Past::Ended => Err(Failure::new(Code::STREAM_CLOSED, "HEADERS of a closed stream")),
+            Past::Unused => Err(Failure::protocol("HEADERS of a stream that is not the next")),
         }
     }
 

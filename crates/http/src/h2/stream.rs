@@ -93,19 +93,27 @@ impl Stream {
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     open: VecDeque<Stream>,
-    closed: VecDeque<Closed>,
+    /// Those that have ended, and those that this side has reset: many of the former must not push out the latter.
+    ended: VecDeque<u32>,
+    reset: VecDeque<u32>,
+    /// The highest that is not remembered any more.
+    forgotten: u32,
 }
 
-/// A stream that was released.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Closed {
-    pub(super) id: u32,
+/// What is known of a stream that is not open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Past {
+    Ended,
     /// This side has reset it: frames may be on their way.
-    pub(super) is_reset: bool,
+    Reset,
+    /// It may have been either, too long ago.
+    Forgotten,
+    /// It was never opened.
+    Unused,
 }
 
-/// The most closed streams that are remembered.
-const CLOSED_MOST: usize = 128;
+/// The most streams that are remembered of each sort.
+const REMEMBERED: usize = 128;
 
 impl Streams {
     #[inline]
@@ -139,14 +147,41 @@ impl Streams {
         self.open.iter_mut()
     }
 
-    pub(super) fn remember(&mut self, closed: Closed) {
-        if self.closed.len() == CLOSED_MOST {
-            self.closed.pop_front();
+    /// Remembers a stream that is not open any more.
+    pub(super) fn remember(&mut self, id: u32, is_reset: bool) {
+        let past = if is_reset { &mut self.reset } else { &mut self.ended };
+        if past.len() == REMEMBERED {
+            self.forgotten = past.pop_front().unwrap_or_default().max(self.forgotten);
         }
-        self.closed.push_back(closed);
+        past.push_back(id);
     }
 
-    pub(super) fn closed(&self, id: u32) -> Option<Closed> {
-        self.closed.iter().rev().find(|closed| closed.id == id).copied()
+    /// What is known of a stream that is neither open nor idle.
+    pub(super) fn past(&self, id: u32) -> Past {
+        if self.reset.contains(&id) {
+            Past::Reset
+        } else if self.ended.contains(&id) {
+            Past::Ended
+        } else if id <= self.forgotten {
+            Past::Forgotten
+        } else {
+            Past::Unused
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_that_end_push_out_none_that_were_reset() {
+        let mut streams = Streams::default();
+        streams.remember(1, true);
+        (5..1001).step_by(2).for_each(|id| streams.remember(id, false));
+        assert_eq!(
+            [1, 3, 5, 999, 1001].map(|id| streams.past(id)),
+            [Past::Reset, Past::Forgotten, Past::Forgotten, Past::Ended, Past::Unused]
+        );
     }
 }
