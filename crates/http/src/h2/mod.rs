@@ -25,6 +25,7 @@ mod head;
 pub mod hpack;
 mod limits;
 mod receive;
+mod receive_control;
 mod receive_head;
 mod send;
 mod settings;
