@@ -80,7 +80,7 @@ pub enum Event {
         /// The cause.
         code: Code,
     },
-    /// A PING of this side came back.
+    /// The last PING of this side came back.
     Pong,
     /// The peer goes beyond a limit. [`Event::Failed`] follows.
     Glitch(Glitch),
@@ -106,9 +106,12 @@ pub struct Connection {
     pub(super) request: Request,
     pub(super) response: Response,
     pub(super) budgets: Budgets,
-    /// DATA frames that were sent: as many windows may be updated.
+    /// DATA frames that were sent: by them, windows may be updated and round trips measured.
     pub(super) data_frames: u64,
     pub(super) window_updates: u64,
+    pub(super) pings: u64,
+    /// What the PING has that this side waits for.
+    pub(super) awaited_ping: Option<[u8; 8]>,
 
     pub(super) encoder: Encoder,
     pub(super) out: Vec<u8>,
@@ -151,7 +154,10 @@ impl Connection {
         connection
     }
 
-    fn new(limits: Limits, is_server: bool) -> Connection {
+    fn new(mut limits: Limits, is_server: bool) -> Connection {
+        for window in [&mut limits.stream_window, &mut limits.connection_window] {
+            *window = ID_MOST.min(*window);
+        }
         Connection {
             is_server,
             limits,
@@ -168,6 +174,8 @@ impl Connection {
             budgets: Budgets::default(),
             data_frames: 0,
             window_updates: 0,
+            pings: 0,
+            awaited_ping: None,
             encoder: Encoder::default(),
             out: Vec::new(),
             written: 0,
@@ -231,6 +239,11 @@ impl Connection {
         self.failure
     }
 
+    /// How often the peer has done what has a limit ([`Glitch`]), also below the limit.
+    pub fn glitches(&self) -> u64 {
+        self.budgets.total
+    }
+
     /// How many streams there are, those not released included.
     pub fn open_streams(&self) -> usize {
         self.streams.len()
@@ -248,7 +261,7 @@ impl Connection {
 
     /// Bytes of memory that buffers hold, used or reserved.
     pub fn capacity(&self) -> usize {
-        self.out.capacity() + self.progress.capacity()
+        self.out.capacity() + self.progress.capacity() + self.streams.capacity()
     }
 
     /// Gives back the memory of what is empty, for a connection that waits.
@@ -257,6 +270,7 @@ impl Connection {
             self.out = Vec::new();
         }
         self.progress.shrink();
+        self.streams.shrink();
         self.reader = Reader::default();
         (self.request, self.response) = (Request::default(), Response::default());
     }
@@ -312,8 +326,9 @@ impl Connection {
         self.credit_connection();
     }
 
-    /// Asks for a PING to come back: [`Event::Pong`].
+    /// Asks for a PING to come back: [`Event::Pong`]. One that was sent before is not waited for any more.
     pub fn ping(&mut self, payload: [u8; 8]) {
+        self.awaited_ping = Some(payload);
         frame::ping(&payload, 0, &mut self.out);
     }
 

@@ -34,12 +34,13 @@ impl Connection {
         self.credit_connection();
     }
 
-    /// The peer may send so many bytes more of a stream, consumed or not.
+    /// The peer may send so many bytes more of a stream, consumed or not. While it may send half of that already, nothing is said: asked
+    /// for again after each frame, it would cost a frame each time.
     pub fn want(&mut self, id: u32, bytes: usize) {
         let Some(stream) = self.streams.find(id) else { return };
-        let room = bytes.min(frame::ID_MOST as usize) as i64 - stream.receive_window;
-        if room > 0 {
-            self.open_window(id, room);
+        let bytes = bytes.min(frame::ID_MOST as usize) as i64;
+        if stream.receive_window <= bytes / 2 {
+            self.open_window(id, bytes - stream.receive_window);
         }
     }
 
@@ -53,10 +54,10 @@ impl Connection {
 
     /// The connection's window is filled up on receipt while the budget lasts, then on consumption.
     pub(super) fn credit_connection(&mut self) {
-        let left = i64::from(self.limits.receive_budget) - self.unconsumed as i64;
-        let target = left.min(i64::from(self.limits.connection_window));
+        let (budget, window) = (i64::from(self.limits.receive_budget), i64::from(self.limits.connection_window));
+        let target = window.min(budget - self.unconsumed as i64);
         let room = target - self.receive_window;
-        if room > 0 && room >= i64::from(self.limits.connection_window) / 4 && self.failure.is_none() {
+        if room > 0 && room >= window.min(budget) / 4 && self.failure.is_none() {
             self.receive_window += room;
             self.append_control(|out| frame::window_update(0, room as u32, out));
         }

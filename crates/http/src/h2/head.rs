@@ -183,14 +183,15 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads a block that nobody wants, for the sake of the table.
-    pub(super) fn discard(&mut self, decoder: &mut Decoder, block: &[u8]) -> Result<(), Bad> {
+    /// Reads a block for the sake of the table alone.
+    pub(super) fn discard(&mut self, decoder: &mut Decoder, block: &[u8], limits: &Limits) -> Result<(), Stop> {
         self.lines.clear();
-        let read = decoder.decode(block, &mut self.lines, |lines, line| {
+        let mut total = 0;
+        decoder.decode(block, &mut self.lines, |lines, line| {
+            total += lines.len();
             lines.truncate(line.name.start);
-            true
-        });
-        read.map_err(|_| Bad::Compression)
+            total <= limits.head_bytes.saturating_mul(FAR)
+        })
     }
 
     /// Reads all fields; the first that is wrong is told when the block is at its end.
@@ -211,7 +212,7 @@ impl Reader {
         let read = decoder.decode(block, lines, |lines, line| {
             let Line { name, value } = line;
             total += lines.len() - name.start;
-            too_large |= total > limits.head_bytes || fields.len() + crumbs.len() >= MAX_FIELDS;
+            too_large |= total > limits.head_bytes || fields.len() >= MAX_FIELDS || crumbs.len() >= limits.cookie_crumbs;
             if too_large || wrong.is_some() {
                 lines.truncate(name.start);
                 return total <= limits.head_bytes.saturating_mul(FAR);

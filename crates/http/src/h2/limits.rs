@@ -16,6 +16,8 @@ pub struct Limits {
     pub receive_budget: u32,
     /// The bytes of a decoded head; above is [`super::Event::TooLarge`], above four times that the end of the connection.
     pub head_bytes: usize,
+    /// The fields that a request's `cookie` may come in; they are one afterwards. Browsers send each cookie by itself, and keep 180 of a site.
+    pub cookie_crumbs: usize,
     /// The bytes of a header block before it is decoded.
     pub block_bytes: usize,
     /// CONTINUATION frames of a header block.
@@ -42,6 +44,7 @@ impl Default for Limits {
             connection_window: 512 * 1024,
             receive_budget: 1024 * 1024,
             head_bytes: 16 * 1024,
+            cookie_crumbs: 256,
             block_bytes: 16 * 1024,
             continuations: 8,
             interim_answers: 32,
@@ -65,9 +68,9 @@ pub enum Glitch {
     HeaderBlock,
     /// A head that comes out more than four times too large.
     Head,
-    /// Frames of no use, by their kind.
+    /// PING beyond the DATA frames that were sent, which are what round trips are measured by; and acknowledgements of none.
     Ping,
-    /// SETTINGS.
+    /// SETTINGS, and acknowledgements of none.
     Settings,
     /// DATA of no bytes that does not end the stream.
     EmptyData,
@@ -75,10 +78,14 @@ pub enum Glitch {
     TinyData,
     /// WINDOW_UPDATE beyond what was sent.
     WindowUpdate,
+    /// A closed window that opens by a few bytes, so that each costs a frame (CVE-2019-9511).
+    TinyWindow,
     /// PRIORITY.
     Priority,
-    /// Frames of streams that have ended.
+    /// Frames of streams that have ended or were reset, and heads of those that come behind this side's GOAWAY.
     ClosedStream,
+    /// GOAWAY.
+    GoAway,
     /// Frames of unknown kinds.
     Unknown,
 }
@@ -96,8 +103,10 @@ impl Glitch {
             Glitch::EmptyData => "empty data",
             Glitch::TinyData => "tiny data",
             Glitch::WindowUpdate => "window updates",
+            Glitch::TinyWindow => "tiny windows",
             Glitch::Priority => "priorities",
             Glitch::ClosedStream => "frames of closed streams",
+            Glitch::GoAway => "goaways",
             Glitch::Unknown => "unknown frames",
         }
     }
@@ -108,7 +117,8 @@ impl Glitch {
             Glitch::Ping | Glitch::EmptyData => 100,
             Glitch::Settings => 30,
             Glitch::TinyData => 20_000,
-            Glitch::WindowUpdate | Glitch::Priority | Glitch::ClosedStream | Glitch::Unknown => 1000,
+            Glitch::GoAway => 10,
+            Glitch::WindowUpdate | Glitch::TinyWindow | Glitch::Priority | Glitch::ClosedStream | Glitch::Unknown => 1000,
             Glitch::Unfinished | Glitch::Continuations | Glitch::HeaderBlock | Glitch::Head => 0,
         }
     }
@@ -116,6 +126,9 @@ impl Glitch {
 
 /// DATA below is tiny, but for the last of a stream.
 pub(super) const TINY_BYTES: usize = 16;
+
+/// A window below is tiny, where it was closed.
+pub(super) const TINY_WINDOW_BYTES: i64 = 128;
 
 /// The time after which frames of no use are forgotten.
 const PERIOD: Duration = Duration::from_secs(10);
@@ -127,6 +140,8 @@ const KINDS: usize = Glitch::Unknown as usize + 1;
 pub(super) struct Budgets {
     since: Option<Instant>,
     counts: [u32; KINDS],
+    /// All of them, those forgotten included.
+    pub(super) total: u64,
     /// Streams that the peer has opened, and those of them that ended unfinished.
     pub(super) opened: u64,
     unfinished: u64,
@@ -141,12 +156,14 @@ impl Budgets {
         }
         let count = &mut self.counts[glitch as usize];
         *count = count.saturating_add(1);
+        self.total += 1;
         *count > glitch.allowed()
     }
 
     /// Counts a stream that ended before its time; true above the limit.
     pub(super) fn is_one_too_many(&mut self, limits: &Limits) -> bool {
         self.unfinished += 1;
+        self.total += 1;
         self.unfinished > limits.unfinished_streams + self.opened / 10
     }
 }

@@ -229,7 +229,7 @@ impl Connection {
             Kind::Reset => self.peer_resets(header, payload, now),
             Kind::Settings => self.settings(header, payload, now),
             Kind::Ping => self.pinged(header, payload, now),
-            Kind::GoAway => self.peer_goes(header, payload),
+            Kind::GoAway => self.peer_goes(header, payload, now),
             Kind::WindowUpdate => self.window_update(header, payload, now),
             Kind::PushPromise => Err(Failure::protocol("PUSH_PROMISE")),
             Kind::Data | Kind::Unknown => Ok(()),
@@ -276,8 +276,13 @@ impl Connection {
     }
 
     fn begin_data(&mut self, part: Part, now: Instant) -> Result<(), Failure> {
+        match part.data {
+            0 if !part.end => self.count(Glitch::EmptyData, now)?,
+            1..TINY_BYTES if !part.end => self.count(Glitch::TinyData, now)?,
+            _ => {}
+        }
         match self.place_of(part.id) {
-            Place::Open => self.admit_data(part, now)?,
+            Place::Open => self.admit_data(part)?,
             Place::Ignored => {}
             Place::Closed => {
                 self.count(Glitch::ClosedStream, now)?;
@@ -294,7 +299,7 @@ impl Connection {
         Ok(())
     }
 
-    fn admit_data(&mut self, part: Part, now: Instant) -> Result<(), Failure> {
+    fn admit_data(&mut self, part: Part) -> Result<(), Failure> {
         let is_server = self.is_server;
         let Some(stream) = self.streams.get(part.id) else { return Ok(()) };
         if stream.peer_ended {
@@ -313,11 +318,7 @@ impl Connection {
                 _ => return self.stream_error(part.id, Code::PROTOCOL_ERROR),
             }
         }
-        match part.data {
-            0 if !part.end => self.count(Glitch::EmptyData, now),
-            1..TINY_BYTES if !part.end => self.count(Glitch::TinyData, now),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     fn take_part(&mut self, id: u32, data: &[u8]) {

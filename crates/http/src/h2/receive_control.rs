@@ -3,7 +3,7 @@
 use super::connection::{Connection, Event};
 use super::error::{Code, Failure};
 use super::frame::{self, ACK, Header, ID_MOST, Kind};
-use super::limits::Glitch;
+use super::limits::{Glitch, TINY_WINDOW_BYTES};
 use super::receive::Place;
 use super::settings::WINDOW;
 use super::stream::Reset;
@@ -35,8 +35,7 @@ impl Connection {
         match self.place_of(header.id) {
             _ if header.id == 0 => Err(Failure::protocol("RST_STREAM of stream 0")),
             Place::Idle => Err(Failure::protocol("RST_STREAM of an idle stream")),
-            Place::Ignored => Ok(()),
-            Place::Closed => self.count(Glitch::ClosedStream, now),
+            Place::Ignored | Place::Closed => self.count(Glitch::ClosedStream, now),
             Place::Open => {
                 let Some(stream) = self.streams.get(header.id) else { return Ok(()) };
                 let has_ended = stream.peer_ended && stream.we_ended;
@@ -66,6 +65,9 @@ impl Connection {
             if !payload.is_empty() {
                 return Err(Failure::size("SETTINGS"));
             }
+            if self.is_confirmed {
+                return self.count(Glitch::Settings, now);
+            }
             self.confirmed();
             return Ok(());
         }
@@ -76,9 +78,8 @@ impl Connection {
             self.count(Glitch::Settings, now)?;
         }
         let before = self.peer;
-        self.peer.read(payload, !self.is_server)?;
+        self.peer.read(payload, !self.is_server, |size| self.encoder.resize(size))?;
         self.has_settings = true;
-        self.encoder.resize(self.peer.header_table_bytes as usize);
         let change = i64::from(self.peer.initial_window) - i64::from(before.initial_window);
         if change != 0 {
             for stream in self.streams.iter_mut() {
@@ -99,9 +100,8 @@ impl Connection {
     /// The peer counts on the windows of this side's SETTINGS from here.
     fn confirmed(&mut self) {
         let less = (i64::from(WINDOW) - i64::from(self.limits.stream_window)).max(0);
-        if !std::mem::replace(&mut self.is_confirmed, true) && less > 0 {
-            self.streams.iter_mut().for_each(|stream| stream.receive_window -= less);
-        }
+        self.streams.iter_mut().for_each(|stream| stream.receive_window -= less);
+        self.is_confirmed = true;
     }
 
     pub(super) fn pinged(&mut self, header: Header, payload: &[u8], now: Instant) -> Result<(), Failure> {
@@ -110,18 +110,26 @@ impl Connection {
             return Err(Failure::protocol("PING of a stream"));
         }
         if header.has(ACK) {
+            if self.awaited_ping.as_ref() != Some(payload) {
+                return self.count(Glitch::Ping, now);
+            }
+            self.awaited_ping = None;
             self.events.push_back(Event::Pong);
             return Ok(());
         }
-        self.count(Glitch::Ping, now)?;
+        self.pings += 1;
+        if self.pings > self.data_frames {
+            self.count(Glitch::Ping, now)?;
+        }
         self.append_control(|out| frame::ping(payload, ACK, out));
         Ok(())
     }
 
-    pub(super) fn peer_goes(&mut self, header: Header, payload: &[u8]) -> Result<(), Failure> {
+    pub(super) fn peer_goes(&mut self, header: Header, payload: &[u8], now: Instant) -> Result<(), Failure> {
         if header.id != 0 {
             return Err(Failure::protocol("GOAWAY of a stream"));
         }
+        self.count(Glitch::GoAway, now)?;
         let Some((last, rest)) = payload.split_first_chunk::<4>() else { return Err(Failure::size("GOAWAY")) };
         let code = rest.first_chunk::<4>().ok_or(Failure::size("GOAWAY"))?;
         let (last, code) = (u32::from_be_bytes(*last) & ID_MOST, Code(u32::from_be_bytes(*code)));
@@ -155,10 +163,8 @@ impl Connection {
             if self.send_window > i64::from(ID_MOST) {
                 return Err(Failure::new(Code::FLOW_CONTROL_ERROR, "WINDOW_UPDATE"));
             }
-            if self.send_window > 0 && std::mem::take(&mut self.is_blocked) {
-                self.events.push_back(Event::WindowOpened { id: 0 });
-            }
-            return Ok(());
+            let window = self.send_window;
+            return if window > 0 && std::mem::take(&mut self.is_blocked) { self.window_opened(0, window, now) } else { Ok(()) };
         }
         match self.place_of(header.id) {
             Place::Idle => return Err(Failure::protocol("WINDOW_UPDATE of an idle stream")),
@@ -173,9 +179,15 @@ impl Connection {
         if stream.send_window > i64::from(ID_MOST) {
             return self.stream_error(header.id, Code::FLOW_CONTROL_ERROR);
         }
-        if stream.send_window > 0 && std::mem::take(&mut stream.is_blocked) {
-            self.events.push_back(Event::WindowOpened { id: header.id });
+        let window = stream.send_window;
+        if window > 0 && std::mem::take(&mut stream.is_blocked) { self.window_opened(header.id, window, now) } else { Ok(()) }
+    }
+
+    fn window_opened(&mut self, id: u32, window: i64, now: Instant) -> Result<(), Failure> {
+        if window < TINY_WINDOW_BYTES {
+            self.count(Glitch::TinyWindow, now)?;
         }
+        self.events.push_back(Event::WindowOpened { id });
         Ok(())
     }
 }

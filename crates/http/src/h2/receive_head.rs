@@ -4,9 +4,10 @@ use super::connection::{Connection, Event};
 use super::error::{Code, Failure, Malformed};
 use super::frame::{self, END_HEADERS, END_STREAM, Header, ID_MOST, PRIORITY};
 use super::head::Bad;
+use super::hpack::Stop;
 use super::limits::Glitch;
 use super::receive::Heading;
-use super::stream::{Past, Reset};
+use super::stream::{Asked, Past, Reset};
 use std::time::Instant;
 use terse_message::Fields;
 
@@ -24,7 +25,7 @@ impl Connection {
             block = rest.get(1..).ok_or(Failure::size("HEADERS"))?;
         }
         let heading = Heading { id, end: header.has(END_STREAM), continuations: 0, depends_on_itself: depends == id };
-        if header.has(END_HEADERS) {
+        if header.has(END_HEADERS) && block.len() <= self.limits.block_bytes {
             return self.block(heading, block, now);
         }
         self.progress.heading = Some(heading);
@@ -60,7 +61,7 @@ impl Connection {
         let Heading { id, end, .. } = heading;
         if let Some(stream) = self.streams.get(id) {
             if matches!(stream.reset, Some(Reset::ByUs(_))) {
-                return self.discard(block);
+                return self.ignore(block, now);
             }
             if stream.peer_ended || stream.reset.is_some() {
                 self.discard(block)?;
@@ -69,33 +70,44 @@ impl Connection {
             }
             return match (self.is_server, stream.is_answered) {
                 (false, false) => self.answer(heading, block),
+                _ if stream.is_tunnel => {
+                    self.discard(block)?;
+                    self.stream_error(id, Code::PROTOCOL_ERROR)
+                }
                 _ => self.trailers(id, end, block),
             };
         }
         if self.is_server && id > self.last_received {
-            return self.open(heading, block);
+            return self.open(heading, block, now);
         }
         match self.streams.past(id) {
-            Past::Reset => self.discard(block),
-            Past::Forgotten => {
-                self.discard(block)?;
-                self.count(Glitch::ClosedStream, now)
-            }
+            Past::Reset | Past::Forgotten => self.ignore(block, now),
             Past::Ended => Err(Failure::new(Code::STREAM_CLOSED, "HEADERS of a closed stream")),
             Past::Unused => Err(Failure::protocol("HEADERS of a stream that is not the next")),
         }
     }
 
+    /// A block of a stream that is no more.
+    fn ignore(&mut self, block: &[u8], now: Instant) -> Result<(), Failure> {
+        self.discard(block)?;
+        self.count(Glitch::ClosedStream, now)
+    }
+
+    /// Reads a block for the sake of the table. It may not become larger than one that is wanted.
     fn discard(&mut self, block: &[u8]) -> Result<(), Failure> {
-        self.reader.discard(&mut self.decoder, block).map_err(|_| COMPRESSION)
+        match self.reader.discard(&mut self.decoder, block, &self.limits) {
+            Ok(()) => Ok(()),
+            Err(Stop::Enough) => Err(self.breach(Glitch::Head)),
+            Err(Stop::Malformed) => Err(COMPRESSION),
+        }
     }
 
     /// A client opens a stream.
-    fn open(&mut self, heading: Heading, block: &[u8]) -> Result<(), Failure> {
+    fn open(&mut self, heading: Heading, block: &[u8], now: Instant) -> Result<(), Failure> {
         let Heading { id, end, .. } = heading;
         // What comes behind this side's GOAWAY is not answered: the client knows.
         if self.last_taken.is_some_and(|last| id > last) {
-            return self.discard(block);
+            return self.ignore(block, now);
         }
         self.last_received = id;
         self.budgets.opened += 1;
@@ -117,6 +129,7 @@ impl Connection {
         };
         let mut stream = self.new_stream(id);
         (stream.peer_ended, stream.expected) = (end, expected.filter(|_| !end));
+        stream.is_tunnel = matches!(event, Event::Request { .. }) && self.request.method() == b"CONNECT";
         self.streams.add(stream);
         self.events.push_back(event);
         Ok(())
@@ -142,6 +155,7 @@ impl Connection {
             return Ok(());
         }
         (stream.is_answered, stream.peer_ended, stream.expected) = (true, end, expected.filter(|_| !end));
+        stream.is_tunnel = stream.asked == Asked::Connect && self.response.status / 100 == 2;
         self.events.push_back(Event::Response { id, end });
         Ok(())
     }

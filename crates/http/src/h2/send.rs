@@ -4,7 +4,7 @@ use super::connection::Connection;
 use super::error::Code;
 use super::frame::{self, END_HEADERS, END_STREAM, HEADER_BYTES, ID_MOST, Kind};
 use super::hpack::Encoder;
-use super::stream::Asked;
+use super::stream::{Asked, Stream};
 use terse_message::{Fields, Known, KnownSet, Request, Response};
 
 /// Why a request cannot be sent on this connection.
@@ -83,21 +83,29 @@ impl Connection {
     /// How many bytes of data a stream can send now. Where that is none for want of window, [`super::Event::WindowOpened`] tells when.
     pub fn capacity_of(&mut self, id: u32) -> usize {
         let free = self.limits.output_bytes.saturating_sub(self.out.len() - self.written);
-        let Some(stream) = self.streams.get(id).filter(|stream| stream.can_send()) else { return 0 };
+        let shared = self.send_window;
+        let Some(stream) = self.sending(id) else { return 0 };
         if stream.send_window <= 0 {
             stream.is_blocked = true;
             return 0;
         }
-        if self.send_window <= 0 {
+        if shared <= 0 {
             self.is_blocked = true;
             return 0;
         }
-        usize::try_from(stream.send_window.min(self.send_window)).unwrap_or(0).min(free)
+        usize::try_from(stream.send_window.min(shared)).unwrap_or(0).min(free)
     }
 
-    /// Whether a stream takes data at all: its head was sent, it has neither ended nor been reset.
+    /// Whether a stream takes data at all: its head was sent, it has neither ended nor been reset, and the
+    /// connection has not failed.
     pub fn can_send(&self, id: u32) -> bool {
-        self.streams.find(id).is_some_and(super::stream::Stream::can_send)
+        self.failure.is_none() && self.streams.find(id).is_some_and(|stream| stream.can_send_data(self.is_server))
+    }
+
+    fn sending(&mut self, id: u32) -> Option<&mut Stream> {
+        let is_server = self.is_server;
+        let has_failed = self.failure.is_some();
+        self.streams.get(id).filter(|stream| !has_failed && stream.can_send_data(is_server))
     }
 
     /// Appends data of a stream, as much as its windows and the output have room for; says how much. `end` ends the stream behind all of
@@ -106,10 +114,10 @@ impl Connection {
         let most = self.peer.frame_bytes as usize;
         let taken = self.capacity_of(id).min(data.len());
         let end = end && taken == data.len();
-        let Some(stream) = self.streams.get(id).filter(|stream| stream.can_send()) else { return 0 };
+        let Some(stream) = self.sending(id) else { return 0 };
         stream.send_window -= taken as i64;
-        self.send_window -= taken as i64;
         stream.we_ended = end;
+        self.send_window -= taken as i64;
         let mut pieces = data[..taken].chunks(most.min(FRAME_MOST)).peekable();
         if pieces.peek().is_none() && end {
             self.out.extend_from_slice(&frame::header(0, Kind::Data, END_STREAM, id));
@@ -125,7 +133,7 @@ impl Connection {
 
     /// Ends a stream with fields behind its body. False where it takes none.
     pub fn send_trailers(&mut self, id: u32, trailers: &Fields) -> bool {
-        let Some(stream) = self.streams.get(id).filter(|stream| stream.can_send()) else { return false };
+        let Some(stream) = self.sending(id) else { return false };
         stream.we_ended = true;
         self.append_head(id, true, |encoder, out| fields(encoder, trailers, out));
         true

@@ -47,12 +47,16 @@ const MAX_HEADER_LIST_SIZE: u16 = 6;
 const ENABLE_CONNECT_PROTOCOL: u16 = 8;
 
 impl Settings {
-    /// Takes the payload of a frame from a peer that is a server, or a client.
-    pub(super) fn read(&mut self, payload: &[u8], from_server: bool) -> Result<(), Failure> {
+    /// Takes the payload of a frame from a peer that is a server, or a client. Each size of the table is told: of several, the least counts,
+    /// too (RFC 7541 section 4.2).
+    pub(super) fn read(&mut self, payload: &[u8], from_server: bool, mut resize: impl FnMut(usize)) -> Result<(), Failure> {
         for &[a, b, value @ ..] in payload.as_chunks::<6>().0 {
             let value = u32::from_be_bytes(value);
             match u16::from_be_bytes([a, b]) {
-                HEADER_TABLE_SIZE => self.header_table_bytes = value,
+                HEADER_TABLE_SIZE => {
+                    self.header_table_bytes = value;
+                    resize(value as usize);
+                }
                 ENABLE_PUSH if value > 1 || from_server && value == 1 => return Err(Failure::protocol("ENABLE_PUSH")),
                 MAX_CONCURRENT_STREAMS => self.concurrent_streams = value,
                 INITIAL_WINDOW_SIZE if value > ID_MOST => {
@@ -106,7 +110,7 @@ mod tests {
     fn read(name: u16, value: u32, from_server: bool) -> Result<Settings, Code> {
         let mut settings = Settings::default();
         let payload = [&name.to_be_bytes()[..], &value.to_be_bytes()].concat();
-        settings.read(&payload, from_server).map(|()| settings).map_err(|failure| failure.code)
+        settings.read(&payload, from_server, |_| {}).map(|()| settings).map_err(|failure| failure.code)
     }
 
     #[test]

@@ -1,4 +1,11 @@
 //! Streams, and the memory of those that have ended (RFC 9113 section 5.1).
+//!
+//! ```text
+//!          head            `peer_ended`, `we_ended`              `release`
+//!  idle ---------> open ----------------------------> ended ---------------> Past::Ended
+//!                    \--RST_STREAM of either side----> reset ---------------> Past::Ended, or Past::Reset by this side
+//! ```
+//! A stream of ours that is reset stays in the table, too: it counts against the limit until its user has let go of it.
 
 use super::error::Code;
 use std::collections::VecDeque;
@@ -26,6 +33,8 @@ pub(super) struct Stream {
     pub(super) is_answered: bool,
     /// The request is a HEAD; or a CONNECT, which has no length.
     pub(super) asked: Asked,
+    /// Data is no body, but a tunnel's (RFC 9113 section 8.5).
+    pub(super) is_tunnel: bool,
     pub(super) interim_answers: u32,
     /// The waiting sender is told when the window opens.
     pub(super) is_blocked: bool,
@@ -79,6 +88,7 @@ impl Stream {
             we_ended: false,
             is_answered: false,
             asked: Asked::Other,
+            is_tunnel: false,
             interim_answers: 0,
             is_blocked: false,
         }
@@ -86,6 +96,11 @@ impl Stream {
 
     pub(super) fn can_send(&self) -> bool {
         self.reset.is_none() && !self.we_ended
+    }
+
+    /// Behind a head: a client's opens the stream.
+    pub(super) fn can_send_data(&self, is_server: bool) -> bool {
+        self.can_send() && (self.is_answered || !is_server)
     }
 }
 
@@ -145,6 +160,15 @@ impl Streams {
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
         self.open.iter_mut()
+    }
+
+    /// Bytes of memory for open streams, used or reserved, but for what they have received.
+    pub(super) fn capacity(&self) -> usize {
+        self.open.capacity() * size_of::<Stream>()
+    }
+
+    pub(super) fn shrink(&mut self) {
+        self.open.shrink_to_fit();
     }
 
     /// Remembers a stream that is not open any more.

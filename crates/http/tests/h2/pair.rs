@@ -1,0 +1,159 @@
+//! Both sides of ours against each other.
+
+use crate::peer::*;
+use std::time::Instant;
+use terse_http::h2::{Code, Connection, Event, Limits};
+use terse_message::{BodyLength, Fields, Request, Response};
+
+#[test]
+fn section_8_1_messages_with_all_their_parts() {
+    let mut pair = Pair::new();
+    let asked =
+        request(b"POST", b"http://h:81/x?y", &[("Host", "h:81"), ("X-Big", "1"), ("Connection", "close"), ("TE", "trailers")]);
+    let id = pair.client.send_request(&asked, b"https", None, false).unwrap();
+    assert_eq!(pair.ask(), [Event::Request { id, end: false }]);
+    let mut got = Request::default();
+    pair.server.take_request(&mut got);
+    assert_eq!((got.method(), got.target(), pair.server.scheme()), (&b"POST"[..], &b"/x?y"[..], &b"http"[..]));
+    let mut trailers = Fields::default();
+    trailers.push(b"X-Sum", b"7");
+    assert_eq!(pair.client.send_data(id, b"body", false), 4);
+    assert!(pair.client.send_trailers(id, &trailers));
+    assert!(!pair.client.send_trailers(id, &trailers));
+    assert_eq!(pair.ask(), [Event::Data { id, end: false }, Event::Trailers { id }]);
+    let fields: Vec<_> = got.fields.iter().map(|(n, v)| format!("{}: {}", n.escape_ascii(), v.escape_ascii())).collect();
+    assert_eq!(fields, ["host: h:81", "x-big: 1", "te: trailers"]);
+    assert_eq!(pair.server.data(id), b"body");
+    assert_eq!(pair.server.take_trailers(id).unwrap().get(b"x-sum"), Some(&b"7"[..]));
+
+    for status in [100, 103] {
+        assert!(pair.server.send_response(id, &response(status, &[("Link", "</a>")]), false));
+    }
+    assert!(pair.server.send_response(id, &response(200, &[("Content-Length", "3")]), false));
+    assert!(!pair.server.send_response(id, &response(200, &[]), false));
+    assert_eq!(pair.server.send_data(id, b"abc", false), 3);
+    assert!(pair.server.send_trailers(id, &trailers));
+    assert_eq!(
+        pair.answer(),
+        [
+            Event::Interim { id },
+            Event::Interim { id },
+            Event::Response { id, end: false },
+            Event::Data { id, end: false },
+            Event::Trailers { id }
+        ]
+    );
+    let mut got = Response::default();
+    pair.client.take_response(&mut got);
+    assert_eq!((got.status, got.body), (200, BodyLength::Exact(3)));
+    pair.client.release(id, Code::CANCEL);
+    pair.server.release(id, Code::CANCEL);
+    assert!(pair.client.output().is_empty() && pair.server.output().is_empty());
+}
+
+#[test]
+fn answers_without_a_body() {
+    for (method, status, fields, body) in [
+        (&b"HEAD"[..], 200, &[("content-length", "5")][..], BodyLength::None),
+        (b"GET", 304, &[("content-length", "5")], BodyLength::None),
+        (b"GET", 204, &[], BodyLength::None),
+        (b"GET", 200, &[], BodyLength::Exact(0)),
+    ] {
+        let mut pair = Pair::new();
+        let id = pair.client.send_request(&request(method, b"/", &[("host", "h")]), b"http", None, true).unwrap();
+        pair.ask();
+        pair.server.send_response(id, &response(status, fields), true);
+        assert_eq!(pair.answer(), [Event::Response { id, end: true }]);
+        let mut got = Response::default();
+        pair.client.take_response(&mut got);
+        assert_eq!(got.body, body, "{status}");
+    }
+    // One that says five bytes and has none.
+    let mut pair = Pair::new();
+    let id = pair.client.send_request(&request(b"GET", b"/", &[("host", "h")]), b"http", None, true).unwrap();
+    pair.ask();
+    pair.server.send_response(id, &response(200, &[("content-length", "5")]), true);
+    assert_eq!(pair.answer(), [Event::Reset { id, code: Code::PROTOCOL_ERROR, by_peer: false }]);
+}
+
+#[test]
+fn rfc_8441_extended_connect() {
+    let mut pair = Pair::new();
+    assert!(pair.client.peer().extended_connect);
+    let asked = request(b"CONNECT", b"/chat", &[("host", "h"), ("sec-websocket-version", "13")]);
+    let id = pair.client.send_request(&asked, b"https", Some(b"websocket"), false).unwrap();
+    pair.client.send_data(id, b"ping", false);
+    assert_eq!(pair.ask(), [Event::Request { id, end: false }, Event::Data { id, end: false }]);
+    assert_eq!(pair.server.protocol(), b"websocket");
+    let mut got = Request::default();
+    pair.server.take_request(&mut got);
+    assert_eq!((got.method(), got.target(), got.body), (&b"CONNECT"[..], &b"/chat"[..], BodyLength::None));
+    pair.server.send_response(id, &response(200, &[]), false);
+    pair.server.send_data(id, b"pong", true);
+    assert_eq!(pair.answer(), [Event::Response { id, end: false }, Event::Data { id, end: true }]);
+
+    // A CONNECT of old: no scheme, no path.
+    let id = pair.client.send_request(&request(b"CONNECT", b"h:443", &[("host", "h:443")]), b"https", None, false).unwrap();
+    assert_eq!(pair.ask(), [Event::Request { id, end: false }]);
+    pair.server.take_request(&mut got);
+    assert_eq!((got.target(), pair.server.protocol()), (&b"h:443"[..], &b""[..]));
+}
+
+#[test]
+fn a_goaway_refuses_what_it_did_not_take() {
+    let mut pair = Pair::new();
+    let ask = |pair: &mut Pair| pair.client.send_request(&request(b"GET", b"/", &[("host", "h")]), b"http", None, true);
+    let first = ask(&mut pair).unwrap();
+    pair.ask();
+    pair.server.goaway(Code::NO_ERROR);
+    let second = ask(&mut pair).unwrap();
+    assert_eq!(
+        pair.answer(),
+        [
+            Event::GoAway { last: first, code: Code::NO_ERROR },
+            Event::Reset { id: second, code: Code::REFUSED_STREAM, by_peer: true }
+        ]
+    );
+    assert!(pair.ask().is_empty());
+    assert!(ask(&mut pair).is_err());
+    assert_eq!(pair.client.free_streams(), 0);
+    pair.server.send_response(first, &response(200, &[]), true);
+    assert_eq!(pair.answer(), [Event::Response { id: first, end: true }]);
+}
+
+#[test]
+fn an_early_answer_and_no_error() {
+    let mut pair = Pair::new();
+    let id = pair.client.send_request(&request(b"POST", b"/", &[("host", "h")]), b"http", None, false).unwrap();
+    pair.ask();
+    pair.server.send_response(id, &response(200, &[]), false);
+    pair.server.send_data(id, b"enough", true);
+    pair.server.release(id, Code::NO_ERROR);
+    assert_eq!(
+        pair.answer(),
+        [
+            Event::Response { id, end: false },
+            Event::Data { id, end: true },
+            Event::Reset { id, code: Code::NO_ERROR, by_peer: true }
+        ]
+    );
+    assert_eq!((pair.client.data(id), pair.client.can_send(id)), (&b"enough"[..], false));
+}
+
+#[test]
+fn large_heads_are_cut_into_frames() {
+    let limits = Limits { head_bytes: 100_000, block_bytes: 100_000, ..Limits::default() };
+    let (mut client, mut server) = (Connection::client(limits), Connection::server(limits));
+    let now = Instant::now();
+    Pair::carry(&mut client, &mut server, now);
+    Pair::carry(&mut server, &mut client, now);
+    let value = "^x~".repeat(13_000);
+    let asked = request(b"GET", b"/", &[("host", "h"), ("x-large", &value)]);
+    let id = client.send_request(&asked, b"http", None, true).unwrap();
+    let output = frames(client.output());
+    assert!(output.iter().filter(|(kind, ..)| *kind == CONTINUATION).count() >= 2);
+    assert_eq!(Pair::carry(&mut client, &mut server, now), [Event::Request { id, end: true }]);
+    let mut got = Request::default();
+    server.take_request(&mut got);
+    assert_eq!(got.fields.get(b"x-large"), Some(value.as_bytes()));
+}
