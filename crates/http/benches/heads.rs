@@ -1,43 +1,136 @@
-//! Nanoseconds a head of a browser's request, by protocol: `cargo bench -p terse-http`.
+//! The cost of a browser's request head by protocol: `cargo bench -p terse-http` prints nanoseconds. A slice of heads is repeated, and the
+//! best slice counts: noise only adds.
 //!
-//! A slice of heads is repeated, and the best slice counts: noise only adds.
+//! `cargo bench -p terse-http -- CASE TIMES` handles so many heads and prints nothing; `scripts/head-instructions` counts those by callgrind.
 
 use std::hint::black_box;
 use std::time::Instant;
 use terse_http::h1::parse_request;
-use terse_http::h2::hpack::Encoder;
+use terse_http::h2::hpack::{Decoder, Encoder};
 use terse_http::h2::{Code, Connection, Event, Limits, PREFACE};
-use terse_message::Request;
+use terse_message::{Request, Response};
 
 fn main() {
-    println!("head\tbytes\tns");
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    if let [case, times] = &arguments[..] {
+        let times = times.parse().expect("a number");
+        let mut case = cases().into_iter().find(|known| known.name == case).expect("a case");
+        return (0..times).for_each(|_| (case.run)());
+    }
+    println!("case\tbytes\tns");
+    for mut case in cases() {
+        let mut best = f64::INFINITY;
+        for _ in 0..ROUNDS {
+            let start = Instant::now();
+            (0..SLICE).for_each(|_| (case.run)());
+            best = best.min(start.elapsed().as_nanos() as f64 / f64::from(SLICE));
+        }
+        println!("{}\t{}\t{best:.0}", case.name, case.bytes);
+    }
+}
+
+/// One head after the other.
+struct Case {
+    name: &'static str,
+    /// The head's, on the wire.
+    bytes: usize,
+    run: Box<dyn FnMut()>,
+}
+
+fn cases() -> Vec<Case> {
+    let mut encoder = Encoder::default();
+    let (first, later) = (block(&mut encoder), block(&mut encoder));
+    let mut encoder = Encoder::default();
+    encoder.resize(0);
+    block(&mut encoder);
+    let plain = block(&mut encoder);
+    vec![
+        http1(),
+        // The first head of a connection, and what that costs without one.
+        Case {
+            name: "h2-first",
+            bytes: first.len(),
+            run: {
+                let first = first.clone();
+                Box::new(move || exchange(&mut server(), &first, &[1], &mut Request::default()))
+            },
+        },
+        Case { name: "h2-none", bytes: 0, run: Box::new(|| exchange(&mut server(), &[], &[], &mut Request::default())) },
+        later_heads("h2-table", &first, later.clone()),
+        later_heads("h2-literal", &first, plain.clone()),
+        // HPACK alone: neither stream nor `Fields`.
+        decode("hpack-table", &first, later),
+        decode("hpack-literal", &first, plain),
+        encode(),
+    ]
+}
+
+fn http1() -> Case {
     let mut lines = b"GET /search/articles?page=3 HTTP/1.1\r\nhost: www.example.org\r\n".to_vec();
     for (name, value) in FIELDS {
         lines.extend([name.as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
     }
     lines.extend_from_slice(b"\r\n");
     let mut request = Request::default();
-    report("HTTP/1", lines.len(), || {
+    let bytes = lines.len();
+    let run = move || {
         parse_request(black_box(&lines), &mut request).expect("a head");
-    });
-    let mut encoder = Encoder::default();
-    let (first, later) = (block(&mut encoder), block(&mut encoder));
-    report("HTTP/2, the first of a connection", first.len(), || exchange(&mut server(), &first, &[1], &mut Request::default()));
-    report("HTTP/2, a connection without one", 0, || exchange(&mut server(), &[], &[], &mut Request::default()));
-    let (mut connection, mut id) = (server(), 1);
-    exchange(&mut connection, &first, &[id], &mut request);
-    report("HTTP/2, from the table", later.len(), || {
+    };
+    Case { name: "h1", bytes, run: Box::new(run) }
+}
+
+/// The same head on one connection; a stream is opened and released for each.
+fn later_heads(name: &'static str, first: &[u8], block: Vec<u8>) -> Case {
+    let (mut connection, mut request, mut id) = (server(), Request::default(), 1);
+    exchange(&mut connection, first, &[id], &mut request);
+    let bytes = block.len();
+    let run = move || {
         id += 2;
-        exchange(&mut connection, &later, &[id], &mut request);
-    });
-    let mut encoder = Encoder::default();
-    encoder.resize(0);
-    block(&mut encoder);
-    let plain = block(&mut encoder);
-    report("HTTP/2, without a table", plain.len(), || {
+        exchange(&mut connection, &block, &[id], &mut request);
+    };
+    Case { name, bytes, run: Box::new(run) }
+}
+
+fn decode(name: &'static str, first: &[u8], block: Vec<u8>) -> Case {
+    let (mut decoder, mut lines) = (Decoder::default(), Vec::new());
+    decoder.decode(first, &mut lines, |_, _| true).expect("a block");
+    let bytes = block.len();
+    let run = move || {
+        lines.clear();
+        decoder.decode(black_box(&block), &mut lines, |_, _| true).expect("a block");
+    };
+    Case { name, bytes, run: Box::new(run) }
+}
+
+/// A server's answer with the fields that most have.
+fn encode() -> Case {
+    let mut response = Response::default();
+    response.status = 200;
+    for (name, value) in ANSWER {
+        response.fields.push(name.as_bytes(), value.as_bytes());
+    }
+    let (mut connection, mut request, mut id) = (server(), Request::default(), 1);
+    let block = b"\x82\x86\x84\x01\x01h";
+    let mut bytes = 0;
+    let mut run = move || {
         id += 2;
-        exchange(&mut connection, &plain, &[id], &mut request);
-    });
+        receive(&mut connection, block, id, &mut request);
+        assert!(connection.send_response(id, &response, true));
+        let bytes = connection.output().len();
+        connection.release(id, Code::NO_ERROR);
+        connection.wrote(connection.output().len());
+        bytes
+    };
+    for _ in 0..2 {
+        bytes = run();
+    }
+    Case {
+        name: "h2-answer",
+        bytes,
+        run: Box::new(move || {
+            run();
+        }),
+    }
 }
 
 fn server() -> Connection {
@@ -51,17 +144,20 @@ fn server() -> Connection {
 
 /// Takes heads that open and end streams.
 fn exchange(connection: &mut Connection, block: &[u8], ids: &[u32], request: &mut Request) {
-    let now = Instant::now();
     for &id in ids {
-        let length = (block.len() as u32).to_be_bytes();
-        let frame = [&length[1..], &[1, 5], &id.to_be_bytes(), block].concat();
-        let (used, event) = connection.receive(&frame, now);
-        assert_eq!((used, event), (frame.len(), Some(Event::Request { id, end: true })));
-        connection.take_request(request);
-        black_box(&request);
+        receive(connection, block, id, request);
         connection.release(id, Code::NO_ERROR);
         connection.wrote(connection.output().len());
     }
+}
+
+fn receive(connection: &mut Connection, block: &[u8], id: u32, request: &mut Request) {
+    let length = (block.len() as u32).to_be_bytes();
+    let frame = [&length[1..], &[1, 5], &id.to_be_bytes(), block].concat();
+    let (used, event) = connection.receive(&frame, Instant::now());
+    assert_eq!((used, event), (frame.len(), Some(Event::Request { id, end: true })));
+    connection.take_request(request);
+    black_box(&request);
 }
 
 fn block(encoder: &mut Encoder) -> Vec<u8> {
@@ -72,16 +168,6 @@ fn block(encoder: &mut Encoder) -> Vec<u8> {
         encoder.field(name.as_bytes(), value.as_bytes(), &mut block);
     }
     block
-}
-
-fn report(what: &str, bytes: usize, mut run: impl FnMut()) {
-    let mut best = f64::INFINITY;
-    for _ in 0..ROUNDS {
-        let start = Instant::now();
-        (0..SLICE).for_each(|_| run());
-        best = best.min(start.elapsed().as_nanos() as f64 / f64::from(SLICE));
-    }
-    println!("{what}\t{bytes}\t{best:.0}");
 }
 
 const ROUNDS: usize = 200;
@@ -104,4 +190,16 @@ const FIELDS: &[(&str, &str)] = &[
     ("accept-language", "en-GB,en;q=0.9,de;q=0.8"),
     ("cookie", "session=0b1c2d3e4f5061728394a5b6c7d8e9f0"),
     ("cookie", "preferences=theme%3Ddark%26lang%3Den"),
+];
+
+const ANSWER: &[(&str, &str)] = &[
+    ("Server", "nginx"),
+    ("Date", "Thu, 26 Nov 2026 02:00:00 GMT"),
+    ("Content-Type", "text/html; charset=utf-8"),
+    ("Content-Length", "10240"),
+    ("Last-Modified", "Mon, 02 Nov 2026 10:00:00 GMT"),
+    ("ETag", "\"6913-2800\""),
+    ("Cache-Control", "max-age=3600"),
+    ("Vary", "Accept-Encoding"),
+    ("Strict-Transport-Security", "max-age=31536000"),
 ];

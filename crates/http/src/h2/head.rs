@@ -298,7 +298,9 @@ fn take_field(
     crumbs: &mut Vec<Range<usize>>,
     fields: &mut Fields,
 ) -> Result<(), Malformed> {
-    if name.is_empty() || !lines[name.clone()].iter().all(|b| is_token(*b) && !b.is_ascii_uppercase()) {
+    // Without a way out of the loop, the bytes are looked up side by side.
+    let is_name = lines[name.clone()].iter().fold(true, |is_name, b| is_name & NAME_BYTES[usize::from(*b)]);
+    if name.is_empty() || !is_name {
         return Err(Malformed::FieldName);
     }
     check_value(&lines[value.clone()])?;
@@ -327,6 +329,17 @@ fn check_value(value: &[u8]) -> Result<(), Malformed> {
 }
 
 const HOST: &[u8] = b"host: ";
+
+/// What a name may hold: a token's bytes but for large letters (RFC 9113 section 8.2.1). They are looked at one by one, so a table has them.
+static NAME_BYTES: [bool; 256] = {
+    let mut bytes = [false; 256];
+    let mut b = 0;
+    while b < 256 {
+        bytes[b] = is_token(b as u8) && !(b as u8).is_ascii_uppercase();
+        b += 1;
+    }
+    bytes
+};
 
 /// RFC 3986 section 3.1.
 fn is_scheme(scheme: &[u8]) -> bool {
