@@ -129,7 +129,7 @@ fn default_port(request: &Request) -> &'static [u8] {
     }
 }
 
-pub(super) fn without_userinfo(authority: &[u8]) -> &[u8] {
+pub(crate) fn without_userinfo(authority: &[u8]) -> &[u8] {
     memchr::memrchr(b'@', authority).map_or(authority, |at| &authority[at + 1..])
 }
 

@@ -180,6 +180,9 @@ impl Reader {
         fields.clear();
         self.read(decoder, block, OF_TRAILERS, limits, fields)?;
         fields.load(&self.lines);
+        // They say how a head is meant and come too late (RFC 9110 section 6.5.1): a reader that joins trailers and head would be misled.
+        fields.remove_known(Known::ContentLength);
+        fields.remove_known(Known::Host);
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use super::error::Code;
 use super::frame::{self, END_HEADERS, END_STREAM, HEADER_BYTES, ID_MOST, Kind};
 use super::hpack::Encoder;
 use super::stream::{Asked, Stream};
+use crate::h1::target::without_userinfo;
 use terse_message::{Fields, Known, KnownSet, Request, Response};
 
 /// Why a request cannot be sent on this connection.
@@ -44,17 +45,21 @@ impl Connection {
         stream.we_ended = end;
         stream.asked = Asked::of(request.method());
         self.streams.add(stream);
+        let is_tunnel = request.method() == b"CONNECT" && protocol.is_none();
         self.append_head(id, end, |encoder, out| {
             encoder.field(b":method", request.method(), out);
-            if request.method() != b"CONNECT" || protocol.is_some() {
+            if !is_tunnel {
                 encoder.field(b":scheme", request.scheme().unwrap_or(scheme), out);
             }
-            if let Some(authority) = request.authority().or((request.method() == b"CONNECT").then(|| request.target())) {
+            if let Some(authority) = if is_tunnel { Some(request.target()) } else { authority(request) } {
                 encoder.field(b":authority", authority, out);
             }
-            if request.method() != b"CONNECT" || protocol.is_some() {
-                let path = request.path_and_query();
-                encoder.field(b":path", if path.is_empty() { b"/" } else { path }, out);
+            if !is_tunnel {
+                match path(request) {
+                    // `http://a?b` asks for `/?b`.
+                    query @ [b'?', ..] => encoder.field(b":path", &[b"/", query].concat(), out),
+                    path => encoder.field(b":path", path, out),
+                }
             }
             if let Some(protocol) = protocol {
                 encoder.field(b":protocol", protocol, out);
@@ -64,9 +69,14 @@ impl Connection {
         Ok(id)
     }
 
-    /// Appends an answer's head, `end` where no body follows; interim ones (1xx) before it. False where the stream takes none.
+    /// Appends an answer's head, `end` where no body follows; interim ones (1xx) before it. False where the stream takes none, and
+    /// for 101.
     pub fn send_response(&mut self, id: u32, response: &Response, end: bool) -> bool {
         let is_interim = response.status < 200;
+        // There is no other protocol to change to (RFC 9113 section 8.6).
+        if response.status == 101 {
+            return false;
+        }
         let Some(stream) = self.streams.get(id).filter(|stream| stream.can_send() && !stream.is_answered) else { return false };
         stream.is_answered = !is_interim;
         stream.we_ended = end && !is_interim;
@@ -131,10 +141,15 @@ impl Connection {
         taken
     }
 
-    /// Ends a stream with fields behind its body. False where it takes none.
+    /// Ends a stream with fields behind its body, but for those that say how long it is. False where it takes none.
     pub fn send_trailers(&mut self, id: u32, trailers: &Fields) -> bool {
         let Some(stream) = self.sending(id) else { return false };
         stream.we_ended = true;
+        let mut kept = None;
+        if trailers.has(Known::ContentLength) {
+            kept.insert(trailers.clone()).remove_known(Known::ContentLength);
+        }
+        let trailers = kept.as_ref().unwrap_or(trailers);
         self.append_head(id, true, |encoder, out| fields(encoder, trailers, out));
         true
     }
@@ -173,6 +188,23 @@ impl Connection {
 
 /// A larger frame would keep others waiting.
 const FRAME_MOST: usize = 16_384;
+
+/// The authority, without credentials (RFC 9113 section 8.3.1), where somebody is named.
+fn authority(request: &Request) -> Option<&[u8]> {
+    request.authority().map(without_userinfo).filter(|authority| !authority.is_empty())
+}
+
+/// The path and the query; of OPTIONS for a whole server, `*` (RFC 9112 section 3.2.4).
+fn path(request: &Request) -> &[u8] {
+    let rest = request.scheme().and_then(|scheme| request.target().get(scheme.len() + 3..));
+    match rest {
+        Some(rest) if request.method() == b"OPTIONS" && memchr::memchr2(b'/', b'?', rest).is_none() => b"*",
+        _ => match request.path_and_query() {
+            b"" => b"/",
+            path => path,
+        },
+    }
+}
 
 /// Appends fields, names in small letters, without those that belong to a connection of HTTP/1.1 (RFC 9113 section 8.2.2), and without the
 /// Host, which is `:authority`.
