@@ -26,6 +26,7 @@ struct Field {
     value: u32,
     value_len: u32,
     known: Known,
+    is_secret: bool,
 }
 
 impl Fields {
@@ -48,7 +49,21 @@ impl Fields {
             value: value.start as u32,
             value_len: value.len() as u32,
             known,
+            is_secret: false,
         });
+    }
+
+    /// The last field holds what no hop may keep in a table of heads that others share (RFC 7541 section 6.2.3). Another value that it is
+    /// given is as secret.
+    pub fn mark_secret(&mut self) {
+        if let Some(last) = self.index.last_mut() {
+            last.is_secret = true;
+        }
+    }
+
+    /// Whether the `i`th field was marked as secret.
+    pub fn is_secret(&self, i: usize) -> bool {
+        self.index.get(i).is_some_and(|field| field.is_secret)
     }
 
     /// Takes a head as it was read, whose fields were found: it becomes the buffer.
@@ -168,7 +183,7 @@ impl Fields {
         let Some(old) = self.index.get(i).copied() else { return };
         let name = self.name_of(&old).to_vec();
         if let Some(field) = self.append_line(&name, value) {
-            self.index[i] = field;
+            self.index[i] = Field { is_secret: old.is_secret, ..field };
         }
     }
 
@@ -271,6 +286,7 @@ impl Fields {
             value: value_at.start as u32,
             value_len: value_at.len() as u32,
             known,
+            is_secret: false,
         }
     }
 
@@ -337,6 +353,17 @@ mod tests {
         assert_eq!(f.remove(b"ACCEPT"), 1);
         assert_eq!(f.first(Known::Host), Some(&b"b"[..]));
         assert_eq!(written(&f), "Host: b\r\nx-one: 2\r\n");
+    }
+
+    #[test]
+    fn secrets_stay_secret() {
+        let mut f = loaded();
+        f.mark_secret();
+        f.push(b"B", b"c");
+        f.replace(2, b"other");
+        f.remove_at(1);
+        assert_eq!([0, 1, 2, 3].map(|i| f.is_secret(i)), [false, true, false, false]);
+        assert_eq!(written(&f), "Host: a\r\nAccept: other\r\nB: c\r\n");
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub(super) struct Reader {
     /// Lines as [`Fields`] keeps them; those of pseudo-headers are no fields.
     lines: Vec<u8>,
     crumbs: Vec<Range<usize>>,
+    /// One of the crumbs may not be put into a table.
+    secret_cookie: bool,
     pseudo: [Option<Range<usize>>; PSEUDO.len()],
 }
 
@@ -206,14 +208,16 @@ impl Reader {
         limits: &Limits,
         fields: &mut Fields,
     ) -> Result<(), Bad> {
-        let Reader { lines, crumbs, pseudo } = self;
+        let Reader { lines, crumbs, pseudo, secret_cookie } = self;
         lines.clear();
         crumbs.clear();
+        *secret_cookie = false;
         *pseudo = Default::default();
         let (mut wrong, mut total, mut too_large) = (None, 0, false);
         let is_request = allowed == OF_REQUESTS;
         let read = decoder.decode(block, lines, |lines, line| {
-            let Line { name, value } = line;
+            let Line { name, value, never_indexed } = line;
+            let before = (fields.len(), crumbs.len());
             total += lines.len() - name.start;
             too_large |= total > limits.head_bytes || fields.len() >= MAX_FIELDS || crumbs.len() >= limits.cookie_crumbs;
             if too_large || wrong.is_some() {
@@ -229,6 +233,11 @@ impl Reader {
             if let Err(malformed) = done {
                 wrong = Some(malformed);
                 lines.truncate(start);
+            } else if never_indexed {
+                if fields.len() > before.0 {
+                    fields.mark_secret();
+                }
+                *secret_cookie |= crumbs.len() > before.1;
             }
             true
         });
@@ -261,6 +270,9 @@ impl Reader {
                 lines.extend_from_slice(b"\r\n");
                 fields.index_line(lines, start..start + COOKIE.len() - 2, start + COOKIE.len()..end);
             }
+        }
+        if self.secret_cookie {
+            fields.mark_secret();
         }
     }
 }

@@ -211,20 +211,25 @@ fn path(request: &Request) -> &[u8] {
 fn fields(encoder: &mut Encoder, fields: &Fields, out: &mut Vec<u8>) {
     let has_hop = fields.may_have(HOP);
     let mut small = [0; SMALL_BYTES];
-    for (name, value) in fields.iter() {
+    for (i, (name, value)) in fields.iter().enumerate() {
         if has_hop && is_hop(name, value) {
             continue;
         }
-        let value = value.trim_ascii();
-        match small.get_mut(..name.len()) {
-            _ if !name.iter().any(u8::is_ascii_uppercase) => encoder.field(name, value, out),
+        let long;
+        let name = match small.get_mut(..name.len()) {
+            _ if !name.iter().any(u8::is_ascii_uppercase) => name,
             Some(small) => {
                 small.copy_from_slice(name);
                 small.make_ascii_lowercase();
-                encoder.field(small, value, out);
+                small
             }
-            None => encoder.field(&name.to_ascii_lowercase(), value, out),
-        }
+            None => {
+                long = name.to_ascii_lowercase();
+                &long
+            }
+        };
+        let value = value.trim_ascii();
+        if fields.is_secret(i) { encoder.never_indexed(name, value, out) } else { encoder.field(name, value, out) }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::peer::*;
 use std::time::Instant;
+use terse_http::h2::hpack::Decoder;
 use terse_http::h2::{Code, Connection, Event, Limits};
 use terse_message::{BodyLength, Fields, Request, Response};
 
@@ -156,4 +157,42 @@ fn large_heads_are_cut_into_frames() {
     let mut got = Request::default();
     server.take_request(&mut got);
     assert_eq!(got.fields.get(b"x-large"), Some(value.as_bytes()));
+}
+
+#[test]
+fn hpack_section_6_2_3_what_may_not_be_indexed_stays_so() {
+    // `GET / http`, an authority, then fields by hand: one for no table, one without, cookies with one that is for none.
+    let block = b"\x82\x84\x86\x41\x01h\x10\x05x-key\x06secret\x00\x01b\x01c\x0f\x11\x0ca=1234567890\x1f\x11\x0cb=1234567890";
+    let mut peer = Peer::of_server(Limits::default());
+    assert_eq!(peer.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, block)), [Event::Request { id: 1, end: true }]);
+    let (_, mut request) = peer.requests.remove(0);
+    request.fields.push(b"X-Ours", b"1");
+    // Another value of it, by a rule.
+    let at = request.fields.positions(b"x-key").next().unwrap();
+    request.fields.replace(at, b"other");
+    for times in 0..2 {
+        let mut client = Connection::client(Limits::default());
+        for _ in 0..times {
+            client.send_request(&request, b"http", None, true).unwrap();
+        }
+        client.wrote(client.output().len());
+        client.send_request(&request, b"http", None, true).unwrap();
+        let (_, _, _, block) = frames(client.output()).remove(0);
+        let mut never = Vec::new();
+        let mut decoder = Decoder::default();
+        // Of a later block, names may be indices of a table that this decoder has not seen: it is given the first one.
+        if times > 0 {
+            let mut first = Connection::client(Limits::default());
+            first.wrote(first.output().len());
+            first.send_request(&request, b"http", None, true).unwrap();
+            decoder.decode(&frames(first.output())[0].3, &mut Vec::new(), |_, _| true).unwrap();
+        }
+        let read = decoder.decode(&block, &mut Vec::new(), |lines, line| {
+            if line.never_indexed {
+                never.push(String::from_utf8(lines[line.name.start..line.value.end].to_vec()).unwrap());
+            }
+            true
+        });
+        assert_eq!((read, never), (Ok(()), vec!["x-key: other".to_owned(), "cookie: a=1234567890; b=1234567890".to_owned()]));
+    }
 }

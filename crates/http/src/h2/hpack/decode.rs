@@ -20,6 +20,8 @@ pub struct Line {
     pub name: Range<usize>,
     /// Its value, to the end of the buffer but for CR LF.
     pub value: Range<usize>,
+    /// No hop may put it into a table (RFC 7541 section 6.2.3).
+    pub never_indexed: bool,
 }
 
 /// Why a block is not read to its end.
@@ -91,11 +93,12 @@ impl Decoder {
         lines.extend_from_slice(b": ");
         lines.extend_from_slice(value);
         let name = start..start + name.len();
-        Some(Line { value: name.end + 2..lines.len(), name })
+        Some(Line { value: name.end + 2..lines.len(), name, never_indexed: false })
     }
 
     fn literal(&self, block: &mut &[u8], prefix: u32, lines: &mut Vec<u8>) -> Option<Line> {
         let start = lines.len();
+        let never_indexed = block.first()? & 0xf0 == 0x10;
         match integer::take(block, prefix)? {
             0 => text(block, lines)?,
             index => lines.extend_from_slice(self.entry(index)?.0),
@@ -103,7 +106,7 @@ impl Decoder {
         let name = start..lines.len();
         lines.extend_from_slice(b": ");
         text(block, lines)?;
-        Some(Line { value: name.end + 2..lines.len(), name })
+        Some(Line { value: name.end + 2..lines.len(), name, never_indexed })
     }
 }
 

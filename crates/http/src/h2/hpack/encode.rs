@@ -34,12 +34,25 @@ impl Encoder {
 
     /// Appends a field, whose name is in small letters.
     pub fn field(&mut self, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
-        debug_assert!(!name.iter().any(u8::is_ascii_uppercase));
         let fixed = static_match(name, value);
         if let Some(Match::Field(index)) = fixed {
             return integer::put(index, 7, 0x80, out);
         }
-        let (storing, hashes) = (Storing::of(name, value), hashes(name, value));
+        self.append(name, value, (fixed, Storing::of(name, value)), out);
+    }
+
+    /// Appends a field that no hop may put into a table, as its sender wants it (RFC 7541 section 6.2.3).
+    pub fn never_indexed(&mut self, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+        let named = match static_match(name, value) {
+            Some(Match::Field(index)) => Some(Match::Name(index)),
+            other => other,
+        };
+        self.append(name, value, (named, Storing::Never), out);
+    }
+
+    fn append(&mut self, name: &[u8], value: &[u8], (fixed, storing): (Option<Match>, Storing), out: &mut Vec<u8>) {
+        debug_assert!(!name.iter().any(u8::is_ascii_uppercase));
+        let hashes = hashes(name, value);
         let found = match (storing, fixed) {
             (Storing::Kept, _) | (_, None) => self.table.find(name, value, hashes),
             _ => None,
