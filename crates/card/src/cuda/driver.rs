@@ -179,10 +179,9 @@ impl Driver {
         let say = |tell: unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int| {
             let mut text: *const c_char = std::ptr::null();
             // SAFETY: one pointer is written, to a text that lasts as long as the driver, or none.
-            match unsafe { tell(code, &raw mut text) } {
-                0 if !text.is_null() => Some(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()),
-                _ => None,
-            }
+            let told = unsafe { tell(code, &raw mut text) } == 0 && !text.is_null();
+            // SAFETY: as above.
+            told.then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
         };
         let (name, text) = (say(self.calls.error_name), say(self.calls.error_text));
         let (name, text) = (name.unwrap_or_else(|| code.to_string()), text.unwrap_or_default());
