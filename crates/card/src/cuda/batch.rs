@@ -85,12 +85,12 @@ impl Batch {
     /// # Safety
     /// The tasks' memory is as they say until this returns.
     pub(super) unsafe fn run(&mut self, tasks: &mut [Task]) -> Result<(), Trouble> {
-        let blocks = self.lay_out(tasks)?;
-        if blocks == 0 {
-            return Ok(());
-        }
-        let work = self.launch(blocks);
-        // Even where a launch failed, what was begun before may still touch the tasks' memory.
+        let work = match self.lay_out(tasks) {
+            Ok(0) => return Ok(()),
+            Ok(blocks) => self.launch(blocks),
+            Err(trouble) => Err(trouble),
+        };
+        // Even where a copy or a launch failed, what was begun before may still touch the tasks' memory.
         // SAFETY: the stream is this value's own.
         let waited = unsafe { (self.gpu.driver.calls.stream_wait)(self.stream) };
         work.and(self.gpu.driver.check("cuStreamSynchronize", waited))?;
