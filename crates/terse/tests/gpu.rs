@@ -191,6 +191,10 @@ fn files_are_compressed_by_the_gpu() {
     let (code, said) = packed(&["--engine=cuda"], Some(&path("faults")));
     assert!(code == Some(2) && said.contains("gzip: engine cuda: software did"), "{code:?} {said}");
     assert!(gunzip(&fs::read(path("out.gz")).unwrap()) == input);
+    // A section of that name goes first.
+    fs::write(path("engines.cfg"), "engine cuda\n library /no/such.so\n").unwrap();
+    let (code, said) = packed(&["--engine=cuda", "--config=engines.cfg"], None);
+    assert!(code == Some(1) && said.contains("/no/such.so cannot be loaded"), "{code:?} {said}");
     let (code, said) = packed(&["--engine=cuda:3"], None);
     assert!(code == Some(1) && said.contains("cuda:3 is not there: this machine has 1"), "{code:?} {said}");
 }

@@ -117,6 +117,10 @@ pub(crate) fn list(files: &[PathBuf], devices: &dyn Devices) -> Result<String, S
 }
 
 fn find(name: &OsStr, files: &[PathBuf], devices: &dyn Devices) -> Result<EngineSettings, String> {
+    let sections = devices.sections(files)?;
+    if let Some(section) = sections.iter().find(|section| OsStr::new(&*section.name) == name) {
+        return Ok(section.clone());
+    }
     let source = match Source::of(name) {
         Source::Library(path) if path.components().count() > 1 => {
             Some(Source::Library(std::path::absolute(&path).map_err(|error| error.to_string())?))
@@ -129,17 +133,13 @@ fn find(name: &OsStr, files: &[PathBuf], devices: &dyn Devices) -> Result<Engine
         let (verify, deadline) = (Verify::Full, FILE_DEADLINE);
         return Ok(EngineSettings { name, source, verify, deadline, ..EngineSettings::default() });
     }
-    let sections = devices.sections(files)?;
     let known: Vec<&str> = sections.iter().map(|section| &*section.name).collect();
-    let missing = || {
-        let known = if known.is_empty() { String::new() } else { format!(", {}", known.join(", ")) };
-        format!(
-            "no engine '{}'; there are {}{known}, those of --config, a GPU as 'cuda' or 'cuda:N', and libraries by their paths",
-            name.display(),
-            super::names()
-        )
-    };
-    sections.iter().find(|section| OsStr::new(&*section.name) == name).cloned().ok_or_else(missing)
+    let known = if known.is_empty() { String::new() } else { format!(", {}", known.join(", ")) };
+    Err(format!(
+        "no engine '{}'; there are {}{known}, those of --config, a GPU as 'cuda' or 'cuda:N', and libraries by their paths",
+        name.display(),
+        super::names()
+    ))
 }
 
 /// An engine that does not pass its first probe in this time is left to come up later.
