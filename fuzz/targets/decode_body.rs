@@ -35,7 +35,7 @@ fn plan(coding: &str) -> Plan {
     request.set_method(b"GET");
     let ask: Box<Ask> = policy::ask(&request, &Effective::new(Some(&settings), None)).expect("it is on");
     let mut response = Response::default();
-    (response.status, response.body) = (200, BodyLength::Unknown);
+    (response.status, response.body) = (200, BodyLength::Framed);
     response.fields.push(b"Content-Encoding", coding.as_bytes());
     match policy::decide(&ask, &response, false) {
         Decision::Decode(plan) => plan,

@@ -32,7 +32,7 @@ pub fn apply(response: &mut Response, offer: &Offer, verdict: &Verdict, settings
     match verdict.decision {
         Decision::Look(_) => return,
         Decision::Compress(plan) => {
-            response.body = BodyLength::Unknown;
+            response.body = BodyLength::Framed;
             compress(&mut response.fields, plan, offer, settings);
         }
         Decision::Head(plan) => compress(&mut response.fields, plan, offer, settings),
@@ -50,7 +50,7 @@ pub fn apply(response: &mut Response, offer: &Offer, verdict: &Verdict, settings
 
 /// Edits the head of a request whose body is compressed.
 pub fn apply_request(request: &mut Request, plan: Plan) {
-    request.body = BodyLength::Unknown;
+    request.body = BodyLength::Framed;
     code(&mut request.fields, plan.coding);
 }
 

@@ -84,12 +84,13 @@ pub(crate) fn response(head: &str) -> Response {
     let (line, fields) = head.split_once('\n').unwrap_or((head, ""));
     let (status, version) = line.split_once(' ').unwrap_or((line, ""));
     let mut response = Response::default();
-    (response.status, response.body) = (status.parse().unwrap(), BodyLength::Unknown);
+    (response.status, response.body) = (status.parse().unwrap(), BodyLength::UntilClose);
     response.version = if version == "HTTP/1.0" { Version::Http10 } else { Version::Http11 };
     push_all(&mut response.fields, fields);
     if let Some(length) = response.fields.get(b"Content-Length") {
         response.body = BodyLength::Exact(std::str::from_utf8(length).unwrap().parse().unwrap());
     } else if version != "close" {
+        response.body = BodyLength::Framed;
         response.fields.push(b"Transfer-Encoding", b"chunked");
     }
     response

@@ -39,7 +39,7 @@ fn requests_in_every_form() {
         assert!(matches!(request(ok), Ok((Parsed::Complete(n), _)) if n == ok.len()), "{ok:?}: {:?}", request(ok));
     }
     assert_eq!(request("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n").unwrap().1.body, BodyLength::Exact(10));
-    assert_eq!(request("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: Chunked\r\n\r\n").unwrap().1.body, BodyLength::Unknown);
+    assert_eq!(request("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: Chunked\r\n\r\n").unwrap().1.body, BodyLength::Framed);
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn what_haproxy_takes_goes_on_as_the_rfc_has_it() {
         "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n",
     ] {
         let taken = as_haproxy(text).unwrap();
-        assert!(taken.must_close && taken.body == BodyLength::Unknown && !taken.fields.has(Known::ContentLength), "{text:?}");
+        assert!(taken.must_close && taken.body == BodyLength::Framed && !taken.fields.has(Known::ContentLength), "{text:?}");
     }
     for (text, closes) in [
         ("CONNECT h:80 HTTP/1.1\r\nContent-Length: 0\r\n\r\n", false),
@@ -299,13 +299,13 @@ fn responses_and_their_bodies() {
         ("HTTP/1.1 204\r\n\r\n", "GET", BodyLength::None),
         ("HTTP/1.1 101 S\r\n\r\n", "GET", BodyLength::None),
         ("HTTP/1.1 200 \r\n\r\n", "CONNECT", BodyLength::None),
-        ("HTTP/1.0 200 OK\r\n\r\n", "GET", BodyLength::Unknown),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "GET", BodyLength::Unknown),
+        ("HTTP/1.0 200 OK\r\n\r\n", "GET", BodyLength::UntilClose),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "GET", BodyLength::Framed),
     ] {
         assert_eq!(response(text, method).unwrap().body, body, "{text:?}");
     }
     let both = response("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", "GET").unwrap();
-    assert!(!both.fields.has(Known::ContentLength) && both.body == BodyLength::Unknown && both.must_close);
+    assert!(!both.fields.has(Known::ContentLength) && both.body == BodyLength::Framed && both.must_close);
     assert!(response("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "GET").unwrap().must_close);
     assert!(!response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "GET").unwrap().must_close);
     for bad in [

@@ -130,7 +130,7 @@ impl Http {
             match request.body {
                 BodyLength::None => 0,
                 BodyLength::Exact(n) => i64::try_from(n).unwrap_or(i64::MAX),
-                BodyLength::Unknown => -1,
+                BodyLength::Framed | BodyLength::UntilClose => -1,
             },
         )?;
         object.raw_set("headers", http::table(lua, &request.fields)?)?;
@@ -318,9 +318,9 @@ impl Input {
                     self.raw.drain(..n);
                     self.begun = true;
                     self.rest = match request.body {
-                        BodyLength::None | BodyLength::Exact(0) => Rest::Nothing,
+                        BodyLength::None | BodyLength::Exact(0) | BodyLength::UntilClose => Rest::Nothing,
                         BodyLength::Exact(n) => Rest::Exact(n),
-                        BodyLength::Unknown => Rest::Chunked(Box::default()),
+                        BodyLength::Framed => Rest::Chunked(Box::default()),
                     };
                 }
             }

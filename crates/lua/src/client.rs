@@ -13,7 +13,7 @@ use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 use terse_http::h1::{self, ChunkDecoder, Parsed, Step, encode};
-use terse_message::{BodyLength, Known, Response};
+use terse_message::{BodyLength, Response};
 use terse_proxy::rules::edit::is_field;
 
 /// How long a step may take where the script does not say it.
@@ -156,7 +156,6 @@ async fn exchange(question: &Question, method: &str, most: usize) -> io::Result<
     }
     in_time(question, wire.flush()).await?;
     let response = head(question, &wire, method).await?;
-    let chunked = response.fields.has(Known::TransferEncoding);
     let body = match response.body {
         BodyLength::None => Vec::new(),
         BodyLength::Exact(n) => {
@@ -164,8 +163,8 @@ async fn exchange(question: &Question, method: &str, most: usize) -> io::Result<
             let bytes = gather(question, &wire, most, |ready| ready.len() >= n).await?;
             bytes.get(..n).ok_or(ErrorKind::InvalidData)?.to_vec()
         }
-        BodyLength::Unknown if chunked => chunks(question, &wire, most).await?,
-        BodyLength::Unknown => gather(question, &wire, most, |_| false).await?,
+        BodyLength::Framed => chunks(question, &wire, most).await?,
+        BodyLength::UntilClose => gather(question, &wire, most, |_| false).await?,
     };
     wire.close();
     Ok((response, body))

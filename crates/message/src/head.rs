@@ -35,8 +35,10 @@ pub enum BodyLength {
     None,
     /// So many bytes.
     Exact(u64),
-    /// It ends when it ends: chunks, DATA frames, or the end of the connection.
-    Unknown,
+    /// No length is known, and its frames say where it ends: chunks, or DATA frames.
+    Framed,
+    /// No length is known, and the end of the connection ends it. Only a response's body can (RFC 9112 section 6.3).
+    UntilClose,
 }
 
 /// A request's head.

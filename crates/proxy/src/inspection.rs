@@ -69,7 +69,7 @@ impl Inspection {
     }
 
     /// The body of one side's message, whose head says that it has this length; nothing when the other side's is looked at.
-    pub fn body(&self, side: Side, length: BodyLength, chunked: bool) -> Option<Body<'_>> {
+    pub fn body(&self, side: Side, length: BodyLength) -> Option<Body<'_>> {
         if side != self.side {
             return None;
         }
@@ -80,11 +80,11 @@ impl Inspection {
                 Some(bytes) => Body { bytes, whole: true },
                 None => Body { bytes, whole: false },
             },
-            BodyLength::Unknown if chunked => {
+            BodyLength::Framed => {
                 let (bytes, whole) = self.joined.get_or_init(|| join(bytes));
                 Body { bytes, whole: *whole }
             }
-            BodyLength::Unknown => Body { bytes, whole: false },
+            BodyLength::UntilClose => Body { bytes, whole: false },
         })
     }
 

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use terse_http::h1::{self, ChunkDecoder, Parsed, Step};
-use terse_message::{BodyLength, Known, Response};
+use terse_message::{BodyLength, Response};
 use terse_names::Families;
 use terse_tls::{Fetched, Question};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -147,7 +147,6 @@ async fn exchange(mut stream: TcpStream, request: &[u8]) -> io::Result<(Response
             Parsed::Partial => more(&mut stream, &mut bytes).await?,
         }
     }
-    let chunked = response.fields.has(Known::TransferEncoding);
     let body = match response.body {
         BodyLength::None => Vec::new(),
         BodyLength::Exact(len) => {
@@ -158,8 +157,8 @@ async fn exchange(mut stream: TcpStream, request: &[u8]) -> io::Result<(Response
             bytes.truncate(len);
             bytes
         }
-        BodyLength::Unknown if chunked => chunks(&mut stream, bytes).await?,
-        BodyLength::Unknown => {
+        BodyLength::Framed => chunks(&mut stream, bytes).await?,
+        BodyLength::UntilClose => {
             while more(&mut stream, &mut bytes).await.map_or_else(ended, |()| Ok(true))? {}
             bytes
         }

@@ -307,7 +307,7 @@ impl First<'_> {
             Decision::Pass | Decision::Http => {}
             Decision::Close => {
                 closes.set(true);
-                *down.body = Incoming::new(BodyLength::Exact(down.buffer.filled().len() as u64), false);
+                *down.body = Incoming::new(BodyLength::Exact(down.buffer.filled().len() as u64));
             }
             Decision::Drop | Decision::Perform(_) => return Err(End::Denied),
         }

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 use terse_http::h1::{self, ChunkDecoder, Parsed};
-use terse_message::{BodyLength, Known, Response};
+use terse_message::{BodyLength, Response};
 use terse_sample::{Env, LogFormat, Store, Target, Value, Vars};
 use terse_tls::Request;
 use tokio::time::{Instant, timeout_at};
@@ -466,12 +466,11 @@ fn body_info(expect: &Expect, content: &[u8]) -> String {
 
 /// What has come of a body, and whether that is all; `None` when its chunks are broken.
 fn content(response: &Response, raw: &[u8]) -> Option<(Vec<u8>, bool)> {
-    if !response.fields.has(Known::TransferEncoding) {
-        return Some(match response.body {
-            BodyLength::None => (Vec::new(), true),
-            BodyLength::Exact(length) => (raw.to_vec(), raw.len() as u64 >= length),
-            BodyLength::Unknown => (raw.to_vec(), false),
-        });
+    match response.body {
+        BodyLength::None => return Some((Vec::new(), true)),
+        BodyLength::Exact(length) => return Some((raw.to_vec(), raw.len() as u64 >= length)),
+        BodyLength::UntilClose => return Some((raw.to_vec(), false)),
+        BodyLength::Framed => {}
     }
     let (mut decoder, mut content, mut at) = (ChunkDecoder::default(), Vec::new(), 0);
     loop {

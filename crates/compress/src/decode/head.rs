@@ -54,7 +54,7 @@ pub fn apply(response: &mut Response, ask: &Ask, decision: &Decision, mode: Etag
             }
             response.fields.remove_known(Known::AcceptRanges);
             if let BodyLength::Exact(_) = response.body {
-                become_unknown(&mut response.body, &mut response.fields);
+                response.body = BodyLength::Framed;
             }
             add_vary(&mut response.fields);
         }
@@ -74,7 +74,7 @@ pub fn apply(response: &mut Response, ask: &Ask, decision: &Decision, mode: Etag
 pub fn apply_request(request: &mut Request, plan: Plan) {
     decode(&mut request.fields, plan);
     if let BodyLength::Exact(_) = request.body {
-        become_unknown(&mut request.body, &mut request.fields);
+        request.body = BodyLength::Framed;
     }
 }
 
@@ -88,12 +88,6 @@ fn decode(fields: &mut Fields, plan: Plan) {
     }
     fields.remove_known(Known::ContentLength);
     drop_digests(fields);
-}
-
-/// Of a body whose length was said, and no longer is.
-fn become_unknown(body: &mut BodyLength, fields: &mut Fields) {
-    *body = BodyLength::Unknown;
-    fields.set(Known::TransferEncoding.name().as_bytes(), b"chunked");
 }
 
 /// Gives the tag of what is left when a coding is undone. What is no tag names nothing, and goes.

@@ -21,7 +21,7 @@ fn a_compressed_response_says_so_and_drops_what_no_longer_holds() {
                   Repr-Digest: x\nDigest: x\nLast-Modified: x\nETag: \"123\"";
     let expected =
         "Content-Type: text/plain\nLast-Modified: x\nETag: W/\"123;terse=gzip\"\nContent-Encoding: gzip\nVary: Accept-Encoding";
-    assert_eq!(sent(&setup, GET, answer), (expected.into(), BodyLength::Unknown));
+    assert_eq!(sent(&setup, GET, answer), (expected.into(), BodyLength::Framed));
     let deflate = Setup::new("compression algo raw-deflate");
     let (head, _) = sent(&deflate, "GET /\nAccept-Encoding: deflate", "200");
     assert_eq!(head, "Content-Encoding: deflate\nVary: Accept-Encoding");
@@ -66,7 +66,7 @@ fn vary_is_merged() {
         ("Vary: ", "Vary: Accept-Encoding"),
     ] {
         let plain = sent(&setup, "GET /", &format!("200\n{before}"));
-        assert_eq!(plain, (expected.into(), BodyLength::Unknown), "as it is for a client that takes no coding");
+        assert_eq!(plain, (expected.into(), BodyLength::Framed), "as it is for a client that takes no coding");
         let (coded, _) = sent(&setup, GET, &format!("200\n{before}"));
         assert_eq!(coded.replace("Content-Encoding: gzip", "").replace("\n\n", "\n").trim(), expected);
     }
@@ -92,7 +92,7 @@ fn vary_is_for_what_varies() {
 fn identity_only_loses_the_length() {
     let setup = Setup::new("compression algo identity");
     let answer = "200\nContent-Length: 50000\nAccept-Ranges: bytes\nETag: \"1\"";
-    assert_eq!(sent(&setup, "GET /", answer), ("Accept-Ranges: bytes\nETag: \"1\"".into(), BodyLength::Unknown));
+    assert_eq!(sent(&setup, "GET /", answer), ("Accept-Ranges: bytes\nETag: \"1\"".into(), BodyLength::Framed));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn requests_and_trailers() {
     let mut ask = request("POST /\nContent-Length: 9\nContent-Digest: x\nContent-Type: text/plain");
     apply_request(&mut ask, Plan { coding: Coding::Gzip, level: crate::Level(6) });
     assert_eq!(lines(&ask.fields), "Content-Type: text/plain\nContent-Encoding: gzip");
-    assert_eq!(ask.body, BodyLength::Unknown);
+    assert_eq!(ask.body, BodyLength::Framed);
     let mut ask = request("POST /\nContent-Encoding: identity\nTrailer: Content-Digest\nTrailer: Server-Timing, Repr-Digest");
     apply_request(&mut ask, Plan { coding: Coding::Gzip, level: crate::Level(6) });
     assert_eq!(lines(&ask.fields), "Content-Encoding: gzip\nTrailer: Server-Timing");

@@ -63,7 +63,7 @@ fn judge_request(request: &Request, link: Link, settings: &Effective<'_>) -> Res
     match request.body {
         BodyLength::None | BodyLength::Exact(0) => return Err(Reason::NoBody),
         BodyLength::Exact(bytes) if bytes < settings.request_min_bytes() => return Err(Reason::TooSmall),
-        BodyLength::Exact(_) | BodyLength::Unknown => {}
+        BodyLength::Exact(_) | BodyLength::Framed | BodyLength::UntilClose => {}
     }
     if request.version < settings.http_version() {
         return Err(Reason::ClientVersion);

@@ -70,8 +70,7 @@ fn judge_message(offer: &Offer, response: &Response, settings: &Effective<'_>) -
     if response.version < settings.http_version() {
         return Err(Reason::ServerVersion);
     }
-    let ends_by_close = response.body == BodyLength::Unknown && !fields.has(Known::TransferEncoding);
-    if ends_by_close && settings.http_version() > Version::Http10 {
+    if response.body == BodyLength::UntilClose && settings.http_version() > Version::Http10 {
         return Err(Reason::UntilClose);
     }
     if fields.has(Known::ContentRange) {
@@ -112,7 +111,7 @@ fn whole_bytes(response: &Response) -> Option<u64> {
 fn known_bytes(offer: &Offer, response: &Response) -> Option<u64> {
     match response.body {
         BodyLength::Exact(bytes) => Some(bytes),
-        BodyLength::Unknown => None,
+        BodyLength::Framed | BodyLength::UntilClose => None,
         BodyLength::None if offer.method == Method::Head => {
             let value = response.fields.first(Known::ContentLength)?;
             std::str::from_utf8(value).ok()?.parse().ok()

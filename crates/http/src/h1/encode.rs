@@ -1,6 +1,6 @@
 //! Values to bytes: heads and chunks.
 
-use terse_message::{Fields, Known, Request, Response, Version};
+use terse_message::{BodyLength, Fields, Known, Request, Response, Version};
 
 /// How the message's connection goes on, as the next hop is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +36,7 @@ pub fn request_head(request: &Request, connection: Connection, out: &mut Vec<u8>
     out.extend_from_slice(request.method());
     out.push(b' ');
     target(request, out);
-    if request.version == Version::Http10 && !request.fields.has(Known::TransferEncoding) {
+    if request.version == Version::Http10 && request.body != BodyLength::Framed {
         out.extend_from_slice(b" HTTP/1.0\r\n");
     } else {
         out.extend_from_slice(b" HTTP/1.1\r\n");

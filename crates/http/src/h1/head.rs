@@ -169,7 +169,7 @@ fn request_body(request: &mut Request, reading: Reading) -> Result<BodyLength, M
             request.fields.remove_known(Known::ContentLength);
             request.must_close = true;
         }
-        return only_chunked(&mut request.fields).map(|()| BodyLength::Unknown);
+        return only_chunked(&mut request.fields).map(|()| BodyLength::Framed);
     }
     Ok(match length {
         None | Some(0) => BodyLength::None,
@@ -215,8 +215,9 @@ fn response_body(response: &mut Response, method: &[u8]) -> Result<BodyLength, M
         || (method == b"CONNECT" && response.status / 100 == 2);
     Ok(match length {
         _ if none => BodyLength::None,
-        Some(n) if !chunked => BodyLength::Exact(n),
-        _ => BodyLength::Unknown,
+        _ if chunked => BodyLength::Framed,
+        Some(n) => BodyLength::Exact(n),
+        None => BodyLength::UntilClose,
     })
 }
 

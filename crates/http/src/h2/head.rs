@@ -110,7 +110,7 @@ impl Reader {
             _ if ends || is_connect => BodyLength::None,
             Some(0) => BodyLength::None,
             Some(length) => BodyLength::Exact(length),
-            None => BodyLength::Unknown,
+            None => BodyLength::Framed,
         };
         Ok(length)
     }
@@ -166,7 +166,7 @@ impl Reader {
         response.body = match length {
             _ if ends => BodyLength::Exact(0),
             Some(length) => BodyLength::Exact(length),
-            None => BodyLength::Unknown,
+            None => BodyLength::Framed,
         };
         Ok(length)
     }

@@ -21,8 +21,8 @@ fn section_8_3_1_a_head_is_what_http1_gives() {
     );
     for (id, more, body) in [
         (3, &[("content-length", "7")][..], BodyLength::Exact(7)),
-        (5, &[], BodyLength::Unknown),
-        (7, &[("cookie", "x=y")], BodyLength::Unknown),
+        (5, &[], BodyLength::Framed),
+        (7, &[("cookie", "x=y")], BodyLength::Framed),
     ] {
         assert_eq!(peer.head(id, 0, &with(&POST, more)), [Event::Request { id, end: false }]);
         assert_eq!(peer.requests.last().unwrap().1.body, body);

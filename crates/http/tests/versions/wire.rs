@@ -50,7 +50,7 @@ pub(crate) fn request_to_http2(head: &[u8]) -> Became<Pairs> {
 pub(crate) fn response_to_http1(pairs: &Pairs, method: &str) -> Became<Vec<String>> {
     let response = read_response(&literal(pairs), method)?;
     let mut written = response.clone();
-    if written.body == BodyLength::Unknown {
+    if written.body == BodyLength::Framed {
         written.fields.push(b"Transfer-Encoding", b"chunked");
     }
     let mut bytes = Vec::new();
@@ -122,7 +122,7 @@ fn lines(bytes: &[u8]) -> Vec<String> {
 }
 
 fn write_request(mut request: Request) -> Vec<u8> {
-    if request.body == BodyLength::Unknown {
+    if request.body == BodyLength::Framed {
         request.fields.push(b"Transfer-Encoding", b"chunked");
     }
     let mut bytes = Vec::new();

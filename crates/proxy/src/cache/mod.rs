@@ -210,7 +210,7 @@ impl Cache {
         let length = match response.body {
             BodyLength::Exact(length) => Some(length),
             BodyLength::None => Some(0),
-            BodyLength::Unknown => None,
+            BodyLength::Framed | BodyLength::UntilClose => None,
         };
         let size = head.len() as u64 + length.unwrap_or(0);
         if size > self.settings.object_bytes() as u64 {

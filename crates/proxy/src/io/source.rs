@@ -81,13 +81,13 @@ pub struct Source<'a> {
 }
 
 impl Incoming {
-    /// How a body of this length ends, in HTTP/1: `chunked` says whether a body of unknown length comes in chunks.
-    pub fn new(length: BodyLength, chunked: bool) -> Incoming {
+    /// How a body of this length ends, in HTTP/1.
+    pub fn new(length: BodyLength) -> Incoming {
         match length {
             BodyLength::None | BodyLength::Exact(0) => Incoming::Done,
             BodyLength::Exact(n) => Incoming::Exact(n),
-            BodyLength::Unknown if chunked => Incoming::Chunked(Box::default(), 0),
-            BodyLength::Unknown => Incoming::UntilClose,
+            BodyLength::Framed => Incoming::Chunked(Box::default(), 0),
+            BodyLength::UntilClose => Incoming::UntilClose,
         }
     }
 

@@ -14,7 +14,7 @@ use std::pin::pin;
 use std::task::Poll;
 use terse_compress::Reason;
 use terse_http::h1::encode;
-use terse_message::{Abort, BodyLength, Cause, Known, Phase, Version, Who};
+use terse_message::{Abort, BodyLength, Cause, Phase, Version, Who};
 
 /// Answers as a rule has decided.
 pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, verdict: Verdict) -> Result<Next, Abort> {
@@ -99,10 +99,8 @@ pub async fn to_abort(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8
     }
     if begun {
         client.io.break_off();
-        let fields = &stream.response.fields;
-        let has_own_end = fields.has(Known::TransferEncoding) || fields.has(Known::ContentLength);
-        // A tunnel is no body: its bytes know themselves where they end.
-        return if has_own_end || abort.phase == Phase::Done { Next::Close } else { Next::Reset };
+        // A close would make it look whole.
+        return if stream.response.body == BodyLength::UntilClose { Next::Reset } else { Next::Close };
     }
     let Some(status) = status(stream, abort) else { return Next::Close };
     let mut answer = reply::page(stream, status);
@@ -223,13 +221,13 @@ fn skip_body(client: &mut Client, stream: &Stream) -> bool {
             client.buffer.consume(n as usize);
             true
         }
-        BodyLength::Unknown => match read::chunked_len(client.buffer.filled(), stream) {
+        BodyLength::Framed => match read::chunked_len(client.buffer.filled()) {
             Some(len) => {
                 client.buffer.consume(len);
                 true
             }
             None => false,
         },
-        BodyLength::Exact(_) => false,
+        BodyLength::Exact(_) | BodyLength::UntilClose => false,
     }
 }

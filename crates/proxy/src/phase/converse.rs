@@ -243,8 +243,7 @@ async fn exchange(client: &mut Client, session: &Rc<Session>, place: &mut Place,
         // A client that was too slow already is not waited for again.
         let is_slow = stream.facts.abort.is_some_and(|abort| abort.who == Who::ClientTimeout);
         let held_back = is_slow || request.fields.has(Known::Expect);
-        let untouched = || Incoming::new(request.body, request.fields.has(Known::TransferEncoding));
-        let rest = stream.left.take().unwrap_or_else(untouched);
+        let rest = stream.left.take().unwrap_or_else(|| Incoming::new(request.body));
         drop(stream);
         Box::pin(linger::linger(client, session, rest, held_back)).await;
     }
@@ -311,7 +310,7 @@ pub(super) fn leave(stream: &mut Stream, exchange: &mut Exchange) {
     stream.request.body = match stream.request.body {
         _ if exchange.upload.is_done() => BodyLength::None,
         // What stands in the buffer is not its beginning: no length fits.
-        length if exchange.body_begun || length == BodyLength::Unknown && stream.facts.times.connected.is_some() => {
+        length if exchange.body_begun || length == BodyLength::Framed && stream.facts.times.connected.is_some() => {
             BodyLength::Exact(u64::MAX)
         }
         untouched => untouched,

@@ -14,7 +14,7 @@ use terse_balance::{Affinity, CookieFound};
 use terse_compress::decode::{self, Ask};
 use terse_compress::{Effective, Offer, policy, range};
 use terse_http::h1::{says_close, unframe};
-use terse_message::{BodyLength, Fields, Known, Version};
+use terse_message::{BodyLength, Fields, Version};
 use terse_tls::Secured;
 
 /// A request on its way to a server, over all attempts.
@@ -73,11 +73,11 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
     let server_mode =
         if mode == ConnectionMode::KeepAlive && says_close(&request.fields) { ConnectionMode::ServerClose } else { mode };
     persistence.strip(&mut request.fields);
-    let is_connect = request.method() == b"CONNECT";
-    if is_connect {
+    if request.method() == b"CONNECT" {
         // Rules may have made it of a request with a body: that stays with the client's connection.
         unframe(&mut request.fields);
         request.must_close |= request.body != BodyLength::None;
+        request.body = BodyLength::None;
         stream.facts.persistence.keep_alive &= !request.must_close;
         persistence.keep_alive &= !request.must_close;
     }
@@ -135,10 +135,7 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
     }
     let request = &stream.request;
     Exchange {
-        upload: match is_connect {
-            true => Incoming::Done,
-            false => Incoming::new(request.body, request.fields.has(Known::TransferEncoding)),
-        },
+        upload: Incoming::new(request.body),
         body_begun: false,
         keep_client: persistence.keep_alive && mode != ConnectionMode::Close,
         upgrade: persistence.upgrade,

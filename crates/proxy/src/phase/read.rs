@@ -63,10 +63,9 @@ pub async fn body(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
 
 /// Reads the body, or as much of it as is waited for, as far as a buffer holds it. It stays in the buffer.
 pub async fn some_of_body(client: &mut Client, stream: &mut Stream, wait: BodyWait) -> Result<(), Abort> {
-    let chunked = stream.request.fields.has(Known::TransferEncoding);
     let is_there = |length, bytes: &[u8]| {
-        let enough = wait.at_least > 0 && data_bytes(length, chunked, bytes) >= wait.at_least;
-        Ok::<_, Abort>(enough || is_whole(length, chunked, bytes)?)
+        let enough = wait.at_least > 0 && data_bytes(length, bytes) >= wait.at_least;
+        Ok::<_, Abort>(enough || is_whole(length, bytes)?)
     };
     client.timer.set(wait.time);
     if stream.request.fields.has(Known::Expect) && !is_there(stream.request.body, client.buffer.filled())? {
@@ -85,9 +84,9 @@ pub async fn some_of_body(client: &mut Client, stream: &mut Stream, wait: BodyWa
 }
 
 /// How many bytes of a body's data are in these.
-fn data_bytes(length: BodyLength, chunked: bool, bytes: &[u8]) -> u64 {
+fn data_bytes(length: BodyLength, bytes: &[u8]) -> u64 {
     match length {
-        BodyLength::Unknown if chunked => join(bytes).0.len() as u64,
+        BodyLength::Framed => join(bytes).0.len() as u64,
         _ => bytes.len() as u64,
     }
 }
@@ -138,24 +137,24 @@ pub fn buffered(client: &Client, stream: &Stream) -> Vec<u8> {
     match stream.request.body {
         BodyLength::None => Vec::new(),
         BodyLength::Exact(n) => bytes.get(..usize::try_from(n).unwrap_or(usize::MAX)).unwrap_or(bytes).to_vec(),
-        BodyLength::Unknown => join(bytes).0,
+        BodyLength::Framed => join(bytes).0,
+        BodyLength::UntilClose => bytes.to_vec(),
     }
 }
 
 /// Whether all of a body is in these bytes.
-fn is_whole(length: BodyLength, chunked: bool, bytes: &[u8]) -> Result<bool, Abort> {
+fn is_whole(length: BodyLength, bytes: &[u8]) -> Result<bool, Abort> {
     match length {
         BodyLength::None => Ok(true),
         BodyLength::Exact(n) => Ok(bytes.len() as u64 >= n),
-        BodyLength::Unknown if !chunked => Ok(false),
-        BodyLength::Unknown => Ok(chunks(bytes).map_err(|m| broken(Broken::Malformed(m)))?.is_some()),
+        BodyLength::UntilClose => Ok(false),
+        BodyLength::Framed => Ok(chunks(bytes).map_err(|m| broken(Broken::Malformed(m)))?.is_some()),
     }
 }
 
 /// How long the chunked body is that these bytes begin with, its frames and trailer included, if all of it is there.
-pub fn chunked_len(bytes: &[u8], stream: &Stream) -> Option<usize> {
-    let chunked = stream.request.fields.has(Known::TransferEncoding);
-    chunked.then(|| chunks(bytes).ok().flatten()).flatten()
+pub fn chunked_len(bytes: &[u8]) -> Option<usize> {
+    chunks(bytes).ok().flatten()
 }
 
 /// The length of all chunks, the last one included; none when that has not come.

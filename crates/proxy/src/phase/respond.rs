@@ -70,8 +70,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
         return Err(junk(Cause::Malformed));
     }
     let switches = changes || is_tunnel(stream);
-    let chunked = stream.response.fields.has(Known::TransferEncoding);
-    *down.body = Incoming::new(stream.response.body, chunked);
+    *down.body = Incoming::new(stream.response.body);
     reply.server_keeps =
         persistence.keep_alive && reply.mode == ConnectionMode::KeepAlive && !matches!(down.body, Incoming::UntilClose);
     if stream.response.must_close {
@@ -218,8 +217,7 @@ async fn deliver(
     };
     if sent.is_ok() {
         down.ended();
-        let ends_with_connection = sink.framing == Outgoing::Plain && stream.response.body == BodyLength::Unknown;
-        if ends_with_connection && !reply.sending.whole.get() {
+        if stream.response.body == BodyLength::UntilClose && !reply.sending.whole.get() {
             // The request goes on, and the client must see the end of its answer. Whether it can still be told is seen elsewhere.
             let _ = sink.shutdown().await;
         }
@@ -435,17 +433,16 @@ async fn wait_for_body(down: &mut Source<'_>, stream: &mut Stream, wait: BodyWai
         return Ok(());
     }
     let length = if down.body.is_done() { BodyLength::None } else { stream.response.body };
-    let chunked = stream.response.fields.has(Known::TransferEncoding);
     let waiting = async {
         loop {
             let (bytes, whole) = match length {
-                BodyLength::Unknown if chunked => {
+                BodyLength::Framed => {
                     let (data, whole) = inspection::join(down.buffer.filled());
                     (data.len() as u64, whole)
                 }
                 BodyLength::None => (0, true),
                 BodyLength::Exact(n) => (down.buffer.filled().len() as u64, down.buffer.filled().len() as u64 >= n),
-                BodyLength::Unknown => (down.buffer.filled().len() as u64, false),
+                BodyLength::UntilClose => (down.buffer.filled().len() as u64, false),
             };
             let full = down.buffer.is_full() && !down.buffer.is_released();
             if whole || full || wait.at_least > 0 && bytes >= wait.at_least || !inspect::more_of(down).await {
@@ -510,7 +507,8 @@ async fn decide(
     if decoded {
         return Ok(policy::look(&verdict, b"", None, settings));
     }
-    let least = if stream.response.body == BodyLength::Unknown { settings.response_min_bytes() } else { 0 };
+    let least =
+        if matches!(stream.response.body, BodyLength::Framed | BodyLength::UntilClose) { settings.response_min_bytes() } else { 0 };
     let whole = script::beside(stream, pin!(body::whole(down, least))).await;
     loop {
         match down.part().map_err(|broken| unsent(broken, stream))? {
@@ -525,36 +523,37 @@ async fn decide(
     }
 }
 
-/// How the client finds the end of the body; what the head says of it.
+/// How the client finds the end of the body: from here on the response says that. What the head says of it.
 ///
 /// A body that ends with the server's connection goes in chunks where the client understands them: so it sees whether the body is whole.
 fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, session: &Session) -> Outgoing {
-    let bodyless = stream.response.body == BodyLength::None;
     let drops_trailers = session.frontend().options.drop_trailers.responses;
     if drops_trailers || !prepare::is_modern(version) {
         stream.response.fields.remove_known(Known::Trailer);
     }
     reply.keep_client &= session.worker.is_running();
-    if stream.response.body != BodyLength::Unknown {
+    let response = &mut stream.response;
+    match response.body {
         // 1xx, 204 and what opens a tunnel say nothing about a body (RFC 9112 section 6.1, RFC 9110 section 8.6).
-        if stream.response.status == 204 {
-            unframe(&mut stream.response.fields);
-        } else if !bodyless {
-            stream.response.fields.remove_known(Known::TransferEncoding);
+        BodyLength::None if response.status == 204 => unframe(&mut response.fields),
+        BodyLength::None => {}
+        BodyLength::Exact(_) => {
+            response.fields.remove_known(Known::TransferEncoding);
         }
-        return Outgoing::Plain;
-    }
-    if prepare::is_modern(version) {
-        stream.response.version = Version::Http11;
-        if !stream.response.fields.has(Known::TransferEncoding) {
-            stream.response.fields.push(b"Transfer-Encoding", b"chunked");
+        BodyLength::Framed | BodyLength::UntilClose if prepare::is_modern(version) => {
+            (response.version, response.body) = (Version::Http11, BodyLength::Framed);
+            if !response.fields.has(Known::TransferEncoding) {
+                response.fields.push(b"Transfer-Encoding", b"chunked");
+            }
+            return Outgoing::Chunked { trailers: !drops_trailers };
         }
-        Outgoing::Chunked { trailers: !drops_trailers }
-    } else {
-        stream.response.fields.remove_known(Known::TransferEncoding);
-        reply.keep_client = false;
-        Outgoing::Plain
+        BodyLength::Framed | BodyLength::UntilClose => {
+            response.body = BodyLength::UntilClose;
+            response.fields.remove_known(Known::TransferEncoding);
+            reply.keep_client = false;
+        }
     }
+    Outgoing::Plain
 }
 
 /// The client waits for a body all the same: the head says that there is none.

@@ -137,11 +137,12 @@ pub async fn run(
         decoding::request(stream, &mut exchange.decode);
         Box::pin(decide(&mut up, stream, &mut exchange.code, exchange.decode.is_some())).await;
     }
-    let coded = exchange.code.is_some() || exchange.decode.is_some();
-    let chunked = coded || matches!(up.body, Incoming::Chunked(..));
-    let framing = match chunked {
-        false => Outgoing::Plain,
-        true => {
+    let framing = match stream.request.body {
+        BodyLength::None | BodyLength::Exact(_) | BodyLength::UntilClose => Outgoing::Plain,
+        BodyLength::Framed => {
+            if !stream.request.fields.has(Known::TransferEncoding) {
+                stream.request.fields.push(b"Transfer-Encoding", b"chunked");
+            }
             let drops = stream.facts.backend().is_some_and(|backend| backend.options.drop_trailers.requests);
             if drops {
                 stream.request.fields.remove_known(Known::Trailer);
@@ -307,7 +308,7 @@ async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Op
         verdict = policy::look_request(&verdict, b"", None, &settings);
     }
     if let Decision::Look(_) = verdict.decision {
-        let least = if stream.request.body == BodyLength::Unknown { settings.request_min_bytes() } else { 0 };
+        let least = if stream.request.body == BodyLength::Framed { settings.request_min_bytes() } else { 0 };
         let whole = body::whole(up, least).await;
         if let Ok(None) = up.part() {
             // A client that is silent behind its head is not waited for. What goes wrong here is found again, and told, by the upload.
@@ -321,9 +322,6 @@ async fn decide(up: &mut Source<'_>, stream: &mut Stream, exchange_plan: &mut Op
     }
     if let Decision::Compress(chosen) = verdict.decision {
         terse_compress::head::apply_request(&mut stream.request, chosen);
-        if !stream.request.fields.has(Known::TransferEncoding) {
-            stream.request.fields.push(b"Transfer-Encoding", b"chunked");
-        }
         let known_bytes = up.known_bytes().filter(|_| !decoded);
         let (collect_bytes, engine) = (settings.collect_bytes(chosen.coding), settings.engine());
         *exchange_plan = Some(CodePlan { chosen, known_bytes, collect_bytes, engine });

@@ -74,7 +74,7 @@ pub fn share(head: Side, waiting: &[u8], stream: &mut Stream) {
     let body = match body {
         BodyLength::None => 0,
         BodyLength::Exact(n) => usize::try_from(n).unwrap_or(usize::MAX),
-        BodyLength::Unknown => usize::MAX,
+        BodyLength::Framed | BodyLength::UntilClose => usize::MAX,
     };
     let free = process.buffer_bytes.saturating_sub(waiting.len().min(body));
     stream.facts.head_most = free.max(bytes(fields).saturating_add(reserve));

@@ -64,8 +64,8 @@ mod tests {
 
     #[test]
     fn the_body_stays_what_it_is() {
-        let (done, response) = set(200, BodyLength::Unknown, 503);
-        assert_eq!((done, response.status, response.reason(), response.body), (true, 503, &b"Why"[..], BodyLength::Unknown));
+        let (done, response) = set(200, BodyLength::Framed, 503);
+        assert_eq!((done, response.status, response.reason(), response.body), (true, 503, &b"Why"[..], BodyLength::Framed));
         let (done, response) = set(200, BodyLength::Exact(3), 204);
         assert_eq!((done, response.status), (false, 200));
         let (done, response) = set(304, BodyLength::None, 200);

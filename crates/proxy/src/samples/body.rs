@@ -5,7 +5,7 @@
 
 use super::facts;
 use crate::inspection::{Body, Side};
-use terse_message::{BodyLength, Fields, Known};
+use terse_message::{BodyLength, Fields};
 use terse_sample::argument::{Param, ParamKind, may};
 use terse_sample::{ArgList, Env, Fetch, Needs, Octets, Parameters, Type, Value};
 
@@ -47,11 +47,7 @@ pub(super) const FETCHES: &[Fetch] = &[
 /// The body of a message, where it is lent to the rules.
 fn body<'a>(env: &Env<'a>, side: Side) -> Option<Body<'a>> {
     let facts = facts(env).filter(|facts| facts.version.is_some())?;
-    let (length, fields) = match side {
-        Side::Request => env.request.map(|request| (request.body, &request.fields))?,
-        Side::Response => env.response.map(|response| (response.body, &response.fields))?,
-    };
-    facts.inspection.as_deref()?.body(side, length, fields.has(Known::TransferEncoding))
+    facts.inspection.as_deref()?.body(side, announced(env, side)?)
 }
 
 fn bytes<'a>(env: &Env<'a>, side: Side) -> Option<Value<'a>> {
@@ -69,14 +65,18 @@ fn length<'a>(env: &Env<'a>, side: Side) -> Option<Value<'a>> {
 }
 
 fn size<'a>(env: &Env<'a>, side: Side) -> Option<Value<'a>> {
-    let announced = match side {
-        Side::Request => env.request?.body,
-        Side::Response => env.response?.body,
-    };
-    match announced {
+    match announced(env, side)? {
         BodyLength::None => Some(Value::Int(0)),
         BodyLength::Exact(n) => Some(Value::Int(i64::try_from(n).unwrap_or(i64::MAX))),
-        BodyLength::Unknown => length(env, side),
+        BodyLength::Framed | BodyLength::UntilClose => length(env, side),
+    }
+}
+
+/// What a message's head says of its body.
+fn announced(env: &Env<'_>, side: Side) -> Option<BodyLength> {
+    match side {
+        Side::Request => env.request.map(|request| request.body),
+        Side::Response => env.response.map(|response| response.body),
     }
 }
 

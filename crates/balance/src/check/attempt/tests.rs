@@ -235,3 +235,25 @@ async fn unix_sockets_are_checked_too() {
     std::fs::remove_file(&path).unwrap();
     assert_eq!(outcomes.map(|outcome| outcome.status), [CheckStatus::L4Ok, CheckStatus::L4Connection]);
 }
+
+/// What has come of a body, by what its head says of its end.
+#[test]
+fn contents_end_as_their_heads_say() {
+    let chunks = &b"3\r\nabc\r\n0\r\n\r\n"[..];
+    for (method, head, raw, expected) in [
+        ("GET", "Content-Length: 3", &b"abc"[..], Some((&b"abc"[..], true))),
+        ("GET", "Content-Length: 4", b"abc", Some((b"abc", false))),
+        ("GET", "X: y", b"abc", Some((b"abc", false))),
+        ("GET", "Transfer-Encoding: chunked", chunks, Some((b"abc", true))),
+        ("GET", "Transfer-Encoding: chunked", &chunks[..8], Some((b"abc", false))),
+        ("GET", "Transfer-Encoding: chunked", b"x\r\n", None),
+        ("HEAD", "Transfer-Encoding: chunked", b"", Some((b"", true))),
+        ("HEAD", "Content-Length: 3", b"", Some((b"", true))),
+    ] {
+        let mut response = Response::default();
+        let text = format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n");
+        assert_eq!(h1::parse_response(text.as_bytes(), method.as_bytes(), &mut response), Ok(Parsed::Complete(text.len())));
+        let expected = expected.map(|(bytes, whole)| (bytes.to_vec(), whole));
+        assert_eq!(content(&response, raw), expected, "{method} {head}");
+    }
+}

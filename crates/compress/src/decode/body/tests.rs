@@ -12,7 +12,7 @@ use terse_message::BodyLength;
 fn plan(coding: &str) -> Plan {
     let settings = Decompression { request: Some(vec![Coding::Gzip, Coding::Brotli, Coding::Deflate]), ..Decompression::default() };
     let mut post = request(&format!("POST /\nContent-Encoding: {coding}"));
-    post.body = BodyLength::Unknown;
+    post.body = BodyLength::Framed;
     match policy::decide_request(&post, false, &Effective::new(Some(&settings), None)) {
         Some(Decision::Decode(plan)) => plan,
         other => panic!("{other:?}"),
