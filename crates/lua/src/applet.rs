@@ -20,7 +20,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use terse_http::h1::{self, ChunkDecoder, Parsed, Step, encode};
-use terse_message::{BodyLength, Request, Version};
+use terse_message::{BodyLength, Fields, Request, Version};
 use terse_proxy::rules::edit::is_field;
 use terse_proxy::stream::Stream;
 use tokio::net::UnixStream;
@@ -142,7 +142,7 @@ impl Http {
     pub(crate) fn finish(&self) -> bool {
         let mut inner = self.lock();
         if inner.body == Body::Chunked {
-            encode::last_chunk(b"", &mut inner.out);
+            encode::last_chunk(Fields::none(), &mut inner.out);
         }
         let answered = inner.body != Body::NotYet;
         if answered {

@@ -30,6 +30,12 @@ struct Field {
 }
 
 impl Fields {
+    /// No fields, for all who have none to tell.
+    pub fn none() -> &'static Fields {
+        static NONE: Fields = Fields { bytes: Vec::new(), index: Vec::new(), seen: 0 };
+        &NONE
+    }
+
     /// Forgets everything, keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();

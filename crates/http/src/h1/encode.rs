@@ -110,10 +110,11 @@ pub fn chunk_start(size: usize, out: &mut Vec<u8>) {
 /// What follows a chunk's data.
 pub const CHUNK_END: &[u8] = b"\r\n";
 
-/// Ends a chunked body; `trailers` are lines with their empty line, or nothing.
-pub fn last_chunk(trailers: &[u8], out: &mut Vec<u8>) {
+/// Ends a chunked body.
+pub fn last_chunk(trailers: &Fields, out: &mut Vec<u8>) {
     out.extend_from_slice(b"0\r\n");
-    out.extend_from_slice(if trailers.is_empty() { b"\r\n" } else { trailers });
+    trailers.write_to(out);
+    out.extend_from_slice(b"\r\n");
 }
 
 /// The usual reason phrase of a status (RFC 9110 section 15).

@@ -14,6 +14,7 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use terse_http::h1::encode;
+use terse_message::Fields;
 
 /// How the receiver finds the end of the body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,11 +30,11 @@ pub enum Outgoing {
 
 impl Outgoing {
     /// Appends what ends a body.
-    fn end(self, trailers: &[u8], out: &mut Vec<u8>) {
+    fn end(self, trailers: &Fields, out: &mut Vec<u8>) {
         match self {
             Outgoing::Plain => {}
             Outgoing::Chunked { trailers: true } => encode::last_chunk(trailers, out),
-            Outgoing::Chunked { trailers: false } => encode::last_chunk(b"", out),
+            Outgoing::Chunked { trailers: false } => encode::last_chunk(Fields::none(), out),
         }
     }
 }
@@ -110,12 +111,12 @@ impl Sink<'_> {
     }
 
     /// Ends the body: the last chunk, and what still waits.
-    pub async fn finish(&mut self, trailers: &[u8]) -> io::Result<()> {
+    pub async fn finish(&mut self, trailers: &Fields) -> io::Result<()> {
         self.finish_with(b"", trailers).await
     }
 
     /// Sends the last part of the body and ends it, at one go.
-    pub async fn finish_with(&mut self, data: &[u8], trailers: &[u8]) -> io::Result<()> {
+    pub async fn finish_with(&mut self, data: &[u8], trailers: &Fields) -> io::Result<()> {
         let end = self.begin(data.len());
         if data.len() > COPIED {
             let mut end = end.to_vec();

@@ -22,12 +22,22 @@ pub enum Incoming {
     Done,
     /// So many bytes are left.
     Exact(u64),
-    /// In chunks: the decoder, and how many bytes of data it has found at the front of the buffer.
-    Chunked(Box<ChunkDecoder>, usize),
+    /// In chunks.
+    Chunked(Box<Chunks>),
     /// All until the peer closes: a body without a length, or a tunnel.
     UntilClose,
     /// It is in memory: nothing is read.
     Held(Held),
+}
+
+/// A body in chunks.
+#[derive(Debug, Default)]
+pub struct Chunks {
+    decoder: ChunkDecoder,
+    /// Bytes of data that were found at the front of the buffer.
+    found: usize,
+    /// The fields behind the last chunk, once that has come.
+    trailers: Fields,
 }
 
 /// What is at the front of the buffer.
@@ -86,7 +96,7 @@ impl Incoming {
         match length {
             BodyLength::None | BodyLength::Exact(0) => Incoming::Done,
             BodyLength::Exact(n) => Incoming::Exact(n),
-            BodyLength::Framed => Incoming::Chunked(Box::default(), 0),
+            BodyLength::Framed => Incoming::Chunked(Box::default()),
             BodyLength::UntilClose => Incoming::UntilClose,
         }
     }
@@ -126,14 +136,14 @@ impl Source<'_> {
             Incoming::Exact(_) | Incoming::UntilClose if waiting == 0 => None,
             Incoming::Exact(left) => Some(Part::Data((*left).min(waiting as u64) as usize)),
             Incoming::UntilClose => Some(Part::Data(waiting)),
-            Incoming::Chunked(_, found) if *found > 0 => Some(Part::Data(*found)),
-            Incoming::Chunked(decoder, found) => {
-                let (used, step) = decoder.step(self.buffer.filled()).map_err(Broken::Malformed)?;
+            Incoming::Chunked(chunks) if chunks.found > 0 => Some(Part::Data(chunks.found)),
+            Incoming::Chunked(chunks) => {
+                let (used, step) = chunks.decoder.step(self.buffer.filled()).map_err(Broken::Malformed)?;
                 match step {
                     Step::Data(range) => {
                         self.buffer.consume(range.start);
-                        *found = range.len();
-                        Some(Part::Data(*found))
+                        chunks.found = range.len();
+                        Some(Part::Data(chunks.found))
                     }
                     Step::More => {
                         self.buffer.consume(used);
@@ -141,7 +151,9 @@ impl Source<'_> {
                     }
                     Step::End => {
                         self.buffer.consume(used);
-                        check_trailers(decoder.trailers()).map_err(Broken::Malformed)?;
+                        if !chunks.decoder.trailers().is_empty() {
+                            parse_trailers(chunks.decoder.trailers(), &mut chunks.trailers).map_err(Broken::Malformed)?;
+                        }
                         Some(Part::End)
                     }
                 }
@@ -167,8 +179,8 @@ impl Source<'_> {
             Incoming::Held(held) => (held.left(), true),
             Incoming::Exact(left) => (filled.len() as u64, filled.len() as u64 >= *left),
             Incoming::UntilClose => (filled.len() as u64, false),
-            Incoming::Chunked(decoder, found) => {
-                let (mut ahead, mut at, mut bytes) = (decoder.clone(), *found, *found as u64);
+            Incoming::Chunked(chunks) => {
+                let (mut ahead, mut at, mut bytes) = (chunks.decoder.clone(), chunks.found, chunks.found as u64);
                 while bytes < enough
                     && let Some(rest) = filled.get(at..)
                     && let Ok((used, step)) = ahead.step(rest)
@@ -216,7 +228,7 @@ impl Source<'_> {
                     *self.body = Incoming::Done;
                 }
             }
-            Incoming::Chunked(_, found) => *found -= n.min(*found),
+            Incoming::Chunked(chunks) => chunks.found -= n.min(chunks.found),
             Incoming::Done | Incoming::UntilClose | Incoming::Held(_) => {}
         }
     }
@@ -228,11 +240,11 @@ impl Source<'_> {
         }
     }
 
-    /// The trailers of a body in chunks, once it has ended.
-    pub fn trailers(&self) -> &[u8] {
+    /// The fields behind the body, once it has ended.
+    pub fn trailers(&self) -> &Fields {
         match &*self.body {
-            Incoming::Chunked(decoder, _) => decoder.trailers(),
-            _ => b"",
+            Incoming::Chunked(chunks) => &chunks.trailers,
+            _ => Fields::none(),
         }
     }
 
@@ -263,7 +275,7 @@ impl Source<'_> {
     fn certain(&self) -> usize {
         let left = match &*self.body {
             Incoming::Exact(left) => *left,
-            Incoming::Chunked(decoder, 0) => decoder.left(),
+            Incoming::Chunked(chunks) if chunks.found == 0 => chunks.decoder.left(),
             _ => 0,
         };
         usize::try_from(left).unwrap_or(usize::MAX)
@@ -342,7 +354,7 @@ impl Source<'_> {
         match self.body {
             Incoming::Exact(left) if *left == n => *self.body = Incoming::Done,
             Incoming::Exact(left) => *left -= n.min(*left),
-            Incoming::Chunked(decoder, _) => decoder.skip(n),
+            Incoming::Chunked(chunks) => chunks.decoder.skip(n),
             Incoming::Done | Incoming::UntilClose | Incoming::Held(_) => {}
         }
     }
@@ -393,8 +405,3 @@ impl Broken {
 
 /// Fewer bytes of data come through the buffer: what follows them comes with them then.
 const RECEIVED_LEAST: usize = 16 * 1024;
-
-/// Trailers are passed on as they came: they must be what they seem to be.
-fn check_trailers(trailers: &[u8]) -> Result<(), Malformed> {
-    if trailers.is_empty() { Ok(()) } else { parse_trailers(trailers, &mut Fields::default()) }
-}

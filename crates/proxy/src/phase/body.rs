@@ -5,6 +5,7 @@ use crate::io::source::Incoming;
 use crate::io::{Broken, Part, Sink, Source, Timer, turn};
 use crate::phase::inspect;
 use crate::splice::{self, Way};
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
@@ -12,7 +13,6 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 use terse_compress::body::Output;
 use terse_compress::{Compressor, Step};
-use terse_http::h1::head::parse_trailers;
 use terse_message::Fields;
 
 /// Where a body broke off.
@@ -365,15 +365,13 @@ async fn in_pieces(mut output: &[u8], sink: &mut Sink<'_>, passage: &mut Option<
 }
 
 /// The trailers that still hold of a compressed body.
-pub(super) fn trailers(raw: &[u8]) -> Vec<u8> {
-    let mut fields = Fields::default();
-    let mut out = Vec::new();
-    if !raw.is_empty() && parse_trailers(raw, &mut fields).is_ok() {
-        terse_compress::head::apply_trailers(&mut fields);
-        fields.write_to(&mut out);
-        out.extend_from_slice(b"\r\n");
+pub(super) fn trailers(all: &Fields) -> Cow<'_, Fields> {
+    if all.is_empty() {
+        return Cow::Borrowed(all);
     }
-    out
+    let mut left = all.clone();
+    terse_compress::head::apply_trailers(&mut left);
+    Cow::Owned(left)
 }
 
 #[cfg(test)]

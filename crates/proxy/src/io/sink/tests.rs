@@ -11,7 +11,6 @@ use tokio::runtime::Builder;
 const FRAMINGS: [Outgoing; 3] = [Outgoing::Plain, Outgoing::Chunked { trailers: false }, Outgoing::Chunked { trailers: true }];
 const LENGTHS: [usize; 6] = [0, 1, COPIED, COPIED + 1, ENOUGH, 100_000];
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\n\r\n";
-const TRAILERS: &[u8] = b"Sum: 1\r\n\r\n";
 /// What stands in front of the message.
 const UNCOUNTED: u64 = 3;
 
@@ -37,7 +36,9 @@ fn send(kind: SocketType, buffer: usize, framing: Outgoing, waits: &[u8], parts:
         for part in parts {
             sink.send(part).await.unwrap();
         }
-        sink.finish_with(last, TRAILERS).await.unwrap();
+        let mut trailers = Fields::default();
+        trailers.push(b"Sum", b"1");
+        sink.finish_with(last, &trailers).await.unwrap();
         assert!(sink.out.is_empty());
         let written = sink.written;
         assert_eq!(count.get(), written - UNCOUNTED.min(written));
