@@ -17,7 +17,7 @@ pub use buffer::{BULK_BYTES, Buffer, Pool, Pools};
 pub use held::{Held, Listener, Pieces};
 pub use pipe::{Pipe, PipeLimit, Pipes};
 pub use silence::keep_silent;
-pub use sink::{Outgoing, Sink};
+pub use sink::{Peer, Sink};
 pub use source::{Broken, Incoming, Part, Source};
 pub use timer::{Timer, Wheel};
 pub use transport::{Reader, Transport, Writer};

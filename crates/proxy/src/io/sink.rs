@@ -3,6 +3,10 @@
 //! What is small is copied behind what already waits, so that a head, a short body and the last chunk leave in one system call;
 //! what is large is written from where it lies.
 
+mod head;
+
+pub use head::Peer;
+
 use super::pipe::Pipe;
 use super::timer::Timer;
 use super::transport::Writer;
@@ -18,7 +22,7 @@ use terse_message::Fields;
 
 /// How the receiver finds the end of the body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outgoing {
+enum Outgoing {
     /// There is none, or its length was said, or the connection closes behind it: the bytes as they are.
     Plain,
     /// In chunks; with trailers, unless the proxy drops them (`option http-drop-request-trailers` and its like).
@@ -47,8 +51,8 @@ pub struct Sink<'a> {
     pub out: &'a mut Vec<u8>,
     /// Where the body travels in stored records: bytes of what waits that do not, because they are a head.
     pub unstored: Option<usize>,
-    /// The body's framing.
-    pub framing: Outgoing,
+    /// The body's framing, which its head decides.
+    framing: Outgoing,
     /// Bytes that were written.
     pub written: u64,
     /// Counts them, but for so many at the front.
@@ -83,7 +87,7 @@ impl Sink<'_> {
 }
 
 impl<'a> Sink<'a> {
-    /// A message that goes as it is.
+    /// What goes as it is, until a head says otherwise.
     pub fn new(
         writer: Writer<'a>,
         out: &'a mut Vec<u8>,

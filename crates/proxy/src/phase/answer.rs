@@ -13,7 +13,6 @@ use std::io;
 use std::pin::pin;
 use std::task::Poll;
 use terse_compress::Reason;
-use terse_http::h1::encode;
 use terse_message::{Abort, BodyLength, Cause, Phase, Version, Who};
 
 /// Answers as a rule has decided.
@@ -187,13 +186,14 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
     let mode = prepare::connection_mode(session.frontend(), stream.facts.backend());
     let wants = stream.facts.persistence.keep_alive && mode != ConnectionMode::Close;
     let keep = wants && read_whole && !answer.close && session.worker.is_running();
-    respond::write_head(&stream.facts, &stream.response, encode::connection(keep, version), out);
     // What rules have said of the status is shown, or else what a page stands for.
     let shown = answer.stands_for.filter(|_| stream.response.status == answer.status);
     stream.facts.status = shown.unwrap_or(stream.response.status);
     let timeout = stream.facts.timeouts().client;
     let (_, writer) = client.io.split();
-    let mut sink = Sink::new(writer, out, &client.timer, timeout, &stream.facts.figures.bytes_out);
+    let figures = stream.facts.figures.clone();
+    let mut sink = Sink::new(writer, out, &client.timer, timeout, &figures.bytes_out);
+    let keep = sink.response(&mut stream.response, keep, &respond::peer(&stream.facts, version));
     let sent = async {
         if !is_head && stream.response.body != BodyLength::None {
             sink.send(&answer.body).await?;

@@ -183,7 +183,7 @@ async fn run(client: &mut Client, stream: &mut Stream, rules: &[Arc<Rule>], look
 async fn ahead(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
     mark(stream, &client.io.socket());
     match stream.facts.changed_mut().and_then(|changes| changes.hints.take()) {
-        Some(hints) => read::interim(client, stream, &hints).await,
+        Some(mut hints) => read::interim(client, stream, &mut hints).await,
         None => Ok(()),
     }
 }

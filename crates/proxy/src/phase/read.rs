@@ -9,7 +9,7 @@ use crate::stream::Stream;
 use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::task::Poll;
-use terse_http::h1::{self, ChunkDecoder, Malformed, Parsed, Persistence, Step, encode};
+use terse_http::h1::{self, ChunkDecoder, Malformed, Parsed, Persistence, Step};
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Who, list};
 
 /// Reads the head of the stream's request; its first bytes are in the client's buffer.
@@ -111,23 +111,19 @@ async fn go_on(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
     stream.request.fields.remove_known(Known::Expect);
     let mut go_on = Response::default();
     go_on.status = 100;
-    interim(client, stream, &go_on).await
+    interim(client, stream, &mut go_on).await
 }
 
 /// Sends an interim response, which HTTP/1.0 does not know (RFC 9110 section 15.2).
-pub async fn interim(client: &mut Client, stream: &mut Stream, response: &Response) -> Result<(), Abort> {
+pub async fn interim(client: &mut Client, stream: &mut Stream, response: &mut Response) -> Result<(), Abort> {
     if !prepare::is_modern(stream.request.version) {
         return Ok(());
     }
-    let mut out = Vec::new();
-    respond::write_head(&stream.facts, response, encode::Connection::Implied, &mut out);
-    send(client, stream, out).await
-}
-
-async fn send(client: &mut Client, stream: &mut Stream, mut out: Vec<u8>) -> Result<(), Abort> {
     let timeout = stream.facts.timeouts().client;
     let (_, writer) = client.io.split();
+    let mut out = Vec::new();
     let mut sink = Sink::new(writer, &mut out, &client.timer, timeout, &stream.facts.figures.bytes_out);
+    sink.bare(response, &respond::peer(&stream.facts, stream.request.version));
     sink.flush().await.map_err(|_| broken(Broken::Reset))
 }
 

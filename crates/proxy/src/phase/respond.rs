@@ -7,7 +7,7 @@ use crate::figures::{CountedCoder, CountedDecoder};
 use crate::filter::{self, Direction};
 use crate::inspection::{self, Side, lend};
 use crate::io::source::Incoming;
-use crate::io::{Broken, Outgoing, Part, Sink, Source, clock};
+use crate::io::{Broken, Part, Peer, Sink, Source, clock};
 use crate::log::Origin;
 use crate::phase::assign::went_early_unasked;
 use crate::phase::body::{self, Broke};
@@ -28,7 +28,7 @@ use std::sync::Arc;
 use terse_balance::Affinity;
 use terse_compress::decode::{Ask, Decompressor};
 use terse_compress::{self as compress, Effective, Offer, Verdict, policy};
-use terse_http::h1::{self, Malformed, Parsed, Persistence, encode, unframe};
+use terse_http::h1::{self, Malformed, Parsed, Persistence};
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Version, Who, list};
 use terse_sample::Needs;
 
@@ -189,9 +189,8 @@ async fn deliver(
     if bodiless {
         without_body(&mut stream.response);
     }
-    sink.framing = frame(stream, reply, version, &session);
-    let spoken = version.min(stream.response.version);
-    write_head(&stream.facts, &stream.response, encode::connection(reply.keep_client, spoken), sink.out);
+    let keep = reply.keep_client && session.worker.is_running();
+    reply.keep_client = sink.response(&mut stream.response, keep, &peer(&stream.facts, version));
     sink.unstored = hop.stores.then_some(sink.out.len());
     stream.facts.status = stream.response.status;
     stream.facts.figures.head_at.set(stream.facts.figures.bytes_out.get());
@@ -277,8 +276,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, r
                     let persistence = Persistence::read(&mut stream.response.fields, stream.response.version);
                     // No protocol is offered before the answer.
                     Persistence { upgrade: false, ..persistence }.strip(&mut stream.response.fields);
-                    unframe(&mut stream.response.fields);
-                    write_head(&stream.facts, &stream.response, encode::Connection::Implied, sink.out);
+                    sink.bare(&mut stream.response, &peer(&stream.facts, stream.request.version));
                     sink.flush().await.map_err(|e| to_client(&e))?;
                 }
             }
@@ -333,14 +331,11 @@ fn end_hop(stream: &mut Stream, reply: &mut Reply<'_>) {
     Persistence { keep_alive: reply.keep_client, upgrade }.strip(fields);
 }
 
-/// Writes a response's head as it goes to the stream's client.
+/// What the stream's client understands of heads.
 #[inline]
-pub fn write_head(facts: &Facts, response: &Response, connection: encode::Connection, out: &mut Vec<u8>) {
-    let start = out.len();
-    encode::response_head(response, connection.beside(&response.fields), out);
-    if let Some(spellings) = &facts.frontend().spellings {
-        spellings.apply(&mut out[start..]);
-    }
+pub fn peer(facts: &Facts, version: Version) -> Peer<'_> {
+    let frontend = facts.frontend();
+    Peer { version, spellings: frontend.spellings.as_deref(), drops_trailers: frontend.options.drop_trailers.responses }
 }
 
 fn is_tunnel(stream: &Stream) -> bool {
@@ -353,8 +348,7 @@ async fn switch(sink: &mut Sink<'_>, stream: &mut Stream, reply: &mut Reply<'_>,
         return Err(spoiled(stream));
     }
     end_hop(stream, reply);
-    unframe(&mut stream.response.fields);
-    write_head(&stream.facts, &stream.response, encode::Connection::Implied, sink.out);
+    sink.bare(&mut stream.response, &peer(&stream.facts, stream.request.version));
     stream.facts.status = stream.response.status;
     reply.switched = true;
     sink.flush().await.map_err(|e| to_client(&e))
@@ -521,39 +515,6 @@ async fn decide(
             },
         }
     }
-}
-
-/// How the client finds the end of the body: from here on the response says that. What the head says of it.
-///
-/// A body that ends with the server's connection goes in chunks where the client understands them: so it sees whether the body is whole.
-fn frame(stream: &mut Stream, reply: &mut Reply<'_>, version: Version, session: &Session) -> Outgoing {
-    let drops_trailers = session.frontend().options.drop_trailers.responses;
-    if drops_trailers || !prepare::is_modern(version) {
-        stream.response.fields.remove_known(Known::Trailer);
-    }
-    reply.keep_client &= session.worker.is_running();
-    let response = &mut stream.response;
-    match response.body {
-        // 1xx, 204 and what opens a tunnel say nothing about a body (RFC 9112 section 6.1, RFC 9110 section 8.6).
-        BodyLength::None if response.status == 204 => unframe(&mut response.fields),
-        BodyLength::None => {}
-        BodyLength::Exact(_) => {
-            response.fields.remove_known(Known::TransferEncoding);
-        }
-        BodyLength::Framed | BodyLength::UntilClose if prepare::is_modern(version) => {
-            (response.version, response.body) = (Version::Http11, BodyLength::Framed);
-            if !response.fields.has(Known::TransferEncoding) {
-                response.fields.push(b"Transfer-Encoding", b"chunked");
-            }
-            return Outgoing::Chunked { trailers: !drops_trailers };
-        }
-        BodyLength::Framed | BodyLength::UntilClose => {
-            response.body = BodyLength::UntilClose;
-            response.fields.remove_known(Known::TransferEncoding);
-            reply.keep_client = false;
-        }
-    }
-    Outgoing::Plain
 }
 
 /// The client waits for a body all the same: the head says that there is none.

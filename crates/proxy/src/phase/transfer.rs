@@ -3,7 +3,7 @@
 use crate::figures::Figures;
 use crate::filter::Direction;
 use crate::io::source::Incoming;
-use crate::io::{Broken, Outgoing, Part, Sink, Source};
+use crate::io::{Broken, Part, Peer, Sink, Source};
 use crate::meter::{self, Meter};
 use crate::phase::body::{self, Broke};
 use crate::phase::decoding::{self, DecodePlan};
@@ -24,7 +24,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use terse_compress::{Compressor, Decision, EngineId, Plan, policy};
 use terse_http::h1::encode;
-use terse_message::{Abort, BodyLength, Cause, Known, Phase, Who};
+use terse_message::{Abort, BodyLength, Cause, Known, Phase, Version, Who};
 
 /// Why an exchange failed, and how far it had come.
 #[derive(Clone, Copy, Debug)]
@@ -137,36 +137,24 @@ pub async fn run(
         decoding::request(stream, &mut exchange.decode);
         Box::pin(decide(&mut up, stream, &mut exchange.code, exchange.decode.is_some())).await;
     }
-    let framing = match stream.request.body {
-        BodyLength::None | BodyLength::Exact(_) | BodyLength::UntilClose => Outgoing::Plain,
-        BodyLength::Framed => {
-            if !stream.request.fields.has(Known::TransferEncoding) {
-                stream.request.fields.push(b"Transfer-Encoding", b"chunked");
-            }
-            let drops = stream.facts.backend().is_some_and(|backend| backend.options.drop_trailers.requests);
-            if drops {
-                stream.request.fields.remove_known(Known::Trailer);
-            }
-            Outgoing::Chunked { trailers: !drops }
-        }
-    };
     if let Some(name) = stream.facts.backend().and_then(|backend| backend.name_header.as_ref())
         && let Some(server) = &stream.facts.server
     {
         stream.request.fields.set_named(name, server.name().as_bytes());
     }
-    let start = head.len();
-    encode::request_head(&stream.request, connection, &mut head);
-    if let Some(spellings) = stream.facts.backend().and_then(|backend| backend.spellings.as_ref()) {
-        spellings.apply(&mut head[start..]);
-    }
-    // Neither is what the client has coded compressed again on the way to the server.
-    let stores = has_upload && policy::hop(link, coding::body(&stream.request.fields)).stores;
-    let unstored = stores.then_some(head.len());
     let meters = (Meter::of(&stream.facts, meter::Direction::In), Meter::of(&stream.facts, meter::Direction::Out));
     let mut up_sink = Sink::new(server_writer, &mut head, &server.timer, timeouts.server, &figures.bytes_to_server);
-    up_sink.uncounted = announced;
-    (up_sink.unstored, up_sink.framing, up_sink.meter) = (unstored, framing, meters.0.as_ref());
+    let backend = stream.facts.backend();
+    let peer = Peer {
+        version: Version::Http11,
+        spellings: backend.and_then(|backend| backend.spellings.as_deref()),
+        drops_trailers: backend.is_some_and(|backend| backend.options.drop_trailers.requests),
+    };
+    up_sink.request(&mut stream.request, connection, &peer);
+    // Neither is what the client has coded compressed again on the way to the server.
+    let stores = has_upload && policy::hop(link, coding::body(&stream.request.fields)).stores;
+    up_sink.unstored = stores.then_some(up_sink.out.len());
+    (up_sink.uncounted, up_sink.meter) = (announced, meters.0.as_ref());
     let mut download_body = Incoming::Done;
     let mut down = Source::new(
         server_reader,
@@ -239,10 +227,10 @@ pub async fn run(
             let limit = timeouts.tunnel;
             client_timeout.set(limit.or(client_timeout.get()));
             server_timeout.set(limit.or(timeouts.server));
-            (up_sink.timeout, down_sink.timeout) = (server_timeout.get(), client_timeout.get());
             (*up.body, *down.body) = (Incoming::UntilClose, Incoming::UntilClose);
             down.minds_truncation = false;
-            (up_sink.framing, down_sink.framing) = (Outgoing::Plain, Outgoing::Plain);
+            up_sink.tunnel(server_timeout.get());
+            down_sink.tunnel(client_timeout.get());
             let ways = (Way::of(stream, Direction::In), Way::of(stream, Direction::Out));
             let silence = Silence::of(stream);
             let ended = Box::pin(tunnel::relay_both(&mut up, &mut up_sink, &mut down, &mut down_sink, silence, None, ways)).await;

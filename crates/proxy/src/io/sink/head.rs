@@ -1,0 +1,241 @@
+//! Heads on their way out, and the framing of the bodies behind them.
+//!
+//! **Invariant:** what a head says of its body's end and what the sink does behind it are decided in one place, from the message's
+//! [`BodyLength`] and the version that the receiver speaks.
+
+use super::{Outgoing, Sink};
+use std::time::Duration;
+use terse_http::h1::encode::{self, Connection};
+use terse_http::h1::{Spellings, unframe};
+use terse_message::{BodyLength, Known, Request, Response, Version};
+
+/// What a head's receiver understands.
+pub struct Peer<'a> {
+    /// The version that it speaks.
+    pub version: Version,
+    /// How it wants names of fields to be spelled.
+    pub spellings: Option<&'a Spellings>,
+    /// Whether trailers are kept from it.
+    pub drops_trailers: bool,
+}
+
+impl Peer<'_> {
+    /// Chunks are unknown to HTTP/1.0 (RFC 9112 section 7.1).
+    fn reads_chunks(&self) -> bool {
+        self.version != Version::Http10
+    }
+
+    fn spell(&self, head: &mut [u8]) {
+        if let Some(spellings) = self.spellings {
+            spellings.apply(head);
+        }
+    }
+}
+
+impl Sink<'_> {
+    /// Appends a request's head, and frames the body that follows as the request says.
+    pub fn request(&mut self, request: &mut Request, connection: Connection, to: &Peer<'_>) {
+        self.framing = match request.body {
+            BodyLength::None | BodyLength::Exact(_) | BodyLength::UntilClose => Outgoing::Plain,
+            BodyLength::Framed => {
+                if !request.fields.has(Known::TransferEncoding) {
+                    request.fields.push(b"Transfer-Encoding", b"chunked");
+                }
+                if to.drops_trailers {
+                    request.fields.remove_known(Known::Trailer);
+                }
+                Outgoing::Chunked { trailers: !to.drops_trailers }
+            }
+        };
+        let start = self.out.len();
+        encode::request_head(request, connection, self.out);
+        to.spell(&mut self.out[start..]);
+    }
+
+    /// Appends a final response's head, and frames the body that follows; from here on the response says how that ends for its client.
+    /// Returns whether another message may follow, where that is wanted (`keep`).
+    ///
+    /// A body that ends with the server's connection goes in chunks where the client understands them: so it sees whether the body is
+    /// whole.
+    pub fn response(&mut self, response: &mut Response, keep: bool, to: &Peer<'_>) -> bool {
+        if to.drops_trailers || !to.reads_chunks() {
+            response.fields.remove_known(Known::Trailer);
+        }
+        self.framing = Outgoing::Plain;
+        match response.body {
+            // 1xx, 204 and what opens a tunnel say nothing about a body (RFC 9112 section 6.1, RFC 9110 section 8.6).
+            BodyLength::None if response.status == 204 => unframe(&mut response.fields),
+            BodyLength::None => {}
+            BodyLength::Exact(_) => {
+                response.fields.remove_known(Known::TransferEncoding);
+            }
+            BodyLength::Framed | BodyLength::UntilClose if to.reads_chunks() => {
+                (response.version, response.body) = (Version::Http11, BodyLength::Framed);
+                if !response.fields.has(Known::TransferEncoding) {
+                    response.fields.push(b"Transfer-Encoding", b"chunked");
+                }
+                self.framing = Outgoing::Chunked { trailers: !to.drops_trailers };
+            }
+            BodyLength::Framed | BodyLength::UntilClose => {
+                response.body = BodyLength::UntilClose;
+                response.fields.remove_known(Known::TransferEncoding);
+            }
+        }
+        let keeps = keep && response.body != BodyLength::UntilClose;
+        self.append(response, encode::connection(keeps, to.version.min(response.version)), to);
+        keeps
+    }
+
+    /// Appends a head behind which HTTP has no body: an interim response, or one that opens a tunnel. It says nothing of either.
+    pub fn bare(&mut self, response: &mut Response, to: &Peer<'_>) {
+        unframe(&mut response.fields);
+        self.append(response, Connection::Implied, to);
+    }
+
+    fn append(&mut self, response: &Response, connection: Connection, to: &Peer<'_>) {
+        let start = self.out.len();
+        encode::response_head(response, connection.beside(&response.fields), self.out);
+        to.spell(&mut self.out[start..]);
+    }
+
+    /// Makes a tunnel of the connection: what follows goes as it is, and its receiver may take nothing for so long.
+    pub fn tunnel(&mut self, timeout: Option<Duration>) {
+        (self.framing, self.timeout) = (Outgoing::Plain, timeout);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::timer::Wheel;
+    use super::super::super::transport::Transport;
+    use super::*;
+    use std::cell::Cell;
+
+    /// What a sink makes: what it appends, how it frames what follows, and what else `make` says.
+    fn made<T>(make: impl FnOnce(&mut Sink<'_>) -> T) -> (String, Outgoing, T) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let _entered = runtime.enter();
+        let mut transport = Transport::Unix(tokio::net::UnixStream::pair().unwrap().0);
+        let (mut out, timer, count) = (Vec::new(), Wheel::new().timer(), Cell::new(0));
+        let mut sink = Sink::new(transport.split().1, &mut out, &timer, None, &count);
+        let value = make(&mut sink);
+        let framing = sink.framing;
+        (String::from_utf8(out).unwrap(), framing, value)
+    }
+
+    fn peer(version: Version, drops_trailers: bool) -> Peer<'static> {
+        Peer { version, spellings: None, drops_trailers }
+    }
+
+    const CHUNKS: Outgoing = Outgoing::Chunked { trailers: true };
+
+    #[test]
+    fn responses_end_as_their_clients_understand() {
+        use BodyLength::{Exact, Framed, None, UntilClose};
+        use Version::{Http10, Http11};
+        const CODED: &str = "Transfer-Encoding: chunked\r\n";
+        let close = "Connection: close\r\n";
+        for (to, from, status, body, fields, keep, head, framing, ends, keeps) in [
+            (
+                Http11,
+                Http11,
+                200,
+                Exact(3),
+                "Content-Length: 3\r\n",
+                true,
+                "Content-Length: 3\r\n",
+                Outgoing::Plain,
+                Exact(3),
+                true,
+            ),
+            (Http11, Http11, 200, Exact(3), CODED, true, "", Outgoing::Plain, Exact(3), true),
+            (Http11, Http11, 200, Framed, CODED, true, CODED, CHUNKS, Framed, true),
+            (Http11, Http11, 200, Framed, "", true, CODED, CHUNKS, Framed, true),
+            (Http11, Http10, 200, UntilClose, "", true, CODED, CHUNKS, Framed, true),
+            (Http10, Http11, 200, Framed, CODED, true, close, Outgoing::Plain, UntilClose, false),
+            (Http10, Http10, 200, UntilClose, "", true, close, Outgoing::Plain, UntilClose, false),
+            (Http11, Http11, 204, None, "Content-Length: 0\r\n", true, "", Outgoing::Plain, None, true),
+            // What HEAD is told of GET's body stays.
+            (Http11, Http11, 200, None, "Content-Length: 3\r\n", true, "Content-Length: 3\r\n", Outgoing::Plain, None, true),
+            (
+                Http11,
+                Http11,
+                304,
+                None,
+                CODED,
+                false,
+                "Transfer-Encoding: chunked\r\nConnection: close\r\n",
+                Outgoing::Plain,
+                None,
+                false,
+            ),
+            (Http10, Http11, 304, None, "", true, "Connection: keep-alive\r\n", Outgoing::Plain, None, true),
+        ] {
+            let mut response = Response::default();
+            (response.version, response.status, response.body) = (from, status, body);
+            response.set_reason(b"R");
+            for (name, value) in fields.lines().filter_map(|line| line.split_once(": ")) {
+                response.fields.push(name.as_bytes(), value.as_bytes());
+            }
+            let (text, framed, kept) = made(|sink| sink.response(&mut response, keep, &peer(to, false)));
+            let said = if response.version == Http10 { "HTTP/1.0" } else { "HTTP/1.1" };
+            let what = format!("{status} {body:?} {fields:?} of {from:?} to {to:?}");
+            assert_eq!(text, format!("{said} {status} R\r\n{head}\r\n"), "{what}");
+            assert_eq!((framed, response.body, kept), (framing, ends, keeps), "{what}");
+        }
+    }
+
+    #[test]
+    fn trailers_are_announced_where_they_come() {
+        for (version, drops, announced) in
+            [(Version::Http11, false, true), (Version::Http11, true, false), (Version::Http10, false, false)]
+        {
+            let mut response = Response::default();
+            (response.status, response.body) = (200, BodyLength::Framed);
+            response.fields.push(b"Trailer", b"Sum");
+            let (text, framing, _) = made(|sink| sink.response(&mut response, true, &peer(version, drops)));
+            assert_eq!(text.contains("Trailer: Sum\r\n"), announced, "{version:?} {drops}");
+            assert_eq!(framing == CHUNKS, announced, "{version:?} {drops}");
+        }
+    }
+
+    #[test]
+    fn requests_are_framed_by_their_bodies() {
+        for (version, body, fields, drops, expected, framing) in [
+            (Version::Http11, BodyLength::None, "", false, "HTTP/1.1\r\nHost: h\r\n", Outgoing::Plain),
+            (Version::Http10, BodyLength::Exact(3), "", false, "HTTP/1.0\r\nHost: h\r\n", Outgoing::Plain),
+            // Chunks are HTTP/1.1's, whatever the client spoke.
+            (Version::Http10, BodyLength::Framed, "", false, "HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n", CHUNKS),
+            (
+                Version::Http11,
+                BodyLength::Framed,
+                "Sum",
+                true,
+                "HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n",
+                Outgoing::Chunked { trailers: false },
+            ),
+        ] {
+            let mut request = Request::default();
+            request.set_method(b"POST");
+            request.set_target(b"/");
+            (request.version, request.body) = (version, body);
+            request.fields.push(b"Host", b"h");
+            if !fields.is_empty() {
+                request.fields.push(b"Trailer", fields.as_bytes());
+            }
+            let (text, framed, ()) = made(|sink| sink.request(&mut request, Connection::Implied, &peer(Version::Http11, drops)));
+            assert_eq!((text, framed), (format!("POST / {expected}\r\n"), framing), "{version:?} {body:?}");
+        }
+    }
+
+    #[test]
+    fn bare_heads_say_nothing_of_a_body() {
+        let mut response = Response::default();
+        response.status = 101;
+        response.fields.push(b"Upgrade", b"websocket");
+        response.fields.push(b"Content-Length", b"3");
+        let (text, framing, ()) = made(|sink| sink.bare(&mut response, &peer(Version::Http11, false)));
+        assert_eq!(text, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n");
+        assert_eq!(framing, Outgoing::Plain);
+    }
+}
