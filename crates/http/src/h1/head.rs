@@ -54,6 +54,9 @@ pub fn parse_request_with(input: &[u8], request: &mut Request, reading: Reading)
 /// Reads a response's head from the start of `input`. `method` is the request's: it decides whether a body follows.
 pub fn parse_response(input: &[u8], method: &[u8], response: &mut Response) -> Result<Parsed, Malformed> {
     response.clear();
+    if input.is_empty() {
+        return Ok(Parsed::Partial);
+    }
     match read_response(input, response) {
         Ok(length) => {
             response.body = response_body(response, method)?;

@@ -1,5 +1,6 @@
 //! The end of a stream: counted and logged.
 
+use crate::counters::Counters;
 use crate::facts::{Decoding, Facts, Times};
 use crate::io::clock;
 use crate::phase::{Client, answer, record};
@@ -9,7 +10,7 @@ use crate::stream::Stream;
 use crate::track;
 use std::rc::Rc;
 
-use terse_balance::Count;
+use terse_balance::{Count, Server};
 use terse_compress::Reason;
 use terse_message::{Abort, Cause, Phase, Who};
 
@@ -73,19 +74,8 @@ fn count(stream: &Stream) {
         if facts.status > 0 || is_http {
             counters.response(facts.status);
         }
-        match failure(facts, facts.abort) {
-            Some(Failure::Request) => counters.request_errors.add(1),
-            Some(Failure::Client) => counters.client_aborts.add(1),
-            Some(Failure::Server) => counters.server_aborts.add(1),
-            Some(Failure::Denied) => counters.denied_responses.add(1),
-            Some(Failure::Response) => counters.response_errors.add(1),
-            None => {}
-        }
-        if is_internal(facts.abort) {
-            counters.internal_errors.add(1);
-        }
-        if is_error_of_server(facts.abort) {
-            counters.response_errors.add(1);
+        if let Some(abort) = facts.abort {
+            count_abort(counters, facts, abort);
         }
         count_compression(&counters.compression, facts);
         let decoding = figures.decoding.get();
@@ -118,19 +108,44 @@ fn count(stream: &Stream) {
             server.counters.bump(Count::Requests);
             server.counters.bump_status(facts.server_status);
         }
-        match failure(facts, facts.abort) {
-            Some(Failure::Request) | None => {}
-            Some(Failure::Client) => server.counters.bump(Count::ClientAborts),
-            Some(Failure::Server) => server.counters.bump(Count::ServerAborts),
-            Some(Failure::Denied) => server.counters.bump(Count::DeniedResponses),
-            Some(Failure::Response) => server.counters.bump(Count::ResponseErrors),
+        if let Some(abort) = facts.abort {
+            count_abort_of_server(server, facts, abort);
         }
-        if is_internal(facts.abort) {
-            server.counters.bump(Count::InternalErrors);
-        }
-        if is_error_of_server(facts.abort) {
-            server.counters.bump(Count::ResponseErrors);
-        }
+    }
+}
+
+#[cold]
+fn count_abort(counters: &Counters, facts: &Facts, abort: Abort) {
+    match failure(facts, abort) {
+        Some(Failure::Request) => counters.request_errors.add(1),
+        Some(Failure::Client) => counters.client_aborts.add(1),
+        Some(Failure::Server) => counters.server_aborts.add(1),
+        Some(Failure::Denied) => counters.denied_responses.add(1),
+        Some(Failure::Response) => counters.response_errors.add(1),
+        None => {}
+    }
+    if abort.who == Who::Internal {
+        counters.internal_errors.add(1);
+    }
+    if is_error_of_server(abort) {
+        counters.response_errors.add(1);
+    }
+}
+
+#[cold]
+fn count_abort_of_server(server: &Server, facts: &Facts, abort: Abort) {
+    match failure(facts, abort) {
+        Some(Failure::Request) | None => {}
+        Some(Failure::Client) => server.counters.bump(Count::ClientAborts),
+        Some(Failure::Server) => server.counters.bump(Count::ServerAborts),
+        Some(Failure::Denied) => server.counters.bump(Count::DeniedResponses),
+        Some(Failure::Response) => server.counters.bump(Count::ResponseErrors),
+    }
+    if abort.who == Who::Internal {
+        server.counters.bump(Count::InternalErrors);
+    }
+    if is_error_of_server(abort) {
+        server.counters.bump(Count::ResponseErrors);
     }
 }
 
@@ -144,11 +159,6 @@ fn spans_ms(times: &Times) -> [u64; 4] {
         span(times.connected, times.response),
         span(began, times.end),
     ]
-}
-
-/// Whether a fault of this program ended a stream.
-fn is_internal(abort: Option<Abort>) -> bool {
-    abort.is_some_and(|abort| abort.who == Who::Internal)
 }
 
 /// What a stream that ended early is counted as.
@@ -168,7 +178,7 @@ enum Failure {
 /// Counts a stream that ends early where it tracks: a head that could not be read as a request, and as an error unless its client was
 /// only slow or asked for what is not there; what its server is to blame for as a failure.
 pub fn blame(stream: &Stream, abort: Abort) {
-    match failure(&stream.facts, Some(abort)) {
+    match failure(&stream.facts, abort) {
         Some(Failure::Request) if stream.facts.version.is_none() => {
             stream.facts.count_tracked(track::REQUESTS, 1);
             if abort.who != Who::ClientTimeout && answer::status(stream, abort) != Some(501) {
@@ -184,12 +194,12 @@ pub fn blame(stream: &Stream, abort: Abort) {
 }
 
 /// Whether a server's connection broke in the middle of a body: that is an error of the response, too.
-fn is_error_of_server(abort: Option<Abort>) -> bool {
-    matches!(abort, Some(Abort { who: Who::Server, phase: Phase::Data, cause: Cause::Closed | Cause::Reset }))
+fn is_error_of_server(abort: Abort) -> bool {
+    matches!(abort, Abort { who: Who::Server, phase: Phase::Data, cause: Cause::Closed | Cause::Reset })
 }
 
-fn failure(facts: &Facts, abort: Option<Abort>) -> Option<Failure> {
-    match abort? {
+fn failure(facts: &Facts, abort: Abort) -> Option<Failure> {
+    match abort {
         Abort { who: Who::Client | Who::ClientTimeout, phase: Phase::Request, .. } => Some(Failure::Request),
         Abort { who: Who::Proxy, phase: Phase::Request, cause: Cause::Malformed | Cause::TooLarge } => Some(Failure::Request),
         // Whoever leaves before there is a server breaks nothing off.
