@@ -28,6 +28,8 @@ use terse_tls::Secret;
 /// A client.
 #[derive(Debug)]
 pub(crate) struct Client {
+    /// What lines about its changes call it.
+    pub(crate) called: &'static str,
     /// What it may do.
     pub(crate) level: Level,
     /// How the conversation goes on behind a line.
@@ -101,6 +103,7 @@ impl Client {
     /// A client of a socket.
     pub(crate) fn new(socket: &StatsSocket, timeout: Duration) -> Client {
         Client {
+            called: COMMANDS,
             level: socket.level,
             mode: Mode::default(),
             plain: Mode::default(),
@@ -118,10 +121,18 @@ impl Client {
         }
     }
 
+    /// A script, which may do all that an operator may.
+    pub(crate) fn of_script(timeout: Duration) -> Client {
+        let (level, severity, mode) = (Level::Admin, SeverityForm::None, Mode::Single);
+        let manner = Manner { level, severity, mode, timed: false, experimental: false, expert: false };
+        Client { called: "Lua script", ..Client::of_master(manner, timeout) }
+    }
+
     /// A client that the master has passed on.
     pub(crate) fn of_master(manner: Manner, timeout: Duration) -> Client {
         let Manner { level, severity, mode, timed, experimental, expert } = manner;
         Client {
+            called: COMMANDS,
             level,
             mode,
             plain: Mode::default(),
@@ -182,6 +193,9 @@ impl Client {
         if self.mode == Mode::Prompt { "+ " } else { "" }
     }
 }
+
+/// A client of a stats socket.
+const COMMANDS: &str = "stats socket command";
 
 /// How long a process runs, as prompts show it.
 pub(crate) fn clock(since: Duration) -> String {

@@ -26,6 +26,7 @@ mod figures;
 mod halves;
 mod help;
 mod input;
+pub mod inside;
 mod manner;
 mod page;
 pub mod prometheus;

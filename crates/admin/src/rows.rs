@@ -216,7 +216,7 @@ impl Sight<'_> {
     }
 
     /// A server's row.
-    fn server(&self, back: &Backend, server: &Server) -> Row {
+    pub(crate) fn server(&self, back: &Backend, server: &Server) -> Row {
         let mut row = Row::new(Kind::Server, back.id, server.id());
         for column in Column::ALL {
             if let Some(figure) = self.of_server(back, server, *column) {

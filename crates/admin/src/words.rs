@@ -41,6 +41,11 @@ impl Word {
         Word(Secret::from(word))
     }
 
+    /// A word of these bytes, as they are.
+    pub(crate) fn of(bytes: &[u8]) -> Word {
+        Word(Secret::from(bytes.to_vec()))
+    }
+
     /// As the client has sent it.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0

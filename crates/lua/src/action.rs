@@ -125,7 +125,7 @@ fn flow(named: &Named, set: RuleSet, stream: &mut Stream, result: Result<MultiVa
     match code {
         1 | 4 => Flow::Stop,
         2 => {
-            lent::stream(stream, || named.wrong("act.YIELD is not built: core.sleep and core.yield wait"));
+            lent::stream(stream, || named.wrong("act.YIELD is not available in terse: core.sleep, core.wait and core.yield wait"));
             Flow::Next
         }
         3 => denied(stream, 500),

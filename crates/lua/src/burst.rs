@@ -10,7 +10,8 @@
 //! the middle of an instruction is wrong, and takes away what a call is about to be given. So a script makes way where it calls what may
 //! wait (`core.yield`, `applet:send`), and otherwise holds its worker for no longer than a stretch may take.
 
-use mlua::{HookTriggers, Lua, VmState};
+use crate::run;
+use mlua::{HookTriggers, Lua, Value, VmState};
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
@@ -75,27 +76,38 @@ pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
         true => Err(mlua::Error::runtime(too_long())),
         false => Ok(()),
     })?;
-    lua.load(CATCHERS).set_name("=pcall").call((is_over, over))
+    // Scripts join what they have caught to texts, as they do with errors of Lua's own functions.
+    let text = lua.create_function(|lua, error: Value| match error {
+        Value::Error(error) if !run::is_end(&error) => Ok(Value::String(lua.create_string(run::told(&error))?)),
+        other => Ok(other),
+    })?;
+    lua.load(CATCHERS).set_name("=[pcall]").call((is_over, over, text))
 }
 
 const CATCHERS: &str = r#"
-local is_over, over = ...
+local is_over, over, text = ...
 local pcall_, xpcall_, resume_ = pcall, xpcall, coroutine.resume
-local function caught(ok, ...)
-  if not ok then over() end
-  return ok, ...
+local function caught(ok, first, ...)
+  if ok then return ok, first, ... end
+  over()
+  return ok, text(first), ...
+end
+-- As many values as there are: a call without any gives none.
+local function all(ok, ...)
+  if ok then return ok, ... end
+  return caught(ok, ...)
 end
 function pcall(...)
-  return caught(pcall_(...))
+  return all(pcall_(...))
 end
 function xpcall(f, handler, ...)
-  return caught(xpcall_(f, function(...)
-    if is_over() then return ... end
-    return handler(...)
+  return all(xpcall_(f, function(first, ...)
+    if is_over() then return first, ... end
+    return handler(text(first), ...)
   end, ...))
 end
 function coroutine.resume(...)
-  return caught(resume_(...))
+  return all(resume_(...))
 end
 "#;
 
@@ -126,5 +138,17 @@ mod tests {
         let handled = "return select(2, xpcall(error, function(said) return said .. ' handled' end, 'x'))";
         let (told, _) = run(Some(Duration::from_secs(60)), || lua.load(handled).eval::<String>());
         assert_eq!(told.unwrap(), "x handled");
+        // What a function of ours has said is a text as well.
+        let wrong = lua.create_function(|_, ()| -> mlua::Result<()> { Err(mlua::Error::runtime("no such thing")) }).unwrap();
+        lua.globals().set("wrong", wrong).unwrap();
+        for script in [
+            "return 'said: ' .. select(2, pcall(wrong))",
+            "return 'said: ' .. select(2, coroutine.resume(coroutine.create(wrong)))",
+            "return select(2, xpcall(wrong, function(said) return 'said: ' .. said end))",
+        ] {
+            let said = lua.load(script).eval::<String>().unwrap();
+            assert!(said.starts_with("said: ") && said.ends_with("no such thing"), "{script}: {said}");
+        }
+        assert_eq!(lua.load("return select('#', pcall(function() end))").eval::<i64>().unwrap(), 1);
     }
 }

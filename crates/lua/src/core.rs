@@ -1,10 +1,13 @@
 //! The table `core`: what scripts register, logs, time, and waiting.
 
+use crate::guard;
 use crate::lent;
 use crate::library::{Kind, Task};
+use crate::proxies;
 use crate::run::{Callable, Ended, may_wait};
 use crate::speak::say;
 use crate::state::Home;
+use crate::vars;
 use mlua::{Function, Lua, MultiValue, Table, Value, Variadic};
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -14,10 +17,7 @@ use terse_proxy::log::Level;
 /// What a state's scripts have registered.
 #[derive(Default)]
 pub(crate) struct Registry {
-    actions: HashMap<String, Registered>,
-    services: HashMap<String, Registered>,
-    fetches: HashMap<String, Registered>,
-    converters: HashMap<String, Registered>,
+    functions: HashMap<(Kind, String), Registered>,
     /// What is called when the process begins to serve.
     pub(crate) inits: Vec<Function>,
     /// What runs from then on.
@@ -31,8 +31,8 @@ pub(crate) struct Registry {
 pub(crate) struct Registered {
     /// The function.
     pub(crate) function: Function,
-    /// An action's sets of rules, as scripts write them; a service's mode.
-    pub(crate) sets: Vec<&'static str>,
+    /// Whether a service is of mode http.
+    pub(crate) is_http: bool,
     /// How many words an action takes.
     pub(crate) arguments: usize,
 }
@@ -40,23 +40,7 @@ pub(crate) struct Registered {
 impl Registry {
     /// What is registered by that name.
     pub(crate) fn get(&self, kind: Kind, name: &str) -> Option<&Registered> {
-        match kind {
-            Kind::Action => &self.actions,
-            Kind::Service => &self.services,
-            Kind::Fetch => &self.fetches,
-            Kind::Converter => &self.converters,
-        }
-        .get(name)
-    }
-
-    fn put(&mut self, kind: Kind, name: String, registered: Registered) {
-        match kind {
-            Kind::Action => &mut self.actions,
-            Kind::Service => &mut self.services,
-            Kind::Fetch => &mut self.fetches,
-            Kind::Converter => &mut self.converters,
-        }
-        .insert(name, registered);
+        self.functions.get(&(kind, name.to_owned()))
     }
 }
 
@@ -76,32 +60,46 @@ pub(crate) fn install(lua: &Lua, home: &Home, thread: usize) -> mlua::Result<()>
     logging(lua, home, &core)?;
     waiting(lua, &core)?;
     core.set("now", lua.create_function(now)?)?;
-    core.set("get_info", lua.create_function(info)?)?;
-    for name in ABSENT {
-        let absent = lua.create_function(move |_, _: MultiValue| -> mlua::Result<()> {
-            Err(mlua::Error::runtime(format!("core.{name} is not built")))
-        })?;
-        core.set(*name, absent)?;
+    let here = home.clone();
+    core.set("get_info", lua.create_function(move |lua, ()| info(lua, &here))?)?;
+    vars::of_process(lua, home, &core)?;
+    for (name, reason) in ABSENT {
+        core.set(*name, absent(lua, format!("core.{name}"), reason)?)?;
+    }
+    for (name, reason) in ABSENT_CLASSES {
+        let (class, meta) = (lua.create_table()?, guard::hidden(lua)?);
+        meta.set("__index", absent(lua, (*name).to_owned(), reason)?)?;
+        class.set_metatable(Some(meta))?;
+        lua.globals().set(*name, class)?;
     }
     lua.globals().set("core", core)?;
-    lua.load(PRELUDE).set_name("=core").exec()
+    lua.load(PRELUDE).set_name("=[core]").exec()?;
+    let reason = "an action that waits calls core.sleep, core.wait or core.yield";
+    lua.globals().get::<Table>("act")?.set("wake_time", absent(lua, "act.wake_time".into(), reason)?)
 }
 
-/// What HAProxy has and terse has not.
-const ABSENT: &[&str] = &[
-    "add_acl",
-    "del_acl",
-    "del_map",
-    "set_map",
-    "event_sub",
-    "get_patref",
-    "queue",
-    "register_cli",
-    "register_filter",
-    "set_nice",
-    "use_native_mailers_config",
-    "wait",
+/// What HAProxy has and terse has not, and why.
+const ABSENT: &[(&str, &str)] = &[
+    ("event_sub", "events are not handed to scripts"),
+    ("register_cli", "commands of the stats socket are those of terse alone"),
+    ("register_filter", "filters cannot be written in Lua"),
+    ("set_nice", "tasks have no priorities"),
+    ("use_native_mailers_config", "there are no 'mailers' sections"),
 ];
+
+/// Classes of HAProxy's whose names are globals, and that terse has not.
+const ABSENT_CLASSES: &[(&str, &str)] = &[
+    ("filter", "filters cannot be written in Lua"),
+    ("CertCache", "certificates are changed by the stats socket"),
+    ("ACME", "certificates are not ordered by scripts"),
+];
+
+/// A function that says why it is not there.
+pub(crate) fn absent(lua: &Lua, name: String, reason: &'static str) -> mlua::Result<Function> {
+    lua.create_function(move |_, _: MultiValue| -> mlua::Result<()> {
+        Err(mlua::Error::runtime(format!("{name} is not available in terse: {reason}")))
+    })
+}
 
 /// What is easiest said in Lua.
 const PRELUDE: &str = r#"
@@ -129,7 +127,7 @@ fn registration(lua: &Lua, home: &Home, core: &Table) -> mlua::Result<()> {
     let register = |kind: Kind| {
         let home = home.clone();
         move |_: &Lua, (name, function): (String, Function)| {
-            home.register(kind, name, Registered { function, sets: Vec::new(), arguments: 0 });
+            home.register(kind, name, Registered { function, is_http: false, arguments: 0 });
             Ok(())
         }
     };
@@ -139,7 +137,7 @@ fn registration(lua: &Lua, home: &Home, core: &Table) -> mlua::Result<()> {
     let service = move |_: &Lua, (name, mode, function): (String, String, Function)| {
         let mode = MODES.iter().find(|known| **known == mode);
         let mode = mode.ok_or_else(|| mlua::Error::runtime("register_service expects the mode 'http' or 'tcp'"))?;
-        here.register(Kind::Service, name, Registered { function, sets: vec![mode], arguments: 0 });
+        here.register(Kind::Service, name, Registered { function, is_http: *mode == "http", arguments: 0 });
         Ok(())
     };
     core.set("register_service", lua.create_function(service)?)?;
@@ -152,7 +150,9 @@ fn registration(lua: &Lua, home: &Home, core: &Table) -> mlua::Result<()> {
             let wrong = || mlua::Error::runtime(format!("register_action expects {}, not '{set}'", SETS.join(", ")));
             known.push(*found.ok_or_else(wrong)?);
         }
-        here.register(Kind::Action, name, Registered { function, sets: known, arguments: arguments.unwrap_or(0) });
+        // One name may stand for a function of its own in each set.
+        let registered = Registered { function, is_http: false, arguments: arguments.unwrap_or(0) };
+        known.into_iter().for_each(|set| here.register(Kind::Action(set), name.clone(), registered.clone()));
         Ok(())
     };
     core.set("register_action", lua.create_function(action)?)?;
@@ -172,7 +172,7 @@ fn registration(lua: &Lua, home: &Home, core: &Table) -> mlua::Result<()> {
 
 impl Home {
     fn register(&self, kind: Kind, name: String, registered: Registered) {
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner).put(kind, name, registered);
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner).functions.insert((kind, name), registered);
     }
 
     /// A task starts when the process begins to serve, or at once when it does.
@@ -253,8 +253,8 @@ fn now(lua: &Lua, (): ()) -> mlua::Result<Table> {
     lua.create_table_from([("sec", since.as_secs()), ("usec", since.subsec_micros().into())])
 }
 
-/// The facts of the process that do not change, and how many clients it has.
-fn info(lua: &Lua, (): ()) -> mlua::Result<Table> {
+/// The figures of the process; while a script is loaded only those that do not change.
+fn info(lua: &Lua, home: &Home) -> mlua::Result<Table> {
     let info = lua.create_table()?;
     info.set("Name", "terse")?;
     info.set("Version", env!("CARGO_PKG_VERSION"))?;
@@ -265,5 +265,6 @@ fn info(lua: &Lua, (): ()) -> mlua::Result<Table> {
         info.set("CurrConns", worker.connections())?;
         info.set("Uptime_sec", worker.plan.started.elapsed().as_secs())?;
     }
+    proxies::add_info(home, &info)?;
     Ok(info)
 }

@@ -9,7 +9,7 @@ use mlua::{Lua, Table};
 
 /// Guards a state.
 pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
-    lua.load(GUARDS).set_name("=guard").exec()
+    lua.load(GUARDS).set_name("=[guard]").exec()
 }
 
 const GUARDS: &str = r#"

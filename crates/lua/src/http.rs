@@ -1,7 +1,8 @@
 //! The class `HTTP`: heads, to be read and edited (`txn.http`).
 
 use crate::lent::{self, Seen};
-use mlua::{Lua, MultiValue, Table, Value};
+use crate::regex;
+use mlua::{Lua, Table, Value};
 use terse_message::Fields;
 use terse_proxy::inspection::Side;
 use terse_proxy::rules::edit;
@@ -34,8 +35,17 @@ pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
                 change(side, |stream| edit::remove_field(stream, side, &name.as_bytes()))
             })?,
         )?;
-        set("rep_header", lua.create_function(|_, _: MultiValue| absent("rep_header"))?)?;
-        set("rep_value", lua.create_function(|_, _: MultiValue| absent("rep_value"))?)?;
+        for (name, elements) in [("rep_header", false), ("rep_value", true)] {
+            set(
+                name,
+                lua.create_function(move |_, (_, name, pattern, template): Rewrite| {
+                    let regex = regex::compiled(&pattern.as_bytes())?;
+                    change(side, |stream| {
+                        edit::replace_values(stream, side, (&name.as_bytes(), elements), &regex, &template.as_bytes())
+                    })
+                })?,
+            )?;
+        }
     }
     for (name, edit) in LINE {
         object.set(
@@ -57,6 +67,7 @@ pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
 }
 
 type Named = (Value, mlua::String, mlua::String);
+type Rewrite = (Value, mlua::String, mlua::String, mlua::String);
 type Edit = fn(&mut Stream, &[u8]) -> bool;
 
 /// Edits of a request's first line.
@@ -66,10 +77,6 @@ const LINE: &[(&str, Edit)] = &[
     ("req_set_query", edit::set_query),
     ("req_set_uri", edit::set_uri),
 ];
-
-fn absent(name: &str) -> mlua::Result<()> {
-    Err(mlua::Error::runtime(format!("{name} is not built")))
-}
 
 /// The object.
 pub(crate) fn object(lua: &Lua) -> mlua::Result<Table> {

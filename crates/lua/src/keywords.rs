@@ -1,11 +1,11 @@
 //! `lua-load`, `lua-load-per-thread`, `lua-prepend-path`, `tune.lua.*`.
 
 use crate::library::{Library, PathKind};
-use crate::samples::Names;
 use mlua::StdLib;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use terse_admin::Link;
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, Sections, Setting};
 use terse_proxy::script::Scripts;
 use terse_sample::Registry;
@@ -111,8 +111,9 @@ fn load(args: &mut Args<'_>, scope: &mut Scope<'_>, per_thread: bool) -> Result<
         let warning = Fault::new(at, "scripts see truth of fetches and converters as a number, HAProxy's way of old");
         scope.warnings.push(warning.hint("say 'tune.lua.bool-sample-conversion normal' above, or 'pre-3.1-bug' to keep to it"));
     }
+    library.lead(scope.shared.entry::<Link>().clone());
     let registry: &mut Registry = scope.shared.entry();
-    library.load(|| Names::of(registry), file, words, per_thread).map_err(|reason| Fault::new(at, reason))?;
+    library.load(registry, file, words, per_thread).map_err(|reason| Fault::new(at, reason))?;
     registry.scripts = Some(library.clone());
     scope.shared.entry::<Scripts>().library = Some(library);
     Ok(())

@@ -7,7 +7,7 @@
 //! ```
 
 use crate::action::{self, ScriptAction};
-use crate::core::Registered;
+use crate::core::{Registered, SETS};
 use crate::lent;
 use crate::run::{Callable, Limits, Run};
 use crate::samples::Names;
@@ -20,12 +20,14 @@ use mlua::Function;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use terse_admin::Link;
 use terse_config::{Args, Fault};
 use terse_proxy::log::Level;
 use terse_proxy::rules::{Action, RuleSet};
 use terse_proxy::script::{self, Applet};
 use terse_proxy::worker::Worker;
 use terse_sample::scripted::{Function as Scripted, Functions};
+use terse_sample::{Language, Registry};
 
 /// All of it. Expressions and rules hold it.
 #[derive(Default)]
@@ -39,6 +41,7 @@ pub(crate) struct Library {
 struct Inner {
     tuning: Tuning,
     names: Option<Arc<Names>>,
+    link: Link,
     paths: Vec<(PathKind, String)>,
     shared: Option<Arc<State>>,
     /// The first worker's.
@@ -57,10 +60,10 @@ pub(crate) enum PathKind {
 }
 
 /// What a script can register by a name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Kind {
-    /// `core.register_action`
-    Action,
+    /// `core.register_action`, for a set of rules, as scripts write it.
+    Action(&'static str),
     /// `core.register_service`
     Service,
     /// `core.register_fetches`
@@ -90,6 +93,16 @@ impl Library {
         change(&mut self.lock().tuning);
     }
 
+    /// The way to the process's commands and figures.
+    pub(crate) fn link(&self) -> Link {
+        self.lock().link.clone()
+    }
+
+    /// Says which way that is.
+    pub(crate) fn lead(&self, link: Link) {
+        self.lock().link = link;
+    }
+
     /// Whether a script is loaded: what comes later than that comes too late for some settings.
     pub(crate) fn is_loaded(&self) -> bool {
         let inner = self.lock();
@@ -109,12 +122,12 @@ impl Library {
     /// Loads a file: into the state of all workers, or of the first worker's own.
     pub(crate) fn load(
         self: &Arc<Library>,
-        names: impl FnOnce() -> Names,
+        registry: &Registry,
         file: PathBuf,
         args: Vec<String>,
         per_thread: bool,
     ) -> Result<(), String> {
-        self.lock().names.get_or_insert_with(|| Arc::new(names()));
+        self.lock().names.get_or_insert_with(|| Arc::new(Names::of(registry)));
         let place = if per_thread { Place::Worker(0) } else { Place::Shared };
         let there = |inner: &Inner| if per_thread { inner.own.clone() } else { inner.shared.clone() };
         let known = there(&self.lock());
@@ -127,7 +140,7 @@ impl Library {
                 state
             }
         };
-        state.load(&file, &args)?;
+        state.load(&file, &args, Some(Language::while_reading(registry)))?;
         if per_thread {
             self.lock().files.push((file, args));
         }
@@ -203,7 +216,7 @@ impl Named {
     /// Complains of an error.
     pub(crate) fn wrong(&self, reason: &str) {
         let what = match self.kind {
-            Kind::Action => "function",
+            Kind::Action(_) => "function",
             Kind::Service => "applet",
             Kind::Fetch => "sample-fetch",
             Kind::Converter => "converter",
@@ -214,18 +227,20 @@ impl Named {
 
 impl script::Library for Library {
     fn action(self: Arc<Self>, name: &str, args: &mut Args<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
-        let (named, registered) = self.find(Kind::Action, name).ok_or_else(|| unknown(args, "action", name))?;
-        if !registered.sets.contains(&action::word(set)) {
-            let sets = registered.sets.join(", ");
+        let Some((named, registered)) = self.find(Kind::Action(action::word(set)), name) else {
+            let others: Vec<&str> = SETS.into_iter().filter(|set| self.find(Kind::Action(set), name).is_some()).collect();
+            if others.is_empty() {
+                return Err(unknown(args, "action", name));
+            }
             let reason = format!("action 'lua.{name}' is not registered for '{}'", set.name());
-            return Err(args.fault(reason).hint(format!("it is registered for {sets}")));
-        }
+            return Err(args.fault(reason).hint(format!("it is registered for {}", others.join(", "))));
+        };
         ScriptAction::read(named, registered.arguments, args, set)
     }
 
     fn service(self: Arc<Self>, name: &str, args: &mut Args<'_>, set: RuleSet) -> Result<Arc<dyn Applet>, Fault> {
         let (named, registered) = self.find(Kind::Service, name).ok_or_else(|| unknown(args, "service", name))?;
-        let is_http = registered.sets.first() == Some(&"http");
+        let is_http = registered.is_http;
         if is_http != set.is_http() {
             let (mode, set) = (if is_http { "http" } else { "tcp" }, set.name());
             return Err(args.fault(format!("service 'lua.{name}' is of mode {mode}: '{set}' cannot use it")));
@@ -265,7 +280,7 @@ impl Library {
         }
         let library = self.lock().own.as_ref().and_then(|state| state.library())?;
         let state = library.state(Place::Worker(worker.index)).and_then(|state| {
-            lent::worker(worker, || files.iter().try_for_each(|(file, args)| state.load(file, args)))?;
+            lent::worker(worker, || files.iter().try_for_each(|(file, args)| state.load(file, args, None)))?;
             Ok(state)
         });
         match state {

@@ -131,6 +131,11 @@ impl From<&mlua::Error> for Failure {
     }
 }
 
+/// Whether it is how a script has ended itself, and no mistake.
+pub(crate) fn is_end(error: &mlua::Error) -> bool {
+    cause(error).downcast_ref::<Ended>().is_some()
+}
+
 /// What a function of ours has said, behind all that Lua has put round it.
 fn cause(error: &mlua::Error) -> &mlua::Error {
     match error {
@@ -153,10 +158,11 @@ pub(crate) fn told(error: &mlua::Error) -> String {
     innermost.lines().next().unwrap_or_default().to_owned()
 }
 
-/// The first line of a script in the way that led to an error of a function of ours.
+/// The first line of a script in the way that led to an error of a function of ours. What stands in brackets is no script, and tail calls
+/// have no line.
 fn place(traceback: &str) -> String {
-    let mut lines = traceback.lines().map(str::trim).filter(|line| !line.starts_with('[') && !line.ends_with("traceback:"));
-    match lines.next().and_then(|line| line.split_once(": in ")) {
+    let mut lines = traceback.lines().map(str::trim).filter(|line| !line.starts_with('['));
+    match lines.find_map(|line| line.split_once(": in ")) {
         Some((place, _)) => format!("{place}: "),
         None => String::new(),
     }

@@ -7,12 +7,13 @@ use crate::library::{Init, Kind, Library, PathKind, Task};
 use crate::run::{Callable, told};
 use crate::samples::Names;
 use crate::tuning::Tuning;
-use crate::{applet, client, http, samples, socket, stream, txn};
+use crate::{applet, client, http, patterns, proxies, queue, regex, samples, socket, stream, texts, txn};
 use mlua::{ChunkMode, Function, Lua, LuaOptions, StdLib, Table, Variadic};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
+use terse_sample::Language;
 
 /// Whose state it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +28,7 @@ pub(crate) enum Place {
 pub(crate) struct State {
     lua: Lua,
     registry: Arc<Mutex<Registry>>,
+    reading: Arc<Mutex<Option<Language>>>,
     library: Weak<Library>,
 }
 
@@ -36,6 +38,8 @@ pub(crate) struct Home {
     pub(crate) library: Weak<Library>,
     pub(crate) registry: Arc<Mutex<Registry>>,
     pub(crate) names: Arc<Names>,
+    /// The language of the configuration while a script is loaded with it.
+    pub(crate) reading: Arc<Mutex<Option<Language>>>,
     /// A number that no other state has.
     pub(crate) id: usize,
     pub(crate) booleans: bool,
@@ -50,6 +54,7 @@ impl State {
     /// A new one, with nothing loaded.
     pub(crate) fn new(library: &Arc<Library>, place: Place, tuning: &Tuning, names: &Arc<Names>) -> Result<State, String> {
         let registry = Arc::<Mutex<Registry>>::default();
+        let reading = Arc::<Mutex<Option<Language>>>::default();
         let make = || -> mlua::Result<Lua> {
             let lua = Lua::new_with(tuning.libraries | StdLib::COROUTINE, LuaOptions::default())?;
             if tuning.memory_bytes > 0 {
@@ -60,6 +65,7 @@ impl State {
                 library: Arc::downgrade(library),
                 registry: registry.clone(),
                 names: names.clone(),
+                reading: reading.clone(),
                 id: STATES.fetch_add(1, Relaxed),
                 booleans: tuning.booleans,
             };
@@ -78,21 +84,28 @@ impl State {
             stream::install(&lua, &home)?;
             socket::install(&lua, &home)?;
             client::install(&lua, &home)?;
+            texts::install(&lua)?;
+            regex::install(&lua)?;
+            queue::install(&lua)?;
+            patterns::install(&lua, &home)?;
+            proxies::install(&lua, &home)?;
             Ok(lua)
         };
         let lua = make().map_err(|error| format!("no Lua state can be made: {}", told(&error)))?;
-        Ok(State { lua, registry, library: Arc::downgrade(library) })
+        Ok(State { lua, registry, reading, library: Arc::downgrade(library) })
     }
 
     /// Reads and runs a file.
-    pub(crate) fn load(&self, file: &Path, args: &[String]) -> Result<(), String> {
+    pub(crate) fn load(&self, file: &Path, args: &[String], reading: Option<Language>) -> Result<(), String> {
         let shown = file.display();
         let text = std::fs::read(file).map_err(|error| format!("cannot read '{shown}': {error}"))?;
         let chunk = self.lua.load(text).set_name(format!("@{shown}")).set_mode(ChunkMode::Text);
         let function = chunk.into_function().map_err(|error| syntax(&error))?;
         let args: Variadic<String> = args.iter().cloned().collect();
         // Not in a coroutine: while a file is loaded nothing can wait.
+        *self.reading.lock().unwrap_or_else(PoisonError::into_inner) = reading;
         let (result, _) = burst::run(Some(LOADING), || function.call::<()>(args));
+        *self.reading.lock().unwrap_or_else(PoisonError::into_inner) = None;
         result.map_err(|error| told(&error))
     }
 

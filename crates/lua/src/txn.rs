@@ -5,13 +5,14 @@ use crate::guard;
 use crate::lent::{self, Seen};
 use crate::run::Ended;
 use crate::state::Home;
-use crate::{http, samples, vars};
-use mlua::{Lua, MultiValue, Table, Value};
+use crate::{http, message, samples, vars};
+use mlua::{Lua, Table, Value};
 use std::sync::Arc;
 use terse_proxy::facts::LogLevel;
 use terse_proxy::log::Level;
 use terse_proxy::reply::Answer;
-use terse_proxy::rules::edit::is_field;
+use terse_proxy::rules::edit::{self, is_field};
+use terse_proxy::stream::Stream;
 
 /// The class's name among a state's own values.
 const CLASS: &str = "TXN";
@@ -48,21 +49,36 @@ pub(crate) fn install(lua: &Lua, home: &Home) -> mlua::Result<()> {
         Err(mlua::Error::external(Ended::Transaction(answer.map(Box::new))))
     };
     class.set("done", lua.create_function(done)?)?;
-    for name in ABSENT {
-        let absent = lua.create_function(move |_, _: MultiValue| -> mlua::Result<()> {
-            Err(mlua::Error::runtime(format!("txn:{name} is not built")))
+    for (name, change) in CHANGES {
+        let set = lua.create_function(move |_, (_, number): (Value, i64)| {
+            lent::see(|seen| match seen {
+                Seen::Stream(stream) => {
+                    change(stream, number);
+                    Ok(())
+                }
+                _ => Err(mlua::Error::runtime(format!("txn:{name} can be called by an action alone"))),
+            })
         })?;
-        class.set(*name, absent)?;
+        class.set(*name, set)?;
     }
-    class.set("reply", lua.load(REPLY).set_name("=reply").eval::<Value>()?)?;
+    class.set("reply", lua.load(REPLY).set_name("=[reply]").eval::<Value>()?)?;
+    message::install(lua, &class)?;
     let meta = guard::hidden(lua)?;
     meta.set("__index", class)?;
     lua.set_named_registry_value(CLASS, meta)
 }
 
-/// What HAProxy has and terse has not.
-const ABSENT: &[&str] =
-    &["set_fc_mark", "set_fc_tos", "set_mark", "set_tos", "set_priority_class", "set_priority_offset", "set_nice"];
+/// What is changed of a stream by a number.
+type Change = fn(&mut Stream, i64);
+
+const CHANGES: &[(&str, Change)] = &[
+    ("set_fc_mark", |stream, mark| edit::set_mark(stream, mark as u32)),
+    ("set_fc_tos", |stream, tos| edit::set_tos(stream, tos as u8)),
+    ("set_mark", |stream, mark| edit::set_mark(stream, mark as u32)),
+    ("set_priority_class", edit::set_priority_class),
+    ("set_priority_offset", edit::set_priority_offset),
+    ("set_tos", |stream, tos| edit::set_tos(stream, tos as u8)),
+];
 
 /// The class `Reply`.
 const REPLY: &str = r#"

@@ -67,6 +67,19 @@ pub(crate) fn install(lua: &Lua, home: &Home, class: &Table) -> mlua::Result<()>
     )
 }
 
+/// Gives `core` what reads variables of the process; those of streams are a transaction's.
+pub(crate) fn of_process(lua: &Lua, home: &Home, core: &Table) -> mlua::Result<()> {
+    let booleans = home.booleans;
+    let get = move |lua: &Lua, name: String| {
+        if !name.starts_with("proc.") {
+            return Err(mlua::Error::runtime("core.get_var knows variables of the process alone: 'proc.name'"));
+        }
+        let value = lent::see_env(|env| find(env, &name).and_then(|slot| env.vars.get(slot))).flatten();
+        value.map_or(Ok(Value::Nil), |value| to_lua(value, booleans, lua))
+    };
+    core.set("get_var", lua.create_function(get)?)
+}
+
 fn with_notes<R>(facts: &Facts, run: impl FnOnce(&mut Notes) -> R) -> R {
     let mut notes = facts.stage.get_or_init(Box::default).notes.borrow_mut();
     let notes = notes.get_or_insert_with(|| Box::new(Notes::default()) as Box<dyn Any>);

@@ -4,9 +4,10 @@ use crate::acl::AclSet;
 use crate::compiler::Compiler;
 use crate::expr::Expr;
 use crate::logformat::{LogFormat, Usage};
+use crate::pattern::{Columns, Matching, Output, Use, Way};
 use crate::registry::{Needs, Registry};
 use crate::vars::{ProcessStore, Target, VarSlot};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use terse_config::{Fault, Place};
 
 /// The tables and names of a configuration that has been read. ACLs belonged to its sections: none are known.
@@ -20,6 +21,32 @@ impl Language {
         let mut registry = registry.clone();
         (registry.names, registry.files) = (store.later_names(), None);
         Language { registry: Mutex::new(registry) }
+    }
+
+    /// The language while a configuration is read: files of patterns are read where an expression names one.
+    pub fn while_reading(registry: &Registry) -> Language {
+        Language { registry: Mutex::new(registry.clone()) }
+    }
+
+    /// The way of matching the entries of a map. Once the configuration has been read, it must be one that is read there.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is used otherwise.
+    pub fn map(&self, name: &str, matching: Matching) -> Result<Arc<Way>, String> {
+        let usage = Use {
+            matching,
+            ignore_case: false,
+            output: Output::Text,
+            columns: Columns::Two,
+            as_map: true,
+            user: "by a Lua script".into(),
+            resolve: &|_| None,
+        };
+        let registry = self.lock();
+        match registry.patterns.known_map(name, &usage) {
+            Some(way) => way,
+            None => registry.pattern_file(name, &usage),
+        }
     }
 
     /// Compiles an expression that sees nothing but the process.

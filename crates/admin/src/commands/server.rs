@@ -97,7 +97,7 @@ fn set(call: &mut Call<'_>) -> Outcome {
         "state" => set_state(backend, server, call.arg(2)),
         "health" => set_health(backend, server, call.arg(2)),
         "weight" => set_weight(backend, server, call.arg(2)),
-        "addr" => set_address(backend, server, call.args.get(2..).unwrap_or_default()),
+        "addr" => set_address(backend, server, call.args.get(2..).unwrap_or_default(), call.client.called),
         "agent" => set_agent(backend, server, call.arg(2)),
         "agent-addr" => aim(call, server, Target::Agent, call.arg(2), call.arg(4)),
         "agent-port" => aim(call, server, Target::Agent, "", call.arg(2)),
@@ -224,7 +224,7 @@ fn set_health(backend: &Backend, server: &Arc<Server>, word: &str) -> Outcome {
 }
 
 /// `<ip> [port [+|-]<port>]`
-fn set_address(backend: &Backend, server: &Arc<Server>, args: &[Word]) -> Outcome {
+fn set_address(backend: &Backend, server: &Arc<Server>, args: &[Word], by: &str) -> Outcome {
     if server.address().destination().is_none() {
         return Err(Message::error("Update for the current server address family is only supported through configuration file."));
     }
@@ -241,7 +241,7 @@ fn set_address(backend: &Backend, server: &Arc<Server>, args: &[Word]) -> Outcom
             Ok(port) => Some(port),
         },
     };
-    let changed = backend.farm.set_address(server, ip, port, "stats socket command");
+    let changed = backend.farm.set_address(server, ip, port, by);
     if server.admin().is_unresolved() {
         backend.farm.set_resolved(server, Ok(()), Instant::now());
     }

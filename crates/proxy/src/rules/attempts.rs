@@ -92,12 +92,20 @@ fn retries(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<B
 
 fn class(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
     let value = number(args, scope, set)?;
-    Ok(Box::new(SetPriority { value, put: |priority, value| priority.class = value.clamp(-CLASSES, CLASSES) as i16 }))
+    Ok(Box::new(SetPriority { value, put: put_class }))
 }
 
 fn offset(args: &mut Args<'_>, scope: &mut Scope<'_>, set: RuleSet) -> Result<Box<dyn Action>, Fault> {
     let value = number(args, scope, set)?;
-    Ok(Box::new(SetPriority { value, put: |priority, value| priority.offset_ms = value.clamp(-OFFSETS, OFFSETS) as i32 }))
+    Ok(Box::new(SetPriority { value, put: put_offset }))
+}
+
+pub(super) fn put_class(priority: &mut Precedence, class: i64) {
+    priority.class = class.clamp(-CLASSES, CLASSES) as i16;
+}
+
+pub(super) fn put_offset(priority: &mut Precedence, offset_ms: i64) {
+    priority.offset_ms = offset_ms.clamp(-OFFSETS, OFFSETS) as i32;
 }
 
 /// HAProxy's bounds.

@@ -3,7 +3,8 @@
 //! Where a message ends is known from the message itself, and no script may say otherwise.
 
 use super::RuleSet;
-use super::field::is_framing;
+use super::attempts;
+use super::field::{self, is_framing};
 use super::rewrite::{self, FIELD_BYTES};
 use super::status;
 use super::target::{self, Part};
@@ -12,6 +13,7 @@ use crate::inspection::Side;
 use crate::stream::Stream;
 use terse_message::name::is_token;
 use terse_message::{Fields, Known};
+use terse_sample::regexp::Regexp;
 
 /// Puts a field behind the others. False when it is none, says where the message ends, or does not fit.
 pub fn add_field(stream: &mut Stream, side: Side, name: &[u8], value: &[u8]) -> bool {
@@ -30,6 +32,38 @@ pub fn remove_field(stream: &mut Stream, side: Side, name: &[u8]) -> bool {
         fields(stream, side).remove(name);
     }
     may
+}
+
+/// Rewrites what an expression matches of a field's values, each as a whole, or of their elements between commas. False when it says
+/// where the message ends, or does not fit.
+pub fn replace_values(stream: &mut Stream, side: Side, (name, elements): (&[u8], bool), regex: &Regexp, template: &[u8]) -> bool {
+    if is_framing(name) {
+        return false;
+    }
+    let limit = rewrite::limit(stream, set(side));
+    let fits = field::rewrite_values(fields(stream, side), (name, elements), regex, template, limit);
+    set(side).after_host(Known::of(name), stream);
+    fits
+}
+
+/// Marks the packets to the client.
+pub fn set_mark(stream: &mut Stream, mark: u32) {
+    stream.facts.changes().client_packets.mark = Some(mark);
+}
+
+/// Sets the type of service of packets to the client.
+pub fn set_tos(stream: &mut Stream, tos: u8) {
+    stream.facts.changes().client_packets.tos = Some(tos);
+}
+
+/// Changes the class in queues: lower ones go first. It is kept within bounds.
+pub fn set_priority_class(stream: &mut Stream, class: i64) {
+    attempts::put_class(&mut stream.facts.changes().priority, class);
+}
+
+/// Changes the place in queues by milliseconds, within bounds.
+pub fn set_priority_offset(stream: &mut Stream, offset_ms: i64) {
+    attempts::put_offset(&mut stream.facts.changes().priority, offset_ms);
 }
 
 fn put(stream: &mut Stream, side: Side, (name, value): (&[u8], &[u8]), put: impl FnOnce(&mut Fields, &[u8], &[u8])) -> bool {

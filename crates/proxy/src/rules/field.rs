@@ -129,51 +129,55 @@ impl Action for Replace {
         }
         let done = rewrite::with_text(&self.to, stream, |stream, template| {
             let limit = rewrite::limit(stream, self.set);
-            self.replace(self.set.fields(stream), template, limit)
+            rewrite_values(self.set.fields(stream), (self.name.bytes(), self.elements), &self.regex, template, limit)
         });
         self.set.after_host(self.name.known(), stream);
         rewrite::outcome(done, stream)
     }
 }
 
-impl Replace {
-    /// Rewrites what matches; false when it would not fit.
-    fn replace(&self, fields: &mut Fields, template: &[u8], limit: usize) -> bool {
-        let places: SmallVec<[usize; 8]> = fields.positions(self.name.bytes()).collect();
-        for place in places {
-            let Some((_, value)) = fields.at(place) else { continue };
-            let new = if self.elements { self.rewrite_elements(value, template) } else { self.rewrite(value, template) };
-            if let Some(new) = new {
-                if !rewrite::fits(fields, new.len(), limit) {
-                    return false;
-                }
-                fields.replace(place, &new);
+/// Rewrites what an expression matches of a name's values, or of the elements between their commas; false when it would not fit.
+pub(super) fn rewrite_values(
+    fields: &mut Fields,
+    (name, elements): (&[u8], bool),
+    regex: &Regexp,
+    template: &[u8],
+    limit: usize,
+) -> bool {
+    let places: SmallVec<[usize; 8]> = fields.positions(name).collect();
+    for place in places {
+        let Some((_, value)) = fields.at(place) else { continue };
+        let new = if elements { rewrite_elements(regex, value, template) } else { rewrite_value(regex, value, template) };
+        if let Some(new) = new {
+            if !rewrite::fits(fields, new.len(), limit) {
+                return false;
             }
+            fields.replace(place, &new);
         }
-        true
     }
+    true
+}
 
-    fn rewrite(&self, text: &[u8], template: &[u8]) -> Option<Vec<u8>> {
-        let captures = self.regex.captures(text)?;
-        let mut out = Vec::new();
-        regexp::expand(template, &captures, &mut out);
-        Some(out)
-    }
+fn rewrite_value(regex: &Regexp, text: &[u8], template: &[u8]) -> Option<Vec<u8>> {
+    let captures = regex.captures(text)?;
+    let mut out = Vec::new();
+    regexp::expand(template, &captures, &mut out);
+    Some(out)
+}
 
-    /// What lies between the elements stays as it is.
-    fn rewrite_elements(&self, value: &[u8], template: &[u8]) -> Option<Vec<u8>> {
-        let (mut out, mut copied) = (Vec::new(), 0);
-        for element in list::elements(value) {
-            if let Some(new) = self.rewrite(element, template) {
-                // Elements are parts of the value.
-                let start = element.as_ptr().addr() - value.as_ptr().addr();
-                out.extend_from_slice(value.get(copied..start)?);
-                out.extend_from_slice(&new);
-                copied = start + element.len();
-            }
+/// What lies between the elements stays as it is.
+fn rewrite_elements(regex: &Regexp, value: &[u8], template: &[u8]) -> Option<Vec<u8>> {
+    let (mut out, mut copied) = (Vec::new(), 0);
+    for element in list::elements(value) {
+        if let Some(new) = rewrite_value(regex, element, template) {
+            // Elements are parts of the value.
+            let start = element.as_ptr().addr() - value.as_ptr().addr();
+            out.extend_from_slice(value.get(copied..start)?);
+            out.extend_from_slice(&new);
+            copied = start + element.len();
         }
-        (copied > 0).then(|| [&out, value.get(copied..).unwrap_or_default()].concat())
     }
+    (copied > 0).then(|| [&out, value.get(copied..).unwrap_or_default()].concat())
 }
 
 /// An edit of a field that no rule may edit.
@@ -311,10 +315,8 @@ mod tests {
 
     fn replaced(name: &str, regex: &str, template: &str, elements: bool, before: &[(&str, &str)]) -> Vec<String> {
         let regex = regexp::compile(regex.as_bytes(), false).unwrap();
-        let to = LogFormat::text(template.as_bytes());
-        let replace = Replace { name: FieldName::new(name.as_bytes()).unwrap(), regex, to, set: RuleSet::Request, elements };
         let mut fields = fields(before);
-        assert!(replace.replace(&mut fields, template.as_bytes(), 10_000));
+        assert!(rewrite_values(&mut fields, (name.as_bytes(), elements), &regex, template.as_bytes(), 10_000));
         fields.iter().map(|(_, value)| String::from_utf8_lossy(value).into_owned()).collect()
     }
 
@@ -335,10 +337,11 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_left_out() {
         let regex = regexp::compile(b"a", false).unwrap();
-        let to = LogFormat::text(b"");
-        let replace = Replace { name: FieldName::new(b"X").unwrap(), regex, to, set: RuleSet::Request, elements: false };
         let mut fields = fields(&[("X", "a")]);
-        assert!(!replace.replace(&mut fields, &[b'b'; 100], 100));
+        assert!(!rewrite_values(&mut fields, (b"X", false), &regex, &[b'b'; 100], 100));
         assert_eq!(fields.get(b"x"), Some(&b"a"[..]));
+        // A template can name any byte, and no value ends its line (RFC 9110 section 5.5).
+        assert!(rewrite_values(&mut fields, (b"X", false), &regex, b"b\\x0d\\x0aEvil: 1", 10_000));
+        assert_eq!(fields.get(b"x"), Some(&b"b  Evil: 1"[..]));
     }
 }

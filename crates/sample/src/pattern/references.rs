@@ -133,6 +133,15 @@ impl References {
         reference.way(usage.matching, usage.ignore_case, usage.output, usage.resolve)
     }
 
+    /// The way of matching the entries of a map that the configuration reads, once it has been read.
+    pub(crate) fn known_map(&self, text: &str, usage: &Use<'_>) -> Option<Result<Arc<Way>, String>> {
+        if !self.list().is_complete {
+            return None;
+        }
+        let reference = self.find(Source::of(text).name).filter(|reference| reference.is_map())?;
+        Some(reference.way(usage.matching, usage.ignore_case, usage.output, usage.resolve))
+    }
+
     /// The reference of a line's own patterns, and the way of matching them.
     pub(crate) fn of_line(&self, id: Option<u32>, usage: &Use<'_>) -> Result<(Arc<Reference>, Arc<Way>), String> {
         let reference = Arc::new(Reference::new("", id));
