@@ -77,7 +77,7 @@ pub struct EngineSettings {
     pub inter: Duration,
 }
 
-/// What an engine's work is done by.
+/// Library or device that does an engine's work.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Source {
     /// Neither line stands in the section.
@@ -134,7 +134,7 @@ impl EngineSettings {
 
 /// A job for another process costs 60 to 70 µs of processor time at this size (`bench/breakeven.md`), as much as software's level 6.
 const LIBRARY_SMALLEST: usize = 16 << 10;
-/// A GPU costs 0.4 ms and more for a job that it has alone (`bench/gpu.md`), as much as software's level 1 at this size.
+/// A GPU costs 0.2 to 0.4 ms for a job that it has alone (`bench/gpu.md`): software's level 1 costs that between 64 and 256 KB.
 const CUDA_SMALLEST: usize = 128 << 10;
 const LIBRARY_JOBS: usize = 4;
 const CUDA_JOBS: usize = 32;

@@ -109,7 +109,7 @@ impl Batch {
                 task.result = Err(BUF_ERROR);
             }
             if task.result.is_err() {
-                // Whoever has no block is seen by no kernel.
+                // A body without a block is seen by no kernel.
                 continue;
             }
             if task.bytes > 0 {

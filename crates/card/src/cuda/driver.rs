@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// An address of the device's.
 pub(super) type Address = u64;
-/// Things of the driver's.
+/// Handle of a thing of the driver's, or memory of this process.
 pub(super) type Opaque = *mut c_void;
 
 macro_rules! calls {
@@ -110,11 +110,18 @@ impl fmt::Display for Trouble {
     }
 }
 
+impl From<Trouble> for String {
+    /// As [`Driver::load`] words it.
+    fn from(trouble: Trouble) -> String {
+        format!("cannot be used: {trouble}")
+    }
+}
+
 impl Driver {
     /// Loads the driver and wakes it.
     ///
     /// # Errors
-    /// A sentence's end: `libcuda.so.1 cannot be loaded ...`.
+    /// The end of a sentence that begins with the device's name: `cannot be used: ...`.
     pub(super) fn load() -> Result<Driver, String> {
         // The driver lies where the system's loader finds it; it has no other place that is known.
         // SAFETY: its initializers run in a process that is there for it.
@@ -126,7 +133,7 @@ impl Driver {
         let calls = Calls::load(&handle).map_err(|reason| format!("cannot be used: NVIDIA's driver is too old: {reason}"))?;
         let driver = Driver { calls, _handle: handle };
         // SAFETY: takes a number.
-        driver.check("cuInit", unsafe { (driver.calls.init)(0) }).map_err(|trouble| format!("cannot be used: {trouble}"))?;
+        driver.check("cuInit", unsafe { (driver.calls.init)(0) })?;
         Ok(driver)
     }
 
@@ -135,29 +142,27 @@ impl Driver {
     /// # Errors
     /// There is none, or it is too old.
     pub(super) fn device(&self, number: u32) -> Result<Device, String> {
-        let text = |trouble: Trouble| format!("cannot be used: {trouble}");
         let (mut count, mut handle, mut version) = (0, 0, 0);
         // SAFETY: each call writes one number, here and below.
-        self.check("cuDeviceGetCount", unsafe { (self.calls.device_count)(&raw mut count) }).map_err(text)?;
+        self.check("cuDeviceGetCount", unsafe { (self.calls.device_count)(&raw mut count) })?;
         let place = c_int::try_from(number).ok().filter(|number| *number < count);
         let place = place.ok_or_else(|| format!("is not there: this machine has {count}"))?;
         // SAFETY: as above.
-        self.check("cuDeviceGet", unsafe { (self.calls.device_get)(&raw mut handle, place) }).map_err(text)?;
+        self.check("cuDeviceGet", unsafe { (self.calls.device_get)(&raw mut handle, place) })?;
         // SAFETY: as above.
-        self.check("cuDriverGetVersion", unsafe { (self.calls.driver_version)(&raw mut version) }).map_err(text)?;
+        self.check("cuDriverGetVersion", unsafe { (self.calls.driver_version)(&raw mut version) })?;
         let mut name = [0; 128];
         // SAFETY: so many bytes are written at most.
         let got = unsafe { (self.calls.device_name)(name.as_mut_ptr(), name.len() as c_int - 1, handle) };
-        self.check("cuDeviceGetName", got).map_err(text)?;
+        self.check("cuDeviceGetName", got)?;
         // SAFETY: the array ends with a zero that was not written over.
         let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().replace(char::is_whitespace, "_");
-        let attribute = |which| self.attribute(handle, which).map_err(text);
-        let capability = (attribute(CAPABILITY_MAJOR)?, attribute(CAPABILITY_MINOR)?);
+        let capability = (self.attribute(handle, CAPABILITY_MAJOR)?, self.attribute(handle, CAPABILITY_MINOR)?);
         if capability < OLDEST {
             let (major, minor) = capability;
             return Err(format!("is too old: {name} has compute capability {major}.{minor}, 8.0 is needed"));
         }
-        let pins_to_read = attribute(PINS_TO_READ).unwrap_or(0) == 1;
+        let pins_to_read = self.attribute(handle, PINS_TO_READ).unwrap_or(0) == 1;
         Ok(Device { handle, version: format!("{name}/CUDA-{}.{}", version / 1000, version % 1000 / 10), pins_to_read })
     }
 
@@ -168,7 +173,7 @@ impl Driver {
         Ok(value)
     }
 
-    /// What a call has returned.
+    /// Judges a call by the number that it has returned.
     ///
     /// # Errors
     /// It failed.
@@ -193,34 +198,33 @@ impl Gpu {
     /// Makes a device ready.
     ///
     /// # Errors
-    /// A sentence's end.
+    /// As those of [`Driver::load`] and [`Driver::device`].
     pub(super) fn open(number: u32) -> Result<Arc<Gpu>, String> {
         let driver = Driver::load()?;
         let Device { handle, version, pins_to_read } = driver.device(number)?;
-        let text = |trouble: Trouble| format!("cannot be used: {trouble}");
         let calls = &driver.calls;
         // SAFETY: a number and flags. A thread that waits for the device sleeps.
-        driver.check("cuDevicePrimaryCtxSetFlags", unsafe { (calls.context_flags)(handle, WAIT_ASLEEP) }).map_err(text)?;
+        driver.check("cuDevicePrimaryCtxSetFlags", unsafe { (calls.context_flags)(handle, WAIT_ASLEEP) })?;
         let mut context = std::ptr::null_mut();
         // SAFETY: one pointer is written.
-        driver.check("cuDevicePrimaryCtxRetain", unsafe { (calls.context_retain)(&raw mut context, handle) }).map_err(text)?;
+        driver.check("cuDevicePrimaryCtxRetain", unsafe { (calls.context_retain)(&raw mut context, handle) })?;
         // SAFETY: the context is the driver's own.
-        driver.check("cuCtxSetCurrent", unsafe { (calls.context_set)(context) }).map_err(text)?;
+        driver.check("cuCtxSetCurrent", unsafe { (calls.context_set)(context) })?;
         let kernels = CString::new(KERNELS).map_err(|error| error.to_string())?;
         let mut module = std::ptr::null_mut();
         // SAFETY: the text ends with a zero.
         let loaded = unsafe { (calls.module_load)(&raw mut module, kernels.as_ptr().cast()) };
-        driver.check("cuModuleLoadData", loaded).map_err(text)?;
+        driver.check("cuModuleLoadData", loaded)?;
         let function = |name: &CStr| {
             let mut function = std::ptr::null_mut();
             // SAFETY: the module was loaded, the name ends with a zero.
             let found = unsafe { (calls.module_function)(&raw mut function, module, name.as_ptr()) };
-            driver.check("cuModuleGetFunction", found).map(|()| function).map_err(text)
+            driver.check("cuModuleGetFunction", found).map(|()| function)
         };
         let (matcher, coder, gatherer) = (function(c"terse_match")?, function(c"terse_code")?, function(c"terse_gather")?);
         // SAFETY: the function is of that module.
         let set = unsafe { (calls.function_attribute)(matcher, MOST_SHARED_BYTES, MATCH_SHARED as c_int) };
-        driver.check("cuFuncSetAttribute", set).map_err(text)?;
+        driver.check("cuFuncSetAttribute", set)?;
         // As many groups as fit: the rest of that memory is of no use to it. SAFETY: as above.
         unsafe { (calls.function_attribute)(matcher, SHARED_CARVEOUT, 100) };
         Ok(Arc::new(Gpu { driver, version, pins_to_read, context, matcher, coder, gatherer }))

@@ -1,4 +1,4 @@
-//! What the kernels take: `kernel.cu` says the same.
+//! Structures and sizes of the kernels: `kernel.cu` has the same.
 
 /// The kernels, in the driver's assembly. `scripts/kernels` makes it of `kernel.cu`.
 pub(super) const KERNELS: &str = include_str!("kernel.ptx");
@@ -19,7 +19,7 @@ pub(super) const GATHER_THREADS: u32 = 256;
 /// Bodies begin at multiples of this in the input, and so many bytes behind the last one may be read.
 pub(super) const BODY_ALIGNMENT: usize = 16;
 pub(super) const INPUT_SPARE: usize = 64;
-/// What `terse_gather` says of a body that has no room.
+/// Result of `terse_gather` for a body that has no room.
 pub(super) const NO_ROOM: u32 = u32::MAX;
 
 /// A block, as the kernels read it.
@@ -77,6 +77,12 @@ mod tests {
         assert_eq!(32 * defined("PARTS"), CODE_THREADS as usize);
         assert_eq!((size_of::<Block>(), size_of::<Body>()), (24, 24));
         const { assert!(MATCH_SHARED <= 99 << 10, "some devices have no more") };
+    }
+
+    #[test]
+    fn the_assembly_is_made_of_the_kernels_that_are_here() {
+        let source = zlib_rs::crc32::crc32(0, include_bytes!("kernel.cu"));
+        assert_eq!(KERNELS.lines().next(), Some(&*format!("// kernel.cu {source:08x}")), "scripts/kernels makes it anew");
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub(super) struct Pinned {
     gpu: Arc<Gpu>,
 }
 
-/// What the device may do with it.
+/// Access that the device has to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Access {
     Read,

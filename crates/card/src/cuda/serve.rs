@@ -15,14 +15,14 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A segment that is mapped here.
+/// Segment that is mapped here.
 struct Held {
     /// Given up before the mapping is.
     pinned: Option<Pinned>,
     body: Body,
 }
 
-/// What comes in. Whoever has it takes the next batch.
+/// Jobs on their way in. The thread that holds the lock takes the next batch.
 #[derive(Default)]
 struct Intake {
     segments: HashMap<u64, Arc<Held>>,
@@ -52,7 +52,7 @@ pub(crate) fn serve(number: u32, threads: usize, deadline: Duration, socket: &Ow
     let batches: Result<Vec<Batch>, Trouble> = (0..threads).map(|_| Batch::new(&gpu, most_bytes, layout.slots)).collect();
     let batches = match batches {
         Ok(batches) => batches,
-        Err(trouble) => return say(socket, &Reply::Unfit(format!("GPU {number} cannot be used: {trouble}"))),
+        Err(trouble) => return say(socket, &Reply::Unfit(format!("GPU {number} {}", String::from(trouble)))),
     };
     let slot = |slot| memory.coded(slot).map(|(base, _)| Pinned::new(&gpu, base, layout.stride(), Access::Write));
     let slots: Vec<Pinned> = (0..layout.slots).filter_map(slot).collect();
@@ -65,7 +65,7 @@ pub(crate) fn serve(number: u32, threads: usize, deadline: Duration, socket: &Ow
     });
 }
 
-/// As many bytes as a slow device does in a fraction of the deadline: what waits in front of a batch has its time, too.
+/// Bytes of a batch, as a slow device does them in a fraction of the deadline: batches in front of it have their time, too.
 fn batch_bytes(deadline: Duration) -> usize {
     let bytes = deadline.as_micros().saturating_mul(SLOW_BYTES_PER_US) / u128::from(PART_OF_DEADLINE);
     usize::try_from(bytes).unwrap_or(usize::MAX).min(MOST_BATCH_BYTES)
@@ -87,7 +87,7 @@ impl Place<'_> {
                 let result = outcome.as_ref().map_err(|trouble| trouble.code).and(task.result);
                 say(self.socket, &Reply::Done { ticket: job.ticket, slot: job.slot, result, took_us });
             }
-            if let Err(trouble) = outcome.map_err(|trouble| trouble.clone())
+            if let Err(trouble) = outcome
                 && trouble.is_final()
             {
                 return self.give_up(&trouble);
@@ -182,7 +182,7 @@ impl Place<'_> {
 
 /// zlib's `Z_STREAM_ERROR`.
 const BAD_JOB: i32 = -2;
-/// What a batch has at most. Four of these in flight keep an H200 and its bus as busy as larger ones do.
+/// Bytes of a batch, at most. Four of these in flight keep an H200 and its bus as busy as larger ones do.
 const MOST_BATCH_BYTES: usize = 32 << 20;
 /// A device that is slower than this is none for the deadline; an H200 does some 28,000.
 const SLOW_BYTES_PER_US: u128 = 2000;

@@ -1,62 +1,30 @@
 //! Checksums of bodies, put together of their blocks'.
 
+use zlib_rs::adler32::adler32_combine;
+use zlib_rs::crc32::crc32_combine;
+
 /// CRC-32 (RFC 1952) of a body. For each block: its bytes, and its raw CRC, which begins with zero and is not inverted at its end.
 pub(super) fn crc(blocks: impl Iterator<Item = (u32, u32)>) -> u32 {
-    let mut crc = u32::MAX;
-    // All blocks of a body but its last are of one size.
-    let mut shift = (0, ONE);
-    for (bytes, raw) in blocks {
-        if shift.0 != bytes {
-            shift = (bytes, power(bytes));
-        }
-        crc = product(crc, shift.1) ^ raw;
-    }
-    !crc
+    // Combining shifts the first sum by the second one's bytes and adds that, which is as good for raw sums.
+    !blocks.fold(u32::MAX, |crc, (bytes, raw)| crc32_combine(crc, raw, bytes.into()))
 }
 
-/// Adler-32 (RFC 1950) of a body. For each block: its bytes, their sum, and their sum weighed by how many are left from each on.
+/// Adler-32 (RFC 1950) of a body. For each block: its bytes, their sum, and their sum weighed by how many are left from each on; both
+/// modulo [`ADLER_BASE`].
 pub(super) fn adler(blocks: impl Iterator<Item = (u32, u32, u32)>) -> u32 {
-    let (mut low, mut high) = (1u64, 0u64);
-    for (bytes, sum, weighed) in blocks {
-        high = (high + u64::from(bytes) * low + u64::from(weighed)) % ADLER_BASE;
-        low = (low + u64::from(sum)) % ADLER_BASE;
-    }
-    (high << 16 | low) as u32
+    blocks.fold(1, |adler, (bytes, sum, weighed)| {
+        let of_block = (((bytes + weighed) % ADLER_BASE) << 16) | ((1 + sum) % ADLER_BASE);
+        adler32_combine(adler, of_block, bytes.into())
+    })
 }
 
-/// x to the power of so many bytes' bits, modulo the CRC's polynomial.
-fn power(bytes: u32) -> u32 {
-    let (mut result, mut factor, mut left) = (ONE, BYTE, bytes);
-    while left > 0 {
-        if left & 1 == 1 {
-            result = product(result, factor);
-        }
-        factor = product(factor, factor);
-        left >>= 1;
-    }
-    result
-}
-
-/// The product of two polynomials modulo the CRC's, their lowest powers in the highest bits.
-fn product(mut a: u32, mut b: u32) -> u32 {
-    let mut product = 0;
-    while a != 0 {
-        product ^= if a & ONE != 0 { b } else { 0 };
-        a <<= 1;
-        b = b >> 1 ^ if b & 1 == 1 { POLYNOMIAL } else { 0 };
-    }
-    product
-}
-
-const POLYNOMIAL: u32 = 0xedb8_8320;
-const ONE: u32 = 0x8000_0000;
-/// x to the power of eight.
-const BYTE: u32 = 0x0080_0000;
-const ADLER_BASE: u64 = 65_521;
+const ADLER_BASE: u32 = 65_521;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const POLYNOMIAL: u32 = 0xedb8_8320;
 
     fn raw_crc(bytes: &[u8]) -> u32 {
         bytes
@@ -67,7 +35,7 @@ mod tests {
     fn adler_sums(bytes: &[u8]) -> (u32, u32, u32) {
         let sum: u64 = bytes.iter().map(|byte| u64::from(*byte)).sum();
         let weighed: u64 = bytes.iter().rev().zip(1..).map(|(byte, left)| u64::from(*byte) * left).sum();
-        (bytes.len() as u32, (sum % ADLER_BASE) as u32, (weighed % ADLER_BASE) as u32)
+        (bytes.len() as u32, (sum % u64::from(ADLER_BASE)) as u32, (weighed % u64::from(ADLER_BASE)) as u32)
     }
 
     #[test]
