@@ -7,8 +7,7 @@
 mod support;
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -16,7 +15,7 @@ use support::client::Client;
 use support::gzip::gunzip;
 use support::origin::Origin;
 use support::random::Random;
-use support::{Terse, column_of, until};
+use support::{Terse, until};
 
 /// The test card, which cargo has built beside this program.
 fn card() -> PathBuf {
@@ -72,14 +71,12 @@ impl Site {
 
     /// Has the card fail in this way from now on.
     fn fail(&self, how: &str) {
-        std::fs::write(self.terse.path("faults.new"), how).unwrap();
-        std::fs::rename(self.terse.path("faults.new"), self.terse.path("faults")).unwrap();
+        self.terse.rewrite("faults", how);
     }
 
     /// What `show engines` says of the card, by column.
     fn figure(&self, column: &str) -> String {
-        let said = until("the stats socket", || UnixStream::connect(self.terse.path("stats")).ok().and_then(ask));
-        column_of(&said, "engine", "engine", column)
+        self.terse.engine(column)
     }
 
     fn number(&self, column: &str) -> u64 {
@@ -99,13 +96,6 @@ impl Site {
         assert!(gunzip(&response.body) == body(number), "{number}: another body");
         took
     }
-}
-
-fn ask(mut stream: UnixStream) -> Option<String> {
-    let mut said = String::new();
-    stream.write_all(b"show engines\n").ok()?;
-    stream.read_to_string(&mut said).ok()?;
-    Some(said)
 }
 
 /// The body of a number: 20 to 120 KB, from [`LARGE`] on 1 to 1.5 MB, and those of odd numbers in chunks. No two are alike.

@@ -6,15 +6,14 @@
 mod support;
 
 use std::fs;
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::client::Client;
 use support::gzip::gunzip;
 use support::origin::Origin;
 use support::random::Random;
-use support::{Terse, column_of, until};
+use support::{Terse, until};
 use tempfile::TempDir;
 
 /// A folder where the loader finds the emulation, which cargo has built beside this program, as CUDA's driver.
@@ -68,19 +67,11 @@ impl Site {
     }
 
     fn fail(&self, how: &str) {
-        fs::write(self.terse.path("faults.new"), how).unwrap();
-        fs::rename(self.terse.path("faults.new"), self.terse.path("faults")).unwrap();
+        self.terse.rewrite("faults", how);
     }
 
     fn figure(&self, column: &str) -> String {
-        let ask = |mut stream: UnixStream| {
-            let mut said = String::new();
-            stream.write_all(b"show engines\n").ok()?;
-            stream.read_to_string(&mut said).ok()?;
-            Some(said)
-        };
-        let said = until("the stats socket", || UnixStream::connect(self.terse.path("stats")).ok().and_then(ask));
-        column_of(&said, "engine", "engine", column)
+        self.terse.engine(column)
     }
 
     fn number(&self, column: &str) -> u64 {

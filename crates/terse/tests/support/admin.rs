@@ -2,6 +2,9 @@
 
 use super::client::Client;
 use super::process::Terse;
+use super::until;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 
 impl Terse {
     /// What the stats socket at `fd@${cli}` answers to a line.
@@ -21,6 +24,25 @@ impl Terse {
         let text = self.command("show info");
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
         line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
+    }
+
+    /// A column of `show engines`, for the only engine; the stats socket is `stats` in the process's folder.
+    pub fn engine(&self, column: &str) -> String {
+        let ask = |mut stream: UnixStream| {
+            let mut said = String::new();
+            stream.write_all(b"show engines\n").ok()?;
+            stream.read_to_string(&mut said).ok()?;
+            Some(said)
+        };
+        let said = until("the stats socket", || UnixStream::connect(self.path("stats")).ok().and_then(ask));
+        column_of(&said, "engine", "engine", column)
+    }
+
+    /// Gives a file of the process's folder another content, at one go.
+    pub fn rewrite(&self, name: &str, text: &str) {
+        let new = self.path(&format!("{name}.new"));
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, self.path(name)).unwrap();
     }
 }
 
