@@ -275,11 +275,9 @@ fn names(plan: &Plan, kind: &str, proxy: &str) -> Vec<String> {
         _ => frontends().chain(backends()).collect(),
     };
     named.sort();
-    named.dedup();
-    let mut names: Vec<String> = Vec::with_capacity(named.len());
+    // The halves of a `listen` have one name.
     let mut known = std::collections::HashSet::new();
-    names.extend(named.into_iter().map(|(_, name)| name).filter(|name| known.insert(name.clone())));
-    names
+    named.into_iter().map(|(_, name)| name).filter(|name| known.insert(name.clone())).collect()
 }
 
 /// What a stick table is, as HAProxy's scripts know it.

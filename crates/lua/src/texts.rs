@@ -3,6 +3,7 @@
 use mlua::{Lua, Table, UserData, Value};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::SystemTime;
+use terse_sample::date;
 
 /// Puts the functions into a state, behind `core`.
 pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
@@ -158,11 +159,7 @@ fn seconds(year: i64, month: &str, day: i64, time: &str) -> Option<i64> {
     let (hours, minutes, second) = (number(hours, 2)?, number(minutes, 2)?, number(second, 2)?);
     // 60 is a leap second.
     (hours < 24 && minutes < 60 && second <= 60 && (1..=longest).contains(&day)).then_some(())?;
-    // Years begin with March, so that the leap day is the last one.
-    let (of_year, of_month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let leaps = of_year.div_euclid(4) - of_year.div_euclid(100) + of_year.div_euclid(400);
-    let days = of_year * 365 + leaps + (153 * of_month + 2) / 5 + day - 1 - 719_468;
-    Some(days * 86_400 + hours * 3600 + minutes * 60 + second)
+    Some(date::days_to(year, month, day) * 86_400 + hours * 3600 + minutes * 60 + second)
 }
 
 #[cfg(test)]

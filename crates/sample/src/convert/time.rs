@@ -126,7 +126,7 @@ impl Civil {
 }
 
 /// Days from 1970-01-01 to a date of the Gregorian calendar.
-fn days_to(year: i64, month: i64, day: i64) -> i64 {
+pub fn days_to(year: i64, month: i64, day: i64) -> i64 {
     let year = year - i64::from(month <= 2);
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let day_of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
