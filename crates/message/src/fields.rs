@@ -43,6 +43,13 @@ impl Fields {
         self.seen = 0;
     }
 
+    /// Becomes a copy of others, in the memory that is there.
+    pub fn copy_from(&mut self, others: &Fields) {
+        self.bytes.clone_from(&others.bytes);
+        self.index.clone_from(&others.index);
+        self.seen = others.seen;
+    }
+
     /// Adds the field whose name and value lie at these places of a head, in the order of the head, which [`Fields::load`] takes
     /// when all of its fields were found.
     pub fn index_line(&mut self, head: &[u8], name: Range<usize>, value: Range<usize>) {

@@ -189,6 +189,13 @@ impl Response {
         (self.status, self.reason) = (0, 0..0);
     }
 
+    /// Becomes a copy of another response, in the memory that is there.
+    pub fn copy_from(&mut self, other: &Response) {
+        self.fields.copy_from(&other.fields);
+        (self.version, self.body, self.must_close) = (other.version, other.body, other.must_close);
+        (self.status, self.reason) = (other.status, other.reason.clone());
+    }
+
     /// Says where in the loaded buffer the reason phrase lies.
     pub fn place_reason(&mut self, reason: Range<usize>) {
         self.reason = reason;

@@ -16,7 +16,7 @@ use crate::phase::Client;
 use crate::stream::Stream;
 use std::cell::OnceCell;
 use terse_http::h1::{ChunkDecoder, Step};
-use terse_message::BodyLength;
+use terse_message::{BodyLength, Version};
 use terse_sample::{Doubt, Needs};
 
 /// What rules look at beside heads.
@@ -29,6 +29,8 @@ pub struct Inspection {
     /// Whose buffer is lent.
     side: Side,
     open: bool,
+    /// A body without a length has no frames among its bytes: HTTP/2 has taken them off.
+    is_bare: bool,
     /// What a body in chunks is, put together, and whether that is all of it; only while a buffer is lent.
     joined: OnceCell<(Vec<u8>, bool)>,
     /// A handshake message in several records, put together; only while a buffer is lent.
@@ -80,6 +82,7 @@ impl Inspection {
                 Some(bytes) => Body { bytes, whole: true },
                 None => Body { bytes, whole: false },
             },
+            BodyLength::Framed if self.is_bare => Body { bytes, whole: false },
             BodyLength::Framed => {
                 let (bytes, whole) = self.joined.get_or_init(|| join(bytes));
                 Body { bytes, whole: *whole }
@@ -123,6 +126,7 @@ pub fn lend<T>(buffer: &mut Buffer, stream: &mut Stream, side: Side, open: bool,
     inspection.forget();
     inspection.side = side;
     inspection.open = open && !full;
+    inspection.is_bare = side == Side::Request && stream.request.version == Version::Http2;
     let judged = judge(stream);
     if let Some(inspection) = &mut stream.facts.inspection {
         inspection.open = false;

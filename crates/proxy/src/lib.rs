@@ -24,6 +24,7 @@ pub mod cancel;
 pub mod captures;
 pub mod changes;
 pub mod checked;
+pub mod connection;
 pub mod counters;
 pub mod deferral;
 pub mod descriptors;

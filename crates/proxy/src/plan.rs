@@ -7,6 +7,7 @@ mod removal;
 pub mod roll;
 
 use crate::cache::Cache;
+use crate::connection::settings::Http2Settings;
 use crate::counters::Tally;
 use crate::descriptors::Descriptors;
 use crate::filter::FilterSettings;
@@ -153,6 +154,8 @@ pub struct ProcessPlan {
     pub memory_bytes: usize,
     /// Compression's part.
     pub compression: terse_compress::settings::Process,
+    /// HTTP/2 with clients.
+    pub http2: Http2Settings,
     /// Whether an expression asks what tasks cost.
     pub measures_tasks: bool,
 }

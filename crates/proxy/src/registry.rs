@@ -93,7 +93,12 @@ pub struct Listed {
 impl Registry {
     /// Enters the task of a session.
     pub fn enter(session: &Rc<Session>) -> Place {
-        let (cancel, figures) = (session.cancel.clone(), Rc::<Figures>::default());
+        Registry::enter_stream(session, session.cancel.clone())
+    }
+
+    /// Enters the task of one of a session's streams, which this ends.
+    pub fn enter_stream(session: &Rc<Session>, cancel: Rc<Cancel>) -> Place {
+        let figures = Rc::<Figures>::default();
         let entry = Entry { session: session.clone(), cancel: cancel.clone(), figures: figures.clone() };
         let worker = session.worker.clone();
         let registry = &worker.registry;

@@ -252,6 +252,25 @@ pub struct Timeouts {
     pub tunnel: Option<Duration>,
 }
 
+/// A version of HTTP that a line asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protocol {
+    /// `h1`
+    Http1,
+    /// `h2`
+    Http2,
+}
+
+impl Protocol {
+    /// Its name in ALPN.
+    pub const fn alpn(self) -> &'static str {
+        match self {
+            Protocol::Http1 => "http/1.1",
+            Protocol::Http2 => "h2",
+        }
+    }
+}
+
 /// How connections to clients and servers go on after a response.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum ConnectionMode {
@@ -275,6 +294,8 @@ pub struct Options {
     pub count_by_address: bool,
     /// `abortonclose`: a client that closes is not served any more; see [`Options::aborts_on_close`].
     pub abort_on_close: Option<bool>,
+    /// `disable-h2-upgrade`: what begins as HTTP/2 on a connection of HTTP/1 is not taken for it.
+    pub no_http2_preface: bool,
     /// `http-ignore-probes`: browsers' speculative connections get no 408.
     pub ignore_probes: bool,
     /// `prefer-last-server`.
@@ -468,6 +489,8 @@ pub struct BindSettings {
     pub congestion: Option<String>,
     /// `accept-proxy`: connections begin with a head of the PROXY protocol.
     pub accept_proxy: bool,
+    /// `proto`: the version of HTTP that is spoken from the first byte on.
+    pub protocol: Option<Protocol>,
     /// `process`, `thread`: which workers accept; 0 means all.
     pub workers: u64,
     /// Its words of TLS.

@@ -111,6 +111,7 @@ pub(crate) fn load(text: &str) -> (Option<crate::plan::Plan>, Vec<String>) {
         buffer_bytes: 16384,
         rewrite_bytes: None,
         memory_bytes: 1 << 20,
+        http2: Default::default(),
         body_key: [7; 32],
         tag: "terse".into(),
         started: Instant::now(),

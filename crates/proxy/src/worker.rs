@@ -1,6 +1,8 @@
 //! A worker: one thread, one runtime, its own listeners, connections, timers and buffers.
 
 use crate::access::Access;
+use crate::connection::http2::Requests;
+use crate::connection::tasks::Tasks;
 use crate::deferral::Deferral;
 use crate::descriptors::Room;
 use crate::io::{BULK_BYTES, Pipes, Pool, Pools, Transport, Wheel, clock, turn};
@@ -75,6 +77,12 @@ pub struct Worker {
     pub scratch: RefCell<Vec<Vec<u8>>>,
     /// What it knows of the backends.
     pub view: View,
+    /// Tasks for streams of HTTP/2.
+    pub tasks: Rc<Tasks>,
+    /// Heads for their requests.
+    pub requests: Requests,
+    /// Room for what connections of HTTP/2 receive.
+    room: Cell<Vec<u8>>,
     /// Connections to servers that wait for a request.
     pub idle: IdleConnections,
     /// Its way to the logs.
@@ -116,6 +124,9 @@ pub struct Clock {
 
 /// How long streams that are cut at a hard stop have for their lines in the log.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Bytes that are received at a time on a connection of HTTP/2.
+const ROOM_BYTES: usize = 16 * 1024;
 
 /// Where an idle connection was closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -260,6 +271,9 @@ impl Worker {
             slots: RefCell::default(),
             scratch: RefCell::default(),
             view: View::new(&plan.backends),
+            tasks: Rc::default(),
+            requests: Requests::default(),
+            room: Cell::default(),
             idle: IdleConnections::new(plan.server_count()),
             logger: RefCell::new(Logger::new(&plan.sinks)),
             clock,
@@ -430,6 +444,18 @@ impl Worker {
             scratch.clear();
             kept.push(scratch);
         }
+    }
+
+    /// Room to receive in, for as long as the caller does not wait.
+    pub fn take_room(&self) -> Vec<u8> {
+        let mut room = self.room.take();
+        room.resize(ROOM_BYTES, 0);
+        room
+    }
+
+    /// Takes it back.
+    pub fn give_room(&self, room: Vec<u8>) {
+        self.room.set(room);
     }
 
     async fn wait_for_the_end(self: &Rc<Worker>) {

@@ -197,6 +197,7 @@ fn plan(
         buffer_bytes,
         rewrite_bytes: process.rewrite_bytes,
         memory_bytes,
+        http2: process.http2,
         body_key: random_key(diagnostics),
         tag: arguments.program.clone(),
         started: Instant::now(),

@@ -12,8 +12,13 @@ use terse_sample::{Constants, FetchKind, Registry};
 
 /// The tables of all crates.
 pub fn tables() -> Vec<&'static [Keyword]> {
-    let mut tables =
-        vec![process::keywords::KEYWORDS, process::accepted::KEYWORDS, process::refused::KEYWORDS, process::variables::KEYWORDS];
+    let mut tables = vec![
+        process::keywords::KEYWORDS,
+        process::http2::KEYWORDS,
+        process::accepted::KEYWORDS,
+        process::refused::KEYWORDS,
+        process::variables::KEYWORDS,
+    ];
     tables.extend(terse_proxy::KEYWORDS);
     tables.extend(terse_admin::KEYWORDS);
     tables.extend([

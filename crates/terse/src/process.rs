@@ -4,6 +4,7 @@
 
 pub mod accepted;
 pub mod daemon;
+pub mod http2;
 pub mod identity;
 pub mod keywords;
 pub mod limits;

@@ -37,7 +37,7 @@ use openssl::x509::X509Ref;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::{fmt, iter};
-use terse_config::{Diagnostic, Diagnostics, Place, Severity};
+use terse_config::{Diagnostics, Place};
 
 /// Makes connections of clients secure.
 pub struct Acceptor {
@@ -90,16 +90,16 @@ impl Acceptor {
         let is_mute = |own: &&Own| matches!(protocols(own, http), (spoken, unspoken) if spoken.is_empty() && !unspoken.is_empty());
         if let Some(own) = owns().find(is_mute) {
             let names = protocols(own, http).1.join(",");
-            diagnostics
-                .alert(place, format!("'alpn {names}': only HTTP/1 is spoken to clients: add 'http/1.1' if they may use it"));
+            diagnostics.alert(
+                place,
+                format!("'alpn {names}': only HTTP/1 and HTTP/2 are spoken to clients: add 'h2,http/1.1' if they may use them"),
+            );
             return None;
-        }
-        if http && tls.own.alpn.is_none() && !diagnostics.iter().any(|said| *said.reason == *ONLY_HTTP1) {
-            diagnostics.push(Diagnostic::new(Severity::Notice, place, ONLY_HTTP1));
         }
         let unspoken: BTreeSet<_> = owns().flat_map(|own| protocols(own, http).1).collect();
         for name in unspoken {
-            diagnostics.warn(place, format!("'alpn {name}': only HTTP/1 is spoken to clients, so it is not offered to them"));
+            diagnostics
+                .warn(place, format!("'alpn {name}': only HTTP/1 and HTTP/2 are spoken to clients, so it is not offered to them"));
         }
         let others: Vec<_> = held.acceptors().map(|acceptor| acceptor.offer()).collect();
         let lines = others.iter().flat_map(|offer| &offer.lines).chain(&offer.lines);
@@ -262,15 +262,12 @@ fn mode(own: &Own) -> SslVerifyMode {
     }
 }
 
-/// What is said once of lines without `alpn`, for which HAProxy offers more.
-const ONLY_HTTP1: &str = "clients are offered http/1.1 alone where no 'alpn' says otherwise: HTTP/2 is not there yet";
-
 /// The protocols that are offered, and those that a line names and nobody here speaks.
 fn protocols(own: &Own, http: bool) -> (Vec<Box<str>>, Vec<Box<str>>) {
-    let spoken = |name: &str| !http || alpn::is_http(name);
+    let spoken = |name: &str| !http || alpn::is_for_clients(name);
     match &own.alpn {
         Some(names) => names.iter().cloned().partition(|name| spoken(name)),
-        None if http => (vec![alpn::USUAL.into()], Vec::new()),
+        None if http => (alpn::USUAL.map(Into::into).to_vec(), Vec::new()),
         None => (Vec::new(), Vec::new()),
     }
 }

@@ -31,8 +31,13 @@ pub fn is_http(name: &str) -> bool {
     !OTHERS.contains(&name) && !["h2-", "h3-", "hq-", "spdy/"].iter().any(|begin| name.starts_with(begin))
 }
 
-/// What is offered where nobody says.
-pub(crate) const USUAL: &str = "http/1.1";
+/// Whether HTTP is spoken with clients under that name.
+pub(crate) fn is_for_clients(name: &str) -> bool {
+    name == "h2" || is_http(name)
+}
+
+/// What is offered to clients where nothing is said.
+pub(crate) const USUAL: [&str; 2] = ["h2", "http/1.1"];
 
 const OTHERS: &[&str] = &["h2", "h2c", "h3"];
 

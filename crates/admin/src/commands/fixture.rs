@@ -111,6 +111,7 @@ fn plan(text: &str) -> (Plan, AdminSettings) {
         buffer_bytes: 16384,
         rewrite_bytes: None,
         memory_bytes: 1 << 20,
+        http2: Default::default(),
         body_key: [7; 32],
         tag: "terse".into(),
         started: Instant::now(),

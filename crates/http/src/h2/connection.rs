@@ -195,7 +195,10 @@ impl Connection {
 
     fn begin(&mut self) {
         settings::announce(&self.limits, self.is_server, &mut self.out);
-        self.credit_connection();
+        // A client's SETTINGS are answered before its window is opened: simple peers expect them in this order.
+        if !self.is_server {
+            self.credit_connection();
+        }
         self.control = 0;
     }
 
@@ -298,6 +301,16 @@ impl Connection {
     /// The fields behind a stream's body.
     pub fn take_trailers(&mut self, id: u32) -> Option<Box<Fields>> {
         self.streams.get(id)?.trailers.take()
+    }
+
+    /// Whether fields have come behind a stream's body.
+    pub fn has_trailers(&self, id: u32) -> bool {
+        self.streams.find(id).is_some_and(|stream| stream.trailers.as_ref().is_some_and(|fields| !fields.is_empty()))
+    }
+
+    /// Whether a stream was reset by either side, or is not in the table.
+    pub fn is_reset(&self, id: u32) -> bool {
+        self.streams.find(id).is_none_or(|stream| stream.reset.is_some())
     }
 
     /// Whether the peer's side of a stream has ended, well or not.

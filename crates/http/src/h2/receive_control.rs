@@ -77,7 +77,7 @@ impl Connection {
         if self.has_settings {
             self.count(Glitch::Settings, now)?;
         }
-        let before = self.peer;
+        let (before, is_first) = (self.peer, !self.has_settings);
         self.peer.read(payload, !self.is_server, |size| self.encoder.resize(size))?;
         self.has_settings = true;
         let change = i64::from(self.peer.initial_window) - i64::from(before.initial_window);
@@ -90,6 +90,9 @@ impl Connection {
             }
         }
         self.append_control(|out| out.extend_from_slice(&frame::header(0, Kind::Settings, ACK, 0)));
+        if is_first {
+            self.credit_connection();
+        }
         self.events.push_back(Event::Settings);
         if change > 0 {
             self.events.push_back(Event::WindowOpened { id: 0 });

@@ -106,6 +106,21 @@ impl Connection {
         usize::try_from(stream.send_window.min(shared)).unwrap_or(0).min(free)
     }
 
+    /// How many bytes of data all streams together can send now: the output's room within the connection's window. Where that is
+    /// closed, [`super::Event::WindowOpened`] of stream 0 tells when it opens.
+    pub fn room(&mut self) -> usize {
+        if self.send_window <= 0 {
+            self.is_blocked = true;
+        }
+        let free = self.limits.output_bytes.saturating_sub(self.out.len() - self.written);
+        free.min(usize::try_from(self.send_window).unwrap_or(0))
+    }
+
+    /// How many bytes of data the peer takes of a stream, whatever room there is.
+    pub fn window(&self, id: u32) -> usize {
+        self.streams.find(id).map_or(0, |stream| usize::try_from(stream.send_window).unwrap_or(0))
+    }
+
     /// Whether a stream takes data at all: its head was sent, it has neither ended nor been reset, and the
     /// connection has not failed.
     pub fn can_send(&self, id: u32) -> bool {

@@ -3,6 +3,7 @@
 pub mod buffer;
 pub mod clock;
 pub mod held;
+pub mod http2;
 pub mod pause;
 pub mod pipe;
 pub mod silence;
@@ -15,6 +16,7 @@ pub mod turn;
 
 pub use buffer::{BULK_BYTES, Buffer, Pool, Pools};
 pub use held::{Held, Listener, Pieces};
+pub use http2::{Downstream, Multiplexed};
 pub use pipe::{Pipe, PipeLimit, Pipes};
 pub use silence::keep_silent;
 pub use sink::{Peer, Sink};

@@ -7,6 +7,7 @@ mod head;
 
 pub use head::Peer;
 
+use super::http2::{Downstream, Then};
 use super::pipe::Pipe;
 use super::timer::Timer;
 use super::transport::Writer;
@@ -30,13 +31,18 @@ enum Outgoing {
         /// Whether trailers are passed on.
         trailers: bool,
     },
+    /// In frames of HTTP/2, the last of which says so; with trailers, or without.
+    Frames {
+        /// Whether trailers are passed on.
+        trailers: bool,
+    },
 }
 
 impl Outgoing {
     /// Appends what ends a body.
     fn end(self, trailers: &Fields, out: &mut Vec<u8>) {
         match self {
-            Outgoing::Plain => {}
+            Outgoing::Plain | Outgoing::Frames { .. } => {}
             Outgoing::Chunked { trailers: true } => encode::last_chunk(trailers, out),
             Outgoing::Chunked { trailers: false } => encode::last_chunk(Fields::none(), out),
         }
@@ -107,7 +113,10 @@ impl Sink<'_> {
         }
         let end = self.begin(data.len());
         if data.len() > COPIED {
-            return self.write_behind(data, end).await;
+            return match self.writer {
+                Writer::Stream(stream) => self.write_frames(stream, data, Then::More).await,
+                _ => self.write_behind(data, end).await,
+            };
         }
         self.out.extend_from_slice(data);
         self.out.extend_from_slice(end);
@@ -121,6 +130,10 @@ impl Sink<'_> {
 
     /// Sends the last part of the body and ends it, at one go.
     pub async fn finish_with(&mut self, data: &[u8], trailers: &Fields) -> io::Result<()> {
+        if let Writer::Stream(stream) = self.writer {
+            let passes = matches!(self.framing, Outgoing::Frames { trailers: true });
+            return self.write_frames(stream, data, Then::End(if passes { trailers } else { Fields::none() })).await;
+        }
         let end = self.begin(data.len());
         if data.len() > COPIED {
             let mut end = end.to_vec();
@@ -146,7 +159,43 @@ impl Sink<'_> {
 
     /// Writes what waits.
     pub async fn flush(&mut self) -> io::Result<()> {
-        if self.out.is_empty() { Ok(()) } else { self.write_behind(b"", b"").await }
+        match self.writer {
+            Writer::Stream(stream) => self.write_frames(stream, b"", Then::More).await,
+            _ if self.out.is_empty() => Ok(()),
+            _ => self.write_behind(b"", b"").await,
+        }
+    }
+
+    /// Writes what waits, and this, in frames.
+    async fn write_frames(&mut self, stream: &Downstream, data: &[u8], then: Then<'_>) -> io::Result<()> {
+        let out = std::mem::take(self.out);
+        let (mut done, mut ended) = (0, Ok(()));
+        loop {
+            let (mut waits, mut is_done) = (false, false);
+            let sent = poll_fn(|cx| {
+                let poll = stream.poll_send(cx, [&out, data, b""], done, then).map_ok(|progress| {
+                    is_done = progress.is_done;
+                    done += progress.data;
+                    progress.counted
+                });
+                match poll {
+                    // What is left behind an end counts for nothing.
+                    Poll::Ready(Ok(0)) => Poll::Ready(Ok(0)),
+                    poll => self.outcome(poll, cx, &mut waits),
+                }
+            });
+            match sent.await {
+                Ok(_) if is_done => break,
+                Ok(_) => {}
+                Err(error) => {
+                    ended = Err(error);
+                    break;
+                }
+            }
+        }
+        *self.out = out;
+        self.out.clear();
+        ended
     }
 
     /// Writes what waits, and this.

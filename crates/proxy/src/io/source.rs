@@ -2,6 +2,7 @@
 
 use super::buffer::{Buffer, Pools};
 use super::held::{Held, Listener};
+use super::http2::Downstream;
 use super::pipe::Pipe;
 use super::timer::Timer;
 use super::transport::Reader;
@@ -12,7 +13,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use terse_http::h1::head::parse_trailers;
 use terse_http::h1::{ChunkDecoder, Malformed, Step};
-use terse_message::{BodyLength, Fields};
+use terse_message::{BodyLength, Fields, Request, Version};
 
 /// How the end of a body is found.
 #[derive(Debug, Default)]
@@ -24,6 +25,8 @@ pub enum Incoming {
     Exact(u64),
     /// In chunks.
     Chunked(Box<Chunks>),
+    /// In frames of HTTP/2, which say where it ends.
+    Frames(Box<Frames>),
     /// All until the peer closes: a body without a length, or a tunnel.
     UntilClose,
     /// It is in memory: nothing is read.
@@ -38,6 +41,14 @@ pub struct Chunks {
     found: usize,
     /// The fields behind the last chunk, once that has come.
     trailers: Fields,
+}
+
+/// A body in frames.
+#[derive(Debug, Default)]
+pub struct Frames {
+    has_ended: bool,
+    /// The fields behind it, once it has ended.
+    trailers: Option<Box<Fields>>,
 }
 
 /// What is at the front of the buffer.
@@ -101,6 +112,14 @@ impl Incoming {
         }
     }
 
+    /// How a request's body ends.
+    pub fn of(request: &Request) -> Incoming {
+        match request.body {
+            BodyLength::Framed if request.version == Version::Http2 => Incoming::Frames(Box::default()),
+            length => Incoming::new(length),
+        }
+    }
+
     /// Whether nothing is left.
     pub fn is_done(&self) -> bool {
         matches!(self, Incoming::Done)
@@ -133,7 +152,9 @@ impl Source<'_> {
                 0 => Part::End,
                 n => Part::Data(n),
             }),
+            Incoming::Frames(frames) if waiting == 0 => frames.has_ended.then_some(Part::End),
             Incoming::Exact(_) | Incoming::UntilClose if waiting == 0 => None,
+            Incoming::Frames(_) => Some(Part::Data(waiting)),
             Incoming::Exact(left) => Some(Part::Data((*left).min(waiting as u64) as usize)),
             Incoming::UntilClose => Some(Part::Data(waiting)),
             Incoming::Chunked(chunks) if chunks.found > 0 => Some(Part::Data(chunks.found)),
@@ -179,6 +200,10 @@ impl Source<'_> {
             Incoming::Held(held) => (held.left(), true),
             Incoming::Exact(left) => (filled.len() as u64, filled.len() as u64 >= *left),
             Incoming::UntilClose => (filled.len() as u64, false),
+            Incoming::Frames(frames) => {
+                let left = if frames.has_ended { Some(0) } else { self.reader.stream().and_then(Downstream::left) };
+                (filled.len() as u64 + left.unwrap_or(0) as u64, left.is_some())
+            }
             Incoming::Chunked(chunks) => {
                 let (mut ahead, mut at, mut bytes) = (chunks.decoder.clone(), chunks.found, chunks.found as u64);
                 while bytes < enough
@@ -229,7 +254,7 @@ impl Source<'_> {
                 }
             }
             Incoming::Chunked(chunks) => chunks.found -= n.min(chunks.found),
-            Incoming::Done | Incoming::UntilClose | Incoming::Held(_) => {}
+            Incoming::Done | Incoming::Frames(_) | Incoming::UntilClose | Incoming::Held(_) => {}
         }
     }
 
@@ -244,6 +269,7 @@ impl Source<'_> {
     pub fn trailers(&self) -> &Fields {
         match &*self.body {
             Incoming::Chunked(chunks) => &chunks.trailers,
+            Incoming::Frames(frames) => frames.trailers.as_deref().unwrap_or(Fields::none()),
             _ => Fields::none(),
         }
     }
@@ -339,6 +365,11 @@ impl Source<'_> {
                 *self.body = Incoming::Done;
                 Ok(())
             }
+            Incoming::Frames(frames) => {
+                frames.has_ended = true;
+                frames.trailers = self.reader.stream().and_then(Downstream::take_trailers);
+                Ok(())
+            }
             _ => Err(Broken::Closed),
         }
     }
@@ -355,7 +386,7 @@ impl Source<'_> {
             Incoming::Exact(left) if *left == n => *self.body = Incoming::Done,
             Incoming::Exact(left) => *left -= n.min(*left),
             Incoming::Chunked(chunks) => chunks.decoder.skip(n),
-            Incoming::Done | Incoming::UntilClose | Incoming::Held(_) => {}
+            Incoming::Done | Incoming::Frames(_) | Incoming::UntilClose | Incoming::Held(_) => {}
         }
     }
 

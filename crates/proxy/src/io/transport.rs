@@ -1,6 +1,7 @@
 //! A connection's two ends, whatever socket lies below.
 
 use super::buffer::Buffer;
+use super::http2::Downstream;
 use super::pipe::Pipe;
 use rustix::net::{RecvFlags, SendFlags};
 use socket2::SockRef;
@@ -25,6 +26,8 @@ pub enum Transport {
     Unix(UnixStream),
     /// TLS over either. It is shared with those who are asked what the handshake has come to.
     Tls(Rc<Secured>),
+    /// A stream of HTTP/2.
+    Stream(Rc<Downstream>),
 }
 
 /// The half that reads.
@@ -35,6 +38,8 @@ pub enum Reader<'a> {
     Unix(unix::ReadHalf<'a>),
     /// TLS over either.
     Tls(&'a Secured),
+    /// A stream of HTTP/2.
+    Stream(&'a Downstream),
 }
 
 /// The half that writes.
@@ -45,6 +50,8 @@ pub enum Writer<'a> {
     Unix(unix::WriteHalf<'a>),
     /// TLS over either.
     Tls(&'a Secured),
+    /// A stream of HTTP/2.
+    Stream(&'a Downstream),
 }
 
 /// How much is discarded with one system call.
@@ -65,6 +72,7 @@ impl Transport {
                 (Reader::Unix(r), Writer::Unix(w))
             }
             Transport::Tls(io) => (Reader::Tls(io), Writer::Tls(io)),
+            Transport::Stream(io) => (Reader::Stream(io), Writer::Stream(io)),
         }
     }
 
@@ -73,7 +81,7 @@ impl Transport {
         match self {
             Transport::Tcp(io) => Some(terse_tls::Socket::Tcp(io)),
             Transport::Unix(io) => Some(terse_tls::Socket::Unix(io)),
-            Transport::Tls(_) => None,
+            Transport::Tls(_) | Transport::Stream(_) => None,
         }
     }
 
@@ -83,6 +91,35 @@ impl Transport {
             Transport::Tcp(io) => SockRef::from(io),
             Transport::Unix(io) => SockRef::from(io),
             Transport::Tls(io) => io.socket(),
+            Transport::Stream(io) => io.socket(),
+        }
+    }
+
+    /// The stream of HTTP/2, where it is one.
+    pub fn stream(&self) -> Option<&Rc<Downstream>> {
+        match self {
+            Transport::Stream(io) => Some(io),
+            Transport::Tcp(_) | Transport::Unix(_) | Transport::Tls(_) => None,
+        }
+    }
+
+    /// Reads into any room; 0 at the end of the connection.
+    pub fn poll_receive(&self, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        match self {
+            Transport::Tcp(io) => poll_read(io, cx, room),
+            Transport::Unix(io) => poll_read(io, cx, room),
+            Transport::Tls(io) => io.poll_read(cx, room),
+            Transport::Stream(io) => io.poll_receive(cx, room),
+        }
+    }
+
+    /// Writes some of the bytes; how many. A stream of HTTP/2 takes frames only.
+    pub fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self {
+            Transport::Tcp(io) => poll_send(io, cx, bytes),
+            Transport::Unix(io) => poll_send(io, cx, bytes),
+            Transport::Tls(io) => io.poll_write(cx, &[IoSlice::new(bytes)]),
+            Transport::Stream(_) => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
         }
     }
 
@@ -92,6 +129,7 @@ impl Transport {
             Transport::Tcp(io) => poll_readable(io, cx),
             Transport::Unix(io) => poll_readable(io, cx),
             Transport::Tls(io) => io.poll_readable(cx),
+            Transport::Stream(io) => io.poll_readable(cx),
         }
     }
 
@@ -101,6 +139,7 @@ impl Transport {
             Transport::Tcp(io) => is_readable(io),
             Transport::Unix(io) => is_readable(io),
             Transport::Tls(io) => io.is_stale(),
+            Transport::Stream(io) => io.has_ended(),
         }
     }
 
@@ -111,6 +150,7 @@ impl Transport {
             Transport::Tcp(io) => SockRef::from(io).peek(&mut byte),
             Transport::Unix(io) => SockRef::from(io).peek(&mut byte),
             Transport::Tls(io) => return io.has_ended(),
+            Transport::Stream(io) => return io.has_ended(),
         };
         !matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
@@ -118,7 +158,7 @@ impl Transport {
     /// Its TLS, where it has some.
     pub fn tls(&self) -> Option<&Rc<Secured>> {
         match self {
-            Transport::Tcp(_) | Transport::Unix(_) => None,
+            Transport::Tcp(_) | Transport::Unix(_) | Transport::Stream(_) => None,
             Transport::Tls(io) => Some(io),
         }
     }
@@ -126,7 +166,7 @@ impl Transport {
     /// Whether everything that was written is the kernel's.
     pub fn is_sent(&self) -> bool {
         match self {
-            Transport::Tcp(_) | Transport::Unix(_) => true,
+            Transport::Tcp(_) | Transport::Unix(_) | Transport::Stream(_) => true,
             Transport::Tls(io) => io.is_sent(),
         }
     }
@@ -134,13 +174,16 @@ impl Transport {
     /// Hands what is not yet the kernel's over to it.
     pub fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Transport::Tcp(_) | Transport::Unix(_) => Poll::Ready(Ok(())),
+            Transport::Tcp(_) | Transport::Unix(_) | Transport::Stream(_) => Poll::Ready(Ok(())),
             Transport::Tls(io) => io.poll_flush(cx),
         }
     }
 
     /// Takes what has come and nobody will read: to close with that unread would be to reset the connection (RFC 2525 section 2.17).
     pub fn discard(&self) {
+        if self.stream().is_some() {
+            return;
+        }
         let mut room = [std::mem::MaybeUninit::uninit(); DISCARDED_BYTES];
         for _ in 0..DISCARDS {
             if !matches!(self.socket().recv(&mut room), Ok(DISCARDED_BYTES)) {
@@ -149,8 +192,11 @@ impl Transport {
         }
     }
 
-    /// Makes the close that follows a reset.
+    /// Makes the close that follows a reset. Of a stream of HTTP/2 that has not ended, it is.
     pub fn reset(&self) {
+        if self.stream().is_some() {
+            return;
+        }
         // A unix socket knows no reset.
         let _ = self.socket().set_linger(Some(std::time::Duration::ZERO));
     }
@@ -173,6 +219,7 @@ impl Transport {
             Transport::Tcp(io) => io.as_raw_fd(),
             Transport::Unix(io) => io.as_raw_fd(),
             Transport::Tls(io) => io.descriptor(),
+            Transport::Stream(io) => io.descriptor(),
         }
     }
 
@@ -182,6 +229,7 @@ impl Transport {
             Transport::Tcp(io) => io.local_addr().ok(),
             Transport::Unix(_) => None,
             Transport::Tls(io) => io.local(),
+            Transport::Stream(io) => io.local(),
         }
     }
 }
@@ -200,6 +248,7 @@ impl Reader<'_> {
             Reader::Tcp(io) => poll_read(io.as_ref(), cx, room),
             Reader::Unix(io) => poll_read(io.as_ref(), cx, room),
             Reader::Tls(io) => io.poll_read(cx, room),
+            Reader::Stream(io) => io.poll_receive(cx, room),
         }
     }
 
@@ -216,7 +265,7 @@ impl Reader<'_> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && has_bytes(io.as_ref()) => Ok(None),
                 filled => filled.map(Some),
             }),
-            Reader::Unix(_) | Reader::Tls(_) => Err(io::ErrorKind::InvalidInput.into()),
+            Reader::Unix(_) | Reader::Tls(_) | Reader::Stream(_) => Err(io::ErrorKind::InvalidInput.into()),
         }
     }
 
@@ -231,6 +280,15 @@ impl Reader<'_> {
             Reader::Tcp(io) => poll_readable(io.as_ref(), cx),
             Reader::Unix(io) => poll_readable(io.as_ref(), cx),
             Reader::Tls(io) => io.poll_readable(cx),
+            Reader::Stream(io) => io.poll_readable(cx),
+        }
+    }
+
+    /// The stream of HTTP/2, where it is one.
+    pub fn stream(&self) -> Option<&Downstream> {
+        match self {
+            Reader::Stream(io) => Some(io),
+            Reader::Tcp(_) | Reader::Unix(_) | Reader::Tls(_) => None,
         }
     }
 
@@ -240,6 +298,8 @@ impl Reader<'_> {
             Reader::Tcp(io) => terse_tls::gone(io.as_ref(), |interest| io.ready(interest)).await,
             Reader::Unix(io) => terse_tls::gone(io.as_ref(), |interest| io.ready(interest)).await,
             Reader::Tls(io) => io.gone().await,
+            // The end of a stream cancels what serves it.
+            Reader::Stream(_) => std::future::pending().await,
         }
     }
 }
@@ -247,6 +307,11 @@ impl Reader<'_> {
 /// What both kinds of sockets offer of the runtime's view of them.
 trait Socket: AsFd {
     fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Writes, unless it is known that there is no room.
+    fn try_send(&self, bytes: &[u8]) -> io::Result<usize>;
 
     /// Does something that may find nothing there, unless nothing is known to be there.
     fn try_read_with<R>(&self, f: impl FnOnce() -> io::Result<R>) -> io::Result<R>;
@@ -257,6 +322,14 @@ impl Socket for TcpStream {
         TcpStream::poll_read_ready(self, cx)
     }
 
+    fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        TcpStream::poll_write_ready(self, cx)
+    }
+
+    fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.try_io(Interest::WRITABLE, || send(self, bytes))
+    }
+
     fn try_read_with<R>(&self, f: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
         self.try_io(Interest::READABLE, f)
     }
@@ -265,6 +338,14 @@ impl Socket for TcpStream {
 impl Socket for UnixStream {
     fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         UnixStream::poll_read_ready(self, cx)
+    }
+
+    fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        UnixStream::poll_write_ready(self, cx)
+    }
+
+    fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.try_io(Interest::WRITABLE, || send(self, bytes))
     }
 
     fn try_read_with<R>(&self, f: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
@@ -315,6 +396,17 @@ fn poll_read(io: &impl Socket, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io
     }
 }
 
+/// Writes some of the bytes; how many.
+fn poll_send(io: &impl Socket, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    loop {
+        match io.try_send(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready!(io.poll_write_ready(cx))?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            sent => return Poll::Ready(sent),
+        }
+    }
+}
+
 impl Writer<'_> {
     /// The socket, for its options.
     pub fn socket(&self) -> SockRef<'_> {
@@ -322,6 +414,7 @@ impl Writer<'_> {
             Writer::Tcp(io) => SockRef::from(io.as_ref()),
             Writer::Unix(io) => SockRef::from(io.as_ref()),
             Writer::Tls(io) => io.socket(),
+            Writer::Stream(io) => io.socket(),
         }
     }
 
@@ -338,6 +431,7 @@ impl Writer<'_> {
             Writer::Tcp(io) => terse_tls::gone(io.as_ref(), |interest| io.ready(interest)).await,
             Writer::Unix(io) => terse_tls::gone(io.as_ref(), |interest| io.ready(interest)).await,
             Writer::Tls(io) => io.gone().await,
+            Writer::Stream(_) => std::future::pending().await,
         }
     }
 
@@ -357,6 +451,7 @@ impl Writer<'_> {
             (Writer::Unix(io), [one]) => io.as_ref().try_io(Interest::WRITABLE, || send(io.as_ref(), one)),
             (Writer::Unix(io), _) => io.try_write_vectored(slices),
             (Writer::Tls(io), _) => return io.poll_write(cx, slices),
+            (Writer::Stream(_), _) => return Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
         };
         if !matches!(&tried, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
             return Poll::Ready(tried);
@@ -367,6 +462,7 @@ impl Writer<'_> {
             (Writer::Unix(io), [one]) => Pin::new(io).poll_write(cx, one),
             (Writer::Unix(io), _) => Pin::new(io).poll_write_vectored(cx, slices),
             (Writer::Tls(io), _) => io.poll_write(cx, slices),
+            (Writer::Stream(_), _) => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
         }
     }
 
@@ -398,6 +494,7 @@ impl Writer<'_> {
             Writer::Tcp(io) => Pin::new(io).poll_shutdown(cx),
             Writer::Unix(io) => Pin::new(io).poll_shutdown(cx),
             Writer::Tls(io) => io.poll_shutdown(cx),
+            Writer::Stream(io) => io.poll_end(cx),
         })
         .await
     }

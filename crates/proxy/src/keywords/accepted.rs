@@ -35,7 +35,6 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "Which processes serve the proxy.",
         "there is one; 'bind ... thread' says which workers accept",
     ),
-    accepted("option disable-h2-upgrade", "", "HTTP/1 connections do not become HTTP/2 ones.", "none becomes one here"),
 ];
 
 const fn accepted(name: &'static str, arguments: &'static str, summary: &'static str, why: &'static str) -> Keyword {

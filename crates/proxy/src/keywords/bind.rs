@@ -57,6 +57,7 @@ pub fn read(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>) -> Result<Vec<
         signature: None,
         congestion: None,
         accept_proxy: false,
+        protocol: None,
         workers: 0,
         tls: BindTls::default(),
         place,
@@ -65,6 +66,10 @@ pub fn read(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>) -> Result<Vec<
         if !own(args)? && !terse_tls::keywords::bind(args, &scope.place, &mut draft.tls)? {
             params::apply_one(args, "parameter", parameters::TABLE, &mut draft)?;
         }
+    }
+    // A line that speaks one version offers that.
+    if let Some(protocol) = draft.protocol {
+        draft.tls.own.alpn.get_or_insert_with(|| vec![protocol.alpn().into()]);
     }
     draft.tls.settle(scope.shared.get());
     let numbered = |(address, n): (String, u32)| BindSettings {

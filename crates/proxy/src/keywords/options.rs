@@ -34,6 +34,9 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "A connection on which no byte came is closed without an answer or a line.",
         |args, scope| front(args, scope, |o| &mut o.ignore_probes),
     ),
+    switch("option disable-h2-upgrade", "A preface of HTTP/2 on a connection of HTTP/1 is a malformed request.", |args, scope| {
+        front(args, scope, |o| &mut o.no_http2_preface)
+    }),
     switch("option contstats", "Bytes are counted while they pass, not at a stream's end.", |args, scope| {
         front(args, scope, |o| &mut o.count_while_passing)
     }),

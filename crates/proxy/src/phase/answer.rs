@@ -13,7 +13,7 @@ use std::io;
 use std::pin::pin;
 use std::task::Poll;
 use terse_compress::Reason;
-use terse_message::{Abort, BodyLength, Cause, Phase, Version, Who};
+use terse_message::{Abort, BodyLength, Cause, Fields, Phase, Version, Who};
 
 /// Answers as a rule has decided.
 pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, verdict: Verdict) -> Result<Next, Abort> {
@@ -51,6 +51,7 @@ pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>
             count_denied(stream);
             stream.facts.abort = Some(denied);
             stream.facts.times.request = None;
+            client.io.stream().inspect(|stream| stream.kill());
             Ok(Next::Close)
         }
         Verdict::Stored(hit) => Box::pin(stored::answer(client, stream, out, *hit)).await,
@@ -92,6 +93,7 @@ pub async fn to_abort(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8
     finish::blame(stream, abort);
     // What was being written when the exchange broke off is no part of the answer.
     out.clear();
+    client.io.stream().inspect(|stream| stream.take_back());
     let begun = stream.facts.status != 0;
     if let Some(answer) = stream.facts.instead.take() {
         return send(client, stream, out, &answer).await.unwrap_or(Next::Close);
@@ -195,10 +197,12 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
     let mut sink = Sink::new(writer, out, &client.timer, timeout, &figures.bytes_out);
     let keep = sink.response(&mut stream.response, keep, &respond::peer(&stream.facts, version));
     let sent = async {
-        if !is_head && stream.response.body != BodyLength::None {
-            sink.send(&answer.body).await?;
+        if is_head {
+            sink.end_with_head();
+            return sink.flush().await;
         }
-        sink.flush().await
+        let body = if stream.response.body == BodyLength::None { b"" } else { &*answer.body };
+        sink.finish_with(body, Fields::none()).await
     };
     let sent: io::Result<()> = sent.await;
     stream.facts.times.end = Some(clock::now());
@@ -215,6 +219,10 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
 
 /// Takes the request's body out of the buffer, if all of it is there; says whether nothing of the request is left to come.
 fn skip_body(client: &mut Client, stream: &Stream) -> bool {
+    if client.io.stream().is_some() {
+        // Frames of HTTP/2 belong to their stream, and end with it.
+        return true;
+    }
     match stream.request.body {
         BodyLength::None => true,
         BodyLength::Exact(n) if n <= client.buffer.filled().len() as u64 => {

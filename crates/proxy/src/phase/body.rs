@@ -67,6 +67,7 @@ pub async fn pass(source: &mut Source<'_>, sink: &mut Sink<'_>, Way { mut passag
 
 /// Reads a body to its end and drops it: the receiver has asked for the head alone.
 pub async fn discard(source: &mut Source<'_>, sink: &mut Sink<'_>) -> Result<(), Broke> {
+    sink.end_with_head();
     sink.flush().await.map_err(Broke::Sink)?;
     drop_rest(source).await.map_err(Broke::Source)
 }

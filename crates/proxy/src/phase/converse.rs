@@ -1,6 +1,7 @@
 //! A session: requests and responses on one connection, one after the other.
 
-use crate::cancel;
+use crate::cancel::{self, Cancel};
+use crate::connection::{detect, http2};
 use crate::facts::Times;
 use crate::inspection::lend_if;
 use crate::io::{Buffer, Incoming, clock};
@@ -21,7 +22,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
-use terse_message::{Abort, BodyLength, Known, Who};
+use terse_http::h1::Malformed;
+use terse_message::{Abort, BodyLength, Cause, Known, Phase, Request, Who};
 
 /// Serves a client's connection to its end, and gives its place back then.
 ///
@@ -58,17 +60,25 @@ pub fn run(mut client: Client, session: Rc<Session>, place: impl Sized) -> impl 
                 None => return,
             }
         }
-        http(&mut client, &session).await;
+        if http(&mut client, &session).await {
+            Box::pin(http2::serve(client, &session)).await;
+        }
     }
 }
 
 /// While it has been waiting for a request for more than a moment, a connection is this future and nothing else: no buffer, no stream.
 /// What requests need lives in the boxed future of [`converse`].
-async fn http(client: &mut Client, session: &Rc<Session>) {
+///
+/// Says whether the connection is one of HTTP/2, of which nothing but the preface may have been read.
+async fn http(client: &mut Client, session: &Rc<Session>) -> bool {
     let mut idle_since = clock::now();
+    if detect::begins_as_http2(session) {
+        return true;
+    }
     loop {
         let limit = keep_alive(session).map(|limit| limit.saturating_sub(clock::now().saturating_duration_since(idle_since)));
         match wait(client, session, limit).await {
+            Arrival::Bytes if session.requests.get() == 0 && detect::is_http2(client, session).await => return true,
             Arrival::Bytes => {}
             Arrival::Nothing => {
                 if session.requests.get() == 0 {
@@ -96,6 +106,7 @@ async fn http(client: &mut Client, session: &Rc<Session>) {
     if !client.io.is_sent() {
         Box::pin(deliver(client, session)).await;
     }
+    false
 }
 
 /// Hands over what TLS has taken and the kernel has not.
@@ -123,7 +134,7 @@ async fn converse(client: &mut Client, session: &Rc<Session>, idle_since: &mut I
         if session.requests.get() > 0 {
             record::accepted(session);
         }
-        let next = exchange(client, session, &mut place, *idle_since).await;
+        let next = exchange(client, session, &mut place, &session.cancel, *idle_since, None).await;
         if next != Next::Request {
             return next;
         }
@@ -214,16 +225,64 @@ fn poll_first_bytes(client: &mut Client, session: &Session, cx: &mut Context<'_>
     }
 }
 
-/// One request and its response.
-async fn exchange(client: &mut Client, session: &Rc<Session>, place: &mut Place, idle_since: Instant) -> Next {
+/// One request and its response on a stream of HTTP/2, whose head has arrived. What follows on its connection is no matter of the exchange.
+pub async fn stream(client: &mut Client, session: &Rc<Session>, request: &mut Request, cancel: Rc<Cancel>, idle_since: Instant) {
+    let mut place = Registry::enter_stream(session, cancel.clone());
+    exchange(client, session, &mut place, &cancel, idle_since, Some(request)).await;
+}
+
+/// Answers a stream of HTTP/2 whose head is larger than heads may be.
+pub async fn refused(client: &mut Client, session: &Rc<Session>) {
+    let mut stream = Stream::new(session, clock::now());
+    stream.facts.refused = Some(Malformed::HeadTooLarge);
+    stream.facts.times.idle_ms = 0;
+    let mut out = session.worker.take_scratch();
+    let abort = Abort::new(Who::Proxy, Phase::Request, Cause::TooLarge);
+    answer::to_abort(client, &mut stream, &mut out, abort).await;
+    session.worker.give_scratch(out);
+    stream.facts.figures.bytes_in.set(1);
+    finish::stream(&mut stream);
+}
+
+/// Logs and counts a head of HTTP/2 that is none; its stream was reset.
+pub fn malformed(session: &Rc<Session>, malformed: Malformed) {
+    let mut stream = Stream::new(session, clock::now());
+    let abort = Abort::new(Who::Proxy, Phase::Request, Cause::Malformed);
+    (stream.facts.abort, stream.facts.refused, stream.facts.status) = (Some(abort), Some(malformed), 400);
+    finish::blame(&stream, abort);
+    stream.facts.figures.bytes_in.set(1);
+    finish::stream(&mut stream);
+}
+
+/// One request and its response; the request is read where it has not arrived.
+async fn exchange(
+    client: &mut Client,
+    session: &Rc<Session>,
+    place: &mut Place,
+    cancel: &Cancel,
+    idle_since: Instant,
+    arrived: Option<&mut Request>,
+) -> Next {
     let mut stream = Stream::counted(session, clock::now(), place.figures());
     stream.facts.figures.open(stream.facts.id, stream.facts.times.start);
     stream.facts.times.handshake_ms = session.handshake_ms.take();
     stream.facts.times.idle_ms = Times::between(Some(idle_since), Some(stream.facts.times.start));
     session.requests.set(session.requests.get() + 1);
     let mut out = session.worker.take_scratch();
-    let served = cancel::until!(&session.cancel, async {
-        match serve(client, &mut stream, &mut out).await {
+    let served = cancel::until!(cancel, async {
+        let head = match arrived {
+            Some(request) => {
+                std::mem::swap(&mut stream.request, request);
+                read::arrived(client, &mut stream);
+                Ok(())
+            }
+            None => read::head(client, &mut stream).await,
+        };
+        let served = match head {
+            Ok(()) => serve(client, &mut stream, &mut out).await,
+            Err(abort) => Err(abort),
+        };
+        match served {
             Ok(next) => next,
             Err(abort) => answer::to_abort(client, &mut stream, &mut out, abort).await,
         }
@@ -238,12 +297,12 @@ async fn exchange(client: &mut Client, session: &Rc<Session>, place: &mut Place,
     session.worker.give_scratch(out);
     finish::stream(&mut stream);
     stream.facts.figures.close();
-    if next == Next::Linger {
+    if next == Next::Linger && client.io.stream().is_none() {
         let request = &stream.request;
         // A client that was too slow already is not waited for again.
         let is_slow = stream.facts.abort.is_some_and(|abort| abort.who == Who::ClientTimeout);
         let held_back = is_slow || request.fields.has(Known::Expect);
-        let rest = stream.left.take().unwrap_or_else(|| Incoming::new(request.body));
+        let rest = stream.left.take().unwrap_or_else(|| Incoming::of(request));
         drop(stream);
         Box::pin(linger::linger(client, session, rest, held_back)).await;
     }
@@ -251,7 +310,6 @@ async fn exchange(client: &mut Client, session: &Rc<Session>, place: &mut Place,
 }
 
 async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> Result<Next, Abort> {
-    read::head(client, stream).await?;
     let session = stream.facts.session.clone();
     let frontend = session.frontend();
     let judges_content = !frontend.tcp.content.is_empty() && !stream.take_over();
@@ -297,6 +355,7 @@ async fn serve(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>) -> R
     {
         return answer::by_rule(client, stream, out, verdict).await;
     }
+    read::settle_length(client, stream);
     let bound = persist::before(client, stream);
     let mut exchange = prepare::request(stream, bound);
     persist::behind(client, stream, &mut exchange);
@@ -328,7 +387,10 @@ async fn forward(client: &mut Client, stream: &mut Stream, exchange: &mut Exchan
                 server.keep_if(exchange.server_keeps, stream);
                 return Ok(next);
             }
-            Err(failure) if retry::may_retry(stream, exchange, &failure) => out.clear(),
+            Err(failure) if retry::may_retry(stream, exchange, &failure) => {
+                out.clear();
+                client.io.stream().inspect(|stream| stream.take_back());
+            }
             Err(failure) => {
                 if failure.abort.who == Who::Client {
                     // Its server is told at once that nobody waits; a close of ours would also hold the port for a minute each time.

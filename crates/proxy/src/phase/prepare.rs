@@ -135,7 +135,7 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
     }
     let request = &stream.request;
     Exchange {
-        upload: Incoming::new(request.body),
+        upload: Incoming::of(request),
         body_begun: false,
         keep_client: persistence.keep_alive && mode != ConnectionMode::Close,
         upgrade: persistence.upgrade,

@@ -10,7 +10,7 @@ use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::task::Poll;
 use terse_http::h1::{self, ChunkDecoder, Malformed, Parsed, Persistence, Step};
-use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Who, list};
+use terse_message::{Abort, BodyLength, Cause, Known, Phase, Request, Response, Version, Who, list};
 
 /// Reads the head of the stream's request; its first bytes are in the client's buffer.
 pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort> {
@@ -36,6 +36,12 @@ pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
         }
         more(client).await?;
     }
+    arrived(client, stream);
+    Ok(())
+}
+
+/// Takes note of a request's head that has arrived.
+pub fn arrived(client: &Client, stream: &mut Stream) {
     let facts = &mut stream.facts;
     facts.times.request = Some(clock::now());
     facts.version = Some(stream.request.version);
@@ -47,7 +53,20 @@ pub async fn head(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
     if stream.request.to_proxy && stream.request.fields.every(Known::ProxyConnection).any(|v| list::has_token(v, b"close")) {
         stream.facts.persistence.keep_alive = false;
     }
-    Ok(())
+}
+
+/// Gives the request's body the length that is known once its frames of HTTP/2 have all come: rules see that it is whole, and its
+/// server is told how long it is. Fields behind it need a body in chunks.
+pub fn settle_length(client: &Client, stream: &mut Stream) {
+    if stream.request.body == BodyLength::Framed
+        && let Some(frames) = client.io.stream()
+        && let Some(left) = frames.left()
+        && !frames.has_trailers()
+    {
+        let bytes = client.buffer.filled().len() + left;
+        stream.request.body = BodyLength::Exact(bytes as u64);
+        stream.request.fields.set(Known::ContentLength.name().as_bytes(), bytes.to_string().as_bytes());
+    }
 }
 
 /// `option http-buffer-request`: reads the body as far as a buffer holds it, before rules run.
@@ -63,16 +82,19 @@ pub async fn body(client: &mut Client, stream: &mut Stream) -> Result<(), Abort>
 
 /// Reads the body, or as much of it as is waited for, as far as a buffer holds it. It stays in the buffer.
 pub async fn some_of_body(client: &mut Client, stream: &mut Stream, wait: BodyWait) -> Result<(), Abort> {
-    let is_there = |length, bytes: &[u8]| {
-        let enough = wait.at_least > 0 && data_bytes(length, bytes) >= wait.at_least;
-        Ok::<_, Abort>(enough || is_whole(length, bytes)?)
+    let is_there = |client: &Client, stream: &mut Stream| {
+        settle_length(client, stream);
+        let (request, bytes) = (&stream.request, client.buffer.filled());
+        let enough = wait.at_least > 0 && data_bytes(request, bytes) >= wait.at_least;
+        let has_ended = client.io.stream().is_some_and(|stream| stream.has_ended());
+        Ok::<_, Abort>(enough || has_ended || is_whole(request, bytes)?)
     };
     client.timer.set(wait.time);
-    if stream.request.fields.has(Known::Expect) && !is_there(stream.request.body, client.buffer.filled())? {
+    if stream.request.fields.has(Known::Expect) && !is_there(client, stream)? {
         go_on(client, stream).await?;
         client.timer.set(wait.time);
     }
-    while (client.buffer.is_released() || !client.buffer.is_full()) && !is_there(stream.request.body, client.buffer.filled())? {
+    while (client.buffer.is_released() || !client.buffer.is_full()) && !is_there(client, stream)? {
         if client.buffer.is_released() {
             // Rules on content have waited before, and held no buffer meanwhile.
             client.buffer = stream.facts.session.worker.pools.small.get().await;
@@ -84,15 +106,15 @@ pub async fn some_of_body(client: &mut Client, stream: &mut Stream, wait: BodyWa
 }
 
 /// How many bytes of a body's data are in these.
-fn data_bytes(length: BodyLength, bytes: &[u8]) -> u64 {
-    match length {
-        BodyLength::Framed => join(bytes).0.len() as u64,
+fn data_bytes(request: &Request, bytes: &[u8]) -> u64 {
+    match request.body {
+        BodyLength::Framed if request.version != Version::Http2 => join(bytes).0.len() as u64,
         _ => bytes.len() as u64,
     }
 }
 
 /// Reads more of a request into the client's buffer, under the deadline that its timer has.
-pub(super) async fn more(client: &mut Client) -> Result<(), Abort> {
+pub async fn more(client: &mut Client) -> Result<(), Abort> {
     let Client { io, buffer, timer } = client;
     let read = poll_fn(|cx| match io.split().0.poll_read(cx, buffer) {
         Poll::Pending if timer.is_due(cx) => Poll::Ready(Err(ErrorKind::TimedOut.into())),
@@ -133,17 +155,19 @@ pub fn buffered(client: &Client, stream: &Stream) -> Vec<u8> {
     match stream.request.body {
         BodyLength::None => Vec::new(),
         BodyLength::Exact(n) => bytes.get(..usize::try_from(n).unwrap_or(usize::MAX)).unwrap_or(bytes).to_vec(),
-        BodyLength::Framed => join(bytes).0,
-        BodyLength::UntilClose => bytes.to_vec(),
+        BodyLength::Framed if stream.request.version != Version::Http2 => join(bytes).0,
+        BodyLength::Framed | BodyLength::UntilClose => bytes.to_vec(),
     }
 }
 
 /// Whether all of a body is in these bytes.
-fn is_whole(length: BodyLength, bytes: &[u8]) -> Result<bool, Abort> {
-    match length {
+fn is_whole(request: &Request, bytes: &[u8]) -> Result<bool, Abort> {
+    match request.body {
         BodyLength::None => Ok(true),
         BodyLength::Exact(n) => Ok(bytes.len() as u64 >= n),
         BodyLength::UntilClose => Ok(false),
+        // Its frames have not all come, or fields have come behind it.
+        BodyLength::Framed if request.version == Version::Http2 => Ok(false),
         BodyLength::Framed => Ok(chunks(bytes).map_err(|m| broken(Broken::Malformed(m)))?.is_some()),
     }
 }

@@ -456,6 +456,9 @@ fn in_its_phase(failure: Failure, stream: &Stream) -> Failure {
 
 /// Reads what the client sends in advance: only so can its close be seen.
 fn poll_ahead(up: &mut Source<'_>, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    if let Some(stream) = up.reader.stream() {
+        return stream.poll_left(cx).map(|()| Ok(0));
+    }
     if up.buffer.is_released() {
         std::task::ready!(up.reader.poll_readable(cx))?;
         match up.pools.small.take() {

@@ -45,6 +45,9 @@ pub async fn wait<F: Future>(client: &mut Client, watches: Option<Watch<'_>>, mu
 fn has_closed(client: &mut Client, watch: Watch<'_>, cx: &mut Context<'_>) -> bool {
     // Without room for what it sends in advance, its close cannot be seen.
     let Client { io, buffer, .. } = client;
+    if let Some(stream) = io.stream() {
+        return stream.poll_left(cx).is_ready();
+    }
     if !buffer.is_released() && buffer.is_full() || io.poll_readable(cx).is_pending() {
         return false;
     }

@@ -22,6 +22,7 @@ mod tracking;
 
 pub use templates::{Templates, Wanted};
 
+use crate::connection::settings::Http2Settings;
 use crate::descriptors::Descriptors;
 use crate::effort::Asked;
 use crate::keywords::conformance::ConformanceSettings;
@@ -62,6 +63,8 @@ pub struct Host {
     pub rewrite_bytes: Option<usize>,
     /// `tune.memory.buffers`.
     pub memory_bytes: usize,
+    /// `tune.h2.fe.*`.
+    pub http2: Http2Settings,
     /// A key that nobody else knows, for the names of compressed bodies.
     pub body_key: [u8; 32],
     /// The program's name in log lines, when no `log-tag` gives another.
@@ -205,6 +208,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
             rewrite_bytes: host.rewrite_bytes.map(|bytes| bytes.min(host.buffer_bytes / 2)),
             memory_bytes: host.memory_bytes,
             compression,
+            http2: host.http2,
             measures_tasks,
         },
         sinks: host.sinks.clone(),

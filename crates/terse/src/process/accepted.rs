@@ -111,19 +111,10 @@ pub static KEYWORDS: &[Keyword] = &[
     knob("tune.h2.be.max-concurrent-streams", "<number>", "Streams a server's connection.", H2),
     knob("tune.h2.be.max-frames-at-once", "<number>", "Frames at once.", H2),
     knob("tune.h2.be.rxbuf", "<bytes>", "Buffer towards servers.", H2),
-    knob("tune.h2.fe.glitches-threshold", "<number>", "Oddities before a client is left.", H2),
-    knob("tune.h2.fe.initial-window-size", "<bytes>", "Window towards clients.", H2),
-    knob("tune.h2.fe.max-concurrent-streams", "<number>", "Streams a client's connection.", H2),
-    knob("tune.h2.fe.max-frames-at-once", "<number>", "Frames at once.", H2),
-    knob("tune.h2.fe.max-rst-at-once", "<number>", "Resets at once.", H2),
-    knob("tune.h2.fe.max-total-streams", "<number>", "Streams in a connection's life.", H2),
-    knob("tune.h2.fe.rxbuf", "<bytes>", "Buffer towards clients.", H2),
-    knob("tune.h2.header-table-size", "<bytes>", "Table of fields.", H2),
-    knob("tune.h2.initial-window-size", "<bytes>", "Window.", H2),
-    knob("tune.h2.log-errors", "none|connection|stream", "Which errors are logged.", H2),
-    knob("tune.h2.max-concurrent-streams", "<number>", "Streams a connection.", H2),
-    knob("tune.h2.max-frame-size", "<bytes>", "The largest frame.", H2),
-    knob("h2-workaround-bogus-websocket-clients", "", "Does not offer WebSocket over HTTP/2.", H2),
+    knob("tune.h2.fe.max-frames-at-once", "<number>", "Frames taken at once.", TURNS),
+    knob("tune.h2.fe.max-rst-at-once", "<number>", "Resets taken at once.", TURNS),
+    knob("tune.h2.header-table-size", "<bytes>", "The table of fields.", "tables have the 4096 bytes that RFC 9113 begins with"),
+    knob("tune.h2.max-frame-size", "<bytes>", "The largest frame.", "frames have at most 16384 bytes, so that streams take turns"),
     knob("limited-quic", "", "QUIC with a library that lacks it.", QUIC),
     knob("harden.reject-privileged-ports.quic", "on|off", "Drops datagrams from low ports.", QUIC),
     knob("tune.quic.listen", "on|off", "Opens QUIC listeners.", QUIC),
@@ -191,7 +182,8 @@ const SAME_BYTES: &str = "bytes are the same either way";
 const KERNEL_BUFFERS: &str = "the kernel sizes its buffers as connections need them";
 const SPREAD: &str = "first checks are spread over an interval, and each then keeps its beat";
 const ACME: &str = "nobody is asked for new certificates: they are files";
-const H2: &str = "no connection uses HTTP/2";
+const H2: &str = "servers are spoken to in HTTP/1";
+const TURNS: &str = "a connection has its turn after 64 KB that it has sent, whatever they are";
 const QUIC: &str = "no connection uses QUIC: such addresses are refused";
 const HTTP_CLIENT: &str = "Lua scripts ask once, for as long as their 'timeout' says; OCSP responders are asked for 15s at most, and again after \
      'ocsp-update.mindelay'";

@@ -262,7 +262,7 @@ pub static KEYWORDS: &[Keyword] = &[
     ),
 ];
 
-const fn done(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
+pub(super) const fn done(name: &'static str, arguments: &'static str, summary: &'static str, parser: Parser) -> Keyword {
     Keyword { name, old_names: &[], sections: Sections::GLOBAL, arguments, summary, kind: Kind::Done(parser) }
 }
 
@@ -270,11 +270,11 @@ const fn switch(name: &'static str, arguments: &'static str, summary: &'static s
     Keyword { name, old_names: &[], sections: Sections::GLOBAL, arguments, summary, kind: Kind::Switch(parser) }
 }
 
-fn process<'a>(scope: &'a mut Scope<'_>) -> &'a mut ProcessSettings {
+pub(super) fn process<'a>(scope: &'a mut Scope<'_>) -> &'a mut ProcessSettings {
     scope.section.settings.entry()
 }
 
-fn whole<T: TryFrom<i64>>(args: &mut Args<'_>, what: &str, range: std::ops::RangeInclusive<i64>) -> Result<T, Fault> {
+pub(super) fn whole<T: TryFrom<i64>>(args: &mut Args<'_>, what: &str, range: std::ops::RangeInclusive<i64>) -> Result<T, Fault> {
     T::try_from(args.integer(what, range)?).map_err(|_| args.fault(format!("{what} is out of range")))
 }
 

@@ -3,6 +3,7 @@
 //! **Invariant:** what a head says of its body's end and what the sink does behind it are decided in one place, from the message's
 //! [`BodyLength`] and the version that the receiver speaks.
 
+use super::super::transport::Writer;
 use super::{Outgoing, Sink};
 use std::time::Duration;
 use terse_http::h1::encode::{self, Connection};
@@ -61,6 +62,19 @@ impl Sink<'_> {
         if to.drops_trailers || !to.reads_chunks() {
             response.fields.remove_known(Known::Trailer);
         }
+        if let Writer::Stream(stream) = self.writer {
+            if response.body != BodyLength::None || response.status == 204 {
+                response.fields.remove_known(Known::TransferEncoding);
+            }
+            match response.body {
+                BodyLength::None if response.status == 204 => unframe(&mut response.fields),
+                BodyLength::UntilClose => response.body = BodyLength::Framed,
+                BodyLength::None | BodyLength::Exact(_) | BodyLength::Framed => {}
+            }
+            self.framing = Outgoing::Frames { trailers: !to.drops_trailers };
+            stream.hold(response, response.body == BodyLength::None);
+            return keep;
+        }
         self.framing = Outgoing::Plain;
         match response.body {
             // 1xx, 204 and what opens a tunnel say nothing about a body (RFC 9112 section 6.1, RFC 9110 section 8.6).
@@ -89,7 +103,18 @@ impl Sink<'_> {
     /// Appends a head behind which HTTP has no body: an interim response, or one that opens a tunnel. It says nothing of either.
     pub fn bare(&mut self, response: &mut Response, to: &Peer<'_>) {
         unframe(&mut response.fields);
+        if let Writer::Stream(stream) = self.writer {
+            return stream.hold(response, false);
+        }
         self.append(response, Connection::Implied, to);
+    }
+
+    /// No body follows the head that waits, though it may say how long it is: the answer to HEAD.
+    pub fn end_with_head(&mut self) {
+        self.framing = Outgoing::Plain;
+        if let Writer::Stream(stream) = self.writer {
+            stream.end_with_head();
+        }
     }
 
     fn append(&mut self, response: &Response, connection: Connection, to: &Peer<'_>) {
@@ -100,7 +125,11 @@ impl Sink<'_> {
 
     /// Makes a tunnel of the connection: what follows goes as it is, and its receiver may take nothing for so long.
     pub fn tunnel(&mut self, timeout: Option<Duration>) {
-        (self.framing, self.timeout) = (Outgoing::Plain, timeout);
+        self.framing = match self.writer {
+            Writer::Stream(_) => Outgoing::Frames { trailers: false },
+            _ => Outgoing::Plain,
+        };
+        self.timeout = timeout;
     }
 }
 

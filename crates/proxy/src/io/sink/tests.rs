@@ -67,7 +67,7 @@ fn expected(framing: Outgoing, waits: &[u8], parts: &[&[u8]]) -> Vec<u8> {
         message.extend([start.as_bytes(), part, if is_chunked { b"\r\n" } else { b"" }].concat());
     }
     message.extend_from_slice(match framing {
-        Outgoing::Plain => b"",
+        Outgoing::Plain | Outgoing::Frames { .. } => b"",
         Outgoing::Chunked { trailers: false } => b"0\r\n\r\n",
         Outgoing::Chunked { trailers: true } => b"0\r\nSum: 1\r\n\r\n",
     });

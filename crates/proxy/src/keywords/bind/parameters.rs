@@ -1,7 +1,7 @@
 //! The parameters of `bind` lines.
 
 use super::workers;
-use crate::settings::BindSettings;
+use crate::settings::{BindSettings, Protocol};
 use terse_balance::guid::Guid;
 use terse_balance::signature::Signature;
 use terse_config::{Args, Fault, Param, ParamKind};
@@ -117,9 +117,13 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
         bind.workers = workers::parse(args.need("<workers>")?).map_err(|reason| args.fault(reason))?;
         Ok(())
     }),
-    done("proto", "h1", "The protocol that is spoken from the first byte on.", |args, _| match args.need("<protocol>")? {
-        "h1" => Ok(()),
-        other => Err(args.fault(format!("protocol '{other}' is not supported: clients are spoken to in HTTP/1"))),
+    done("proto", "h1|h2", "The version of HTTP that is spoken from the first byte on, whatever ALPN says.", |args, bind| {
+        bind.protocol = Some(match args.need("<protocol>")? {
+            "h1" => Protocol::Http1,
+            "h2" => Protocol::Http2,
+            other => return Err(args.fault(format!("protocol '{other}' is not spoken with clients")).hint("one of h1, h2")),
+        });
+        Ok(())
     }),
     accepted("nice", "<nice>", "How urgent its connections are.", "a worker takes its connections in the order in which they come"),
     accepted("shards", "<number>", "How many sockets it has.", "each worker has a socket of its own"),

@@ -1,0 +1,111 @@
+//! What is counted of HTTP/2 with clients, for `show info` and the metrics.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use terse_http::h2::Glitch;
+
+/// Counters of the process.
+pub static COUNTERS: Counters = Counters {
+    connections: Gauge { now: AtomicU64::new(0), all: AtomicU64::new(0) },
+    streams: Count(AtomicU64::new(0)),
+    malformed: Count(AtomicU64::new(0)),
+    resets_received: Count(AtomicU64::new(0)),
+    resets_sent: Count(AtomicU64::new(0)),
+    failures: Count(AtomicU64::new(0)),
+    limits: [const { AtomicU64::new(0) }; LIMITS.len()],
+};
+
+/// What is counted.
+pub struct Counters {
+    /// Connections.
+    pub connections: Gauge,
+    /// Streams that clients have opened.
+    pub streams: Count,
+    /// Streams whose heads were malformed.
+    pub malformed: Count,
+    /// RST_STREAM frames that clients have sent.
+    pub resets_received: Count,
+    /// RST_STREAM frames that answered errors of clients.
+    pub resets_sent: Count,
+    /// Connections that were ended for an error of the client's.
+    pub failures: Count,
+    limits: [AtomicU64; LIMITS.len()],
+}
+
+/// The names of limits, as logs have them.
+pub const LIMITS: [&str; 15] = [
+    Glitch::Unfinished.name(),
+    Glitch::Continuations.name(),
+    Glitch::HeaderBlock.name(),
+    Glitch::Head.name(),
+    Glitch::Ping.name(),
+    Glitch::Settings.name(),
+    Glitch::EmptyData.name(),
+    Glitch::TinyData.name(),
+    Glitch::WindowUpdate.name(),
+    Glitch::TinyWindow.name(),
+    Glitch::Priority.name(),
+    Glitch::ClosedStream.name(),
+    Glitch::GoAway.name(),
+    Glitch::Unknown.name(),
+    "glitches",
+];
+
+/// A number that grows.
+pub struct Count(AtomicU64);
+
+/// How many there are, and were.
+pub struct Gauge {
+    now: AtomicU64,
+    all: AtomicU64,
+}
+
+impl Count {
+    /// Adds to it.
+    pub fn add(&self, n: u64) {
+        self.0.fetch_add(n, Relaxed);
+    }
+
+    /// The number.
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+impl Gauge {
+    /// One more.
+    pub fn enter(&self) {
+        self.now.fetch_add(1, Relaxed);
+        self.all.fetch_add(1, Relaxed);
+    }
+
+    /// One less.
+    pub fn leave(&self) {
+        self.now.fetch_sub(1, Relaxed);
+    }
+
+    /// How many there are.
+    pub fn now(&self) -> u64 {
+        self.now.load(Relaxed)
+    }
+
+    /// How many there were, those that there are included.
+    pub fn all(&self) -> u64 {
+        self.all.load(Relaxed)
+    }
+}
+
+impl Counters {
+    /// Counts a connection that was ended at a limit.
+    pub fn limit(&self, name: &str) {
+        if let Some(place) = LIMITS.iter().position(|limit| *limit == name)
+            && let Some(count) = self.limits.get(place)
+        {
+            count.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// How many connections were ended at each limit.
+    pub fn limits(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        LIMITS.iter().zip(&self.limits).map(|(name, count)| (*name, count.load(Relaxed)))
+    }
+}

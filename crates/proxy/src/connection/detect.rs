@@ -1,0 +1,44 @@
+//! The version of HTTP that a client speaks: what ALPN or the `bind` line says, or else the first bytes.
+
+use crate::phase::{Client, read};
+use crate::session::Session;
+use crate::settings::Protocol;
+use terse_http::h2::PREFACE;
+
+/// Whether a connection is one of HTTP/2 from its first byte on: `proto h2`, or ALPN.
+pub fn begins_as_http2(session: &Session) -> bool {
+    match session.worker.plan.binds[session.bind].settings.protocol {
+        Some(protocol) => protocol == Protocol::Http2,
+        None => session.tls().is_some_and(|tls| tls.handshake().protocol().as_deref() == Some(b"h2")),
+    }
+}
+
+/// Whether the client's first bytes are the preface of HTTP/2 (RFC 9113 section 3.4), the rest of which is waited for.
+pub async fn is_http2(client: &mut Client, session: &Session) -> bool {
+    if client.buffer.filled().first() != PREFACE.first() || !may_change(session) {
+        return false;
+    }
+    let timeouts = &session.frontend().timeouts;
+    let mut waits = false;
+    loop {
+        let bytes = client.buffer.filled();
+        let length = bytes.len().min(PREFACE.len());
+        if bytes[..length] != PREFACE[..length] {
+            return false;
+        }
+        if length == PREFACE.len() {
+            return true;
+        }
+        if !std::mem::replace(&mut waits, true) {
+            client.timer.set(timeouts.request.or(timeouts.client));
+        }
+        // What has come of it is answered as half a request of HTTP/1 is.
+        if Box::pin(read::more(client)).await.is_err() {
+            return false;
+        }
+    }
+}
+
+fn may_change(session: &Session) -> bool {
+    session.worker.plan.binds[session.bind].settings.protocol.is_none() && !session.frontend().options.no_http2_preface
+}

@@ -1,0 +1,398 @@
+//! HTTP/2 with a client (RFC 9113): the task that does all I/O of a connection, from its preface to its last byte.
+//!
+//! ```text
+//! poll: read at most READ_BYTES -> codec -> events -> streams' tasks
+//!       write what is owed -> room for streams that wait
+//!       life: drain, time-outs, the end
+//! ```
+//!
+//! Invariants:
+//! * The task owns one timer. What it waits for sets it: output that the client does not take (`timeout client`), the first request or a
+//!   head (`timeout http-request`), the next request (`timeout http-keep-alive`), the end after GOAWAY (`timeout client-fin`).
+//! * While streams are open and the client takes its output, the streams' own timers count.
+//! * Input is read while fewer than [`Limits::control_bytes`] of answers to control frames wait.
+//! * A drain sends GOAWAY with the highest id and a PING, takes streams until the PING comes back or a second has gone, then sends
+//!   GOAWAY with the last stream.
+
+use super::counters::COUNTERS;
+use super::tasks::{Head, Job};
+use super::websocket;
+use crate::io::http2::Asks;
+use crate::io::{Buffer, Multiplexed, Timer, clock};
+use crate::phase::{Client, converse, linger, record};
+use crate::session::Session;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use terse_http::h1;
+use terse_http::h2::{Code, Connection, Event, Failure, Glitch, Malformed};
+use terse_message::{BodyLength, Known, Request};
+use terse_sample::World;
+
+/// The bytes read in one poll: then other tasks have their turn.
+const READ_BYTES: usize = 64 * 1024;
+
+/// How long streams are still taken after the first GOAWAY, if the client does not answer the PING.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// How long an idle connection keeps its memory for the next request.
+const MOMENT: Duration = Duration::from_millis(10);
+
+/// Serves a client that speaks HTTP/2 to the end of its connection. What is in its buffer begins with the preface.
+pub async fn serve(client: Client, session: &Rc<Session>) {
+    let Client { io, mut buffer, timer } = client;
+    let settings = &session.worker.plan.process.http2;
+    let limits = settings.limits(&session.worker.plan.process, session.frontend().reading);
+    let room = limits.output_bytes;
+    let connection = Multiplexed::new(io, Connection::server(limits), room);
+    COUNTERS.connections.enter();
+    let mut driver = Driver {
+        connection: &connection,
+        session,
+        timer: &timer,
+        waiting: Waiting::Nothing,
+        idle_since: clock::now(),
+        served: 0,
+        drain: Drain::No,
+        is_reported: false,
+    };
+    driver.feed(buffer.filled());
+    let early = buffer.filled().len();
+    buffer.consume(early);
+    buffer.release_if_empty();
+    let end = poll_fn(|cx| driver.poll(cx)).await;
+    connection.break_off();
+    COUNTERS.connections.leave();
+    if connection.is_killed() {
+        return;
+    }
+    // Tasks of streams that were cancelled run before this one goes on.
+    tokio::task::yield_now().await;
+    if let (End::Done, Some(io)) = (end, connection.into_io()) {
+        let mut client = Client { io, buffer: Buffer::default(), timer };
+        Box::pin(linger::linger(&mut client, session, crate::io::Incoming::Done, false)).await;
+    }
+}
+
+/// How a connection ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    /// All was said: the client may still be sending.
+    Done,
+    /// It is of no use any more.
+    Broken,
+}
+
+/// What the connection's timer is set for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Waiting {
+    Nothing,
+    /// Streams are open, and time themselves.
+    Streams,
+    /// The client takes nothing of the output.
+    Output,
+    /// The first request, or the rest of a head.
+    Head,
+    /// A moment, before the memory is given back.
+    Moment,
+    /// The next request.
+    Idle,
+    /// The client's part of the end.
+    Farewell,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Drain {
+    No,
+    /// The first GOAWAY was sent, then.
+    Announced(Instant),
+    /// No stream is taken any more.
+    Last,
+}
+
+struct Driver<'a> {
+    connection: &'a Rc<Multiplexed>,
+    session: &'a Rc<Session>,
+    timer: &'a Timer,
+    waiting: Waiting,
+    idle_since: Instant,
+    /// Requests so far.
+    served: u64,
+    drain: Drain,
+    /// The line of a limit or an error was logged.
+    is_reported: bool,
+}
+
+impl Driver<'_> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        self.connection.register(cx);
+        if self.connection.is_killed() {
+            return Poll::Ready(End::Broken);
+        }
+        if !self.session.worker.is_running() {
+            self.drain();
+        }
+        self.read(cx);
+        let wrote = match self.connection.poll_output(cx) {
+            Ok(wrote) => wrote,
+            Err(_) => return Poll::Ready(End::Broken),
+        };
+        let codec = self.connection.peek();
+        let (has_output, has_failed) = (!codec.output().is_empty(), codec.failure().is_some());
+        let (is_finished, open) = (codec.is_finished(), codec.open_streams());
+        drop(codec);
+        let is_over = is_finished || self.connection.is_half_closed() && open == 0;
+        if is_over && !has_output && self.connection.io().poll_flush(cx).is_ready() {
+            return Poll::Ready(if self.connection.is_half_closed() { End::Broken } else { End::Done });
+        }
+        if has_failed {
+            // What was to come of the streams is of no use to the client.
+            self.connection.cancel_all();
+        }
+        self.wait(has_output || is_over, wrote, open);
+        self.poll_timer(cx)
+    }
+
+    fn read(&mut self, cx: &mut Context<'_>) {
+        let mut taken = 0;
+        let mut room = self.session.worker.take_room();
+        while !self.connection.is_half_closed() && self.connection.peek().wants_input() {
+            if taken >= READ_BYTES {
+                cx.waker().wake_by_ref();
+                break;
+            }
+            match self.connection.io().poll_receive(cx, &mut room) {
+                Poll::Pending => break,
+                Poll::Ready(Ok(n)) if n > 0 => {
+                    taken += n;
+                    self.feed(&room[..n]);
+                }
+                Poll::Ready(Ok(_)) => self.connection.half_close(),
+                Poll::Ready(Err(_)) => self.connection.break_off(),
+            }
+        }
+        self.session.worker.give_room(room);
+    }
+
+    /// Has the codec take bytes, and does what its events say.
+    fn feed(&mut self, bytes: &[u8]) {
+        let (mut at, now) = (0, clock::now());
+        loop {
+            let (used, event) = self.connection.codec().receive(bytes.get(at..).unwrap_or_default(), now);
+            at += used;
+            match event {
+                None => break,
+                Some(event) => self.take(event),
+            }
+        }
+        let most = self.session.worker.plan.process.http2.most_glitches;
+        if most > 0 && self.connection.peek().glitches() >= most && self.connection.peek().failure().is_none() {
+            self.connection.codec().abort(Code::ENHANCE_YOUR_CALM, "glitches");
+            self.report("glitches");
+            COUNTERS.limit("glitches");
+        }
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Request { id, end: _ } => self.request(id),
+            Event::TooLarge { id } => self.open(id, Head::TooLarge, Asks::Answer),
+            Event::Malformed { malformed, .. } => self.malformed(malformed),
+            Event::Data { id, .. } | Event::Trailers { id } => self.connection.wake(id),
+            Event::WindowOpened { id: 0 } => {}
+            Event::WindowOpened { id } => self.connection.wake(id),
+            Event::Reset { id, by_peer, .. } => {
+                if by_peer { &COUNTERS.resets_received } else { &COUNTERS.resets_sent }.add(1);
+                self.connection.cancel(id);
+            }
+            Event::Pong => self.last(),
+            Event::Glitch(glitch) => self.glitch(glitch),
+            Event::Failed(failure) => self.failed(failure),
+            Event::Settings | Event::GoAway { .. } | Event::Interim { .. } | Event::Response { .. } => {}
+        }
+    }
+
+    fn request(&mut self, id: u32) {
+        let mut request = self.session.worker.requests.take();
+        let mut codec = self.connection.codec();
+        codec.take_request(&mut request);
+        let asks = if codec.protocol().is_empty() {
+            Asks::Answer
+        } else {
+            websocket::to_http1(&mut request, codec.protocol(), || World::random(&*self.session.worker));
+            Asks::Protocol
+        };
+        drop(codec);
+        // RFC 9110 section 8.6: a request that has no content, where its method expects some, says so.
+        if request.body == BodyLength::None && matches!(request.method(), b"POST" | b"PUT" | b"PATCH") {
+            request.body = BodyLength::Exact(0);
+            request.fields.set(Known::ContentLength.name().as_bytes(), b"0");
+        }
+        self.open(id, Head::Request(request), asks);
+    }
+
+    fn open(&mut self, id: u32, head: Head, asks: Asks) {
+        if self.served > 0 {
+            record::accepted(self.session);
+        }
+        self.served += 1;
+        COUNTERS.streams.add(1);
+        let stream = self.connection.open(id);
+        stream.expect(asks);
+        let job = Job { session: self.session.clone(), stream, head, idle_since: self.idle_since };
+        self.session.worker.tasks.serve(job);
+        let most = self.session.worker.plan.process.http2.most_streams;
+        if most > 0 && self.served >= most {
+            self.last();
+        }
+    }
+
+    /// Logs and counts a request that is none: its stream was reset.
+    fn malformed(&mut self, malformed: Malformed) {
+        COUNTERS.malformed.add(1);
+        self.served += 1;
+        if self.session.worker.plan.process.http2.logs_stream_errors {
+            converse::malformed(self.session, in_http1(malformed));
+        }
+    }
+
+    fn glitch(&mut self, glitch: Glitch) {
+        COUNTERS.limit(glitch.name());
+    }
+
+    fn failed(&mut self, failure: Failure) {
+        COUNTERS.failures.add(1);
+        self.report(failure.cause);
+    }
+
+    /// Logs why the connection ends, once.
+    fn report(&mut self, cause: &str) {
+        let logs = self.session.worker.plan.process.http2.logs_connection_errors;
+        if logs && !std::mem::replace(&mut self.is_reported, true) {
+            record::unborn(self.session, &format!("HTTP/2 connection closed: {cause}"));
+        }
+    }
+
+    /// Announces the end where the worker drains.
+    fn drain(&mut self) {
+        match self.drain {
+            Drain::No => {
+                let mut codec = self.connection.codec();
+                codec.drain();
+                codec.ping(*b"draining");
+                self.drain = Drain::Announced(clock::now());
+            }
+            Drain::Announced(since) if clock::now().saturating_duration_since(since) >= DRAIN => self.last(),
+            Drain::Announced(_) | Drain::Last => {}
+        }
+    }
+
+    /// Takes no more streams.
+    fn last(&mut self) {
+        if self.drain != Drain::Last {
+            self.drain = Drain::Last;
+            self.connection.codec().goaway(Code::NO_ERROR);
+        }
+    }
+
+    /// Sets the timer for what is waited for now.
+    fn wait(&mut self, has_output: bool, wrote: bool, open: usize) {
+        let is_amid = self.connection.peek().is_amid_frame();
+        let waiting = match self.waiting {
+            _ if has_output => Waiting::Output,
+            _ if open > 0 => Waiting::Streams,
+            _ if self.drain == Drain::Last => Waiting::Farewell,
+            _ if is_amid || self.served == 0 => Waiting::Head,
+            Waiting::Idle => Waiting::Idle,
+            _ => Waiting::Moment,
+        };
+        if waiting == self.waiting && !(waiting == Waiting::Output && wrote) {
+            return;
+        }
+        let timeouts = &self.session.frontend().timeouts;
+        if waiting == Waiting::Moment {
+            self.idle_since = clock::now();
+        }
+        let limit = match waiting {
+            Waiting::Nothing | Waiting::Streams => None,
+            Waiting::Output => timeouts.client,
+            Waiting::Head => timeouts.request.or(timeouts.client),
+            Waiting::Moment => Some(MOMENT),
+            Waiting::Idle => timeouts.keep_alive.or(timeouts.request).or(timeouts.client),
+            Waiting::Farewell => timeouts.client_fin.or(timeouts.client),
+        };
+        self.waiting = waiting;
+        match self.drain {
+            Drain::Announced(_) if waiting != Waiting::Output => self.timer.set(Some(DRAIN)),
+            _ => self.timer.set(limit),
+        }
+    }
+
+    fn poll_timer(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        while self.timer.is_due(cx) {
+            match (self.drain, self.waiting) {
+                (_, Waiting::Output) => return Poll::Ready(End::Broken),
+                (Drain::Announced(_), _) => {
+                    self.last();
+                    cx.waker().wake_by_ref();
+                    self.waiting = Waiting::Nothing;
+                    self.timer.clear();
+                }
+                (_, Waiting::Moment) => {
+                    self.connection.codec().shrink();
+                    self.waiting = Waiting::Idle;
+                    let timeouts = &self.session.frontend().timeouts;
+                    self.timer.set(timeouts.keep_alive.or(timeouts.request).or(timeouts.client));
+                }
+                (_, Waiting::Farewell) => return Poll::Ready(End::Broken),
+                (_, Waiting::Nothing | Waiting::Streams) => self.timer.clear(),
+                (_, Waiting::Head | Waiting::Idle) => {
+                    self.last();
+                    cx.waker().wake_by_ref();
+                    self.timer.clear();
+                }
+            }
+        }
+        Poll::Pending
+    }
+}
+
+/// Heads of requests that wait for the next stream.
+#[derive(Default)]
+pub struct Requests {
+    kept: std::cell::RefCell<Vec<Box<Request>>>,
+}
+
+impl Requests {
+    const KEPT: usize = 64;
+    const KEPT_BYTES: usize = 16 * 1024;
+
+    /// An empty one.
+    pub fn take(&self) -> Box<Request> {
+        self.kept.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Takes one back.
+    pub fn give(&self, mut request: Box<Request>) {
+        let mut kept = self.kept.borrow_mut();
+        if kept.len() < Requests::KEPT && request.fields.capacity() <= Requests::KEPT_BYTES {
+            request.clear();
+            kept.push(request);
+        }
+    }
+}
+
+/// The same flaw in the words of HTTP/1, for logs and the status.
+fn in_http1(malformed: Malformed) -> h1::Malformed {
+    match malformed {
+        Malformed::PseudoHeader | Malformed::Status => h1::Malformed::FirstLine,
+        Malformed::Method => h1::Malformed::Method,
+        Malformed::Target => h1::Malformed::Target,
+        Malformed::Host => h1::Malformed::Host,
+        Malformed::FieldName | Malformed::ConnectionField => h1::Malformed::FieldName,
+        Malformed::FieldValue => h1::Malformed::FieldValue,
+        Malformed::ContentLength => h1::Malformed::ContentLength,
+        Malformed::Trailers => h1::Malformed::Trailer,
+    }
+}

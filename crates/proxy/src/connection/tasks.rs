@@ -1,0 +1,96 @@
+//! The tasks in which exchanges of HTTP/2 run. A task that is done waits for the next stream: to make one costs more than many an exchange.
+
+use crate::io::{Buffer, Downstream, Transport};
+use crate::phase::{Client, converse};
+use crate::session::Session;
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+use std::time::Instant;
+use terse_message::Request;
+
+/// A worker's tasks that wait for a stream.
+#[derive(Default)]
+pub struct Tasks {
+    waiting: RefCell<Vec<Rc<Seat>>>,
+}
+
+/// The tasks that wait at most; others end with their stream.
+const KEPT: usize = 64;
+
+/// A stream to be served.
+pub struct Job {
+    /// Its connection's session.
+    pub session: Rc<Session>,
+    /// Its transport.
+    pub stream: Rc<Downstream>,
+    /// Its head.
+    pub head: Head,
+    /// The time from which on its connection was idle, where it was.
+    pub idle_since: Instant,
+}
+
+/// What has come of a request's head.
+pub enum Head {
+    /// All of it.
+    Request(Box<Request>),
+    /// It is larger than heads may be.
+    TooLarge,
+}
+
+#[derive(Default)]
+struct Seat {
+    job: Cell<Option<Job>>,
+    waker: Cell<Option<Waker>>,
+}
+
+impl Seat {
+    async fn job(&self) -> Job {
+        poll_fn(|cx| match self.job.take() {
+            Some(job) => Poll::Ready(job),
+            None => {
+                let kept = self.waker.take().filter(|waker| waker.will_wake(cx.waker()));
+                self.waker.set(Some(kept.unwrap_or_else(|| cx.waker().clone())));
+                Poll::Pending
+            }
+        })
+        .await
+    }
+}
+
+impl Tasks {
+    /// Serves a stream, in a task that waits or a new one.
+    pub fn serve(self: &Rc<Tasks>, job: Job) {
+        if let Some(seat) = self.waiting.borrow_mut().pop() {
+            seat.job.set(Some(job));
+            seat.waker.take().into_iter().for_each(Waker::wake);
+            return;
+        }
+        let (tasks, seat) = (self.clone(), Rc::new(Seat { job: Cell::new(Some(job)), ..Seat::default() }));
+        tokio::task::spawn_local(async move {
+            loop {
+                run(seat.job().await).await;
+                let mut waiting = tasks.waiting.borrow_mut();
+                if waiting.len() >= KEPT {
+                    break;
+                }
+                waiting.push(seat.clone());
+            }
+        });
+    }
+}
+
+async fn run(job: Job) {
+    let Job { session, stream, head, idle_since } = job;
+    let cancel = stream.cancel().clone();
+    let mut client = Client { io: Transport::Stream(stream), buffer: Buffer::default(), timer: session.worker.wheel.timer() };
+    match head {
+        Head::Request(mut request) => {
+            converse::stream(&mut client, &session, &mut request, cancel, idle_since).await;
+            request.clear();
+            session.worker.requests.give(request);
+        }
+        Head::TooLarge => Box::pin(converse::refused(&mut client, &session)).await,
+    }
+}

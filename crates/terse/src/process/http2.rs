@@ -1,0 +1,87 @@
+//! The words of `global` that speak of HTTP/2 with clients.
+
+use super::keywords::{done, process, whole};
+use terse_config::{Args, Fault, Keyword, Scope};
+
+/// The words that are done.
+pub static KEYWORDS: &[Keyword] = &[
+    done(
+        "tune.h2.fe.max-concurrent-streams",
+        "<number>",
+        "The streams that a client may have open on a connection; 100 by default.",
+        streams,
+    ),
+    done("tune.h2.max-concurrent-streams", "<number>", "The same as 'tune.h2.fe.max-concurrent-streams'.", streams),
+    done(
+        "tune.h2.fe.initial-window-size",
+        "<bytes>",
+        "The bytes that a stream may receive ahead of its reader; 65535 by default.",
+        window,
+    ),
+    done("tune.h2.initial-window-size", "<bytes>", "The same as 'tune.h2.fe.initial-window-size'.", window),
+    done(
+        "tune.h2.fe.rxbuf",
+        "<bytes>",
+        "The bytes that all streams of a connection may hold unread; 1m by default.",
+        |args, scope| {
+            let bytes = args.size("<bytes>")?;
+            let bytes = u32::try_from(bytes).ok().filter(|bytes| (1 << 17..=1 << 30).contains(bytes));
+            process(scope).http2.budget_bytes = bytes.ok_or_else(|| args.fault("expects a size between 128k and 1g"))?;
+            args.end()
+        },
+    ),
+    done(
+        "tune.h2.fe.glitches-threshold",
+        "<number>",
+        "Ends a connection whose client has done so many odd things; 0 by default: at the limits of each alone.",
+        |args, scope| {
+            process(scope).http2.most_glitches = whole(args, "<number>", 0..=1 << 31)?;
+            args.end()
+        },
+    ),
+    done(
+        "tune.h2.fe.max-total-streams",
+        "<number>",
+        "Ends a connection, well, after so many streams; 0 by default: never.",
+        |args, scope| {
+            process(scope).http2.most_streams = whole(args, "<number>", 0..=1 << 31)?;
+            args.end()
+        },
+    ),
+    done(
+        "tune.h2.log-errors",
+        "none|connection|stream",
+        "Logs connections that end for an error, or malformed requests too; 'stream' by default.",
+        |args, scope| {
+            let (connection, stream) = match args.need("<level>")? {
+                "none" => (false, false),
+                "connection" => (true, false),
+                "stream" => (true, true),
+                other => return Err(args.fault(format!("unknown level '{other}'")).hint("one of none, connection, stream")),
+            };
+            let http2 = &mut process(scope).http2;
+            (http2.logs_connection_errors, http2.logs_stream_errors) = (connection, stream);
+            args.end()
+        },
+    ),
+    done(
+        "h2-workaround-bogus-websocket-clients",
+        "",
+        "Does not offer WebSocket over HTTP/2 (RFC 8441): browsers use HTTP/1 for it.",
+        |args, scope| {
+            args.end()?;
+            process(scope).http2.offers_websocket = scope.negated;
+            Ok(())
+        },
+    ),
+];
+
+fn streams(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    process(scope).http2.concurrent_streams = whole(args, "<number>", 1..=1 << 20)?;
+    args.end()
+}
+
+fn window(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    process(scope).http2.window_bytes = whole(args, "<bytes>", 0..=(1 << 31) - 1)?;
+    args.end()
+}
