@@ -286,7 +286,10 @@ impl Connection {
             Place::Ignored => {}
             Place::Closed => {
                 self.count(Glitch::ClosedStream, now)?;
-                if self.streams.find(part.id).is_none() && self.streams.past(part.id) != Past::Forgotten {
+                if self.streams.find(part.id).is_some() {
+                    // The peer has reset it (RFC 9113 section 5.1).
+                    self.append_control(|out| frame::reset(part.id, Code::STREAM_CLOSED, out));
+                } else if self.streams.past(part.id) != Past::Forgotten {
                     return Err(Failure::new(Code::STREAM_CLOSED, "DATA of a closed stream"));
                 }
             }

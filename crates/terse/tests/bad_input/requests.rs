@@ -119,7 +119,7 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         ("a host with a slash", request(&[b"GET / HTTP/1.1", b"Host: a/b"])),
         ("a host with a space", request(&[b"GET / HTTP/1.1", b"Host: a b"])),
         ("a host with a bad port", request(&[b"GET / HTTP/1.1", b"Host: a:80a"])),
-        ("HTTP/2's preface", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec()),
+        ("half of HTTP/2's preface", b"PRI * HTTP/2.0\r\n\r\nS-\r\n\r\n".to_vec()),
         ("a TLS hello", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03abcdefghijklmnopqrstuvwxyz\r\n\r\n".to_vec()),
         ("noise", (0..=255).rev().collect()),
         ("a field of 20 KB", get(&[&b"X-Any: "[..], &[b'x'; 20_000]].concat())),

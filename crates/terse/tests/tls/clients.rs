@@ -220,11 +220,12 @@ fn clients_show_certificates() {
 fn protocols_are_those_that_are_spoken() {
     let root = authority("root");
     let files = [("a.pem", signed(Kind::Ecdsa, &["a.test"], &root).pem())];
-    let all = b"\x02h2\x08http/1.0\x08http/1.1\x04mine";
+    // HTTP/2 has tests of its own.
+    let all = b"\x08http/1.0\x08http/1.1\x04mine";
     for (words, protocol) in [
         ("", Some(&b"http/1.1"[..])),
         ("alpn http/1.0,http/1.1", Some(b"http/1.0")),
-        ("alpn h2,http/1.1", Some(b"http/1.1")),
+        ("alpn h3,http/1.1", Some(b"http/1.1")),
         ("alpn mine,http/1.1", Some(b"mine")),
         ("no-alpn", None),
     ] {
@@ -232,11 +233,19 @@ fn protocols_are_those_that_are_spoken() {
         let ask = Ask { protocols: Some(all), ..Ask::default() };
         let Outcome::Served { protocol: got, .. } = ask.outcome(terse.address("web")) else { panic!("{words}") };
         assert_eq!(got.as_deref(), protocol, "{words}");
-        assert_eq!(terse.stderr().contains("'alpn h2': only HTTP/1 is spoken to clients"), words.contains("h2"), "{words}");
+        assert_eq!(
+            terse.stderr().contains("'alpn h3': only HTTP/1 and HTTP/2 are spoken to clients"),
+            words.contains("h3"),
+            "{words}"
+        );
         terse.end();
     }
-    let refused = proxy("crt a.pem alpn h2", &files).run().expect(1);
-    assert!(refused.stderr.contains("'alpn h2': only HTTP/1 is spoken to clients: add 'http/1.1'"), "{}", refused.stderr);
+    let refused = proxy("crt a.pem alpn h3", &files).run().expect(1);
+    assert!(
+        refused.stderr.contains("'alpn h3': only HTTP/1 and HTTP/2 are spoken to clients: add 'h2,http/1.1'"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[test]

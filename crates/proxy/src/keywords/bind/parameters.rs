@@ -166,12 +166,13 @@ fn whole<T: TryFrom<i64>>(args: &mut Args<'_>, what: &str, range: std::ops::Rang
 #[cfg(test)]
 mod tests {
     use super::super::super::tests::{proxy, said_in};
+    use crate::settings::Protocol;
 
     #[test]
     fn each_fills_its_field() {
         let settings = proxy(
             "frontend f\n bind :80 name n id 3 maxconn 4 backlog 5 interface eth0 mode 660 user u group g v6only transparent defer-accept tcp-ss 2 tfo mss 1400 \
-             thread 1-2 proto h1 nice -5 shards by-thread\n bind :81 uid 7 gid 8 v4v6 maxconn 0\n",
+             thread 1-2 proto h1 nice -5 shards by-thread\n bind :81 uid 7 gid 8 v4v6 maxconn 0 proto h2\n",
         );
         let [a, b] = &settings.binds[..] else { panic!("{:?}", settings.binds) };
         assert_eq!((a.name.as_deref(), a.id, a.maxconn, a.backlog), (Some("n"), Some(3), Some(4), Some(5)));
@@ -187,13 +188,15 @@ mod tests {
             (b.user.as_deref(), b.group.as_deref(), b.v6only, b.maxconn, b.workers),
             (Some("7"), Some("8"), Some(false), None, 0)
         );
+        assert_eq!((a.protocol, b.protocol), (Some(Protocol::Http1), Some(Protocol::Http2)));
+        assert_eq!(b.tls.own.alpn.as_deref(), Some(&["h2".into()][..]), "what the line speaks is what it offers");
     }
 
     #[test]
     fn what_is_not_built_is_named() {
         for (words, reason) in [
             ("ssl generate-certificates", "made by those who may sign"),
-            ("proto h2", "HTTP/1"),
+            ("proto h3", "not spoken with clients"),
             ("mode 999", "mode"),
             ("tcp-ss 3", "<mode>"),
         ] {
