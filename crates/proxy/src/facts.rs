@@ -115,6 +115,8 @@ pub struct Facts {
     pub origin: Cell<Origin>,
     /// How many requests came before it on this connection.
     pub number: u64,
+    /// Its number on the client's connection of HTTP/2; 0 in HTTP/1.
+    pub frames_id: u32,
     /// A number that no other stream of the process has.
     pub id: u64,
     /// What the client says about its connection.
@@ -243,6 +245,7 @@ impl Facts {
             answering: Cell::default(),
             origin: Cell::default(),
             number,
+            frames_id: 0,
             id,
             persistence: Persistence::default(),
             instead: None,

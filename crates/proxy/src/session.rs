@@ -3,14 +3,14 @@
 use crate::cancel::Cancel;
 use crate::counters::Counters;
 use crate::effort::Effort;
-use crate::io::{Transport, clock};
+use crate::io::{Multiplexed, Transport, clock};
 use crate::plan::Frontend;
 use crate::track::Tracks;
 use crate::worker::Worker;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::time::Instant;
 use terse_http::proxy_protocol::Announced;
 use terse_sample::Store;
@@ -38,6 +38,8 @@ pub struct Session {
     pub socket: Cell<Option<RawFd>>,
     /// Its TLS, where it has some.
     tls: OnceCell<Rc<Secured>>,
+    /// Its streams, where it is one of HTTP/2.
+    multiplexed: OnceCell<Weak<Multiplexed>>,
     /// When it was accepted.
     pub accepted: Instant,
     /// What it tracks in stick tables (`tcp-request connection track-sc0`).
@@ -113,6 +115,7 @@ impl Session {
             expects_proxy: Cell::new(worker.plan.binds[bind].settings.accept_proxy),
             socket: Cell::new(None),
             tls: OnceCell::new(),
+            multiplexed: OnceCell::new(),
             tracks: OnceCell::new(),
             accepted: clock::now(),
             variables: Store::default(),
@@ -165,6 +168,16 @@ impl Session {
     /// Its TLS, where it has some.
     pub fn tls(&self) -> Option<&Secured> {
         self.tls.get().map(|tls| &**tls)
+    }
+
+    /// It carries many streams from here on.
+    pub fn multiply(&self, connection: &Rc<Multiplexed>) {
+        self.multiplexed.get_or_init(|| Rc::downgrade(connection));
+    }
+
+    /// Its connection of HTTP/2, where it is one.
+    pub fn multiplexed(&self) -> Option<Rc<Multiplexed>> {
+        self.multiplexed.get()?.upgrade()
     }
 
     /// What this worker counts of its address alone, where that is wanted.

@@ -10,6 +10,7 @@ use crate::settings::Level;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, UNIX_EPOCH};
+use terse_proxy::connection::counters::COUNTERS as HTTP2;
 use terse_tls::COUNTERS;
 
 pub(super) const COMMANDS: &[Command] = &[Command {
@@ -303,7 +304,54 @@ const ITEMS: &[Item] = &[
     item(95, "Terse_version", "Version of this program, whose language is that of HAProxy's version", |s| {
         Some(Figure::text("POSV", &*s.context.process.own_version))
     }),
+    item(100, "Http2CurrConnections", "Clients' connections of HTTP/2 now", |_| {
+        Some(Figure { value: Value::Large(HTTP2.connections.now()), ..Figure::gauge(0) })
+    }),
+    item(101, "Http2CumConnections", "Clients' connections of HTTP/2 since the start", |_| {
+        Some(Figure::counter(HTTP2.connections.all()))
+    }),
+    item(102, "Http2CumStreams", "Streams that clients have opened on them", |_| Some(Figure::counter(HTTP2.streams.get()))),
+    item(103, "Http2Malformed", "Streams whose heads were malformed, and which were reset", |_| {
+        Some(Figure::counter(HTTP2.malformed.get()))
+    }),
+    item(104, "Http2ResetsReceived", "Streams that clients have reset", |_| Some(Figure::counter(HTTP2.resets_received.get()))),
+    item(105, "Http2ResetsSent", "Streams that were reset for an error of the client's", |_| {
+        Some(Figure::counter(HTTP2.resets_sent.get()))
+    }),
+    item(106, "Http2Failures", "Connections that were ended for an error of the client's, limits included", |_| {
+        Some(Figure::counter(HTTP2.failures.get()))
+    }),
+    item(107, "Http2LimitUnfinishedStreams", "Connections that were ended at the limit 'unfinished streams'", |_| {
+        Some(limit("unfinished streams"))
+    }),
+    item(108, "Http2LimitContinuations", "Connections that were ended at the limit 'continuations'", |_| {
+        Some(limit("continuations"))
+    }),
+    item(109, "Http2LimitHeaderBlock", "Connections that were ended at the limit 'header block'", |_| Some(limit("header block"))),
+    item(110, "Http2LimitHead", "Connections that were ended at the limit 'head'", |_| Some(limit("head"))),
+    item(111, "Http2LimitPings", "Connections that were ended at the limit 'pings'", |_| Some(limit("pings"))),
+    item(112, "Http2LimitSettings", "Connections that were ended at the limit 'settings'", |_| Some(limit("settings"))),
+    item(113, "Http2LimitEmptyData", "Connections that were ended at the limit 'empty data'", |_| Some(limit("empty data"))),
+    item(114, "Http2LimitTinyData", "Connections that were ended at the limit 'tiny data'", |_| Some(limit("tiny data"))),
+    item(115, "Http2LimitWindowUpdates", "Connections that were ended at the limit 'window updates'", |_| {
+        Some(limit("window updates"))
+    }),
+    item(116, "Http2LimitTinyWindows", "Connections that were ended at the limit 'tiny windows'", |_| Some(limit("tiny windows"))),
+    item(117, "Http2LimitPriorities", "Connections that were ended at the limit 'priorities'", |_| Some(limit("priorities"))),
+    item(118, "Http2LimitFramesOfClosedStreams", "Connections that were ended at the limit 'frames of closed streams'", |_| {
+        Some(limit("frames of closed streams"))
+    }),
+    item(119, "Http2LimitGoaways", "Connections that were ended at the limit 'goaways'", |_| Some(limit("goaways"))),
+    item(120, "Http2LimitUnknownFrames", "Connections that were ended at the limit 'unknown frames'", |_| {
+        Some(limit("unknown frames"))
+    }),
+    item(121, "Http2LimitGlitches", "Connections that were ended at the limit 'glitches'", |_| Some(limit("glitches"))),
 ];
+
+/// How many connections were ended at a limit of HTTP/2.
+fn limit(name: &str) -> Figure {
+    Figure::counter(HTTP2.ended_at(name))
+}
 
 /// Workers have no queue that they would not have gone through when somebody asks.
 fn waiting_jobs(s: &Snapshot<'_>) -> Option<Figure> {

@@ -63,7 +63,7 @@ impl Persistence {
         }
         found.keep_alive = (found.keep_alive || keep_alive) && !close;
         let asks = found.upgrade;
-        found.upgrade &= fields.has(Known::Upgrade) && version == Version::Http11;
+        found.upgrade &= fields.has(Known::Upgrade) && version != Version::Http10;
         if !found.upgrade {
             fields.remove_known(Known::Upgrade);
         }

@@ -308,6 +308,14 @@ impl Connection {
         self.streams.find(id).is_some_and(|stream| stream.trailers.as_ref().is_some_and(|fields| !fields.is_empty()))
     }
 
+    /// The code by which the peer has reset a stream.
+    pub fn reset_by_peer(&self, id: u32) -> Option<Code> {
+        match self.streams.find(id)?.reset? {
+            Reset::ByPeer(code) => Some(code),
+            Reset::ByUs(_) => None,
+        }
+    }
+
     /// Whether a stream was reset by either side, or is not in the table.
     pub fn is_reset(&self, id: u32) -> bool {
         self.streams.find(id).is_none_or(|stream| stream.reset.is_some())

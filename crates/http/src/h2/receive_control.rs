@@ -103,8 +103,13 @@ impl Connection {
     /// The peer counts on the windows of this side's SETTINGS from here.
     fn confirmed(&mut self) {
         let less = (i64::from(WINDOW) - i64::from(self.limits.stream_window)).max(0);
-        self.streams.iter_mut().for_each(|stream| stream.receive_window -= less);
         self.is_confirmed = true;
+        if less > 0 {
+            self.streams.iter_mut().for_each(|stream| stream.receive_window -= less);
+            // What was consumed under the larger window is credited now: nothing else may come to ask for it.
+            let ids: Vec<u32> = self.streams.iter_mut().map(|stream| stream.id).collect();
+            ids.into_iter().for_each(|id| self.consume(id, 0));
+        }
     }
 
     pub(super) fn pinged(&mut self, header: Header, payload: &[u8], now: Instant) -> Result<(), Failure> {

@@ -31,6 +31,9 @@ pub struct Counters {
     limits: [AtomicU64; LIMITS.len()],
 }
 
+/// The limit of all oddities together (`tune.h2.fe.glitches-threshold`).
+pub const ALL_GLITCHES: &str = "glitches";
+
 /// The names of limits, as logs have them.
 pub const LIMITS: [&str; 15] = [
     Glitch::Unfinished.name(),
@@ -47,7 +50,7 @@ pub const LIMITS: [&str; 15] = [
     Glitch::ClosedStream.name(),
     Glitch::GoAway.name(),
     Glitch::Unknown.name(),
-    "glitches",
+    ALL_GLITCHES,
 ];
 
 /// A number that grows.
@@ -97,15 +100,17 @@ impl Gauge {
 impl Counters {
     /// Counts a connection that was ended at a limit.
     pub fn limit(&self, name: &str) {
-        if let Some(place) = LIMITS.iter().position(|limit| *limit == name)
-            && let Some(count) = self.limits.get(place)
-        {
+        if let Some(count) = self.of(name) {
             count.fetch_add(1, Relaxed);
         }
     }
 
-    /// How many connections were ended at each limit.
-    pub fn limits(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        LIMITS.iter().zip(&self.limits).map(|(name, count)| (*name, count.load(Relaxed)))
+    /// How many connections were ended at a limit.
+    pub fn ended_at(&self, name: &str) -> u64 {
+        self.of(name).map_or(0, |count| count.load(Relaxed))
+    }
+
+    fn of(&self, name: &str) -> Option<&AtomicU64> {
+        self.limits.get(LIMITS.iter().position(|limit| *limit == name)?)
     }
 }

@@ -14,7 +14,7 @@
 //! * A drain sends GOAWAY with the highest id and a PING, takes streams until the PING comes back or a second has gone, then sends
 //!   GOAWAY with the last stream.
 
-use super::counters::COUNTERS;
+use super::counters::{ALL_GLITCHES, COUNTERS};
 use super::tasks::{Head, Job};
 use super::websocket;
 use crate::io::http2::Asks;
@@ -46,6 +46,7 @@ pub async fn serve(client: Client, session: &Rc<Session>) {
     let limits = settings.limits(&session.worker.plan.process, session.frontend().reading);
     let room = limits.output_bytes;
     let connection = Multiplexed::new(io, Connection::server(limits), room);
+    session.multiply(&connection);
     COUNTERS.connections.enter();
     let mut driver = Driver {
         connection: &connection,
@@ -188,9 +189,10 @@ impl Driver<'_> {
         }
         let most = self.session.worker.plan.process.http2.most_glitches;
         if most > 0 && self.connection.peek().glitches() >= most && self.connection.peek().failure().is_none() {
-            self.connection.codec().abort(Code::ENHANCE_YOUR_CALM, "glitches");
-            self.report("glitches");
-            COUNTERS.limit("glitches");
+            self.connection.codec().abort(Code::ENHANCE_YOUR_CALM, ALL_GLITCHES);
+            COUNTERS.limit(ALL_GLITCHES);
+            COUNTERS.failures.add(1);
+            self.report(ALL_GLITCHES);
         }
     }
 

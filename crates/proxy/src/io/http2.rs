@@ -454,6 +454,7 @@ impl Downstream {
         held.response.copy_from(response);
         (held.is_there, held.ends) = (true, ends);
         if self.asks.get() == Asks::Protocol {
+            held.response.fields.remove(b"Sec-WebSocket-Accept");
             held.response.status = match response.status {
                 101 => 200,
                 // It would open the tunnel that the server has not opened.
@@ -568,9 +569,6 @@ impl Downstream {
     /// What the stream may still append in this turn.
     fn share(&self) -> usize {
         let mut streams = self.connection.streams.borrow_mut();
-        if streams.waiting.is_empty() {
-            return self.connection.room;
-        }
         let (turn, share) = (streams.turn, streams.share);
         streams.get(self.id).map_or(0, |slot| if slot.turn == turn { share.saturating_sub(slot.sent) } else { share })
     }

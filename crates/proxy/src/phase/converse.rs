@@ -12,6 +12,7 @@ use crate::phase::{
     transfer,
 };
 use crate::registry::{Place, Registry};
+use crate::reply;
 use crate::session::Session;
 use crate::settings::Mode;
 use crate::stream::Stream;
@@ -236,6 +237,7 @@ pub async fn refused(client: &mut Client, session: &Rc<Session>) {
     let mut stream = Stream::new(session, clock::now());
     stream.facts.refused = Some(Malformed::HeadTooLarge);
     stream.facts.times.idle_ms = 0;
+    stream.facts.instead = Some(Box::new(reply::page(&stream, 431)));
     let mut out = session.worker.take_scratch();
     let abort = Abort::new(Who::Proxy, Phase::Request, Cause::TooLarge);
     answer::to_abort(client, &mut stream, &mut out, abort).await;
@@ -273,6 +275,7 @@ async fn exchange(
         let head = match arrived {
             Some(request) => {
                 std::mem::swap(&mut stream.request, request);
+                stream.facts.frames_id = client.io.stream().map_or(0, |frames| frames.id());
                 read::arrived(client, &mut stream);
                 Ok(())
             }

@@ -142,8 +142,9 @@ pub(super) const FETCHES: &[Fetch] = &[
         Some(count(facts(env)?.session.worker.clock.age().as_secs()))
     }),
     Fetch::one("quic_enabled", Type::Bool, "Whether QUIC is spoken: it is not.", |_, _| Some(Value::Bool(false))),
-    Fetch::one("fc_nb_streams", Type::Int, "Streams that the client's connection has at a time: 1 in HTTP/1.", |_, _| {
-        Some(Value::Int(1))
+    Fetch::one("fc_nb_streams", Type::Int, "Streams that the client's connection has open: 1 in HTTP/1.", |_, env| {
+        let connection = facts(env)?.session.multiplexed();
+        Some(count(connection.map_or(1, |connection| connection.peek().open_streams() as u64)))
     }),
     Fetch::one("bc_nb_streams", Type::Int, "Streams that the server's connection has at a time: 1 in HTTP/1.", |_, _| {
         Some(Value::Int(1))
@@ -153,7 +154,11 @@ pub(super) const FETCHES: &[Fetch] = &[
         "fc_settings_streams_limit",
         Type::Int,
         "Streams that the client's connection may have at a time: 1 in HTTP/1.",
-        |_, _| Some(Value::Int(1)),
+        |_, env| {
+            let session = &facts(env)?.session;
+            let most = session.worker.plan.process.http2.concurrent_streams;
+            Some(count(if session.multiplexed().is_some() { u64::from(most) } else { 1 }))
+        },
     ),
     Fetch::one(
         "bc_settings_streams_limit",
@@ -162,14 +167,21 @@ pub(super) const FETCHES: &[Fetch] = &[
         |_, _| Some(Value::Int(1)),
     )
     .needs(Needs::SERVER),
-    Fetch::one("fc_glitches", Type::Int, "Oddities of the client's connection: HTTP/1 has none.", |_, _| Some(Value::Int(0))),
+    Fetch::one("fc_glitches", Type::Int, "Oddities of the client's connection: HTTP/1 has none.", |_, env| {
+        let connection = facts(env)?.session.multiplexed();
+        Some(count(connection.map_or(0, |connection| connection.peek().glitches())))
+    }),
     Fetch::one("bc_glitches", Type::Int, "Oddities of the server's connection: HTTP/1 has none.", |_, _| Some(Value::Int(0)))
         .needs(Needs::SERVER),
-    Fetch::one("fs.id", Type::Int, "The stream's number on the client's connection: 0 in HTTP/1.", |_, _| Some(Value::Int(0))),
+    Fetch::one("fs.id", Type::Int, "The stream's number on the client's connection: 0 in HTTP/1.", |_, env| {
+        Some(count(u64::from(facts(env)?.frames_id)))
+    }),
     Fetch::one("bs.id", Type::Int, "The stream's number on the server's connection: 0 in HTTP/1.", |_, _| Some(Value::Int(0)))
         .needs(Needs::SERVER),
-    Fetch::one("fs.rst_code", Type::Int, "The code that reset the stream on the client's connection: HTTP/1 has none.", |_, _| {
-        None
+    Fetch::one("fs.rst_code", Type::Int, "The code by which the client has reset the stream: HTTP/1 has none.", |_, env| {
+        let facts = facts(env)?;
+        let code = facts.session.multiplexed()?.peek().reset_by_peer(facts.frames_id)?;
+        Some(count(u64::from(code.0)))
     }),
     Fetch::one("bs.rst_code", Type::Int, "The code that reset the stream on the server's connection: HTTP/1 has none.", |_, _| {
         None
