@@ -21,6 +21,7 @@ use crate::io::http2::Asks;
 use crate::io::{Buffer, Multiplexed, Timer, clock};
 use crate::phase::{Client, converse, linger, record};
 use crate::session::Session;
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -363,7 +364,8 @@ impl Driver<'_> {
 /// Heads of requests that wait for the next stream.
 #[derive(Default)]
 pub struct Requests {
-    kept: std::cell::RefCell<Vec<Box<Request>>>,
+    #[allow(clippy::vec_box, reason = "a head goes from here to its stream and back as it is")]
+    kept: RefCell<Vec<Box<Request>>>,
 }
 
 impl Requests {
