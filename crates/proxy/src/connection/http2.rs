@@ -10,7 +10,7 @@
 //! * The task owns one timer. What it waits for sets it: output that the client does not take (`timeout client`), the first request or a
 //!   head (`timeout http-request`), the next request (`timeout http-keep-alive`), the end after GOAWAY (`timeout client-fin`).
 //! * While streams are open and the client takes its output, the streams' own timers count.
-//! * Input is read while fewer than [`Limits::control_bytes`] of answers to control frames wait.
+//! * Input is read while fewer than [`terse_http::h2::Limits::control_bytes`] of answers to control frames wait.
 //! * A drain sends GOAWAY with the highest id and a PING, takes streams until the PING comes back or a second has gone, then sends
 //!   GOAWAY with the last stream.
 
