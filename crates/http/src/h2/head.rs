@@ -3,7 +3,7 @@
 use super::error::Malformed;
 use super::hpack::{Decoder, Line, Stop};
 use super::limits::Limits;
-use crate::h1::{MAX_FIELDS, head::content_length, target};
+use crate::h1::{Conformance, MAX_FIELDS, head::content_length, target};
 use std::ops::Range;
 use terse_message::{BodyLength, Fields, Known, Request, Response, Version, name::is_token, text::control_at};
 
@@ -83,7 +83,8 @@ impl Reader {
         request.fields.load(&self.lines);
         // RFC 9113 section 8.3.1: an http URI names somebody.
         let is_http = [&b"http"[..], b"https"].iter().any(|scheme| self.scheme().eq_ignore_ascii_case(scheme));
-        if is_http && request.fields.first(Known::Host).is_none_or(<[u8]>::is_empty) {
+        let minds = limits.reading.conformance == Conformance::Rfc;
+        if minds && is_http && request.fields.first(Known::Host).is_none_or(<[u8]>::is_empty) {
             return Err(Malformed::Host.into());
         }
         // An extended CONNECT asks for a path (RFC 8441 section 4).

@@ -141,11 +141,11 @@ impl Driver<'_> {
             Err(_) => return Poll::Ready(End::Broken),
         };
         let codec = self.connection.peek();
-        let (has_output, has_failed) = (!codec.output().is_empty(), codec.failure().is_some());
+        let (has_output, has_failed) = (!self.connection.is_sent(), codec.failure().is_some());
         let (is_finished, open) = (codec.is_finished(), codec.open_streams());
         drop(codec);
         let is_over = is_finished || self.connection.is_half_closed() && open == 0;
-        if is_over && !has_output && self.connection.io().poll_flush(cx).is_ready() {
+        if is_over && !has_output {
             return Poll::Ready(if self.connection.is_half_closed() { End::Broken } else { End::Done });
         }
         if has_failed {

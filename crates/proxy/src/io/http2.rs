@@ -156,8 +156,19 @@ impl Multiplexed {
             }
             wrote = true;
         }
+        // TLS may have taken what the kernel has not.
+        if !self.io.is_sent()
+            && let Poll::Ready(flushed) = self.io.poll_flush(cx)
+        {
+            flushed?;
+        }
         self.give_room(cx);
         Ok(wrote)
+    }
+
+    /// Whether all output is the kernel's.
+    pub fn is_sent(&self) -> bool {
+        self.codec.borrow().output().is_empty() && self.io.is_sent()
     }
 
     fn give_room(&self, cx: &Context<'_>) {
