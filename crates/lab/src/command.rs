@@ -3,7 +3,7 @@
 use crate::arguments::Arguments;
 use crate::bench::{self, Kind, Rival};
 use crate::origin::{Options, Origin};
-use crate::{breakeven, card, configs, conformance, curve, demo, secure, svn};
+use crate::{breakeven, card, configs, conformance, curve, demo, floor, secure, svn};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,6 +16,7 @@ pub fn run(mut words: impl Iterator<Item = String>) -> Result<bool> {
     match name.as_str() {
         "origin" => origin(arguments),
         "demo" => demo(arguments),
+        "floor" => floor(arguments),
         "bench" => bench(arguments),
         "breakeven" => breakeven(arguments),
         "curve" => curve(arguments),
@@ -64,6 +65,16 @@ fn demo(mut arguments: Arguments) -> Result<bool> {
     };
     arguments.end()?;
     demo::run(&options)
+}
+
+fn floor(mut arguments: Arguments) -> Result<bool> {
+    let options = floor::Options {
+        listen: arguments.value("--listen")?.context("--listen: an address and a port")?,
+        to: arguments.value("--to")?.context("--to: the origin's address and port")?,
+        core: arguments.value("--core")?,
+    };
+    arguments.end()?;
+    floor::run(&options)
 }
 
 fn bench(mut arguments: Arguments) -> Result<bool> {
@@ -175,6 +186,9 @@ fn rivals() -> Vec<Rival> {
     if let Some(program) = std::env::var_os("HAPROXY2") {
         rivals.push(rival("haproxy2", Kind::Haproxy, program.into()));
     }
+    if let Ok(program) = std::env::current_exe() {
+        rivals.push(rival("floor", Kind::Floor, program));
+    }
     rivals
 }
 
@@ -193,6 +207,7 @@ fn program(variable: &str, name: &str) -> PathBuf {
 const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N] [--core N] [--http2]
        terse-lab demo [--once] [--config FILE]
                  environment: TERSE=, PORT=
+       terse-lab floor --listen ADDRESS:PORT --to ADDRESS:PORT [--core N]
        terse-lab bench [--quick] [--only SCENARIO,...] [--rivals NAME,...] [--rounds N] [--seconds N] [--out FOLDER]
                  environment: TERSE=, HAPROXY=, HAPROXY2=, NGINX=, WRK=, TERSE_CORPORA=
        terse-lab breakeven [--rounds N] [--page FILE] [--numbers FILE]

@@ -1,8 +1,8 @@
 //! The workbench: an origin whose content is made up, the demonstration, the benchmark against other proxies, the curve of
-//! what variables cost, the size from which compression should leave its worker, svn over a slow line, the run of HAProxy's regression
+//! what variables cost, the floor of what forwarding costs, hostile clients of HTTP/2, the size from which compression should leave its worker, svn over a slow line, the run of HAProxy's regression
 //! tests, and the comparison of configuration files that people have.
 //!
-//! The library is what tests use ([`origin`]); the program `terse-lab` has one sub-command for each of the eight.
+//! The library is what tests use ([`origin`]); the program `terse-lab` has one sub-command for each.
 
 pub mod arguments;
 pub mod bench;
@@ -16,6 +16,7 @@ pub mod content;
 pub mod cores;
 pub mod curve;
 pub mod demo;
+pub mod floor;
 pub mod origin;
 pub mod program;
 pub mod secure;

@@ -98,6 +98,7 @@ pub(super) const ON_OUR_ZLIB: &str = "nginx on libterse_z.so";
 pub(super) const GOALS: &[Goal] = &[
     goal("plain", Metric::Cpu, Bound::Times(0.85, "haproxy")),
     goal("plain", Metric::Cpu, Bound::Times(0.85, "nginx")),
+    goal("plain", Metric::Cpu, Bound::Times(1.15, "floor")),
     goal("rules", Metric::Cpu, Bound::Times(0.8, "haproxy")),
     goal("vars-100", Metric::Cpu, Bound::Times(0.17, "haproxy")),
     goal("vars-100", Metric::Cpu, Bound::Times(0.4, "haproxy2")),

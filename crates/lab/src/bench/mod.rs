@@ -277,6 +277,7 @@ fn entrants<'a>(rivals: &'a [Rival], scenario: &Scenario, folder: &Path) -> Vec<
             is_on_our_zlib: false,
         };
         match (scenario.traffic, rival.kind) {
+            (_, Kind::Floor) if scenario.name != PLAIN => Vec::new(),
             (Traffic::Scale(_), _) => {
                 [(", 1 worker", 1), (", 2 workers", 2)].map(|(words, workers)| entrant(words, scenario.config, workers)).into()
             }

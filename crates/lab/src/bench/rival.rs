@@ -1,6 +1,7 @@
 //! The proxies that are compared, and one of them running.
 
 use super::card::Card;
+use super::scenario::PLAIN;
 use crate::client::Client;
 use crate::program::{Program, wait_until};
 use crate::secure::Secure;
@@ -21,6 +22,8 @@ pub enum Kind {
     Haproxy,
     /// nginx.
     Nginx,
+    /// This program's forwarder that parses nothing.
+    Floor,
 }
 
 /// A proxy that takes part.
@@ -60,6 +63,9 @@ pub(super) struct Setting<'a> {
 impl Rival {
     /// What the program says about itself: its version, how ours was built, and the library that it compresses with.
     pub(super) fn version(&self) -> String {
+        if self.kind == Kind::Floor {
+            return "`terse-lab floor`, a forwarder that parses nothing".into();
+        }
         let text = said(&self.program, if self.kind == Kind::Nginx { "-v" } else { "-vv" });
         let first = first_line(&text);
         let mut first = first.split(" - ").next().unwrap_or(first).to_owned();
@@ -74,14 +80,17 @@ impl Rival {
 
     /// Whether a scenario has a file for it.
     pub(super) fn takes_part(&self, folder: &Path, config: &str) -> bool {
-        self.source(folder, config).exists()
+        if self.kind == Kind::Floor { config == PLAIN } else { self.source(folder, config).exists() }
     }
 
     /// Starts it on a free port, and waits until it answers.
     pub(super) fn start(&self, setting: &Setting<'_>) -> Result<Running> {
         let folder = tempfile::Builder::new().prefix("terse-bench-").tempdir()?;
         let address = free_port()?;
-        let config = self.write_config(setting, folder.path(), address)?;
+        let config = match self.kind {
+            Kind::Floor => PathBuf::new(),
+            _ => self.write_config(setting, folder.path(), address)?,
+        };
         let mut words = setting.under.to_vec();
         words.push(self.program.display().to_string());
         match self.kind {
@@ -89,6 +98,9 @@ impl Rival {
                 ["-p", &folder.path().display().to_string(), "-c", &config.display().to_string(), "-e", "error.log"]
                     .map(String::from),
             ),
+            Kind::Floor => {
+                words.extend(["floor", "--listen", &address.to_string(), "--to", &setting.origin.to_string()].map(String::from));
+            }
             Kind::Haproxy | Kind::Terse => words.extend(["-db", "-f", &config.display().to_string()].map(String::from)),
         }
         if self.kind == Kind::Nginx && !setting.under.is_empty() {
@@ -130,7 +142,7 @@ impl Rival {
         };
         let ends = match self.kind {
             Kind::Nginx => [NGINX, NGINX],
-            Kind::Haproxy => [HAPROXY, HAPROXY],
+            Kind::Haproxy | Kind::Floor => [HAPROXY, HAPROXY],
             Kind::Terse => [TERSE, HAPROXY],
         };
         let [own, other] = ends.map(|end| folder.join(format!("{config}.{end}")));
