@@ -71,7 +71,7 @@ test: system
 	@echo "  make conformance: HAProxy's tests and VTest are not part of this repository"
 
 bench: lab
-	@scripts/packages wrk:wrk haproxy:haproxy nginx:nginx valgrind:valgrind strace:strace gzip:gzip genisoimage:genisoimage
+	@scripts/packages wrk:wrk h2load:nghttp2-client haproxy:haproxy nginx:nginx valgrind:valgrind strace:strace gzip:gzip genisoimage:genisoimage
 	@scripts/libterse_z >/dev/null
 	@test -n "$$TERSE" || $(MAKE) --no-print-directory release
 	@TERSE="$${TERSE:-$(TARGET)/profiled/terse}" $(LAB) bench $(ARGS)

@@ -1,7 +1,10 @@
 //! A client that waits: one request at a time on one connection, every byte counted.
 
+mod http2;
+
 use crate::secure::Secure;
 use anyhow::{Context, Result, bail};
+use http2::Http2;
 use openssl::ssl::SslStream;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,6 +20,8 @@ pub struct Client {
     /// What was read and belongs to no answer yet.
     rest: Vec<u8>,
     host: String,
+    /// The connection's state, where it speaks HTTP/2.
+    http2: Option<Http2>,
 }
 
 #[derive(Debug)]
@@ -90,13 +95,29 @@ impl Client {
     /// Connects; nothing may take longer than `patience` from here on.
     pub fn connect(address: SocketAddr, patience: Duration) -> Result<Client> {
         let socket = Socket::Plain(connect(address, patience)?);
-        Ok(Client { socket, resumed: false, rest: Vec::new(), host: address.to_string() })
+        Ok(Client { socket, resumed: false, rest: Vec::new(), host: address.to_string(), http2: None })
     }
 
     /// The same, over TLS.
     pub fn connect_secured(address: SocketAddr, patience: Duration, secure: &Secure) -> Result<Client> {
         let (stream, resumed) = secure.shake(connect(address, patience)?)?;
-        Ok(Client { socket: Socket::Secured(stream), resumed, rest: Vec::new(), host: address.to_string() })
+        Ok(Client { socket: Socket::Secured(stream), resumed, rest: Vec::new(), host: address.to_string(), http2: None })
+    }
+
+    /// The same over HTTP/2: by prior knowledge, or agreed on over TLS ([`Secure::for_http2`]).
+    pub fn connect_http2(address: SocketAddr, patience: Duration, secure: Option<&Secure>) -> Result<Client> {
+        let mut client = match secure {
+            None => Client::connect(address, patience)?,
+            Some(secure) => Client::connect_secured(address, patience, secure)?,
+        };
+        if let Socket::Secured(stream) = &client.socket {
+            let agreed = stream.ssl().selected_alpn_protocol();
+            if agreed != Some(b"h2") {
+                bail!("the server speaks no HTTP/2, but {:?}", agreed.map(String::from_utf8_lossy));
+            }
+        }
+        client.http2 = Some(Http2::begin(&mut client.socket)?);
+        Ok(client)
     }
 
     /// Whether it goes on with a session of an earlier connection.
@@ -106,6 +127,9 @@ impl Client {
 
     /// Gets a path with these lines, each `Name: value`, in the request's head.
     pub fn get(&mut self, path: &str, lines: &[&str]) -> Result<Reply> {
+        if let Some(http2) = &mut self.http2 {
+            return http2.get(&mut self.socket, &self.host, path, lines);
+        }
         let mut request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n", self.host);
         lines.iter().for_each(|line| request.extend([line, "\r\n"]));
         request.push_str("\r\n");

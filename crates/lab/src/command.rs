@@ -86,6 +86,7 @@ fn bench(mut arguments: Arguments) -> Result<bool> {
     let options = bench::Options {
         rivals: rivals().into_iter().filter(|rival| wanted(&rival.name)).collect(),
         wrk: program("WRK", "wrk"),
+        h2load: program("H2LOAD", "h2load"),
         gzip: wanted("gzip").then(|| PathBuf::from("gzip")),
         scenarios: arguments.value("--scenarios")?.unwrap_or_else(|| PathBuf::from("bench/scenarios")),
         rounds: arguments.value("--rounds")?.unwrap_or(if quick { 1 } else { 5 }),
@@ -209,7 +210,7 @@ const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N
                  environment: TERSE=, PORT=
        terse-lab floor --listen ADDRESS:PORT --to ADDRESS:PORT [--core N]
        terse-lab bench [--quick] [--only SCENARIO,...] [--rivals NAME,...] [--rounds N] [--seconds N] [--out FOLDER]
-                 environment: TERSE=, HAPROXY=, HAPROXY2=, NGINX=, WRK=, TERSE_CORPORA=
+                 environment: TERSE=, HAPROXY=, HAPROXY2=, NGINX=, WRK=, H2LOAD=, TERSE_CORPORA=
        terse-lab breakeven [--rounds N] [--page FILE] [--numbers FILE]
        terse-lab curve [--rounds N] [--plot FILE] [--numbers FILE]
        terse-lab card --results FOLDER [--level N] [--chunk BYTES] FILE...

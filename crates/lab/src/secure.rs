@@ -5,7 +5,7 @@ use openssl::asn1::Asn1Time;
 use openssl::hash::MessageDigest;
 use openssl::pkey::PKey;
 use openssl::rsa::Rsa;
-use openssl::ssl::{SslConnector, SslMethod, SslSession, SslSessionCacheMode, SslStream, SslVerifyMode};
+use openssl::ssl::{SslConnector, SslConnectorBuilder, SslMethod, SslSession, SslSessionCacheMode, SslStream, SslVerifyMode};
 use openssl::x509::{X509, X509NameBuilder};
 use std::fmt;
 use std::net::TcpStream;
@@ -47,7 +47,17 @@ impl fmt::Debug for Secure {
 impl Secure {
     /// Clients that resume the session of the one before, or begin one each.
     pub fn new(resumes: bool) -> Result<Secure> {
+        Secure::of(SslConnector::builder(SslMethod::tls_client())?, resumes)
+    }
+
+    /// Clients that speak HTTP/2, and say so by ALPN.
+    pub fn for_http2() -> Result<Secure> {
         let mut connector = SslConnector::builder(SslMethod::tls_client())?;
+        connector.set_alpn_protos(b"\x02h2")?;
+        Secure::of(connector, false)
+    }
+
+    fn of(mut connector: SslConnectorBuilder, resumes: bool) -> Result<Secure> {
         // The certificate is one that was just made; what it costs to verify it is the client's time.
         connector.set_verify(SslVerifyMode::NONE);
         let session = resumes.then(Arc::<Mutex<Option<SslSession>>>::default);

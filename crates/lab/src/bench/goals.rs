@@ -143,6 +143,8 @@ pub(super) const GOALS: &[Goal] = &[
     goal("tls-full", Metric::Cpu, Bound::Times(1.0 / 0.95, "haproxy")),
     goal("tls-resumed", Metric::Cpu, Bound::Times(1.0 / 0.95, "haproxy")),
     goal("tls-idle", Metric::OwnMemory, Bound::Times(1.0, "haproxy")),
+    goal("h2", Metric::Cpu, Bound::Times(0.65, "haproxy")),
+    goal("h2", Metric::Cpu, Bound::Times(0.42, "haproxy2")),
     goal("scale-plain", Metric::Cpu, Bound::Workers(1.1)),
     goal("scale-page", Metric::Cpu, Bound::Workers(1.1)),
     goal("gzip-iso", Metric::Elapsed, Bound::Times(0.12, "gzip")),

@@ -1,5 +1,6 @@
 //! One round of one scenario on one proxy that runs.
 
+use super::h2load::{self, H2load};
 use super::rival::Running;
 use super::sample::Metric;
 use super::scenario::{DOWNLOADERS, Scenario, Traffic};
@@ -21,6 +22,8 @@ pub(super) type Numbers = Vec<(Metric, f64)>;
 pub(super) struct Bench<'a> {
     /// The load generator.
     pub(super) wrk: &'a Wrk,
+    /// The same for HTTP/2.
+    pub(super) h2load: &'a H2load,
     /// The core that clients stay on.
     pub(super) core: usize,
     /// The origin, for comparison.
@@ -70,6 +73,7 @@ impl Bench<'_> {
             Traffic::Card(clients) => self.downloads(scenario, proxy, clients),
             Traffic::Tail { connections, beside } => self.tail(scenario, proxy, connections, beside),
             Traffic::Idle(connections) => idle(scenario, proxy, connections),
+            Traffic::Http2 { connections, streams } => self.http2(scenario, proxy, connections, streams),
             Traffic::Handshakes { resumed } => self.handshakes(scenario, proxy, resumed),
         }
     }
@@ -84,6 +88,24 @@ impl Bench<'_> {
             (Metric::Rate, requests / outcome.time.as_secs_f64()),
             (Metric::P99, millis(outcome.p99)),
         ])
+    }
+
+    fn http2(&self, scenario: &Scenario, proxy: &Running, connections: usize, streams: usize) -> Result<Numbers> {
+        let before = tree::cpu_time(proxy.pid());
+        let (address, is_secured) = (proxy.address(), proxy.is_secured());
+        let lines = &[scenario.accept()];
+        let outcome = self.h2load.run(&h2load::Load {
+            address,
+            is_secured,
+            path: scenario.path,
+            lines,
+            connections,
+            streams,
+            time: self.time,
+        })?;
+        let cpu = tree::cpu_time(proxy.pid()).saturating_sub(before);
+        let requests = outcome.requests as f64;
+        Ok(vec![(Metric::Cpu, micros(cpu) / requests), (Metric::Rate, requests / outcome.time.as_secs_f64())])
     }
 
     fn bulk(&self, scenario: &Scenario, proxy: &Running, connections: usize) -> Result<Numbers> {

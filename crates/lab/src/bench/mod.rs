@@ -9,6 +9,7 @@ pub(crate) mod card;
 mod counts;
 mod files;
 mod goals;
+mod h2load;
 pub(crate) mod machine;
 mod measure;
 mod report;
@@ -27,6 +28,7 @@ use anyhow::{Context, Result, bail};
 use card::Card;
 use files::{FILE_SCENARIOS, Inputs};
 use goals::ON_OUR_ZLIB;
+use h2load::H2load;
 use measure::Bench;
 use report::Results;
 use rival::{Running, Setting};
@@ -43,6 +45,8 @@ pub struct Options {
     pub rivals: Vec<Rival>,
     /// The load generator.
     pub wrk: PathBuf,
+    /// The same for HTTP/2.
+    pub h2load: PathBuf,
     /// gzip, if it takes part where files are compressed.
     pub gzip: Option<PathBuf>,
     /// The folder of the scenarios' files.
@@ -74,11 +78,12 @@ pub fn run(options: &Options) -> Result<bool> {
     let origin = Origin::start(&OriginOptions { core: Some(load_core), ..OriginOptions::local(1) })?;
     let address = origin.addresses()[0];
     let wrk = Wrk::new(&options.wrk, load_core)?;
+    let h2load = H2load::new(&options.h2load, load_core);
     let certificate = tempfile::Builder::new().prefix("terse-bench-").suffix(".pem").tempfile()?;
     secure::write_certificate(certificate.path())?;
     let mut run = Run {
         options,
-        bench: Bench { wrk: &wrk, core: load_core, origin: address, time: options.time },
+        bench: Bench { wrk: &wrk, h2load: &h2load, core: load_core, origin: address, time: options.time },
         worker_cores: [first, second],
         card: None,
         certificate: certificate.path().to_owned(),

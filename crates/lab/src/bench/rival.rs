@@ -113,8 +113,10 @@ impl Rival {
         command.envs(setting.card.map(Card::environment).unwrap_or_default());
         command.envs(setting.preloaded.map(|library| ("LD_PRELOAD", library)));
         let program = Program::start(command, Some(setting.cores))?;
-        let secure = setting.config.starts_with(SECURED).then(|| Secure::new(false)).transpose()?;
-        let mut running = Running { program, address, folder, name: self.name.clone(), secure };
+        let speaks_http2 = HTTP2.iter().any(|beginning| setting.config.starts_with(beginning));
+        let secure = || if speaks_http2 { Secure::for_http2() } else { Secure::new(false) };
+        let secure = setting.config.starts_with(SECURED).then(secure).transpose()?;
+        let mut running = Running { program, address, folder, name: self.name.clone(), secure, speaks_http2 };
         running.wait_until_ready()?;
         Ok(running)
     }
@@ -138,6 +140,7 @@ impl Rival {
     fn source(&self, folder: &Path, config: &str) -> PathBuf {
         let config = match (self.kind, config) {
             (Kind::Nginx, "zstd" | "br") => "gzip-6",
+            (Kind::Nginx | Kind::Haproxy, "tls-h2-zstd" | "tls-h2-br") => "tls-h2-gzip-6",
             _ => config,
         };
         let ends = match self.kind {
@@ -169,6 +172,8 @@ fn said(program: &Path, argument: &str) -> String {
 
 /// The beginning of the names of files of proxies that speak TLS.
 const SECURED: &str = "tls";
+/// The same of those that speak HTTP/2.
+const HTTP2: [&str; 2] = ["h2", "tls-h2"];
 /// The ends of files' names.
 const HAPROXY: &str = "haproxy.cfg";
 const NGINX: &str = "nginx.conf";
@@ -183,6 +188,8 @@ pub(super) struct Running {
     name: String,
     /// For clients, where it speaks TLS.
     secure: Option<Secure>,
+    /// Clients speak HTTP/2.
+    speaks_http2: bool,
 }
 
 impl Running {
@@ -199,6 +206,7 @@ impl Running {
     /// A connection to it.
     pub(super) fn connect(&self, patience: Duration) -> Result<Client> {
         match &self.secure {
+            secure if self.speaks_http2 => Client::connect_http2(self.address, patience, secure.as_ref()),
             None => Client::connect(self.address, patience),
             Some(secure) => Client::connect_secured(self.address, patience, secure),
         }

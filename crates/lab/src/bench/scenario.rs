@@ -46,6 +46,13 @@ pub(super) enum Traffic {
         /// Whether each goes on with the session of the one before.
         resumed: bool,
     },
+    /// Over HTTP/2, so many streams at once on each of so many connections: CPU time per answer.
+    Http2 {
+        /// How many connections.
+        connections: usize,
+        /// Streams of each.
+        streams: usize,
+    },
     /// As the first one, by one worker and by two.
     Scale(usize),
 }
@@ -58,12 +65,16 @@ impl Scenario {
 
     /// What clients take, a line of their requests.
     pub(super) fn accept(&self) -> &'static str {
-        if matches!(self.config, "zstd" | "br") { "Accept-Encoding: gzip, zstd, br" } else { "Accept-Encoding: gzip" }
+        if matches!(self.config, "zstd" | "br" | "tls-h2-zstd" | "tls-h2-br") {
+            "Accept-Encoding: gzip, zstd, br"
+        } else {
+            "Accept-Encoding: gzip"
+        }
     }
 }
 
 /// The beginnings of the names of files that compress.
-const COMPRESSING: [&str; 5] = ["gzip-", "zstd", "br", "card", "tls-gzip-"];
+const COMPRESSING: [&str; 6] = ["gzip-", "zstd", "br", "card", "tls-gzip-", "tls-h2-"];
 
 /// The same service as that of [`Traffic::Card`], without the card.
 pub(super) const WITHOUT_CARD: &str = "card-off";
@@ -263,6 +274,28 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         config: "tls",
         path: "/tiny",
         traffic: Traffic::Idle(2000),
+    },
+    Scenario {
+        name: "h2",
+        about: "100 bytes over HTTP/2 in clear text, eight connections with 100 streams each, not compressed; HTTP/1 to the server",
+        config: "h2",
+        path: "/tiny",
+        traffic: Traffic::Http2 { connections: 8, streams: 100 },
+    },
+    Scenario {
+        name: "h2-page-br",
+        about: "132 KB of JavaScript over HTTP/2 and TLS 1.3, four connections with four streams each, as br at the level that is \
+                usual; beside gzip at level 6",
+        config: "tls-h2-br",
+        path: "/page.js",
+        traffic: Traffic::Http2 { connections: 4, streams: 4 },
+    },
+    Scenario {
+        name: "h2-page-zstd",
+        about: "the same as zstd at the level that is usual",
+        config: "tls-h2-zstd",
+        path: "/page.js",
+        traffic: Traffic::Http2 { connections: 4, streams: 4 },
     },
     Scenario {
         name: "scale-plain",
