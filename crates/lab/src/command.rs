@@ -3,7 +3,7 @@
 use crate::arguments::Arguments;
 use crate::bench::{self, Kind, Rival};
 use crate::origin::{Options, Origin};
-use crate::{breakeven, card, configs, conformance, curve, demo, floor, secure, svn};
+use crate::{breakeven, card, configs, conformance, curve, demo, floor, hostile, secure, svn};
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,6 +17,7 @@ pub fn run(mut words: impl Iterator<Item = String>) -> Result<bool> {
         "origin" => origin(arguments),
         "demo" => demo(arguments),
         "floor" => floor(arguments),
+        "hostile" => hostile(arguments),
         "bench" => bench(arguments),
         "breakeven" => breakeven(arguments),
         "curve" => curve(arguments),
@@ -75,6 +76,17 @@ fn floor(mut arguments: Arguments) -> Result<bool> {
     };
     arguments.end()?;
     floor::run(&options)
+}
+
+fn hostile(mut arguments: Arguments) -> Result<bool> {
+    let options = hostile::Options {
+        terse: program("TERSE", "target/release/terse"),
+        wrk: program("WRK", "wrk"),
+        time: Duration::from_secs(arguments.value("--seconds")?.unwrap_or(5)),
+        clients: arguments.value("--clients")?.filter(|clients| *clients > 0).unwrap_or(20),
+        only: arguments.words()?,
+    };
+    hostile::run(&options)
 }
 
 fn bench(mut arguments: Arguments) -> Result<bool> {
@@ -211,6 +223,8 @@ const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N
        terse-lab floor --listen ADDRESS:PORT --to ADDRESS:PORT [--core N]
        terse-lab bench [--quick] [--only SCENARIO,...] [--rivals NAME,...] [--rounds N] [--seconds N] [--out FOLDER]
                  environment: TERSE=, HAPROXY=, HAPROXY2=, NGINX=, WRK=, H2LOAD=, TERSE_CORPORA=
+       terse-lab hostile [--seconds N] [--clients N] [PATTERN]...
+                 environment: TERSE=, WRK=
        terse-lab breakeven [--rounds N] [--page FILE] [--numbers FILE]
        terse-lab curve [--rounds N] [--plot FILE] [--numbers FILE]
        terse-lab card --results FOLDER [--level N] [--chunk BYTES] FILE...

@@ -17,6 +17,7 @@ pub mod cores;
 pub mod curve;
 pub mod demo;
 pub mod floor;
+pub mod hostile;
 pub mod origin;
 pub mod program;
 pub mod secure;

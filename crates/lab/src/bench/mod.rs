@@ -13,10 +13,10 @@ mod h2load;
 pub(crate) mod machine;
 mod measure;
 mod report;
-mod rival;
+pub(crate) mod rival;
 mod sample;
 mod scenario;
-mod wrk;
+pub(crate) mod wrk;
 
 pub use rival::{Kind, Rival};
 
@@ -318,7 +318,7 @@ impl Results {
 }
 
 /// 4,500 connections want as many descriptors, and the proxies inherit the limit.
-fn raise_descriptor_limit() {
+pub(crate) fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // If it cannot be raised, the scenario that needs it says so.

@@ -236,7 +236,7 @@ impl Running {
 }
 
 /// A port that was free a moment ago.
-pub(super) fn free_port() -> Result<SocketAddr> {
+pub(crate) fn free_port() -> Result<SocketAddr> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 

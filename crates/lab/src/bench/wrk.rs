@@ -9,39 +9,39 @@ use std::time::Duration;
 
 /// What is asked for, and how hard.
 #[derive(Clone, Debug)]
-pub(super) struct Load<'a> {
+pub(crate) struct Load<'a> {
     /// The proxy.
-    pub(super) address: SocketAddr,
+    pub(crate) address: SocketAddr,
     /// Over TLS.
-    pub(super) is_secured: bool,
+    pub(crate) is_secured: bool,
     /// The path.
-    pub(super) path: &'a str,
+    pub(crate) path: &'a str,
     /// Lines of the request's head.
-    pub(super) lines: &'a [&'a str],
+    pub(crate) lines: &'a [&'a str],
     /// Connections held open at once.
-    pub(super) connections: usize,
+    pub(crate) connections: usize,
     /// For how long.
-    pub(super) time: Duration,
+    pub(crate) time: Duration,
     /// Whether how long answers take is what counts: then wrk goes before all others on its core, if the system lets it.
-    pub(super) is_timed: bool,
+    pub(crate) is_timed: bool,
 }
 
 /// What came of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     /// Whole answers.
-    pub(super) requests: u64,
+    pub(crate) requests: u64,
     /// All bytes received, those of answers that were not whole yet too.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// How long it took.
-    pub(super) time: Duration,
+    pub(crate) time: Duration,
     /// 99 of 100 came within this time.
-    pub p99: Duration,
+    pub(crate) p99: Duration,
 }
 
 /// The program, with its script written out.
 #[derive(Debug)]
-pub(super) struct Wrk {
+pub(crate) struct Wrk {
     program: PathBuf,
     folder: tempfile::TempDir,
     core: usize,
@@ -51,7 +51,7 @@ pub(super) struct Wrk {
 
 impl Wrk {
     /// Gets ready to run it on a core.
-    pub(super) fn new(program: &Path, core: usize) -> Result<Wrk> {
+    pub(crate) fn new(program: &Path, core: usize) -> Result<Wrk> {
         let folder = tempfile::Builder::new().prefix("terse-wrk-").tempdir()?;
         std::fs::write(folder.path().join("report.lua"), SCRIPT)?;
         let may_go_first = Command::new(GO_FIRST[0]).args(&GO_FIRST[1..]).arg("true").output().is_ok_and(|o| o.status.success());
@@ -59,12 +59,12 @@ impl Wrk {
     }
 
     /// Whether it goes before all others on its core where times are what counts.
-    pub(super) fn may_go_first(&self) -> bool {
+    pub(crate) fn may_go_first(&self) -> bool {
         self.may_go_first
     }
 
     /// Runs it to its end.
-    pub(super) fn run(&self, load: &Load<'_>) -> Result<Outcome> {
+    pub(crate) fn run(&self, load: &Load<'_>) -> Result<Outcome> {
         self.finish(self.start(load)?)
     }
 

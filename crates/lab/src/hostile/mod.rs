@@ -1,0 +1,263 @@
+//! Hostile clients of HTTP/2: what they cost a proxy's memory, and another client's time.
+//!
+//! Each pattern runs for a bounded time over so many connections, while a client of good faith asks for 100 bytes over HTTP/1. Memory is
+//! the most that was seen meanwhile, less what it was before; a first pattern of the kind warms up what is kept.
+
+pub mod frames;
+mod patterns;
+mod proxy;
+
+pub use patterns::{DRIP_EVERY, Flood, Held, Hold, Outcome, flood_once, floods, holds};
+
+use crate::bench::raise_descriptor_limit;
+use crate::bench::wrk::{Load, Wrk};
+use crate::origin::{Options as OriginOptions, Origin};
+use crate::{cores, tree};
+use anyhow::{Context, Result, bail};
+use proxy::{Figures, Proxy};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// What is run, and how long.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The proxy.
+    pub terse: PathBuf,
+    /// The load generator of the bystander.
+    pub wrk: PathBuf,
+    /// How long each pattern runs.
+    pub time: Duration,
+    /// Connections of a pattern.
+    pub clients: usize,
+    /// The beginnings of the names of the patterns that are wanted; empty: all.
+    pub only: Vec<String>,
+}
+
+/// A pattern of either kind.
+enum Pattern {
+    Flood(Flood),
+    Hold(Hold),
+}
+
+/// What a pattern did.
+#[derive(Debug, Default)]
+struct Found {
+    /// Most memory per connection, beyond what there was before.
+    growth_bytes: f64,
+    p99_alone: Duration,
+    p99: Duration,
+    /// What became of connections, and how often.
+    ends: BTreeMap<String, u64>,
+    changes: Vec<String>,
+    /// Lines of the log, by the limit that they name.
+    lines: BTreeMap<&'static str, usize>,
+}
+
+/// Runs them; true if every bar was held.
+pub fn run(options: &Options) -> Result<bool> {
+    let patterns: Vec<Pattern> = patterns().into_iter().filter(|pattern| options.wants(pattern.name())).collect();
+    if patterns.is_empty() {
+        let names: Vec<_> = self::patterns().iter().map(Pattern::name).collect();
+        bail!("no pattern's name begins so; there are {}", names.join(", "));
+    }
+    let cores = cores::available();
+    let (Some(&first), Some(&last)) = (cores.first(), cores.last()) else { bail!("no core to run on") };
+    raise_descriptor_limit();
+    let origin = Origin::start(&OriginOptions { core: Some(last), ..OriginOptions::local(1) })?;
+    let proxy = Proxy::start(&options.terse, first, origin.addresses()[0])?;
+    let field = Field { options, wrk: Wrk::new(&options.wrk, last)?, proxy, core: last };
+    println!("{:<24} {:>14} {:>12} {:>9} {:<8} ends", "pattern", "KB/connection", "p99 alone ms", "beside ms", "bars");
+    let mut holds_all = true;
+    for pattern in &patterns {
+        let found = field.measure(pattern).with_context(|| pattern.name())?;
+        holds_all &= found.print(pattern);
+    }
+    Ok(holds_all)
+}
+
+fn patterns() -> Vec<Pattern> {
+    floods().into_iter().map(Pattern::Flood).chain(holds().into_iter().map(Pattern::Hold)).collect()
+}
+
+impl Options {
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|prefix| name.starts_with(prefix.as_str()))
+    }
+}
+
+impl Pattern {
+    fn name(&self) -> &'static str {
+        match self {
+            Pattern::Flood(flood) => flood.name,
+            Pattern::Hold(hold) => hold.name,
+        }
+    }
+
+    /// Runs over so many connections until it is told to stop; says what became of them.
+    fn run(&self, server: SocketAddr, clients: usize, is_over: &AtomicBool) -> Result<BTreeMap<String, u64>> {
+        let ends = Mutex::new(BTreeMap::new());
+        let count = |words: String, times: u64| {
+            if let Ok(mut ends) = ends.lock() {
+                *ends.entry(words).or_default() += times;
+            }
+        };
+        match self {
+            Pattern::Flood(flood) => std::thread::scope(|scope| {
+                let client = || {
+                    while !is_over.load(Relaxed) {
+                        let outcome = flood_once(server, flood);
+                        let is_failed = outcome.error.is_some() && !outcome.is_closed;
+                        count(outcome.end(), 1);
+                        if is_failed {
+                            std::thread::park_timeout(DRIP_EVERY);
+                        }
+                    }
+                };
+                (0..clients).for_each(|_| drop(scope.spawn(client)));
+            }),
+            Pattern::Hold(hold) => {
+                let mut held = Held::begin(server, hold, clients)?;
+                let mut dripped = Instant::now();
+                while !is_over.load(Relaxed) {
+                    let is_time = dripped.elapsed() >= DRIP_EVERY;
+                    held.turn(if is_time { &hold.drip } else { &[] });
+                    if is_time {
+                        dripped = Instant::now();
+                    }
+                    std::thread::park_timeout(TURN);
+                }
+                count("kept".into(), held.count() as u64);
+                count("closed".into(), (clients - held.count()) as u64);
+            }
+        }
+        let mut ends = ends.into_inner().unwrap_or_default();
+        ends.retain(|_, times| *times > 0);
+        Ok(ends)
+    }
+}
+
+impl Outcome {
+    /// How it ended, in a few words.
+    fn end(&self) -> String {
+        match (self.code, &self.error) {
+            (Some(code), _) => format!("{} {}", code.name(), self.words).trim_end().to_owned(),
+            (None, _) if self.is_closed => "closed".into(),
+            (None, Some(error)) => error.clone(),
+            (None, None) if self.resets > 0 => "borne, streams reset".into(),
+            (None, None) => "borne".into(),
+        }
+    }
+}
+
+/// All that a pattern meets.
+struct Field<'a> {
+    options: &'a Options,
+    wrk: Wrk,
+    proxy: Proxy,
+    core: usize,
+}
+
+impl Field<'_> {
+    fn measure(&self, pattern: &Pattern) -> Result<Found> {
+        let (clients, time) = (self.options.clients, self.options.time);
+        let start = self.proxy.figures()?;
+        let p99_alone = self.bystander(time)?;
+        let before = self.proxy.figures()?;
+        let (from, memory) = (self.proxy.log_bytes(), tree::memory(self.proxy.pid()).proportional_bytes);
+        let is_over = AtomicBool::new(false);
+        let (ends, p99, most) = std::thread::scope(|scope| {
+            let hostile = || {
+                cores::pin_this_thread(self.core)?;
+                pattern.run(self.proxy.hostile(), clients, &is_over)
+            };
+            let hostile = scope.spawn(hostile);
+            let weigh = || {
+                let mut most = 0;
+                while !is_over.load(Relaxed) {
+                    most = most.max(tree::memory(self.proxy.pid()).proportional_bytes);
+                    std::thread::park_timeout(WEIGH_EVERY);
+                }
+                most
+            };
+            let weigh = scope.spawn(weigh);
+            let p99 = self.bystander(time);
+            is_over.store(true, Relaxed);
+            let ends = hostile.join().unwrap_or_else(|_| bail!("a client died"))?;
+            let most = weigh.join().unwrap_or_default();
+            Ok::<_, anyhow::Error>((ends, p99?, most))
+        })?;
+        let after = self.proxy.figures()?;
+        Ok(Found {
+            growth_bytes: most.saturating_sub(memory) as f64 / clients as f64,
+            p99_alone,
+            p99,
+            ends,
+            changes: changes(&start, &before, &after),
+            lines: self.proxy.lines_of_limits(from)?,
+        })
+    }
+
+    /// A client of good faith.
+    fn bystander(&self, time: Duration) -> Result<Duration> {
+        let address = self.proxy.friendly();
+        let load = Load { address, is_secured: false, path: "/tiny", lines: &[], connections: BYSTANDERS, time, is_timed: true };
+        Ok(self.wrk.run(&load).context("the bystander")?.p99)
+    }
+}
+
+/// Figures that changed between the second and the third look, but not between the first two, when only the bystander was there.
+fn changes(start: &Figures, before: &Figures, after: &Figures) -> Vec<String> {
+    let changed = after.iter().filter(|(name, value)| before.get(*name) != Some(*value));
+    let by_hostile = changed.filter(|(name, _)| start.get(*name) == before.get(*name));
+    by_hostile.map(|(name, value)| format!("{name}: {} -> {value}", before.get(name).map_or("-", String::as_str))).collect()
+}
+
+impl Found {
+    /// Prints a row, and below it what moved; true if its bars were held.
+    fn print(&self, pattern: &Pattern) -> bool {
+        let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        let is_held = self.growth_bytes <= MOST_GROWTH_BYTES && self.p99 <= self.p99_alone.mul_f64(MOST_SLOWER);
+        let ends: Vec<_> = self.ends.iter().map(|(words, times)| format!("{times} {words}")).collect();
+        println!(
+            "{:<24} {:>14.1} {:>12.2} {:>9.2} {:<8} {}",
+            pattern.name(),
+            self.growth_bytes / 1024.0,
+            millis(self.p99_alone),
+            millis(self.p99),
+            if is_held { "held" } else { "BROKEN" },
+            ends.join(", ")
+        );
+        for (limit, count) in &self.lines {
+            println!("    log: {count} lines name {limit:?}");
+        }
+        self.changes.iter().for_each(|change| println!("    {change}"));
+        is_held
+    }
+}
+
+/// What a connection may cost: the budget of what it sends, and as much again as it is sent.
+const MOST_GROWTH_BYTES: f64 = 1.1e6;
+/// How much longer the bystander's slowest of a hundred may take.
+const MOST_SLOWER: f64 = 2.0;
+/// Connections of the bystander.
+const BYSTANDERS: usize = 4;
+const WEIGH_EVERY: Duration = Duration::from_millis(200);
+const TURN: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_bystander_changes_is_not_the_hostile_clients_doing() {
+        let figures = |values: [&str; 3]| -> Figures {
+            ["Requests", "Glitches", "Maxconn"].iter().zip(values).map(|(name, value)| ((*name).into(), value.into())).collect()
+        };
+        let (start, before, after) = (figures(["1", "0", "9"]), figures(["5", "0", "9"]), figures(["8", "3", "9"]));
+        assert_eq!(changes(&start, &before, &after), ["Glitches: 0 -> 3"]);
+    }
+}
