@@ -8,7 +8,7 @@ LAB := $(TARGET)/release/terse-lab
 SECONDS ?= 10
 ARGS ?=
 
-.PHONY: help build release demo test bench svn-experiment configs conformance fuzz docs tls-scan
+.PHONY: help build release demo test bench hostile svn-experiment configs conformance fuzz docs tls-scan
 
 help:
 	@echo "make build          builds the program: $(TARGET)/release/terse"
@@ -16,6 +16,7 @@ help:
 	@echo "make demo           starts servers and terse in front of them, and shows what compression does (PORT=8080)"
 	@echo "make test           everything that must hold before a change goes in"
 	@echo "make bench          terse beside haproxy, nginx and gzip: bench/results.md (HAPROXY=, HAPROXY2=, NGINX=, TERSE_CORPORA=, ARGS=--quick)"
+	@echo "make hostile        hostile clients of HTTP/2: what they cost in memory and in others' time (ARGS=--seconds 5 --clients 20 PATTERN...)"
 	@echo "make svn-experiment svn over a slow line, compressed here and there: docs/svn-experiment.md (ARGS=--rounds 1)"
 	@echo "make conformance    HAProxy's regression tests (HAPROXY_TESTS=.../reg-tests VTEST=.../vtest, ARGS=--update)"
 	@echo "make configs        what terse and haproxy say of the configuration files in a folder (CONFIGS=folder)"
@@ -66,6 +67,7 @@ test: system
 	@test -n "$$HAPROXY_ZLIB" -o -x $(TARGET)/haproxy-with-zlib/haproxy || echo "  haproxy on libterse_z: Debian 11's, which has zlib, could not be fetched"
 	@test -n "$$H2SPEC" -o -x $(TARGET)/h2spec/h2spec || echo "  h2spec: it could not be built, which takes Go"
 	@echo "  make bench: fourteen minutes on a machine that does nothing else"
+	@echo "  make hostile: four minutes on a machine that does nothing else"
 	@echo "  make svn-experiment: ten minutes"
 	@echo "  make tls-scan: sslyze comes from PyPI (TERSE_SCAN_PYTHON names a Python that has it)"
 	@echo "  make conformance: HAProxy's tests and VTest are not part of this repository"
@@ -75,6 +77,10 @@ bench: lab
 	@scripts/libterse_z >/dev/null
 	@test -n "$$TERSE" || $(MAKE) --no-print-directory release
 	@TERSE="$${TERSE:-$(TARGET)/profiled/terse}" $(LAB) bench $(ARGS)
+
+hostile: lab
+	@scripts/packages wrk:wrk
+	@TERSE="$${TERSE:-$(TARGET)/release/terse}" $(LAB) hostile $(ARGS)
 
 svn-experiment: lab
 	@scripts/packages apache2:apache2-bin svn:subversion openssl:openssl \

@@ -84,6 +84,7 @@ fn hostile(mut arguments: Arguments) -> Result<bool> {
         wrk: program("WRK", "wrk"),
         time: Duration::from_secs(arguments.value("--seconds")?.unwrap_or(5)),
         clients: arguments.value("--clients")?.filter(|clients| *clients > 0).unwrap_or(20),
+        pause: Duration::from_millis(arguments.value("--pause-ms")?.unwrap_or(50)),
         only: arguments.words()?,
     };
     hostile::run(&options)
@@ -223,7 +224,7 @@ const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N
        terse-lab floor --listen ADDRESS:PORT --to ADDRESS:PORT [--core N]
        terse-lab bench [--quick] [--only SCENARIO,...] [--rivals NAME,...] [--rounds N] [--seconds N] [--out FOLDER]
                  environment: TERSE=, HAPROXY=, HAPROXY2=, NGINX=, WRK=, H2LOAD=, TERSE_CORPORA=
-       terse-lab hostile [--seconds N] [--clients N] [PATTERN]...
+       terse-lab hostile [--seconds N] [--clients N] [--pause-ms N] [PATTERN]...
                  environment: TERSE=, WRK=
        terse-lab breakeven [--rounds N] [--page FILE] [--numbers FILE]
        terse-lab curve [--rounds N] [--plot FILE] [--numbers FILE]

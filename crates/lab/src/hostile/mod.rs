@@ -1,7 +1,8 @@
 //! Hostile clients of HTTP/2: what they cost a proxy's memory, and another client's time.
 //!
-//! Each pattern runs for a bounded time over so many connections, while a client of good faith asks for 100 bytes over HTTP/1. Memory is
-//! the most that was seen meanwhile, less what it was before; a first pattern of the kind warms up what is kept.
+//! Each pattern meets a proxy of its own, and runs for a bounded time over so many connections, while a client of good faith asks for 100
+//! bytes over HTTP/1. Memory is the most that was seen meanwhile, less what it was after that client alone. A client that floods and is cut
+//! off comes back after a pause: how many connections a proxy takes in a second is another matter.
 
 pub mod frames;
 mod patterns;
@@ -33,6 +34,8 @@ pub struct Options {
     pub time: Duration,
     /// Connections of a pattern.
     pub clients: usize,
+    /// How long a client that was cut off stays away.
+    pub pause: Duration,
     /// The beginnings of the names of the patterns that are wanted; empty: all.
     pub only: Vec<String>,
 }
@@ -68,8 +71,7 @@ pub fn run(options: &Options) -> Result<bool> {
     let (Some(&first), Some(&last)) = (cores.first(), cores.last()) else { bail!("no core to run on") };
     raise_descriptor_limit();
     let origin = Origin::start(&OriginOptions { core: Some(last), ..OriginOptions::local(1) })?;
-    let proxy = Proxy::start(&options.terse, first, origin.addresses()[0])?;
-    let field = Field { options, wrk: Wrk::new(&options.wrk, last)?, proxy, core: last };
+    let field = Field { options, wrk: Wrk::new(&options.wrk, last)?, origin: origin.addresses()[0], cores: [first, last] };
     println!("{:<24} {:>14} {:>12} {:>9} {:<8} ends", "pattern", "KB/connection", "p99 alone ms", "beside ms", "bars");
     let mut holds_all = true;
     for pattern in &patterns {
@@ -98,7 +100,8 @@ impl Pattern {
     }
 
     /// Runs over so many connections until it is told to stop; says what became of them.
-    fn run(&self, server: SocketAddr, clients: usize, is_over: &AtomicBool) -> Result<BTreeMap<String, u64>> {
+    fn run(&self, server: SocketAddr, options: &Options, is_over: &AtomicBool) -> Result<BTreeMap<String, u64>> {
+        let clients = options.clients;
         let ends = Mutex::new(BTreeMap::new());
         let count = |words: String, times: u64| {
             if let Ok(mut ends) = ends.lock() {
@@ -109,12 +112,8 @@ impl Pattern {
             Pattern::Flood(flood) => std::thread::scope(|scope| {
                 let client = || {
                     while !is_over.load(Relaxed) {
-                        let outcome = flood_once(server, flood);
-                        let is_failed = outcome.error.is_some() && !outcome.is_closed;
-                        count(outcome.end(), 1);
-                        if is_failed {
-                            std::thread::park_timeout(DRIP_EVERY);
-                        }
+                        count(flood_once(server, flood).end(), 1);
+                        std::thread::park_timeout(options.pause);
                     }
                 };
                 (0..clients).for_each(|_| drop(scope.spawn(client)));
@@ -157,53 +156,59 @@ impl Outcome {
 struct Field<'a> {
     options: &'a Options,
     wrk: Wrk,
-    proxy: Proxy,
-    core: usize,
+    origin: SocketAddr,
+    /// The proxy's, and everybody else's.
+    cores: [usize; 2],
 }
 
 impl Field<'_> {
     fn measure(&self, pattern: &Pattern) -> Result<Found> {
         let (clients, time) = (self.options.clients, self.options.time);
-        let start = self.proxy.figures()?;
-        let p99_alone = self.bystander(time)?;
-        let before = self.proxy.figures()?;
-        let (from, memory) = (self.proxy.log_bytes(), tree::memory(self.proxy.pid()).proportional_bytes);
+        let proxy = Proxy::start(&self.options.terse, self.cores[0], self.origin)?;
+        let start = proxy.figures()?;
+        let p99_alone = self.bystander(&proxy, time)?;
+        let before = proxy.figures()?;
+        let memory = tree::memory(proxy.pid()).proportional_bytes;
         let is_over = AtomicBool::new(false);
         let (ends, p99, most) = std::thread::scope(|scope| {
             let hostile = || {
-                cores::pin_this_thread(self.core)?;
-                pattern.run(self.proxy.hostile(), clients, &is_over)
+                cores::pin_this_thread(self.cores[1])?;
+                pattern.run(proxy.hostile(), self.options, &is_over)
             };
             let hostile = scope.spawn(hostile);
             let weigh = || {
                 let mut most = 0;
                 while !is_over.load(Relaxed) {
-                    most = most.max(tree::memory(self.proxy.pid()).proportional_bytes);
+                    most = most.max(tree::memory(proxy.pid()).proportional_bytes);
                     std::thread::park_timeout(WEIGH_EVERY);
                 }
                 most
             };
             let weigh = scope.spawn(weigh);
-            let p99 = self.bystander(time);
+            let p99 = self.bystander(&proxy, time);
             is_over.store(true, Relaxed);
-            let ends = hostile.join().unwrap_or_else(|_| bail!("a client died"))?;
-            let most = weigh.join().unwrap_or_default();
-            Ok::<_, anyhow::Error>((ends, p99?, most))
+            let mut ends = hostile.join().unwrap_or_else(|_| bail!("a client died"))?;
+            // Who is answered nothing waits all the time.
+            let p99 = p99.unwrap_or_else(|error| {
+                ends.insert(format!("{error:#}"), 1);
+                time
+            });
+            Ok::<_, anyhow::Error>((ends, p99, weigh.join().unwrap_or_default()))
         })?;
-        let after = self.proxy.figures()?;
+        let after = proxy.figures()?;
         Ok(Found {
             growth_bytes: most.saturating_sub(memory) as f64 / clients as f64,
             p99_alone,
             p99,
             ends,
             changes: changes(&start, &before, &after),
-            lines: self.proxy.lines_of_limits(from)?,
+            lines: proxy.lines_of_limits()?,
         })
     }
 
     /// A client of good faith.
-    fn bystander(&self, time: Duration) -> Result<Duration> {
-        let address = self.proxy.friendly();
+    fn bystander(&self, proxy: &Proxy, time: Duration) -> Result<Duration> {
+        let address = proxy.friendly();
         let load = Load { address, is_secured: false, path: "/tiny", lines: &[], connections: BYSTANDERS, time, is_timed: true };
         Ok(self.wrk.run(&load).context("the bystander")?.p99)
     }

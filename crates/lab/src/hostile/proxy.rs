@@ -77,16 +77,9 @@ impl Proxy {
         Ok(figures(&text))
     }
 
-    /// How long the log is.
-    pub(super) fn log_bytes(&self) -> u64 {
-        fs::metadata(self.log()).map_or(0, |log| log.len())
-    }
-
-    /// How many lines of the log, from there on, name which limit.
-    pub(super) fn lines_of_limits(&self, from: u64) -> Result<BTreeMap<&'static str, usize>> {
-        let log = fs::read(self.log())?;
-        let text = String::from_utf8_lossy(log.get(usize::try_from(from)?..).unwrap_or_default());
-        Ok(lines_of_limits(&text))
+    /// How many lines of the log name which limit.
+    pub(super) fn lines_of_limits(&self) -> Result<BTreeMap<&'static str, usize>> {
+        Ok(lines_of_limits(&String::from_utf8_lossy(&fs::read(self.log())?)))
     }
 
     fn log(&self) -> PathBuf {
