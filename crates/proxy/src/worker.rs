@@ -5,7 +5,7 @@ use crate::connection::http2::Requests;
 use crate::connection::tasks::Tasks;
 use crate::deferral::Deferral;
 use crate::descriptors::Room;
-use crate::io::{BULK_BYTES, Pipes, Pool, Pools, Transport, Wheel, clock, turn};
+use crate::io::{BULK_BYTES, Pipes, Pool, Pools, TINY_BYTES, Transport, Wheel, clock, turn};
 use crate::log::{Level, Logger};
 use crate::phase::accept;
 use crate::plan::Plan;
@@ -250,6 +250,7 @@ impl Worker {
     pub(crate) fn new(plan: Arc<Plan>, index: usize, shared: Shared) -> Rc<Worker> {
         let pools = Pools {
             small: Pool::new(plan.process.buffer_bytes, plan.memory.clone()),
+            tiny: Pool::new(TINY_BYTES.min(plan.process.buffer_bytes), plan.memory.clone()),
             bulk: Pool::new(BULK_BYTES.max(plan.process.buffer_bytes), plan.memory.clone()),
             pipes: Pipes::new(plan.pipes.clone(), plan.process.workers),
         };

@@ -94,3 +94,18 @@ async fn run(job: Job) {
         Head::TooLarge => Box::pin(converse::refused(&mut client, &session)).await,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connection may have a hundred of them.
+    #[test]
+    fn a_stream_is_not_large() {
+        fn future_bytes<F: Future>(_: impl Fn(Job) -> F) -> usize {
+            size_of::<F>()
+        }
+        let bytes = future_bytes(run);
+        assert!(bytes <= 5 * 1024, "{bytes} bytes");
+    }
+}

@@ -31,6 +31,8 @@ pub struct Pool {
 pub struct Pools {
     /// Of `tune.bufsize`.
     pub small: Rc<Pool>,
+    /// Of [`TINY_BYTES`].
+    pub tiny: Rc<Pool>,
     /// Of [`BULK_BYTES`].
     pub bulk: Rc<Pool>,
     /// Pipes, for bytes that need no buffer.
@@ -40,6 +42,9 @@ pub struct Pools {
 /// 64 KB: four times HAProxy's buffer, and a quarter of its system calls; more gained nothing, since the kernel's socket buffers
 /// and the processor's second-level cache are the next limits.
 pub const BULK_BYTES: usize = 64 * 1024;
+
+/// For heads of responses whose clients take no body: what else the server has sent stays in the kernel.
+pub const TINY_BYTES: usize = 1024;
 
 /// How many unused buffers a worker keeps.
 const KEPT: usize = 256;
@@ -182,6 +187,15 @@ impl Buffer {
             self.compact();
         }
         &mut self.bytes[self.tail..]
+    }
+
+    /// Moves what waits in another buffer behind what waits here, as far as there is room.
+    pub fn take_over(&mut self, other: &mut Buffer) {
+        let room = self.room();
+        let n = room.len().min(other.filled().len());
+        room[..n].copy_from_slice(&other.filled()[..n]);
+        self.advance(n);
+        other.consume(n);
     }
 
     /// Says that so many bytes were read into the room.

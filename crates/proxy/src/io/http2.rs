@@ -569,6 +569,26 @@ impl Downstream {
         Poll::Pending
     }
 
+    /// Whether the client takes data of this stream.
+    pub fn is_open(&self) -> bool {
+        self.connection.codec.borrow().window(self.id) > 0
+    }
+
+    /// Waits until the client takes data of this stream.
+    pub fn poll_open(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
+        let mut codec = self.connection.codec.borrow_mut();
+        if self.connection.is_broken() || codec.is_reset(self.id) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        if codec.window(self.id) > 0 {
+            return Poll::Ready(Ok(()));
+        }
+        // Asked for, the codec tells when it opens.
+        codec.capacity_of(self.id);
+        self.wait(cx);
+        Poll::Pending
+    }
+
     /// Ends the stream's answer.
     pub fn poll_end(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
         if self.stage.get() != Stage::Head && !self.held.borrow().is_there {

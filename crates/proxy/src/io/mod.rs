@@ -14,7 +14,7 @@ pub mod timer;
 pub mod transport;
 pub mod turn;
 
-pub use buffer::{BULK_BYTES, Buffer, Pool, Pools};
+pub use buffer::{BULK_BYTES, Buffer, Pool, Pools, TINY_BYTES};
 pub use held::{Held, Listener, Pieces};
 pub use http2::{Downstream, Multiplexed};
 pub use pipe::{Pipe, PipeLimit, Pipes};

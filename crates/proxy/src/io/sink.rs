@@ -166,6 +166,23 @@ impl Sink<'_> {
         }
     }
 
+    /// Whether the receiver takes no data now: its window is closed.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.writer, Writer::Stream(stream) if !stream.is_open())
+    }
+
+    /// Sends the head that waits, and waits until the receiver takes data.
+    pub async fn opened(&mut self) -> io::Result<()> {
+        self.flush().await?;
+        let Writer::Stream(stream) = self.writer else { return Ok(()) };
+        let mut waits = false;
+        poll_fn(|cx| match stream.poll_open(cx) {
+            Poll::Pending if self.timer.is_late(cx, self.timeout, &mut waits) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            poll => poll,
+        })
+        .await
+    }
+
     /// Writes what waits, and this, in frames.
     async fn write_frames(&mut self, stream: &Downstream, data: &[u8], then: Then<'_>) -> io::Result<()> {
         let out = std::mem::take(self.out);

@@ -85,6 +85,8 @@ pub struct Source<'a> {
     pub pools: &'a Pools,
     /// Whether the last read filled its buffer: then the next one gets a larger one.
     pub full_reads: bool,
+    /// Whether as little as may be is read at a time: nobody takes the body yet.
+    pub is_frugal: bool,
     /// Whether a peer that closes without saying so in TLS has broken off: where its end is that of the body (RFC 9112 section 9.8).
     pub minds_truncation: bool,
     /// Whether the peer is the client: what is made of its bytes is for nobody once it has gone.
@@ -137,8 +139,22 @@ impl<'a> Source<'a> {
         timeout: &'a Cell<Option<Duration>>,
         count: &'a Cell<u64>,
     ) -> Source<'a> {
-        let (full_reads, minds_truncation, is_client, broken, listener) = (false, false, false, None, None);
-        Source { reader, buffer, body, pools, full_reads, minds_truncation, is_client, broken, timer, timeout, count, listener }
+        let (full_reads, is_frugal, minds_truncation, is_client, broken, listener) = (false, false, false, false, None, None);
+        Source {
+            reader,
+            buffer,
+            body,
+            pools,
+            full_reads,
+            is_frugal,
+            minds_truncation,
+            is_client,
+            broken,
+            timer,
+            timeout,
+            count,
+            listener,
+        }
     }
 }
 
@@ -180,6 +196,15 @@ impl Source<'_> {
                 }
             }
         })
+    }
+
+    /// Whether the buffer cannot hold more, and none that is larger takes its place.
+    pub fn is_full(&self) -> bool {
+        self.buffer.is_full() && !self.buffer.is_released() && !self.is_tiny()
+    }
+
+    fn is_tiny(&self) -> bool {
+        !self.buffer.is_released() && self.buffer.size() < self.pools.small.size()
     }
 
     /// The body's length, when it is known.
@@ -281,12 +306,17 @@ impl Source<'_> {
         if let Some(broken) = self.broken.take() {
             return Err(broken);
         }
+        if self.is_tiny() && self.buffer.is_full() {
+            let mut larger = self.pools.small.get().await;
+            larger.take_over(self.buffer);
+            *self.buffer = larger;
+        }
         loop {
             match self.patiently(Source::poll_more).await {
                 Ok(Some(0)) if self.minds_truncation && self.reader.is_truncated() => return Err(Broken::Closed),
                 Ok(Some(0)) => return self.found_end(),
                 Ok(Some(_)) => return Ok(()),
-                Ok(None) => *self.buffer = self.pools.small.get().await,
+                Ok(None) => *self.buffer = if self.is_frugal { self.pools.tiny.get().await } else { self.pools.small.get().await },
                 Err(error) => return Err(Broken::of(&error)),
             }
         }
@@ -411,7 +441,8 @@ impl Source<'_> {
                 return Poll::Pending;
             }
             let bulk = (self.full_reads && !self.pools.bulk.is_tight()).then(|| self.pools.bulk.take()).flatten();
-            match bulk.or_else(|| self.buffer.is_released().then(|| self.pools.small.take()).flatten()) {
+            let usual = if self.is_frugal { &self.pools.tiny } else { &self.pools.small };
+            match bulk.or_else(|| self.buffer.is_released().then(|| usual.take()).flatten()) {
                 Some(buffer) => *self.buffer = buffer,
                 None if self.buffer.is_released() => return Poll::Ready(Ok(None)),
                 None => {}

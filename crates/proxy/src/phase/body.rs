@@ -183,7 +183,7 @@ pub(super) async fn whole(source: &mut Source<'_>, least: u64) -> Option<u64> {
         if ended {
             return Some(bytes);
         }
-        let is_full = source.buffer.is_full() && !source.buffer.is_released();
+        let is_full = source.is_full();
         if bytes >= least || is_full || source.known_bytes().is_some() || patience.left.is_zero() {
             return None;
         }

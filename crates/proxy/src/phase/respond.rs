@@ -196,6 +196,12 @@ async fn deliver(
     stream.facts.figures.head_at.set(stream.facts.figures.bytes_out.get());
     record::step_or_soon(stream, Origin::Response, Mode::Http);
     let written = sink.written;
+    if !matches!(stream.response.body, BodyLength::None | BodyLength::Exact(0)) && !unwanted && sink.is_closed() {
+        // Nothing is read or coded for a client that takes nothing.
+        let opened = script::beside(stream, Box::pin(sink.opened()).as_mut()).await;
+        opened.map_err(|error| to_client(&error))?;
+        down.is_frugal = false;
+    }
     if let Some(recording) = stream.facts.caching.as_mut().and_then(|caching| caching.recording.take()) {
         down.listener = Some(recording);
     }
@@ -261,6 +267,11 @@ fn invalidate(stream: &Stream) {
 
 /// Reads the head of the final response; interim ones go to the client as they come (RFC 9110 section 15.2).
 async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, reply: &Reply<'_>) -> Result<Persistence, Failure> {
+    down.is_frugal = sink.is_closed() && {
+        // Rules that look at bytes want as many as there are.
+        let looks = |needs: Needs| needs.has_any(inspection::BYTES);
+        !looks(stream.facts.frontend().looks) && !stream.facts.backend().is_some_and(|backend| looks(backend.looks))
+    };
     loop {
         match h1::parse_response(down.buffer.filled(), stream.request.method(), &mut stream.response) {
             Ok(Parsed::Complete(n)) => {
@@ -280,7 +291,7 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, r
                     sink.flush().await.map_err(|e| to_client(&e))?;
                 }
             }
-            Ok(Parsed::Partial) if down.buffer.is_full() && !down.buffer.is_released() => {
+            Ok(Parsed::Partial) if down.is_full() => {
                 return Err(refuse(down, stream, Malformed::HeadTooLarge));
             }
             Ok(Parsed::Partial) => {
@@ -438,7 +449,7 @@ async fn wait_for_body(down: &mut Source<'_>, stream: &mut Stream, wait: BodyWai
                 BodyLength::Exact(n) => (down.buffer.filled().len() as u64, down.buffer.filled().len() as u64 >= n),
                 BodyLength::UntilClose => (down.buffer.filled().len() as u64, false),
             };
-            let full = down.buffer.is_full() && !down.buffer.is_released();
+            let full = down.is_full();
             if whole || full || wait.at_least > 0 && bytes >= wait.at_least || !inspect::more_of(down).await {
                 return;
             }
