@@ -58,6 +58,7 @@ pub const REQUESTS: (Data, Data) = (Data::HttpReqCnt, Data::HttpReqRate);
 pub const ERRORS: (Data, Data) = (Data::HttpErrCnt, Data::HttpErrRate);
 /// The same of those that failed by their server's fault.
 pub const FAILURES: (Data, Data) = (Data::HttpFailCnt, Data::HttpFailRate);
+const GLITCHES: (Data, Data) = (Data::GlitchCnt, Data::GlitchRate);
 const SESSIONS: (Data, Data) = (Data::SessCnt, Data::SessRate);
 const BYTES_IN: (Data, Data) = (Data::BytesInCnt, Data::BytesInRate);
 const BYTES_OUT: (Data, Data) = (Data::BytesOutCnt, Data::BytesOutRate);
@@ -175,6 +176,13 @@ impl Session {
             && let Some(tracked) = table.track(key, self.table_ms(clock::now()))
         {
             tracks.put(slot, tracked);
+        }
+    }
+
+    /// Counts odd things that the client has done on its connection of HTTP/2, where it is tracked.
+    pub fn count_glitches(&self, n: u64) {
+        if let Some(tracks) = self.tracks.get() {
+            tracks.borrow().count(GLITCHES, n, self.table_ms(clock::now()));
         }
     }
 

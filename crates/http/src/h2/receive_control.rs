@@ -9,6 +9,9 @@ use super::settings::WINDOW;
 use super::stream::Reset;
 use std::time::Instant;
 
+/// PING and WINDOW_UPDATE frames that are no oddity before any DATA was sent.
+const FREE_FRAMES: u64 = 8;
+
 impl Connection {
     pub(super) fn priority(&mut self, header: Header, payload: &[u8], now: Instant) -> Result<(), Failure> {
         if header.id == 0 {
@@ -126,7 +129,7 @@ impl Connection {
             return Ok(());
         }
         self.pings += 1;
-        if self.pings > self.data_frames {
+        if self.pings > FREE_FRAMES + self.data_frames {
             self.count(Glitch::Ping, now)?;
         }
         self.append_control(|out| frame::ping(payload, ACK, out));
@@ -160,7 +163,7 @@ impl Connection {
         let by = payload.first_chunk().filter(|_| payload.len() == 4).ok_or(Failure::size("WINDOW_UPDATE"))?;
         let by = i64::from(u32::from_be_bytes(*by) & ID_MOST);
         self.window_updates += 1;
-        if self.window_updates > 4 * self.data_frames {
+        if self.window_updates > FREE_FRAMES + 4 * self.data_frames {
             self.count(Glitch::WindowUpdate, now)?;
         }
         if header.id == 0 {

@@ -56,6 +56,7 @@ pub async fn serve(client: Client, session: &Rc<Session>) {
         waiting: Waiting::Nothing,
         idle_since: clock::now(),
         served: 0,
+        glitches: 0,
         drain: Drain::No,
         is_reported: false,
     };
@@ -121,6 +122,8 @@ struct Driver<'a> {
     idle_since: Instant,
     /// Requests so far.
     served: u64,
+    /// Odd things that the client has done, as they were last counted.
+    glitches: u64,
     drain: Drain,
     /// The line of a limit or an error was logged.
     is_reported: bool,
@@ -188,8 +191,13 @@ impl Driver<'_> {
                 Some(event) => self.take(event),
             }
         }
+        let glitches = self.connection.peek().glitches();
+        if glitches > self.glitches {
+            self.session.count_glitches(glitches - self.glitches);
+            self.glitches = glitches;
+        }
         let most = self.session.worker.plan.process.http2.most_glitches;
-        if most > 0 && self.connection.peek().glitches() >= most && self.connection.peek().failure().is_none() {
+        if most > 0 && glitches >= most && self.connection.peek().failure().is_none() {
             self.connection.codec().abort(Code::ENHANCE_YOUR_CALM, ALL_GLITCHES);
             COUNTERS.limit(ALL_GLITCHES);
             COUNTERS.failures.add(1);
@@ -223,8 +231,8 @@ impl Driver<'_> {
         let asks = if codec.protocol().is_empty() {
             Asks::Answer
         } else {
-            websocket::to_http1(&mut request, codec.protocol(), || World::random(&*self.session.worker));
-            Asks::Protocol
+            let accept = websocket::to_http1(&mut request, codec.protocol(), || World::random(&*self.session.worker));
+            Asks::Protocol { accept }
         };
         drop(codec);
         // RFC 9110 section 8.6: a request that has no content, where its method expects some, says so.

@@ -1,18 +1,52 @@
 //! Other protocols over HTTP/2, such as WebSocket (RFC 8441), as requests that change the protocol of HTTP/1.1 (RFC 9110 section 7.8).
 
+use sha1::{Digest, Sha1};
 use terse_message::{BodyLength, Known, Request};
 
-/// Makes a request of HTTP/1.1 of an extended CONNECT: rules, logs and servers see a GET with `Upgrade`.
-pub(super) fn to_http1(request: &mut Request, protocol: &[u8], mut random: impl FnMut() -> u64) {
+/// Makes a request of HTTP/1.1 of an extended CONNECT: rules, logs and servers see a GET with `Upgrade`. Returns what a server must
+/// accept it with, where the protocol is WebSocket.
+pub(super) fn to_http1(request: &mut Request, protocol: &[u8], mut random: impl FnMut() -> u64) -> Option<Box<str>> {
     request.set_method(b"GET");
     request.fields.push(Known::Connection.name().as_bytes(), b"Upgrade");
     request.fields.push(Known::Upgrade.name().as_bytes(), protocol);
-    if protocol.eq_ignore_ascii_case(b"websocket") {
-        let bytes = [random().to_ne_bytes(), random().to_ne_bytes()].concat();
-        // HTTP/2 has no key (RFC 8441 section 5.1); the server's answer to this one is not passed on.
-        request.fields.set(KEY, terse_tls::base64(&bytes).as_bytes());
-    }
     request.body = BodyLength::None;
+    if !protocol.eq_ignore_ascii_case(b"websocket") {
+        return None;
+    }
+    let bytes = [random().to_ne_bytes(), random().to_ne_bytes()].concat();
+    // HTTP/2 has no key (RFC 8441 section 5.1): this side is the one that the server answers.
+    let key = terse_tls::base64(&bytes);
+    request.fields.set(KEY, key.as_bytes());
+    Some(accept(&key).into())
+}
+
+/// The value of `Sec-WebSocket-Accept` that answers a key (RFC 6455 section 4.2.2).
+fn accept(key: &str) -> String {
+    terse_tls::base64(&Sha1::new().chain_update(key).chain_update(SALT).finalize())
 }
 
 const KEY: &[u8] = b"Sec-WebSocket-Key";
+const SALT: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_the_rfc_is_accepted_as_it_says() {
+        assert_eq!(accept("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    }
+
+    #[test]
+    fn an_extended_connect_is_a_get_that_asks_for_a_protocol() {
+        for (protocol, has_key) in [("websocket", true), ("connect-udp", false)] {
+            let mut request = Request::default();
+            request.set_method(b"CONNECT");
+            request.set_target(b"/chat");
+            let accept = to_http1(&mut request, protocol.as_bytes(), || 7);
+            assert_eq!((request.method(), request.target()), (&b"GET"[..], &b"/chat"[..]));
+            assert_eq!(request.fields.get(b"upgrade"), Some(protocol.as_bytes()));
+            assert_eq!((request.fields.get(KEY).is_some(), accept.is_some()), (has_key, has_key));
+        }
+    }
+}

@@ -199,7 +199,7 @@ impl Multiplexed {
             received: RefCell::default(),
             held: RefCell::default(),
             stage: Cell::new(Stage::Nothing),
-            asks: Cell::new(Asks::Answer),
+            asks: RefCell::new(Asks::Answer),
             code: Cell::new(Code::INTERNAL_ERROR),
         })
     }
@@ -269,12 +269,15 @@ enum Stage {
 }
 
 /// What the client expects of its stream.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Asks {
     /// An answer.
     Answer,
     /// Another protocol, by an extended CONNECT (RFC 8441): 200 in the place of 101.
-    Protocol,
+    Protocol {
+        /// The value of `Sec-WebSocket-Accept` with which a server must answer.
+        accept: Option<Box<str>>,
+    },
 }
 
 /// What follows the data that a stream sends.
@@ -315,7 +318,7 @@ pub struct Downstream {
     received: RefCell<Received>,
     held: RefCell<Held>,
     stage: Cell<Stage>,
-    asks: Cell<Asks>,
+    asks: RefCell<Asks>,
     /// The code of the reset, where the stream has not ended.
     code: Cell<Code>,
 }
@@ -344,7 +347,7 @@ impl Downstream {
 
     /// Says what the client expects.
     pub fn expect(&self, asks: Asks) {
-        self.asks.set(asks);
+        self.asks.replace(asks);
     }
 
     /// The connection's socket, for its options.
@@ -464,14 +467,22 @@ impl Downstream {
         let mut held = self.held.borrow_mut();
         held.response.copy_from(response);
         (held.is_there, held.ends) = (true, ends);
-        if self.asks.get() == Asks::Protocol {
-            held.response.fields.remove(b"Sec-WebSocket-Accept");
+        if matches!(*self.asks.borrow(), Asks::Protocol { .. }) {
+            held.response.fields.remove(ACCEPT);
             held.response.status = match response.status {
                 101 => 200,
                 // It would open the tunnel that the server has not opened.
                 200..300 => 502,
                 status => status,
             };
+        }
+    }
+
+    /// Whether a server's 101 answers what the client has asked for.
+    pub fn is_accepted(&self, response: &Response) -> bool {
+        match &*self.asks.borrow() {
+            Asks::Protocol { accept: Some(accept) } => response.fields.get(ACCEPT).is_some_and(|value| value == accept.as_bytes()),
+            Asks::Protocol { accept: None } | Asks::Answer => true,
         }
     }
 
@@ -642,6 +653,8 @@ impl fmt::Debug for Downstream {
         out.debug_struct("Downstream").field("id", &self.id).field("stage", &self.stage.get()).finish_non_exhaustive()
     }
 }
+
+const ACCEPT: &[u8] = b"Sec-WebSocket-Accept";
 
 /// The memory for received data that a stream keeps.
 const KEPT_BYTES: usize = 16 * 1024;

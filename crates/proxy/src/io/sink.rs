@@ -19,7 +19,7 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use terse_http::h1::encode;
-use terse_message::Fields;
+use terse_message::{Fields, Response};
 
 /// How the receiver finds the end of the body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,6 +164,11 @@ impl Sink<'_> {
             _ if self.out.is_empty() => Ok(()),
             _ => self.write_behind(b"", b"").await,
         }
+    }
+
+    /// Whether a change of protocol is what the receiver has asked for, as far as HTTP/1 cannot tell.
+    pub fn accepts(&self, response: &Response) -> bool {
+        !matches!(self.writer, Writer::Stream(stream) if !stream.is_accepted(response))
     }
 
     /// Whether the receiver takes no data now: its window is closed.

@@ -66,7 +66,12 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
     invalidate(stream);
     let changes = stream.response.status == 101;
     // RFC 9110 section 7.8: to nothing but what was asked for.
-    if changes && !(reply.upgrade && persistence.upgrade && h1::is_asked_for(&stream.request.fields, &stream.response.fields)) {
+    if changes
+        && !(reply.upgrade
+            && persistence.upgrade
+            && h1::is_asked_for(&stream.request.fields, &stream.response.fields)
+            && sink.accepts(&stream.response))
+    {
         return Err(junk(Cause::Malformed));
     }
     let switches = changes || is_tunnel(stream);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod browser;
 #[allow(dead_code, unreachable_pub, reason = "tests of TLS use the rest of it")]
 #[path = "../tls/certificates.rs"]
 mod certificates;

@@ -6,6 +6,11 @@ use super::support::server::{Server, ok};
 use super::support::until;
 use terse_http::h2::Code;
 
+/// RFC 6455 section 4.2.2.
+fn accept(key: &str) -> String {
+    openssl::base64::encode_block(&openssl::sha::sha1(format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11").as_bytes()))
+}
+
 /// A server that changes the protocol, and then sends back all that comes.
 fn echo() -> Server {
     Server::start(|connection| {
@@ -15,11 +20,13 @@ fn echo() -> Server {
             return;
         }
         assert_eq!((request.method.as_str(), request.target.as_str()), ("GET", "/chat"));
-        assert!(request.field("sec-websocket-key").is_some_and(|key| key.len() == 24), "{request:?}");
+        let key = request.field("sec-websocket-key").unwrap();
+        assert_eq!(key.len(), 24, "{request:?}");
+        let accept = accept(key);
         assert!(request.field("connection").is_some_and(|words| words.to_lowercase().contains("upgrade")), "{request:?}");
-        connection.send(
-            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n",
-        );
+        connection.send(format!(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
+        ));
         while let Some(byte) = connection.bytes(1) {
             connection.send(byte);
         }
@@ -64,6 +71,14 @@ fn a_tunnel_whose_client_resets_ends() {
 
 #[test]
 fn what_a_server_declines_is_told() {
+    let wrong = "HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n";
+    let server = Server::answering(move |_| wrong);
+    let terse = listen(&format!("server one {}", server.address()));
+    let mut client = Client::connect(terse.address("web"));
+    client.wait("SETTINGS", |client| client.codec.peer().extended_connect);
+    let id = client.open_as(&request("CONNECT", "/chat", &[]), Some(b"websocket"), false);
+    assert_eq!(client.answer(id).status(), 502, "it accepts another key");
+    terse.end();
     for (answer, status) in
         [("HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno", 403), ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno", 502)]
     {
