@@ -50,6 +50,8 @@ pub struct Place {
     index: usize,
     cancel: Rc<Cancel>,
     figures: Rc<Figures>,
+    /// One stream follows another: what was said of the one before is not meant for the next.
+    is_reused: bool,
 }
 
 /// Streams that are to end.
@@ -93,7 +95,9 @@ pub struct Listed {
 impl Registry {
     /// Enters the task of a session.
     pub fn enter(session: &Rc<Session>) -> Place {
-        Registry::enter_stream(session, session.cancel.clone())
+        let mut place = Registry::enter_stream(session, session.cancel.clone());
+        place.is_reused = true;
+        place
     }
 
     /// Enters the task of one of a session's streams, which this ends.
@@ -115,7 +119,7 @@ impl Registry {
         }
         drop(places);
         registry.count.set(registry.count.get() + 1);
-        Place { worker, index, cancel, figures }
+        Place { worker, index, cancel, figures, is_reused: false }
     }
 
     /// Ends streams; says how many there are.
@@ -172,7 +176,9 @@ impl Place {
     /// The figures of the task's next stream, which can be cancelled from then on. [`Figures::open`] has it
     /// listed.
     pub fn figures(&mut self) -> Rc<Figures> {
-        self.cancel.clear();
+        if self.is_reused {
+            self.cancel.clear();
+        }
         // What belonged to the stream before may still count: those figures stay its own.
         if Rc::strong_count(&self.figures) > 2 {
             self.renew();
@@ -291,6 +297,20 @@ pub async fn serve(worker: Rc<Worker>) {
 mod tests {
     use super::*;
     use crate::trial::Trial;
+
+    #[test]
+    fn a_stream_that_was_ended_before_its_task_began_is_not_served() {
+        let trial = Trial::front("");
+        let cancel = Rc::<Cancel>::default();
+        cancel.set(Who::Client);
+        let mut place = Registry::enter_stream(&trial.session, cancel.clone());
+        drop(place.figures());
+        let cx = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(cancel.poll(&cx).is_ready());
+        trial.session.cancel.set(Who::Client);
+        drop(Registry::enter(&trial.session).figures());
+        assert!(trial.session.cancel.poll(&cx).is_pending(), "what was said of the stream before");
+    }
 
     #[test]
     fn a_task_between_two_streams_is_neither_listed_nor_ended() {

@@ -130,6 +130,23 @@ fn a_client_that_resets_has_its_server_left() {
 }
 
 #[test]
+fn a_stream_that_is_reset_at_once_asks_no_server() {
+    let server = Server::answering(|_| ok("hello"));
+    let terse = listen(&format!("server one {}", server.address()));
+    let mut client = Client::connect(terse.address("web"));
+    assert_eq!(client.get("/first").text(), "hello");
+    for _ in 0..50 {
+        let id = client.codec.send_request(&request("GET", "/reset", &[]), b"http", None, true).unwrap();
+        client.codec.release(id, Code::CANCEL);
+    }
+    client.flush();
+    assert_eq!(client.get("/last").text(), "hello");
+    let asked: Vec<_> = server.requests().into_iter().map(|request| request.target).collect();
+    assert_eq!(asked, ["/first", "/last"]);
+    terse.end();
+}
+
+#[test]
 fn a_hundred_streams_at_once() {
     let server = Server::answering(|request| ok(&request.target));
     let terse = listen(&format!("server one {}", server.address()));
