@@ -116,9 +116,10 @@ impl Connection {
         free.min(usize::try_from(self.send_window).unwrap_or(0))
     }
 
-    /// How many bytes of data the peer takes of a stream, whatever room there is.
+    /// How many bytes of data the peer takes of a stream, whatever room there is; of stream 0, of all together.
     pub fn window(&self, id: u32) -> usize {
-        self.streams.find(id).map_or(0, |stream| usize::try_from(stream.send_window).unwrap_or(0))
+        let window = if id == 0 { self.send_window } else { self.streams.find(id).map_or(0, |stream| stream.send_window) };
+        usize::try_from(window).unwrap_or(0)
     }
 
     /// Whether a stream takes data at all: its head was sent, it has neither ended nor been reset, and the

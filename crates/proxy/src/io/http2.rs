@@ -563,6 +563,8 @@ impl Downstream {
         }
         progress.is_done = done == total;
         self.spent(progress.data);
+        // A client that sends nothing more opens no window.
+        let is_stuck = connection.is_half_closed() && (codec.window(self.id) == 0 || codec.window(0) == 0);
         let waits_for_room = progress.data == 0 && !progress.is_done && codec.window(self.id) > 0;
         let appended = !had_output && !codec.output().is_empty();
         drop(codec);
@@ -571,6 +573,9 @@ impl Downstream {
         }
         if progress.is_done || progress.counted > 0 {
             return Poll::Ready(Ok(progress));
+        }
+        if is_stuck {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
         if waits_for_room {
             self.wait_in_turn(cx)
@@ -593,6 +598,9 @@ impl Downstream {
         }
         if codec.window(self.id) > 0 {
             return Poll::Ready(Ok(()));
+        }
+        if self.connection.is_half_closed() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
         // Asked for, the codec tells when it opens.
         codec.capacity_of(self.id);

@@ -97,6 +97,32 @@ fn large_answers_take_turns() {
 }
 
 #[test]
+fn a_client_that_leaves_behind_closed_windows_is_let_go_of() {
+    let server = Server::answering(|_| ok(&"x".repeat(20_000)));
+    let text = format!(
+        "global\n nbthread 1\n stats socket fd@${{cli}} level admin\n{}\nlisten web\n bind fd@${{web}}\n no option abortonclose\n server one {}\n",
+        super::support::proxy::DEFAULTS,
+        server.address()
+    );
+    let terse = super::support::Terse::with(&text).listen("web").listen("cli").start();
+    for window in [65_535, 10, 0] {
+        let stream = std::net::TcpStream::connect(terse.address("web")).unwrap();
+        let end = stream.try_clone().unwrap();
+        let mut client =
+            Client::over(Box::new(stream), Limits { stream_window: window, connection_window: 65_535, ..Limits::default() });
+        client.consumes = false;
+        let ids = client.open_all(&request("GET", "/", &[]), 20);
+        client.wait("the answers' heads", |client| ids.iter().all(|id| client.streams[id].status() == 200));
+        end.shutdown(std::net::Shutdown::Write).unwrap();
+        let before = std::time::Instant::now();
+        assert!(client.ends());
+        until("its end", || (terse.info("Http2CurrConnections") == 0).then_some(()));
+        assert!(before.elapsed() < std::time::Duration::from_secs(10), "{window}: before 'timeout client'");
+    }
+    terse.end();
+}
+
+#[test]
 fn waiting_for_a_body_beyond_the_window_ends() {
     let terse = super::support::Terse::with(&format!(
         "global\n nbthread 1\n tune.bufsize 200000\n tune.h2.fe.initial-window-size 16384\n{}\nlisten web\n bind fd@${{web}}\n \
