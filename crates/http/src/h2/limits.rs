@@ -60,7 +60,7 @@ impl Default for Limits {
 /// Behaviour that costs this side more than the peer, once it goes beyond its limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Glitch {
-    /// Streams opened and ended unfinished, by RST_STREAM or by an error that makes this side send one.
+    /// Streams opened and ended unfinished, by RST_STREAM or by an error that makes this side send one; and heads above the limit.
     Unfinished,
     /// CONTINUATION frames.
     Continuations,

@@ -132,7 +132,8 @@ impl Connection {
         stream.is_tunnel = matches!(event, Event::Request { .. }) && self.request.method() == b"CONNECT";
         self.streams.add(stream);
         self.events.push_back(event);
-        Ok(())
+        // An answer costs more than such a head, however short its block is.
+        if matches!(event, Event::TooLarge { .. }) { self.count_unfinished() } else { Ok(()) }
     }
 
     /// A server answers.

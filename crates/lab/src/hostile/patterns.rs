@@ -100,11 +100,7 @@ pub fn floods() -> Vec<Flood> {
         flood("header-bomb", Glitch::Head, 500, |round, out| {
             repeat(round, ("x-bomb", &"b".repeat(3900)), 4000, out);
         }),
-        Flood {
-            codes: &[],
-            limit: None,
-            ..flood("cookie-crumbs", Glitch::Head, 500, |round, out| repeat(round, ("cookie", "a=1"), 1000, out))
-        },
+        flood("cookie-crumbs", Glitch::Unfinished, 5000, |round, out| repeat(round, ("cookie", "a=1"), 1000, out)),
         flood("cookie-bomb", Glitch::Head, 500, |round, out| repeat(round, ("cookie", "a=1"), 15_000, out)),
         flood("pings", Glitch::Ping, 50_000, |_, out| frames::ping([1; 8], out)),
         flood("settings", Glitch::Settings, 50_000, |_, out| frames::settings(&[(INITIAL_WINDOW_SIZE, 70_000)], out)),
