@@ -81,6 +81,16 @@ impl Streams {
         self.open.get_mut(place)
     }
 
+    /// Wakes all that wait.
+    fn dismiss(&mut self) {
+        while let Some(id) = self.waiting.pop_front() {
+            if let Some(slot) = self.get(id) {
+                slot.is_waiting = false;
+                slot.waker.take().into_iter().for_each(Waker::wake);
+            }
+        }
+    }
+
     /// Gives room to streams that wait, as many as there is room for.
     fn give(&mut self, room: usize) {
         self.turn += 1;
@@ -178,6 +188,10 @@ impl Multiplexed {
         }
         let mut codec = self.codec.borrow_mut();
         let room = codec.room();
+        if room == 0 && self.is_half_closed() && codec.window(0) == 0 {
+            // None will come: each of them is to find that out.
+            return streams.dismiss();
+        }
         if room > 0 && codec.output().len() <= self.room / 2 {
             streams.give(room);
             // Streams that were given room may have no use for it.
