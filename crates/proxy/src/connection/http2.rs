@@ -293,6 +293,8 @@ impl Driver<'_> {
                 codec.drain();
                 codec.ping(*b"draining");
                 self.drain = Drain::Announced(clock::now());
+                // The timer is set anew: a client may not answer.
+                self.waiting = Waiting::Nothing;
             }
             Drain::Announced(since) if clock::now().saturating_duration_since(since) >= DRAIN => self.last(),
             Drain::Announced(_) | Drain::Last => {}

@@ -120,6 +120,21 @@ fn an_idle_connection_drains_at_once() {
 }
 
 #[test]
+fn a_drain_waits_for_no_client_that_does_not_answer() {
+    let terse = listen(ANSWER);
+    let mut client = super::support::client::Client::connect(terse.address("web"));
+    // SETTINGS, a request, and no word afterwards.
+    client.send([PREFACE, &[0, 0, 0, 4, 0, 0, 0, 0, 0], &[0, 0, 6, 1, 5, 0, 0, 0, 1], b"\x82\x86\x84\x01\x01a"].concat());
+    let mut room = [0; 9];
+    client.read(&mut room);
+    let before = std::time::Instant::now();
+    terse.signal(Signal::USR1);
+    assert!(super::support::is_closed(client.stream(), super::support::PATIENCE));
+    assert!(before.elapsed() < std::time::Duration::from_secs(10), "before 'timeout client'");
+    assert_eq!(terse.wait().code(), Some(0));
+}
+
+#[test]
 fn a_client_that_ends_its_side_gets_its_answers() {
     let server = Server::start(|connection| {
         while connection.request().is_some() {
