@@ -38,6 +38,27 @@ fn large_bodies_both_ways() {
     terse.end();
 }
 
+/// A stream's share of a turn may end with the last byte that its window takes.
+#[test]
+fn windows_of_every_size_open_again() {
+    let body = "x".repeat(400_000);
+    let server = Server::answering(move |_| ok(&body));
+    let terse = listen(&format!("server one {}", server.address()));
+    for window in [16_384, 32_768, 65_535, 65_536, 131_072] {
+        let limits = Limits { stream_window: window, connection_window: 1 << 20, ..Limits::default() };
+        let mut client = Client::with(terse.address("web"), limits);
+        client.consumes = false;
+        let id = client.open(&request("GET", "/", &[]), true);
+        client.wait("a full window", |client| client.streams[&id].body.len() >= window as usize);
+        let held = client.streams[&id].body.len();
+        client.consumes = true;
+        client.codec.consume(id, held);
+        client.flush();
+        assert_eq!(client.answer(id).body.len(), 400_000, "a window of {window}");
+    }
+    terse.end();
+}
+
 #[test]
 fn a_stream_that_is_not_read_stalls_no_other() {
     let body = Random::new(4).bytes(1 << 20);

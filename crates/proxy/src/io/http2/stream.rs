@@ -331,6 +331,10 @@ impl Downstream {
         self.spent(progress.data);
         // A client that sends nothing more opens no window.
         let is_stuck = connection.is_half_closed() && (codec.window(self.id) == 0 || codec.window(0) == 0);
+        if progress.data == 0 && !progress.is_done {
+            // The share may have ended with the window: then nothing was tried, and the codec must be asked to tell when it opens.
+            codec.capacity_of(self.id);
+        }
         let waits_for_room = progress.data == 0 && !progress.is_done && codec.window(self.id) > 0;
         let appended = !had_output && !codec.output().is_empty();
         drop(codec);
@@ -376,7 +380,12 @@ impl Downstream {
 
     /// Ends the stream's answer.
     pub fn poll_end(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
-        if self.stage.get() != Stage::Head && !self.held.borrow().is_there {
+        // An interim answer that waits has no end.
+        let holds_answer = {
+            let held = self.held.borrow();
+            held.is_there && held.response.status >= 200
+        };
+        if self.stage.get() != Stage::Head && !holds_answer {
             return Poll::Ready(Ok(()));
         }
         self.poll_send(cx, [b""; 3], 0, Then::End(Fields::none())).map_ok(drop)
