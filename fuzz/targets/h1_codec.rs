@@ -28,7 +28,7 @@ fn request(input: &[u8]) {
         assert_eq!(early, Ok(Parsed::Partial), "{end} of {length} bytes of {}", input.escape_ascii());
     }
     let (mut wire, mut again) = (Vec::new(), Request::default());
-    encode::request_head(&request, encode::Connection::Implied, &mut wire);
+    encode::request_head(&request, encode::request_version(&request, false), encode::Connection::Implied, &mut wire);
     assert_eq!(parse_request(&wire, &mut again), Ok(Parsed::Complete(wire.len())), "{}", wire.escape_ascii());
     assert_eq!((again.method(), again.target(), again.body), (request.method(), request.target(), request.body));
     assert!(again.fields.iter().eq(request.fields.iter()));
@@ -47,7 +47,7 @@ fn as_haproxy(input: &[u8]) {
         assert_eq!(early, Ok(Parsed::Partial), "{end} of {length} bytes of {}", input.escape_ascii());
     }
     let (mut wire, mut again) = (Vec::new(), Request::default());
-    encode::request_head(&request, encode::Connection::Implied, &mut wire);
+    encode::request_head(&request, encode::request_version(&request, true), encode::Connection::Implied, &mut wire);
     let read = parse_request(&wire, &mut again);
     // The host that HTTP/1.1 wants and this request lacked is one field more.
     if request.fields.len() == MAX_FIELDS && !request.fields.has(Known::Host) && read.is_err() {
@@ -79,7 +79,7 @@ fn response(input: &[u8], method: &[u8]) {
         assert_eq!(early, Ok(Parsed::Partial), "{end} of {length} bytes of {}", input.escape_ascii());
     }
     let (mut wire, mut again) = (Vec::new(), Response::default());
-    encode::response_head(&response, encode::Connection::Implied, &mut wire);
+    encode::response_head(&response, response.version, encode::Connection::Implied, &mut wire);
     assert_eq!(parse_response(&wire, method, &mut again), Ok(Parsed::Complete(wire.len())), "{}", wire.escape_ascii());
     assert_eq!((again.status, again.body), (response.status, response.body));
     assert!(again.fields.iter().eq(response.fields.iter()));

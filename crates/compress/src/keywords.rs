@@ -4,7 +4,7 @@ use crate::coding::{CODINGS, Coding, Level};
 use crate::memory::Memory;
 use crate::policy::Mode;
 use crate::range::EtagMode;
-use crate::settings::{Compression, Directions, LevelWord, MemoryLine, MemoryPlace, Process, Proxied, ProxiedWhen};
+use crate::settings::{Compression, Directions, LevelWord, MemoryLine, MemoryPlace, Process, Proxied, ProxiedWhen, Switch};
 use regex::bytes::Regex;
 use std::sync::Arc;
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Scope, SectionKind, Sections};
@@ -12,6 +12,14 @@ use terse_message::Version;
 
 /// The table, for the program to join with the others.
 pub const KEYWORDS: &[Keyword] = &[
+    proxy(
+        "compression on",
+        "",
+        "Compresses responses by zstd, br or gzip, with automatic levels, from 256 bytes, where their type is one that shrinks. Other \
+         lines of the section change that; their types add up.",
+        switch_on,
+    ),
+    proxy("compression off", "", "Compresses nothing, whatever the section has inherited and its frontend says.", switch_off),
     proxy(
         "compression algo",
         "<coding>...",
@@ -23,8 +31,8 @@ pub const KEYWORDS: &[Keyword] = &[
     proxy(
         "compression type",
         "<type>...",
-        "Names the types of responses that are compressed, by the first characters of Content-Type; without it, all but multipart \
-         ones. Lines add up.",
+        "Names the types of responses that are compressed, by the first characters of Content-Type or by a suffix (+json); without it, \
+         all but multipart ones. Lines add up.",
         types,
     ),
     proxy("compression type-res", "<type>...", "The same as `compression type`.", types),
@@ -74,7 +82,7 @@ pub const KEYWORDS: &[Keyword] = &[
     proxy(
         "compression http-version",
         "1.0 | 1.1",
-        "The lowest version of a client that is sent compressed bodies, and of a server whose bodies are compressed; 1.1 without it.",
+        "The lowest version of a client that is sent compressed bodies; 1.1 without it.",
         http_version,
     ),
     proxy(
@@ -152,7 +160,20 @@ const fn global(name: &'static str, arguments: &'static str, summary: &'static s
 fn section<'s>(scope: &'s mut Scope<'_>) -> &'s mut Compression {
     let compression = scope.section.settings.entry::<Compression>();
     compression.directions.get_or_insert(Directions { request: false, response: true });
+    if !compression.is_on() {
+        compression.switch = None;
+    }
     compression
+}
+
+fn switch_on(_: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    section(scope).switch = Some(Switch::On);
+    Ok(())
+}
+
+fn switch_off(_: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
+    *scope.section.settings.entry::<Compression>() = Compression { switch: Some(Switch::Off), ..Compression::default() };
+    Ok(())
 }
 
 fn process<'s>(scope: &'s mut Scope<'_>) -> &'s mut Process {
@@ -181,10 +202,38 @@ fn request_algorithm(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), F
 fn coding(args: &mut Args<'_>) -> Result<Coding, Fault> {
     let word = args.need("<coding>")?;
     Coding::of_word(word).ok_or_else(|| {
-        let known: Vec<_> = CODINGS.iter().map(|entry| entry.word).collect();
-        args.fault(format!("'{word}' is not a supported algorithm")).hint(format!("one of {}", known.join(", ")))
+        let fault = args.fault(format!("'{word}' is not a supported algorithm"));
+        match meant(word) {
+            Some(meant) => fault.hint(format!("did you mean '{meant}'?")),
+            None => {
+                let known: Vec<_> = CODINGS.iter().map(|entry| entry.word).collect();
+                fault.hint(format!("one of {}", known.join(", ")))
+            }
+        }
     })
 }
+
+/// The codings that a word means which is none: another name, or several with commas between them.
+fn meant(word: &str) -> Option<String> {
+    let parts = word.split(',').filter(|part| !part.is_empty());
+    let names = parts.map(|part| {
+        let part = part.trim().to_ascii_lowercase();
+        OTHER_NAMES.iter().find(|(other, _)| *other == part).map_or(part, |(_, name)| (*name).to_owned())
+    });
+    let names: Vec<String> = names.collect();
+    (!names.is_empty() && names.iter().all(|name| Coding::of_word(name).is_some())).then(|| names.join(" "))
+}
+
+/// Names of codings elsewhere, and ours.
+const OTHER_NAMES: [(&str, &str); 7] = [
+    ("gz", "gzip"),
+    ("x-gzip", "gzip"),
+    ("brotli", "br"),
+    ("bro", "br"),
+    ("zstandard", "zstd"),
+    ("zst", "zstd"),
+    ("zlib", "deflate"),
+];
 
 fn types(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
     read_types(args, &mut section(scope).response.types)
@@ -204,12 +253,12 @@ fn read_types(args: &mut Args<'_>, list: &mut Vec<Box<[u8]>>) -> Result<(), Faul
 }
 
 fn min_size(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
-    section(scope).response.min_bytes = args.size("<size>")?;
+    section(scope).response.min_bytes = Some(args.size("<size>")?);
     Ok(())
 }
 
 fn request_min_size(args: &mut Args<'_>, scope: &mut Scope<'_>) -> Result<(), Fault> {
-    section(scope).request.min_bytes = args.size("<size>")?;
+    section(scope).request.min_bytes = Some(args.size("<size>")?);
     Ok(())
 }
 
@@ -615,10 +664,29 @@ mod tests {
     }
 
     #[test]
+    fn other_names_of_codings_are_understood() {
+        for (word, hint) in [
+            ("gz", "did you mean 'gzip'?"),
+            ("Brotli", "did you mean 'br'?"),
+            ("gzip,br", "did you mean 'gzip br'?"),
+            ("brotli, gzip", "did you mean 'br gzip'?"),
+            ("zstandard,", "did you mean 'zstd'?"),
+            ("lz4", "one of gzip, deflate, raw-deflate, zstd, br, identity"),
+            ("gzip,lz4", "one of gzip, deflate, raw-deflate, zstd, br, identity"),
+            (",", "one of gzip, deflate, raw-deflate, zstd, br, identity"),
+        ] {
+            let (_, diagnostics) = crate::testing::read(&[KEYWORDS], &format!("backend b\n compression algo '{word}'\n"));
+            assert_eq!(diagnostics.iter().filter_map(|said| said.hint.clone()).collect::<Vec<_>>(), [hint], "{word}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_said() {
         for line in [
             "compression algo",
             "compression algo brotli",
+            "compression on now",
+            "compression off gzip",
             "compression type",
             "compression minsize-res many",
             "compression direction up",

@@ -21,9 +21,9 @@ named! {
         SwitchedOff = "switched-off",
         /// The client speaks a version below `compression http-version`.
         ClientVersion = "client-version",
-        /// The server answered in a version below `compression http-version`.
+        /// The server answered in a version below `compression http-version`, under `http-conformance haproxy`.
         ServerVersion = "server-version",
-        /// The body ends with the server's connection, as in HTTP/1.0, and `compression http-version` does not allow that version.
+        /// The body ends with the server's connection, under `http-conformance haproxy`.
         UntilClose = "until-close",
         /// The User-Agent is one that cannot decode what it asks for.
         Agent = "agent",
@@ -47,7 +47,7 @@ named! {
         Upgrade = "upgrade",
         /// A status that has no body (1xx, 204, 205, 304), or a body of no bytes.
         NoBody = "no-body",
-        /// A status other than 200, 201, 202 and 203.
+        /// 226, or under `http-conformance haproxy` a status other than 200 to 203.
         Status = "status",
         /// A part of a body: 206, or Content-Range.
         Partial = "partial",

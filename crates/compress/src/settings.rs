@@ -19,6 +19,8 @@ use terse_message::Version;
 /// What one section says about compression.
 #[derive(Clone, Default, Debug)]
 pub struct Compression {
+    /// `compression on|off`. `off` holds until another line of the section turns compression on again.
+    pub switch: Option<Switch>,
     /// Responses: `algo`, `algo-res`, `type`, `type-res`, `minsize-res`.
     pub response: Side,
     /// Requests' bodies: `algo-req`, `type-req`, `minsize-req`.
@@ -49,6 +51,15 @@ pub struct Compression {
     pub engine: Option<Choice>,
     /// `memory ...`.
     pub memory: Option<MemoryLine>,
+}
+
+/// What `compression on` and `compression off` say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Switch {
+    /// Everything that no other line of the section says is as [`Compression::settled`] has it.
+    On,
+    /// Nothing is compressed.
+    Off,
 }
 
 /// What `level` says about a coding.
@@ -85,10 +96,10 @@ pub enum MemoryPlace {
 pub struct Side {
     /// Codings in the operator's order.
     pub algorithms: Vec<Coding>,
-    /// Prefixes of Content-Type, in small letters; empty: any.
+    /// Prefixes of Content-Type and suffixes (`+json`), in small letters; empty: any.
     pub types: Vec<Box<[u8]>>,
     /// Bodies that are known to be smaller stay as they are.
-    pub min_bytes: u64,
+    pub min_bytes: Option<u64>,
 }
 
 /// Which bodies are meant.
@@ -155,8 +166,8 @@ pub struct Process {
     pub memory_bytes: usize,
     /// What becomes of tags where no `compression etag` is there.
     pub etag: EtagMode,
-    /// Whether the answer to HEAD keeps its head, as HAProxy's does.
-    pub leaves_head: bool,
+    /// `http-conformance haproxy`: heads of answers to HEAD are left alone, as are errors' pages and what a server of HTTP/1.0 sends.
+    pub as_haproxy: bool,
 }
 
 /// What `tune.zlib.memlevel` is without it. A coder codes a block of symbols at one go, 16,384 of them at 8, zlib's own: 150 µs, for which
@@ -178,7 +189,7 @@ impl Default for Process {
             engines: Arc::default(),
             memory_bytes: crate::memory::DEFAULT_BYTES,
             etag: EtagMode::default(),
-            leaves_head: false,
+            as_haproxy: false,
         }
     }
 }
@@ -210,7 +221,69 @@ impl Setting for Process {
     }
 }
 
+/// The codings of `compression on`, best first.
+pub const ON_CODINGS: [Coding; 3] = [Coding::Zstd, Coding::Brotli, Coding::Gzip];
+
+/// `minsize-res` of `compression on`, in bytes: below, a coded body hardly fits into fewer packets.
+pub const ON_MIN_BYTES: u64 = 256;
+
+/// The types of `compression on`: text, and what compresses as text does.
+pub const ON_TYPES: [&str; 28] = [
+    "text/",
+    "+json",
+    "+xml",
+    "application/javascript",
+    "application/x-javascript",
+    "application/ecmascript",
+    "application/json",
+    "application/jsonl",
+    "application/x-ndjson",
+    "application/xml",
+    "application/yaml",
+    "application/toml",
+    "application/sql",
+    "application/graphql",
+    "application/wasm",
+    "application/protobuf",
+    "application/x-protobuf",
+    "application/vnd.ms-fontobject",
+    "application/font-sfnt",
+    "application/x-font-ttf",
+    "application/x-font-otf",
+    "font/otf",
+    "font/ttf",
+    "font/collection",
+    "image/svg+xml",
+    "image/bmp",
+    "image/x-icon",
+    "image/vnd.microsoft.icon",
+];
+
 impl Compression {
+    /// The same with what `compression on` stands for, where the section does not say it. Types add up with those of the section.
+    #[must_use]
+    pub fn settled(mut self) -> Compression {
+        if self.switch != Some(Switch::On) {
+            return self;
+        }
+        let response = &mut self.response;
+        if response.algorithms.is_empty() {
+            response.algorithms = ON_CODINGS.to_vec();
+        }
+        response.types.extend(ON_TYPES.iter().map(|name| name.as_bytes().into()));
+        response.min_bytes.get_or_insert(ON_MIN_BYTES);
+        for level in &mut self.levels {
+            level.get_or_insert(LevelWord::Auto);
+        }
+        self.http_version.get_or_insert(Version::Http10);
+        self
+    }
+
+    /// Whether it can compress anything.
+    pub fn is_on(&self) -> bool {
+        self.switch != Some(Switch::Off)
+    }
+
     /// The directions that are on: those named, less those whose filter is missing.
     pub fn directions(&self) -> Directions {
         let said = self.directions.unwrap_or(Directions { request: false, response: true });
@@ -230,9 +303,10 @@ pub struct Effective<'a> {
 }
 
 impl<'a> Effective<'a> {
-    /// Joins them. For a `listen` section both are the same.
+    /// Joins them. For a `listen` section both are the same. `compression off` of the backend holds for both.
     pub fn new(front: Option<&'a Compression>, back: Option<&'a Compression>, process: &'a Process) -> Effective<'a> {
-        Effective { front, back, process }
+        let front = front.filter(|front| front.is_on() && back.is_none_or(Compression::is_on));
+        Effective { front, back: back.filter(|back| back.is_on()), process }
     }
 
     /// Whether anything is said at all.
@@ -270,12 +344,12 @@ impl<'a> Effective<'a> {
 
     /// Responses known to be smaller stay as they are.
     pub fn response_min_bytes(&self) -> u64 {
-        self.first(|c| (c.response.min_bytes > 0).then_some(c.response.min_bytes)).unwrap_or(0)
+        self.first(|c| c.response.min_bytes).unwrap_or(0)
     }
 
     /// Requests' bodies known to be smaller stay as they are.
     pub fn request_min_bytes(&self) -> u64 {
-        self.first(|c| (c.request.min_bytes > 0).then_some(c.request.min_bytes)).unwrap_or(0)
+        self.first(|c| c.request.min_bytes).unwrap_or(0)
     }
 
     /// The level for a coding: what is said, or for those with zlib's levels `tune.comp.maxlevel` as HAProxy has it, or the coding's
@@ -332,7 +406,7 @@ impl<'a> Effective<'a> {
         self.first(|c| c.sniff).unwrap_or(true)
     }
 
-    /// The lowest version of a client that is sent compressed bodies, and of a server whose bodies are compressed.
+    /// The lowest version of a client that is sent compressed bodies.
     pub fn http_version(&self) -> Version {
         self.first(|c| c.http_version).unwrap_or(Version::Http11)
     }

@@ -8,7 +8,7 @@ use terse_message::{BodyLength, Fields, Request, Response, Version};
 
 /// A configuration with one `listen` section.
 pub(crate) struct Setup {
-    config: Config,
+    listen: Option<Compression>,
     process: Process,
 }
 
@@ -19,18 +19,21 @@ impl Setup {
         let (config, said) = load(&[KEYWORDS], &format!("global\n{global}\nlisten l\n{listen}\n"));
         assert_eq!(said, [""; 0]);
         let process = config.global.settings.get().cloned().unwrap_or_default();
-        Setup { config, process }
+        let listen = config.sections[0].settings.get::<Compression>().cloned().map(Compression::settled);
+        Setup { listen, process }
+    }
+
+    pub(crate) fn listen(&self) -> Option<&Compression> {
+        self.listen.as_ref()
     }
 
     pub(crate) fn effective(&self) -> Effective<'_> {
-        let listen = self.config.sections[0].settings.get::<Compression>();
-        Effective::new(listen, listen, &self.process)
+        Effective::new(self.listen.as_ref(), self.listen.as_ref(), &self.process)
     }
 
     /// The decision under other words of `global`.
     pub(crate) fn decide_with(&self, process: &Process, request: &Request, response: &Response) -> Verdict {
-        let listen = self.config.sections[0].settings.get::<Compression>();
-        let settings = Effective::new(listen, listen, process);
+        let settings = Effective::new(self.listen.as_ref(), self.listen.as_ref(), process);
         let offer = policy::offer(request, Link::default(), &settings);
         policy::decide(&offer, response, &Load::IDLE, &settings, || true)
     }

@@ -221,7 +221,7 @@ fn as_haproxy(text: &str) -> Result<Request, Malformed> {
 
 fn sent(request: &Request) -> String {
     let mut out = Vec::new();
-    encode::request_head(request, encode::Connection::Implied, &mut out);
+    encode::request_head(request, encode::request_version(request, true), encode::Connection::Implied, &mut out);
     String::from_utf8_lossy(&out).into_owned()
 }
 
@@ -340,7 +340,7 @@ proptest! {
         let text = format!("GET / HTTP/1.1\r\nHost: h\r\nA: {noise}\r\n\r\n");
         if let Ok((Parsed::Complete(_), r)) = request(&text) {
             let mut out = Vec::new();
-            terse_http::h1::encode::request_head(&r, terse_http::h1::encode::Connection::Implied, &mut out);
+            terse_http::h1::encode::request_head(&r, r.version, terse_http::h1::encode::Connection::Implied, &mut out);
             let mut again = Request::default();
             prop_assert_eq!(parse_request(&out, &mut again), Ok(Parsed::Complete(out.len())));
             prop_assert_eq!(r.fields.iter().collect::<Vec<_>>(), again.fields.iter().collect::<Vec<_>>());

@@ -431,8 +431,8 @@ impl Plan {
     /// Whether any proxy speaks of compression, or a backend does that may be added.
     pub fn compresses(&self) -> bool {
         self.templates.compresses
-            || self.frontends.iter().any(|front| front.compression.is_some())
-            || self.backends.now().iter().any(|back| back.compression.is_some())
+            || self.frontends.iter().any(|front| front.compression.as_deref().is_some_and(Compression::is_on))
+            || self.backends.now().iter().any(|back| back.compression.as_deref().is_some_and(Compression::is_on))
     }
 
     /// The time of tables at that moment, in milliseconds.

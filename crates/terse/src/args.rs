@@ -2,13 +2,13 @@
 //!
 //! HAProxy's: single-dash words of one to three letters in any order; some have their value in the next word (`-f FILE`), some glued
 //! to them (`-dMno-merge`), two take words up to the next option (`-sf 12 13`), and behind `--` all words are files. Every option is
-//! one entry of [`flags::FLAGS`], which also is where the help comes from.
+//! one entry of a table in [`flags`], which also is where the help comes from.
 //!
 //! Invariant: an option does what it says, cannot change anything here (and says why), or is refused. Nothing is silently ignored.
 
 pub mod flags;
 
-use flags::{FLAGS, Flag, Value};
+use flags::{Flag, Value};
 use rustix::process::Pid;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -137,17 +137,33 @@ pub struct Misuse {
     pub word: String,
     /// What is wrong with it.
     pub reason: String,
+    /// What may be meant.
+    pub hint: Option<String>,
 }
 
 impl Misuse {
     fn new(word: &str, reason: impl Into<String>) -> Misuse {
-        Misuse { word: word.to_owned(), reason: reason.into() }
+        Misuse { word: word.to_owned(), reason: reason.into(), hint: None }
+    }
+
+    /// A word that is no option: a file that lacks its `-f`, or an option by another program's name.
+    fn unknown(word: &str) -> Misuse {
+        let is_file = !word.starts_with('-') && (word.contains(['.', '/']) || std::path::Path::new(word).exists());
+        let meant = match OTHER_OPTIONS.iter().find(|(other, _)| *other == word) {
+            Some((_, ours)) => Some((*ours).to_owned()),
+            None => is_file.then(|| format!("-f {word}")),
+        };
+        Misuse { hint: meant.map(|meant| format!("did you mean 'terse {meant}'?")), ..Misuse::new(word, "unknown option") }
     }
 }
 
 impl std::fmt::Display for Misuse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.word.is_empty() { f.write_str(&self.reason) } else { write!(f, "{}: {}", self.word, self.reason) }
+        if !self.word.is_empty() {
+            write!(f, "{}: ", self.word)?;
+        }
+        f.write_str(&self.reason)?;
+        self.hint.as_ref().map_or(Ok(()), |hint| write!(f, " ({hint})"))
     }
 }
 
@@ -161,7 +177,7 @@ impl Arguments {
                 arguments.files.extend(words.by_ref().map(PathBuf::from));
                 break;
             }
-            let flag = find(&word).ok_or_else(|| Misuse::new(&word, "unknown option"))?;
+            let flag = find(&word).ok_or_else(|| Misuse::unknown(&word))?;
             let mut act =
                 |value: &str| flag.effect.act(&mut arguments, flag.name, value).map_err(|reason| Misuse::new(flag.name, reason));
             match flag.value {
@@ -204,10 +220,23 @@ impl Arguments {
     }
 }
 
+/// Options that other programs have, and what they are here.
+const OTHER_OPTIONS: [(&str, &str); 9] = [
+    ("-t", "-c -f FILE"),
+    ("--config", "-f FILE"),
+    ("--check", "-c -f FILE"),
+    ("--test", "-c -f FILE"),
+    ("check", "-c -f FILE"),
+    ("run", "-f FILE"),
+    ("start", "-D -f FILE"),
+    ("help", "-h"),
+    ("version", "-v"),
+];
+
 /// The option that a word names: itself, or the longest one with a glued value that the word begins with.
 fn find(word: &str) -> Option<&'static Flag> {
     let glued = |flag: &&Flag| matches!(flag.value, Value::Glued(_)) && word.starts_with(flag.name);
-    FLAGS.iter().find(|flag| flag.name == word).or_else(|| FLAGS.iter().filter(glued).max_by_key(|flag| flag.name.len()))
+    flags::all().find(|flag| flag.name == word).or_else(|| flags::all().filter(glued).max_by_key(|flag| flag.name.len()))
 }
 
 fn into_text(word: OsString) -> Result<String, Misuse> {
@@ -273,6 +302,8 @@ mod tests {
         assert_eq!(parse("-f").unwrap_err().to_string(), "-f: expects <file|folder>");
         assert_eq!(parse("-f a -dQ").unwrap_err().to_string(), "-dQ: unknown option");
         assert_eq!(parse("-f a stray").unwrap_err().to_string(), "stray: unknown option");
+        assert_eq!(parse("a.cfg").unwrap_err().to_string(), "a.cfg: unknown option (did you mean 'terse -f a.cfg'?)");
+        assert_eq!(parse("--config a.cfg").unwrap_err().to_string(), "--config: unknown option (did you mean 'terse -f FILE'?)");
         assert_eq!(parse("-f a -n many").unwrap_err().word, "-n");
         for junk in ["zork", "tag,zork", "no-cold-first", "q7", "tag,80", "0x"] {
             assert!(parse(&format!("-f a -dM{junk}")).unwrap_err().to_string().contains("is no option of memory"), "{junk}");

@@ -37,8 +37,10 @@ pub fn live(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(arguments) => arguments,
         Err(misuse) => {
             let report = Report::default();
-            report.alert(&misuse);
-            report.error_text("Usage: terse -f <file|folder> [option]...   (terse -h lists the options)\n");
+            if words.len() > 1 {
+                report.alert(&misuse);
+            }
+            report.error_text(flags::COMMANDS);
             return ExitCode::FAILURE;
         }
     };
@@ -46,7 +48,7 @@ pub fn live(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     match &arguments.action {
         Action::Version { long } => answer(version::text(&arguments.program, *long)),
         Action::BareVersion(part) => answer(format!("{}\n", version::bare(*part))),
-        Action::Help => answer(format!("Usage: terse -f <file|folder> [option]...\n\n{}", flags::help())),
+        Action::Help => answer(flags::help()),
         Action::Condition(text) => evaluate(text, &arguments, &report),
         Action::Check | Action::Run => {
             let folder = std::env::current_dir().map_err(|error| error.to_string());

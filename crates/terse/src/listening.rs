@@ -7,12 +7,13 @@ use crate::process::{ProcessSettings, identity, sys};
 use crate::sockets::unix::FileOptions;
 use crate::sockets::{Endpoint, Listening, Options, Wanted};
 use socket2::{Domain, SockRef};
+use std::collections::HashSet;
 use std::sync::atomic::Ordering::Relaxed;
 use terse_admin::{AdminSettings, StatsSocket};
 use terse_config::{Diagnostic, Diagnostics, Severity};
 use terse_proxy::access::{Access, Listener, Turn};
 use terse_proxy::plan::{Bind, Plan};
-use terse_proxy::settings::BindSettings;
+use terse_proxy::settings::{BindSettings, Mode};
 
 /// One worker's ways to connections, each with the index of its `bind` line.
 pub type Listeners = Vec<(usize, Access)>;
@@ -99,6 +100,41 @@ fn of_line(line: Line<'_>, process: &ProcessSettings, arguments: &Arguments, dia
     let wanted = |endpoint| Wanted { line, owner: owner.clone(), endpoint, options: options.clone(), count };
     endpoints.into_iter().map(wanted).collect()
 }
+
+/// Where the plan's proxies and the stats sockets listen, a line of text an address: `web listens on https://192.0.2.1:443`.
+pub fn told(sockets: &[Listening], plan: &Plan) -> Vec<String> {
+    let (mut lines, mut seen) = (Vec::new(), HashSet::new());
+    for listening in sockets {
+        let address = SockRef::from(&listening.socket).local_addr().ok().and_then(|address| address.as_socket());
+        let is_ip = address.is_some();
+        let address = address.map_or_else(|| listening.endpoint.to_string(), |address| address.to_string());
+        let line = match plan.binds().get(listening.line) {
+            Some(bind) => {
+                let frontend = plan.frontends.get(bind.frontend);
+                let scheme = match (frontend.is_some_and(|frontend| frontend.mode == Mode::Http), bind.tls.is_some()) {
+                    _ if !is_ip => "",
+                    (true, true) => "https://",
+                    (true, false) => "http://",
+                    (false, true) => "tls://",
+                    (false, false) => "tcp://",
+                };
+                format!("{} listens on {scheme}{address}", frontend.map_or("", |frontend| &frontend.name))
+            }
+            None => format!("Commands are taken on {address}"),
+        };
+        if seen.insert(line.clone()) {
+            lines.push(line);
+        }
+    }
+    if lines.len() > MOST_TOLD {
+        let more = lines.split_off(MOST_TOLD - 1).len();
+        lines.push(format!("... and on {more} more addresses"));
+    }
+    lines
+}
+
+/// Lines about addresses at the start: a file of a thousand binds does not fill the terminal.
+const MOST_TOLD: usize = 20;
 
 /// Deals the sockets out: of those that come once for each worker one to each that may accept on its line; of inherited ones, which
 /// whoever started this process made as many of as it saw fit, each to one worker after the other. The rest, which is one for all, goes

@@ -84,13 +84,21 @@ pub fn start(arguments: &Arguments, configuration: Configuration, standing: Stan
     // Sockets of the process before that nobody has asked for are closed here.
     drop(pool);
     report.detail(format_args!("{} connections, {} workers.", limits.connections, configuration.plan.process.workers));
+    let told = match launch.is_some() || lifeline.as_ref().is_some_and(Lifeline::is_reload) {
+        true => Vec::new(),
+        false => listening::told(&sockets.list, &configuration.plan),
+    };
     let stats = Stats::new(&configuration, &arguments.program, since, &mut sockets.list);
     let Configuration { plan, process, .. } = configuration;
     let plan = Arc::new(plan);
     let listeners = listening::deal(std::mem::take(&mut sockets.list), &plan);
     let quiet = report.clone();
     let service = Service { plan, engines, listeners, intakes, exported, process, stats, lifeline, report };
-    service.run(|| leave_terminal(launch, &null, &quiet)).map_err(because("Cannot start"))
+    let ready = || {
+        told.iter().for_each(|line| quiet.notice(line));
+        leave_terminal(launch, &null, &quiet)
+    };
+    service.run(ready).map_err(because("Cannot start"))
 }
 
 /// Writes the process's number.

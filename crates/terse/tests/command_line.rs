@@ -31,9 +31,11 @@ fn help_and_misuse() {
     }
     assert_eq!(run(&["--version"]).expect(0).stdout, run(&["-v"]).expect(0).stdout);
     let nothing = run(&[]).expect(1);
-    assert!(nothing.stderr.contains("no configuration file"), "{}", nothing.stderr);
+    assert_eq!((nothing.stdout.as_str(), nothing.stderr.lines().count()), ("", 4), "{}", nothing.stderr);
     for (words, said) in [
-        (&["-f"][..], "-f: expects <file|folder>"),
+        (&["-V"][..], "no configuration file (see -f)"),
+        (&["/etc/haproxy.cfg"], "/etc/haproxy.cfg: unknown option (did you mean 'terse -f /etc/haproxy.cfg'?)"),
+        (&["-f"], "-f: expects <file|folder>"),
         (&["-Q"], "-Q: unknown option"),
         (&["-f", "x", "-n", "y"], "-n: 'y' is not a number"),
         (

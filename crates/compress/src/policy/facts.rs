@@ -36,18 +36,28 @@ pub fn is_coded(fields: &Fields) -> bool {
     codings(fields).next().is_some()
 }
 
-/// Judges a Content-Type. `types` are prefixes in small letters; none means any.
+/// Judges a Content-Type. `types` are prefixes, or suffixes of structured syntaxes (`+json`), in small letters; none means any.
 pub(crate) fn judge_type(content_type: Option<&[u8]>, types: &[Box<[u8]>]) -> Result<(), Reason> {
     match content_type {
         Some(value) if is_grpc(value) => Err(Reason::Grpc),
         Some(value) if is_grpc_web(value) && !types.iter().any(|name| name.len() > GRPC.len() && has_prefix(value, name)) => {
             Err(Reason::Grpc)
         }
-        Some(value) if types.is_empty() || types.iter().any(|prefix| has_prefix(value, prefix)) => Ok(()),
+        Some(value) if types.is_empty() || types.iter().any(|name| is_of(value, name)) => Ok(()),
         Some(_) => Err(Reason::TypeNotListed),
         None if types.is_empty() => Ok(()),
         None => Err(Reason::MissingType),
     }
+}
+
+/// Whether a Content-Type begins so, or has that suffix (RFC 6838 section 4.2.8) before its parameters.
+fn is_of(content_type: &[u8], name: &[u8]) -> bool {
+    if name.first() != Some(&b'+') {
+        return has_prefix(content_type, name);
+    }
+    let end = memchr::memchr(b';', content_type).unwrap_or(content_type.len());
+    let bare = content_type[..end].trim_ascii_end();
+    bare.len() > name.len() && bare[bare.len() - name.len()..].eq_ignore_ascii_case(name)
 }
 
 /// Whether a type is gRPC's own: messages in frames, each with a coding of its own.

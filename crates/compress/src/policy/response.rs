@@ -31,7 +31,7 @@ pub fn decide(
         judge_proxied(offer, response, settings).and(offer.want).and_then(|coding| judge_load(load, settings).map(|()| coding));
     let decision = match allowed {
         Err(reason) => Decision::Pass(reason),
-        Ok(_) if offer.method == Method::Head && settings.process().leaves_head => Decision::Pass(Reason::Head),
+        Ok(_) if offer.method == Method::Head && settings.process().as_haproxy => Decision::Pass(Reason::Head),
         Ok(coding) if offer.method == Method::Head => {
             // There are no first bytes: the type is believed.
             Decision::Head(Plan { coding, level: settings.level(coding, None, load.pace) })
@@ -64,14 +64,14 @@ fn judge_message(offer: &Offer, response: &Response, settings: &Effective<'_>) -
         200..=299 if offer.method == Method::Connect => return Err(Reason::Upgrade),
         100..=199 | 204 | 205 | 304 => return Err(Reason::NoBody),
         206 => return Err(Reason::Partial),
+        // A body that is no representation, but what makes one of another (RFC 3229).
+        226 => return Err(Reason::Status),
         200..=203 => {}
-        _ => return Err(Reason::Status),
+        _ if settings.process().as_haproxy => return Err(Reason::Status),
+        _ => {}
     }
-    if response.version < settings.http_version() {
-        return Err(Reason::ServerVersion);
-    }
-    if response.body == BodyLength::UntilClose && settings.http_version() > Version::Http10 {
-        return Err(Reason::UntilClose);
+    if settings.process().as_haproxy {
+        judge_framing(response, settings)?;
     }
     if fields.has(Known::ContentRange) {
         return Err(Reason::Partial);
@@ -83,12 +83,23 @@ fn judge_message(offer: &Offer, response: &Response, settings: &Effective<'_>) -
     }
 }
 
+/// Whether HAProxy would compress what a server of that version sends, framed so.
+fn judge_framing(response: &Response, settings: &Effective<'_>) -> Result<(), Reason> {
+    if response.version < settings.http_version() {
+        return Err(Reason::ServerVersion);
+    }
+    if response.body == BodyLength::UntilClose && settings.http_version() > Version::Http10 {
+        return Err(Reason::UntilClose);
+    }
+    Ok(())
+}
+
 /// Whether a 304 or a 206 is about a resource whose 200 would be compressed for some client, as far as its head tells: what it does not
 /// tell is taken for yes. So a 304 has the Vary of the 200 (RFC 9110 section 15.4.5), and no part is joined with what may be ours.
 fn concerns_ours(offer: &Offer, response: &Response, settings: &Effective<'_>, allowed: impl FnOnce() -> bool) -> bool {
     let fields = &response.fields;
     let may_be = || match judge_resource(response, settings) {
-        Ok(()) => response.version >= settings.http_version(),
+        Ok(()) => !settings.process().as_haproxy || response.version >= settings.http_version(),
         Err(Reason::MissingType) => response.status == 304 || offer.has_if_range,
         Err(Reason::Multipart) => fields.first(Known::ContentType).is_some_and(|value| has_prefix(value, b"multipart/byteranges")),
         Err(_) => false,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Effective;
 use crate::testing::{Setup, request, response};
 use std::collections::HashSet;
 use terse_message::Version;
@@ -16,8 +17,6 @@ const CASES: &[(&str, &str, &str, Reason, bool)] = &[
     ("compression algo gzip\ncompression direction request", GET, OK, Reason::Direction, false),
     ("compression type text/plain", GET, OK, Reason::NoAlgorithm, false),
     ("compression algo gzip", "GET / HTTP/1.0\nAccept-Encoding: gzip", OK, Reason::ClientVersion, true),
-    ("compression algo gzip", GET, "200 HTTP/1.0\nContent-Length: 100", Reason::ServerVersion, false),
-    ("compression algo gzip", GET, "200 close", Reason::UntilClose, false),
     ("compression algo gzip", "GET /\nAccept-Encoding: gzip\nUser-Agent: Mozilla/4", OK, Reason::Agent, true),
     (
         "compression algo gzip\ncompression disable-agent ^bad",
@@ -49,8 +48,10 @@ const CASES: &[(&str, &str, &str, Reason, bool)] = &[
     ("compression algo gzip\ncompression type text/", GET, "304\nContent-Type: image/png", Reason::NoBody, false),
     ("compression algo gzip", GET, "103", Reason::NoBody, false),
     ("compression algo gzip", GET, "200\nContent-Length: 0", Reason::NoBody, false),
-    ("compression algo gzip", GET, "400\nContent-Length: 100", Reason::Status, false),
-    ("compression algo gzip", GET, "404\nContent-Length: 100", Reason::Status, false),
+    ("compression algo gzip", GET, "226\nContent-Length: 100", Reason::Status, false),
+    ("compression on\ncompression off", GET, OK, Reason::NotConfigured, false),
+    ("compression on", GET, "200\nContent-Type: image/png", Reason::TypeNotListed, false),
+    ("compression on", GET, OK, Reason::TooSmall, false),
     ("compression algo gzip", GET, "206\nContent-Length: 100", Reason::Partial, true),
     ("compression algo gzip", GET, "206\nContent-Type: multipart/byteranges; boundary=x", Reason::Partial, true),
     ("compression algo gzip", GET, "206\nContent-Type: multipart/mixed; boundary=x", Reason::Partial, false),
@@ -117,7 +118,18 @@ fn every_reason_is_reached() {
     let head = setup.decide(&request("HEAD /\nAccept-Encoding: gzip"), &response(OK));
     assert_eq!(head, Verdict { decision: Decision::Head(plan(Coding::Gzip, 6)), varies: true });
     reached.extend(head.reason());
-    let as_haproxy = crate::settings::Process { leaves_head: true, ..crate::settings::Process::default() };
+    let as_haproxy = crate::settings::Process { as_haproxy: true, ..crate::settings::Process::default() };
+    for (answer, reason) in [
+        ("200 HTTP/1.0\nContent-Length: 100", Reason::ServerVersion),
+        ("200 close", Reason::UntilClose),
+        ("404\nContent-Length: 100", Reason::Status),
+    ] {
+        let gzip = Setup::new("compression algo gzip");
+        let verdict = gzip.decide_with(&as_haproxy, &request(GET), &response(answer));
+        assert_eq!(verdict, Verdict::pass(reason), "{answer}");
+        assert!(matches!(gzip.decide(&request(GET), &response(answer)).decision, Decision::Look(_)), "{answer}");
+        reached.insert(reason);
+    }
     let left =
         Setup::new("compression algo gzip").decide_with(&as_haproxy, &request("HEAD /\nAccept-Encoding: gzip"), &response(OK));
     assert_eq!(left, Verdict { decision: Decision::Pass(Reason::Head), varies: true });
@@ -199,6 +211,54 @@ fn what_is_compressed() {
         assert_eq!(look(&settled, b"\x1f\x8b\x08", None, &setup.effective()), settled, "settled is settled");
         let blind = Setup::new(&format!("compression sniff off\n{lines}"));
         assert_eq!(blind.decide(&request(ask), &response(answer)), settled);
+    }
+}
+
+#[test]
+fn on_is_a_whole_section() {
+    let auto = |coding| {
+        let on = Setup::new("compression on");
+        Plan { coding, level: on.effective().level(coding, Some(5000), crate::Pace::Steady) }
+    };
+    for (lines, ask, answer, coding) in [
+        ("compression on", "GET /\nAccept-Encoding: gzip, deflate, br, zstd", "200\nContent-Type: text/css", Coding::Zstd),
+        ("compression on", "GET /\nAccept-Encoding: gzip, br", "200\nContent-Type: application/wasm", Coding::Brotli),
+        ("compression on", "GET / HTTP/1.0\nAccept-Encoding: gzip", "404\nContent-Type: text/html", Coding::Gzip),
+        ("compression on", GET, "200 HTTP/1.0\nContent-Type: application/problem+json; charset=utf-8", Coding::Gzip),
+        ("compression on\ncompression type image/x-raw", GET, "200\nContent-Type: image/x-raw", Coding::Gzip),
+        ("compression off\ncompression on", GET, "200\nContent-Type: application/atom+XML", Coding::Gzip),
+        // What a section says by itself counts, before `on` or after it.
+        (
+            "compression algo gzip\ncompression on",
+            "GET /\nAccept-Encoding: gzip, zstd",
+            "200\nContent-Type: text/html",
+            Coding::Gzip,
+        ),
+        ("compression on\ncompression algo gzip", "GET /\nAccept-Encoding: gzip, br", "200\nContent-Type: text/html", Coding::Gzip),
+    ] {
+        let answer = format!("{answer}\nContent-Length: 5000");
+        let verdict = Setup::new(lines).decide(&request(ask), &response(&answer));
+        assert_eq!(verdict.decision, Decision::Look(auto(coding)), "{lines} | {ask} | {answer}");
+    }
+    let small = Setup::new("compression on\ncompression minsize-res 0").decide(&request(GET), &response(OK));
+    assert!(matches!(small.decision, Decision::Look(_)));
+    let suffix = Setup::new("compression algo gzip\ncompression type +JSON");
+    for (name, is_listed) in
+        [("a/b+json", true), ("a/b+Json ;q=1", true), ("a/json", false), ("a/b; c=+json", false), ("+json", false)]
+    {
+        let verdict = suffix.decide(&request(GET), &response(&format!("200\nContent-Type: {name}")));
+        assert_eq!(verdict.reason().is_none(), is_listed, "{name}");
+    }
+}
+
+#[test]
+fn off_of_the_backend_is_off() {
+    let (on, off) = (Setup::new("compression on"), Setup::new("compression off"));
+    let (on, off, process) = (on.listen(), off.listen(), crate::settings::Process::default());
+    for (front, back, is_on) in
+        [(on, off, false), (off, on, true), (on, None, true), (off, None, false), (None, off, false), (off, off, false)]
+    {
+        assert_eq!(Effective::new(front, back, &process).is_configured(), is_on, "{front:?} {back:?}");
     }
 }
 

@@ -29,14 +29,24 @@ impl Connection {
     }
 }
 
-/// Writes a request's head, in the version that the client spoke: a request without Host, which HTTP/1.0 allows, would not be a
-/// valid one of HTTP/1.1. Chunks are HTTP/1.1's, whatever the client spoke; and where a Host is needed and there is none, nobody is named
-/// (RFC 9112 section 3.2).
-pub fn request_head(request: &Request, connection: Connection, out: &mut Vec<u8>) {
+/// The version in which a request goes on: 1.1, an intermediary's own (RFC 9112 section 2.3).
+///
+/// A request of HTTP/1.0 without Host stays one, because servers refuse the empty Host that it would need in HTTP/1.1. With `keeps`
+/// (`http-conformance haproxy`) every request of HTTP/1.0 stays one, unless its body goes in chunks.
+pub fn request_version(request: &Request, keeps: bool) -> Version {
+    let stays = keeps || !request.fields.has(Known::Host);
+    match request.version {
+        Version::Http10 if stays && request.body != BodyLength::Framed => Version::Http10,
+        _ => Version::Http11,
+    }
+}
+
+/// Writes a request's head in a version of HTTP/1. HTTP/1.1 needs a Host: where there is none, it is empty (RFC 9112 section 3.2).
+pub fn request_head(request: &Request, version: Version, connection: Connection, out: &mut Vec<u8>) {
     out.extend_from_slice(request.method());
     out.push(b' ');
     target(request, out);
-    if request.version == Version::Http10 && request.body != BodyLength::Framed {
+    if version == Version::Http10 {
         out.extend_from_slice(b" HTTP/1.0\r\n");
     } else {
         out.extend_from_slice(b" HTTP/1.1\r\n");
@@ -63,9 +73,9 @@ fn target(request: &Request, out: &mut Vec<u8>) {
     out.extend_from_slice(path);
 }
 
-/// Writes a response's head, in the version that it carries.
-pub fn response_head(response: &Response, connection: Connection, out: &mut Vec<u8>) {
-    out.extend_from_slice(if response.version == Version::Http10 { b"HTTP/1.0 " } else { b"HTTP/1.1 " });
+/// Writes a response's head in a version of HTTP/1.
+pub fn response_head(response: &Response, version: Version, connection: Connection, out: &mut Vec<u8>) {
+    out.extend_from_slice(if version == Version::Http10 { b"HTTP/1.0 " } else { b"HTTP/1.1 " });
     let status = response.status.clamp(100, 999);
     out.extend_from_slice(&[b'0' + (status / 100) as u8, b'0' + (status / 10 % 10) as u8, b'0' + (status % 10) as u8, b' ']);
     match response.reason() {
@@ -202,7 +212,7 @@ mod tests {
         response.status = 404;
         response.fields.push(b"A", b"b");
         let mut out = Vec::new();
-        response_head(&response, Connection::Close, &mut out);
+        response_head(&response, Version::Http11, Connection::Close, &mut out);
         assert_eq!(out, b"HTTP/1.1 404 Not Found\r\nA: b\r\nConnection: close\r\n\r\n");
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn response_to_http1(pairs: &Pairs, method: &str) -> Became<Vec<Strin
         written.fields.push(b"Transfer-Encoding", b"chunked");
     }
     let mut bytes = Vec::new();
-    encode::response_head(&written, encode::Connection::Implied, &mut bytes);
+    encode::response_head(&written, written.version, encode::Connection::Implied, &mut bytes);
     let mut read = Response::default();
     assert_eq!(parse_response(&bytes, method.as_bytes(), &mut read), Ok(Parsed::Complete(bytes.len())), "{}", bytes.escape_ascii());
     assert_eq!((read.status, read.body, read.must_close), (response.status, response.body, false));
@@ -126,7 +126,7 @@ fn write_request(mut request: Request) -> Vec<u8> {
         request.fields.push(b"Transfer-Encoding", b"chunked");
     }
     let mut bytes = Vec::new();
-    encode::request_head(&request, encode::Connection::Implied, &mut bytes);
+    encode::request_head(&request, encode::request_version(&request, false), encode::Connection::Implied, &mut bytes);
     bytes
 }
 

@@ -122,6 +122,6 @@ pub(super) fn head(response: &Response, now: i64) -> Box<[u8]> {
         kept.fields.push(b"Date", date::write(now).as_bytes());
     }
     let mut lines = Vec::new();
-    encode::response_head(&kept, encode::Connection::Implied, &mut lines);
+    encode::response_head(&kept, kept.version, encode::Connection::Implied, &mut lines);
     lines.into_boxed_slice()
 }

@@ -351,7 +351,12 @@ fn end_hop(stream: &mut Stream, reply: &mut Reply<'_>) {
 #[inline]
 pub fn peer(facts: &Facts, version: Version) -> Peer<'_> {
     let frontend = facts.frontend();
-    Peer { version, spellings: frontend.spellings.as_deref(), drops_trailers: frontend.options.drop_trailers.responses }
+    Peer {
+        version,
+        spellings: frontend.spellings.as_deref(),
+        drops_trailers: frontend.options.drop_trailers.responses,
+        keeps_version: frontend.reading.conformance == h1::Conformance::HAProxy,
+    }
 }
 
 fn is_tunnel(stream: &Stream) -> bool {

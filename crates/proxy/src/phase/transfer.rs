@@ -1,5 +1,6 @@
 //! A request to the server and its response back, at the same time where the request has a body.
 
+use crate::facts::Facts;
 use crate::figures::Figures;
 use crate::filter::Direction;
 use crate::io::source::Incoming;
@@ -23,7 +24,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use terse_compress::{Compressor, Decision, EngineId, Plan, policy};
-use terse_http::h1::encode;
+use terse_http::h1::{self, encode};
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Version, Who};
 
 /// Why an exchange failed, and how far it had come.
@@ -149,6 +150,7 @@ pub async fn run(
         version: Version::Http11,
         spellings: backend.and_then(|backend| backend.spellings.as_deref()),
         drops_trailers: backend.is_some_and(|backend| backend.options.drop_trailers.requests),
+        keeps_version: keeps_version(&stream.facts),
     };
     up_sink.request(&mut stream.request, connection, &peer);
     // Neither is what the client has coded compressed again on the way to the server.
@@ -269,14 +271,20 @@ pub async fn run(
 
 /// What the server is told about its connection.
 fn server_connection(stream: &Stream, exchange: &Exchange) -> encode::Connection {
+    let version = encode::request_version(&stream.request, keeps_version(&stream.facts));
     match exchange.mode {
         _ if exchange.upgrade => encode::Connection::Upgrade,
-        ConnectionMode::KeepAlive => encode::connection(true, stream.request.version),
+        ConnectionMode::KeepAlive => encode::connection(true, version),
         ConnectionMode::ServerClose if stream.facts.backend().is_some_and(|b| b.options.pretend_keep_alive) => {
-            encode::connection(true, stream.request.version)
+            encode::connection(true, version)
         }
         ConnectionMode::ServerClose | ConnectionMode::Close => encode::Connection::Close,
     }
+}
+
+/// Whether messages of HTTP/1.0 stay such on their way: HAProxy's way.
+fn keeps_version(facts: &Facts) -> bool {
+    facts.frontend().reading.conformance == h1::Conformance::HAProxy
 }
 
 /// Decides whether the request's body is compressed, once; edits the head if so. What is `decoded` is not looked at.

@@ -93,7 +93,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
     let descriptors = global.settings.take().unwrap_or_default();
     let mut compression = global.settings.take::<terse_compress::settings::Process>().unwrap_or_default();
     if conformance == Conformance::HAProxy {
-        (compression.etag, compression.leaves_head) = (EtagMode::Weaken, true);
+        (compression.etag, compression.as_haproxy) = (EtagMode::Weaken, true);
     }
     compression.engines = terse_compress::engine::settle(&mut sections, diagnostics);
     let log_sections = syslog::Sections::take(&mut sections, &mut shared);

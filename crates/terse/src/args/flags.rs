@@ -57,26 +57,36 @@ impl Effect {
     }
 }
 
-/// Every option that may be used, with its value and what it does, a line each.
+/// Every option that may be used, with its value and what it does, a line each, in groups.
 pub fn help() -> String {
-    let mut text = String::new();
-    for flag in FLAGS {
-        let left = match flag.value {
-            Value::None => flag.name.to_owned(),
-            Value::Word(what) | Value::Words(what) => format!("{} {what}", flag.name),
-            Value::Glued(what) => format!("{}{what}", flag.name),
-        };
-        let right = match flag.effect {
-            Effect::Accepted(why) => format!("{} (accepted: {why})", flag.summary),
-            Effect::Refused(_) => continue,
-            _ => flag.summary.to_owned(),
-        };
-        text.push_str(&format!("  {left:<20} {right}\n"));
+    let mut text = String::from(COMMANDS);
+    for (title, flags) in GROUPS {
+        text.push_str(&format!("\n{title}:\n"));
+        for flag in *flags {
+            let left = match flag.value {
+                Value::None => flag.name.to_owned(),
+                Value::Word(what) | Value::Words(what) => format!("{} {what}", flag.name),
+                Value::Glued(what) => format!("{}{what}", flag.name),
+            };
+            let right = match flag.effect {
+                Effect::Accepted(why) => format!("{}: {why}", flag.summary),
+                Effect::Refused(_) => continue,
+                _ => flag.summary.to_owned(),
+            };
+            text.push_str(&format!("  {left:<20} {right}\n"));
+        }
     }
-    text.push_str("  -- <file|folder>...  as -f, for all words that follow\n");
-    text.push_str("\nterse gzip, terse gunzip: compress and decompress files; -h lists their options\n");
+    text.push_str("\nAfter '--' all words are files, as after -f.\n");
     text
 }
+
+/// The ways to start the program, as `terse` without a word lists them.
+pub const COMMANDS: &str = "\
+Usage: terse -f FILE         serves as this haproxy.cfg says; with -W, SIGUSR2 reloads it
+       terse -c -f FILE      checks the file
+       terse gzip [FILE]...  compresses files; 'terse gunzip' decompresses them
+       terse -h              lists all options
+";
 
 /// Looks at what stands behind `-dM`: a number, then words that switch something on or off, commas between them.
 fn memory_options(options: &str) -> Result<(), String> {
@@ -98,8 +108,21 @@ fn memory_options(options: &str) -> Result<(), String> {
 /// What HAProxy's own memory pools can do or, with `no-` before it, leave.
 const MEMORY_SWITCHES: &[&str] = &["fail", "merge", "integrity", "global", "cache", "caller", "tag", "poison", "uaf", "backup"];
 
+/// All options, in the groups of the help.
+const GROUPS: &[(&str, &[Flag])] = &[
+    ("Usual", USUAL),
+    ("As a service", SERVICE),
+    ("Finding faults, and for scripts", FAULTS),
+    ("Accepted for the sake of scripts that start HAProxy", ACCEPTED),
+];
+
 /// All options.
-pub const FLAGS: &[Flag] = &[
+pub(super) fn all() -> impl Iterator<Item = &'static Flag> {
+    GROUPS.iter().flat_map(|(_, flags)| *flags)
+}
+
+/// What most need.
+const USUAL: &[Flag] = &[
     Flag {
         name: "-f",
         value: Value::Word("<file|folder>"),
@@ -117,12 +140,6 @@ pub const FLAGS: &[Flag] = &[
         }),
     },
     Flag {
-        name: "-cc",
-        value: Value::Word("<condition>"),
-        summary: "evaluates a condition and exits with 0 (true), 1 (false) or 2 (error)",
-        effect: Effect::Text(|a, v| a.action = Action::Condition(v.to_owned())),
-    },
-    Flag {
         name: "-C",
         value: Value::Word("<folder>"),
         summary: "goes there before it reads files",
@@ -130,14 +147,30 @@ pub const FLAGS: &[Flag] = &[
     },
     Flag { name: "-V", value: Value::None, summary: "says more; takes -q back", effect: Effect::Set(|a| a.verbose = true) },
     Flag { name: "-q", value: Value::None, summary: "says nothing", effect: Effect::Set(|a| a.quiet = true) },
+    Flag { name: "-h", value: Value::None, summary: "prints this", effect: Effect::Set(|a| a.action = Action::Help) },
+    Flag { name: "--help", value: Value::None, summary: "the same as -h", effect: Effect::Set(|a| a.action = Action::Help) },
     Flag {
-        name: "-d",
+        name: "-v",
         value: Value::None,
-        summary: "stays in the foreground and says more",
-        effect: Effect::Set(|a| a.debug = true),
+        summary: "prints the version",
+        effect: Effect::Set(|a| a.action = Action::Version { long: false }),
     },
-    Flag { name: "-db", value: Value::None, summary: "stays in the foreground", effect: Effect::Set(|a| a.foreground = true) },
-    Flag { name: "-D", value: Value::None, summary: "goes to the background", effect: Effect::Set(|a| a.daemon = true) },
+    Flag {
+        name: "--version",
+        value: Value::None,
+        summary: "the same as -v",
+        effect: Effect::Set(|a| a.action = Action::Version { long: false }),
+    },
+    Flag {
+        name: "-vv",
+        value: Value::None,
+        summary: "prints the version and what is built in",
+        effect: Effect::Set(|a| a.action = Action::Version { long: true }),
+    },
+];
+
+/// What a service is started with.
+const SERVICE: &[Flag] = &[
     Flag {
         name: "-W",
         value: Value::None,
@@ -156,17 +189,30 @@ pub const FLAGS: &[Flag] = &[
         summary: "opens the master's command line; may be repeated",
         effect: Effect::Text(|a, v| a.master_sockets.push(v.to_owned())),
     },
-    Flag {
-        name: "-dW",
-        value: Value::None,
-        summary: "does not start with warnings",
-        effect: Effect::Set(|a| a.zero_warning = true),
-    },
+    Flag { name: "-D", value: Value::None, summary: "goes to the background", effect: Effect::Set(|a| a.daemon = true) },
     Flag {
         name: "-p",
         value: Value::Word("<file>"),
         summary: "writes the process's number there",
         effect: Effect::Text(|a, v| a.pidfile = Some(v.into())),
+    },
+    Flag {
+        name: "-sf",
+        value: Value::Words("<pid>..."),
+        summary: "when ready, tells these processes to finish and leave",
+        effect: Effect::Parse(|a, v| old_process(a, OldEnd::Finish, v)),
+    },
+    Flag {
+        name: "-st",
+        value: Value::Words("<pid>..."),
+        summary: "when ready, tells these processes to stop at once",
+        effect: Effect::Parse(|a, v| old_process(a, OldEnd::Terminate, v)),
+    },
+    Flag {
+        name: "-x",
+        value: Value::Word("<socket>"),
+        summary: "takes the listening sockets over from the process behind this stats socket",
+        effect: Effect::Text(|a, v| a.takeover = Some(v.into())),
     },
     Flag {
         name: "-m",
@@ -193,34 +239,33 @@ pub const FLAGS: &[Flag] = &[
         effect: Effect::Text(|a, v| a.localpeer = Some(v.to_owned())),
     },
     Flag {
-        name: "-sf",
-        value: Value::Words("<pid>..."),
-        summary: "when ready, tells these processes to finish and leave",
-        effect: Effect::Parse(|a, v| old_process(a, OldEnd::Finish, v)),
-    },
-    Flag {
-        name: "-st",
-        value: Value::Words("<pid>..."),
-        summary: "when ready, tells these processes to stop at once",
-        effect: Effect::Parse(|a, v| old_process(a, OldEnd::Terminate, v)),
-    },
-    Flag {
-        name: "-x",
-        value: Value::Word("<socket>"),
-        summary: "takes the listening sockets over from the process behind this stats socket",
-        effect: Effect::Text(|a, v| a.takeover = Some(v.into())),
-    },
-    Flag {
-        name: "-v",
+        name: "-4",
         value: Value::None,
-        summary: "prints the version",
-        effect: Effect::Set(|a| a.action = Action::Version { long: false }),
+        summary: "asks name servers for IPv4 alone; goes before 'dns-accept-family'",
+        effect: Effect::Set(|a| a.only_ipv4 = true),
+    },
+];
+
+/// What helps to find a fault, and scripts.
+const FAULTS: &[Flag] = &[
+    Flag {
+        name: "-cc",
+        value: Value::Word("<condition>"),
+        summary: "evaluates a condition and exits with 0 (true), 1 (false) or 2 (error)",
+        effect: Effect::Text(|a, v| a.action = Action::Condition(v.to_owned())),
     },
     Flag {
-        name: "-vv",
+        name: "-d",
         value: Value::None,
-        summary: "prints the version and what is built in",
-        effect: Effect::Set(|a| a.action = Action::Version { long: true }),
+        summary: "stays in the foreground and says more",
+        effect: Effect::Set(|a| a.debug = true),
+    },
+    Flag { name: "-db", value: Value::None, summary: "stays in the foreground", effect: Effect::Set(|a| a.foreground = true) },
+    Flag {
+        name: "-dW",
+        value: Value::None,
+        summary: "does not start with warnings",
+        effect: Effect::Set(|a| a.zero_warning = true),
     },
     Flag {
         name: "-vq",
@@ -241,14 +286,6 @@ pub const FLAGS: &[Flag] = &[
         effect: Effect::Set(|a| a.action = Action::BareVersion(VersionPart::Branch)),
     },
     Flag {
-        name: "--version",
-        value: Value::None,
-        summary: "the same as -v",
-        effect: Effect::Set(|a| a.action = Action::Version { long: false }),
-    },
-    Flag { name: "--help", value: Value::None, summary: "the same as -h", effect: Effect::Set(|a| a.action = Action::Help) },
-    Flag { name: "-h", value: Value::None, summary: "prints this", effect: Effect::Set(|a| a.action = Action::Help) },
-    Flag {
         name: "-dK",
         value: Value::Glued("<class>[,...]"),
         summary: "prints the keywords of these classes (-dKhelp lists them)",
@@ -267,6 +304,23 @@ pub const FLAGS: &[Flag] = &[
         summary: "shares one socket among the workers instead of SO_REUSEPORT",
         effect: Effect::Set(|a| a.no_reuseport = true),
     },
+    Flag { name: "-dD", value: Value::None, summary: "lets '.diag' lines speak", effect: Effect::Set(|a| a.diagnostic = true) },
+    Flag {
+        name: "-dZ",
+        value: Value::None,
+        summary: "copies what it forwards; as -dS",
+        effect: Effect::Set(|a| a.no_zero_copy = true),
+    },
+    Flag {
+        name: "-dV",
+        value: Value::None,
+        summary: "trusts any certificate of servers whose lines do not say 'verify'; goes before 'ssl-server-verify'",
+        effect: Effect::Set(|a| a.trusts_servers = true),
+    },
+];
+
+/// What scripts written for HAProxy may say.
+const ACCEPTED: &[Flag] = &[
     Flag {
         name: "-dM",
         value: Value::Glued("[<options>]"),
@@ -281,7 +335,6 @@ pub const FLAGS: &[Flag] = &[
         }),
     },
     Flag { name: "-dI", value: Value::None, summary: "allows forks", effect: Effect::Accepted("nothing forks after the start") },
-    Flag { name: "-dD", value: Value::None, summary: "lets '.diag' lines speak", effect: Effect::Set(|a| a.diagnostic = true) },
     Flag {
         name: "-dG",
         value: Value::None,
@@ -293,28 +346,10 @@ pub const FLAGS: &[Flag] = &[
     Flag { name: "-dk", value: Value::None, summary: "avoids kqueue", effect: Effect::Accepted(ONE_POLLER) },
     Flag { name: "-dv", value: Value::None, summary: "avoids event ports", effect: Effect::Accepted(ONE_POLLER) },
     Flag {
-        name: "-dZ",
-        value: Value::None,
-        summary: "copies what it forwards; as -dS",
-        effect: Effect::Set(|a| a.no_zero_copy = true),
-    },
-    Flag {
         name: "-dT",
         value: Value::None,
         summary: "avoids TLS in the kernel",
         effect: Effect::Accepted("TLS is never given to the kernel"),
-    },
-    Flag {
-        name: "-4",
-        value: Value::None,
-        summary: "asks name servers for IPv4 alone; goes before 'dns-accept-family'",
-        effect: Effect::Set(|a| a.only_ipv4 = true),
-    },
-    Flag {
-        name: "-dV",
-        value: Value::None,
-        summary: "trusts any certificate of servers whose lines do not say 'verify'; goes before 'ssl-server-verify'",
-        effect: Effect::Set(|a| a.trusts_servers = true),
     },
     Flag {
         name: "-dr",

@@ -1,5 +1,7 @@
 //! Bodies of responses: by length, in chunks, by the end of the connection, and none at all.
 
+use super::support::Terse;
+use super::support::gzip::gunzip;
 use super::support::proxy::listen;
 use super::support::random::Random;
 use super::support::server::{Server, ok};
@@ -82,6 +84,37 @@ fn until_the_server_closes() {
         assert_eq!((head.field("transfer-encoding"), client.rest()), (None, b"abc".to_vec()));
         terse.end();
     }
+}
+
+/// What most development servers send: HTTP/1.0, or a body that ends with the connection, and errors as long as pages.
+#[test]
+fn of_old_servers_and_errors_are_compressed() {
+    const PAGE: &str = "one page and another, one line and another, ";
+    let page = PAGE.repeat(100);
+    let sent = page.clone();
+    let server = Server::start(move |connection| {
+        let request = connection.request().unwrap();
+        let (version, status, length) = match request.target.as_str() {
+            "/closed" => ("1.0", "200 OK", String::new()),
+            "/length" => ("1.0", "200 OK", format!("Content-Length: {}\r\n", sent.len())),
+            "/modern" => ("1.1", "200 OK", "Connection: close\r\n".to_owned()),
+            status => ("1.1", &status[1..], format!("Connection: close\r\nContent-Length: {}\r\n", sent.len())),
+        };
+        connection.send(format!("HTTP/{version} {status}\r\nContent-Type: text/html\r\n{length}\r\n{sent}"));
+    });
+    let compressed = |terse: &Terse, path: &str| {
+        let response = terse.client().get(path, &[("Accept-Encoding", "gzip")]);
+        assert_eq!(response.line.split(' ').next(), Some("HTTP/1.1"), "{path}");
+        let is_coded = response.field("content-encoding") == Some("gzip");
+        assert_eq!(if is_coded { gunzip(&response.body) } else { response.body }, page.as_bytes(), "{path}");
+        is_coded
+    };
+    let terse = listen(&format!("compression on\n server one {}", server.address()));
+    for path in ["/closed", "/length", "/modern", "/404", "/500", "/207", "/301"] {
+        assert!(compressed(&terse, path), "{path}");
+    }
+    assert!(!compressed(&terse, "/226"));
+    terse.end();
 }
 
 /// Answers without bodies, whatever their heads say of one: the next answer is found where it begins.

@@ -267,6 +267,35 @@ fn of_old_clients() {
     terse.end();
 }
 
+/// A message goes on in the version that terse speaks (RFC 9112 section 2.3), but for requests that no server of 1.1 would take.
+#[test]
+fn of_any_version_on_either_side() {
+    let server = Server::answering(|request| {
+        let line = &request.line;
+        format!("HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n{line}", line.len())
+    });
+    let ask = |lines: &str, request: &str| {
+        let text =
+            format!("global\n nbthread 1\n{lines}\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n server one {}\n", server.address());
+        let terse = Terse::with(&text).listen("web").start();
+        let mut client = terse.client();
+        client.send(request);
+        let response = client.response("GET");
+        terse.end();
+        (response.text(), response.line)
+    };
+    for (lines, request, asked, answered) in [
+        ("", "GET / HTTP/1.0\r\nHost: a\r\n\r\n", "HTTP/1.1", "HTTP/1.1"),
+        ("", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1", "HTTP/1.1"),
+        ("", "GET / HTTP/1.0\r\n\r\n", "HTTP/1.0", "HTTP/1.1"),
+        ("http-conformance haproxy", "GET / HTTP/1.0\r\nHost: a\r\n\r\n", "HTTP/1.0", "HTTP/1.0"),
+        ("http-conformance haproxy", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1", "HTTP/1.0"),
+    ] {
+        let expected = (format!("GET / {asked}"), format!("{answered} 200 OK"));
+        assert_eq!(ask(lines, request), expected, "{lines} {request:?}");
+    }
+}
+
 /// A server of HTTP/1.0 closes behind each answer unless it says otherwise.
 #[test]
 fn of_old_servers() {

@@ -18,12 +18,22 @@ pub struct Peer<'a> {
     pub spellings: Option<&'a Spellings>,
     /// Whether trailers are kept from it.
     pub drops_trailers: bool,
+    /// Whether a message of HTTP/1.0 stays one (`http-conformance haproxy`); an intermediary's own version is 1.1 (RFC 9112 section 2.3).
+    pub keeps_version: bool,
 }
 
 impl Peer<'_> {
     /// Chunks are unknown to HTTP/1.0 (RFC 9112 section 7.1).
     fn reads_chunks(&self) -> bool {
         self.version != Version::Http10
+    }
+
+    /// The version in which a response goes to it. Chunks are HTTP/1.1's.
+    fn answers_in(&self, response: &Response) -> Version {
+        match response.version {
+            Version::Http10 if self.keeps_version && response.body != BodyLength::Framed => Version::Http10,
+            _ => Version::Http11,
+        }
     }
 
     fn spell(&self, head: &mut [u8]) {
@@ -49,7 +59,7 @@ impl Sink<'_> {
             }
         };
         let start = self.out.len();
-        encode::request_head(request, connection, self.out);
+        encode::request_head(request, encode::request_version(request, to.keeps_version), connection, self.out);
         to.spell(&mut self.out[start..]);
     }
 
@@ -84,7 +94,7 @@ impl Sink<'_> {
                 response.fields.remove_known(Known::TransferEncoding);
             }
             BodyLength::Framed | BodyLength::UntilClose if to.reads_chunks() => {
-                (response.version, response.body) = (Version::Http11, BodyLength::Framed);
+                response.body = BodyLength::Framed;
                 if !response.fields.has(Known::TransferEncoding) {
                     response.fields.push(b"Transfer-Encoding", b"chunked");
                 }
@@ -96,7 +106,8 @@ impl Sink<'_> {
             }
         }
         let keeps = keep && response.body != BodyLength::UntilClose;
-        self.append(response, encode::connection(keeps, to.version.min(response.version)), to);
+        let version = to.answers_in(response);
+        self.append(response, encode::connection(keeps, to.version.min(version)), to);
         keeps
     }
 
@@ -119,7 +130,7 @@ impl Sink<'_> {
 
     fn append(&mut self, response: &Response, connection: Connection, to: &Peer<'_>) {
         let start = self.out.len();
-        encode::response_head(response, connection.beside(&response.fields), self.out);
+        encode::response_head(response, to.answers_in(response), connection.beside(&response.fields), self.out);
         to.spell(&mut self.out[start..]);
     }
 
@@ -153,7 +164,7 @@ mod tests {
     }
 
     fn peer(version: Version, drops_trailers: bool) -> Peer<'static> {
-        Peer { version, spellings: None, drops_trailers }
+        Peer { version, spellings: None, drops_trailers, keeps_version: false }
     }
 
     const CHUNKS: Outgoing = Outgoing::Chunked { trailers: true };
@@ -207,10 +218,33 @@ mod tests {
                 response.fields.push(name.as_bytes(), value.as_bytes());
             }
             let (text, framed, kept) = made(|sink| sink.response(&mut response, keep, &peer(to, false)));
-            let said = if response.version == Http10 { "HTTP/1.0" } else { "HTTP/1.1" };
             let what = format!("{status} {body:?} {fields:?} of {from:?} to {to:?}");
-            assert_eq!(text, format!("{said} {status} R\r\n{head}\r\n"), "{what}");
+            assert_eq!(text, format!("HTTP/1.1 {status} R\r\n{head}\r\n"), "{what}");
             assert_eq!((framed, response.body, kept), (framing, ends, keeps), "{what}");
+        }
+    }
+
+    #[test]
+    fn versions_are_our_own_or_haproxys() {
+        for (keeps, host, asked, answered) in [
+            (false, true, "GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 R\r\n\r\n"),
+            (true, true, "GET / HTTP/1.0\r\nHost: h\r\n\r\n", "HTTP/1.0 200 R\r\nConnection: keep-alive\r\n\r\n"),
+            // A server of HTTP/1.1 would refuse an empty Host.
+            (false, false, "GET / HTTP/1.0\r\n\r\n", "HTTP/1.1 200 R\r\n\r\n"),
+        ] {
+            let to = Peer { keeps_version: keeps, ..peer(Version::Http11, false) };
+            let mut request = Request::default();
+            request.set_method(b"GET");
+            request.set_target(b"/");
+            request.version = Version::Http10;
+            if host {
+                request.fields.push(b"Host", b"h");
+            }
+            assert_eq!(made(|sink| sink.request(&mut request, Connection::Implied, &to)).0, asked);
+            let mut response = Response::default();
+            (response.version, response.status) = (Version::Http10, 200);
+            response.set_reason(b"R");
+            assert_eq!(made(|sink| sink.response(&mut response, true, &to)).0, answered);
         }
     }
 
@@ -232,8 +266,7 @@ mod tests {
     fn requests_are_framed_by_their_bodies() {
         for (version, body, fields, drops, expected, framing) in [
             (Version::Http11, BodyLength::None, "", false, "HTTP/1.1\r\nHost: h\r\n", Outgoing::Plain),
-            (Version::Http10, BodyLength::Exact(3), "", false, "HTTP/1.0\r\nHost: h\r\n", Outgoing::Plain),
-            // Chunks are HTTP/1.1's, whatever the client spoke.
+            (Version::Http10, BodyLength::Exact(3), "", false, "HTTP/1.1\r\nHost: h\r\n", Outgoing::Plain),
             (Version::Http10, BodyLength::Framed, "", false, "HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n", CHUNKS),
             (
                 Version::Http11,

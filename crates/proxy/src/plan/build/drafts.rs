@@ -98,7 +98,7 @@ impl Draft {
             log: settings.take().unwrap_or_default(),
             errors: settings.take::<ErrorSettings>().unwrap_or_default().sources,
             acls: settings.take().unwrap_or_default(),
-            compression: settings.take().map(Arc::new),
+            compression: settings.take().map(Compression::settled).map(Arc::new),
             decompression: settings.take().map(Arc::new),
             hop: settings.take().unwrap_or_default(),
             lines,

@@ -17,6 +17,7 @@ use crate::settings::{Mode, ProxySettings};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use terse_balance::{FarmSettings, Wardens};
+use terse_compress::Compression;
 use terse_compress::engine::{self, EngineSettings};
 use terse_config::{Base, Diagnostics, Section, SectionKind, Severity};
 
@@ -69,7 +70,7 @@ impl Templates {
             // What its expressions take for their own section's is nobody's: others may have its name.
             let draft = Draft::new(section(&base, Arc::default()), 0);
             splices |= draft.proxy.options.splice.any();
-            compresses |= draft.compression.is_some();
+            compresses |= draft.compression.as_deref().is_some_and(Compression::is_on);
             let own = Own::of(&draft, logs, &mut said);
             let problems = base.objections(SectionKind::Backend).chain(alerts(&said)).collect();
             Template { base, own, problems }
