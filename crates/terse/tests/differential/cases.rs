@@ -17,6 +17,8 @@ const OLD: &str = "chunks and trailers are unknown to HTTP/1.0 (RFC 9112 section
 const STRICT: &str = "malformed requests are refused, not repaired";
 const READ: &str = "the connection goes on where the request's body has come with its head";
 
+const VERSIONS: &str = "an intermediary's answer is of its own version, in which connections persist (RFC 9112 section 2.3)";
+
 const TIES: &str = "the order among servers whose turn it is equally is nobody's";
 
 const GET: &[&str] = &["GET /x"];
@@ -63,7 +65,7 @@ fn messages() {
         same("option httpclose\n server a {a}", &["GET /x", "GET /x", "GET /chunked"]),
         same("option http-server-close\n server a {a}", &["GET /x", "GET /x", "GET /chunked", "POST /x || body"]),
         same("http-reuse always\n server a {a}", &["GET /x", "GET /x", "~GET /x", "~POST /x || body"]),
-        same("server a {a}", &["GET /old", "GET /x"]),
+        but("server a {a}", &["GET /old", "GET /x"], &[(Field("connection"), VERSIONS)]),
         same("server a {a}", &["GET /empty", "~GET /junk", "~GET /x"]),
         same("server a {a} disabled", &["GET /x", "~POST /x || body"]),
         same("server a 127.0.0.1:1\n retries 0", GET),
@@ -436,6 +438,7 @@ fn compression() {
             (Request("HEAD /html | Accept-Encoding: gzip"), "its head is GET's (RFC 9110 section 9.3.2)"),
             (Field("accept-ranges"), "ranges of a compressed body are not to be had"),
             (Request("GET /html | Accept-Encoding: identity, gzip;q=0.5"), "who prefers identity gets it"),
+            (Request("GET /404 | Accept-Encoding: gzip"), "an error's page is compressed like any other"),
         ];
         but(lines, ASKS, allowed)
     }

@@ -141,13 +141,21 @@ fn differ(reference: &Outcome, ours: &Outcome, case: &Case) -> Vec<String> {
 fn seen_by(outcome: &Outcome, case: &Case) -> Vec<String> {
     let is_meant =
         |line: &str| case.allowed.iter().any(|(allowed, _)| matches!(allowed, Allowed::Seen(part) if line.contains(part)));
-    let mut seen: Vec<String> = outcome.seen.iter().filter(|line| !is_meant(line)).cloned().collect();
+    let mut seen: Vec<String> = outcome.seen.iter().filter(|line| !is_meant(line)).map(|line| in_own_version(line)).collect();
     if case.allows(Allowed::Order) {
         // How often each was chosen counts, not for what.
         seen.iter_mut().for_each(|line| line.truncate(1));
         seen.sort();
     }
     seen
+}
+
+/// A request as it goes on in the version of an intermediary (RFC 9112 section 2.3), where HAProxy keeps the client's.
+fn in_own_version(line: &str) -> String {
+    match line.contains("(\"host\", ") {
+        true => line.replace(" HTTP/1.0 [(\"connection\", \"keep-alive\"), ", " HTTP/1.1 ["),
+        false => line.to_owned(),
+    }
 }
 
 pub(crate) fn lines_differ(what: &str, theirs: Vec<String>, ours: Vec<String>, found: &mut Vec<String>) {
