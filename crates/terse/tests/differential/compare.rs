@@ -152,8 +152,8 @@ fn seen_by(outcome: &Outcome, case: &Case) -> Vec<String> {
 
 /// A request as it goes on in the version of an intermediary (RFC 9112 section 2.3), where HAProxy keeps the client's.
 fn in_own_version(line: &str) -> String {
-    match line.contains("(\"host\", ") {
-        true => line.replace(" HTTP/1.0 [(\"connection\", \"keep-alive\"), ", " HTTP/1.1 ["),
+    match line.contains(" HTTP/1.0 [") && line.contains("(\"host\", ") {
+        true => line.replace(" HTTP/1.0 [", " HTTP/1.1 [").replace("(\"connection\", \"keep-alive\"), ", ""),
         false => line.to_owned(),
     }
 }
