@@ -92,6 +92,21 @@ impl Job {
 }
 
 impl Told {
+    /// Waits for a message, and leaves it to be received; false at the end. The kernel wakes one of the threads that wait for each.
+    pub(crate) fn comes(socket: &OwnedFd) -> bool {
+        let mut first = [0];
+        let received = rustix::io::retry_on_intr(|| rustix::net::recv(socket, &mut first[..], RecvFlags::PEEK));
+        matches!(received, Ok((_, 1..)))
+    }
+
+    /// Bytes of the next message's body, which is left to be received: 0 where it is no job's. None: no message is there.
+    pub(crate) fn next_body(socket: &OwnedFd) -> Option<u64> {
+        let mut message = [0; MAX_BYTES];
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        let (_, length) = rustix::io::retry_on_intr(|| rustix::net::recv(socket, &mut message[..], flags)).ok()?;
+        Some(message.get(..length).and_then(Job::read).map_or(0, |job| job.bytes))
+    }
+
     /// The next message; none at the end, or where it is none.
     pub(crate) fn receive(socket: &OwnedFd, flags: RecvFlags) -> Option<Told> {
         let mut message = [0; MAX_BYTES];

@@ -22,14 +22,7 @@ struct Held {
     body: Body,
 }
 
-/// Jobs on their way in. The thread that holds the lock takes the next batch.
-#[derive(Default)]
-struct Intake {
-    segments: HashMap<u64, Arc<Held>>,
-    /// A job that the last batch had no room for.
-    left: Option<Taken>,
-}
-
+type Segments = HashMap<u64, Arc<Held>>;
 type Taken = (Job, Option<Arc<Held>>);
 
 struct Place<'a> {
@@ -37,7 +30,8 @@ struct Place<'a> {
     socket: &'a OwnedFd,
     memory: &'a Memory,
     slots: &'a [Pinned],
-    intake: Mutex<Intake>,
+    /// The thread that holds the lock takes the next batch.
+    segments: Mutex<Segments>,
     most_bytes: usize,
 }
 
@@ -57,7 +51,7 @@ pub(crate) fn serve(number: u32, threads: usize, deadline: Duration, socket: &Ow
     let slot = |slot| memory.coded(slot).map(|(base, _)| Pinned::new(&gpu, base, layout.stride(), Access::Write));
     let slots: Vec<Pinned> = (0..layout.slots).filter_map(slot).collect();
     say(socket, &Reply::Ready(gpu.version.clone()));
-    let place = Place { gpu: &gpu, socket, memory, slots: &slots, intake: Mutex::default(), most_bytes };
+    let place = Place { gpu: &gpu, socket, memory, slots: &slots, segments: Mutex::default(), most_bytes };
     std::thread::scope(|scope| {
         for batch in batches {
             scope.spawn(|| place.work(batch));
@@ -69,6 +63,10 @@ pub(crate) fn serve(number: u32, threads: usize, deadline: Duration, socket: &Ow
 fn batch_bytes(deadline: Duration) -> usize {
     let bytes = deadline.as_micros().saturating_mul(SLOW_BYTES_PER_US) / u128::from(PART_OF_DEADLINE);
     usize::try_from(bytes).unwrap_or(usize::MAX).min(MOST_BATCH_BYTES)
+}
+
+fn share_of_body(bytes: u64) -> usize {
+    share_of(usize::try_from(bytes).unwrap_or(usize::MAX / 2))
 }
 
 impl Place<'_> {
@@ -96,44 +94,52 @@ impl Place<'_> {
     }
 
     /// The next job and all that wait behind it, as far as they fit one batch; none at the end.
+    ///
+    /// A thread waits without the lock: were it to wait for the message under it, the next thread would have to be woken with each job
+    /// to wait in its place.
     fn take(&self) -> Option<Vec<Taken>> {
-        let mut intake = self.intake.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut taken, mut bytes) = (Vec::new(), 0);
-        while taken.len() < self.slots.len() {
-            let next = match intake.left.take() {
-                Some(left) => left,
-                None => {
-                    let flags = if taken.is_empty() { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
-                    match Told::receive(self.socket, flags) {
-                        Some(Told::Forget(number)) => {
-                            intake.segments.remove(&number);
-                            continue;
-                        }
-                        Some(Told::Do(job, file)) => (job, self.held(&mut intake, job.segment, file)),
-                        None => break,
-                    }
-                }
-            };
-            let share = share_of(usize::try_from(next.0.bytes).unwrap_or(usize::MAX / 2));
-            if !taken.is_empty() && share > self.most_bytes - bytes {
-                intake.left = Some(next);
-                break;
+        let mut taken = Vec::new();
+        while taken.is_empty() {
+            if !Told::comes(self.socket) {
+                return None;
             }
-            bytes += share.min(self.most_bytes);
-            taken.push(next);
+            self.fill_batch(&mut taken);
         }
-        (!taken.is_empty()).then_some(taken)
+        Some(taken)
+    }
+
+    /// Takes what is there; another thread may have been faster.
+    fn fill_batch(&self, taken: &mut Vec<Taken>) {
+        let mut segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = 0;
+        while taken.len() < self.slots.len() {
+            if !taken.is_empty() {
+                let next = Told::next_body(self.socket).map(share_of_body);
+                if next.is_none_or(|share| share > self.most_bytes - bytes) {
+                    return;
+                }
+            }
+            match Told::receive(self.socket, RecvFlags::DONTWAIT) {
+                Some(Told::Forget(number)) => _ = segments.remove(&number),
+                Some(Told::Do(job, file)) => {
+                    bytes += share_of_body(job.bytes).min(self.most_bytes);
+                    let held = self.held(&mut segments, job.segment, file);
+                    taken.push((job, held));
+                }
+                None => return,
+            }
+        }
     }
 
     /// A segment, which is mapped when its descriptor comes.
-    fn held(&self, intake: &mut Intake, number: u64, file: Option<OwnedFd>) -> Option<Arc<Held>> {
-        let Some(file) = file else { return intake.segments.get(&number).cloned() };
+    fn held(&self, segments: &mut Segments, number: u64, file: Option<OwnedFd>) -> Option<Arc<Held>> {
+        let Some(file) = file else { return segments.get(&number).cloned() };
         let body = Body::attach(&file).ok()?;
         let (base, bytes) = body.extent();
         // Where the driver cannot pin it, it copies through memory of its own.
         let pinned = self.gpu.pins_to_read.then(|| Pinned::new(self.gpu, base, bytes, Access::Read));
         let held = Arc::new(Held { pinned, body });
-        intake.segments.insert(number, held.clone());
+        segments.insert(number, held.clone());
         Some(held)
     }
 

@@ -28,6 +28,27 @@ impl Device for Puppet {
     }
 }
 
+/// A device that takes an order in its own time.
+struct Slow {
+    puppet: Puppet,
+    takes: Mutex<Receiver<()>>,
+}
+
+impl Device for Slow {
+    fn submit(&self, batch: Vec<Order>) {
+        let _ = self.takes.lock().unwrap().recv_timeout(PATIENCE);
+        self.puppet.submit(batch);
+    }
+
+    fn overdue(&self, ticket: u64) {
+        self.puppet.overdue(ticket);
+    }
+
+    fn status(&self) -> Status {
+        self.puppet.status()
+    }
+}
+
 struct Stage {
     queue: Queue,
     orders: Receiver<Order>,
@@ -53,8 +74,12 @@ impl Stage {
     fn new(settings: EngineSettings) -> Stage {
         let ((orders, orders_in), (overdue, overdue_in)) = (channel(), channel());
         let puppet = Arc::new(Puppet { orders: Mutex::new(orders), overdue: Mutex::new(overdue) });
-        let queue = Queue::with_engines(1, 0, 8, vec![(settings, puppet)]).unwrap();
-        Stage { queue, orders: orders_in, overdue: overdue_in, pool: Arc::new(Pool::new(Tuning::default())) }
+        Stage::of(settings, puppet, orders_in, overdue_in)
+    }
+
+    fn of(settings: EngineSettings, device: Arc<dyn Device>, orders: Receiver<Order>, overdue: Receiver<u64>) -> Stage {
+        let queue = Queue::with_engines(1, 0, 8, vec![(settings, device)]).unwrap();
+        Stage { queue, orders, overdue, pool: Arc::new(Pool::new(Tuning::default())) }
     }
 
     /// The same, when the engine has passed its first probe.
@@ -184,6 +209,31 @@ fn a_deadline_ends_the_engines_turn() {
     assert!((1..=numbers.max_late_us.load(Relaxed)).contains(&numbers.mean_late_us()), "{numbers:?}");
     stage.do_it(hangs);
     stage.wait(|lane| lane.numbers().in_vain.load(Relaxed) >= 1);
+}
+
+/// The device is told at the deadline, when it does not know the job, and once more when it does.
+#[test]
+fn a_deadline_that_comes_before_the_job_is_told_after_it() {
+    let ((orders, orders_in), (overdue, overdue_in), (takes, takes_in)) = (channel(), channel(), channel());
+    let puppet = Puppet { orders: Mutex::new(orders), overdue: Mutex::new(overdue) };
+    let settings = EngineSettings { deadline: Duration::from_millis(50), fall: 1000, ..settings() };
+    takes.send(()).unwrap();
+    let stage = Stage::of(settings, Arc::new(Slow { puppet, takes: Mutex::new(takes_in) }), orders_in, overdue_in);
+    let probe = stage.order();
+    stage.do_it(probe);
+    stage.wait(|lane| lane.standing() == Standing::Up);
+    let work = Work::whole(Engine::of(Coding::Gzip), Level(6), stage.pool.clone(), body(5000).into()).by(Some(EngineId(0)));
+    let queue = &stage.queue;
+    let job = std::thread::scope(|scope| {
+        let submitted = scope.spawn(move || queue.submit(work).ok().unwrap());
+        stage.wait(|lane| lane.numbers().fallen(Cause::Late) == 1);
+        let told = stage.overdue.recv_timeout(PATIENCE).unwrap();
+        takes.send(()).unwrap();
+        assert_eq!(stage.order().ticket, told);
+        assert_eq!(stage.overdue.recv_timeout(PATIENCE), Ok(told));
+        submitted.join().unwrap()
+    });
+    assert_eq!(plain(Coding::Gzip, block_on(job)), body(5000));
 }
 
 #[test]
