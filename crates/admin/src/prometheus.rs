@@ -13,6 +13,7 @@
 
 mod dump;
 mod families;
+mod own;
 mod query;
 mod text;
 

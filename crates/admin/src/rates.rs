@@ -1,6 +1,8 @@
 //! How much happens in a second: counters are looked at once a second, by one task of the control thread.
 
 use crate::context::Context;
+use crate::history::{History, Totals};
+use crate::savings::{Sent, serves_statistics_alone};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,6 +37,8 @@ pub(crate) struct Rates {
     pub(crate) busy: Rate,
     /// Handshakes of TLS.
     pub(crate) tls: TlsRates,
+    /// The last ten minutes.
+    pub(crate) history: History,
     last: Mutex<Option<Instant>>,
 }
 
@@ -150,6 +154,7 @@ impl Rates {
             decompress_out: Rate::default(),
             busy: Rate::default(),
             tls: TlsRates::default(),
+            history: History::default(),
             last: Mutex::default(),
         }
     }
@@ -197,6 +202,7 @@ impl Rates {
         let elapsed_ms = last.map_or(u64::MAX, |last| now.saturating_duration_since(last).as_millis() as u64);
         let (mut connections, mut sessions, mut bytes_out, mut compress_in, mut compress_out) = (0, 0, 0, 0, 0);
         let (mut decompress_in, mut decompress_out) = (0, 0);
+        let mut all = Totals::default();
         for (front, rates) in plan.frontends.iter().zip(&self.frontends) {
             let totals = front.tally.totals();
             rates.connections.note(totals.connections, elapsed_ms);
@@ -206,8 +212,15 @@ impl Rates {
             connections += totals.connections;
             sessions += totals.sessions;
             bytes_out += totals.bytes_out;
-            compress_in += compression.bytes_in.load(Relaxed);
-            compress_out += compression.bytes_out.load(Relaxed);
+            let [plain, coded] = [&compression.bytes_in, &compression.bytes_out].map(|number| number.load(Relaxed));
+            compress_in += plain;
+            compress_out += coded;
+            if !serves_statistics_alone(plan, front) {
+                let sent = Sent::new(totals.bytes_out, plain, coded);
+                all.sent += sent.bytes;
+                all.before += sent.before;
+                all.requests += totals.requests;
+            }
             let decoded = front.tally.decompression();
             for side in [&decoded.request, &decoded.response] {
                 decompress_in += side.bytes_in.load(Relaxed);
@@ -234,6 +247,7 @@ impl Rates {
         self.tls.client_keys.note(COUNTERS.client_keys(), elapsed_ms);
         self.tls.server_keys.note(COUNTERS.server_keys(), elapsed_ms);
         self.busy.note(busy_us / plan.process.workers.max(1) as u64 / 1000, elapsed_ms);
+        self.history.note(all, self.busy.now(), elapsed_ms);
     }
 }
 

@@ -3,6 +3,8 @@
 use crate::figures::{Column, Figure, Kind, Row};
 use crate::halves::{self, Half};
 use crate::rates::Rates;
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -57,36 +59,110 @@ impl Selection<'_> {
     }
 }
 
-impl Sight<'_> {
-    /// The rows of a selection, in the order of the configuration; a backend's servers stand before it.
-    pub(crate) fn rows(&self, selection: &Selection<'_>) -> Vec<Row> {
-        let mut rows = Vec::new();
-        let backends = self.plan.backends.now();
-        for half in halves::of(self.plan, &backends).into_iter().filter(|half| (selection.proxies)(*half)) {
+/// The rows of a selection, one at a time: those of thousands of servers are too much for one turn of a worker, and for memory.
+pub(crate) struct Walk {
+    steps: VecDeque<Step>,
+    /// Rows at most.
+    left: usize,
+}
+
+/// What stands next.
+enum Step {
+    Frontend(usize),
+    /// By its place among the plan's.
+    Address(usize),
+    /// Servers of a backend, from this place on.
+    Servers(Arc<Backend>, Vec<Arc<Server>>, usize),
+    Backend(Arc<Backend>),
+}
+
+impl Walk {
+    /// What is there now. Servers that come later are not on it.
+    pub(crate) fn new(plan: &Plan, selection: &Selection<'_>) -> Walk {
+        let mut steps = VecDeque::new();
+        let backends = plan.backends.now();
+        for half in halves::of(plan, &backends).into_iter().filter(|half| (selection.proxies)(*half)) {
             match half {
-                Half::Front(index, front) => {
+                Half::Front(index, _) => {
                     if selection.wants(Kind::Frontend) {
-                        rows.push(self.frontend(index, front));
+                        steps.push_back(Step::Frontend(index));
                     }
                     if selection.wants(Kind::Address) {
-                        let binds = self.plan.binds.iter().filter(|bind| bind.frontend == index);
-                        let wanted = binds.filter(|bind| selection.server.is_none_or(|id| id == bind.id));
-                        rows.extend(wanted.filter_map(|bind| self.address(front, bind)));
+                        let binds = plan.binds.iter().enumerate().filter(|(_, bind)| bind.frontend == index);
+                        // One that is not counted on its own has no row.
+                        let counted = binds.filter(|(_, bind)| bind.tally.is_some());
+                        let wanted = counted.filter(|(_, bind)| selection.server.is_none_or(|id| id == bind.id));
+                        steps.extend(wanted.map(|(place, _)| Step::Address(place)));
                     }
                 }
                 Half::Back(back) => {
                     if selection.wants(Kind::Server) {
                         let servers = back.farm.servers();
-                        let wanted = servers.iter().filter(|server| selection.wants_server(server));
-                        rows.extend(wanted.map(|server| self.server(back, server)));
+                        let wanted = servers.iter().filter(|server| selection.wants_server(server)).cloned().collect();
+                        steps.push_back(Step::Servers(back.clone(), wanted, 0));
                     }
                     if selection.wants(Kind::Backend) {
-                        rows.push(self.backend(back));
+                        steps.push_back(Step::Backend(back.clone()));
                     }
                 }
             }
         }
-        rows
+        Walk { steps, left: usize::MAX }
+    }
+
+    /// Passes over so many rows, without making them.
+    pub(crate) fn skip(&mut self, mut rows: usize) {
+        while rows > 0 {
+            match self.steps.front_mut() {
+                Some(Step::Servers(_, servers, at)) if servers.len() - *at > rows => {
+                    *at += rows;
+                    return;
+                }
+                Some(Step::Servers(_, servers, at)) => rows -= servers.len() - *at,
+                Some(Step::Frontend(_) | Step::Address(_) | Step::Backend(_)) => rows -= 1,
+                None => return,
+            }
+            self.steps.pop_front();
+        }
+    }
+
+    /// Ends after so many rows.
+    pub(crate) fn limit(&mut self, rows: usize) {
+        self.left = rows;
+    }
+
+    /// The next row; none behind the last.
+    pub(crate) fn next(&mut self, sight: &Sight<'_>) -> Option<Row> {
+        self.left = self.left.checked_sub(1)?;
+        loop {
+            let row = match self.steps.front_mut()? {
+                Step::Frontend(index) => sight.plan.frontends.get(*index).map(|front| sight.frontend(*index, front)),
+                Step::Address(place) => {
+                    let bind = sight.plan.binds.get(*place);
+                    bind.and_then(|bind| sight.address(sight.plan.frontends.get(bind.frontend)?, bind))
+                }
+                Step::Servers(back, servers, at) => {
+                    if let Some(server) = servers.get(*at) {
+                        *at += 1;
+                        return Some(sight.server(back, server));
+                    }
+                    None
+                }
+                Step::Backend(back) => Some(sight.backend(back)),
+            };
+            self.steps.pop_front();
+            if row.is_some() {
+                return row;
+            }
+        }
+    }
+}
+
+impl Sight<'_> {
+    /// The rows of a selection, in the order of the configuration; a backend's servers stand before it.
+    pub(crate) fn rows(&self, selection: &Selection<'_>) -> Vec<Row> {
+        let mut walk = Walk::new(self.plan, selection);
+        std::iter::from_fn(|| walk.next(self)).collect()
     }
 
     /// A frontend's row.
@@ -240,13 +316,7 @@ impl Sight<'_> {
         let rate = || self.rates.and_then(|rates| Some(rates.of_backend(back)?.servers.of(server)));
         let count = COUNTS.iter().find(|(counted, ..)| *counted == column);
         if let Some((_, count, kind)) = count {
-            let counts = match kind {
-                Counted::Always => true,
-                Counted::InHttp => back.mode == Mode::Http,
-                Counted::WhenChecked => is_checked,
-                Counted::WhenObserved => settings.observe.layer.is_some(),
-            };
-            return counts.then(|| Figure::counter(server.counters.total(*count)));
+            return kind.holds(back, server).then(|| Figure::counter(server.counters.total(*count)));
         }
         Some(match column {
             Column::Proxy => Figure::name(&*back.name),
@@ -366,6 +436,10 @@ fn common(row: &mut Row, name: &str, service: &str, kind: Mode, totals: &Totals)
     row.set(Column::Sessions, Figure::counter(totals.sessions));
     row.set(Column::BytesIn, Figure::counter(totals.bytes_in));
     row.set(Column::BytesOut, Figure::counter(totals.bytes_out));
+    row.set(Column::RequestBytesIn, Figure::counter(totals.bytes_in));
+    row.set(Column::RequestBytesOut, Figure::counter(totals.bytes_to_server));
+    row.set(Column::ResponseBytesIn, Figure::counter(totals.bytes_from_server));
+    row.set(Column::ResponseBytesOut, Figure::counter(totals.bytes_out));
     row.set(Column::DeniedRequests, Figure::counter(totals.denied_requests));
     row.set(Column::DeniedResponses, Figure::counter(totals.denied_responses));
     row.set(Column::InternalErrors, Figure::counter(totals.internal_errors));
@@ -403,7 +477,7 @@ fn handshakes<'a>(row: &mut Row, lines: impl Iterator<Item = &'a HandshakeCounts
 }
 
 /// The columns of times: averages, and the longest.
-const SPANS: &[(Span, Column, Column)] = &[
+pub(crate) const SPANS: &[(Span, Column, Column)] = &[
     (Span::Queue, Column::QueueTime, Column::QueueTimeMax),
     (Span::Connect, Column::ConnectTime, Column::ConnectTimeMax),
     (Span::Response, Column::ResponseTime, Column::ResponseTimeMax),
@@ -420,6 +494,7 @@ fn mode(mode: Mode) -> Figure {
 }
 
 /// When a server has a count to show.
+#[derive(Clone, Copy)]
 pub(crate) enum Counted {
     Always,
     InHttp,
@@ -427,11 +502,27 @@ pub(crate) enum Counted {
     WhenObserved,
 }
 
+impl Counted {
+    /// Whether this server has.
+    pub(crate) fn holds(self, back: &Backend, server: &Server) -> bool {
+        match self {
+            Counted::Always => true,
+            Counted::InHttp => back.mode == Mode::Http,
+            Counted::WhenChecked => server.settings().check.enabled && server.is_checked(),
+            Counted::WhenObserved => server.settings().observe.layer.is_some(),
+        }
+    }
+}
+
 /// What a server counts.
 pub(crate) const COUNTS: &[(Column, Count, Counted)] = &[
     (Column::Sessions, Count::Sessions, Counted::Always),
     (Column::BytesIn, Count::BytesIn, Counted::Always),
     (Column::BytesOut, Count::BytesOut, Counted::Always),
+    (Column::RequestBytesIn, Count::BytesIn, Counted::Always),
+    (Column::RequestBytesOut, Count::BytesToServer, Counted::Always),
+    (Column::ResponseBytesIn, Count::BytesFromServer, Counted::Always),
+    (Column::ResponseBytesOut, Count::BytesOut, Counted::Always),
     (Column::DeniedResponses, Count::DeniedResponses, Counted::Always),
     (Column::RewriteFailures, Count::RewriteFailures, Counted::Always),
     (Column::ConnectErrors, Count::ConnectErrors, Counted::Always),

@@ -289,7 +289,7 @@ listen l
         plan.frontends[0].tally.of(0).requests.add(7);
         plan.frontends[0].tally.of(1).requests.add(3);
         plan.binds[1].tally.as_ref().unwrap().of(0).sessions.add(5);
-        plan.frontends[1].tally.of(0).compression.count_bytes(100, 20);
+        plan.frontends[1].tally.of(0).compression.count_compressed(terse_compress::Coding::Gzip, 100, 20);
         plan.backends.now()[0].tally.of(0).sessions.add(11);
         plan.backends.now()[0].farm.counters.add(Count::WentDown, 2);
         let server = &plan.backends.now()[0].farm.servers()[0];

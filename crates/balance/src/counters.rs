@@ -26,6 +26,10 @@ counts! {
     BytesIn,
     /// Bytes to clients (`bout`).
     BytesOut,
+    /// Bytes of requests sent to it (`reqbout`).
+    BytesToServer,
+    /// Bytes of responses received from it (`resbin`).
+    BytesFromServer,
     /// Requests denied by a rule (`dreq`).
     DeniedRequests,
     /// Responses denied by a rule (`dresp`).
@@ -70,14 +74,6 @@ counts! {
     WentDown,
     /// Times that errors of requests were too many (`hanafail`).
     AnalysisFailures,
-    /// Response bytes that compression took in (`comp_in`).
-    CompressIn,
-    /// Response bytes that compression gave out (`comp_out`).
-    CompressOut,
-    /// Response bytes that went past compression (`comp_byp`).
-    CompressBypass,
-    /// Responses compressed (`comp_rsp`).
-    CompressResponses,
 }
 
 /// One set of counters.
@@ -136,7 +132,7 @@ impl Counters {
     }
 
     fn sum(&self, count: usize) -> u64 {
-        self.lanes.iter().map(|lane| lane.0[count].load(Relaxed)).fold(0, u64::wrapping_add)
+        self.lanes[..taken_lanes()].iter().map(|lane| lane.0[count].load(Relaxed)).fold(0, u64::wrapping_add)
     }
 
     /// Sets all to zero (`clear counters all`).
@@ -149,13 +145,20 @@ impl Counters {
 pub(crate) const LANES: usize = 17;
 const SHARED_LANE: usize = LANES - 1;
 
+/// How many lanes threads have taken.
+static NEXT_LANE: AtomicUsize = AtomicUsize::new(0);
+
+/// Lanes that threads write to: those behind them are zero, and not worth the cache's time.
+pub(crate) fn taken_lanes() -> usize {
+    NEXT_LANE.load(Relaxed).min(LANES)
+}
+
 /// The lane of this thread.
 pub(crate) fn lane() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local!(static MINE: Cell<usize> = const { Cell::new(usize::MAX) });
     MINE.with(|mine| match mine.get() {
         usize::MAX => {
-            mine.set(NEXT.fetch_add(1, Relaxed).min(SHARED_LANE));
+            mine.set(NEXT_LANE.fetch_add(1, Relaxed).min(SHARED_LANE));
             mine.get()
         }
         lane => lane,

@@ -4,7 +4,7 @@
 //! stores in a line of its own. A reader weighs the lanes by how many streams each has seen. Threads that share a lane may lose each
 //! other's newest sample, and nothing else.
 
-use crate::counters::{LANES, lane};
+use crate::counters::{LANES, lane, taken_lanes};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A part of a stream's time.
@@ -78,10 +78,14 @@ impl Durations {
         }
     }
 
+    fn taken(&self) -> impl Iterator<Item = &Lane> {
+        self.lanes[..taken_lanes()].iter()
+    }
+
     /// The average, in milliseconds.
     pub fn average_ms(&self, span: Span) -> u64 {
         let (mut sum, mut count) = (0u64, 0u64);
-        for lane in self.lanes.iter() {
+        for lane in self.taken() {
             let n = lane.count.load(Relaxed);
             sum += n * lane.means.get(span as usize).map_or(0, |mean| mean.load(Relaxed));
             count += n;
@@ -91,12 +95,12 @@ impl Durations {
 
     /// The most, in milliseconds.
     pub fn most_ms(&self, span: Span) -> u64 {
-        self.lanes.iter().filter_map(|lane| Some(lane.most.get(span as usize)?.load(Relaxed))).max().unwrap_or(0)
+        self.taken().filter_map(|lane| Some(lane.most.get(span as usize)?.load(Relaxed))).max().unwrap_or(0)
     }
 
     /// When the last stream came, in seconds from the start.
     pub fn last_s(&self) -> Option<u64> {
-        self.lanes.iter().map(|lane| lane.last.load(Relaxed)).max().and_then(|last| last.checked_sub(1))
+        self.taken().map(|lane| lane.last.load(Relaxed)).max().and_then(|last| last.checked_sub(1))
     }
 
     /// Forgets the most there were.

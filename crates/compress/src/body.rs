@@ -34,6 +34,7 @@ use crate::engine::EngineId;
 use crate::memory::{Recall, Remembrance};
 use crate::offload::{Finished, Job, Kind, Progress, Queue, TURN_BYTES, Work};
 use crate::policy::Plan;
+use crate::spent::{self, Site};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -123,6 +124,8 @@ pub struct Compressor {
     pending: bool,
     bytes_in: u64,
     bytes_out: u64,
+    /// Time in coders, in nanoseconds.
+    spent_ns: u64,
     /// Bytes taken from the budget.
     held: usize,
     /// The engine for the whole body, if it is not software.
@@ -175,6 +178,7 @@ impl Compressor {
             pending: false,
             bytes_in: 0,
             bytes_out: 0,
+            spent_ns: 0,
             held: 0,
             preferred: None,
             known_bytes,
@@ -281,15 +285,18 @@ impl Compressor {
         match std::mem::replace(&mut self.state, State::Broken) {
             State::Whole(body) => {
                 let before = self.output.len();
-                (self.engine.whole)(&body, self.plan.level, &self.place.pool, &mut self.output)?;
+                let code = || (self.engine.whole)(&body, self.plan.level, &self.place.pool, &mut self.output);
+                let (coded, spent) = spent::timed(self.plan.coding, Site::Worker, code);
+                coded?;
+                self.spent_ns += spent;
                 self.bytes_out += (self.output.len() - before) as u64;
                 if let Some(memory) = &mut self.memory {
-                    memory.keep(self.plan.coding, self.plan.level, &self.output[before..]);
+                    memory.keep(self.plan, self.spent_ns, &self.output[before..]);
                 }
                 self.ended();
                 Ok(Step::Done)
             }
-            State::Here { mut work, ns, last } => match work.step(None)? {
+            State::Here { mut work, ns, last } => match work.step(None, Site::Worker)? {
                 Progress::Done => {
                     work.share();
                     self.take_back(work, last).map(|()| Step::Done)
@@ -490,7 +497,9 @@ impl Compressor {
         let flush = self.brake(&mut *coder, flush);
         let (flush, lighten) = self.economy(&*coder, 0, flush);
         let before = self.output.len();
-        coder.push(input, &mut self.output, flush)?;
+        let (pushed, spent) = spent::timed(self.plan.coding, Site::Worker, || coder.push(input, &mut self.output, flush));
+        pushed?;
+        self.spent_ns += spent;
         self.bytes_out += (self.output.len() - before) as u64;
         if let Some(keep) = lighten {
             coder.lighten(keep);
@@ -505,7 +514,7 @@ impl Compressor {
         let flush = self.brake(&mut *coder, flush);
         let (flush, lighten) = self.economy(&*coder, input.memory(), flush);
         self.pending = flush == Flush::None;
-        let work = Work::stream(coder, input.into_piece(), flush, lighten);
+        let work = Work::stream(coder, self.plan.coding, input.into_piece(), flush, lighten);
         let last = flush == Flush::Finish;
         if self.is_short(ns) { self.here(work, ns, last) } else { self.send(work, ns, last) }
     }
@@ -558,11 +567,12 @@ impl Compressor {
     fn take_back(&mut self, mut work: Work, last: bool) -> Result<(), Fault> {
         self.held += work.release();
         self.plan.level = work.level().unwrap_or(self.plan.level);
+        self.spent_ns += work.spent_ns();
         let (coder, mut out) = work.into_parts();
         self.bytes_out += out.len() as u64;
         // What an engine has failed at may have become a stream on its way: it is the form of the whole all the same.
         if let Some(memory) = self.memory.as_mut().filter(|_| last) {
-            memory.keep(self.plan.coding, self.plan.level, &out);
+            memory.keep(self.plan, self.spent_ns, &out);
         }
         if self.output.is_empty() {
             self.output = out;

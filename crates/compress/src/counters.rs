@@ -1,8 +1,10 @@
 //! What a proxy's compression has done: numbers for the statistics, written by many threads.
 
+use crate::coding::{CODINGS, Coding};
 use crate::memory::Recall;
 use crate::policy::Layer;
 use crate::reason::Reason;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Counters of one proxy and one direction. `bytes_in`, `bytes_out` and `bypassed` are HAProxy's `comp_in`, `comp_out` and
@@ -20,6 +22,26 @@ pub struct Counters {
     passed: [AtomicU64; Reason::ALL.len()],
     recalled: [AtomicU64; Recall::ALL.len()],
     hops: [AtomicU64; Layer::ALL.len()],
+    /// What few proxies count: made at the first use, so that thousands of idle ones take no room.
+    codings: OnceLock<Box<[CodingCounters; CODINGS.len()]>>,
+    passed_bytes: OnceLock<Box<[AtomicU64; Reason::ALL.len()]>>,
+}
+
+/// Counters of one coding.
+#[derive(Default, Debug)]
+pub struct CodingCounters {
+    /// Messages.
+    pub messages: AtomicU64,
+    /// Bytes that went into the coder.
+    pub bytes_in: AtomicU64,
+    /// Bytes that came out of it.
+    pub bytes_out: AtomicU64,
+}
+
+impl CodingCounters {
+    fn all(&self) -> [&AtomicU64; 3] {
+        [&self.messages, &self.bytes_in, &self.bytes_out]
+    }
 }
 
 impl Default for Counters {
@@ -32,20 +54,27 @@ impl Default for Counters {
             passed: [const { AtomicU64::new(0) }; Reason::ALL.len()],
             recalled: [const { AtomicU64::new(0) }; Recall::ALL.len()],
             hops: [const { AtomicU64::new(0) }; Layer::ALL.len()],
+            codings: OnceLock::new(),
+            passed_bytes: OnceLock::new(),
         }
     }
 }
 
 impl Counters {
-    /// Counts a message that is compressed.
-    pub fn count_compressed(&self) {
+    /// Counts a message that was compressed, and its bytes before and after.
+    pub fn count_compressed(&self, coding: Coding, input: u64, output: u64) {
         self.compressed.fetch_add(1, Relaxed);
-    }
-
-    /// Counts bytes that went through a coder.
-    pub fn count_bytes(&self, input: u64, output: u64) {
         self.bytes_in.fetch_add(input, Relaxed);
         self.bytes_out.fetch_add(output, Relaxed);
+        let of_coding = &self.codings.get_or_init(Box::default)[coding as usize];
+        for (number, more) in of_coding.all().into_iter().zip([1, input, output]) {
+            number.fetch_add(more, Relaxed);
+        }
+    }
+
+    /// What a coding has done: messages, bytes in and bytes out.
+    pub fn of_coding(&self, coding: Coding) -> [u64; 3] {
+        self.codings.get().map_or([0; 3], |codings| codings[coding as usize].all().map(|number| number.load(Relaxed)))
     }
 
     /// Counts a message that is left as it is, and why.
@@ -53,7 +82,18 @@ impl Counters {
         self.passed[reason as usize].fetch_add(1, Relaxed);
     }
 
-    /// Counts bytes of such a message.
+    /// Counts the bytes that such a message was sent with, head and body.
+    pub fn count_passed_bytes(&self, reason: Reason, bytes: u64) {
+        self.passed_bytes.get_or_init(|| Box::new([const { AtomicU64::new(0) }; Reason::ALL.len()]))[reason as usize]
+            .fetch_add(bytes, Relaxed);
+    }
+
+    /// How many bytes messages were sent with that were left as they are for that reason.
+    pub fn passed_bytes(&self, reason: Reason) -> u64 {
+        self.passed_bytes.get().map_or(0, |bytes| bytes[reason as usize].load(Relaxed))
+    }
+
+    /// Counts bytes of a message that was left as it is for want of time or memory.
     pub fn count_bypassed(&self, bytes: u64) {
         self.bypassed.fetch_add(bytes, Relaxed);
     }
@@ -85,14 +125,31 @@ impl Counters {
 
     /// Adds what another one has counted, so that workers can count apart.
     pub fn add(&self, other: &Counters) {
-        for (sum, part) in self.all().zip(other.all()) {
+        if other.codings.get().is_some() {
+            self.codings.get_or_init(Box::default);
+        }
+        if other.passed_bytes.get().is_some() {
+            self.passed_bytes.get_or_init(|| Box::new([const { AtomicU64::new(0) }; Reason::ALL.len()]));
+        }
+        let all = self.all().zip(other.all());
+        let codings = self.of_codings().zip(other.of_codings());
+        let bytes = self.of_reasons().zip(other.of_reasons());
+        for (sum, part) in all.chain(codings).chain(bytes) {
             sum.fetch_add(part.load(Relaxed), Relaxed);
         }
     }
 
     /// Sets all to 0.
     pub fn clear(&self) {
-        self.all().for_each(|number| number.store(0, Relaxed));
+        self.all().chain(self.of_codings()).chain(self.of_reasons()).for_each(|number| number.store(0, Relaxed));
+    }
+
+    fn of_codings(&self) -> impl Iterator<Item = &AtomicU64> {
+        self.codings.get().into_iter().flat_map(|codings| codings.iter()).flat_map(CodingCounters::all)
+    }
+
+    fn of_reasons(&self) -> impl Iterator<Item = &AtomicU64> {
+        self.passed_bytes.get().into_iter().flat_map(|bytes| bytes.iter())
     }
 
     fn all(&self) -> impl Iterator<Item = &AtomicU64> {
@@ -166,14 +223,18 @@ mod tests {
     #[test]
     fn sums_and_clears() {
         let (sum, part) = (Counters::default(), Counters::default());
-        part.count_compressed();
-        part.count_bytes(10, 3);
+        part.count_compressed(Coding::Zstd, 10, 3);
         part.count_passed(Reason::Head);
+        part.count_passed_bytes(Reason::Status, 50);
         sum.add(&part);
         sum.add(&part);
+        sum.add(&Counters::default());
+        assert_eq!((sum.of_coding(Coding::Zstd), sum.of_coding(Coding::Gzip)), ([2, 20, 6], [0; 3]));
+        assert_eq!((sum.passed_bytes(Reason::Status), sum.passed_bytes(Reason::Head)), (100, 0));
         assert_eq!((sum.compressed.load(Relaxed), sum.bytes_in.load(Relaxed), sum.bytes_out.load(Relaxed)), (2, 20, 6));
         assert_eq!(sum.passed(Reason::Head), 2);
         sum.clear();
         assert_eq!((sum.bytes_in.load(Relaxed), sum.passed(Reason::Head)), (0, 0));
+        assert_eq!((sum.of_coding(Coding::Zstd), sum.passed_bytes(Reason::Status)), ([0; 3], 0));
     }
 }

@@ -16,7 +16,7 @@
 //!
 //! Invariants:
 //! * Policy, heads and coders are pure: no sockets, threads, clocks or environment. Only [`offload`] has threads, and
-//!   [`memory::Raiser`] one.
+//!   [`memory::Raiser`] one; they and [`spent`] read clocks.
 //! * Every response that is not compressed has one [`Reason`].
 //! * What the server sent before a pause can be decoded by the client once the pause was told ([`Compressor::pause`]).
 //! * No client joins bytes of two representations: [`range`] writes the rules down.
@@ -48,6 +48,7 @@ pub mod range;
 pub mod reason;
 pub mod settings;
 pub mod sniff;
+pub mod spent;
 
 #[cfg(test)]
 mod testing;

@@ -33,6 +33,7 @@ pub(crate) use work::{Progress, TURN_BYTES, Work};
 use crate::coder::CoderFault;
 use crate::device::Device;
 use crate::engine::EngineSettings;
+use crate::spent::Site;
 use hand::Hands;
 use job::{Home, Slot};
 use std::collections::VecDeque;
@@ -332,15 +333,16 @@ impl Line {
         }
     }
 
-    /// An entry's turn, or a slice of it that takes about so long; false when nobody waits for it any more.
+    /// An entry's turn by a thread, or by a worker's hand a slice of it that takes about so long; false when nobody waits for it any more.
     fn turn(&self, entry: Entry, slice: Option<Duration>) -> bool {
         // Who has left in this moment has left nothing.
         let Some(mut work) = entry.slot.take() else { return false };
         if let Some(since) = entry.since {
             self.numbers.waited(since);
         }
+        let site = if slice.is_some() { Site::Worker } else { Site::Queue };
         // A panic is an engine's fault: it ends the stream, not the thread.
-        match catch_unwind(AssertUnwindSafe(|| work.step(slice))).unwrap_or(Err(CoderFault)) {
+        match catch_unwind(AssertUnwindSafe(|| work.step(slice, site))).unwrap_or(Err(CoderFault)) {
             Err(fault) => entry.slot.finish(Err(fault)),
             Ok(Progress::Done) => {
                 self.numbers.jobs.fetch_add(1, Relaxed);

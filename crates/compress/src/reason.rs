@@ -82,8 +82,117 @@ named! {
     }
 }
 
+/// Reasons of a kind: those on whom it lies.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Group {
+    /// The operator can change it.
+    Configuration,
+    /// The client asked for it.
+    Client,
+    /// The message leaves no choice.
+    Message,
+    /// It is small.
+    TooSmall,
+    /// It is compressed already, or nothing would be won.
+    Compressed,
+    /// A limit was reached.
+    Limits,
+}
+
+impl Group {
+    /// Its name in statistics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Group::Configuration => "configuration",
+            Group::Client => "client",
+            Group::Message => "message",
+            Group::TooSmall => "too-small",
+            Group::Compressed => "compressed",
+            Group::Limits => "limits",
+        }
+    }
+}
+
+/// What an operator is told about a reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Advice {
+    /// On whom it lies.
+    pub group: Group,
+    /// Why, in a sentence.
+    pub text: &'static str,
+    /// The line of a configuration that changes it.
+    pub line: Option<&'static str>,
+}
+
+impl Reason {
+    /// What an operator is told about it.
+    pub const fn advice(self) -> Advice {
+        use Group::{Client, Compressed, Configuration, Limits, Message, TooSmall};
+        let (group, text, line) = match self {
+            Reason::NotConfigured => (Configuration, "no compression is configured", Some("compression on")),
+            Reason::OwnAnswer => (Message, "terse answered itself", None),
+            Reason::Direction => (Configuration, "responses are left out", Some("compression direction response")),
+            Reason::NoAlgorithm => (Configuration, "no coding is configured", Some("compression on")),
+            Reason::Condition => (Configuration, "a condition does not hold", None),
+            Reason::LinkCompresses => (Compressed, "the link to the client compresses", None),
+            Reason::SwitchedOff => (Configuration, "compression is off towards clients", Some("http-compression auto")),
+            Reason::ClientVersion => (Configuration, "the client speaks HTTP/1.0", Some("compression http-version 1.0")),
+            Reason::ServerVersion => (Configuration, "the server speaks HTTP/1.0", Some("compression http-version 1.0")),
+            Reason::UntilClose => (Configuration, "the body ends with the connection", Some("compression http-version 1.0")),
+            Reason::Agent => (Client, "the client is known not to decode what it asks for", None),
+            Reason::Proxied => (Configuration, "the request came through another proxy", Some("compression proxied any")),
+            Reason::RequestNoTransform => (Client, "the client forbids it", None),
+            Reason::NoAcceptEncoding => (Client, "the client names no coding", None),
+            Reason::ClientIdentity => (Client, "the client wants plain bytes", None),
+            Reason::CodingRefused => (Client, "the client refuses the configured codings", None),
+            Reason::NoCommonCoding => {
+                (Configuration, "the client takes other codings", Some("compression algo zstd br gzip deflate"))
+            }
+            Reason::AcceptEncodingLimit => (Limits, "the client names too many codings", None),
+            Reason::Head => (Message, "the answer to HEAD has no body", None),
+            Reason::Upgrade => (Message, "the connection became a tunnel", None),
+            Reason::NoBody => (Message, "there is no body", None),
+            Reason::Status => (Message, "the status does not allow it", None),
+            Reason::Partial => (Message, "it is a part of a body", None),
+            Reason::AlreadyCoded => (Compressed, "the server compressed it", None),
+            Reason::NoTransform => (Message, "the server forbids it", None),
+            Reason::InvalidEtag => (Message, "the server's ETag is not valid", None),
+            Reason::MultipleEtags => (Message, "the server sent several ETags", None),
+            Reason::MissingType => (Message, "the server names no type", None),
+            Reason::TypeNotListed => (Configuration, "the type is not listed", Some("compression type TYPE")),
+            Reason::Multipart => (Message, "its parts have codings of their own", None),
+            Reason::Grpc => (Message, "gRPC compresses its messages itself", None),
+            Reason::TooSmall => (TooSmall, "it is below minsize-res", None),
+            Reason::Magic => (Compressed, "its format is a compressed one", None),
+            Reason::Entropy => (Compressed, "nothing would be won", None),
+            Reason::RateBrake => (Limits, "maxcomprate is reached", None),
+            Reason::CpuBrake => (Limits, "maxcompcpuusage is reached", None),
+            Reason::BufferLimit => (Limits, "the memory for compression is used up", None),
+        };
+        Advice { group, text, line }
+    }
+}
+
 impl std::fmt::Display for Reason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_operator_can_change_has_a_line_that_a_file_takes() {
+        for reason in Reason::ALL {
+            let Advice { group, text, line } = reason.advice();
+            assert!(!text.is_empty() && text.len() <= 50, "{reason}: {text}");
+            assert!(line.is_none() || group == Group::Configuration, "{reason}");
+            let Some(line) = line else { continue };
+            let line = line.replace("TYPE", "text/");
+            let (_, said) = crate::testing::load(&[crate::keywords::KEYWORDS], &format!("listen l\n {line}\n"));
+            assert_eq!(said, [""; 0], "{reason}: {line}");
+        }
     }
 }

@@ -62,6 +62,10 @@ counters! {
     bytes_in,
     /// Bytes to clients.
     bytes_out,
+    /// Bytes of requests sent to servers.
+    bytes_to_server,
+    /// Bytes of responses received from servers.
+    bytes_from_server,
     /// Bytes that came from this side's connections straight into pipes.
     spliced_in,
     /// Bytes that went from pipes straight into this side's connections.

@@ -24,6 +24,13 @@ pub struct Answer {
     pub close: bool,
 }
 
+/// A body that is made as its client takes it, so that however long it is, a piece of it is all the memory and all the time that it takes
+/// at once.
+pub trait Pieces: Send {
+    /// Appends the next piece, some 16 KB of it; nothing at the end.
+    fn next(&mut self, out: &mut Vec<u8>);
+}
+
 /// Error pages: what a configuration puts in the place of the built-in ones.
 #[derive(Clone, Default, Debug)]
 pub struct Pages {

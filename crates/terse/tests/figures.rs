@@ -6,9 +6,10 @@ mod support;
 use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use support::client::Client;
 use support::gzip::gunzip;
 use support::proxy::{DEFAULTS, sections};
-use support::server::Server;
+use support::server::{Request, Server};
 use support::{Terse, until};
 
 /// What is wrong with a text of metrics: samples that stand apart from their metric's head, or twice.
@@ -112,6 +113,76 @@ fn malformed_messages_are_shown() {
     }
     let request = terse.command("show errors web request");
     assert!(request.contains("invalid request") && !request.contains("invalid response"), "{request}");
+    terse.end();
+}
+
+/// What compression saves is the same in each of its forms, and the same as what clients got.
+#[test]
+fn savings_agree() {
+    let page = "a page of words ".repeat(400);
+    let answer = move |request: &Request| {
+        let kind = if request.target == "/film" { "video/mp4" } else { "text/html" };
+        format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n{page}", page.len())
+    };
+    let server = Server::answering(answer);
+    let text = format!(
+        "global\n nbthread 1\n stats socket fd@${{cli}} level admin\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n compression on\n \
+         compression level gzip 1\n server s {}\nlisten metrics\n bind fd@${{metrics}}\n http-request use-service prometheus-exporter\n",
+        server.address()
+    );
+    let terse = Terse::with(&text).listen("web").listen("metrics").listen("cli").start();
+    let mut client = terse.client();
+    let mut coded_bytes = 0;
+    for _ in 0..3 {
+        let coded = client.get("/", &[("Accept-Encoding", "gzip")]);
+        assert_eq!(coded.field("content-encoding"), Some("gzip"));
+        coded_bytes += coded.body.len();
+    }
+    for path in ["/", "/film", "/film"] {
+        let fields: &[_] = if path == "/film" { &[("Accept-Encoding", "br")] } else { &[] };
+        assert_eq!(client.get(path, fields).body.len(), 6400);
+    }
+    // An answer is counted when it has been sent, so its client may be quicker.
+    let json = until("all answers to be counted", || {
+        let json = terse.told("show compression json");
+        json.contains("\"name\":\"type-not-listed\",\"group\":\"configuration\",\"answers\":2,").then_some(json)
+    });
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["v"], 1);
+    let gzip = json["codings"].as_array().unwrap().iter().find(|coding| coding["name"] == "gzip").unwrap();
+    assert_eq!((&gzip["answers"], &gzip["in"], &gzip["out"]), (&3.into(), &19_200.into(), &coded_bytes.into()));
+    assert_eq!((&json["compression"]["in"], &json["compression"]["out"]), (&gzip["in"], &gzip["out"]));
+    assert!(gzip["coder_us"].as_u64().unwrap() > 0 && json["codings"].as_array().unwrap().len() == 3, "{json}");
+    let reasons = json["reasons"].as_array().unwrap();
+    assert_eq!(
+        reasons.iter().map(|reason| reason["name"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["type-not-listed", "no-accept-encoding"]
+    );
+    let passed = reasons.iter().map(|reason| reason["bytes"].as_u64().unwrap()).sum::<u64>();
+    assert!((19_200..20_000).contains(&passed), "bodies and heads: {json}");
+    let (sent, before) = (json["sent"]["bytes"].as_u64().unwrap(), json["sent"]["before"].as_u64().unwrap());
+    assert_eq!(before - sent, 19_200 - coded_bytes as u64);
+    assert_eq!((json["memory"][0]["hits"].as_u64(), json["memory"][0]["misses"].as_u64()), (Some(1), Some(2)));
+    let metrics = Client::connect(terse.address("metrics")).get("/?scope=terse", &[]).text();
+    check_metrics(&metrics);
+    for sample in [
+        "terse_compression_answers_total{proxy=\"web\",side=\"frontend\",coding=\"gzip\"} 3\n",
+        "terse_compression_answers_total{proxy=\"web\",side=\"frontend\",coding=\"br\"} 0\n",
+        "terse_compression_input_bytes_total{proxy=\"web\",side=\"backend\",coding=\"gzip\"} 19200\n",
+        &format!("terse_compression_output_bytes_total{{proxy=\"web\",side=\"frontend\",coding=\"gzip\"}} {coded_bytes}\n"),
+        "terse_uncompressed_answers_total{proxy=\"web\",side=\"frontend\",reason=\"type-not-listed\"} 2\n",
+        &format!("terse_uncompressed_bytes_total{{proxy=\"web\",reason=\"type-not-listed\"}} {}\n", reasons[0]["bytes"]),
+        "terse_memory_lookups_total{memory=\"common\",result=\"hit\"} 1\n",
+        "terse_memory_bodies{memory=\"common\"} 1\n",
+        "terse_compression_seconds_total{coding=\"gzip\",where=\"worker\"} 0.0",
+        "terse_build_info{version=\"0.1.0\",language=\"3.5-dev5\"} 1\n",
+    ] {
+        assert!(metrics.contains(sample), "{sample} is not in\n{metrics}");
+    }
+    assert!(!metrics.contains("haproxy_"), "{metrics}");
+    let lines = terse.told("show compression");
+    let line = lines.lines().find(|line| line.starts_with("coding gzip ")).unwrap();
+    assert!(line.starts_with(&format!("coding gzip 3 19200 {coded_bytes} ")), "{line}");
     terse.end();
 }
 

@@ -4,20 +4,27 @@ use super::memory;
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
 use crate::halves::{self, Half};
+use crate::savings::Savings;
 use crate::settings::Level;
+use serde::Serialize;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 use terse_compress::{Counters, Layer, Reason, Recall};
 
 pub(super) const COMMANDS: &[Command] = &[Command {
     name: "show compression",
-    usage: "show compression [<proxy>]",
-    summary: "show what was compressed, what was not and why, and the queue",
+    usage: "show compression [json|<proxy>]",
+    summary: "show what was compressed, what was not and why, and the queue; as JSON with microseconds and bytes",
     level: Level::User,
     run: show,
 }];
 
 fn show(call: &mut Call<'_>) -> Outcome {
+    if call.args == ["json"] {
+        let savings = Savings::of(call.context);
+        let json = serde_json::to_string(&Document { v: 1, savings: &savings });
+        return json.map(|json| Answer::Text(json + "\n")).map_err(|error| Message::error(error.to_string()));
+    }
     let backends = call.context.plan.backends.now();
     let mut halves = halves::of(&call.context.plan, &backends);
     if let Some(name) = call.args.first() {
@@ -35,6 +42,7 @@ fn show(call: &mut Call<'_>) -> Outcome {
         proxy(half.name(), side, &counters, &mut text);
     }
     if call.args.is_empty() {
+        codings(call, &mut text);
         queue(call, &mut text);
         memory::show(&call.context.plan, &mut text);
     }
@@ -49,6 +57,30 @@ fn proxy(name: &str, side: &str, counters: &Counters, text: &mut String) {
     let recalls = counts(Recall::ALL.iter().map(|recall| (recall.name(), counters.recalled(*recall))));
     let hops = counts(Layer::ALL.iter().map(|layer| (layer.name(), counters.hops(*layer))));
     let _ = writeln!(text, "{name} {side} {responses} {bytes_in} {bytes_out} {bypassed} {reasons} {recalls} {hops}");
+}
+
+/// What each coding has done in the process, such as `coding gzip 10 5000 1200 830 0 0`.
+fn codings(call: &Call<'_>, text: &mut String) {
+    let codings = Savings::of(call.context).codings;
+    if codings.is_empty() {
+        return;
+    }
+    text.push_str("# coding name answers bytes_in bytes_out worker_us queue_us idle_us\n");
+    for of in codings {
+        let _ = write!(text, "coding {} {} {} {}", of.name, of.answers, of.bytes_in, of.bytes_out);
+        for us in of.coder_us_by_site() {
+            let _ = write!(text, " {us}");
+        }
+        text.push('\n');
+    }
+}
+
+/// The figures with the version of their form: fields are only ever added to it.
+#[derive(Serialize)]
+struct Document<'a> {
+    v: u8,
+    #[serde(flatten)]
+    savings: &'a Savings,
 }
 
 /// Those that are not 0, such as `head:2,too-small:7`; a dash without any.
@@ -82,7 +114,7 @@ fn queue(call: &Call<'_>, text: &mut String) {
 #[cfg(test)]
 mod tests {
     use crate::commands::fixture::{Talk, WEB};
-    use terse_compress::{Layer, Reason, Recall};
+    use terse_compress::{Coding, Layer, Reason, Recall};
 
     #[test]
     fn reasons_are_counted_by_name() {
@@ -90,8 +122,7 @@ mod tests {
         let plan = talk.context.plan.clone();
         let backends = plan.backends.now();
         let compression = &backends[0].tally.of(1).compression;
-        compression.count_compressed();
-        compression.count_bytes(1000, 300);
+        compression.count_compressed(Coding::Gzip, 1000, 300);
         compression.count_passed(Reason::TooSmall);
         compression.count_passed(Reason::TooSmall);
         compression.count_passed(Reason::Head);

@@ -2,12 +2,10 @@
 
 use crate::answer::{Answer, Message, Outcome};
 use crate::command::{Call, Command};
+use crate::savings::memories;
 use crate::settings::Level;
 use std::fmt::Write;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use terse_compress::settings::MemoryPlace;
-use terse_compress::{Compression, Memory};
 use terse_proxy::plan::Plan;
 
 pub(super) const COMMANDS: &[Command] = &[Command {
@@ -33,7 +31,7 @@ pub(super) fn show(plan: &Plan, text: &mut String) {
     if memories.is_empty() {
         return;
     }
-    text.push_str("# memory limit bytes bodies hits misses admitted refused evicted raised raised_bytes\n");
+    text.push_str("# memory limit bytes bodies hits misses admitted refused evicted raised raised_bytes spared_us\n");
     for (name, memory) in memories {
         let numbers = memory.numbers();
         let (bodies, bytes) = memory.held();
@@ -49,30 +47,7 @@ pub(super) fn show(plan: &Plan, text: &mut String) {
         ] {
             let _ = write!(text, " {}", number.load(Relaxed));
         }
-        text.push('\n');
-    }
-}
-
-/// All memories, by the first proxy that has each: `common` is the one that proxies share without a line that says so.
-fn memories(plan: &Plan) -> Vec<(Arc<str>, Arc<Memory>)> {
-    let mut all: Vec<(Arc<str>, Arc<Memory>)> = plan.bodies.iter().map(|memory| ("common".into(), memory.clone())).collect();
-    let backends = plan.backends.now();
-    let fronts = plan.frontends.iter().map(|front| (&front.name, &front.compression));
-    let backs = backends.iter().map(|back| (&back.name, &back.compression));
-    for (name, compression) in fronts.chain(backs) {
-        if let Some(memory) = compression.as_deref().and_then(own)
-            && !all.iter().any(|(_, known)| Arc::ptr_eq(known, memory))
-        {
-            all.push((name.clone(), memory.clone()));
-        }
-    }
-    all
-}
-
-fn own(compression: &Compression) -> Option<&Arc<Memory>> {
-    match &compression.memory.as_ref()?.place {
-        MemoryPlace::Own(memory) => Some(memory),
-        MemoryPlace::Off | MemoryPlace::Common => None,
+        let _ = writeln!(text, " {}", numbers.spared_ns.load(Relaxed) / 1000);
     }
 }
 
@@ -90,13 +65,13 @@ mod tests {
         let plan = talk.context.plan.clone();
         let common = plan.bodies.clone().unwrap();
         let name = Name::of(&Owner::new(&[1; 32], "be"), b"body");
-        assert!(common.keep(&name, Form { coding: Coding::Gzip, level: Level(6), bytes: Arc::from(&b"form"[..]) }));
+        assert!(common.keep(&name, Form { coding: Coding::Gzip, level: Level(6), bytes: Arc::from(&b"form"[..]), cost_ns: 0 }));
         let lines =
             |said: &str| said.lines().skip_while(|line| !line.starts_with("# memory")).map(String::from).collect::<Vec<_>>();
         let said = lines(&talk.says("show compression"));
         assert_eq!(said.len(), 4, "{said:?}");
-        assert!(said[1].starts_with("common 67108864 ") && said[1].ends_with(" 1 0 0 1 0 0 0 0"), "{said:?}");
-        assert_eq!(said[2], "own 1048576 0 0 0 0 0 0 0 0 0");
+        assert!(said[1].starts_with("common 67108864 ") && said[1].ends_with(" 1 0 0 1 0 0 0 0 0"), "{said:?}");
+        assert_eq!(said[2], "own 1048576 0 0 0 0 0 0 0 0 0 0");
         let cleared = talk.says("clear compression memory");
         assert!(cleared.contains(" bytes cleared.") && !cleared.starts_with("0 "), "{cleared}");
         assert_eq!(common.held(), (0, 0));

@@ -5,14 +5,17 @@ use std::fmt::Write;
 
 /// A list of rows, each a list of figures.
 pub(crate) fn rows<'a>(rows: impl Iterator<Item = &'a Row>, out: &mut String) {
-    list(rows, out, |row, out| {
-        let known = row.cells().filter_map(|(column, figure)| Some((column, figure?)));
-        list(known, out, |(column, figure), out| {
-            let _ = write!(out, "{{\"objType\":\"{}\",\"proxyId\":{},\"id\":{},", row.kind.name(), row.proxy, row.id);
-            body(column as usize, column.name(), figure, out);
-        });
-    });
+    list(rows, out, row);
     out.push('\n');
+}
+
+/// A row: a list of figures.
+pub(crate) fn row(row: &Row, out: &mut String) {
+    let known = row.cells().filter_map(|(column, figure)| Some((column, figure?)));
+    list(known, out, |(column, figure), out| {
+        let _ = write!(out, "{{\"objType\":\"{}\",\"proxyId\":{},\"id\":{},", row.kind.name(), row.proxy, row.id);
+        body(column as usize, column.name(), figure, out);
+    });
 }
 
 /// A list of such lists.

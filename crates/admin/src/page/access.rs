@@ -1,6 +1,7 @@
 //! Who may see a page: rules, then passwords (RFC 7617); and whether a change comes from the page itself.
 
 use super::settings::PageSettings;
+use std::net::IpAddr;
 use std::sync::Arc;
 use terse_message::Request;
 use terse_proxy::reply::Answer;
@@ -69,9 +70,27 @@ pub(super) fn challenge(realm: &str) -> Answer {
     answer
 }
 
+/// Whether servers may be changed by this request, if they may be changed at all: it was made by a page of this host, and where no password
+/// is asked for and it comes from this machine, it names this machine. A page of a stranger's whose name leads to 127.0.0.1 is of the same
+/// host as this one in every browser's eyes (DNS rebinding), but not by its name.
+pub(super) fn is_allowed_to_change(stream: &Stream, settings: &PageSettings) -> bool {
+    let asks = !settings.credentials.is_empty() || settings.rules.iter().any(|rule| matches!(rule.kind, RuleKind::Auth(_)));
+    let is_local = stream.facts.session.client.get().is_some_and(|address| address.ip().is_loopback());
+    is_same_site(&stream.request) && (asks || !is_local || names_this_machine(stream.request.fields.get(b"host")))
+}
+
+/// Whether a Host is an address or `localhost`: names that lead here at a stranger's will are neither.
+fn names_this_machine(host: Option<&[u8]>) -> bool {
+    let Some(host) = host.and_then(|host| std::str::from_utf8(host).ok()) else { return true };
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let name = host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(name, _)| name);
+    let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    bare.parse::<IpAddr>().is_ok() || bare.eq_ignore_ascii_case("localhost") || bare.to_ascii_lowercase().ends_with(".localhost")
+}
+
 /// Whether a request that changes something was made by a page of this host, as far as the browser says. Other pages can make
 /// browsers send one with the user's password.
-pub(super) fn is_same_site(request: &Request) -> bool {
+fn is_same_site(request: &Request) -> bool {
     let field = |name: &[u8]| request.fields.get(name);
     let Some(page) = field(b"origin").or_else(|| field(b"referer")) else { return true };
     let host = field(b"host").unwrap_or_default();
@@ -110,6 +129,17 @@ mod tests {
             assert_eq!(credential(pair.as_bytes()), text);
         }
         assert_eq!(credential(&[0xff, 0xfe, 0xfd]), "//79");
+    }
+
+    #[test]
+    fn strangers_names_are_not_this_machine() {
+        let names = |host: &str| names_this_machine(Some(host.as_bytes()));
+        for host in ["127.0.0.1", "127.0.0.1:8404", "[::1]:80", "localhost", "LocalHost:8404", "a.localhost", "192.0.2.1"] {
+            assert!(names(host), "{host}");
+        }
+        for host in ["evil.example", "evil.example:8404", "127.0.0.1.evil.example", "localhost.evil.example:80", "", ":80"] {
+            assert!(!names(host), "{host}");
+        }
     }
 
     #[test]

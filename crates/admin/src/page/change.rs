@@ -95,7 +95,8 @@ fn find(plan: &Plan, name: &str) -> Option<Arc<Backend>> {
     plan.backends.now().iter().find(|backend| *backend.name == *name || Some(backend.id) == id).cloned()
 }
 
-fn act(backend: &Backend, server: &str, action: Action) -> bool {
+/// Does something to a server of a backend; false where there is none of that name.
+pub(super) fn act(backend: &Backend, server: &str, action: Action) -> bool {
     let Some(server) = backend.farm.servers().pick(|other| **other.name() == *server) else { return false };
     match action {
         Action::Admin(order) => backend.farm.set_admin(&server, order, Instant::now()),

@@ -1,245 +1,217 @@
-//! The page as a browser shows it: a table for each proxy. No scripts, nothing fetched from elsewhere.
+//! The page as a browser shows it: what compression saves, what to do, and a table for each proxy. It is whole without its script, which
+//! asks for parts of it again (`;part=top`, `;part=rows`); nothing is fetched from elsewhere.
 
-use super::change::{ACTIONS, Outcome};
+mod table;
+mod top;
+
+use super::access::credential;
+use super::api::View;
+use super::change::Outcome;
+use super::format::escape;
+use super::listing::{Source, Writer};
 use super::query::Query;
 use super::settings::PageSettings;
-use crate::context::Context;
-use crate::figures::{Column, Kind, Row};
+use crate::figures::Row;
+use sha2::{Digest, Sha256};
 use std::fmt::Write;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, LazyLock};
 
-/// What stands around the tables.
-pub(super) struct Head<'a> {
-    pub(super) settings: &'a PageSettings,
-    /// The process, where it is known.
-    pub(super) context: Option<&'a Context>,
-    pub(super) query: &'a Query,
+/// What a page shows, and to whom.
+pub(super) struct Page {
+    pub(super) settings: Arc<PageSettings>,
+    pub(super) query: Query,
+    /// The proxy that it belongs to.
+    pub(super) own: Arc<str>,
     /// Whether servers may be changed.
     pub(super) may_change: bool,
 }
 
-/// The page.
-pub(super) fn page(head: &Head<'_>, rows: &[Row]) -> String {
-    let mut out =
-        String::from("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Statistics</title>\n<style>");
-    out.push_str(STYLE);
-    out.push_str("</style></head><body>\n");
-    title(head, &mut out);
-    links(head, &mut out);
-    if let Some(code) = &head.query.outcome {
-        let _ = writeln!(out, "<p class=\"outcome\">{}</p>", Outcome::text(code));
-    }
-    for proxy in rows.chunk_by(|a, b| a.proxy == b.proxy) {
-        table(head, proxy, &mut out);
-    }
-    out.push_str("</body></html>\n");
-    out
+/// The whole page, a row after the other.
+pub(super) struct Whole {
+    page: Page,
+    tables: table::Tables,
 }
 
-fn title(head: &Head<'_>, out: &mut String) {
-    let Head { settings, context, .. } = head;
-    let process = context.map(|context| &context.process);
-    out.push_str("<h1>Statistics");
-    if let Some(process) = process.filter(|_| settings.version) {
-        out.push_str(" of ");
-        escape(&process.name, out);
-        out.push(' ');
-        escape(&process.version, out);
+/// Rows alone, for the script.
+pub(super) struct Rows {
+    tables: table::Tables,
+}
+
+impl Whole {
+    pub(super) fn new(page: Page) -> Whole {
+        let tables = table::Tables::new(page.settings.uri.clone(), page.query.clone(), page.may_change, 0);
+        Whole { page, tables }
     }
-    let node = settings.node.as_ref().and_then(|own| own.as_deref().or(process.map(|process| &*process.node)));
-    if let Some(node) = node {
-        out.push_str(" on ");
-        escape(node, out);
+}
+
+impl Rows {
+    pub(super) fn new(page: &Page) -> Rows {
+        Rows { tables: table::Tables::new(page.settings.uri.clone(), page.query.clone(), page.may_change, page.query.from) }
     }
-    out.push_str("</h1>\n");
-    let description = settings.description.as_ref();
-    if let Some(text) = description.and_then(|own| own.as_deref().or(process.and_then(|process| process.description.as_deref()))) {
-        out.push_str("<p>");
-        escape(text, out);
-        out.push_str("</p>\n");
-    }
-    if let Some(context) = context {
-        let up = context.process.started.elapsed().as_secs();
-        let _ = writeln!(
-            out,
-            "<p>Process {}, {} workers, up {}d {}h{:02}m{:02}s, {} of {} connections</p>",
-            context.process.pid,
-            context.plan.process.workers,
-            up / 86400,
-            up / 3600 % 24,
-            up / 60 % 60,
-            up % 60,
-            context.connections.load(Relaxed),
-            context.plan.limits.connections.load(Relaxed),
+}
+
+impl Writer for Whole {
+    fn begin(&mut self, source: &Source, out: &mut String) {
+        self.page.head(source, out);
+        links(&self.page, out);
+        out.push_str(
+            "</header>\n<p id=\"again\" class=\"bar\" hidden>The process is another one: its counters have started anew.</p>\n",
         );
+        if let Some(code) = &self.page.query.outcome {
+            let _ = writeln!(out, "<p class=\"bar\" role=\"status\">{}</p>", Outcome::text(code));
+        }
+        out.push_str("<div id=\"top\">");
+        self.page.top(source, out);
+        out.push_str("</div>\n<main>\n");
+    }
+
+    fn row(&mut self, source: &Source, row: &Row, out: &mut String) {
+        self.tables.row(source, row, out);
+    }
+
+    fn end(&mut self, out: &mut String) {
+        self.tables.close(out);
+        out.push_str("</main>\n");
+        out.push_str(KEYS);
+        out.push_str("<script>");
+        out.push_str(SCRIPT);
+        out.push_str("</script></body></html>\n");
     }
 }
 
-fn links(head: &Head<'_>, out: &mut String) {
-    let Query { up, no_maint, .. } = *head.query;
-    let here = Query { outcome: None, ..head.query.clone() };
-    let mut link = |query: &Query, more: &str, text: &str| {
+impl Writer for Rows {
+    fn begin(&mut self, _: &Source, out: &mut String) {
+        out.push_str("<table><tbody>\n");
+    }
+
+    fn row(&mut self, _: &Source, row: &Row, out: &mut String) {
+        self.tables.line(row, false, out);
+    }
+
+    fn end(&mut self, out: &mut String) {
+        out.push_str("</tbody></table>\n");
+    }
+}
+
+impl Page {
+    fn shows(&self, name: &str) -> bool {
+        self.settings.shows(name, &self.own)
+    }
+
+    /// The part that is about the whole process.
+    pub(super) fn part(&self, source: &Source) -> String {
+        let mut out = String::from("<div data-run=\"");
+        out.push_str(&self.run(source));
+        out.push_str("\" data-title=\"");
+        escape(&self.title(source), &mut out);
+        out.push_str("\">");
+        self.top(source, &mut out);
+        out.push_str("</div>\n");
+        out
+    }
+
+    fn top(&self, source: &Source, out: &mut String) {
+        let shows = |name: &str| self.shows(name);
+        match source.context.as_deref() {
+            Some(context) => {
+                let view = View { context, settings: &self.settings, shows: &shows, may_change: self.may_change };
+                top::write(&view, out);
+            }
+            None => out.push_str("<p>The process starts.</p>"),
+        }
+    }
+
+    fn run(&self, source: &Source) -> String {
+        let shows = |_: &str| true;
+        let run = |context| View { context, settings: &self.settings, shows: &shows, may_change: false }.run();
+        source.context.as_deref().map(run).unwrap_or_default()
+    }
+
+    /// The tab's: with how many servers are down.
+    fn title(&self, source: &Source) -> String {
+        let (servers, _) = super::advice::find(&source.plan, None, &|name| self.shows(name));
+        let name = self.name(source);
+        if servers.down > 0 { format!("({}) {name}", servers.down) } else { name }
+    }
+
+    fn name(&self, source: &Source) -> String {
+        let process = source.context.as_deref().map(|context| &context.process);
+        let mut name = String::from("terse");
+        if let Some(process) = process.filter(|_| self.settings.version) {
+            name += &format!(" {}", process.own_version);
+        }
+        let node = self.settings.node.as_ref().and_then(|own| own.as_deref().or(process.map(|process| &*process.node)));
+        if let Some(node) = node {
+            name += &format!(" on {node}");
+        }
+        name
+    }
+
+    fn head(&self, source: &Source, out: &mut String) {
+        out.push_str("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>");
+        escape(&self.title(source), out);
+        out.push_str("</title>\n");
+        if let Some(refresh) = self.settings.refresh.filter(|_| self.query.refresh) {
+            // The script renews what has changed, and leaves ticks where they are.
+            let _ = writeln!(out, "<noscript><meta http-equiv=\"refresh\" content=\"{}\"></noscript>", refresh.as_secs());
+        }
+        out.push_str("<style>");
+        out.push_str(STYLE);
+        out.push_str("</style></head>\n<body data-run=\"");
+        out.push_str(&self.run(source));
+        out.push_str("\" data-here=\"");
+        escape(&self.settings.uri, out);
+        escape(&Query { outcome: None, ..self.query.clone() }.link(None), out);
+        out.push_str("\">\n<header><h1>");
+        escape(&self.name(source), out);
+        out.push_str("</h1>");
+        let process = source.context.as_deref().map(|context| &context.process);
+        let description = self.settings.description.as_ref();
+        if let Some(text) =
+            description.and_then(|own| own.as_deref().or(process.and_then(|process| process.description.as_deref())))
+        {
+            out.push_str("<span class=\"dim\">");
+            escape(text, out);
+            out.push_str("</span>");
+        }
+    }
+}
+
+fn links(page: &Page, out: &mut String) {
+    let here = Query { outcome: None, ..page.query.clone() };
+    let Query { up, no_maint, columns, .. } = here;
+    let links = [
+        (Query { up: !up, ..here.clone() }, "", if up { "All servers" } else { "Only servers that are up" }),
+        (Query { no_maint: !no_maint, ..here.clone() }, "", if no_maint { "With maintenance" } else { "Without maintenance" }),
+        (Query { columns: !columns, ..here.clone() }, "", if columns { "Fewer columns" } else { "HAProxy's columns" }),
+        (here.clone(), ";csv", "CSV"),
+        (here.clone(), ";json", "JSON"),
+    ];
+    out.push_str("\n<nav>");
+    for (query, more, text) in links {
         out.push_str("<a href=\"");
-        escape(&head.settings.uri, out);
+        escape(&page.settings.uri, out);
         escape(&query.link(None), out);
         let _ = write!(out, "{more}\">{text}</a> ");
-    };
-    link(&here, "", "Refresh now");
-    link(&Query { up: !up, ..here.clone() }, "", if up { "Show all servers" } else { "Hide servers that are down" });
-    let text = if no_maint { "Show servers in maintenance" } else { "Hide servers in maintenance" };
-    link(&Query { no_maint: !no_maint, ..here.clone() }, "", text);
-    if head.settings.refresh.is_some() {
-        let text = if here.refresh { "Stop refreshing" } else { "Refresh again" };
-        link(&Query { refresh: !here.refresh, ..here.clone() }, "", text);
     }
-    link(&here, ";csv", "CSV");
-    link(&here, ";json", "JSON");
-    out.push('\n');
+    out.push_str(
+        "</nav>\n<input id=\"filter\" type=\"search\" placeholder=\"Filter ( / )\" aria-label=\"Filter\" hidden>\
+         <button id=\"live\" type=\"button\" aria-live=\"polite\" hidden>live</button>",
+    );
 }
 
-fn table(head: &Head<'_>, rows: &[Row], out: &mut String) {
-    let Some(first) = rows.first() else { return };
-    let form = head.may_change && rows.iter().any(|row| row.kind == Kind::Server);
-    out.push_str("<h2>");
-    escape(&text(first, Column::Proxy), out);
-    out.push_str("</h2>\n");
-    if form {
-        out.push_str("<form method=\"post\" action=\"");
-        escape(&head.settings.uri, out);
-        escape(&Query { outcome: None, ..head.query.clone() }.link(None), out);
-        out.push_str("\">\n");
-    }
-    out.push_str("<table><thead><tr><th rowspan=\"2\"></th>");
-    for (group, columns) in GROUPS {
-        let _ = write!(out, "<th colspan=\"{}\">{group}</th>", columns.len());
-    }
-    out.push_str("</tr>\n<tr>");
-    for (label, column) in GROUPS.iter().flat_map(|(_, columns)| *columns) {
-        let _ = write!(out, "<th title=\"{}\">{label}</th>", column.text());
-    }
-    out.push_str("</tr></thead><tbody>\n");
-    rows.iter().for_each(|row| line(row, form, out));
-    out.push_str("</tbody></table>\n");
-    if form {
-        buttons(first, out);
-    }
-}
+/// What may run on the page and be fetched by it: its own style and script, its own address.
+pub(super) static POLICY: LazyLock<String> = LazyLock::new(|| {
+    let hash = |text: &str| credential(&Sha256::digest(text.as_bytes()));
+    format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self'; form-action 'self'; base-uri 'none'; \
+         frame-ancestors 'self'",
+        hash(SCRIPT),
+        hash(STYLE),
+    )
+});
 
-fn line(row: &Row, form: bool, out: &mut String) {
-    let status = text(row, Column::Status);
-    let class = match (row.kind, status.split([' ', '/']).next().unwrap_or_default()) {
-        (Kind::Server, "UP") if status != "UP" => "going",
-        (_, "UP" | "OPEN") => "up",
-        (_, "DOWN" | "STOP") => "down",
-        (_, "MAINT") => "maint",
-        (_, "DRAIN" | "NOLB") => "drain",
-        _ => "unchecked",
-    };
-    let name = text(row, Column::Service);
-    let _ = write!(out, "<tr class=\"{class}\"><th title=\"");
-    for column in [Column::Address, Column::Cookie, Column::Algorithm, Column::Mode] {
-        let value = text(row, column);
-        if !value.is_empty() {
-            let _ = write!(out, "{}: ", column.name());
-            escape(&value, out);
-            out.push(' ');
-        }
-    }
-    out.push_str("\">");
-    if form && row.kind == Kind::Server {
-        out.push_str("<label><input type=\"checkbox\" name=\"s\" value=\"");
-        escape(&name, out);
-        out.push_str("\"> ");
-        escape(&name, out);
-        out.push_str("</label>");
-    } else {
-        escape(&name, out);
-    }
-    out.push_str("</th>");
-    for (_, column) in GROUPS.iter().flat_map(|(_, columns)| *columns) {
-        out.push_str("<td>");
-        escape(&text(row, *column), out);
-        out.push_str("</td>");
-    }
-    out.push_str("</tr>\n");
-}
-
-fn buttons(row: &Row, out: &mut String) {
-    out.push_str("<p>With the chosen servers: <select name=\"action\"><option value=\"\"></option>");
-    for (word, label, _) in ACTIONS.iter().filter(|(_, label, _)| !label.is_empty()) {
-        let _ = write!(out, "<option value=\"{word}\">{label}</option>");
-    }
-    let _ =
-        writeln!(out, "</select> <input type=\"hidden\" name=\"b\" value=\"#{}\"> <button>Apply</button></p>\n</form>", row.proxy);
-}
-
-fn text(row: &Row, column: Column) -> String {
-    row.get(column).map(|figure| figure.value.to_string()).unwrap_or_default()
-}
-
-/// Writes a text that means nothing but itself, inside and outside of quotes.
-fn escape(text: &str, out: &mut String) {
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-}
-
-/// The columns that the page shows, by group.
-const GROUPS: &[(&str, &[(&str, Column)])] = &[
-    ("Queue", &[("Cur", Column::Queued), ("Max", Column::QueuedMax), ("Limit", Column::QueueLimit)]),
-    ("Sessions a second", &[("Cur", Column::Rate), ("Max", Column::RateMax)]),
-    (
-        "Sessions",
-        &[
-            ("Cur", Column::Current),
-            ("Max", Column::CurrentMax),
-            ("Limit", Column::CurrentLimit),
-            ("Total", Column::Sessions),
-            ("Chosen", Column::Balanced),
-        ],
-    ),
-    ("Bytes", &[("In", Column::BytesIn), ("Out", Column::BytesOut)]),
-    ("Compressed", &[("In", Column::CompressIn), ("Out", Column::CompressOut), ("Answers", Column::CompressResponses)]),
-    ("Denied", &[("Req", Column::DeniedRequests), ("Resp", Column::DeniedResponses)]),
-    ("Errors", &[("Req", Column::RequestErrors), ("Conn", Column::ConnectErrors), ("Resp", Column::ResponseErrors)]),
-    ("Again", &[("Retr", Column::Retries), ("Redis", Column::Redispatches)]),
-    (
-        "Server",
-        &[
-            ("Status", Column::Status),
-            ("Since (s)", Column::LastChange),
-            ("Last check", Column::CheckStatus),
-            ("Weight", Column::Weight),
-            ("Act", Column::Active),
-            ("Bck", Column::Backup),
-            ("Failed", Column::FailedChecks),
-            ("Went down", Column::WentDown),
-            ("Down (s)", Column::Downtime),
-        ],
-    ),
-];
-
-const STYLE: &str = "\
-body{font:13px sans-serif;margin:1em}h1{font-size:1.4em}h2{font-size:1.1em;margin:1.2em 0 .2em}\
-table{border-collapse:collapse}th,td{border:1px solid #bbb;padding:.1em .4em;text-align:right;white-space:nowrap}\
-thead th{background:#eee;text-align:center}tbody th{text-align:left}.up{background:#d6f5d6}.going{background:#fff3c4}\
-.down{background:#f9c9c9}.maint{background:#e3d1b8}.drain{background:#cfe2f9}.outcome{background:#fff3c4;padding:.4em}";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_mean_themselves() {
-        let mut out = String::new();
-        escape("<a href='x'>\"&", &mut out);
-        assert_eq!(out, "&lt;a href=&#39;x&#39;&gt;&quot;&amp;");
-    }
-}
+const STYLE: &str = include_str!("console.css");
+const SCRIPT: &str = include_str!("console.js");
+const KEYS: &str = "<details id=\"keys\"><summary>Keys</summary><p><kbd>/</kbd> filter, <kbd>j</kbd> <kbd>k</kbd> next and last row, \
+    <kbd>x</kbd> tick, <kbd>d</kbd> drain, <kbd>r</kbd> ready, <kbd>m</kbd> maintenance, <kbd>p</kbd> pause</p></details>\n";

@@ -111,7 +111,7 @@ fn edit(scope: &mut Scope<'_>, change: impl FnOnce(&mut PageSettings)) -> Result
     let link = scope.shared.entry::<Link>().clone();
     let settings: &mut PageSettings = scope.section.settings.entry();
     change(settings);
-    let page = Page { settings: settings.clone(), link };
+    let page = Page { settings: Arc::new(settings.clone()), link };
     scope.section.settings.entry::<ProxySettings>().service = Some(Arc::new(page));
     Ok(())
 }

@@ -1,19 +1,21 @@
 //! The figures in their order, a piece at a time.
 
 use super::families::{CLASSES, METRICS, Metric, PROCESS, What};
+use super::own::{self, View};
 use super::query::{Query, Scope};
 use super::text::{self, Number};
 use crate::commands::{info, resolvers};
 use crate::context::Context;
 use crate::figures::{Column, Figure, Row, Value};
 use crate::halves::{self, Half};
-use crate::rows::Sight;
+use crate::rows::{COUNTS, Counted, SPANS, Sight};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
-use terse_balance::Server;
 use terse_balance::check::CheckStatus;
 use terse_balance::state::Operation;
+use terse_balance::{Count, Server, Span};
 use terse_names::COUNT_NAMES;
 use terse_proxy::plan::Backend;
 
@@ -22,10 +24,21 @@ pub(super) struct Dump {
     query: Query,
     /// Frontends, addresses and backends, which are few: what they show is taken once.
     proxies: Vec<Proxy>,
-    /// The servers that there are now, with their backends.
-    servers: Vec<(Arc<Backend>, Arc<Server>)>,
+    /// The servers that there are now.
+    servers: Vec<Listed>,
+    /// Their labels, one after the other: each stands in some sixty samples.
+    labels: String,
+    /// What proxies have compressed, once it is asked for.
+    own: Option<Vec<own::Proxy>>,
     /// The scope and the metric that are next, and of servers' metrics the server.
     at: (usize, usize, usize),
+}
+
+/// A server, its backend, and where its labels stand.
+struct Listed {
+    back: Arc<Backend>,
+    server: Arc<Server>,
+    labels: Range<usize>,
 }
 
 struct Proxy {
@@ -40,7 +53,7 @@ struct Proxy {
 impl Dump {
     pub(super) fn new(context: &Context, query: Query) -> Dump {
         let sight = sight(context);
-        let mut dump = Dump { query, proxies: Vec::new(), servers: Vec::new(), at: (0, 0, 0) };
+        let mut dump = Dump { query, proxies: Vec::new(), servers: Vec::new(), labels: String::new(), own: None, at: (0, 0, 0) };
         let backends = context.plan.backends.now();
         for half in halves::of(&context.plan, &backends) {
             dump.take(&sight, half);
@@ -62,8 +75,16 @@ impl Dump {
             Half::Back(back) => {
                 self.proxies.push(proxy(Scope::Backend, sight.backend(back), Some(back.clone())));
                 if self.query.wants(Scope::Server) {
-                    let wanted = |server: &&Arc<Server>| !self.query.no_maint || !server.admin().is_maint();
-                    self.servers.extend(back.farm.servers().iter().filter(wanted).map(|server| (back.clone(), server.clone())));
+                    for server in back.farm.servers().iter().filter(|server| !self.query.no_maint || !server.admin().is_maint()) {
+                        let description = back.description.as_deref().filter(|_| self.query.descriptions);
+                        let mut labels = vec![("proxy", &*back.name)];
+                        labels.extend(description.map(|text| ("desc", text)));
+                        labels.push(("server", &**server.name()));
+                        let begin = self.labels.len();
+                        self.labels.push_str(&text::labels(&labels));
+                        let labels = begin..self.labels.len();
+                        self.servers.push(Listed { back: back.clone(), server: server.clone(), labels });
+                    }
                 }
             }
         }
@@ -81,6 +102,7 @@ impl Dump {
                     Scope::Server => self.servers(context, metric_at, out),
                     Scope::Table => self.tables(context, out),
                     Scope::Resolver => self.resolvers(context, out),
+                    Scope::Own => self.own(context, metric_at, out),
                 };
             if !more {
                 self.at = (scope_at + 1, 0, 0);
@@ -120,7 +142,7 @@ impl Dump {
             };
             labels.extend(description.filter(|_| *line == "description").or(shown).map(|text| ("desc", text)));
             if self.begins(&name, help, out) {
-                text::sample(&name, &labels, value, out);
+                text::sample(&name, &text::labels(&labels), None, value, out);
             }
         }
         let (mut bytes_in, mut bytes_out) = (0, 0);
@@ -135,7 +157,7 @@ impl Dump {
             ("haproxy_process_http_comp_bytes_out_total", "Bytes that came out of compressors", bytes_out),
         ] {
             if self.begins(name, help, out) {
-                text::sample(name, &labels, Number::Whole(value), out);
+                text::sample(name, &text::labels(&labels), None, Number::Whole(value), out);
             }
         }
         false
@@ -161,7 +183,8 @@ impl Dump {
             if scope == Scope::Address {
                 labels.push(("listener", text_of(Column::Service)));
             }
-            let mut samples = Samples { name: &name, labels, out };
+            let labels = text::labels(&labels);
+            let mut samples = Samples { name: &name, labels: &labels, out };
             match metric.what {
                 What::Figure(column) => samples.add(number(proxy.row.get(column))),
                 What::Time(column, _) => samples.add(millis(proxy.row.get(column))),
@@ -202,14 +225,19 @@ impl Dump {
             return true;
         }
         let sight = sight(context);
-        for (back, server) in &self.servers[self.at.2..] {
+        let what = OfServer::new(metric.what);
+        for Listed { back, server, labels } in &self.servers[self.at.2..] {
             self.at.2 += 1;
-            let mut labels = vec![("proxy", &*back.name)];
-            if let Some(text) = back.description.as_deref().filter(|_| self.query.descriptions) {
-                labels.push(("desc", text));
+            let mut samples = Samples { name: &name, labels: &self.labels[labels.clone()], out };
+            match &what {
+                OfServer::Count(count, counted) => samples.add(match counted.holds(back, server) {
+                    true => Number::Whole(server.counters.total(*count)),
+                    false => Number::None,
+                }),
+                OfServer::Time(span, false) => samples.add(Number::Millis(server.durations.average_ms(*span))),
+                OfServer::Time(span, true) => samples.add(Number::Millis(server.durations.most_ms(*span))),
+                OfServer::Other(what) => samples.of_server(&sight, back, server, *what),
             }
-            labels.push(("server", &**server.name()));
-            Samples { name: &name, labels, out }.of_server(&sight, back, server, metric.what);
             if out.len() >= PIECE_BYTES {
                 return true;
             }
@@ -230,7 +258,7 @@ impl Dump {
             for table in &context.plan.tables {
                 let labels = [("name", &**table.name()), ("type", table.settings().key.name())];
                 let value = if is_size { table.size() } else { table.used(now_ms) };
-                text::sample(name, &labels, Number::Whole(value as u64), out);
+                text::sample(name, &text::labels(&labels), None, Number::Whole(value as u64), out);
             }
         }
         false
@@ -245,11 +273,28 @@ impl Dump {
             for resolvers in &context.plan.resolvers {
                 for (server, counts) in resolvers.counts() {
                     let labels = [("resolver", &*resolvers.name), ("nameserver", server)];
-                    text::sample(&name, &labels, Number::Whole(counts[place]), out);
+                    text::sample(&name, &text::labels(&labels), None, Number::Whole(counts[place]), out);
                 }
             }
         }
         false
+    }
+
+    /// A family of what HAProxy does not count.
+    fn own(&mut self, context: &Context, at: usize, out: &mut String) -> bool {
+        let Some(family) = own::FAMILIES.get(at) else { return false };
+        self.at.1 += 1;
+        let proxies = self.own.get_or_insert_with(|| own::proxies(context));
+        if self.query.wants_metric(family.name) {
+            let start = out.len();
+            text::head(family.name, family.help, out);
+            let begun = out.len();
+            (family.samples)(&View::new(context, proxies), &mut text::Sample { name: family.name, out });
+            if out.len() == begun {
+                out.truncate(start);
+            }
+        }
+        true
     }
 
     fn shows(&self, metric: &Metric, scope: Scope) -> bool {
@@ -257,25 +302,48 @@ impl Dump {
     }
 }
 
+/// A metric of servers, looked up once for all of them.
+enum OfServer {
+    Count(Count, Counted),
+    /// Milliseconds: the average, or the most.
+    Time(Span, bool),
+    Other(What),
+}
+
+impl OfServer {
+    fn new(what: What) -> OfServer {
+        let found = match what {
+            What::Figure(column) => {
+                let count = COUNTS.iter().find(|(counted, ..)| *counted == column);
+                count.map(|(_, count, counted)| OfServer::Count(*count, *counted))
+            }
+            What::Time(column, _) => {
+                let span = SPANS.iter().find(|(_, average, most)| [*average, *most].contains(&column));
+                span.map(|(span, average, _)| OfServer::Time(*span, *average != column))
+            }
+            _ => None,
+        };
+        found.unwrap_or(OfServer::Other(what))
+    }
+}
+
 /// Where samples of one metric and one thing go.
 struct Samples<'a> {
     name: &'a str,
-    labels: Vec<(&'a str, &'a str)>,
+    labels: &'a str,
     out: &'a mut String,
 }
 
-impl<'a> Samples<'a> {
+impl Samples<'_> {
     fn add(&mut self, value: Number) {
-        text::sample(self.name, &self.labels, value, self.out);
+        text::sample(self.name, self.labels, None, value, self.out);
     }
 
-    fn with(&mut self, label: &'a str, word: &'a str, value: Number) {
-        self.labels.push((label, word));
-        self.add(value);
-        self.labels.pop();
+    fn with(&mut self, label: &str, word: &str, value: Number) {
+        text::sample(self.name, self.labels, Some((label, word)), value, self.out);
     }
 
-    fn states(&mut self, states: impl Iterator<Item = (&'a str, u64)>) {
+    fn states<'s>(&mut self, states: impl Iterator<Item = (&'s str, u64)>) {
         states.for_each(|(state, count)| self.with("state", state, Number::Whole(count)));
     }
 
@@ -381,4 +449,4 @@ const OUTCOMES: [CheckStatus; 13] = CheckStatus::OUTCOMES;
 const SERVER_STATES: [&str; 5] = ["DOWN", "UP", "MAINT", "DRAIN", "NOLB"];
 
 /// How many bytes a piece has before it goes, more or less.
-const PIECE_BYTES: usize = 16 << 10;
+const PIECE_BYTES: usize = 32 << 10;

@@ -27,12 +27,13 @@ pub(super) enum Scope {
     Server,
     Table,
     Resolver,
+    Own,
 }
 
 impl Scope {
     /// In the order of the answer.
-    pub(super) const ALL: [Scope; 7] =
-        [Scope::Process, Scope::Frontend, Scope::Address, Scope::Backend, Scope::Server, Scope::Table, Scope::Resolver];
+    pub(super) const ALL: [Scope; 8] =
+        [Scope::Process, Scope::Frontend, Scope::Address, Scope::Backend, Scope::Server, Scope::Table, Scope::Resolver, Scope::Own];
 
     fn of_word(word: &str) -> Option<Scope> {
         Some(match word {
@@ -43,6 +44,7 @@ impl Scope {
             "server" => Scope::Server,
             "sticktable" => Scope::Table,
             "resolver" => Scope::Resolver,
+            "terse" => Scope::Own,
             _ => return None,
         })
     }
@@ -57,6 +59,7 @@ impl Scope {
             Scope::Server => "haproxy_server_",
             Scope::Table => "haproxy_sticktable_",
             Scope::Resolver => "haproxy_resolver_",
+            Scope::Own => "terse_",
         }
     }
 }

@@ -4,25 +4,81 @@ use std::fmt::Write;
 
 /// A metric's name, what it is, and whether it only grows.
 pub(super) fn head(name: &str, help: &str, out: &mut String) {
-    let kind = if is_counter(name) { "counter" } else { "gauge" };
+    let kind = match name {
+        // It only grows, and counters' names end otherwise.
+        "haproxy_process_failed_resolutions" => "untyped",
+        name if name.ends_with("_total") => "counter",
+        _ => "gauge",
+    };
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
-/// A sample: name, labels and value.
-pub(super) fn sample(name: &str, labels: &[(&str, &str)], value: Number, out: &mut String) {
-    out.push_str(name);
-    for (place, (label, value)) in labels.iter().enumerate() {
-        out.push(if place == 0 { '{' } else { ',' });
-        let _ = write!(out, "{label}=\"");
-        escape(value, out);
+/// Labels as they stand between the braces of a sample.
+pub(super) fn labels(labels: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    for (label, value) in labels {
+        if !out.is_empty() {
+            out.push(',');
+        }
+        out.push_str(label);
+        out.push_str("=\"");
+        escape(value, &mut out);
         out.push('"');
     }
-    out.push_str(if labels.is_empty() { " " } else { "} " });
-    let _ = match value {
-        Number::None => writeln!(out, "NaN"),
-        Number::Whole(n) => writeln!(out, "{n}"),
-        Number::Millis(n) => writeln!(out, "{}.{:03}", n / 1000, n % 1000),
+    out
+}
+
+/// A sample: name, [`labels`], one more label whose value needs no escape, and value.
+pub(super) fn sample(name: &str, labels: &str, more: Option<(&str, &str)>, value: Number, out: &mut String) {
+    out.push_str(name);
+    let ends = match (labels.is_empty(), more) {
+        (true, None) => " ",
+        (_, None) => {
+            out.push('{');
+            out.push_str(labels);
+            "} "
+        }
+        (is_empty, Some((label, word))) => {
+            out.push('{');
+            out.push_str(labels);
+            out.push_str(if is_empty { "" } else { "," });
+            out.push_str(label);
+            out.push_str("=\"");
+            out.push_str(word);
+            "\"} "
+        }
     };
+    out.push_str(ends);
+    let mut digits = itoa::Buffer::new();
+    match value {
+        Number::None => out.push_str("NaN"),
+        Number::Whole(n) => out.push_str(digits.format(n)),
+        Number::Millis(n) => fraction(n, 1000, out),
+        Number::Micros(n) => fraction(n, 1_000_000, out),
+    }
+    out.push('\n');
+}
+
+/// A number of parts of which one has so many, a power of ten.
+fn fraction(n: u64, parts: u64, out: &mut String) {
+    let mut digits = itoa::Buffer::new();
+    out.push_str(digits.format(n / parts));
+    out.push('.');
+    // A one in front keeps the zeros.
+    out.push_str(digits.format(parts + n % parts).get(1..).unwrap_or_default());
+}
+
+/// Where samples of one metric go.
+pub(super) struct Sample<'a> {
+    pub(super) name: &'a str,
+    pub(super) out: &'a mut String,
+}
+
+impl Sample<'_> {
+    /// A sample of these labels.
+    pub(super) fn add(&mut self, of: &[(&str, &str)], value: Number) {
+        sample(self.name, &labels(of), None, value, self.out);
+    }
 }
 
 /// A value.
@@ -33,11 +89,8 @@ pub(super) enum Number {
     Whole(u64),
     /// Milliseconds, shown as seconds.
     Millis(u64),
-}
-
-/// HAProxy's names say what only grows, but for one.
-fn is_counter(name: &str) -> bool {
-    name.ends_with("_total") || name == "haproxy_process_failed_resolutions"
+    /// Microseconds, shown as seconds.
+    Micros(u64),
 }
 
 /// A label's value: backslashes, quotes and ends of lines are escaped.
@@ -60,12 +113,15 @@ mod tests {
     fn as_scrapers_read_it() {
         let mut out = String::new();
         head("a_total", "What it is", &mut out);
-        sample("a_total", &[("proxy", "w\"e\\b\n")], Number::Whole(3), &mut out);
+        sample("a_total", &labels(&[("proxy", "w\"e\\b\n")]), None, Number::Whole(3), &mut out);
         head("b_seconds", "How long", &mut out);
-        sample("b_seconds", &[], Number::Millis(1020), &mut out);
-        sample("b_seconds", &[("proxy", "a"), ("server", "s")], Number::None, &mut out);
+        sample("b_seconds", "", None, Number::Millis(1020), &mut out);
+        sample("b_seconds", "", Some(("state", "UP")), Number::Micros(1_000_020), &mut out);
+        sample("b_seconds", &labels(&[("proxy", "a"), ("server", "s")]), None, Number::None, &mut out);
+        sample("b_seconds", &labels(&[("proxy", "a")]), Some(("code", "2xx")), Number::Whole(0), &mut out);
         let expected = "# HELP a_total What it is\n# TYPE a_total counter\na_total{proxy=\"w\\\"e\\\\b\\n\"} 3\n\
-                        # HELP b_seconds How long\n# TYPE b_seconds gauge\nb_seconds 1.020\nb_seconds{proxy=\"a\",server=\"s\"} NaN\n";
+                        # HELP b_seconds How long\n# TYPE b_seconds gauge\nb_seconds 1.020\nb_seconds{state=\"UP\"} 1.000020\nb_seconds{proxy=\"a\",server=\"s\"} NaN\n\
+                        b_seconds{proxy=\"a\",code=\"2xx\"} 0\n";
         assert_eq!(out, expected);
     }
 }

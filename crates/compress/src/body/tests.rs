@@ -507,7 +507,7 @@ fn what_software_made_for_an_engine_is_remembered_at_its_own_level() {
 fn a_form_that_is_being_sent_counts_until_it_is_delivered() {
     let (place, limit) = place(None, 8 << 20);
     let memory = Arc::new(Memory::new(1 << 20));
-    let form = Form { coding: Coding::Gzip, level: Level(6), bytes: vec![1; 40_000].into() };
+    let form = Form { coding: Coding::Gzip, level: Level(6), bytes: vec![1; 40_000].into(), cost_ns: 7 };
     memory.keep(&Name::of(&owner(), b"body"), form);
     let mut compressor = Compressor::new(GZIP, None, DEFAULT_COLLECT_BYTES, &place);
     compressor.remember(Remembrance::new(memory.clone(), &owner(), Level(6)));

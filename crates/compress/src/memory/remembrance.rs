@@ -3,6 +3,7 @@
 use super::{Form, Look, Memory, Name, Naming, Owner, Raise, Raiser, Recall};
 use crate::budget::Budget;
 use crate::coding::{Coding, Level};
+use crate::policy::Plan;
 use std::sync::Arc;
 
 /// How a body is remembered.
@@ -98,10 +99,11 @@ impl Remembrance {
         self.whole
     }
 
-    /// Keeps the form of a body that was not found, if it is worth it.
-    pub(crate) fn keep(&mut self, coding: Coding, level: Level, bytes: &[u8]) {
+    /// Keeps the form of a body that was not found, and that took so long to make, if it is worth it.
+    pub(crate) fn keep(&mut self, plan: Plan, cost_ns: u64, bytes: &[u8]) {
         if let Some(name) = self.name.take() {
-            let kept = self.memory.keep(&name, Form { coding, level, bytes: bytes.into() });
+            let Plan { coding, level } = plan;
+            let kept = self.memory.keep(&name, Form { coding, level, bytes: bytes.into(), cost_ns });
             self.recall = if kept { Recall::Kept } else { Recall::Full };
         }
     }

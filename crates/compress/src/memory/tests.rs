@@ -11,7 +11,7 @@ fn owner(name: &str) -> Owner {
 }
 
 fn form(level: u8, bytes: &[u8]) -> Form {
-    Form { coding: Coding::Gzip, level: Level(level), bytes: bytes.into() }
+    Form { coding: Coding::Gzip, level: Level(level), bytes: bytes.into(), cost_ns: 7 }
 }
 
 fn found(look: Look) -> Option<Form> {
@@ -85,7 +85,7 @@ fn a_body_is_kept_when_it_comes_again() {
 #[test]
 fn codings_and_levels_are_told_apart() {
     let memory = Memory::new(1 << 20);
-    let zstd = Form { coding: Coding::Zstd, level: Level(3), bytes: b"zstd"[..].into() };
+    let zstd = Form { coding: Coding::Zstd, level: Level(3), bytes: b"zstd"[..].into(), cost_ns: 7 };
     assert!(memory.keep(&name(1), form(4, b"four")) && memory.keep(&name(1), zstd));
     let at = |coding, least| found(memory.look(&name(1), coding, Level(least), None)).map(|form| form.bytes.to_vec());
     assert_eq!(at(Coding::Gzip, 4), Some(b"four".to_vec()));
@@ -142,7 +142,7 @@ fn what_is_too_large_is_refused() {
     assert_eq!((memory.held(), load(&memory.numbers().refused)), ((0, 0), 2));
     // Nor does it cost the forms of other codings of its body, or other bodies.
     assert!(memory.keep(&name(2), form(6, &[0; 1000])) && memory.keep(&name(3), form(6, &[0; 1000])));
-    let large = Form { coding: Coding::Brotli, level: Level(5), bytes: vec![0; 70_000].into() };
+    let large = Form { coding: Coding::Brotli, level: Level(5), bytes: vec![0; 70_000].into(), cost_ns: 7 };
     assert!(!memory.keep(&name(2), large));
     assert!(found(look(&memory, &name(2))).is_some() && memory.held().0 == 2);
 }
@@ -222,7 +222,7 @@ proptest::proptest! {
         let mut kept: HashMap<(u64, Coding), Vec<Arc<[u8]>>> = HashMap::new();
         for (what, i, size, level) in steps {
             let coding = if i % 3 == 0 { Coding::Zstd } else { Coding::Gzip };
-            let form = Form { coding, level: Level(level), bytes: vec![i as u8; size].into() };
+            let form = Form { coding, level: Level(level), bytes: vec![i as u8; size].into(), cost_ns: 7 };
             match what {
                 0 => {
                     kept.entry((i, coding)).or_default().push(form.bytes.clone());

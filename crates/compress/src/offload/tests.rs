@@ -87,14 +87,14 @@ impl Bench {
     fn work_of(&self, name: u8, slices: usize, prompt: bool) -> (Work, Sender<()>) {
         let (go, gate) = channel();
         let coder = Gate { name, pushed: 0, began: self.announce.clone(), go: gate, panics: false, prompt };
-        (Work::stream(Box::new(coder), Arc::new(vec![name; slices * work::TURN_BYTES]), Flush::None, None), go)
+        (Work::stream(Box::new(coder), Coding::Gzip, Arc::new(vec![name; slices * work::TURN_BYTES]), Flush::None, None), go)
     }
 
     /// Work that breaks, once it is let go on.
     pub(crate) fn broken(&self, name: u8) -> (Work, Sender<()>) {
         let (go, gate) = channel();
         let coder = Gate { name, pushed: 0, began: self.announce.clone(), go: gate, panics: true, prompt: false };
-        (Work::stream(Box::new(coder), Arc::new(vec![name]), Flush::None, None), go)
+        (Work::stream(Box::new(coder), Coding::Gzip, Arc::new(vec![name]), Flush::None, None), go)
     }
 }
 
@@ -353,7 +353,7 @@ fn a_slice_ends_when_its_time_is_over_and_nothing_is_lost() {
     (0..2).for_each(|_| go.send(()).unwrap());
     let mut steps = Vec::new();
     loop {
-        match work.step(Some(Duration::ZERO)).unwrap() {
+        match work.step(Some(Duration::ZERO), Site::Worker).unwrap() {
             Progress::Done => break,
             progress => steps.push(progress),
         }

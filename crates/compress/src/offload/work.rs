@@ -20,6 +20,7 @@ use crate::coder::{Coder, CoderFault, Engine, Flush, Keep, Parts, Pool};
 use crate::coding::{Coding, Level};
 use crate::device::{Piece, Pieces};
 use crate::engine::EngineId;
+use crate::spent::{self, Site};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -64,11 +65,13 @@ struct Ties {
     lead: Option<Lead>,
     /// What it holds of the memory limit, for as long as anybody has it: an engine may have the body of a client that has gone.
     held: Option<Held<dyn Budget>>,
+    /// Time in coders so far, in nanoseconds, for the form that is remembered.
+    spent_ns: u64,
 }
 
 enum Task {
-    Stream { coder: Box<dyn Coder>, input: Arc<dyn Piece>, at: usize, flush: Flush, lighten: Option<Keep> },
-    Parts { parts: Box<dyn Parts>, input: Arc<dyn Piece>, at: usize },
+    Stream { coder: Box<dyn Coder>, coding: Coding, input: Arc<dyn Piece>, at: usize, flush: Flush, lighten: Option<Keep> },
+    Parts { parts: Box<dyn Parts>, coding: Coding, input: Arc<dyn Piece>, at: usize },
     Whole(Whole),
     Check { whole: Whole, coded: Vec<u8>, lane: Arc<Lane> },
 }
@@ -86,8 +89,14 @@ pub(crate) struct Whole {
 
 impl Work {
     /// Pushes `input` through a coder with that flush, and then makes the coder small if told so.
-    pub(crate) fn stream(coder: Box<dyn Coder>, input: Arc<dyn Piece>, flush: Flush, lighten: Option<Keep>) -> Work {
-        Work::new(Task::Stream { coder, input, at: 0, flush, lighten })
+    pub(crate) fn stream(
+        coder: Box<dyn Coder>,
+        coding: Coding,
+        input: Arc<dyn Piece>,
+        flush: Flush,
+        lighten: Option<Keep>,
+    ) -> Work {
+        Work::new(Task::Stream { coder, coding, input, at: 0, flush, lighten })
     }
 
     /// Codes a whole body.
@@ -153,6 +162,11 @@ impl Work {
         self.level
     }
 
+    /// Time in coders so far, in nanoseconds.
+    pub(crate) fn spent_ns(&self) -> u64 {
+        self.ties.spent_ns
+    }
+
     /// The engine that is preferred.
     pub(super) fn engine(&self) -> Option<EngineId> {
         self.as_whole().and_then(|whole| whole.by)
@@ -198,18 +212,31 @@ impl Work {
         matches!(&self.task, Task::Stream { coder, .. } if coder.is_prompt())
     }
 
-    /// Does a turn, or as much of it as takes about so long.
-    pub(crate) fn step(&mut self, slice: Option<Duration>) -> Result<Progress, CoderFault> {
+    /// Does a turn, or as much of it as takes about so long, and counts the time there.
+    pub(crate) fn step(&mut self, slice: Option<Duration>, site: Site) -> Result<Progress, CoderFault> {
+        let (progress, spent) = spent::timed(self.coding(), site, || self.code(slice));
+        self.ties.spent_ns += spent;
+        progress
+    }
+
+    fn coding(&self) -> Coding {
+        match &self.task {
+            Task::Stream { coding, .. } | Task::Parts { coding, .. } => *coding,
+            Task::Whole(whole) | Task::Check { whole, .. } => whole.coding(),
+        }
+    }
+
+    fn code(&mut self, slice: Option<Duration>) -> Result<Progress, CoderFault> {
         match &mut self.task {
             Task::Whole(whole) => {
                 (whole.engine.whole)(&whole.input.joined(), whole.level, &whole.pool, &mut self.out).map(|()| Progress::Done)
             }
-            Task::Parts { parts, input, at } => {
+            Task::Parts { parts, input, at, .. } => {
                 let input = input.bytes();
                 *at = parts.code(input, *at, &mut self.out)?;
                 Ok(if *at < input.len() { Progress::Turn } else { Progress::Done })
             }
-            Task::Stream { coder, input, at, flush, lighten } => {
+            Task::Stream { coder, input, at, flush, lighten, .. } => {
                 let input = input.bytes();
                 let turn = input.len().min((*at + 1).next_multiple_of(TURN_BYTES));
                 let mut pace = slice.map(Slice::begin);
@@ -303,16 +330,16 @@ impl Whole {
         if !self.is_large() {
             return Task::Whole(self);
         }
-        let input = self.input.into_one();
+        let (coding, input) = (self.coding(), self.input.into_one());
         // Everybody who waits for a turn holds a state meanwhile.
         let mut has_room = |state: usize| held.as_mut().is_none_or(|held| held.take(state));
         match (self.engine.parts)(input.bytes(), self.level, &self.pool) {
-            Some(parts) if has_room(parts.memory()) => return Task::Parts { parts, input, at: 0 },
+            Some(parts) if has_room(parts.memory()) => return Task::Parts { parts, coding, input, at: 0 },
             Some(_) => {}
             None => {
                 let coder = (self.engine.stream)(self.level, &self.pool);
                 if has_room(coder.full_memory()) {
-                    return Task::Stream { coder, input, at: 0, flush: Flush::Finish, lighten: None };
+                    return Task::Stream { coder, coding, input, at: 0, flush: Flush::Finish, lighten: None };
                 }
             }
         }

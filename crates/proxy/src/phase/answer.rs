@@ -4,7 +4,7 @@ use crate::io::{Incoming, Sink, clock};
 use crate::phase::judge::Verdict;
 use crate::phase::waiting::{Watch, wait};
 use crate::phase::{Client, Next, finish, perform, prepare, read, respond, stored};
-use crate::reply::{self, Answer};
+use crate::reply::{self, Answer, Pieces};
 use crate::settings::ConnectionMode;
 use crate::stream::Stream;
 use crate::track;
@@ -18,13 +18,17 @@ use terse_message::{Abort, BodyLength, Cause, Fields, Phase, Version, Who};
 /// Answers as a rule has decided.
 pub async fn by_rule(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, verdict: Verdict) -> Result<Next, Abort> {
     let denied = Abort::new(Who::Proxy, Phase::Request, Cause::Denied);
-    if matches!(verdict, Verdict::Answer(_) | Verdict::Serve(_) | Verdict::Stored(_)) {
+    if matches!(verdict, Verdict::Answer(_) | Verdict::Pieces(..) | Verdict::Serve(_) | Verdict::Stored(_)) {
         count_intercepted(stream);
     }
     match verdict {
         Verdict::Answer(answer) => {
             stream.facts.abort = Some(Abort::new(Who::Local, Phase::Request, Cause::Denied));
             send(client, stream, out, &answer).await
+        }
+        Verdict::Pieces(answer, mut pieces) => {
+            stream.facts.abort = Some(Abort::new(Who::Local, Phase::Request, Cause::Denied));
+            Box::pin(send_with(client, stream, out, &answer, Some(&mut *pieces))).await
         }
         Verdict::Deny(answer) => {
             count_denied(stream);
@@ -161,6 +165,17 @@ pub fn status(stream: &Stream, abort: Abort) -> Option<u16> {
 
 /// Sends an answer.
 pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, answer: &Answer) -> Result<Next, Abort> {
+    send_with(client, stream, out, answer, None).await
+}
+
+/// Sends an answer, with the body that these pieces make where there are any.
+async fn send_with(
+    client: &mut Client,
+    stream: &mut Stream,
+    out: &mut Vec<u8>,
+    answer: &Answer,
+    pieces: Option<&mut dyn Pieces>,
+) -> Result<Next, Abort> {
     if answer.is_nothing() {
         // Logs and counters show what the client is not told.
         stream.facts.status = answer.stands_for.unwrap_or_default();
@@ -173,6 +188,10 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
         stream.left = Some(Incoming::Done);
     }
     answer.write_head(&mut stream.response);
+    if pieces.is_some() {
+        stream.response.fields.remove(b"content-length");
+        stream.response.body = BodyLength::Framed;
+    }
     stream.has_response = true;
     stream.facts.compression.get_or_insert(Reason::OwnAnswer);
     // What could not be read is no request that rules could speak of.
@@ -200,6 +219,20 @@ pub async fn send(client: &mut Client, stream: &mut Stream, out: &mut Vec<u8>, a
         if is_head {
             sink.end_with_head();
             return sink.flush().await;
+        }
+        if let Some(pieces) = pieces.filter(|_| page.is_none()) {
+            let mut piece = Vec::new();
+            loop {
+                piece.clear();
+                pieces.next(&mut piece);
+                if piece.is_empty() {
+                    return sink.finish(Fields::none()).await;
+                }
+                sink.send(&piece).await?;
+                sink.flush().await?;
+                // Others have a turn.
+                tokio::task::yield_now().await;
+            }
         }
         let body = if stream.response.body == BodyLength::None { b"" } else { &*answer.body };
         sink.finish_with(body, Fields::none()).await

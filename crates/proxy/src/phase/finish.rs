@@ -70,6 +70,8 @@ fn count(stream: &Stream) {
     for counters in [Some(front), back, facts.session.address_counters()].into_iter().flatten() {
         counters.bytes_in.add(bytes_in);
         counters.bytes_out.add(bytes_out);
+        counters.bytes_to_server.add(figures.bytes_to_server.get());
+        counters.bytes_from_server.add(figures.bytes_from_server.get());
         // What ended without a response is one of the others, as in HAProxy.
         if facts.status > 0 || is_http {
             counters.response(facts.status);
@@ -82,6 +84,10 @@ fn count(stream: &Stream) {
         if decoding.request.is_some() || decoding.response.is_some() {
             count_decoding(&counters.decompression, &decoding);
         }
+    }
+    // Of frontends alone: what was sent is sent once.
+    if let (None, Some(reason)) = (facts.coding, facts.compression) {
+        front.compression.count_passed_bytes(reason, figures.bytes_out.get().saturating_sub(figures.head_at.get()));
     }
     for (counters, layer) in [(back, facts.hops.0), (Some(front), facts.hops.1)] {
         if let (Some(counters), Some(layer)) = (counters, layer) {
@@ -100,6 +106,8 @@ fn count(stream: &Stream) {
     if let Some(server) = &facts.server {
         server.counters.add(Count::BytesIn, bytes_in);
         server.counters.add(Count::BytesOut, bytes_out);
+        server.counters.add(Count::BytesToServer, figures.bytes_to_server.get());
+        server.counters.add(Count::BytesFromServer, figures.bytes_from_server.get());
         if facts.times.connected.is_some() && facts.server_reused {
             server.counters.bump(Count::Reuses);
         }
@@ -228,10 +236,9 @@ fn count_decoding(counters: &terse_compress::decode::Counters, decoding: &Decodi
 
 fn count_compression(counters: &terse_compress::Counters, facts: &Facts) {
     match (facts.coding, facts.compression) {
-        (Some(_), _) => {
-            counters.count_compressed();
+        (Some(coding), _) => {
             let (bytes_in, bytes_out) = facts.figures.compressed.get();
-            counters.count_bytes(bytes_in, bytes_out);
+            counters.count_compressed(coding, bytes_in, bytes_out);
             if let Some(recall) = facts.figures.recall.get() {
                 counters.count_recall(recall);
             }

@@ -7,7 +7,7 @@ use crate::inspection::lend_if;
 use crate::io::Transport;
 use crate::phase::inspect::{self, Decision};
 use crate::phase::{Client, handshake, read};
-use crate::reply::Answer;
+use crate::reply::{Answer, Pieces};
 use crate::rules::{self, Cursor, Flow, Rule, Wait};
 use crate::script::{self, Applet};
 use crate::service::Service;
@@ -24,6 +24,8 @@ use terse_sample::Needs;
 pub enum Verdict {
     /// The client gets this.
     Answer(Box<Answer>),
+    /// The client gets this, with a body that is made meanwhile.
+    Pieces(Box<Answer>, Box<dyn Pieces>),
     /// The client gets this, and it counts as denied.
     Deny(Box<Answer>),
     /// The same, later.

@@ -38,8 +38,7 @@ fn figures_are_those_of_the_counters() {
         counters.sessions.add(3);
         counters.requests.add(4);
         counters.status_2xx.add(2);
-        counters.compression.count_compressed();
-        counters.compression.count_bytes(1000, 300);
+        counters.compression.count_compressed(terse_compress::Coding::Gzip, 1000, 300);
         counters.compression.count_passed(Reason::Head);
     }
     let server = &plan.backends.now()[0].farm.servers()[0];

@@ -102,7 +102,7 @@ fn work_that_found_the_line_full_is_shared_too() {
     let Err(mut work) = queue.submit(first.0) else { panic!("there is no room") };
     let two = queue.submit(second.0).ok().unwrap();
     first.1.send(()).unwrap();
-    while work.step(None).unwrap() != Progress::Done {}
+    while work.step(None, crate::spent::Site::Worker).unwrap() != Progress::Done {}
     work.share();
     assert_eq!(out(two).unwrap()[0], 1);
     [busy.1, waiting.1].iter().for_each(|go| go.send(()).unwrap());
