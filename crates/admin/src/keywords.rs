@@ -1,5 +1,6 @@
 //! The keywords of stats sockets, joined with those of the statistics page.
 
+use crate::console;
 use crate::page;
 use crate::settings::{AdminSettings, Level, SeverityForm, StatsSocket};
 use terse_config::{Args, Fault, Keyword, Kind, Scope, Sections};
@@ -21,6 +22,13 @@ const GLOBAL: &[Keyword] = &[
         "<number>",
         "The most clients of all stats sockets at a time: 10; more wait in the kernel.",
         Kind::Done(maxconn),
+    ),
+    global(
+        "console",
+        "<address> [user <user>:<password>] [host <name>]...",
+        "Shows the statistics page on an address, at '/'. Without a user it is for looking, listens on loopback addresses alone, and answers \
+         to 'localhost', addresses and these names.",
+        Kind::Done(console::parse),
     ),
     global("stats-file", "<file>", "Counters go on from what 'dump stats-file' has written there.", Kind::Done(stats_file)),
     global(

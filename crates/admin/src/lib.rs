@@ -21,6 +21,7 @@ mod answer;
 mod client;
 mod command;
 mod commands;
+mod console;
 mod context;
 mod figures;
 mod halves;
@@ -42,6 +43,7 @@ pub mod keywords;
 pub mod master;
 pub mod settings;
 
+pub use console::Consoles;
 pub use context::{Context, Host, Process};
 pub use keywords::KEYWORDS;
 pub use manner::Manner;

@@ -7,8 +7,10 @@
 //! Invariant: an option does what it says, cannot change anything here (and says why), or is refused. Nothing is silently ignored.
 
 pub mod flags;
+pub mod quick;
 
 use flags::{Flag, Value};
+use quick::Quick;
 use rustix::process::Pid;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -22,6 +24,8 @@ pub struct Arguments {
     pub action: Action,
     /// `-f` and what stands behind `--`: files and folders, in order.
     pub files: Vec<PathBuf>,
+    /// `--to` and what goes with it.
+    pub quick: Quick,
     /// `-C`: where relative names begin.
     pub folder: Option<PathBuf>,
     /// `-V`: say more; takes `-q` back.
@@ -84,6 +88,8 @@ pub enum Action {
     Run,
     /// `-c`: read the configuration and say what is wrong with it.
     Check,
+    /// `--print`: write the file that `--to` stands for.
+    Print,
     /// `-cc`: evaluate a condition.
     Condition(String),
     /// `-v`: the version; `-vv`: and what is built in.
@@ -198,7 +204,15 @@ impl Arguments {
                 return Ok(arguments);
             }
         }
-        if arguments.files.is_empty() && matches!(arguments.action, Action::Run | Action::Check) {
+        if arguments.quick.wants_a_server() || arguments.action == Action::Print && arguments.quick.servers.is_empty() {
+            return Err(Misuse::new("", "no server (see --to)"));
+        }
+        if !arguments.quick.servers.is_empty() && !arguments.files.is_empty() {
+            let hint = Some("'--print' writes the file that '--to' stands for".to_owned());
+            return Err(Misuse { hint, ..Misuse::new("--to", "stands for a file, and does not go with others") });
+        }
+        let reads = matches!(arguments.action, Action::Run | Action::Check);
+        if arguments.files.is_empty() && arguments.quick.servers.is_empty() && reads {
             return Err(Misuse::new("", "no configuration file (see -f)"));
         }
         Ok(arguments)
@@ -311,6 +325,10 @@ mod tests {
         for options in ["", "80", "0x50,no-merge", "cold-first,integrity", ","] {
             assert_eq!(parse(&format!("-f a -dM{options}")).unwrap().accepted.len(), 1, "{options}");
         }
+        assert_eq!(parse("--listen :80").unwrap_err().to_string(), "no server (see --to)");
+        assert_eq!(parse("--to app").unwrap_err().to_string(), "--to: 'app' has no port");
+        assert!(parse("--to 3000 -f a").unwrap_err().to_string().starts_with("--to: stands for a file"));
+        assert_eq!(parse("--to 3000 --print").unwrap().action, Action::Print);
         assert_eq!(parse("-f a -W -S").unwrap_err().to_string(), "-S: expects <address>[,<option>]...");
     }
 

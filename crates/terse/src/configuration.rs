@@ -15,7 +15,7 @@ use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-use terse_admin::{AdminSettings, prometheus, stats_file};
+use terse_admin::{AdminSettings, Consoles, prometheus, stats_file};
 use terse_balance::Resolver;
 use terse_compress::EngineSettings;
 use terse_config::{Config, Diagnostic, Diagnostics, Environment, Loader, Place, Settings, Severity, Source};
@@ -74,6 +74,9 @@ pub fn sources(arguments: &Arguments, report: &Report) -> Result<Vec<Source>, Un
         report.alert(format_args!("Could not change to directory {} : {error}", folder.display()));
         return Err(Unusable);
     }
+    if !arguments.quick.servers.is_empty() {
+        return Ok(vec![Source { name: "--to".into(), bytes: arguments.quick.file().into_bytes() }]);
+    }
     files::read(&arguments.files).map_err(|missing| {
         missing.iter().for_each(|missing| report.alert(format_args!("config : {missing}")));
         Unusable
@@ -112,6 +115,17 @@ fn load(arguments: &Arguments, sources: &[Source], report: &Report) -> (Option<C
     let mut environment = environment(arguments, sources);
     environment.variables.extend(terse_proxy::log::FORMAT_VARIABLES.map(|(name, text)| (name.to_owned(), text.to_owned())));
     let (mut config, mut diagnostics) = read(sources, &environment);
+    // `console` stands for sections, which come behind all files.
+    let consoles = config.global.settings.get::<Consoles>().and_then(Consoles::lines);
+    let with_consoles: Vec<Source>;
+    let sources = match consoles {
+        Some(lines) => {
+            with_consoles = sources.iter().cloned().chain([Source { name: "console".into(), bytes: lines.into_bytes() }]).collect();
+            (config, diagnostics) = read(&with_consoles, &environment);
+            &with_consoles[..]
+        }
+        None => sources,
+    };
     // A peer's name from the file is known to all of its lines, like one from the command line.
     let named = config.global.settings.get::<ProcessSettings>().and_then(|process| process.localpeer.clone());
     if let Some(name) = named.filter(|_| arguments.localpeer.is_none()) {

@@ -49,6 +49,7 @@ pub fn live(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Action::Version { long } => answer(version::text(&arguments.program, *long)),
         Action::BareVersion(part) => answer(format!("{}\n", version::bare(*part))),
         Action::Help => answer(flags::help()),
+        Action::Print => answer(arguments.quick.file()),
         Action::Condition(text) => evaluate(text, &arguments, &report),
         Action::Check | Action::Run => {
             let folder = std::env::current_dir().map_err(|error| error.to_string());

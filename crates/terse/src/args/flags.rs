@@ -82,7 +82,8 @@ pub fn help() -> String {
 
 /// The ways to start the program, as `terse` without a word lists them.
 pub const COMMANDS: &str = "\
-Usage: terse -f FILE         serves as this haproxy.cfg says; with -W, SIGUSR2 reloads it
+Usage: terse --to PORT       compresses in front of the server at this port, with a console at http://127.0.0.1:8404
+       terse -f FILE         serves as this haproxy.cfg says; with -W, SIGUSR2 reloads it
        terse -c -f FILE      checks the file
        terse gzip [FILE]...  compresses files; 'terse gunzip' decompresses them
        terse -h              lists all options
@@ -111,6 +112,7 @@ const MEMORY_SWITCHES: &[&str] = &["fail", "merge", "integrity", "global", "cach
 /// All options, in the groups of the help.
 const GROUPS: &[(&str, &[Flag])] = &[
     ("Usual", USUAL),
+    ("Without a file", QUICK),
     ("As a service", SERVICE),
     ("Finding faults, and for scripts", FAULTS),
     ("Accepted for the sake of scripts that start HAProxy", ACCEPTED),
@@ -166,6 +168,52 @@ const USUAL: &[Flag] = &[
         value: Value::None,
         summary: "prints the version and what is built in",
         effect: Effect::Set(|a| a.action = Action::Version { long: true }),
+    },
+];
+
+/// What stands for a file.
+const QUICK: &[Flag] = &[
+    Flag {
+        name: "--to",
+        value: Value::Word("<address>"),
+        summary: "compresses and balances for this server: PORT, HOST:PORT, https://HOST; may be repeated",
+        effect: Effect::Parse(|a, v| a.quick.add_server(v)),
+    },
+    Flag {
+        name: "--listen",
+        value: Value::Word("<address>"),
+        summary: "listens there; 127.0.0.1:8080 without it, :443 and :80 with --tls-dir",
+        effect: Effect::Text(|a, v| a.quick.listen = Some(v.to_owned())),
+    },
+    Flag {
+        name: "--tls-dir",
+        value: Value::Word("<folder>"),
+        summary: "speaks TLS with the folder's certificates: NAME.pem, or NAME.crt and NAME.key",
+        effect: Effect::Text(|a, v| a.quick.certificates = Some(v.into())),
+    },
+    Flag {
+        name: "--console",
+        value: Value::Word("<address>|off"),
+        summary: "shows the console there; 127.0.0.1:8404 without it",
+        effect: Effect::Text(|a, v| a.quick.console = Some((v != "off").then(|| v.to_owned()))),
+    },
+    Flag {
+        name: "--log",
+        value: Value::Word("off"),
+        summary: "logs no requests",
+        effect: Effect::Parse(|a, v| match v {
+            "off" => {
+                a.quick.is_silent = true;
+                Ok(())
+            }
+            other => Err(format!("'{other}' is not 'off'")),
+        }),
+    },
+    Flag {
+        name: "--print",
+        value: Value::None,
+        summary: "prints the haproxy.cfg that these options stand for, and ends",
+        effect: Effect::Set(|a| a.action = Action::Print),
     },
 ];
 

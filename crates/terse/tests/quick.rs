@@ -1,0 +1,90 @@
+//! `terse --to`: compression in front of a server without a file, and the console that comes with it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use support::client::Client;
+use support::gzip::gunzip;
+use support::server::Server;
+use support::{Terse, until};
+
+/// A server of HTTP/1.0, as the simplest ones are.
+fn simple(body: &'static str) -> Server {
+    Server::start(move |connection| {
+        if connection.request().is_some() {
+            connection.send(format!("HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n{body}"));
+        }
+        connection.finish();
+    })
+}
+
+const PAGE: &str = "a line of a page that comes again and again\n\
+                    a line of a page that comes again and again\n\
+                    a line of a page that comes again and again\n\
+                    a line of a page that comes again and again\n\
+                    a line of a page that comes again and again\n\
+                    a line of a page that comes again and again\n\
+                    a line of a page that comes again and again\n";
+
+#[test]
+fn a_server_is_compressed_for_at_once() {
+    let server = simple(PAGE);
+    let words = ["--to", &server.address().to_string(), "--listen", "fd@${web}", "--console", "fd@${console}"];
+    let terse = Terse::bare().arg(&words).listen("web").listen("console").start();
+    let mut client = terse.client();
+    let coded = client.get("/", &[("Accept-Encoding", "gzip")]);
+    assert_eq!((coded.status, coded.field("content-encoding")), (200, Some("gzip")));
+    assert_eq!(gunzip(&coded.body), PAGE.as_bytes());
+    for coding in ["br", "zstd"] {
+        let coded = client.get("/", &[("Accept-Encoding", coding)]);
+        assert_eq!((coded.status, coded.field("content-encoding")), (200, Some(coding)));
+    }
+    let requests = server.requests();
+    assert_eq!(requests[0].field("x-forwarded-for"), Some("127.0.0.1"));
+    let console = |target: &str, host: &str| {
+        let mut client = Client::connect(terse.address("console"));
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        client.response("GET")
+    };
+    let summary = until("three answers to be counted", || {
+        let summary: serde_json::Value = serde_json::from_str(&console("/;api=summary", "localhost").text()).unwrap();
+        (summary["compression"]["answers"] == 3).then_some(summary)
+    });
+    assert_eq!((&summary["rights"], &summary["version"]), (&"look".into(), &"0.1.0".into()));
+    assert!(console("/", "127.0.0.1:8404").text().contains("</html>"));
+    assert_eq!([console("/", "[::1]:8404"), console("/", "evil.example:8404")].map(|answer| answer.status), [200, 403]);
+    terse.end();
+}
+
+#[test]
+fn what_is_printed_is_a_file() {
+    let words = ["--to", "3000", "--to", "https://b.example", "--listen", "127.0.0.1:9080"];
+    let file = Terse::bare().arg(&words).arg(&["--print"]).run().expect(0).stdout;
+    let checked = Terse::with(&file).arg(&["-c", "-V"]).run().expect(0);
+    assert!(checked.stderr.is_empty() && checked.stdout.contains("valid"), "{} {}", checked.stdout, checked.stderr);
+    assert!(file.contains("    server s1 127.0.0.1:3000 check\n") && file.contains("    console 127.0.0.1:8404\n"), "{file}");
+    let refused = Terse::bare().arg(&["--to", "3000", "--console", "0.0.0.0:8404"]).run().expect(1);
+    assert!(refused.stderr.contains("loopback addresses alone"), "{}", refused.stderr);
+}
+
+/// A console with a user may change servers, whatever name it is asked by.
+#[test]
+fn a_console_with_a_user_changes_servers() {
+    let text = "global\n console fd@${console} user admin:secret\ndefaults\n mode tcp\n timeout connect 5s\n timeout client 5s\n timeout server 5s\n\
+                listen web\n bind fd@${web}\n server s 127.0.0.1:1\n";
+    let terse = Terse::with(text).listen("web").listen("console").start();
+    let ask = |fields: &str| {
+        let order = r#"{"backend":"web","servers":["s"],"action":"drain"}"#;
+        let mut client = Client::connect(terse.address("console"));
+        client.send(format!(
+            "POST /;api=server HTTP/1.1\r\nHost: edge.example\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{fields}\r\n{order}",
+            order.len()
+        ));
+        client.response("POST")
+    };
+    assert_eq!(ask("").status, 401);
+    let changed = ask("Authorization: Basic YWRtaW46c2VjcmV0\r\n");
+    assert_eq!((changed.status, changed.text()), (200, "{\"v\":1,\"changed\":1}\n".into()));
+    terse.end();
+}
