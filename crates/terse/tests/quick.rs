@@ -59,7 +59,7 @@ fn a_server_is_compressed_for_at_once() {
 
 #[test]
 fn what_is_printed_is_a_file() {
-    let words = ["--to", "3000", "--to", "https://b.example", "--listen", "127.0.0.1:9080"];
+    let words = ["--to", "3000", "--to", "https://192.0.2.1", "--listen", "127.0.0.1:9080"];
     let file = Terse::bare().arg(&words).arg(&["--print"]).run().expect(0).stdout;
     let checked = Terse::with(&file).arg(&["-c", "-V"]).run().expect(0);
     assert!(checked.stderr.is_empty() && checked.stdout.contains("valid"), "{} {}", checked.stdout, checked.stderr);

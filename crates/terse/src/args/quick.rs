@@ -3,6 +3,7 @@
 //! The words are written as haproxy.cfg and read as one: what `--print` prints is what runs.
 
 use std::fmt::Write;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// What the words say.
@@ -91,7 +92,10 @@ impl Quick {
             let secure = match is_tls {
                 true => {
                     let host = address.rsplit_once(':').map_or(address.as_str(), |(host, _)| host);
-                    format!(" ssl verify required ca-file @system-ca sni str({host})")
+                    // An address is no name (RFC 6066 section 3).
+                    let is_name = host.trim_matches(['[', ']']).parse::<IpAddr>().is_err();
+                    let sni = if is_name { format!(" sni str({host})") } else { String::new() };
+                    format!(" ssl verify required ca-file @system-ca{sni}")
                 }
                 false => String::new(),
             };
