@@ -86,6 +86,21 @@ fn examples_are_taken() {
     assert!(count >= 40, "{count}");
 }
 
+/// The file that packages install: it serves nothing but the console, and takes no port that others have.
+#[test]
+fn the_packaged_file_is_taken() {
+    let file = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/terse.cfg")).unwrap();
+    // The package makes its user.
+    let file = file.replace("    user terse\n    group terse\n", "").replace("/run/terse/", "${dir}/");
+    let checked = Terse::with(&file).arg(&["-c", "-V"]).run().expect(0);
+    assert_eq!(checked.stderr, "");
+    let served =
+        file.replace("# frontend", "frontend").replace("#     ", "    ").replace("# \n", "\n").replace("# backend", "backend");
+    assert!(served.contains("\nfrontend web\n    bind :80\n") && served.contains("\nbackend app\n"), "{served}");
+    let checked = Terse::with(&served).arg(&["-c", "-V"]).run().expect(0);
+    assert_eq!(checked.stderr, "", "with what stands behind # as well");
+}
+
 #[test]
 fn tables_are_whole() {
     let (mut count, mut faults) = (0, Vec::new());
