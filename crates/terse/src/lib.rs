@@ -9,6 +9,7 @@ pub mod crew;
 pub mod engines;
 pub mod environment;
 pub mod files;
+pub mod health;
 pub mod intakes;
 pub mod keywords;
 pub mod life;

@@ -6,6 +6,7 @@ mod support;
 
 use support::client::Client;
 use support::gzip::gunzip;
+use support::program::{find, run};
 use support::server::Server;
 use support::{Terse, until};
 
@@ -52,6 +53,9 @@ fn a_server_is_compressed_for_at_once() {
         (summary["compression"]["answers"] == 3).then_some(summary)
     });
     assert_eq!((&summary["rights"], &summary["version"]), (&"look".into(), &"0.1.0".into()));
+    let health = |path: &str| Terse::bare().arg(&["health", &format!("http://{}{path}", terse.address("console"))]).run();
+    assert_eq!([health("/;api=summary").code(), health("/;api=nothing").code()], [Some(0), Some(1)]);
+    assert_eq!(Terse::bare().arg(&["health", "a"]).run().code(), Some(2));
     assert!(console("/", "127.0.0.1:8404").text().contains("</html>"));
     assert_eq!([console("/", "[::1]:8404"), console("/", "evil.example:8404")].map(|answer| answer.status), [200, 403]);
     terse.end();
@@ -86,5 +90,34 @@ fn a_console_with_a_user_changes_servers() {
     assert_eq!(ask("").status, 401);
     let changed = ask("Authorization: Basic YWRtaW46c2VjcmV0\r\n");
     assert_eq!((changed.status, changed.text()), (200, "{\"v\":1,\"changed\":1}\n".into()));
+    terse.end();
+}
+
+/// The page's own script runs under its policy, and asks for parts of the page again.
+#[test]
+fn chromium_keeps_the_console_new() {
+    let Some(chromium) = find("chromium") else { return };
+    let server = simple(PAGE);
+    let words = ["--to", &server.address().to_string(), "--listen", "fd@${web}", "--console", "fd@${console}", "--log", "off"];
+    let terse = Terse::bare().arg(&words).listen("web").listen("console").start();
+    let mut client = terse.client();
+    assert_eq!(client.get("/", &[("Accept-Encoding", "br")]).status, 200);
+    let port = terse.address("console").port();
+    let requests = || {
+        let mut client = Client::connect(terse.address("console"));
+        client.send(format!("GET /;api=proxies;scope=console HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n"));
+        let proxies: serde_json::Value = serde_json::from_str(&client.response("GET").text()).unwrap();
+        proxies["proxies"][0]["requests"].as_u64().unwrap()
+    };
+    let before = requests();
+    let profile = format!("--user-data-dir={}", terse.path("profile").display());
+    let words = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--virtual-time-budget=9000", &profile];
+    let said = run(&chromium, &[&words[..], &["--dump-dom", &format!("http://localhost:{port}/")]].concat());
+    let live = said.stdout.split("id=\"live\"").nth(1).unwrap_or_else(|| panic!("{} {}", said.stdout, said.stderr));
+    assert!(live.split_once('>').is_some_and(|(tag, rest)| !tag.contains("hidden") && rest.starts_with("live<")), "{live}");
+    assert!(said.stdout.contains(" saved</b>: ") && !said.stdout.contains("class=\"stale\""), "{}", said.stdout);
+    assert!(!said.stderr.contains("Refused to") && !said.stderr.contains("Content Security Policy"), "{}", said.stderr);
+    // The page, its parts, and the question itself.
+    assert!(requests() >= before + 4, "{} after {before}", requests());
     terse.end();
 }
