@@ -8,7 +8,7 @@ LAB := $(TARGET)/release/terse-lab
 SECONDS ?= 10
 ARGS ?=
 
-.PHONY: help build release dist deb demo test bench hostile svn-experiment configs conformance fuzz docs tls-scan
+.PHONY: help build release dist deb image demo test bench hostile svn-experiment configs conformance fuzz docs tls-scan
 
 help:
 	@echo "make build          builds the program: $(TARGET)/release/terse"
@@ -17,7 +17,7 @@ help:
 	@echo "make test           everything that must hold before a change goes in"
 	@echo "make bench          terse beside haproxy, nginx and gzip: bench/results.md (HAPROXY=, HAPROXY2=, NGINX=, TERSE_CORPORA=, ARGS=--quick)"
 	@echo "make hostile        hostile clients of HTTP/2: what they cost in memory and in others' time (ARGS=--seconds 5 --clients 20 PATTERN...)"
-	@echo "make dist, deb      an archive, a package for Debian and Ubuntu: target/packages"
+	@echo "make dist, deb, image   an archive, a package for Debian and Ubuntu, an OCI image: target/packages"
 	@echo "make svn-experiment svn over a slow line, compressed here and there: docs/svn-experiment.md (ARGS=--rounds 1)"
 	@echo "make conformance    HAProxy's regression tests (HAPROXY_TESTS=.../reg-tests VTEST=.../vtest, ARGS=--update)"
 	@echo "make configs        what terse and haproxy say of the configuration files in a folder (CONFIGS=folder)"
@@ -43,6 +43,9 @@ release: system
 dist deb: system
 	$(CARGO) build --release --locked -p terse -p terse-zlib
 	packaging/build $(if $(filter dist,$@),tar,deb)
+
+image: build
+	packaging/image
 
 demo: lab
 	@TERSE="$${TERSE:-$(TARGET)/release/terse}" $(LAB) demo $(ARGS)

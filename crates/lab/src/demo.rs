@@ -1,4 +1,4 @@
-//! The demonstration: three made-up servers, terse in front of them, a table of what compression did, and a page for the browser.
+//! The demonstration: three made-up servers, terse in front of them, a table of what each coding did, and the console for the browser.
 
 use crate::client::{Client, Reply};
 use crate::origin::{Options as OriginOptions, Origin};
@@ -14,7 +14,7 @@ use std::time::Duration;
 pub struct Options {
     /// The program.
     pub terse: PathBuf,
-    /// Its configuration: it reads `PORT` and `ORIGIN1` to `ORIGIN3` from the environment.
+    /// Its configuration: it reads `PORT`, `CONSOLE` and `ORIGIN1` to `ORIGIN3` from the environment.
     pub config: PathBuf,
     /// Where terse listens.
     pub port: u16,
@@ -29,7 +29,9 @@ pub fn run(options: &Options) -> Result<bool> {
         bail!("cannot listen on {address}: {error}. Another port: make demo PORT=8081");
     }
     let origin = Origin::start(&OriginOptions::local(SERVERS))?;
+    let console = console()?;
     let mut command = Command::new(&options.terse);
+    command.env("CONSOLE", console.to_string());
     command.arg("-db").arg("-f").arg(&options.config).stdin(Stdio::null()).env("PORT", options.port.to_string());
     for (number, server) in origin.addresses().iter().enumerate() {
         command.env(format!("ORIGIN{}", number + 1), server.to_string());
@@ -42,38 +44,65 @@ pub fn run(options: &Options) -> Result<bool> {
     let whole = table(address)?;
     if !options.once {
         println!("\nServers: {}", origin.addresses().iter().map(|a| format!("http://{a}/")).collect::<Vec<_>>().join("  "));
-        println!("terse:   http://{address}/   (open it in a browser; Ctrl-C ends)");
+        println!("terse:   http://{address}/");
+        println!("console: http://{console}/   (open it in a browser; Ctrl-C ends)");
         wait_for_the_end(&mut terse)?;
     }
     terse.stop();
     Ok(whole)
 }
 
-/// Fetches everything twice and prints what came.
+/// Where the console goes: to its usual port, or to a free one.
+fn console() -> Result<SocketAddr> {
+    let usual = TcpListener::bind((Ipv4Addr::LOCALHOST, CONSOLE_PORT));
+    Ok(usual.or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?.local_addr()?)
+}
+
+/// Fetches everything in each coding and prints what came.
 fn table(address: SocketAddr) -> Result<bool> {
     println!(
-        "\n{:<22} {:<24} {:>10} {:>10} {:>7} {:>8}  {:<6}  not compressed because",
-        "path", "type", "bytes", "compressed", "ratio", "ms", "server"
+        "\n{:<21} {:<24} {:>9} {:>9} {:>9} {:>9}  {:>6}  not compressed because",
+        "path", "type", "bytes", "gzip", "br", "zstd", "saved"
     );
     let mut whole = true;
     for path in PATHS {
         let plain = fetch(address, path, &[])?;
-        let coded = fetch(address, path, &["Accept-Encoding: gzip"])?;
-        whole &= plain.status == 200 && coded.status == 200 && coded.decoded()?.len() == plain.body.len();
-        let compressed = coded.field("content-encoding").is_some();
-        let reason = coded.field("x-terse-reason").filter(|reason| !reason.is_empty());
+        let (mut sizes, mut least, mut reason) = (Vec::new(), plain.body.len(), "?".to_owned());
+        for coding in CODINGS {
+            let coded = fetch(address, path, &[&format!("Accept-Encoding: {coding}")])?;
+            whole &= plain.status == 200 && coded.status == 200 && coded.decoded()?.len() == plain.body.len();
+            let is_compressed = coded.field("content-encoding") == Some(coding);
+            sizes.push(if is_compressed { coded.body.len().to_string() } else { "-".into() });
+            least = least.min(coded.body.len());
+            reason = coded.field("x-terse-reason").unwrap_or_default().to_owned();
+        }
         println!(
-            "{path:<22} {:<24} {:>10} {:>10} {:>7} {:>8.1}  {:<6}  {}",
-            coded.field("content-type").unwrap_or("-"),
+            "{path:<21} {:<24} {:>9} {:>9} {:>9} {:>9}  {:>4} %  {reason}",
+            plain.field("content-type").unwrap_or("-"),
             plain.body.len(),
-            if compressed { coded.body.len().to_string() } else { "-".into() },
-            if compressed { format!("{:.2}", plain.body.len() as f64 / coded.body.len() as f64) } else { "-".into() },
-            coded.time.as_secs_f64() * 1e3,
-            coded.field("x-origin").unwrap_or("-"),
-            if compressed { "" } else { reason.unwrap_or("?") },
+            sizes[0],
+            sizes[1],
+            sizes[2],
+            (plain.body.len() - least) * 100 / plain.body.len().max(1),
         );
     }
+    remembered(address)?;
     Ok(whole)
+}
+
+/// What comes again is not compressed again.
+fn remembered(address: SocketAddr) -> Result<()> {
+    println!("\nThe same page again and again, in ms:");
+    for coding in CODINGS {
+        let line = format!("Accept-Encoding: {coding}");
+        let mut times = Vec::new();
+        for _ in 0..AGAIN {
+            times.push(fetch(address, REPEATED, &[&line])?.time.as_secs_f64() * 1e3);
+        }
+        let times: Vec<_> = times.iter().map(|ms| format!("{ms:.1}")).collect();
+        println!("  {coding:<5} {}", times.join("  "));
+    }
+    Ok(())
 }
 
 fn fetch(address: SocketAddr, path: &str, lines: &[&str]) -> Result<Reply> {
@@ -113,6 +142,16 @@ const PATHS: &[&str] = &[
     "/static/picture.bmp",
     "/static/tiny",
 ];
+
+/// What is fetched again: from the third time on it comes from memory.
+const REPEATED: &str = "/static/page.js";
+const AGAIN: usize = 5;
+
+/// In the order of the table's columns.
+const CODINGS: [&str; 3] = ["gzip", "br", "zstd"];
+
+/// Where `terse --to` shows it, too.
+const CONSOLE_PORT: u16 = 8404;
 
 /// As many as the configuration names.
 const SERVERS: usize = 3;
