@@ -49,6 +49,8 @@ pub struct Office {
     pub timeout: Duration,
     /// How many clients there are at a time; more wait in the kernel.
     pub maxconn: usize,
+    /// A clone is held by each conversation.
+    pub conversations: Arc<()>,
     /// The master itself.
     pub overseer: Arc<dyn Overseer>,
 }
@@ -147,6 +149,7 @@ pub async fn serve(listeners: Vec<(usize, Listener)>, office: Office) -> io::Res
 
 async fn talk<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, socket: usize, office: &Office) {
     let Some(socket) = office.sockets.get(socket) else { return };
+    let _held = office.conversations.clone();
     let client = Client::of_office(socket, office.timeout);
     if Conversation::new(&mut stream, client, office).hold().await.is_ok() {
         linger(&mut stream).await;

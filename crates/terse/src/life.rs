@@ -13,10 +13,10 @@
 use crate::args::{Action, Arguments, Service, flags};
 use crate::configuration::{self, Configuration, Remarks, Unusable};
 use crate::environment::environment;
-use crate::master::Master;
 use crate::master::attendant::Spawner;
 use crate::master::command_line::CommandLine;
 use crate::master::lifeline::Lifeline;
+use crate::master::{Master, renewal};
 use crate::process::daemon::{self, Launch, Null};
 use crate::process::notify::Supervisor;
 use crate::report::{Report, print};
@@ -52,6 +52,11 @@ pub fn live(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Action::Print => answer(arguments.quick.file()),
         Action::Condition(text) => evaluate(text, &arguments, &report),
         Action::Check | Action::Run => {
+            match renewal::State::of_this_process() {
+                Ok(None) => {}
+                Ok(Some(state)) => return resume(words, &arguments, state).unwrap_or_else(|reasons| fail(&report, &reasons)),
+                Err(error) => return fail(&report, &[format!("The master cannot be taken over: {error}")]),
+            }
             let folder = std::env::current_dir().map_err(|error| error.to_string());
             let ended = with_configuration(&Origin { words, folder, arguments, since }, report.clone());
             // A worker that does not come to serve has not told its master yet what is wrong.
@@ -130,10 +135,12 @@ fn run(origin: &Origin, sources: &[Source], configuration: Configuration, report
         report.alert("No enabled listener found (check for 'bind' directives) ! Exiting.");
         return ExitCode::FAILURE;
     }
-    serve(origin, sources, configuration, report.clone()).unwrap_or_else(|reasons| {
-        reasons.iter().for_each(|reason| report.alert(reason));
-        ExitCode::FAILURE
-    })
+    serve(origin, sources, configuration, report.clone()).unwrap_or_else(|reasons| fail(&report, &reasons))
+}
+
+fn fail(report: &Report, reasons: &[String]) -> ExitCode {
+    reasons.iter().for_each(|reason| report.alert(reason));
+    ExitCode::FAILURE
 }
 
 fn serve(origin: &Origin, sources: &[Source], configuration: Configuration, report: Report) -> Result<ExitCode, Reasons> {
@@ -179,7 +186,7 @@ fn enter_background(
 fn supervise(origin: &Origin, configuration: Configuration, launch: Option<Launch>, report: &Report) -> Result<ExitCode, Reasons> {
     let command_line = CommandLine::open(&origin.arguments, &configuration, origin.since)?;
     let process = configuration.process;
-    let program = std::env::current_exe().map_err(because("Cannot find the program"))?;
+    let program = renewal::program(&origin.words).map_err(because("Cannot find the program"))?;
     let folder = origin.folder.clone().map_err(because("Cannot find the folder"))?;
     let spawner = Spawner { program, words: origin.words.clone(), folder, tell: None };
     let supervisor = Supervisor::new(std::env::var("NOTIFY_SOCKET").ok().as_deref());
@@ -191,4 +198,16 @@ fn supervise(origin: &Origin, configuration: Configuration, launch: Option<Launc
         leave_terminal(launch, &Null::open()?, report)
     };
     Master::new(spawner, supervisor, process.most_reloads, report).run(command_line, ready).map_err(because("Cannot start"))
+}
+
+/// Goes on as the master whose program this one has taken the place of.
+fn resume(words: Vec<OsString>, arguments: &Arguments, state: renewal::State) -> Result<ExitCode, Reasons> {
+    let report = Report::new(state.quiet, arguments.talks());
+    let command_line = CommandLine::restored(arguments, &state.commands)?;
+    let program = renewal::program(&words).map_err(because("Cannot find the program"))?;
+    let spawner = Spawner { program, words, folder: state.folder.clone(), tell: None };
+    let supervisor = Supervisor::new(std::env::var("NOTIFY_SOCKET").ok().as_deref());
+    report.notice(format_args!("The master is version {} from here on.", version::in_lists()));
+    let master = Master::resume(spawner, supervisor, state, &report).map_err(because("The master cannot be taken over"))?;
+    master.run(command_line, || Ok(())).map_err(because("Cannot go on"))
 }

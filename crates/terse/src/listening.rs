@@ -8,6 +8,7 @@ use crate::sockets::unix::FileOptions;
 use crate::sockets::{Endpoint, Listening, Options, Wanted};
 use socket2::{Domain, SockRef};
 use std::collections::HashSet;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
 use terse_admin::{AdminSettings, StatsSocket};
 use terse_config::{Diagnostic, Diagnostics, Severity};
@@ -196,8 +197,13 @@ fn options(line: &BindSettings, process: &ProcessSettings, arguments: &Arguments
 
 /// What serves on a socket.
 pub fn listener(listening: Listening) -> Listener {
-    match SockRef::from(&listening.socket).domain() {
-        Ok(Domain::UNIX) => Listener::Unix(listening.socket.into()),
-        _ => Listener::Tcp(listening.socket.into()),
+    serving(listening.socket)
+}
+
+/// The same of the socket alone.
+pub fn serving(socket: OwnedFd) -> Listener {
+    match SockRef::from(&socket).domain() {
+        Ok(Domain::UNIX) => Listener::Unix(socket.into()),
+        _ => Listener::Tcp(socket.into()),
     }
 }

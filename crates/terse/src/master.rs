@@ -15,20 +15,24 @@
 //! The two talk over a [`lifeline`]: a worker asks for sockets, and hands its own over when it is ready; when one side is gone, the
 //! other one notices.
 //!
+//! A reload that finds another program at the master's path ends with the master starting [anew](renewal) as that one.
+//!
 //! With `-S` it takes commands: it shows a [`bureau`] what there is to see, and is asked for reloads through it.
 
 pub mod attendant;
 pub mod bureau;
 pub mod command_line;
 pub mod lifeline;
+pub mod renewal;
 
 use crate::process::notify::Supervisor;
 use crate::report::Report;
 use crate::signals::{Order, Signals};
 use attendant::{Event, Held, Spawner};
 use bureau::{Bureau, Request, View};
-use command_line::CommandLine;
+use command_line::{CommandLine, Legacy};
 use lifeline::Words;
+use renewal::{Descriptors, State};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::io;
@@ -38,7 +42,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use terse_admin::master::{self, Reloaded, Reloads, Stage};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
@@ -64,6 +68,8 @@ pub struct Master<'a> {
     asked: Option<oneshot::Sender<Reloaded>>,
     /// A reload was asked for while a worker was starting.
     again: bool,
+    /// A reload has succeeded with another program than this one.
+    renews: bool,
     ending: Option<Ending>,
 }
 
@@ -107,8 +113,38 @@ impl<'a> Master<'a> {
             hard: false,
             asked: None,
             again: false,
+            renews: false,
             ending: None,
         }
+    }
+
+    /// The master whose program this one takes the place of.
+    ///
+    /// # Errors
+    /// A descriptor is not open any more.
+    pub fn resume(spawner: Spawner, supervisor: Supervisor, state: State, report: &'a Report) -> io::Result<Master<'a>> {
+        let mut master = Master::new(spawner, supervisor, state.most_reloads, report);
+        let sockets = Held::default();
+        for (number, interface) in &state.sockets {
+            sockets.add(&renewal::adopt(*number)?, Some(interface))?;
+        }
+        master.sockets = Arc::new(sockets);
+        master.generation = state.generation;
+        master.loading.quote(&state.log);
+        for kept in state.workers {
+            let pid = Pid::from_raw(kept.pid).ok_or(io::ErrorKind::InvalidData)?;
+            let age = Duration::from_millis(kept.age_ms);
+            master.workers.push(Worker {
+                pid,
+                generation: kept.generation,
+                stage: if kept.leaves { Stage::Leaving } else { Stage::Serving },
+                outlived: kept.outlived,
+                started: Instant::now().checked_sub(age).unwrap_or_else(Instant::now),
+                version: kept.version,
+                lifeline: Arc::new(UnixStream::from(renewal::adopt(kept.lifeline)?)),
+            });
+        }
+        Ok(master)
     }
 
     /// Runs until the last worker has ended, and takes commands until then. `ready` is called when the first worker serves.
@@ -121,17 +157,23 @@ impl<'a> Master<'a> {
             let mut signals = Signals::new()?;
             let (tell, mut events) = unbounded_channel();
             self.spawner.tell = Some(tell);
-            self.start()?;
+            for worker in &self.workers {
+                self.spawner.attend(worker.pid, worker.generation, &worker.lifeline, &self.sockets)?;
+            }
+            renewal::take_signals()?;
+            if self.workers.is_empty() {
+                self.start()?;
+            }
             let (ask, mut requests) = unbounded_channel();
             let bureau = Arc::new(Bureau::new(ask));
-            let (listeners, office) = command_line.into_parts(bureau.clone());
+            let (listeners, office, legacy) = command_line.into_parts(bureau.clone())?;
             let (doubts, commands) = (self.report.clone(), master::serve(listeners, office));
             tokio::spawn(async move {
                 if let Err(error) = commands.await {
                     doubts.alert(format_args!("Cannot answer on the master's sockets: {error}"));
                 }
             });
-            self.attend(&mut signals, &mut events, (&bureau, &mut requests), ready).await
+            self.attend(&mut signals, &mut events, (&bureau, &mut requests), (&legacy, ready)).await
         })
     }
 
@@ -140,11 +182,14 @@ impl<'a> Master<'a> {
         signals: &mut Signals,
         events: &mut UnboundedReceiver<Event>,
         (bureau, requests): (&Bureau, &mut UnboundedReceiver<Request>),
-        ready: impl FnOnce() -> io::Result<()>,
+        (legacy, ready): (&Legacy, impl FnOnce() -> io::Result<()>),
     ) -> io::Result<ExitCode> {
         let mut ready = Some(ready);
         while !self.workers.is_empty() {
             bureau.show(self.view());
+            if self.renews && legacy.is_quiet() {
+                self.renew(legacy);
+            }
             tokio::select! {
                 order = signals.next() => self.obey(order),
                 Some(request) = requests.recv() => self.grant(request),
@@ -158,11 +203,14 @@ impl<'a> Master<'a> {
                     Some(Event::Ended(pid, status)) => self.bury(pid, status),
                     None => break,
                 },
+                // Clients of the command line hear how the reload went before the master starts anew.
+                () = tokio::time::sleep(BREATH), if self.renews => {}
             }
             let settled = self.workers.iter().all(|worker| worker.stage != Stage::Starting);
             if settled && std::mem::take(&mut self.again) {
                 self.reload(false);
             }
+            self.renews &= self.ending.is_none() && self.workers.iter().all(|worker| worker.stage != Stage::Starting);
         }
         Ok(match self.ending {
             Some(Ending::Told(signal)) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
@@ -310,6 +358,7 @@ impl<'a> Master<'a> {
         }
         if self.generation > 0 {
             self.loading.notice("Loading success.");
+            self.renews = renewal::is_replaced(&self.spawner.program);
         }
         self.settle(true);
         let oldest = self.most_reloads.map_or(0, |most| self.generation.saturating_sub(most));
@@ -323,6 +372,42 @@ impl<'a> Master<'a> {
             None => return,
         };
         self.workers.iter().filter(|worker| worker.pid == pid).for_each(|worker| tell(worker, signal, self.report));
+    }
+
+    /// Executes the program at the master's path in its place. What cannot be executed is said, and changes nothing.
+    fn renew(&mut self, legacy: &Legacy) {
+        self.renews = false;
+        let mut descriptors = Descriptors::default();
+        let state = self.state(legacy, &mut descriptors);
+        let Err(error) = state.and_then(|state| state.hand_to(&self.spawner.program, &self.spawner.words, descriptors));
+        self.report.warn(format_args!("The master goes on with the program before: {error}"));
+    }
+
+    fn state(&self, legacy: &Legacy, descriptors: &mut Descriptors) -> io::Result<State> {
+        let sockets = self.sockets.duplicates()?.into_iter();
+        let mut workers = Vec::new();
+        for worker in &self.workers {
+            workers.push(renewal::Kept {
+                pid: worker.pid.as_raw_nonzero().get(),
+                generation: worker.generation,
+                leaves: worker.stage == Stage::Leaving,
+                outlived: worker.outlived,
+                age_ms: worker.started.elapsed().as_millis().try_into().unwrap_or(u64::MAX),
+                version: worker.version.clone(),
+                lifeline: descriptors.keep(worker.lifeline.as_ref().try_clone()?.into())?,
+            });
+        }
+        Ok(State {
+            format: renewal::FORMAT,
+            quiet: self.report.quiet,
+            folder: self.spawner.folder.clone(),
+            most_reloads: self.most_reloads,
+            generation: self.generation,
+            log: self.loading.said(),
+            workers,
+            sockets: sockets.map(|(socket, interface)| Ok((descriptors.keep(socket)?, interface))).collect::<io::Result<_>>()?,
+            commands: legacy.kept(descriptors)?,
+        })
     }
 
     fn bury(&mut self, pid: Pid, status: ExitStatus) {
@@ -351,6 +436,9 @@ impl<'a> Master<'a> {
         self.workers.iter().for_each(|worker| tell(worker, signal, self.report));
     }
 }
+
+/// How often clients of the command line are looked for, while the master waits to start anew.
+const BREATH: Duration = Duration::from_millis(50);
 
 /// A worker that has just ended cannot be told anything; its end is on its way here. One that may not be signalled loses its lifeline,
 /// and stops.

@@ -76,6 +76,57 @@ fn workers_are_reached_through_the_master() {
     terse.stop().expect(143);
 }
 
+/// A package manager puts another file in the program's place; the next reload starts its workers, and the master itself, of that one.
+#[test]
+fn an_upgrade_reaches_the_master() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, link, next) = (folder.path().join("terse"), folder.path().join("link"), folder.path().join("next"));
+    let install = || {
+        std::fs::copy(env!("CARGO_BIN_EXE_terse"), &next).unwrap();
+        std::fs::rename(&next, &program).unwrap();
+    };
+    install();
+    std::os::unix::fs::symlink(&program, &link).unwrap();
+    let terse = Terse::with(&answering("one")).listen("web").program(&link);
+    let socket = terse.path("m");
+    let terse = terse.arg(&["-W", "-S", socket.to_str().unwrap()]).start();
+    let (address, pid) = (terse.address("web"), terse.pid().as_raw_nonzero());
+    awaits_answer(address, "one");
+    let runs = || std::fs::read_link(format!("/proc/{pid}/exe")).unwrap();
+    for (text, by_command) in [("two", false), ("three", true), ("four", false)] {
+        install();
+        assert!(runs().to_string_lossy().ends_with(" (deleted)"), "{}", runs().display());
+        std::fs::write(terse.path("terse.cfg"), answering(text)).unwrap();
+        let former = serving(&terse);
+        // A client that stays is waited for.
+        let mut client = UnixStream::connect(terse.path("m")).unwrap();
+        if by_command {
+            let answer = ask(&terse, "m", "reload\n");
+            assert!(answer.contains("Success=1") && answer.contains("Loading success."), "{answer}");
+        } else {
+            terse.signal(rustix::process::Signal::USR2);
+        }
+        awaits_answer(address, text);
+        until("the former worker's end", || (serving(&terse) != former).then_some(()));
+        client.write_all(b"show cli level\n").unwrap();
+        let mut byte = [0];
+        client.read_exact(&mut byte).unwrap();
+        drop(client);
+        until("the master's new program", || (runs() == program).then_some(()));
+        // A conversation that began with the program before is cut, one after it is not.
+        until("the list of workers", || (listed(&terse, "# workers") == [serving(&terse)]).then_some(()));
+        assert!(ask(&terse, "m", "show startup-logs\n").contains("Loading success."));
+    }
+    assert!(ask(&terse, "m", "show proc\n").contains(&format!("{pid} ")), "the master's number stays");
+    assert!(!terse.stderr().contains("goes on with the program before"), "{}", terse.stderr());
+    std::fs::write(terse.path("terse.cfg"), "nonsense\n").unwrap();
+    install();
+    assert!(ask(&terse, "m", "reload\n").contains("Success=0"));
+    assert!(runs().to_string_lossy().ends_with(" (deleted)"), "a reload that fails changes nothing");
+    awaits_answer(address, "four");
+    terse.stop().expect(143);
+}
+
 #[test]
 fn a_reload_tells_how_it_went() {
     let terse = master(&["m"]);

@@ -75,6 +75,7 @@ async fn talk(said: &[u8], level: Level) -> (String, Vec<Manner>) {
         sockets: vec![socket],
         timeout: Duration::from_secs(60),
         maxconn: 2,
+        conversations: Arc::default(),
         overseer: staff.clone(),
     };
     let (mut ours, theirs) = duplex(1 << 20);

@@ -1,17 +1,19 @@
 //! A thread for each worker's process: it starts it, serves its lifeline, and waits for its end.
 
 use super::lifeline::{self, Asked, Words};
+use super::renewal;
 use crate::takeover::receive;
 use crate::takeover::send::Exported;
-use rustix::process::Pid;
+use rustix::process::{Pid, WaitOptions, waitpid};
 use std::ffi::OsString;
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -55,21 +57,27 @@ impl Spawner {
             command.arg0(name).args(words);
         }
         command.current_dir(&self.folder).env(lifeline::VARIABLE, generation.to_string()).stdin(OwnedFd::from(theirs));
-        command.env_remove("NOTIFY_SOCKET");
+        command.env_remove("NOTIFY_SOCKET").env_remove(renewal::VARIABLE);
         let child = command.spawn()?;
         // Else the parent's copy of the worker's end would keep the lifeline open.
         drop(command);
         let pid = Pid::from_child(&child);
-        let (tell, sockets) = (self.tell.clone(), Arc::clone(sockets));
-        let lifeline = Arc::clone(&mine);
-        let attend = move || attend(child, &lifeline, &sockets, |event| drop(tell.as_ref().map(|tell| tell.send(event))));
-        std::thread::Builder::new().name(format!("attendant/{generation}")).spawn(attend)?;
+        self.attend(pid, generation, &mine, sockets)?;
         Ok((pid, mine))
+    }
+
+    /// Serves the lifeline of a worker that runs, and waits for its end.
+    ///
+    /// # Errors
+    /// There is no thread to be had.
+    pub fn attend(&self, pid: Pid, generation: u32, lifeline: &Arc<UnixStream>, sockets: &Arc<Held>) -> io::Result<()> {
+        let (tell, lifeline, sockets) = (self.tell.clone(), Arc::clone(lifeline), Arc::clone(sockets));
+        let attend = move || attend(pid, &lifeline, &sockets, |event| drop(tell.as_ref().map(|tell| tell.send(event))));
+        std::thread::Builder::new().name(format!("attendant/{generation}")).spawn(attend).map(drop)
     }
 }
 
-fn attend(mut child: Child, stream: &UnixStream, sockets: &Held, tell: impl Fn(Event)) {
-    let pid = Pid::from_child(&child);
+fn attend(pid: Pid, stream: &UnixStream, sockets: &Held, tell: impl Fn(Event)) {
     loop {
         let served = match lifeline::asked(stream) {
             Ok(Some(Asked::Sockets)) => sockets.send(stream),
@@ -87,7 +95,8 @@ fn attend(mut child: Child, stream: &UnixStream, sockets: &Held, tell: impl Fn(E
         }
     }
     let _ = stream.shutdown(Shutdown::Both);
-    if let Ok(status) = child.wait() {
-        tell(Event::Ended(pid, status));
-    }
+    let ended = rustix::io::retry_on_intr(|| waitpid(Some(pid), WaitOptions::empty()));
+    // A worker whose end was taken note of just before the master started anew has no status any more.
+    let status = ended.ok().flatten().map_or(0, |(_, status)| status.as_raw());
+    tell(Event::Ended(pid, ExitStatus::from_raw(status)));
 }

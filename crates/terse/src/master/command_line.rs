@@ -1,11 +1,15 @@
 //! The sockets of `-S`: read like `stats socket` lines, opened like them, and the master's for as long as it lives.
 
+use super::renewal::{self, Descriptors};
 use crate::args::Arguments;
 use crate::configuration::Configuration;
-use crate::listening::{for_master, listener};
+use crate::listening::{for_master, listener, serving};
 use crate::sockets::{Pool, Sockets};
-use crate::start::Reasons;
+use crate::start::{Reasons, because};
 use crate::version;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use terse_admin::master::{Office, Overseer};
@@ -45,12 +49,88 @@ impl CommandLine {
         Ok(CommandLine { sockets, listeners, timeout: admin.timeout(), maxconn: admin.maxconn(), started })
     }
 
-    /// The sockets, and what is seen there.
-    pub fn into_parts(self, overseer: Arc<dyn Overseer>) -> (Vec<(usize, Listener)>, Office) {
-        let CommandLine { sockets, listeners, timeout, maxconn, started } = self;
-        let (version, listed, pid) = (version::LANGUAGE.to_owned(), version::in_lists(), std::process::id());
-        (listeners, Office { version, listed, pid, started, sockets, timeout, maxconn, overseer })
+    /// The command line of the program that this one takes the place of.
+    ///
+    /// # Errors
+    /// What cannot be understood, or is not open any more.
+    pub fn restored(arguments: &Arguments, kept: &Kept) -> Result<CommandLine, Reasons> {
+        let sockets =
+            arguments.master_sockets.iter().map(|text| read(text)).collect::<Result<_, _>>().map_err(|reason| vec![reason])?;
+        let restored = kept.listeners.iter().map(|(line, number)| Ok((*line, serving(renewal::adopt(*number)?))));
+        let listeners = restored.collect::<io::Result<_>>().map_err(because("The master's sockets are lost"))?;
+        let age = Duration::from_millis(kept.age_ms);
+        Ok(CommandLine {
+            sockets,
+            listeners,
+            timeout: Duration::from_millis(kept.timeout_ms),
+            maxconn: kept.maxconn,
+            started: Instant::now().checked_sub(age).unwrap_or_else(Instant::now),
+        })
     }
+
+    /// The sockets, what is seen there, and what a next program needs of it.
+    ///
+    /// # Errors
+    /// There is no descriptor left.
+    pub fn into_parts(self, overseer: Arc<dyn Overseer>) -> io::Result<(Vec<(usize, Listener)>, Office, Legacy)> {
+        let CommandLine { sockets, listeners, timeout, maxconn, started } = self;
+        let duplicate = |listener: &Listener| -> io::Result<OwnedFd> {
+            Ok(match listener {
+                Listener::Tcp(listener) => listener.try_clone()?.into(),
+                Listener::Unix(listener) => listener.try_clone()?.into(),
+            })
+        };
+        let duplicates = listeners.iter().map(|(line, listener)| Ok((*line, duplicate(listener)?))).collect::<io::Result<_>>()?;
+        let conversations = Arc::default();
+        let legacy = Legacy { listeners: duplicates, timeout, maxconn, started, conversations: Arc::clone(&conversations) };
+        let (version, listed, pid) = (version::LANGUAGE.to_owned(), version::in_lists(), std::process::id());
+        Ok((listeners, Office { version, listed, pid, started, sockets, timeout, maxconn, conversations, overseer }, legacy))
+    }
+}
+
+/// What a next program needs of the command line.
+#[derive(Debug)]
+pub struct Legacy {
+    listeners: Vec<(usize, OwnedFd)>,
+    timeout: Duration,
+    maxconn: usize,
+    started: Instant,
+    conversations: Arc<()>,
+}
+
+impl Legacy {
+    /// Whether no client talks.
+    pub fn is_quiet(&self) -> bool {
+        // This one and the office's.
+        Arc::strong_count(&self.conversations) <= 2
+    }
+
+    /// What is written of it; the sockets are kept open.
+    ///
+    /// # Errors
+    /// There is no descriptor left.
+    pub fn kept(&self, descriptors: &mut Descriptors) -> io::Result<Kept> {
+        let listeners = self.listeners.iter().map(|(line, socket)| Ok((*line, descriptors.keep(socket.try_clone()?)?)));
+        Ok(Kept {
+            timeout_ms: self.timeout.as_millis().try_into().unwrap_or(u64::MAX),
+            maxconn: self.maxconn,
+            age_ms: self.started.elapsed().as_millis().try_into().unwrap_or(u64::MAX),
+            listeners: listeners.collect::<io::Result<_>>()?,
+        })
+    }
+}
+
+/// The command line, as one program leaves it to the next.
+#[derive(Serialize, Deserialize, Debug)]
+pub struct Kept {
+    /// `stats timeout`, in milliseconds.
+    pub timeout_ms: u64,
+    /// `stats maxconn`.
+    pub maxconn: usize,
+    /// Milliseconds since the master's start.
+    pub age_ms: u64,
+    /// Descriptors, each with the number of its `-S`.
+    pub listeners: Vec<(usize, RawFd)>,
 }
 
 /// The socket that a value of `-S` describes: the words of a `stats socket` line with commas for blanks. Its level is admin unless the

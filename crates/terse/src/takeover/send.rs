@@ -27,6 +27,15 @@ impl Exported {
         Ok(())
     }
 
+    /// A duplicate of each socket, with the device that it is bound to.
+    ///
+    /// # Errors
+    /// There is no descriptor left.
+    pub fn duplicates(&self) -> io::Result<Vec<(OwnedFd, String)>> {
+        let held = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
+        held.iter().map(|(socket, record)| Ok((socket.try_clone()?, record.interface.clone()))).collect()
+    }
+
     /// Closes the duplicates: a process that does not listen any more must not keep sockets open, whose queues nobody empties.
     pub fn close(&self) {
         self.sockets.lock().unwrap_or_else(PoisonError::into_inner).clear();
