@@ -193,3 +193,93 @@ fn a_socket_that_does_not_expose_listeners_hands_nothing_over() {
     assert!(old.is_running());
     old.stop().expect(0);
 }
+
+/// `packaging/take-over` lets terse take HAProxy's place, and back, in a network namespace of its own: it sets a value of the kernel's.
+#[test]
+fn haproxy_is_taken_over_and_back() {
+    const NAME: &str = "haproxy_is_taken_over_and_back";
+    if std::env::var_os("TERSE_TEST_APART").is_some() {
+        return take_over_haproxy();
+    }
+    if !rustix::process::geteuid().is_root()
+        || ["haproxy", "unshare", "ip"].iter().any(|name| support::program::find(name).is_none())
+    {
+        return eprintln!("the takeover of haproxy was left out: it needs root, haproxy, unshare and ip");
+    }
+    let this = std::env::current_exe().unwrap();
+    let mut command = std::process::Command::new("unshare");
+    command.args(["-n", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh"]).arg(this).args(["--exact", NAME, "--nocapture"]);
+    let output = command.env("TERSE_TEST_APART", "1").output().unwrap();
+    assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+}
+
+/// What the script asks of systemd, done by hand: units are process numbers in files.
+const SERVICES: &str = r#"#!/bin/sh
+cd "$STATE" || exit 1
+verb=$1
+for word; do case $word in -* | "$verb" | ActiveState) ;; *) unit=$word ;; esac; done
+lives() { [ -s "$unit.pid" ] && kill -0 "$(head -1 "$unit.pid")" 2> /dev/null; }
+case $verb in
+    daemon-reload) ;;
+    enable) touch "$unit.enabled" ;;
+    disable) rm -f "$unit.enabled" ;;
+    is-active) lives ;;
+    show) if lives; then echo ActiveState=active; else echo ActiveState=inactive; fi ;;
+    stop) grep -q '^KillSignal=SIGUSR1$' "run/$unit.service.d/take-over.conf" && kill -USR1 "$(head -1 "$unit.pid")" ;;
+    start)
+        rm -f "$unit.pid"
+        case $unit in
+            haproxy) haproxy -W -D -f "$CONFIG" -p "$STATE/haproxy.pid" ;;
+            terse) "$TERSE" -W -D -f "$(sed -n 's/^Environment=CONFIG=//p' etc/terse.service.d/haproxy.conf)" -p "$STATE/terse.pid" ;;
+        esac > /dev/null 2>&1 ;;
+    *) exit 1 ;;
+esac
+"#;
+
+fn take_over_haproxy() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let address = free_address();
+    let text = configuration(address, 0, 2).replace("${dir}", folder.path().to_str().unwrap());
+    std::fs::write(path("haproxy.cfg"), text).unwrap();
+    std::fs::create_dir(path("bin")).unwrap();
+    std::fs::write(path("bin/systemctl"), SERVICES).unwrap();
+    std::fs::set_permissions(path("bin/systemctl"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let search = format!("{}:{}:/usr/sbin:/sbin", path("bin").display(), std::env::var("PATH").unwrap());
+    let run = |program: &str, words: &[&str]| {
+        let mut command = std::process::Command::new(program);
+        command.args(words).env("PATH", &search).env("STATE", folder.path()).env("CONFIG", path("haproxy.cfg"));
+        command.env("UNITS", path("run")).env("KEPT_UNITS", path("etc")).env("TERSE", env!("CARGO_BIN_EXE_terse"));
+        let output = command.output().unwrap();
+        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        (output.status.success(), said)
+    };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/take-over");
+    assert!(run("systemctl", &["start", "haproxy"]).0);
+    until("haproxy", || request(address).ok());
+    let load = Load::start(address);
+    let process = |unit: &str| {
+        let pid = support::number_in(&path(&format!("{unit}.pid")))?;
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        name.starts_with(unit).then_some(pid)
+    };
+    for (words, from, to) in [(vec!["haproxy"], "haproxy", "terse"), (vec!["haproxy", "--back"], "terse", "haproxy")] {
+        load.go_on(200);
+        let (success, said) = run(script, &words);
+        assert!(success, "{said}");
+        until(from, || process(from).is_none().then_some(()));
+        assert!(process(to).is_some(), "{said}");
+        assert!(path(&format!("{to}.enabled")).exists() && !path(&format!("{from}.enabled")).exists());
+        load.go_on(200);
+    }
+    assert_eq!(std::fs::read_to_string("/proc/sys/net/ipv4/tcp_migrate_req").unwrap(), "0\n");
+    std::fs::write(path("haproxy.cfg"), "nonsense\n").unwrap();
+    let (success, said) = run(script, &["haproxy"]);
+    assert!(!success && said.contains("nothing was changed") && process("haproxy").is_some(), "{said}");
+    let failures = load.end();
+    let haproxy = rustix::process::Pid::from_raw(process("haproxy").unwrap()).unwrap();
+    rustix::process::kill_process(haproxy, Signal::TERM).unwrap();
+    assert_eq!(failures, [""; 0]);
+}
