@@ -8,7 +8,7 @@ LAB := $(TARGET)/release/terse-lab
 SECONDS ?= 10
 ARGS ?=
 
-.PHONY: help build release dist deb image demo test bench hostile svn-experiment configs conformance fuzz docs tls-scan
+.PHONY: help build release dist deb image demo test bench hostile svn-experiment configs conformance fuzz docs tls-scan page
 
 help:
 	@echo "make build          builds the program: $(TARGET)/release/terse"
@@ -22,6 +22,7 @@ help:
 	@echo "make conformance    HAProxy's regression tests (HAPROXY_TESTS=.../reg-tests VTEST=.../vtest, ARGS=--update)"
 	@echo "make configs        what terse and haproxy say of the configuration files in a folder (CONFIGS=folder)"
 	@echo "make tls-scan       sslyze and checks of our own against TLS as it is by default (from PyPI, outside of the repository)"
+	@echo "make page           the console in Chromium: widths, accessibility, rights, changes; pictures in target/page (Playwright and axe-core from npm)"
 	@echo "make docs           writes docs/reference.md and docs/support.md from the program's tables"
 	@echo "make fuzz           each fuzz target for SECONDS=10"
 
@@ -78,6 +79,7 @@ test: system
 	@echo "  make hostile: four minutes on a machine that does nothing else"
 	@echo "  make svn-experiment: ten minutes"
 	@echo "  make tls-scan: sslyze comes from PyPI (TERSE_SCAN_PYTHON names a Python that has it)"
+	@echo "  make page: Playwright and axe-core come from npm"
 	@echo "  make conformance: HAProxy's tests and VTest are not part of this repository"
 
 bench: lab
@@ -108,6 +110,9 @@ configs: lab
 
 tls-scan: build
 	@scripts/tls-scan "$${TERSE:-$(TARGET)/release/terse}"
+
+page: build
+	@scripts/page "$${TERSE:-$(TARGET)/release/terse}" $(abspath $(TARGET))/page
 
 docs: build
 	$(TARGET)/release/terse -q -c -f /dev/null -dKmanual > docs/reference.md || test $$? = 2

@@ -43,11 +43,11 @@ pub(super) fn micros(us: u64) -> String {
     }
 }
 
-/// Thousandths as percent: `81 %`, below ten with a decimal.
+/// Thousandths as percent: `81 %`, with a decimal where the next whole number would say nothing or all.
 pub(super) fn percent(permille: u64) -> String {
     match permille {
         0 => "0 %".into(),
-        1..100 => format!("{}.{} %", permille / 10, permille % 10),
+        1..100 | 991..1000 => format!("{}.{} %", permille / 10, permille % 10),
         _ => format!("{} %", (permille + 5) / 10),
     }
 }

@@ -58,7 +58,9 @@ impl Tables {
             escape(&Query { outcome: None, ..self.query.clone() }.link(None), out);
             out.push_str("\">\n");
         }
-        out.push_str("<div class=\"scroll\"><table><thead>");
+        out.push_str("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"");
+        escape(&text(row, Column::Proxy).unwrap_or_default(), out);
+        let _ = write!(out, "\"><table{}><thead>", if self.query.columns { "" } else { " class=\"even\"" });
         match self.query.columns {
             true => all_heads(out),
             false => {

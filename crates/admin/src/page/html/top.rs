@@ -184,7 +184,10 @@ fn engines(view: &View<'_>, savings: &Savings, out: &mut String) {
 }
 
 fn table(title: &str, heads: &[&str], out: &mut String) {
-    let _ = write!(out, "<section><h2>{title}</h2><div class=\"scroll\"><table><thead><tr>");
+    let _ = write!(
+        out,
+        "<section><h2>{title}</h2><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{title}\"><table><thead><tr>"
+    );
     for (at, head) in heads.iter().enumerate() {
         let class = if at == 0 || *head == "Why" { " class=\"l\"" } else { "" };
         let _ = write!(out, "<th scope=\"col\"{class}>{head}</th>");
