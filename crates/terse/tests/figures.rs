@@ -127,10 +127,11 @@ fn savings_agree() {
     let server = Server::answering(answer);
     let text = format!(
         "global\n nbthread 1\n stats socket fd@${{cli}} level admin\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n compression on\n \
-         compression level gzip 1\n server s {}\nlisten metrics\n bind fd@${{metrics}}\n http-request use-service prometheus-exporter\n",
+         compression level gzip 1\n server s {}\nlisten metrics\n bind fd@${{metrics}}\n http-request use-service prometheus-exporter\n\
+         listen page\n bind fd@${{page}}\n stats enable\n stats uri /\n",
         server.address()
     );
-    let terse = Terse::with(&text).listen("web").listen("metrics").listen("cli").start();
+    let terse = Terse::with(&text).listen("web").listen("metrics").listen("page").listen("cli").start();
     let mut client = terse.client();
     let mut coded_bytes = 0;
     for _ in 0..3 {
@@ -163,6 +164,31 @@ fn savings_agree() {
     let (sent, before) = (json["sent"]["bytes"].as_u64().unwrap(), json["sent"]["before"].as_u64().unwrap());
     assert_eq!(before - sent, 19_200 - coded_bytes as u64);
     assert_eq!((json["memory"][0]["hits"].as_u64(), json["memory"][0]["misses"].as_u64()), (Some(1), Some(2)));
+    let ask = |path: &str| Client::connect(terse.address("page")).get(path, &[]).text();
+    let summary: serde_json::Value = serde_json::from_str(&ask("/;api=summary")).unwrap();
+    for name in ["sent", "compression", "codings", "reasons", "memory"] {
+        assert_eq!(summary[name], json[name], "{name}");
+    }
+    let csv = ask("/;csv");
+    let heads: Vec<&str> = csv.lines().next().unwrap().trim_start_matches("# ").split(',').collect();
+    let cell = |kind: &str, column: &str| {
+        let line = csv.lines().find(|line| line.starts_with(&format!("web,{kind},"))).unwrap();
+        let at = heads.iter().position(|head| *head == column).unwrap();
+        line.split(',').nth(at).unwrap().parse::<u64>().unwrap()
+    };
+    assert_eq!((cell("FRONTEND", "comp_in"), cell("BACKEND", "comp_in")), (19_200, 19_200));
+    assert_eq!((cell("FRONTEND", "comp_out"), cell("BACKEND", "comp_out")), (coded_bytes as u64, coded_bytes as u64));
+    assert_eq!(cell("FRONTEND", "bout"), sent);
+    let page = ask("/");
+    let reasons_bytes = reasons.iter().map(|reason| reason["bytes"].as_u64().unwrap());
+    for bytes in [sent, before, 19_200, coded_bytes as u64].into_iter().chain(reasons_bytes) {
+        let digits = bytes.to_string();
+        let (thousands, rest) = digits.split_at(digits.len().saturating_sub(3));
+        let grouped = if thousands.is_empty() { rest.to_owned() } else { format!("{thousands}\u{2009}{rest}") };
+        assert!(page.contains(&format!("\"{grouped} bytes\"")), "{grouped} is not on\n{page}");
+    }
+    let samples = Client::connect(terse.address("metrics")).get("/?scope=frontend", &[]).text();
+    assert!(samples.contains(&format!("haproxy_frontend_bytes_out_total{{proxy=\"web\"}} {sent}\n")), "{samples}");
     let metrics = Client::connect(terse.address("metrics")).get("/?scope=terse", &[]).text();
     check_metrics(&metrics);
     for sample in [

@@ -61,7 +61,10 @@ fn headline(view: &View<'_>, savings: &Savings, out: &mut String) {
     if all.answers > 0 {
         let part = percent(permille(all.bytes_in.saturating_sub(all.bytes_out), all.bytes_in));
         let _ = write!(out, "<p class=\"dim\">Of {} answers that were compressed {part}: ", count(all.answers));
-        let _ = write!(out, "{} became {}.", bytes(all.bytes_in), bytes(all.bytes_out));
+        exact(&bytes(all.bytes_in), all.bytes_in, " bytes", out);
+        out.push_str(" became ");
+        exact(&bytes(all.bytes_out), all.bytes_out, " bytes", out);
+        out.push('.');
         if let (Some(spent), Some(spared)) = (all.coder_us, all.spared_us) {
             let _ = write!(out, " Coders took {}, the memory of bodies spared {}.", micros(spent), micros(spared));
         }
