@@ -14,6 +14,7 @@ use crate::script::Stage;
 use crate::session::Session;
 use crate::settings::{Mode, Timeouts};
 use crate::stick::Learning;
+use crate::traceparent::Traceparent;
 use crate::track::Tracks;
 use std::cell::{Cell, OnceCell};
 use std::net::SocketAddr;
@@ -93,6 +94,8 @@ pub struct Facts {
     pub cookie_captures: (Captured, Captured),
     /// `unique-id-format`, once it was asked for.
     unique_id: OnceCell<Box<[u8]>>,
+    /// Its `traceparent`, once it was asked for.
+    traceparent: OnceCell<Option<Box<Traceparent>>>,
     /// Whether it is being written just now.
     writes_id: Cell<bool>,
     /// The address from which the server was connected to, over IP.
@@ -233,6 +236,7 @@ impl Facts {
             response_captures: Slots::default(),
             cookie_captures: (None, None),
             unique_id: OnceCell::new(),
+            traceparent: OnceCell::new(),
             writes_id: Cell::new(false),
             server_local: None,
             server_socket: None,
@@ -285,6 +289,17 @@ impl Facts {
         format.write(env, &mut text);
         self.writes_id.set(false);
         Some(self.unique_id.get_or_init(|| text.into()))
+    }
+
+    /// The `traceparent` of the stream: the client's where it is sound, otherwise made under `option traceparent`. The first question decides,
+    /// while the request is there.
+    pub fn traceparent(&self, env: &Env<'_>) -> Option<&Traceparent> {
+        if self.traceparent.get().is_none() {
+            let own = Traceparent::of(&env.request?.fields);
+            let made = || self.frontend().options.traces.then(|| Traceparent::made(|| env.world.random()));
+            let _ = self.traceparent.set(own.or_else(made).map(Box::new));
+        }
+        self.traceparent.get()?.as_deref()
     }
 
     /// The time-outs that hold now: the frontend's for the client, the backend's for all else once it is chosen, and before them what

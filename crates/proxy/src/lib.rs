@@ -56,6 +56,7 @@ pub mod settings;
 pub mod splice;
 pub mod stick;
 pub mod stream;
+pub mod traceparent;
 pub mod track;
 #[cfg(test)]
 mod trial;

@@ -326,6 +326,8 @@ pub struct Options {
     pub independent: bool,
     /// `splice-auto`, `splice-request`, `splice-response`: bytes that go around the process.
     pub splice: SpliceOptions,
+    /// `traceparent`: a request without a sound one gets one.
+    pub traces: bool,
     /// `checkcache`: responses whose cookie a cache might give to others are blocked.
     pub check_cache: bool,
     /// `http-drop-request-trailers`, `http-drop-response-trailers`.

@@ -281,3 +281,51 @@ fn retries_end_when_the_client_has_closed() {
         assert_eq!(only_line(terse).2, "CC");
     }
 }
+
+/// A request without a sound `traceparent` gets one, a sound one passes as it is, and the log tells the trace of both.
+#[test]
+fn traces_are_passed_on_or_made() {
+    let sound = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
+    let server = support::server::Server::answering(|request: &support::server::Request| {
+        let body = ["traceparent", "tracestate"].map(|name| request.every(name).collect::<Vec<_>>().join("+")).join(" ");
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+    });
+    let log = syslog_server();
+    let text = |option: &str| {
+        format!(
+            "global\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n log {} local0\n {option}\n log-format \"<%[trace_id]>\"\n server s {}\n",
+            log.local_addr().unwrap(),
+            server.address()
+        )
+    };
+    // `<134>... <trace>`: lines about starts and ends have no trace.
+    let logged = || {
+        let trace =
+            |line: String| Some(line.rsplit_once('<').filter(|(start, _)| !start.is_empty())?.1.split_once('>')?.0.to_owned());
+        std::iter::repeat_with(|| received(&log)).find_map(trace).unwrap()
+    };
+    let terse = Terse::with(&text("option traceparent")).listen("web").start();
+    let ask = |fields: &[(&str, &str)]| support::client::Client::connect(terse.address("web")).get("/", fields).text();
+    assert_eq!(ask(&[("Traceparent", sound), ("tracestate", "a=b")]), format!("{sound} a=b"));
+    assert_eq!(logged(), &sound[3..35]);
+    let unsound = sound.replace("4bf9", "4BF9");
+    for fields in [
+        vec![],
+        vec![("traceparent", unsound.as_str()), ("tracestate", "a=b")],
+        vec![("traceparent", sound), ("traceparent", sound), ("tracestate", "a=b")],
+    ] {
+        let seen = ask(&fields);
+        let made = seen.strip_suffix(' ').unwrap_or_else(|| panic!("'{seen}' has a state"));
+        assert!(made.len() == 55 && made.starts_with("00-") && made.ends_with("-01") && made != sound, "{made}");
+        assert_eq!(logged(), &made[3..35]);
+    }
+    assert_ne!(ask(&[]), ask(&[]), "each request has a trace of its own");
+    terse.end();
+    // Without the option nothing is made, and what came is told.
+    let terse = Terse::with(&text("")).listen("web").start();
+    let ask = |fields: &[(&str, &str)]| support::client::Client::connect(terse.address("web")).get("/", fields).text();
+    drop((logged(), logged()));
+    assert_eq!((ask(&[]), logged()), (" ".into(), "-".into()));
+    assert_eq!((ask(&[("traceparent", sound)]), logged()), (format!("{sound} "), sound[3..35].into()));
+    terse.end();
+}

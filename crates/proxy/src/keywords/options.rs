@@ -101,6 +101,11 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         front(args, scope, |o| &mut o.keeps_idle)
     }),
     switch(
+        "option traceparent",
+        "A request without a sound 'traceparent' (W3C Trace Context) gets one, to be recorded; 'trace_id' is its trace.",
+        |args, scope| front(args, scope, |o| &mut o.traces),
+    ),
+    switch(
         "option checkcache",
         "Responses whose cookie a cache might give to other clients are blocked, with 502.",
         |args, scope| back(args, scope, |o| &mut o.check_cache),

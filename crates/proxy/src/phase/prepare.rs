@@ -8,6 +8,7 @@ use crate::plan::{Backend, Frontend};
 use crate::settings::{ConnectionMode, ForwardedFor};
 use crate::stick::Persistence;
 use crate::stream::Stream;
+use crate::traceparent::{self, Traceparent};
 use smallvec::SmallVec;
 use std::net::IpAddr;
 use terse_balance::{Affinity, CookieFound};
@@ -128,6 +129,9 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
         // RFC 8470 section 5.1: whoever takes the request knows that somebody may be sending it again.
         stream.request.fields.push(b"Early-Data", b"1");
     }
+    if frontend.options.traces {
+        trace(stream);
+    }
     if let Some(name) = &frontend.log.unique_id_header
         && let Some(id) = stream.facts.unique_id(&stream.env())
     {
@@ -154,6 +158,17 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
         retries: false,
         failed: SmallVec::new(),
         server_keeps: false,
+    }
+}
+
+/// Gives a request that has no sound `traceparent` the stream's.
+fn trace(stream: &mut Stream) {
+    let Some(traceparent) = stream.facts.traceparent(&stream.env()).copied() else { return };
+    let fields = &mut stream.request.fields;
+    if Traceparent::of(fields).is_none() {
+        fields.remove(traceparent::NAME);
+        fields.remove(traceparent::STATE);
+        fields.push(traceparent::NAME, traceparent.value());
     }
 }
 

@@ -44,6 +44,12 @@ pub(super) const FETCHES: &[Fetch] = &[
         },
     ),
     Fetch::one("unique-id", Type::Str, "The stream's identifier: 'unique-id-format'.", |_, env| unique_id(env)),
+    Fetch::one(
+        "trace_id",
+        Type::Str,
+        "The trace of the request's 'traceparent', or of the one made under 'option traceparent'.",
+        |_, env| Some(Value::str(facts(env)?.traceparent(env)?.trace_id())),
+    ),
     Fetch::one("http_first_req", Type::Bool, "Whether it is the first request of its connection.", |_, env| {
         Some(Value::Bool(facts(env)?.number == 0))
     }),
