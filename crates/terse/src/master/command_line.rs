@@ -17,10 +17,13 @@ use terse_admin::{AdminSettings, StatsSocket};
 use terse_config::{Diagnostics, Environment, Loader, Settings, Source};
 use terse_proxy::access::Listener;
 
+/// Sockets that listen, each with the number of its `-S`.
+pub type Listeners = Vec<(usize, Listener)>;
+
 /// The master's command line, before anybody answers on it.
 pub struct CommandLine {
     sockets: Vec<StatsSocket>,
-    listeners: Vec<(usize, Listener)>,
+    listeners: Listeners,
     timeout: Duration,
     maxconn: usize,
     started: Instant,
@@ -72,7 +75,7 @@ impl CommandLine {
     ///
     /// # Errors
     /// There is no descriptor left.
-    pub fn into_parts(self, overseer: Arc<dyn Overseer>) -> io::Result<(Vec<(usize, Listener)>, Office, Legacy)> {
+    pub fn into_parts(self, overseer: Arc<dyn Overseer>) -> io::Result<(Listeners, Office, Legacy)> {
         let CommandLine { sockets, listeners, timeout, maxconn, started } = self;
         let duplicate = |listener: &Listener| -> io::Result<OwnedFd> {
             Ok(match listener {
