@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
-use terse_balance::algorithm::settings::Balance;
 use terse_balance::check::CheckStatus;
-use terse_balance::settings::FarmSettings;
 use terse_balance::{Count, Durations, Farm, Server, Span, report};
 use terse_compress::decode::counters::{Counters as Decoded, Side};
 use terse_proxy::counters::{Tally, Totals};
@@ -286,7 +284,7 @@ impl Sight<'_> {
             if let Some(cookie) = &farm.settings().cookie {
                 row.set(Column::Cookie, Figure::text("CNSV", &*cookie.name));
             }
-            row.set(Column::Algorithm, Figure::text("CGSV", algorithm(farm.settings())));
+            row.set(Column::Algorithm, Figure::text("CGSV", farm.settings().balance_name()));
         }
         row
     }
@@ -546,19 +544,3 @@ pub(crate) const COUNTS: &[(Column, Count, Counted)] = &[
     (Column::WentDown, Count::WentDown, Counted::WhenChecked),
     (Column::AnalysisFailures, Count::AnalysisFailures, Counted::WhenObserved),
 ];
-
-/// The configuration's word.
-fn algorithm(settings: &FarmSettings) -> &'static str {
-    match settings.balance {
-        Balance::RoundRobin => "roundrobin",
-        Balance::StaticRoundRobin => "static-rr",
-        Balance::Key => settings.key.as_ref().map_or("hash", |key| key.word),
-        Balance::LeastConn => "leastconn",
-        Balance::First => "first",
-        Balance::Source => "source",
-        Balance::Uri(_) => "uri",
-        Balance::Random(_) => "random",
-        Balance::Sticky => "sticky",
-        Balance::LogHash => "log-hash",
-    }
-}

@@ -63,6 +63,24 @@ pub struct FarmSettings {
     pub log_health_checks: bool,
 }
 
+impl FarmSettings {
+    /// The word of `balance`.
+    pub fn balance_name(&self) -> &'static str {
+        match self.balance {
+            Balance::RoundRobin => "roundrobin",
+            Balance::StaticRoundRobin => "static-rr",
+            Balance::Key => self.key.as_ref().map_or("hash", |key| key.word),
+            Balance::LeastConn => "leastconn",
+            Balance::First => "first",
+            Balance::Source => "source",
+            Balance::Uri(_) => "uri",
+            Balance::Random(_) => "random",
+            Balance::Sticky => "sticky",
+            Balance::LogHash => "log-hash",
+        }
+    }
+}
+
 impl Setting for FarmSettings {
     fn inherit(&self) -> FarmSettings {
         let probe = Probe { inherited: true, ..self.probe.clone() };

@@ -235,12 +235,11 @@ impl Arguments {
 }
 
 /// Options that other programs have, and what they are here.
-const OTHER_OPTIONS: [(&str, &str); 9] = [
+const OTHER_OPTIONS: [(&str, &str); 8] = [
     ("-t", "-c -f FILE"),
     ("--config", "-f FILE"),
     ("--check", "-c -f FILE"),
     ("--test", "-c -f FILE"),
-    ("check", "-c -f FILE"),
     ("run", "-f FILE"),
     ("start", "-D -f FILE"),
     ("help", "-h"),

@@ -52,6 +52,26 @@ impl Configuration {
     }
 }
 
+/// What was found in files.
+pub struct Findings {
+    /// What they say, where it can be understood.
+    pub configuration: Option<Configuration>,
+    /// What is wrong with them.
+    pub diagnostics: Diagnostics,
+    /// Words that change nothing here, and why.
+    pub accepted: Vec<(Place, &'static str)>,
+    /// Whether a warning is an error: `-dW`, `zero-warning`.
+    zero_warning: bool,
+}
+
+impl Findings {
+    /// Whether the configuration can be run.
+    pub fn is_valid(&self) -> bool {
+        let too_bad = if self.zero_warning { Severity::Warning } else { Severity::Alert };
+        self.configuration.is_some() && self.diagnostics.worst() < Some(too_bad)
+    }
+}
+
 /// Why there is none. All that is wrong has been said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unusable;
@@ -88,12 +108,7 @@ pub fn sources(arguments: &Arguments, report: &Report) -> Result<Vec<Source>, Un
 /// # Errors
 /// [`Unusable`], once all reasons have been said.
 pub fn understand(arguments: &Arguments, sources: &[Source], report: &Report) -> Result<(Configuration, Remarks), Unusable> {
-    let here = std::env::current_dir();
-    let (configuration, diagnostics, zero_warning) = load(arguments, sources, report);
-    // `default-path` lines have led elsewhere.
-    if let Ok(here) = here {
-        let _ = std::env::set_current_dir(here);
-    }
+    let Findings { configuration, diagnostics, zero_warning, .. } = find(arguments, sources, report);
     report.diagnostics(&diagnostics);
     let worst = diagnostics.worst();
     match configuration {
@@ -111,7 +126,18 @@ pub fn understand(arguments: &Arguments, sources: &[Source], report: &Report) ->
     }
 }
 
-fn load(arguments: &Arguments, sources: &[Source], report: &Report) -> (Option<Configuration>, Diagnostics, bool) {
+/// Understands the files, and says nothing of what is wrong with them.
+pub fn find(arguments: &Arguments, sources: &[Source], report: &Report) -> Findings {
+    let here = std::env::current_dir();
+    let findings = load(arguments, sources, report);
+    // `default-path` lines have led elsewhere.
+    if let Ok(here) = here {
+        let _ = std::env::set_current_dir(here);
+    }
+    findings
+}
+
+fn load(arguments: &Arguments, sources: &[Source], report: &Report) -> Findings {
     let mut environment = environment(arguments, sources);
     environment.variables.extend(terse_proxy::log::FORMAT_VARIABLES.map(|(name, text)| (name.to_owned(), text.to_owned())));
     let (mut config, mut diagnostics) = read(sources, &environment);
@@ -145,11 +171,12 @@ fn load(arguments: &Arguments, sources: &[Source], report: &Report) -> (Option<C
     let variables: ProcessVariables = config.global.settings.take().unwrap_or_default();
     let process: ProcessSettings = config.global.settings.take().unwrap_or_default();
     let zero_warning = arguments.zero_warning || process.zero_warning;
+    let accepted = std::mem::take(&mut config.accepted);
     let configuration = plan(arguments, config, process, report, &mut diagnostics);
     if let Some(configuration) = &configuration {
         variables.apply(&configuration.plan.process_variables);
     }
-    (configuration, diagnostics, zero_warning)
+    Findings { configuration, diagnostics, accepted, zero_warning }
 }
 
 /// The `engine` sections of files. What else is in there is read, and not asked for its sense.

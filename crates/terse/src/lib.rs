@@ -3,6 +3,7 @@
 //! Read [`life`] for the order in which a process lives. Everything else is a part that it calls.
 
 pub mod args;
+pub mod check;
 pub mod configuration;
 pub mod course;
 pub mod crew;

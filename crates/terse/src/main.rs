@@ -12,6 +12,9 @@ fn main() -> ExitCode {
     if words.get(1).is_some_and(|word| word == "health") {
         return terse::health::run(words.into_iter().skip(2));
     }
+    if words.get(1).is_some_and(|word| word == "check") {
+        return terse::check::run(words.into_iter().skip(2));
+    }
     let command = match words.get(1).and_then(|word| word.to_str()) {
         Some("gzip") => Some(Command::Gzip),
         Some("gunzip") => Some(Command::Gunzip),

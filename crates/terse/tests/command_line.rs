@@ -179,3 +179,56 @@ fn lines_that_cannot_hold_are_refused() {
     );
     check(&text, &[]).expect(0);
 }
+
+/// `terse check` says what a file does, in lines and as JSON.
+#[test]
+fn a_check_says_what_a_file_does() {
+    let text = "global\n tune.runqueue-depth 100\ndefaults\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\n\
+                compression on\nfrontend web\n bind 127.0.0.1:1\n use_backend api if { path_beg /api } # the api\n default_backend app\n\
+                backend app\n balance leastconn\n cookie S insert\n server a 127.0.0.1:1 check\n server b 127.0.0.1:1 backup\n\
+                backend api\n compression off\n server c 127.0.0.1:2\n";
+    let terse = Terse::with(text);
+    let path = terse.path("terse.cfg");
+    std::fs::write(&path, text).unwrap();
+    let path = path.to_str().unwrap();
+    let said = run(&["check", path]).expect(0);
+    assert_eq!(said.stderr, "");
+    let lines: Vec<String> = said.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(
+        lines,
+        [
+            &format!("{path} valid"),
+            "listens web 127.0.0.1:1",
+            "goes web -> api if { path_beg /api } line 11",
+            "web -> app otherwise",
+            "servers app 2 servers, leastconn, 1 checked, 1 backup, cookie S",
+            "api 1 server, roundrobin, none checked",
+            "shrinks web zstd, br, gzip for 28 types from 256 bytes",
+            "app zstd, br, gzip for 28 types from 256 bytes",
+            "no effect tune.runqueue-depth line 2: it tunes HAProxy's event loop; the one here bounds its turns itself",
+        ]
+    );
+    let json: serde_json::Value = serde_json::from_str(&run(&["check", "--json", path]).expect(0).stdout).unwrap();
+    assert_eq!((&json["v"], &json["valid"]), (&1.into(), &true.into()));
+    assert_eq!((&json["goes"][0]["condition"], &json["goes"][0]["line"]), (&"if { path_beg /api }".into(), &11.into()));
+    assert_eq!(json["servers"][0]["checked"], 1);
+    std::fs::write(path, "frontend web\n bnd :80\n").unwrap();
+    let refused = run(&["check", path]).expect(1);
+    assert!(
+        refused.stderr.contains("unknown keyword 'bnd'") && refused.stdout.contains("not valid, 1 error"),
+        "{}",
+        refused.stderr
+    );
+    let json: serde_json::Value = serde_json::from_str(&run(&["check", path, "--json"]).expect(1).stdout).unwrap();
+    assert_eq!(
+        (&json["valid"], &json["problems"][0]["line"], &json["problems"][0]["word"]),
+        (&false.into(), &2.into(), &"bnd".into())
+    );
+    assert!(json["problems"][0]["hint"].as_str().unwrap().contains("bind"), "{json}");
+    std::fs::write(path, "backend app\n").unwrap();
+    run(&["check", path]).expect(2);
+    let json: serde_json::Value = serde_json::from_str(&run(&["check", "/nonexistent/cfg", "--json"]).expect(1).stdout).unwrap();
+    assert_eq!(json["valid"], false);
+    assert!(run(&["check"]).expect(2).stderr.contains("expects FILE"));
+    assert!(run(&["check", "--jsn", path]).expect(2).stderr.contains("--jsn: unknown option"));
+}
