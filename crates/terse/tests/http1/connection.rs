@@ -30,6 +30,37 @@ fn kept_on_both_sides() {
     assert_eq!(connections_with("safe"), 2);
 }
 
+/// A server's connection stays, however long the bodies and whichever way they take: a last read that just fills its room is no sign of
+/// more to come.
+#[test]
+fn kept_after_large_bodies() {
+    const REQUESTS: usize = 40;
+    let ways = ["", "option splice-response", "compression algo gzip\n compression type text/plain"];
+    for (way, chunked) in ways.iter().flat_map(|way| [(way, false), (way, true)]) {
+        let server = Server::answering(move |request| {
+            let bytes: usize = request.target.trim_start_matches('/').parse().unwrap();
+            let body = "0123456789abcde\n".repeat(bytes / 16);
+            match chunked {
+                false => format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{body}", body.len()),
+                true => format!(
+                    "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n",
+                    body.len()
+                ),
+            }
+        });
+        let terse = listen(&format!("{way}\n server one {}", server.address()));
+        let mut client = terse.client();
+        for request in 1..=REQUESTS {
+            let bytes = 16 * 1024 * request;
+            let response = client.get(&format!("/{bytes}"), &[("Accept-Encoding", "gzip")]);
+            assert_eq!(response.status, 200, "{way} {bytes}");
+            assert!(response.field("content-encoding").is_some() || response.body.len() == bytes, "{way} {bytes}");
+        }
+        assert_eq!((server.requests().len(), server.accepted()), (REQUESTS, 1), "{way}, chunked: {chunked}");
+        terse.end();
+    }
+}
+
 /// Two clients' first requests make two connections, though one would do for both: only so many stay as are needed.
 #[test]
 fn what_is_not_needed_is_closed() {

@@ -190,6 +190,7 @@ fn pieces_and_pauses() {
         }
     }
     assert!(spliced(&terse)[1] > 0);
+    assert_eq!(server.accepted(), 1, "the connection is kept");
     terse.end();
 }
 
