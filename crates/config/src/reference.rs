@@ -14,11 +14,11 @@ pub fn markdown(tables: &[&'static [Keyword]]) -> String {
     matrix(&keywords, &mut out);
     out.push_str("\n## Sections that are refused\n\n");
     for (name, reason) in REFUSED_SECTIONS {
-        let _ = writeln!(out, "* `{name}`: {reason}.");
+        let _ = writeln!(out, "* `{name}`: {}.", plain(reason));
     }
     out.push_str("\n## Sections that are left out, with a warning\n\n");
     for (name, reason) in IDLE_SECTIONS {
-        let _ = writeln!(out, "* `{name}`: {reason}.");
+        let _ = writeln!(out, "* `{name}`: {}.", plain(reason));
     }
     out.push_str("\n## Keywords\n");
     for keyword in keywords {
@@ -35,13 +35,28 @@ pub fn parameters<T>(heading: &str, table: &[Param<T>]) -> String {
     for param in params {
         let closing = if param.name.ends_with('(') { "...)" } else { "" };
         let syntax = format!("{}{closing} {}", param.name, param.arguments);
-        let _ = write!(out, "* `{}`: {}", syntax.trim_end(), param.summary);
+        let _ = write!(out, "* `{}`: {}", syntax.trim_end(), plain(param.summary));
         match param.kind {
             ParamKind::Done(_) => {}
-            ParamKind::Accepted(why) => drop(write!(out, " Accepted: {why}.")),
-            ParamKind::Refused(why) => drop(write!(out, " Refused: {why}.")),
+            ParamKind::Accepted(why) => drop(write!(out, " Accepted: {}.", plain(why))),
+            ParamKind::Refused(why) => drop(write!(out, " Refused: {}.", plain(why))),
         }
         out.push('\n');
+    }
+    out
+}
+
+/// A sentence as Markdown: what stands in angle brackets is no tag. Words in backquotes stay as they are.
+pub fn plain(sentence: &str) -> String {
+    let mut out = String::with_capacity(sentence.len());
+    for (at, part) in sentence.split('`').enumerate() {
+        if at > 0 {
+            out.push('`');
+        }
+        match at % 2 {
+            0 => out.push_str(&part.replace('<', "\\<")),
+            _ => out.push_str(part),
+        }
     }
     out
 }
@@ -59,11 +74,11 @@ fn matrix(keywords: &[&Keyword], out: &mut String) {
 fn entry(keyword: &Keyword, out: &mut String) {
     let no = if matches!(keyword.kind, Kind::Switch(_)) { "[no] " } else { "" };
     let syntax = format!("{no}{} {}", keyword.name, keyword.arguments);
-    let _ = write!(out, "\n### {}\n\n    {}\n\n{}", keyword.name, syntax.trim_end(), keyword.summary);
+    let _ = write!(out, "\n### {}\n\n    {}\n\n{}", keyword.name, syntax.trim_end(), plain(keyword.summary));
     match keyword.kind {
         Kind::Done(_) | Kind::Switch(_) => {}
-        Kind::Accepted(why) => drop(write!(out, " Accepted, and changes nothing: {why}.")),
-        Kind::Refused(why) => drop(write!(out, " Refused: {why}.")),
+        Kind::Accepted(why) => drop(write!(out, " Accepted, and changes nothing: {}.", plain(why))),
+        Kind::Refused(why) => drop(write!(out, " Refused: {}.", plain(why))),
     }
     let sections: Vec<_> = keyword.sections.kinds().map(|kind| format!("`{}`", kind.name())).collect();
     let _ = write!(out, " In {}.", sections.join(", "));
@@ -111,6 +126,11 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}\n---\n{text}");
         }
+    }
+
+    #[test]
+    fn angle_brackets_are_no_tags() {
+        assert_eq!(plain("write 'a <name>' or `b <name>` <x>"), "write 'a \\<name>' or `b <name>` \\<x>");
     }
 
     #[test]

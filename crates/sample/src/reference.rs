@@ -3,6 +3,7 @@
 use crate::argument::Param;
 use crate::registry::{AliasKind, ConverterKind, FetchKind, Registry};
 use std::fmt::Write as _;
+use terse_config::reference::plain;
 
 /// Markdown: a list each of fetches, converters and aliases of log formats.
 pub fn markdown(registry: &Registry) -> String {
@@ -61,8 +62,8 @@ fn list(out: &mut String, entries: impl Iterator<Item = (String, String)>) {
 /// What is said of a name.
 fn entry(types: &str, summary: &str, reason: Option<&str>) -> String {
     match reason {
-        None => format!("{types}: {summary}"),
-        Some(reason) => format!(": {summary} Refused: {reason}."),
+        None => format!("{types}: {}", plain(summary)),
+        Some(reason) => format!(": {} Refused: {}.", plain(summary), plain(reason)),
     }
 }
 

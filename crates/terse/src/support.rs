@@ -7,7 +7,7 @@ use crate::keywords::{samples, tables};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use terse_config::params::Standing;
-use terse_config::{Environment, IDLE_SECTIONS, Keyword, Kind, REFUSED_SECTIONS, SectionKind, Sections, keyword};
+use terse_config::{Environment, IDLE_SECTIONS, Keyword, Kind, REFUSED_SECTIONS, SectionKind, Sections, keyword, reference};
 use terse_sample::FetchKind;
 use terse_sample::registry::ConverterKind;
 
@@ -25,7 +25,7 @@ pub fn page() -> String {
         let _ = write!(rows, "\n## {title}\n\n| | | |\n|---|---|---|\n");
         for (name, standing) in standings {
             let (kind, reason) = standing.map_or(("unknown", None), |standing| (standing.kind, standing.reason));
-            let _ = writeln!(rows, "| `{name}` | {kind} | {} |", reason.unwrap_or_default().replace('|', "\\|"));
+            let _ = writeln!(rows, "| `{name}` | {kind} | {} |", reference::plain(reason.unwrap_or_default()).replace('|', "\\|"));
         }
     }
     format!("{HEAD}\n{sums}{rows}")

@@ -50,7 +50,10 @@ fn the_board_shows_what_prometheus_knows() {
     command.arg(format!("--config.file={}", config.display())).arg(format!("--web.listen-address={listen}"));
     command.arg(format!("--storage.tsdb.path={}", terse.path("tsdb").display())).stdout(Stdio::null()).stderr(Stdio::null());
     let _prometheus = Prometheus(command.spawn().unwrap());
-    until("Prometheus", || std::net::TcpStream::connect(listen).ok());
+    until("Prometheus", || {
+        std::net::TcpStream::connect(listen).ok()?;
+        (Client::connect(listen).get("/-/ready", &[]).status == 200).then_some(())
+    });
     let query = |text: &str| -> Value {
         let encoded: String = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
         serde_json::from_str(&Client::connect(listen).get(&format!("/api/v1/query?query={encoded}"), &[]).text()).unwrap()

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 use terse_config::params::Standing;
+use terse_config::reference::plain;
 use terse_config::{Args, Fault, Keyword, Kind, Parser, Place, Scope, SectionKind, Sections, near};
 use terse_sample::Condition;
 
@@ -176,12 +177,13 @@ pub fn reference() -> String {
         let sets: Vec<_> = sets.map(|set| format!("`{}`", set.name())).collect();
         let closing = if word.name.ends_with('(') && !word.arguments.contains(')') { "...)" } else { "" };
         let blank = if closing.is_empty() && word.name.ends_with(['(', '.']) { "" } else { " " };
-        let reason = if let ActionKind::Refused(reason) = word.kind { format!(" Refused: {reason}.") } else { String::new() };
+        let reason =
+            if let ActionKind::Refused(reason) = word.kind { format!(" Refused: {}.", plain(reason)) } else { String::new() };
         let syntax = match word.kind {
             ActionKind::Done(_) => format!("{}{closing}{blank}{}", word.name, word.arguments),
             ActionKind::Refused(_) => format!("{}{closing}", word.name),
         };
-        let _ = writeln!(out, "* `{}` ({}): {}{reason}", syntax.trim_end(), sets.join(", "), word.summary);
+        let _ = writeln!(out, "* `{}` ({}): {}{reason}", syntax.trim_end(), sets.join(", "), plain(word.summary));
     }
     out
 }
