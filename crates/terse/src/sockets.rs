@@ -19,6 +19,7 @@ pub use address::Endpoint;
 pub use pool::Pool;
 
 use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -95,6 +96,17 @@ pub struct Refusal {
     error: io::Error,
 }
 
+/// An address that another program listens on.
+#[derive(Debug)]
+pub struct Taken {
+    /// The line that wants it, as in [`Wanted`].
+    pub owner: String,
+    /// The address.
+    pub address: SocketAddr,
+    /// The same with the next port that is free.
+    pub free: Option<SocketAddr>,
+}
+
 /// All sockets of a process.
 #[derive(Debug, Default)]
 pub struct Sockets {
@@ -168,6 +180,25 @@ impl Sockets {
     }
 }
 
+/// Addresses that another program listens on, each with the next port that is free: a socket that lets others beside it would be opened
+/// all the same, and share its connections.
+pub fn taken(wanted: &[Wanted]) -> Vec<Taken> {
+    let is_free =
+        |address: SocketAddr| !matches!(TcpListener::bind(address), Err(error) if error.kind() == io::ErrorKind::AddrInUse);
+    let taken = wanted.iter().filter_map(|wanted| match wanted.endpoint {
+        Endpoint::Ip(address) if !is_free(address) => {
+            let following = (address.port()..=u16::MAX).skip(1).take(PORTS_TRIED);
+            let free = following.map(|port| SocketAddr::new(address.ip(), port)).find(|address| is_free(*address));
+            Some(Taken { owner: wanted.owner.clone(), address, free })
+        }
+        _ => None,
+    });
+    taken.collect()
+}
+
+/// So many ports after one that is taken are tried.
+const PORTS_TRIED: usize = 100;
+
 /// What the system says, without its number.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
@@ -178,7 +209,7 @@ fn reason(error: &io::Error) -> String {
 mod tests {
     use super::*;
     use std::io::Write;
-    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::net::TcpStream;
     use std::os::fd::AsFd;
 
     fn wanted(text: &str, count: usize) -> Wanted {

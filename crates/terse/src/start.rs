@@ -11,7 +11,7 @@ use crate::process::daemon::{Launch, Null};
 use crate::process::{identity, limits, pidfile};
 use crate::report::Report;
 use crate::service::Service;
-use crate::sockets::{Pool, Sockets};
+use crate::sockets::{self, Pool, Sockets, Taken, Wanted};
 use crate::stats::Stats;
 use crate::takeover::send::Exported;
 use crate::takeover::{borrow, receive};
@@ -52,6 +52,9 @@ pub fn start(arguments: &Arguments, configuration: Configuration, standing: Stan
         }
     }
     let mut pool = sockets_of_before(arguments, lifeline.as_ref(), &report)?;
+    if !arguments.quick.servers.is_empty() && arguments.old.is_empty() && arguments.takeover.is_none() && lifeline.is_none() {
+        addresses_are_free(wanted)?;
+    }
     let mut sockets = Sockets::open(wanted, &mut pool).map_err(|refusals| {
         let last = "Some protocols failed to start their listeners! Exiting.".to_owned();
         refusals.iter().map(ToString::to_string).chain([last]).collect::<Reasons>()
@@ -99,6 +102,18 @@ pub fn start(arguments: &Arguments, configuration: Configuration, standing: Stan
         leave_terminal(launch, &null, &quiet)
     };
     service.run(ready).map_err(because("Cannot start"))
+}
+
+/// Refuses a start by `--to` on addresses of another program, and names ports that are free. By a file a second process may share
+/// them on purpose.
+fn addresses_are_free(wanted: &[Wanted]) -> Result<(), Reasons> {
+    let reasons = sockets::taken(wanted).into_iter().map(|Taken { owner, address, free }| {
+        let option = if owner.ends_with(" console") { "--console" } else { "--listen" };
+        let hint = free.map(|free| format!("; this is free: {option} {free}")).unwrap_or_default();
+        format!("Binding {owner}: another program listens on {address}{hint}")
+    });
+    let reasons: Reasons = reasons.collect();
+    if reasons.is_empty() { Ok(()) } else { Err(reasons) }
 }
 
 /// Writes the process's number.

@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::net::SocketAddr;
 use support::client::Client;
 use support::gzip::gunzip;
 use support::program::{find, run};
@@ -59,6 +60,22 @@ fn a_server_is_compressed_for_at_once() {
     assert!(console("/", "127.0.0.1:8404").text().contains("</html>"));
     assert_eq!([console("/", "[::1]:8404"), console("/", "evil.example:8404")].map(|answer| answer.status), [200, 403]);
     terse.end();
+}
+
+/// Another program's address is not shared, not even one that would let it.
+#[test]
+fn a_port_that_is_taken_is_refused_with_one_that_is_free() {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.set_reuse_port(true).unwrap();
+    socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    socket.listen(1).unwrap();
+    let taken = socket.local_addr().unwrap().as_socket().unwrap();
+    let refused =
+        Terse::bare().arg(&["--to", "3000", "--listen", &taken.to_string(), "--console", &taken.to_string()]).run().expect(1);
+    for option in ["--listen", "--console"] {
+        let line = refused.stderr.lines().find(|line| line.contains(option)).unwrap();
+        assert!(line.contains(&format!("another program listens on {taken}; this is free: {option} 127.0.0.1:")), "{line}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Figures for programs: `;api=NAME`, JSON. Fields are only ever added; bytes and microseconds are integers, states are words.
 
 use super::advice::{self, Advice, Servers};
-use super::change::{ACTIONS, Outcome, act};
+use super::change::ACTIONS;
 use super::settings::PageSettings;
 use crate::context::Context;
 use crate::figures::{Column, Kind, Row, Value};
@@ -288,10 +288,10 @@ struct Order {
     weight: Option<u32>,
 }
 
-/// Changes servers; returns how many, or the status and the reason that none were.
+/// Changes servers, all or none; returns how many, or the status and the reason that none were.
 ///
 /// # Errors
-/// 400: it is no order; 403: the backend is not shown here; 404: there is no such backend; 409: none of its servers exist.
+/// 400: it is no order; 403: the backend is not shown here; 404: there is no such backend, or no such server.
 pub(super) fn change(plan: &Plan, body: &[u8], shows: &dyn Fn(&str) -> bool) -> Result<usize, (u16, String)> {
     let order: Order = serde_json::from_slice(body).map_err(|error| (400, error.to_string()))?;
     let Order { backend, servers, action, weight } = order;
@@ -300,19 +300,26 @@ pub(super) fn change(plan: &Plan, body: &[u8], shows: &dyn Fn(&str) -> bool) -> 
     }
     let backends = plan.backends.now();
     let found = backends.iter().find(|back| *back.name == *backend).ok_or((404, format!("there is no backend '{backend}'")))?;
-    let changed = match (action.as_str(), weight) {
+    if servers.is_empty() {
+        return Err((400, "'servers' names no server".into()));
+    }
+    let servers = servers.iter().map(|name| {
+        let known = found.farm.servers().pick(|server| **server.name() == **name);
+        known.ok_or_else(|| (404, format!("backend '{backend}' has no server '{name}'")))
+    });
+    let servers: Vec<_> = servers.collect::<Result<_, _>>()?;
+    match (action.as_str(), weight) {
         ("weight", Some(weight)) if weight <= MOST_WEIGHT => {
-            let known = servers.iter().filter_map(|name| found.farm.servers().pick(|server| **server.name() == **name));
-            known.inspect(|server| found.farm.set_weight(server, weight, Instant::now())).count()
+            servers.iter().for_each(|server| found.farm.set_weight(server, weight, Instant::now()));
         }
         ("weight", _) => return Err((400, format!("'weight' has to be a number up to {MOST_WEIGHT}"))),
         (word, _) => {
             let known = ACTIONS.iter().find(|(known, ..)| *known == word).map(|(.., action)| *action);
             let action = known.ok_or_else(|| (400, format!("there is no action '{word}'")))?;
-            servers.iter().filter(|server| act(found, server, action)).count()
+            servers.iter().for_each(|server| action.apply(found, server));
         }
-    };
-    if changed == 0 { Err((409, Outcome::text("ERRP").into())) } else { Ok(changed) }
+    }
+    Ok(servers.len())
 }
 
 /// HAProxy's.

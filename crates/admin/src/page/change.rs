@@ -3,7 +3,7 @@
 use super::query::decode;
 use std::sync::Arc;
 use std::time::Instant;
-use terse_balance::{AdminOrder, Operation};
+use terse_balance::{AdminOrder, Operation, Server};
 use terse_proxy::plan::{Backend, Plan};
 
 /// What became of it.
@@ -40,7 +40,7 @@ impl Outcome {
             "PART" => "Some servers were changed; others do not exist.",
             "NONE" => "Nothing was changed: no server was chosen.",
             "DENY" => "Nothing was changed: this is not allowed here.",
-            _ => "Nothing was changed: the form was not understood.",
+            _ => "Nothing was changed: there is no such backend, server or action.",
         }
     }
 }
@@ -81,7 +81,8 @@ pub(super) fn apply(plan: &Plan, form: &[u8], may: impl Fn(&str) -> bool) -> Out
     if !may(&backend.name) {
         return Outcome::Denied;
     }
-    let changed = servers.iter().filter(|server| act(&backend, server, action)).count();
+    let known = servers.iter().filter_map(|name| backend.farm.servers().pick(|server| **server.name() == **name));
+    let changed = known.inspect(|server| action.apply(&backend, server)).count();
     match changed {
         _ if servers.is_empty() => Outcome::None,
         0 => Outcome::Wrong,
@@ -95,14 +96,14 @@ fn find(plan: &Plan, name: &str) -> Option<Arc<Backend>> {
     plan.backends.now().iter().find(|backend| *backend.name == *name || Some(backend.id) == id).cloned()
 }
 
-/// Does something to a server of a backend; false where there is none of that name.
-pub(super) fn act(backend: &Backend, server: &str, action: Action) -> bool {
-    let Some(server) = backend.farm.servers().pick(|other| **other.name() == *server) else { return false };
-    match action {
-        Action::Admin(order) => backend.farm.set_admin(&server, order, Instant::now()),
-        Action::Health(operation) => backend.farm.set_health(&server, operation, Instant::now()),
+impl Action {
+    /// Does it to a server of a backend.
+    pub(super) fn apply(self, backend: &Backend, server: &Arc<Server>) {
+        match self {
+            Action::Admin(order) => backend.farm.set_admin(server, order, Instant::now()),
+            Action::Health(operation) => backend.farm.set_health(server, operation, Instant::now()),
+        }
     }
-    true
 }
 
 #[cfg(test)]

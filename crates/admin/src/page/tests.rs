@@ -155,7 +155,7 @@ fn programs_change_servers_where_that_is_allowed() {
     let post =
         |host: &str, fields: &str, order: &str| site.says_to(host, &format!("POST /stats;api=server HTTP/1.1\r\n{fields}"), order);
     let json = "X: y\r\nContent-Type: application/json";
-    let order = r#"{"backend":"b1","servers":["srv1","none"],"action":"drain"}"#;
+    let order = r#"{"backend":"b1","servers":["srv1"],"action":"drain"}"#;
     assert!(post("localhost", "Content-Type: application/json", order).starts_with("HTTP/1.1 403 "));
     assert!(post("evil.example", json, order).starts_with("HTTP/1.1 403 "), "a name that leads here");
     assert!(post("localhost", &format!("{json}\r\nOrigin: http://elsewhere"), order).starts_with("HTTP/1.1 403 "));
@@ -167,7 +167,8 @@ fn programs_change_servers_where_that_is_allowed() {
     assert_eq!(body(&post("127.0.0.1", json, weight))["changed"], 1);
     assert_eq!(site.context.plan.backends.now()[0].farm.servers()[1].weight(), 7);
     for (order, status) in [
-        (r#"{"backend":"b1","servers":["none"],"action":"drain"}"#, "409"),
+        (r#"{"backend":"b1","servers":["srv2","none"],"action":"drain"}"#, "404"),
+        (r#"{"backend":"b1","servers":[],"action":"drain"}"#, "400"),
         (r#"{"backend":"no","servers":["srv1"],"action":"drain"}"#, "404"),
         (r#"{"backend":"b1","servers":["srv1"],"action":"explode"}"#, "400"),
         (r#"{"backend":"b1","servers":["srv1"],"action":"weight","weight":257}"#, "400"),
@@ -177,6 +178,9 @@ fn programs_change_servers_where_that_is_allowed() {
         let answer = post("localhost", json, order);
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")) && answer.contains("{\"error\":\""), "{order}: {answer}");
     }
+    assert_eq!(site.status(0, 1), "no check", "all named servers are changed, or none");
+    let unknown = post("localhost", json, r#"{"backend":"b1","servers":["none"],"action":"drain"}"#);
+    assert!(unknown.contains("backend 'b1' has no server 'none'"), "{unknown}");
 }
 
 #[test]

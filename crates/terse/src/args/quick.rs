@@ -63,6 +63,10 @@ impl Quick {
         if !self.is_silent {
             text.push_str("    log stdout format raw local0\n");
         }
+        if self.certificates.is_some() {
+            // NAME.crt with NAME.key.
+            text.push_str("    ssl-load-extra-del-ext\n");
+        }
         match &self.console {
             None => text.push_str("    console 127.0.0.1:8404\n"),
             Some(Some(address)) => _ = writeln!(text, "    console {}", quoted(address)),

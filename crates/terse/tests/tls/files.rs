@@ -3,7 +3,7 @@
 use crate::certificates::{Kind, Pair, authority, early, expired, intermediate, signed};
 use crate::support::Terse;
 use crate::support::proxy::DEFAULTS;
-use crate::talk::{Ask, Outcome};
+use crate::talk::{Ask, Outcome, common_name};
 use openssl::symm::Cipher;
 
 /// What is said about a line.
@@ -150,6 +150,24 @@ fn trusted(pair: &Pair, extra: &[u8]) -> Vec<u8> {
     let lines: String =
         text.replace('\n', "").as_bytes().chunks(64).map(|line| format!("{}\n", String::from_utf8_lossy(line))).collect();
     format!("-----BEGIN TRUSTED CERTIFICATE-----\n{lines}-----END TRUSTED CERTIFICATE-----\n").into_bytes()
+}
+
+/// `--tls-dir` takes NAME.crt with NAME.key, and NAME.pem.
+#[test]
+fn a_folder_for_a_start_without_a_file() {
+    let root = authority("root");
+    let (one, other) = (signed(Kind::Ecdsa, &["a.test"], &root), signed(Kind::Ecdsa, &["b.test"], &root));
+    let terse = Terse::bare();
+    std::fs::create_dir(terse.path("certs")).unwrap();
+    let terse =
+        terse.file("certs/a.crt", one.certificate_pem()).file("certs/a.key", one.key_pem()).file("certs/b.pem", other.pem());
+    let words = ["--to", "1", "--listen", "fd@${web}", "--console", "off", "--tls-dir", "certs"];
+    let terse = terse.arg(&words).listen("web").start();
+    for name in ["a.test", "b.test"] {
+        let stream = (Ask { name: Some(name), ..Ask::default() }).connect(terse.address("web")).unwrap();
+        assert_eq!(common_name(&stream.ssl().peer_certificate().unwrap()), name);
+    }
+    terse.end();
 }
 
 /// All forms that OpenSSL reads are read, wherever they stand; what they say of trust counts.
