@@ -63,6 +63,8 @@ named! {
         MissingType = "missing-type",
         /// The Content-Type is not among the configured ones.
         TypeNotListed = "type-not-listed",
+        /// The Content-Type is not among the configured ones, and is that of a compressed format: a picture, a film, an archive.
+        CompressedType = "compressed-type",
         /// A multipart type: its parts have codings of their own.
         Multipart = "multipart",
         /// gRPC: its messages have a coding of their own, and its peers no use for ours.
@@ -160,6 +162,7 @@ impl Reason {
             Reason::MultipleEtags => (Message, "the server sent several ETags", None),
             Reason::MissingType => (Message, "the server names no type", None),
             Reason::TypeNotListed => (Configuration, "the type is not listed", Some("compression type TYPE")),
+            Reason::CompressedType => (Compressed, "its type is that of a compressed format", None),
             Reason::Multipart => (Message, "its parts have codings of their own", None),
             Reason::Grpc => (Message, "gRPC compresses its messages itself", None),
             Reason::TooSmall => (TooSmall, "it is below minsize-res", None),

@@ -44,10 +44,44 @@ pub(crate) fn judge_type(content_type: Option<&[u8]>, types: &[Box<[u8]>]) -> Re
             Err(Reason::Grpc)
         }
         Some(value) if types.is_empty() || types.iter().any(|name| is_of(value, name)) => Ok(()),
+        Some(value) if is_compressed(value) => Err(Reason::CompressedType),
         Some(_) => Err(Reason::TypeNotListed),
         None if types.is_empty() => Ok(()),
         None => Err(Reason::MissingType),
     }
+}
+
+/// Whether a Content-Type is that of a format that is compressed by itself. It only chooses the reason: a type that is listed is taken.
+fn is_compressed(content_type: &[u8]) -> bool {
+    const KINDS: &[&[u8]] = &[b"image/", b"video/", b"audio/", b"font/woff"];
+    const PLAIN: &[&[u8]] =
+        &[b"image/svg", b"image/bmp", b"image/x-ms-bmp", b"image/x-icon", b"image/vnd.microsoft.icon", b"audio/midi", b"audio/wav"];
+    const FORMATS: &[&str] = &[
+        "7z-compressed",
+        "bzip",
+        "bzip2",
+        "epub+zip",
+        "font-woff",
+        "font-woff2",
+        "gzip",
+        "java-archive",
+        "pdf",
+        "rar",
+        "rar-compressed",
+        "xz",
+        "zip",
+        "zip-compressed",
+        "zstd",
+    ];
+    if KINDS.iter().any(|kind| has_prefix(content_type, kind)) {
+        return !PLAIN.iter().any(|kind| has_prefix(content_type, kind));
+    }
+    let end = memchr::memchr(b';', content_type).unwrap_or(content_type.len());
+    let bare = content_type[..end].trim_ascii_end().to_ascii_lowercase();
+    let Some(format) = bare.strip_prefix(b"application/") else { return false };
+    let format = ["x-", "vnd."].iter().find_map(|prefix| format.strip_prefix(prefix.as_bytes())).unwrap_or(format);
+    // Documents of Office are archives.
+    format.starts_with(b"openxmlformats-officedocument") || FORMATS.iter().any(|known| known.as_bytes() == format)
 }
 
 /// Whether a Content-Type begins so, or has that suffix (RFC 6838 section 4.2.8) before its parameters.

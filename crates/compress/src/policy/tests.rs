@@ -50,7 +50,17 @@ const CASES: &[(&str, &str, &str, Reason, bool)] = &[
     ("compression algo gzip", GET, "200\nContent-Length: 0", Reason::NoBody, false),
     ("compression algo gzip", GET, "226\nContent-Length: 100", Reason::Status, false),
     ("compression on\ncompression off", GET, OK, Reason::NotConfigured, false),
-    ("compression on", GET, "200\nContent-Type: image/png", Reason::TypeNotListed, false),
+    ("compression on", GET, "200\nContent-Type: image/png", Reason::CompressedType, false),
+    ("compression on", GET, "200\nContent-Type: audio/midi", Reason::TypeNotListed, false),
+    ("compression on", GET, "200\nContent-Type: application/x-zip; a=b", Reason::CompressedType, false),
+    ("compression on", GET, "200\nContent-Type: application/octet-stream", Reason::TypeNotListed, false),
+    (
+        "compression on",
+        GET,
+        "200\nContent-Type: application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        Reason::CompressedType,
+        false,
+    ),
     ("compression on", GET, OK, Reason::TooSmall, false),
     ("compression algo gzip", GET, "206\nContent-Length: 100", Reason::Partial, true),
     ("compression algo gzip", GET, "206\nContent-Type: multipart/byteranges; boundary=x", Reason::Partial, true),
@@ -291,7 +301,7 @@ fn requests_have_reasons_too() {
         (ON, "POST /\nContent-Length: 800\nContent-Encoding: br", Reason::AlreadyCoded),
         (ON, "POST /\nContent-Length: 800\nCache-Control: no-transform", Reason::RequestNoTransform),
         (ON, "POST /\nContent-Length: 800", Reason::MissingType),
-        (ON, "POST /\nContent-Length: 800\nContent-Type: image/png", Reason::TypeNotListed),
+        (ON, "POST /\nContent-Length: 800\nContent-Type: image/png", Reason::CompressedType),
         (ON, "POST /\nContent-Length: 800\nContent-Type: application/grpc", Reason::Grpc),
     ] {
         let setup = Setup::new(lines);
