@@ -110,10 +110,11 @@ impl Page {
         match name {
             "summary" => json(&view.summary()),
             "history" if self.settings.scope.is_empty() => json(&context.rates.history.series()),
-            "history" => refusal(403, "this page shows a part of the process"),
+            "types" if self.settings.scope.is_empty() => json(&api::types(&context.plan)),
+            "history" | "types" => refusal(403, "this page shows a part of the process"),
             "servers" => json(&api::servers(&source.sight(), self.walk(stream, query, api::SERVERS), query.from, query.count)),
             "proxies" => json(&api::proxies(&source.sight(), self.walk(stream, query, api::PROXIES), query.from, query.count)),
-            _ => refusal(404, "there is no such name: summary, history, proxies, servers"),
+            _ => refusal(404, "there is no such name: summary, history, types, proxies, servers"),
         }
     }
 

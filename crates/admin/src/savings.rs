@@ -25,6 +25,9 @@ pub(crate) struct Savings {
     pub(crate) memory: Vec<OfMemory>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) queue: Option<OfQueue>,
+    /// Whether it is of the whole process.
+    #[serde(skip)]
+    pub(crate) is_whole: bool,
 }
 
 /// Everything that clients were sent.
@@ -145,6 +148,7 @@ impl Savings {
             reasons: reasons(&sum),
             memory: memories.iter().map(|(name, memory)| of_memory(name, memory)).collect(),
             queue: context.queue.as_deref().filter(|_| scope.is_none()).map(of_queue),
+            is_whole: scope.is_none(),
         }
     }
 

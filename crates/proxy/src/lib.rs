@@ -61,6 +61,7 @@ pub mod track;
 #[cfg(test)]
 mod trial;
 pub mod tunnel;
+pub mod types;
 pub mod worker;
 
 pub use keywords::KEYWORDS;

@@ -27,6 +27,7 @@ use crate::settings::{
 use crate::splice::SpliceOptions;
 use crate::stick::Sticking;
 use crate::track::TrackSettings;
+use crate::types::Types;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -101,6 +102,8 @@ pub struct Plan {
     pub coders_memory: Arc<Within>,
     /// The memory of compressed bodies of proxies that have none of their own (`tune.comp.memory`).
     pub bodies: Option<Arc<Memory>>,
+    /// Types of answers that went as they were.
+    pub types: Types,
     /// Caches of responses, in the order of their sections.
     pub caches: Vec<Arc<Cache>>,
     /// The names of disabled backends, of which nothing else is known.

@@ -143,6 +143,12 @@ fn savings_agree() {
         let fields: &[_] = if path == "/other" { &[("Accept-Encoding", "br")] } else { &[] };
         assert_eq!(client.get(path, fields).body.len(), 6400);
     }
+    let ask = |path: &str| Client::connect(terse.address("page")).get(path, &[]).text();
+    // The second answer of a type that is not listed is its sample. Its time in a coder counts, so it comes first.
+    let types = until("a sample", || {
+        let types: serde_json::Value = serde_json::from_str(&ask("/;api=types")).unwrap();
+        types["types"][0]["sample_permille"].is_number().then_some(types)
+    });
     // An answer is counted when it has been sent, so its client may be quicker.
     let json = until("all answers to be counted", || {
         let json = terse.told("show compression json");
@@ -164,11 +170,19 @@ fn savings_agree() {
     let (sent, before) = (json["sent"]["bytes"].as_u64().unwrap(), json["sent"]["before"].as_u64().unwrap());
     assert_eq!(before - sent, 19_200 - coded_bytes as u64);
     assert_eq!((json["memory"][0]["hits"].as_u64(), json["memory"][0]["misses"].as_u64()), (Some(1), Some(2)));
-    let ask = |path: &str| Client::connect(terse.address("page")).get(path, &[]).text();
+    let of_type = &types["types"][0];
+    assert_eq!((&of_type["type"], &of_type["reason"]), (&"application/octet-stream".into(), &"type-not-listed".into()));
+    assert!(of_type["sample_permille"].as_u64().unwrap() < 100 && types["types"].as_array().unwrap().len() == 1, "{types}");
     let summary: serde_json::Value = serde_json::from_str(&ask("/;api=summary")).unwrap();
     for name in ["sent", "compression", "codings", "reasons", "memory"] {
         assert_eq!(summary[name], json[name], "{name}");
     }
+    let advice = &summary["advice"][0];
+    assert_eq!((&advice["type"], &advice["bytes"]), (&of_type["type"], &reasons[0]["bytes"]));
+    assert_eq!(
+        (&advice["sample_permille"], &advice["line"]),
+        (&of_type["sample_permille"], &"compression type application/octet-stream".into())
+    );
     let csv = ask("/;csv");
     let heads: Vec<&str> = csv.lines().next().unwrap().trim_start_matches("# ").split(',').collect();
     let cell = |kind: &str, column: &str| {

@@ -1,12 +1,15 @@
 //! What an operator should look at first: servers that are down, then what costs most bytes and can be changed by a line.
 
 use super::format;
-use crate::savings::Savings;
+use crate::savings::{OfReason, Savings};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::time::Instant;
 use terse_balance::{Operation, Server, report};
+use terse_compress::Reason;
 use terse_compress::reason::Group;
 use terse_proxy::plan::{Backend, Plan};
+use terse_proxy::types::{OfType, Ratio};
 
 /// Something to do.
 #[derive(Serialize, PartialEq, Eq, Debug)]
@@ -20,10 +23,16 @@ pub(super) struct Advice {
     /// Bytes that were sent for this reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bytes: Option<u64>,
+    /// The type of most of these bytes, where the reason is the type.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<Box<str>>,
+    /// Thousandths that gzip leaves of a sample of that type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sample_permille: Option<u64>,
     pub(super) text: String,
     /// The line of a configuration that changes it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) line: Option<&'static str>,
+    pub(super) line: Option<Cow<'static, str>>,
 }
 
 /// Servers by their states.
@@ -68,19 +77,51 @@ pub(super) fn find(plan: &Plan, savings: Option<&Savings>, shows: &dyn Fn(&str) 
         advice.push(of_text(format!("{} more servers are down", format::count(more))));
     }
     let Some(savings) = savings else { return (servers, advice) };
+    let types = if savings.is_whole { plan.types.all() } else { Vec::new() };
     let can_be_changed = |group: &str| [Group::Configuration, Group::Limits].iter().any(|known| known.name() == group);
     let costly = savings.reasons.iter().filter(|reason| can_be_changed(reason.group) && reason.bytes > 0);
-    for reason in costly.take(MOST.saturating_sub(advice.len())) {
-        let known = reason.reason.advice();
-        advice.push(Advice {
-            reason: Some(reason.name),
-            bytes: Some(reason.bytes),
-            line: known.line,
-            ..of_text(format!("{} went as they were: {}", format::bytes(reason.bytes), known.text))
-        });
-    }
+    let costly = costly.filter_map(|reason| match reason.reason {
+        Reason::TypeNotListed if !types.is_empty() => of_types(reason, &types),
+        _ => Some(of_reason(reason)),
+    });
+    let room = MOST.saturating_sub(advice.len());
+    advice.extend(costly.take(room));
     (servers, advice)
 }
+
+fn of_reason(reason: &OfReason) -> Advice {
+    let known = reason.reason.advice();
+    Advice {
+        reason: Some(reason.name),
+        bytes: Some(reason.bytes),
+        line: known.line.map(Cow::Borrowed),
+        ..of_text(format!("{} went as they were: {}", format::bytes(reason.bytes), known.text))
+    }
+}
+
+/// The heaviest type that is not listed, and not known to be worth nothing.
+fn of_types(reason: &OfReason, types: &[OfType]) -> Option<Advice> {
+    let is_worth_it = |of: &&OfType| of.ratio.is_none_or(|ratio| ratio.permille() <= MOST_PERMILLE);
+    let of = types.iter().filter(|of| of.reason == Reason::TypeNotListed).find(is_worth_it)?;
+    let sample = of.ratio.map(|ratio| format!(", of which a sample becomes {}", format::percent(ratio.permille())));
+    let text = format!("{} of {} went as they were: {}", format::bytes(of.bytes), of.name, reason.reason.advice().text);
+    Some(Advice {
+        reason: Some(reason.name),
+        bytes: Some(of.bytes),
+        name: Some(of.name.clone()),
+        sample_permille: of.ratio.map(Ratio::permille),
+        // A server may call a type anything; a line is shown that a file takes.
+        line: of.name.bytes().all(is_of_a_word).then(|| Cow::Owned(format!("compression type {}", of.name))),
+        ..of_text(text + &sample.unwrap_or_default())
+    })
+}
+
+fn is_of_a_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"/.+-_".contains(&byte)
+}
+
+/// A sample of which more is left says that its type is not worth listing.
+const MOST_PERMILLE: u64 = 900;
 
 fn down(back: &Backend, server: &Server) -> Advice {
     let since = format::age(report::since_change(&back.farm, server, Instant::now()).as_secs());
@@ -95,7 +136,7 @@ fn down(back: &Backend, server: &Server) -> Advice {
 }
 
 fn of_text(text: String) -> Advice {
-    Advice { server: None, reason: None, bytes: None, text, line: None }
+    Advice { server: None, reason: None, bytes: None, name: None, sample_permille: None, text, line: None }
 }
 
 /// Lines at most; down servers have most of them.

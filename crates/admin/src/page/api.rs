@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use terse_compress::offload::Standing;
 use terse_proxy::plan::Plan;
+use terse_proxy::types::{OfType, Ratio};
 use terse_tls::COUNTERS;
 
 /// `summary`: what the whole process does, in one look.
@@ -117,6 +118,37 @@ impl View<'_> {
             rights: if self.may_change { "change" } else { "look" },
         }
     }
+}
+
+/// `types`: types of answers that went as they were, the heaviest first.
+#[derive(Serialize)]
+pub(super) struct Types {
+    v: u8,
+    types: Vec<TypeOf>,
+}
+
+#[derive(Serialize)]
+struct TypeOf {
+    #[serde(rename = "type")]
+    name: Box<str>,
+    reason: &'static str,
+    answers: u64,
+    bytes: u64,
+    /// Thousandths that gzip leaves of a sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sample_permille: Option<u64>,
+}
+
+/// Types of the whole process.
+pub(super) fn types(plan: &Plan) -> Types {
+    let of = |of: OfType| TypeOf {
+        name: of.name,
+        reason: of.reason.name(),
+        answers: of.answers,
+        bytes: of.bytes,
+        sample_permille: of.ratio.map(Ratio::permille),
+    };
+    Types { v: 1, types: plan.types.all().into_iter().map(of).collect() }
 }
 
 fn word(standing: Standing) -> &'static str {

@@ -87,7 +87,9 @@ fn count(stream: &Stream) {
     }
     // Of frontends alone: what was sent is sent once.
     if let (None, Some(reason)) = (facts.coding, facts.compression) {
-        front.compression.count_passed_bytes(reason, figures.bytes_out.get().saturating_sub(figures.head_at.get()));
+        let bytes = figures.bytes_out.get().saturating_sub(figures.head_at.get());
+        front.compression.count_passed_bytes(reason, bytes);
+        worker.plan.types.note(worker.index, stream.response.fields.get(b"content-type"), reason, bytes);
     }
     for (counters, layer) in [(back, facts.hops.0), (Some(front), facts.hops.1)] {
         if let (Some(counters), Some(layer)) = (counters, layer) {

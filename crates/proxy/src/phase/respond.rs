@@ -22,12 +22,13 @@ use crate::settings::{ConnectionMode, Mode};
 use crate::splice::Way;
 use crate::stick;
 use crate::stream::Stream;
+use crate::types::Sampling;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use terse_balance::Affinity;
 use terse_compress::decode::{Ask, Decompressor};
-use terse_compress::{self as compress, Effective, Offer, Verdict, policy};
+use terse_compress::{self as compress, Effective, Offer, Reason, Verdict, policy};
 use terse_http::h1::{self, Malformed, Parsed, Persistence};
 use terse_message::{Abort, BodyLength, Cause, Known, Phase, Response, Version, Who, list};
 use terse_sample::Needs;
@@ -206,6 +207,14 @@ async fn deliver(
         let opened = script::beside(stream, Box::pin(sink.opened()).as_mut()).await;
         opened.map_err(|error| to_client(&error))?;
         down.is_frugal = false;
+    }
+    if stream.facts.compression == Some(Reason::TypeNotListed)
+        && !private
+        && stream.response.status == 200
+        && let Some(content_type) = stream.response.fields.get(b"content-type")
+        && let Some(sampling) = Sampling::begin(&session.worker, content_type)
+    {
+        down.listener = Some(Box::new(sampling));
     }
     if let Some(recording) = stream.facts.caching.as_mut().and_then(|caching| caching.recording.take()) {
         down.listener = Some(recording);

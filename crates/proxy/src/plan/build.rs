@@ -34,6 +34,7 @@ use crate::plan::{Plan, ProcessPlan, RECORDS_SHARE};
 use crate::script::Scripts;
 use crate::track::TrackSettings;
 use crate::track::name::Known;
+use crate::types::Types;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -220,6 +221,7 @@ pub fn build(config: Config, host: &Host, diagnostics: &mut Diagnostics) -> Opti
         pipes: Arc::default(),
         descriptors: Arc::new(Descriptors::new(descriptors, host.workers.max(1))),
         disabled_backends,
+        types: Types::new(host.workers),
         error_sets,
         resolvers,
         patterns,

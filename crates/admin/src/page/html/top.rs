@@ -89,8 +89,10 @@ fn to_do(savings: &Savings, advice: &[Advice], out: &mut String) {
             out.push_str("<span class=\"s down\">▲</span> ");
         }
         escape(&one.text, out);
-        if let Some(line) = one.line.filter(|_| !is_idle) {
-            let _ = write!(out, ". Change it by <code>{line}</code>");
+        if let Some(line) = one.line.as_deref().filter(|_| !is_idle) {
+            out.push_str(". Change it by <code>");
+            escape(line, out);
+            out.push_str("</code>");
         }
         out.push_str("</li>\n");
     }
