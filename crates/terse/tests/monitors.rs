@@ -1,12 +1,12 @@
-//! Prometheus and the board for Grafana: the queries of `examples/grafana.json`, and rules in the manual, against real programs. What is
-//! not there is left out, which is said.
+//! Programs that watch HAProxy, on terse as they are: Prometheus with the queries of `examples/grafana.json` and the rules of the manual,
+//! haproxy_exporter and hatop. What is not there is left out, which is said.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 
 use serde_json::Value;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use support::client::Client;
 use support::program::find;
@@ -14,10 +14,10 @@ use support::proxy::DEFAULTS;
 use support::server::{Request, Server};
 use support::{Terse, free_address, until};
 
-/// Prometheus, which ends with the test.
-struct Prometheus(Child);
+/// A program that ends with the test.
+struct Running(Child);
 
-impl Drop for Prometheus {
+impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -49,7 +49,7 @@ fn the_board_shows_what_prometheus_knows() {
     let mut command = Command::new(prometheus);
     command.arg(format!("--config.file={}", config.display())).arg(format!("--web.listen-address={listen}"));
     command.arg(format!("--storage.tsdb.path={}", terse.path("tsdb").display())).stdout(Stdio::null()).stderr(Stdio::null());
-    let _prometheus = Prometheus(command.spawn().unwrap());
+    let _prometheus = Running(command.spawn().unwrap());
     until("Prometheus", || {
         std::net::TcpStream::connect(listen).ok()?;
         (Client::connect(listen).get("/-/ready", &[]).status == 200).then_some(())
@@ -108,4 +108,73 @@ fn promtool_takes_rules_and_metrics() {
     check.stdin.take().unwrap().write_all(metrics.as_bytes()).unwrap();
     let checked = check.wait_with_output().unwrap();
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+}
+
+/// haproxy_exporter reads the CSV of the page, and of the stats socket.
+#[test]
+fn the_exporter_reads_the_csv() {
+    let names = ["prometheus-haproxy-exporter", "haproxy_exporter"];
+    let Some(exporter) = names.into_iter().find_map(find) else {
+        return eprintln!("haproxy_exporter was left out: it is not there.");
+    };
+    let server = Server::body("a page");
+    let text = format!(
+        "global\n stats socket \"${{dir}}/s.sock\" level admin\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n server s {}\n\
+         listen page\n bind fd@${{page}}\n stats enable\n stats uri /\n",
+        server.address()
+    );
+    let terse = Terse::with(&text).listen("web").listen("page").start();
+    let answer = terse.client().get("/", &[]);
+    assert_eq!(answer.status, 200);
+    for source in [format!("http://{}/;csv", terse.address("page")), format!("unix:{}", terse.path("s.sock").display())] {
+        let listen = free_address();
+        let mut command = Command::new(&exporter);
+        command.arg(format!("--haproxy.scrape-uri={source}")).arg(format!("--web.listen-address={listen}"));
+        let _exporter = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        until("the exporter", || std::net::TcpStream::connect(listen).ok());
+        let metrics = until("the answer to be counted", || {
+            let metrics = Client::connect(listen).get("/metrics", &[]).text();
+            metrics
+                .contains("haproxy_server_http_responses_total{backend=\"web\",code=\"2xx\",server=\"s\"} 1\n")
+                .then_some(metrics)
+        });
+        for line in [
+            "haproxy_up 1\n",
+            "haproxy_exporter_csv_parse_failures_total 0\n",
+            "haproxy_frontend_http_requests_total{frontend=\"web\"} 1\n",
+        ] {
+            assert!(metrics.contains(line), "{source}: {line} is not in\n{metrics}");
+        }
+    }
+    terse.end();
+}
+
+/// hatop draws its table from the stats socket, in a terminal of 140 columns.
+#[test]
+fn hatop_draws_its_table() {
+    let (Some(hatop), Some(script)) = (find("hatop"), find("script")) else {
+        return eprintln!("hatop was left out: it, or script, is not there.");
+    };
+    let text = format!(
+        "global\n stats socket \"${{dir}}/s.sock\" level admin\n{DEFAULTS}\nlisten watched\n bind fd@${{web}}\n server one 127.0.0.1:1\n"
+    );
+    let terse = Terse::with(&text).listen("web").start();
+    until("the stats socket", || std::os::unix::net::UnixStream::connect(terse.path("s.sock")).ok());
+    let shell = format!("stty rows 40 cols 140; exec {} -s {}", hatop.display(), terse.path("s.sock").display());
+    let mut command = Command::new(script);
+    command.args(["-qc", &shell, "/dev/null"]).env("TERM", "xterm").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut running = Running(command.spawn().unwrap());
+    let mut out = running.0.stdout.take().unwrap();
+    let (mut drawn, mut piece) = (Vec::new(), [0; 4096]);
+    // Escapes stand between words, not in them.
+    let has = |drawn: &[u8], word: &str| drawn.windows(word.len()).any(|part| part == word.as_bytes());
+    while !["HATop version", ">>> watched", "FRONTEND", "one", "BACKEND"].iter().all(|word| has(&drawn, word)) {
+        let n = out.read(&mut piece).unwrap();
+        assert!(n > 0, "{}", String::from_utf8_lossy(&drawn));
+        drawn.extend_from_slice(&piece[..n]);
+    }
+    assert!(!has(&drawn, "Traceback"), "{}", String::from_utf8_lossy(&drawn));
+    running.0.stdin.take().unwrap().write_all(b"q").unwrap();
+    assert!(running.0.wait().unwrap().success());
+    terse.end();
 }
