@@ -3,6 +3,7 @@
 use crate::client::{Client, Reply};
 use crate::origin::{Options as OriginOptions, Origin};
 use crate::program::{Program, wait_until};
+use crate::secure::write_certificate;
 use anyhow::{Context, Result, bail};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -29,9 +30,12 @@ pub fn run(options: &Options) -> Result<bool> {
         bail!("cannot listen on {address}: {error}. Another port: make demo PORT=8081");
     }
     let origin = Origin::start(&OriginOptions::local(SERVERS))?;
-    let console = console()?;
+    let (console, secure) = (usual_or_free(CONSOLE_PORT)?, usual_or_free(TLS_PORT)?);
+    let folder = tempfile::tempdir()?;
+    let certificate = folder.path().join("demo.pem");
+    write_certificate(&certificate)?;
     let mut command = Command::new(&options.terse);
-    command.env("CONSOLE", console.to_string());
+    command.env("CONSOLE", console.to_string()).env("TLS_PORT", secure.port().to_string()).env("CERTIFICATE", &certificate);
     command.arg("-db").arg("-f").arg(&options.config).stdin(Stdio::null()).env("PORT", options.port.to_string());
     for (number, server) in origin.addresses().iter().enumerate() {
         command.env(format!("ORIGIN{}", number + 1), server.to_string());
@@ -45,6 +49,10 @@ pub fn run(options: &Options) -> Result<bool> {
     if !options.once {
         println!("\nServers: {}", origin.addresses().iter().map(|a| format!("http://{a}/")).collect::<Vec<_>>().join("  "));
         println!("terse:   http://{address}/");
+        println!(
+            "HTTP/2:  https://localhost:{}/   (its certificate is made up: the browser asks once, and takes br and zstd there)",
+            secure.port()
+        );
         println!("console: http://{console}/   (open it in a browser; Ctrl-C ends)");
         wait_for_the_end(&mut terse)?;
     }
@@ -52,9 +60,9 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(whole)
 }
 
-/// Where the console goes: to its usual port, or to a free one.
-fn console() -> Result<SocketAddr> {
-    let usual = TcpListener::bind((Ipv4Addr::LOCALHOST, CONSOLE_PORT));
+/// An address with its usual port, or with a free one.
+fn usual_or_free(port: u16) -> Result<SocketAddr> {
+    let usual = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
     Ok(usual.or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?.local_addr()?)
 }
 
@@ -152,6 +160,8 @@ const CODINGS: [&str; 3] = ["gzip", "br", "zstd"];
 
 /// Where `terse --to` shows it, too.
 const CONSOLE_PORT: u16 = 8404;
+/// Where HTTP/2 is spoken over TLS.
+const TLS_PORT: u16 = 8443;
 
 /// As many as the configuration names.
 const SERVERS: usize = 3;
