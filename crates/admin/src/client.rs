@@ -24,6 +24,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use terse_proxy::log::{Framing, Ring};
 use terse_tls::Secret;
+use tokio::sync::watch;
 
 /// A client.
 #[derive(Debug)]
@@ -58,6 +59,8 @@ pub(crate) struct Client {
     pub(crate) payload: Option<Secret>,
     /// What is written before the answer.
     pub(crate) pieces: Option<Pieces>,
+    /// The word that the process leaves: then what was asked is still answered, and nothing more.
+    pub(crate) leave: Option<Leave>,
 }
 
 /// A ring that a client reads.
@@ -83,6 +86,27 @@ pub(crate) enum Mode {
     Interactive,
     /// The same, and a prompt asks for each.
     Prompt,
+}
+
+/// The word that the process leaves.
+#[derive(Clone, Debug)]
+pub struct Leave(watch::Receiver<bool>);
+
+impl Leave {
+    /// The word, and the way to say it: `true`.
+    pub fn new() -> (watch::Sender<bool>, Leave) {
+        let (say, hear) = watch::channel(false);
+        (say, Leave(hear))
+    }
+
+    /// Waits for it.
+    pub(crate) async fn said(leave: Option<&Leave>) {
+        match leave {
+            // A word that can never be said has been said.
+            Some(Leave(hear)) => drop(hear.clone().wait_for(|is_said| *is_said).await),
+            None => std::future::pending().await,
+        }
+    }
 }
 
 /// How a conversation ends.
@@ -118,6 +142,7 @@ impl Client {
             ending: None,
             payload: None,
             pieces: None,
+            leave: None,
         }
     }
 
@@ -147,6 +172,7 @@ impl Client {
             ending: None,
             payload: None,
             pieces: None,
+            leave: None,
         }
     }
 

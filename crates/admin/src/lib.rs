@@ -43,6 +43,7 @@ pub mod keywords;
 pub mod master;
 pub mod settings;
 
+pub use client::Leave;
 pub use console::Consoles;
 pub use context::{Context, Host, Process};
 pub use keywords::KEYWORDS;

@@ -133,7 +133,7 @@ pub async fn serve(listeners: Vec<(usize, Listener)>, office: Office) -> io::Res
     let mut tasks = JoinSet::new();
     for (index, listener) in listeners {
         let office = office.clone();
-        tasks.spawn(accept(Accepting::new(listener)?, room.clone(), move |stream| {
+        tasks.spawn(accept(Accepting::new(listener)?, room.clone(), None, move |stream| {
             let office = office.clone();
             async move {
                 match stream {

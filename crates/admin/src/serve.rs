@@ -1,7 +1,7 @@
 //! Stats sockets: accepting, reading, writing, and the time-outs of both.
 
 use crate::answer::{Outcome, render};
-use crate::client::{Client, Ending, Following, Mode};
+use crate::client::{Client, Ending, Following, Leave, Mode};
 use crate::commands::waiting::{Waiting, interrupted};
 use crate::context::Context;
 use crate::input::{Input, Next};
@@ -22,27 +22,30 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// Answers commands on these sockets, and counts what happens in a second, for as long as it is awaited. Dropping it ends all
-/// conversations.
+/// Answers commands on these sockets, and counts what happens in a second, until the process leaves: then it accepts nothing more, and
+/// returns once what was asked is answered. Dropping it ends all conversations.
 ///
 /// # Errors
 /// A listener cannot be used.
-pub async fn serve(sockets: Vec<(StatsSocket, Listener)>, context: Arc<Context>) -> io::Result<()> {
-    let mut tasks = JoinSet::new();
+pub async fn serve(sockets: Vec<(StatsSocket, Listener)>, context: Arc<Context>, leave: Leave) -> io::Result<()> {
+    let (mut tasks, mut counting) = (JoinSet::new(), JoinSet::new());
     for (socket, listener) in sockets {
         let (socket, context) = (Arc::new(socket), context.clone());
         let room = context.room.clone();
-        tasks.spawn(accept(Accepting::new(listener)?, room, move |stream| {
-            let (socket, context) = (socket.clone(), context.clone());
+        let said = leave.clone();
+        tasks.spawn(accept(Accepting::new(listener)?, room, Some(leave.clone()), move |stream| {
+            let (socket, context, leave) = (socket.clone(), context.clone(), said.clone());
             async move {
+                let client = Client { leave: Some(leave), ..Client::new(&socket, context.settings.timeout()) };
                 match stream {
-                    Accepted::Tcp(stream) => tcp(stream, &socket, &context).await,
-                    Accepted::Unix(stream) => unix(stream, &socket, &context).await,
+                    Accepted::Tcp(stream) => tcp(stream, client, &context).await,
+                    Accepted::Unix(stream) => unix(stream, client, &context).await,
                 }
             }
         }));
     }
-    tasks.spawn(rates::watch(context));
+    counting.spawn(rates::watch(context));
+    Leave::said(Some(&leave)).await;
     while tasks.join_next().await.is_some() {}
     Ok(())
 }
@@ -85,16 +88,25 @@ impl Accepting {
     }
 }
 
-/// Accepts clients for as long as it is awaited, and lets them talk, as many at a time as there is room for.
-pub(crate) async fn accept<F>(listener: Accepting, room: Arc<Semaphore>, talk: impl Fn(Accepted) -> F)
+/// Accepts clients until the process leaves, and lets them talk, as many at a time as there is room for; returns when they have talked.
+pub(crate) async fn accept<F>(listener: Accepting, room: Arc<Semaphore>, leave: Option<Leave>, talk: impl Fn(Accepted) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
     let mut clients = JoinSet::new();
     loop {
-        // Clients beyond the limit wait in the kernel.
-        let Ok(permit) = room.clone().acquire_owned().await else { return };
-        match listener.accept().await {
+        let next = async {
+            // Clients beyond the limit wait in the kernel.
+            let permit = room.clone().acquire_owned().await.ok()?;
+            Some((permit, listener.accept().await))
+        };
+        let next = tokio::select! {
+            biased;
+            () = Leave::said(leave.as_ref()) => None,
+            next = next => next,
+        };
+        let Some((permit, accepted)) = next else { break };
+        match accepted {
             Ok(stream) => {
                 let talk = talk(stream);
                 clients.spawn(async move {
@@ -110,18 +122,19 @@ where
         }
         while clients.try_join_next().is_some() {}
     }
+    // Those that wait in the kernel are the next process's.
+    drop(listener);
+    while clients.join_next().await.is_some() {}
 }
 
-async fn tcp(mut stream: TcpStream, socket: &StatsSocket, context: &Context) {
-    let mut client = Client::new(socket, context.settings.timeout());
+async fn tcp(mut stream: TcpStream, mut client: Client, context: &Context) {
     // The sockets themselves go over unix sockets only; whoever asks here gets nothing.
     if converse(&mut stream, &mut client, context).await.is_ok() {
         linger(&mut stream).await;
     }
 }
 
-async fn unix(mut stream: UnixStream, socket: &StatsSocket, context: &Arc<Context>) {
-    let mut client = Client::new(socket, context.settings.timeout());
+async fn unix(mut stream: UnixStream, mut client: Client, context: &Arc<Context>) {
     match converse(&mut stream, &mut client, context).await {
         Ok(Ending::Close | Ending::Reload { .. }) => linger(&mut stream).await,
         Ok(Ending::HandOver) => {
@@ -144,7 +157,13 @@ where
     context.tally.clients.fetch_add(1, Relaxed);
     let mut input = Input::default();
     loop {
-        let line = match read_line(stream, &mut input, client).await? {
+        let (leave, is_idle) = (client.leave.clone(), client.mode != Mode::Single && input.is_empty());
+        let read = tokio::select! {
+            biased;
+            read = read_line(stream, &mut input, client) => read?,
+            () = Leave::said(leave.as_ref()), if is_idle => return Ok(Ending::Close),
+        };
+        let line = match read {
             Read::Line(line) => line,
             Read::TooLong(what) => {
                 write(stream, what.as_bytes(), client.timeout).await?;
@@ -171,7 +190,7 @@ where
             }
             write(stream, &answer, client.timeout).await?;
             if let Some(following) = client.following.take() {
-                follow(stream, following, client.timeout).await?;
+                follow(stream, following, client).await?;
             }
             if let Some(ending) = client.ending {
                 return Ok(ending);
@@ -241,11 +260,12 @@ where
     }
 }
 
-/// Shows a ring's events, and those that come, until the client says anything or goes.
-async fn follow<S>(stream: &mut S, following: Following, timeout: Duration) -> io::Result<()>
+/// Shows a ring's events, and those that come, until the client says anything or goes, or the process leaves.
+async fn follow<S>(stream: &mut S, following: Following, client: &Client) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
+    let timeout = client.timeout;
     let Following { ring, mut from, framing, waits } = following;
     let mut out = Vec::new();
     loop {
@@ -263,6 +283,7 @@ where
         let mut byte = [0; 256];
         tokio::select! {
             () = growth => {}
+            () = Leave::said(client.leave.as_ref()) => return write(stream, b"\n", timeout).await,
             said = stream.read(&mut byte) => return match said? {
                 0 => Err(io::ErrorKind::UnexpectedEof.into()),
                 _ => write(stream, b"\n", timeout).await,

@@ -200,6 +200,9 @@ fn rivals() -> Vec<Rival> {
     if let Some(program) = std::env::var_os("HAPROXY2") {
         rivals.push(rival("haproxy2", Kind::Haproxy, program.into()));
     }
+    if std::env::var_os("CADDY").is_some() {
+        rivals.push(rival("caddy", Kind::Caddy, program("CADDY", "caddy")));
+    }
     if let Ok(program) = std::env::current_exe() {
         rivals.push(rival("floor", Kind::Floor, program));
     }
@@ -223,7 +226,7 @@ const HELP: &str = "usage: terse-lab origin [--listen ADDRESS:PORT]... [--seed N
                  environment: TERSE=, PORT=
        terse-lab floor --listen ADDRESS:PORT --to ADDRESS:PORT [--core N]
        terse-lab bench [--quick] [--only SCENARIO,...] [--rivals NAME,...] [--rounds N] [--seconds N] [--out FOLDER]
-                 environment: TERSE=, HAPROXY=, HAPROXY2=, NGINX=, WRK=, H2LOAD=, TERSE_CORPORA=
+                 environment: TERSE=, HAPROXY=, HAPROXY2=, NGINX=, CADDY=, WRK=, H2LOAD=, TERSE_CORPORA=
        terse-lab hostile [--seconds N] [--clients N] [--pause-ms N] [PATTERN]...
                  environment: TERSE=, WRK=
        terse-lab breakeven [--rounds N] [--page FILE] [--numbers FILE]

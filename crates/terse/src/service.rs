@@ -114,19 +114,24 @@ impl Service {
         if let Some(lifeline) = lifeline {
             tokio::spawn(follow_the_master(lifeline, context.clone(), give));
         }
-        let (doubts, commands) = (report.clone(), terse_admin::serve(sockets, context.clone()));
+        let (say, leave_word) = terse_admin::Leave::new();
+        let (doubts, commands) = (report.clone(), terse_admin::serve(sockets, context.clone(), leave_word));
         let stats = tokio::spawn(async move {
             if let Err(error) = commands.await {
                 doubts.alert(format_args!("Cannot answer on stats sockets: {error}"));
             }
         });
+        let cut = stats.abort_handle();
         let mut voice = Voice { logger: Logger::new(&plan.sinks), report };
         let leave = Leave { grace: process.grace, most: process.hard_stop_after };
         let turn = |turn| match turn {
             Turn::Drain | Turn::Stop => {
                 // What the next process listens on as well must not be answered here any more.
                 exported.close();
-                stats.abort();
+                say.send_replace(true);
+                if turn == Turn::Stop {
+                    cut.abort();
+                }
                 courier.iter().for_each(Courier::stop_listening);
                 let drain = turn == Turn::Drain;
                 control.send_replace(if drain { Control::Draining } else { Control::Stopping });
@@ -137,6 +142,8 @@ impl Service {
             Turn::Report => states::servers(&plan, &mut voice),
         };
         let outcome = course::run(&mut crew, &mut orders, leave, turn).await;
+        // Whoever has asked for something is answered.
+        let _ = tokio::time::timeout(LAST_WORDS, stats).await;
         drop(context);
         if let Some(courier) = courier {
             courier.finish(LAST_WORDS);
@@ -196,7 +203,7 @@ async fn follow_the_master(lifeline: Lifeline, context: Arc<Context>, give: Unbo
     let _ = give.send(Order::Stop(libc::SIGTERM));
 }
 
-/// How long the end waits for lines that are not written yet.
+/// How long the end waits for lines, and answers to commands, that are not written yet.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What checks see of the process.

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::commands::fixture::{WEB, context};
-use std::os::unix::net::UnixStream as StdUnixStream;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener as StdUnixListener, UnixStream as StdUnixStream};
 use tokio::io::{DuplexStream, duplex};
 
 fn run<T>(test: impl Future<Output = T>) -> T {
@@ -146,7 +147,8 @@ fn served<T>(test: impl AsyncFnOnce(std::path::PathBuf, Arc<Context>) -> T) -> T
     let outcome = runtime.block_on(async {
         let context = context(WEB);
         let socket = context.settings.sockets[0].clone();
-        let serving = serve(vec![(socket, Listener::Unix(listener))], context.clone());
+        let (_say, leave) = Leave::new();
+        let serving = serve(vec![(socket, Listener::Unix(listener))], context.clone(), leave);
         tokio::select! {
             ended = serving => panic!("{ended:?}"),
             outcome = test(path, context) => outcome,
@@ -202,5 +204,39 @@ fn other_sockets_hand_nothing_over() {
         assert_eq!(converse(&mut theirs, &mut client, &context).await.unwrap(), Ending::Close);
         drop(theirs);
         assert_eq!(ours.read(&mut [0; 9]).await.unwrap(), 0);
+    });
+}
+
+/// A process that leaves answers what it has accepted, closes what only waits for a command, and accepts nothing more.
+#[test]
+fn what_was_accepted_is_answered() {
+    run(async {
+        let context = context(WEB);
+        let listener =
+            StdUnixListener::bind_addr(&SocketAddr::from_abstract_name(format!("terse-leave-{}", std::process::id())).unwrap())
+                .unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let connect = || StdUnixStream::connect_addr(&listener.local_addr().unwrap()).unwrap();
+        let (mut asks, mut idles) = (connect(), connect());
+        let (say, leave) = Leave::new();
+        let socket = context.settings.sockets[0].clone();
+        let served = tokio::spawn(serve(vec![(socket, Listener::Unix(listener.try_clone().unwrap()))], context.clone(), leave));
+        std::io::Write::write_all(&mut idles, b"prompt\n").unwrap();
+        while context.tally.clients.load(Relaxed) < 2 || context.tally.commands.load(Relaxed) < 1 {
+            tokio::task::yield_now().await;
+        }
+        say.send_replace(true);
+        let mut idle = String::new();
+        let mut read = tokio::task::spawn_blocking(move || std::io::Read::read_to_string(&mut idles, &mut idle).map(|_| idle));
+        assert!((&mut read).await.unwrap().unwrap().ends_with("> "), "closed at its prompt");
+        let late = connect();
+        std::io::Write::write_all(&mut asks, b"show version\n").unwrap();
+        let mut text = String::new();
+        let read = tokio::task::spawn_blocking(move || std::io::Read::read_to_string(&mut asks, &mut text).map(|_| text));
+        assert_eq!(read.await.unwrap().unwrap(), VERSION);
+        served.await.unwrap().unwrap();
+        // The late one still waits in the kernel, for the next process.
+        assert!(listener.accept().is_ok());
+        drop(late);
     });
 }

@@ -22,6 +22,8 @@ pub enum Kind {
     Haproxy,
     /// nginx.
     Nginx,
+    /// Caddy.
+    Caddy,
     /// This program's forwarder that parses nothing.
     Floor,
 }
@@ -66,7 +68,14 @@ impl Rival {
         if self.kind == Kind::Floor {
             return "`terse-lab floor`, a forwarder that parses nothing".into();
         }
-        let text = said(&self.program, if self.kind == Kind::Nginx { "-v" } else { "-vv" });
+        let text = said(
+            &self.program,
+            match self.kind {
+                Kind::Nginx => "-v",
+                Kind::Caddy => "version",
+                Kind::Terse | Kind::Haproxy | Kind::Floor => "-vv",
+            },
+        );
         let first = first_line(&text);
         let mut first = first.split(" - ").next().unwrap_or(first).to_owned();
         if let Some(profile) = text.lines().find_map(|line| line.trim().strip_prefix("PROFILE = ")) {
@@ -101,6 +110,9 @@ impl Rival {
             Kind::Floor => {
                 words.extend(["floor", "--listen", &address.to_string(), "--to", &setting.origin.to_string()].map(String::from));
             }
+            Kind::Caddy => {
+                words.extend(["run", "--adapter", "caddyfile", "--config", &config.display().to_string()].map(String::from));
+            }
             Kind::Haproxy | Kind::Terse => words.extend(["-db", "-f", &config.display().to_string()].map(String::from)),
         }
         if self.kind == Kind::Nginx && !setting.under.is_empty() {
@@ -110,6 +122,11 @@ impl Rival {
         let log = fs::File::create(folder.path().join("output"))?;
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).current_dir(folder.path()).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        if self.kind == Kind::Caddy {
+            // It keeps its state in its user's folder, and takes as many cores as there are.
+            command.env("HOME", folder.path()).env("XDG_DATA_HOME", folder.path()).env("XDG_CONFIG_HOME", folder.path());
+            command.env("GOMAXPROCS", setting.workers.to_string());
+        }
         command.envs(setting.card.map(Card::environment).unwrap_or_default());
         command.envs(setting.preloaded.map(|library| ("LD_PRELOAD", library)));
         let program = Program::start(command, Some(setting.cores))?;
@@ -131,7 +148,11 @@ impl Rival {
             .replace("${WORKERS}", &setting.workers.to_string())
             .replace("${CERTIFICATE}", &setting.certificate.display().to_string())
             .replace("${CARD}", &setting.card.map(|card| card.library().display().to_string()).unwrap_or_default());
-        let config = folder.join(if self.kind == Kind::Nginx { NGINX } else { HAPROXY });
+        let config = folder.join(match self.kind {
+            Kind::Nginx => NGINX,
+            Kind::Caddy => CADDY,
+            Kind::Terse | Kind::Haproxy | Kind::Floor => HAPROXY,
+        });
         fs::write(&config, text)?;
         Ok(config)
     }
@@ -145,6 +166,7 @@ impl Rival {
         };
         let ends = match self.kind {
             Kind::Nginx => [NGINX, NGINX],
+            Kind::Caddy => [CADDY, CADDY],
             Kind::Haproxy | Kind::Floor => [HAPROXY, HAPROXY],
             Kind::Terse => [TERSE, HAPROXY],
         };
@@ -178,6 +200,7 @@ const HTTP2: [&str; 2] = ["h2", "tls-h2"];
 const HAPROXY: &str = "haproxy.cfg";
 const NGINX: &str = "nginx.conf";
 const TERSE: &str = "terse.cfg";
+const CADDY: &str = "Caddyfile";
 
 /// A proxy at work. Dropping it stops it and removes its files.
 #[derive(Debug)]

@@ -11,6 +11,7 @@ mod exchange;
 mod floods;
 mod life;
 mod programs;
+mod reloads;
 #[path = "../support/mod.rs"]
 mod support;
 mod websocket;
