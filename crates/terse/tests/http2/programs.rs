@@ -90,3 +90,50 @@ fn nghttp_sees_frames_that_it_takes() {
     assert!(said.stdout.contains(":status: 200") && said.stdout.contains("200000"), "{}", said.stdout);
     terse.end();
 }
+
+/// A page for GET, and the length of what else was sent.
+fn echo() -> Server {
+    let text = "a line of text\n".repeat(1000);
+    Server::answering(move |request| match request.method.as_str() {
+        "POST" => ok(&request.body.len().to_string()),
+        _ => format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{text}", text.len()),
+    })
+}
+
+#[test]
+fn go_gets_what_it_asks_for() {
+    let Some(go) = find("go") else { return eprintln!("Go's client was left out: go is not there.") };
+    let server = echo();
+    let terse = proxy(&server);
+    let url = format!("https://127.0.0.1:{}/", terse.address("secure").port());
+    let said = run(&go, &["run", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/http2/client.go"), &url]);
+    let wanted = "HTTP/2.0 200 true 15000 <nil>\nHTTP/2.0 200 false 7 <nil>\nHTTP/2.0 200 false 6 <nil>\ntogether 200\n";
+    assert_eq!(said.stdout, wanted, "{}", said.stderr);
+    terse.end();
+}
+
+#[test]
+fn hyper_gets_what_it_asks_for() {
+    use http_body_util::{BodyExt, Full};
+    use hyper::body::Bytes;
+    let server = echo();
+    let terse = proxy(&server);
+    let address = terse.address("web");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    tokio::task::LocalSet::new().block_on(&runtime, async {
+        let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        let io = hyper_util::rt::TokioIo::new(stream);
+        let (mut sender, connection) =
+            hyper::client::conn::http2::handshake(hyper_util::rt::TokioExecutor::new(), io).await.unwrap();
+        let connection = tokio::task::spawn_local(connection);
+        for (method, body, wanted) in [("GET", 0, 15_000), ("POST", 3 << 20, 7), ("GET", 0, 15_000)] {
+            let request = hyper::Request::builder().method(method).uri(format!("http://{address}/"));
+            let answer = sender.send_request(request.body(Full::new(Bytes::from(vec![b'x'; body]))).unwrap()).await.unwrap();
+            assert_eq!((answer.status().as_u16(), answer.version()), (200, hyper::Version::HTTP_2));
+            assert_eq!(answer.into_body().collect().await.unwrap().to_bytes().len(), wanted);
+        }
+        drop(sender);
+        connection.await.unwrap().unwrap();
+    });
+    terse.end();
+}
