@@ -5,6 +5,7 @@ use crate::counters::Counters;
 use crate::effort::Effort;
 use crate::io::{Multiplexed, Transport, clock};
 use crate::plan::Frontend;
+use crate::settings::BindSettings;
 use crate::track::Tracks;
 use crate::worker::Worker;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -183,6 +184,11 @@ impl Session {
     /// What this worker counts of its address alone, where that is wanted.
     pub fn address_counters(&self) -> Option<&Counters> {
         Some(self.worker.plan.binds[self.bind].tally.as_deref()?.of(self.worker.index))
+    }
+
+    /// The line that it came by.
+    pub fn bind(&self) -> &BindSettings {
+        &self.worker.plan.binds[self.bind].settings
     }
 
     /// Its frontend.

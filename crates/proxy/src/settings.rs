@@ -485,6 +485,8 @@ pub struct BindSettings {
     pub mss: Option<u32>,
     /// `tcp-ut`: how long sent bytes may go without an acknowledgement.
     pub user_timeout: Option<Duration>,
+    /// `idle-ping`: how often idle clients of HTTP/2 are pinged.
+    pub idle_ping: Option<Duration>,
     /// `tcp-md5sig`: how segments are signed.
     pub signature: Option<Signature>,
     /// `cc`: how TCP avoids congestion.

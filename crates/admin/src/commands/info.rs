@@ -10,7 +10,7 @@ use crate::settings::Level;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, UNIX_EPOCH};
-use terse_proxy::connection::counters::COUNTERS as HTTP2;
+use terse_proxy::connection::counters::{COUNTERS as HTTP2, NO_PONG};
 use terse_tls::COUNTERS;
 
 pub(super) const COMMANDS: &[Command] = &[Command {
@@ -346,6 +346,9 @@ const ITEMS: &[Item] = &[
         Some(limit("unknown frames"))
     }),
     item(121, "Http2LimitGlitches", "Connections that were ended at the limit 'glitches'", |_| Some(limit("glitches"))),
+    item(122, "Http2LimitUnansweredPings", "Connections whose idle client did not answer a PING ('idle-ping')", |_| {
+        Some(limit(NO_PONG))
+    }),
 ];
 
 /// How many connections were ended at a limit of HTTP/2.

@@ -279,6 +279,7 @@ pub(super) const PROCESS: &[(&str, &str)] = &[
     ("http2_limit_goaways_total", "Http2LimitGoaways"),
     ("http2_limit_unknown_frames_total", "Http2LimitUnknownFrames"),
     ("http2_limit_glitches_total", "Http2LimitGlitches"),
+    ("http2_limit_unanswered_pings_total", "Http2LimitUnansweredPings"),
 ];
 
 /// The classes of responses.

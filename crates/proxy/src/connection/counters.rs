@@ -34,8 +34,11 @@ pub struct Counters {
 /// The limit of all oddities together (`tune.h2.fe.glitches-threshold`).
 pub const ALL_GLITCHES: &str = "glitches";
 
+/// Clients that did not answer a PING of `idle-ping`.
+pub const NO_PONG: &str = "unanswered pings";
+
 /// The names of limits, as logs have them.
-pub const LIMITS: [&str; 15] = [
+pub const LIMITS: [&str; 16] = [
     Glitch::Unfinished.name(),
     Glitch::Continuations.name(),
     Glitch::HeaderBlock.name(),
@@ -51,6 +54,7 @@ pub const LIMITS: [&str; 15] = [
     Glitch::GoAway.name(),
     Glitch::Unknown.name(),
     ALL_GLITCHES,
+    NO_PONG,
 ];
 
 /// A number that grows.

@@ -11,10 +11,11 @@
 //!   head (`timeout http-request`), the next request (`timeout http-keep-alive`), the end after GOAWAY (`timeout client-fin`).
 //! * While streams are open and the client takes its output, the streams' own timers count.
 //! * Input is read while fewer than [`terse_http::h2::Limits::control_bytes`] of answers to control frames wait.
+//! * `idle-ping` divides the wait for the next request: a client that does not answer a PING until the next one is gone.
 //! * A drain sends GOAWAY with the highest id and a PING, takes streams until the PING comes back or a second has gone, then sends
 //!   GOAWAY with the last stream.
 
-use super::counters::{ALL_GLITCHES, COUNTERS};
+use super::counters::{ALL_GLITCHES, COUNTERS, NO_PONG};
 use super::tasks::{Head, Job};
 use super::websocket;
 use crate::io::http2::Asks;
@@ -59,6 +60,8 @@ pub async fn serve(client: Client, session: &Rc<Session>) {
         glitches: 0,
         drain: Drain::No,
         is_reported: false,
+        idle_until: None,
+        awaits_pong: false,
     };
     driver.feed(buffer.filled());
     let early = buffer.filled().len();
@@ -127,6 +130,10 @@ struct Driver<'a> {
     drain: Drain,
     /// The line of a limit or an error was logged.
     is_reported: bool,
+    /// When the wait for the next request is over, whatever PINGs are answered.
+    idle_until: Option<Instant>,
+    /// The last PING of `idle-ping` is not answered yet.
+    awaits_pong: bool,
 }
 
 impl Driver<'_> {
@@ -217,7 +224,8 @@ impl Driver<'_> {
                 if by_peer { &COUNTERS.resets_received } else { &COUNTERS.resets_sent }.add(1);
                 self.connection.cancel(id);
             }
-            Event::Pong => self.last(),
+            Event::Pong if self.drain != Drain::No => self.last(),
+            Event::Pong => self.pong(),
             Event::Glitch(glitch) => self.glitch(glitch),
             Event::Failed(failure) => self.failed(failure),
             Event::Settings | Event::GoAway { .. } | Event::Interim { .. } | Event::Response { .. } => {}
@@ -309,6 +317,36 @@ impl Driver<'_> {
         }
     }
 
+    /// How long the next request is waited for.
+    fn idle_limit(&self) -> Option<Duration> {
+        let timeouts = &self.session.frontend().timeouts;
+        timeouts.keep_alive.or(timeouts.request).or(timeouts.client)
+    }
+
+    /// Sets the timer for the next PING, or for the end of the wait, whichever comes first.
+    fn set_idle_timer(&mut self) {
+        let now = clock::now();
+        if let (None, Some(limit)) = (self.idle_until, self.idle_limit()) {
+            self.idle_until = Some(now + limit);
+        }
+        let left = self.idle_until.map(|until| until.saturating_duration_since(now));
+        self.timer.set([left, self.session.bind().idle_ping].into_iter().flatten().min());
+    }
+
+    /// Whether the timer was set for a PING, and not for the end of the wait.
+    fn is_ping_due(&self) -> bool {
+        self.session.bind().idle_ping.is_some() && self.idle_until.is_none_or(|until| until > clock::now())
+    }
+
+    /// Takes an answer: a client that is there has `timeout client` anew, where no other time limits its rest.
+    fn pong(&mut self) {
+        self.awaits_pong = false;
+        let timeouts = &self.session.frontend().timeouts;
+        if timeouts.keep_alive.or(timeouts.request).is_none() {
+            self.idle_until = None;
+        }
+    }
+
     /// Sets the timer for what is waited for now.
     fn wait(&mut self, has_output: bool, wrote: bool, open: usize) {
         let is_amid = self.connection.peek().is_amid_frame();
@@ -324,15 +362,17 @@ impl Driver<'_> {
             return;
         }
         let timeouts = &self.session.frontend().timeouts;
-        if waiting == Waiting::Moment {
-            self.idle_since = clock::now();
+        match waiting {
+            Waiting::Moment => self.idle_since = clock::now(),
+            Waiting::Streams => (self.idle_until, self.awaits_pong) = (None, false),
+            _ => {}
         }
         let limit = match waiting {
             Waiting::Nothing | Waiting::Streams => None,
             Waiting::Output => timeouts.client,
             Waiting::Head => timeouts.request.or(timeouts.client),
             Waiting::Moment => Some(MOMENT),
-            Waiting::Idle => timeouts.keep_alive.or(timeouts.request).or(timeouts.client),
+            Waiting::Idle => self.idle_limit(),
             Waiting::Farewell => timeouts.client_fin.or(timeouts.client),
         };
         self.waiting = waiting;
@@ -355,11 +395,21 @@ impl Driver<'_> {
                 (_, Waiting::Moment) => {
                     self.connection.codec().shrink();
                     self.waiting = Waiting::Idle;
-                    let timeouts = &self.session.frontend().timeouts;
-                    self.timer.set(timeouts.keep_alive.or(timeouts.request).or(timeouts.client));
+                    self.set_idle_timer();
                 }
                 (_, Waiting::Farewell) => return Poll::Ready(End::Broken),
                 (_, Waiting::Nothing | Waiting::Streams) => self.timer.clear(),
+                (Drain::No, Waiting::Idle) if self.is_ping_due() && self.awaits_pong => {
+                    COUNTERS.limit(NO_PONG);
+                    return Poll::Ready(End::Broken);
+                }
+                (Drain::No, Waiting::Idle) if self.is_ping_due() => {
+                    self.connection.codec().ping(*b"idleping");
+                    self.awaits_pong = true;
+                    // It goes out in the next poll.
+                    cx.waker().wake_by_ref();
+                    self.set_idle_timer();
+                }
                 (_, Waiting::Head | Waiting::Idle) => {
                     self.last();
                     cx.waker().wake_by_ref();

@@ -54,6 +54,7 @@ pub fn read(args: &mut Args<'_>, scope: &Scope<'_>, own: Own<'_>) -> Result<Vec<
         fast_open: false,
         mss: None,
         user_timeout: None,
+        idle_ping: None,
         signature: None,
         congestion: None,
         accept_proxy: false,

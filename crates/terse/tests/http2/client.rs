@@ -101,6 +101,19 @@ impl Client {
         let _ = self.io.write_all(bytes);
     }
 
+    /// The kinds of frames that come until the end, none of which is answered.
+    pub(crate) fn unanswered(&mut self) -> Vec<u8> {
+        self.io.socket().set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut bytes = Vec::new();
+        self.io.read_to_end(&mut bytes).unwrap();
+        let (mut kinds, mut rest) = (Vec::new(), &bytes[..]);
+        while let [a, b, c, kind, _, _, _, _, _, after @ ..] = rest {
+            kinds.push(*kind);
+            rest = &after[u32::from_be_bytes([0, *a, *b, *c]) as usize..];
+        }
+        kinds
+    }
+
     pub(crate) fn flush(&mut self) {
         let bytes = self.codec.output().to_vec();
         self.codec.wrote(bytes.len());

@@ -6,6 +6,7 @@ use super::support::server::{Server, ok};
 use super::support::{Terse, until};
 use rustix::process::Signal;
 use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
 use terse_http::h2::{Code, PREFACE};
 
 const ANSWER: &str = "http-request return status 200 content-type text/plain lf-string %[req.ver]";
@@ -179,3 +180,32 @@ fn a_rule_that_rejects_ends_the_connection() {
     assert!(client.ends());
     terse.end();
 }
+
+/// An idle client is pinged: as long as it answers it stays, beyond `timeout client`, and once it does not it is cut.
+#[test]
+fn idle_clients_are_pinged() {
+    let text = format!(
+        "global\n stats socket fd@${{cli}}\n{DEFAULTS}\nlisten web\n bind fd@${{web}} idle-ping 100ms\n timeout client 250ms\n{ANSWER}\n"
+    );
+    let terse = Terse::with(&text).listen("web").listen("cli").start();
+    let mut client = Client::connect(terse.address("web"));
+    assert_eq!(client.get("/").status(), 200);
+    let began = Instant::now();
+    client.wait("more than timeout client", |_| began.elapsed() > Duration::from_millis(600));
+    assert_eq!(client.get("/").text(), "2.0");
+    assert_eq!(terse.info("Http2LimitUnansweredPings"), 0);
+    assert_eq!(client.unanswered(), [PING]);
+    assert_eq!(terse.info("Http2LimitUnansweredPings"), 1);
+    terse.end();
+    // Another time limit runs on beside it.
+    let text = text.replace("timeout client", "timeout http-keep-alive 350ms\n timeout client");
+    let terse = Terse::with(&text).listen("web").listen("cli").start();
+    let mut client = Client::connect(terse.address("web"));
+    assert_eq!(client.get("/").status(), 200);
+    assert!(client.ends());
+    assert_eq!(client.goaway, Some((1, Code::NO_ERROR)));
+    terse.end();
+}
+
+/// The frame's kind (RFC 9113 section 6.7).
+const PING: u8 = 6;

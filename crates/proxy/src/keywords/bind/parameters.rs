@@ -95,6 +95,16 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
         bind.user_timeout = Some(args.time("<time>")?);
         Ok(())
     }),
+    done(
+        "idle-ping",
+        "<time>",
+        "How often idle HTTP/2 clients are pinged; those that do not answer until the next time are gone.",
+        |args, bind| {
+            let time = args.time("<time>")?;
+            bind.idle_ping = (!time.is_zero()).then_some(time);
+            Ok(())
+        },
+    ),
     done("tcp-md5sig", "<password>", "Takes and sends only segments that are signed by a password (RFC 2385).", |args, bind| {
         bind.signature = Some(Signature::parse(args)?);
         Ok(())
@@ -127,7 +137,6 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
     }),
     accepted("nice", "<nice>", "How urgent its connections are.", "a worker takes its connections in the order in which they come"),
     accepted("shards", "<number>", "How many sockets it has.", "each worker has a socket of its own"),
-    accepted("idle-ping", "<time>", "How often idle HTTP/2 clients are asked for a sign.", "HTTP/2 is not spoken to clients"),
     accepted("level", "<level>", "What a stats socket lets its clients do.", "it speaks of stats sockets, and this is none"),
     accepted("severity-output", "<form>", "How a stats socket writes severities.", "it speaks of stats sockets, and this is none"),
     accepted("expose-fd", "<what>", "Whether a stats socket hands sockets over.", "it speaks of stats sockets, and this is none"),
