@@ -8,7 +8,7 @@ LAB := $(TARGET)/release/terse-lab
 SECONDS ?= 10
 ARGS ?=
 
-.PHONY: help build release dist deb image demo test bench hostile svn-experiment configs conformance fuzz docs tls-scan page
+.PHONY: help build release dist deb image demo test bench hostile svn-experiment configs conformance fuzz docs tls-scan page package-test
 
 help:
 	@echo "make build          builds the program: $(TARGET)/release/terse"
@@ -23,6 +23,7 @@ help:
 	@echo "make configs        what terse and haproxy say of the configuration files in a folder (CONFIGS=folder)"
 	@echo "make tls-scan       sslyze and checks of our own against TLS as it is by default (from PyPI, outside of the repository)"
 	@echo "make page           the console in Chromium: widths, accessibility, rights, changes; pictures in target/page (Playwright and axe-core from npm)"
+	@echo "make package-test   the packages and the archive in a clean Debian 12 with systemd, as root: install, upgrade under load, purge"
 	@echo "make docs           writes docs/reference.md and docs/support.md from the program's tables"
 	@echo "make fuzz           each fuzz target for SECONDS=10"
 
@@ -80,6 +81,7 @@ test: system
 	@echo "  make svn-experiment: ten minutes"
 	@echo "  make tls-scan: sslyze comes from PyPI (TERSE_SCAN_PYTHON names a Python that has it)"
 	@echo "  make page: Playwright and axe-core come from npm"
+	@echo "  make package-test: it takes root, and a Debian 12 by debootstrap"
 	@echo "  make conformance: HAProxy's tests and VTest are not part of this repository"
 
 bench: lab
@@ -113,6 +115,9 @@ tls-scan: build
 
 page: build
 	@scripts/page "$${TERSE:-$(TARGET)/release/terse}" $(abspath $(TARGET))/page
+
+package-test: dist deb
+	@scripts/package-test
 
 docs: build
 	$(TARGET)/release/terse -q -c -f /dev/null -dKmanual > docs/reference.md || test $$? = 2

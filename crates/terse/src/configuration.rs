@@ -1,6 +1,7 @@
 //! From the files to what the process is to do.
 
-use crate::args::Arguments;
+use crate::args::quick::{CONSOLE, Quick};
+use crate::args::{Action, Arguments, Service};
 use crate::environment::{LOCAL_PEER, environment};
 use crate::listening;
 use crate::process::identity::Identity;
@@ -8,7 +9,7 @@ use crate::process::limits::{self, Limits, Wishes};
 use crate::process::variables::ProcessVariables;
 use crate::process::{ProcessSettings, sys, workers};
 use crate::report::Report;
-use crate::sockets::Wanted;
+use crate::sockets::{self, Wanted};
 use crate::{engines, files, keywords, restored};
 use rustix::thread::CapabilitySet;
 use std::net::{IpAddr, ToSocketAddrs};
@@ -95,12 +96,23 @@ pub fn sources(arguments: &Arguments, report: &Report) -> Result<Vec<Source>, Un
         return Err(Unusable);
     }
     if !arguments.quick.servers.is_empty() {
-        return Ok(vec![Source { name: "--to".into(), bytes: arguments.quick.file().into_bytes() }]);
+        return Ok(vec![Source { name: "--to".into(), bytes: quick(arguments).file().into_bytes() }]);
     }
     files::read(&arguments.files).map_err(|missing| {
         missing.iter().for_each(|missing| report.alert(format_args!("config : {missing}")));
         Unusable
     })
+}
+
+/// What stands for a file. A console without an address moves to the next port where another program has the usual one: the start says
+/// where it is.
+fn quick(arguments: &Arguments) -> Quick {
+    let mut quick = arguments.quick.clone();
+    let is_first = arguments.old.is_empty() && arguments.takeover.is_none() && arguments.service == Service::Plain;
+    if quick.console.is_none() && arguments.action == Action::Run && is_first {
+        quick.console = sockets::free(CONSOLE).map(|address| Some(address.to_string()));
+    }
+    quick
 }
 
 /// Understands the files. Everything that is wrong with them is said in one run.

@@ -183,17 +183,22 @@ impl Sockets {
 /// Addresses that another program listens on, each with the next port that is free: a socket that lets others beside it would be opened
 /// all the same, and share its connections.
 pub fn taken(wanted: &[Wanted]) -> Vec<Taken> {
-    let is_free =
-        |address: SocketAddr| !matches!(TcpListener::bind(address), Err(error) if error.kind() == io::ErrorKind::AddrInUse);
     let taken = wanted.iter().filter_map(|wanted| match wanted.endpoint {
-        Endpoint::Ip(address) if !is_free(address) => {
-            let following = (address.port()..=u16::MAX).skip(1).take(PORTS_TRIED);
-            let free = following.map(|port| SocketAddr::new(address.ip(), port)).find(|address| is_free(*address));
-            Some(Taken { owner: wanted.owner.clone(), address, free })
-        }
+        Endpoint::Ip(address) if !is_free(address) => Some(Taken { owner: wanted.owner.clone(), address, free: free(address) }),
         _ => None,
     });
     taken.collect()
+}
+
+/// The address, or the same with the next port that is free.
+pub fn free(address: SocketAddr) -> Option<SocketAddr> {
+    let ports = (address.port()..=u16::MAX).take(1 + PORTS_TRIED);
+    ports.map(|port| SocketAddr::new(address.ip(), port)).find(|address| is_free(*address))
+}
+
+/// Whether no other program listens there, whether or not it would share the address.
+fn is_free(address: SocketAddr) -> bool {
+    !matches!(TcpListener::bind(address), Err(error) if error.kind() == io::ErrorKind::AddrInUse)
 }
 
 /// So many ports after one that is taken are tried.

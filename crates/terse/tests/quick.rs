@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use support::client::Client;
 use support::gzip::gunzip;
 use support::program::{find, run};
@@ -76,6 +76,25 @@ fn a_port_that_is_taken_is_refused_with_one_that_is_free() {
         let line = refused.stderr.lines().find(|line| line.contains(option)).unwrap();
         assert!(line.contains(&format!("another program listens on {taken}; this is free: {option} 127.0.0.1:")), "{line}");
     }
+}
+
+/// A console of which nothing was said goes to the next port: the service of the package has its own.
+#[test]
+fn a_console_makes_way() {
+    // Held by this test, or by another program: it is taken either way.
+    let _usual = TcpListener::bind("127.0.0.1:8404");
+    let server = simple(PAGE);
+    let terse = Terse::bare().arg(&["--to", &server.address().to_string(), "--listen", "fd@${web}"]).listen("web").start();
+    assert_eq!(terse.client().get("/", &[]).status, 200);
+    let said = until("the console's address", || {
+        let said = terse.stderr();
+        said.lines().find_map(|line| line.split("console listens on http://").nth(1).map(str::to_owned))
+    });
+    assert!(said.starts_with("127.0.0.1:") && said != "127.0.0.1:8404", "{said}");
+    let mut client = Client::connect(said.parse().unwrap());
+    client.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert_eq!(client.response("GET").status, 200);
+    terse.end();
 }
 
 #[test]

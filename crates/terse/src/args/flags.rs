@@ -195,7 +195,7 @@ const QUICK: &[Flag] = &[
     Flag {
         name: "--console",
         value: Value::Word("<address>|off"),
-        summary: "shows the console there; 127.0.0.1:8404 without it",
+        summary: "shows the console there; 127.0.0.1:8404 without it, or the next port that is free",
         effect: Effect::Text(|a, v| a.quick.console = Some((v != "off").then(|| v.to_owned()))),
     },
     Flag {

@@ -3,8 +3,11 @@
 //! The words are written as haproxy.cfg and read as one: what `--print` prints is what runs.
 
 use std::fmt::Write;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+
+/// Where the console is, where nothing is said of it.
+pub const CONSOLE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8404);
 
 /// What the words say.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -68,7 +71,7 @@ impl Quick {
             text.push_str("    ssl-load-extra-del-ext\n");
         }
         match &self.console {
-            None => text.push_str("    console 127.0.0.1:8404\n"),
+            None => _ = writeln!(text, "    console {CONSOLE}"),
             Some(Some(address)) => _ = writeln!(text, "    console {}", quoted(address)),
             Some(None) => {}
         }
