@@ -34,6 +34,9 @@ _terse() {
                 return
             fi
             ;;
+        top)
+            [ "$COMP_CWORD" -gt 1 ] && { mapfile -t COMPREPLY < <(compgen -W --once -- "$word"); return; }
+            ;;
         health)
             [ "$COMP_CWORD" -eq 1 ] || return
             ;;
@@ -50,7 +53,7 @@ _terse() {
         *)
             words='-f -c -C -V -q -h --help -v --version -vv --to --listen --tls-dir --console --log --print -W -Ws -S -D -p -sf -st -x -m
                 -n -N -L -4 -cc -d -db -dW -vq -vqs -vqb -dK -dKhelp -dKmanual -dS -dF -dR -dD -dZ -dV -dM -dI -dG -de -dp -dk -dv -dT --'
-            [ "$COMP_CWORD" -ne 1 ] || words="check gzip gunzip health $words"
+            [ "$COMP_CWORD" -ne 1 ] || words="check gzip gunzip health top $words"
             ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

@@ -37,13 +37,13 @@ _terse() {
         case $words[2] in
             gzip | gunzip) shift words; (( CURRENT-- )); _terse_gzip; return ;;
             check) shift words; (( CURRENT-- )); _arguments '--json[for programs]' '*:file:_files'; return ;;
-            health) _message 'URL'; return ;;
+            health | top) _message 'URL'; return ;;
         esac
     fi
     # All words behind -- are files.
     if (( ${words[(I)--]} && ${words[(I)--]} < CURRENT )); then _files; return; fi
     local -a first
-    if (( CURRENT == 2 )); then first=('1: :(check gzip gunzip health)'); fi
+    if (( CURRENT == 2 )); then first=('1: :(check gzip gunzip health top)'); fi
     _arguments \
         '*-f[reads a file or a folder]:file:_files' \
         '-c[checks the configuration]' \

@@ -30,6 +30,7 @@ mod history;
 mod input;
 pub mod inside;
 mod manner;
+pub mod numbers;
 mod page;
 pub mod prometheus;
 mod rates;

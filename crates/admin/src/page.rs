@@ -15,7 +15,6 @@ mod advice;
 mod api;
 mod change;
 mod chart;
-mod format;
 mod html;
 pub(crate) mod keywords;
 mod listing;

@@ -15,6 +15,10 @@ fn main() -> ExitCode {
     if words.get(1).is_some_and(|word| word == "check") {
         return terse::check::run(words.into_iter().skip(2));
     }
+    #[cfg(feature = "top")]
+    if words.get(1).is_some_and(|word| word == "top") {
+        return terse_top::run(words.into_iter().skip(2).map(|word| word.to_string_lossy().into_owned()));
+    }
     let command = match words.get(1).and_then(|word| word.to_str()) {
         Some("gzip") => Some(Command::Gzip),
         Some("gunzip") => Some(Command::Gunzip),

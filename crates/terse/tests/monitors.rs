@@ -7,12 +7,15 @@ mod support;
 
 use serde_json::Value;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Instant;
 use support::client::Client;
 use support::program::find;
 use support::proxy::DEFAULTS;
 use support::server::{Request, Server};
-use support::{Terse, free_address, until};
+use support::{PATIENCE, Terse, free_address, until};
 
 /// A program that ends with the test.
 struct Running(Child);
@@ -149,7 +152,53 @@ fn the_exporter_reads_the_csv() {
     terse.end();
 }
 
-/// hatop draws its table from the stats socket, in a terminal of 140 columns.
+/// A program in a terminal of 40 rows and 140 columns.
+struct Screen {
+    running: Running,
+    pieces: Receiver<Vec<u8>>,
+    terminal: vt100::Parser,
+}
+
+impl Screen {
+    fn start(script: &Path, shell: &str) -> Screen {
+        let mut command = Command::new(script);
+        command.args(["-qec", &format!("stty rows 40 cols 140; exec {shell}"), "/dev/null"]).env("TERM", "xterm");
+        let mut running = Running(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
+        let mut out = running.0.stdout.take().unwrap();
+        let (give, pieces) = channel();
+        std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(n) = out.read(&mut piece)
+                && n > 0
+                && give.send(piece[..n].to_vec()).is_ok()
+            {}
+        });
+        Screen { running, pieces, terminal: vt100::Parser::new(40, 140, 0) }
+    }
+
+    /// Waits until these words are on the screen.
+    fn shows(&mut self, words: &[&str]) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let shown = self.terminal.screen().contents();
+            if words.iter().all(|word| shown.contains(word)) {
+                return;
+            }
+            let piece = self.pieces.recv_timeout(until.saturating_duration_since(Instant::now()));
+            self.terminal.process(&piece.unwrap_or_else(|_| panic!("{words:?} are not all in\n{shown}")));
+        }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.running.0.stdin.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
+    }
+
+    fn ends(mut self) {
+        assert!(self.running.0.wait().unwrap().success());
+    }
+}
+
+/// hatop draws its table from the stats socket.
 #[test]
 fn hatop_draws_its_table() {
     let (Some(hatop), Some(script)) = (find("hatop"), find("script")) else {
@@ -160,21 +209,41 @@ fn hatop_draws_its_table() {
     );
     let terse = Terse::with(&text).listen("web").start();
     until("the stats socket", || std::os::unix::net::UnixStream::connect(terse.path("s.sock")).ok());
-    let shell = format!("stty rows 40 cols 140; exec {} -s {}", hatop.display(), terse.path("s.sock").display());
-    let mut command = Command::new(script);
-    command.args(["-qc", &shell, "/dev/null"]).env("TERM", "xterm").stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut running = Running(command.spawn().unwrap());
-    let mut out = running.0.stdout.take().unwrap();
-    let (mut drawn, mut piece) = (Vec::new(), [0; 4096]);
-    // Escapes stand between words, not in them.
-    let has = |drawn: &[u8], word: &str| drawn.windows(word.len()).any(|part| part == word.as_bytes());
-    while !["HATop version", ">>> watched", "FRONTEND", "one", "BACKEND"].iter().all(|word| has(&drawn, word)) {
-        let n = out.read(&mut piece).unwrap();
-        assert!(n > 0, "{}", String::from_utf8_lossy(&drawn));
-        drawn.extend_from_slice(&piece[..n]);
-    }
-    assert!(!has(&drawn, "Traceback"), "{}", String::from_utf8_lossy(&drawn));
-    running.0.stdin.take().unwrap().write_all(b"q").unwrap();
-    assert!(running.0.wait().unwrap().success());
+    let mut screen = Screen::start(&script, &format!("{} -s {}", hatop.display(), terse.path("s.sock").display()));
+    screen.shows(&["HATop version", ">>> watched", "FRONTEND", "one", "BACKEND"]);
+    screen.press("q");
+    screen.ends();
+    terse.end();
+}
+
+/// `terse top` draws the console's figures, and drains a server by keys.
+#[test]
+fn top_drains_a_server() {
+    let Some(script) = find("script") else { return eprintln!("terse top was left out: script is not there.") };
+    let server = Server::body("a page");
+    let text = format!(
+        "global\n console fd@${{console}} user admin:secret\n{DEFAULTS}\nlisten web\n bind fd@${{web}}\n server one {}\n server two {}\n",
+        server.address(),
+        server.address()
+    );
+    let terse = Terse::with(&text).listen("web").listen("console").start();
+    assert_eq!(terse.client().get("/", &[]).status, 200);
+    let address = terse.address("console");
+    let once = |url: &str| Terse::bare().arg(&["top", "--once", url]).run();
+    let said = once(&format!("http://admin:secret@{address}/")).expect(0).stdout;
+    assert!(said.contains(" saved: ") && said.contains("web/one ") && !said.contains('\x1b'), "{said}");
+    assert!(once(&format!("http://{address}/")).expect(1).stderr.contains("wants a user"));
+    let mut screen = Screen::start(&script, &format!("{} top http://admin:secret@{address}/", env!("CARGO_BIN_EXE_terse")));
+    screen.shows(&["terse 0.1.0", "web/one", "web/two"]);
+    screen.press("/two\r");
+    screen.press("xd");
+    screen.shows(&["drain 1 servers? y, or any other key: web/two"]);
+    screen.press("y");
+    screen.shows(&["1 servers were changed.", "DRAIN"]);
+    screen.press("q");
+    screen.ends();
+    let said = once(&format!("http://admin:secret@{address}/")).expect(0).stdout;
+    let state = |name: &str| said.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+    assert!(state("web/two ").contains("DRAIN") && !state("web/one ").contains("DRAIN"), "{said}");
     terse.end();
 }

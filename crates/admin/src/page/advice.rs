@@ -1,6 +1,6 @@
 //! What an operator should look at first: servers that are down, then what costs most bytes and can be changed by a line.
 
-use super::format;
+use crate::numbers;
 use crate::savings::{OfReason, Savings};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -74,7 +74,7 @@ pub(super) fn find(plan: &Plan, savings: Option<&Savings>, shows: &dyn Fn(&str) 
         }
     }
     if more > 0 {
-        advice.push(of_text(format!("{} more servers are down", format::count(more))));
+        advice.push(of_text(format!("{} more servers are down", numbers::count(more))));
     }
     let Some(savings) = savings else { return (servers, advice) };
     let types = if savings.is_whole { plan.types.all() } else { Vec::new() };
@@ -95,7 +95,7 @@ fn of_reason(reason: &OfReason) -> Advice {
         reason: Some(reason.name),
         bytes: Some(reason.bytes),
         line: known.line.map(Cow::Borrowed),
-        ..of_text(format!("{} went as they were: {}", format::bytes(reason.bytes), known.text))
+        ..of_text(format!("{} went as they were: {}", numbers::bytes(reason.bytes), known.text))
     }
 }
 
@@ -103,8 +103,8 @@ fn of_reason(reason: &OfReason) -> Advice {
 fn of_types(reason: &OfReason, types: &[OfType]) -> Option<Advice> {
     let is_worth_it = |of: &&OfType| of.ratio.is_none_or(|ratio| ratio.permille() <= MOST_PERMILLE);
     let of = types.iter().filter(|of| of.reason == Reason::TypeNotListed).find(is_worth_it)?;
-    let sample = of.ratio.map(|ratio| format!(", of which a sample becomes {}", format::percent(ratio.permille())));
-    let text = format!("{} of {} went as they were: {}", format::bytes(of.bytes), of.name, reason.reason.advice().text);
+    let sample = of.ratio.map(|ratio| format!(", of which a sample becomes {}", numbers::percent(ratio.permille())));
+    let text = format!("{} of {} went as they were: {}", numbers::bytes(of.bytes), of.name, reason.reason.advice().text);
     Some(Advice {
         reason: Some(reason.name),
         bytes: Some(of.bytes),
@@ -124,7 +124,7 @@ fn is_of_a_word(byte: u8) -> bool {
 const MOST_PERMILLE: u64 = 900;
 
 fn down(back: &Backend, server: &Server) -> Advice {
-    let since = format::age(report::since_change(&back.farm, server, Instant::now()).as_secs());
+    let since = numbers::age(report::since_change(&back.farm, server, Instant::now()).as_secs());
     let last = server.last_check();
     let why = match (server.settings().check.enabled, last.info.is_empty()) {
         (true, false) => format!(": {}, {}", last.status.text(), last.info),

@@ -1,7 +1,7 @@
 //! The last ten minutes as two lines: what would have been sent, and what was.
 
-use super::format;
 use crate::history::Series;
+use crate::numbers;
 use std::fmt::Write;
 
 /// Draws them, 600 by 100 units; nothing where nothing was sent.
@@ -14,7 +14,7 @@ pub(super) fn draw(series: &Series, out: &mut String) {
         out,
         "<figure><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" \
          aria-label=\"Bytes a second in the last ten minutes: at most {}\">",
-        format::bytes(most)
+        numbers::bytes(most)
     );
     for (class, values) in [("before", &series.before), ("after", &series.after)] {
         let _ = write!(out, "<polygon class=\"{class}\" points=\"{},{HEIGHT}", x(values.len(), 0));
@@ -29,9 +29,9 @@ pub(super) fn draw(series: &Series, out: &mut String) {
         out,
         "</svg><figcaption>Ten minutes, at most {}/s. Now <span class=\"key after\">sent {}/s</span> \
          <span class=\"key before\">instead of {}/s</span></figcaption></figure>",
-        format::bytes(most),
-        format::bytes(now(&series.after)),
-        format::bytes(now(&series.before)),
+        numbers::bytes(most),
+        numbers::bytes(now(&series.after)),
+        numbers::bytes(now(&series.before)),
     );
 }
 

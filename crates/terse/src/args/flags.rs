@@ -85,6 +85,7 @@ pub const COMMANDS: &str = "\
 Usage: terse --to PORT       compresses in front of the server at this port, with a console at http://127.0.0.1:8404
        terse -f FILE         serves as this haproxy.cfg says; with -W, SIGUSR2 reloads it
        terse check FILE      says what is wrong with it, and what it does; for programs with --json
+       terse top [URL]       shows a running process in the terminal; without a URL it asks the console
        terse health [URL]    ends with 0 where a process answers; without a URL it asks the console
        terse gzip [FILE]...  compresses files; 'terse gunzip' decompresses them
        terse -h              lists all options

@@ -1,9 +1,9 @@
 //! A table for each proxy: its halves, addresses and servers.
 
 use crate::figures::{Column, Kind, Row};
+use crate::numbers::{age, bytes, count, escape, exact, percent};
 use crate::page::api::{number, text};
 use crate::page::change::ACTIONS;
-use crate::page::format::{age, bytes, count, escape, exact, percent};
 use crate::page::listing::Source;
 use crate::page::query::Query;
 use crate::savings::permille;

@@ -1,8 +1,8 @@
 //! What is about the whole process: savings, ten minutes, what to do, why not, codings, memories, engines.
 
+use crate::numbers::{age, bytes, count, escape, exact, micros, percent};
 use crate::page::advice::Advice;
 use crate::page::api::View;
-use crate::page::format::{age, bytes, count, escape, exact, micros, percent};
 use crate::page::{advice, chart};
 use crate::savings::{OfCoding, OfMemory, OfReason, Savings, permille};
 use std::fmt::Write;

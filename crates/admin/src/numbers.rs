@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 /// Bytes in decimal units, with three digits: `11.5 MB`.
-pub(super) fn bytes(n: u64) -> String {
+pub fn bytes(n: u64) -> String {
     scaled(n, &["B", "kB", "MB", "GB", "TB", "PB", "EB"])
 }
 
 /// A count with thin spaces between thousands: `4 112`.
-pub(super) fn count(n: u64) -> String {
+pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() * 2);
     for (at, digit) in digits.chars().enumerate() {
@@ -21,7 +21,7 @@ pub(super) fn count(n: u64) -> String {
 }
 
 /// A time in one or two units: `4 min`, `3 d 4 h`.
-pub(super) fn age(seconds: u64) -> String {
+pub fn age(seconds: u64) -> String {
     let units = [(86400, "d"), (3600, "h"), (60, "min"), (1, "s")];
     let Some(first) = units.iter().position(|(size, _)| seconds >= *size) else { return "0 s".into() };
     let (size, name) = units[first];
@@ -34,7 +34,7 @@ pub(super) fn age(seconds: u64) -> String {
 }
 
 /// A time: `420 ms`, `0.42 s`.
-pub(super) fn micros(us: u64) -> String {
+pub fn micros(us: u64) -> String {
     match us {
         0..1000 => format!("{us} µs"),
         1000..1_000_000 => format!("{} ms", us / 1000),
@@ -44,7 +44,7 @@ pub(super) fn micros(us: u64) -> String {
 }
 
 /// Thousandths as percent: `81 %`, with a decimal where the next whole number would say nothing or all.
-pub(super) fn percent(permille: u64) -> String {
+pub fn percent(permille: u64) -> String {
     match permille {
         0 => "0 %".into(),
         1..100 | 991..1000 => format!("{}.{} %", permille / 10, permille % 10),
@@ -63,7 +63,7 @@ fn scaled(n: u64, units: &[&str]) -> String {
 }
 
 /// Writes a text that means nothing but itself, inside and outside of quotes.
-pub(super) fn escape(text: &str, out: &mut String) {
+pub(crate) fn escape(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {
             '&' => out.push_str("&amp;"),
@@ -77,7 +77,7 @@ pub(super) fn escape(text: &str, out: &mut String) {
 }
 
 /// A number in short, with the exact one as title.
-pub(super) fn exact(short: &str, n: u64, unit: &str, out: &mut String) {
+pub(crate) fn exact(short: &str, n: u64, unit: &str, out: &mut String) {
     let _ = write!(out, "<span title=\"{}{unit}\">{short}</span>", count(n));
 }
 

@@ -1,0 +1,59 @@
+//! `terse top`: a running process in a terminal, by the API of its console.
+//!
+//! ```text
+//! keys ──> State ──> view::draw ──> terminal
+//!            ^  └──> an order to servers ──> Console
+//!            └── what the console said, every two seconds <── Console (a thread)
+//! ```
+//!
+//! Invariants:
+//! * A request of the console never holds keys up: it is made on a thread of its own.
+//! * What comes from the network has no control characters when it is drawn.
+//! * The terminal is as it was, however the program ends.
+
+mod api;
+mod plain;
+mod state;
+mod terminal;
+mod view;
+
+use api::Console;
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+/// Shows a process until the user leaves, or once where `--once` is said or the output is no terminal. Ends with 0, with 1 where the console
+/// does not answer, and with 2 where the words are wrong.
+pub fn run(words: impl Iterator<Item = String>) -> ExitCode {
+    let (mut once, mut url) = (false, None);
+    for word in words {
+        match word.as_str() {
+            "--once" => once = true,
+            "-h" | "--help" => {
+                println!("{USAGE}");
+                return ExitCode::SUCCESS;
+            }
+            word if word.starts_with('-') => return failure(2, &format!("{word}: unknown option\n{USAGE}")),
+            _ if url.is_some() => return failure(2, &format!("expects one URL\n{USAGE}")),
+            _ => url = Some(word),
+        }
+    }
+    let console = match Console::new(url.as_deref().unwrap_or(api::USUAL)) {
+        Ok(console) => console,
+        Err(reason) => return failure(2, &reason.to_string()),
+    };
+    let shown = match once || !std::io::stdout().is_terminal() {
+        true => console.look().map(|seen| drop(std::io::stdout().write_all(plain::text(&seen).as_bytes()))),
+        false => terminal::show(console),
+    };
+    match shown {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => failure(1, &reason.to_string()),
+    }
+}
+
+fn failure(code: u8, reason: &str) -> ExitCode {
+    eprintln!("terse top: {reason}");
+    ExitCode::from(code)
+}
+
+const USAGE: &str = "usage: terse top [--once] [http://[USER:PASSWORD@]HOST:PORT/]   (without a URL: http://127.0.0.1:8404/)";
