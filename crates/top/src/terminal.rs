@@ -76,14 +76,12 @@ fn run(terminal: &mut DefaultTerminal, state: &mut State, ask: &Sender<Ask>, tol
 /// Does what is asked for, until nothing more can be.
 fn attend(console: &Console, asked: &Receiver<Ask>, tell: &Sender<Tell>) {
     for ask in asked {
-        let told = match ask {
-            Ask::Look => tell.send(Tell::Seen(console.look())),
-            Ask::Change(orders) => {
-                let changed = orders.iter().map(|order| console.order(order)).sum();
-                tell.send(Tell::Changed(changed)).and_then(|()| tell.send(Tell::Seen(console.look())))
-            }
-        };
-        if told.is_err() {
+        if let Ask::Change(orders) = ask
+            && tell.send(Tell::Changed(orders.iter().map(|order| console.order(order)).sum())).is_err()
+        {
+            return;
+        }
+        if tell.send(Tell::Seen(console.look())).is_err() {
             return;
         }
     }
