@@ -8,7 +8,7 @@ LAB := $(TARGET)/release/terse-lab
 SECONDS ?= 10
 ARGS ?=
 
-.PHONY: help build release dist deb image demo test bench hostile svn-experiment configs conformance fuzz docs tls-scan page package-test
+.PHONY: help build release dist deb image demo test bench hostile svn-experiment configs conformance fuzz docs tls-scan page package-test image-test
 
 help:
 	@echo "make build          builds the program: $(TARGET)/release/terse"
@@ -24,6 +24,7 @@ help:
 	@echo "make tls-scan       sslyze and checks of our own against TLS as it is by default (from PyPI, outside of the repository)"
 	@echo "make page           the console in Chromium: widths, accessibility, rights, changes; pictures in target/page (Playwright and axe-core from npm)"
 	@echo "make package-test   the packages and the archive in a clean Debian 12 with systemd, as root: install, upgrade under load, purge"
+	@echo "make image-test     the image as a runtime starts it, as root: read-only, another user, a drain"
 	@echo "make docs           writes docs/reference.md and docs/support.md from the program's tables"
 	@echo "make fuzz           each fuzz target for SECONDS=10"
 
@@ -81,6 +82,7 @@ test: system
 	@echo "  make svn-experiment: ten minutes"
 	@echo "  make tls-scan: sslyze comes from PyPI (TERSE_SCAN_PYTHON names a Python that has it)"
 	@echo "  make page: Playwright and axe-core come from npm"
+	@echo "  make image-test: it takes root"
 	@echo "  make package-test: it takes root, and a Debian 12 by debootstrap"
 	@echo "  make conformance: HAProxy's tests and VTest are not part of this repository"
 
@@ -118,6 +120,9 @@ page: build
 
 package-test: dist deb
 	@scripts/package-test
+
+image-test: image
+	@scripts/image-test
 
 docs: build
 	$(TARGET)/release/terse -q -c -f /dev/null -dKmanual > docs/reference.md || test $$? = 2
