@@ -26,7 +26,7 @@ pub(super) struct Dump {
     proxies: Vec<Proxy>,
     /// The servers that there are now.
     servers: Vec<Listed>,
-    /// Their labels, one after the other: each stands in some sixty samples.
+    /// Their labels, one after the other, as they are first needed: each stands in some sixty samples.
     labels: String,
     /// What proxies have compressed, once it is asked for.
     own: Option<Vec<own::Proxy>>,
@@ -39,6 +39,18 @@ struct Listed {
     back: Arc<Backend>,
     server: Arc<Server>,
     labels: Range<usize>,
+}
+
+impl Listed {
+    /// Appends its labels; where they stand. A turn has time for some hundreds.
+    fn label(&self, descriptions: bool, all: &mut String) -> Range<usize> {
+        let mut labels = vec![("proxy", &*self.back.name)];
+        labels.extend(self.back.description.as_deref().filter(|_| descriptions).map(|text| ("desc", text)));
+        labels.push(("server", &**self.server.name()));
+        let begin = all.len();
+        all.push_str(&text::labels(&labels));
+        begin..all.len()
+    }
 }
 
 struct Proxy {
@@ -76,14 +88,7 @@ impl Dump {
                 self.proxies.push(proxy(Scope::Backend, sight.backend(back), Some(back.clone())));
                 if self.query.wants(Scope::Server) {
                     for server in back.farm.servers().iter().filter(|server| !self.query.no_maint || !server.admin().is_maint()) {
-                        let description = back.description.as_deref().filter(|_| self.query.descriptions);
-                        let mut labels = vec![("proxy", &*back.name)];
-                        labels.extend(description.map(|text| ("desc", text)));
-                        labels.push(("server", &**server.name()));
-                        let begin = self.labels.len();
-                        self.labels.push_str(&text::labels(&labels));
-                        let labels = begin..self.labels.len();
-                        self.servers.push(Listed { back: back.clone(), server: server.clone(), labels });
+                        self.servers.push(Listed { back: back.clone(), server: server.clone(), labels: 0..0 });
                     }
                 }
             }
@@ -226,8 +231,12 @@ impl Dump {
         }
         let sight = sight(context);
         let what = OfServer::new(metric.what);
-        for Listed { back, server, labels } in &self.servers[self.at.2..] {
+        while let Some(listed) = self.servers.get_mut(self.at.2) {
             self.at.2 += 1;
+            if listed.labels.is_empty() {
+                listed.labels = listed.label(self.query.descriptions, &mut self.labels);
+            }
+            let Listed { back, server, labels } = &*listed;
             let mut samples = Samples { name: &name, labels: &self.labels[labels.clone()], out };
             match &what {
                 OfServer::Count(count, counted) => samples.add(match counted.holds(back, server) {
