@@ -13,6 +13,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MOST_BYTES: u64 = 16 << 20;
 /// Servers of an answer.
 const PAGE: usize = 200;
+/// A hint for a 403 without a reason.
+const STRANGER: &str = "without a user it knows 'localhost' and addresses; 'console ADDRESS host NAME' adds a name";
 /// Servers that are shown.
 pub(crate) const MOST_SERVERS: usize = 10_000;
 
@@ -183,16 +185,41 @@ struct Refusal {
 
 /// A text without control characters: it is drawn on a terminal, and comes from elsewhere.
 fn clean<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let text = Option::<String>::deserialize(deserializer)?.unwrap_or_default();
-    Ok(text.chars().map(|sign| if sign.is_control() { '?' } else { sign }).collect())
+    Ok(plain(&Option::<String>::deserialize(deserializer)?.unwrap_or_default()))
+}
+
+/// A text whose signs draw nothing but themselves. Signs that turn the direction of a line are among the others.
+fn plain(text: &str) -> String {
+    let is_other = |sign: char| {
+        sign.is_control() || matches!(sign, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|sign| if is_other(sign) { '?' } else { sign }).collect()
+}
+
+/// A URL as it may be said: without the user and the password.
+fn said(url: &str) -> String {
+    let (scheme, rest) = url.find("://").map_or(("", url), |at| url.split_at(at + 3));
+    plain(&format!("{scheme}{}", rest.rsplit_once('@').map_or(rest, |(_, host)| host)))
+}
+
+/// A user and a password, whose signs `%40` are `@`.
+fn decoded(text: &str) -> Vec<u8> {
+    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let [first, after @ ..] = rest {
+        let digits = after.get(..2).filter(|digits| *first == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
+        let byte = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        out.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    out
 }
 
 impl Console {
     /// A console by its URL.
     pub(crate) fn new(url: &str) -> Result<Console, Wrong> {
-        let wrong = || Wrong::Url(url.to_owned());
+        let wrong = || Wrong::Url(said(url));
         if url.starts_with("https://") {
-            return Err(Wrong::Secure(url.to_owned()));
+            return Err(Wrong::Secure(said(url)));
         }
         let rest = url.strip_prefix("http://").ok_or_else(wrong)?;
         let (place, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
@@ -210,7 +237,7 @@ impl Console {
         Ok(Console {
             agent: config.into(),
             base: format!("http://{host}{path}"),
-            authorization: user.map(|user| format!("Basic {}", BASE64_STANDARD.encode(user))),
+            authorization: user.map(|user| format!("Basic {}", BASE64_STANDARD.encode(decoded(user)))),
         })
     }
 
@@ -225,9 +252,10 @@ impl Console {
         let (mut servers, mut from) = (Vec::new(), Some(0));
         while let Some(first) = from.filter(|_| servers.len() < MOST_SERVERS) {
             let page: Page = self.get(&format!("servers;from={first};count={PAGE}"))?;
-            // A console that went backwards would never end.
-            from = page.next.filter(|next| *next > first);
+            // A console that went backwards, or on without servers, would never end.
+            from = page.next.filter(|next| *next > first && !page.servers.is_empty());
             servers.extend(page.servers);
+            servers.truncate(MOST_SERVERS);
         }
         Ok(Seen { summary, servers })
     }
@@ -258,21 +286,23 @@ impl Console {
         &self,
         answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
     ) -> Result<T, Wrong> {
-        let mut answer = answer.map_err(|error| Wrong::Unreachable(self.base.clone(), error.to_string()))?;
+        let mut answer = answer.map_err(|error| Wrong::Unreachable(self.base.clone(), plain(&error.to_string())))?;
         let status = answer.status().as_u16();
         let body = answer.body_mut().with_config().limit(MOST_BYTES).read_to_vec().map_err(|error| self.strange(&error))?;
         match status {
             200 => serde_json::from_slice(&body).map_err(|error| self.strange(&error)),
             401 => Err(Wrong::User(self.base.clone())),
             _ => {
-                let said = serde_json::from_slice(&body).map_or_else(|_| "no reason".into(), |refusal: Refusal| refusal.error);
+                // A page, and no reason: the console does not know the name that it was reached by.
+                let silent = if status == 403 { STRANGER } else { "no reason" };
+                let said = serde_json::from_slice(&body).map_or_else(|_| silent.into(), |refusal: Refusal| refusal.error);
                 Err(Wrong::Refused(self.base.clone(), status, said))
             }
         }
     }
 
     fn strange(&self, error: &dyn std::error::Error) -> Wrong {
-        Wrong::Strange(self.base.clone(), error.to_string())
+        Wrong::Strange(self.base.clone(), plain(&error.to_string()))
     }
 }
 
@@ -284,7 +314,7 @@ pub(crate) mod tests {
     use std::thread::JoinHandle;
 
     /// A server that gives these answers, one a connection, and tells what it was asked.
-    fn serving(answers: Vec<String>) -> (SocketAddr, JoinHandle<Vec<String>>) {
+    pub(crate) fn serving(answers: Vec<String>) -> (SocketAddr, JoinHandle<Vec<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let serve = move || {
@@ -308,7 +338,7 @@ pub(crate) mod tests {
         (address, std::thread::spawn(serve))
     }
 
-    fn ok(body: &str) -> String {
+    pub(crate) fn ok(body: &str) -> String {
         format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
     }
 
@@ -399,5 +429,42 @@ pub(crate) mod tests {
             let wrong = Console::new(url).err().unwrap().to_string();
             assert!(wrong.contains(wanted), "{url}: {wrong}");
         }
+    }
+
+    #[test]
+    fn pages_end() {
+        let empty = |next| ok(&format!(r#"{{"servers":[],"next":{next}}}"#));
+        let (address, _asked) = serving(vec![ok(SUMMARY), empty(1), empty(2), empty(3)]);
+        let seen = Console::new(&format!("http://{address}/")).unwrap().look().unwrap();
+        assert!(seen.servers.is_empty());
+    }
+
+    #[test]
+    fn passwords_are_not_said() {
+        for url in ["https://admin:secret@a/", "http://admin:secret@a b/", "admin:secret@a", "http://admin:secret@"] {
+            let wrong = Console::new(url).err().unwrap().to_string();
+            assert!(!wrong.contains("secret"), "{wrong}");
+        }
+        let console = Console::new("http://us%40er:p%2Fw%zz@a/").unwrap();
+        assert_eq!(console.authorization, Some(format!("Basic {}", BASE64_STANDARD.encode("us@er:p/w%zz"))));
+    }
+
+    #[test]
+    fn texts_draw_nothing_but_themselves() {
+        let advice: Advice = serde_json::from_str(r#"{"text":"a\u202eb\u001b[2J\u2066"}"#).unwrap();
+        assert_eq!(advice.text, "a?b?[2J?");
+        for answer in ["HTTP/1.1 200 \x1b[2J\r\n\r\n\x1b[2J", "\x1b[2J\r\n\r\n", "HTTP/1.1 200 OK\r\n\x1b[2J: a\r\n\r\n"] {
+            let (address, _asked) = serving(vec![answer.into()]);
+            let wrong = Console::new(&format!("http://{address}/")).unwrap().look().unwrap_err().to_string();
+            assert!(!wrong.contains('\x1b'), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_without_a_reason_has_a_hint() {
+        let page = ok("<html>").replace("200 OK", "403 Forbidden");
+        let (address, _asked) = serving(vec![page]);
+        let wrong = Console::new(&format!("http://{address}/")).unwrap().look().unwrap_err().to_string();
+        assert!(wrong.contains("host NAME"), "{wrong}");
     }
 }

@@ -29,8 +29,7 @@ pub fn run(words: impl Iterator<Item = String>) -> ExitCode {
         match word.as_str() {
             "--once" => once = true,
             "-h" | "--help" => {
-                println!("{USAGE}");
-                return ExitCode::SUCCESS;
+                return print(&format!("{USAGE}\n"));
             }
             word if word.starts_with('-') => return failure(2, &format!("{word}: unknown option\n{USAGE}")),
             _ if url.is_some() => return failure(2, &format!("expects one URL\n{USAGE}")),
@@ -42,12 +41,18 @@ pub fn run(words: impl Iterator<Item = String>) -> ExitCode {
         Err(reason) => return failure(2, &reason.to_string()),
     };
     let shown = match once || !std::io::stdout().is_terminal() {
-        true => console.look().map(|seen| drop(std::io::stdout().write_all(plain::text(&seen).as_bytes()))),
-        false => terminal::show(console),
+        true => console.look().map(|seen| print(&plain::text(&seen))),
+        false => terminal::show(console).map(|()| ExitCode::SUCCESS),
     };
-    match shown {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => failure(1, &reason.to_string()),
+    shown.unwrap_or_else(|reason| failure(1, &reason.to_string()))
+}
+
+fn print(text: &str) -> ExitCode {
+    let mut out = std::io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // A reader that has seen enough is no failure.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => failure(1, &format!("the output: {error}")),
+        _ => ExitCode::SUCCESS,
     }
 }
 

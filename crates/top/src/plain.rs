@@ -65,7 +65,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
 
 /// A memory of bodies.
 pub(crate) fn remembered(memory: &crate::api::Memory) -> String {
-    let lookups = memory.hits + memory.misses;
+    let lookups = memory.hits.saturating_add(memory.misses);
     format!(
         "{}: {} of {}, {} bodies, hits {} of {lookups}",
         memory.name,
@@ -125,5 +125,11 @@ mod tests {
         }
         assert!(!text.contains('\x1b'));
         assert_eq!(self::text(&Seen::default()).lines().count(), 2);
+    }
+
+    #[test]
+    fn any_number_is_shown() {
+        let memory = crate::api::Memory { hits: u64::MAX, misses: u64::MAX, ..Default::default() };
+        remembered(&memory);
     }
 }

@@ -77,8 +77,13 @@ impl State {
     /// Takes what the console has said.
     pub(crate) fn take(&mut self, seen: Seen) {
         self.ticked.retain(|(backend, name)| seen.servers.iter().any(|server| server.backend == *backend && server.name == *name));
+        let under = self.servers().get(self.row).map(|server| (server.backend.clone(), server.name.clone()));
         (self.seen, self.trouble) = (seen, None);
-        self.row = self.row.min(self.servers().len().saturating_sub(1));
+        // A tick is meant for the server that was seen under the cursor, wherever the order has taken it.
+        let shown = self.servers();
+        let found =
+            under.and_then(|(backend, name)| shown.iter().position(|server| server.backend == backend && server.name == name));
+        self.row = found.unwrap_or(self.row.min(shown.len().saturating_sub(1)));
     }
 
     /// Whether servers may be changed.
@@ -93,10 +98,10 @@ impl State {
             |server: &&Server| filter.is_empty() || format!("{}/{}", server.backend, server.name).to_lowercase().contains(&filter);
         let mut shown: Vec<&Server> = self.seen.servers.iter().filter(is_shown).collect();
         match self.sort {
-            Sort::State => shown.sort_by_key(|server| (rank(&server.state), server.backend.clone(), server.name.clone())),
+            Sort::State => shown.sort_by(|a, b| rank(&a.state).cmp(&rank(&b.state)).then_with(|| named(a).cmp(&named(b)))),
             Sort::Sessions => shown.sort_by_key(|server| Reverse(server.sessions)),
             Sort::Out => shown.sort_by_key(|server| Reverse(server.bytes_out)),
-            Sort::Name => shown.sort_by_key(|server| (server.backend.clone(), server.name.clone())),
+            Sort::Name => shown.sort_by(|a, b| named(a).cmp(&named(b))),
         }
         shown
     }
@@ -109,6 +114,7 @@ impl State {
         if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
             return Wish::Nothing;
         }
+        self.status.clear();
         match std::mem::take(&mut self.mode) {
             Mode::Help => Wish::Nothing,
             Mode::Asked(orders) => match key.code {
@@ -196,6 +202,10 @@ impl State {
     }
 }
 
+fn named(server: &Server) -> (&str, &str) {
+    (&server.backend, &server.name)
+}
+
 /// What is down comes first, then what is on its way, what was taken out, and what is up.
 fn rank(state: &str) -> u8 {
     match state {
@@ -281,5 +291,16 @@ mod tests {
             assert_eq!(press(&mut state, key), Wish::Nothing);
             assert!(state.status.contains("user USER:PASSWORD") && state.ticked.is_empty());
         }
+    }
+
+    #[test]
+    fn the_cursor_stays_with_its_server() {
+        let mut state = state("change");
+        press(&mut state, "jjj");
+        assert_eq!(state.servers()[state.row].name, "one");
+        let mut seen = state.seen.clone();
+        seen.servers.iter_mut().find(|server| server.name == "one").unwrap().state = "DOWN".into();
+        state.take(seen);
+        assert_eq!(state.servers()[state.row].name, "one");
     }
 }

@@ -5,7 +5,7 @@ use crate::state::{State, Wish};
 use crate::view;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 /// Time between two looks.
@@ -22,7 +22,8 @@ enum Ask {
 /// What it tells.
 enum Tell {
     Seen(Result<Seen, Wrong>),
-    Changed(Result<u64, Wrong>),
+    /// Servers that were changed, and why others were not.
+    Changed(u64, Option<Wrong>),
 }
 
 /// Shows the console until the user leaves.
@@ -42,29 +43,41 @@ pub(crate) fn show(console: Console) -> Result<(), Wrong> {
 }
 
 fn run(terminal: &mut DefaultTerminal, state: &mut State, ask: &Sender<Ask>, told: &Receiver<Tell>) -> Result<(), Wrong> {
-    let (mut looked, mut waits) = (Instant::now(), false);
+    let (mut looked, mut waits, mut is_drawn) = (Instant::now(), false, false);
     loop {
-        terminal.draw(|frame| view::draw(frame, state))?;
+        if !std::mem::replace(&mut is_drawn, true) {
+            terminal.draw(|frame| view::draw(frame, state))?;
+        }
         if event::poll(MOMENT)? {
+            is_drawn = false;
             match event::read()? {
                 Event::Key(key) if key.kind != KeyEventKind::Release => match state.press(key) {
                     Wish::Nothing => {}
                     Wish::Leave => return Ok(()),
-                    // A thread that is gone says nothing more, and the screen says so.
+                    // A thread that is gone is seen below.
                     Wish::Orders(orders) => drop(ask.send(Ask::Change(orders))),
                 },
                 _ => {}
             }
         }
-        while let Ok(tell) = told.try_recv() {
+        loop {
+            let tell = match told.try_recv() {
+                Ok(tell) => tell,
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => return Err(std::io::Error::other("what looks at the console has ended").into()),
+            };
+            is_drawn = false;
             match tell {
                 Tell::Seen(Ok(seen)) => {
                     state.take(seen);
                     waits = false;
                 }
                 Tell::Seen(Err(wrong)) => (state.trouble, waits) = (Some(wrong.to_string()), false),
-                Tell::Changed(Ok(changed)) => state.status = format!("{changed} servers were changed."),
-                Tell::Changed(Err(wrong)) => state.status = wrong.to_string(),
+                Tell::Changed(changed, None) => state.status = format!("{changed} servers were changed."),
+                Tell::Changed(0, Some(wrong)) => state.status = wrong.to_string(),
+                Tell::Changed(changed, Some(wrong)) => {
+                    state.status = format!("{changed} servers were changed, others not: {wrong}")
+                }
             }
         }
         if !waits && !state.is_paused && looked.elapsed() >= EVERY {
@@ -76,13 +89,43 @@ fn run(terminal: &mut DefaultTerminal, state: &mut State, ask: &Sender<Ask>, tol
 /// Does what is asked for, until nothing more can be.
 fn attend(console: &Console, asked: &Receiver<Ask>, tell: &Sender<Tell>) {
     for ask in asked {
-        if let Ask::Change(orders) = ask
-            && tell.send(Tell::Changed(orders.iter().map(|order| console.order(order)).sum())).is_err()
-        {
-            return;
+        if let Ask::Change(orders) = ask {
+            let (changed, wrong) = carry_out(console, &orders);
+            if tell.send(Tell::Changed(changed, wrong)).is_err() {
+                return;
+            }
         }
         if tell.send(Tell::Seen(console.look())).is_err() {
             return;
         }
+    }
+}
+
+/// Gives orders until one is refused. What was changed before that stays.
+fn carry_out(console: &Console, orders: &[Order]) -> (u64, Option<Wrong>) {
+    let mut changed = 0_u64;
+    for order in orders {
+        match console.order(order) {
+            Ok(more) => changed = changed.saturating_add(more),
+            Err(wrong) => return (changed, Some(wrong)),
+        }
+    }
+    (changed, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::tests::{ok, serving};
+
+    #[test]
+    fn what_was_changed_before_a_refusal_is_counted() {
+        let refused = ok(r#"{"error":"not shown"}"#).replace("200 OK", "403 Forbidden");
+        let (address, asked) = serving(vec![ok(r#"{"changed":2}"#), refused]);
+        let console = Console::new(&format!("http://{address}/")).unwrap();
+        let of = |backend: &str| Order { backend: backend.into(), servers: vec!["one".into()], action: "drain" };
+        let (changed, wrong) = carry_out(&console, &[of("a"), of("b"), of("c")]);
+        assert_eq!((changed, asked.join().unwrap().len()), (2, 2));
+        assert!(wrong.unwrap().to_string().contains("not shown"));
     }
 }

@@ -56,7 +56,10 @@ fn head(state: &State) -> Vec<Line<'_>> {
 
 fn servers(frame: &mut Frame<'_>, area: Rect, state: &State) {
     let shown = state.servers();
-    let rows = shown.iter().map(|server| {
+    // Only rows that are seen are made; the first line is the head.
+    let room = usize::from(area.height.saturating_sub(1)).max(1);
+    let first = (state.row + 1).saturating_sub(room);
+    let rows = shown.iter().skip(first).take(room).map(|server| {
         let is_ticked = state.ticked.contains(&(server.backend.clone(), server.name.clone()));
         let mut cells = plain::cells(server);
         cells[0] = format!("{}{}", if is_ticked { "× " } else { "  " }, cells[0]);
@@ -75,7 +78,7 @@ fn servers(frame: &mut Frame<'_>, area: Rect, state: &State) {
     let table = Table::new(rows, widths)
         .header(heads.style(Style::new().add_modifier(Modifier::REVERSED)))
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED | Modifier::BOLD));
-    let mut place = TableState::default().with_selected((!shown.is_empty()).then_some(state.row));
+    let mut place = TableState::default().with_selected((!shown.is_empty()).then(|| state.row.saturating_sub(first)));
     frame.render_stateful_widget(table, area, &mut place);
 }
 
@@ -197,5 +200,14 @@ mod tests {
         let drawn = screen(&state, 40, 16);
         assert!(drawn.contains("app/three") && drawn.contains("DOWN"), "{drawn}");
         screen(&State::default(), 80, 24);
+    }
+
+    #[test]
+    fn the_last_line_comes_back() {
+        let mut state = state();
+        state.press(KeyEvent::from(KeyCode::Char('d')));
+        assert!(screen(&state, 80, 24).ends_with("under the cursor."));
+        state.press(KeyEvent::from(KeyCode::Char('p')));
+        assert!(screen(&state, 80, 24).contains("paused"));
     }
 }
