@@ -31,7 +31,7 @@ fn help_and_misuse() {
     }
     assert_eq!(run(&["--version"]).expect(0).stdout, run(&["-v"]).expect(0).stdout);
     let nothing = run(&[]).expect(1);
-    assert_eq!((nothing.stdout.as_str(), nothing.stderr.lines().count()), ("", 6), "{}", nothing.stderr);
+    assert_eq!((nothing.stdout.as_str(), nothing.stderr.lines().count()), ("", 7), "{}", nothing.stderr);
     for (words, said) in [
         (&["-V"][..], "no configuration file (see -f)"),
         (&["/etc/haproxy.cfg"], "/etc/haproxy.cfg: unknown option (did you mean 'terse -f /etc/haproxy.cfg'?)"),

@@ -14,5 +14,6 @@ mod programs;
 mod reloads;
 #[path = "../support/mod.rs"]
 mod support;
+mod versions;
 mod websocket;
 mod windows;
