@@ -8,7 +8,7 @@ LAB := $(TARGET)/release/terse-lab
 SECONDS ?= 10
 ARGS ?=
 
-.PHONY: help build release dist deb image demo test bench hostile svn-experiment configs conformance fuzz docs tls-scan page package-test image-test
+.PHONY: help build release dist deb image demo test bench hostile svn-experiment configs conformance fuzz docs tls-scan page package-test image-test reloads
 
 help:
 	@echo "make build          builds the program: $(TARGET)/release/terse"
@@ -25,6 +25,7 @@ help:
 	@echo "make page           the console in Chromium: widths, accessibility, rights, changes; pictures in target/page (Playwright and axe-core from npm)"
 	@echo "make package-test   the packages and the archive in a clean Debian 12 with systemd, as root: install, upgrade under load, purge"
 	@echo "make image-test     the image as a runtime starts it, as root: read-only, another user, a drain"
+	@echo "make reloads        50 reloads under 500 connections of HTTP/2"
 	@echo "make docs           writes docs/reference.md and docs/support.md from the program's tables"
 	@echo "make fuzz           each fuzz target for SECONDS=10"
 
@@ -120,6 +121,9 @@ page: build
 
 package-test: dist deb
 	@scripts/package-test
+
+reloads:
+	@ulimit -n 20000; TERSE_RELOADS=50 TERSE_CLIENTS=500 $(CARGO) test --locked -p terse --test http2 no_request_is_lost -- --nocapture
 
 image-test: image
 	@scripts/image-test

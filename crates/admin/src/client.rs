@@ -99,6 +99,11 @@ impl Leave {
         (say, Leave(hear))
     }
 
+    /// Whether it was said.
+    pub(crate) fn is_said(&self) -> bool {
+        *self.0.borrow()
+    }
+
     /// Waits for it.
     pub(crate) async fn said(leave: Option<&Leave>) {
         match leave {

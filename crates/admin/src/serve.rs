@@ -161,7 +161,11 @@ where
         let read = tokio::select! {
             biased;
             read = read_line(stream, &mut input, client) => read?,
-            () = Leave::said(leave.as_ref()), if is_idle => return Ok(Ending::Close),
+            () = Leave::said(leave.as_ref()), if is_idle => match input.is_empty() {
+                true => return Ok(Ending::Close),
+                // A part of a command has come: the rest of it is waited for.
+                false => read_line(stream, &mut input, client).await?,
+            },
         };
         let line = match read {
             Read::Line(line) => line,
@@ -275,9 +279,12 @@ where
         from = ring.copy(from, framing, FOLLOWED_BYTES, &mut out);
         if !out.is_empty() {
             write(stream, &out, timeout).await?;
+        }
+        let is_over = client.leave.as_ref().is_some_and(Leave::is_said);
+        if !out.is_empty() && !is_over {
             continue;
         }
-        if !waits {
+        if !waits || is_over {
             return write(stream, b"\n", timeout).await;
         }
         let mut byte = [0; 256];

@@ -3,10 +3,11 @@
 //! Each worker has a board of [`PLACES`] entries. A type that finds it full takes the lightest entry's place and its weight
 //! (the space-saving algorithm), so types that are sent much are never lost, whatever else comes.
 //!
-//! A sample is the beginning of one body, up to [`SAMPLE_BYTES`], of a type that is not listed. It is compressed once in
-//! [`SAMPLE_EVERY`], as an answer would be. Answers that are one user's own are never sampled, and of a sample the ratio alone is kept.
+//! A sample is the beginning of a body, up to [`SAMPLE_BYTES`], of a type that is not listed. A worker compresses one of a type in
+//! [`SAMPLE_EVERY`], and one in [`SAMPLE_PAUSE`] of all types. Answers that are one user's own are never sampled, and of a sample the
+//! ratio alone is kept.
 
-use crate::io::Listener;
+use crate::io::{Listener, clock};
 use crate::plan::Plan;
 use crate::worker::Worker;
 use std::rc::Rc;
@@ -21,15 +22,29 @@ const NAME_BYTES: usize = 64;
 /// Bytes of a body that are compressed as a sample.
 pub const SAMPLE_BYTES: usize = 64 * 1024;
 /// Bodies below this say little of their type.
-const LEAST_SAMPLE_BYTES: usize = 1024;
+const LEAST_SAMPLE_BYTES: u64 = 1024;
 /// Time between two samples of a type.
 pub const SAMPLE_EVERY: Duration = Duration::from_secs(600);
+/// Time between two samples of any types, for a worker.
+const SAMPLE_PAUSE: Duration = Duration::from_secs(1);
 /// The level of a sample, in gzip: what `compression on` begins with.
 const SAMPLE_LEVEL: Level = Level(6);
 
 /// The boards of a process, one for each worker.
 pub struct Types {
-    boards: Box<[Mutex<Vec<Entry>>]>,
+    boards: Box<[Place]>,
+}
+
+/// A worker's board, on cache lines of its own.
+#[derive(Default)]
+#[repr(align(64))]
+struct Place(Mutex<Board>);
+
+#[derive(Default)]
+struct Board {
+    entries: Vec<Entry>,
+    /// When the last sample was begun, of whichever type.
+    sampled: Option<Instant>,
 }
 
 /// A type, and the reason that its answers went as they were.
@@ -64,14 +79,14 @@ pub struct OfType {
     pub answers: u64,
     /// Bytes of their bodies.
     pub bytes: u64,
-    /// What the newest sample came to.
+    /// The newest sample.
     pub ratio: Option<Ratio>,
 }
 
 impl Types {
     /// Empty boards for so many workers.
     pub fn new(workers: usize) -> Types {
-        Types { boards: (0..workers.max(1)).map(|_| Mutex::default()).collect() }
+        Types { boards: (0..workers.max(1)).map(|_| Place::default()).collect() }
     }
 
     /// Counts an answer with so many bytes of body, where the reason is one of types.
@@ -80,6 +95,7 @@ impl Types {
             return;
         }
         let Some(mut board) = self.board(worker) else { return };
+        let board = &mut board.entries;
         let name = content_type.unwrap_or_default();
         let known = board.iter().position(|entry| entry.reason == reason && is_named(&entry.name, name));
         let at = known.unwrap_or_else(|| {
@@ -95,32 +111,42 @@ impl Types {
         board[at].bytes += bytes;
     }
 
-    /// Whether a body of the type is to be sampled now: then the next one is after [`SAMPLE_EVERY`].
+    /// Whether a body of the type is to be sampled now.
     fn begin_sample(&self, worker: usize, content_type: &[u8], now: Instant) -> bool {
         let Some(mut board) = self.board(worker) else { return false };
-        let mut entries = board.iter_mut();
-        // A type is known from its first answer on: what comes once is not worth it.
-        let Some(entry) = entries.find(|entry| entry.reason == Reason::TypeNotListed && is_named(&entry.name, content_type)) else {
+        let Board { entries, sampled } = &mut *board;
+        let is_past = |last: Option<Instant>, pause| last.is_none_or(|last| now.saturating_duration_since(last) >= pause);
+        if !is_past(*sampled, SAMPLE_PAUSE) {
             return false;
-        };
-        let is_due = entry.sampled.is_none_or(|last| now.saturating_duration_since(last) >= SAMPLE_EVERY);
-        if is_due {
-            entry.sampled = Some(now);
         }
-        is_due
+        // A type is known from its first answer on: what comes once is not worth it.
+        let entry = entries.iter_mut().find(|entry| entry.reason == Reason::TypeNotListed && is_named(&entry.name, content_type));
+        let Some(entry) = entry.filter(|entry| is_past(entry.sampled, SAMPLE_EVERY)) else { return false };
+        (entry.sampled, *sampled) = (Some(now), Some(now));
+        true
     }
 
-    fn end_sample(&self, worker: usize, name: &str, ratio: Ratio) {
+    /// Takes what a sample came to; without a ratio it came to nothing, and another body may be sampled.
+    fn end_sample(&self, worker: usize, name: &str, ratio: Option<Ratio>) {
         let Some(mut board) = self.board(worker) else { return };
-        let entry = board.iter_mut().find(|entry| entry.reason == Reason::TypeNotListed && *entry.name == *name);
-        entry.into_iter().for_each(|entry| entry.ratio = Some(ratio));
+        let mut entries = board.entries.iter_mut();
+        let Some(entry) = entries.find(|entry| entry.reason == Reason::TypeNotListed && *entry.name == *name) else { return };
+        match ratio {
+            Some(_) => entry.ratio = ratio,
+            None => entry.sampled = None,
+        }
+    }
+
+    /// Forgets all of them.
+    pub fn clear(&self) {
+        (0..self.boards.len()).filter_map(|worker| self.board(worker)).for_each(|mut board| board.entries.clear());
     }
 
     /// All types over all workers, the heaviest first.
     pub fn all(&self) -> Vec<OfType> {
         let mut all: Vec<(OfType, Option<Instant>)> = Vec::new();
         for worker in 0..self.boards.len() {
-            for entry in self.board(worker).iter().flat_map(|board| board.iter()) {
+            for entry in self.board(worker).iter().flat_map(|board| board.entries.iter()) {
                 let known = all.iter().position(|(of, _)| (&of.name, of.reason) == (&entry.name, entry.reason));
                 let at = known.unwrap_or_else(|| {
                     let of = OfType { name: entry.name.clone(), reason: entry.reason, answers: 0, bytes: 0, ratio: None };
@@ -139,8 +165,8 @@ impl Types {
         all.into_iter().map(|(of, _)| of).collect()
     }
 
-    fn board(&self, worker: usize) -> Option<MutexGuard<'_, Vec<Entry>>> {
-        Some(self.boards.get(worker)?.lock().unwrap_or_else(PoisonError::into_inner))
+    fn board(&self, worker: usize) -> Option<MutexGuard<'_, Board>> {
+        Some(self.boards.get(worker)?.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -170,7 +196,7 @@ fn bare(content_type: &[u8]) -> &[u8] {
     &bare[..bare.len().min(NAME_BYTES)]
 }
 
-/// What a type is shown as: what is no sign of a token is a question mark.
+/// A byte of a type as it is shown: a question mark where it is no graphic sign.
 fn shown(byte: u8) -> u8 {
     if byte.is_ascii_graphic() { byte.to_ascii_lowercase() } else { b'?' }
 }
@@ -186,52 +212,81 @@ fn is_named(name: &str, content_type: &[u8]) -> bool {
 
 /// The beginning of a body that is compressed as a sample while it goes by. Its memory is counted as that of any body that is collected.
 pub struct Sampling {
+    slot: Slot,
+    coder: Compressor,
+}
+
+/// The right to a sample of a type. It is given back where nothing comes of it.
+struct Slot {
     plan: Arc<Plan>,
     worker: usize,
     name: Box<str>,
-    /// None once it has its part, or where there is no memory for it.
-    coder: Option<Compressor>,
+    ratio: Option<Ratio>,
+}
+
+impl Slot {
+    fn end(mut self, ratio: Ratio) {
+        self.ratio = Some(ratio);
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.plan.types.end_sample(self.worker, &self.name, self.ratio);
+    }
 }
 
 impl Sampling {
-    /// A sample of a body of that type, where one is due.
-    pub fn begin(worker: &Rc<Worker>, content_type: &[u8]) -> Option<Sampling> {
-        let due = worker.plan.types.begin_sample(worker.index, content_type, Instant::now());
-        due.then(|| {
-            let how = terse_compress::Plan { coding: Coding::Gzip, level: SAMPLE_LEVEL };
-            let coder = Some(Compressor::new(how, None, SAMPLE_BYTES, &worker.workplace));
-            Sampling { plan: worker.plan.clone(), worker: worker.index, name: named(content_type), coder }
-        })
+    /// A sample of a body of that type, where one is due. `known_bytes`: the body's length.
+    pub fn begin(worker: &Rc<Worker>, content_type: &[u8], known_bytes: Option<u64>) -> Option<Sampling> {
+        let is_short = known_bytes.is_some_and(|bytes| bytes < LEAST_SAMPLE_BYTES);
+        if is_short || !worker.plan.types.begin_sample(worker.index, content_type, clock::now()) {
+            return None;
+        }
+        let slot = Slot { plan: worker.plan.clone(), worker: worker.index, name: named(content_type), ratio: None };
+        let how = terse_compress::Plan { coding: Coding::Gzip, level: SAMPLE_LEVEL };
+        Some(Sampling { slot, coder: Compressor::new(how, None, SAMPLE_BYTES, &worker.workplace) })
     }
 
     /// Compresses what has come, beside what the worker serves.
-    fn compress(&mut self) {
-        let Some(mut coder) = self.coder.take().filter(|coder| coder.bytes_in() >= LEAST_SAMPLE_BYTES as u64) else { return };
-        let (plan, worker, name) = (self.plan.clone(), self.worker, self.name.clone());
+    fn compress(self) {
+        let Sampling { slot, mut coder } = self;
+        if coder.bytes_in() < LEAST_SAMPLE_BYTES {
+            return;
+        }
         tokio::task::spawn_local(async move {
             let Ok(step) = coder.finish() else { return };
             if coder.settle(step).await.is_ok() {
-                let ratio = Ratio { bytes_in: coder.bytes_in(), bytes_out: coder.bytes_out() };
-                plan.types.end_sample(worker, &name, ratio);
+                slot.end(Ratio { bytes_in: coder.bytes_in(), bytes_out: coder.bytes_out() });
             }
         });
     }
 }
 
-impl Listener for Sampling {
-    fn hear(&mut self, data: &[u8]) {
-        let Some(coder) = &mut self.coder else { return };
-        let room = SAMPLE_BYTES.saturating_sub(usize::try_from(coder.bytes_in()).unwrap_or(SAMPLE_BYTES));
-        match coder.feed(&data[..data.len().min(room)]) {
-            Ok(Step::Done) if data.len() >= room => self.compress(),
+/// A sample that a body goes by; nothing once it has its part, or where there is no memory for it.
+pub struct Listening(Option<Sampling>);
+
+impl From<Sampling> for Listening {
+    fn from(sampling: Sampling) -> Listening {
+        Listening(Some(sampling))
+    }
+}
+
+impl Listener for Listening {
+    fn hear(&mut self, data: &[u8]) -> bool {
+        let Some(sampling) = &mut self.0 else { return false };
+        let room = SAMPLE_BYTES.saturating_sub(usize::try_from(sampling.coder.bytes_in()).unwrap_or(SAMPLE_BYTES));
+        match sampling.coder.feed(&data[..data.len().min(room)]) {
+            Ok(Step::Done) if data.len() >= room => self.0.take().into_iter().for_each(Sampling::compress),
             Ok(Step::Done) => {}
             // It is not collected any more: there is no memory for that.
-            Ok(Step::Here(_) | Step::Away(_)) | Err(_) => self.coder = None,
+            Ok(Step::Here(_) | Step::Away(_)) | Err(_) => self.0 = None,
         }
+        self.0.is_some()
     }
 
     fn end(mut self: Box<Self>) {
-        self.compress();
+        self.0.take().into_iter().for_each(Sampling::compress);
     }
 }
 
@@ -281,13 +336,24 @@ mod tests {
         let now = Instant::now();
         assert!(!types.begin_sample(0, b"application/wasm", now));
         types.note(0, Some(b"application/wasm"), Reason::TypeNotListed, 10);
+        types.note(0, Some(b"application/x-other"), Reason::TypeNotListed, 10);
         types.note(0, Some(b"image/png"), Reason::CompressedType, 10);
         assert!(types.begin_sample(0, b"application/wasm", now));
+        // Of all types together one in a second, whatever a server invents.
+        assert!(!types.begin_sample(0, b"application/x-other", now + SAMPLE_PAUSE / 2));
+        assert!(types.begin_sample(0, b"application/x-other", now + SAMPLE_PAUSE));
         assert!(!types.begin_sample(0, b"application/wasm; v=1", now + SAMPLE_EVERY - Duration::from_secs(1)));
         assert!(types.begin_sample(0, b"application/wasm", now + SAMPLE_EVERY));
-        assert!(!types.begin_sample(0, b"image/png", now));
-        types.end_sample(0, "application/wasm", Ratio { bytes_in: 1000, bytes_out: 190 });
-        assert_eq!(types.all()[0].ratio.map(Ratio::permille), Some(190));
+        // One that came to nothing makes room for another.
+        types.end_sample(0, "application/wasm", None);
+        assert!(!types.begin_sample(0, b"application/wasm", now + SAMPLE_EVERY));
+        assert!(types.begin_sample(0, b"application/wasm", now + SAMPLE_EVERY + SAMPLE_PAUSE));
+        assert!(!types.begin_sample(0, b"image/png", now + 9 * SAMPLE_EVERY));
+        types.end_sample(0, "application/wasm", Some(Ratio { bytes_in: 1000, bytes_out: 190 }));
+        let wasm = types.all().into_iter().find(|of| &*of.name == "application/wasm").unwrap();
+        assert_eq!(wasm.ratio.map(Ratio::permille), Some(190));
         assert_eq!(Ratio { bytes_in: 0, bytes_out: 0 }.permille(), 1000);
+        types.clear();
+        assert_eq!(types.all(), []);
     }
 }

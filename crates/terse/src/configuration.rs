@@ -104,7 +104,7 @@ pub fn sources(arguments: &Arguments, report: &Report) -> Result<Vec<Source>, Un
     })
 }
 
-/// What stands for a file. A console without an address moves to the next port where another program has the usual one: the start says
+/// The words that stand for a file. A console without an address moves to the next port where another program has the usual one: the start says
 /// where it is.
 fn quick(arguments: &Arguments) -> Quick {
     let mut quick = arguments.quick.clone();

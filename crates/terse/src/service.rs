@@ -142,7 +142,7 @@ impl Service {
             Turn::Report => states::servers(&plan, &mut voice),
         };
         let outcome = course::run(&mut crew, &mut orders, leave, turn).await;
-        // Whoever has asked for something is answered.
+        // What was asked is answered.
         let _ = tokio::time::timeout(LAST_WORDS, stats).await;
         drop(context);
         if let Some(courier) = courier {

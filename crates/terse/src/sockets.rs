@@ -103,6 +103,8 @@ pub struct Taken {
     pub owner: String,
     /// The address.
     pub address: SocketAddr,
+    /// Whether it is another line of the same process that wants it.
+    pub is_double: bool,
     /// The same with the next port that is free.
     pub free: Option<SocketAddr>,
 }
@@ -183,11 +185,17 @@ impl Sockets {
 /// Addresses that another program listens on, each with the next port that is free: a socket that lets others beside it would be opened
 /// all the same, and share its connections.
 pub fn taken(wanted: &[Wanted]) -> Vec<Taken> {
-    let taken = wanted.iter().filter_map(|wanted| match wanted.endpoint {
-        Endpoint::Ip(address) if !is_free(address) => Some(Taken { owner: wanted.owner.clone(), address, free: free(address) }),
-        _ => None,
-    });
-    taken.collect()
+    let mut taken = Vec::new();
+    for (at, Wanted { owner, endpoint, .. }) in wanted.iter().enumerate() {
+        let Endpoint::Ip(address) = *endpoint else { continue };
+        let is_held = !is_free(address);
+        let is_double = !is_held && address.port() > 0 && wanted[..at].iter().any(|other| other.endpoint == *endpoint);
+        if is_held || is_double {
+            let next = SocketAddr::new(address.ip(), address.port().saturating_add(1));
+            taken.push(Taken { owner: owner.clone(), address, is_double, free: free(next) });
+        }
+    }
+    taken
 }
 
 /// The address, or the same with the next port that is free.

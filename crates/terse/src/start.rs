@@ -107,10 +107,11 @@ pub fn start(arguments: &Arguments, configuration: Configuration, standing: Stan
 /// Refuses a start by `--to` on addresses of another program, and names ports that are free. By a file a second process may share
 /// them on purpose.
 fn addresses_are_free(wanted: &[Wanted]) -> Result<(), Reasons> {
-    let reasons = sockets::taken(wanted).into_iter().map(|Taken { owner, address, free }| {
+    let reasons = sockets::taken(wanted).into_iter().map(|Taken { owner, address, is_double, free }| {
         let option = if owner.ends_with(" console") { "--console" } else { "--listen" };
         let hint = free.map(|free| format!("; this is free: {option} {free}")).unwrap_or_default();
-        format!("Binding {owner}: another program listens on {address}{hint}")
+        let holder = if is_double { "another line listens" } else { "another program listens" };
+        format!("Binding {owner}: {holder} on {address}{hint}")
     });
     let reasons: Reasons = reasons.collect();
     if reasons.is_empty() { Ok(()) } else { Err(reasons) }

@@ -194,7 +194,9 @@ impl Screen {
     }
 
     fn ends(mut self) {
-        assert!(self.running.0.wait().unwrap().success());
+        drop(self.running.0.stdin.take());
+        let ended = until("the program's end", || self.running.0.try_wait().unwrap());
+        assert!(ended.success());
     }
 }
 
@@ -234,7 +236,7 @@ fn top_drains_a_server() {
     assert!(said.contains(" saved: ") && said.contains("web/one ") && !said.contains('\x1b'), "{said}");
     assert!(once(&format!("http://{address}/")).expect(1).stderr.contains("wants a user"));
     let mut screen = Screen::start(&script, &format!("{} top http://admin:secret@{address}/", env!("CARGO_BIN_EXE_terse")));
-    screen.shows(&["terse 0.1.0", "web/one", "web/two"]);
+    screen.shows(&[concat!("terse ", env!("CARGO_PKG_VERSION")), "web/one", "web/two"]);
     screen.press("/two\r");
     screen.press("xd");
     screen.shows(&["drain 1 servers? y, or any other key: web/two"]);

@@ -78,6 +78,14 @@ fn a_port_that_is_taken_is_refused_with_one_that_is_free() {
     }
 }
 
+/// One address is not for two lines.
+#[test]
+fn a_port_of_its_own_is_not_shared() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let refused = Terse::bare().arg(&["--to", "3000", "--listen", &free, "--console", &free]).run().expect(1);
+    assert!(refused.stderr.contains(&format!("another line listens on {free}; this is free: --")), "{}", refused.stderr);
+}
+
 /// A console of which nothing was said goes to the next port: the service of the package has its own.
 #[test]
 fn a_console_makes_way() {

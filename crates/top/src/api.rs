@@ -3,18 +3,20 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Deserializer, Serialize};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where `terse --to` and the packaged file show the console.
 pub(crate) const USUAL: &str = "http://127.0.0.1:8404/";
 /// Time that a request may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of an answer that are read.
-const MOST_BYTES: u64 = 16 << 20;
+const MOST_BYTES: u64 = 1 << 20;
 /// Servers of an answer.
 const PAGE: usize = 200;
 /// A hint for a 403 without a reason.
 const STRANGER: &str = "without a user it knows 'localhost' and addresses; 'console ADDRESS host NAME' adds a name";
+/// Time that all requests of a look may take together.
+const LOOK: Duration = Duration::from_secs(15);
 /// Servers that are shown.
 pub(crate) const MOST_SERVERS: usize = 10_000;
 
@@ -224,7 +226,9 @@ impl Console {
         let rest = url.strip_prefix("http://").ok_or_else(wrong)?;
         let (place, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
         let (user, host) = place.rsplit_once('@').map_or((None, place), |(user, host)| (Some(user), host));
-        let is_sound = !host.is_empty() && rest.chars().all(|sign| !sign.is_whitespace() && !sign.is_control());
+        // A password with a slash of its own would end the host early, and be said.
+        let is_sound =
+            !host.is_empty() && !path.contains('@') && rest.chars().all(|sign| !sign.is_whitespace() && !sign.is_control());
         if !is_sound {
             return Err(wrong());
         }
@@ -249,11 +253,14 @@ impl Console {
     /// All there is to see now.
     pub(crate) fn look(&self) -> Result<Seen, Wrong> {
         let summary: Summary = self.get("summary")?;
-        let (mut servers, mut from) = (Vec::new(), Some(0));
+        let (until, mut servers, mut from) = (Instant::now() + LOOK, Vec::new(), Some(0));
         while let Some(first) = from.filter(|_| servers.len() < MOST_SERVERS) {
             let page: Page = self.get(&format!("servers;from={first};count={PAGE}"))?;
             // A console that went backwards, or on without servers, would never end.
             from = page.next.filter(|next| *next > first && !page.servers.is_empty());
+            if page.servers.len() > PAGE || Instant::now() > until {
+                return Err(Wrong::Strange(self.base.clone(), "more servers than asked for, or too slowly".into()));
+            }
             servers.extend(page.servers);
             servers.truncate(MOST_SERVERS);
         }
@@ -441,7 +448,13 @@ pub(crate) mod tests {
 
     #[test]
     fn passwords_are_not_said() {
-        for url in ["https://admin:secret@a/", "http://admin:secret@a b/", "admin:secret@a", "http://admin:secret@"] {
+        for url in [
+            "https://admin:secret@a/",
+            "http://admin:secret@a b/",
+            "admin:secret@a",
+            "http://admin:secret@",
+            "http://admin:sec/secret@a/",
+        ] {
             let wrong = Console::new(url).err().unwrap().to_string();
             assert!(!wrong.contains("secret"), "{wrong}");
         }

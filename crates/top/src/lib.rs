@@ -36,6 +36,7 @@ pub fn run(words: impl Iterator<Item = String>) -> ExitCode {
             _ => url = Some(word),
         }
     }
+    let url = url.or_else(|| std::env::var("TERSE_CONSOLE").ok());
     let console = match Console::new(url.as_deref().unwrap_or(api::USUAL)) {
         Ok(console) => console,
         Err(reason) => return failure(2, &reason.to_string()),
@@ -61,4 +62,5 @@ fn failure(code: u8, reason: &str) -> ExitCode {
     ExitCode::from(code)
 }
 
-const USAGE: &str = "usage: terse top [--once] [http://[USER:PASSWORD@]HOST:PORT/]   (without a URL: http://127.0.0.1:8404/)";
+const USAGE: &str =
+    "usage: terse top [--once] [http://[USER:PASSWORD@]HOST:PORT/]   (without a URL: $TERSE_CONSOLE, or http://127.0.0.1:8404/)";

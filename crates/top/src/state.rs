@@ -1,4 +1,4 @@
-//! What is on the screen, and what keys make of it.
+//! The state of the screen, and what keys make of it.
 
 use crate::api::{Order, Seen, Server};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -35,7 +35,7 @@ impl Sort {
     }
 }
 
-/// What keys go to.
+/// The place that keys go to.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     #[default]
@@ -46,7 +46,7 @@ pub(crate) enum Mode {
     Asked(Vec<Order>),
 }
 
-/// What a key wants done beside the screen.
+/// An effect of a key beside the screen.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Wish {
     Nothing,
@@ -58,7 +58,7 @@ pub(crate) enum Wish {
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) seen: Seen,
-    /// What the console last said is not true any more: why.
+    /// The reason that nothing newer was seen.
     pub(crate) trouble: Option<String>,
     pub(crate) address: String,
     pub(crate) mode: Mode,
@@ -69,7 +69,7 @@ pub(crate) struct State {
     pub(crate) row: usize,
     /// Servers that are ticked: backend and name.
     pub(crate) ticked: BTreeSet<(String, String)>,
-    /// What became of the last order.
+    /// The outcome of the last order.
     pub(crate) status: String,
 }
 

@@ -5,6 +5,9 @@ use crate::state::{State, Wish};
 use crate::view;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
@@ -13,13 +16,13 @@ const EVERY: Duration = Duration::from_secs(2);
 /// Time that a key or an answer is waited for before the other is looked at.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// What the thread is told.
+/// Orders to the thread.
 enum Ask {
     Look,
     Change(Vec<Order>),
 }
 
-/// What it tells.
+/// Its answers.
 enum Tell {
     Seen(Result<Seen, Wrong>),
     /// Servers that were changed, and why others were not.
@@ -36,17 +39,30 @@ pub(crate) fn show(console: Console) -> Result<(), Wrong> {
     let (ask, asked) = channel();
     let (tell, told) = channel();
     std::thread::Builder::new().name("console".into()).spawn(move || attend(&console, &asked, &tell))?;
-    let mut terminal = ratatui::try_init()?;
-    let shown = run(&mut terminal, &mut state, &ask, &told);
+    let ended = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGHUP, SIGINT] {
+        signal_hook::flag::register(signal, ended.clone())?;
+    }
+    let shown =
+        ratatui::try_init().map_err(Wrong::from).and_then(|mut terminal| run(&mut terminal, &mut state, &ended, &ask, &told));
     ratatui::restore();
     shown
 }
 
-fn run(terminal: &mut DefaultTerminal, state: &mut State, ask: &Sender<Ask>, told: &Receiver<Tell>) -> Result<(), Wrong> {
+fn run(
+    terminal: &mut DefaultTerminal,
+    state: &mut State,
+    ended: &AtomicBool,
+    ask: &Sender<Ask>,
+    told: &Receiver<Tell>,
+) -> Result<(), Wrong> {
     let (mut looked, mut waits, mut is_drawn) = (Instant::now(), false, false);
     loop {
         if !std::mem::replace(&mut is_drawn, true) {
             terminal.draw(|frame| view::draw(frame, state))?;
+        }
+        if ended.load(Relaxed) {
+            return Ok(());
         }
         if event::poll(MOMENT)? {
             is_drawn = false;

@@ -81,7 +81,7 @@ pub(super) fn find(plan: &Plan, savings: Option<&Savings>, shows: &dyn Fn(&str) 
     let can_be_changed = |group: &str| [Group::Configuration, Group::Limits].iter().any(|known| known.name() == group);
     let costly = savings.reasons.iter().filter(|reason| can_be_changed(reason.group) && reason.bytes > 0);
     let costly = costly.filter_map(|reason| match reason.reason {
-        Reason::TypeNotListed if !types.is_empty() => of_types(reason, &types),
+        Reason::TypeNotListed if types.iter().any(|of| of.reason == Reason::TypeNotListed) => of_types(reason, &types),
         _ => Some(of_reason(reason)),
     });
     let room = MOST.saturating_sub(advice.len());
@@ -110,14 +110,16 @@ fn of_types(reason: &OfReason, types: &[OfType]) -> Option<Advice> {
         bytes: Some(of.bytes),
         name: Some(of.name.clone()),
         sample_permille: of.ratio.map(Ratio::permille),
-        // A server may call a type anything; a line is shown that a file takes.
-        line: of.name.bytes().all(is_of_a_word).then(|| Cow::Owned(format!("compression type {}", of.name))),
+        line: is_type(&of.name).then(|| Cow::Owned(format!("compression type {}", of.name))),
         ..of_text(text + &sample.unwrap_or_default())
     })
 }
 
-fn is_of_a_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"/.+-_".contains(&byte)
+/// Whether a name is a type and a subtype (RFC 9110 section 8.3.1). A server may call a type anything, and a part of a name would list others.
+fn is_type(name: &str) -> bool {
+    let is_token =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".+-_".contains(&byte));
+    name.split_once('/').is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype))
 }
 
 /// A sample of which more is left says that its type is not worth listing.
@@ -142,3 +144,14 @@ fn of_text(text: String) -> Advice {
 /// Lines at most; down servers have most of them.
 const MOST: usize = 5;
 const MOST_DOWN: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_name_whole_types() {
+        assert!(["application/wasm", "a/b+c", "x-a/v1.0"].into_iter().all(is_type));
+        assert!(!["", "a", "+json", "a/", "/b", "a/b c", "a/b\"", "a/b/c", "a?b/c"].into_iter().any(is_type));
+    }
+}

@@ -64,11 +64,12 @@ impl Recording {
 }
 
 impl Listener for Recording {
-    fn hear(&mut self, data: &[u8]) {
+    fn hear(&mut self, data: &[u8]) -> bool {
         if !self.take(data) {
             self.entry = None;
             self.last = Vec::new();
         }
+        self.entry.is_some()
     }
 
     fn end(mut self: Box<Self>) {

@@ -40,7 +40,7 @@ fn begin(cache: &Arc<Cache>, request: &Request, fields: &str, now_ms: i64) -> Op
 /// Keeps a response with this body; false where it is not kept.
 fn keep(cache: &Arc<Cache>, request: &Request, fields: &str, body: &[u8], now_ms: i64) -> bool {
     let Some(mut recording) = begin(cache, request, fields, now_ms) else { return false };
-    body.chunks(1000).for_each(|part| recording.hear(part));
+    body.chunks(1000).for_each(|part| _ = recording.hear(part));
     Box::new(recording).end();
     look(cache, request, now_ms).is_some()
 }

@@ -10,8 +10,8 @@ pub trait Pieces: Send + Sync {
 
 /// Hears a body on its way.
 pub trait Listener {
-    /// Hears bytes of it.
-    fn hear(&mut self, data: &[u8]);
+    /// Hears bytes of it; false where it wants no more of them, and is dropped.
+    fn hear(&mut self, data: &[u8]) -> bool;
 
     /// Is told that this was all.
     fn end(self: Box<Self>);

@@ -264,8 +264,7 @@ impl Source<'_> {
     /// Says that `n` bytes of data have gone on.
     pub fn consume(&mut self, n: usize) {
         if let Some(mut listener) = self.listener.take() {
-            listener.hear(self.data(n));
-            self.listener = Some(listener);
+            self.listener = listener.hear(self.data(n)).then_some(listener);
         }
         if let Incoming::Held(held) = self.body {
             return held.consume(n);
@@ -358,9 +357,7 @@ impl Source<'_> {
             Ok(n) => n,
             Err(error) => return Err(Broken::of(&error)),
         };
-        if let Some(listener) = &mut self.listener {
-            listener.hear(&room[..n]);
-        }
+        self.listener.take_if(|listener| !listener.hear(&room[..n]));
         self.received(n as u64);
         Ok(n)
     }

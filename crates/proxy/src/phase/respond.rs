@@ -22,7 +22,7 @@ use crate::settings::{ConnectionMode, Mode};
 use crate::splice::Way;
 use crate::stick;
 use crate::stream::Stream;
-use crate::types::Sampling;
+use crate::types::{Listening, Sampling};
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
@@ -208,16 +208,19 @@ async fn deliver(
         opened.map_err(|error| to_client(&error))?;
         down.is_frugal = false;
     }
-    if stream.facts.compression == Some(Reason::TypeNotListed)
-        && !private
-        && stream.response.status == 200
-        && let Some(content_type) = stream.response.fields.get(b"content-type")
-        && let Some(sampling) = Sampling::begin(&session.worker, content_type)
-    {
-        down.listener = Some(Box::new(sampling));
-    }
     if let Some(recording) = stream.facts.caching.as_mut().and_then(|caching| caching.recording.take()) {
         down.listener = Some(recording);
+    }
+    if stream.facts.compression == Some(Reason::TypeNotListed)
+        && !private
+        && decoder.is_none()
+        && down.listener.is_none()
+        && stream.response.status == 200
+        && !matches!(stream.response.body, BodyLength::None)
+        && let Some(content_type) = stream.response.fields.get(b"content-type")
+        && let Some(sampling) = Sampling::begin(&session.worker, content_type, known_bytes)
+    {
+        down.listener = Some(Box::new(Listening::from(sampling)));
     }
     let sent = match compression {
         _ if unwanted => script::beside(stream, Box::pin(body::discard(down, sink)).as_mut()).await.map_err(broke),

@@ -1,6 +1,6 @@
 //! `terse --to ADDRESS`: a configuration from a few words, for a first try and for development.
 //!
-//! The words are written as haproxy.cfg and read as one: what `--print` prints is what runs.
+//! The words are written as haproxy.cfg and read as one: what `--print` prints is what runs, but for a console that has moved to a free port.
 
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

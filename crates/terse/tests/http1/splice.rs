@@ -194,6 +194,33 @@ fn pieces_and_pauses() {
     terse.end();
 }
 
+/// The beginning of a body of an unlisted type is sampled for the console, and the rest of it goes through pipes.
+#[test]
+fn what_follows_a_sample() {
+    let body = Random::new(6).bytes(LARGE);
+    let answer = body.clone();
+    let server = Server::start(move |connection| {
+        while connection.head().is_some() {
+            connection.send(format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\n\r\n",
+                answer.len()
+            ));
+            connection.send(&*answer);
+        }
+    });
+    let lines = format!("{BOTH}\n compression algo gzip\n compression type text/plain\n stats enable\n stats uri /stats");
+    let terse = start("", &lines, server.address());
+    let mut client = terse.client();
+    for _ in 0..3 {
+        let response = client.get("/", &[("Accept-Encoding", "gzip")]);
+        assert!(response.body == body);
+    }
+    until("a sample", || client.get("/stats;api=types", &[]).text().contains("sample_permille").then_some(()));
+    let through = spliced(&terse)[1];
+    assert!(through > (LARGE * 3 - LARGE / 4) as u64, "{through} of {}", LARGE * 3);
+    terse.end();
+}
+
 /// Reads little by little, long after the sender has filled every buffer on the way.
 #[test]
 fn slow_readers() {

@@ -185,20 +185,20 @@ fn a_rule_that_rejects_ends_the_connection() {
 #[test]
 fn idle_clients_are_pinged() {
     let text = format!(
-        "global\n stats socket fd@${{cli}}\n{DEFAULTS}\nlisten web\n bind fd@${{web}} idle-ping 100ms\n timeout client 250ms\n{ANSWER}\n"
+        "global\n stats socket fd@${{cli}}\n{DEFAULTS}\nlisten web\n bind fd@${{web}} idle-ping 500ms\n timeout client 1200ms\n{ANSWER}\n"
     );
     let terse = Terse::with(&text).listen("web").listen("cli").start();
     let mut client = Client::connect(terse.address("web"));
     assert_eq!(client.get("/").status(), 200);
     let began = Instant::now();
-    client.wait("more than timeout client", |_| began.elapsed() > Duration::from_millis(600));
-    assert_eq!(client.get("/").text(), "2.0");
+    client.wait("more than timeout client", |_| began.elapsed() > Duration::from_millis(1600));
     assert_eq!(terse.info("Http2LimitUnansweredPings"), 0);
+    assert_eq!(client.get("/").text(), "2.0");
     assert_eq!(client.unanswered(), [PING]);
     assert_eq!(terse.info("Http2LimitUnansweredPings"), 1);
     terse.end();
     // Another time limit runs on beside it.
-    let text = text.replace("timeout client", "timeout http-keep-alive 350ms\n timeout client");
+    let text = text.replace("timeout client", "timeout http-keep-alive 1600ms\n timeout client");
     let terse = Terse::with(&text).listen("web").listen("cli").start();
     let mut client = Client::connect(terse.address("web"));
     assert_eq!(client.get("/").status(), 200);

@@ -14,8 +14,9 @@ use tokio::time::{sleep, timeout};
 /// What the clients have seen.
 #[derive(Default)]
 struct Seen {
-    answers: Cell<u64>,
-    /// Requests that the server has said it has not begun (RFC 9113 section 6.8), which were sent again.
+    /// By client.
+    answers: RefCell<Vec<u64>>,
+    /// Requests of which a GOAWAY without an error says that they were not begun (RFC 9113 section 6.8), which were sent again.
     repeated: Cell<u64>,
     connections: Cell<u64>,
     failures: RefCell<Vec<String>>,
@@ -27,15 +28,15 @@ fn add(number: &Cell<u64>) {
 }
 
 /// A client that asks, pauses and asks again; on a new connection once the old one is going away.
-async fn client(address: SocketAddr, seen: Rc<Seen>) {
+async fn client(address: SocketAddr, number: usize, seen: Rc<Seen>) {
     while !seen.is_over.get() {
-        if let Err(why) = on_one_connection(address, &seen).await {
+        if let Err(why) = on_one_connection(address, number, &seen).await {
             seen.failures.borrow_mut().push(why);
         }
     }
 }
 
-async fn on_one_connection(address: SocketAddr, seen: &Seen) -> Result<(), String> {
+async fn on_one_connection(address: SocketAddr, number: usize, seen: &Seen) -> Result<(), String> {
     let stream = TcpStream::connect(address).await.map_err(|error| format!("connect: {error}"))?;
     stream.set_nodelay(true).unwrap();
     let (mut sender, connection) = h2::client::handshake(stream).await.map_err(|error| format!("handshake: {error}"))?;
@@ -47,14 +48,18 @@ async fn on_one_connection(address: SocketAddr, seen: &Seen) -> Result<(), Strin
         sender = ready;
         let request = http::Request::get(format!("http://{address}/")).body(()).unwrap();
         let Ok((answer, _)) = sender.send_request(request, true) else { return Ok(()) };
-        match timeout(PATIENCE, whole(answer)).await {
+        let head = match timeout(PATIENCE, answer).await {
             Err(_) => return Err("no answer in time".into()),
-            Ok(Ok(text)) if text == "kept" => add(&seen.answers),
-            Ok(Ok(text)) => return Err(format!("another answer: {text}")),
-            Ok(Err(error)) if error.is_go_away() || error.reason() == Some(h2::Reason::REFUSED_STREAM) => {
+            Ok(Err(error)) if error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR) => {
                 add(&seen.repeated);
                 return Ok(());
             }
+            Ok(head) => head.map_err(|error| format!("no head: {error}"))?,
+        };
+        match timeout(PATIENCE, whole(head)).await {
+            Err(_) => return Err("no end in time".into()),
+            Ok(Ok(text)) if text == "kept" => seen.answers.borrow_mut()[number] += 1,
+            Ok(Ok(text)) => return Err(format!("another answer: {text}")),
             Ok(Err(error)) => return Err(format!("broken off: {error}")),
         }
         sleep(PAUSE).await;
@@ -62,8 +67,8 @@ async fn on_one_connection(address: SocketAddr, seen: &Seen) -> Result<(), Strin
     Ok(())
 }
 
-async fn whole(answer: h2::client::ResponseFuture) -> Result<String, h2::Error> {
-    let (head, mut body) = answer.await?.into_parts();
+async fn whole(answer: http::Response<h2::RecvStream>) -> Result<String, h2::Error> {
+    let (head, mut body) = answer.into_parts();
     let mut text = if head.status == 200 { String::new() } else { head.status.to_string() };
     while let Some(piece) = body.data().await {
         let piece = piece?;
@@ -90,19 +95,19 @@ fn no_request_is_lost() {
     );
     let terse = Terse::with(&text).arg(&["-W"]).listen("web").listen("cli").start();
     let address = terse.address("web");
-    let seen = Rc::new(Seen::default());
+    let seen = Rc::new(Seen { answers: RefCell::new(vec![0; clients]), ..Seen::default() });
     let process = || terse.info("Pid");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
-        let running: Vec<_> = (0..clients).map(|_| tokio::task::spawn_local(client(address, seen.clone()))).collect();
+        let running: Vec<_> = (0..clients).map(|number| tokio::task::spawn_local(client(address, number, seen.clone()))).collect();
         for _ in 0..reloads {
-            let (asked, before) = (seen.answers.get(), process());
+            let (asked, before) = (seen.answers.borrow().clone(), process());
             terse.signal(Signal::USR2);
-            // Everyone has asked again, of a new process, before the next one.
-            let wanted = asked + 2 * clients as u64;
+            // Every client has two more answers before the next one.
+            let has_asked = || seen.answers.borrow().iter().zip(&asked).all(|(now, before)| *now >= before + 2);
             let came = timeout(PATIENCE, async {
-                while process() == before || seen.answers.get() < wanted {
+                while process() == before || !has_asked() {
                     sleep(PAUSE).await;
                 }
             });
@@ -113,15 +118,16 @@ fn no_request_is_lost() {
             client.await.unwrap();
         }
     });
-    let failures = seen.failures.borrow();
+    let (failures, answers) = (seen.failures.borrow(), seen.answers.borrow().iter().sum::<u64>());
     eprintln!(
         "{reloads} reloads, {clients} clients: {} answers, {} connections, {} repeated, {} failed",
-        seen.answers.get(),
+        answers,
         seen.connections.get(),
         seen.repeated.get(),
         failures.len()
     );
     assert!(failures.is_empty(), "{} failed, first: {:?}", failures.len(), failures.first());
+    assert!(seen.repeated.get() * 10 < answers, "{} of {answers} were sent twice", seen.repeated.get());
     assert!(seen.connections.get() >= (clients * 2) as u64, "every reload closes connections: {}", seen.connections.get());
     until("the former process's end", || terse.stderr().matches("Former worker").count().ge(&reloads).then_some(()));
     terse.stop().expect(143);
