@@ -349,7 +349,17 @@ const ITEMS: &[Item] = &[
     item(122, "Http2LimitUnansweredPings", "Connections whose idle client did not answer a PING ('idle-ping')", |_| {
         Some(limit(NO_PONG))
     }),
+    item(123, "PatternsAdded", "Entries of maps and lists that were added", |s| Some(patterns(s).0)),
+    item(124, "PatternsFreed", "Entries of maps and lists that are gone", |s| Some(patterns(s).1)),
 ];
+
+/// Entries of maps and lists: those that were added, and those that are gone.
+fn patterns(s: &Snapshot<'_>) -> (Figure, Figure) {
+    let all = s.context.plan.patterns.all();
+    let counts = all.iter().map(|reference| reference.counts());
+    let (added, freed) = counts.fold((0, 0), |(added, freed), (more, gone)| (added + more, freed + gone));
+    (Figure::counter(added), Figure::counter(freed))
+}
 
 /// How many connections were ended at a limit of HTTP/2.
 fn limit(name: &str) -> Figure {

@@ -257,6 +257,8 @@ pub(super) const PROCESS: &[(&str, &str)] = &[
     ("start_time_seconds", "Start_time_sec"),
     ("total_warnings", "TotalWarnings"),
     ("nb_thread_groups", "NbThreadGroups"),
+    ("patterns_added_total", "PatternsAdded"),
+    ("patterns_freed_total", "PatternsFreed"),
     ("http2_current_connections", "Http2CurrConnections"),
     ("http2_connections_total", "Http2CumConnections"),
     ("http2_streams_total", "Http2CumStreams"),

@@ -271,6 +271,12 @@ impl Reference {
         outcome
     }
 
+    /// Entries that were ever added, and how many of them are gone.
+    pub fn counts(&self) -> (u64, u64) {
+        let book = self.book();
+        (book.numbers, book.numbers.saturating_sub(book.len() as u64))
+    }
+
     /// Removes the entries of a key from the current version; says whether there were any.
     pub fn remove(&self, key: &[u8]) -> bool {
         let mut book = self.book();

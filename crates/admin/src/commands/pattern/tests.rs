@@ -40,6 +40,30 @@ fn keys_and_values_are_bytes() {
     assert_eq!(talk.says_bytes(b"del map #1 \xfd"), "Key not found.\n\n", "not what stands for bytes that are no text");
 }
 
+/// Entries that came and went, of all versions; another value is no other entry.
+#[test]
+fn entries_are_counted() {
+    let mut talk = talk();
+    let counts = |talk: &mut Talk| {
+        let info = talk.says("show info");
+        let of =
+            |name: &str| info.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim_start_matches(": ").parse().unwrap();
+        let counts: (u64, u64) = (of("PatternsAdded"), of("PatternsFreed"));
+        counts
+    };
+    let (added, freed) = counts(&mut talk);
+    assert!(added >= 2 && freed == 0, "those of the file");
+    for line in ["add map #1 a 1", "add map #1 b 2", "set map #1 a 3", "prepare map #1", "add map @1 #1 c 4"] {
+        talk.says(line);
+    }
+    assert_eq!(counts(&mut talk), (added + 3, 0));
+    talk.says("del map #1 b");
+    assert_eq!(counts(&mut talk), (added + 3, 1));
+    talk.says("commit map @1 #1");
+    talk.says("clear map #1");
+    assert_eq!(counts(&mut talk), (added + 3, 3));
+}
+
 #[test]
 fn what_there_is() {
     let mut talk = talk();
