@@ -13,6 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use terse_config::{Place, Setting};
+use terse_http::Protocol;
 use terse_message::FieldName;
 use terse_tls::ServerTls;
 
@@ -171,6 +172,24 @@ pub struct ServerSettings {
     pub congestion: Option<Box<str>>,
     /// `agent-check` and its words.
     pub agent: AgentSettings,
+    /// `proto`: the version of HTTP that it speaks, whatever ALPN comes to.
+    pub protocol: Option<Protocol>,
+    /// `ws`: what WebSocket goes over.
+    pub websocket: WebSocket,
+    /// `idle-ping`: how often a connection of HTTP/2 is pinged while nothing comes; never where it is zero.
+    pub idle_ping: Duration,
+}
+
+/// `ws`: the version of HTTP that WebSocket is spoken over to a server.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum WebSocket {
+    /// `auto`: HTTP/2 where `proto h2` asks for it, else HTTP/1.
+    #[default]
+    Auto,
+    /// `h1`
+    Http1,
+    /// `h2`
+    Http2,
 }
 
 /// How a server's name becomes its address.
@@ -355,6 +374,9 @@ impl Default for ServerSettings {
             redirect: None,
             congestion: None,
             agent: AgentSettings::default(),
+            protocol: None,
+            websocket: WebSocket::default(),
+            idle_ping: Duration::ZERO,
         }
     }
 }
@@ -385,6 +407,14 @@ impl ServerSettings {
     /// they go to the same place.
     pub fn checks_over_tls(&self) -> bool {
         self.tls.check.unwrap_or(self.tls.enabled && self.check.port.is_none() && self.check.address.is_none())
+    }
+
+    /// Whether it may be one of HTTP/2: by `proto`, or by what ALPN may come to.
+    pub fn may_speak_http2(&self) -> bool {
+        match self.protocol {
+            Some(protocol) => protocol == Protocol::Http2,
+            None => self.tls.enabled && self.tls.alpn.iter().flatten().any(|name| &**name == Protocol::Http2.alpn()),
+        }
     }
 
     /// Whether an address of its name from a file of states goes before its own: where `last` stands before what found that one (`init-addr`).
@@ -452,6 +482,8 @@ pub struct CheckSettings {
     pub address_port: Option<u16>,
     /// `check-via-socks4`
     pub via_socks4: bool,
+    /// `check-proto`: the version of HTTP that checks speak; that of `proto` where it is not given.
+    pub protocol: Option<Protocol>,
     /// `healthcheck`: the section that says what checks do, and where that is said.
     pub section: Option<(Arc<str>, Place)>,
 }
@@ -469,6 +501,7 @@ impl Default for CheckSettings {
             address: None,
             address_port: None,
             via_socks4: false,
+            protocol: None,
             section: None,
         }
     }

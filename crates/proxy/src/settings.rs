@@ -13,6 +13,7 @@ use std::time::Duration;
 use terse_balance::guid::Guid;
 use terse_balance::signature::Signature;
 use terse_config::{Heirs, Place, Sections, Setting};
+use terse_http::Protocol;
 use terse_message::FieldName;
 use terse_sample::{Condition, LogFormat};
 use terse_tls::BindTls;
@@ -250,25 +251,6 @@ pub struct Timeouts {
     pub tarpit: Option<Duration>,
     /// `tunnel`: how long a tunnel may be silent; `client` and `server` when not given.
     pub tunnel: Option<Duration>,
-}
-
-/// A version of HTTP that a line asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Protocol {
-    /// `h1`
-    Http1,
-    /// `h2`
-    Http2,
-}
-
-impl Protocol {
-    /// Its name in ALPN.
-    pub const fn alpn(self) -> &'static str {
-        match self {
-            Protocol::Http1 => "http/1.1",
-            Protocol::Http2 => "h2",
-        }
-    }
 }
 
 /// How connections to clients and servers go on after a response.

@@ -264,7 +264,7 @@ fn mode(own: &Own) -> SslVerifyMode {
 
 /// The protocols that are offered, and those that a line names and nobody here speaks.
 fn protocols(own: &Own, http: bool) -> (Vec<Box<str>>, Vec<Box<str>>) {
-    let spoken = |name: &str| !http || alpn::is_for_clients(name);
+    let spoken = |name: &str| !http || alpn::is_http(name);
     match &own.alpn {
         Some(names) => names.iter().cloned().partition(|name| spoken(name)),
         None if http => (alpn::USUAL.map(Into::into).to_vec(), Vec::new()),

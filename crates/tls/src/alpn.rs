@@ -27,13 +27,13 @@ pub(crate) fn wire<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
 
 /// Whether HTTP/1 can be spoken under that name: under any but those of HTTP's other versions. Names of somebody's own mean what both ends
 /// say that they mean, which is HTTP/1 here as in HAProxy.
-pub fn is_http(name: &str) -> bool {
+fn is_http1(name: &str) -> bool {
     !OTHERS.contains(&name) && !["h2-", "h3-", "hq-", "spdy/"].iter().any(|begin| name.starts_with(begin))
 }
 
-/// Whether HTTP is spoken with clients under that name.
-pub(crate) fn is_for_clients(name: &str) -> bool {
-    name == "h2" || is_http(name)
+/// Whether HTTP is spoken under that name.
+pub fn is_http(name: &str) -> bool {
+    name == "h2" || is_http1(name)
 }
 
 /// What is offered to clients where nothing is said.
@@ -50,8 +50,8 @@ mod tests {
         let names = parse("h2,http/1.1").unwrap();
         assert_eq!(wire(names.iter().map(|name| &**name)), b"\x02h2\x08http/1.1");
         assert_eq!(parse("").unwrap().len(), 0);
-        assert!(["http/1.1", "http/1.0", "mine", "hquery", "h2o"].into_iter().all(is_http));
-        assert!(!["h2", "h2c", "h2-14", "h3", "h3-29", "hq-interop", "spdy/3.1"].into_iter().any(is_http));
+        assert!(["http/1.1", "http/1.0", "mine", "hquery", "h2o"].into_iter().all(is_http1));
+        assert!(!["h2", "h2c", "h2-14", "h3", "h3-29", "hq-interop", "spdy/3.1"].into_iter().any(is_http1));
         assert!(parse("h2,").is_err() && parse(&"x".repeat(256)).is_err());
     }
 }

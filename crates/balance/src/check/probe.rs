@@ -3,6 +3,7 @@
 use super::expect::{Expect, Expectation, written};
 use super::protocol::Answer;
 use std::net::IpAddr;
+use terse_http::Protocol;
 use terse_sample::{Env, Expr, LogFormat, Target, VarSlot};
 
 /// `option httpchk` and `http-check`, `option tcp-check` and `tcp-check`.
@@ -53,6 +54,8 @@ pub enum Step {
         announces: bool,
         /// `via-socks4`: by the proxy that the server's line names.
         via_socks4: bool,
+        /// `proto`: the version of HTTP that is spoken.
+        protocol: Option<Protocol>,
         /// `ssl`
         tls: Option<StepTls>,
         /// `default`: as the server's line has it.
@@ -225,6 +228,8 @@ pub(super) struct Connect {
     /// A PROXY head, whatever the server's line says.
     pub(super) announces: bool,
     pub(super) via_socks4: bool,
+    /// The version of HTTP that is spoken; by default the server line's.
+    pub(super) protocol: Option<Protocol>,
     /// What the server's line says of PROXY heads and of SOCKS4 holds, too.
     pub(super) as_server: bool,
     pub(super) tls: ConnectTls,
@@ -265,7 +270,8 @@ impl Script {
         let implicit = |what| Action { what, number: None, comment: None };
         if !matches!(lines.first(), Some(Step::Connect { .. })) {
             let tls = ConnectTls::AsServer { name: probe.host() };
-            let connect = Connect { address: None, port: None, announces: false, via_socks4: false, as_server: true, tls };
+            let connect =
+                Connect { address: None, port: None, announces: false, via_socks4: false, protocol: None, as_server: true, tls };
             steps.push(implicit(Act::Connect(Box::new(connect))));
         }
         // `option httpchk` completes the first request; when there is none before the first answer is expected, it is one itself.
@@ -278,14 +284,14 @@ impl Script {
                 own = false;
             }
             let (what, comment) = match step {
-                Step::Connect { address, port, announces, via_socks4, tls, default, comment } => {
+                Step::Connect { address, port, announces, via_socks4, protocol, tls, default, comment } => {
                     let (address, port, announces, via_socks4, as_server) = (*address, *port, *announces, *via_socks4, *default);
                     let tls = match tls {
                         Some(tls) => ConnectTls::Yes(tls.clone()),
                         None if *default => ConnectTls::AsServer { name: None },
                         None => ConnectTls::No,
                     };
-                    let connect = Connect { address, port, announces, via_socks4, as_server, tls };
+                    let connect = Connect { address, port, announces, via_socks4, protocol: *protocol, as_server, tls };
                     (Act::Connect(Box::new(connect)), comment.clone())
                 }
                 Step::Send { bytes, comment } => (Act::Send { bytes: bytes.clone() }, comment.clone()),

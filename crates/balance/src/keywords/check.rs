@@ -3,7 +3,7 @@
 
 mod expect;
 
-use super::server_words::{only_h1, other_address};
+use super::server_words::{other_address, protocol};
 use super::{done, in_back, protocol_check, set, settings, switch};
 use crate::check::{Assigned, HttpRequest, Probe, ProbeKind, Step, StepTls, bytes_of};
 use crate::settings::Resolver;
@@ -186,7 +186,7 @@ fn httpchk(args: &mut Args<'_>) -> Result<HttpRequest, Fault> {
 }
 
 const CONNECT: &str = "[default] [addr <address>[:<port>]] [port <port>] [send-proxy] [via-socks4] [ssl] [sni <name>] \
-     [alpn <protocols>] [proto h1] [linger] [comment <text>]";
+     [alpn <protocols>] [proto h1|h2] [linger] [comment <text>]";
 
 /// What may follow `http-check`.
 pub(super) const HTTP_STEPS: &[Param<Draft>] = &[
@@ -368,7 +368,7 @@ fn send(args: &mut Args<'_>, draft: &mut Draft) -> Result<HttpRequest, Fault> {
 fn connect(args: &mut Args<'_>, resolver: Option<&Resolver>, http: bool) -> Result<Step, Fault> {
     let (mut address, mut port, mut comment) = (None, None, None);
     let (mut default, mut tls, mut name, mut protocols) = (false, false, None, Vec::new());
-    let (mut announces, mut via_socks4) = (false, false);
+    let (mut announces, mut via_socks4, mut proto) = (false, false, None);
     while let Some(word) = args.take() {
         match word {
             "default" => default = true,
@@ -378,13 +378,13 @@ fn connect(args: &mut Args<'_>, resolver: Option<&Resolver>, http: bool) -> Resu
             "comment" => comment = Some(args.need("<text>")?.to_owned()),
             "send-proxy" => announces = true,
             "via-socks4" => via_socks4 = true,
-            "proto" => only_h1(args)?,
+            "proto" => proto = Some(protocol(args)?),
             "ssl" => tls = true,
             "sni" => name = Some(args.need("<name>")?.to_owned()),
             "alpn" => {
                 protocols = terse_tls::protocols(args.need("<protocols>")?).map_err(|reason| args.fault(reason))?;
                 if let Some(name) = protocols.iter().find(|name| http && !terse_tls::is_http_protocol(name)) {
-                    args.warn(format!("'{name}' is not spoken to servers yet, so it is not offered to them"));
+                    args.warn(format!("'{name}' is not spoken to servers, so it is not offered to them"));
                 }
             }
             _ => {
@@ -397,7 +397,7 @@ fn connect(args: &mut Args<'_>, resolver: Option<&Resolver>, http: bool) -> Resu
     let port = port.or(address.and_then(|(_, port)| port));
     let address = address.map(|(ip, _)| ip);
     let tls = tls.then_some(StepTls { name, protocols });
-    Ok(Step::Connect { address, port, announces, via_socks4, tls, default, comment })
+    Ok(Step::Connect { address, port, announces, via_socks4, protocol: proto, tls, default, comment })
 }
 
 fn expression(args: &mut Args<'_>, draft: &mut Draft) -> Result<Box<Expr>, Fault> {

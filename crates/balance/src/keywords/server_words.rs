@@ -2,11 +2,12 @@
 
 use super::{announcement, course_words, name_words};
 use crate::guid::Guid;
-use crate::settings::{Resolver, ServerSettings};
+use crate::settings::{Resolver, ServerSettings, WebSocket};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use terse_config::params::{self, Param, ParamKind, ParamParser};
 use terse_config::{Args, Fault, Place};
+use terse_http::Protocol;
 
 /// A server on its way.
 pub(super) struct Draft {
@@ -193,9 +194,37 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
         draft.server.log.buffer_bytes = usize::try_from(args.size("<size>")?).ok();
         Ok(())
     }),
-    done("proto", "<name>", "Says the protocol to speak: h1.", |args, _| only_h1(args)),
-    done("check-proto", "<name>", "Says the protocol that checks speak: h1.", |args, _| only_h1(args)),
-    accepted("ws", "<version>", "Says what carries WebSocket.", "HTTP/1 is the only protocol to servers"),
+    done("proto", "h1|h2", "The version of HTTP that is spoken from the first byte on, whatever ALPN says.", |args, draft| {
+        draft.server.protocol = Some(protocol(args)?);
+        Ok(())
+    }),
+    done("check-proto", "h1|h2", "The version of HTTP that checks speak; that of 'proto' by default.", |args, draft| {
+        draft.server.check.protocol = Some(protocol(args)?);
+        Ok(())
+    }),
+    done(
+        "ws",
+        "auto|h1|h2",
+        "The version of HTTP that WebSocket goes over; by default HTTP/2 after 'proto h2' or 'alpn h2', else HTTP/1.",
+        |args, draft| {
+            draft.server.websocket = match args.need("<version>")? {
+                "auto" => WebSocket::Auto,
+                "h1" => WebSocket::Http1,
+                "h2" => WebSocket::Http2,
+                other => return Err(args.fault(format!("unknown version '{other}'")).hint("one of auto, h1, h2")),
+            };
+            Ok(())
+        },
+    ),
+    done(
+        "idle-ping",
+        "<time>",
+        "Pings a connection of HTTP/2 on which nothing comes, so often; never by default.",
+        |args, draft| {
+            draft.server.idle_ping = args.time("<time>")?;
+            Ok(())
+        },
+    ),
     done("non-stick", "", "Stick tables do not learn it.", |_, draft| {
         draft.server.non_stick = true;
         Ok(())
@@ -225,7 +254,6 @@ pub(super) const KEYWORDS: &[Param<Draft>] = &[
     refused("namespace", "<name>", "Connects from another network namespace.", "network namespaces are not built"),
     refused("strict-maxconn", "", "Counts idle connections against 'maxconn', too.", LATER),
     refused("shard", "<number>", "Gives a peer its share of the tables.", "there are no peers"),
-    refused("idle-ping", "<time>", "Sees whether an idle connection is alive.", "it belongs to HTTP/2, which comes later"),
     refused("quic-cc-algo", "<algorithm>", "Says how QUIC avoids congestion.", "there is no QUIC"),
 ];
 
@@ -245,12 +273,9 @@ pub(super) fn interval(args: &mut Args<'_>) -> Result<Duration, Fault> {
     }
 }
 
-pub(super) fn only_h1(args: &mut Args<'_>) -> Result<(), Fault> {
-    match args.need("<name>")? {
-        "h1" => Ok(()),
-        "h2" => Err(args.fault("'h2' is not supported: HTTP/2 comes later")),
-        other => Err(args.fault(format!("unknown protocol '{other}'"))),
-    }
+pub(super) fn protocol(args: &mut Args<'_>) -> Result<Protocol, Fault> {
+    let name = args.need("<name>")?;
+    Protocol::of(name).ok_or_else(|| args.fault(format!("protocol '{name}' is not spoken to servers")).hint("one of h1, h2"))
 }
 
 pub(super) const fn done(

@@ -2,7 +2,7 @@
 
 use crate::phase::{Client, read};
 use crate::session::Session;
-use crate::settings::Protocol;
+use terse_http::Protocol;
 use terse_http::h2::PREFACE;
 
 /// Whether a connection is one of HTTP/2 from its first byte on: `proto h2`, or ALPN.

@@ -78,7 +78,7 @@ fn connector(
     }
     let offered = tls.check_alpn.iter().flatten().filter(|_| backend.probe.kind == ProbeKind::Http);
     for name in offered.filter(|name| !terse_tls::is_http_protocol(name)) {
-        let reason = format!("server '{}': '{name}' is not spoken to servers yet: checks by HTTP do not offer it", settings.name);
+        let reason = format!("server '{}': '{name}' is not spoken to servers: checks by HTTP do not offer it", settings.name);
         diagnostics.warn(backend.place, reason);
     }
     let mut tls = Cow::Borrowed(tls);
@@ -87,13 +87,13 @@ fn connector(
     {
         if !tls.alpn.iter().flatten().any(|name| terse_tls::is_http_protocol(name)) {
             let reason = format!(
-                "server '{}': 'alpn {name}': only HTTP/1 is spoken to servers: add 'http/1.1' if it has that",
+                "server '{}': 'alpn {name}': only HTTP/1 and HTTP/2 are spoken to servers: add 'h2,http/1.1' if it has them",
                 settings.name
             );
             diagnostics.alert(backend.place, reason);
             return None;
         }
-        let reason = format!("server '{}': '{name}' is not spoken to servers yet, so it is not offered to them", settings.name);
+        let reason = format!("server '{}': '{name}' is not spoken to servers, so it is not offered to them", settings.name);
         diagnostics.warn(backend.place, reason);
         tls.to_mut().alpn.iter_mut().for_each(|names| names.retain(|name| terse_tls::is_http_protocol(name)));
     }

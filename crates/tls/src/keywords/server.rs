@@ -62,15 +62,10 @@ pub(super) const TABLE: &[Param<OnServer>] = &[
         .no_sni_auto =
         false),
     switch!("no-sni-auto", "Where there is no 'sni', it is asked for no name.", |draft| draft.tls.no_sni_auto = true),
-    done(
-        "alpn",
-        "<protocols>",
-        "Protocols that it is offered; by 'mode http' those under which HTTP/1 is spoken, so not h2.",
-        |args, draft| {
-            draft.tls.alpn = common::protocols(args)?;
-            Ok(())
-        },
-    ),
+    done("alpn", "<protocols>", "Protocols that it is offered, such as 'h2,http/1.1'; none by default.", |args, draft| {
+        draft.tls.alpn = common::protocols(args)?;
+        Ok(())
+    }),
     switch!("no-alpn", "Takes 'alpn' back.", |draft| draft.tls.alpn = None),
     accepted("npn", "<protocols>", "Offers protocols the old way.", "no server has NPN any more; 'alpn' took its place"),
     oldest("The oldest version: TLSv1.0, TLSv1.1, TLSv1.2, TLSv1.3."),
@@ -119,13 +114,8 @@ pub(super) const TABLE: &[Param<OnServer>] = &[
         draft.tls.no_check_sni_auto = false;
     }),
     switch!("no-check-sni-auto", "They ask for no name.", |draft| draft.tls.no_check_sni_auto = true),
-    done(
-        "check-alpn",
-        "<protocols>",
-        "Protocols that checks offer; those by HTTP only such as HTTP/1 is spoken under.",
-        |args, draft| {
-            draft.tls.check_alpn = common::protocols(args)?;
-            Ok(())
-        },
-    ),
+    done("check-alpn", "<protocols>", "Protocols that checks offer; those of 'alpn' by default.", |args, draft| {
+        draft.tls.check_alpn = common::protocols(args)?;
+        Ok(())
+    }),
 ];

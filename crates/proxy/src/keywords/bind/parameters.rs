@@ -1,10 +1,11 @@
 //! The parameters of `bind` lines.
 
 use super::workers;
-use crate::settings::{BindSettings, Protocol};
+use crate::settings::BindSettings;
 use terse_balance::guid::Guid;
 use terse_balance::signature::Signature;
 use terse_config::{Args, Fault, Param, ParamKind};
+use terse_http::Protocol;
 
 /// The table.
 pub(super) const TABLE: &[Param<BindSettings>] = &[
@@ -128,11 +129,9 @@ pub(super) const TABLE: &[Param<BindSettings>] = &[
         Ok(())
     }),
     done("proto", "h1|h2", "The version of HTTP that is spoken from the first byte on, whatever ALPN says.", |args, bind| {
-        bind.protocol = Some(match args.need("<protocol>")? {
-            "h1" => Protocol::Http1,
-            "h2" => Protocol::Http2,
-            other => return Err(args.fault(format!("protocol '{other}' is not spoken with clients")).hint("one of h1, h2")),
-        });
+        let name = args.need("<protocol>")?;
+        let unknown = || args.fault(format!("protocol '{name}' is not spoken with clients")).hint("one of h1, h2");
+        bind.protocol = Some(Protocol::of(name).ok_or_else(unknown)?);
         Ok(())
     }),
     accepted("nice", "<nice>", "How urgent its connections are.", "a worker takes its connections in the order in which they come"),
@@ -175,7 +174,7 @@ fn whole<T: TryFrom<i64>>(args: &mut Args<'_>, what: &str, range: std::ops::Rang
 #[cfg(test)]
 mod tests {
     use super::super::super::tests::{proxy, said_in};
-    use crate::settings::Protocol;
+    use terse_http::Protocol;
 
     #[test]
     fn each_fills_its_field() {
