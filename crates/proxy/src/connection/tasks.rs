@@ -1,6 +1,6 @@
 //! The tasks in which exchanges of HTTP/2 run. A task that is done waits for the next stream: to make one costs more than many an exchange.
 
-use crate::io::{Buffer, Downstream, Transport};
+use crate::io::{Buffer, Http2Stream, Transport};
 use crate::phase::{Client, converse};
 use crate::session::Session;
 use std::cell::{Cell, RefCell};
@@ -24,7 +24,7 @@ pub struct Job {
     /// Its connection's session.
     pub session: Rc<Session>,
     /// Its transport.
-    pub stream: Rc<Downstream>,
+    pub stream: Rc<Http2Stream>,
     /// Its head.
     pub head: Head,
     /// The time from which on its connection was idle, where it was.

@@ -1,8 +1,8 @@
 //! A client's connection of HTTP/2, and its streams as transports of one exchange each.
 //!
 //! ```text
-//! socket --connection's task--> codec --Downstream::poll_receive--> the exchange's buffer
-//! socket <--connection's task-- codec <--Downstream::poll_send----- the exchange's sink
+//! socket --connection's task--> codec --Http2Stream::poll_receive--> the exchange's buffer
+//! socket <--connection's task-- codec <--Http2Stream::poll_send----- the exchange's sink
 //! ```
 //!
 //! Invariants:
@@ -14,7 +14,7 @@
 
 mod stream;
 
-pub use stream::{Asks, Downstream, Progress, Then};
+pub use stream::{Asks, Http2Stream, Progress, Then};
 
 use super::transport::Transport;
 use crate::cancel::Cancel;
@@ -202,11 +202,11 @@ impl Multiplexed {
     }
 
     /// A stream that the client has opened.
-    pub fn open(self: &Rc<Self>, id: u32) -> Rc<Downstream> {
+    pub fn open(self: &Rc<Self>, id: u32) -> Rc<Http2Stream> {
         let cancel = Rc::<Cancel>::default();
         let slot = Slot { id, waker: None, cancel: cancel.clone(), turn: 0, sent: 0, is_waiting: false };
         self.streams.borrow_mut().open.push_back(slot);
-        Rc::new(Downstream::new(self, id, cancel))
+        Rc::new(Http2Stream::new(self, id, cancel))
     }
 
     /// Wakes the task of a stream.

@@ -16,7 +16,7 @@ pub mod turn;
 
 pub use buffer::{BULK_BYTES, Buffer, Pool, Pools, TINY_BYTES};
 pub use held::{Held, Listener, Pieces};
-pub use http2::{Downstream, Multiplexed};
+pub use http2::{Http2Stream, Multiplexed};
 pub use pipe::{Pipe, PipeLimit, Pipes};
 pub use silence::keep_silent;
 pub use sink::{Peer, Sink};

@@ -7,7 +7,7 @@ mod head;
 
 pub use head::Peer;
 
-use super::http2::{Downstream, Then};
+use super::http2::{Http2Stream, Then};
 use super::pipe::Pipe;
 use super::timer::Timer;
 use super::transport::Writer;
@@ -189,7 +189,7 @@ impl Sink<'_> {
     }
 
     /// Writes what waits, and this, in frames.
-    async fn write_frames(&mut self, stream: &Downstream, data: &[u8], then: Then<'_>) -> io::Result<()> {
+    async fn write_frames(&mut self, stream: &Http2Stream, data: &[u8], then: Then<'_>) -> io::Result<()> {
         let out = std::mem::take(self.out);
         let (mut done, mut ended) = (0, Ok(()));
         loop {

@@ -2,7 +2,7 @@
 
 use super::buffer::{Buffer, Pools};
 use super::held::{Held, Listener};
-use super::http2::Downstream;
+use super::http2::Http2Stream;
 use super::pipe::Pipe;
 use super::timer::Timer;
 use super::transport::Reader;
@@ -226,7 +226,7 @@ impl Source<'_> {
             Incoming::Exact(left) => (filled.len() as u64, filled.len() as u64 >= *left),
             Incoming::UntilClose => (filled.len() as u64, false),
             Incoming::Frames(frames) => {
-                let left = if frames.has_ended { Some(0) } else { self.reader.stream().and_then(Downstream::left) };
+                let left = if frames.has_ended { Some(0) } else { self.reader.stream().and_then(Http2Stream::left) };
                 (filled.len() as u64 + left.unwrap_or(0) as u64, left.is_some())
             }
             Incoming::Chunked(chunks) => {
@@ -394,7 +394,7 @@ impl Source<'_> {
             }
             Incoming::Frames(frames) => {
                 frames.has_ended = true;
-                frames.trailers = self.reader.stream().and_then(Downstream::take_trailers);
+                frames.trailers = self.reader.stream().and_then(Http2Stream::take_trailers);
                 Ok(())
             }
             _ => Err(Broken::Closed),

@@ -1,7 +1,7 @@
 //! A connection's two ends, whatever socket lies below.
 
 use super::buffer::Buffer;
-use super::http2::Downstream;
+use super::http2::Http2Stream;
 use super::pipe::Pipe;
 use rustix::net::{RecvFlags, SendFlags};
 use socket2::SockRef;
@@ -27,7 +27,7 @@ pub enum Transport {
     /// TLS over either. It is shared with those who are asked what the handshake has come to.
     Tls(Rc<Secured>),
     /// A stream of HTTP/2.
-    Stream(Rc<Downstream>),
+    Stream(Rc<Http2Stream>),
 }
 
 /// The half that reads.
@@ -39,7 +39,7 @@ pub enum Reader<'a> {
     /// TLS over either.
     Tls(&'a Secured),
     /// A stream of HTTP/2.
-    Stream(&'a Downstream),
+    Stream(&'a Http2Stream),
 }
 
 /// The half that writes.
@@ -51,7 +51,7 @@ pub enum Writer<'a> {
     /// TLS over either.
     Tls(&'a Secured),
     /// A stream of HTTP/2.
-    Stream(&'a Downstream),
+    Stream(&'a Http2Stream),
 }
 
 /// How much is discarded with one system call.
@@ -96,7 +96,7 @@ impl Transport {
     }
 
     /// The stream of HTTP/2, where it is one.
-    pub fn stream(&self) -> Option<&Rc<Downstream>> {
+    pub fn stream(&self) -> Option<&Rc<Http2Stream>> {
         match self {
             Transport::Stream(io) => Some(io),
             Transport::Tcp(_) | Transport::Unix(_) | Transport::Tls(_) => None,
@@ -287,7 +287,7 @@ impl Reader<'_> {
     }
 
     /// The stream of HTTP/2, where it is one.
-    pub fn stream(&self) -> Option<&Downstream> {
+    pub fn stream(&self) -> Option<&Http2Stream> {
         match self {
             Reader::Stream(io) => Some(io),
             Reader::Tcp(_) | Reader::Unix(_) | Reader::Tls(_) => None,

@@ -42,7 +42,7 @@ pub enum Then<'a> {
     End(&'a Fields),
 }
 
-/// What a call of [`Downstream::poll_send`] has come to.
+/// What a call of [`Http2Stream::poll_send`] has come to.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Bytes of data that were taken.
@@ -63,7 +63,7 @@ struct Held {
 }
 
 /// One stream of a client's connection: the transport of one exchange. Dropped before its end, it resets the stream.
-pub struct Downstream {
+pub struct Http2Stream {
     connection: Rc<Multiplexed>,
     id: u32,
     cancel: Rc<Cancel>,
@@ -82,9 +82,9 @@ struct Received {
     at: usize,
 }
 
-impl Downstream {
-    pub(super) fn new(connection: &Rc<Multiplexed>, id: u32, cancel: Rc<Cancel>) -> Downstream {
-        Downstream {
+impl Http2Stream {
+    pub(super) fn new(connection: &Rc<Multiplexed>, id: u32, cancel: Rc<Cancel>) -> Http2Stream {
+        Http2Stream {
             connection: connection.clone(),
             id,
             cancel,
@@ -431,9 +431,9 @@ impl Downstream {
     }
 }
 
-impl fmt::Debug for Downstream {
+impl fmt::Debug for Http2Stream {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Downstream").field("id", &self.id).field("stage", &self.stage.get()).finish_non_exhaustive()
+        out.debug_struct("Http2Stream").field("id", &self.id).field("stage", &self.stage.get()).finish_non_exhaustive()
     }
 }
 
@@ -442,7 +442,7 @@ const ACCEPT: &[u8] = b"Sec-WebSocket-Accept";
 /// The memory for received data that a stream keeps.
 const KEPT_BYTES: usize = 16 * 1024;
 
-impl Drop for Downstream {
+impl Drop for Http2Stream {
     fn drop(&mut self) {
         // An answer that is whole ends the exchange well, even if its request is not (RFC 9113 section 8.1).
         let code = if self.stage.get() == Stage::End { Code::NO_ERROR } else { self.code.get() };
