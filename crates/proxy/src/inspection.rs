@@ -126,7 +126,8 @@ pub fn lend<T>(buffer: &mut Buffer, stream: &mut Stream, side: Side, open: bool,
     inspection.forget();
     inspection.side = side;
     inspection.open = open && !full;
-    inspection.is_bare = side == Side::Request && stream.request.version == Version::Http2;
+    let version = if side == Side::Request { stream.request.version } else { stream.response.version };
+    inspection.is_bare = version == Version::Http2;
     let judged = judge(stream);
     if let Some(inspection) = &mut stream.facts.inspection {
         inspection.open = false;

@@ -29,12 +29,27 @@ use tokio::net::{TcpSocket, TcpStream, UnixStream};
 
 /// A connection to a server.
 pub struct ServerConnection {
-    /// The socket.
+    /// The socket, or a stream of one that is shared.
     pub io: Transport,
     /// What has been read from it and not yet gone on.
     pub buffer: Buffer,
     /// Its time-outs.
     pub timer: Timer,
+    /// Where it leads, and for which requests.
+    pub terms: Terms,
+    /// Requests that it has carried.
+    pub requests: u64,
+    /// When it has been idle long enough.
+    pub idle_until: Instant,
+    /// Its place in the count of its server's connections, or of those that its session keeps.
+    pub held: Option<Held>,
+    /// Its descriptors.
+    pub counted: Option<Counted>,
+}
+
+/// Where a connection leads, and for which requests.
+#[derive(Default)]
+pub struct Terms {
     /// The server; none where a script is at the other end. Without one it is not kept.
     pub server: Option<Arc<Server>>,
     /// How often the server had moved when it was made ([`Server::moves`]).
@@ -45,10 +60,6 @@ pub struct ServerConnection {
     pub owner: u64,
     /// Whether its server knows a user by it: it serves its owner alone from then on.
     pub private: bool,
-    /// Requests that it has carried.
-    pub requests: u64,
-    /// When it has been idle long enough.
-    pub idle_until: Instant,
     /// What the server was told by the PROXY protocol: the connection serves no request of which something else is to be told.
     pub announced: Option<Box<[u8]>>,
     /// The name that it was asked for by TLS: the connection serves no request for another.
@@ -60,41 +71,34 @@ pub struct ServerConnection {
     pub asked: Option<Box<(Destination, SocketAddr)>>,
     /// Whose address the server sees (`usesrc`): it serves no request that is to look like another's.
     pub guise: Option<Box<SocketAddr>>,
-    /// Its place in the count of its server's connections, or of those that its session keeps.
-    pub held: Option<Held>,
-    /// Its descriptors.
-    pub counted: Option<Counted>,
 }
 
 impl ServerConnection {
     /// What a session has made, to no server yet.
     pub fn new(io: Transport, wheel: &Rc<Wheel>, owner: u64) -> ServerConnection {
         ServerConnection {
-            local: io.local(),
+            terms: Terms { local: io.local(), owner, ..Terms::default() },
             io,
             buffer: Buffer::default(),
             timer: wheel.timer(),
-            server: None,
-            moves: 0,
-            owner,
-            private: false,
             requests: 0,
             idle_until: clock::now(),
-            announced: None,
-            name: None,
-            pool_name: None,
-            asked: None,
-            guise: None,
             held: None,
             counted: None,
         }
+    }
+
+    /// Says what the server is told first, what it is asked for, and what the connection is called.
+    pub fn introduce(&mut self, announced: Option<Box<[u8]>>, name: Option<Box<str>>, pool_name: Option<Box<str>>) {
+        let terms = &mut self.terms;
+        (terms.announced, terms.name, terms.pool_name) = (announced, name, pool_name);
     }
 
     /// Writes what the server is to be told in front of the connection's first byte; says how much that is.
     pub fn announce(&self, out: &mut Vec<u8>) -> usize {
         // TLS begins behind it.
         let is_first = self.requests == 0 && !matches!(self.io, Transport::Tls(_));
-        let head = self.announced.as_deref().filter(|_| is_first).unwrap_or_default();
+        let head = self.terms.announced.as_deref().filter(|_| is_first).unwrap_or_default();
         out.extend_from_slice(head);
         head.len()
     }
@@ -111,14 +115,14 @@ impl ServerConnection {
         memory: &Arc<Within>,
     ) -> io::Result<Box<Self>> {
         let Some(mut socket) = self.io.into_plain() else { return Err(io::ErrorKind::AlreadyExists.into()) };
-        if let Some(head) = self.announced.as_deref() {
+        if let Some(head) = self.terms.announced.as_deref() {
             match &mut socket {
                 Socket::Tcp(io) => io.write_all(head).await?,
                 Socket::Unix(io) => io.write_all(head).await?,
             }
         }
         let hold = connector.compresses_records().then(|| budget::hold(memory, RECORDS_MEMORY_BYTES)).flatten();
-        let secured = Rc::new(connector.connect(socket, self.name.as_deref(), request, hold)?);
+        let secured = Rc::new(connector.connect(socket, self.terms.name.as_deref(), request, hold)?);
         *made = Some(secured.clone());
         let failed = |_: terse_tls::Failure| io::Error::from(io::ErrorKind::ConnectionAborted);
         poll_fn(|cx| secured.poll_handshake(cx)).await.map_err(failed)?;
@@ -200,7 +204,9 @@ async fn connect_once(wheel: &Rc<Wheel>, errand: Errand<'_>) -> io::Result<Box<S
     };
     io.apply(options.server_probes, options.no_linger);
     let (server, guise) = (Some(server.clone()), guise.map(Box::new));
-    Ok(Box::new(ServerConnection { server, moves, asked: led, guise, ..ServerConnection::new(io, wheel, owner) }))
+    let mut connection = Box::new(ServerConnection::new(io, wheel, owner));
+    connection.terms = Terms { server, moves, asked: led, guise, ..connection.terms };
+    Ok(connection)
 }
 
 async fn connect_to(server: &Server, address: SocketAddr, guise: Option<SocketAddr>) -> io::Result<Transport> {

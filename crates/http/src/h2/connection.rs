@@ -326,6 +326,34 @@ impl Connection {
         self.streams.find(id).is_none_or(|stream| stream.peer_ended || stream.reset.is_some())
     }
 
+    /// Whether the peer has said all of its message: a reset with NO_ERROR may have followed it (RFC 9113 section 8.1).
+    pub fn is_complete(&self, id: u32) -> bool {
+        let is_whole = |reset: Option<Reset>| reset.is_none_or(|reset| reset == Reset::ByPeer(Code::NO_ERROR));
+        self.streams.find(id).is_some_and(|stream| stream.peer_ended && is_whole(stream.reset))
+    }
+
+    /// Whether a server's stream is over but for the frame that says so: its request has ended, and its answer has all of its bytes.
+    pub fn is_all_but_ended(&self, id: u32) -> bool {
+        self.streams.find(id).is_some_and(|stream| stream.we_ended && stream.is_answered && stream.expected == Some(0))
+    }
+
+    /// The code by which either side has reset a stream.
+    pub fn reset_code(&self, id: u32) -> Option<Code> {
+        match self.streams.find(id)?.reset? {
+            Reset::ByPeer(code) | Reset::ByUs(code) => Some(code),
+        }
+    }
+
+    /// Whether this side's GOAWAY or the peer's has ended the opening of streams, or the connection has failed.
+    pub fn is_going(&self) -> bool {
+        self.peer_last.is_some() || self.last_taken.is_some() || self.failure.is_some() || self.next_id > ID_MOST
+    }
+
+    /// Whether the peer's SETTINGS have come.
+    pub fn is_known(&self) -> bool {
+        self.has_settings
+    }
+
     /// Resets a stream that has not ended. It stays until it is released.
     pub fn reset(&mut self, id: u32, code: Code) {
         let Some(stream) = self.streams.get(id) else { return };

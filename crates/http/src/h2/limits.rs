@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// What a peer may do.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How many streams a client may have open; a stream counts until it is released.
+    /// How many streams a client may have open; a stream counts until it is released. Of a client, how many it opens itself at most.
     pub concurrent_streams: u32,
     /// The bytes a stream may receive that its reader has not consumed.
     pub stream_window: u32,

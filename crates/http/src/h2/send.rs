@@ -2,7 +2,7 @@
 
 use super::connection::Connection;
 use super::error::Code;
-use super::frame::{self, END_HEADERS, END_STREAM, HEADER_BYTES, ID_MOST, Kind};
+use super::frame::{self, END_HEADERS, END_STREAM, HEADER_BYTES, Kind};
 use super::hpack::Encoder;
 use super::stream::{Asked, Stream};
 use crate::h1::target::without_userinfo;
@@ -20,9 +20,8 @@ pub enum Unavailable {
 impl Connection {
     /// How many streams more a client may open.
     pub fn free_streams(&self) -> usize {
-        let ends = self.peer_last.is_some() || self.last_taken.is_some() || self.failure.is_some() || self.next_id > ID_MOST;
-        let most = usize::try_from(self.peer.concurrent_streams).unwrap_or(usize::MAX);
-        if ends || self.is_server { 0 } else { most.saturating_sub(self.streams.len()) }
+        let most = usize::try_from(self.peer.concurrent_streams.min(self.limits.concurrent_streams)).unwrap_or(usize::MAX);
+        if self.is_going() || self.is_server { 0 } else { most.saturating_sub(self.streams.len()) }
     }
 
     /// Opens a stream with a request; `end` where no body follows. `protocol` makes a CONNECT an extended one (RFC 8441), which
@@ -35,9 +34,7 @@ impl Connection {
         end: bool,
     ) -> Result<u32, Unavailable> {
         if self.free_streams() == 0 {
-            let is_full =
-                self.next_id <= ID_MOST && self.peer_last.is_none() && self.last_taken.is_none() && self.failure.is_none();
-            return Err(if is_full { Unavailable::Full } else { Unavailable::Ended });
+            return Err(if self.is_going() { Unavailable::Ended } else { Unavailable::Full });
         }
         let id = self.next_id;
         self.next_id += 2;

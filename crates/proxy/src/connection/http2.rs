@@ -240,7 +240,7 @@ impl Driver<'_> {
             Asks::Answer
         } else {
             let accept = websocket::to_http1(&mut request, codec.protocol(), || World::random(&*self.session.worker));
-            Asks::Protocol { accept }
+            Asks::Protocol { accept, name: Box::default() }
         };
         drop(codec);
         // RFC 9110 section 8.6: a request that has no content, where its method expects some, says so.

@@ -10,4 +10,4 @@ pub mod detect;
 pub mod http2;
 pub mod settings;
 pub mod tasks;
-mod websocket;
+pub mod websocket;

@@ -83,7 +83,7 @@ impl Tasks {
 
 async fn run(job: Job) {
     let Job { session, stream, head, idle_since } = job;
-    let cancel = stream.cancel().clone();
+    let cancel = stream.cancel().cloned().unwrap_or_default();
     let mut client = Client { io: Transport::Stream(stream), buffer: Buffer::default(), timer: session.worker.wheel.timer() };
     match head {
         Head::Request(mut request) => {

@@ -1,7 +1,8 @@
 //! Other protocols over HTTP/2, such as WebSocket (RFC 8441), as requests that change the protocol of HTTP/1.1 (RFC 9110 section 7.8).
 
 use sha1::{Digest, Sha1};
-use terse_message::{BodyLength, Known, Request};
+use terse_http::h1::unframe;
+use terse_message::{BodyLength, Known, Request, Response, list};
 
 /// Makes a request of HTTP/1.1 of an extended CONNECT: rules, logs and servers see a GET with `Upgrade`. Returns what a server must
 /// accept it with, where the protocol is WebSocket.
@@ -20,12 +21,41 @@ pub(super) fn to_http1(request: &mut Request, protocol: &[u8], mut random: impl 
     Some(accept(&key).into())
 }
 
+/// Makes an extended CONNECT of a request that asks for another protocol: the request, the protocol, and what its client must be
+/// answered with, where that is WebSocket.
+pub fn to_http2(request: &Request) -> (Request, Vec<u8>, Option<Box<str>>) {
+    let mut connect = request.clone();
+    let protocol = request.fields.first(Known::Upgrade).and_then(|value| list::elements(value).next()).unwrap_or_default().to_vec();
+    let key = request.fields.get(KEY).and_then(|key| std::str::from_utf8(key).ok());
+    let accept = key.filter(|_| protocol.eq_ignore_ascii_case(b"websocket")).map(|key| accept(key).into());
+    connect.set_method(b"CONNECT");
+    connect.fields.remove(KEY);
+    (connect, protocol.to_ascii_lowercase(), accept)
+}
+
+/// Makes the answer of HTTP/1.1 of one to an extended CONNECT: 101 of a 2xx.
+pub fn answer_in_http1(response: &mut Response, protocol: &[u8], accept: Option<&str>) {
+    if !matches!(response.status, 200..300) {
+        return;
+    }
+    response.status = 101;
+    response.set_reason(b"");
+    response.body = BodyLength::None;
+    unframe(&mut response.fields);
+    response.fields.push(Known::Connection.name().as_bytes(), b"Upgrade");
+    response.fields.push(Known::Upgrade.name().as_bytes(), protocol);
+    if let Some(accept) = accept {
+        response.fields.set(ACCEPT, accept.as_bytes());
+    }
+}
+
 /// The value of `Sec-WebSocket-Accept` that answers a key (RFC 6455 section 4.2.2).
 fn accept(key: &str) -> String {
     terse_tls::base64(&Sha1::new().chain_update(key).chain_update(SALT).finalize())
 }
 
 const KEY: &[u8] = b"Sec-WebSocket-Key";
+const ACCEPT: &[u8] = b"Sec-WebSocket-Accept";
 const SALT: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
-//! A client's connection of HTTP/2, and its streams as transports of one exchange each.
+//! A connection of HTTP/2, to a client or to a server, and its streams as transports of one exchange each.
 //!
 //! ```text
 //! socket --connection's task--> codec --Http2Stream::poll_receive--> the exchange's buffer
 //! socket <--connection's task-- codec <--Http2Stream::poll_send----- the exchange's sink
 //! ```
+//! A client opens its streams ([`Multiplexed::open`]). Those to a server are reserved ([`Multiplexed::reserve`]), and opened by the head of
+//! a request ([`Http2Stream::request`]).
 //!
 //! Invariants:
 //! * The connection's task alone reads and writes the socket. Streams borrow the codec within one poll, never over an await.
@@ -13,8 +15,10 @@
 //! * Streams that wait for room are served in turn, a share of the room each.
 
 mod stream;
+mod upstream;
 
 pub use stream::{Asks, Http2Stream, Progress, Then};
+pub use upstream::Fate;
 
 use super::transport::Transport;
 use crate::cancel::Cancel;
@@ -24,7 +28,7 @@ use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use terse_http::h2::Connection;
-use terse_message::Who;
+use terse_message::{Response, Who};
 
 /// A connection that carries many streams.
 pub struct Multiplexed {
@@ -38,6 +42,13 @@ pub struct Multiplexed {
     state: Cell<State>,
     /// Whether a rule has the connection closed at once.
     is_killed: Cell<bool>,
+    /// Streams of this side's that are not open yet.
+    reserved: Cell<usize>,
+    /// Heads whose memory serves the next responses.
+    #[allow(clippy::vec_box, reason = "a head goes from here to its stream and back as it is")]
+    spare: RefCell<Vec<Box<Response>>>,
+    /// The breaking of a server's connection was told against the server: its other streams say nothing more of it.
+    is_blamed: Cell<bool>,
 }
 
 /// How far a connection has come.
@@ -65,7 +76,10 @@ struct Streams {
 struct Slot {
     id: u32,
     waker: Option<Waker>,
-    cancel: Rc<Cancel>,
+    /// What ends the exchange of a client's stream.
+    cancel: Option<Rc<Cancel>>,
+    /// Heads of a server's answer that were not taken yet.
+    heads: VecDeque<Box<Response>>,
     /// The turn in which the stream has sent last, and how much.
     turn: u64,
     sent: usize,
@@ -74,6 +88,18 @@ struct Slot {
 
 /// The least that a stream may append in a turn, in bytes: one frame.
 const FRAME_BYTES: usize = 16 * 1024;
+
+impl Slot {
+    fn new(id: u32, cancel: Option<Rc<Cancel>>) -> Slot {
+        Slot { id, waker: None, cancel, heads: VecDeque::new(), turn: 0, sent: 0, is_waiting: false }
+    }
+
+    fn cancel(&self) {
+        if let Some(cancel) = &self.cancel {
+            cancel.set(Who::Client);
+        }
+    }
+}
 
 impl Streams {
     fn get(&mut self, id: u32) -> Option<&mut Slot> {
@@ -116,6 +142,9 @@ impl Multiplexed {
             room,
             state: Cell::new(State::Open),
             is_killed: Cell::new(false),
+            reserved: Cell::new(0),
+            spare: RefCell::default(),
+            is_blamed: Cell::new(false),
         })
     }
 
@@ -204,9 +233,8 @@ impl Multiplexed {
     /// A stream that the client has opened.
     pub fn open(self: &Rc<Self>, id: u32) -> Rc<Http2Stream> {
         let cancel = Rc::<Cancel>::default();
-        let slot = Slot { id, waker: None, cancel: cancel.clone(), turn: 0, sent: 0, is_waiting: false };
-        self.streams.borrow_mut().open.push_back(slot);
-        Rc::new(Http2Stream::new(self, id, cancel))
+        self.streams.borrow_mut().open.push_back(Slot::new(id, Some(cancel.clone())));
+        Rc::new(Http2Stream::of_client(self, id, cancel))
     }
 
     /// Wakes the task of a stream.
@@ -219,7 +247,7 @@ impl Multiplexed {
     /// Ends the exchange of a stream that its client has given up.
     pub fn cancel(&self, id: u32) {
         if let Some(slot) = self.streams.borrow_mut().get(id) {
-            slot.cancel.set(Who::Client);
+            slot.cancel();
             slot.waker.take().into_iter().for_each(Waker::wake);
         }
     }
@@ -230,7 +258,7 @@ impl Multiplexed {
         let codec = self.codec.borrow();
         for slot in &mut self.streams.borrow_mut().open {
             if !codec.has_peer_ended(slot.id) {
-                slot.cancel.set(Who::Client);
+                slot.cancel();
             }
             slot.waker.take().into_iter().for_each(Waker::wake);
         }
@@ -239,7 +267,7 @@ impl Multiplexed {
     /// All exchanges end: nothing that comes of them would be read.
     pub fn cancel_all(&self) {
         for slot in &mut self.streams.borrow_mut().open {
-            slot.cancel.set(Who::Client);
+            slot.cancel();
             slot.waker.take().into_iter().for_each(Waker::wake);
         }
     }

@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use terse_http::h1::head::parse_trailers;
 use terse_http::h1::{ChunkDecoder, Malformed, Step};
-use terse_message::{BodyLength, Fields, Request, Version};
+use terse_message::{BodyLength, Fields, Request, Response, Version};
 
 /// How the end of a body is found.
 #[derive(Debug, Default)]
@@ -46,6 +46,8 @@ pub struct Chunks {
 /// A body in frames.
 #[derive(Debug, Default)]
 pub struct Frames {
+    /// How many bytes of data are left, where the head says so.
+    left: Option<u64>,
     has_ended: bool,
     /// The fields behind it, once it has ended.
     trailers: Option<Box<Fields>>,
@@ -118,6 +120,20 @@ impl Incoming {
     pub fn of(request: &Request) -> Incoming {
         match request.body {
             BodyLength::Framed if request.version == Version::Http2 => Incoming::Frames(Box::default()),
+            length => Incoming::new(length),
+        }
+    }
+
+    /// How a server's response ends.
+    pub fn of_response(response: &Response) -> Incoming {
+        let left = match response.body {
+            BodyLength::Exact(n) => Some(n),
+            _ => None,
+        };
+        match response.body {
+            BodyLength::Exact(1..) | BodyLength::Framed if response.version == Version::Http2 => {
+                Incoming::Frames(Box::new(Frames { left, ..Frames::default() }))
+            }
             length => Incoming::new(length),
         }
     }
@@ -212,6 +228,7 @@ impl Source<'_> {
         match &*self.body {
             Incoming::Exact(left) => Some(*left),
             Incoming::Held(held) => Some(held.left()),
+            Incoming::Frames(frames) => frames.left,
             _ => None,
         }
     }
@@ -278,7 +295,8 @@ impl Source<'_> {
                 }
             }
             Incoming::Chunked(chunks) => chunks.found -= n.min(chunks.found),
-            Incoming::Done | Incoming::Frames(_) | Incoming::UntilClose | Incoming::Held(_) => {}
+            Incoming::Frames(frames) => frames.left = frames.left.map(|left| left.saturating_sub(n as u64)),
+            Incoming::Done | Incoming::UntilClose | Incoming::Held(_) => {}
         }
     }
 
@@ -399,6 +417,17 @@ impl Source<'_> {
             }
             _ => Err(Broken::Closed),
         }
+    }
+
+    /// Takes the next head of a server's stream of HTTP/2; its bytes, as HTTP/1 has them.
+    pub async fn head(&mut self, response: &mut Response) -> Result<usize, Broken> {
+        let came = self.patiently(|source, cx| match source.reader.stream() {
+            Some(stream) => stream.poll_head(cx, response),
+            None => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
+        });
+        came.await.map_err(|error| Broken::of(&error))?;
+        let fields = response.fields.iter().map(|(name, value)| name.len() + value.len() + b": \r\n".len());
+        Ok(fields.sum::<usize>() + b"HTTP/2.0 200 \r\n\r\n".len())
     }
 
     /// Waits until there is something to receive, or the peer has closed. It holds no buffer.

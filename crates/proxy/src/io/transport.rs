@@ -419,6 +419,14 @@ fn poll_send(io: &impl Socket, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::R
 }
 
 impl Writer<'_> {
+    /// The stream of HTTP/2, where it is one.
+    pub fn stream(&self) -> Option<&Http2Stream> {
+        match self {
+            Writer::Stream(io) => Some(io),
+            Writer::Tcp(_) | Writer::Unix(_) | Writer::Tls(_) => None,
+        }
+    }
+
     /// The socket, for its options.
     pub fn socket(&self) -> SockRef<'_> {
         match self {

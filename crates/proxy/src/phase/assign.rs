@@ -153,7 +153,7 @@ pub async fn server(client: &mut Client, stream: &mut Stream, exchange: &mut Exc
         let connected = match connected {
             Waited::Done(Ok(mut connection)) => {
                 connection.held = worker.idle.hold(chosen);
-                (connection.announced, connection.name, connection.pool_name) = (announced, name, pool_name);
+                connection.introduce(announced, name, pool_name);
                 match chosen.connector().filter(|_| chosen.is_secure()) {
                     Some(connector) => {
                         let request = if may_go_early(stream, exchange, backend) { Request::Safe } else { Request::Traffic };
@@ -319,7 +319,7 @@ impl Assigned {
     /// The stream's connection from now on.
     fn new(connection: Box<ServerConnection>, claim: Attached, stream: &mut Stream, now: Instant) -> Assigned {
         let facts = &mut stream.facts;
-        facts.server_local = connection.local;
+        facts.server_local = connection.terms.local;
         facts.knows_user = false;
         facts.server_socket = Some(connection.io.descriptor());
         facts.figures.server_socket.set(facts.server_socket);
@@ -327,7 +327,7 @@ impl Assigned {
         facts.times.connected = Some(now);
         // What rules have said of the packets to the server.
         if let Some(changes) = facts.changed() {
-            changes.server_packets.apply(&connection.io.socket(), connection.local);
+            changes.server_packets.apply(&connection.io.socket(), connection.terms.local);
         }
         Assigned { connection, claim }
     }
@@ -335,13 +335,13 @@ impl Assigned {
     /// Keeps the connection for another request if it can carry one, and lets the next request have the slot.
     pub fn keep_if(mut self, keep: bool, stream: &Stream) {
         self.connection.requests += 1;
-        self.connection.private |= stream.facts.knows_user;
+        self.connection.terms.private |= stream.facts.knows_user;
         if keep {
             let session = &stream.facts.session;
-            let tells_port =
-                self.connection.announced.is_some() || self.connection.guise.as_deref().is_some_and(|guise| guise.port() != 0);
+            let tells_port = self.connection.terms.announced.is_some()
+                || self.connection.terms.guise.as_deref().is_some_and(|guise| guise.port() != 0);
             let belonging = match stream.facts.backend().map(|backend| backend.reuse) {
-                _ if self.connection.private => Belonging::Own,
+                _ if self.connection.terms.private => Belonging::Own,
                 Some(Reuse::Never) => Belonging::Own,
                 // Behind a balancer that announces its clients, one may come again from the same port.
                 Some(Reuse::Always) if tells_port && session.announced().is_some() => Belonging::SharedIfRoom,

@@ -34,7 +34,16 @@ pub fn failure(backend: &Backend, stream: &Stream, failure: &Failure) {
         return;
     }
     match (failure.kind, failure.abort.cause) {
-        (FailureKind::Unsent | FailureKind::Late | FailureKind::Status(_) | FailureKind::TooEarly | FailureKind::Part, _) => {}
+        (
+            FailureKind::Unsent
+            | FailureKind::Refused
+            | FailureKind::Beside
+            | FailureKind::Late
+            | FailureKind::Status(_)
+            | FailureKind::TooEarly
+            | FailureKind::Part,
+            _,
+        ) => {}
         // A connection that had been idle may have been closed just then, which is no error.
         (FailureKind::Empty, _) if stream.facts.server_reused => {}
         (FailureKind::Timeout, _) => tell(backend, stream, Some("Read timeout (http)")),

@@ -48,6 +48,8 @@ pub struct Exchange {
     pub hash_key: Option<Box<[u8]>>,
     /// Attempts that failed.
     pub failures: u32,
+    /// How often a server has refused it over HTTP/2.
+    pub refusals: u8,
     /// Whether the attempt goes to the server of the one before it: there is none before the first one, and none after a redispatch.
     pub holds_on: bool,
     /// It has failed behind the connecting, and is tried again.
@@ -153,6 +155,7 @@ pub fn request(stream: &mut Stream, bound: Bound) -> Exchange {
         code: None,
         hash_key: None,
         failures: 0,
+        refusals: 0,
         waits: false,
         holds_on: false,
         retries: false,
@@ -203,6 +206,7 @@ pub fn bytes(bound: Bound) -> Exchange {
         code: None,
         hash_key: None,
         failures: 0,
+        refusals: 0,
         waits: false,
         holds_on: false,
         retries: false,

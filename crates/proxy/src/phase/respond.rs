@@ -6,8 +6,9 @@ use crate::facts::Facts;
 use crate::figures::{CountedCoder, CountedDecoder};
 use crate::filter::{self, Direction};
 use crate::inspection::{self, Side, lend};
+use crate::io::http2::Fate;
 use crate::io::source::Incoming;
-use crate::io::{Broken, Part, Peer, Sink, Source, clock};
+use crate::io::{Broken, Http2Stream, Part, Peer, Sink, Source, clock};
 use crate::log::Origin;
 use crate::phase::assign::went_early_unasked;
 use crate::phase::body::{self, Broke};
@@ -76,7 +77,7 @@ pub async fn run(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream
         return Err(junk(Cause::Malformed));
     }
     let switches = changes || is_tunnel(stream);
-    *down.body = Incoming::new(stream.response.body);
+    *down.body = Incoming::of_response(&stream.response);
     reply.server_keeps =
         persistence.keep_alive && reply.mode == ConnectionMode::KeepAlive && !matches!(down.body, Incoming::UntilClose);
     if stream.response.must_close {
@@ -290,32 +291,22 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, r
         !looks(stream.facts.frontend().looks) && !stream.facts.backend().is_some_and(|backend| looks(backend.looks))
     };
     loop {
-        match h1::parse_response(down.buffer.filled(), stream.request.method(), &mut stream.response) {
-            Ok(Parsed::Complete(n)) => {
-                down.buffer.consume(n);
-                down.count(n);
-                if !matches!(stream.response.status, 100 | 102..=199) {
-                    break;
-                }
-                if stream.response.status == 100 {
-                    reply.sending.held_back.set(false);
-                }
-                if prepare::is_modern(stream.request.version) {
-                    let persistence = Persistence::read(&mut stream.response.fields, stream.response.version);
-                    // No protocol is offered before the answer.
-                    Persistence { upgrade: false, ..persistence }.strip(&mut stream.response.fields);
-                    sink.bare(&mut stream.response, &peer(&stream.facts, stream.request.version));
-                    sink.flush().await.map_err(|e| to_client(&e))?;
-                }
-            }
-            Ok(Parsed::Partial) if down.is_full() => {
-                return Err(refuse(down, stream, Malformed::HeadTooLarge));
-            }
-            Ok(Parsed::Partial) => {
-                let empty = down.buffer.is_empty();
-                script::beside(stream, pin!(down.more())).await.map_err(|broken| no_head(broken, empty))?;
-            }
-            Err(malformed) => return Err(refuse(down, stream, malformed)),
+        match down.reader.stream().is_some() {
+            true => Box::pin(next_of_frames(down, stream)).await?,
+            false => next(down, stream).await?,
+        }
+        if !matches!(stream.response.status, 100 | 102..=199) {
+            break;
+        }
+        if stream.response.status == 100 {
+            reply.sending.held_back.set(false);
+        }
+        if prepare::is_modern(stream.request.version) {
+            let persistence = Persistence::read(&mut stream.response.fields, stream.response.version);
+            // No protocol is offered before the answer.
+            Persistence { upgrade: false, ..persistence }.strip(&mut stream.response.fields);
+            sink.bare(&mut stream.response, &peer(&stream.facts, stream.request.version));
+            sink.flush().await.map_err(|e| to_client(&e))?;
         }
     }
     stream.has_response = true;
@@ -350,6 +341,56 @@ async fn head(down: &mut Source<'_>, sink: &mut Sink<'_>, stream: &mut Stream, r
     Ok(persistence)
 }
 
+/// Reads the next head of HTTP/1.
+#[inline]
+async fn next(down: &mut Source<'_>, stream: &mut Stream) -> Result<(), Failure> {
+    loop {
+        match h1::parse_response(down.buffer.filled(), stream.request.method(), &mut stream.response) {
+            Ok(Parsed::Complete(n)) => {
+                down.buffer.consume(n);
+                down.count(n);
+                return Ok(());
+            }
+            Ok(Parsed::Partial) if down.is_full() => {
+                return Err(refuse(down, stream, Malformed::HeadTooLarge));
+            }
+            Ok(Parsed::Partial) => {
+                let empty = down.buffer.is_empty();
+                script::beside(stream, pin!(down.more())).await.map_err(|broken| no_head(broken, empty))?;
+            }
+            Err(malformed) => return Err(refuse(down, stream, malformed)),
+        }
+    }
+}
+
+/// Takes the next head of a stream of HTTP/2, which its connection's task has read.
+async fn next_of_frames(down: &mut Source<'_>, stream: &mut Stream) -> Result<(), Failure> {
+    let mut head = std::mem::take(&mut stream.response);
+    let came = script::beside(stream, pin!(down.head(&mut head))).await;
+    stream.response = head;
+    match came {
+        Ok(bytes) => {
+            down.count(bytes);
+            Ok(())
+        }
+        Err(Broken::Timeout) => Err(no_head(Broken::Timeout, true)),
+        Err(_) => Err(no_answer_of(down.reader.stream().map_or(Fate::Reset, Http2Stream::fate))),
+    }
+}
+
+/// What a stream that brought no answer means.
+pub fn no_answer_of(fate: Fate) -> Failure {
+    let (who, cause, kind) = match fate {
+        Fate::Refused => (Who::Server, Cause::Refused, FailureKind::Refused),
+        Fate::WantsHttp1 | Fate::NoProtocol => (Who::Server, Cause::Refused, FailureKind::Junk),
+        Fate::Malformed => return junk(Cause::Malformed),
+        Fate::Reset => (Who::Server, Cause::Reset, FailureKind::Empty),
+        Fate::Ended(true) => (Who::Server, Cause::Closed, FailureKind::Empty),
+        Fate::Ended(false) => (Who::Server, Cause::Closed, FailureKind::Beside),
+    };
+    Failure { abort: Abort::new(who, Phase::Headers, cause), kind }
+}
+
 /// Removes what the response says to this hop alone, once rules have had their word; what they say of the connection is said of the client's.
 fn end_hop(stream: &mut Stream, reply: &mut Reply<'_>) {
     let fields = &mut stream.response.fields;
@@ -368,6 +409,7 @@ pub fn peer(facts: &Facts, version: Version) -> Peer<'_> {
         spellings: frontend.spellings.as_deref(),
         drops_trailers: frontend.options.drop_trailers.responses,
         keeps_version: frontend.reading.conformance == h1::Conformance::HAProxy,
+        scheme: b"",
     }
 }
 

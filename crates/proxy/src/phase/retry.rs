@@ -12,8 +12,12 @@ use terse_balance::CookieFound;
 pub enum FailureKind {
     /// No byte of the request was taken by the server's kernel.
     Unsent,
+    /// The server has said that it took nothing of the request, or its connection takes no more requests (RFC 9113 section 8.7).
+    Refused,
     /// No byte of a response came.
     Empty,
+    /// The same, of a connection whose end was told against its server by another of its streams.
+    Beside,
     /// What came was no response.
     Junk,
     /// Nothing came in time.
@@ -40,7 +44,13 @@ pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure
     let allowed = match failure.kind {
         kind if sent_once && kind != FailureKind::Unsent => false,
         FailureKind::Unsent => !exchange.body_begun,
-        FailureKind::Empty => harmless && (stream.facts.server_reused || backend.retry_on.empty),
+        FailureKind::Refused if !exchange.body_begun && exchange.refusals < MOST_REFUSALS => {
+            // No attempt was made that could fail.
+            exchange.refusals += 1;
+            return true;
+        }
+        FailureKind::Refused => !exchange.body_begun,
+        FailureKind::Empty | FailureKind::Beside => harmless && (stream.facts.server_reused || backend.retry_on.empty),
         FailureKind::Junk => harmless && backend.retry_on.junk,
         FailureKind::Timeout => harmless && backend.retry_on.timeout,
         FailureKind::Status(status) => harmless && backend.retry_on.statuses.contains(&status),
@@ -56,10 +66,14 @@ pub fn may_retry(stream: &mut Stream, exchange: &mut Exchange, failure: &Failure
         FailureKind::Late => false,
     };
     // That an idle connection had been closed says nothing against its server.
-    let blames_server = !(stream.facts.server_reused && matches!(failure.kind, FailureKind::Unsent | FailureKind::Empty));
+    let blames_server = !(stream.facts.server_reused && matches!(failure.kind, FailureKind::Unsent | FailureKind::Empty))
+        && !matches!(failure.kind, FailureKind::Refused | FailureKind::Beside);
     exchange.retries = allowed && next_attempt(stream, exchange, backend, blames_server);
     exchange.retries
 }
+
+/// How often a request that was refused is sent again at once.
+const MOST_REFUSALS: u8 = 3;
 
 /// Chooses where the attempt behind a failed one goes; false when there shall be none.
 pub(super) fn next_attempt(stream: &mut Stream, exchange: &mut Exchange, backend: &Backend, blames_server: bool) -> bool {

@@ -151,6 +151,7 @@ pub async fn run(
         spellings: backend.and_then(|backend| backend.spellings.as_deref()),
         drops_trailers: backend.is_some_and(|backend| backend.options.drop_trailers.requests),
         keeps_version: keeps_version(&stream.facts),
+        scheme: if session.tls().is_some() { b"https" } else { b"http" },
     };
     up_sink.request(&mut stream.request, connection, &peer);
     // Neither is what the client has coded compressed again on the way to the server.
@@ -193,7 +194,7 @@ pub async fn run(
                 let answered = if watches { while_client_stays(download, &mut up).await } else { download.await };
                 answered.map(|()| Asked::Whole)
             }
-            Err(error) => Err(unsent(&error, up_sink.written)),
+            Err(error) => Err(unsent(&error, &up_sink)),
         }
     } else {
         let way = Way::of(stream, Direction::In);
@@ -354,7 +355,7 @@ async fn upload(
     };
     moved.map_err(|at| match at {
         Broke::Source(broken) => Upload::Client(broken),
-        Broke::Sink(error) => Upload::Server(unsent(&error, sink.written)),
+        Broke::Sink(error) => Upload::Server(unsent(&error, sink)),
         Broke::Coder => Upload::Server(Failure::late(Who::Internal, Phase::Data, Cause::Fault)),
         Broke::Decoder(fault) => Upload::Refused(decoding::undecodable(fault, Phase::Data)),
     })
@@ -492,11 +493,16 @@ fn from_client(broken: Broken) -> Failure {
 }
 
 /// What a failed write to the server means.
-fn unsent(error: &io::Error, written: u64) -> Failure {
+fn unsent(error: &io::Error, sink: &Sink<'_>) -> Failure {
+    if let Some(stream) = sink.writer.stream()
+        && error.kind() != io::ErrorKind::TimedOut
+    {
+        return respond::no_answer_of(stream.fate());
+    }
     let (who, cause) = match error.kind() {
         io::ErrorKind::TimedOut => (Who::ServerTimeout, Cause::Timeout),
         _ => (Who::Server, Cause::Reset),
     };
-    let kind = if written == 0 { FailureKind::Unsent } else { FailureKind::Empty };
+    let kind = if sink.written == 0 { FailureKind::Unsent } else { FailureKind::Empty };
     Failure { abort: Abort::new(who, Phase::Headers, cause), kind }
 }

@@ -1,7 +1,7 @@
 //! Connections that wait for a request: kept, taken again, dropped.
 
-use super::ServerConnection;
 use super::need::{Held, Need};
+use super::{ServerConnection, Terms};
 use crate::descriptors::Room;
 use crate::io::clock;
 use crate::session::Session;
@@ -78,7 +78,7 @@ impl IdleConnections {
     pub fn put(&self, mut connection: Box<ServerConnection>, session: &Session, belonging: Belonging) {
         connection.timer.clear();
         connection.buffer.release_if_empty();
-        let Some(server) = connection.server.clone() else { return };
+        let Some(server) = connection.terms.server.clone() else { return };
         let mut shelves = self.shelves.borrow_mut();
         let Some(shelf) = shelf(&mut shelves, &server) else { return };
         shelf.put(connection, &server, session, belonging);
@@ -88,7 +88,7 @@ impl IdleConnections {
     /// Drops the connections that are this session's own.
     pub fn forget(&self, session: u64) {
         for shelf in self.shelves.borrow_mut().iter_mut().filter(|shelf| !shelf.own.is_empty()) {
-            shelf.own.retain(|c| c.owner != session);
+            shelf.own.retain(|c| c.terms.owner != session);
             if let Some(server) = shelf.server.upgrade() {
                 shelf.tell(&server);
             }
@@ -111,7 +111,7 @@ impl IdleConnections {
     /// Closes an idle connection that stays with its session, but none by which a server knows a user; false if there is none.
     pub fn close_own(&self) -> bool {
         let mut shelves = self.shelves.borrow_mut();
-        let place = |shelf: &Shelf| shelf.own.iter().position(|c| !c.private);
+        let place = |shelf: &Shelf| shelf.own.iter().position(|c| !c.terms.private);
         let Some((shelf, at)) = shelves.iter_mut().find_map(|shelf| place(shelf).map(|at| (shelf, at))) else { return false };
         drop(shelf.own.remove(at));
         if let Some(server) = shelf.server.upgrade() {
@@ -133,7 +133,7 @@ impl IdleConnections {
 
     /// Drops what is too old, closed by its server, or leads to one that was removed.
     pub fn purge(&self, now: Instant) {
-        let is_good = |c: &ServerConnection| !c.server.as_ref().is_some_and(|server| server.is_gone()) && !c.io.is_stale();
+        let is_good = |c: &ServerConnection| !c.terms.server.as_ref().is_some_and(|server| server.is_gone()) && !c.io.is_stale();
         for shelf in self.shelves.borrow_mut().iter_mut() {
             let server = shelf.server.upgrade();
             if let Some(server) = &server {
@@ -160,13 +160,17 @@ impl Shelf {
         loop {
             // Of the shared ones the one used last is the warmest, and leaves the others to grow old and go. A session's own comes first:
             // its server may know the user by it.
-            let (mut connection, shared) = match own.iter().rposition(|c| c.owner == wanted.session && wanted.fits(c)) {
+            let (mut connection, shared) = match own.iter().rposition(|c| c.terms.owner == wanted.session && wanted.fits(&c.terms))
+            {
                 Some(at) => (own.remove(at), false),
-                None => (idle.remove(idle.iter().rposition(|c| wanted.may_share(c) && wanted.fits(c))?), true),
+                None => (
+                    idle.remove(idle.iter().rposition(|c| wanted.may_share(c.terms.owner, c.requests) && wanted.fits(&c.terms))?),
+                    true,
+                ),
             };
             let worn = server.settings().pool.max_reuse.is_some_and(|most| connection.requests > u64::from(most));
             let ended = connection.io.is_stale() || (wanted.once && connection.io.has_ended());
-            if worn || ended || connection.moves != server.moves() {
+            if worn || ended || connection.terms.moves != server.moves() {
                 continue;
             }
             match shared {
@@ -181,7 +185,7 @@ impl Shelf {
     fn put(&mut self, mut connection: Box<ServerConnection>, server: &Server, session: &Session, belonging: Belonging) {
         let pool = &server.settings().pool;
         let Shelf { idle, own, need, .. } = self;
-        if !connection.buffer.is_released() || connection.moves != server.moves() {
+        if !connection.buffer.is_released() || connection.terms.moves != server.moves() {
             return;
         }
         let most = pool.max_idle.map_or(MOST_IDLE, |most| most as usize);
@@ -213,7 +217,7 @@ impl Shelf {
             session.worker.offers_idle(true);
         } else if session.own_connections.get() < session.frontend().own_connections {
             connection.held = Some(Held::count(&session.own_connections));
-            connection.owner = session.number;
+            connection.terms.owner = session.number;
             own.push(connection);
         }
     }
@@ -235,22 +239,24 @@ impl Shelf {
     }
 }
 
-impl ServerConnection {
+impl Terms {
     /// Whether it serves the same requests to where it leads. Requests can name destinations without end: none of them has a right to a
     /// connection.
-    fn is_like(&self, other: &ServerConnection) -> bool {
+    fn is_like(&self, other: &Terms) -> bool {
         let named_so = self.pool_name == other.pool_name && (self.pool_name.is_some() || self.name == other.name);
         named_so && self.announced == other.announced && self.guise == other.guise
     }
+}
 
+impl ServerConnection {
     /// Whether none of these is like it, and they are of few kinds.
     fn is_another_kind(&self, idle: &[Box<ServerConnection>]) -> bool {
         let mut kinds: SmallVec<[&ServerConnection; MOST_KINDS]> = SmallVec::new();
         for other in idle {
-            if other.is_like(self) {
+            if other.terms.is_like(&self.terms) {
                 return false;
             }
-            if !kinds.iter().any(|kind| kind.is_like(other)) {
+            if !kinds.iter().any(|kind| kind.terms.is_like(&other.terms)) {
                 kinds.push(other);
             }
             if kinds.len() == MOST_KINDS {
@@ -283,7 +289,7 @@ fn shelf<'a>(shelves: &'a mut Vec<Shelf>, server: &Server) -> Option<&'a mut She
 
 impl Wanted<'_> {
     /// Whether a connection leads where it is wanted to, and as whom.
-    fn fits(&self, c: &ServerConnection) -> bool {
+    pub(super) fn fits(&self, c: &Terms) -> bool {
         let leads_there = c.asked.as_deref().is_none_or(|(destination, to)| destination.of(self.asked) == Some(*to));
         let looks_so = c.guise.as_deref() == self.guise.as_ref();
         let named_so = c.pool_name.as_deref() == self.pool_name && (self.pool_name.is_some() || c.name.as_deref() == self.name);
@@ -291,15 +297,15 @@ impl Wanted<'_> {
         named_so && told_so && leads_there && looks_so
     }
 
-    /// Whether a shared connection is for it.
-    fn may_share(&self, c: &ServerConnection) -> bool {
+    /// Whether a shared connection of that owner, which has carried so many requests, is for it.
+    pub(super) fn may_share(&self, owner: u64, requests: u64) -> bool {
         let by_reuse = match self.reuse {
             Reuse::Never => false,
             Reuse::Safe => !self.first,
-            Reuse::Aggressive => !self.first || c.requests > 1,
+            Reuse::Aggressive => !self.first || requests > 1,
             Reuse::Always => true,
         };
-        by_reuse || c.owner == self.session
+        by_reuse || owner == self.session
     }
 }
 

@@ -13,9 +13,9 @@ use std::task::{Context, Poll};
 use terse_http::h2::{Code, Connection};
 use terse_message::{Fields, Response};
 
-/// What was sent of an answer.
+/// What was sent of a message.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Stage {
+pub(super) enum Stage {
     Nothing,
     Head,
     End,
@@ -28,8 +28,10 @@ pub enum Asks {
     Answer,
     /// Another protocol, by an extended CONNECT (RFC 8441): 200 in the place of 101.
     Protocol {
-        /// The value of `Sec-WebSocket-Accept` with which a server must answer.
+        /// The value of `Sec-WebSocket-Accept` with which a server must answer, or that its client is told.
         accept: Option<Box<str>>,
+        /// Its name, where a server is asked.
+        name: Box<[u8]>,
     },
 }
 
@@ -62,18 +64,20 @@ struct Held {
     ends: bool,
 }
 
-/// One stream of a client's connection: the transport of one exchange. Dropped before its end, it resets the stream.
+/// One stream of a connection: the transport of one exchange. Dropped before its end, it resets the stream.
 pub struct Http2Stream {
-    connection: Rc<Multiplexed>,
-    id: u32,
-    cancel: Rc<Cancel>,
+    pub(super) connection: Rc<Multiplexed>,
+    /// Its number; 0 of a stream to a server that is not open.
+    pub(super) id: Cell<u32>,
+    /// What ends the exchange, where a client has opened it.
+    cancel: Option<Rc<Cancel>>,
     /// Data that was taken out of the codec and not yet read, from its cursor on.
     received: RefCell<Received>,
     held: RefCell<Held>,
-    stage: Cell<Stage>,
-    asks: RefCell<Asks>,
+    pub(super) stage: Cell<Stage>,
+    pub(super) asks: RefCell<Asks>,
     /// The code of the reset, where the stream has not ended.
-    code: Cell<Code>,
+    pub(super) code: Cell<Code>,
 }
 
 #[derive(Default)]
@@ -83,10 +87,14 @@ struct Received {
 }
 
 impl Http2Stream {
-    pub(super) fn new(connection: &Rc<Multiplexed>, id: u32, cancel: Rc<Cancel>) -> Http2Stream {
+    pub(super) fn of_client(connection: &Rc<Multiplexed>, id: u32, cancel: Rc<Cancel>) -> Http2Stream {
+        Http2Stream::new(connection, id, Some(cancel))
+    }
+
+    pub(super) fn new(connection: &Rc<Multiplexed>, id: u32, cancel: Option<Rc<Cancel>>) -> Http2Stream {
         Http2Stream {
             connection: connection.clone(),
-            id,
+            id: Cell::new(id),
             cancel,
             received: RefCell::default(),
             held: RefCell::default(),
@@ -98,12 +106,17 @@ impl Http2Stream {
 
     /// The stream's number.
     pub fn id(&self) -> u32 {
-        self.id
+        self.id.get()
     }
 
-    /// What ends its exchange.
-    pub fn cancel(&self) -> &Rc<Cancel> {
-        &self.cancel
+    /// What ends its exchange, where a client has opened it.
+    pub fn cancel(&self) -> Option<&Rc<Cancel>> {
+        self.cancel.as_ref()
+    }
+
+    /// Whether it leads to a server.
+    pub(super) fn is_to_server(&self) -> bool {
+        self.cancel.is_none()
     }
 
     /// The connection that carries it.
@@ -141,7 +154,7 @@ impl Http2Stream {
     pub fn left(&self) -> Option<usize> {
         let codec = self.connection.codec.borrow();
         let received = self.received.borrow();
-        codec.has_peer_ended(self.id).then(|| codec.data(self.id).len() + received.bytes.len() - received.at)
+        codec.has_peer_ended(self.id()).then(|| codec.data(self.id()).len() + received.bytes.len() - received.at)
     }
 
     /// Whether all data has been read and no more comes.
@@ -151,12 +164,12 @@ impl Http2Stream {
 
     /// The fields behind the body, once it has ended.
     pub fn take_trailers(&self) -> Option<Box<Fields>> {
-        self.connection.codec.borrow_mut().take_trailers(self.id)
+        self.connection.codec.borrow_mut().take_trailers(self.id())
     }
 
     /// Whether fields have come behind the body.
     pub fn has_trailers(&self) -> bool {
-        self.connection.codec.borrow().has_trailers(self.id)
+        self.connection.codec.borrow().has_trailers(self.id())
     }
 
     /// Reads data; 0 at the end of the body.
@@ -167,7 +180,7 @@ impl Http2Stream {
         if *at == bytes.len() {
             bytes.clear();
             *at = 0;
-            codec.take_data(self.id, bytes);
+            codec.take_data(self.id(), bytes);
         }
         let n = room.len().min(bytes.len() - *at);
         if n == 0 {
@@ -178,7 +191,7 @@ impl Http2Stream {
         if *at == bytes.len() && bytes.capacity() > KEPT_BYTES {
             (*bytes, *at) = (Vec::new(), 0);
         }
-        codec.consume(self.id, n);
+        codec.consume(self.id(), n);
         let owes = !codec.output().is_empty();
         drop((codec, received));
         if owes {
@@ -191,17 +204,20 @@ impl Http2Stream {
     pub fn poll_readable(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
         let codec = self.connection.codec.borrow();
         let received = self.received.borrow();
-        if received.at < received.bytes.len() || !codec.data(self.id).is_empty() {
+        if received.at < received.bytes.len() || !codec.data(self.id()).is_empty() {
             return Poll::Ready(Ok(()));
         }
         self.nothing_left(&codec, cx).map_ok(drop)
     }
 
     fn nothing_left(&self, codec: &Connection, cx: &Context<'_>) -> Poll<io::Result<usize>> {
-        if codec.is_reset(self.id) || self.connection.is_broken() {
+        if self.is_to_server() && codec.is_complete(self.id()) {
+            return Poll::Ready(Ok(0));
+        }
+        if codec.is_reset(self.id()) || self.connection.is_broken() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
-        if codec.has_peer_ended(self.id) {
+        if codec.has_peer_ended(self.id()) {
             return Poll::Ready(Ok(0));
         }
         if self.connection.is_half_closed() {
@@ -213,15 +229,15 @@ impl Http2Stream {
 
     /// Whether the client has left: its stream was reset, or its connection has ended.
     pub fn poll_left(&self, cx: &Context<'_>) -> Poll<()> {
-        if self.connection.is_half_closed() || self.connection.codec.borrow().is_reset(self.id) {
+        if self.connection.is_half_closed() || self.connection.codec.borrow().is_reset(self.id()) {
             return Poll::Ready(());
         }
         self.wait(cx);
         Poll::Pending
     }
 
-    fn wait(&self, cx: &Context<'_>) {
-        if let Some(slot) = self.connection.streams.borrow_mut().get(self.id)
+    pub(super) fn wait(&self, cx: &Context<'_>) {
+        if let Some(slot) = self.connection.streams.borrow_mut().get(self.id())
             && !slot.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()))
         {
             slot.waker = Some(cx.waker().clone());
@@ -247,8 +263,10 @@ impl Http2Stream {
     /// Whether a server's 101 answers what the client has asked for.
     pub fn is_accepted(&self, response: &Response) -> bool {
         match &*self.asks.borrow() {
-            Asks::Protocol { accept: Some(accept) } => response.fields.get(ACCEPT).is_some_and(|value| value == accept.as_bytes()),
-            Asks::Protocol { accept: None } | Asks::Answer => true,
+            Asks::Protocol { accept: Some(accept), .. } => {
+                response.fields.get(ACCEPT).is_some_and(|value| value == accept.as_bytes())
+            }
+            Asks::Protocol { accept: None, .. } | Asks::Answer => true,
         }
     }
 
@@ -268,7 +286,7 @@ impl Http2Stream {
         let connection = &*self.connection;
         let mut codec = connection.codec.borrow_mut();
         let had_output = !codec.output().is_empty();
-        if connection.is_broken() || codec.is_reset(self.id) {
+        if connection.is_broken() || codec.is_reset(self.id()) {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
         let mut progress = Progress { data: 0, counted: 0, is_done: false };
@@ -283,7 +301,7 @@ impl Http2Stream {
             let before = codec.output().len();
             let is_final = held.response.status >= 200;
             let ends = is_final && (held.ends || is_bare_end && done == total);
-            codec.send_response(self.id, &held.response, ends);
+            codec.send_response(self.id(), &held.response, ends);
             held.is_there = false;
             progress.counted += codec.output().len() - before;
             if is_final {
@@ -308,7 +326,7 @@ impl Http2Stream {
             }
             let piece = rest.get(..share).unwrap_or(rest);
             let is_last = piece.len() == rest.len() && parts.iter().skip(index + 1).all(|part| part.is_empty());
-            let n = codec.send_data(self.id, piece, is_last && is_bare_end);
+            let n = codec.send_data(self.id(), piece, is_last && is_bare_end);
             done += n;
             share -= n;
             progress.data += n;
@@ -321,8 +339,8 @@ impl Http2Stream {
             && let Then::End(trailers) = then
         {
             match () {
-                () if !trailers.is_empty() => drop(codec.send_trailers(self.id, trailers)),
-                () if progress.data == 0 => drop(codec.send_data(self.id, b"", true)),
+                () if !trailers.is_empty() => drop(codec.send_trailers(self.id(), trailers)),
+                () if progress.data == 0 => drop(codec.send_data(self.id(), b"", true)),
                 () => {}
             }
             self.stage.set(Stage::End);
@@ -330,12 +348,12 @@ impl Http2Stream {
         progress.is_done = done == total;
         self.spent(progress.data);
         // A client that sends nothing more opens no window.
-        let is_stuck = connection.is_half_closed() && (codec.window(self.id) == 0 || codec.window(0) == 0);
+        let is_stuck = connection.is_half_closed() && (codec.window(self.id()) == 0 || codec.window(0) == 0);
         if progress.data == 0 && !progress.is_done {
             // The share may have ended with the window: then nothing was tried, and the codec must be asked to tell when it opens.
-            codec.capacity_of(self.id);
+            codec.capacity_of(self.id());
         }
-        let waits_for_room = progress.data == 0 && !progress.is_done && codec.window(self.id) > 0;
+        let waits_for_room = progress.data == 0 && !progress.is_done && codec.window(self.id()) > 0;
         let appended = !had_output && !codec.output().is_empty();
         drop(codec);
         if appended {
@@ -357,23 +375,23 @@ impl Http2Stream {
 
     /// Whether the client takes data of this stream.
     pub fn is_open(&self) -> bool {
-        self.connection.codec.borrow().window(self.id) > 0
+        self.connection.codec.borrow().window(self.id()) > 0
     }
 
     /// Waits until the client takes data of this stream.
     pub fn poll_open(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
         let mut codec = self.connection.codec.borrow_mut();
-        if self.connection.is_broken() || codec.is_reset(self.id) {
+        if self.connection.is_broken() || codec.is_reset(self.id()) {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
-        if codec.window(self.id) > 0 {
+        if codec.window(self.id()) > 0 {
             return Poll::Ready(Ok(()));
         }
         if self.connection.is_half_closed() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
         // Asked for, the codec tells when it opens.
-        codec.capacity_of(self.id);
+        codec.capacity_of(self.id());
         self.wait(cx);
         Poll::Pending
     }
@@ -395,13 +413,13 @@ impl Http2Stream {
     fn share(&self) -> usize {
         let mut streams = self.connection.streams.borrow_mut();
         let (turn, share) = (streams.turn, streams.share);
-        streams.get(self.id).map_or(0, |slot| if slot.turn == turn { share.saturating_sub(slot.sent) } else { share })
+        streams.get(self.id()).map_or(0, |slot| if slot.turn == turn { share.saturating_sub(slot.sent) } else { share })
     }
 
     fn spent(&self, bytes: usize) {
         let mut streams = self.connection.streams.borrow_mut();
         let turn = streams.turn;
-        if let Some(slot) = streams.get(self.id) {
+        if let Some(slot) = streams.get(self.id()) {
             slot.sent = if slot.turn == turn { slot.sent + bytes } else { bytes };
             slot.turn = turn;
         }
@@ -411,7 +429,7 @@ impl Http2Stream {
     fn wait_in_turn(&self, cx: &Context<'_>) {
         self.wait(cx);
         let mut streams = self.connection.streams.borrow_mut();
-        let id = self.id;
+        let id = self.id();
         if streams.get(id).is_some_and(|slot| !std::mem::replace(&mut slot.is_waiting, true)) {
             streams.waiting.push_back(id);
         }
@@ -433,7 +451,7 @@ impl Http2Stream {
 
 impl fmt::Debug for Http2Stream {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Http2Stream").field("id", &self.id).field("stage", &self.stage.get()).finish_non_exhaustive()
+        out.debug_struct("Http2Stream").field("id", &self.id()).field("stage", &self.stage.get()).finish_non_exhaustive()
     }
 }
 
@@ -444,15 +462,18 @@ const KEPT_BYTES: usize = 16 * 1024;
 
 impl Drop for Http2Stream {
     fn drop(&mut self) {
+        if self.is_to_server() {
+            self.give_up();
+        }
         // An answer that is whole ends the exchange well, even if its request is not (RFC 9113 section 8.1).
         let code = if self.stage.get() == Stage::End { Code::NO_ERROR } else { self.code.get() };
-        self.connection.codec.borrow_mut().release(self.id, code);
+        self.connection.codec.borrow_mut().release(self.id(), code);
         let mut streams = self.connection.streams.borrow_mut();
-        if let Ok(place) = streams.open.binary_search_by_key(&self.id, |slot| slot.id)
+        if let Ok(place) = streams.open.binary_search_by_key(&self.id(), |slot| slot.id)
             && let Some(slot) = streams.open.remove(place)
             && slot.is_waiting
         {
-            streams.waiting.retain(|id| *id != self.id);
+            streams.waiting.retain(|id| *id != self.id());
         }
         drop(streams);
         self.connection.wake_task();

@@ -20,6 +20,8 @@ pub struct Peer<'a> {
     pub drops_trailers: bool,
     /// Whether a message of HTTP/1.0 stays one (`http-conformance haproxy`); an intermediary's own version is 1.1 (RFC 9112 section 2.3).
     pub keeps_version: bool,
+    /// The scheme of a request's target, for HTTP/2 (RFC 9113 section 8.3.1).
+    pub scheme: &'static [u8],
 }
 
 impl Peer<'_> {
@@ -46,6 +48,17 @@ impl Peer<'_> {
 impl Sink<'_> {
     /// Appends a request's head, and frames the body that follows as the request says.
     pub fn request(&mut self, request: &mut Request, connection: Connection, to: &Peer<'_>) {
+        if let Writer::Stream(stream) = self.writer {
+            if to.drops_trailers {
+                request.fields.remove_known(Known::Trailer);
+            }
+            self.framing = Outgoing::Frames { trailers: !to.drops_trailers };
+            let ends = matches!(request.body, BodyLength::None | BodyLength::Exact(0));
+            let bytes = stream.request(request, to.scheme, connection == Connection::Upgrade, ends) as u64;
+            self.written += bytes;
+            self.count.set(self.count.get() + bytes);
+            return;
+        }
         self.framing = match request.body {
             BodyLength::None | BodyLength::Exact(_) | BodyLength::UntilClose => Outgoing::Plain,
             BodyLength::Framed => {
@@ -90,8 +103,12 @@ impl Sink<'_> {
             // 1xx, 204 and what opens a tunnel say nothing about a body (RFC 9112 section 6.1, RFC 9110 section 8.6).
             BodyLength::None if response.status == 204 => unframe(&mut response.fields),
             BodyLength::None => {}
-            BodyLength::Exact(_) => {
+            BodyLength::Exact(n) => {
                 response.fields.remove_known(Known::TransferEncoding);
+                // The end of a head is that of a message in HTTP/2, and says no length.
+                if response.version == Version::Http2 && !response.fields.has(Known::ContentLength) {
+                    response.fields.push(Known::ContentLength.name().as_bytes(), n.to_string().as_bytes());
+                }
             }
             BodyLength::Framed | BodyLength::UntilClose if to.reads_chunks() => {
                 response.body = BodyLength::Framed;
@@ -164,7 +181,7 @@ mod tests {
     }
 
     fn peer(version: Version, drops_trailers: bool) -> Peer<'static> {
-        Peer { version, spellings: None, drops_trailers, keeps_version: false }
+        Peer { version, spellings: None, drops_trailers, keeps_version: false, scheme: b"" }
     }
 
     const CHUNKS: Outgoing = Outgoing::Chunked { trailers: true };

@@ -1,0 +1,170 @@
+//! Streams to a server: opened by the head of a request, answered by heads that its connection's task brings.
+
+use super::stream::{Asks, Stage};
+use super::{Http2Stream, Multiplexed, Slot};
+use crate::connection::websocket;
+use std::io;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use terse_http::h2::{Code, Event};
+use terse_message::{Request, Response};
+
+/// What a stream to a server that broke off means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// The server has taken nothing of it (RFC 9113 section 8.7), or was not asked.
+    Refused,
+    /// The server does not speak the protocol that was asked for over HTTP/2 (RFC 8441).
+    NoProtocol,
+    /// The server has broken HTTP/2's rules.
+    Malformed,
+    /// The server wants the request by HTTP/1.1.
+    WantsHttp1,
+    /// The server has reset it.
+    Reset,
+    /// The connection has ended. `true` of one of its streams only: the one that is told against the server.
+    Ended(bool),
+}
+
+/// The responses whose memory a connection keeps.
+const SPARE: usize = 32;
+
+impl Multiplexed {
+    /// How many streams more the server takes, beside those that are reserved.
+    pub fn free(&self) -> usize {
+        if self.is_half_closed() || self.is_killed() {
+            0
+        } else {
+            self.codec.borrow().free_streams().saturating_sub(self.reserved.get())
+        }
+    }
+
+    /// Streams that are open or reserved.
+    pub fn streams(&self) -> usize {
+        self.codec.borrow().open_streams() + self.reserved.get()
+    }
+
+    /// A stream to the server, which [`Http2Stream::request`] opens.
+    pub fn reserve(self: &Rc<Self>) -> Rc<Http2Stream> {
+        self.reserved.set(self.reserved.get() + 1);
+        Rc::new(Http2Stream::new(self, 0, None))
+    }
+
+    /// Has the connection end once its last stream has.
+    pub fn retire(&self) {
+        self.codec.borrow_mut().goaway(Code::NO_ERROR);
+        self.wake_task();
+    }
+
+    /// Gives a stream the head that has just come.
+    pub fn take_head(&self, event: Event) {
+        let (Event::Interim { id } | Event::Response { id, .. }) = event else { return };
+        let mut head = self.spare.borrow_mut().pop().unwrap_or_default();
+        self.codec.borrow_mut().take_response(&mut head);
+        if let Some(slot) = self.streams.borrow_mut().get(id) {
+            slot.heads.push_back(head);
+            slot.waker.take().into_iter().for_each(std::task::Waker::wake);
+        }
+    }
+}
+
+impl Http2Stream {
+    /// Opens the stream with a request, whose `scheme` is that of its target; `ends` where no body follows. Returns the bytes of its
+    /// encoded head. A stream that cannot be opened says so to whoever sends or waits: [`Http2Stream::fate`].
+    pub fn request(&self, request: &Request, scheme: &[u8], upgrades: bool, ends: bool) -> usize {
+        if self.id() != 0 {
+            return 0;
+        }
+        let mut codec = self.connection.codec.borrow_mut();
+        let before = codec.output().len();
+        let sent = if upgrades {
+            if !codec.peer().extended_connect {
+                self.asks.replace(Asks::Protocol { accept: None, name: Box::default() });
+                return 0;
+            }
+            let (connect, protocol, accept) = websocket::to_http2(request);
+            let sent = codec.send_request(&connect, scheme, Some(&protocol), false);
+            self.asks.replace(Asks::Protocol { accept, name: protocol.into() });
+            sent
+        } else {
+            codec.send_request(request, scheme, None, ends)
+        };
+        let Ok(id) = sent else { return 0 };
+        let bytes = codec.output().len() - before;
+        drop(codec);
+        self.id.set(id);
+        self.connection.reserved.set(self.connection.reserved.get().saturating_sub(1));
+        self.connection.streams.borrow_mut().open.push_back(Slot::new(id, None));
+        self.stage.set(if ends && !upgrades { Stage::End } else { Stage::Head });
+        self.connection.wake_task();
+        bytes
+    }
+
+    /// Takes the next head of the answer, interim or final; an error where none comes.
+    pub fn poll_head(&self, cx: &Context<'_>, response: &mut Response) -> Poll<io::Result<()>> {
+        let connection = &*self.connection;
+        let id = self.id();
+        let head = connection.streams.borrow_mut().get(id).and_then(|slot| slot.heads.pop_front());
+        if let Some(mut head) = head {
+            std::mem::swap(&mut *head, response);
+            let mut spare = connection.spare.borrow_mut();
+            if spare.len() < SPARE {
+                spare.push(head);
+            }
+            if let Asks::Protocol { accept, name } = &*self.asks.borrow() {
+                websocket::answer_in_http1(response, name, accept.as_deref());
+            }
+            return Poll::Ready(Ok(()));
+        }
+        if id == 0 {
+            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
+        }
+        let codec = connection.codec.borrow();
+        if codec.is_reset(id) || connection.is_half_closed() || codec.failure().is_some() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        drop(codec);
+        self.wait(cx);
+        Poll::Pending
+    }
+
+    /// Why the stream has broken off.
+    pub fn fate(&self) -> Fate {
+        let codec = self.connection.codec.borrow();
+        let id = self.id();
+        if id == 0 {
+            let asks_protocol = matches!(*self.asks.borrow(), Asks::Protocol { .. });
+            return if asks_protocol && !codec.is_going() { Fate::NoProtocol } else { Fate::Refused };
+        }
+        match codec.reset_by_peer(id) {
+            Some(Code::REFUSED_STREAM) => return Fate::Refused,
+            Some(Code::HTTP_1_1_REQUIRED) => return Fate::WantsHttp1,
+            Some(_) => return Fate::Reset,
+            None => {}
+        }
+        if codec.reset_code(id).is_some() || codec.failure().is_some() {
+            return Fate::Malformed;
+        }
+        Fate::Ended(!self.connection.is_blamed.replace(true))
+    }
+
+    /// Whether its head has left this process.
+    pub fn was_opened(&self) -> bool {
+        self.id() != 0
+    }
+
+    /// Counts a stream that is not open as no more to come, and chooses the code by which an unfinished one is reset.
+    pub(super) fn give_up(&self) {
+        if self.id() == 0 {
+            self.connection.reserved.set(self.connection.reserved.get().saturating_sub(1));
+            return;
+        }
+        let codec = self.connection.codec.borrow();
+        let is_over = codec.is_complete(self.id()) || codec.is_all_but_ended(self.id());
+        drop(codec);
+        self.code.set(if is_over { Code::NO_ERROR } else { Code::CANCEL });
+        if !is_over {
+            self.stage.set(Stage::Head);
+        }
+    }
+}
